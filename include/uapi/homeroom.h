@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * homeroom.h - the part of the system-call interface that Linux does not have.
+ *
+ * Shared by the kernel and by user/lib.  Numbers 1024 and up are Homeroom's own;
+ * everything below is Linux x86-64.  Values that Solaris documents keep Solaris's
+ * numbers, except the MADV_ACCESS_* advices, whose numbers Linux uses for other things.
+ *
+ * SEE ALSO  docs/syscalls.md; the Solaris 9 manual pages named beside each call.
+ */
+#ifndef UAPI_HOMEROOM_H
+#define UAPI_HOMEROOM_H
+
+#define SYS_meminfo         1024 /* (u64 *in, int naddr, u32 *req, int nreq, u64 *out, u32 *valid) */
+#define SYS_gethomelgroup   1025 /* () -> home lgroup id of the caller                           */
+#define SYS_getcpuid        1026 /* () -> CPU the caller runs on                                 */
+#define SYS_p_online        1027 /* (int cpu, int flag) -> previous state                        */
+#define SYS_processor_info  1028 /* (int cpu, struct processor_info *)                           */
+#define SYS_processor_bind  1029 /* (int idtype, int id, int cpu, int *old)                      */
+#define SYS_pset_create     1030
+#define SYS_pset_destroy    1031
+#define SYS_pset_assign     1032
+#define SYS_pset_bind       1033
+#define SYS_pset_info       1034
+#define SYS_pset_list       1035
+#define SYS_pset_setattr    1036
+#define SYS_pset_getloadavg 1037
+#define SYS_lgrp            1040 /* (int op, ...): LGRP_OP_* below                               */
+#define SYS_memcntl         1041 /* (addr, len, cmd, arg, attr, mask): cmd MC_ADVISE only        */
+#define SYS_tunable         1042 /* (int op, const char *name, struct hr_tunable *)              */
+#define SYS_priocntl        1043 /* (int idtype, int id, int op, struct hr_pcinfo *)             */
+
+/* meminfo(2): request codes; the low 16 bits are the argument n. */
+#define MEMINFO_VPHYSICAL  0x10000u
+#define MEMINFO_VLGRP      0x20000u
+#define MEMINFO_VPAGESIZE  0x30000u
+#define MEMINFO_VREPLCNT   0x40000u
+#define MEMINFO_VREPL      0x50000u
+#define MEMINFO_VREPL_LGRP 0x60000u
+#define MEMINFO_PLGRP      0x70000u
+#define MEMINFO_MASK       0xff0000u
+#define MAX_MEMINFO_CNT    256
+#define MAX_MEMINFO_REQ    31
+
+/* madvise(3C) advices of Solaris 9 12/02, under values that Linux does not use. */
+#define HR_MADV_ACCESS_DEFAULT 0x10006
+#define HR_MADV_ACCESS_LWP     0x10007
+#define HR_MADV_ACCESS_MANY    0x10008
+#define MC_ADVISE              4
+
+/* p_online(2) */
+#define P_OFFLINE  1
+#define P_ONLINE   2
+#define P_STATUS   3
+#define P_POWEROFF 5
+#define P_NOINTR   6
+#define P_FORCED   0x10000000
+
+/* processor_bind(2) */
+#define PBIND_NONE  (-1)
+#define PBIND_QUERY (-2)
+#define P_MYID      (-1)
+#define HR_P_PID    0 /* idtype_t values of Solaris: P_PID, P_LWPID */
+#define HR_P_LWPID  8
+
+struct hr_processor_info {
+    int  pi_state;
+    char pi_processor_type[16];
+    char pi_fputypes[32];
+    int  pi_clock; /* MHz, 0 unknown */
+    long pi_since; /* seconds since 1970 of the last state change (Homeroom's addition) */
+};
+
+/* SYS_lgrp operations; ids are dense, 0 .. nlgrps-1, as in Solaris 9. */
+#define LGRP_OP_COUNT    0 /* () -> nlgrps                                                  */
+#define LGRP_OP_INFO     1 /* (id, struct hr_lgrp_info *)                                   */
+#define LGRP_OP_HOME     2 /* (idtype, id) -> home; id P_MYID is the caller; P_LWPID ids are of the caller's process */
+#define LGRP_OP_AFF_GET  3 /* (idtype, id, lgrp) -> affinity                                */
+#define LGRP_OP_AFF_SET  4 /* (idtype, id, lgrp, affinity)                                  */
+#define LGRP_OP_GEN      5 /* () -> generation number                                       */
+#define LGRP_OP_LWP_HOME 6 /* (pid, lwpid) -> home of one LWP of another process            */
+#define LGRP_OP_LWP_SET  7 /* (pid, lwpid, lgrp, affinity)                                  */
+
+#define LGRP_AFF_NONE   0x0
+#define LGRP_AFF_WEAK   0x10
+#define LGRP_AFF_STRONG 0x100
+
+#define HR_MAXCPU  256
+#define HR_MAXLGRP 64
+
+struct hr_lgrp_info {
+    int                id;
+    int                ncpus;                   /* on-line CPUs                          */
+    unsigned long      cpus[HR_MAXCPU / 64];    /* mask of on-line CPU ids               */
+    unsigned long long mem_installed;           /* bytes                                 */
+    unsigned long long mem_free;                /* bytes                                 */
+    unsigned           load;                    /* load average, 32767 = every CPU busy  */
+    unsigned char      latency[HR_MAXLGRP];     /* SLIT distance to each lgroup's memory */
+};
+
+/* SYS_tunable operations. */
+#define TUNABLE_GET 0
+#define TUNABLE_SET 1 /* superuser */
+
+struct hr_tunable {
+    unsigned           size;  /* bytes: 1, 2, 4 or 8 */
+    unsigned long long value;
+};
+
+/* SYS_priocntl: scheduling class and user priority of an LWP (Solaris's classes). */
+#define PC_GET 0
+#define PC_SET 1
+enum { HR_CLASS_TS, HR_CLASS_IA, HR_CLASS_FX, HR_CLASS_FSS, HR_CLASS_RT, HR_CLASS_SYS };
+struct hr_pcinfo {
+    int cls;     /* HR_CLASS_*                                                        */
+    int upri;    /* TS/IA/FSS: -60..60; FX: 0..60; RT: 0..59                           */
+    int globpri; /* read only: the global priority now                                 */
+    int shares;  /* FSS: shares of the process's group of processes (its project)      */
+};
+
+#endif
