@@ -29,6 +29,7 @@
 #define SYS_memcntl         1041 /* (addr, len, cmd, arg, attr, mask): cmd MC_ADVISE only        */
 #define SYS_tunable         1042 /* (int op, const char *name, struct hr_tunable *)              */
 #define SYS_priocntl        1043 /* (int idtype, int id, int op, struct hr_pcinfo *)             */
+#define SYS_truss           1044 /* (int fd): trace to the open file of fd; -1 stops             */
 
 /* meminfo(2): request codes; the low 16 bits are the argument n. */
 #define MEMINFO_VPHYSICAL  0x10000u
@@ -94,6 +95,8 @@ struct hr_lgrp_info {
     unsigned long      cpus[HR_MAXCPU / 64];    /* mask of on-line CPU ids               */
     unsigned long long mem_installed;           /* bytes                                 */
     unsigned long long mem_free;                /* bytes                                 */
+    unsigned long long mem_base;                /* lowest physical address, 0 if none    */
+    unsigned long long mem_bound;               /* first physical address above the last */
     unsigned           load;                    /* load average, 32767 = every CPU busy  */
     unsigned char      latency[HR_MAXLGRP];     /* SLIT distance to each lgroup's memory */
 };
@@ -117,5 +120,19 @@ struct hr_pcinfo {
     int globpri; /* read only: the global priority now                                 */
     int shares;  /* FSS: shares of the process's group of processes (its project)      */
 };
+
+/*
+ * SYS_truss: from now on each system call of the calling process, and of what it forks and execs, is
+ * written to the open file behind fd as one line when the call returns (exit and exit_group: when they begin):
+ *
+ *     pid lwp number a0 a1 a2 a3 a4 a5 result ns ["path"]
+ *
+ * pid and lwp are decimal, number is decimal, a0..a5 are hexadecimal without 0x, result is signed decimal (-errno
+ * for an error) or `-` if the call does not return, ns is the time from entry to return.  A call with a path argument
+ * has it, up to 128 bytes as it was at entry, in quotes at the end; bytes outside 0x20..0x7e and the characters
+ * " and \ are written \xHH.  A write that fails (reader gone) ends the tracing of that process without a signal.
+ * Calls on the way into the kernel are not recorded while the line is written, so there is no recursion.
+ */
+#define TRUSS_PATH_MAX 128
 
 #endif
