@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/*
+ * bitmap.h - small sets of numbers below 64 (lgroups, nodes) in one word.
+ */
+#ifndef LIB_BITMAP_H
+#define LIB_BITMAP_H
+
+#include "lib/types.h"
+
+typedef uint64_t lgrpmask_t; /* bit i: lgroup (or node) i */
+
+static inline bool bit_test(uint64_t set, unsigned i)
+{
+    return (set >> i) & 1;
+}
+
+static inline unsigned bit_first(uint64_t set)
+{
+    return (unsigned)__builtin_ctzll(set);
+}
+
+static inline unsigned bit_count(uint64_t set)
+{
+    return (unsigned)__builtin_popcountll(set);
+}
+
+#define BITS_FOREACH(i, set)                                                                   \
+    for (uint64_t _s = (set), i = 0; _s != 0 && (i = (uint64_t)__builtin_ctzll(_s), true); _s &= _s - 1)
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpu.h - the running CPU: its own data, its interrupt flag.
+ *
+ * THEORY      Each CPU has one struct cpu in its own board's memory; the GS base points at it while
+ *             in the kernel.  Each subsystem keeps its per-CPU state in a struct of its own, reached
+ *             by a pointer from here, so that no room sees another's.
+ *             Interrupts on means preemptible: code that uses per-CPU data turns them off.
+ * INVARIANTS  I1  nlock > 0 implies interrupts off
+ *             I2  cpu->self == cpu (what `this_cpu()` reads)
+ * LOCKING     [o] only by its own CPU with interrupts off  [a] atomic  [c] constant after boot
+ */
+#ifndef LIB_CPU_H
+#define LIB_CPU_H
+
+#include "lib/types.h"
+
+struct thread;
+#define CPU_HELD_MAX 8
+
+struct cpu {
+    struct cpu    *self;       /* [c] offsets 0, 8, 16, 24 are known to the assembly          */
+    struct thread *curthread;  /* [o]                                                         */
+    uint64_t       kstack_top; /* [o] of the current thread                                   */
+    uint64_t       user_rsp;   /* [o] scratch of the system-call entry                        */
+    uint32_t       id;         /* [c] dense id, 0 is the boot CPU                             */
+    uint32_t       apic_id;    /* [c]                                                         */
+    uint32_t       node;       /* [c] memory node of its board                                */
+    uint32_t       lgrp;       /* [c] its leaf lgroup                                         */
+    uint32_t       nlock;      /* [o] spin locks held + irq_push() depth                      */
+    bool           irq_was_on; /* [o] interrupt flag to restore when nlock falls to 0         */
+    _Atomic bool   resched;    /* [a] a thread of higher priority waits, or the quantum ended */
+    uint32_t       irq_depth;  /* [o] nested interrupt handlers                               */
+    _Atomic bool   in_user;    /* [a] for the clock's sampling: user mode now                 */
+    struct disp_cpu *disp;     /* [c] run queue, idle thread, counters of the dispatcher      */
+    struct mem_cpu  *mem;      /* [c] page and slab magazines                                 */
+    struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */
+    struct vm_cpu   *vm;       /* [c] active address space, TLB shootdown mailbox             */
+    struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */
+    uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
+    void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
+};
+
+extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
+extern unsigned    ncpu;          /* [c] CPUs that exist                       */
+
+static inline struct cpu *this_cpu(void)
+{
+    struct cpu *c;
+
+    __asm__ volatile("movq %%gs:0, %0" : "=r"(c));
+    return c;
+}
+
+/* The current thread; the same before and after any preemption, so it needs no lock. */
+static inline struct thread *curthread_get(void)
+{
+    struct thread *t;
+
+    __asm__("movq %%gs:8, %0" : "=r"(t));
+    return t;
+}
+#define curthread curthread_get()
+
+static inline void cpu_pause(void)
+{
+    __asm__ volatile("pause" ::: "memory");
+}
+
+static inline uint64_t rdtsc(void)
+{
+    uint32_t lo, hi;
+
+    __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi)::"memory");
+    return (uint64_t)hi << 32 | lo;
+}
+
+static inline bool irq_enabled(void)
+{
+    uint64_t f;
+
+    __asm__ volatile("pushfq; popq %0" : "=r"(f)::"memory");
+    return (f & 0x200) != 0;
+}
+
+static inline void irq_disable(void)
+{
+    __asm__ volatile("cli" ::: "memory");
+}
+
+static inline void irq_enable(void)
+{
+    __asm__ volatile("sti" ::: "memory");
+}
+
+/*
+ * irq_push, irq_pop - turn interrupts (and so preemption) off, nesting; pop restores the state that
+ * the outermost push found.  Between them this_cpu() stays the same.
+ */
+static inline void irq_push(void)
+{
+    bool        on = irq_enabled();
+    struct cpu *c;
+
+    irq_disable();
+    c = this_cpu();
+    if (c->nlock++ == 0)
+        c->irq_was_on = on;
+}
+
+static inline void irq_pop(void)
+{
+    struct cpu *c = this_cpu();
+
+    if (--c->nlock == 0 && c->irq_was_on)
+        irq_enable();
+}
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * list.h - circular doubly linked lists whose links live inside the elements.
+ *
+ * INVARIANTS  I1  an empty list, and an element on no list, point at themselves
+ * LOCKING     the owner of the list says.
+ */
+#ifndef LIB_LIST_H
+#define LIB_LIST_H
+
+#include "lib/types.h"
+
+struct list {
+    struct list *next, *prev;
+};
+
+#define LIST_INIT(l) {&(l), &(l)}
+
+static inline void list_init(struct list *l)
+{
+    l->next = l->prev = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+    return l->next == l;
+}
+
+static inline void list_link_between(struct list *e, struct list *a, struct list *b)
+{
+    e->prev = a;
+    e->next = b;
+    a->next = e;
+    b->prev = e;
+}
+
+static inline void list_push_front(struct list *l, struct list *e)
+{
+    list_link_between(e, l, l->next);
+}
+
+static inline void list_push_back(struct list *l, struct list *e)
+{
+    list_link_between(e, l->prev, l);
+}
+
+/* Takes `e` off its list and leaves it pointing at itself (I1), so removing twice is harmless. */
+static inline void list_remove(struct list *e)
+{
+    e->prev->next = e->next;
+    e->next->prev = e->prev;
+    list_init(e);
+}
+
+#define list_entry(e, type, member) container_of(e, type, member)
+#define list_first(l, type, member) list_entry((l)->next, type, member)
+
+/* Removes and returns the first element, or NULL if the list is empty. */
+#define list_pop(l, type, member)                                                              \
+    ({                                                                                         \
+        struct list *_e = (l)->next;                                                           \
+        type *_r = NULL;                                                                       \
+        if (_e != (l)) {                                                                       \
+            list_remove(_e);                                                                   \
+            _r = list_entry(_e, type, member);                                                 \
+        }                                                                                      \
+        _r;                                                                                    \
+    })
+
+#define LIST_FOREACH(var, l, member)                                                           \
+    for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);               \
+         var = list_entry(var->member.next, typeof(*var), member))
+
+/* As above, and `var` may be removed from the list inside the loop. */
+#define LIST_FOREACH_SAFE(var, tmp, l, member)                                                 \
+    for (var = list_entry((l)->next, typeof(*var), member),                                    \
+        tmp = list_entry(var->member.next, typeof(*var), member);                              \
+         &var->member != (l);                                                                  \
+         var = tmp, tmp = list_entry(tmp->member.next, typeof(*tmp), member))
+
+#endif

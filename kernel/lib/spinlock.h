@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * spinlock.h - ticket locks for short sections.
+ *
+ * THEORY      Waiters are served in the order of their tickets.  A spinning CPU executes `pause`, which
+ *             on an emulated machine hands the turn to the CPU that holds the lock.
+ * INVARIANTS  I1  a holder runs with interrupts off and does not sleep
+ *             I2  ranks of the locks a CPU holds ascend (lockrank.h; checked in test builds)
+ */
+#ifndef LIB_SPINLOCK_H
+#define LIB_SPINLOCK_H
+
+#include "lib/cpu.h"
+#include "lib/lockrank.h"
+#include "lib/types.h"
+
+struct spinlock {
+    _Atomic uint16_t next;  /* ticket the next comer draws */
+    _Atomic uint16_t owner; /* ticket being served         */
+    uint16_t         rank;  /* enum lockrank               */
+    uint16_t         cpu;   /* holder's id + 1, or 0       */
+};
+
+#define SPINLOCK_INIT(r) {.rank = (r)}
+
+static inline void spin_init(struct spinlock *l, enum lockrank rank)
+{
+    *l = (struct spinlock)SPINLOCK_INIT((uint16_t)rank);
+}
+
+#ifdef HR_TEST
+void spin_check_acquire(struct spinlock *l, bool pair);
+void spin_check_release(struct spinlock *l);
+#else
+static inline void spin_check_acquire(struct spinlock *l, bool pair)
+{
+    (void)l, (void)pair;
+}
+static inline void spin_check_release(struct spinlock *l)
+{
+    (void)l;
+}
+#endif
+
+static inline void spin_take(struct spinlock *l)
+{
+    uint16_t mine = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+
+    while (atomic_load_explicit(&l->owner, memory_order_acquire) != mine)
+        cpu_pause();
+    l->cpu = (uint16_t)(this_cpu()->id + 1);
+}
+
+/* spin_lock - take `l`; interrupts are off from here to the matching spin_unlock(). */
+static inline void spin_lock(struct spinlock *l)
+{
+    irq_push();
+    spin_check_acquire(l, false);
+    spin_take(l);
+}
+
+/* spin_trylock - take `l` if it is free.  Returns whether it did. */
+static inline bool spin_trylock(struct spinlock *l)
+{
+    uint16_t n;
+
+    irq_push();
+    n = atomic_load_explicit(&l->owner, memory_order_relaxed);
+    if (atomic_compare_exchange_strong_explicit(&l->next, &n, (uint16_t)(n + 1),
+                                                memory_order_acquire, memory_order_relaxed)) {
+        spin_check_acquire(l, true);
+        l->cpu = (uint16_t)(this_cpu()->id + 1);
+        return true;
+    }
+    irq_pop();
+    return false;
+}
+
+static inline void spin_unlock(struct spinlock *l)
+{
+    spin_check_release(l);
+    l->cpu = 0;
+    atomic_store_explicit(&l->owner, (uint16_t)(l->owner + 1), memory_order_release);
+    irq_pop();
+}
+
+/* spin_lock_pair - take two locks of one rank, the lower address first; a may equal b. */
+static inline void spin_lock_pair(struct spinlock *a, struct spinlock *b)
+{
+    if (a > b) {
+        struct spinlock *t = a;
+        a = b;
+        b = t;
+    }
+    spin_lock(a);
+    if (a != b) {
+        irq_push();
+        spin_check_acquire(b, true);
+        spin_take(b);
+    }
+}
+
+static inline void spin_unlock_pair(struct spinlock *a, struct spinlock *b)
+{
+    spin_unlock(a);
+    if (a != b)
+        spin_unlock(b);
+}
+
+/* Whether this CPU holds `l`: for ASSERT. */
+static inline bool spin_held(const struct spinlock *l)
+{
+    return l->cpu == this_cpu()->id + 1;
+}
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpustat.h - what each CPU counts: the columns of mpstat and the dispatcher's own events.
+ *
+ * LOCKING  A CPU adds to its own counters with plain increments, interrupts off or not: a rare lost
+ *          count between an interrupt and a thread is excluded by `incq` on memory being one instruction.
+ */
+#ifndef STAT_CPUSTAT_H
+#define STAT_CPUSTAT_H
+
+#include "lib/cpu.h"
+
+#define CPU_STATS(X)                                                                           \
+    X(minf, "minor faults")                                                                    \
+    X(mjf, "major faults")                                                                     \
+    X(xcal, "cross-calls sent")                                                                \
+    X(intr, "interrupts taken")                                                                \
+    X(ithr, "interrupts handled as threads")                                                   \
+    X(csw, "context switches")                                                                 \
+    X(icsw, "involuntary context switches")                                                    \
+    X(migr, "threads resumed here that last ran elsewhere")                                    \
+    X(smtx, "mutexes not obtained at first try")                                               \
+    X(srw, "rwlocks not obtained at first try")                                                \
+    X(syscl, "system calls")                                                                   \
+    X(usr_ticks, "clock ticks in user mode")                                                   \
+    X(sys_ticks, "clock ticks in the kernel")                                                  \
+    X(wt_ticks, "clock ticks idle with I/O pending")                                           \
+    X(idl_ticks, "clock ticks idle")                                                           \
+    X(disp_home, "threads dispatched on their home lgroup")                                    \
+    X(disp_remote, "threads dispatched elsewhere")                                             \
+    X(steals, "threads stolen from another CPU")                                               \
+    X(pokes, "wake-up interrupts sent")                                                        \
+    X(tlb_ipi, "TLB shootdowns received")                                                      \
+    X(forks, "processes created")                                                              \
+    X(execs, "programs executed")                                                              \
+    X(zero_pages, "pages zeroed")                                                              \
+    X(cow_faults, "copy-on-write copies")
+
+struct cpu_stat {
+#define X(name, doc) uint64_t name;
+    CPU_STATS(X)
+#undef X
+};
+
+#define CPUSTAT_INC(field)                                                                     \
+    __asm__ volatile("movq %%gs:%c0, %%rax; incq %c1(%%rax)"                                   \
+                     :                                                                         \
+                     : "i"(offsetof(struct cpu, stat)), "i"(offsetof(struct cpu_stat, field))  \
+                     : "rax", "memory")
+
+#endif

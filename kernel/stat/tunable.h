@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tunable.h - variables that /etc/system, the boot line and mdb can read and set.
+ *
+ * THEORY      TUNABLE() puts a descriptor into the section .tunables, so that the registry is the linker's
+ *             work and each variable is described where it is defined.  The value has the size of the C
+ *             variable; reads and writes of it are single aligned accesses.
+ */
+#ifndef STAT_TUNABLE_H
+#define STAT_TUNABLE_H
+
+#include "lib/types.h"
+
+struct tunable {
+    const char *module; /* "" or the module of `set module:name=` ("ufs") */
+    const char *name;
+    void       *addr;
+    uint64_t    size;   /* bytes: 1, 2, 4, 8                              */
+    uint64_t    writable; /* 0: mdb and /etc/system may only read it      */
+    const char *doc;    /* unit, meaning, who reads it                    */
+};
+
+#ifdef HR_HOST
+#define TUNABLE_M(mod, var, wr, text) struct tunable_unused_##var
+#else
+#define TUNABLE_M(mod, var, wr, text)                                                          \
+    static const struct tunable tunable_##var                                                  \
+        __attribute__((used, section(".tunables"), aligned(16))) = {                           \
+            mod, #var, (void *)&(var), sizeof(var), wr, text}
+#endif
+/* TUNABLE - register the global `var` under its own name.  `text`: "default 75 %, share of ...; read by ..." */
+#define TUNABLE(var, text)    TUNABLE_M("", var, 1, text)
+#define TUNABLE_RO(var, text) TUNABLE_M("", var, 0, text)
+
+/* tunable_find - by name, or "module:name".  NULL if there is none. */
+const struct tunable *tunable_find(const char *name);
+uint64_t tunable_get(const struct tunable *t);
+/* tunable_set - store the low t->size bytes of value.  -EPERM if it is read only. */
+int tunable_set(const struct tunable *t, uint64_t value);
+/* tunable_next - iterate: NULL gives the first; returns NULL after the last. */
+const struct tunable *tunable_next(const struct tunable *t);
+
+/*
+ * system_file_apply - carry out the lines of an /etc/system (semantics of Solaris 9's system(4)); warnings
+ * go to the console with the line's number.  `text` need not end in a NUL.
+ */
+void system_file_apply(const char *text, size_t len);
+
+#endif
