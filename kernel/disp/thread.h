@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * thread.h - kernel threads: the unit that the dispatcher runs.
+ *
+ * THEORY      A struct thread is what runs on a CPU: a kernel stack, a priority, a home.  A user thread is a
+ *             struct lwp (proc/lwp.h) that embeds one.  A thread sleeps by queueing itself somewhere under that
+ *             place's lock, setting its state, and calling swtch(); thread_wake() makes it runnable again.
+ * INVARIANTS  I1  t->state changes only under t->lock, and the lock is held over the switch away from t
+ *             I2  a RUNNABLE thread is on exactly one run queue, or about to be put there by the CPU leaving it
+ *             I3  an ONPROC thread is curthread of t->cpu
+ * LOCKING     [t] t->lock (RANK_THREAD)  [o] only the thread itself  [a] atomic  [c] constant  [q] run-queue lock
+ */
+#ifndef DISP_THREAD_H
+#define DISP_THREAD_H
+
+#include "lib/bitmap.h"
+#include "lib/cpumask.h"
+#include "lib/list.h"
+#include "lib/spinlock.h"
+#include "lib/types.h"
+
+enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_STOPPED, TS_ZOMBIE };
+
+/* Bits of thread.ast: what to do before the thread returns to user mode. */
+enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_TRACE = 4 };
+
+enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, PRI_INTR = 160, PRI_MAX = 169, NPRI = 170 };
+
+enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS, CLASS_INTR };
+
+#define KSTACK_SIZE  16384ul
+#define KSTACK_ORDER 2
+
+struct thread {
+    struct spinlock lock;
+    uint8_t         state;         /* [t] enum thread_state                                             */
+    uint8_t         cls;           /* [t] enum sched_class                                              */
+    bool            sleep_sig;     /* [t] the sleep ends when a signal arrives                          */
+    bool            exiting;       /* [o]                                                               */
+    int16_t         pri;           /* [t] global priority now, inheritance included                     */
+    int16_t         base_pri;      /* [t] what its class gives                                          */
+    int16_t         inherit_pri;   /* [t] highest priority waiting for a lock it holds, or -1           */
+    int16_t         upri;          /* [t] user priority or nice within the class                        */
+    int16_t         ts_level;      /* [t] TS/IA/FSS: level in the dispatch table                        */
+    uint16_t        shares;        /* [t] FSS shares                                                    */
+    uint32_t        quantum_left;  /* [t] ns/1024 left of its time slice                                */
+    uint32_t        n_contended;   /* [a] contended mutexes it holds                                    */
+    struct list     runq_link;     /* [q]                                                               */
+    struct cpu     *cpu;           /* [t] CPU it runs on or last ran on                                 */
+    int             bound_cpu;     /* [t] processor_bind: CPU id or -1                                  */
+    struct cpupart *part;          /* [t] processor set it belongs to                                   */
+    struct cpumask *affinity;      /* [t] sched_setaffinity mask, or NULL for all                       */
+    uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
+    uint64_t        oncpu_since;   /* [t] TSC when it was put on its CPU                                */
+    uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
+    _Atomic uint32_t ast;          /* [a] AST_* bits                                                    */
+    uint16_t        home;          /* [t] home lgroup                                                   */
+    bool            homed;         /* [t] counted in its lgroup's and process's homes                   */
+    uint64_t        homed_at_ns;   /* [t] when the anticipatory load was charged                        */
+    lgrpmask_t     *proc_lgrps;    /* [t] its process's bitmap of lgroups; NULL for kernel threads      */
+
+    uint64_t        ksp;           /* [o] saved stack pointer while not ONPROC; offset known to switch.S */
+    uint8_t        *kstack;        /* [c] lowest byte of the kernel stack; a guard word lies there      */
+    uint64_t        fsbase;        /* [o] user TLS base                                                 */
+    uint64_t        gsbase;        /* [o] user GS base                                                  */
+    void           *fpu;           /* [o] 512-byte FXSAVE area, 16-aligned; NULL for kernel threads     */
+    struct as      *as;            /* [o] address space; NULL for kernel threads                        */
+    struct regs    *uregs;         /* [o] user registers at the top of the kernel stack                 */
+
+    void           *fault_recover; /* [o] not used by C code                                            */
+    const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
+    void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
+    struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance)                     */
+    uint64_t        modelled_ns;   /* [t] the thread's modelled time (interconnect model)               */
+    struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */
+    int             tid;           /* [c] machine-wide id                                               */
+    char            name[16];      /* [a] for people (PR_SET_NAME)                                      */
+    struct list     all_link;      /* list of all threads (disp/thread.c)                               */
+    uint64_t        n_dispatch;    /* [t] times put on a CPU                                            */
+    uint64_t        n_remote;      /* [t] of these, outside its home lgroup                             */
+    uint64_t        nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
+    void          (*entry)(void *);/* [c] kernel threads: the function it runs                          */
+    void           *entry_arg;
+    void           *held_locks[CPU_HELD_MAX]; /* sleeping locks held (test builds)                      */
+};
+
+/*
+ * thread_init - set up a caller-provided thread (an lwp's) that will start at `entry(arg)` on a fresh kernel stack
+ * taken from the memory of lgroup `home`.  State TS_SLEEP: thread_start() makes it run.  -ENOMEM.
+ */
+int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg, unsigned home);
+/* thread_destroy - free the kernel stack and FPU area of a ZOMBIE thread that has left its CPU (waits for that). */
+void thread_destroy(struct thread *t);
+/* thread_start - put a new thread on a run queue. */
+void thread_start(struct thread *t);
+/* kthread_create - make and start a kernel thread of class SYS at priority `pri`.  NULL when there is no memory. */
+struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg);
+
+/*
+ * swtch - give the CPU away.  The caller has set its own state under t->lock and holds that lock with no other spin
+ * lock; returns with the lock released and the previous interrupt state.
+ */
+void swtch(void);
+/* thread_yield - let threads of equal or higher priority run (sched_yield). */
+void thread_yield(void);
+/* thread_exit_switch - leave the CPU for good: state ZOMBIE.  The lwp or kthread is freed by somebody else. */
+noreturn void thread_exit_switch(void);
+
+/*
+ * thread_wake - make a sleeping thread runnable; harmless if it is not asleep.  `from` is the waker's thread or NULL:
+ * modelled time travels along.  Returns whether it was asleep.  Takes t->lock, then run-queue locks.
+ */
+bool thread_wake(struct thread *t, struct thread *from);
+/* thread_interrupt - wake it only if its sleep is interruptible; sets AST_SIGNAL first. */
+void thread_interrupt(struct thread *t);
+/* thread_stop_self - sleep in TS_STOPPED until thread_continue(); used by job control. */
+void thread_continue(struct thread *t);
+
+/* signal_pending - whether curthread has a reason to leave an interruptible sleep. */
+static inline bool signal_pending(void)
+{
+    return (atomic_load_explicit(&curthread->ast, memory_order_relaxed) & AST_SIGNAL) != 0;
+}
+
+/* Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range. */
+int  thread_set_class(struct thread *t, enum sched_class cls, int upri);
+void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
+/* thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such or off-line CPU. */
+int thread_bind(struct thread *t, int cpu);
+/* thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask, -ENOMEM. */
+int thread_set_affinity(struct thread *t, const struct cpumask *m);
+void thread_get_affinity(struct thread *t, struct cpumask *m);
+/* thread_rehome - move the home to `lgrp` (affinity calls). */
+void thread_rehome(struct thread *t, unsigned lgrp);
+/*
+ * thread_home_new - choose the home of a new thread by lgroup load (lgrp/home.c) and charge it there; sets *bitmap.
+ * thread_unhome - take it off again at exit; `still` is whether another LWP of the process has this home.
+ */
+unsigned thread_home_new(struct thread *t, lgrpmask_t *bitmap);
+void     thread_unhome(struct thread *t);
+/* thread_runtime_ns - CPU time used, the current stay on a CPU included. */
+uint64_t thread_runtime_ns(struct thread *t);
+
+/* What the rooms above fill in (call-ups). */
+struct disp_ops {
+    void (*ast)(struct regs *);             /* before returning to user mode with ast bits set      */
+    void (*switch_as)(struct thread *next); /* load next's address space (vm)                       */
+};
+extern struct disp_ops disp_ops;
+
+/* Clock: 100 ticks a second, kept by one CPU. */
+#define HZ 100
+extern _Atomic uint64_t lbolt; /* ticks since boot */
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/*
+ * timer.h - time, and functions called later.
+ *
+ * Callbacks run in interrupt context on the CPU that armed them (or where they were moved), interrupts off, with no
+ * lock held; they may take spin locks of any rank but RANK_TIMER and wake threads.
+ */
+#ifndef DISP_TIMER_H
+#define DISP_TIMER_H
+
+#include "lib/types.h"
+
+struct timer {
+    uint64_t deadline_ns;             /* of clock_mono_ns() */
+    void   (*fn)(struct timer *);
+    struct cpu *cpu;                  /* where it is armed  */
+    uint32_t heap_pos;                /* 0: not armed       */
+};
+
+/* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
+uint64_t clock_mono_ns(void);
+/* clock_real_ns - nanoseconds since 1970. */
+uint64_t clock_real_ns(void);
+/* clock_set_real - settimeofday. */
+void clock_set_real(uint64_t ns);
+/* The conversion for the vDSO: ns = base_ns + ((tsc - base_tsc) * mult >> shift). */
+struct clock_params {
+    uint64_t base_tsc, base_ns, real_offset_ns;
+    uint32_t mult, shift;
+};
+extern struct clock_params clock_params;
+uint64_t tsc_to_ns(uint64_t cycles);
+
+/* timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER. */
+void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
+/* timer_cancel - returns whether it was still armed; after it returns, fn is not running. */
+bool timer_cancel(struct timer *t);
+
+#endif

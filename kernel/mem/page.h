@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * page.h - page frames: their descriptors and their allocator.
+ *
+ * THEORY      Every 4 KiB frame of RAM has a struct page in a virtual array indexed by frame number whose
+ *             backing memory lies on the frame's own node (board).  A buddy allocator per node hands out
+ *             blocks of 2^order frames; per-CPU magazines of single frames stand before it.
+ *             A descriptor is initialised when its frame is allocated; nobody reads one that is free
+ *             except for the head of a free block.
+ * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
+ *             I2  refs > 0 for an allocated frame; 0 for a free one
+ *             I3  a block of order n starts at a frame number that is a multiple of 2^n
+ * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see vm/object.h)
+ */
+#ifndef MEM_PAGE_H
+#define MEM_PAGE_H
+
+#include "lib/list.h"
+#include "lib/spinlock.h"
+#include "lib/types.h"
+
+#define DIRECT_BASE  0xffff888000000000ul /* all RAM, 2 MiB or 1 GiB pages, no-execute */
+#define VMEMMAP_BASE 0xffffea0000000000ul /* struct page array                         */
+#define KERNEL_BASE  0xffffffff80000000ul /* text, data, bss                           */
+
+typedef uint64_t paddr_t;
+
+enum page_flags {
+    PG_FREE   = 1 << 0, /* [b] head of a free block                                           */
+    PG_HEAD   = 1 << 1, /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
+    PG_DIRTY  = 1 << 2, /* [a] file page that differs from its backing store                  */
+    PG_REF    = 1 << 3, /* [a] used lately                                                    */
+    PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
+    PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
+    PG_ANON   = 1 << 6, /* [o] belongs to an anonymous object                                 */
+    PG_EXEC   = 1 << 7, /* [o] file page of an executable                                     */
+    PG_SLAB   = 1 << 8,
+    PG_PT     = 1 << 9, /* page-table page: `ptlock` is in use                                */
+    PG_UPTODATE = 1 << 10, /* [o] file page holds valid data                                  */
+};
+
+struct page {
+    _Atomic uint32_t flags;
+    uint8_t          node;
+    uint8_t          order;     /* of the block it heads                                       */
+    uint16_t         pt_live;   /* PG_PT: entries in use                                       */
+    _Atomic uint32_t refs;      /* holders: object slots, mappings in progress, I/O            */
+    _Atomic uint32_t mapcount;  /* page-table entries that map it                              */
+    union {
+        struct vm_object *obj;    /* [o] user page: the object it belongs to                   */
+        struct anon_family *family; /* [o] PG_ANON private page: the fork family instead       */
+        struct slab      *slab;
+        struct spinlock   ptlock;
+        uint64_t          priv;
+    };
+    uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */
+    struct list link;  /* free list; later: the pageout lists                                  */
+    _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
+    uint32_t    pad;
+};
+_Static_assert(sizeof(struct page) == 64, "struct page is one cache line");
+
+#define vmemmap ((struct page *)VMEMMAP_BASE)
+
+static inline void *phys_to_virt(paddr_t pa)
+{
+    return (void *)(DIRECT_BASE + pa);
+}
+
+static inline paddr_t virt_to_phys(const void *va) /* direct-map addresses only */
+{
+    return (paddr_t)va - DIRECT_BASE;
+}
+
+static inline struct page *phys_to_page(paddr_t pa)
+{
+    return vmemmap + (pa >> PAGE_SHIFT);
+}
+
+static inline paddr_t page_to_phys(const struct page *pg)
+{
+    return (paddr_t)(pg - vmemmap) << PAGE_SHIFT;
+}
+
+static inline void *page_to_virt(const struct page *pg)
+{
+    return phys_to_virt(page_to_phys(pg));
+}
+
+static inline struct page *virt_to_page(const void *va)
+{
+    return phys_to_page(virt_to_phys(va));
+}
+
+enum alloc_flags {
+    ALLOC_NEAR   = 0,      /* the node, else the nearest with a free frame        */
+    ALLOC_STRICT = 1 << 0, /* only that node                                      */
+    ALLOC_ZERO   = 1 << 1, /* contents zeroed                                     */
+    ALLOC_RESERVE = 1 << 2, /* may take the last frames (the kernel's own needs)  */
+};
+
+/*
+ * page_alloc - take a block of 2^order frames, preferring memory node `node`.
+ * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when no
+ * allowed node has one.  Does not sleep; callable with spin locks of rank below RANK_BUDDY.
+ */
+struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
+
+/* page_free - give a block back to its node (I1).  Its reference count must be 1 or 0. */
+void page_free(struct page *pg);
+
+/* page_hold, page_release - take and drop a reference; the last drop frees the block. */
+static inline void page_hold(struct page *pg)
+{
+    atomic_fetch_add_explicit(&pg->refs, 1, memory_order_relaxed);
+}
+static inline void page_release(struct page *pg)
+{
+    if (atomic_fetch_sub_explicit(&pg->refs, 1, memory_order_acq_rel) == 1)
+        page_free(pg);
+}
+
+/* page_zero, page_copy - `rep` over one 4 KiB frame, or 2^order of them. */
+void page_zero(struct page *pg, unsigned order);
+void page_copy(struct page *dst, struct page *src, unsigned order);
+
+/* phys_is_ram - whether `pa` is in installed, usable memory (and so has a struct page). */
+bool phys_is_ram(paddr_t pa);
+/* phys_node - the node of a physical address, or -1. */
+int phys_node(paddr_t pa);
+
+struct mem_node {
+    struct spinlock lock;                  /* rank RANK_BUDDY                                      */
+    struct list     free[HUGE_ORDER + 2];  /* by order; the largest is MAX_ORDER                   */
+    uint64_t        free_mask;             /* bit o: free[o] is not empty                          */
+    _Atomic uint64_t nfree_pages;          /* in the buddy lists (magazines not counted)           */
+    uint64_t        ninstalled_pages;      /* [c]                                                  */
+    uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
+    unsigned        nnear;                 /* [c]                                                  */
+    _Atomic uint64_t n_local;              /* allocations asked for here and served here           */
+    _Atomic uint64_t n_fallback;           /* allocations asked for here and served elsewhere      */
+    _Atomic uint64_t n_foreign;            /* allocations served here and asked for elsewhere      */
+};
+#define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
+
+extern struct mem_node mem_nodes[NODE_MAX];
+extern unsigned        nnodes;
+
+/* mem_free_pages - free frames of a node, magazines included (sums per-CPU counts). */
+uint64_t mem_free_pages(unsigned node);
+uint64_t mem_total_pages(void);
+
+#endif

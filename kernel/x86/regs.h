@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * regs.h - the registers saved on every entry to the kernel, at the top of the thread's kernel stack.
+ *
+ * The order is the assembly's (trap.S): the six arguments of a system call lie together, in their order.
+ */
+#ifndef X86_REGS_H
+#define X86_REGS_H
+
+#include "lib/types.h"
+
+struct regs {
+    uint64_t r15, r14, r13, r12, rbp, rbx, r11, rcx;
+    union {
+        uint64_t arg[6]; /* system-call arguments */
+        struct {
+            uint64_t rdi, rsi, rdx, r10, r8, r9;
+        };
+    };
+    uint64_t rax;
+    uint64_t orig_rax; /* system-call number, or -1: not in a system call; for traps the vector */
+    uint64_t err;      /* hardware error code */
+    uint64_t rip, cs, rflags, rsp, ss;
+};
+
+#define SEL_KCODE 0x08
+#define SEL_KDATA 0x10
+#define SEL_UDATA (0x18 | 3)
+#define SEL_UCODE (0x20 | 3)
+#define SEL_TSS   0x28
+
+static inline bool regs_user(const struct regs *r)
+{
+    return (r->cs & 3) == 3;
+}
+
+#endif
