@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/*
+ * file.h - open files and descriptor tables.
+ *
+ * THEORY      A struct file is one open(2): a position, flags, and operations.  A descriptor table maps small numbers
+ *             to files; processes made with CLONE_FILES share one.
+ * LOCKING     table->lock (RANK_FD) guards the slots; file->refs is atomic; file->off belongs to whoever holds
+ *             file->off_lock (taken by read, write and lseek of a seekable file only).
+ */
+#ifndef FS_FILE_H
+#define FS_FILE_H
+
+#include "fs/vnode.h"
+
+struct file;
+struct poller; /* one thread in poll, select or epoll (fs/poll.c) */
+
+enum { O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_EXCL = 0200, O_NOCTTY = 0400, O_TRUNC = 01000,
+       O_APPEND = 02000, O_NONBLOCK = 04000, O_DSYNC = 010000, O_DIRECT = 040000, O_LARGEFILE = 0100000, O_DIRECTORY = 0200000,
+       O_NOFOLLOW = 0400000, O_NOATIME = 01000000, O_CLOEXEC = 02000000, O_SYNC = 04010000, O_PATH = 010000000 };
+enum { POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64, POLLWRNORM = 256 };
+
+struct fileops {
+    /* Move bytes; `off` is meaningful for seekable files only.  Bytes or an error (-EINTR becomes a restart above). */
+    long (*read)(struct file *f, struct uio *uio, loff_t off);
+    long (*write)(struct file *f, struct uio *uio, loff_t off);
+    /* Ready events now; if `p` is not NULL also registers p to be woken (poll_register). */
+    unsigned (*poll)(struct file *f, struct poller *p);
+    /* `arg` is the raw third argument; implementations use copy_in/copy_out on it (tty and devices). */
+    long (*ioctl)(struct file *f, unsigned cmd, uint64_t arg);
+    loff_t (*seek)(struct file *f, loff_t off, int whence); /* NULL: -ESPIPE */
+    int (*readdir)(struct file *f, dirent_fn fn, void *arg);
+    void (*close)(struct file *f); /* last reference gone */
+};
+
+struct file {
+    _Atomic uint32_t      refs;
+    _Atomic uint32_t      flags; /* O_* as fcntl(F_GETFL) shows them */
+    const struct fileops *ops;
+    struct vnode         *vn;    /* held; NULL for anonymous pipes and the like */
+    struct mutex          off_lock;
+    loff_t                off;
+    void                 *data;  /* ops' own */
+    bool                  seekable;
+};
+
+/* file_alloc - a new open file with one reference.  NULL: no memory. */
+struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags);
+static inline void file_hold(struct file *f)
+{
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+void file_release(struct file *f);
+/*
+ * file_open - open(2) without the descriptor: lookup, create, permissions, truncate.
+ * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM.
+ */
+int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags, uint32_t mode, struct file **out);
+/* file_read, file_write - at the file's own position (off == -1) or at `off` (pread).  Bytes or an error. */
+long file_read(struct file *f, struct uio *uio, loff_t off);
+long file_write(struct file *f, struct uio *uio, loff_t off);
+
+struct fdtable;
+#define FD_CLOEXEC 1
+struct fdtable *fdtable_create(void);
+struct fdtable *fdtable_copy(struct fdtable *t); /* fork: NULL when there is no memory */
+void fdtable_hold(struct fdtable *t);
+void fdtable_release(struct fdtable *t);         /* the last one closes all */
+void fdtable_close_on_exec(struct fdtable *t);
+/* fd_get - the file behind fd with a reference; NULL: EBADF. */
+struct file *fd_get(struct fdtable *t, int fd);
+/*
+ * fd_install - put `f` (its reference passes to the table) at the lowest free number >= min; returns it, or -EMFILE
+ * when it would reach `limit` (RLIMIT_NOFILE), -ENOMEM.  fd_install_at - dup2: closes what is there.
+ */
+int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, unsigned limit);
+int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags);
+int fd_close(struct fdtable *t, int fd);
+int fd_get_flags(struct fdtable *t, int fd);
+int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
+/* fd_next - lowest open descriptor >= fd, or -1: for /proc/PID/fd and close_range. */
+int fd_next(struct fdtable *t, int fd);
+
+/* pipe_create - both ends, one reference each.  -ENFILE, -ENOMEM.  FIFOs open through their vnode. */
+int pipe_create(struct file **rd, struct file **wr, unsigned flags);
+
+/* Waiting for several files (poll.c). */
+struct pollhead {
+    struct spinlock lock;
+    struct list     pollers;
+};
+void pollhead_init(struct pollhead *ph);
+void poll_register(struct poller *p, struct pollhead *ph);
+/* poll_wake - something may have become ready. */
+void poll_wake(struct pollhead *ph);
+struct pollfd {
+    int32_t fd;
+    int16_t events, revents;
+};
+/* poll_files - poll(2) over kernel copies; deadline in ns, NO_DEADLINE, or 0 for no wait.  Ready count, -EINTR, -ENOMEM. */
+long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
+
+/* Character devices, by major:minor; devfs shows them. */
+struct cdev {
+    const char *name;  /* "null": /dev/null */
+    uint64_t    rdev;
+    uint32_t    mode;  /* 0666 */
+    int (*open)(struct vnode *vn, int oflags, struct file *f); /* sets f->ops, f->data; NULL: uses ops */
+    const struct fileops *ops;
+    struct list link;
+};
+#define makedev(ma, mi) ((uint64_t)(ma) << 8 | (mi))
+void cdev_register(struct cdev *d);
+
+#endif
