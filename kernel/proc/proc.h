@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/*
+ * proc.h - processes and their LWPs.
+ *
+ * THEORY      A process owns what its threads share: address space, descriptors, directories, signal handlers, identity.
+ *             Each of these is an object of its own with a reference count, because clone(2) shares them one by one.
+ *             An LWP is one thread of a process: a struct thread plus what user mode needs.  It has two ids: a small one
+ *             within the process (Solaris calls) and a machine-wide one (gettid), equal to the pid for the first.
+ * INVARIANTS  I1  a process has at least one LWP until it is a zombie
+ *             I2  p->parent is never NULL except for init; orphans go to the nearest sub-reaper: init
+ *             I3  bit i of p->lgrps is set iff an LWP of p has home i
+ * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions  [s] p->sig->lock (RANK_SIGHAND)
+ *             [a] atomic  [c] constant  [o] only the LWP itself  [m] p->mutex
+ */
+#ifndef PROC_PROC_H
+#define PROC_PROC_H
+
+#include "disp/sync.h"
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "fs/file.h"
+#include "lib/list.h"
+#include "vm/vm.h"
+#include "x86/regs.h"
+
+#define NSIG 64
+typedef uint64_t sigset_t; /* bit n-1: signal n */
+#define SIGBIT(n) (1ull << ((n) - 1))
+
+enum {
+    SIGHUP = 1, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE,
+    SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ,
+    SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS,
+};
+
+/* Linux's siginfo, as far as it is filled: 128 bytes at the user side. */
+struct siginfo {
+    int32_t signo, err, code, pad;
+    union {
+        struct { int32_t pid; uint32_t uid; int32_t status; int32_t pad2; int64_t utime, stime; } child; /* SIGCHLD */
+        struct { int32_t pid; uint32_t uid; uint64_t value; } rt;  /* kill, tkill, sigqueue */
+        struct { int32_t tid, overrun; uint64_t value; } timer;
+        struct { uint64_t addr; int16_t lsb; } fault;              /* SIGSEGV, SIGBUS, SIGILL, SIGFPE */
+        uint8_t raw[112];
+    };
+};
+enum { SI_USER = 0, SI_KERNEL = 0x80, SI_TKILL = -6, SI_TIMER = -2, CLD_EXITED = 1, CLD_KILLED = 2, CLD_DUMPED = 3, CLD_STOPPED = 5, CLD_CONTINUED = 6 };
+
+struct sigaction { /* kernel copy of Linux's struct kernel_sigaction */
+    uint64_t handler, flags, restorer;
+    sigset_t mask;
+};
+
+struct sighand { /* handlers, shared with CLONE_SIGHAND */
+    _Atomic uint32_t refs;
+    struct spinlock  lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
+    struct sigaction act[NSIG];
+};
+
+struct sigqueue { /* pending signals of a process or of an LWP; defined in signal.c */
+    sigset_t    set;
+    struct list infos;
+};
+
+struct fsinfo { /* shared with CLONE_FS */
+    _Atomic uint32_t refs;
+    struct mutex     lock;
+    struct vnode    *root, *cwd;
+    uint32_t         umask;
+};
+
+enum { RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_MEMLOCK,
+       RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO, RLIMIT_RTTIME, RLIM_NLIMITS };
+#define RLIM_INFINITY UINT64_MAX
+struct rlimit { uint64_t cur, max; };
+
+struct session;
+struct pgrp { /* process group */
+    int             pgid;
+    _Atomic uint32_t refs;
+    struct session *session;
+    struct list     members; /* [p] proc.pgrp_link */
+    struct list     hash_link;
+};
+struct tty;
+struct session {
+    int              sid;
+    _Atomic uint32_t refs;
+    struct tty      *tty; /* [p] controlling terminal or NULL */
+    struct proc     *leader; /* [p] or NULL when it has exited */
+};
+
+struct lwp {
+    struct thread   t;            /* first member: lwp == thread */
+    struct proc    *proc;         /* [c] */
+    int             lwpid;        /* [c] 1 .. within the process */
+    struct list     proc_link;    /* [p] p->lwps */
+    struct list     hash_link;    /* [p] tid hash */
+    sigset_t        sigmask;      /* [o] blocked signals (changed under [s]) */
+    sigset_t        saved_mask;   /* [o] to restore after sigsuspend, ppoll, pselect */
+    bool            restore_mask; /* [o] */
+    struct sigqueue pending;      /* [s] */
+    uint64_t        altstack_sp, altstack_size; /* [o] */
+    uint32_t        altstack_flags;
+    uint64_t        clear_tid;    /* [o] CLONE_CHILD_CLEARTID user address */
+    uint64_t        robust_list;  /* [o] */
+    struct cred    *cred;         /* [o] its own reference; changed only by itself */
+    struct {                      /* [o] restart_syscall: nanosleep, futex, poll */
+        long (*fn)(struct lwp *);
+        uint64_t arg[5];
+    } restart;
+    struct cv      *vfork_done;   /* [o] parent waits on it; NULL otherwise */
+    bool            vfork_flag;   /* [p] */
+    uint64_t        utime_ticks, stime_ticks; /* [a] charged by the clock's sampling */
+    uint64_t        minflt, majflt;           /* [o] */
+    int             exit_code;
+};
+
+struct proc {
+    int              pid;        /* [c] */
+    uint8_t          state;      /* [p] PROC_* */
+    struct proc     *parent;     /* [p] */
+    struct list      children;   /* [p] proc.sibling */
+    struct list      sibling;
+    struct list      hash_link;  /* [p] pid hash */
+    struct list      all_link;   /* [p] all processes, in pid order for /proc */
+    struct list      lwps;       /* [p] */
+    unsigned         nlwps;      /* [p] live LWPs */
+    int              next_lwpid; /* [p] */
+    struct as       *as;         /* [m] */
+    struct fdtable  *files;      /* [m] */
+    struct fsinfo   *fs;         /* [m] */
+    struct sighand  *sig;        /* [c] after clone; exec may unshare it */
+    struct sigqueue  pending;    /* [s] */
+    struct pgrp     *pgrp;       /* [p] */
+    struct list      pgrp_link;
+    struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
+    struct mutex     mutex;
+    lgrpmask_t       lgrps;      /* [a] homes of its LWPs: I3 */
+    _Atomic bool     exiting;    /* [a] exit_group in progress */
+    bool             execing;    /* [p] */
+    bool             stopped;    /* [s] job control */
+    bool             stop_reported, cont_pending; /* [p] for wait4 */
+    int              stop_sig;
+    int              exit_status; /* [p] as wait4 gives it */
+    int              exit_signal; /* [c] what the parent gets: SIGCHLD, or 0 */
+    struct cv        child_cv;   /* waits for children; with proc_lock */
+    struct vnode    *exe;        /* [m] /proc/PID/exe */
+    char             exe_path[256]; /* [m] */
+    uint64_t         arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
+    uint64_t         start_ns;
+    uint64_t         cutime_ticks, cstime_ticks; /* [p] waited-for children */
+    uint64_t         utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
+    uint64_t         cminflt, cmajflt;
+    uint64_t         runtime_dead_ns;
+    struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
+    uint64_t         itimer_interval_ns;
+    int              nice;
+    struct file     *truss;      /* [m] where system calls are written, or NULL */
+    bool             dumpable;
+};
+enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
+
+static inline struct lwp *curlwp(void)
+{
+    return container_of(curthread, struct lwp, t);
+}
+static inline struct proc *curproc(void)
+{
+    return curlwp()->proc;
+}
+
+extern struct spinlock proc_lock;
+
+/* proc_init - tables; proc_start_init - process 1 from /sbin/init (or /init). */
+void proc_init(void);
+void proc_start_init(void);
+
+/* proc_find, lwp_find - by pid or tid; caller holds proc_lock.  NULL if there is none. */
+struct proc *proc_find(int pid);
+struct lwp  *lwp_find(int tid);
+struct pgrp *pgrp_find(int pgid);
+/* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
+int proc_next(int pid);
+
+struct clone_args {
+    uint64_t flags, stack, parent_tid, child_tid, tls; /* Linux's CLONE_* flags without the signal */
+    int      exit_signal;
+};
+/*
+ * proc_clone - fork, vfork, clone: a new process or, with CLONE_THREAD, a new LWP that returns 0 from the same call.
+ * Returns its id; -EAGAIN (RLIMIT_NPROC, no ids), -ENOMEM, -EINVAL (flags that exclude each other).
+ */
+long proc_clone(const struct clone_args *ca, struct regs *r);
+/*
+ * proc_exec - replace the program of the calling process.  path and vectors are kernel copies: argv and envp are packed,
+ * NUL-separated, `nargs`/`nenvs` strings.  Handles `#!` to a depth of 4.  On success user registers are the new program's.
+ * -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP; after the point of no return failures kill the process.
+ */
+struct exec_args {
+    char  *strings;   /* argv then envp, each ended by a NUL */
+    size_t len;
+    unsigned nargs, nenvs;
+};
+int proc_exec(const char *path, struct exec_args *ea, struct regs *r);
+/* lwp_exit - end the calling LWP; the last one ends the process with `status` (wait4's encoding). */
+noreturn void lwp_exit(int status);
+/* proc_exit_group - end all LWPs of the calling process, then itself. */
+noreturn void proc_exit_group(int status);
+/* proc_wait - wait4(2); *status and *ru filled.  Returns pid, 0 (WNOHANG), -ECHILD, -ERESTARTSYS, -EINVAL. */
+struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
+long proc_wait(int pid, int options, int *status, struct rusage_kernel *ru);
+
+/* Signals (signal.c, sigframe.c). */
+/* sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  Take [s].  -EAGAIN: queue limit of real-time signals. */
+int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
+int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
+/* sig_send_pgrp - to each member; caller holds proc_lock.  Returns how many. */
+int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
+/* sig_fault - a synchronous fault of the current LWP: forces delivery even when blocked or ignored. */
+void sig_fault(int sig, int code, uint64_t addr);
+/* sig_permitted - may cr send sig to p (kill(2)'s rule)? */
+bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
+/* sig_deliver - ast hook: act on pending signals, build frames.  r are the user registers. */
+void sig_deliver(struct regs *r);
+/* sig_orphaned_pgrp - whether the group has no member with a parent in another group of its session; proc_lock held. */
+bool pgrp_orphaned(struct pgrp *pg);
+
+/* Credentials: copy on change. */
+struct cred *cred_dup(const struct cred *c); /* NULL: no memory */
+void cred_release(struct cred *c);
+static inline struct cred *curcred(void)
+{
+    return curlwp()->cred;
+}
+/* cred_superuser - effective uid 0: every privilege. */
+static inline bool cred_superuser(const struct cred *c)
+{
+    return c->euid == 0;
+}
+
+/* limit - soft limit of the current process. */
+static inline uint64_t limit(unsigned which)
+{
+    return curproc()->rlim[which].cur;
+}
+/* fs_context - root, cwd (held until fs_context_done) and credentials of the caller for name look-ups. */
+void fs_context(struct fs_ctx *ctx);
+void fs_context_done(struct fs_ctx *ctx);
+
+/* Futexes (futex.c): kernel side of futex(2) and of thread exit. */
+long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
+
+#endif
