@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+#
+# Makefile - every command a person types; `make help` lists them.
+#
+# THEORY      build/ holds the normal kernel, build/test/ the one with lock ranks, invariants and leak checks
+#             (TEST=1).  User programs and the initramfs are the same for both and live in build/user and
+#             build/.  The kernel is every .c and .S file below kernel/, drivers/ and boot/: adding a file
+#             needs no change here.  A folder that must be built in a way of its own has a build.mk.
+# VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  V=1 (print commands)
+# SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.sh (what must be installed)
+
+SHELL       := /bin/bash
+MAKEFLAGS   += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+B           := $(if $(filter 1,$(TEST)),build/test,build)
+Q           := $(if $(filter 1,$(V)),,@)
+PYTHON      ?= python3
+
+# ---- tools -------------------------------------------------------------------------------------
+# A cross compiler is needed only where the native one does not make x86-64 ELF (a Mac, an ARM laptop).
+ifndef TOOLPREFIX
+TOOLPREFIX  := $(shell if command -v x86_64-elf-gcc >/dev/null 2>&1; then echo x86_64-elf-; \
+                 elif [ "$$(uname -sm)" = "Linux x86_64" ]; then :; \
+                 elif command -v x86_64-linux-gnu-gcc >/dev/null 2>&1; then echo x86_64-linux-gnu-; fi)
+endif
+ifneq ($(filter default undefined,$(origin CC)),)
+CC          := $(TOOLPREFIX)gcc
+endif
+OBJCOPY     := $(TOOLPREFIX)objcopy
+NM          := $(TOOLPREFIX)nm
+AR          := $(TOOLPREFIX)ar
+
+# ---- kernel ------------------------------------------------------------------------------------
+WARN        := -Wall -Wextra -Wconversion -Wno-sign-conversion -Wmissing-prototypes -Wno-unused-parameter
+KINCLUDE    := -Ikernel -I. -Iinclude
+KFLAGS      := -ffreestanding -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -fno-pic -fno-pie \
+               -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-asynchronous-unwind-tables \
+               -fno-common -O2 -g $(if $(filter 1,$(TEST)),-DHR_TEST=1) $(KCFLAGS)
+KCC         := $(CC) -std=gnu17 $(KFLAGS) $(WARN) $(KINCLUDE)
+KLD         := $(CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-z,noexecstack
+
+KSRCS       := $(sort $(shell find kernel drivers boot \( -name '*.c' -o -name '*.S' \) 2>/dev/null))
+-include $(wildcard kernel/*/build.mk)
+KOBJS       := $(patsubst %,$(B)/obj/%.o,$(basename $(KSRCS))) $(KOBJS_EXTRA)
+
+.PHONY: kernel
+kernel: $(B)/kernel.elf ## the kernel alone (build/kernel.elf)
+
+# Objects are rebuilt when the compiler or its flags change; -Werror alone changes no object.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(KCC)' | cmp -s - $@ || echo '$(KCC)' > $@
+
+$(B)/obj/%.o: %.c $(B)/flags | deps
+	@mkdir -p $(@D)
+	@echo '  CC      $<'
+	$(Q)$(KCC) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -c -o $@ $<
+
+$(B)/obj/%.o: %.S $(B)/flags | deps
+	@mkdir -p $(@D)
+	@echo '  AS      $<'
+	$(Q)$(KCC) -MMD -MP -c -o $@ $<
+
+# Linked twice: the names of the first link become the table that backtraces read (section .ksyms, last in
+# the image, so that it moves nothing); the third command proves that it did not.
+$(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
+	@echo '  LD      $@'
+	$(Q)$(PYTHON) tools/ksyms.py --empty > $(B)/ksyms0.S
+	$(Q)$(KCC) -c -o $(B)/ksyms0.o $(B)/ksyms0.S
+	$(Q)$(KLD) -T boot/kernel.ld -o $(B)/kernel.pass1 $(KOBJS) $(B)/ksyms0.o
+	$(Q)$(NM) -n $(B)/kernel.pass1 | $(PYTHON) tools/ksyms.py > $(B)/ksyms.S
+	$(Q)$(KCC) -c -o $(B)/ksyms.o $(B)/ksyms.S
+	$(Q)$(KLD) -T boot/kernel.ld -Wl,-Map=$(B)/kernel.map -o $(B)/kernel.pass2 $(KOBJS) $(B)/ksyms.o
+	$(Q)$(NM) -n $(B)/kernel.pass2 | $(PYTHON) tools/ksyms.py | cmp - $(B)/ksyms.S
+	$(Q)mv $(B)/kernel.pass2 $@
+
+-include $(patsubst %.o,%.d,$(KOBJS))
+
+# ---- everything else ---------------------------------------------------------------------------
+include user/user.mk
+
+# The quick check costs a few milliseconds; only when something is missing does it install anything.
+.PHONY: deps
+deps:
+	@$(if $(wildcard tools/deps.sh),tools/deps.sh run,:)
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z0-9<>-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+
+FORCE:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+#
+# user.mk - programs that run on Homeroom: static musl executables, one per file.
+#
+#   user/lib/*.c     -> build/user/lib/libhomeroom.a    the calls that only Solaris has
+#   user/cmd/*.c     -> build/user/bin/NAME             commands, installed in every image
+#   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image
+#   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
+#
+# A command that needs a second file keeps it in user/lib.
+
+MUSL_GCC   ?= musl-gcc
+UFLAGS     := -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Iuser/include -Iinclude
+U          := build/user
+
+UCC        := $(MUSL_GCC) $(UFLAGS)
+ULIB       := $(U)/lib/libhomeroom.a
+ULIB_OBJS  := $(patsubst user/lib/%.c,$(U)/obj/lib/%.o,$(sort $(wildcard user/lib/*.c)))
+UCMDS      := $(patsubst user/cmd/%.c,$(U)/bin/%,$(sort $(wildcard user/cmd/*.c)))
+UBENCH     := $(patsubst user/bench/%.c,$(U)/bench/%,$(sort $(wildcard user/bench/*.c)))
+UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
+
+.PHONY: user user-tests
+user: $(UCMDS) $(UBENCH) ## the programs of the image (build/user/bin)
+user-tests: $(UTESTS)
+
+$(U)/obj/%.o: user/%.c | deps
+	@mkdir -p $(@D)
+	@echo '  UCC     $<'
+	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -c -o $@ $<
+
+$(ULIB): $(ULIB_OBJS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(ULIB_OBJS)
+
+define user_link
+	@mkdir -p $(@D)
+	@echo '  ULD     $@'
+	$(Q)$(UCC) -static -o $@ $< $(ULIB) -lm -lpthread
+endef
+
+$(UCMDS): $(U)/bin/%: $(U)/obj/cmd/%.o $(ULIB)
+	$(user_link)
+$(UBENCH): $(U)/bench/%: $(U)/obj/bench/%.o $(ULIB)
+	$(user_link)
+$(UTESTS): $(U)/test/%: $(U)/obj/test/%.o $(ULIB)
+	$(user_link)
+
+.PRECIOUS: $(U)/obj/%.o
+-include $(wildcard $(U)/obj/*/*.d)
