@@ -56,7 +56,7 @@ struct page {
     uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */
     struct list link;  /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
-    uint32_t    pad;
+    uint32_t    pad[3];
 };
 _Static_assert(sizeof(struct page) == 64, "struct page is one cache line");
 

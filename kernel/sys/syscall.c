@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * syscall.c - from a system call's number to its handler.
+ *
+ * THEORY      Two dense tables, one for Linux's numbers and one for Homeroom's own from 1024
+ * up, both made from syscalls.tbl.h.  A number without a handler gives -ENOSYS and is counted
+ * under its name, so that `kstat unix:0:enosys` tells what a program that fails has asked for.
+ *             The result may be one of the -ERESTART* codes; the way back to user mode, which
+ * knows about signals, turns it into a restart or into -EINTR. INVARIANTS  I1  handlers run
+ * with interrupts on, holding no lock LOCKING     enosys_lock guards the growing list of names;
+ * the counts are atomic SEE ALSO    docs/syscalls.md, truss.c
+ */
+#include "sys/sys.h"
+
+#include "lib/errno.h"
+#include "lib/spinlock.h"
+#include "proc/proc.h"
+#include "stat/cpustat.h"
+#include "stat/kstat.h"
+
+typedef long (*handler_fn)(struct regs *);
+
+static const handler_fn calls[SYSCALL_LINUX_MAX + SYSCALL_PRIVATE_MAX] = {
+#define X(number, name)                                                                        \
+    [(number) < SYSCALL_LINUX_MAX ? (number) : (number)-SYSCALL_PRIVATE + SYSCALL_LINUX_MAX] = \
+        sys_##name,
+    SYSCALLS(X)
+#undef X
+};
+
+struct absent {
+    uint16_t number;
+    const char *name;
+};
+
+static const struct absent absent_calls[] = {
+#define X(number, name) {number, #name},
+    SYSCALLS_ABSENT(X)
+#undef X
+};
+
+#define NABSENT array_size(absent_calls)
+
+/* One statistic for each name that was asked for, in the order of first use, and "other". */
+static struct spinlock enosys_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
+static const char *enosys_names[NABSENT + 1];
+static _Atomic uint64_t enosys_counts[NABSENT + 1];
+static struct kstat enosys_kstat = {
+    .module = "unix",
+    .name = "enosys",
+    .kclass = "misc",
+    .names = enosys_names,
+    .values = enosys_counts,
+};
+
+static void count_absent(uint64_t number)
+{
+    const char *name = "other";
+    unsigned i;
+
+    for (i = 0; i < NABSENT; i++)
+        if (absent_calls[i].number == number)
+            name = absent_calls[i].name;
+    spin_lock(&enosys_lock);
+    for (i = 0; i < enosys_kstat.nstat; i++)
+        if (enosys_names[i] == name)
+            break;
+    if (i == enosys_kstat.nstat) {
+        enosys_names[i] = name;
+        __atomic_store_n(&enosys_kstat.nstat, i + 1, __ATOMIC_RELEASE);
+    }
+    spin_unlock(&enosys_lock);
+    atomic_fetch_add_explicit(&enosys_counts[i], 1, memory_order_relaxed);
+}
+
+static long sys_absent(struct regs *r)
+{
+    count_absent(r->orig_rax);
+    return -ENOSYS;
+}
+
+void syscall_dispatch(struct regs *r)
+{
+    uint64_t n = r->orig_rax;
+    handler_fn fn;
+
+    CPUSTAT_INC(syscl);
+    if (unlikely(n >= SYSCALL_LINUX_MAX)) {
+        n -= SYSCALL_PRIVATE;
+        n = n < SYSCALL_PRIVATE_MAX ? n + SYSCALL_LINUX_MAX : SYSCALL_LINUX_MAX - 1;
+    }
+    fn = calls[n];
+    if (unlikely(fn == NULL))
+        fn = sys_absent;
+    if (unlikely(curproc()->truss != NULL))
+        r->rax = (uint64_t)truss_call(r, fn);
+    else
+        r->rax = (uint64_t)fn(r);
+}
+
+void syscall_init(void)
+{
+    kstat_register(&enosys_kstat);
+}
