@@ -55,11 +55,13 @@ struct acpi_tables {
 typedef const void *(*acpi_map_fn)(uint64_t phys, size_t len);
 
 /*
- * acpi_tables_find - collect the tables that the RSDP at physical address `rsdp` leads to.
- * A table whose length or checksum is wrong is left out and counted.  The DSDT, to which only the
- * FADT points, is added like the others.  -EINVAL when RSDP or RSDT/XSDT is unusable: *t is empty.
+ * acpi_tables_find - collect the tables that an RSDP leads to.  `rsdp` points to `len` readable bytes of it
+ * (20 or 36; the boot loader's copy will do).  A table whose length or checksum is wrong is left out
+ * and counted.  The DSDT, to which only the FADT points, is added like the others.
+ * -EINVAL when RSDP or RSDT/XSDT is unusable: *t is empty.
  */
-int acpi_tables_find(struct acpi_tables *t, uint64_t rsdp, acpi_map_fn map, const char **why);
+int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
+                     const char **why);
 
 /*
  * acpi_tables_replace - lay `blob` (tables one after another) over *t: each replaces the table of its

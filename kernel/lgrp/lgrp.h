@@ -44,7 +44,8 @@ struct lgrp_topo {
     unsigned nmem;   /* nodes 0 .. nmem-1 have memory                       */
     unsigned nlgrps;
     unsigned ncpus;
-    bool     high_end; /* remote memory is at least 1.5 times as far as local */
+    bool     high_end; /* remote memory is at least 1.5 times as far as local    */
+    bool     uniform;  /* the SLIT says that all memory is equally far: one lgroup */
 
     unsigned          nranges;
     struct lgrp_range range[LGRP_RANGE_MAX];
@@ -87,13 +88,23 @@ struct lgrp_input {
 extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */
 
 /*
- * lgrp_topo_build - work out the topology; always succeeds: what cannot be believed is replaced by
- * one lgroup (CPUs, memory) or synthetic latencies (distances), with a line in note[].
- * Obeys mpo_enable.  The input may be thrown away afterwards.
+ * lgrp_topo_build - work out nodes, distances and lgroups; always succeeds: what cannot be believed is
+ * replaced by one node (CPUs, memory) or by synthetic latencies (distances), with a line in note[].
+ * The input may be thrown away afterwards.
  */
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in);
 
-/* lgrp_apply_family - give the tunables that differ by machine family their defaults. */
+/*
+ * lgrp_topo_group - divide nodes and CPUs into lgroups, obeying mpo_enable, and set nlgrps.
+ * lgrp_topo_build() does it; call it again when /etc/system has been read, before the other
+ * CPUs start.  Nodes do not change.
+ */
+void lgrp_topo_group(struct lgrp_topo *t);
+
+/*
+ * lgrp_apply_family - give the tunables that differ by machine family their defaults: after
+ * lgrp_topo_build(), before /etc/system is read.
+ */
 void lgrp_apply_family(const struct lgrp_topo *t);
 
 /* lgrp_phys_node - node of a physical address, or -1 if it is not installed memory. */

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tables.c - finding the ACPI tables, and replacing them.
+ *
+ * THEORY      The boot loader hands over the RSDP.  Revision 2 and later point to the XSDT (64-bit
+ *             addresses), older ones, or those whose XSDT is broken, to the RSDT (32-bit).  A table's
+ *             header is mapped first, because only it tells how much more to map.
+ * INVARIANTS  I1  every table kept has length >= 36 and is wholly mapped
+ *             I2  tables found in memory have a correct checksum
+ * SEE ALSO    acpi.h, docs/lgroups.md
+ */
+#include "acpi/acpi.h"
+
+#include "acpi/bytes.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+enum {
+    RSDP_V1_LEN    = 20,
+    RSDP_V2_LEN    = 36,
+    TABLE_LEN_MAX  = 1 << 20, /* a DSDT may be large; more than this is nonsense */
+    FADT_DSDT      = 40,
+    FADT_X_DSDT    = 140,
+    RECORD_REMOVE  = 8,
+};
+
+static uint8_t sum_bytes(const uint8_t *p, size_t len)
+{
+    uint8_t sum = 0;
+
+    while (len-- > 0)
+        sum = (uint8_t)(sum + *p++);
+    return sum;
+}
+
+static int fail(const char **why, const char *reason)
+{
+    *why = reason;
+    return -EINVAL;
+}
+
+/* Maps the whole table at `phys`; NULL when its length is absurd or its checksum wrong (I1, I2). */
+static const struct acpi_header *map_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
+{
+    const struct acpi_header *h = phys != 0 ? map(phys, sizeof *h) : NULL;
+    uint32_t                  len;
+
+    *sig = 0;
+    if (h == NULL)
+        return NULL;
+    *sig = h->sig;
+    len = h->length;
+    if (len < sizeof *h || len > TABLE_LEN_MAX)
+        return NULL;
+    h = map(phys, len);
+    if (h == NULL || h->length != len || sum_bytes((const uint8_t *)h, len) != 0)
+        return NULL;
+    return h;
+}
+
+static void add_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
+{
+    uint32_t                  sig;
+    const struct acpi_header *h = map_table(phys, map, &sig);
+
+    if (h == NULL || t->n == ACPI_TABLE_MAX) {
+        if (t->n_bad++ == 0)
+            t->first_bad = sig;
+        return;
+    }
+    t->table[t->n++] = h;
+}
+
+/* Adds every table that a root table lists with entries of `width` bytes. */
+static void add_listed(struct acpi_tables *t, const struct acpi_header *root, size_t width,
+                       acpi_map_fn map)
+{
+    const uint8_t *at = (const uint8_t *)root + sizeof *root;
+    size_t         n  = (root->length - sizeof *root) / width;
+
+    for (size_t i = 0; i < n; i++, at += width)
+        add_table(t, width == 8 ? get64(at) : get32(at), map);
+}
+
+static void add_dsdt(struct acpi_tables *t, acpi_map_fn map)
+{
+    const struct acpi_header *fadt = acpi_find(t, ACPI_SIG('F', 'A', 'C', 'P'));
+    const uint8_t            *p    = (const uint8_t *)fadt;
+    uint64_t                  dsdt = 0;
+
+    if (fadt == NULL)
+        return;
+    if (fadt->length >= FADT_X_DSDT + 8)
+        dsdt = get64(p + FADT_X_DSDT);
+    if (dsdt == 0 && fadt->length >= FADT_DSDT + 4)
+        dsdt = get32(p + FADT_DSDT);
+    if (dsdt != 0)
+        add_table(t, dsdt, map);
+}
+
+int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
+                     const char **why)
+{
+    const uint8_t            *p    = rsdp;
+    const struct acpi_header *root = NULL;
+    uint32_t                  sig;
+
+    memset(t, 0, sizeof *t);
+    if (len < RSDP_V1_LEN)
+        return fail(why, "RSDP is too short");
+    if (memcmp(p, "RSD PTR ", 8) != 0)
+        return fail(why, "RSDP has no signature");
+    if (sum_bytes(p, RSDP_V1_LEN) != 0)
+        return fail(why, "RSDP checksum is wrong");
+
+    if (p[15] >= 2 && len >= RSDP_V2_LEN && sum_bytes(p, RSDP_V2_LEN) == 0) {
+        root = map_table(get64(p + 24), map, &sig);
+        if (root != NULL && root->sig == ACPI_SIG('X', 'S', 'D', 'T')) {
+            add_listed(t, root, 8, map);
+            add_dsdt(t, map);
+            return 0;
+        }
+    }
+    root = map_table(get32(p + 16), map, &sig);
+    if (root == NULL || root->sig != ACPI_SIG('R', 'S', 'D', 'T'))
+        return fail(why, "neither XSDT nor RSDT is usable");
+    add_listed(t, root, 4, map);
+    add_dsdt(t, map);
+    return 0;
+}
+
+const struct acpi_header *acpi_find(const struct acpi_tables *t, uint32_t sig)
+{
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->table[i]->sig == sig)
+            return t->table[i];
+    return NULL;
+}
+
+static void remove_table(struct acpi_tables *t, uint32_t sig)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->table[i]->sig != sig)
+            t->table[kept++] = t->table[i];
+    t->n = kept;
+}
+
+int acpi_tables_replace(struct acpi_tables *t, const void *blob, size_t len, const char **why)
+{
+    const uint8_t *p = blob;
+
+    while (len > 0) {
+        const struct acpi_header *h = (const struct acpi_header *)(const void *)p;
+        uint32_t                  size;
+
+        if (len < RECORD_REMOVE)
+            return fail(why, "replacement tables end in a fragment");
+        size = get32(p + 4);
+        if (size > len || size < RECORD_REMOVE || (size > RECORD_REMOVE && size < sizeof *h))
+            return fail(why, "replacement table has a wrong length");
+        remove_table(t, get32(p));
+        if (size > RECORD_REMOVE) {
+            if (t->n == ACPI_TABLE_MAX)
+                return fail(why, "too many tables");
+            t->table[t->n++] = h;
+        }
+        p += size;
+        len -= size;
+    }
+    return 0;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * distance.c - how far nodes are from each other, and the lgroups that follow from it.
+ *
+ * THEORY      Distances are relative numbers as in the SLIT.  A matrix is believed when it is symmetric, has
+ *             one value on the diagonal, and every other value is greater; entries of 0 are "not given"
+ *             and are passed over by these checks.  A matrix whose entries are all equal is
+ *             a statement, not a mistake: locality is negligible, and all boards form one lgroup (the
+ *             paper's small servers).
+ *             When there is no believable SLIT, the HMAT's latencies take its place if they name every
+ *             pair and pass the same checks.  Real kernels time memory accesses then; under an
+ *             emulator every access takes the same time, so what remains is local 10, remote 20.
+ *             With mpo_enable 0 all nodes form lgroup 0; they stay apart as nodes, so pages spread
+ *             over the boards and the per-board counters show it.
+ * SEE ALSO    lgrp.h, docs/lgroups.md, tests/host/test_topo.c
+ */
+#include "lgrp/distance.h"
+
+#include "lib/string.h"
+
+enum { SLIT_MAX = 254 }; /* 255 is "unreachable" */
+
+static void synthetic(struct lgrp_topo *t)
+{
+    for (unsigned i = 0; i < t->nnodes; i++)
+        for (unsigned j = 0; j < t->nnodes; j++)
+            t->node_lat[i][j] = i == j ? LGRP_LAT_LOCAL : LGRP_LAT_REMOTE;
+}
+
+static bool all_equal(const struct lgrp_topo *t)
+{
+    for (unsigned i = 0; i < t->nnodes; i++)
+        for (unsigned j = 0; j < t->nnodes; j++)
+            if (t->node_lat[i][j] != t->node_lat[0][0] || t->node_lat[i][j] == 0)
+                return false;
+    return true;
+}
+
+static uint8_t higher(uint8_t a, uint8_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The three checks, in the order of docs/lgroups.md.  0 entries are skipped. */
+enum flaw { SOUND, ASYMMETRIC, DIAGONAL, REMOTE_NEARER };
+
+static enum flaw check(const struct lgrp_topo *t)
+{
+    uint8_t   local = 0;
+    enum flaw flaw = SOUND;
+
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            uint8_t a = t->node_lat[i][j], b = t->node_lat[j][i];
+
+            if (a != 0 && b != 0 && a != b)
+                return ASYMMETRIC;
+        }
+    }
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        uint8_t d = t->node_lat[i][i];
+
+        if (d != 0 && local != 0 && d != local)
+            return DIAGONAL;
+        local = d != 0 ? d : local;
+    }
+    for (unsigned i = 0; i < t->nnodes; i++)
+        for (unsigned j = 0; j < t->nnodes; j++)
+            if (i != j && t->node_lat[i][j] != 0 && t->node_lat[i][j] <= local)
+                flaw = REMOTE_NEARER;
+    return flaw;
+}
+
+/* Fills entries of 0: from the opposite direction, else the farthest seen; the diagonal from others. */
+static void fill_gaps(struct lgrp_topo *t)
+{
+    uint8_t local = 0, far = 0;
+
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < t->nnodes; j++) {
+            if (i == j)
+                local = higher(local, t->node_lat[i][j]);
+            else
+                far = higher(far, t->node_lat[i][j]);
+        }
+    }
+    if (local == 0)
+        local = far > 1 ? (uint8_t)(far / 2) : LGRP_LAT_LOCAL;
+    if (far == 0)
+        far = (uint8_t)min_of(2u * local, (unsigned)SLIT_MAX);
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < t->nnodes; j++) {
+            if (t->node_lat[i][j] != 0)
+                continue;
+            if (i == j)
+                t->node_lat[i][j] = local;
+            else
+                t->node_lat[i][j] = t->node_lat[j][i] != 0 ? t->node_lat[j][i] : far;
+        }
+    }
+}
+
+static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
+{
+    static const char *const reason[] = {
+        [ASYMMETRIC]    = "lgrp: SLIT rejected: not symmetric",
+        [DIAGONAL]      = "lgrp: SLIT rejected: local distances differ",
+        [REMOTE_NEARER] = "lgrp: SLIT rejected: remote is not farther than local",
+    };
+    bool any = false;
+
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < t->nnodes; j++) {
+            if (t->node_pxm[i] >= s->n || t->node_pxm[j] >= s->n)
+                return "lgrp: SLIT rejected: it leaves out a domain of the SRAT";
+            t->node_lat[i][j] =
+                s->matrix[(size_t)t->node_pxm[i] * s->n + t->node_pxm[j]];
+            any |= t->node_lat[i][j] != 0;
+        }
+    }
+    if (!any)
+        return "lgrp: SLIT rejected: it is all zeros";
+    if (all_equal(t)) {
+        t->uniform = true;
+        return NULL;
+    }
+    return reason[check(t)]; /* reason[SOUND] is NULL */
+}
+
+/* Scales the HMAT so that its smallest local latency is 10.  Whether the result is believable. */
+static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
+{
+    uint8_t  slot[NODE_MAX];
+    uint32_t local = UINT32_MAX;
+
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        unsigned s = 0;
+
+        while (s < h->n && h->pxm[s] != t->node_pxm[i])
+            s++;
+        if (s == h->n || h->latency_ps[s][s] == 0)
+            return false;
+        slot[i] = (uint8_t)s;
+        local   = min_of(local, h->latency_ps[s][s]);
+    }
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < t->nnodes; j++) {
+            uint64_t ps = h->latency_ps[slot[i]][slot[j]];
+            uint64_t v  = (ps * LGRP_LAT_LOCAL + local / 2) / local;
+
+            if (ps == 0)
+                return false;
+            t->node_lat[i][j] = (uint8_t)min_of(v, (uint64_t)SLIT_MAX);
+        }
+    }
+    return check(t) == SOUND;
+}
+
+void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
+{
+    const char *wrong = in->slit_why;
+    uint8_t     far = 0;
+
+    if (t->nnodes == 1) {
+        t->node_lat[0][0] = LGRP_LAT_LOCAL;
+        return;
+    }
+    if (in->slit != NULL)
+        wrong = take_slit(t, in->slit);
+    if (wrong != NULL)
+        lgrp_note(t, wrong);
+    if (in->slit == NULL || wrong != NULL) {
+        if (in->hmat == NULL || !take_hmat(t, in->hmat)) {
+            synthetic(t);
+            if (t->nnodes >= 4)
+                lgrp_note(t, "lgrp: synthetic latencies: local 10, remote 20");
+        }
+    }
+    fill_gaps(t);
+    for (unsigned j = 0; j < t->nnodes; j++)
+        for (unsigned i = 0; i < t->nnodes; i++)
+            far = higher(far, t->node_lat[i][j]);
+    t->high_end = far * 2u >= t->node_lat[0][0] * 3u;
+}
+
+/* Sorts near[g]: by distance, ties in the order g+1, g+2 .. round to g-1 (lgrp.h, THEORY). */
+static void sort_near(struct lgrp_topo *t, unsigned g)
+{
+    uint8_t *near = t->near[g];
+
+    for (unsigned i = 0; i < t->nlgrps; i++) {
+        uint8_t  h = (uint8_t)((g + i) % t->nlgrps);
+        unsigned at = i;
+
+        for (; at > 1 && t->lat[g][near[at - 1]] > t->lat[g][h]; at--)
+            near[at] = near[at - 1];
+        near[at] = h;
+    }
+}
+
+/* Cuts near[g] where the distance changes; what does not fit joins the last level. */
+static void find_levels(struct lgrp_topo *t, unsigned g)
+{
+    unsigned k = 0;
+
+    for (unsigned i = 0; i < t->nlgrps; i++) {
+        unsigned h = t->near[g][i];
+        bool     farther = i == 1 || (i > 1 && t->lat[g][h] != t->lat[g][t->near[g][i - 1]]);
+
+        if (farther && k < LGRP_LEVEL_MAX - 1)
+            k++;
+        t->level_end[g][k] = (uint8_t)(i + 1);
+        for (unsigned w = 0; w < CPUMASK_WORDS; w++)
+            t->level_cpus[g][k].w[w] |= t->lgrp_cpus[h].w[w];
+    }
+    t->nlevels[g] = (uint8_t)(k + 1);
+}
+
+void lgrp_topo_group(struct lgrp_topo *t)
+{
+    bool one = mpo_enable == 0 || t->uniform || t->nnodes == 1;
+
+    t->nlgrps   = one ? 1 : t->nnodes;
+    t->mem_lgrps = 0;
+    memset(t->lgrp_cpus, 0, sizeof t->lgrp_cpus);
+    memset(t->lgrp_nodes, 0, sizeof t->lgrp_nodes);
+    memset(t->level_cpus, 0, sizeof t->level_cpus);
+    memset(t->lat, 0, sizeof t->lat);
+    memset(t->sole_node, LGRP_NONE, sizeof t->sole_node);
+
+    for (unsigned n = 0; n < t->nnodes; n++) {
+        unsigned g = one ? 0 : n;
+
+        t->node_lgrp[n] = (uint8_t)g;
+        if (n < t->nmem) {
+            t->sole_node[g] = t->lgrp_nodes[g] == 0 ? (uint8_t)n : LGRP_NONE;
+            t->lgrp_nodes[g] |= 1ull << n;
+            t->mem_lgrps |= 1ull << g;
+        }
+    }
+    for (unsigned i = 0; i < t->nnodes; i++) {
+        for (unsigned j = 0; j < t->nnodes; j++) {
+            uint8_t *lat = &t->lat[t->node_lgrp[i]][t->node_lgrp[j]];
+
+            *lat = higher(*lat, t->node_lat[i][j]);
+        }
+    }
+    for (unsigned c = 0; c < t->ncpus; c++) {
+        t->cpu_lgrp[c] = t->node_lgrp[t->cpu_node[c]];
+        cpumask_set(&t->lgrp_cpus[t->cpu_lgrp[c]], c);
+    }
+    for (unsigned g = 0; g < t->nlgrps; g++) {
+        sort_near(t, g);
+        find_levels(t, g);
+    }
+    nlgrps = t->nlgrps;
+}
+
+/* Appends the memory nodes of one lgroup, beginning at a random one. */
+static unsigned add_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
+                          uint8_t out[NODE_MAX], unsigned n)
+{
+    uint64_t set = t->lgrp_nodes[lgrp];
+    unsigned count = bit_count(set);
+    unsigned skip = (unsigned)(((uint64_t)rnd * count) >> 32);
+
+    for (unsigned i = 0; i < count; i++, set &= set - 1)
+        out[n + (i + count - skip) % count] = (uint8_t)bit_first(set);
+    return n + count;
+}
+
+unsigned lgrp_node_order(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
+                         uint8_t out[NODE_MAX])
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < t->nlgrps; i++)
+        n = add_nodes(t, t->near[lgrp][i], rnd, out, n);
+    return n;
+}

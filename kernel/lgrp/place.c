@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/*
+ * place.c - which lgroup and which memory node a new page comes from.
+ *
+ * THEORY      Each policy names one lgroup.  A random policy draws from a set of lgroups with memory,
+ *             each equally likely.  What a policy cannot use falls back as follows: first touch by a
+ *             thread without a home is RANDOM; a set ("proc", "pset") without memory, or no set at
+ *             all, is RANDOM over the machine.
+ *             Which node of the lgroup is a second, separate choice: even among its nodes.
+ * LOCKING     none
+ * SEE ALSO    place.h, docs/lgroups.md, tests/host/test_place.c
+ */
+#include "lgrp/place.h"
+
+/* A member of `set` (not empty), each equally likely for an even 32-bit `rnd`. */
+static unsigned draw(uint64_t set, uint32_t rnd)
+{
+    unsigned skip = (unsigned)(((uint64_t)rnd * bit_count(set)) >> 32);
+
+    while (skip-- > 0)
+        set &= set - 1;
+    return bit_first(set);
+}
+
+static uint64_t memory_of(const struct lgrp_topo *t, uint64_t lgrps)
+{
+    uint64_t bytes = 0;
+
+    for (; lgrps != 0; lgrps &= lgrps - 1)
+        for (uint64_t n = t->lgrp_nodes[bit_first(lgrps)]; n != 0; n &= n - 1)
+            bytes += t->node_bytes[bit_first(n)];
+    return bytes;
+}
+
+/* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set. */
+static enum lgrp_mem_policy narrow(enum lgrp_mem_policy policy, const struct lgrp_mem_in *in)
+{
+    bool random = policy == LGRP_MEM_POLICY_RANDOM || policy == LGRP_MEM_POLICY_RANDOM_PROC;
+
+    if (random && lgrp_mem_pset_aware != 0 && in->pset_lgrps != 0 &&
+        in->seg_bytes < memory_of(in->topo, in->pset_lgrps))
+        return LGRP_MEM_POLICY_RANDOM_PSET;
+    return policy;
+}
+
+/* The lgroup `steps` places after `home` among those with memory, round and round. */
+static unsigned round_robin(const struct lgrp_topo *t, unsigned home, uint64_t steps)
+{
+    uint64_t set = t->mem_lgrps;
+    uint64_t below = home < LGRP_MAX ? set & ((1ull << home) - 1) : 0;
+    uint64_t skip = (bit_count(below) + steps) % bit_count(set);
+
+    while (skip-- > 0)
+        set &= set - 1;
+    return bit_first(set);
+}
+
+unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in *in)
+{
+    const struct lgrp_topo *t = in->topo;
+    uint64_t                set = t->mem_lgrps;
+
+    if (*policy == LGRP_MEM_POLICY_NEXT && in->home == LGRP_NONE)
+        *policy = LGRP_MEM_POLICY_RANDOM;
+    *policy = narrow(*policy, in);
+
+    switch (*policy) {
+    case LGRP_MEM_POLICY_NEXT:
+        return in->home;
+    case LGRP_MEM_POLICY_NEXT_CPU:
+        return in->cpu_lgrp;
+    case LGRP_MEM_POLICY_ROUNDROBIN:
+        return round_robin(t, in->home, in->index);
+    case LGRP_MEM_POLICY_RANDOM_PROC:
+        set &= in->proc_lgrps;
+        break;
+    case LGRP_MEM_POLICY_RANDOM_PSET:
+        set &= in->pset_lgrps;
+        break;
+    default:
+        *policy = LGRP_MEM_POLICY_RANDOM;
+        break;
+    }
+    if (set == 0) {
+        *policy = LGRP_MEM_POLICY_RANDOM;
+        set     = t->mem_lgrps;
+    }
+    return draw(set, in->rnd);
+}
+
+unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd)
+{
+    for (unsigned i = 0; i < t->nlgrps; i++) {
+        uint64_t nodes = t->lgrp_nodes[t->near[lgrp][i]];
+
+        if (nodes != 0)
+            return draw(nodes, rnd);
+    }
+    return 0;
+}
+
+enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes)
+{
+    uint64_t thresh = shared ? lgrp_shm_random_thresh : lgrp_privm_random_thresh;
+    uint32_t policy = lgrp_mem_default_policy;
+
+    if (bytes > thresh)
+        return LGRP_MEM_POLICY_RANDOM;
+    if (policy == LGRP_MEM_POLICY_DEFAULT || policy >= LGRP_MEM_POLICY_COUNT)
+        return LGRP_MEM_POLICY_NEXT;
+    return shared ? LGRP_MEM_POLICY_NEXT : (enum lgrp_mem_policy)policy;
+}
