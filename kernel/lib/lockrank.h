@@ -13,6 +13,7 @@
 
 enum lockrank {
     RANK_NONE       = 0,
+    RANK_KSTAT      = 4,  /* the list of kstats; their snapshot functions run under it */
     RANK_PROC_TABLE = 10, /* pid hash, parent/child links, process groups and sessions */
     RANK_SIGHAND    = 14, /* signal handlers and pending sets of one process           */
     RANK_FD         = 18, /* one descriptor table                                      */

@@ -35,7 +35,7 @@ struct tunable {
 /* tunable_find - by name, or "module:name".  NULL if there is none. */
 const struct tunable *tunable_find(const char *name);
 uint64_t tunable_get(const struct tunable *t);
-/* tunable_set - store the low t->size bytes of value.  -EPERM if it is read only. */
+/* tunable_set - store the low t->size bytes of value.  -EPERM if it is read only, -EINVAL for an odd size. */
 int tunable_set(const struct tunable *t, uint64_t value);
 /* tunable_next - iterate: NULL gives the first; returns NULL after the last. */
 const struct tunable *tunable_next(const struct tunable *t);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kstat.c - the registry of named counters.
+ *
+ * THEORY      A list, in order of registration.  A reader finds one kstat by its place in the
+ * list, takes its values and prints them while it holds the lock, and lets go before the next:
+ * interrupts are off for the length of one kstat, and one that is unregistered is gone for
+ * good. Text comes by offset; since values grow between calls, whoever wants a consistent text
+ *             takes it in one call.
+ * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
+ * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot functions run
+ * under it SEE ALSO    kstat.h; drivers of /dev/kstat; docs/kstats.md
+ */
+#include "stat/kstat.h"
+
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/spinlock.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+enum { KSTAT_MAX = 256, LINE_MAX = 192 };
+
+static struct spinlock kstat_lock = SPINLOCK_INIT(RANK_KSTAT);
+static struct list kstats = LIST_INIT(kstats);
+static uint64_t scratch[KSTAT_MAX];
+
+void kstat_register(struct kstat *ks)
+{
+    ASSERT(ks->nstat <= KSTAT_MAX, "I1");
+    spin_lock(&kstat_lock);
+    list_push_back(&kstats, &ks->link);
+    spin_unlock(&kstat_lock);
+}
+
+void kstat_unregister(struct kstat *ks)
+{
+    spin_lock(&kstat_lock);
+    list_remove(&ks->link);
+    spin_unlock(&kstat_lock);
+}
+
+/* The i-th kstat, or NULL; the lock is held. */
+static struct kstat *kstat_at(unsigned i)
+{
+    struct kstat *ks;
+
+    LIST_FOREACH (ks, &kstats, link)
+        if (i-- == 0)
+            return ks;
+    return NULL;
+}
+
+/* Copies the values of `ks` to scratch; the lock is held.  Returns how many there are. */
+static unsigned kstat_values(struct kstat *ks)
+{
+    unsigned n = __atomic_load_n(&ks->nstat, __ATOMIC_ACQUIRE);
+
+    if (ks->snapshot != NULL)
+        ks->snapshot(ks, scratch);
+    else
+        for (unsigned i = 0; i < n; i++)
+            scratch[i] = atomic_load_explicit(&ks->values[i], memory_order_relaxed);
+    return n;
+}
+
+/* A window of `size` bytes onto a longer text, of which `skip` bytes still lie before the
+ * window. */
+struct window {
+    uint64_t skip;
+    char *buf;
+    size_t size, used;
+};
+
+/* Puts one piece of the text; false when the window is full. */
+static bool window_put(struct window *w, const char *s, size_t n)
+{
+    if (w->skip >= n) {
+        w->skip -= n;
+        return true;
+    }
+    s += w->skip;
+    n -= w->skip;
+    w->skip = 0;
+    n = min_of(n, w->size - w->used);
+    memcpy(w->buf + w->used, s, n);
+    w->used += n;
+    return w->used < w->size;
+}
+
+size_t kstat_text(uint64_t off, char *buf, size_t size)
+{
+    struct window w = {.skip = off, .buf = buf, .size = size};
+    bool more = size > 0;
+    char line[LINE_MAX];
+
+    for (unsigned i = 0; more; i++) {
+        struct kstat *ks;
+        unsigned n;
+
+        spin_lock(&kstat_lock);
+        ks = kstat_at(i);
+        n = ks != NULL ? kstat_values(ks) : 0;
+        for (unsigned k = 0; more && k < n; k++) {
+            int len = snprintf(line, sizeof line, "%s:%d:%s:%s\t%lld\n", ks->module,
+                               ks->instance, ks->name, ks->names[k], (long long)scratch[k]);
+
+            more = window_put(&w, line, min_of((size_t)len, sizeof line - 1));
+        }
+        spin_unlock(&kstat_lock);
+        if (ks == NULL)
+            break;
+    }
+    return w.used;
+}
+
+/* Whether `spec` is this kstat's module:instance:name. */
+static bool kstat_is(const struct kstat *ks, const char *spec)
+{
+    char full[LINE_MAX];
+
+    snprintf(full, sizeof full, "%s:%d:%s", ks->module, ks->instance, ks->name);
+    return strcmp(full, spec) == 0;
+}
+
+int kstat_clear(const char *spec)
+{
+    struct kstat *ks;
+    int err = -ENOENT;
+
+    spin_lock(&kstat_lock);
+    LIST_FOREACH (ks, &kstats, link)
+        if (kstat_is(ks, spec)) {
+            err = 0;
+            if (ks->clear != NULL)
+                ks->clear(ks);
+            else
+                for (unsigned i = 0; ks->values != NULL && i < ks->nstat; i++)
+                    atomic_store_explicit(&ks->values[i], 0, memory_order_relaxed);
+        }
+    spin_unlock(&kstat_lock);
+    return err;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+/*
+ * system.c - /etc/system: tunables set before the system starts, after Solaris 9's system(4).
+ *
+ * THEORY      One command a line, `*` or `#` in the first column for a comment:
+ *                 set [module:]name {= | & | |} [~ | -]number
+ *                 forceload:, exclude:, include:, moddir:, rootfs:, rootdev:, swapfs:, swapdev:
+ * name Numbers are decimal, 0x hexadecimal or 0 octal.  The commands with a colon concern
+ *             loadable modules and the root device, which Homeroom does not have: they are
+ * checked and otherwise ignored.  A keyword is all small or all capital letters.  What a value
+ *             means, and whether it is sensible, is for the subsystem that reads it to judge.
+ * INVARIANTS  I1  a line that draws a warning other than "extraneous input" or "more than once"
+ *                 changes nothing
+ *             I2  whatever the text, every line of it is looked at: boot always continues
+ * LOCKING     none: called by the boot CPU before the others start
+ * SEE ALSO    tests/host/test_system.c, docs/tunables.md
+ */
+#include "stat/tunable.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+enum { WORD_MAX = 64, ASSIGNED_MAX = 64 };
+
+struct cursor {
+    const char *p, *end; /* what is left of the line */
+    unsigned line;       /* its number, from 1       */
+};
+
+/* Which tunables this file has assigned with `=`: a second assignment is worth a warning. */
+struct assigned {
+    unsigned n;
+    const struct tunable *t[ASSIGNED_MAX];
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || c == '.';
+}
+
+static void skip_blanks(struct cursor *c)
+{
+    while (c->p < c->end && is_blank(*c->p))
+        c->p++;
+}
+
+static bool at_end(struct cursor *c)
+{
+    skip_blanks(c);
+    return c->p == c->end;
+}
+
+/* Takes the character `ch` if it comes next. */
+static bool take(struct cursor *c, char ch)
+{
+    if (at_end(c) || *c->p != ch)
+        return false;
+    c->p++;
+    return true;
+}
+
+/* Takes a word of letters, digits, `_` and `.`; false if there is none or it is too long. */
+static bool take_word(struct cursor *c, char word[WORD_MAX])
+{
+    size_t n = 0;
+
+    skip_blanks(c);
+    while (c->p < c->end && is_word(*c->p) && n < WORD_MAX - 1)
+        word[n++] = *c->p++;
+    word[n] = '\0';
+    return n > 0 && (c->p == c->end || !is_word(*c->p));
+}
+
+static void complain(const struct cursor *c, const char *what)
+{
+    warn("%s on line %u of etc/system", what, c->line);
+}
+
+static int digit_value(char ch)
+{
+    if (ch >= '0' && ch <= '9')
+        return ch - '0';
+    if (ch >= 'a' && ch <= 'f')
+        return ch - 'a' + 10;
+    if (ch >= 'A' && ch <= 'F')
+        return ch - 'A' + 10;
+    return 16;
+}
+
+/* Takes [~|-]number; false unless all of the word is a number of at most 64 bits. */
+static bool take_number(struct cursor *c, uint64_t *out)
+{
+    char word[WORD_MAX];
+    const char *s = word;
+    bool inv = take(c, '~');
+    bool neg = !inv && take(c, '-');
+    unsigned base = 10;
+    uint64_t v = 0;
+
+    if (!take_word(c, word))
+        return false;
+    if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
+        base = 16;
+        s += 2;
+        if (*s == '\0')
+            return false;
+    } else if (s[0] == '0') {
+        base = 8;
+    }
+    for (; *s != '\0'; s++) {
+        unsigned d = (unsigned)digit_value(*s);
+
+        if (d >= base || v > (UINT64_MAX - d) / base)
+            return false;
+        v = v * base + d;
+    }
+    *out = inv ? ~v : neg ? -v : v;
+    return true;
+}
+
+static void note_assigned(struct assigned *as, const struct tunable *t)
+{
+    for (unsigned i = 0; i < as->n; i++)
+        if (as->t[i] == t) {
+            warn("'%s' is set more than once in etc/system, 0x%llx is in force", t->name,
+                 (unsigned long long)tunable_get(t));
+            return;
+        }
+    if (as->n < ASSIGNED_MAX)
+        as->t[as->n++] = t;
+}
+
+/* Carries out `name op value`; `module` is "" for the kernel itself. */
+static void assign(const struct cursor *c, const char *module, const char *name, char op,
+                   uint64_t value, struct assigned *as)
+{
+    char full[2 * WORD_MAX];
+    size_t mlen = strlen(module);
+    const struct tunable *t;
+
+    memcpy(full, module, mlen);
+    if (mlen > 0)
+        full[mlen++] = ':';
+    memcpy(full + mlen, name, strlen(name) + 1);
+    t = tunable_find(full);
+    if (t == NULL) {
+        if (*module != '\0')
+            warn("sorry, variable '%s' is not defined in the '%s' module", name, module);
+        else
+            warn("sorry, variable '%s' is not defined in the 'kernel'", name);
+        return;
+    }
+    if (op == '&')
+        value &= tunable_get(t);
+    else if (op == '|')
+        value |= tunable_get(t);
+    switch (tunable_set(t, value)) {
+    case 0:
+        if (op == '=')
+            note_assigned(as, t);
+        break;
+    case -EPERM:
+        complain(c, "variable cannot be set");
+        break;
+    default:
+        complain(c, "variable of unusual size not set");
+    }
+}
+
+static void check_rest(struct cursor *c)
+{
+    if (!at_end(c))
+        complain(c, "extraneous input ignored");
+}
+
+/* set [module:]name {=|&||} value */
+static void do_set(struct cursor *c, struct assigned *as)
+{
+    char first[WORD_MAX], second[WORD_MAX];
+    bool has_module;
+    char op;
+    uint64_t value;
+
+    if (!take_word(c, first)) {
+        complain(c, "missing variable name");
+        return;
+    }
+    has_module = take(c, ':');
+    if (has_module && !take_word(c, second)) {
+        complain(c, "missing variable name");
+        return;
+    }
+    if (at_end(c) || (*c->p != '=' && *c->p != '&' && *c->p != '|')) {
+        complain(c, "bad or missing operator");
+        return;
+    }
+    op = *c->p++;
+    if (at_end(c)) {
+        complain(c, "missing value");
+        return;
+    }
+    if (*c->p == '"') {
+        complain(c, "variable is not a string");
+        return;
+    }
+    if (!take_number(c, &value)) {
+        complain(c, "bad number");
+        return;
+    }
+    check_rest(c);
+    assign(c, has_module ? first : "", has_module ? second : first, op, value, as);
+}
+
+/* keyword: name - all that has a colon is accepted and ignored. */
+static void do_colon(struct cursor *c)
+{
+    if (!take(c, ':')) {
+        complain(c, "missing colon");
+        return;
+    }
+    if (at_end(c)) {
+        complain(c, "missing value");
+        return;
+    }
+    while (c->p < c->end && !is_blank(*c->p))
+        c->p++;
+    check_rest(c);
+}
+
+/* Whether `word` is `keyword` (given in small letters) in all small or all capital letters. */
+static bool is_keyword(const char *word, const char *keyword)
+{
+    char capital[WORD_MAX];
+
+    if (strcmp(word, keyword) == 0)
+        return true;
+    str_copy(capital, keyword, sizeof capital);
+    for (char *s = capital; *s != '\0'; s++)
+        *s = (char)(*s - 'a' + 'A');
+    return strcmp(word, capital) == 0;
+}
+
+static void do_line(struct cursor *c, struct assigned *as)
+{
+    static const char *const with_colon[] = {"forceload", "exclude", "include", "moddir",
+                                             "rootfs",    "rootdev", "swapfs",  "swapdev"};
+    char word[WORD_MAX];
+
+    if (c->p < c->end && (*c->p == '*' || *c->p == '#'))
+        return;
+    if (at_end(c))
+        return;
+    if (take_word(c, word)) {
+        if (is_keyword(word, "set")) {
+            do_set(c, as);
+            return;
+        }
+        for (unsigned i = 0; i < array_size(with_colon); i++)
+            if (is_keyword(word, with_colon[i])) {
+                do_colon(c);
+                return;
+            }
+    }
+    complain(c, "unknown command");
+}
+
+void system_file_apply(const char *text, size_t len)
+{
+    struct assigned as = {0};
+    struct cursor c = {.line = 0};
+    const char *next = text;
+    const char *end = text + len;
+
+    while (next < end) {
+        c.p = next;
+        c.end = memchr(next, '\n', (size_t)(end - next));
+        if (c.end == NULL)
+            c.end = end;
+        next = c.end + 1;
+        c.line++;
+        do_line(&c, &as);
+    }
+}

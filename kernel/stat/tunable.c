@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tunable.c - the registry behind /etc/system and mdb.
+ *
+ * THEORY      The linker has gathered every TUNABLE() into one array, between __tunables_start
+ * and
+ *             __tunables_end.  A name without a module finds a variable of any module, so that
+ * both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with one must match.
+ * LOCKING     none: values are read and written by single aligned accesses
+ * SEE ALSO    tunable.h, system.c, kernel/sys/sys_solaris.c (the system call)
+ */
+#include "stat/tunable.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+
+extern const struct tunable __tunables_start[], __tunables_end[];
+
+const struct tunable *tunable_next(const struct tunable *t)
+{
+    t = t == NULL ? __tunables_start : t + 1;
+    return t < __tunables_end ? t : NULL;
+}
+
+const struct tunable *tunable_find(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    size_t mlen = colon != NULL ? (size_t)(colon - name) : 0;
+
+    for (const struct tunable *t = tunable_next(NULL); t != NULL; t = tunable_next(t)) {
+        if (strcmp(t->name, colon != NULL ? colon + 1 : name) != 0)
+            continue;
+        if (colon == NULL || (strlen(t->module) == mlen && memcmp(t->module, name, mlen) == 0))
+            return t;
+    }
+    return NULL;
+}
+
+uint64_t tunable_get(const struct tunable *t)
+{
+    switch (t->size) {
+    case 1:
+        return *(volatile const uint8_t *)t->addr;
+    case 2:
+        return *(volatile const uint16_t *)t->addr;
+    case 4:
+        return *(volatile const uint32_t *)t->addr;
+    case 8:
+        return *(volatile const uint64_t *)t->addr;
+    default:
+        return 0;
+    }
+}
+
+int tunable_set(const struct tunable *t, uint64_t value)
+{
+    if (!t->writable)
+        return -EPERM;
+    switch (t->size) {
+    case 1:
+        *(volatile uint8_t *)t->addr = (uint8_t)value;
+        return 0;
+    case 2:
+        *(volatile uint16_t *)t->addr = (uint16_t)value;
+        return 0;
+    case 4:
+        *(volatile uint32_t *)t->addr = (uint32_t)value;
+        return 0;
+    case 8:
+        *(volatile uint64_t *)t->addr = value;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
