@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fw_cfg.c - QEMU's firmware configuration device.
+ *
+ * THEORY      The device is a set of numbered items; number 0x19 is a directory that gives some
+ * of them names and sizes.  An item is read through a selector port and a data port, byte by
+ * byte, or in one go by DMA: the physical address of a small request is written to a third port
+ * and the transfer is done when the write instruction ends (the request's control word then is
+ * 0). A selected item is read from a position that advances; a DMA request of kind SKIP moves
+ * it. Everything in the interface is big-endian, save for the bytes of items. The directory is
+ * read once, at first use; it does not change while the machine runs. INVARIANTS  I1  between
+ * the selection of an item and the last byte of its transfer fw_cfg_lock is held I2  fw_cfg_dir
+ * is filled completely before fw_cfg_state becomes READY LOCKING     fw_cfg_lock (RANK_UART:
+ * nothing is taken inside) SEE ALSO    docs/devices.md; QEMU's docs/specs/fw_cfg
+ */
+#include "drivers/fw_cfg.h"
+#include "lib/errno.h"
+#include "lib/spinlock.h"
+#include "lib/string.h"
+#include "x86/mmu.h"
+#include "x86/pio.h"
+
+enum {
+    PORT_SELECT = 0x510, /* 16 bits, little-endian */
+    PORT_DATA = 0x511,
+    PORT_DMA_HI = 0x514, /* 32 bits each, big-endian; writing the low half starts the request */
+    PORT_DMA_LO = 0x518,
+    ITEM_SIG = 0x00, /* "QEMU" */
+    ITEM_ID = 0x01,  /* bit 1: has DMA */
+    ITEM_DIR = 0x19,
+    DMA_ERROR = 1,
+    DMA_READ = 2,
+    DMA_SKIP = 4,
+    DMA_SELECT = 8,
+    DIR_MAX = 96,
+};
+
+struct dma_request {
+    uint32_t control; /* selector << 16 | DMA_* */
+    uint32_t length;
+    uint64_t addr;
+} __attribute__((packed));
+
+struct dir_entry {
+    uint32_t size;
+    uint16_t sel;
+    uint16_t reserved;
+    char name[FW_CFG_NAME_MAX];
+};
+
+static struct spinlock fw_cfg_lock = SPINLOCK_INIT(RANK_UART);
+static enum { UNKNOWN, ABSENT, READY } fw_cfg_state; /* [fw_cfg_lock] */
+static bool fw_cfg_dma;                              /* [c] once READY */
+static unsigned fw_cfg_nfiles;
+static struct fw_cfg_file fw_cfg_dir[DIR_MAX];
+static struct dma_request request __attribute__((aligned(16))); /* [fw_cfg_lock] */
+
+/* One DMA step; buf is NULL for SKIP.  0 or -EIO. */
+static int dma_step(uint32_t control, void *buf, uint32_t n)
+{
+    paddr_t pa = kva_to_phys(&request);
+
+    request.control = __builtin_bswap32(control);
+    request.length = __builtin_bswap32(n);
+    request.addr = buf != NULL ? __builtin_bswap64(kva_to_phys(buf)) : 0;
+    outl(PORT_DMA_HI, __builtin_bswap32((uint32_t)(pa >> 32)));
+    outl(PORT_DMA_LO, __builtin_bswap32((uint32_t)pa));
+    while ((control = __builtin_bswap32(__atomic_load_n(&request.control, __ATOMIC_ACQUIRE))) &
+           ~DMA_ERROR)
+        cpu_pause();
+    return control & DMA_ERROR ? -EIO : 0;
+}
+
+/* Copy n bytes of an item from `off` on; fw_cfg_lock is held (I1). */
+static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
+{
+    uint32_t first = (uint32_t)sel << 16 | DMA_SELECT;
+    uint8_t *out = buf;
+    int err;
+
+    if (fw_cfg_dma) {
+        if (off != 0) {
+            if ((err = dma_step(first | DMA_SKIP, NULL, off)) != 0)
+                return err;
+            first = 0;
+        }
+        return dma_step(first | DMA_READ, buf, (uint32_t)n);
+    }
+    outw(PORT_SELECT, sel);
+    while (off-- > 0)
+        (void)inb(PORT_DATA);
+    while (n-- > 0)
+        *out++ = inb(PORT_DATA);
+    return 0;
+}
+
+/* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is
+ * held. */
+static bool probe(void)
+{
+    struct dir_entry e;
+    uint8_t id[4];
+    uint32_t n;
+
+    if (fw_cfg_state != UNKNOWN)
+        return fw_cfg_state == READY;
+    fw_cfg_state = ABSENT;
+    item_read(ITEM_SIG, 0, id, sizeof id);
+    if (memcmp(id, "QEMU", 4) != 0)
+        return false;
+    item_read(ITEM_ID, 0, id, sizeof id);
+    item_read(ITEM_DIR, 0, &n, sizeof n);
+    n = __builtin_bswap32(n);
+    for (unsigned i = 0; i < n && i < DIR_MAX; i++) {
+        struct fw_cfg_file *f = &fw_cfg_dir[i];
+
+        /* The position has advanced to entry i: go on from there rather than select again. */
+        for (size_t k = 0; k < sizeof e; k++)
+            ((uint8_t *)&e)[k] = inb(PORT_DATA);
+        f->size = __builtin_bswap32(e.size);
+        f->sel = __builtin_bswap16(e.sel);
+        str_copy(f->name, e.name, sizeof f->name);
+        fw_cfg_nfiles = i + 1;
+    }
+    fw_cfg_dma = (id[0] & 2) != 0;
+    fw_cfg_state = READY; /* I2 */
+    return true;
+}
+
+static bool ready(void)
+{
+    bool r;
+
+    spin_lock(&fw_cfg_lock);
+    r = probe();
+    spin_unlock(&fw_cfg_lock);
+    return r;
+}
+
+const struct fw_cfg_file *fw_cfg_file_at(unsigned i)
+{
+    return ready() && i < fw_cfg_nfiles ? &fw_cfg_dir[i] : NULL;
+}
+
+int fw_cfg_find(const char *name, uint32_t *size, uint16_t *sel)
+{
+    const struct fw_cfg_file *f;
+
+    for (unsigned i = 0; (f = fw_cfg_file_at(i)) != NULL; i++) {
+        if (strcmp(f->name, name) != 0)
+            continue;
+        *size = f->size;
+        *sel = f->sel;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int fw_cfg_read_at(uint16_t sel, uint32_t off, void *buf, size_t size)
+{
+    int err;
+
+    spin_lock(&fw_cfg_lock);
+    err = probe() ? item_read(sel, off, buf, size) : -ENODEV;
+    spin_unlock(&fw_cfg_lock);
+    return err;
+}
+
+int fw_cfg_read(uint16_t sel, void *buf, size_t size)
+{
+    return fw_cfg_read_at(sel, 0, buf, size);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/*
+ * uart.c - 16550 serial ports.
+ *
+ * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more
+ * may be written without asking.  Bytes go straight to it as long as it says so: in a virtual
+ * machine it nearly always does, and then no interrupt is needed at all.  What it does not take
+ * waits in a ring that the transmitter-empty interrupt (enabled only while the ring holds
+ * something) moves on. Receiving.  The client takes bytes out of the FIFO itself, under its own
+ * lock, from `input`. When it has no room it stops the interrupt and leaves bytes in the FIFO.
+ * A full FIFO makes the sender wait (QEMU's host side; hardware by RTS), so nothing is ever
+ * lost and no second buffer is needed. The interrupt line is edge-triggered: the handler goes
+ * on until the port asks for nothing more. Kernel lines.  Programs and kernel share the verdict
+ * port, whose readers parse lines.  A kernel line that comes while a program's line is
+ * unfinished waits in `held` until the newline has gone out. INVARIANTS  I1  while `ring` is
+ * not empty, new output goes to its end, and THRE interrupts are on unless stopped I2  `held`
+ * is not empty only while the last byte handed over was not a newline LOCKING     [u] port's
+ * lock (RANK_UART, the last of all)  [c] constant after uart_attach() Polled output takes no
+ * lock: it may interleave with other output, which a panic does not mind. SEE ALSO
+ * docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
+ */
+#include "drivers/uart.h"
+#include "intr/intr.h"
+#include "lib/spinlock.h"
+#include "lib/string.h"
+#include "x86/pio.h"
+
+/* Register offsets, and the bits used of each. */
+enum { DATA = 0, IER = 1, IIR = 2, FCR = 2, LCR = 3, MCR = 4, LSR = 5, MSR = 6 };
+enum { IER_RX = 1, IER_TX = 2 };
+enum {
+    IIR_NONE = 1,
+    IIR_CAUSE = 0x0e,
+    CAUSE_MODEM = 0x00,
+    CAUSE_TX = 0x02,
+    CAUSE_RX = 0x04,
+    CAUSE_LINE = 0x06,
+    CAUSE_TIMEOUT = 0x0c
+};
+enum {
+    FCR_ON_CLEAR_14 = 0xc7
+}; /* FIFOs on, emptied; receive interrupt at 14 bytes or after 4 idle byte times */
+enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
+enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
+enum { LSR_DATA = 0x01, LSR_THRE = 0x20 };
+
+enum { FIFO = 16, RING = 8192, HELD = 512, POLL_LIMIT = 1000000 };
+
+struct uart {
+    uint16_t base;
+    uint8_t irq;
+    struct spinlock lock;
+    struct uart_client client; /* [c]                                          */
+    uint8_t ier;               /* [u] what the register holds                  */
+    bool stopped;              /* [u] Ctrl-S                                   */
+    bool mid_line;             /* [u] last byte handed over was not '\n'     */
+    uint32_t head, tail;       /* [u] ring: bytes tail .. head-1           */
+    uint32_t nheld;            /* [u]                                          */
+    char ring[RING];
+    char held[HELD];
+};
+
+static struct uart uarts[UART_COUNT] = {
+    [UART_CONSOLE] = {.base = 0x3f8, .irq = 4, .lock = SPINLOCK_INIT(RANK_UART)},
+    [UART_VERDICT] = {.base = 0x2f8, .irq = 3, .lock = SPINLOCK_INIT(RANK_UART)},
+};
+
+void uart_early_init(void)
+{
+    for (unsigned i = 0; i < UART_COUNT; i++) {
+        uint16_t b = uarts[i].base;
+
+        outb(b + IER, 0);
+        outb(b + LCR, LCR_DIVISOR);
+        outb(b + DATA, 1); /* divisor 1: 115200 baud */
+        outb(b + IER, 0);
+        outb(b + LCR, LCR_8N1);
+        outb(b + FCR, FCR_ON_CLEAR_14);
+        outb(b + MCR, MCR_DTR_RTS_OUT2);
+    }
+}
+
+void uart_putc_polled(enum uart_port port, char c)
+{
+    uint16_t b = uarts[port].base;
+
+    for (unsigned i = 0; i < POLL_LIMIT && !(inb(b + LSR) & LSR_THRE); i++)
+        cpu_pause();
+    outb(b + DATA, (uint8_t)c);
+}
+
+static size_t ring_used(const struct uart *u)
+{
+    return u->head - u->tail;
+}
+
+static void set_ier(struct uart *u, uint8_t ier)
+{
+    if (u->ier != ier)
+        outb(u->base + IER, u->ier = ier);
+}
+
+/* Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says. */
+static void tx_fill(struct uart *u)
+{
+    while (!u->stopped && ring_used(u) > 0 && (inb(u->base + LSR) & LSR_THRE))
+        for (unsigned n = 0; n < FIFO && ring_used(u) > 0; n++)
+            outb(u->base + DATA, (uint8_t)u->ring[u->tail++ % RING]);
+    set_ier(u, ring_used(u) > 0 && !u->stopped ? u->ier | IER_TX : u->ier & ~IER_TX);
+}
+
+/* Hand bytes over, to the transmitter if nothing is before them, else to the ring.  Returns how
+ * many. */
+static size_t tx_put(struct uart *u, const char *buf, size_t n)
+{
+    size_t done = 0;
+
+    while (!u->stopped && ring_used(u) == 0 && done < n && (inb(u->base + LSR) & LSR_THRE))
+        for (unsigned k = 0; k < FIFO && done < n; k++)
+            outb(u->base + DATA, (uint8_t)buf[done++]);
+    while (done < n && ring_used(u) < RING)
+        u->ring[u->head++ % RING] = buf[done++];
+    tx_fill(u);
+    if (done > 0)
+        u->mid_line = buf[done - 1] != '\n';
+    return done;
+}
+
+/* Send the kernel lines that had to wait; what the ring has no room for stays. */
+static void held_flush(struct uart *u)
+{
+    size_t n = tx_put(u, u->held, u->nheld);
+
+    u->nheld -= (uint32_t)n;
+    memmove(u->held, u->held + n, u->nheld);
+}
+
+size_t uart_write(enum uart_port port, const char *buf, size_t n)
+{
+    struct uart *u = &uarts[port];
+    size_t done = 0;
+
+    spin_lock(&u->lock);
+    /* Kernel lines that wait for the end of a program's line go out right after its newline
+     * (I2). */
+    if (u->nheld > 0) {
+        const char *nl = memchr(buf, '\n', n);
+
+        if (nl != NULL) {
+            size_t first = (size_t)(nl - buf) + 1;
+
+            done = tx_put(u, buf, first);
+            if (done == first)
+                held_flush(u);
+            spin_unlock(&u->lock);
+            return done;
+        }
+    }
+    done = tx_put(u, buf, n);
+    spin_unlock(&u->lock);
+    return done;
+}
+
+void uart_line(enum uart_port port, const char *text, size_t n)
+{
+    struct uart *u = &uarts[port];
+
+    spin_lock(&u->lock);
+    if (u->mid_line && u->nheld + n <= HELD) {
+        memcpy(u->held + u->nheld, text, n);
+        u->nheld += (uint32_t)n;
+    } else {
+        if (u->mid_line)
+            tx_put(u, "\n", 1);
+        held_flush(u);
+        tx_put(u, text, n);
+    }
+    spin_unlock(&u->lock);
+}
+
+void uart_flush_polled(enum uart_port port)
+{
+    struct uart *u = &uarts[port];
+
+    while (ring_used(u) > 0)
+        uart_putc_polled(port, u->ring[u->tail++ % RING]);
+    if (u->nheld > 0)
+        uart_putc_polled(port, '\n');
+    for (uint32_t i = 0; i < u->nheld; i++)
+        uart_putc_polled(port, u->held[i]);
+    u->nheld = 0;
+}
+
+static void uart_intr(void *arg)
+{
+    struct uart *u = arg;
+    uint8_t iir;
+    bool space = false;
+
+    while (!((iir = inb(u->base + IIR)) & IIR_NONE)) {
+        switch (iir & IIR_CAUSE) {
+        case CAUSE_RX:
+        case CAUSE_TIMEOUT:
+            u->client.input(u->client.arg);
+            break;
+        case CAUSE_TX:
+            spin_lock(&u->lock);
+            tx_fill(u);
+            space = ring_used(u) <= RING / 2;
+            spin_unlock(&u->lock);
+            break;
+        case CAUSE_LINE:
+            (void)inb(u->base + LSR);
+            break;
+        case CAUSE_MODEM:
+            (void)inb(u->base + MSR);
+            break;
+        }
+    }
+    if (space)
+        u->client.space(u->client.arg);
+}
+
+void uart_attach(enum uart_port port, const struct uart_client *client)
+{
+    struct uart *u = &uarts[port];
+
+    u->client = *client;
+    intr_register_isa(u->irq, uart_intr, u, port == UART_CONSOLE ? "uart0" : "uart1");
+    uart_rx_resume(port);
+}
+
+int uart_getc(enum uart_port port)
+{
+    uint16_t b = uarts[port].base;
+
+    return inb(b + LSR) & LSR_DATA ? inb(b + DATA) : -1;
+}
+
+void uart_rx_pause(enum uart_port port)
+{
+    struct uart *u = &uarts[port];
+
+    spin_lock(&u->lock);
+    set_ier(u, u->ier & ~IER_RX);
+    spin_unlock(&u->lock);
+}
+
+void uart_rx_resume(enum uart_port port)
+{
+    struct uart *u = &uarts[port];
+
+    spin_lock(&u->lock);
+    set_ier(u, u->ier | IER_RX); /* with bytes waiting this raises the interrupt at once */
+    spin_unlock(&u->lock);
+}
+
+size_t uart_pending(enum uart_port port)
+{
+    struct uart *u = &uarts[port];
+    size_t n;
+
+    spin_lock(&u->lock);
+    n = ring_used(u);
+    spin_unlock(&u->lock);
+    return n;
+}
+
+void uart_discard_output(enum uart_port port)
+{
+    struct uart *u = &uarts[port];
+
+    spin_lock(&u->lock);
+    u->tail = u->head;
+    tx_fill(u);
+    spin_unlock(&u->lock);
+}
+
+void uart_tx_stop(enum uart_port port, bool stop)
+{
+    struct uart *u = &uarts[port];
+
+    spin_lock(&u->lock);
+    u->stopped = stop;
+    tx_fill(u);
+    spin_unlock(&u->lock);
+}
