@@ -22,15 +22,14 @@
  * INVARIANTS  I1  avg + antic <= homed threads * one thread's worth after any departure
  *             I2  held == sum over creating processes of their held[] for this record
  *             I3  a process's bitmap has bit g set iff homed[g] > 0
- * LOCKING     every function with a partition argument runs under that partition's lock, which the
- *             dispatcher owns; lgrp_proc is guarded by the lock of its process's partition
+ * LOCKING     one lock (RANK_LGRP), owned by the dispatcher, guards all partitions, processes and threads
+ *             here: the caller of every function holds it
  * TUNABLES    lgrp_loadavg_max_effect, lgrp_min_nsec, lgrp_create_hold
  * SEE ALSO    docs/lgroups.md, tests/host/test_load.c, lgrp/home.h
  */
 #ifndef LGRP_LOAD_H
 #define LGRP_LOAD_H
 
-#include "lib/list.h"
 #include "lib/types.h"
 
 #define LGRP_LOAD_FULL 32767u /* INT16_MAX: every CPU of the lgroup has one runnable thread */
@@ -95,7 +94,7 @@ void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
 uint32_t lpl_load(const struct lpl *l);
 
 void lgrp_proc_init(struct lgrp_proc *p);
-/* lgrp_proc_exit - the process has no threads left. */
+/* lgrp_proc_exit - the process has no threads left, or becomes another program (exec). */
 void lgrp_proc_exit(struct lgrp_proc *p);
 
 /*

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * choose.c - which CPU a thread is queued on, and from whom an idle CPU steals.
+ *
+ * THEORY      See choose.h.  Threads without locality (real time, kernel threads) see the whole partition
+ *             as one level.  Within a level the search goes round from the thread's last CPU, so that
+ *             threads of different boards which have to leave do not all arrive on the same one.
+ * LOCKING     none
+ * SEE ALSO    choose.h, docs/dispatcher.md, tests/host/test_choose.c
+ */
+#include "disp/choose.h"
+
+#include "stat/tunable.h"
+
+enum {
+    LOW_PRI       = 16, /* below: a queue shorter by 1 attracts; from here on, by more than 2 */
+    LOW_PRI_DIFF  = 1,
+    HIGH_PRI_DIFF = 3,
+};
+
+uint32_t rechoose_interval = 3;
+TUNABLE(rechoose_interval, "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
+
+/* The first member at or after `from`, going round; CPU_MAX if the mask is empty. */
+static unsigned next_round(const struct cpumask *m, unsigned from)
+{
+    unsigned cpu = cpumask_next(m, from);
+
+    return cpu != CPU_MAX ? cpu : cpumask_next(m, 0);
+}
+
+/* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its level. */
+static unsigned least_busy(const struct disp_pick *p, const struct cpumask *m, unsigned from,
+                           int *low)
+{
+    unsigned first = next_round(m, from), best = first, cpu = first;
+
+    *low = p->level(first);
+    for (;;) {
+        cpu = next_round(m, cpu + 1);
+        if (cpu == first)
+            return best;
+        int level = p->level(cpu);
+
+        if (level < *low) {
+            *low = level;
+            best = cpu;
+        }
+    }
+}
+
+/* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback. */
+static unsigned search_level(const struct disp_pick *p, const struct cpumask *m,
+                             unsigned *fallback)
+{
+    struct cpumask idle = cpumask_and(m, p->idle);
+    unsigned       cpu = next_round(&idle, p->last);
+    int            low;
+
+    if (cpu != CPU_MAX)
+        return cpu;
+    cpu = least_busy(p, m, p->last, &low);
+    if (p->pri > low)
+        return cpu;
+    if (*fallback == CPU_MAX)
+        *fallback = cpu;
+    return CPU_MAX;
+}
+
+unsigned disp_search_cpu(const struct disp_pick *p, unsigned from)
+{
+    unsigned fallback = CPU_MAX, cpu;
+
+    if (from == LGRP_NONE) {
+        cpu = search_level(p, p->allowed, &fallback);
+        return cpu != CPU_MAX ? cpu : fallback;
+    }
+    for (unsigned k = 0; k < p->topo->nlevels[from]; k++) {
+        struct cpumask m = cpumask_and(&p->topo->level_cpus[from][k], p->allowed);
+
+        if (cpumask_empty(&m))
+            continue;
+        cpu = search_level(p, &m, &fallback);
+        if (cpu != CPU_MAX)
+            return cpu;
+    }
+    return fallback;
+}
+
+unsigned disp_pick_cpu(const struct disp_pick *p)
+{
+    if (p->bound >= 0)
+        return (unsigned)p->bound;
+    if (!cpumask_test(p->allowed, p->last))
+        return disp_search_cpu(p, p->home);
+    if (!p->is_current && p->ticks_since > rechoose_interval)
+        return disp_search_cpu(p, p->home);
+    if (p->home != LGRP_NONE && p->topo->cpu_lgrp[p->last] != p->home)
+        return disp_search_cpu(p, p->home);
+    return p->last;
+}
+
+unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
+                          unsigned (*qlen)(unsigned cpu, int pri))
+{
+    struct cpumask m = *p->allowed;
+    unsigned       next, here;
+
+    if (p->home != LGRP_NONE) {
+        struct cpumask home = cpumask_and(&p->topo->lgrp_cpus[p->home], p->allowed);
+
+        if (!cpumask_test(&home, cpu))
+            return cpu; /* it runs remotely already, or home has no CPU */
+        if (cpumask_weight(&home) > 1)
+            m = home;
+    }
+    next = next_round(&m, cpu + 1);
+    if (next == CPU_MAX || next == cpu)
+        return cpu;
+    here = qlen(cpu, p->pri);
+    return here >= qlen(next, p->pri) + (p->pri < LOW_PRI ? LOW_PRI_DIFF : HIGH_PRI_DIFF) ? next
+                                                                                         : cpu;
+}
+
+int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
+                   const struct cpumask *busy, int (*best)(unsigned cpu))
+{
+    for (unsigned k = 0; k < t->nlevels[lgrp]; k++) {
+        struct cpumask m = cpumask_and(&t->level_cpus[lgrp][k], busy);
+        int            victim = -1, highest = -1;
+
+        cpumask_clear(&m, thief);
+        if (cpumask_empty(&m))
+            continue;
+        unsigned first = next_round(&m, thief), cpu = first;
+
+        do {
+            int pri = best(cpu);
+
+            if (pri > highest) {
+                highest = pri;
+                victim  = (int)cpu;
+            }
+            cpu = next_round(&m, cpu + 1);
+        } while (cpu != first);
+        if (victim >= 0)
+            return victim;
+    }
+    return -1;
+}
