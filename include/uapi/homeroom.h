@@ -81,6 +81,7 @@ struct hr_processor_info {
 #define LGRP_OP_GEN      5 /* () -> generation number                                       */
 #define LGRP_OP_LWP_HOME 6 /* (pid, lwpid) -> home of one LWP of another process            */
 #define LGRP_OP_LWP_SET  7 /* (pid, lwpid, lgrp, affinity)                                  */
+#define LGRP_OP_LWP_GET  8 /* (pid, lwpid, lgrp) -> affinity of one LWP of another process  */
 
 #define LGRP_AFF_NONE   0x0
 #define LGRP_AFF_WEAK   0x10

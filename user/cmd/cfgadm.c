@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cfgadm.c - the one hardware question of the MPO white paper: the LPA registers of a CPU.
+ *
+ * THEORY    The "local physical address" registers hold the range of memory on a CPU's own
+ *           board.  `cfgadm -x passthru -o showlpa SB1::cpu0` prints them for board 1, CPU 0 of
+ *           that board; board n is lgroup n, and a port number is 32 * board + CPU as on the
+ *           Sun Fire 15K.  All zero means hardware without MPO: a machine with one lgroup.
+ * SEE ALSO  white paper, Appendix A, "Detecting MPO Status", step 3
+ */
+#include <sys/lgrp_user.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+#define PORTS_PER_BOARD 32
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: cfgadm -x passthru -o showlpa SB<board>::cpu<number>\n");
+    exit(2);
+}
+
+static int show(const char *ap_id)
+{
+    lgrp_cookie_t cookie = lgrp_init(LGRP_VIEW_OS);
+    uint64_t base = 0, bound = 0;
+    int board, cpu, end = 0, ncpus;
+
+    if (sscanf(ap_id, "SB%d::cpu%d%n", &board, &cpu, &end) != 2 || ap_id[end] != '\0' ||
+        board < 0 || cpu < 0)
+        usage();
+    if (cookie == LGRP_COOKIE_NONE) {
+        hr_perror("cfgadm", "no lgroup information");
+        return 1;
+    }
+    if (lgrp_nlgrps(cookie) == 1) {
+        ncpus = PORTS_PER_BOARD; /* boards do not show: any name is answered, with zeros */
+    } else {
+        ncpus = lgrp_cpus(cookie, board, NULL, 0, LGRP_CONTENT_DIRECT);
+        if (board == lgrp_root(cookie) || ncpus < 0 || cpu >= ncpus ||
+            lgrp_phys_range(cookie, board, &base, &bound) != 0)
+            ncpus = -1;
+    }
+    lgrp_fini(cookie);
+    if (ncpus < 0) {
+        fprintf(stderr, "cfgadm: Attachment point not found: %s\n", ap_id);
+        return 1;
+    }
+    printf("showlpa %s portid %d, base pa %" PRIx64 ", bound pa %" PRIx64 "\n", ap_id,
+           board * PORTS_PER_BOARD + cpu, base, bound);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *function = "", *option = "";
+    int opt, status = 0;
+
+    while ((opt = getopt(argc, argv, "x:o:")) != -1) {
+        if (opt == 'x')
+            function = optarg;
+        else if (opt == 'o')
+            option = optarg;
+        else
+            usage();
+    }
+    if (strcmp(function, "passthru") != 0 || strcmp(option, "showlpa") != 0 || optind == argc)
+        usage();
+    for (int i = optind; i < argc; i++)
+        status |= show(argv[i]);
+    return status;
+}

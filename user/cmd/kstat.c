@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kstat.c - print kernel statistics.
+ *
+ * THEORY    A selection is four patterns: module, instance, name, statistic.  They are shell
+ *           patterns, and come from -m -i -n -s or from an operand
+ * `module:instance:name:statistic` with parts that may be empty.  Every statistic of ours is of
+ * class misc. SEE ALSO  docs/kstats.md; Solaris kstat(1M)
+ */
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+enum { MODULE, INSTANCE, NAME, STATISTIC, NPARTS };
+#define MAX_SELECTIONS 32
+
+typedef const char *selection[NPARTS]; /* NULL: anything */
+
+static bool parsable, list_names, quiet;
+static selection chosen[MAX_SELECTIONS];
+static int nchosen;
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: kstat [-lpq] [-m module] [-i instance] [-n name] [-s statistic] "
+                    "[interval [count]]\n"
+                    "       kstat [-lpq] module:instance:name:statistic ... "
+                    "[interval [count]]\n");
+    exit(2);
+}
+
+static bool matches_one(const struct hr_kstat *k, const selection sel)
+{
+    char instance[16];
+    const char *part[NPARTS] = {k->module, instance, k->name, k->statistic};
+
+    snprintf(instance, sizeof instance, "%d", k->instance);
+    for (int i = 0; i < NPARTS; i++)
+        if (sel[i] != NULL && sel[i][0] != '\0' && fnmatch(sel[i], part[i], 0) != 0)
+            return false;
+    return true;
+}
+
+static bool matches(const struct hr_kstat *k)
+{
+    for (int i = 0; i < nchosen; i++)
+        if (matches_one(k, chosen[i]))
+            return true;
+    return nchosen == 0;
+}
+
+static bool same_kstat(const struct hr_kstat *a, const struct hr_kstat *b)
+{
+    return strcmp(a->module, b->module) == 0 && a->instance == b->instance &&
+           strcmp(a->name, b->name) == 0;
+}
+
+static void print_parsable(const struct hr_kstat *k)
+{
+    printf("%s:%d:%s:%s", k->module, k->instance, k->name, k->statistic);
+    if (list_names)
+        printf("\n");
+    else
+        printf("\t%s\n", k->value);
+}
+
+/* Solaris's default layout: a heading per kstat, then name and value. */
+static void print_default(const struct hr_kstat *k, bool first_of_kstat)
+{
+    if (first_of_kstat) {
+        printf("module: %-30.30s  instance: %-6d\n", k->module, k->instance);
+        printf("name:   %-30.30s  class:    %-.30s\n", k->name, "misc");
+    }
+    printf("\t%-30s  %s\n", k->statistic, k->value);
+}
+
+/* Prints one sample.  The number of statistics printed, or -1 after a message. */
+static long sample(void)
+{
+    struct hr_kstat *list;
+    long n = hr_kstat_read(&list), shown = 0, last = -1;
+
+    if (n < 0) {
+        hr_perror("kstat", "/dev/kstat");
+        return -1;
+    }
+    for (long i = 0; i < n; i++) {
+        if (!matches(&list[i]))
+            continue;
+        shown++;
+        if (quiet)
+            continue;
+        if (parsable || list_names) {
+            print_parsable(&list[i]);
+            continue;
+        }
+        if (last >= 0 && !same_kstat(&list[last], &list[i]))
+            printf("\n");
+        print_default(&list[i], last < 0 || !same_kstat(&list[last], &list[i]));
+        last = i;
+    }
+    if (last >= 0)
+        printf("\n");
+    free(list);
+    fflush(stdout);
+    return shown;
+}
+
+static void select_operand(char *operand)
+{
+    if (nchosen == MAX_SELECTIONS)
+        usage();
+    for (int i = 0; i < NPARTS; i++)
+        chosen[nchosen][i] = strsep(&operand, ":");
+    nchosen++;
+}
+
+int main(int argc, char **argv)
+{
+    selection by_option = {NULL};
+    int opt, interval = 0, count = 1, numbers = 0;
+    long shown;
+
+    while ((opt = getopt(argc, argv, "lpqm:i:n:s:")) != -1) {
+        switch (opt) {
+        case 'l':
+            list_names = true;
+            break;
+        case 'p':
+            parsable = true;
+            break;
+        case 'q':
+            quiet = true;
+            break;
+        case 'm':
+            by_option[MODULE] = optarg;
+            break;
+        case 'i':
+            by_option[INSTANCE] = optarg;
+            break;
+        case 'n':
+            by_option[NAME] = optarg;
+            break;
+        case 's':
+            by_option[STATISTIC] = optarg;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (by_option[MODULE] != NULL || by_option[INSTANCE] != NULL || by_option[NAME] != NULL ||
+        by_option[STATISTIC] != NULL)
+        memcpy(chosen[nchosen++], by_option, sizeof by_option);
+    for (; optind < argc; optind++) {
+        int number;
+
+        if (hr_parse_int(argv[optind], 1, 1 << 30, &number) != 0) {
+            select_operand(argv[optind]);
+        } else if (numbers++ == 0) {
+            interval = number;
+            count = -1; /* until interrupted, unless a count follows */
+        } else {
+            count = number;
+        }
+    }
+    shown = sample();
+    while (shown >= 0 && --count != 0) {
+        sleep((unsigned)interval);
+        shown = sample();
+    }
+    return shown <= 0;
+}

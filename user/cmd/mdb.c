@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mdb.c - read and write kernel variables in the language of Solaris's mdb: `echo nlgrps/X |
+ * mdb -k`.
+ *
+ * THEORY    Commands come from standard input, one a line: `name/F` reads with format F,
+ * `name/W value` writes.  Numbers are hexadecimal unless marked (0t decimal, 0o octal, 0i
+ * binary). Formats and write commands are data: letter, width and base.  A write changes the
+ * low bytes that its letter says, so W on a 64-bit variable leaves the upper half alone. SEE
+ * ALSO  docs/tunables.md; SYS_tunable in include/uapi/homeroom.h
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+#define COLUMN 16 /* values start at a multiple of this many columns */
+
+struct format {
+    char letter;
+    unsigned bytes;
+    char base; /* x: hexadecimal, u: unsigned, d: signed decimal */
+};
+
+static const struct format read_format[] = {
+    {'X', 4, 'x'}, {'J', 8, 'x'}, {'K', 8, 'x'}, {'x', 2, 'x'}, {'B', 1, 'x'},
+    {'U', 4, 'u'}, {'E', 8, 'u'}, {'D', 4, 'd'}, {'e', 8, 'd'}, {'d', 2, 'd'},
+};
+static const struct format write_format[] = {
+    {'v', 1, 'x'}, {'w', 2, 'x'}, {'W', 4, 'x'}, {'Z', 8, 'x'}};
+
+static bool may_write;
+
+static const struct format *find(const struct format *table, size_t n, char letter)
+{
+    for (size_t i = 0; i < n; i++)
+        if (table[i].letter == letter)
+            return &table[i];
+    return NULL;
+}
+
+static uint64_t low_bytes(uint64_t value, unsigned bytes)
+{
+    return bytes >= 8 ? value : value & ((1ull << (bytes * 8)) - 1);
+}
+
+/* "name:" and blanks up to the next column. */
+static void print_name(const char *name)
+{
+    int used = printf("%s:", name);
+
+    printf("%*s", COLUMN - used % COLUMN, "");
+}
+
+static void print_value(uint64_t value, const struct format *f)
+{
+    unsigned unused = 64 - f->bytes * 8;
+
+    value = low_bytes(value, f->bytes);
+    if (f->base == 'x')
+        printf("%" PRIx64, value);
+    else if (f->base == 'u')
+        printf("%" PRIu64, value);
+    else
+        printf("%" PRId64, (int64_t)(value << unused) >> unused);
+}
+
+/* A number in mdb's notation, the whole of `text`.  0, or -1. */
+static int parse_number(const char *text, uint64_t *out)
+{
+    static const struct {
+        char prefix[3];
+        int base;
+    } notation[] = {{"0t", 10}, {"0x", 16}, {"0o", 8}, {"0i", 2}};
+    bool negative = *text == '-';
+    int base = 16;
+    char *end;
+
+    text += negative;
+    for (size_t i = 0; i < sizeof notation / sizeof notation[0]; i++) {
+        if (strncasecmp(text, notation[i].prefix, 2) == 0) {
+            base = notation[i].base;
+            text += 2;
+            break;
+        }
+    }
+    if (!isxdigit((unsigned char)*text))
+        return -1;
+    errno = 0;
+    *out = strtoull(text, &end, base);
+    if (errno != 0 || *end != '\0')
+        return -1;
+    if (negative)
+        *out = -*out;
+    return 0;
+}
+
+/* Fetches a variable.  0, or -1 after mdb's message. */
+static int fetch(const char *name, struct hr_tunable *var)
+{
+    if (hr_tunable_get(name, var) == 0)
+        return 0;
+    fprintf(stderr, "mdb: failed to dereference symbol: %s\n",
+            errno == ENOENT ? "unknown symbol name" : hr_strerror(errno));
+    return -1;
+}
+
+static int do_read(const char *name, const struct format *f)
+{
+    struct hr_tunable var;
+
+    if (fetch(name, &var) != 0)
+        return -1;
+    printf("%s:\n", name);
+    print_name(name);
+    print_value(var.value, f);
+    printf("\n");
+    return 0;
+}
+
+static int do_write(const char *name, const struct format *f, const char *text)
+{
+    struct hr_tunable var;
+    uint64_t value, old;
+    unsigned bytes;
+
+    if (!may_write) {
+        fprintf(stderr, "mdb: failed to write %s: kernel is not open for writing (use -kw)\n",
+                name);
+        return -1;
+    }
+    if (parse_number(text, &value) != 0) {
+        fprintf(stderr, "mdb: syntax error near \"%s\"\n", text);
+        return -1;
+    }
+    if (fetch(name, &var) != 0)
+        return -1;
+    bytes = f->bytes < var.size ? f->bytes : var.size;
+    value = low_bytes(value, bytes);
+    old = low_bytes(var.value, bytes);
+    var.value = (var.value & ~low_bytes(~0ull, bytes)) | value;
+    if (hr_tunable_set(name, &var) != 0) {
+        fprintf(stderr, "mdb: failed to write %s: %s\n", name, hr_strerror(errno));
+        return -1;
+    }
+    print_name(name);
+    printf("%#-16" PRIx64 "=       %#" PRIx64 "\n", old, value);
+    return 0;
+}
+
+/* One command line.  0, or -1 after a message. */
+static int execute(char *line)
+{
+    const struct format *f;
+    char *slash, *name, *end;
+
+    name = line + strspn(line, " \t");
+    for (end = name + strlen(name); end > name && isspace((unsigned char)end[-1]);)
+        *--end = '\0';
+    if (*name == '\0')
+        return 0;
+    slash = strchr(name, '/');
+    if (slash == NULL || slash == name || slash[1] == '\0') {
+        fprintf(stderr, "mdb: syntax error near \"%s\"\n", name);
+        return -1;
+    }
+    *slash = '\0';
+    if ((f = find(write_format, sizeof write_format / sizeof *write_format, slash[1])) != NULL)
+        return do_write(name, f, slash + 2 + strspn(slash + 2, " \t"));
+    f = find(read_format, sizeof read_format / sizeof *read_format, slash[1]);
+    if (f == NULL || slash[2] != '\0') {
+        fprintf(stderr, "mdb: syntax error: unknown format \"%s\"\n", slash + 1);
+        return -1;
+    }
+    return do_read(name, f);
+}
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: echo 'name/X' | mdb -k\n"
+            "       echo 'name/W value' | mdb -kw\n"
+            "read:  X J K x B hexadecimal, U E unsigned, D e d signed; write: v w W Z\n");
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    bool kernel = false;
+    char *line = NULL;
+    size_t space = 0;
+    int opt, failed = 0;
+
+    while ((opt = getopt(argc, argv, "kw")) != -1) {
+        if (opt == 'k')
+            kernel = true;
+        else if (opt == 'w')
+            may_write = true;
+        else
+            usage();
+    }
+    if (!kernel || optind != argc)
+        usage();
+    while (getline(&line, &space, stdin) > 0 && strcmp(line, "$q\n") != 0 &&
+           strcmp(line, "::quit\n") != 0) {
+        failed |= execute(line);
+        fflush(stdout);
+    }
+    free(line);
+    return failed != 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pbind.c - bind processes to a CPU, unbind them, or tell their binding.
+ *
+ * SEE ALSO  user/include/sys/processor.h: binding to another board moves the home there
+ */
+#include <sys/processor.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: pbind -b processor_id pid ...\n"
+                    "       pbind -u pid ...\n"
+                    "       pbind [-q] [pid ...]\n");
+    exit(2);
+}
+
+static const char *binding(int cpu, char *buf, size_t size)
+{
+    if (cpu == PBIND_NONE)
+        snprintf(buf, size, "not bound");
+    else
+        snprintf(buf, size, "%d", cpu);
+    return buf;
+}
+
+/* Binds (or asks, with PBIND_QUERY) one process.  0, or 1 after a message. */
+static int act(int pid, int cpu)
+{
+    char a[24], b[24], what[64];
+    int old;
+
+    if (processor_bind(P_PID, (id_t)pid, cpu, &old) != 0) {
+        snprintf(what, sizeof what, "cannot %s pid %d",
+                 cpu == PBIND_QUERY  ? "query"
+                 : cpu == PBIND_NONE ? "unbind"
+                                     : "bind",
+                 pid);
+        hr_perror("pbind", what);
+        return 1;
+    }
+    if (cpu == PBIND_QUERY)
+        printf("process id %d: %s\n", pid, binding(old, a, sizeof a));
+    else
+        printf("process id %d: was %s, now %s\n", pid, binding(old, a, sizeof a),
+               binding(cpu, b, sizeof b));
+    return 0;
+}
+
+/* A bare query lists the processes that are bound. */
+static int list_bound(void)
+{
+    DIR *dir = opendir(hr_path("/proc"));
+    struct dirent *entry;
+
+    if (dir == NULL) {
+        hr_perror("pbind", "cannot read /proc");
+        return 1;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        int pid, cpu;
+
+        if (hr_parse_int(entry->d_name, 1, 1 << 30, &pid) == 0 &&
+            processor_bind(P_PID, (id_t)pid, PBIND_QUERY, &cpu) == 0 && cpu != PBIND_NONE)
+            printf("process id %d: %d\n", pid, cpu);
+    }
+    closedir(dir);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int opt, pid, status = 0, modes = 0, cpu = PBIND_QUERY;
+
+    while ((opt = getopt(argc, argv, "b:uq")) != -1) {
+        modes++;
+        if (opt == 'u')
+            cpu = PBIND_NONE;
+        else if (opt == 'b' && hr_parse_int(optarg, 0, HR_MAXCPU - 1, &cpu) != 0) {
+            fprintf(stderr, "pbind: invalid processor ID %s\n", optarg);
+            return 2;
+        } else if (opt == '?')
+            usage();
+    }
+    if (modes > 1 || (cpu != PBIND_QUERY && optind == argc))
+        usage();
+    if (optind == argc)
+        return list_bound();
+    for (int i = optind; i < argc; i++) {
+        if (hr_parse_int(argv[i], 1, 1 << 30, &pid) != 0) {
+            fprintf(stderr, "pbind: invalid process ID %s\n", argv[i]);
+            return 2;
+        }
+        status |= act(pid, cpu);
+    }
+    return status;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pmap.c - the address space of a process; -L with the lgroup of the pages, -x with residency.
+ *
+ * THEORY    /proc/PID/maps has the mappings, /proc/PID/lgrpmap the same cut into runs of pages
+ *           in one lgroup: `start-end perms lgrp pages pagesize name`, lgrp `-` where there is
+ * no page. A mapping without a file behind it is anonymous; -x counts its resident pages as
+ * Anon. SEE ALSO  docs/userland.md; Solaris pmap(1)
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+struct run {
+    unsigned long start, end; /* bytes                                         */
+    char perms[8];            /* rwxp or rwxs                                  */
+    char lgrp[8];             /* "-" if no page                                */
+    unsigned long pages;      /* pages of `pagesize` that are there            */
+    unsigned long pagesize;   /* bytes                                         */
+    char name[512];           /* "" or a path, or a word in square brackets    */
+};
+
+static bool by_lgroup, extended;
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: pmap [-Lx] pid ...\n");
+    exit(2);
+}
+
+/* Solaris's flags: read, write, execute, shared, (no swap reserved), 5 columns. */
+static const char *flags(const char *perms)
+{
+    static char out[6];
+
+    snprintf(out, sizeof out, "%c%c%c%c-", perms[0], perms[1], perms[2],
+             perms[3] == 's' ? 's' : '-');
+    return out;
+}
+
+/* "[heap]" as Solaris spells it, "[ heap ]"; "[ anon ]" for no name; a path as it is. */
+static const char *title(const char *name)
+{
+    static char out[520];
+
+    if (name[0] == '\0')
+        return "  [ anon ]";
+    if (name[0] != '[')
+        return name;
+    snprintf(out, sizeof out, "  [ %.*s ]", (int)strcspn(name + 1, "]"), name + 1);
+    return out;
+}
+
+static bool anonymous(const struct run *r)
+{
+    return r->name[0] == '\0' || r->name[0] == '[';
+}
+
+/* A line of lgrpmap.  0, or -1 if it is not one. */
+static int parse_run(const char *line, struct run *r)
+{
+    int at = 0;
+
+    if (sscanf(line, "%lx-%lx %7s %7s %lu %lu %n", &r->start, &r->end, r->perms, r->lgrp,
+               &r->pages, &r->pagesize, &at) < 6)
+        return -1;
+    snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(line + at, "\n"), line + at);
+    return 0;
+}
+
+/* A line of maps: start-end perms offset device inode [name]. */
+static int parse_map(const char *line, struct run *r)
+{
+    int at = 0;
+
+    memset(r, 0, sizeof *r);
+    if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &r->start, &r->end, r->perms, &at) < 3)
+        return -1;
+    snprintf(r->name, sizeof r->name, "%.*s", (int)strcspn(line + at, "\n"), line + at);
+    return 0;
+}
+
+static void print_heading(int pid)
+{
+    char command[256] = "";
+    FILE *f = fopen(hr_path("/proc/%d/cmdline", pid), "r");
+    size_t n = f != NULL ? fread(command, 1, sizeof command - 1, f) : 0;
+
+    if (f != NULL)
+        fclose(f);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (command[i] == '\0')
+            command[i] = ' ';
+    printf("%d: %s\n", pid, command);
+}
+
+static void print_run(const struct run *r)
+{
+    unsigned long kbytes = (r->end - r->start) / 1024;
+
+    printf("%08lX %7luK %s", r->start, kbytes, flags(r->perms));
+    if (by_lgroup)
+        printf("%4s", r->lgrp);
+    printf("%s%s\n", by_lgroup ? " " : "  ", title(r->name));
+}
+
+/* -x sums the runs of one mapping into one line; a mapping ends where name or perms change. */
+static void print_extended(const struct run *sum, unsigned long rss, unsigned long anon)
+{
+    char anon_text[24] = "-", rss_text[24] = "-";
+
+    if (rss > 0)
+        snprintf(rss_text, sizeof rss_text, "%lu", rss);
+    if (anon > 0)
+        snprintf(anon_text, sizeof anon_text, "%lu", anon);
+    printf("%08lX %7lu %7s %7s %7s %-6s %s\n", sum->start, (sum->end - sum->start) / 1024,
+           rss_text, anon_text, "-", flags(sum->perms), title(sum->name));
+}
+
+static void show_extended(FILE *f)
+{
+    struct run sum = {0}, r;
+    unsigned long rss = 0, total[3] = {0};
+    char *line = NULL;
+    size_t space = 0;
+    bool more, open = false;
+
+    printf(" Address  Kbytes     RSS    Anon  Locked Mode   Mapped File\n");
+    do {
+        more = getline(&line, &space, f) > 0;
+        if (more && parse_run(line, &r) != 0)
+            continue;
+        if (more && open && r.start == sum.end && strcmp(r.name, sum.name) == 0 &&
+            strcmp(r.perms, sum.perms) == 0) {
+            sum.end = r.end;
+            rss += r.pages * r.pagesize / 1024;
+            continue;
+        }
+        if (open) {
+            unsigned long anon = anonymous(&sum) ? rss : 0;
+
+            print_extended(&sum, rss, anon);
+            total[0] += (sum.end - sum.start) / 1024;
+            total[1] += rss;
+            total[2] += anon;
+        }
+        sum = r;
+        rss = r.pages * r.pagesize / 1024;
+        open = true;
+    } while (more);
+    free(line);
+    printf("-------- ------- ------- ------- -------\n");
+    printf("total Kb %7lu %7lu %7lu %7s\n", total[0], total[1], total[2], "-");
+}
+
+static void show_plain(FILE *f)
+{
+    unsigned long total = 0;
+    struct run r;
+    char *line = NULL;
+    size_t space = 0;
+
+    while (getline(&line, &space, f) > 0) {
+        if ((by_lgroup ? parse_run(line, &r) : parse_map(line, &r)) != 0)
+            continue;
+        print_run(&r);
+        total += (r.end - r.start) / 1024;
+    }
+    free(line);
+    printf(" total%10luK\n", total);
+}
+
+static int show(const char *operand)
+{
+    FILE *f;
+    int pid;
+
+    if (hr_parse_int(operand, 1, 1 << 30, &pid) != 0)
+        usage();
+    f = fopen(hr_path("/proc/%d/%s", pid, by_lgroup || extended ? "lgrpmap" : "maps"), "r");
+    if (f == NULL) {
+        fprintf(stderr, "pmap: cannot examine %s: %s\n", operand,
+                errno == ENOENT ? "no such process" : hr_strerror(errno));
+        return 1;
+    }
+    print_heading(pid);
+    if (extended)
+        show_extended(f);
+    else
+        show_plain(f);
+    fclose(f);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int opt, status = 0;
+
+    while ((opt = getopt(argc, argv, "Lx")) != -1) {
+        if (opt == 'L')
+            by_lgroup = true;
+        else if (opt == 'x')
+            extended = true;
+        else
+            usage();
+    }
+    if (optind == argc || (by_lgroup && extended))
+        usage();
+    for (int i = optind; i < argc; i++)
+        status |= show(argv[i]);
+    return status;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * psradm.c - take CPUs off-line, bring them on-line, or shield them from interrupts.
+ *
+ * THEORY    One p_online(2) per CPU.  A CPU that cannot be changed is reported and the others
+ *           are done; with -a such a CPU is no error, as "all" means as many as possible.
+ * SEE ALSO  psrinfo; user/include/sys/processor.h for the reasons of EBUSY
+ */
+#include <sys/processor.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+static bool all, verbose, forced;
+static int wanted; /* P_ONLINE, P_OFFLINE or P_NOINTR; 0 until an option says */
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: psradm -f|-i|-n [-vF] processor_id ...\n"
+                    "       psradm -a -f|-i|-n [-vF]\n");
+    exit(2);
+}
+
+static void report(int cpu, int before)
+{
+    const char *action = wanted == P_OFFLINE  ? "taken off-line"
+                         : wanted == P_ONLINE ? "brought on-line"
+                                              : "set to no-intr";
+    const char *state = wanted == P_OFFLINE  ? PS_OFFLINE
+                        : wanted == P_ONLINE ? PS_ONLINE
+                                             : PS_NOINTR;
+
+    if (before == wanted)
+        printf("processor %d already %s.\n", cpu, state);
+    else
+        printf("processor %d %s.\n", cpu, action);
+}
+
+/* 0, or -1 after a message. */
+static int change(int cpu)
+{
+    int before = p_online(cpu, wanted | (forced && wanted == P_OFFLINE ? P_FORCED : 0));
+
+    if (before < 0) {
+        char what[32];
+
+        if (all && errno == EBUSY)
+            return 0;
+        snprintf(what, sizeof what, "processor %d", cpu);
+        hr_perror("psradm", what);
+        return -1;
+    }
+    if (verbose)
+        report(cpu, before);
+    return 0;
+}
+
+static void want(int state)
+{
+    if (wanted != 0)
+        usage();
+    wanted = state;
+}
+
+int main(int argc, char **argv)
+{
+    int opt, cpu, failed = 0;
+
+    while ((opt = getopt(argc, argv, "afinvF")) != -1) {
+        switch (opt) {
+        case 'a':
+            all = true;
+            break;
+        case 'f':
+            want(P_OFFLINE);
+            break;
+        case 'i':
+            want(P_NOINTR);
+            break;
+        case 'n':
+            want(P_ONLINE);
+            break;
+        case 'v':
+            verbose = true;
+            break;
+        case 'F':
+            forced = true;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (wanted == 0 || all != (optind == argc))
+        usage();
+    for (cpu = 0; all && cpu < HR_MAXCPU; cpu++)
+        if (p_online(cpu, P_STATUS) >= 0)
+            failed |= change(cpu);
+    for (int i = optind; i < argc; i++) {
+        if (hr_parse_int(argv[i], 0, HR_MAXCPU - 1, &cpu) != 0) {
+            fprintf(stderr, "psradm: processor %s: Invalid argument\n", argv[i]);
+            return 2;
+        }
+        failed |= change(cpu);
+    }
+    return failed != 0;
+}

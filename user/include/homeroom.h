@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/*
+ * homeroom.h - what our own commands share: kernel statistics, tunables, scheduling classes,
+ *              and small printing helpers.
+ *
+ * INVARIANTS  I1  every private system call of the library goes through hr_call(), every file
+ *                 of the kernel is named through hr_path(): tests replace these two and run
+ *                 the commands without a kernel (user/test/fakekernel.c)
+ * SEE ALSO    docs/userland.md, tests/test_commands.py
+ */
+#ifndef HR_HOMEROOM_H
+#define HR_HOMEROOM_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <uapi/homeroom.h>
+
+/* hr_call - system call `number`.  Returns its result; -1 with errno set on error. */
+long hr_call(long number, long a0, long a1, long a2, long a3, long a4, long a5);
+
+/* hr_path - a printf format naming a file of the running kernel -> a static buffer. */
+const char *hr_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One kernel statistic: module:instance:name:statistic and its value, both as text. */
+struct hr_kstat {
+    char module[32];
+    int instance;
+    char name[32];
+    char statistic[64];
+    char value[128];
+};
+
+/*
+ * hr_kstat_read - read all statistics, sorted by module, instance and name, in the kernel's
+ *                 order within one name.
+ * Sets *list (free with free()).  Returns the count; -1 with errno if /dev/kstat cannot be
+ * read.
+ */
+long hr_kstat_read(struct hr_kstat **list);
+
+/* hr_kstat_value - the number of one statistic, read now; `missing` if there is none. */
+long long hr_kstat_value(const char *module, int instance, const char *name,
+                         const char *statistic, long long missing);
+
+/* hr_tunable_get, hr_tunable_set - read, write a kernel variable by name.
+ * 0; -1 with ENOENT (no such variable), EPERM (not superuser, or read-only), EINVAL (size). */
+int hr_tunable_get(const char *name, struct hr_tunable *value);
+int hr_tunable_set(const char *name, const struct hr_tunable *value);
+
+/* hr_priocntl - get (PC_GET) or set (PC_SET) class and priority of HR_P_PID or HR_P_LWPID `id`.
+ * 0; -1 with EINVAL, EPERM, ESRCH. */
+int hr_priocntl(int idtype, id_t id, int op, struct hr_pcinfo *info);
+
+/* hr_class_name - "TS", "IA", "FX", "FSS", "RT" or "SYS"; "?" for another number.
+ * hr_class_number - the number of a name, upper or lower case; -1 if it is none. */
+const char *hr_class_name(int cls);
+int hr_class_number(const char *name);
+
+/* hr_ranges - n ascending numbers as "0-3", "0 1", "0 2 4-7", into buf.  Returns buf. */
+char *hr_ranges(char *buf, size_t size, const int *number, size_t n);
+
+/* hr_parse_int - a whole decimal number in [low, high].  0 and *out, or -1. */
+int hr_parse_int(const char *text, long low, long high, int *out);
+
+/* hr_lwps - LWP ids of a process, ascending.  Returns the count (at most max); -1 with ESRCH.
+ */
+int hr_lwps(pid_t pid, int *lwps, int max);
+
+/* hr_perror - "prog: what: reason" with the words Solaris has for errno, on standard error. */
+void hr_perror(const char *program, const char *what);
+
+/* hr_strerror - Solaris's words for an errno: "Not owner", "Device busy", ... */
+const char *hr_strerror(int error);
+
+#endif
