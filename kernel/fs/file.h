@@ -13,6 +13,7 @@
 #include "fs/vnode.h"
 
 struct file;
+struct fdtable;
 struct poller; /* one thread in poll, select or epoll (fs/poll.c) */
 
 enum { O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_EXCL = 0200, O_NOCTTY = 0400, O_TRUNC = 01000,
@@ -60,9 +61,8 @@ int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int 
 long file_read(struct file *f, struct uio *uio, loff_t off);
 long file_write(struct file *f, struct uio *uio, loff_t off);
 
-struct fdtable;
 #define FD_CLOEXEC 1
-struct fdtable *fdtable_create(void);
+struct fdtable *fdtable_create(void); /* NULL: no memory */
 struct fdtable *fdtable_copy(struct fdtable *t); /* fork: NULL when there is no memory */
 void fdtable_hold(struct fdtable *t);
 void fdtable_release(struct fdtable *t);         /* the last one closes all */
@@ -80,6 +80,34 @@ int fd_get_flags(struct fdtable *t, int fd);
 int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 /* fd_next - lowest open descriptor >= fd, or -1: for /proc/PID/fd and close_range. */
 int fd_next(struct fdtable *t, int fd);
+
+/* file_size_seek - fileops.seek of files with a size (SEEK_SET, SEEK_CUR, SEEK_END): the new position or -EINVAL. */
+loff_t file_size_seek(struct file *f, loff_t off, int whence);
+/* file_seek - lseek(2).  file_readdir - entries from f's position on, which moves.  -ESPIPE -EINVAL -ENOTDIR -EBADF. */
+loff_t file_seek(struct file *f, loff_t off, int whence);
+int    file_readdir(struct file *f, dirent_fn fn, void *arg);
+
+/*
+ * Record locks (lock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
+ * F_UNLCK 2; bytes start .. end inclusive.  file_lock: -EAGAIN (wait false), -EINTR, -ENOMEM.  file_lock_test: fills *fl
+ * with the first lock in the way, or type F_UNLCK.
+ */
+enum { F_RDLCK, F_WRLCK, F_UNLCK };
+struct lock_range {
+    int    type, pid;
+    loff_t start, end;
+};
+int  file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr, bool wait);
+void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr);
+int  file_flock(struct file *f, int type, bool wait);
+
+/* Calls upwards, filled in by proc: who is running, what limits it, the signals that writing may bring. */
+struct fs_upcalls {
+    const struct cred *(*cred)(void);
+    uint64_t (*fsize_limit)(void); /* RLIMIT_FSIZE, bytes */
+    void (*signal)(int sig);       /* to the calling thread: SIGPIPE 13, SIGXFSZ 25 */
+};
+extern struct fs_upcalls fs_upcalls;
 
 /* pipe_create - both ends, one reference each.  -ENFILE, -ENOMEM.  FIFOs open through their vnode. */
 int pipe_create(struct file **rd, struct file **wr, unsigned flags);
@@ -100,7 +128,10 @@ struct pollfd {
 /* poll_files - poll(2) over kernel copies; deadline in ns, NO_DEADLINE, or 0 for no wait.  Ready count, -EINTR, -ENOMEM. */
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
 
-/* Character devices, by major:minor; devfs shows them. */
+/* pipe_buffered - bytes in a pipe (FIONREAD); -ENOTTY if f is none. */
+long pipe_buffered(struct file *f);
+
+/* Character devices, by major:minor; devtmpfs shows them.  May be called at any time, also before fs_init(). */
 struct cdev {
     const char *name;  /* "null": /dev/null */
     uint64_t    rdev;

@@ -8,7 +8,9 @@
  * LOCKING     vn->lock (sleeping rwlock): write for changes of size, data and directory entries; read for reading
  *             them.  Directory before child; two directories in order of address (rename holds the file system's
  *             rename mutex first).
+ *             The fields marked [W] change under vn->lock held for writing and may be read without it.
  * INVARIANTS  I1  a vnode in use has refs > 0; the last vn_release() calls op->inactive
+ *             I2  bytes of the last page beyond the size are zero; no page lies beyond it, save under [W]
  */
 #ifndef FS_VNODE_H
 #define FS_VNODE_H
@@ -24,6 +26,8 @@ enum vtype { VREG = 1, VDIR, VLNK, VCHR, VBLK, VFIFO, VSOCK };
 struct vnode;
 struct vfs;
 struct file;
+struct pipe;
+struct filelock;
 
 /* Who asks: the credentials of a process (real from the start). */
 #define NGROUPS_MAX 32
@@ -71,6 +75,7 @@ struct vnodeops {
                   struct vnode *moved, struct vnode *replaced); /* [W on both dirs and on replaced] */
     int (*readdir)(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg); /* [R]; "." and ".." included */
     int (*readlink)(struct vnode *vn, char *buf, size_t size);                /* length or error */
+    /* Changes to *va, which holds the vnode's fields, where these do not tell the truth (procfs).  NULL: they do. */
     void (*getattr)(struct vnode *vn, struct vattr *va);
     int (*setattr)(struct vnode *vn, unsigned mask, const struct vattr *va);  /* [W]; checks done by the caller */
     /* Data; regular files of page-based file systems leave read and write NULL. */
@@ -78,6 +83,14 @@ struct vnodeops {
     long (*write)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
     int (*open)(struct vnode *vn, int oflags, struct file *f); /* devices, FIFOs: may change f->ops, f->data */
     int (*fsync)(struct vnode *vn, bool data_only);
+    /*
+     * The way up: *parent (if not NULL) gets the directory that `vn` is in, held; buf[size] (if size > 0) its name there,
+     * without a NUL.  Every directory but a file system's root must know its parent (getcwd, "..").  Length of the name,
+     * -ENOENT when it has none (any more), -ENAMETOOLONG.
+     */
+    int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
+    /* [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC.  NULL: no limit. */
+    int (*reserve)(struct vnode *vn, uint64_t pages);
     void (*inactive)(struct vnode *vn); /* last reference gone: free or cache it */
 };
 
@@ -93,6 +106,14 @@ struct vnode {
     struct vm_object       obj;     /* pages, for VREG                              */
     void                  *data;    /* [c] the file system's own                    */
     uint64_t               rdev;    /* [c] VCHR, VBLK                               */
+    struct pipe           *fifo;    /* [a] VFIFO: the pipe, while it is open        */
+    _Atomic(struct filelock *) locks; /* [a] byte-range locks (fs/lock.c), or NULL  */
+    uint64_t               ino;     /* [c]                                          */
+    uint32_t               mode;    /* [W] permission and set-id bits, 07777        */
+    uint32_t               uid, gid;/* [W]                                          */
+    uint32_t               nlink;   /* the file system's lock                       */
+    _Atomic uint64_t       size;    /* [W] bytes                                    */
+    int64_t                atime_ns, mtime_ns, ctime_ns; /* single stores, any time; ns since 1970 */
 };
 
 struct vfs_ops {
@@ -123,10 +144,40 @@ static inline void vn_hold(struct vnode *vn)
 }
 void vn_release(struct vnode *vn);
 
+/* vn_times_now - set the times in `mask` (VA_MTIME: also ctime; VA_ATIME; 0: ctime alone) to now. */
+void vn_times_now(struct vnode *vn, unsigned mask);
+
+/*
+ * vn_get_write, vn_put_write - count an opening for writing; -ETXTBSY while the file is executed.
+ * vn_deny_write, vn_allow_write - exec's side: -ETXTBSY while it is open for writing.
+ */
+int  vn_get_write(struct vnode *vn);
+void vn_put_write(struct vnode *vn);
+int  vn_deny_write(struct vnode *vn);
+void vn_allow_write(struct vnode *vn);
+
 /* vn_access - 0 if `cr` may do `mask` (4 read, 2 write, 1 execute/search) to vn, else -EACCES (or -EROFS). */
 int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr);
-/* vn_getattr - op->getattr and the parts that every file system has in common. */
+/* vn_getattr - all attributes: the vnode's fields and what op->getattr changes in them. */
 void vn_getattr(struct vnode *vn, struct vattr *va);
+/*
+ * vn_setattr - chmod, chown, truncate, utimensat: checks what `cr` may do, clears set-id bits, calls op->setattr.
+ * @mask  VA_*.  `writable`: VA_SIZE through a descriptor open for writing, so without a check of the mode.
+ * -EPERM -EACCES -EROFS -EISDIR -EINVAL -EFBIG -ETXTBSY -ENOSPC.  Takes vn->lock for writing.
+ */
+int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable);
+/* vn_setattr_default - op->setattr of file systems whose attributes are the vnode's fields: stores them.  [W] */
+int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va);
+enum { FALLOC_KEEP_SIZE = 1, FALLOC_PUNCH_HOLE = 2, FALLOC_ZERO_RANGE = 16 };
+/* vn_fallocate - fallocate(2) on a page-based file.  -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG -ENODEV. */
+int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
+/* vn_readlink - target of a symbolic link, without a NUL.  Length, -EINVAL if it is not one. */
+int vn_readlink(struct vnode *vn, char *buf, size_t size);
+/* vn_fsync - 0 or -EIO. */
+int vn_fsync(struct vnode *vn, bool data_only);
+/* vn_read_pages, vn_write_pages - read and write of page-based files.  Bytes or -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO. */
+long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
+long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
 
 /* The place that path names start from: a process's root and working directories. */
 struct fs_ctx {
@@ -145,6 +196,22 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, st
 /* name_of - absolute path of a directory or file as seen from ctx->root (getcwd, /proc/self/fd).  Length or error. */
 int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size);
 
+/*
+ * Changes of names, permissions and all; each is one system call's work below the copying of arguments.
+ * name_create   mkdir, mknod, symlink: a file of any type (mode without the umask's bits).  -EEXIST and name_parent's errors,
+ *               -EACCES -EROFS -ENOSPC -EPERM.
+ * name_link     a further name for `target` (not a directory: -EPERM; other file system: -EXDEV).
+ * name_unlink   rmdir: a directory (-ENOTDIR -ENOTEMPTY -EBUSY -EINVAL); else anything but one (-EISDIR).
+ * name_rename   flags: RENAME_NOREPLACE only.  -EINVAL (into itself), -EXDEV, -ENOTEMPTY, -EBUSY, ...
+ */
+enum { RENAME_NOREPLACE = 1 };
+int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, enum vtype type, uint32_t mode, uint64_t rdev,
+                const char *target);
+int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, const char *path);
+int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bool rmdir);
+int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath, struct vnode *nat, const char *npath,
+                unsigned flags);
+
 /* Reading and writing a whole vnode by the kernel itself (exec, mount).  Bytes moved or an error. */
 long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off);
 long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off);
@@ -159,10 +226,22 @@ struct vfs_type {
     struct list  link;
 };
 void vfs_register_type(struct vfs_type *t);
+/* vfs_alloc - a struct vfs for a mount function to fill in: dev is set, root is NULL.  vfs_free.  NULL: no memory. */
+struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *source, uint32_t magic);
+void        vfs_free(struct vfs *vfs);
+/* vfs_each - call fn for each mount in order, with its path, until it returns non-zero (/proc/mounts). */
+void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg);
+/* vfs_next_type - names of the types in turn (/proc/filesystems); NULL gives the first, NULL after the last. */
+const struct vfs_type *vfs_next_type(const struct vfs_type *t);
+/* vfs_sync_all - sync(2). */
+void vfs_sync_all(void);
+#define MS_RDONLY 1
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
 int  vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);
+/* fs_init - caches and file system types; after vm_init(). */
+void fs_init(void);
 extern struct vnode *vfs_root; /* [c] after vfs_root_init(): root of the root file system */
 
 #endif
