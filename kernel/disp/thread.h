@@ -13,11 +13,14 @@
 #ifndef DISP_THREAD_H
 #define DISP_THREAD_H
 
-#include "lib/bitmap.h"
+#include "lgrp/load.h"
 #include "lib/cpumask.h"
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "lib/types.h"
+
+struct regs;
+struct cpupart;
 
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_STOPPED, TS_ZOMBIE };
 
@@ -33,6 +36,9 @@ enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS,
 
 struct thread {
     struct spinlock lock;
+    _Atomic uint32_t ast;          /* [a] AST_* bits; its and ksp's offsets are known to trap.S         */
+    uint32_t        tid;           /* [c] machine-wide id                                               */
+    uint64_t        ksp;           /* [o] saved stack pointer while not ONPROC                          */
     uint8_t         state;         /* [t] enum thread_state                                             */
     uint8_t         cls;           /* [t] enum sched_class                                              */
     bool            sleep_sig;     /* [t] the sleep ends when a signal arrives                          */
@@ -53,13 +59,8 @@ struct thread {
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
     uint64_t        oncpu_since;   /* [t] TSC when it was put on its CPU                                */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
-    _Atomic uint32_t ast;          /* [a] AST_* bits                                                    */
-    uint16_t        home;          /* [t] home lgroup                                                   */
-    bool            homed;         /* [t] counted in its lgroup's and process's homes                   */
-    uint64_t        homed_at_ns;   /* [t] when the anticipatory load was charged                        */
-    lgrpmask_t     *proc_lgrps;    /* [t] its process's bitmap of lgroups; NULL for kernel threads      */
+    struct lgrp_thread lg;         /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
 
-    uint64_t        ksp;           /* [o] saved stack pointer while not ONPROC; offset known to switch.S */
     uint8_t        *kstack;        /* [c] lowest byte of the kernel stack; a guard word lies there      */
     uint64_t        fsbase;        /* [o] user TLS base                                                 */
     uint64_t        gsbase;        /* [o] user GS base                                                  */
@@ -67,13 +68,11 @@ struct thread {
     struct as      *as;            /* [o] address space; NULL for kernel threads                        */
     struct regs    *uregs;         /* [o] user registers at the top of the kernel stack                 */
 
-    void           *fault_recover; /* [o] not used by C code                                            */
     const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
     void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
     struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance)                     */
     uint64_t        modelled_ns;   /* [t] the thread's modelled time (interconnect model)               */
     struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */
-    int             tid;           /* [c] machine-wide id                                               */
     char            name[16];      /* [a] for people (PR_SET_NAME)                                      */
     struct list     all_link;      /* list of all threads (disp/thread.c)                               */
     uint64_t        n_dispatch;    /* [t] times put on a CPU                                            */
@@ -85,10 +84,11 @@ struct thread {
 };
 
 /*
- * thread_init - set up a caller-provided thread (an lwp's) that will start at `entry(arg)` on a fresh kernel stack
- * taken from the memory of lgroup `home`.  State TS_SLEEP: thread_start() makes it run.  -ENOMEM.
+ * thread_init - give a prepared and homed thread (an lwp's) a kernel stack from its home's memory, on which it will
+ * start at `entry(arg)`, and an FPU area when it belongs to an lwp (t->lwp set).  State TS_SLEEP: thread_start() makes
+ * it run.  -ENOMEM.
  */
-int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg, unsigned home);
+int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg);
 /* thread_destroy - free the kernel stack and FPU area of a ZOMBIE thread that has left its CPU (waits for that). */
 void thread_destroy(struct thread *t);
 /* thread_start - put a new thread on a run queue. */
@@ -133,11 +133,16 @@ void thread_get_affinity(struct thread *t, struct cpumask *m);
 /* thread_rehome - move the home to `lgrp` (affinity calls). */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
- * thread_home_new - choose the home of a new thread by lgroup load (lgrp/home.c) and charge it there; sets *bitmap.
- * thread_unhome - take it off again at exit; `still` is whether another LWP of the process has this home.
+ * thread_home_new - choose the home of a new thread of a process by lgroup load (lgrp/load.h) and charge it there.
+ * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)
+ * @creator  the thread that creates it; only a thread of the same process matters
+ * Call after t->part is set and before thread_init() (the stack's memory comes from the home).  Returns the home.
+ * thread_unhome - stop counting it, at exit.  Both take the partition's lock (RANK_PART).
  */
-unsigned thread_home_new(struct thread *t, lgrpmask_t *bitmap);
+unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
 void     thread_unhome(struct thread *t);
+/* thread_prepare - zero `t` and set what a new thread takes from its creator: class, priority, set, binding, affinity. */
+int thread_prepare(struct thread *t, const struct thread *creator);
 /* thread_runtime_ns - CPU time used, the current stay on a CPU included. */
 uint64_t thread_runtime_ns(struct thread *t);
 

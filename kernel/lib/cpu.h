@@ -28,10 +28,11 @@ struct cpu {
     uint32_t       node;       /* [c] memory node of its board                                */
     uint32_t       lgrp;       /* [c] its leaf lgroup                                         */
     uint32_t       nlock;      /* [o] spin locks held + irq_push() depth                      */
+    uint32_t       irq_depth;  /* [o] nested interrupt handlers                               */
     bool           irq_was_on; /* [o] interrupt flag to restore when nlock falls to 0         */
     _Atomic bool   resched;    /* [a] a thread of higher priority waits, or the quantum ended */
-    uint32_t       irq_depth;  /* [o] nested interrupt handlers                               */
     _Atomic bool   in_user;    /* [a] for the clock's sampling: user mode now                 */
+    _Atomic bool   idle;       /* [a] runs its idle thread                                    */
     struct disp_cpu *disp;     /* [c] run queue, idle thread, counters of the dispatcher      */
     struct mem_cpu  *mem;      /* [c] page and slab magazines                                 */
     struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */

@@ -8,7 +8,7 @@
  *             within the process (Solaris calls) and a machine-wide one (gettid), equal to the pid for the first.
  * INVARIANTS  I1  a process has at least one LWP until it is a zombie
  *             I2  p->parent is never NULL except for init; orphans go to the nearest sub-reaper: init
- *             I3  bit i of p->lgrps is set iff an LWP of p has home i
+ *             I3  bit i of p->lgrp.bitmap is set iff an LWP of p has home i
  * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions  [s] p->sig->lock (RANK_SIGHAND)
  *             [a] atomic  [c] constant  [o] only the LWP itself  [m] p->mutex
  */
@@ -136,7 +136,7 @@ struct proc {
     struct list      pgrp_link;
     struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
     struct mutex     mutex;
-    lgrpmask_t       lgrps;      /* [a] homes of its LWPs: I3 */
+    struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
     _Atomic bool     exiting;    /* [a] exit_group in progress */
     bool             execing;    /* [p] */
     bool             stopped;    /* [s] job control */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trampoline.S - where the other CPUs wake up.
+ *
+ * THEORY      A start-up IPI names a page below 1 MiB; smp_start() copies [trampoline, trampoline_end) to
+ *             TRAMPOLINE_PHYS.  All CPUs run this at the same time: it keeps everything in registers, finds its stack by
+ *             its APIC id in ap_stacks[], and enters ap_main().  A CPU without a stack there halts.
+ * SEE ALSO    Intel SDM vol. 3, 8.4.4 (MP initialization)
+ */
+#define TRAMPOLINE_PHYS 0x8000
+
+    .section .rodata
+    .globl trampoline, trampoline_end
+    .code16
+trampoline:
+    cli
+    cld
+    xorw %ax, %ax
+    movw %ax, %ds
+    lgdtl TRAMPOLINE_PHYS + (gdt_ptr - trampoline)
+    movl %cr0, %eax
+    orb $1, %al
+    movl %eax, %cr0
+    ljmpl $0x18, $(TRAMPOLINE_PHYS + (prot - trampoline))
+    .code32
+prot:
+    movw $0x10, %ax
+    movw %ax, %ds
+    movw %ax, %es
+    movw %ax, %ss
+    movl $(TRAMPOLINE_PHYS + 0xff0), %esp
+    movl $enable_long_mode, %eax
+    call *%eax
+    ljmp $0x08, $(TRAMPOLINE_PHYS + (long_mode - trampoline))
+    .code64
+long_mode:
+    movl $1, %eax
+    cpuid
+    shrl $24, %ebx
+    movq ap_stacks(, %rbx, 8), %rsp
+    testq %rsp, %rsp
+    jz 1f
+    xorl %ebp, %ebp
+    movl %ebx, %edi
+    movabsq $ap_main, %rax
+    call *%rax
+1:  cli
+    hlt
+    jmp 1b
+
+    .align 8
+gdt:
+    .quad 0
+    .quad 0x00af9a000000ffff
+    .quad 0x00cf92000000ffff
+    .quad 0x00cf9a000000ffff
+gdt_ptr:
+    .word gdt_ptr - gdt - 1
+    .long TRAMPOLINE_PHYS + (gdt - trampoline)
+trampoline_end:
+
+    .section .note.GNU-stack, "", @progbits

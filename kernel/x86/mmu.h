@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mmu.h - the kernel's own page tables.
+ *
+ * THEORY      The upper half is the same in every address space: all RAM at DIRECT_BASE, the frame descriptors at
+ *             VMEMMAP_BASE, the kernel image at KERNEL_BASE with the rights of its sections, devices at MMIO_BASE.
+ *             Its top-level entries are complete after mmu_init() and never change, so a new address space copies them.
+ * INVARIANTS  I1  no page is writable and executable
+ *             I2  no page of the upper half is open to user mode
+ */
+#ifndef X86_MMU_H
+#define X86_MMU_H
+
+#include "lib/types.h"
+#include "mem/page.h"
+
+#define PTE_P    (1ul << 0)
+#define PTE_W    (1ul << 1)
+#define PTE_U    (1ul << 2)
+#define PTE_PWT  (1ul << 3)
+#define PTE_PCD  (1ul << 4)
+#define PTE_A    (1ul << 5)
+#define PTE_D    (1ul << 6)
+#define PTE_PS   (1ul << 7)
+#define PTE_G    (1ul << 8)
+#define PTE_SOFT (7ul << 9) /* free for software */
+#define PTE_NX   (1ul << 63)
+#define PTE_ADDR 0x000ffffffffff000ul
+
+#define MMIO_BASE 0xffffc90000000000ul
+
+extern paddr_t kernel_pml4; /* [c] top-level table with only the kernel half */
+
+struct mem_range {
+    paddr_t  base, len; /* bytes, page multiples */
+    unsigned node;
+};
+
+/*
+ * mmu_init - build the kernel's tables over the memory in `r[n]` and load them.
+ * @early  gives a zeroed 4 KiB page for a table that maps memory of node `node`
+ */
+void mmu_init(const struct mem_range *r, unsigned n, paddr_t (*early)(unsigned node, paddr_t len));
+/* mmu_map_device - map a device's registers, uncached; returns their address.  Boot only. */
+void *mmu_map_device(paddr_t pa, size_t len);
+/* kva_to_phys - physical address of a kernel address (direct map or image). */
+paddr_t kva_to_phys(const void *va);
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trap.S - the doors of the kernel: exceptions, interrupts, system calls; the context switch.
+ *
+ * INVARIANTS  I1  in the kernel the GS base is this CPU's struct cpu; SWAPGS happens exactly when the privilege changes
+ *             I2  the registers of the interrupted program lie at the top of the thread's kernel stack (struct regs)
+ *             I3  SYSRET is used only when rcx == rip, r11 == rflags and rip is canonical
+ */
+#include "x86/trap_offsets.h"
+
+    .text
+/* Pushes everything below rax of struct regs; the stack then points at a struct regs. */
+.macro SAVE_REGS
+    pushq %rax
+    pushq %r9
+    pushq %r8
+    pushq %r10
+    pushq %rdx
+    pushq %rsi
+    pushq %rdi
+    pushq %rcx
+    pushq %r11
+    pushq %rbx
+    pushq %rbp
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+.endm
+.macro RESTORE_REGS
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbp
+    popq %rbx
+    popq %r11
+    popq %rcx
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %r10
+    popq %r8
+    popq %r9
+    popq %rax
+.endm
+
+    .globl syscall_entry
+    .balign 16
+syscall_entry:
+    swapgs
+    movq %rsp, %gs:OFF_CPU_USER_RSP
+    movq %gs:OFF_CPU_KSTACK, %rsp
+    pushq $0x1b                     /* ss: SEL_UDATA */
+    pushq %gs:OFF_CPU_USER_RSP
+    pushq %r11
+    pushq $0x23                     /* cs: SEL_UCODE */
+    pushq %rcx
+    pushq $0
+    pushq %rax
+    SAVE_REGS
+    movb $0, %gs:OFF_CPU_IN_USER
+    sti
+    movq %rsp, %rdi
+    xorl %ebp, %ebp
+    call *trap_ops + 24             /* trap_ops.syscall(regs) */
+    cli
+    movq %gs:OFF_CPU_CURTHREAD, %rax
+    cmpl $0, OFF_THREAD_AST(%rax)
+    jne return_with_ast
+return_fast:
+    movb $1, %gs:OFF_CPU_IN_USER
+    movq 17 * 8(%rsp), %rcx         /* rip */
+    cmpq %rcx, 7 * 8(%rsp)          /* I3 */
+    jne return_iret
+    movq 19 * 8(%rsp), %r11         /* rflags */
+    cmpq %r11, 6 * 8(%rsp)
+    jne return_iret
+    movq %rcx, %rax
+    shrq $47, %rax
+    jnz return_iret
+    RESTORE_REGS
+    movq 5 * 8(%rsp), %rsp          /* past orig_rax, err, rip, cs, rflags: user rsp */
+    swapgs
+    sysretq
+
+return_iret:
+    RESTORE_REGS
+    addq $16, %rsp
+    swapgs
+iret_user:
+    iretq
+    .pushsection .ex_table, "a"
+    .quad iret_user, iret_failed
+    .popsection
+iret_failed:                        /* the frame was bad: end in a signal */
+    movq %gs:OFF_CPU_KSTACK, %rsp
+    call x86_bad_return
+
+return_with_ast:
+    sti
+    movq %rsp, %rdi
+    call x86_ast
+    cli
+    movq %gs:OFF_CPU_CURTHREAD, %rax
+    cmpl $0, OFF_THREAD_AST(%rax)
+    jne return_with_ast
+    jmp return_fast
+
+    .globl x86_return_to_user
+x86_return_to_user:
+    movq %rdi, %rsp
+    cli
+    movq %gs:OFF_CPU_CURTHREAD, %rax
+    cmpl $0, OFF_THREAD_AST(%rax)
+    jne return_with_ast
+    jmp return_fast
+
+/* One stub a vector, 16 bytes each: pushes a zero where the processor pushes no error code, then the vector. */
+    .globl trap_stubs
+    .balign 16
+trap_stubs:
+vec = 0
+.rept 256
+    .balign 16
+    .if (vec == 8) || (vec >= 10 && vec <= 14) || (vec == 17) || (vec == 21)
+    .else
+    pushq $0
+    .endif
+    pushq $vec
+    .if (vec == 2) || (vec == 8) || (vec == 18)
+    jmp trap_paranoid
+    .else
+    jmp trap_common
+    .endif
+vec = vec + 1
+.endr
+
+    .balign 16
+trap_common:
+    testb $3, 3 * 8(%rsp)
+    jz 1f
+    swapgs
+    movb $0, %gs:OFF_CPU_IN_USER
+1:  cmpq $iret_user, 2 * 8(%rsp)
+    je 5f
+6:  SAVE_REGS
+    cld
+    movq 15 * 8(%rsp), %rsi
+    movq $-1, 15 * 8(%rsp)
+    movq %rsp, %rdi
+    call trap
+    testb $3, 18 * 8(%rsp)
+    jz 2f
+    cli
+    movq %gs:OFF_CPU_CURTHREAD, %rax
+    cmpl $0, OFF_THREAD_AST(%rax)
+    jne return_with_ast
+    movb $1, %gs:OFF_CPU_IN_USER
+    jmp return_iret
+2:  RESTORE_REGS
+    addq $16, %rsp
+    iretq
+5:  swapgs                          /* the IRET to user mode faulted after its SWAPGS */
+    jmp 6b
+
+/* NMI, double fault, machine check: may arrive between SWAPGS and its use, so the GS base itself is asked. */
+trap_paranoid:
+    SAVE_REGS
+    cld
+    movl $0xc0000101, %ecx
+    rdmsr
+    xorl %ebx, %ebx
+    testl %edx, %edx
+    js 3f
+    swapgs
+    movl $1, %ebx
+3:  movq 15 * 8(%rsp), %rsi
+    movq $-1, 15 * 8(%rsp)
+    movq %rsp, %rdi
+    call trap
+    testl %ebx, %ebx
+    jz 4f
+    swapgs
+4:  RESTORE_REGS
+    addq $16, %rsp
+    iretq
+
+/*
+ * struct thread *context_switch(struct thread *prev, struct thread *next)
+ * Saves prev's callee-saved registers on its stack and continues next's.  Returns prev, in next's context.
+ */
+    .globl context_switch
+context_switch:
+    pushq %rbx
+    pushq %rbp
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, OFF_THREAD_KSP(%rdi)
+    movq OFF_THREAD_KSP(%rsi), %rsp
+    movq %rdi, %rax
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbp
+    popq %rbx
+    ret
+
+/* First instruction of every new thread: thread_begin(prev), which finishes the switch and calls the entry. */
+    .globl context_begin
+context_begin:
+    movq %rax, %rdi
+    xorl %ebp, %ebp
+    call thread_begin
+    ud2
+
+    .section .note.GNU-stack, "", @progbits

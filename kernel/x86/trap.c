@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trap.c - exceptions and interrupts, from the assembly's doors to whom they concern.
+ *
+ * THEORY      An exception of a program becomes a signal, or a page that is brought in.  An exception of the kernel is a
+ *             broken invariant, save at the few instructions that touch user memory: the exception table (.ex_table)
+ *             pairs each with the place to continue.  Interrupt handlers run on the interrupted thread's kernel stack with
+ *             interrupts off; on the way back to kernel code that had them on, a waiting thread of higher priority
+ *             takes over (preemption).
+ * INVARIANTS  I1  handlers see the direction flag and AC clear
+ * LOCKING     none of its own
+ */
+#include "x86/trap.h"
+
+#include "disp/thread.h"
+#include "lib/cpu.h"
+#include "lib/string.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "x86/apic.h"
+#include "x86/asm.h"
+#include "x86/features.h"
+#include "x86/trap_offsets.h"
+#include "x86/uaccess.h"
+
+_Static_assert(offsetof(struct cpu, curthread) == OFF_CPU_CURTHREAD, "trap_offsets.h");
+_Static_assert(offsetof(struct cpu, kstack_top) == OFF_CPU_KSTACK, "trap_offsets.h");
+_Static_assert(offsetof(struct cpu, user_rsp) == OFF_CPU_USER_RSP, "trap_offsets.h");
+_Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h");
+_Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
+_Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
+_Static_assert(offsetof(struct trap_ops, syscall) == 24, "trap.S calls trap_ops + 24");
+
+enum { VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_DF = 8,
+       VEC_GP = 13, VEC_PF = 14, VEC_MF = 16, VEC_AC = 17, VEC_XM = 19 };
+
+struct trap_ops trap_ops;
+void (*irq_dispatch)(unsigned vec, struct regs *r);
+void (*trap_nmi)(struct regs *r);
+
+/* Linux's signal and si_code for each exception a program can cause. */
+static const struct {
+    uint8_t     sig, code;
+    const char *name;
+} exceptions[32] = {
+    [VEC_DE] = {8, 1, "divide error"},       [VEC_DB] = {5, 2, "debug"},
+    [VEC_BP] = {5, 0x80, "breakpoint"},      [VEC_OF] = {11, 0x80, "overflow"},
+    [VEC_BR] = {11, 0x80, "bound range"},    [VEC_UD] = {4, 2, "invalid opcode"},
+    [VEC_DF] = {0, 0, "double fault"},       [VEC_GP] = {11, 0x80, "general protection"},
+    [VEC_MF] = {8, 3, "x87 floating point"}, [VEC_AC] = {7, 1, "alignment check"},
+    [VEC_XM] = {8, 3, "SIMD floating point"}, [11] = {7, 0x80, "segment not present"},
+    [12] = {7, 0x80, "stack segment"},       [VEC_PF] = {11, 1, "page fault"},
+};
+
+struct ex_entry {
+    uint64_t at, go;
+};
+extern const struct ex_entry __ex_table_start[], __ex_table_end[];
+
+static bool ex_fixup(struct regs *r)
+{
+    for (const struct ex_entry *e = __ex_table_start; e < __ex_table_end; e++)
+        if (e->at == r->rip) {
+            r->rip = e->go;
+            return true;
+        }
+    return false;
+}
+
+static noreturn void die(struct regs *r, unsigned vec, uint64_t addr)
+{
+    kprintf("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", r->rax, r->rbx, r->rcx, r->rdx);
+    kprintf("rsi %016lx rdi %016lx rbp %016lx rsp %016lx\n", r->rsi, r->rdi, r->rbp, r->rsp);
+    kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
+    kprintf("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14, r->r15);
+    backtrace_from(r->rip, r->rbp);
+    panic("%s in the kernel at %#lx, error %#lx, address %#lx",
+          vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err, addr);
+}
+
+static void page_fault(struct regs *r)
+{
+    uint64_t addr = read_cr2();
+    bool     write = (r->err & 2) != 0, exec = (r->err & 16) != 0;
+    int      sig, code = 0;
+
+    if (regs_user(r)) {
+        irq_enable();
+        sig = trap_ops.page_fault(addr, write, exec, &code);
+        if (sig > 0)
+            trap_ops.signal(sig, code, addr);
+        else if (sig < 0)
+            trap_ops.out_of_memory();
+        return;
+    }
+    /* The kernel touches user memory only at instructions in the exception table, without spin locks. */
+    if (addr < USER_TOP && (r->err & 8) == 0 && (r->rflags & 0x200) && this_cpu()->nlock == 0 && !exec) {
+        const struct ex_entry *e = __ex_table_start;
+
+        while (e < __ex_table_end && e->at != r->rip)
+            e++;
+        if (e < __ex_table_end) {
+            irq_enable();
+            sig = trap_ops.page_fault(addr, write, false, &code);
+            irq_disable();
+            if (sig == 0)
+                return;
+            if (sig < 0)
+                trap_ops.out_of_memory();
+            r->rip = e->go;
+            return;
+        }
+    }
+    if (!ex_fixup(r))
+        die(r, VEC_PF, addr);
+}
+
+/* trap - every exception and interrupt comes here from trap.S.  `vec` is its number. */
+void trap(struct regs *r, unsigned vec);
+void trap(struct regs *r, unsigned vec)
+{
+    struct cpu *c;
+
+    if (cpu_has_smap)
+        __asm__ volatile("clac" ::: "cc");
+    if (vec == VEC_PF) {
+        page_fault(r);
+        return;
+    }
+    if (vec >= 32) {
+        c = this_cpu();
+        c->irq_depth++;
+        c->stat->intr++;
+        irq_dispatch(vec, r);
+        c->irq_depth--;
+        if (!regs_user(r) && c->irq_depth == 0 && c->nlock == 0 && (r->rflags & 0x200) != 0 &&
+            (curthread->ast & AST_RESCHED) != 0)
+            disp_preempt();
+        return;
+    }
+    if (vec == VEC_NMI && trap_nmi != NULL) {
+        trap_nmi(r);
+        return;
+    }
+    if (regs_user(r) && exceptions[vec].sig != 0) {
+        irq_enable();
+        trap_ops.signal(exceptions[vec].sig, exceptions[vec].code, vec == VEC_GP ? 0 : r->rip);
+        return;
+    }
+    if (vec == VEC_GP && ex_fixup(r))
+        return;
+    die(r, vec, 0);
+}
+
+/* x86_ast - work to do before returning to user mode; interrupts on. */
+void x86_ast(struct regs *r);
+void x86_ast(struct regs *r)
+{
+    if (atomic_load(&curthread->ast) & AST_RESCHED)
+        disp_preempt();
+    if (disp_ops.ast != NULL)
+        disp_ops.ast(r);
+}
+
+/* x86_bad_return - the registers to return with were refused by IRET: SIGSEGV with clean ones. */
+void x86_bad_return(void);
+void x86_bad_return(void)
+{
+    struct regs *r = x86_regs(curthread);
+
+    *r = (struct regs){.orig_rax = UINT64_MAX, .cs = SEL_UCODE, .ss = SEL_UDATA, .rflags = 0x202};
+    irq_enable();
+    trap_ops.signal(11, 0x80, 0);
+    x86_return_to_user(r);
+}
+
+struct regs *x86_regs(struct thread *t)
+{
+    return (struct regs *)(t->kstack + KSTACK_SIZE) - 1;
+}
+
+/* FPU: saved and loaded eagerly at each switch between threads that have a state. */
+static const struct {
+    uint8_t b[FPU_SIZE];
+} __attribute__((aligned(16))) fpu_clean = {.b = {0x7f, 0x03, [24] = 0x80, [25] = 0x1f}}; /* FCW 037f, MXCSR 1f80 */
+
+void x86_fpu_save(struct thread *t)
+{
+    __asm__ volatile("fxsave64 (%0)" ::"r"(t->fpu) : "memory");
+}
+
+void x86_fpu_load(struct thread *t)
+{
+    __asm__ volatile("fxrstor64 (%0)" ::"r"(t->fpu) : "memory");
+}
+
+void x86_fpu_init(struct thread *t)
+{
+    memcpy(t->fpu, &fpu_clean, FPU_SIZE);
+    if (t == curthread)
+        x86_fpu_load(t);
+}
+
+void x86_fpu_sanitise(void *fxarea)
+{
+    *(uint32_t *)((char *)fxarea + 24) &= 0xffbf; /* MXCSR: reserved bits fault; DAZ depends on the model */
+}
+
+void x86_set_fsbase(uint64_t base)
+{
+    irq_push();
+    curthread->fsbase = base;
+    wrmsr(MSR_FSBASE, base);
+    irq_pop();
+}
+
+void x86_set_gsbase(uint64_t base)
+{
+    irq_push();
+    curthread->gsbase = base;
+    wrmsr(MSR_KGSBASE, base);
+    irq_pop();
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trap.h - entering and leaving the kernel, and the processor state that travels with a thread.
+ */
+#ifndef X86_TRAP_H
+#define X86_TRAP_H
+
+#include "lib/types.h"
+#include "x86/regs.h"
+
+struct thread;
+struct cpu;
+
+/* x86_return_to_user - leave the kernel with these registers (at the top of the kernel stack).  Handles asts first. */
+noreturn void x86_return_to_user(struct regs *r);
+/* x86_regs - place of the user registers of a thread: top of its kernel stack. */
+struct regs *x86_regs(struct thread *t);
+
+#define FPU_SIZE 512 /* FXSAVE area */
+/* x86_fpu_save - store curthread's live FPU state in t->fpu.  x86_fpu_load - the reverse.  x86_fpu_init - reset both. */
+void x86_fpu_save(struct thread *t);
+void x86_fpu_load(struct thread *t);
+void x86_fpu_init(struct thread *t);
+/* x86_fpu_sanitise - clear bits of a user-provided image that would fault on FXRSTOR. */
+void x86_fpu_sanitise(void *fxarea);
+/* x86_set_fsbase - of curthread, now and after each switch; likewise gsbase (user's). */
+void x86_set_fsbase(uint64_t base);
+void x86_set_gsbase(uint64_t base);
+
+/* Call-ups, filled in by the rooms above. */
+struct trap_ops {
+    /* A page fault at `addr`: as_fault on the current address space.  0 or a signal, *code; -ENOMEM. */
+    int (*page_fault)(uint64_t addr, bool write, bool exec, int *code);
+    /* A user-mode exception that ends in a signal. */
+    void (*signal)(int sig, int code, uint64_t addr);
+    /* No memory for a fault of the current process: it will end with SIGKILL, and a message says so. */
+    void (*out_of_memory)(void);
+    void (*syscall)(struct regs *r); /* offset 24 is known to trap.S */
+};
+extern struct trap_ops trap_ops;
+
+/* trap_init_cpu - give CPU `c` (the one that runs) its descriptor tables and system-call registers. */
+void trap_init_cpu(struct cpu *c);
+/* trap_early_init - exception handlers for the boot CPU, before per-CPU memory exists. */
+void trap_early_init(void);
+/* trap_set_kstack - the stack on which the next entry from user mode starts. */
+void trap_set_kstack(uint64_t top);
+/* irq_dispatch - filled in by intr: handle external vector `vec`. */
+extern void (*irq_dispatch)(unsigned vec, struct regs *r);
+
+#endif

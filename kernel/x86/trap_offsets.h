@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trap_offsets.h - places in struct cpu and struct thread that assembly knows; checked in trap.c.
+ */
+#ifndef X86_TRAP_OFFSETS_H
+#define X86_TRAP_OFFSETS_H
+
+#define OFF_CPU_CURTHREAD 8
+#define OFF_CPU_KSTACK    16
+#define OFF_CPU_USER_RSP  24
+#define OFF_CPU_IN_USER   58
+#define OFF_THREAD_AST    8
+#define OFF_THREAD_KSP    16
+
+#endif
