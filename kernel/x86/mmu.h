@@ -37,10 +37,14 @@ struct mem_range {
 };
 
 /*
- * mmu_init - build the kernel's tables over the memory in `r[n]` and load them.
- * @early  gives a zeroed 4 KiB page for a table that maps memory of node `node`
+ * mmu_init - build the kernel's tables over the memory in `r[n]` and load them on the boot CPU.
+ * @alloc  gives `len` bytes of memory (4 KiB or 2 MiB, aligned alike): for a 4 KiB table below 4 GiB of any node,
+ *         for the 2 MiB of frame descriptors of node `node` anywhere on that node.  Panics itself when it cannot.
  */
-void mmu_init(const struct mem_range *r, unsigned n, paddr_t (*early)(unsigned node, paddr_t len));
+typedef paddr_t (*mmu_alloc_fn)(unsigned node, size_t len);
+void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc);
+/* mmu_load - use the kernel's tables on the running CPU. */
+void mmu_load(void);
 /* mmu_map_device - map a device's registers, uncached; returns their address.  Boot only. */
 void *mmu_map_device(paddr_t pa, size_t len);
 /* kva_to_phys - physical address of a kernel address (direct map or image). */

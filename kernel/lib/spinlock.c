@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+/*
+ * spinlock.c - rank checks of test builds, and the table of CPUs.
+ */
+#include "lib/spinlock.h"
+
+#include "stat/panic.h"
+
+struct cpu *cpus[CPU_MAX];
+unsigned    ncpu;
+
+#ifdef HR_TEST
+void spin_check_acquire(struct spinlock *l, bool pair)
+{
+    struct cpu *c = this_cpu();
+
+    if (l->cpu == c->id + 1)
+        panic("spin lock %p (rank %u) taken twice by CPU %u", (void *)l, l->rank, c->id);
+    for (unsigned i = 0; i < CPU_HELD_MAX; i++) {
+        struct spinlock *h = c->held[i];
+
+        if (h != NULL && (pair ? h->rank > l->rank : h->rank >= l->rank))
+            panic("lock order: rank %u taken while holding rank %u (lockrank.h)", l->rank, h->rank);
+    }
+    for (unsigned i = 0; i < CPU_HELD_MAX; i++)
+        if (c->held[i] == NULL) {
+            c->held[i] = l;
+            return;
+        }
+    panic("more than %u spin locks held", CPU_HELD_MAX);
+}
+
+void spin_check_release(struct spinlock *l)
+{
+    struct cpu *c = this_cpu();
+
+    if (l->cpu != c->id + 1)
+        panic("spin lock %p (rank %u) released by CPU %u, which does not hold it", (void *)l, l->rank, c->id);
+    for (unsigned i = 0; i < CPU_HELD_MAX; i++)
+        if (c->held[i] == l) {
+            c->held[i] = NULL;
+            return;
+        }
+}
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mmu.c - see mmu.h.
+ *
+ * LOCKING     mmu_init() and mmu_map_device() run on the boot CPU before the others start.
+ */
+#include "x86/mmu.h"
+
+#include "lib/string.h"
+#include "stat/panic.h"
+#include "x86/asm.h"
+#include "x86/features.h"
+
+extern char __kernel_start[], __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
+    __kernel_end[];
+
+paddr_t             kernel_pml4;
+static mmu_alloc_fn table_alloc;
+static uint64_t     mmio_next = MMIO_BASE;
+
+static uint64_t *table_new(void)
+{
+    uint64_t *t = phys_to_virt(table_alloc(0, PAGE_SIZE));
+
+    memset(t, 0, PAGE_SIZE);
+    return t;
+}
+
+/* The entry for `va` at `level` (1: 4 KiB, 2: 2 MiB, 3: 1 GiB), with the tables above it made. */
+static uint64_t *entry_for(uint64_t va, unsigned level)
+{
+    uint64_t *t = phys_to_virt(kernel_pml4);
+
+    for (unsigned l = 4; l > level; l--) {
+        uint64_t *e = &t[va >> (12 + 9 * (l - 1)) & 511];
+
+        if (*e == 0)
+            *e = virt_to_phys(table_new()) | PTE_P | PTE_W;
+        t = phys_to_virt(*e & PTE_ADDR);
+    }
+    return &t[va >> (12 + 9 * (level - 1)) & 511];
+}
+
+/* Maps with the largest pages that alignment allows; flags without PTE_P. */
+static void map(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
+{
+    while (len > 0) {
+        unsigned level = 1;
+        uint64_t size = PAGE_SIZE;
+
+        if (cpu_has_gbpages && ((va | pa) & ((1ul << 30) - 1)) == 0 && len >= 1ul << 30) {
+            level = 3;
+            size = 1ul << 30;
+        } else if (((va | pa) & (HUGE_SIZE - 1)) == 0 && len >= HUGE_SIZE) {
+            level = 2;
+            size = HUGE_SIZE;
+        }
+        *entry_for(va, level) = pa | flags | PTE_P | PTE_G | (level > 1 ? PTE_PS : 0);
+        va += size;
+        pa += size;
+        len -= size;
+    }
+}
+
+static void map_section(const char *from, const char *to, uint64_t flags)
+{
+    map((uint64_t)from, (uint64_t)from - KERNEL_BASE, (uint64_t)(to - from), flags);
+}
+
+void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
+{
+    table_alloc = alloc;
+    kernel_pml4 = alloc(0, PAGE_SIZE);
+    memset(phys_to_virt(kernel_pml4), 0, PAGE_SIZE);
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t first = r[i].base >> PAGE_SHIFT, last = (r[i].base + r[i].len - 1) >> PAGE_SHIFT;
+        uint64_t va = round_down((uint64_t)(vmemmap + first), HUGE_SIZE);
+
+        map(DIRECT_BASE + r[i].base, r[i].base, r[i].len, PTE_W | PTE_NX);
+        for (; va < (uint64_t)(vmemmap + last + 1); va += HUGE_SIZE)
+            if (*entry_for(va, 2) == 0)
+                map(va, alloc(r[i].node, HUGE_SIZE), HUGE_SIZE, PTE_W | PTE_NX);
+    }
+    map_section(__text_start, __text_end, 0);
+    map_section(__rodata_start, __rodata_end, PTE_NX);
+    map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
+    entry_for(MMIO_BASE, 3); /* the device window's top-level entry exists before anybody copies the tables */
+    mmu_load();
+}
+
+void mmu_load(void)
+{
+    write_cr3(kernel_pml4);
+}
+
+void *mmu_map_device(paddr_t pa, size_t len)
+{
+    paddr_t  base = round_down(pa, PAGE_SIZE);
+    uint64_t va = mmio_next;
+
+    len = round_up(pa + len - base, PAGE_SIZE);
+    mmio_next += len;
+    map(va, base, len, PTE_W | PTE_NX | PTE_PCD | PTE_PWT);
+    return (void *)(va + (pa - base));
+}
+
+paddr_t kva_to_phys(const void *va)
+{
+    uint64_t a = (uint64_t)va;
+
+    return a >= KERNEL_BASE ? a - KERNEL_BASE : virt_to_phys(va);
+}
