@@ -10,7 +10,7 @@ struct cpu *cpus[CPU_MAX];
 unsigned    ncpu;
 
 #ifdef HR_TEST
-void spin_check_acquire(struct spinlock *l, bool pair)
+void spin_check_acquire(struct spinlock *l, enum spin_how how)
 {
     struct cpu *c = this_cpu();
 
@@ -19,7 +19,7 @@ void spin_check_acquire(struct spinlock *l, bool pair)
     for (unsigned i = 0; i < CPU_HELD_MAX; i++) {
         struct spinlock *h = c->held[i];
 
-        if (h != NULL && (pair ? h->rank > l->rank : h->rank >= l->rank))
+        if (h != NULL && how != SPIN_TRY && (how == SPIN_PAIR ? h->rank > l->rank : h->rank >= l->rank))
             panic("lock order: rank %u taken while holding rank %u (lockrank.h)", l->rank, h->rank);
     }
     for (unsigned i = 0; i < CPU_HELD_MAX; i++)

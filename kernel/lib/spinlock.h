@@ -28,13 +28,15 @@ static inline void spin_init(struct spinlock *l, enum lockrank rank)
     *l = (struct spinlock)SPINLOCK_INIT((uint16_t)rank);
 }
 
+enum spin_how { SPIN_PLAIN, SPIN_PAIR, SPIN_TRY }; /* which rank rule applies: above all held, not below, none */
+
 #ifdef HR_TEST
-void spin_check_acquire(struct spinlock *l, bool pair);
+void spin_check_acquire(struct spinlock *l, enum spin_how how);
 void spin_check_release(struct spinlock *l);
 #else
-static inline void spin_check_acquire(struct spinlock *l, bool pair)
+static inline void spin_check_acquire(struct spinlock *l, enum spin_how how)
 {
-    (void)l, (void)pair;
+    (void)l, (void)how;
 }
 static inline void spin_check_release(struct spinlock *l)
 {
@@ -55,7 +57,7 @@ static inline void spin_take(struct spinlock *l)
 static inline void spin_lock(struct spinlock *l)
 {
     irq_push();
-    spin_check_acquire(l, false);
+    spin_check_acquire(l, SPIN_PLAIN);
     spin_take(l);
 }
 
@@ -68,7 +70,7 @@ static inline bool spin_trylock(struct spinlock *l)
     n = atomic_load_explicit(&l->owner, memory_order_relaxed);
     if (atomic_compare_exchange_strong_explicit(&l->next, &n, (uint16_t)(n + 1),
                                                 memory_order_acquire, memory_order_relaxed)) {
-        spin_check_acquire(l, true);
+        spin_check_acquire(l, SPIN_TRY);
         l->cpu = (uint16_t)(this_cpu()->id + 1);
         return true;
     }
@@ -95,7 +97,7 @@ static inline void spin_lock_pair(struct spinlock *a, struct spinlock *b)
     spin_lock(a);
     if (a != b) {
         irq_push();
-        spin_check_acquire(b, true);
+        spin_check_acquire(b, SPIN_PAIR);
         spin_take(b);
     }
 }

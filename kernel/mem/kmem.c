@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kmem.c - slabs and magazines: see kmem.h.
+ *
+ * THEORY      A slab is a block of frames cut into objects of one cache; the first frame's descriptor says which (PG_SLAB,
+ *             page->slab), and every frame of the block finds that head by rounding down, since blocks are aligned.
+ *             Free objects of a slab are chained through their first word.  A magazine is a short stack of free objects
+ *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into the slabs
+ *             of whatever nodes its objects belong to.
+ *             Sizes over half a block come straight from the page allocator.
+ * INVARIANTS  I1  an object goes back to the slab, and so to the node, it came from
+ *             I2  a slab on a node's partial list has a free object; a full one is on no list
+ * LOCKING     cache->node[n].lock (RANK_SLAB), one at a time; magazines with interrupts off
+ */
+#include "mem/kmem.h"
+
+#include "lib/cpu.h"
+#include "lib/string.h"
+#include "mem/init.h"
+#include "mem/page.h"
+#include "mem/percpu.h"
+#include "stat/panic.h"
+
+struct slab { /* at the start of the block */
+    struct kmem_cache *cache;
+    struct list        link;
+    void              *free;  /* chain of free objects */
+    uint32_t           nfree, total;
+};
+
+struct kmem_cache {
+    const char *name;
+    uint32_t    size, id;
+    uint32_t    order;      /* of a slab's block        */
+    uint32_t    first;      /* offset of the first object */
+    struct {
+        struct spinlock lock;
+        struct list     partial;
+        uint32_t        nempty; /* wholly free slabs on the list */
+    } node[NODE_MAX];
+};
+
+/* The caches themselves are static: a cache is made once for each type of object. */
+static struct kmem_cache caches[KMEM_CACHES];
+static _Atomic uint32_t  ncaches;
+
+static const uint16_t general_sizes[] = {16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192};
+static struct kmem_cache *general[array_size(general_sizes)];
+static uint8_t            general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
+
+static struct slab *slab_of(void *obj)
+{
+    struct page *pg = virt_to_page(obj);
+
+    /* Slab blocks are at most 2^SLAB_ORDER_MAX frames; tail descriptors carry the order of their head. */
+    if (!(pg->flags & PG_SLAB))
+        return NULL;
+    return pg->slab;
+}
+
+static struct slab *slab_create(struct kmem_cache *c, unsigned node)
+{
+    struct page *pg = page_alloc(node, c->order, ALLOC_NEAR);
+    struct slab *s;
+    char        *base;
+
+    if (pg == NULL)
+        return NULL;
+    s = page_to_virt(pg);
+    for (unsigned i = 0; i < 1u << c->order; i++) {
+        struct page *p = pg + i;
+
+        if (i > 0)
+            p->order = 0;
+        p->node = pg->node;
+        p->flags = PG_SLAB | (i == 0 && c->order > 0 ? PG_HEAD : 0);
+        p->slab = s;
+    }
+    base = (char *)s;
+    *s = (struct slab){.cache = c};
+    list_init(&s->link);
+    for (size_t off = c->first; off + c->size <= PAGE_SIZE << c->order; off += c->size) {
+        *(void **)(base + off) = s->free;
+        s->free = base + off;
+        s->nfree++;
+    }
+    s->total = s->nfree;
+    return s;
+}
+
+static void slab_destroy(struct kmem_cache *c, struct slab *s)
+{
+    struct page *pg = virt_to_page(s);
+
+    for (unsigned i = 0; i < 1u << c->order; i++)
+        pg[i].flags &= ~(uint32_t)PG_SLAB;
+    page_free(pg);
+}
+
+/* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
+static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)
+{
+    unsigned     got = 0;
+    struct slab *fresh = NULL;
+
+    while (got < want) {
+        spin_lock(&c->node[node].lock);
+        if (fresh != NULL) {
+            list_push_front(&c->node[node].partial, &fresh->link);
+            c->node[node].nempty++;
+            fresh = NULL;
+        }
+        while (got < want && !list_empty(&c->node[node].partial)) {
+            struct slab *s = list_first(&c->node[node].partial, struct slab, link);
+
+            if (s->nfree == s->total)
+                c->node[node].nempty--;
+            while (got < want && s->free != NULL) {
+                out[got++] = s->free;
+                s->free = *(void **)s->free;
+                s->nfree--;
+            }
+            if (s->free == NULL)
+                list_remove(&s->link);
+        }
+        spin_unlock(&c->node[node].lock);
+        if (got > 0)
+            break;
+        fresh = slab_create(c, node);
+        if (fresh == NULL)
+            break;
+    }
+    return got;
+}
+
+static void slabs_give(void *obj)
+{
+    struct slab       *s = slab_of(obj);
+    struct kmem_cache *c = s->cache;
+    unsigned           node = virt_to_page(s)->node;
+    bool               drop = false;
+
+    spin_lock(&c->node[node].lock);
+    *(void **)obj = s->free;
+    s->free = obj;
+    if (s->nfree++ == 0)
+        list_push_back(&c->node[node].partial, &s->link);
+    if (s->nfree == s->total) {
+        drop = c->node[node].nempty > 0; /* one empty slab stays to absorb the next burst */
+        if (drop)
+            list_remove(&s->link);
+        else
+            c->node[node].nempty++;
+    }
+    spin_unlock(&c->node[node].lock);
+    if (drop)
+        slab_destroy(c, s);
+}
+
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+    uint32_t           id = ncaches++;
+    struct kmem_cache *c;
+
+    if (id >= KMEM_CACHES)
+        panic("more than %u kmem caches", KMEM_CACHES);
+    if (align < 16)
+        align = 16;
+    c = &caches[id];
+    c->name = name;
+    c->id = id;
+    c->size = (uint32_t)round_up(max_of(size, (size_t)16), align);
+    c->first = (uint32_t)round_up(sizeof(struct slab), align);
+    while ((PAGE_SIZE << c->order) - c->first < 8 * (size_t)c->size && c->order < 3)
+        c->order++;
+    for (unsigned i = 0; i < NODE_MAX; i++) {
+        spin_init(&c->node[i].lock, RANK_SLAB);
+        list_init(&c->node[i].partial);
+    }
+    return c;
+}
+
+/* The running CPU's magazine for `c`, made on first use; NULL when there is no memory for it.  Interrupts are off. */
+static struct obj_mag *magazine(struct kmem_cache *c)
+{
+    struct cpu      *cpu = this_cpu();
+    struct obj_mag **m = &cpu->mem->mag[c->id];
+
+    if (unlikely(*m == NULL)) {
+        /* Magazines are carved from whole frames, so that making one needs no magazine. */
+        struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO);
+
+        if (pg == NULL)
+            return NULL;
+        for (unsigned i = 0, k = 0; i < KMEM_CACHES && k < PAGE_SIZE / sizeof(struct obj_mag); i++) {
+            unsigned id = (c->id + i) % KMEM_CACHES;
+
+            if (cpu->mem->mag[id] == NULL)
+                cpu->mem->mag[id] = (struct obj_mag *)page_to_virt(pg) + k++;
+        }
+    }
+    return *m;
+}
+
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+    struct obj_mag *m;
+    void           *obj = NULL;
+
+    irq_push();
+    m = magazine(c);
+    if (likely(m != NULL)) {
+        if (m->n == 0)
+            m->n = slabs_take(c, this_cpu()->node, m->obj, OBJ_MAG / 2);
+        if (m->n > 0) {
+            obj = m->obj[--m->n];
+            m->live++;
+        }
+    }
+    irq_pop();
+    return obj;
+}
+
+void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
+{
+    void *obj = NULL;
+
+    irq_push();
+    if (node == this_cpu()->node) {
+        obj = kmem_cache_alloc(c);
+    } else if (slabs_take(c, node, &obj, 1) == 1) {
+        struct obj_mag *m = magazine(c);
+
+        if (m != NULL)
+            m->live++;
+    }
+    irq_pop();
+    return obj;
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *obj)
+{
+    struct obj_mag *m;
+
+    irq_push();
+    m = magazine(c);
+    if (m != NULL)
+        m->live--;
+    if (m == NULL || virt_to_page(obj)->node != this_cpu()->node) {
+        slabs_give(obj); /* I1 */
+    } else {
+        if (m->n == OBJ_MAG)
+            while (m->n > OBJ_MAG / 2)
+                slabs_give(m->obj[--m->n]);
+        m->obj[m->n++] = obj;
+    }
+    irq_pop();
+}
+
+static struct kmem_cache *general_for(size_t size)
+{
+    return general[general_index[(size + 15) / 16]];
+}
+
+static unsigned order_for(size_t size)
+{
+    unsigned order = 0;
+
+    while (PAGE_SIZE << order < size)
+        order++;
+    return order;
+}
+
+void *kmem_alloc_node(size_t size, unsigned node)
+{
+    struct page *pg;
+
+    if (size <= 8192)
+        return kmem_cache_alloc_node(general_for(size), node);
+    if (order_for(size) > MAX_ORDER)
+        return NULL;
+    pg = page_alloc(node, order_for(size), ALLOC_NEAR);
+    return pg == NULL ? NULL : page_to_virt(pg);
+}
+
+void *kmem_alloc(size_t size)
+{
+    if (size <= 8192)
+        return kmem_cache_alloc(general_for(size));
+    return kmem_alloc_node(size, this_cpu()->node);
+}
+
+void *kmem_zalloc(size_t size)
+{
+    void *p = kmem_alloc(size);
+
+    return p == NULL ? NULL : memset(p, 0, size);
+}
+
+void kmem_free(void *p)
+{
+    struct slab *s;
+
+    if (p == NULL)
+        return;
+    s = slab_of(p);
+    if (s != NULL)
+        kmem_cache_free(s->cache, p);
+    else
+        page_free(virt_to_page(p));
+}
+
+uint64_t kmem_live_objects(void)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < ncpu; i++)
+        for (unsigned k = 0; k < KMEM_CACHES; k++)
+            if (cpus[i] != NULL && cpus[i]->mem->mag[k] != NULL)
+                n += cpus[i]->mem->mag[k]->live;
+    return n;
+}
+
+void kmem_init(void)
+{
+    for (unsigned i = 0; i < array_size(general_sizes); i++)
+        general[i] = kmem_cache_create("kmem_alloc", general_sizes[i], 16);
+    for (unsigned s = 0, i = 0; s < array_size(general_index); s++) {
+        while (s * 16u > general_sizes[i])
+            i++;
+        general_index[s] = (uint8_t)i;
+    }
+}
+
+void mem_cpu_init(struct cpu *c)
+{
+    struct page *pg = page_alloc(c->node, order_for(sizeof(struct mem_cpu)), ALLOC_NEAR | ALLOC_ZERO);
+
+    if (pg == NULL)
+        panic("no memory for the magazines of CPU %u", c->id);
+    c->mem = page_to_virt(pg);
+}

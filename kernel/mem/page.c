@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+/*
+ * page.c - the frame allocator: a buddy system per memory node, magazines per CPU.
+ *
+ * THEORY      See page.h.  A node's free blocks are on lists by order (Knowlton 1965); freeing merges a block with its
+ *             buddy, the block whose number differs in one bit.  Only the head of a free block says that it is free,
+ *             and only heads are read when merging, so descriptors need no initialisation at boot, except in the
+ *             4 MiB blocks that are partly in use: there a buddy may be a frame that was never freed.
+ *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.
+ * INVARIANTS  page.h I1-I3
+ * LOCKING     node->lock (RANK_BUDDY); magazines with interrupts off.  Never two nodes' locks at once.
+ * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
+ */
+#include "mem/page.h"
+
+#include "lib/cpu.h"
+#include "lib/string.h"
+#include "mem/init.h"
+#include "mem/percpu.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+
+struct mem_node mem_nodes[NODE_MAX];
+unsigned        nnodes;
+struct mem_cpu  mem_boot_cpu;
+
+enum { RANGES_MAX = 320, RESERVED_MAX = 32 };
+static struct mem_range ranges[RANGES_MAX];
+static unsigned         nranges;
+static struct {
+    paddr_t base, end;
+} reserved[RESERVED_MAX];
+static unsigned nreserved;
+
+static struct page *block_take(struct mem_node *n, unsigned order)
+{
+    uint64_t     usable = n->free_mask >> order << order;
+    unsigned     o;
+    struct page *pg;
+
+    if (usable == 0)
+        return NULL;
+    o = (unsigned)__builtin_ctzll(usable);
+    pg = list_pop(&n->free[o], struct page, link);
+    if (list_empty(&n->free[o]))
+        n->free_mask &= ~(1ull << o);
+    while (o > order) { /* keep the first half, free the second */
+        struct page *half = pg + (1ul << --o);
+
+        half->flags = PG_FREE;
+        half->order = (uint8_t)o;
+        list_push_front(&n->free[o], &half->link);
+        n->free_mask |= 1ull << o;
+    }
+    n->nfree_pages -= 1ull << order;
+    return pg;
+}
+
+static void block_give(struct mem_node *n, struct page *pg, unsigned order)
+{
+    uint64_t pfn = (uint64_t)(pg - vmemmap);
+
+    n->nfree_pages += 1ull << order;
+    while (order < MAX_ORDER) {
+        struct page *buddy = vmemmap + (pfn ^ (1ull << order));
+
+        if (!(buddy->flags & PG_FREE) || buddy->order != order)
+            break;
+        list_remove(&buddy->link);
+        if (list_empty(&n->free[order]))
+            n->free_mask &= ~(1ull << order);
+        buddy->flags = 0;
+        pfn &= ~(1ull << order);
+        order++;
+    }
+    pg = vmemmap + pfn;
+    pg->flags = PG_FREE;
+    pg->order = (uint8_t)order;
+    list_push_front(&n->free[order], &pg->link);
+    n->free_mask |= 1ull << order;
+}
+
+static void page_setup(struct page *pg, unsigned node, unsigned order)
+{
+    pg->flags = order > 0 ? PG_HEAD : 0;
+    pg->node = (uint8_t)node;
+    pg->order = (uint8_t)order;
+    pg->pt_live = 0;
+    pg->refs = 1;
+    pg->mapcount = 0;
+    pg->priv = 0;
+    pg->index = 0;
+    pg->share = 0;
+    list_init(&pg->link);
+}
+
+/* Fills the magazine of the running CPU from its node; interrupts are off.  Returns whether it holds a frame now. */
+static bool magazine_fill(struct mem_cpu *m, unsigned node)
+{
+    struct mem_node *n = &mem_nodes[node];
+
+    spin_lock(&n->lock);
+    while (m->npages < PAGE_MAG_BATCH) {
+        struct page *pg = block_take(n, 0);
+
+        if (pg == NULL)
+            break;
+        pg->flags = 0;
+        pg->node = (uint8_t)node;
+        m->page[m->npages++] = pg;
+    }
+    spin_unlock(&n->lock);
+    return m->npages > 0;
+}
+
+static void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
+{
+    struct mem_node *n = &mem_nodes[node];
+
+    spin_lock(&n->lock);
+    while (m->npages > keep)
+        block_give(n, m->page[--m->npages], 0);
+    spin_unlock(&n->lock);
+}
+
+static struct page *node_alloc(unsigned node, unsigned order)
+{
+    struct mem_node *n = &mem_nodes[node];
+    struct page     *pg;
+
+    spin_lock(&n->lock);
+    pg = block_take(n, order);
+    spin_unlock(&n->lock);
+    return pg;
+}
+
+struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
+{
+    struct page *pg = NULL;
+    unsigned     from = node;
+
+    irq_push();
+    if (order == 0 && node == this_cpu()->node) {
+        struct mem_cpu *m = this_cpu()->mem;
+
+        if (m->npages > 0 || magazine_fill(m, node))
+            pg = m->page[--m->npages];
+    } else {
+        pg = node_alloc(node, order);
+    }
+    irq_pop();
+    if (likely(pg != NULL)) {
+        atomic_fetch_add_explicit(&mem_nodes[node].n_local, 1, memory_order_relaxed);
+    } else if (!(flags & ALLOC_STRICT)) {
+        const struct mem_node *n = &mem_nodes[node];
+
+        for (unsigned i = 0; i < n->nnear && pg == NULL; i++) {
+            from = n->near[i];
+            if (from != node)
+                pg = node_alloc(from, order);
+        }
+        if (pg != NULL) {
+            atomic_fetch_add_explicit(&mem_nodes[node].n_fallback, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&mem_nodes[from].n_foreign, 1, memory_order_relaxed);
+        }
+    }
+    if (pg == NULL)
+        return NULL;
+    page_setup(pg, from, order);
+    if (flags & ALLOC_ZERO)
+        page_zero(pg, order);
+    return pg;
+}
+
+void page_free(struct page *pg)
+{
+    unsigned node = pg->node, order = pg->order;
+
+    ASSERT(pg->refs <= 1 && !(pg->flags & PG_FREE), "page.h I2");
+    pg->flags = 0;
+    pg->refs = 0;
+    irq_push();
+    if (order == 0 && node == this_cpu()->node) {
+        struct mem_cpu *m = this_cpu()->mem;
+
+        if (m->npages == PAGE_MAG)
+            magazine_drain(m, node, PAGE_MAG - PAGE_MAG_BATCH);
+        m->page[m->npages++] = pg;
+    } else {
+        spin_lock(&mem_nodes[node].lock);
+        block_give(&mem_nodes[node], pg, order);
+        spin_unlock(&mem_nodes[node].lock);
+    }
+    irq_pop();
+}
+
+void page_zero(struct page *pg, unsigned order)
+{
+    CPUSTAT_INC(zero_pages);
+    memset(page_to_virt(pg), 0, PAGE_SIZE << order);
+}
+
+void page_copy(struct page *dst, struct page *src, unsigned order)
+{
+    memcpy(page_to_virt(dst), page_to_virt(src), PAGE_SIZE << order);
+}
+
+int phys_node(paddr_t pa)
+{
+    unsigned lo = 0, hi = nranges;
+
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+
+        if (pa < ranges[mid].base)
+            hi = mid;
+        else if (pa - ranges[mid].base >= ranges[mid].len)
+            lo = mid + 1;
+        else
+            return (int)ranges[mid].node;
+    }
+    return -1;
+}
+
+bool phys_is_ram(paddr_t pa)
+{
+    return phys_node(pa) >= 0;
+}
+
+uint64_t mem_free_pages(unsigned node)
+{
+    uint64_t n = mem_nodes[node].nfree_pages;
+
+    for (unsigned i = 0; i < ncpu; i++)
+        if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)
+            n += cpus[i]->mem->npages;
+    return n;
+}
+
+uint64_t mem_total_pages(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < nnodes; i++)
+        n += mem_nodes[i].ninstalled_pages;
+    return n;
+}
+
+/* Bringing up. */
+
+void mem_reserve(paddr_t base, uint64_t len)
+{
+    paddr_t  end = round_up(base + len, PAGE_SIZE);
+    unsigned i = nreserved;
+
+    if (nreserved == RESERVED_MAX)
+        panic("more than %u reserved memory ranges", RESERVED_MAX);
+    base = round_down(base, PAGE_SIZE);
+    for (; i > 0 && reserved[i - 1].base > base; i--)
+        reserved[i] = reserved[i - 1];
+    reserved[i].base = base;
+    reserved[i].end = end;
+    nreserved++;
+}
+
+/* The lowest end of a reservation that overlaps [a, a + len), or 0. */
+static paddr_t reserved_past(paddr_t a, uint64_t len)
+{
+    for (unsigned i = 0; i < nreserved; i++)
+        if (reserved[i].base < a + len && a < reserved[i].end)
+            return reserved[i].end;
+    return 0;
+}
+
+/* Memory for page tables (below 4 GiB, which the boot tables map) and for frame descriptors, before the allocator. */
+static paddr_t boot_alloc(unsigned node, size_t len)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < nranges; i++) {
+            paddr_t a = round_up(max_of(ranges[i].base, (paddr_t)0x10000), len), past;
+
+            if (pass == 0 && (len > PAGE_SIZE) && ranges[i].node != node)
+                continue;
+            while ((past = reserved_past(a, len)) != 0)
+                a = round_up(past, len);
+            if (a + len <= ranges[i].base + ranges[i].len && (len > PAGE_SIZE || a + len <= 1ul << 32)) {
+                for (unsigned k = 0; k < nreserved; k++) /* neighbours grow instead of multiplying */
+                    if (reserved[k].end == a) {
+                        reserved[k].end = a + len;
+                        return a;
+                    }
+                mem_reserve(a, len);
+                return a;
+            }
+        }
+    panic("no memory for the kernel's own tables");
+}
+
+/* Frees [base, end): aligned blocks, largest first. */
+static void range_free(unsigned node, paddr_t base, paddr_t end)
+{
+    uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
+
+    while (pfn < last) {
+        unsigned order = pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
+
+        while (pfn + (1ull << order) > last)
+            order--;
+        vmemmap[pfn].flags = 0;
+        block_give(&mem_nodes[node], vmemmap + pfn, order);
+        pfn += 1ull << order;
+    }
+}
+
+/* Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside. */
+static void edges_clear(paddr_t base, paddr_t end)
+{
+    const uint64_t span = 1ull << MAX_ORDER;
+    uint64_t       first = round_down(base >> PAGE_SHIFT, span), last = round_down((end - 1) >> PAGE_SHIFT, span);
+
+    for (uint64_t b = first;; b = last) {
+        for (uint64_t i = 0; i < span; i++) {
+            paddr_t pa = (b + i) << PAGE_SHIFT;
+
+            if (phys_is_ram(pa) && !(vmemmap[b + i].flags & PG_FREE))
+                vmemmap[b + i].flags = 0;
+        }
+        if (b == last)
+            return;
+    }
+}
+
+static void range_add(const struct mem_range *r, bool clear_only)
+{
+    paddr_t at = r->base, end = r->base + r->len;
+
+    for (unsigned i = 0; at < end; i++) {
+        paddr_t stop = i < nreserved ? max_of(min_of(reserved[i].base, end), at) : end;
+
+        if (stop > at) {
+            if (clear_only)
+                edges_clear(at, stop);
+            else
+                range_free(r->node, at, stop);
+        }
+        if (i >= nreserved)
+            break;
+        at = max_of(at, min_of(reserved[i].end, end));
+    }
+}
+
+void mem_init(const struct mem_range *r, unsigned n)
+{
+    ASSERT(n > 0 && n <= RANGES_MAX, "at least one memory range");
+    for (unsigned i = 0; i < NODE_MAX; i++) {
+        spin_init(&mem_nodes[i].lock, RANK_BUDDY);
+        for (unsigned o = 0; o <= MAX_ORDER; o++)
+            list_init(&mem_nodes[i].free[o]);
+    }
+    memcpy(ranges, r, n * sizeof *r);
+    nranges = n;
+    for (unsigned i = 0; i < n; i++) {
+        mem_nodes[r[i].node].ninstalled_pages += r[i].len >> PAGE_SHIFT;
+        nnodes = max_of(nnodes, r[i].node + 1);
+    }
+    mem_reserve(0, 0x10000); /* BIOS data, and the page where other CPUs start */
+    mmu_init(ranges, nranges, boot_alloc);
+    for (unsigned i = 0; i < n; i++)
+        range_add(&r[i], true);
+    for (unsigned i = 0; i < n; i++)
+        range_add(&r[i], false);
+}
+
+void mem_set_near(unsigned node, const uint8_t *near, unsigned nnear)
+{
+    memcpy(mem_nodes[node].near, near, nnear);
+    mem_nodes[node].nnear = nnear;
+}
+
+void mem_unreserve(paddr_t base, uint64_t len)
+{
+    paddr_t end = round_up(base + len, PAGE_SIZE);
+
+    for (base = round_down(base, PAGE_SIZE); base < end; base += PAGE_SIZE) {
+        struct page *pg = phys_to_page(base);
+        int          node = phys_node(base);
+
+        if (node < 0)
+            continue;
+        page_setup(pg, (unsigned)node, 0);
+        page_free(pg);
+    }
+}
