@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+#
+# host.mk - unit tests of policy code, built for this machine with the sanitizers.
+#
+# THEORY      A host test is tests/host/test_NAME.c plus the kernel files that it tests, unchanged: HOST_NAME
+#             lists them.  Each becomes a program build/host/test_NAME (tests/host/check.h says how it behaves).
+# USAGE       make host-tests; build/host/test_load -l; build/host/test_load -s 7 step_response
+
+HOSTCC      ?= gcc
+HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Ikernel -I. -Iinclude \
+               -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+ACPI_SRCS   := $(addprefix kernel/acpi/,tables.c madt.c numa.c power.c)
+TOPO_SRCS   := $(addprefix kernel/lgrp/,topo.c distance.c tune.c)
+
+HOST_acpi   := $(ACPI_SRCS) tests/host/mktables.c
+HOST_topo   := $(ACPI_SRCS) $(TOPO_SRCS) tests/host/mktables.c
+HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
+HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
+HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
+HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
+
+HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
+
+.SECONDEXPANSION:
+build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h)
+	@mkdir -p $(@D)
+	@echo '  HOSTCC  $@'
+	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c,$^)
+
+.PHONY: host-tests host-build
+host-build: $(HOST_TESTS)
+host-tests: $(HOST_TESTS) ## unit tests of policy code, with sanitizers
+	@for t in $^; do echo "  RUN     $$t"; $$t || exit 1; done
