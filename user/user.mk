@@ -10,7 +10,8 @@
 # A command that needs a second file keeps it in user/lib.
 
 MUSL_GCC   ?= musl-gcc
-UFLAGS     := -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Iuser/include -Iinclude
+UFLAGS     := -std=gnu17 -O2 -g -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-unused-parameter \
+              -Iuser/include -Iinclude
 U          := build/user
 
 UCC        := $(MUSL_GCC) $(UFLAGS)

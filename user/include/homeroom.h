@@ -5,7 +5,7 @@
  *
  * INVARIANTS  I1  every private system call of the library goes through hr_call(), every file
  *                 of the kernel is named through hr_path(): tests replace these two and run
- *                 the commands without a kernel (user/test/fakekernel.c)
+ *                 the commands without a kernel (tests/fakekernel.c)
  * SEE ALSO    docs/userland.md, tests/test_commands.py
  */
 #ifndef HR_HOMEROOM_H
