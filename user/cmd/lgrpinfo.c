@@ -24,6 +24,7 @@ enum { EXIT_NOINFO = 1, EXIT_NOLGRP = 2, EXIT_USAGE = 3 };
 
 static lgrp_cookie_t cookie;
 static bool want_cpu, want_latency, want_load, want_memory, want_resources, want_topology;
+static bool details; /* anything to print about each lgroup */
 static bool ids_only, as_tree, as_table, to_children, to_parents;
 static char unit; /* of memory sizes; 0: choose per number */
 
@@ -247,15 +248,14 @@ static void print_ids(const lgrp_id_t *id, int n)
 static lgrp_view_t read_options(int argc, char **argv)
 {
     lgrp_view_t view = LGRP_VIEW_CALLER;
-    bool any = false;
     int opt;
 
     while ((opt = getopt(argc, argv, "aceGhIlLmrtTu:CP")) != -1) {
-        any |= strchr("celmrt", opt) != NULL;
+        details |= strchr("celmrt", opt) != NULL;
         switch (opt) {
         case 'a':
             want_topology = want_cpu = want_memory = want_resources = want_load = want_latency =
-                any = true;
+                details = true;
             break;
         case 'c':
             want_cpu = true;
@@ -304,7 +304,7 @@ static lgrp_view_t read_options(int argc, char **argv)
     }
     if ((to_children && to_parents) || (as_tree && as_table))
         usage();
-    if (!any && !as_tree && !ids_only && !as_table)
+    if (!details && !as_tree && !ids_only && !as_table)
         want_topology = want_cpu = want_memory = want_resources = want_load = want_latency =
             true;
     return view;
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
             id[n++] = i;
     if (ids_only && n > 0)
         print_ids(id, n);
-    else
+    else if (!as_table || details)
         for (int i = 0; i < n; i++)
             as_tree ? print_tree(id[i]) : print_lgroup(id[i]);
     if (as_table)

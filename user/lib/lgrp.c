@@ -12,7 +12,6 @@
 #include <sys/lgrp_user.h>
 
 #include <errno.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +67,6 @@ static void add_to_root(struct hr_lgrp_info *root, const struct hr_lgrp_info *le
         root->mem_bound = leaf->mem_bound;
 }
 
-/* Cuts a record down to the CPUs the caller may run on. */
-static void keep_callers_cpus(struct hr_lgrp_info *info, const unsigned long *mine)
-{
-    info->ncpus = 0;
-    for (int w = 0; w < HR_MAXCPU / WORD_BITS; w++) {
-        info->cpus[w] &= mine[w];
-        info->ncpus += __builtin_popcountl(info->cpus[w]);
-    }
-}
-
 int lgrp_version(int version)
 {
     return version == LGRP_VER_NONE || version == LGRP_VER_CURRENT ? LGRP_VER_CURRENT
@@ -87,18 +76,11 @@ int lgrp_version(int version)
 /* Fills the snapshot from the kernel.  0, or -1 with errno. */
 static int take(struct snapshot *snap)
 {
-    unsigned long mine[HR_MAXCPU / WORD_BITS];
     long count = hr_call(SYS_lgrp, LGRP_OP_COUNT, 0, 0, 0, 0, 0);
 
     snap->generation = hr_call(SYS_lgrp, LGRP_OP_GEN, 0, 0, 0, 0, 0);
     if (count < 1 || count > HR_MAXLGRP || snap->generation < 0)
         return -1;
-    memset(mine, 0xff, sizeof mine);
-    if (snap->view == LGRP_VIEW_CALLER) {
-        memset(mine, 0, sizeof mine);
-        if (sched_getaffinity(0, sizeof mine, (cpu_set_t *)mine) < 0)
-            return -1;
-    }
     snap->nleaves = (int)count;
     snap->root = count == 1 ? 0 : (int)count;
     for (int i = 0; i < snap->nleaves; i++) {
@@ -106,7 +88,6 @@ static int take(struct snapshot *snap)
 
         if (hr_call(SYS_lgrp, LGRP_OP_INFO, i, (long)leaf, 0, 0, 0) < 0)
             return -1;
-        keep_callers_cpus(leaf, mine);
         snap->present[i] =
             snap->view == LGRP_VIEW_OS || leaf->ncpus > 0 || leaf->mem_installed > 0;
         if (snap->root != 0 && snap->present[i])

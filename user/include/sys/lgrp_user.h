@@ -49,8 +49,8 @@ int lgrp_version(int version);
 
 /*
  * lgrp_init - take a snapshot.
- * @view  LGRP_VIEW_OS: the machine; LGRP_VIEW_CALLER: the CPUs the caller may run on, without
- *        the lgroups that then have neither CPUs nor memory
+ * @view  LGRP_VIEW_OS: the machine; LGRP_VIEW_CALLER: without the lgroups that have neither
+ *        on-line CPUs nor memory
  * Returns a cookie; LGRP_COOKIE_NONE with EINVAL (view) or ENOMEM.
  */
 lgrp_cookie_t lgrp_init(lgrp_view_t view);

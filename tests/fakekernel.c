@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fakekernel.c - stands in for the kernel's private calls, so that the commands' output can be
+ *                tested on the host in milliseconds.
+ *
+ * THEORY    Linked before libhomeroom.a, its hr_call and hr_path replace the library's.  It is
+ * a machine of $FAKE_LGRPS boards (2) of four CPUs and 256 MiB: CPU 5 is off-line, CPU 6
+ *           no-intr, CPU 7 cannot change.  Files are looked for below $FAKE_ROOT.
+ *           State lasts as long as the process.
+ * SEE ALSO  tests/test_commands.py
+ */
+#include "homeroom.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CPUS_PER_BOARD 4
+#define BOARD_BYTES    (256ull << 20)
+#define STATE_CHANGED  1166552115L /* 12/19/2006 18:15:15 UTC */
+
+static struct {
+    const char *name;
+    unsigned size;
+    uint64_t value;
+} variable[] = {
+    {"nlgrps", 4, 2},
+    {"lgrp_mem_default_policy", 4, 1},
+    {"lgrp_shm_random_thresh", 8, 0x123456789abcdef0},
+    {"lgrp_loadavg_tolerance", 4, 0x10000},
+    {"minus", 4, 0xfffffffe},
+};
+
+static int home = 1, affinity[HR_MAXLGRP], binding = PBIND_NONE;
+
+static int nlgrps(void)
+{
+    const char *text = getenv("FAKE_LGRPS");
+
+    return text != NULL ? atoi(text) : 2;
+}
+
+static long fail(int error)
+{
+    errno = error;
+    return -1;
+}
+
+static int state_of(int cpu)
+{
+    return cpu == 5 ? P_OFFLINE : cpu == 6 ? P_NOINTR : P_ONLINE;
+}
+
+static long lgrp_info(int id, struct hr_lgrp_info *info)
+{
+    if (id >= nlgrps())
+        return fail(ESRCH);
+    memset(info, 0, sizeof *info);
+    info->id = id;
+    for (int cpu = id * CPUS_PER_BOARD; cpu < (id + 1) * CPUS_PER_BOARD; cpu++) {
+        if (state_of(cpu) != P_OFFLINE) {
+            info->ncpus++;
+            info->cpus[cpu / 64] |= 1ul << cpu % 64;
+        }
+    }
+    info->mem_installed = BOARD_BYTES;
+    info->mem_free = BOARD_BYTES / 4 * 3;
+    info->mem_base = (unsigned long long)id * BOARD_BYTES;
+    info->mem_bound = info->mem_base + BOARD_BYTES;
+    info->load = 8191;
+    for (int to = 0; to < nlgrps(); to++)
+        info->latency[to] = to == id ? 10 : 12;
+    return 0;
+}
+
+static long lgrp_call(long op, long a1, long a2, long a3, long a4)
+{
+    switch (op) {
+    case LGRP_OP_COUNT:
+        return nlgrps();
+    case LGRP_OP_GEN:
+        return 7;
+    case LGRP_OP_INFO:
+        return lgrp_info((int)a1, (struct hr_lgrp_info *)a2);
+    case LGRP_OP_LWP_HOME:
+        return a2 == 1 || a2 == 3 ? home : fail(ESRCH);
+    case LGRP_OP_LWP_GET:
+        return affinity[a3];
+    case LGRP_OP_LWP_SET:
+        affinity[a3] = (int)a4;
+        if (a4 == LGRP_AFF_STRONG)
+            home = (int)a3;
+        return 0;
+    default:
+        return fail(EINVAL);
+    }
+}
+
+static long tunable(long op, const char *name, struct hr_tunable *var)
+{
+    for (size_t i = 0; i < sizeof variable / sizeof variable[0]; i++) {
+        if (strcmp(variable[i].name, name) != 0)
+            continue;
+        if (op == TUNABLE_SET)
+            variable[i].value = var->value;
+        *var = (struct hr_tunable){variable[i].size, variable[i].value};
+        return 0;
+    }
+    return fail(ENOENT);
+}
+
+static long cpu_info(int cpu, struct hr_processor_info *info)
+{
+    *info = (struct hr_processor_info){state_of(cpu), "x86-64", "sse2", 1050, STATE_CHANGED};
+    return 0;
+}
+
+long hr_call(long number, long a0, long a1, long a2, long a3, long a4, long a5)
+{
+    bool is_cpu = a0 >= 0 && a0 < nlgrps() * CPUS_PER_BOARD;
+
+    (void)a5;
+    switch (number) {
+    case SYS_lgrp:
+        return lgrp_call(a0, a1, a2, a3, a4);
+    case SYS_tunable:
+        return tunable(a0, (const char *)a1, (struct hr_tunable *)a2);
+    case SYS_p_online:
+        if (!is_cpu)
+            return fail(EINVAL);
+        return a0 == 7 && a1 != P_STATUS ? fail(EBUSY) : state_of((int)a0);
+    case SYS_processor_info:
+        return is_cpu ? cpu_info((int)a0, (struct hr_processor_info *)a1) : fail(EINVAL);
+    case SYS_processor_bind:
+        if (a1 == 999)
+            return fail(ESRCH);
+        *(int *)a3 = binding;
+        if (a2 != PBIND_QUERY)
+            binding = (int)a2;
+        return 0;
+    default:
+        return fail(ENOSYS);
+    }
+}
+
+const char *hr_path(const char *format, ...)
+{
+    static char path[512];
+    const char *root = getenv("FAKE_ROOT");
+    int n = snprintf(path, sizeof path, "%s", root != NULL ? root : "");
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(path + n, sizeof path - (size_t)n, format, ap);
+    va_end(ap);
+    return path;
+}

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""The commands' output formats, on the host: each command is linked with tests/fakekernel.c.
+
+The fake machine has two boards of four CPUs; CPU 5 is off-line, CPU 6 no-intr, CPU 7 busy.
+What the kernel answers on a real boot is tested in test_commands_boot.py.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HRCC = ROOT / "tools/hrcc"
+SINCE = "12/19/2006 18:15:15"
+
+LGRPINFO = """\
+lgroup {0} (leaf):
+\tChildren: none, Parent: none
+\tCPUs: {1}
+\tMemory: installed 256M, allocated 64M, free 192M
+\tLgroup resources: {0} (CPU); {0} (memory)
+\tLoad: 0.25
+\tLatency: 10
+"""
+
+KSTATS = """\
+lgrp:1:lgrp1:lwp migrations\t0
+lgrp:0:lgrp0:cpus\t4
+lgrp:0:lgrp0:alloc fail\t17
+unix:0:system_misc:ncpus\t8
+"""
+
+MAPS = """\
+00400000-00402000 r-xp 00000000 00:02 17 /bin/prog
+00600000-00604000 rw-p 00000000 00:00 0 [heap]
+7fff0000-7fff2000 rw-s 00000000 00:00 0
+"""
+
+LGRPMAP = """\
+00400000-00402000 r-xp 0 2 4096 /bin/prog
+00600000-00603000 rw-p 1 3 4096 [heap]
+00603000-00604000 rw-p - 0 4096 [heap]
+7fff0000-7fff2000 rw-s 0 1 4096
+"""
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    """Runs a command against the fake kernel; builds it at its first use."""
+    build = tmp_path_factory.mktemp("commands")
+    root = build / "root"
+    proc = root / "proc/77"
+    (proc / "task/77").mkdir(parents=True)
+    (proc / "task/78").mkdir()
+    (root / "dev").mkdir()
+    (root / "dev/kstat").write_text(KSTATS)
+    (proc / "maps").write_text(MAPS)
+    (proc / "lgrpmap").write_text(LGRPMAP)
+    (proc / "cmdline").write_bytes(b"/bin/prog\0-v\0")
+
+    def run(command, *args, stdin="", lgrps=2):
+        program = build / command
+        if not program.exists():
+            subprocess.run(
+                [HRCC, "-D_GNU_SOURCE", ROOT / f"user/cmd/{command}.c", ROOT / "tests/fakekernel.c"]
+                + ["-o", program],
+                check=True,
+            )
+        env = {**os.environ, "FAKE_ROOT": str(root), "FAKE_LGRPS": str(lgrps), "TZ": "UTC"}
+        return subprocess.run(
+            [program, *args], input=stdin, capture_output=True, text=True, env=env, timeout=20
+        )
+
+    return run
+
+
+def test_lgrpinfo_all(fake):
+    out = fake("lgrpinfo")
+    assert out.returncode == 0
+    assert out.stdout == LGRPINFO.format(0, "0-3") + LGRPINFO.format(1, "4 6 7")
+
+
+def test_lgrpinfo_selects(fake):
+    assert fake("lgrpinfo", "-c", "1").stdout == "lgroup 1 (leaf):\n\tCPUs: 4 6 7\n"
+    assert fake("lgrpinfo", "-I").stdout == "0 1\n"
+    assert fake("lgrpinfo", "-I", "-C", "root").stdout == "0 1\n"
+    assert fake("lgrpinfo", "-cI", "0").stdout == "0-3\n"
+    assert fake("lgrpinfo", "-m", "-u", "k", "0").stdout.splitlines()[1] == (
+        "\tMemory: installed 262144K, allocated 65536K, free 196608K"
+    )
+    root = fake("lgrpinfo", "root").stdout.splitlines()
+    assert root[0] == "lgroup 2 (root):"
+    assert root[1] == "\tChildren: 0 1"
+    assert root[-1] == "\tLatency: 12"
+    assert not any("Load" in line for line in root)
+
+
+def test_lgrpinfo_tables(fake):
+    assert fake("lgrpinfo", "-T").stdout == "2\n|-- 0\n`-- 1\n"
+    rows = [line.split() for line in fake("lgrpinfo", "-L").stdout.splitlines()]
+    assert ["0", "|", "10", "12"] in rows
+    assert ["1", "|", "12", "10"] in rows
+
+
+def test_lgrpinfo_one_lgroup_is_the_root(fake):
+    out = fake("lgrpinfo", "-t", lgrps=1)
+    assert out.stdout == "lgroup 0 (root):\n\tChildren: none\n"
+
+
+def test_lgrpinfo_exit_codes(fake):
+    assert fake("lgrpinfo", "9").returncode == 2
+    assert fake("lgrpinfo", "-Z").returncode == 3
+    assert fake("lgrpinfo", "-u", "q").returncode == 3
+
+
+def test_plgrp_home(fake):
+    out = fake("plgrp", "77")
+    assert out.stdout == (
+        "     PID/LWPID    HOME\n"
+        "      77/1        1\n"
+        "      77/3        1\n"
+    )
+    assert out.returncode == 0
+    assert fake("plgrp", "77/3").stdout.splitlines()[1:] == ["      77/3        1"]
+
+
+def test_plgrp_changes(fake):
+    assert fake("plgrp", "-H", "0", "77/1").stdout.splitlines()[1] == "      77/1        1 => 0"
+    assert fake("plgrp", "-a", "0-1", "77/1").stdout.splitlines() == [
+        "     PID/LWPID    HOME  AFFINITY",
+        "      77/1        1     0,1/none",
+    ]
+    row = fake("plgrp", "-A", "0/strong,1/weak", "77/1").stdout.splitlines()[1]
+    assert row == "      77/1        1 => 0     0,1/none => 0/strong,1/weak"
+
+
+def test_plgrp_exit_codes(fake):
+    assert fake("plgrp").returncode == 1
+    assert fake("plgrp", "-H", "5", "77").returncode == 1
+    assert fake("plgrp", "4242").returncode == 2
+    assert fake("plgrp", "77/2").returncode == 2
+
+
+def test_pmap_plain(fake):
+    assert fake("pmap", "77").stdout == (
+        "77: /bin/prog -v\n"
+        "00400000       8K r-x--  /bin/prog\n"
+        "00600000      16K rw---    [ heap ]\n"
+        "7FFF0000       8K rw-s-    [ anon ]\n"
+        " total        32K\n"
+    )
+
+
+def test_pmap_lgroups(fake):
+    assert fake("pmap", "-L", "77").stdout == (
+        "77: /bin/prog -v\n"
+        "00400000       8K r-x--   0 /bin/prog\n"
+        "00600000      12K rw---   1   [ heap ]\n"
+        "00603000       4K rw---   -   [ heap ]\n"
+        "7FFF0000       8K rw-s-   0   [ anon ]\n"
+        " total        32K\n"
+    )
+
+
+def test_pmap_extended(fake):
+    assert fake("pmap", "-x", "77").stdout == (
+        "77: /bin/prog -v\n"
+        " Address  Kbytes     RSS    Anon  Locked Mode   Mapped File\n"
+        "00400000       8       8       -       - r-x--  /bin/prog\n"
+        "00600000      16      12      12       - rw---    [ heap ]\n"
+        "7FFF0000       8       4       4       - rw-s-    [ anon ]\n"
+        "-------- ------- ------- ------- -------\n"
+        "total Kb      32      24      16       -\n"
+    )
+    assert fake("pmap", "4242").returncode == 1
+
+
+def test_psrinfo(fake):
+    lines = fake("psrinfo").stdout.splitlines()
+    assert len(lines) == 8
+    assert lines[0] == f"0\ton-line   since {SINCE}"
+    assert lines[5] == f"5\toff-line  since {SINCE}"
+    assert lines[6] == f"6\tno-intr   since {SINCE}"
+    assert fake("psrinfo", "-s", "0").stdout == "1\n"
+    assert fake("psrinfo", "-s", "6").stdout == "0\n"
+    assert fake("psrinfo", "8").stderr == "psrinfo: processor 8: Invalid argument\n"
+
+
+def test_psrinfo_verbose(fake):
+    lines = fake("psrinfo", "-v", "6").stdout.splitlines()
+    assert lines[0].startswith("Status of virtual processor 6 as of: ")
+    assert lines[1:] == [
+        f"  no-intr since {SINCE}.",
+        "  The x86-64 processor operates at 1050 MHz,",
+        "\tand has a sse2 floating point processor.",
+    ]
+
+
+def test_psradm(fake):
+    assert fake("psradm", "-fv", "3").stdout == "processor 3 taken off-line.\n"
+    assert fake("psradm", "-nv", "5").stdout == "processor 5 brought on-line.\n"
+    assert fake("psradm", "-iv", "3").stdout == "processor 3 set to no-intr.\n"
+    assert fake("psradm", "-nv", "3").stdout == "processor 3 already on-line.\n"
+    busy = fake("psradm", "-f", "7", "99")
+    assert busy.stderr == (
+        "psradm: processor 7: Device busy\npsradm: processor 99: Invalid argument\n"
+    )
+    assert busy.returncode == 1
+    assert fake("psradm", "-a", "-f").returncode == 0
+    assert fake("psradm", "-f", "x").returncode == 2
+    assert fake("psradm", "3").returncode == 2
+    assert fake("psradm", "-f").returncode == 2
+
+
+def test_pbind(fake):
+    assert fake("pbind", "-b", "2", "77").stdout == "process id 77: was not bound, now 2\n"
+    assert fake("pbind", "-u", "77").stdout == "process id 77: was not bound, now not bound\n"
+    assert fake("pbind", "-q", "77").stdout == "process id 77: not bound\n"
+    gone = fake("pbind", "-q", "999")
+    assert gone.stderr == "pbind: cannot query pid 999: No such process\n"
+    assert gone.returncode == 1
+    assert fake("pbind", "-b", "x", "77").returncode == 2
+
+
+def test_mdb_reads(fake):
+    def mdb(line):
+        return fake("mdb", "-k", stdin=line + "\n").stdout
+
+    assert mdb("nlgrps/X") == "nlgrps:\nnlgrps:         2\n"
+    assert mdb("lgrp_mem_default_policy/X") == (
+        "lgrp_mem_default_policy:\nlgrp_mem_default_policy:        1\n"
+    )
+    assert mdb("lgrp_shm_random_thresh/J").split()[-1] == "123456789abcdef0"
+    assert mdb("lgrp_shm_random_thresh/X").split()[-1] == "9abcdef0"
+    assert mdb("lgrp_loadavg_tolerance/U").split()[-1] == "65536"
+    assert mdb("minus/D").split()[-1] == "-2"
+    assert mdb("minus/d").split()[-1] == "-2"
+    assert mdb("minus/B").split()[-1] == "fe"
+
+
+def test_mdb_writes(fake):
+    both = fake("mdb", "-kw", stdin="lgrp_loadavg_tolerance/W 1000\nlgrp_loadavg_tolerance/X\n")
+    assert both.stdout == (
+        "lgrp_loadavg_tolerance:         0x10000         =       0x1000\n"
+        "lgrp_loadavg_tolerance:\n"
+        "lgrp_loadavg_tolerance:         1000\n"
+    )
+    assert fake("mdb", "-kw", stdin="nlgrps/W0t10\n").stdout.split()[-1] == "0xa"
+    # W on a 64-bit variable leaves the upper half: Z is the one to use.
+    half = fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/W 1\nlgrp_shm_random_thresh/J\n")
+    assert half.stdout.split()[-1] == "1234567800000001"
+    whole = fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/Z 1\nlgrp_shm_random_thresh/J\n")
+    assert whole.stdout.split()[-1] == "1"
+
+
+def test_mdb_errors(fake):
+    unknown = fake("mdb", "-k", stdin="nonsense/X\n")
+    assert unknown.stderr == "mdb: failed to dereference symbol: unknown symbol name\n"
+    assert unknown.returncode == 1
+    assert "not open for writing" in fake("mdb", "-k", stdin="nlgrps/W 1\n").stderr
+    assert "syntax error" in fake("mdb", "-kw", stdin="nlgrps/W 1z\n").stderr
+    assert "syntax error" in fake("mdb", "-k", stdin="nlgrps\n").stderr
+    assert fake("mdb").returncode == 2
+
+
+def test_kstat(fake):
+    assert fake("kstat", "-p", "-m", "lgrp", "-i", "0").stdout == (
+        "lgrp:0:lgrp0:cpus\t4\nlgrp:0:lgrp0:alloc fail\t17\n"
+    )
+    assert fake("kstat", "-p", "::lgrp*:cpus", "unix:::ncpus").stdout == (
+        "lgrp:0:lgrp0:cpus\t4\nunix:0:system_misc:ncpus\t8\n"
+    )
+    assert fake("kstat", "-l", "-s", "cpus").stdout == "lgrp:0:lgrp0:cpus\n"
+    assert fake("kstat", "-p", "-m", "none").returncode == 1
+    assert fake("kstat", "-n", "lgrp0").stdout == (
+        "module: lgrp                            instance: 0     \n"
+        "name:   lgrp0                           class:    misc\n"
+        "\tcpus                            4\n"
+        "\talloc fail                      17\n"
+        "\n"
+    )
+
+
+def test_cfgadm(fake):
+    show = ("-x", "passthru", "-o", "showlpa")
+    assert fake("cfgadm", *show, "SB1::cpu0").stdout == (
+        "showlpa SB1::cpu0 portid 32, base pa 10000000, bound pa 20000000\n"
+    )
+    assert fake("cfgadm", *show, "SB0::cpu3", lgrps=1).stdout == (
+        "showlpa SB0::cpu3 portid 3, base pa 0, bound pa 0\n"
+    )
+    missing = fake("cfgadm", *show, "SB2::cpu0")
+    assert missing.stderr == "cfgadm: Attachment point not found: SB2::cpu0\n"
+    assert missing.returncode == 1
+    assert fake("cfgadm", "SB1::cpu0").returncode == 2

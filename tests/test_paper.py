@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""The white paper's Appendix A listing compiles unchanged, and prints what the paper says.
+
+Where the paper's text is: $PAPER, by default ../shared/seeds/004*.  Without it the tests are
+skipped, except in CI (CI=true), where its absence is a failure.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+import paper
+
+HRCC = paper.ROOT / "tools/hrcc"
+
+
+@pytest.fixture(scope="session")
+def appendix_a(tmp_path_factory):
+    """The listing, compiled with tools/hrcc."""
+    text = paper.paper_path()
+    if text is None:
+        message = "the white paper's text is not here: set PAPER=file"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    work = tmp_path_factory.mktemp("paper")
+    source = work / "appendix_a.c"
+    source.write_text(paper.listing(text.read_text()))
+    program = work / "appendix_a"
+    subprocess.run([HRCC, "-Wall", "-Werror", source, "-o", program], check=True)
+    return program
+
+
+def breakdowns(output):
+    """The two lines `lgroup 0: 123 pages lgroup 1: ...` as a list of {lgroup: pages}."""
+    rows = []
+    for line in output.splitlines():
+        pairs = re.findall(r"lgroup (\d+): (\d+) pages", line)
+        if pairs:
+            rows.append({int(lgroup): int(pages) for lgroup, pages in pairs})
+    return rows
+
+
+def test_listing_compiles_unchanged(appendix_a):
+    assert appendix_a.stat().st_size > 0
+
+
+def test_breakdowns_are_read():
+    text = "first\n    lgroup 3: 24 pages\n\nrandom\n    lgroup 0: 9 pages    lgroup 1: 7 pages\n"
+    assert breakdowns(text) == [{3: 24}, {0: 9, 1: 7}]
