@@ -100,13 +100,17 @@ static void set_ier(struct uart *u, uint8_t ier)
         outb(u->base + IER, u->ier = ier);
 }
 
-/* Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says. */
+/*
+ * Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says.  Only the interrupt
+ * handler turns these off, so that each ring that was filled ends with a call of the client's `space`.
+ */
 static void tx_fill(struct uart *u)
 {
     while (!u->stopped && ring_used(u) > 0 && (inb(u->base + LSR) & LSR_THRE))
         for (unsigned n = 0; n < FIFO && ring_used(u) > 0; n++)
             outb(u->base + DATA, (uint8_t)u->ring[u->tail++ % RING]);
-    set_ier(u, ring_used(u) > 0 && !u->stopped ? u->ier | IER_TX : u->ier & ~IER_TX);
+    if (ring_used(u) > 0 && !u->stopped)
+        set_ier(u, u->ier | IER_TX);
 }
 
 /* Hand bytes over, to the transmitter if nothing is before them, else to the ring.  Returns how
@@ -206,6 +210,8 @@ static void uart_intr(void *arg)
         case CAUSE_TX:
             spin_lock(&u->lock);
             tx_fill(u);
+            if (ring_used(u) == 0 || u->stopped)
+                set_ier(u, u->ier & ~IER_TX);
             space = ring_used(u) <= RING / 2;
             spin_unlock(&u->lock);
             break;
@@ -264,6 +270,13 @@ size_t uart_pending(enum uart_port port)
     n = ring_used(u);
     spin_unlock(&u->lock);
     return n;
+}
+
+size_t uart_room(enum uart_port port)
+{
+    size_t used = uart_pending(port);
+
+    return used < RING - HELD ? RING - HELD - used : 0;
 }
 
 void uart_discard_output(enum uart_port port)

@@ -69,6 +69,8 @@ void uart_rx_resume(enum uart_port port);
  */
 size_t uart_write(enum uart_port port, const char *buf, size_t n);
 
+/* uart_room - bytes that uart_write() would take now (the last ones are kept for uart_line()). */
+size_t uart_room(enum uart_port port);
 /* uart_pending - bytes taken but not sent yet (TIOCOUTQ, tcdrain).  uart_discard_output -
  * forget them (tcflush). */
 size_t uart_pending(enum uart_port port);

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tty.c - terminals as open files: reading, writing, polling, hanging up.
+ *
+ * THEORY      A read waits until the line discipline has something for it (canonical mode: a line; raw mode: VMIN bytes,
+ *             or what came before VTIME ran out) and takes it in pieces through a small buffer, because user memory must
+ *             not be touched under a spin lock.  A write processes bytes while the driver has room and sleeps for more.
+ *             A hang-up kills the files that are open: each remembers the terminal's generation in f->off (a
+ *             terminal has no position), and one of an earlier generation reads end of file.
+ * LOCKING     as in tty.h
+ * SEE ALSO    tty.h, docs/devices.md
+ */
+#include "proc/tty.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+
+enum { COPY = 256, VTIME_UNIT_NS = 100000000 };
+
+static const uint8_t default_cc[NCCS] = {
+    [VINTR] = 3,   [VQUIT] = 28,  [VERASE] = 127, [VKILL] = 21,    [VEOF] = 4,     [VMIN] = 1,    [VSTART] = 17,
+    [VSTOP] = 19,  [VSUSP] = 26,  [VREPRINT] = 18, [VDISCARD] = 15, [VWERASE] = 23, [VLNEXT] = 22,
+};
+
+void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev, uint16_t *ring,
+               uint32_t size, bool raw)
+{
+    memset(t, 0, sizeof *t);
+    spin_init(&t->lock, RANK_TTY);
+    t->drv      = drv;
+    t->drv_data = data;
+    t->rdev     = rdev;
+    t->ring     = ring;
+    t->size     = size;
+    t->win      = (struct winsize){.rows = 24, .cols = 80};
+    t->tio.cflag = B115200 | CS8 | CREAD | HUPCL | CLOCAL;
+    memcpy(t->tio.cc, default_cc, sizeof default_cc);
+    if (!raw) {
+        t->tio.iflag = ICRNL | IXON | IUTF8;
+        t->tio.oflag = OPOST | ONLCR;
+        t->tio.lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN;
+    }
+    cv_init(&t->readers);
+    cv_init(&t->writers);
+    pollhead_init(&t->poll);
+}
+
+static struct tty *tty_of(struct file *f)
+{
+    return f->data;
+}
+
+int tty_hold(struct tty *t)
+{
+    int err = 0;
+
+    spin_lock(&t->lock);
+    if (t->gone)
+        err = -EIO;
+    else
+        t->opens++;
+    spin_unlock(&t->lock);
+    return err;
+}
+
+/* Whether the terminal was hung up since `f` was opened; t->lock held. */
+static bool dead(struct tty *t, struct file *f)
+{
+    return t->gone || (f->off != TTY_IMMORTAL && f->off != t->generation);
+}
+
+void tty_receive(struct tty *t, const char *buf, size_t n)
+{
+    int sig;
+
+    spin_lock(&t->lock);
+    while (n > 0) {
+        sig = 0;
+        while (n > 0 && sig == 0) {
+            sig = tty_input_byte(t, (uint8_t)*buf++);
+            n--;
+        }
+        if (tty_input_ready(t) > 0 || sig != 0) {
+            cv_broadcast(&t->readers);
+            poll_wake(&t->poll);
+        }
+        if (sig != 0) {
+            spin_unlock(&t->lock);
+            tty_signal(t, sig);
+            spin_lock(&t->lock);
+        }
+    }
+    spin_unlock(&t->lock);
+}
+
+void tty_writable(struct tty *t)
+{
+    spin_lock(&t->lock);
+    cv_broadcast(&t->writers);
+    poll_wake(&t->poll);
+    spin_unlock(&t->lock);
+}
+
+void tty_hangup(struct tty *t)
+{
+    spin_lock(&t->lock);
+    t->generation++;
+    tty_input_discard(t);
+    tty_output_discard(t);
+    tty_set_stopped(t, false);
+    cv_broadcast(&t->readers);
+    poll_wake(&t->poll);
+    spin_unlock(&t->lock);
+}
+
+/*
+ * Wait until input is there, t->lock held.  *deadline is NO_DEADLINE, or when VTIME ends.
+ * Returns 1: there is some; 0: end of file or time-out; -EAGAIN, -EINTR, -EIO.
+ */
+static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
+{
+    int err;
+
+    while (tty_input_ready(t) == 0) {
+        if (dead(t, f))
+            return 0;
+        if (atomic_load(&f->flags) & O_NONBLOCK)
+            return -EAGAIN;
+        err = cv_wait_sig_spin(&t->readers, &t->lock, deadline, "tty read");
+        if (err == -ETIMEDOUT)
+            return tty_input_ready(t) > 0;
+        if (err != 0)
+            return err;
+        /* While it slept its group may have been put in the background. */
+        spin_unlock(&t->lock);
+        err = tty_check_read(t);
+        spin_lock(&t->lock);
+        if (err != 0)
+            return err;
+    }
+    return 1;
+}
+
+/* When a raw read that has `done` bytes gives up waiting; 0: at once. */
+static uint64_t raw_deadline(const struct tty *t, size_t done)
+{
+    uint64_t vtime = t->tio.cc[VTIME], vmin = t->tio.cc[VMIN];
+
+    if (vmin > 0 && (vtime == 0 || done == 0))
+        return NO_DEADLINE;
+    return vtime == 0 ? 0 : clock_mono_ns() + vtime * VTIME_UNIT_NS;
+}
+
+static long tty_read(struct file *f, struct uio *uio, loff_t off)
+{
+    struct tty *t    = tty_of(f);
+    size_t      done = 0;
+    char        buf[COPY];
+    int         err = tty_check_read(t);
+
+    if (err != 0)
+        return err;
+    spin_lock(&t->lock);
+    while (uio->resid > 0) {
+        bool     canon = (t->tio.lflag & ICANON) != 0, last;
+        uint64_t deadline = canon ? NO_DEADLINE : raw_deadline(t, done);
+        size_t   n;
+
+        if (dead(t, f))
+            break;
+        if (tty_input_ready(t) == 0) {
+            if (done > 0 && (canon || done >= t->tio.cc[VMIN]))
+                break;
+            err = deadline == 0 ? 0 : wait_input(t, f, deadline);
+            if (err <= 0)
+                break;
+        }
+        n = tty_input_take(t, buf, min_of(uio->resid, sizeof buf), &last);
+        if (t->paused && t->head - t->tail <= t->size / 2) {
+            t->paused = false;
+            t->drv->resume_input(t);
+        }
+        spin_unlock(&t->lock);
+        if ((err = uio_move(buf, n, uio)) != 0)
+            return err;
+        done += n;
+        spin_lock(&t->lock);
+        if (last)
+            break;
+    }
+    spin_unlock(&t->lock);
+    return done > 0 || err >= 0 ? (long)done : err;
+}
+
+static long tty_write(struct file *f, struct uio *uio, loff_t off)
+{
+    struct tty *t    = tty_of(f);
+    size_t      done = 0;
+    char        buf[COPY];
+    int         err = 0;
+
+    spin_lock(&t->lock);
+    err = t->tio.lflag & TOSTOP ? 1 : 0;
+    spin_unlock(&t->lock);
+    if (err != 0 && (err = tty_check_change(t)) != 0)
+        return err;
+    while (uio->resid > 0 && err == 0) {
+        size_t n = min_of(uio->resid, sizeof buf), used = 0;
+
+        if ((err = uio_move(buf, n, uio)) != 0)
+            break;
+        spin_lock(&t->lock);
+        for (;;) {
+            if (dead(t, f)) {
+                err = -EIO;
+                break;
+            }
+            used += tty_output(t, buf + used, n - used);
+            if (used == n)
+                break;
+            if (atomic_load(&f->flags) & O_NONBLOCK) {
+                err = -EAGAIN;
+                break;
+            }
+            if ((err = cv_wait_sig_spin(&t->writers, &t->lock, NO_DEADLINE, "tty write")) != 0)
+                break;
+        }
+        spin_unlock(&t->lock);
+        done += used;
+    }
+    return done > 0 ? (long)done : err;
+}
+
+static unsigned tty_poll(struct file *f, struct poller *p)
+{
+    struct tty *t  = tty_of(f);
+    unsigned    ev = 0;
+    uint32_t    want;
+
+    if (p != NULL)
+        poll_register(p, &t->poll);
+    spin_lock(&t->lock);
+    want = t->tio.lflag & ICANON || t->tio.cc[VTIME] != 0 ? 1 : max_of(t->tio.cc[VMIN], (uint8_t)1);
+    if (tty_input_ready(t) >= want)
+        ev |= POLLIN | POLLRDNORM;
+    if (!t->stopped && t->drv->room(t) >= COPY)
+        ev |= POLLOUT | POLLWRNORM;
+    if (dead(t, f))
+        ev |= POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLERR | POLLHUP;
+    spin_unlock(&t->lock);
+    return ev;
+}
+
+static long tty_file_ioctl(struct file *f, unsigned cmd, uint64_t arg)
+{
+    struct tty *t = tty_of(f);
+    bool        is_dead;
+
+    spin_lock(&t->lock);
+    is_dead = dead(t, f);
+    spin_unlock(&t->lock);
+    return is_dead ? -EIO : tty_ioctl(t, f, cmd, arg);
+}
+
+static void tty_close(struct file *f)
+{
+    struct tty *t = tty_of(f);
+    bool        last;
+
+    spin_lock(&t->lock);
+    last = --t->opens == 0;
+    spin_unlock(&t->lock);
+    if (last && t->drv->closed != NULL)
+        t->drv->closed(t);
+}
+
+static const struct fileops tty_fileops = {
+    .read  = tty_read,
+    .write = tty_write,
+    .poll  = tty_poll,
+    .ioctl = tty_file_ioctl,
+    .close = tty_close,
+};
+
+void tty_file_open(struct tty *t, struct file *f, int oflags, bool console)
+{
+    spin_lock(&t->lock);
+    f->off = console ? TTY_IMMORTAL : t->generation;
+    spin_unlock(&t->lock);
+    f->ops      = &tty_fileops;
+    f->data     = t;
+    f->seekable = false;
+    if (!(oflags & O_NOCTTY) && !console)
+        (void)tty_acquire(t, false); /* only a session leader without a terminal gets it */
+}

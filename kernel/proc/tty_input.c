@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tty_input.c - line discipline, from the line: editing, echo, what a reader gets.
+ *
+ * THEORY      In canonical mode bytes between `canon` and `head` are the line being typed; erase characters take
+ *             them back, and a delimiter (newline, end of file, EOL) moves `canon` up to `head`.  In raw mode canon
+ *             follows head.  Erasing on the screen works by columns: the width of what goes away is computed
+ *             from the line's start, so that tabs, control characters and UTF-8 need no cases of their own.
+ *             Signal characters never enter the ring.  The interrupt handler cannot send signals while it
+ *             holds t->lock, so tty_input_byte() returns them.
+ *             A ring without room: a raw terminal pauses its driver; a canonical one whose line has no end yet drops
+ *             bytes (with a bell, IMAXBEL), keeping the last cell for the delimiter.
+ * LOCKING     all with t->lock held
+ * SEE ALSO    tty.h, termios(3)
+ */
+#include "proc/tty.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+
+static uint16_t *cell(struct tty *t, uint32_t i)
+{
+    return &t->ring[i & (t->size - 1)];
+}
+
+/* Whether `c` is the special character number `which` (0 there means: none). */
+static bool is_special(const struct tty *t, unsigned which, uint8_t c)
+{
+    return t->tio.cc[which] == c && c != 0;
+}
+
+static bool is_word(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+}
+
+uint32_t tty_input_room(const struct tty *t)
+{
+    uint32_t used = t->head - t->tail;
+
+    if (!(t->tio.lflag & ICANON))
+        return t->size - used;
+    if (used < t->size - 1)
+        return t->size - 1 - used;
+    /* A line that cannot end would stop the terminal for good: its excess bytes are taken and dropped. */
+    return t->canon == t->tail ? 1 : 0;
+}
+
+/* Store one cell.  Returns false when there is no room for it. */
+static bool put(struct tty *t, uint16_t c)
+{
+    uint32_t used  = t->head - t->tail;
+    uint32_t limit = (t->tio.lflag & ICANON) && !(c & TTY_DELIM) ? t->size - 1 : t->size;
+
+    if (used >= limit) {
+        if (t->tio.iflag & IMAXBEL)
+            tty_out(t, "\a", 1);
+        return false;
+    }
+    if (t->head == t->canon)
+        t->line_column = t->column;
+    *cell(t, t->head++) = c;
+    if ((c & TTY_DELIM) || !(t->tio.lflag & ICANON))
+        t->canon = t->head;
+    return true;
+}
+
+/* Column of the cursor after the cells canon .. end-1 of the line being typed were echoed. */
+static uint32_t column_at(struct tty *t, uint32_t end)
+{
+    uint32_t col = t->line_column;
+
+    for (uint32_t i = t->canon; i != end; i++) {
+        uint8_t c = (uint8_t)*cell(t, i);
+
+        if (c == '\t')
+            col += 8 - col % 8;
+        else if (c < 32 || c == 127)
+            col += t->tio.lflag & ECHOCTL ? 2 : 0;
+        else if (!((t->tio.iflag & IUTF8) && (c & 0xc0) == 0x80))
+            col++;
+    }
+    return col;
+}
+
+/* Where the last character of the line being typed begins. */
+static uint32_t char_before(struct tty *t, uint32_t end)
+{
+    uint32_t i = end - 1;
+
+    if (t->tio.iflag & IUTF8)
+        while (i != t->canon && (*cell(t, i) & 0xc0) == 0x80)
+            i--;
+    return i;
+}
+
+static void erase(struct tty *t, uint8_t c)
+{
+    uint32_t to = t->head;
+    bool     kill = is_special(t, VKILL, c), word = false;
+
+    if (t->head == t->canon)
+        return;
+    if (kill) {
+        to = t->canon;
+    } else if (is_special(t, VERASE, c)) {
+        to = char_before(t, to);
+    } else {
+        while (to != t->canon) { /* blanks and the like, then one word */
+            uint32_t i = char_before(t, to);
+
+            if (is_word((uint8_t)*cell(t, i)))
+                word = true;
+            else if (word)
+                break;
+            to = i;
+        }
+    }
+    if (t->tio.lflag & ECHO) {
+        if (kill ? (t->tio.lflag & (ECHOK | ECHOKE | ECHOE)) == (ECHOK | ECHOKE | ECHOE) : t->tio.lflag & ECHOE) {
+            for (uint32_t n = column_at(t, t->head) - column_at(t, to); n > 0; n--)
+                tty_out(t, "\b \b", 3);
+        } else {
+            tty_echo(t, c);
+            if (kill && (t->tio.lflag & ECHOK))
+                tty_out(t, "\n", 1);
+        }
+    }
+    t->head = to;
+}
+
+static void reprint(struct tty *t)
+{
+    tty_echo(t, t->tio.cc[VREPRINT]);
+    tty_out(t, "\n", 1);
+    t->line_column = t->column;
+    for (uint32_t i = t->canon; i != t->head; i++)
+        tty_echo(t, (uint8_t)*cell(t, i));
+}
+
+/* Canonical mode's own characters.  Returns whether c was one (and is dealt with). */
+static bool canonical(struct tty *t, uint8_t c)
+{
+    uint32_t lflag = t->tio.lflag;
+    bool     ext   = (lflag & IEXTEN) != 0;
+
+    if (is_special(t, VERASE, c) || is_special(t, VKILL, c) || (ext && is_special(t, VWERASE, c))) {
+        erase(t, c);
+        return true;
+    }
+    if (ext && is_special(t, VLNEXT, c)) {
+        t->literal = true;
+        if ((lflag & (ECHO | ECHOCTL)) == (ECHO | ECHOCTL))
+            tty_out(t, "^\b", 2);
+        return true;
+    }
+    if (ext && (lflag & ECHO) && is_special(t, VREPRINT, c)) {
+        reprint(t);
+        return true;
+    }
+    if (c == '\n') {
+        if (lflag & (ECHO | ECHONL))
+            tty_out(t, "\n", 1);
+        put(t, '\n' | TTY_DELIM);
+        return true;
+    }
+    if (is_special(t, VEOF, c)) {
+        put(t, TTY_DELIM | TTY_EOFMARK);
+        return true;
+    }
+    if (is_special(t, VEOL, c) || (ext && is_special(t, VEOL2, c))) {
+        if (lflag & ECHO)
+            tty_echo(t, c);
+        put(t, c | TTY_DELIM);
+        return true;
+    }
+    return false;
+}
+
+static int signal_of(const struct tty *t, uint8_t c)
+{
+    if (is_special(t, VINTR, c))
+        return SIGINT;
+    if (is_special(t, VQUIT, c))
+        return SIGQUIT;
+    return is_special(t, VSUSP, c) ? SIGTSTP : 0;
+}
+
+int tty_input_byte(struct tty *t, uint8_t c)
+{
+    uint32_t iflag = t->tio.iflag, lflag = t->tio.lflag;
+    int      sig;
+
+    if (iflag & ISTRIP)
+        c &= 0x7f;
+    if ((iflag & IUCLC) && (lflag & IEXTEN) && c >= 'A' && c <= 'Z')
+        c = (uint8_t)(c - 'A' + 'a');
+    if (t->literal) {
+        t->literal = false;
+        if (put(t, c) && (lflag & ECHO))
+            tty_echo(t, c);
+        return 0;
+    }
+    if (iflag & IXON) {
+        if (is_special(t, VSTART, c) || is_special(t, VSTOP, c)) {
+            tty_set_stopped(t, !is_special(t, VSTART, c));
+            return 0;
+        }
+        if (t->stopped && (iflag & IXANY))
+            tty_set_stopped(t, false);
+    }
+    if ((lflag & ISIG) && (sig = signal_of(t, c)) != 0) {
+        if (!(lflag & NOFLSH)) {
+            tty_input_discard(t);
+            tty_output_discard(t);
+        }
+        tty_set_stopped(t, false);
+        if (lflag & ECHO)
+            tty_echo(t, c);
+        return sig;
+    }
+    if (c == '\r') {
+        if (iflag & IGNCR)
+            return 0;
+        if (iflag & ICRNL)
+            c = '\n';
+    } else if (c == '\n' && (iflag & INLCR)) {
+        c = '\r';
+    }
+    if ((lflag & ICANON) && canonical(t, c))
+        return 0;
+    if (put(t, c) && (lflag & ECHO))
+        tty_echo(t, c);
+    return 0;
+}
+
+uint32_t tty_input_ready(const struct tty *t)
+{
+    return t->canon - t->tail;
+}
+
+size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
+{
+    size_t done = 0;
+    bool   lines = (t->tio.lflag & ICANON) != 0;
+
+    *last = false;
+    while (done < n && t->tail != t->canon && !*last) {
+        uint16_t c = *cell(t, t->tail++);
+
+        *last = lines && (c & TTY_DELIM);
+        if (!(c & TTY_EOFMARK))
+            buf[done++] = (char)c;
+    }
+    /* A line that filled the buffer exactly takes its end-of-file mark along: it would read as 0 bytes. */
+    if (lines && done == n && !*last && t->tail != t->canon && (*cell(t, t->tail) & TTY_EOFMARK)) {
+        t->tail++;
+        *last = true;
+    }
+    return done;
+}
+
+void tty_input_discard(struct tty *t)
+{
+    t->tail = t->canon = t->head;
+    t->literal = false;
+}
+
+void tty_input_mode_changed(struct tty *t)
+{
+    /* What is there becomes readable at once; going to canonical mode it counts as one line. */
+    if ((t->tio.lflag & ICANON) && t->tail != t->head)
+        *cell(t, t->head - 1) |= TTY_DELIM;
+    t->canon = t->head;
+}

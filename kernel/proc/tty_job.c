@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tty_job.c - job control: whose terminal it is, and which of its processes may use it.
+ *
+ * THEORY      A session has at most one controlling terminal and a terminal at most one session.  One process group of
+ *             the session is in the foreground: the characters of ISIG go to it, and only it may read.  A background
+ *             reader gets SIGTTIN, a background process that changes settings (or writes, with TOSTOP) SIGTTOU, each
+ *             sent to its whole group.  The call then ends with -EINTR: the process stops, and when it goes on, in the
+ *             foreground, the call is repeated.  A group that nobody could put in the foreground again (orphaned), or one
+ *             that ignores SIGTTIN, gets -EIO instead.
+ *             The foreground group is kept as a number: a group that has died is simply not found.
+ * INVARIANTS  J1  t->session == s  iff  s->tty == t
+ * LOCKING     [p] proc_lock for the relations, then the signal handlers' lock; tty->lock is never held here
+ * SEE ALSO    tty.h, credentials(7), tests/test_tty.py
+ */
+#include "lib/errno.h"
+#include "proc/proc.h"
+#include "proc/tty.h"
+
+enum { SIG_IGN = 1 };
+
+enum {
+    TIOCSCTTY = 0x540e, TIOCGPGRP = 0x540f, TIOCSPGRP = 0x5410, TIOCNOTTY = 0x5422, TIOCGSID = 0x5429,
+};
+
+/* The foreground group of t, proc_lock held; NULL: none, or it has died. */
+static struct pgrp *foreground(struct tty *t)
+{
+    struct pgrp *pg = t->fg_pgid != 0 ? pgrp_find(t->fg_pgid) : NULL;
+
+    return pg != NULL && pg->session == t->session ? pg : NULL;
+}
+
+void tty_signal(struct tty *t, int sig)
+{
+    struct pgrp *pg;
+
+    spin_lock(&proc_lock);
+    if ((pg = foreground(t)) != NULL)
+        sig_send_pgrp(pg, sig, NULL);
+    spin_unlock(&proc_lock);
+}
+
+/* Whether the caller blocks or ignores `sig`. */
+static bool signal_refused(int sig)
+{
+    struct sighand *sh = curproc()->sig;
+    bool            r;
+
+    spin_lock(&sh->lock);
+    r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == SIG_IGN;
+    spin_unlock(&sh->lock);
+    return r;
+}
+
+/* The rule of both checks: 0 in the foreground, else the signal for the group; `refused_err` if it is refused. */
+static int check(struct tty *t, int sig, int refused_err)
+{
+    struct proc *p   = curproc();
+    int          err = 0;
+
+    spin_lock(&proc_lock);
+    if (p->pgrp->session->tty == t && t->fg_pgid != 0 && p->pgrp->pgid != t->fg_pgid) {
+        if (signal_refused(sig)) {
+            err = refused_err;
+        } else if (pgrp_orphaned(p->pgrp)) {
+            err = -EIO;
+        } else {
+            sig_send_pgrp(p->pgrp, sig, NULL);
+            err = -EINTR;
+        }
+    }
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+int tty_check_read(struct tty *t)
+{
+    return check(t, SIGTTIN, -EIO);
+}
+
+int tty_check_change(struct tty *t)
+{
+    return check(t, SIGTTOU, 0);
+}
+
+struct tty *tty_controlling(void)
+{
+    struct tty *t;
+
+    spin_lock(&proc_lock);
+    t = curproc()->pgrp->session->tty;
+    if (t != NULL && tty_hold(t) != 0)
+        t = NULL;
+    spin_unlock(&proc_lock);
+    return t;
+}
+
+int tty_acquire(struct tty *t, bool steal)
+{
+    struct proc    *p = curproc();
+    struct session *s;
+    int             err = 0;
+
+    spin_lock(&proc_lock);
+    s = p->pgrp->session;
+    if (s->leader == p && s->tty == t) {
+        /* already so */
+    } else if (s->leader != p || s->tty != NULL || (t->session != NULL && !steal)) {
+        err = -EPERM;
+    } else {
+        if (t->session != NULL)
+            t->session->tty = NULL;
+        s->tty     = t; /* J1 */
+        t->session = s;
+        t->fg_pgid = p->pgrp->pgid;
+    }
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+/* Take the terminal away from session s: SIGHUP, SIGCONT to the foreground group.  Returns it, or NULL. */
+static struct tty *disassociate(struct session *s)
+{
+    struct tty  *t;
+    struct pgrp *pg;
+
+    spin_lock(&proc_lock);
+    if ((t = s->tty) != NULL) {
+        if ((pg = foreground(t)) != NULL) {
+            sig_send_pgrp(pg, SIGHUP, NULL);
+            sig_send_pgrp(pg, SIGCONT, NULL);
+        }
+        s->tty     = NULL;
+        t->session = NULL;
+        t->fg_pgid = 0;
+    }
+    spin_unlock(&proc_lock);
+    return t;
+}
+
+void tty_leader_exit(struct session *s)
+{
+    struct tty *t = disassociate(s);
+
+    if (t != NULL)
+        tty_hangup(t);
+}
+
+/* tcsetpgrp(3). */
+static int set_foreground(struct tty *t, int pgid)
+{
+    struct pgrp *pg;
+    int          err = tty_check_change(t);
+
+    if (err != 0)
+        return err;
+    if (pgid < 0)
+        return -EINVAL;
+    spin_lock(&proc_lock);
+    if (curproc()->pgrp->session->tty != t)
+        err = -ENOTTY;
+    else if ((pg = pgrp_find(pgid)) == NULL)
+        err = -ESRCH;
+    else if (pg->session != t->session)
+        err = -EPERM;
+    else
+        t->fg_pgid = pgid;
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
+{
+    struct session *s;
+    int32_t         id;
+    bool            leader;
+
+    switch (cmd) {
+    case TIOCSCTTY:
+        return tty_acquire(t, arg == 1 && cred_superuser(curcred()));
+    case TIOCSPGRP:
+        return copy_in(&id, arg, sizeof id) != 0 ? -EFAULT : set_foreground(t, id);
+    case TIOCGPGRP:
+    case TIOCGSID:
+        spin_lock(&proc_lock);
+        s  = curproc()->pgrp->session;
+        id = s->tty != t ? -1 : cmd == TIOCGSID ? s->sid : t->fg_pgid;
+        spin_unlock(&proc_lock);
+        return id < 0 ? -ENOTTY : copy_out(arg, &id, sizeof id);
+    case TIOCNOTTY:
+        spin_lock(&proc_lock);
+        s      = curproc()->pgrp->session;
+        leader = s->leader == curproc() && s->tty == t;
+        spin_unlock(&proc_lock);
+        if (!leader)
+            return -ENOTTY;
+        (void)disassociate(s);
+        return 0;
+    default:
+        return -ENOTTY;
+    }
+}
