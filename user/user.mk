@@ -10,7 +10,7 @@
 # A command that needs a second file keeps it in user/lib.
 
 MUSL_GCC   ?= musl-gcc
-UFLAGS     := -std=gnu17 -O2 -g -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-unused-parameter \
+UFLAGS     := -std=gnu17 -O2 -g -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter \
               -Iuser/include -Iinclude
 U          := build/user
 
