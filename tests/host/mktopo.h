@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mktopo.h - a topology of equal boards, for tests.
+ */
+#ifndef TESTS_HOST_MKTOPO_H
+#define TESTS_HOST_MKTOPO_H
+
+#include "lgrp/lgrp.h"
+
+/*
+ * mk_topo - `n` boards of `ncpus` CPUs and 256 MiB (none for boards in the set `bare`).
+ * far(i, j): distance between different boards, or NULL for 20 everywhere.
+ */
+void mk_topo(struct lgrp_topo *t, unsigned n, unsigned ncpus, uint64_t bare,
+             uint8_t (*far)(unsigned i, unsigned j));
+
+#endif

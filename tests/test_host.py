@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""Runs the host unit tests (tests/host): policy code, parsers, under ASan and UBSan."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = sorted(p.stem for p in (ROOT / "tests" / "host").glob("test_*.c"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_host(program):
+    """Every test of the program passes, and the program says so itself (no verdict is a failure)."""
+    target = f"build/host/{program}"
+    subprocess.run(["make", "-s", target], cwd=ROOT, check=True)
+    run = subprocess.run([target], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    lines = run.stdout.splitlines()
+    failed = [line for line in lines if line.startswith("@test") and " FAIL" in line]
+    assert not failed, "\n".join(failed) + f"\nrepeat with: make {target} && {target}"
+    assert run.returncode == 0, f"exit status {run.returncode}\n{run.stdout[-2000:]}{run.stderr[-4000:]}"
+    assert any(line.startswith("@test") and line.endswith(" PASS") for line in lines)
+    assert lines[-1].endswith(" 0 failed")
