@@ -17,8 +17,6 @@
 #include "proc/proc.h"
 #include "proc/tty.h"
 
-enum { SIG_IGN = 1 };
-
 enum {
     TIOCSCTTY = 0x540e, TIOCGPGRP = 0x540f, TIOCSPGRP = 0x5410, TIOCNOTTY = 0x5422, TIOCGSID = 0x5429,
 };
@@ -48,7 +46,7 @@ static bool signal_refused(int sig)
     bool            r;
 
     spin_lock(&sh->lock);
-    r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == SIG_IGN;
+    r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == 1; /* SIG_IGN */
     spin_unlock(&sh->lock);
     return r;
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/*
+ * text.c - text of unknown length, as the files of procfs and sysfs are made of.
+ *
+ * THEORY      A chain of chunks: a small one first, because most such files are small, then large ones.  Nothing is ever
+ *             copied to make room.  When memory runs out the text is marked as failed and adding does nothing more.
+ * LOCKING     the owner's
+ * SEE ALSO    pseudo.h
+ */
+#include "fs/pseudo.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+enum { CHUNK_FIRST = 1000, CHUNK_NEXT = 32000, LINE = 256 };
+
+struct text_chunk {
+    struct text_chunk *next;
+    size_t             cap, used;
+    char               data[];
+};
+
+static bool grow(struct text *t)
+{
+    size_t             cap = t->first == NULL ? CHUNK_FIRST : CHUNK_NEXT;
+    struct text_chunk *c   = kmem_alloc(sizeof *c + cap);
+
+    if (c == NULL) {
+        t->failed = true;
+        return false;
+    }
+    *c = (struct text_chunk){.cap = cap};
+    if (t->first == NULL)
+        t->first = c;
+    else
+        t->last->next = c;
+    t->last = c;
+    return true;
+}
+
+void text_bytes(struct text *t, const void *p, size_t n)
+{
+    const char *from = p;
+
+    while (n > 0 && !t->failed) {
+        struct text_chunk *c = t->last;
+        size_t             k;
+
+        if (c == NULL || c->used == c->cap) {
+            if (!grow(t))
+                return;
+            continue;
+        }
+        k = min_of(n, c->cap - c->used);
+        memcpy(c->data + c->used, from, k);
+        c->used += k;
+        t->len += k;
+        from += k;
+        n -= k;
+    }
+}
+
+void text_str(struct text *t, const char *s)
+{
+    text_bytes(t, s, strlen(s));
+}
+
+void text_add(struct text *t, const char *fmt, ...)
+{
+    char    line[LINE];
+    va_list ap;
+    int     n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    text_bytes(t, line, min_of((size_t)n, sizeof line - 1));
+}
+
+void text_clear(struct text *t)
+{
+    struct text_chunk *next;
+
+    for (struct text_chunk *c = t->first; c != NULL; c = next) {
+        next = c->next;
+        kmem_free(c);
+    }
+    *t = (struct text){0};
+}
+
+long text_read(const struct text *t, struct uio *uio, loff_t off)
+{
+    size_t before = uio->resid, skip = (size_t)off;
+    int    err    = 0;
+
+    for (struct text_chunk *c = t->first; c != NULL && uio->resid > 0 && err == 0; c = c->next) {
+        if (skip >= c->used) {
+            skip -= c->used;
+            continue;
+        }
+        err  = uio_move(c->data + skip, min_of(c->used - skip, uio->resid), uio);
+        skip = 0;
+    }
+    return uio->resid < before ? (long)(before - uio->resid) : err;
+}
