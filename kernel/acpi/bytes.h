@@ -32,7 +32,8 @@ static inline uint64_t get64(const uint8_t *p)
     return v;
 }
 
-/* The body of a table's record list: whole records {type8, length8, ...} between `at` and `end`. */
+/* The body of a table's record list: whole records {type8, length8, ...} between `at` and
+ * `end`. */
 struct acpi_walk {
     const uint8_t *at;
     const uint8_t *end;

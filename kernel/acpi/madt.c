@@ -2,9 +2,10 @@
 /*
  * madt.c - the MADT: which CPUs and interrupt controllers there are.
  *
- * THEORY      A list of records after a fixed head.  xAPIC (type 0) and x2APIC (type 9) entries name
- *             CPUs; firmware gives one of the two for each CPU, and the first one counts if it gives both.
- *             Records of unknown type are skipped, too short ones make the whole table invalid.
+ * THEORY      A list of records after a fixed head.  xAPIC (type 0) and x2APIC (type 9) entries
+ *             name CPUs; firmware gives one of the two for each CPU, and the first one counts
+ *             if it gives both. Records of unknown type are skipped, too short ones make the
+ *             whole table invalid.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"
@@ -13,16 +14,16 @@
 #include "lib/errno.h"
 
 enum {
-    MADT_HEAD      = 44,
-    MADT_PCAT      = 1, /* flag: the machine also has 8259s */
-    LAPIC_ENABLED  = 1,
+    MADT_HEAD = 44,
+    MADT_PCAT = 1, /* flag: the machine also has 8259s */
+    LAPIC_ENABLED = 1,
     X2APIC_ID_NONE = -1,
 
-    MADT_LAPIC    = 0,
-    MADT_IOAPIC   = 1,
+    MADT_LAPIC = 0,
+    MADT_IOAPIC = 1,
     MADT_OVERRIDE = 2,
     MADT_LAPIC_64 = 5,
-    MADT_X2APIC   = 9,
+    MADT_X2APIC = 9,
 };
 
 static void add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
@@ -40,9 +41,9 @@ static void add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint3
     }
     out->cpu[out->ncpus++] = (struct acpi_cpu){
         .apic_id = apic_id,
-        .uid     = uid,
+        .uid = uid,
         .enabled = (flags & LAPIC_ENABLED) != 0,
-        .x2apic  = x2apic,
+        .x2apic = x2apic,
     };
 }
 
@@ -73,8 +74,8 @@ static bool take_record(struct acpi_madt *out, const uint8_t *r, size_t len)
         if (len < 10)
             return false;
         if (out->noverrides < ACPI_OVERRIDE_MAX)
-            out->override[out->noverrides++] = (struct acpi_override){
-                .irq = r[3], .gsi = get32(r + 4), .flags = get16(r + 8)};
+            out->override[out->noverrides++] =
+                (struct acpi_override){.irq = r[3], .gsi = get32(r + 4), .flags = get16(r + 8)};
         return true;
     case MADT_LAPIC_64:
         if (len < 12)
@@ -87,11 +88,11 @@ static bool take_record(struct acpi_madt *out, const uint8_t *r, size_t len)
 
 int acpi_parse_madt(struct acpi_madt *out, const struct acpi_header *h, const char **why)
 {
-    const uint8_t   *p = (const uint8_t *)h;
-    const uint8_t   *rec;
+    const uint8_t *p = (const uint8_t *)h;
+    const uint8_t *rec;
     struct acpi_walk w;
-    size_t           len;
-    int              more;
+    size_t len;
+    int more;
 
     memset(out, 0, sizeof *out);
     if (h == NULL || h->length < MADT_HEAD) {
@@ -99,8 +100,8 @@ int acpi_parse_madt(struct acpi_madt *out, const struct acpi_header *h, const ch
         return -EINVAL;
     }
     out->lapic_addr = get32(p + 36);
-    out->has_8259   = (get32(p + 40) & MADT_PCAT) != 0;
-    w               = (struct acpi_walk){p + MADT_HEAD, p + h->length};
+    out->has_8259 = (get32(p + 40) & MADT_PCAT) != 0;
+    w = (struct acpi_walk){p + MADT_HEAD, p + h->length};
     while ((more = acpi_walk_next(&w, &rec, &len)) > 0 && take_record(out, rec, len))
         ;
     if (more != 0) {

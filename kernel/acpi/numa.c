@@ -2,10 +2,11 @@
 /*
  * numa.c - SRAT, SLIT and HMAT: where CPUs and memory are, and how far apart.
  *
- * THEORY      SRAT assigns CPUs (by APIC id) and memory ranges to proximity domains, whose numbers are
- *             32 bits wide and may be sparse.  SLIT is a square matrix of relative distances between
- *             domains 0 .. n-1.  HMAT gives absolute latencies between initiators and targets.
- *             Only the form is checked here; lgrp/topo.c judges the contents.
+ * THEORY      SRAT assigns CPUs (by APIC id) and memory ranges to proximity domains, whose
+ *             numbers are 32 bits wide and may be sparse.  SLIT is a square matrix of relative
+ *             distances between domains 0 .. n-1.  HMAT gives absolute latencies between
+ *             initiators and targets. Only the form is checked here; lgrp/topo.c judges the
+ *             contents.
  * SEE ALSO    acpi.h, lgrp/topo.c, tests/host/test_acpi.c
  */
 #include "acpi/acpi.h"
@@ -14,20 +15,20 @@
 #include "lib/errno.h"
 
 enum {
-    SRAT_HEAD    = 48,
-    SRAT_LAPIC   = 0,
-    SRAT_MEMORY  = 1,
-    SRAT_X2APIC  = 2,
+    SRAT_HEAD = 48,
+    SRAT_LAPIC = 0,
+    SRAT_MEMORY = 1,
+    SRAT_X2APIC = 2,
     SRAT_ENABLED = 1,
     SRAT_HOTPLUG = 2,
 
     SLIT_HEAD = 44,
 
-    HMAT_HEAD        = 40,
-    HMAT_LATENCY     = 1, /* structure type: latency and bandwidth */
-    HMAT_LAT_HEAD    = 32,
-    HMAT_ACCESS      = 0, /* data types: latency of any access, of reads */
-    HMAT_READ        = 1,
+    HMAT_HEAD = 40,
+    HMAT_LATENCY = 1, /* structure type: latency and bandwidth */
+    HMAT_LAT_HEAD = 32,
+    HMAT_ACCESS = 0, /* data types: latency of any access, of reads */
+    HMAT_READ = 1,
     HMAT_UNREACHABLE = 0xffff,
 };
 
@@ -56,9 +57,9 @@ static const char *srat_add_mem(struct acpi_srat *out, const uint8_t *r, uint32_
     if (out->nmem == ACPI_RANGE_MAX)
         return "SRAT has too many memory ranges";
     out->mem[out->nmem++] = (struct acpi_srat_mem){
-        .base    = base,
-        .len     = len,
-        .pxm     = get32(r + 2),
+        .base = base,
+        .len = len,
+        .pxm = get32(r + 2),
         .hotplug = (flags & SRAT_HOTPLUG) != 0,
     };
     return NULL;
@@ -96,11 +97,11 @@ static const char *srat_take(struct acpi_srat *out, const uint8_t *r, size_t len
 
 int acpi_parse_srat(struct acpi_srat *out, const struct acpi_header *h, const char **why)
 {
-    const char      *wrong = NULL;
-    const uint8_t   *rec;
+    const char *wrong = NULL;
+    const uint8_t *rec;
     struct acpi_walk w;
-    size_t           len;
-    int              more;
+    size_t len;
+    int more;
 
     out->ncpus = out->nmem = 0;
     if (h == NULL || h->length < SRAT_HEAD)
@@ -127,7 +128,7 @@ int acpi_parse_slit(struct acpi_slit *out, const struct acpi_header *h, const ch
     n = get64((const uint8_t *)h + 36);
     if (n == 0 || n > 65535 || n * n > h->length - SLIT_HEAD)
         return fail(why, "SLIT is shorter than its matrix");
-    out->n      = (uint32_t)n;
+    out->n = (uint32_t)n;
     out->matrix = (const uint8_t *)h + SLIT_HEAD;
     return 0;
 }
@@ -143,11 +144,12 @@ static unsigned hmat_slot(struct acpi_hmat *out, uint32_t pxm)
     return out->n++;
 }
 
-/* One latency structure: lists of initiators and targets, then 16-bit multiples of a base unit. */
+/* One latency structure: lists of initiators and targets, then 16-bit multiples of a base unit.
+ */
 static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len)
 {
     const uint8_t *ini, *tgt, *val;
-    uint64_t       ni, nt, base;
+    uint64_t ni, nt, base;
 
     if (len < HMAT_LAT_HEAD)
         return "HMAT has a structure of wrong length";
@@ -155,8 +157,8 @@ static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len
         return NULL;
     if ((r[8] & 0xf) != 0) /* a memory-side cache, not the memory */
         return NULL;
-    ni   = get32(r + 12);
-    nt   = get32(r + 16);
+    ni = get32(r + 12);
+    nt = get32(r + 16);
     base = get64(r + 24); /* picoseconds */
     if (ni > len / 4 || nt > len / 4 || HMAT_LAT_HEAD + 4 * (ni + nt) + 2 * ni * nt > len)
         return "HMAT has a matrix beyond its structure";
@@ -167,7 +169,7 @@ static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len
         for (uint64_t j = 0; j < nt; j++) {
             unsigned si = hmat_slot(out, get32(ini + 4 * i));
             unsigned sj = hmat_slot(out, get32(tgt + 4 * j));
-            uint64_t v  = get16(val + 2 * (i * nt + j));
+            uint64_t v = get16(val + 2 * (i * nt + j));
 
             if (si == ACPI_DOMAIN_MAX || sj == ACPI_DOMAIN_MAX)
                 return "HMAT names too many domains";
@@ -182,15 +184,15 @@ static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len
 int acpi_parse_hmat(struct acpi_hmat *out, const struct acpi_header *h, const char **why)
 {
     const uint8_t *p = (const uint8_t *)h;
-    const char    *wrong = NULL;
-    size_t         at = HMAT_HEAD;
+    const char *wrong = NULL;
+    size_t at = HMAT_HEAD;
 
     memset(out, 0, sizeof *out);
     if (h == NULL || h->length < HMAT_HEAD)
         return fail(why, h == NULL ? "there is no HMAT" : "HMAT is too short");
     while (at < h->length && wrong == NULL) { /* {type16, reserved16, length32, ...} */
         size_t left = h->length - at;
-        size_t len  = left >= 8 ? get32(p + at + 4) : 0;
+        size_t len = left >= 8 ? get32(p + at + 4) : 0;
 
         if (len < 8 || len > left)
             wrong = "HMAT has a structure of wrong length";

@@ -2,9 +2,10 @@
 /*
  * power.c - FADT, DSDT's \_S5 and HPET: timers, reset and power-off.
  *
- * THEORY      To switch off, the value of SLP_TYP for state S5 is needed, which only the DSDT's byte code
- *             knows.  No interpreter is needed for it: firmware writes Name(_S5, Package(){a, b, ..})
- *             with constants, whose encoding is short and fixed, so it is searched for as bytes.
+ * THEORY      To switch off, the value of SLP_TYP for state S5 is needed, which only the DSDT's
+ *             byte code knows.  No interpreter is needed for it: firmware writes Name(_S5,
+ *             Package(){a, b, ..}) with constants, whose encoding is short and fixed, so it is
+ *             searched for as bytes.
  * SEE ALSO    acpi.h, tests/host/test_acpi.c; ACPI specification, "AML Specification"
  */
 #include "acpi/acpi.h"
@@ -13,29 +14,29 @@
 #include "lib/errno.h"
 
 enum {
-    FADT_V1_LEN       = 116, /* up to and with `flags` */
-    FADT_V2_LEN       = 129, /* up to and with RESET_VALUE */
-    FADT_SCI          = 46,
-    FADT_DSDT         = 40,
-    FADT_PM1A_CNT     = 64,
-    FADT_PM1B_CNT     = 68,
-    FADT_PM_TMR       = 76,
-    FADT_PM_TMR_LEN   = 91,
-    FADT_FLAGS        = 112,
-    FADT_RESET_REG    = 116,
-    FADT_RESET_VALUE  = 128,
-    FADT_X_DSDT       = 140,
-    FLAG_TMR_VAL_EXT  = 1 << 8,
-    FLAG_RESET_SUP    = 1 << 10,
+    FADT_V1_LEN = 116, /* up to and with `flags` */
+    FADT_V2_LEN = 129, /* up to and with RESET_VALUE */
+    FADT_SCI = 46,
+    FADT_DSDT = 40,
+    FADT_PM1A_CNT = 64,
+    FADT_PM1B_CNT = 68,
+    FADT_PM_TMR = 76,
+    FADT_PM_TMR_LEN = 91,
+    FADT_FLAGS = 112,
+    FADT_RESET_REG = 116,
+    FADT_RESET_VALUE = 128,
+    FADT_X_DSDT = 140,
+    FLAG_TMR_VAL_EXT = 1 << 8,
+    FLAG_RESET_SUP = 1 << 10,
     GAS_SYSTEM_MEMORY = 0,
-    GAS_SYSTEM_IO     = 1,
+    GAS_SYSTEM_IO = 1,
 
     HPET_LEN = 56,
 
-    AML_ZERO    = 0x00,
-    AML_ONE     = 0x01,
-    AML_NAME    = 0x08,
-    AML_BYTE    = 0x0a,
+    AML_ZERO = 0x00,
+    AML_ONE = 0x01,
+    AML_NAME = 0x08,
+    AML_BYTE = 0x0a,
     AML_PACKAGE = 0x12,
 };
 
@@ -48,16 +49,16 @@ static uint16_t port_of(uint32_t addr)
 int acpi_parse_fadt(struct acpi_fadt *out, const struct acpi_header *h, const char **why)
 {
     const uint8_t *p = (const uint8_t *)h;
-    uint32_t       flags;
+    uint32_t flags;
 
     memset(out, 0, sizeof *out);
     if (h == NULL || h->length < FADT_V1_LEN) {
         *why = h == NULL ? "there is no FADT" : "FADT is too short";
         return -EINVAL;
     }
-    flags              = get32(p + FADT_FLAGS);
-    out->sci_irq       = get16(p + FADT_SCI);
-    out->dsdt          = get32(p + FADT_DSDT);
+    flags = get32(p + FADT_FLAGS);
+    out->sci_irq = get16(p + FADT_SCI);
+    out->dsdt = get32(p + FADT_DSDT);
     out->pm1a_cnt_port = port_of(get32(p + FADT_PM1A_CNT));
     out->pm1b_cnt_port = port_of(get32(p + FADT_PM1B_CNT));
     if (p[FADT_PM_TMR_LEN] == 4)
@@ -66,8 +67,8 @@ int acpi_parse_fadt(struct acpi_fadt *out, const struct acpi_header *h, const ch
 
     if (h->length >= FADT_V2_LEN && (flags & FLAG_RESET_SUP) != 0 &&
         p[FADT_RESET_REG] == GAS_SYSTEM_IO && get64(p + FADT_RESET_REG + 4) <= 0xffff) {
-        out->has_reset   = true;
-        out->reset_port  = (uint16_t)get64(p + FADT_RESET_REG + 4);
+        out->has_reset = true;
+        out->reset_port = (uint16_t)get64(p + FADT_RESET_REG + 4);
         out->reset_value = p[FADT_RESET_VALUE];
     }
     if (h->length >= FADT_X_DSDT + 8 && get64(p + FADT_X_DSDT) != 0)
@@ -88,7 +89,7 @@ int acpi_parse_hpet(struct acpi_hpet *out, const struct acpi_header *h, const ch
         *why = "HPET is not in memory space";
         return -EINVAL;
     }
-    out->addr     = get64(p + 44);
+    out->addr = get64(p + 44);
     out->min_tick = get16(p + 53);
     return 0;
 }
@@ -134,7 +135,7 @@ static bool s5_package(struct acpi_fadt *out, const uint8_t *at, const uint8_t *
 
 int acpi_parse_s5(struct acpi_fadt *out, const struct acpi_header *dsdt, const char **why)
 {
-    const uint8_t *p   = (const uint8_t *)dsdt;
+    const uint8_t *p = (const uint8_t *)dsdt;
     const uint8_t *end = dsdt != NULL ? p + dsdt->length : NULL;
 
     out->has_s5 = false;

@@ -2,9 +2,10 @@
 /*
  * tables.c - finding the ACPI tables, and replacing them.
  *
- * THEORY      The boot loader hands over the RSDP.  Revision 2 and later point to the XSDT (64-bit
- *             addresses), older ones, or those whose XSDT is broken, to the RSDT (32-bit).  A table's
- *             header is mapped first, because only it tells how much more to map.
+ * THEORY      The boot loader hands over the RSDP.  Revision 2 and later point to the XSDT
+ *             (64-bit addresses), older ones, or those whose XSDT is broken, to the RSDT
+ *             (32-bit).  A table's header is mapped first, because only it tells how much more
+ *             to map.
  * INVARIANTS  I1  every table kept has length >= 36 and is wholly mapped
  *             I2  tables found in memory have a correct checksum
  * SEE ALSO    acpi.h, docs/lgroups.md
@@ -16,12 +17,12 @@
 #include "lib/string.h"
 
 enum {
-    RSDP_V1_LEN    = 20,
-    RSDP_V2_LEN    = 36,
-    TABLE_LEN_MAX  = 1 << 20, /* a DSDT may be large; more than this is nonsense */
-    FADT_DSDT      = 40,
-    FADT_X_DSDT    = 140,
-    RECORD_REMOVE  = 8,
+    RSDP_V1_LEN = 20,
+    RSDP_V2_LEN = 36,
+    TABLE_LEN_MAX = 1 << 20, /* a DSDT may be large; more than this is nonsense */
+    FADT_DSDT = 40,
+    FADT_X_DSDT = 140,
+    RECORD_REMOVE = 8,
 };
 
 static uint8_t sum_bytes(const uint8_t *p, size_t len)
@@ -39,11 +40,12 @@ static int fail(const char **why, const char *reason)
     return -EINVAL;
 }
 
-/* Maps the whole table at `phys`; NULL when its length is absurd or its checksum wrong (I1, I2). */
+/* Maps the whole table at `phys`; NULL when its length is absurd or its checksum wrong (I1,
+ * I2). */
 static const struct acpi_header *map_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
 {
     const struct acpi_header *h = phys != 0 ? map(phys, sizeof *h) : NULL;
-    uint32_t                  len;
+    uint32_t len;
 
     *sig = 0;
     if (h == NULL)
@@ -60,7 +62,7 @@ static const struct acpi_header *map_table(uint64_t phys, acpi_map_fn map, uint3
 
 static void add_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
 {
-    uint32_t                  sig;
+    uint32_t sig;
     const struct acpi_header *h = map_table(phys, map, &sig);
 
     if (h == NULL || t->n == ACPI_TABLE_MAX) {
@@ -76,7 +78,7 @@ static void add_listed(struct acpi_tables *t, const struct acpi_header *root, si
                        acpi_map_fn map)
 {
     const uint8_t *at = (const uint8_t *)root + sizeof *root;
-    size_t         n  = (root->length - sizeof *root) / width;
+    size_t n = (root->length - sizeof *root) / width;
 
     for (size_t i = 0; i < n; i++, at += width)
         add_table(t, width == 8 ? get64(at) : get32(at), map);
@@ -85,8 +87,8 @@ static void add_listed(struct acpi_tables *t, const struct acpi_header *root, si
 static void add_dsdt(struct acpi_tables *t, acpi_map_fn map)
 {
     const struct acpi_header *fadt = acpi_find(t, ACPI_SIG('F', 'A', 'C', 'P'));
-    const uint8_t            *p    = (const uint8_t *)fadt;
-    uint64_t                  dsdt = 0;
+    const uint8_t *p = (const uint8_t *)fadt;
+    uint64_t dsdt = 0;
 
     if (fadt == NULL)
         return;
@@ -101,9 +103,9 @@ static void add_dsdt(struct acpi_tables *t, acpi_map_fn map)
 int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
                      const char **why)
 {
-    const uint8_t            *p    = rsdp;
+    const uint8_t *p = rsdp;
     const struct acpi_header *root = NULL;
-    uint32_t                  sig;
+    uint32_t sig;
 
     memset(t, 0, sizeof *t);
     if (len < RSDP_V1_LEN)
@@ -153,7 +155,7 @@ int acpi_tables_replace(struct acpi_tables *t, const void *blob, size_t len, con
 
     while (len > 0) {
         const struct acpi_header *h = (const struct acpi_header *)(const void *)p;
-        uint32_t                  size;
+        uint32_t size;
 
         if (len < RECORD_REMOVE)
             return fail(why, "replacement tables end in a fragment");

@@ -2,9 +2,10 @@
 /*
  * choose.c - which CPU a thread is queued on, and from whom an idle CPU steals.
  *
- * THEORY      See choose.h.  Threads without locality (real time, kernel threads) see the whole partition
- *             as one level.  Within a level the search goes round from the thread's last CPU, so that
- *             threads of different boards which have to leave do not all arrive on the same one.
+ * THEORY      See choose.h.  Threads without locality (real time, kernel threads) see the whole
+ *             partition as one level.  Within a level the search goes round from the thread's
+ *             last CPU, so that threads of different boards which have to leave do not all
+ *             arrive on the same one.
  * LOCKING     none
  * SEE ALSO    choose.h, docs/dispatcher.md, tests/host/test_choose.c
  */
@@ -13,13 +14,14 @@
 #include "stat/tunable.h"
 
 enum {
-    LOW_PRI       = 16, /* below: a queue shorter by 1 attracts; from here on, by more than 2 */
-    LOW_PRI_DIFF  = 1,
+    LOW_PRI = 16, /* below: a queue shorter by 1 attracts; from here on, by more than 2 */
+    LOW_PRI_DIFF = 1,
     HIGH_PRI_DIFF = 3,
 };
 
 uint32_t rechoose_interval = 3;
-TUNABLE(rechoose_interval, "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
+TUNABLE(rechoose_interval,
+        "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
 
 /* The first member at or after `from`, going round; CPU_MAX if the mask is empty. */
 static unsigned next_round(const struct cpumask *m, unsigned from)
@@ -29,7 +31,8 @@ static unsigned next_round(const struct cpumask *m, unsigned from)
     return cpu != CPU_MAX ? cpu : cpumask_next(m, 0);
 }
 
-/* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its level. */
+/* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its
+ * level. */
 static unsigned least_busy(const struct disp_pick *p, const struct cpumask *m, unsigned from,
                            int *low)
 {
@@ -49,13 +52,14 @@ static unsigned least_busy(const struct disp_pick *p, const struct cpumask *m, u
     }
 }
 
-/* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback. */
+/* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback.
+ */
 static unsigned search_level(const struct disp_pick *p, const struct cpumask *m,
                              unsigned *fallback)
 {
     struct cpumask idle = cpumask_and(m, p->idle);
-    unsigned       cpu = next_round(&idle, p->last);
-    int            low;
+    unsigned cpu = next_round(&idle, p->last);
+    int low;
 
     if (cpu != CPU_MAX)
         return cpu;
@@ -104,7 +108,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
                           unsigned (*qlen)(unsigned cpu, int pri))
 {
     struct cpumask m = *p->allowed;
-    unsigned       next, here;
+    unsigned next, here;
 
     if (p->home != LGRP_NONE) {
         struct cpumask home = cpumask_and(&p->topo->lgrp_cpus[p->home], p->allowed);
@@ -119,7 +123,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
         return cpu;
     here = qlen(cpu, p->pri);
     return here >= qlen(next, p->pri) + (p->pri < LOW_PRI ? LOW_PRI_DIFF : HIGH_PRI_DIFF) ? next
-                                                                                         : cpu;
+                                                                                          : cpu;
 }
 
 int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
@@ -127,7 +131,7 @@ int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
 {
     for (unsigned k = 0; k < t->nlevels[lgrp]; k++) {
         struct cpumask m = cpumask_and(&t->level_cpus[lgrp][k], busy);
-        int            victim = -1, highest = -1;
+        int victim = -1, highest = -1;
 
         cpumask_clear(&m, thief);
         if (cpumask_empty(&m))
@@ -139,7 +143,7 @@ int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
 
             if (pri > highest) {
                 highest = pri;
-                victim  = (int)cpu;
+                victim = (int)cpu;
             }
             cpu = next_round(&m, cpu + 1);
         } while (cpu != first);

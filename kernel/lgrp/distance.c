@@ -2,16 +2,16 @@
 /*
  * distance.c - how far nodes are from each other, and the lgroups that follow from it.
  *
- * THEORY      Distances are relative numbers as in the SLIT.  A matrix is believed when it is symmetric, has
- *             one value on the diagonal, and every other value is greater; entries of 0 are "not given"
- *             and are passed over by these checks.  A matrix whose entries are all equal is
- *             a statement, not a mistake: locality is negligible, and all boards form one lgroup (the
- *             paper's small servers).
- *             When there is no believable SLIT, the HMAT's latencies take its place if they name every
- *             pair and pass the same checks.  Real kernels time memory accesses then; under an
- *             emulator every access takes the same time, so what remains is local 10, remote 20.
- *             With mpo_enable 0 all nodes form lgroup 0; they stay apart as nodes, so pages spread
- *             over the boards and the per-board counters show it.
+ * THEORY      Distances are relative numbers as in the SLIT.  A matrix is believed when it is
+ *             symmetric, has one value on the diagonal, and every other value is greater;
+ *             entries of 0 are "not given" and are passed over by these checks.  A matrix whose
+ *             entries are all equal is a statement, not a mistake: locality is negligible, and
+ *             all boards form one lgroup (the paper's small servers).
+ *             When there is no believable SLIT, the HMAT's latencies take its place if they
+ *             name every pair and pass the same checks.  Real kernels time memory accesses
+ *             then; under an emulator every access takes the same time, so what remains is
+ *             local 10, remote 20. With mpo_enable 0 all nodes form lgroup 0; they stay apart
+ *             as nodes, so pages spread over the boards and the per-board counters show it.
  * SEE ALSO    lgrp.h, docs/lgroups.md, tests/host/test_topo.c
  */
 #include "lgrp/distance.h"
@@ -46,7 +46,7 @@ enum flaw { SOUND, ASYMMETRIC, DIAGONAL, REMOTE_NEARER };
 
 static enum flaw check(const struct lgrp_topo *t)
 {
-    uint8_t   local = 0;
+    uint8_t local = 0;
     enum flaw flaw = SOUND;
 
     for (unsigned i = 0; i < t->nnodes; i++) {
@@ -71,7 +71,8 @@ static enum flaw check(const struct lgrp_topo *t)
     return flaw;
 }
 
-/* Fills entries of 0: from the opposite direction, else the farthest seen; the diagonal from others. */
+/* Fills entries of 0: from the opposite direction, else the farthest seen; the diagonal from
+ * others. */
 static void fill_gaps(struct lgrp_topo *t)
 {
     uint8_t local = 0, far = 0;
@@ -103,8 +104,8 @@ static void fill_gaps(struct lgrp_topo *t)
 static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 {
     static const char *const reason[] = {
-        [ASYMMETRIC]    = "lgrp: SLIT rejected: not symmetric",
-        [DIAGONAL]      = "lgrp: SLIT rejected: local distances differ",
+        [ASYMMETRIC] = "lgrp: SLIT rejected: not symmetric",
+        [DIAGONAL] = "lgrp: SLIT rejected: local distances differ",
         [REMOTE_NEARER] = "lgrp: SLIT rejected: remote is not farther than local",
     };
     bool any = false;
@@ -113,8 +114,7 @@ static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
         for (unsigned j = 0; j < t->nnodes; j++) {
             if (t->node_pxm[i] >= s->n || t->node_pxm[j] >= s->n)
                 return "lgrp: SLIT rejected: it leaves out a domain of the SRAT";
-            t->node_lat[i][j] =
-                s->matrix[(size_t)t->node_pxm[i] * s->n + t->node_pxm[j]];
+            t->node_lat[i][j] = s->matrix[(size_t)t->node_pxm[i] * s->n + t->node_pxm[j]];
             any |= t->node_lat[i][j] != 0;
         }
     }
@@ -127,10 +127,11 @@ static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
     return reason[check(t)]; /* reason[SOUND] is NULL */
 }
 
-/* Scales the HMAT so that its smallest local latency is 10.  Whether the result is believable. */
+/* Scales the HMAT so that its smallest local latency is 10.  Whether the result is believable.
+ */
 static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
 {
-    uint8_t  slot[NODE_MAX];
+    uint8_t slot[NODE_MAX];
     uint32_t local = UINT32_MAX;
 
     for (unsigned i = 0; i < t->nnodes; i++) {
@@ -141,12 +142,12 @@ static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
         if (s == h->n || h->latency_ps[s][s] == 0)
             return false;
         slot[i] = (uint8_t)s;
-        local   = min_of(local, h->latency_ps[s][s]);
+        local = min_of(local, h->latency_ps[s][s]);
     }
     for (unsigned i = 0; i < t->nnodes; i++) {
         for (unsigned j = 0; j < t->nnodes; j++) {
             uint64_t ps = h->latency_ps[slot[i]][slot[j]];
-            uint64_t v  = (ps * LGRP_LAT_LOCAL + local / 2) / local;
+            uint64_t v = (ps * LGRP_LAT_LOCAL + local / 2) / local;
 
             if (ps == 0)
                 return false;
@@ -159,7 +160,7 @@ static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
 void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     const char *wrong = in->slit_why;
-    uint8_t     far = 0;
+    uint8_t far = 0;
 
     if (t->nnodes == 1) {
         t->node_lat[0][0] = LGRP_LAT_LOCAL;
@@ -189,7 +190,7 @@ static void sort_near(struct lgrp_topo *t, unsigned g)
     uint8_t *near = t->near[g];
 
     for (unsigned i = 0; i < t->nlgrps; i++) {
-        uint8_t  h = (uint8_t)((g + i) % t->nlgrps);
+        uint8_t h = (uint8_t)((g + i) % t->nlgrps);
         unsigned at = i;
 
         for (; at > 1 && t->lat[g][near[at - 1]] > t->lat[g][h]; at--)
@@ -205,7 +206,7 @@ static void find_levels(struct lgrp_topo *t, unsigned g)
 
     for (unsigned i = 0; i < t->nlgrps; i++) {
         unsigned h = t->near[g][i];
-        bool     farther = i == 1 || (i > 1 && t->lat[g][h] != t->lat[g][t->near[g][i - 1]]);
+        bool farther = i == 1 || (i > 1 && t->lat[g][h] != t->lat[g][t->near[g][i - 1]]);
 
         if (farther && k < LGRP_LEVEL_MAX - 1)
             k++;
@@ -220,7 +221,7 @@ void lgrp_topo_group(struct lgrp_topo *t)
 {
     bool one = mpo_enable == 0 || t->uniform || t->nnodes == 1;
 
-    t->nlgrps   = one ? 1 : t->nnodes;
+    t->nlgrps = one ? 1 : t->nnodes;
     t->mem_lgrps = 0;
     memset(t->lgrp_cpus, 0, sizeof t->lgrp_cpus);
     memset(t->lgrp_nodes, 0, sizeof t->lgrp_nodes);

@@ -2,18 +2,19 @@
 /*
  * home.c - choosing the home lgroup of a thread.
  *
- * THEORY      1. An affinity, if the thread has any, decides: the strictly greatest wins, the present
+ * THEORY      1. An affinity, if the thread has any, decides: the strictly greatest wins, the
+ *             present
  *                home wins ties.
- *             2. The candidates are split into those that the process already uses ("own"; all of them
- *                for a new process) and the others.  In each class the least loaded is found by
- *                one scan that begins at a random candidate and goes round.  A later one replaces the
- *                best so far only if it is less loaded by more than the tolerance, so among equals the
- *                random start decides.
+ *             2. The candidates are split into those that the process already uses ("own"; all
+ *                of them for a new process) and the others.  In each class the least loaded is
+ *                found by one scan that begins at a random candidate and goes round.  A later
+ *                one replaces the best so far only if it is less loaded by more than the
+ *                tolerance, so among equals the random start decides.
  *             3. The best of the others is taken only if the best of the own is loaded above
  *                expand_thresh and the other is less loaded than it by more than expand_diff.
  * INVARIANTS  I1  the result is a member of cand, or LGRP_NONE when cand is empty
- * UNITS       The tolerance is given for an lgroup of one CPU: one thread weighs LGRP_LOAD_FULL / ncpus, so
- *             the tolerance is divided by the candidate's CPUs as well.
+ * UNITS       The tolerance is given for an lgroup of one CPU: one thread weighs LGRP_LOAD_FULL
+ *             / ncpus, so the tolerance is divided by the candidate's CPUs as well.
  * SEE ALSO    home.h, tests/host/test_home.c, labs/home
  */
 #include "lgrp/home.h"
@@ -33,7 +34,7 @@ static unsigned nth_member(uint64_t set, unsigned skip)
 /* The least loaded member of `set`, scanning round from `start`; NONE if it is empty. */
 static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set, unsigned start)
 {
-    uint64_t low  = set & ((1ull << start) - 1); /* visited after those from `start` up */
+    uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
     uint64_t left = set & ~low;
     unsigned best = NONE;
 
@@ -86,7 +87,7 @@ unsigned lgrp_choose_home(const struct lgrp_home_in *in)
         own = in->cand;
 
     start = nth_member(in->cand, (unsigned)(((uint64_t)in->rnd * count) >> 32));
-    best  = least_loaded(in, own, start);
+    best = least_loaded(in, own, start);
     other = least_loaded(in, in->cand & ~own, start);
     if (other != NONE && in->load[best] > in->expand_thresh &&
         (uint64_t)in->load[other] + in->expand_diff < in->load[best])

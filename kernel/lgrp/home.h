@@ -2,11 +2,12 @@
 /*
  * home.h - choosing the home lgroup of a thread: pure policy.
  *
- * THEORY      The rule of the MPO paper ("Scheduler", "System Variables").  Threads of a process stay
- *             together until the least loaded lgroup that they already use is busier than
- *             lgrp_expand_proc_thresh; then a new lgroup is taken, provided that it is less loaded by
- *             more than lgrp_expand_proc_diff.  Loads closer than the tolerance are equal, and between
- *             equals the choice is random: the scan begins at a random lgroup.
+ * THEORY      The rule of the MPO paper ("Scheduler", "System Variables").  Threads of a
+ *             process stay together until the least loaded lgroup that they already use is
+ *             busier than lgrp_expand_proc_thresh; then a new lgroup is taken, provided that it
+ *             is less loaded by more than lgrp_expand_proc_diff.  Loads closer than the
+ *             tolerance are equal, and between equals the choice is random: the scan begins at
+ *             a random lgroup.
  * UNITS       loads and thresholds: LGRP_LOAD_FULL (32767) = every CPU of the lgroup is busy
  * LOCKING     none: works on its arguments only
  * SEE ALSO    home.c, lgrp/load.h (who calls it), docs/lgroups.md, labs/home
@@ -17,16 +18,16 @@
 #include "lib/types.h"
 
 struct lgrp_home_in {
-    uint64_t        cand;          /* set of lgroups with an on-line CPU in the thread's partition */
-    uint64_t        spanned;       /* set of lgroups where the process has a thread at home        */
-    const uint32_t *load;          /* by lgroup id                                                 */
-    const uint16_t *ncpus;         /* by lgroup id: CPUs in the partition                          */
-    const uint8_t  *aff;           /* by lgroup id: affinity of the thread (0 none); may be NULL   */
-    unsigned        home;          /* present home, which wins ties of affinity; LGRP_NONE: none   */
-    uint32_t        expand_thresh; /* lgrp_expand_proc_thresh                                      */
-    uint32_t        expand_diff;   /* lgrp_expand_proc_diff                                        */
-    uint32_t        tolerance;     /* lgrp_loadavg_tolerance, for an lgroup of one CPU             */
-    uint32_t        rnd;           /* 32 random bits                                               */
+    uint64_t cand;          /* lgroups with an on-line CPU in its partition */
+    uint64_t spanned;       /* lgroups where its process has a home */
+    const uint32_t *load;   /* by lgroup id */
+    const uint16_t *ncpus;  /* by lgroup id: CPUs in the partition */
+    const uint8_t *aff;     /* by lgroup id: affinity (0 none); may be NULL */
+    unsigned home;          /* present home, wins ties; LGRP_NONE: none */
+    uint32_t expand_thresh; /* lgrp_expand_proc_thresh */
+    uint32_t expand_diff;   /* lgrp_expand_proc_diff */
+    uint32_t tolerance;     /* lgrp_loadavg_tolerance, for one CPU */
+    uint32_t rnd;           /* 32 random bits */
 };
 
 /* lgrp_choose_home - the lgroup to live in; LGRP_NONE (255) if cand is empty. */

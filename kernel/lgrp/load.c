@@ -6,12 +6,13 @@
  *             Ten times a second the average of an lgroup of n CPUs takes n steps, one per CPU:
  *                 avg += f * (runnable on that CPU) - ceil(avg * f / 65536),
  *                 f = 65536 * (1 - exp(-1 / (20 n)))
- *             so the time constant is 2 s whatever n, and n busy CPUs give 65536.  The runnable threads of
- *             the lgroup are spread evenly over its steps.
- *             The threads that are not held, on an lgroup that has held ones, are estimated as whole
- *             threads (`others`): the smaller of what is runnable this instant and what the average
- *             says, at 3/4 of a thread and more counting as one.  Both must agree because an average
- *             remembers threads that are gone, and an instant sees a thread that is about to sleep.
+ *             so the time constant is 2 s whatever n, and n busy CPUs give 65536.  The runnable
+ *             threads of the lgroup are spread evenly over its steps.
+ *             The threads that are not held, on an lgroup that has held ones, are estimated as
+ *             whole threads (`others`): the smaller of what is runnable this instant and what
+ *             the average says, at 3/4 of a thread and more counting as one.  Both must agree
+ *             because an average remembers threads that are gone, and an instant sees a thread
+ *             that is about to sleep.
  * INVARIANTS  I1 .. I3 of load.h
  * SEE ALSO    load.h, tests/host/test_load.c
  */
@@ -22,10 +23,10 @@
 #include "lib/string.h"
 
 enum {
-    NONE       = 255,   /* LGRP_NONE */
-    AVG_FULL   = 65536, /* lpl.avg of an lgroup whose every CPU has one runnable thread */
-    HALF       = 1,     /* what a held thread counts, in half threads: the creator ...  */
-    WHOLE      = 2,     /* ... and the created                                          */
+    NONE = 255,       /* LGRP_NONE */
+    AVG_FULL = 65536, /* lpl.avg of an lgroup whose every CPU has one runnable thread */
+    HALF = 1,         /* what a held thread counts, in half threads: the creator ... */
+    WHOLE = 2,        /* ... and the created */
     DECAY_TABLE = 32,
 };
 
@@ -104,13 +105,14 @@ uint32_t lpl_load(const struct lpl *l)
     return load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
 }
 
-/* What runs at `lgrp` besides the threads to be held there and `excluded` ones already running. */
+/* What runs at `lgrp` besides the threads to be held there and `excluded` ones already running.
+ */
 static uint16_t estimate_others(const struct lgrp_part *part, unsigned lgrp, unsigned excluded)
 {
     const struct lpl *l = &part->lpl[lgrp];
-    uint64_t          mine = (uint64_t)excluded * AVG_FULL / l->ncpus;
-    uint32_t          seen = whole_threads(l, l->avg > mine ? l->avg - mine : 0);
-    uint32_t          now = lgrp_runnable_now != NULL ? lgrp_runnable_now(part, lgrp) : seen;
+    uint64_t mine = (uint64_t)excluded * AVG_FULL / l->ncpus;
+    uint32_t seen = whole_threads(l, l->avg > mine ? l->avg - mine : 0);
+    uint32_t now = lgrp_runnable_now != NULL ? lgrp_runnable_now(part, lgrp) : seen;
 
     now = now > excluded ? now - excluded : 0;
     seen = seen < now ? seen : now;
@@ -121,11 +123,11 @@ static uint16_t estimate_others(const struct lgrp_part *part, unsigned lgrp, uns
 static void hold(struct lgrp_thread *t, unsigned halves)
 {
     struct lgrp_proc *p = t->proc;
-    struct lpl       *l = &t->part->lpl[t->home];
+    struct lpl *l = &t->part->lpl[t->home];
 
     l->held += halves;
     p->held[t->home] = (uint16_t)(p->held[t->home] + halves);
-    t->burst  = p->burst;
+    t->burst = p->burst;
     t->charge = (uint8_t)halves;
 }
 
@@ -171,13 +173,13 @@ void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
 {
     part->updates++;
     for (uint64_t left = part->lgrps; left != 0; left &= left - 1) {
-        unsigned    g = bit_first(left);
+        unsigned g = bit_first(left);
         struct lpl *l = &part->lpl[g];
-        unsigned    n = l->ncpus, each = runnable[g] / n, extra = runnable[g] % n;
-        uint32_t    f = decay_of(n), most;
+        unsigned n = l->ncpus, each = runnable[g] / n, extra = runnable[g] % n;
+        uint32_t f = decay_of(n), most;
 
         for (unsigned i = 0; i < n; i++) {
-            l->avg   = step(l->avg, f, each + (i < extra));
+            l->avg = step(l->avg, f, each + (i < extra));
             l->antic = step(l->antic, f, 0);
         }
         most = whole_threads(l, (uint64_t)l->avg + l->antic);
@@ -193,9 +195,9 @@ void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
 
 void lgrp_proc_init(struct lgrp_proc *p)
 {
-    p->bitmap      = 0;
+    p->bitmap = 0;
     p->creating_in = NULL;
-    p->burst       = 0;
+    p->burst = 0;
 }
 
 void lgrp_proc_exit(struct lgrp_proc *p)
@@ -207,20 +209,20 @@ void lgrp_proc_exit(struct lgrp_proc *p)
 void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lgrp,
                       uint64_t now_ns)
 {
-    struct lpl       *l = &part->lpl[lgrp];
+    struct lpl *l = &part->lpl[lgrp];
     struct lgrp_proc *p = t->proc;
 
     if (!bit_test(p->bitmap, lgrp)) {
         p->bitmap |= 1ull << lgrp;
         p->homed[lgrp] = 0;
-        p->held[lgrp]  = 0;
+        p->held[lgrp] = 0;
     }
     p->homed[lgrp]++;
-    t->part   = part;
-    t->home   = (uint8_t)lgrp;
-    t->at_ns  = now_ns;
+    t->part = part;
+    t->home = (uint8_t)lgrp;
+    t->at_ns = now_ns;
     t->charge = 0;
-    t->antic  = 0;
+    t->antic = 0;
     l->last_homed_ns = now_ns;
     if (p->creating_in == part) {
         if (l->held == 0 && l->ncpus != 0)
@@ -238,7 +240,7 @@ void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lg
 void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
 {
     struct lgrp_proc *p = t->proc;
-    struct lpl       *l;
+    struct lpl *l;
 
     if (t->part == NULL)
         return;
@@ -256,27 +258,27 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
     limit_to_homed(l);
     if (--p->homed[t->home] == 0)
         p->bitmap &= ~(1ull << t->home);
-    t->part   = NULL;
+    t->part = NULL;
     t->charge = 0;
-    t->antic  = 0;
+    t->antic = 0;
 }
 
 static unsigned choose(const struct lgrp_part *part, const struct lgrp_thread *t,
                        const uint8_t *aff, uint32_t rnd)
 {
-    uint32_t            load[LGRP_MAX];
-    uint16_t            ncpus[LGRP_MAX];
+    uint32_t load[LGRP_MAX];
+    uint16_t ncpus[LGRP_MAX];
     struct lgrp_home_in in = {
-        .cand          = part->lgrps,
-        .spanned       = t->proc->bitmap,
-        .load          = load,
-        .ncpus         = ncpus,
-        .aff           = aff,
-        .home          = t->home,
+        .cand = part->lgrps,
+        .spanned = t->proc->bitmap,
+        .load = load,
+        .ncpus = ncpus,
+        .aff = aff,
+        .home = t->home,
         .expand_thresh = lgrp_expand_proc_thresh,
-        .expand_diff   = lgrp_expand_proc_diff,
-        .tolerance     = lgrp_loadavg_tolerance,
-        .rnd           = rnd,
+        .expand_diff = lgrp_expand_proc_diff,
+        .tolerance = lgrp_loadavg_tolerance,
+        .rnd = rnd,
     };
 
     if ((in.cand & (in.cand - 1)) == 0) /* none or one: nothing to weigh */
@@ -284,7 +286,7 @@ static unsigned choose(const struct lgrp_part *part, const struct lgrp_thread *t
     for (uint64_t left = in.cand; left != 0; left &= left - 1) {
         unsigned g = bit_first(left);
 
-        load[g]  = lpl_load(&part->lpl[g]);
+        load[g] = lpl_load(&part->lpl[g]);
         ncpus[g] = part->lpl[g].ncpus;
     }
     return lgrp_choose_home(&in);

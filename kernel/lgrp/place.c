@@ -2,10 +2,10 @@
 /*
  * place.c - which lgroup and which memory node a new page comes from.
  *
- * THEORY      Each policy names one lgroup.  A random policy draws from a set of lgroups with memory,
- *             each equally likely.  What a policy cannot use falls back as follows: first touch by a
- *             thread without a home is RANDOM; a set ("proc", "pset") without memory, or no set at
- *             all, is RANDOM over the machine.
+ * THEORY      Each policy names one lgroup.  A random policy draws from a set of lgroups with
+ *             memory, each equally likely.  What a policy cannot use falls back as follows:
+ *             first touch by a thread without a home is RANDOM; a set ("proc", "pset") without
+ *             memory, or no set at all, is RANDOM over the machine.
  *             Which node of the lgroup is a second, separate choice: even among its nodes.
  * LOCKING     none
  * SEE ALSO    place.h, docs/lgroups.md, tests/host/test_place.c
@@ -32,7 +32,8 @@ static uint64_t memory_of(const struct lgrp_topo *t, uint64_t lgrps)
     return bytes;
 }
 
-/* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set. */
+/* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set.
+ */
 static enum lgrp_mem_policy narrow(enum lgrp_mem_policy policy, const struct lgrp_mem_in *in)
 {
     bool random = policy == LGRP_MEM_POLICY_RANDOM || policy == LGRP_MEM_POLICY_RANDOM_PROC;
@@ -58,7 +59,7 @@ static unsigned round_robin(const struct lgrp_topo *t, unsigned home, uint64_t s
 unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in *in)
 {
     const struct lgrp_topo *t = in->topo;
-    uint64_t                set = t->mem_lgrps;
+    uint64_t set = t->mem_lgrps;
 
     if (*policy == LGRP_MEM_POLICY_NEXT && in->home == LGRP_NONE)
         *policy = LGRP_MEM_POLICY_RANDOM;
@@ -83,7 +84,7 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
     }
     if (set == 0) {
         *policy = LGRP_MEM_POLICY_RANDOM;
-        set     = t->mem_lgrps;
+        set = t->mem_lgrps;
     }
     return draw(set, in->rnd);
 }

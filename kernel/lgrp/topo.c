@@ -2,17 +2,17 @@
 /*
  * topo.c - from SRAT to memory nodes: which CPU and which memory is on which board.
  *
- * THEORY      The SRAT is believed as a whole or not at all.  It is rejected, and the machine becomes one
- *             node, when a CPU is in two domains, a CPU is missing, there are too many domains, or two
- *             domains claim the same address (interleaved memory).  CPUs that are not there and
- *             memory that is not installed (room for hot plugging) are ignored; a domain with
- *             neither is no node.
- *             The installed ranges are cut along the SRAT's ranges and each piece keeps its domain: a
- *             list, not one span per domain, so that holes and alternating boards come out right.
- *             Installed memory of which SRAT says nothing joins the piece below it (the first piece
- *             when there is none below): losing it would be worse than placing it badly.
- *             Domain numbers may be sparse.  Nodes are numbered by ascending lowest address, then the
- *             domains without memory by ascending domain number.
+ * THEORY      The SRAT is believed as a whole or not at all.  It is rejected, and the machine
+ *             becomes one node, when a CPU is in two domains, a CPU is missing, there are too
+ *             many domains, or two domains claim the same address (interleaved memory).  CPUs
+ *             that are not there and memory that is not installed (room for hot plugging) are
+ *             ignored; a domain with neither is no node.
+ *             The installed ranges are cut along the SRAT's ranges and each piece keeps its
+ *             domain: a list, not one span per domain, so that holes and alternating boards
+ *             come out right. Installed memory of which SRAT says nothing joins the piece below
+ *             it (the first piece when there is none below): losing it would be worse than
+ *             placing it badly. Domain numbers may be sparse.  Nodes are numbered by ascending
+ *             lowest address, then the domains without memory by ascending domain number.
  * INVARIANTS  see lgrp.h
  * SEE ALSO    distance.c (latencies, lgroups), docs/lgroups.md, tests/host/test_topo.c
  */
@@ -43,7 +43,7 @@ static bool add_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t 
     }
     if (n == LGRP_RANGE_MAX)
         return false;
-    t->range[n]      = (struct lgrp_range){base, end - base};
+    t->range[n] = (struct lgrp_range){base, end - base};
     t->range_node[n] = node;
     t->nranges++;
     return true;
@@ -68,11 +68,11 @@ static const struct lgrp_range *next_installed(const struct lgrp_input *in, bool
 static void one_node(struct lgrp_topo *t, const struct lgrp_input *in, const char *line)
 {
     const struct lgrp_range *r;
-    bool                     fits = true;
+    bool fits = true;
 
     t->nnodes = t->nmem = 1;
-    t->nranges          = 0;
-    t->node_pxm[0]      = 0;
+    t->nranges = 0;
+    t->node_pxm[0] = 0;
     for (r = next_installed(in, true, 0); r != NULL; r = next_installed(in, false, r->base))
         fits = add_piece(t, r->base, r->base + r->len, 0) && fits;
     memset(t->cpu_node, 0, sizeof t->cpu_node);
@@ -131,15 +131,15 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
 }
 
 /*
- * The piece of [at, end) that begins at `at`: sets *until and *mem to the SRAT range that covers it, or
- * to NULL for a gap.  Returns whether a range of another domain covers `at` too.
+ * The piece of [at, end) that begins at `at`: sets *until and *mem to the SRAT range that
+ * covers it, or to NULL for a gap.  Returns whether a range of another domain covers `at` too.
  */
 static bool next_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uint64_t *until,
                        const struct acpi_srat_mem **mem)
 {
     bool clash = false;
 
-    *mem   = NULL;
+    *mem = NULL;
     *until = end;
     for (unsigned i = 0; i < s->nmem; i++) {
         const struct acpi_srat_mem *m = &s->mem[i];
@@ -159,15 +159,15 @@ static bool next_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uin
 static const char *cut_memory(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     const struct acpi_srat_mem *mem;
-    const struct lgrp_range    *r;
-    uint64_t                    until;
+    const struct lgrp_range *r;
+    uint64_t until;
 
     t->nranges = 0;
     for (r = next_installed(in, true, 0); r != NULL; r = next_installed(in, false, r->base)) {
         for (uint64_t at = r->base; at < r->base + r->len; at = until) {
             if (next_piece(in->srat, at, r->base + r->len, &until, &mem))
                 return "lgrp: MPO disabled because memory is interleaved";
-            uint8_t node = mem != NULL     ? node_of(t, mem->pxm)
+            uint8_t node = mem != NULL      ? node_of(t, mem->pxm)
                            : t->nranges > 0 ? t->range_node[t->nranges - 1]
                                             : NO_NODE;
             if (!add_piece(t, at, until, node))

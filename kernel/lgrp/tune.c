@@ -2,11 +2,12 @@
 /*
  * tune.c - the variables of the lgroup code, with the defaults of the MPO paper.
  *
- * THEORY      Names, units and defaults are those of the paper ("System Variables") where it has them.
- *             Two defaults differ by machine family.  The paper tells families apart by model; here the
- *             distances do: remote memory at least 1.5 times as far as local is the high end (12K and
- *             15K: 1.8), less is mid-range (3800 to 6800: 1.2).
- *             Values are not checked when they are set; the code that reads one copes with any value.
+ * THEORY      Names, units and defaults are those of the paper ("System Variables") where it
+ *             has them. Two defaults differ by machine family.  The paper tells families apart
+ *             by model; here the distances do: remote memory at least 1.5 times as far as local
+ *             is the high end (12K and 15K: 1.8), less is mid-range (3800 to 6800: 1.2).
+ *             Values are not checked when they are set; the code that reads one copes with any
+ *             value.
  * SEE ALSO    docs/lgroups.md
  */
 #include "lgrp/home.h"
@@ -16,25 +17,26 @@
 #include "stat/tunable.h"
 
 uint32_t mpo_enable = 1;
-uint32_t nlgrps     = 1;
+uint32_t nlgrps = 1;
 
 uint32_t lgrp_expand_proc_thresh = LGRP_LOAD_FULL * 3 / 4;
-uint32_t lgrp_expand_proc_diff   = LGRP_LOAD_FULL / 4;
-uint32_t lgrp_loadavg_tolerance  = 0x10000;
+uint32_t lgrp_expand_proc_diff = LGRP_LOAD_FULL / 4;
+uint32_t lgrp_loadavg_tolerance = 0x10000;
 
 uint32_t lgrp_loadavg_max_effect = LGRP_LOAD_FULL;
-uint64_t lgrp_min_nsec           = 100000000;
-uint32_t lgrp_create_hold        = 20;
+uint64_t lgrp_min_nsec = 100000000;
+uint32_t lgrp_create_hold = 20;
 
-uint32_t lgrp_mem_default_policy  = LGRP_MEM_POLICY_NEXT;
+uint32_t lgrp_mem_default_policy = LGRP_MEM_POLICY_NEXT;
 uint64_t lgrp_privm_random_thresh = UINT64_MAX;
-uint64_t lgrp_shm_random_thresh   = 8ull << 20;
-uint32_t lgrp_mem_pset_aware      = 0;
+uint64_t lgrp_shm_random_thresh = 8ull << 20;
+uint32_t lgrp_mem_pset_aware = 0;
 
 TUNABLE(mpo_enable, "0: one lgroup, pages at random over the boards; read at boot");
 TUNABLE_RO(nlgrps, "number of lgroups");
-TUNABLE(lgrp_expand_proc_thresh,
-        "load, 32767 = full: a process spreads above it; high end 24575, mid-range 8191; home.c");
+TUNABLE(
+    lgrp_expand_proc_thresh,
+    "load, 32767 = full: a process spreads above it; high end 24575, mid-range 8191; home.c");
 TUNABLE(lgrp_expand_proc_diff,
         "load, 32767 = full: a new lgroup must be less loaded by this; 8191; home.c");
 TUNABLE(lgrp_loadavg_tolerance,

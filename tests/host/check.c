@@ -12,8 +12,8 @@
 jmp_buf check_end;
 
 static struct check_test *tests;
-static const char        *running;
-static uint64_t           seed = 1, state;
+static const char *running;
+static uint64_t seed = 1, state;
 
 void check_register(struct check_test *t)
 {
@@ -61,7 +61,7 @@ static bool wanted(const char *name, int argc, char **argv)
 static bool passes(const struct check_test *t)
 {
     running = t->name;
-    state   = seed;
+    state = seed;
     if (setjmp(check_end) != 0)
         return false;
     t->fn();

@@ -2,9 +2,9 @@
 /*
  * check.h - the frame of a host test program: test functions that register themselves.
  *
- * A program prints `@test NAME PASS` or `@test NAME FAIL ...` for each of its tests and exits with 1 if
- * any failed.  With arguments it runs the tests of those names only; `-l` lists them; `-s SEED`
- * sets the seed of check_random().  A failed check ends its test, not the program.
+ * A program prints `@test NAME PASS` or `@test NAME FAIL ...` for each of its tests and exits
+ * with 1 if any failed.  With arguments it runs the tests of those names only; `-l` lists them;
+ * `-s SEED` sets the seed of check_random().  A failed check ends its test, not the program.
  */
 #ifndef TESTS_HOST_CHECK_H
 #define TESTS_HOST_CHECK_H
@@ -15,8 +15,8 @@
 #include <stdio.h>
 
 struct check_test {
-    const char        *name;
-    void             (*fn)(void);
+    const char *name;
+    void (*fn)(void);
     struct check_test *next;
 };
 
@@ -58,14 +58,16 @@ uint64_t check_below(uint64_t n);
     do {                                                                                       \
         int64_t _x = (int64_t)(a), _y = (int64_t)(b);                                          \
         if (_x - _y > (tol) || _y - _x > (tol))                                                \
-            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not near %" PRId64, #a, _x, _y); \
+            check_fail(__FILE__, __LINE__, "%s is %" PRId64 ", not near %" PRId64, #a, _x,     \
+                       _y);                                                                    \
     } while (0)
 
 #define CHECK_STR(a, b)                                                                        \
     do {                                                                                       \
         const char *_x = (a), *_y = (b);                                                       \
         if (_x == NULL || __builtin_strcmp(_x, _y) != 0)                                       \
-            check_fail(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, _x ? _x : "NULL", _y); \
+            check_fail(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #a, _x ? _x : "NULL",   \
+                       _y);                                                                    \
     } while (0)
 
 #endif

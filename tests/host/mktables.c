@@ -46,7 +46,7 @@ void mk_u64(struct mk *m, uint64_t v)
 
 void mk_begin(struct mk *m, const char *sig, uint8_t revision)
 {
-    m->p   = NULL;
+    m->p = NULL;
     m->len = 0;
     mk_bytes(m, sig, 4);
     mk_u32(m, 0);

@@ -2,9 +2,9 @@
 /*
  * mktables.h - making ACPI tables byte by byte, for tests.
  *
- * A table is begun with its signature and head, filled with the put functions, and finished, which sets
- * length and checksum.  The memory is exactly as long as the table, so that the address sanitizer
- * sees any read beyond it.
+ * A table is begun with its signature and head, filled with the put functions, and finished,
+ * which sets length and checksum.  The memory is exactly as long as the table, so that the
+ * address sanitizer sees any read beyond it.
  */
 #ifndef TESTS_HOST_MKTABLES_H
 #define TESTS_HOST_MKTABLES_H
@@ -13,7 +13,7 @@
 
 struct mk {
     uint8_t *p;
-    size_t   len;
+    size_t len;
 };
 
 void mk_begin(struct mk *m, const char *sig, uint8_t revision);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_acpi.c - the ACPI parsers: what QEMU gives, each malformation, and thousands of mutations.
+ * test_acpi.c - the ACPI parsers: what QEMU gives, each malformation, and thousands of
+ * mutations.
  *
- * The tables stand on the heap with their exact size, so a read beyond one is an error of the address
- * sanitizer.
+ * The tables stand on the heap with their exact size, so a read beyond one is an error of the
+ * address sanitizer.
  */
 #include "acpi/acpi.h"
 #include "lib/errno.h"
@@ -15,7 +16,7 @@
 
 static const char *why;
 
-/* ---- MADT ---------------------------------------------------------------------------------- */
+/* ---- MADT ---- */
 
 static struct acpi_header *qemu_madt(unsigned ncpus)
 {
@@ -35,7 +36,7 @@ static struct acpi_header *qemu_madt(unsigned ncpus)
 TEST(madt_of_qemu)
 {
     static struct acpi_madt madt;
-    struct acpi_header     *h = qemu_madt(72);
+    struct acpi_header *h = qemu_madt(72);
 
     CHECK_EQ(acpi_parse_madt(&madt, h, &why), 0);
     CHECK_EQ(madt.ncpus, 72);
@@ -53,8 +54,8 @@ TEST(madt_of_qemu)
 TEST(madt_x2apic_entries)
 {
     static struct acpi_madt madt;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     mk_madt_begin(&m);
     mk_madt_cpu(&m, 3, true);
@@ -75,8 +76,8 @@ TEST(madt_x2apic_entries)
 TEST(madt_more_cpus_than_we_can_use)
 {
     static struct acpi_madt madt;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     mk_madt_begin(&m);
     for (unsigned i = 0; i < CPU_MAX + 10; i++)
@@ -91,8 +92,8 @@ TEST(madt_more_cpus_than_we_can_use)
 TEST(madt_malformed)
 {
     static struct acpi_madt madt;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     CHECK_EQ(acpi_parse_madt(&madt, NULL, &why), -EINVAL);
     CHECK_STR(why, "there is no MADT");
@@ -115,13 +116,13 @@ TEST(madt_malformed)
     }
 }
 
-/* ---- SRAT, SLIT, HMAT ---------------------------------------------------------------------- */
+/* ---- SRAT, SLIT, HMAT ---- */
 
 TEST(srat_entries)
 {
     static struct acpi_srat srat;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     mk_srat_begin(&m);
     mk_srat_cpu(&m, 5, 0x01020304, true); /* all four bytes of the domain */
@@ -145,8 +146,8 @@ TEST(srat_entries)
 TEST(srat_malformed)
 {
     static struct acpi_srat srat;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     mk_srat_begin(&m);
     mk_srat_mem(&m, 0xffffffffffff0000, 0x20000, 0, 1);
@@ -178,9 +179,9 @@ TEST(srat_malformed)
 TEST(slit)
 {
     static const uint8_t good[] = {10, 20, 20, 10};
-    struct acpi_slit     slit;
-    struct acpi_header  *h = mk_slit(2, good);
-    struct mk            m;
+    struct acpi_slit slit;
+    struct acpi_header *h = mk_slit(2, good);
+    struct mk m;
 
     CHECK_EQ(acpi_parse_slit(&slit, h, &why), 0);
     CHECK_EQ(slit.n, 2);
@@ -220,10 +221,10 @@ static void hmat_latency(struct mk *m, unsigned n, const uint16_t *ns)
 
 TEST(hmat)
 {
-    static const uint16_t   ns[] = {180, 333, 333, 180};
+    static const uint16_t ns[] = {180, 333, 333, 180};
     static struct acpi_hmat hmat;
-    struct acpi_header     *h;
-    struct mk               m;
+    struct acpi_header *h;
+    struct mk m;
 
     mk_begin(&m, "HMAT", 2);
     mk_u32(&m, 0);
@@ -249,7 +250,7 @@ TEST(hmat)
     }
 }
 
-/* ---- FADT, DSDT, HPET ---------------------------------------------------------------------- */
+/* ---- FADT, DSDT, HPET ---- */
 
 static struct acpi_header *qemu_fadt(uint64_t dsdt)
 {
@@ -282,7 +283,7 @@ static struct acpi_header *dsdt_with(const void *aml, size_t len)
 
 TEST(fadt)
 {
-    struct acpi_fadt    f;
+    struct acpi_fadt f;
     struct acpi_header *h = qemu_fadt(0x7fe0040);
 
     CHECK_EQ(acpi_parse_fadt(&f, h, &why), 0);
@@ -304,12 +305,13 @@ TEST(fadt)
 TEST(s5)
 {
     /* what QEMU writes: Name(_S5, Package(4){0, 0, 0, 0}) */
-    static const uint8_t plain[]  = {0x08, '_', 'S', '5', '_', 0x12, 0x06, 4, 0, 0, 0, 0};
-    static const uint8_t bytes[]  = {0x08, '\\', '_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, 5, 0x0a, 7, 0, 0};
-    static const uint8_t call[]   = {0x70, '_', 'S', '5', '_', 0x12, 0x06, 4, 0, 0, 0, 0};
+    static const uint8_t plain[] = {0x08, '_', 'S', '5', '_', 0x12, 0x06, 4, 0, 0, 0, 0};
+    static const uint8_t bytes[] = {0x08, '\\', '_', 'S',  '5', '_', 0x12, 0x08,
+                                    4,    0x0a, 5,   0x0a, 7,   0,   0};
+    static const uint8_t call[] = {0x70, '_', 'S', '5', '_', 0x12, 0x06, 4, 0, 0, 0, 0};
     static const uint8_t broken[] = {0x08, '_', 'S', '5', '_', 0x12, 0xc6};
-    struct acpi_fadt     f = {0};
-    struct acpi_header  *h;
+    struct acpi_fadt f = {0};
+    struct acpi_header *h;
 
     h = dsdt_with(plain, sizeof plain);
     CHECK_EQ(acpi_parse_s5(&f, h, &why), 0);
@@ -331,9 +333,9 @@ TEST(s5)
 
 TEST(hpet)
 {
-    struct acpi_hpet    hp;
+    struct acpi_hpet hp;
     struct acpi_header *h;
-    struct mk           m;
+    struct mk m;
 
     mk_begin(&m, "HPET", 1);
     mk_u32(&m, 0x8086a201);
@@ -347,12 +349,12 @@ TEST(hpet)
     free(h);
 }
 
-/* ---- finding and replacing ----------------------------------------------------------------- */
+/* ---- finding and replacing ---- */
 
 /* Fake physical memory: table i lies at (i + 1) << 20. */
 static struct {
     uint8_t *p;
-    size_t   len;
+    size_t len;
 } mem[16];
 
 static const void *map(uint64_t phys, size_t len)
@@ -367,7 +369,7 @@ static const void *map(uint64_t phys, size_t len)
 static uint64_t place(unsigned i, struct acpi_header *h, size_t len)
 {
     free(mem[i].p);
-    mem[i].p   = (void *)h;
+    mem[i].p = (void *)h;
     mem[i].len = len;
     return (uint64_t)(i + 1) << 20;
 }
@@ -390,7 +392,8 @@ static void mk_rsdp(uint8_t r[36], unsigned revision, uint32_t rsdt, uint64_t xs
     mk_checksum(r, 36, &r[32]);
 }
 
-static struct acpi_header *root_of(const char *sig, unsigned width, unsigned n, const uint64_t *at)
+static struct acpi_header *root_of(const char *sig, unsigned width, unsigned n,
+                                   const uint64_t *at)
 {
     struct mk m;
 
@@ -406,8 +409,8 @@ static struct acpi_tables tables;
 static void machine(uint8_t rsdp[36], unsigned revision)
 {
     static const uint8_t d[] = {10, 20, 20, 10};
-    struct acpi_header  *dsdt = dsdt_with("", 0), *madt = qemu_madt(4), *slit = mk_slit(2, d);
-    uint64_t             at[4] = {0};
+    struct acpi_header *dsdt = dsdt_with("", 0), *madt = qemu_madt(4), *slit = mk_slit(2, d);
+    uint64_t at[4] = {0};
 
     at[0] = place(0, qemu_fadt(place(3, dsdt, dsdt->length)), 244);
     at[1] = place(1, madt, madt->length);
@@ -470,16 +473,16 @@ TEST(find_bad_checksums)
 TEST(replace_tables)
 {
     static const uint8_t d[] = {10, 30, 30, 10};
-    uint8_t              rsdp[36];
-    struct acpi_header  *slit = mk_slit(2, d), *blob;
-    struct mk            m = {0};
-    struct acpi_slit     s;
+    uint8_t rsdp[36];
+    struct acpi_header *slit = mk_slit(2, d), *blob;
+    struct mk m = {0};
+    struct acpi_slit s;
 
     machine(rsdp, 2);
     CHECK_EQ(acpi_tables_find(&tables, rsdp, 36, map, &why), 0);
-    mk_bytes(&m, slit, slit->length);         /* replaces */
-    mk_bytes(&m, "APIC\x08\0\0\0", 8);        /* removes */
-    mk_bytes(&m, "NONE\x08\0\0\0", 8);        /* removes what is not there */
+    mk_bytes(&m, slit, slit->length);  /* replaces */
+    mk_bytes(&m, "APIC\x08\0\0\0", 8); /* removes */
+    mk_bytes(&m, "NONE\x08\0\0\0", 8); /* removes what is not there */
     blob = (void *)m.p;
     CHECK_EQ(acpi_tables_replace(&tables, blob, m.len, &why), 0);
     CHECK(acpi_find(&tables, ACPI_SIG('A', 'P', 'I', 'C')) == NULL);
@@ -499,14 +502,15 @@ TEST(replace_tables)
     forget();
 }
 
-/* ---- mutations ----------------------------------------------------------------------------- */
+/* ---- mutations ---- */
 
-/* Changes some bytes of a copy of `h`, sometimes its length too; the copy has exactly that length. */
+/* Changes some bytes of a copy of `h`, sometimes its length too; the copy has exactly that
+ * length. */
 static struct acpi_header *mutate(const struct acpi_header *h)
 {
     static const uint8_t special[] = {0, 1, 2, 0x7f, 0x80, 0xfe, 0xff};
-    size_t               len = h->length, new_len = len;
-    uint8_t             *p;
+    size_t len = h->length, new_len = len;
+    uint8_t *p;
 
     if (check_below(3) == 0)
         new_len = sizeof *h + check_below(len + 64 - sizeof *h);
@@ -516,8 +520,8 @@ static struct acpi_header *mutate(const struct acpi_header *h)
         size_t at = sizeof *h + check_below(new_len);
 
         if (at < new_len)
-            p[at] = check_below(2) ? special[check_below(sizeof special)]
-                                   : (uint8_t)check_random();
+            p[at] =
+                check_below(2) ? special[check_below(sizeof special)] : (uint8_t)check_random();
     }
     ((struct acpi_header *)(void *)p)->length = (uint32_t)new_len;
     return (void *)p;
@@ -528,14 +532,15 @@ TEST(fuzz_parsers)
     static struct acpi_madt madt;
     static struct acpi_srat srat;
     static struct acpi_hmat hmat;
-    static const uint16_t   ns[] = {180, 333, 333, 180};
-    static const uint8_t    d[] = {10, 20, 20, 10};
-    static const uint8_t    aml[] = {0x08, '_', 'S', '5', '_', 0x12, 0x08, 4, 0x0a, 5, 0x0a, 7, 0, 0};
-    struct acpi_slit        slit;
-    struct acpi_fadt        fadt;
-    struct acpi_hpet        hp;
-    struct acpi_header     *seed[6];
-    struct mk               m;
+    static const uint16_t ns[] = {180, 333, 333, 180};
+    static const uint8_t d[] = {10, 20, 20, 10};
+    static const uint8_t aml[] = {0x08, '_',  'S', '5',  '_', 0x12, 0x08,
+                                  4,    0x0a, 5,   0x0a, 7,   0,    0};
+    struct acpi_slit slit;
+    struct acpi_fadt fadt;
+    struct acpi_hpet hp;
+    struct acpi_header *seed[6];
+    struct mk m;
 
     seed[0] = qemu_madt(8);
     mk_srat_begin(&m);
@@ -555,10 +560,11 @@ TEST(fuzz_parsers)
 
     for (unsigned round = 0; round < 20000; round++) {
         struct acpi_header *h = mutate(seed[round % 6]);
-        uint32_t            n = 0;
+        uint32_t n = 0;
 
         why = NULL;
-        switch (check_below(4) == 0 ? check_below(7) : round % 6) { /* sometimes the wrong parser */
+        switch (check_below(4) == 0 ? check_below(7)
+                                    : round % 6) { /* sometimes the wrong parser */
         case 0:
             CHECK(acpi_parse_madt(&madt, h, &why) == 0 || (why != NULL && madt.ncpus == 0));
             CHECK(madt.ncpus <= CPU_MAX && madt.nioapics <= ACPI_IOAPIC_MAX);
@@ -613,7 +619,7 @@ TEST(fuzz_find_and_replace)
         CHECK(err == 0 || tables.n == 0);
         for (unsigned i = 0; i < tables.n; i++)
             CHECK(tables.table[i]->length >= sizeof(struct acpi_header));
-        size_t   len = check_below(200);
+        size_t len = check_below(200);
         uint8_t *blob = malloc(len + 1);
 
         for (size_t i = 0; i < len; i++)

@@ -10,9 +10,9 @@
 #include <string.h>
 
 static struct lgrp_topo t;
-static struct cpumask   allowed, idle;
-static int              level[CPU_MAX]; /* -1: idle */
-static unsigned         queued[CPU_MAX], asked;
+static struct cpumask allowed, idle;
+static int level[CPU_MAX]; /* -1: idle */
+static unsigned queued[CPU_MAX], asked;
 
 static int level_of(unsigned cpu)
 {
@@ -32,7 +32,8 @@ static uint8_t pairs(unsigned i, unsigned j)
     return i / 2 == j / 2 ? 12 : 18;
 }
 
-/* All CPUs run something of priority 40, none is idle; the thread has priority 30, last ran on 0. */
+/* All CPUs run something of priority 40, none is idle; the thread has priority 30, last ran on
+ * 0. */
 static struct disp_pick begin(unsigned boards, uint8_t (*far)(unsigned, unsigned))
 {
     mk_topo(&t, boards, 4, 0, far);
@@ -44,8 +45,13 @@ static struct disp_pick begin(unsigned boards, uint8_t (*far)(unsigned, unsigned
     for (unsigned c = 0; c < t.ncpus; c++)
         cpumask_set(&allowed, c);
     asked = 0;
-    return (struct disp_pick){.topo = &t, .allowed = &allowed, .idle = &idle, .level = level_of,
-                              .bound = -1, .home = 0, .pri = 30};
+    return (struct disp_pick){.topo = &t,
+                              .allowed = &allowed,
+                              .idle = &idle,
+                              .level = level_of,
+                              .bound = -1,
+                              .home = 0,
+                              .pri = 30};
 }
 
 static void make_idle(unsigned cpu)
@@ -67,7 +73,7 @@ TEST(warm_cache_keeps_the_last_cpu)
 {
     struct disp_pick p = begin(6, NULL);
 
-    p.last        = 2;
+    p.last = 2;
     p.ticks_since = rechoose_interval;
     make_idle(1);
     CHECK_EQ(disp_pick_cpu(&p), 2);
@@ -103,7 +109,7 @@ TEST(preempts_at_home_before_it_leaves)
     struct disp_pick p = begin(6, NULL);
 
     p.ticks_since = 100;
-    level[2]      = 29;
+    level[2] = 29;
     make_idle(20);
     CHECK_EQ(disp_pick_cpu(&p), 2);
     level[2] = 30; /* equal priority does not do */
@@ -115,8 +121,8 @@ TEST(leaves_home_only_to_run_at_once)
     struct disp_pick p = begin(6, NULL);
 
     p.ticks_since = 100;
-    level[3]      = 35;
-    level[11]     = 30; /* less busy than home, but it would have to wait there */
+    level[3] = 35;
+    level[11] = 30; /* less busy than home, but it would have to wait there */
     CHECK_EQ(disp_pick_cpu(&p), 3);
     level[11] = 29;
     CHECK_EQ(disp_pick_cpu(&p), 11);
@@ -144,8 +150,8 @@ TEST(an_idle_cpu_at_home_is_found_without_asking_for_levels)
     struct disp_pick p = begin(18, NULL);
 
     p.ticks_since = 100;
-    p.home        = 17;
-    p.last        = 70;
+    p.home = 17;
+    p.last = 70;
     make_idle(69);
     CHECK_EQ(disp_pick_cpu(&p), 69);
     CHECK_EQ(asked, 0);
@@ -182,7 +188,7 @@ TEST(real_time_has_no_locality)
     struct disp_pick p = begin(6, NULL);
 
     p.home = LGRP_NONE;
-    p.pri  = 120;
+    p.pri = 120;
     p.ticks_since = 100;
     level[22] = 5; /* the least busy of all: not on the board it last ran on */
     CHECK_EQ(disp_pick_cpu(&p), 22);
@@ -221,7 +227,7 @@ TEST(balance)
     CHECK_EQ(disp_balance_cpu(&p, 0, qlen), 4);
 }
 
-/* ---- stealing ------------------------------------------------------------------------------ */
+/* ---- stealing ---- */
 
 static int best[CPU_MAX];
 
@@ -255,10 +261,10 @@ TEST(steals_nearest_first)
 TEST(any_choice_is_allowed_and_sensible)
 {
     for (unsigned round = 0; round < 20000; round++) {
-        unsigned         boards = 1 + (unsigned)check_below(9);
+        unsigned boards = 1 + (unsigned)check_below(9);
         struct disp_pick p = begin(boards, check_below(2) ? pairs : NULL);
-        unsigned         kept = (unsigned)check_below(t.ncpus);
-        bool             any_idle = false;
+        unsigned kept = (unsigned)check_below(t.ncpus);
+        bool any_idle = false;
 
         for (unsigned c = 0; c < t.ncpus; c++) {
             level[c] = (int)check_below(60);
@@ -270,7 +276,7 @@ TEST(any_choice_is_allowed_and_sensible)
         }
         p.home = check_below(5) ? (unsigned)check_below(boards) : LGRP_NONE;
         p.last = (unsigned)check_below(t.ncpus);
-        p.pri  = (int)check_below(60);
+        p.pri = (int)check_below(60);
         p.ticks_since = check_below(8);
         unsigned cpu = disp_search_cpu(&p, p.home);
 

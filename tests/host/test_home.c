@@ -14,9 +14,9 @@
 #define PERCENT(n) (LGRP_LOAD_FULL * (n) / 100)
 #define NONE       255
 
-static uint32_t            load[LGRP_MAX];
-static uint16_t            ncpus[LGRP_MAX];
-static uint8_t             aff[LGRP_MAX];
+static uint32_t load[LGRP_MAX];
+static uint16_t ncpus[LGRP_MAX];
+static uint8_t aff[LGRP_MAX];
 static struct lgrp_home_in in;
 
 /* `n` idle lgroups of 4 CPUs, a new process, the mid-range defaults, the tolerance for HPC. */
@@ -27,13 +27,13 @@ static void begin(unsigned n)
     for (unsigned g = 0; g < LGRP_MAX; g++)
         ncpus[g] = 4;
     in = (struct lgrp_home_in){
-        .cand          = n < 64 ? (1ull << n) - 1 : ~0ull,
-        .load          = load,
-        .ncpus         = ncpus,
-        .home          = NONE,
+        .cand = n < 64 ? (1ull << n) - 1 : ~0ull,
+        .load = load,
+        .ncpus = ncpus,
+        .home = NONE,
         .expand_thresh = PERCENT(25),
-        .expand_diff   = PERCENT(25),
-        .tolerance     = 0x1000,
+        .expand_diff = PERCENT(25),
+        .tolerance = 0x1000,
     };
 }
 
@@ -43,7 +43,7 @@ static uint64_t choose_many(void)
     uint64_t set = 0;
 
     for (unsigned i = 0; i < 4000; i++) {
-        in.rnd     = (uint32_t)(check_random() >> 32);
+        in.rnd = (uint32_t)(check_random() >> 32);
         unsigned g = lgrp_choose_home(&in);
 
         CHECK(g == NONE || (g < 64 && (in.cand >> g & 1) != 0));
@@ -93,7 +93,8 @@ TEST(loads_within_the_tolerance_are_equal)
 {
     begin(2);
     load[0] = PERCENT(50);
-    load[1] = load[0] - 0x1000 / 4; /* 4 CPUs: a quarter of the tolerance; exactly at it: equal */
+    load[1] =
+        load[0] - 0x1000 / 4; /* 4 CPUs: a quarter of the tolerance; exactly at it: equal */
     CHECK_EQ(choose_many(), 3);
     load[1]--;
     CHECK_EQ(choose_many(), 2);
@@ -102,8 +103,8 @@ TEST(loads_within_the_tolerance_are_equal)
 TEST(tolerance_is_divided_by_the_cpus_of_the_candidate)
 {
     begin(2);
-    load[0]  = PERCENT(50);
-    load[1]  = load[0] - 0x1000 / 4 - 1;
+    load[0] = PERCENT(50);
+    load[1] = load[0] - 0x1000 / 4 - 1;
     ncpus[1] = 2;
     CHECK_EQ(choose_many(), 3);
 }
@@ -121,7 +122,7 @@ TEST(threads_stay_together_below_the_threshold)
 {
     begin(6);
     in.spanned = 1 << 2;
-    load[2]    = in.expand_thresh; /* at it, not above */
+    load[2] = in.expand_thresh; /* at it, not above */
     CHECK_EQ(choose_many(), 1 << 2);
 }
 
@@ -129,7 +130,7 @@ TEST(process_spreads_above_the_threshold)
 {
     begin(6);
     in.spanned = 1 << 2;
-    load[2]    = in.expand_thresh + 1;
+    load[2] = in.expand_thresh + 1;
     CHECK_EQ(choose_many(), 0x3f & ~(1 << 2));
 }
 
@@ -137,8 +138,8 @@ TEST(least_loaded_of_its_own_decides_whether_to_spread)
 {
     begin(6);
     in.spanned = 1 << 1 | 1 << 2;
-    load[1]    = PERCENT(100);
-    load[2]    = PERCENT(24);
+    load[1] = PERCENT(100);
+    load[2] = PERCENT(24);
     CHECK_EQ(choose_many(), 1 << 2);
 }
 
@@ -159,7 +160,7 @@ TEST(spreading_takes_the_least_loaded_other)
 {
     begin(6);
     in.spanned = 1 << 2;
-    load[2]    = PERCENT(100);
+    load[2] = PERCENT(100);
     for (unsigned g = 0; g < 6; g++)
         load[g] = g == 2 ? PERCENT(100) : PERCENT(60 - 10 * g);
     CHECK_EQ(choose_many(), 1 << 5);
@@ -169,8 +170,8 @@ TEST(threshold_of_the_high_end)
 {
     begin(18);
     in.expand_thresh = LGRP_LOAD_FULL * 3 / 4;
-    in.spanned       = 1 << 9;
-    load[9]          = 3 * LGRP_LOAD_FULL / 4; /* three threads: 75 % is not above 75 % */
+    in.spanned = 1 << 9;
+    load[9] = 3 * LGRP_LOAD_FULL / 4; /* three threads: 75 % is not above 75 % */
     CHECK_EQ(choose_many(), 1 << 9);
     load[9] = LGRP_LOAD_FULL;
     CHECK_EQ(choose_many(), 0x3ffff & ~(1 << 9));
@@ -179,33 +180,33 @@ TEST(threshold_of_the_high_end)
 TEST(no_overflow_at_the_ends)
 {
     begin(4);
-    in.spanned     = 1;
-    in.tolerance   = UINT32_MAX;
+    in.spanned = 1;
+    in.tolerance = UINT32_MAX;
     in.expand_diff = UINT32_MAX;
     for (unsigned g = 0; g < 4; g++) {
-        load[g]  = UINT32_MAX;
+        load[g] = UINT32_MAX;
         ncpus[g] = 1;
     }
     load[3] = 0;
     CHECK_EQ(choose_many(), 1);
     in.expand_diff = 0;
-    in.spanned     = 0;
+    in.spanned = 0;
     CHECK_EQ(choose_many(), 0xf);
 }
 
 TEST(affinity_decides_first)
 {
     begin(6);
-    in.aff     = aff;
+    in.aff = aff;
     in.spanned = 1 << 0;
-    aff[3]     = 0x10;
-    aff[4]     = 0x10;
-    load[3]    = PERCENT(300);
+    aff[3] = 0x10;
+    aff[4] = 0x10;
+    load[3] = PERCENT(300);
     CHECK_EQ(bit_count(choose_many()), 1);
     in.home = 4; /* home wins ties */
     CHECK_EQ(choose_many(), 1 << 4);
     aff[5 - 0] = 0x10;
-    aff[3]     = 0x100 - 1;
+    aff[3] = 0x100 - 1;
     CHECK_EQ(choose_many(), 1 << 3);
     in.cand &= ~(1ull << 3); /* no CPU there */
     CHECK_EQ(choose_many(), 1 << 4);
@@ -221,13 +222,13 @@ static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh)
     unsigned homes[LGRP_MAX] = {0};
 
     for (unsigned i = 0; i < lgrps * cpus; i++) {
-        in.rnd     = (uint32_t)check_random();
+        in.rnd = (uint32_t)check_random();
         unsigned g = lgrp_choose_home(&in);
 
         CHECK(g < lgrps);
         homes[g]++;
         in.spanned |= 1ull << g;
-        load[g]  = homes[g] * LGRP_LOAD_FULL / cpus;
+        load[g] = homes[g] * LGRP_LOAD_FULL / cpus;
         ncpus[g] = (uint16_t)cpus;
     }
     for (unsigned g = 0; g < lgrps; g++)

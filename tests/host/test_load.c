@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_load.c - load averages against the published numbers, and the homes that parallel programs get.
+ * test_load.c - load averages against the published numbers, and the homes that parallel
+ * programs get.
  *
- * The published numbers are those of the 2005 sources, where one CPU-bound thread on one CPU is 65536;
- * struct lpl keeps its averages in that unit, and lpl_load() maps 65536 to LGRP_LOAD_FULL.
- * The second half simulates a machine: a clock in milliseconds, load updates each 100 ms (late ones
- * merged, as on a slow host), threads that run, block or exit, and a program that creates threads.
+ * The published numbers are those of the 2005 sources, where one CPU-bound thread on one CPU is
+ * 65536; struct lpl keeps its averages in that unit, and lpl_load() maps 65536 to
+ * LGRP_LOAD_FULL. The second half simulates a machine: a clock in milliseconds, load updates
+ * each 100 ms (late ones merged, as on a slow host), threads that run, block or exit, and a
+ * program that creates threads.
  */
 #include "lgrp/home.h"
 #include "lgrp/lgrp.h"
@@ -35,7 +37,7 @@ static void updates(unsigned n, uint16_t runnable)
         lgrp_part_update(&part, r);
 }
 
-/* ---- arithmetic ---------------------------------------------------------------------------- */
+/* ---- arithmetic ---- */
 
 TEST(step_response)
 {
@@ -102,9 +104,9 @@ TEST(average_does_not_wrap)
     updates(1, 1);
 }
 
-/* ---- single arrivals ----------------------------------------------------------------------- */
+/* ---- single arrivals ---- */
 
-static struct lgrp_proc   proc;
+static struct lgrp_proc proc;
 static struct lgrp_thread one;
 
 TEST(first_thread_is_charged_at_once_and_refunded)
@@ -123,7 +125,7 @@ TEST(first_thread_is_charged_at_once_and_refunded)
 
 TEST(later_departure_is_not_refunded_beyond_who_is_left)
 {
-    struct lgrp_proc   p2;
+    struct lgrp_proc p2;
     struct lgrp_thread t2;
 
     machine(1, 4);
@@ -182,23 +184,23 @@ TEST(rehome_when_a_board_goes_off_line)
     CHECK(one.part == NULL);
 }
 
-/* ---- a simulated machine ------------------------------------------------------------------- */
+/* ---- a simulated machine ---- */
 
 enum behaviour { RUN, BLOCK_AT_ONCE, BLOCK_LATER, ON_AND_OFF, BEHAVIOURS };
 
 struct sim_thread {
     struct lgrp_thread lt;
-    enum behaviour     how;
-    uint64_t           born_ms;
-    bool               live;
-    bool               slept; /* asleep this millisecond */
+    enum behaviour how;
+    uint64_t born_ms;
+    bool live;
+    bool slept; /* asleep this millisecond */
 };
 
 static struct {
     struct sim_thread thread[512];
-    unsigned          n, lgrps;
-    uint64_t          ms, next_update;
-    bool              noise; /* short-lived activity of daemons */
+    unsigned n, lgrps;
+    uint64_t ms, next_update;
+    bool noise; /* short-lived activity of daemons */
 } s;
 
 static bool runs(const struct sim_thread *t)
@@ -232,12 +234,12 @@ static void sim_begin(unsigned boards, unsigned cpus, bool high_end)
 {
     memset(&s, 0, sizeof s);
     machine(boards, cpus);
-    s.lgrps                 = boards;
-    s.next_update           = 100;
-    lgrp_runnable_now       = runnable_now;
+    s.lgrps = boards;
+    s.next_update = 100;
+    lgrp_runnable_now = runnable_now;
     lgrp_expand_proc_thresh = high_end ? LGRP_LOAD_FULL * 3 / 4 : LGRP_LOAD_FULL / 4;
-    lgrp_expand_proc_diff   = LGRP_LOAD_FULL / 4;
-    lgrp_loadavg_tolerance  = 0x1000;
+    lgrp_expand_proc_diff = LGRP_LOAD_FULL / 4;
+    lgrp_loadavg_tolerance = 0x1000;
 }
 
 /* Time passes; a host that stalls for several updates makes up for them with one. */
@@ -266,7 +268,7 @@ static struct sim_thread *sim_thread(struct lgrp_proc *p, struct sim_thread *cre
 {
     struct sim_thread *t = &s.thread[s.n++];
 
-    t->how     = how;
+    t->how = how;
     t->born_ms = s.ms;
     lgrp_thread_home(&part, &t->lt, p, creator != NULL ? &creator->lt : NULL, s.ms * MS,
                      (uint32_t)check_random());
@@ -281,23 +283,23 @@ static void sim_exit(struct sim_thread *t)
 }
 
 struct program {
-    unsigned       threads; /* created, besides the first        */
-    unsigned       gap_ms;  /* between two creations; 0: all at once */
+    unsigned threads; /* created, besides the first */
+    unsigned gap_ms;  /* between two creations; 0: all at once */
     enum behaviour how;
     enum behaviour main_how;
-    unsigned       lead_ms; /* what the first thread does before */
+    unsigned lead_ms; /* what the first thread does before */
 };
 
 /*
- * Runs one program to its end: after the last creation its threads work for a second.  Checks that
- * `per_lgrp` threads live on each lgroup, of those created and, when that is the even number,
- * the creating one.
+ * Runs one program to its end: after the last creation its threads work for a second.  Checks
+ * that `per_lgrp` threads live on each lgroup, of those created and, when that is the even
+ * number, the creating one.
  */
 static void run_program(const struct program *pr, unsigned per_lgrp, bool count_main)
 {
     static struct lgrp_proc p;
-    struct sim_thread      *first, *mine = &s.thread[s.n];
-    unsigned                homes[LGRP_MAX] = {0};
+    struct sim_thread *first, *mine = &s.thread[s.n];
+    unsigned homes[LGRP_MAX] = {0};
 
     lgrp_proc_init(&p);
     first = sim_thread(&p, NULL, pr->main_how);
@@ -341,11 +343,11 @@ static void every_program(unsigned boards, bool high_end)
             for (int main_how = 0; main_how < BEHAVIOURS; main_how++) {
                 for (int extra = 0; extra < 2; extra++) {
                     struct program pr = {
-                        .threads  = boards * 4 - 1 + extra,
-                        .gap_ms   = gaps[g],
-                        .how      = how,
+                        .threads = boards * 4 - 1 + extra,
+                        .gap_ms = gaps[g],
+                        .how = how,
                         .main_how = main_how,
-                        .lead_ms  = (unsigned)check_below(300),
+                        .lead_ms = (unsigned)check_below(300),
                     };
                     sim_begin(boards, 4, high_end);
                     s.noise = check_below(2) != 0;
@@ -380,14 +382,14 @@ TEST(four_homes_twenty_times_in_one_boot)
     for (int i = 0; i < 20; i++) {
         run_program(&pr, 4, true);
         pr.gap_ms = (unsigned)check_below(20);
-        pr.how    = (enum behaviour)check_below(BEHAVIOURS);
+        pr.how = (enum behaviour)check_below(BEHAVIOURS);
     }
 }
 
 TEST(two_programs_at_once_share_evenly)
 {
     static struct lgrp_proc a, b;
-    unsigned                homes[LGRP_MAX] = {0};
+    unsigned homes[LGRP_MAX] = {0};
 
     sim_begin(18, 4, true);
     lgrp_proc_init(&a);
@@ -408,7 +410,7 @@ TEST(two_programs_at_once_share_evenly)
 TEST(a_busy_board_gets_fewer)
 {
     static struct lgrp_proc hog[2], p;
-    unsigned                homes[LGRP_MAX] = {0};
+    unsigned homes[LGRP_MAX] = {0};
 
     sim_begin(6, 4, false);
     for (unsigned i = 0; i < 2; i++) { /* two CPU-bound processes bound to board 2 */
@@ -416,7 +418,7 @@ TEST(a_busy_board_gets_fewer)
 
         lgrp_proc_init(&hog[i]);
         t->lt.proc = &hog[i];
-        t->live    = true;
+        t->live = true;
         lgrp_thread_join(&part, &t->lt, 2, 0);
     }
     sim_run(10000);
@@ -490,7 +492,7 @@ TEST(random_histories)
         for (unsigned i = 0; i < 8; i++)
             lgrp_proc_init(&p[i]);
         for (unsigned op = 0; op < 400; op++) {
-            unsigned           at = (unsigned)check_below(s.n + 1);
+            unsigned at = (unsigned)check_below(s.n + 1);
             struct sim_thread *t = at < s.n ? &s.thread[at] : NULL;
 
             switch (check_below(6)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_place.c - where pages go: each policy, the defaults by segment, fallbacks, nodes of an lgroup.
+ * test_place.c - where pages go: each policy, the defaults by segment, fallbacks, nodes of an
+ * lgroup.
  */
 #include "lgrp/place.h"
 #include "tests/host/check.h"
@@ -8,22 +9,24 @@
 
 #define MIB (1ull << 20)
 
-static struct lgrp_topo   t;
+static struct lgrp_topo t;
 static struct lgrp_mem_in in;
-static unsigned           count[LGRP_MAX];
+static unsigned count[LGRP_MAX];
 
 static void begin(unsigned boards, uint64_t bare)
 {
     mk_topo(&t, boards, 4, bare, NULL);
     in = (struct lgrp_mem_in){.topo = &t, .home = 2, .cpu_lgrp = 3};
-    lgrp_mem_default_policy  = LGRP_MEM_POLICY_NEXT;
+    lgrp_mem_default_policy = LGRP_MEM_POLICY_NEXT;
     lgrp_privm_random_thresh = UINT64_MAX;
-    lgrp_shm_random_thresh   = 8 * MIB;
-    lgrp_mem_pset_aware      = 0;
+    lgrp_shm_random_thresh = 8 * MIB;
+    lgrp_mem_pset_aware = 0;
 }
 
-/* Makes `pages` choices; returns the set of lgroups, counts in count[]; checks the policy charged. */
-static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged, unsigned pages)
+/* Makes `pages` choices; returns the set of lgroups, counts in count[]; checks the policy
+ * charged. */
+static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged,
+                       unsigned pages)
 {
     uint64_t set = 0;
 
@@ -32,7 +35,7 @@ static uint64_t choose(enum lgrp_mem_policy policy, enum lgrp_mem_policy charged
     for (in.index = 0; in.index < pages; in.index++) {
         enum lgrp_mem_policy p = policy;
 
-        in.rnd     = (uint32_t)(check_random() >> 32);
+        in.rnd = (uint32_t)(check_random() >> 32);
         unsigned g = lgrp_mem_choose(&p, &in);
 
         CHECK_EQ(p, charged);
@@ -70,7 +73,8 @@ TEST(random_is_even)
 TEST(random_never_draws_a_memory_less_lgroup)
 {
     begin(6, 1 << 1 | 1 << 4);
-    /* nodes with memory come first: domains 0 2 3 5 are lgroups 0..3, domains 1 4 are 4 and 5 */
+    /* nodes with memory come first: domains 0 2 3 5 are lgroups 0..3, domains 1 4 are 4 and 5
+     */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 4000), 0xf);
 }
 
@@ -90,13 +94,13 @@ TEST(pset_aware)
 {
     begin(6, 0);
     in.pset_lgrps = 0x3;
-    in.seg_bytes  = 511 * MIB; /* the set's boards have 512 MiB */
+    in.seg_bytes = 511 * MIB; /* the set's boards have 512 MiB */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
     lgrp_mem_pset_aware = 1;
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM_PSET, 1000), 0x3);
     in.seg_bytes = 512 * MIB; /* it would fill them */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
-    in.seg_bytes  = 1;
+    in.seg_bytes = 1;
     in.pset_lgrps = 0; /* not in a set */
     CHECK_EQ(choose(LGRP_MEM_POLICY_RANDOM, LGRP_MEM_POLICY_RANDOM, 1000), 0x3f);
 }
@@ -157,7 +161,7 @@ TEST(home_without_memory_uses_the_nearest_board)
 TEST(one_lgroup_of_many_boards_draws_its_nodes_evenly)
 {
     unsigned nodes[18] = {0};
-    uint8_t  order[NODE_MAX];
+    uint8_t order[NODE_MAX];
 
     begin(18, 0);
     mpo_enable = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * test_topo.c - nodes, lgroups and distances from SRAT and SLIT: good machines, and every row of the
- * table of bad tables in docs/lgroups.md.
+ * test_topo.c - nodes, lgroups and distances from SRAT and SLIT: good machines, and every row
+ * of the table of bad tables in docs/lgroups.md.
  */
 #include "lgrp/lgrp.h"
 #include "lgrp/home.h"
@@ -15,12 +15,12 @@
 
 /* A machine under construction. */
 static struct {
-    uint32_t          apic[CPU_MAX];
+    uint32_t apic[CPU_MAX];
     struct lgrp_range mem[LGRP_RANGE_MAX + 8];
-    struct acpi_srat  srat;
-    struct acpi_slit  slit;
-    struct acpi_hmat  hmat;
-    uint8_t           matrix[65536];
+    struct acpi_srat srat;
+    struct acpi_slit slit;
+    struct acpi_hmat hmat;
+    uint8_t matrix[65536];
     struct lgrp_input in;
 } w;
 static struct lgrp_topo t;
@@ -29,14 +29,14 @@ static void begin(void)
 {
     memset(&w, 0, sizeof w);
     w.in.apic_id = w.apic;
-    w.in.mem     = w.mem;
-    w.in.srat    = &w.srat;
-    mpo_enable   = 1;
+    w.in.mem = w.mem;
+    w.in.srat = &w.srat;
+    mpo_enable = 1;
 }
 
 static void cpu(uint32_t apic_id, uint32_t pxm)
 {
-    w.apic[w.in.ncpus++]        = apic_id;
+    w.apic[w.in.ncpus++] = apic_id;
     w.srat.cpu[w.srat.ncpus++] = (struct acpi_srat_cpu){apic_id, pxm};
 }
 
@@ -52,9 +52,9 @@ static void srat_mem(uint64_t base, uint64_t len, uint32_t pxm)
 
 static void distances(unsigned n, uint8_t local, uint8_t remote)
 {
-    w.slit.n      = n;
+    w.slit.n = n;
     w.slit.matrix = w.matrix;
-    w.in.slit     = &w.slit;
+    w.in.slit = &w.slit;
     for (unsigned i = 0; i < n * n; i++)
         w.matrix[i] = i / n == i % n ? local : remote;
 }
@@ -117,9 +117,9 @@ static void sound(void)
         CHECK(a < b);
     }
     for (unsigned g = 0; g < t.nlgrps; g++) { /* I3 */
-        uint64_t       seen = 0;
+        uint64_t seen = 0;
         struct cpumask cpus = {{0}};
-        uint8_t        order[NODE_MAX];
+        uint8_t order[NODE_MAX];
 
         CHECK_EQ(t.near[g][0], g);
         for (unsigned i = 0; i < t.nlgrps; i++) {
@@ -259,7 +259,7 @@ TEST(more_distances_than_levels)
     CHECK_EQ(t.nlevels[0], LGRP_LEVEL_MAX);
 }
 
-/* ---- shapes of machines -------------------------------------------------------------------- */
+/* ---- shapes of machines ---- */
 
 TEST(sparse_domains_are_numbered_by_address)
 {
@@ -358,7 +358,7 @@ TEST(sixty_four_boards)
     CHECK_EQ(t.cpu_lgrp[191], 63);
 }
 
-/* ---- bad tables, row by row ---------------------------------------------------------------- */
+/* ---- bad tables, row by row ---- */
 
 static void one_lgroup_because(const char *line)
 {
@@ -519,7 +519,7 @@ TEST(hmat_takes_the_place_of_a_missing_slit)
 {
     boards(6, 4);
     w.in.hmat = &w.hmat;
-    w.hmat.n  = 6;
+    w.hmat.n = 6;
     for (unsigned i = 0; i < 6; i++) {
         w.hmat.pxm[i] = 5 - i;
         for (unsigned j = 0; j < 6; j++)
