@@ -88,6 +88,10 @@ include user/user.mk
 deps:
 	@$(if $(wildcard tools/deps.sh),tools/deps.sh run,:)
 
+.PHONY: grade
+grade: ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.grade '$(LAB)' $(if $(FILE),--file '$(FILE)') $(if $(TEST),--test '$(TEST)')
+
 .PHONY: clean
 clean: ## remove everything that was built
 	rm -rf build
