@@ -22,7 +22,10 @@ enum { O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_
 enum { POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64, POLLWRNORM = 256 };
 
 struct fileops {
-    /* Move bytes; `off` is meaningful for seekable files only.  Bytes or an error (-EINTR becomes a restart above). */
+    /*
+     * Move bytes; `off` is meaningful for seekable files only (write: -1 is append, and moves f->off itself).
+     * Bytes, or an error: -ERESTARTSYS when a signal came first.
+     */
     long (*read)(struct file *f, struct uio *uio, loff_t off);
     long (*write)(struct file *f, struct uio *uio, loff_t off);
     /* Ready events now; if `p` is not NULL also registers p to be woken (poll_register). */
@@ -42,7 +45,8 @@ struct file {
     struct mutex          off_lock;
     loff_t                off;
     void                 *data;  /* ops' own */
-    bool                  seekable;
+    bool                  seekable; /* [c] reads and writes use and move `off`  */
+    bool                  locked;   /* [a] has held a flock                     */
 };
 
 /* file_alloc - a new open file with one reference.  NULL: no memory. */
@@ -81,6 +85,10 @@ int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 /* fd_next - lowest open descriptor >= fd, or -1: for /proc/PID/fd and close_range. */
 int fd_next(struct fdtable *t, int fd);
 
+/* file_vnode - the file's vnode, held; for a pipe one is made, so that /proc/PID/fd/N can be opened.  NULL: it has none. */
+struct vnode *file_vnode(struct file *f);
+/* file_getattr - fstat: of the vnode or, for a pipe, made up. */
+void file_getattr(struct file *f, struct vattr *va);
 /* file_size_seek - fileops.seek of files with a size (SEEK_SET, SEEK_CUR, SEEK_END): the new position or -EINVAL. */
 loff_t file_size_seek(struct file *f, loff_t off, int whence);
 /* file_seek - lseek(2).  file_readdir - entries from f's position on, which moves.  -ESPIPE -EINVAL -ENOTDIR -EBADF. */

@@ -70,11 +70,13 @@ struct vnodeops {
     int (*create)(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, const struct cred *cr,
                   uint64_t rdev, const char *target, struct vnode **out);
     int (*link)(struct vnode *dir, const char *name, size_t len, struct vnode *target);   /* [W on dir] */
-    int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim); /* [W on dir, W on victim] also rmdir: -ENOTEMPTY */
+    int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim); /* [W on dir; W on victim if a directory] also rmdir: -ENOTEMPTY */
     int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname, size_t nlen,
-                  struct vnode *moved, struct vnode *replaced); /* [W on both dirs and on replaced] */
+                  struct vnode *moved, struct vnode *replaced); /* [W on both dirs; on replaced if a directory, or NULL] */
     int (*readdir)(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg); /* [R]; "." and ".." included */
     int (*readlink)(struct vnode *vn, char *buf, size_t size);                /* length or error */
+    /* Links whose target is a file rather than a name (/proc/PID/fd/N): *out held.  NULL: the name is followed. */
+    int (*follow)(struct vnode *vn, struct vnode **out);
     /* Changes to *va, which holds the vnode's fields, where these do not tell the truth (procfs).  NULL: they do. */
     void (*getattr)(struct vnode *vn, struct vattr *va);
     int (*setattr)(struct vnode *vn, unsigned mask, const struct vattr *va);  /* [W]; checks done by the caller */
@@ -98,6 +100,7 @@ struct vnode {
     _Atomic uint32_t       refs;
     uint8_t                type;    /* [c] enum vtype                               */
     bool                   text;    /* [a] has been executed or mapped for execution */
+    bool                   holes;   /* [c] an absent page is a hole: all data is in the pages (tmpfs) */
     _Atomic int32_t        writers; /* [a] > 0: open for writing; < 0: being executed (ETXTBSY) */
     struct rwlock          lock;
     const struct vnodeops *op;      /* [c]                                          */
@@ -175,9 +178,14 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
 int vn_readlink(struct vnode *vn, char *buf, size_t size);
 /* vn_fsync - 0 or -EIO. */
 int vn_fsync(struct vnode *vn, bool data_only);
-/* vn_read_pages, vn_write_pages - read and write of page-based files.  Bytes or -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO. */
+/*
+ * vn_read_pages, vn_write_pages - read and write of page-based files.  Bytes or -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO.
+ * @off  write: in and out, the position after the bytes; -1: at the end of the file.
+ * vn_truncate_pages - set the size: pages beyond it go, the rest of the last one is zeroed.  [W]
+ */
 long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
-long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
+long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *off);
+int  vn_truncate_pages(struct vnode *vn, uint64_t size);
 
 /* The place that path names start from: a process's root and working directories. */
 struct fs_ctx {

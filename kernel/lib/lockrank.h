@@ -26,6 +26,7 @@ enum lockrank {
     RANK_VM_PT      = 38, /* one page-table page                                       */
     RANK_VM_TLB     = 40,
     RANK_POLL       = 44, /* lists of pollers                                          */
+    RANK_POLLER     = 46, /* one thread in poll                                        */
     RANK_TIMER      = 48, /* one CPU's timer heap                                      */
     RANK_CV         = 52, /* one condition variable's, mutex's, rwlock's sleepers      */
     RANK_THREAD     = 56, /* one thread's state                                        */

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpio.c - the members of a cpio archive, one after the other.
+ *
+ * THEORY      A member is a header of 13 hexadecimal numbers of 8 digits, a name and its NUL,
+ * and the data; name and data each end on a multiple of 4.  A member called TRAILER!!! ends an
+ * archive; more may follow it after zero padding (several archives in one file), and these are
+ * read on. Everything is checked before it is used: the archive may come from anywhere.
+ * INVARIANTS  I1  nothing outside buf[0 .. len-1] is read
+ *             I2  each call that returns 1 moves *pos forward
+ * LOCKING     None: pure.
+ * SEE ALSO    initramfs.c; tests/host/test_cpio.c, which also fuzzes it
+ */
+#include "fs/initramfs.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#define HEADER_SIZE 110
+#define NFIELDS     13
+#define NAME_MAX    4096
+#define COMPONENT   255
+
+enum {
+    F_INO,
+    F_MODE,
+    F_UID,
+    F_GID,
+    F_NLINK,
+    F_MTIME,
+    F_SIZE,
+    F_DEVMA,
+    F_DEVMI,
+    F_RDEVMA,
+    F_RDEVMI,
+    F_NAMESIZE
+};
+
+static bool parse_hex8(const uint8_t *s, uint32_t *out)
+{
+    uint32_t v = 0;
+
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned c = s[i], d = c - '0';
+
+        if (d > 9) {
+            d = (c | 0x20) - 'a' + 10;
+            if (d < 10 || d > 15)
+                return false;
+        }
+        v = v << 4 | d;
+    }
+    *out = v;
+    return true;
+}
+
+/* Is the name one that an unpacker may follow?  "." alone is: it is the root. */
+static bool name_ok(const char *name, size_t len)
+{
+    size_t start = 0;
+
+    if (len == 0 || len >= NAME_MAX || memchr(name, '\0', len) != NULL)
+        return false;
+    if (len == 1 && name[0] == '.')
+        return true;
+    for (size_t i = 0; i <= len; i++) {
+        if (i != len && name[i] != '/')
+            continue;
+        size_t n = i - start;
+
+        if (n == 0 || n > COMPONENT)
+            return false;
+        if (name[start] == '.' && (n == 1 || (n == 2 && name[start + 1] == '.')))
+            return false;
+        start = i + 1;
+    }
+    return true;
+}
+
+static int bad(const char **why, const char *reason)
+{
+    *why = reason;
+    return -EINVAL;
+}
+
+int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
+              const char **why)
+{
+    for (;;) {
+        uint32_t f[NFIELDS];
+        const uint8_t *h;
+        size_t namesize, data;
+
+        while (*pos < len && buf[*pos] == 0) /* padding between archives */
+            ++*pos;
+        if (*pos == len)
+            return 0;
+        if (len - *pos < HEADER_SIZE)
+            return bad(why, "header cut off");
+        h = buf + *pos;
+        if (memcmp(h, "07070", 5) != 0 || (h[5] != '1' && h[5] != '2'))
+            return bad(why, "no cpio header");
+        for (unsigned i = 0; i < NFIELDS; i++)
+            if (!parse_hex8(h + 6 + 8 * i, &f[i]))
+                return bad(why, "bad number in a header");
+        namesize = f[F_NAMESIZE];
+        if (namesize == 0 || namesize > NAME_MAX || len - *pos - HEADER_SIZE < namesize)
+            return bad(why, "bad length of a name");
+        if (h[HEADER_SIZE + namesize - 1] != '\0')
+            return bad(why, "name without an end");
+        data = round_up(*pos + HEADER_SIZE + namesize, (size_t)4);
+        if (f[F_SIZE] != 0 && (data > len || len - data < f[F_SIZE]))
+            return bad(why, "data cut off");
+        *pos = min_of(round_up(data + f[F_SIZE], (size_t)4), len);
+        if (namesize == 11 && memcmp(h + HEADER_SIZE, "TRAILER!!!", 10) == 0)
+            continue;
+
+        *e = (struct cpio_entry){
+            .name = (const char *)h + HEADER_SIZE,
+            .nlen = namesize - 1,
+            .data = buf + data,
+            .size = f[F_SIZE],
+            .mode = f[F_MODE],
+            .uid = f[F_UID],
+            .gid = f[F_GID],
+            .nlink = f[F_NLINK],
+            .mtime = f[F_MTIME],
+            .ino = f[F_INO],
+            .dev_major = f[F_DEVMA],
+            .dev_minor = f[F_DEVMI],
+            .rdev_major = f[F_RDEVMA],
+            .rdev_minor = f[F_RDEVMI],
+        };
+        while (e->nlen > 1 && (e->name[0] == '/' || (e->name[0] == '.' && e->name[1] == '/'))) {
+            size_t skip = e->name[0] == '/' ? 1 : 2;
+
+            e->name += skip;
+            e->nlen -= skip;
+        }
+        if (!name_ok(e->name, e->nlen))
+            return bad(why, "name that leads elsewhere");
+        return 1;
+    }
+}

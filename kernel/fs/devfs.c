@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * devfs.c - character devices, and the file system that shows them (type "devtmpfs", on /dev).
+ *
+ * THEORY      A driver registers a struct cdev.  Opening a VCHR vnode with the same number, in
+ * whatever file system it is, finds the device here.  /dev is a tmpfs of which there is one
+ * instance; each device that is registered, before or after it was made, gets a file in it, and
+ * the usual links are there too. LOCKING     cdev_lock (RANK_VNODE) for the list; devices are
+ * never taken off it. SEE ALSO    devmem.c, tmpfs.c
+ */
+#include "fs/filepriv.h"
+#include "fs/tmpfs.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+static struct spinlock cdev_lock = SPINLOCK_INIT(RANK_VNODE);
+static struct list cdevs = LIST_INIT(cdevs);
+static struct vfs *devfs; /* [c] once it is mounted */
+
+static const struct cred root_cred = {.refs = 1};
+
+/* Makes the file `name` in /dev; one that exists stays. */
+static void make_node(const char *name, enum vtype type, uint32_t mode, uint64_t rdev,
+                      const char *target)
+{
+    struct vnode *dir = devfs->root, *vn;
+    int err;
+
+    rw_enter_write(&dir->lock);
+    err = tmpfs_ops.create(dir, name, strlen(name), type, mode, &root_cred, rdev, target, &vn);
+    rw_exit_write(&dir->lock);
+    if (err == 0)
+        vn_release(vn);
+    else if (err != -EEXIST)
+        warn("/dev/%s: error %d", name, -err);
+}
+
+void cdev_register(struct cdev *d)
+{
+    spin_lock(&cdev_lock);
+    list_push_back(&cdevs, &d->link);
+    spin_unlock(&cdev_lock);
+    if (devfs != NULL)
+        make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+}
+
+/* The device after `d` in the list, or the first; NULL at the end.  Devices stay, so no lock is
+ * kept. */
+static struct cdev *next_cdev(struct cdev *d)
+{
+    struct list *l;
+
+    spin_lock(&cdev_lock);
+    l = d == NULL ? cdevs.next : d->link.next;
+    spin_unlock(&cdev_lock);
+    return l == &cdevs ? NULL : list_entry(l, struct cdev, link);
+}
+
+int cdev_open(struct vnode *vn, int oflags, struct file *f)
+{
+    struct cdev *d = NULL;
+
+    while ((d = next_cdev(d)) != NULL && d->rdev != vn->rdev)
+        ;
+    if (d == NULL)
+        return -ENXIO;
+    if (d->ops != NULL)
+        f->ops = d->ops;
+    return d->open != NULL ? d->open(vn, oflags, f) : 0;
+}
+
+static int devfs_mount(const char *source, const char *options, struct vfs **out)
+{
+    static const char *const links[][2] = {
+        {"fd", "/proc/self/fd"},
+        {"stdin", "/proc/self/fd/0"},
+        {"stdout", "/proc/self/fd/1"},
+        {"stderr", "/proc/self/fd/2"},
+    };
+    struct cdev *d = NULL;
+    int err;
+
+    if (devfs == NULL) {
+        if ((err = tmpfs_mount(source, "size=16m,mode=755", &devfs)) != 0)
+            return err;
+        devfs->type = "devtmpfs";
+        while ((d = next_cdev(d)) != NULL)
+            make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+        for (unsigned i = 0; i < array_size(links); i++)
+            make_node(links[i][0], VLNK, 0777, 0, links[i][1]);
+        make_node("shm", VDIR, 01777, 0, NULL);
+    }
+    *out = devfs;
+    return 0;
+}
+
+void devfs_init(void)
+{
+    static struct vfs_type type = {.name = "devtmpfs", .mount = devfs_mount};
+
+    vfs_register_type(&type);
+}

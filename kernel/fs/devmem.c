@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/*
+ * devmem.c - the devices without hardware: null, zero, full, random, urandom.
+ *
+ * THEORY      Random numbers come from the generators of lib/rng.h, so that a run with the same
+ * seed repeats; random and urandom are the same, and what is written to them is accepted and
+ * not used. A long read stops early when a signal comes. SEE ALSO    devfs.c
+ */
+#include "fs/tmpfs.h"
+
+#include "disp/thread.h"
+#include "fs/file.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+
+static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
+
+static long null_read(struct file *f, struct uio *uio, loff_t off)
+{
+    return 0;
+}
+
+static long null_write(struct file *f, struct uio *uio, loff_t off)
+{
+    size_t n = uio->resid;
+
+    uio->resid = 0;
+    return (long)n;
+}
+
+static long zero_read(struct file *f, struct uio *uio, loff_t off)
+{
+    size_t start = uio->resid;
+
+    while (uio->resid != 0) {
+        int err = uio_move((void *)(uintptr_t)zeros, min_of(uio->resid, PAGE_SIZE), uio);
+
+        if (err != 0)
+            return start != uio->resid ? (long)(start - uio->resid) : err;
+        if (signal_pending())
+            break;
+    }
+    return (long)(start - uio->resid);
+}
+
+static long full_write(struct file *f, struct uio *uio, loff_t off)
+{
+    return -ENOSPC;
+}
+
+static long random_read(struct file *f, struct uio *uio, loff_t off)
+{
+    size_t start = uio->resid;
+    uint64_t word[32];
+
+    while (uio->resid != 0) {
+        size_t n = min_of(uio->resid, sizeof word);
+        int err;
+
+        for (unsigned i = 0; i * sizeof word[0] < n; i++)
+            word[i] = rng_next();
+        if ((err = uio_move(word, n, uio)) != 0)
+            return start != uio->resid ? (long)(start - uio->resid) : err;
+        if (signal_pending())
+            break;
+    }
+    return (long)(start - uio->resid);
+}
+
+/* lseek on them succeeds and means nothing. */
+static loff_t no_seek(struct file *f, loff_t off, int whence)
+{
+    return 0;
+}
+
+static const struct fileops null_ops = {
+    .read = null_read, .write = null_write, .seek = no_seek};
+static const struct fileops zero_ops = {
+    .read = zero_read, .write = null_write, .seek = no_seek};
+static const struct fileops full_ops = {
+    .read = zero_read, .write = full_write, .seek = no_seek};
+static const struct fileops random_ops = {
+    .read = random_read, .write = null_write, .seek = no_seek};
+
+static struct cdev devices[] = {
+    {.name = "null", .rdev = makedev(1, 3), .mode = 0666, .ops = &null_ops},
+    {.name = "zero", .rdev = makedev(1, 5), .mode = 0666, .ops = &zero_ops},
+    {.name = "full", .rdev = makedev(1, 7), .mode = 0666, .ops = &full_ops},
+    {.name = "random", .rdev = makedev(1, 8), .mode = 0666, .ops = &random_ops},
+    {.name = "urandom", .rdev = makedev(1, 9), .mode = 0666, .ops = &random_ops},
+};
+
+void devmem_init(void)
+{
+    for (unsigned i = 0; i < array_size(devices); i++)
+        cdev_register(&devices[i]);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fdtable.c - descriptor tables.
+ *
+ * THEORY      Slots and two bit maps (open, close-on-exec).  The first 64 slots are part of the
+ * table; it doubles when they do not suffice.  The lowest free number is found a word at a time
+ * from `hint`, below which all are taken. A table with one reference is used by one thread, the
+ * one that owns it: other processes (procfs) take a reference before they look, and only look.
+ * So that thread reads slots without the lock. INVARIANTS  I1  bit fd of `open` is set iff
+ * files[fd] != NULL; `cloexec` means nothing where it is clear I2  all words of `open` below
+ * `hint` are full LOCKING     t->lock (RANK_FD) for all changes, and for reading a table with
+ * several references. SEE ALSO    file.c
+ */
+#include "fs/filepriv.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+#define FD_INLINE 64u
+#define FD_MAX    (1u << 20)
+
+struct fdtable {
+    _Atomic uint32_t refs;
+    struct spinlock lock;
+    uint32_t size; /* slots, a multiple of 64 */
+    uint32_t hint; /* word of `open`          */
+    struct file **files;
+    uint64_t *open, *cloexec;
+    struct file *files0[FD_INLINE];
+    uint64_t bits0[2];
+};
+
+struct fdtable *fdtable_create(void)
+{
+    struct fdtable *t = kmem_zalloc(sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    t->refs = 1;
+    spin_init(&t->lock, RANK_FD);
+    t->size = FD_INLINE;
+    t->files = t->files0;
+    t->open = &t->bits0[0];
+    t->cloexec = &t->bits0[1];
+    return t;
+}
+
+void fdtable_hold(struct fdtable *t)
+{
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+}
+
+bool fdtable_private(const struct fdtable *t)
+{
+    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
+}
+
+/* Makes room for `fd`.  Lock held.  -ENOMEM. */
+static int grow(struct fdtable *t, unsigned fd)
+{
+    unsigned size = t->size, words;
+    struct file **files, **old = t->files;
+    uint64_t *bits;
+
+    while (size <= fd)
+        size *= 2;
+    words = size / 64;
+    files = kmem_zalloc(size * sizeof *files + 2 * words * sizeof *bits);
+    if (files == NULL)
+        return -ENOMEM;
+    bits = (uint64_t *)(files + size);
+    memcpy(files, t->files, t->size * sizeof *files);
+    memcpy(bits, t->open, t->size / 8);
+    memcpy(bits + words, t->cloexec, t->size / 8);
+    t->files = files;
+    t->open = bits;
+    t->cloexec = bits + words;
+    t->size = size;
+    if (old != t->files0)
+        kmem_free(old);
+    return 0;
+}
+
+struct fdtable *fdtable_copy(struct fdtable *t)
+{
+    struct fdtable *n = fdtable_create();
+
+    if (n == NULL)
+        return NULL;
+    spin_lock(&t->lock);
+    if (t->size > n->size && grow(n, t->size - 1) != 0) {
+        spin_unlock(&t->lock);
+        kmem_free(n);
+        return NULL;
+    }
+    for (unsigned w = 0; w < t->size / 64; w++) {
+        n->open[w] = t->open[w];
+        n->cloexec[w] = t->cloexec[w];
+        for (uint64_t m = t->open[w]; m != 0; m &= m - 1) {
+            unsigned fd = w * 64 + (unsigned)__builtin_ctzll(m);
+            struct file *f = t->files[fd];
+
+            file_hold(f);
+            n->files[fd] = f;
+        }
+    }
+    spin_unlock(&t->lock);
+    return n;
+}
+
+void fdtable_release(struct fdtable *t)
+{
+    if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int fd = -1; (fd = fd_next(t, fd + 1)) >= 0;) {
+        lock_table_closed(t->files[fd], t);
+        file_release(t->files[fd]);
+    }
+    if (t->files != t->files0)
+        kmem_free(t->files);
+    kmem_free(t);
+}
+
+struct file *fd_peek(struct fdtable *t, int fd)
+{
+    return (unsigned)fd < t->size ? t->files[fd] : NULL;
+}
+
+struct file *fd_get(struct fdtable *t, int fd)
+{
+    struct file *f;
+
+    if (likely(fdtable_private(t))) {
+        f = fd_peek(t, fd);
+        if (likely(f != NULL))
+            file_hold(f);
+        return f;
+    }
+    spin_lock(&t->lock);
+    f = fd_peek(t, fd);
+    if (f != NULL)
+        file_hold(f);
+    spin_unlock(&t->lock);
+    return f;
+}
+
+static inline void set_bit(uint64_t *map, unsigned i, bool on)
+{
+    if (on)
+        map[i / 64] |= 1ull << i % 64;
+    else
+        map[i / 64] &= ~(1ull << i % 64);
+}
+
+/* Lowest free number >= min.  Lock held. */
+static unsigned lowest_free(struct fdtable *t, unsigned min)
+{
+    unsigned w = max_of(t->hint, min / 64);
+
+    for (; w < t->size / 64; w++) {
+        uint64_t m = ~t->open[w];
+
+        if (w == min / 64)
+            m &= ~0ull << min % 64;
+        if (m != 0)
+            return w * 64 + (unsigned)__builtin_ctzll(m);
+    }
+    return max_of(w * 64, min);
+}
+
+int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, unsigned limit)
+{
+    unsigned fd;
+    int err = 0;
+
+    spin_lock(&t->lock);
+    fd = lowest_free(t, (unsigned)min);
+    if (fd >= min_of(limit, FD_MAX))
+        err = -EMFILE;
+    else if (fd >= t->size)
+        err = grow(t, fd);
+    if (err == 0) {
+        t->files[fd] = f;
+        set_bit(t->open, fd, true);
+        set_bit(t->cloexec, fd, fdflags & FD_CLOEXEC);
+        while (t->hint < t->size / 64 && t->open[t->hint] == ~0ull)
+            t->hint++;
+    }
+    spin_unlock(&t->lock);
+    return err != 0 ? err : (int)fd;
+}
+
+int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
+{
+    struct file *old;
+    int err = 0;
+
+    if ((unsigned)fd >= FD_MAX)
+        return -EBADF;
+    spin_lock(&t->lock);
+    if ((unsigned)fd >= t->size && (err = grow(t, (unsigned)fd)) != 0) {
+        spin_unlock(&t->lock);
+        return err;
+    }
+    old = t->files[fd];
+    t->files[fd] = f;
+    set_bit(t->open, (unsigned)fd, true);
+    set_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
+    spin_unlock(&t->lock);
+    if (old != NULL) {
+        lock_table_closed(old, t);
+        file_release(old);
+    }
+    return fd;
+}
+
+int fd_close(struct fdtable *t, int fd)
+{
+    struct file *f;
+
+    spin_lock(&t->lock);
+    f = fd_peek(t, fd);
+    if (f != NULL) {
+        t->files[fd] = NULL;
+        set_bit(t->open, (unsigned)fd, false);
+        t->hint = min_of(t->hint, (unsigned)fd / 64);
+    }
+    spin_unlock(&t->lock);
+    if (f == NULL)
+        return -EBADF;
+    lock_table_closed(f, t);
+    file_release(f);
+    return 0;
+}
+
+int fd_get_flags(struct fdtable *t, int fd)
+{
+    int r = -EBADF;
+
+    spin_lock(&t->lock);
+    if (fd_peek(t, fd) != NULL)
+        r = t->cloexec[fd / 64] >> fd % 64 & 1 ? FD_CLOEXEC : 0;
+    spin_unlock(&t->lock);
+    return r;
+}
+
+int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags)
+{
+    int r = -EBADF;
+
+    spin_lock(&t->lock);
+    if (fd_peek(t, fd) != NULL) {
+        set_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
+        r = 0;
+    }
+    spin_unlock(&t->lock);
+    return r;
+}
+
+int fd_next(struct fdtable *t, int fd)
+{
+    int r = -1;
+
+    if (fd < 0)
+        return -1;
+    spin_lock(&t->lock);
+    for (unsigned w = (unsigned)fd / 64; r < 0 && w < t->size / 64; w++) {
+        uint64_t m = t->open[w];
+
+        if (w == (unsigned)fd / 64)
+            m &= ~0ull << (unsigned)fd % 64;
+        if (m != 0)
+            r = (int)(w * 64 + (unsigned)__builtin_ctzll(m));
+    }
+    spin_unlock(&t->lock);
+    return r;
+}
+
+void fdtable_close_on_exec(struct fdtable *t)
+{
+    for (unsigned w = 0; w < t->size / 64; w++) {
+        uint64_t m;
+
+        while ((m = t->cloexec[w] & t->open[w]) != 0)
+            fd_close(t, (int)(w * 64 + (unsigned)__builtin_ctzll(m)));
+    }
+}

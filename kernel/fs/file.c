@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: MIT
+/*
+ * file.c - open files: opening, reading, writing, seeking, the last close.
+ *
+ * THEORY      open(2) finds or makes a vnode, checks what the caller may do with it once, and
+ * makes a struct file that remembers the answer in its O_* flags.  Regular files and
+ * directories use vnode_fileops; devices and pipes bring their own. The file's position is used
+ * when no other is given; it is locked only for files that have one. INVARIANTS  I1  a file
+ * open for writing on a regular vnode counts in vn->writers until its last close LOCKING
+ * file.h.  off_lock comes before vnode locks. SEE ALSO    fdtable.c, rdwr.c, pipe.c,
+ * docs/files.md
+ */
+#include "fs/file.h"
+
+#include "fs/filepriv.h"
+#include "fs/name.h"
+#include "fs/tmpfs.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+#define OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags  \
+                                                                       */
+
+static struct kmem_cache *file_cache;
+
+static unsigned acc_mode(unsigned flags)
+{
+    static const uint8_t mask[4] = {4, 2, 6, 6};
+
+    return mask[flags & O_ACCMODE];
+}
+
+struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags)
+{
+    struct file *f = kmem_cache_alloc(file_cache);
+
+    if (f == NULL)
+        return NULL;
+    f->refs = 1;
+    f->flags = flags;
+    f->ops = ops;
+    f->vn = vn;
+    mutex_init(&f->off_lock, "file");
+    f->off = 0;
+    f->data = NULL;
+    f->seekable = ops->seek != NULL;
+    f->locked = false;
+    return f;
+}
+
+void file_release(struct file *f)
+{
+    struct vnode *vn = f->vn;
+
+    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (f->ops->close != NULL)
+        f->ops->close(f);
+    if (vn != NULL) {
+        if (unlikely(f->locked))
+            lock_file_closed(f);
+        if (vn->type == VREG && (acc_mode(f->flags) & 2) && !(f->flags & O_PATH))
+            vn_put_write(vn);
+        vn_release(vn);
+    }
+    kmem_cache_free(file_cache, f);
+}
+
+/* ---- files that are vnodes
+ * ------------------------------------------------------------------- */
+
+static long vnode_read(struct file *f, struct uio *uio, loff_t off)
+{
+    struct vnode *vn = f->vn;
+
+    if (unlikely(vn->type != VREG))
+        return vn->type == VDIR ? -EISDIR : -EINVAL;
+    if (vn->op->read != NULL)
+        return vn->op->read(vn, uio, off, (int)f->flags);
+    return vn_read_pages(vn, uio, off);
+}
+
+static long vnode_write(struct file *f, struct uio *uio, loff_t off)
+{
+    struct vnode *vn = f->vn;
+    bool moves = off == -1;
+    loff_t at = f->flags & O_APPEND ? -1 : off;
+    long n;
+
+    if (vn->type != VREG)
+        return -EINVAL;
+    if (vn->op->write != NULL)
+        return vn->op->write(vn, uio, moves ? f->off : off, (int)f->flags);
+    n = vn_write_pages(vn, uio, &at);
+    if (moves && n > 0)
+        f->off = at;
+    return n;
+}
+
+loff_t file_size_seek(struct file *f, loff_t off, int whence)
+{
+    enum { SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE };
+    loff_t size = (loff_t)f->vn->size;
+
+    switch (whence) {
+    case SEEK_SET:
+        break;
+    case SEEK_CUR:
+        off += f->off;
+        break;
+    case SEEK_END:
+        off += size;
+        break;
+    case SEEK_DATA: /* the whole file is data, with a hole at its end: always allowed */
+        if (off < 0 || off >= size)
+            return -ENXIO;
+        break;
+    case SEEK_HOLE:
+        if (off < 0 || off >= size)
+            return -ENXIO;
+        off = size;
+        break;
+    default:
+        return -EINVAL;
+    }
+    if (off < 0)
+        return -EINVAL;
+    return f->off = off;
+}
+
+struct readdir_state {
+    struct file *f;
+    dirent_fn fn;
+    void *arg;
+};
+
+/* Takes an entry for the caller and moves the position past it. */
+static int take_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                      uint64_t next)
+{
+    struct readdir_state *s = arg;
+    int stop = s->fn(s->arg, name, len, ino, type, next);
+
+    if (stop == 0)
+        s->f->off = (loff_t)next;
+    return stop;
+}
+
+static int vnode_readdir(struct file *f, dirent_fn fn, void *arg)
+{
+    struct readdir_state s = {f, fn, arg};
+    struct vnode *vn = f->vn;
+    int err;
+
+    if (vn->type != VDIR || vn->op->readdir == NULL)
+        return -ENOTDIR;
+    rw_enter_read(&vn->lock);
+    err = vn->op->readdir(vn, (uint64_t)f->off, take_entry, &s);
+    rw_exit_read(&vn->lock);
+    if (vn->atime_ns <= vn->mtime_ns)
+        vn_times_now(vn, VA_ATIME);
+    return err;
+}
+
+const struct fileops vnode_fileops = {
+    .read = vnode_read,
+    .write = vnode_write,
+    .seek = file_size_seek,
+    .readdir = vnode_readdir,
+};
+
+/* Of O_PATH: a place in the tree, no contents. */
+static const struct fileops path_fileops;
+
+/* ---- opening
+ * --------------------------------------------------------------------------------- */
+
+/* Finds what `path` names or, with O_CREAT, makes it.  *made: it is new, so its mode does not
+ * bind the maker. */
+static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out,
+                       bool *made)
+{
+    bool follow = !(oflags & O_NOFOLLOW);
+    int err;
+
+    *made = false;
+    *out = NULL;
+    if (!(oflags & O_CREAT))
+        return walk_all(w, (follow ? NAME_FOLLOW : 0) | (oflags & O_DIRECTORY ? NAME_DIR : 0),
+                        out);
+    for (;;) {
+        struct vnode *link;
+
+        if ((err = walk_parent(w)) != 0)
+            return err;
+        if (name_is_special(w->last, w->len) || w->slash)
+            return -EISDIR;
+        err = dir_lookup(w->ctx, w->dir, w->last, w->len, out);
+        if (err == -ENOENT) {
+            err = dir_create(w->ctx, w->dir, w->last, w->len, VREG, mode, 0, NULL, out);
+            if (err == 0)
+                *made = true;
+            if (err != -EEXIST || (oflags & O_EXCL))
+                return err;
+            continue; /* somebody else made it just now: look again */
+        }
+        if (err != 0)
+            return err;
+        if (oflags & O_EXCL)
+            return -EEXIST;
+        if ((*out)->type != VLNK || !follow)
+            return 0;
+        link = *out;
+        err = walk_follow(w, link, "", out);
+        vn_release(link);
+        if (err != 0 || *out != NULL)
+            return err;
+    }
+}
+
+/* The checks of a file that was there before.  O_TRUNC counts as writing. */
+static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
+{
+    unsigned acc = acc_mode((unsigned)oflags) | (oflags & O_TRUNC ? 2 : 0);
+
+    if (vn->type == VLNK)
+        return -ELOOP;
+    if ((oflags & O_DIRECTORY) && vn->type != VDIR)
+        return -ENOTDIR;
+    if (vn->type == VDIR && ((acc & 2) || (oflags & O_CREAT)))
+        return -EISDIR;
+    if ((oflags & O_NOATIME) && ctx->cred->fsuid != 0 && ctx->cred->fsuid != vn->uid)
+        return -EPERM;
+    return vn_access(vn, acc, ctx->cred);
+}
+
+/* Truncates for O_TRUNC; the right to write has been checked. */
+static int open_truncate(struct vnode *vn)
+{
+    struct vattr va = {.size = 0};
+    int err;
+
+    if (vn->op->setattr == NULL)
+        return 0;
+    rw_enter_write(&vn->lock);
+    err = vn->op->setattr(vn, VA_SIZE, &va);
+    rw_exit_write(&vn->lock);
+    return err;
+}
+
+/* The part of opening that depends on the file's type.  *f has vn's reference already. */
+static int open_type(struct vnode *vn, int oflags, struct file *f)
+{
+    switch (vn->type) {
+    case VREG:
+        if (oflags & O_TRUNC) {
+            int err = open_truncate(vn);
+
+            if (err != 0)
+                return err;
+        }
+        break;
+    case VCHR:
+        return cdev_open(vn, oflags, f);
+    case VFIFO:
+        return fifo_open(vn, oflags, f);
+    case VBLK:
+    case VSOCK:
+        return -ENXIO;
+    }
+    return vn->op->open != NULL ? vn->op->open(vn, oflags, f) : 0;
+}
+
+int vnode_open(struct vnode *vn, int oflags, struct file **out)
+{
+    unsigned kept = (unsigned)(oflags & ~OPEN_ONLY);
+    bool writes = vn->type == VREG && (acc_mode((unsigned)oflags) & 2);
+    struct file *f;
+    int err;
+
+    if (writes && (err = vn_get_write(vn)) != 0) {
+        vn_release(vn);
+        return err;
+    }
+    if ((f = file_alloc(&vnode_fileops, vn, kept)) == NULL) {
+        if (writes)
+            vn_put_write(vn);
+        vn_release(vn);
+        return -ENOMEM;
+    }
+    if ((err = open_type(vn, oflags, f)) != 0) {
+        f->ops = &vnode_fileops; /* nothing was opened that ops->close could end */
+        file_release(f);
+        return err;
+    }
+    f->seekable = f->ops->seek != NULL && vn->type != VCHR;
+    *out = f;
+    return 0;
+}
+
+int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags,
+              uint32_t mode, struct file **out)
+{
+    struct vnode *vn;
+    struct walk w;
+    bool made;
+    int err;
+
+    if (oflags & O_PATH)
+        oflags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    if ((oflags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY))
+        return -EINVAL;
+    err = walk_start(&w, ctx, at, path);
+    if (err == 0)
+        err = open_lookup(&w, oflags, mode, &vn, &made);
+    walk_end(&w);
+    if (err != 0)
+        return err;
+    if (oflags & O_PATH) {
+        *out = file_alloc(&path_fileops, vn, (unsigned)(oflags & ~OPEN_ONLY));
+        if (*out == NULL)
+            vn_release(vn);
+        return *out != NULL ? 0 : -ENOMEM;
+    }
+    if (!made && (err = open_check(ctx, vn, oflags)) != 0) {
+        vn_release(vn);
+        return err;
+    }
+    return vnode_open(vn, oflags, out);
+}
+
+/* ---- using
+ * ----------------------------------------------------------------------------------- */
+
+long file_read(struct file *f, struct uio *uio, loff_t off)
+{
+    long n;
+
+    if (unlikely(!(acc_mode(f->flags) & 4) || (f->flags & O_PATH)))
+        return -EBADF;
+    if (unlikely(f->ops->read == NULL))
+        return -EINVAL;
+    if (off != -1) {
+        if (unlikely(f->ops->seek == NULL))
+            return -ESPIPE;
+        return f->ops->read(f, uio, off);
+    }
+    if (!f->seekable)
+        return f->ops->read(f, uio, 0);
+    mutex_enter(&f->off_lock);
+    n = f->ops->read(f, uio, f->off);
+    if (n > 0)
+        f->off += n;
+    mutex_exit(&f->off_lock);
+    return n;
+}
+
+long file_write(struct file *f, struct uio *uio, loff_t off)
+{
+    loff_t at;
+    long n;
+
+    if (unlikely(!(acc_mode(f->flags) & 2) || (f->flags & O_PATH)))
+        return -EBADF;
+    if (unlikely(f->ops->write == NULL))
+        return -EINVAL;
+    if (off != -1) {
+        if (unlikely(f->ops->seek == NULL))
+            return -ESPIPE;
+        return f->ops->write(f, uio, off);
+    }
+    if (!f->seekable)
+        return f->ops->write(f, uio, 0);
+    mutex_enter(&f->off_lock);
+    at = f->flags & O_APPEND ? -1 : f->off;
+    n = f->ops->write(f, uio, at);
+    if (n > 0 && at != -1)
+        f->off = at + n;
+    mutex_exit(&f->off_lock);
+    return n;
+}
+
+loff_t file_seek(struct file *f, loff_t off, int whence)
+{
+    loff_t r;
+
+    if (f->flags & O_PATH)
+        return -EBADF;
+    if (f->ops->seek == NULL)
+        return -ESPIPE;
+    mutex_enter(&f->off_lock);
+    r = f->ops->seek(f, off, whence);
+    mutex_exit(&f->off_lock);
+    return r;
+}
+
+int file_readdir(struct file *f, dirent_fn fn, void *arg)
+{
+    int err;
+
+    if (f->flags & O_PATH)
+        return -EBADF;
+    if (f->ops->readdir == NULL)
+        return -ENOTDIR;
+    mutex_enter(&f->off_lock);
+    err = f->ops->readdir(f, fn, arg);
+    mutex_exit(&f->off_lock);
+    return err;
+}
+
+struct vnode *file_vnode(struct file *f)
+{
+    if (f->vn == NULL)
+        return pipe_vnode(f);
+    vn_hold(f->vn);
+    return f->vn;
+}
+
+void file_getattr(struct file *f, struct vattr *va)
+{
+    if (f->vn != NULL) {
+        vn_getattr(f->vn, va);
+        return;
+    }
+    *va = (struct vattr){.type = VFIFO, .mode = 0600, .nlink = 1, .blksize = PAGE_SIZE};
+    va->ino = (uintptr_t)f->data >> 6 & 0xffffffff; /* both ends of a pipe show the same */
+    if (fs_upcalls.cred != NULL) {
+        va->uid = fs_upcalls.cred()->fsuid;
+        va->gid = fs_upcalls.cred()->fsgid;
+    }
+}
+
+void file_init(void)
+{
+    file_cache = kmem_cache_create("file", sizeof(struct file), 64);
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pipe.c - pipes and FIFOs.
+ *
+ * THEORY      A pipe is a ring of 64 KiB in 16 pages, `count` bytes of it in use from `start`
+ * on.  A page is taken when it is first written and kept until the pipe goes; an empty pipe
+ * starts again at its first page, so that light traffic stays in one. A FIFO is a vnode whose
+ * opens share one pipe, which exists while somebody has it open.  Opening one side waits for
+ * the other. INVARIANTS  I1  start < PIPE_SIZE, count <= PIPE_SIZE I2  a write of at most
+ * PIPE_BUF bytes is not mixed with others: it starts when it fits I3  nreaders and nwriters
+ * count openings; refs the open files, and the last one frees the pipe after it has left the
+ * lock LOCKING     p->lock (a mutex: copying to and from programs may fault) for all; poll
+ * reads `count` without it. fifo_mutex guards vn->fifo, and comes before p->lock. SEE ALSO
+ * poll.c, tests/test_fs.py
+ */
+#include "fs/filepriv.h"
+
+#include "fs/tmpfs.h"
+#include "lib/cpu.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+
+#define PIPE_PAGES 16u
+#define PIPE_SIZE  (PIPE_PAGES * (uint32_t)PAGE_SIZE)
+#define PIPE_BUF   4096u
+#define SIGPIPE    13
+
+struct pipe {
+    struct mutex lock;
+    uint32_t start;
+    _Atomic uint32_t count;
+    _Atomic uint32_t refs;
+    uint32_t nreaders, nwriters;
+    uint32_t rwait, wwait;   /* threads asleep on rcv, wcv     */
+    uint32_t ropens, wopens; /* FIFO: openings so far, for those who wait for one */
+    struct cv rcv, wcv;
+    struct pollhead ph;
+    struct page *page[PIPE_PAGES];
+};
+
+static struct kmem_cache *pipe_cache;
+static struct mutex fifo_mutex;
+
+static const struct fileops read_ops, write_ops, rdwr_ops;
+
+static struct pipe *pipe_alloc(void)
+{
+    struct pipe *p = kmem_cache_alloc(pipe_cache);
+
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    mutex_init(&p->lock, "pipe");
+    cv_init(&p->rcv);
+    cv_init(&p->wcv);
+    pollhead_init(&p->ph);
+    return p;
+}
+
+static void pipe_drop(struct pipe *p)
+{
+    if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (unsigned i = 0; i < PIPE_PAGES; i++)
+        if (p->page[i] != NULL)
+            page_free(p->page[i]);
+    kmem_cache_free(pipe_cache, p);
+}
+
+static inline uint32_t used(const struct pipe *p)
+{
+    return atomic_load_explicit(&p->count, memory_order_relaxed);
+}
+
+static inline void set_used(struct pipe *p, uint32_t n)
+{
+    atomic_store_explicit(&p->count, n, memory_order_relaxed);
+}
+
+/* Moves up to n bytes between the uio and the ring from place `at` on.  Bytes moved; *err says
+ * why it stopped early. */
+static uint32_t ring_move(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
+{
+    uint32_t done = 0;
+
+    *err = 0;
+    while (done < n) {
+        uint32_t place = (at + done) % PIPE_SIZE, in = place % (uint32_t)PAGE_SIZE;
+        uint32_t len = min_of((uint32_t)PAGE_SIZE - in, n - done);
+        struct page **pg = &p->page[place / PAGE_SIZE];
+        size_t before = uio->resid;
+
+        if (unlikely(*pg == NULL) && (*pg = page_alloc(this_cpu()->node, 0, 0)) == NULL) {
+            *err = -ENOMEM;
+            break;
+        }
+        *err = uio_move((uint8_t *)page_to_virt(*pg) + in, len, uio);
+        done += (uint32_t)(before - uio->resid);
+        if (unlikely(*err != 0))
+            break;
+    }
+    return done;
+}
+
+static long pipe_read(struct file *f, struct uio *uio, loff_t off)
+{
+    struct pipe *p = f->data;
+    uint32_t n;
+    bool wake;
+    int err = 0;
+
+    if (uio->resid == 0)
+        return 0;
+    mutex_enter(&p->lock);
+    while ((n = used(p)) == 0) {
+        if (p->nwriters == 0)
+            goto out;
+        if (f->flags & O_NONBLOCK) {
+            err = -EAGAIN;
+            goto out;
+        }
+        p->rwait++;
+        err = cv_wait_sig(&p->rcv, &p->lock, NO_DEADLINE, "pipe read");
+        p->rwait--;
+        if (err != 0) {
+            err = -ERESTARTSYS;
+            goto out;
+        }
+    }
+    n = ring_move(p, p->start, (uint32_t)min_of((size_t)n, uio->resid), uio, &err);
+    set_used(p, used(p) - n);
+    p->start = used(p) == 0 ? 0 : (p->start + n) % PIPE_SIZE;
+    wake = p->wwait != 0;
+    mutex_exit(&p->lock);
+    if (wake)
+        cv_broadcast(&p->wcv);
+    poll_wake(&p->ph);
+    return n != 0 ? (long)n : err;
+out:
+    mutex_exit(&p->lock);
+    return err;
+}
+
+/* Waits until `need` bytes fit.  Lock held.  -EPIPE, -EAGAIN, -ERESTARTSYS. */
+static int wait_for_room(struct pipe *p, struct file *f, uint32_t need)
+{
+    for (;;) {
+        int err;
+
+        if (unlikely(p->nreaders == 0))
+            return -EPIPE;
+        if (likely(PIPE_SIZE - used(p) >= need))
+            return 0;
+        if (f->flags & O_NONBLOCK)
+            return -EAGAIN;
+        p->wwait++;
+        err = cv_wait_sig(&p->wcv, &p->lock, NO_DEADLINE, "pipe write");
+        p->wwait--;
+        if (err != 0)
+            return -ERESTARTSYS;
+    }
+}
+
+static long pipe_write(struct file *f, struct uio *uio, loff_t off)
+{
+    struct pipe *p = f->data;
+    size_t total = uio->resid;
+    uint32_t need = total <= PIPE_BUF ? (uint32_t)total : 1; /* I2 */
+    int err = 0;
+
+    if (total == 0)
+        return 0;
+    mutex_enter(&p->lock);
+    while (uio->resid != 0 && err == 0) {
+        uint32_t room, n;
+
+        if ((err = wait_for_room(p, f, need)) != 0)
+            break;
+        room = PIPE_SIZE - used(p);
+        n = ring_move(p, p->start + used(p), (uint32_t)min_of((size_t)room, uio->resid), uio,
+                      &err);
+        set_used(p, used(p) + n);
+        if (uio->resid != 0 && n != 0) { /* full: the readers' turn, while this thread waits */
+            if (p->rwait != 0)
+                cv_broadcast(&p->rcv);
+            poll_wake(&p->ph);
+        }
+    }
+    total -= uio->resid;
+    if (total != 0) {
+        bool wake = p->rwait != 0;
+
+        mutex_exit(&p->lock);
+        if (wake)
+            cv_broadcast(&p->rcv);
+        poll_wake(&p->ph);
+        return (long)total;
+    }
+    mutex_exit(&p->lock);
+    if (err == -EPIPE)
+        fs_upcalls.signal(SIGPIPE);
+    return err;
+}
+
+static unsigned pipe_poll(struct file *f, struct poller *poller)
+{
+    struct pipe *p = f->data;
+    unsigned r = 0, flags = f->flags & O_ACCMODE;
+    uint32_t n;
+
+    if (poller != NULL)
+        poll_register(poller, &p->ph);
+    n = used(p);
+    if (flags != O_WRONLY) {
+        if (n != 0)
+            r |= POLLIN | POLLRDNORM;
+        if (p->nwriters == 0)
+            r |= POLLHUP;
+    }
+    if (flags != O_RDONLY) {
+        if (PIPE_SIZE - n >= PIPE_BUF)
+            r |= POLLOUT | POLLWRNORM;
+        if (p->nreaders == 0)
+            r |= POLLERR;
+    }
+    return r;
+}
+
+static void pipe_close(struct file *f)
+{
+    struct pipe *p = f->data;
+    unsigned acc = f->flags & O_ACCMODE;
+    struct vnode *vn = f->vn;
+    bool gone;
+
+    if (vn != NULL)
+        mutex_enter(&fifo_mutex);
+    mutex_enter(&p->lock);
+    if (acc != O_WRONLY)
+        p->nreaders--;
+    if (acc != O_RDONLY)
+        p->nwriters--;
+    gone = p->nreaders == 0 && p->nwriters == 0;
+    if (!gone) {
+        cv_broadcast(&p->rcv);
+        cv_broadcast(&p->wcv);
+        poll_wake(&p->ph);
+    }
+    mutex_exit(&p->lock);
+    if (vn != NULL && gone && vn->fifo == p)
+        vn->fifo = NULL;
+    if (vn != NULL)
+        mutex_exit(&fifo_mutex);
+    pipe_drop(p);
+}
+
+static const struct fileops read_ops = {
+    .read = pipe_read, .poll = pipe_poll, .close = pipe_close};
+static const struct fileops write_ops = {
+    .write = pipe_write, .poll = pipe_poll, .close = pipe_close};
+static const struct fileops rdwr_ops = {
+    .read = pipe_read, .write = pipe_write, .poll = pipe_poll, .close = pipe_close};
+
+int pipe_create(struct file **rd, struct file **wr, unsigned flags)
+{
+    struct pipe *p = pipe_alloc();
+
+    if (p == NULL)
+        return -ENOMEM;
+    flags &= O_NONBLOCK | O_DIRECT;
+    *rd = file_alloc(&read_ops, NULL, O_RDONLY | flags);
+    *wr = *rd == NULL ? NULL : file_alloc(&write_ops, NULL, O_WRONLY | flags);
+    if (*wr == NULL) {
+        p->refs = 1;
+        if (*rd == NULL) {
+            pipe_drop(p);
+        } else {
+            (*rd)->data = p;
+            p->nreaders = 1;
+            file_release(*rd);
+        }
+        return -ENOMEM;
+    }
+    (*rd)->data = (*wr)->data = p;
+    p->refs = 2;
+    p->nreaders = p->nwriters = 1;
+    return 0;
+}
+
+long pipe_buffered(struct file *f)
+{
+    if (f->ops != &read_ops && f->ops != &write_ops && f->ops != &rdwr_ops)
+        return -ENOTTY;
+    return (long)used(f->data);
+}
+
+/* ---- FIFOs
+ * ----------------------------------------------------------------------------------- */
+
+/* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.
+ * Lock held. */
+static int wait_for_other(struct pipe *p, struct cv *cv, uint32_t *waiting,
+                          const uint32_t *others, const uint32_t *opens, uint32_t seen)
+{
+    while (*others == 0 && *opens == seen) {
+        int err;
+
+        ++*waiting;
+        err = cv_wait_sig(cv, &p->lock, NO_DEADLINE, "fifo open");
+        --*waiting;
+        if (err != 0)
+            return -ERESTARTSYS;
+    }
+    return 0;
+}
+
+int fifo_open(struct vnode *vn, int oflags, struct file *f)
+{
+    unsigned acc = (unsigned)oflags & O_ACCMODE;
+    struct pipe *p;
+    int err = 0;
+
+    mutex_enter(&fifo_mutex);
+    p = vn->fifo;
+    if (p == NULL)
+        p = vn->fifo = pipe_alloc();
+    if (p == NULL) {
+        mutex_exit(&fifo_mutex);
+        return -ENOMEM;
+    }
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    mutex_enter(&p->lock);
+    f->data = p;
+    f->ops = acc == O_RDONLY ? &read_ops : acc == O_WRONLY ? &write_ops : &rdwr_ops;
+    if (acc == O_WRONLY && (oflags & O_NONBLOCK) && p->nreaders == 0)
+        err = -ENXIO;
+    p->nreaders += acc != O_WRONLY;
+    p->nwriters += acc != O_RDONLY;
+    p->ropens += acc != O_WRONLY;
+    p->wopens += acc != O_RDONLY;
+    cv_broadcast(&p->rcv);
+    cv_broadcast(&p->wcv);
+    mutex_exit(&fifo_mutex);
+    if (err == 0 && !(oflags & O_NONBLOCK)) {
+        if (acc == O_RDONLY)
+            err = wait_for_other(p, &p->rcv, &p->rwait, &p->nwriters, &p->wopens, p->wopens);
+        else if (acc == O_WRONLY)
+            err = wait_for_other(p, &p->wcv, &p->wwait, &p->nreaders, &p->ropens, p->ropens);
+    }
+    mutex_exit(&p->lock);
+    if (err != 0)
+        pipe_close(f);
+    return err;
+}
+
+/* ---- a vnode for an anonymous pipe, made when somebody opens /proc/PID/fd/N
+ * ------------------- */
+
+static void pipe_vnode_inactive(struct vnode *vn)
+{
+    struct file *keep = vn->data;
+
+    kmem_free(vn);
+    file_release(keep);
+}
+
+static const struct vnodeops pipe_vnode_ops = {.inactive = pipe_vnode_inactive};
+
+struct vnode *pipe_vnode(struct file *f)
+{
+    struct vnode *vn;
+    struct vattr va;
+
+    if (pipe_buffered(f) < 0 || (vn = kmem_alloc(sizeof *vn)) == NULL)
+        return NULL;
+    file_getattr(f, &va);
+    vn_init(vn, vfs_root->vfs, VFIFO, &pipe_vnode_ops, NULL);
+    vn->mode = va.mode;
+    vn->uid = va.uid;
+    vn->gid = va.gid;
+    vn->ino = va.ino;
+    vn->fifo = f->data;
+    file_hold(f); /* keeps the pipe: it is not empty of openings before this vnode goes */
+    vn->data = f;
+    return vn;
+}
+
+void pipe_init(void)
+{
+    pipe_cache = kmem_cache_create("pipe", sizeof(struct pipe), 64);
+    mutex_init(&fifo_mutex, "fifo");
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rdwr.c - read and write of files whose data is the pages of their object.
+ *
+ * THEORY      A file's bytes have one copy, the pages that mmap shows too.  A read takes no
+ * lock: it looks at the size before each page, and a reference keeps each frame while bytes are
+ * copied from it. A read beside a write may therefore see a part of it, as on Linux.  Writers
+ * hold vn->lock. Copying to and from a program may fault, and so sleep; no spin lock is held
+ * meanwhile. A whole page beyond the end of the file is not zeroed before it is filled.  Nobody
+ * sees what was in the frame before: readers and faults stop at the size, which grows after the
+ * copy. INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page
+ * lies beyond it LOCKING     vn->lock for writing round every change of size or data. SEE ALSO
+ * docs/files.md, tests/test_fs.py
+ */
+#include "fs/file.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#define SIZE_LIMIT (INT64_MAX & PAGE_MASK)
+
+/* What a hole reads as. */
+static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
+
+long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
+{
+    size_t start = uio->resid;
+    int err = 0;
+
+    while (uio->resid != 0) {
+        uint64_t size = atomic_load_explicit(&vn->size, memory_order_acquire);
+        uint64_t in = (uint64_t)off & (PAGE_SIZE - 1);
+        size_t n = PAGE_SIZE - in;
+        struct page *pg;
+
+        if ((uint64_t)off >= size)
+            break;
+        n = min_of(n, uio->resid);
+        n = min_of(n, size - (uint64_t)off);
+        err = object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, !vn->holes, &pg);
+        if (unlikely(err != 0))
+            break;
+        if (likely(pg != NULL)) {
+            err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
+            page_release(pg);
+        } else {
+            err = uio_move((void *)(uintptr_t)zeros, n, uio);
+        }
+        if (unlikely(err != 0))
+            break;
+        off += (loff_t)n;
+    }
+    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly) /* the rule called relatime */
+        vn_times_now(vn, VA_ATIME);
+    start -= uio->resid;
+    return start != 0 ? (long)start : err;
+}
+
+/* How many bytes may be written at `off`: cuts *n to the limits.  -EFBIG when none may. */
+static int check_limits(loff_t off, size_t *n)
+{
+    uint64_t limit = SIZE_LIMIT, rlimit;
+
+    if (fs_upcalls.fsize_limit != NULL && (rlimit = fs_upcalls.fsize_limit()) < limit)
+        limit = rlimit;
+    if ((uint64_t)off >= limit) {
+        if (limit != SIZE_LIMIT)
+            fs_upcalls.signal(25); /* SIGXFSZ */
+        return -EFBIG;
+    }
+    *n = min_of(*n, limit - (uint64_t)off);
+    return 0;
+}
+
+static void set_size(struct vnode *vn, uint64_t size)
+{
+    atomic_store_explicit(&vn->obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
+                          memory_order_release);
+    atomic_store_explicit(&vn->size, size, memory_order_release);
+}
+
+static void clear_setid(struct vnode *vn)
+{
+    if ((vn->mode & 06000) == 0)
+        return;
+    if (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0)
+        return;
+    vn->mode &= vn->mode & 010 ? ~06000u : ~04000u;
+}
+
+/*
+ * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.
+ * Bytes done in *done.
+ */
+static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
+                     size_t *done)
+{
+    uint64_t index = (uint64_t)off >> PAGE_SHIFT, in = (uint64_t)off & (PAGE_SIZE - 1);
+    size_t before = uio->resid;
+    struct page *pg;
+    int err;
+
+    *done = 0;
+    if (fresh && vn->op->reserve != NULL && (err = vn->op->reserve(vn, 1)) != 0)
+        return err;
+    err = fresh ? object_page_get_overwrite(&vn->obj, index, &pg)
+                : object_page_get(&vn->obj, index, true, &pg);
+    if (unlikely(err != 0))
+        return err;
+    err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
+    *done = before - uio->resid;
+    if (unlikely(fresh && *done < n))
+        memset((uint8_t *)page_to_virt(pg) + *done, 0, PAGE_SIZE - *done);
+    if (!(atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY))
+        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    page_release(pg);
+    return err;
+}
+
+long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
+{
+    size_t total = uio->resid, left = total, done;
+    loff_t off;
+    bool fresh = false;
+    int err;
+
+    rw_enter_write(&vn->lock);
+    off = *offp == -1 ? (loff_t)vn->size : *offp;
+    err = left == 0 ? 0 : check_limits(off, &left);
+    total = left;
+    while (left != 0 && err == 0) {
+        size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
+
+        fresh = n == PAGE_SIZE && (uint64_t)off >= vn->size;
+        err = write_one(vn, uio, off, n, fresh, &done);
+        left -= done;
+        off += (loff_t)done;
+        if ((uint64_t)off > vn->size && done != 0)
+            set_size(vn, (uint64_t)off);
+    }
+    if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
+        object_truncate(&vn->obj, vn->obj.size_pages);
+    if (left != total) {
+        vn_times_now(vn, VA_MTIME);
+        clear_setid(vn);
+        *offp = off;
+    }
+    rw_exit_write(&vn->lock);
+    return left != total ? (long)(total - left) : err;
+}
+
+/* Zero the bytes from .. to-1 of a file, which lie in one page; nothing if it is a hole. */
+static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
+{
+    struct page *pg;
+    int err;
+
+    if (from >= to)
+        return 0;
+    err = object_page_get(&vn->obj, from >> PAGE_SHIFT, !vn->holes, &pg);
+    if (err != 0 || pg == NULL)
+        return err;
+    memset((uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1)), 0, to - from);
+    atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    page_release(pg);
+    return 0;
+}
+
+int vn_truncate_pages(struct vnode *vn, uint64_t size)
+{
+    uint64_t old = vn->size;
+
+    if (size > SIZE_LIMIT)
+        return -EFBIG;
+    set_size(vn, size);
+    if (size < old) {
+        object_truncate(&vn->obj, vn->obj.size_pages);
+        return zero_within(vn, size, round_up(size, PAGE_SIZE));
+    }
+    return 0;
+}
+
+static int punch(struct vnode *vn, uint64_t from, uint64_t to)
+{
+    uint64_t first = round_up(from, PAGE_SIZE), last = round_down(to, PAGE_SIZE);
+    int err;
+
+    if (first > last)
+        return zero_within(vn, from, to);
+    if ((err = zero_within(vn, from, first)) != 0)
+        return err;
+    if (first < last)
+        object_punch(&vn->obj, first >> PAGE_SHIFT, (last >> PAGE_SHIFT) - 1);
+    return zero_within(vn, last, to);
+}
+
+/* Pages for all of from .. to-1, as far as a page may lie there (I2). */
+static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
+        struct page *pg;
+        int err = object_page_get(&vn->obj, i, true, &pg);
+
+        if (err != 0) {
+            object_truncate(&vn->obj, vn->obj.size_pages);
+            return err == -ENOMEM ? -ENOSPC : err;
+        }
+        page_release(pg);
+    }
+    return 0;
+}
+
+int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
+{
+    uint64_t from = (uint64_t)off, to = from + (uint64_t)len;
+    bool keep = (mode & FALLOC_KEEP_SIZE) != 0;
+    int err = 0;
+
+    if (off < 0 || len <= 0)
+        return -EINVAL;
+    if (vn->type != VREG || vn->op->read != NULL)
+        return vn->type == VFIFO ? -ESPIPE : -ENODEV;
+    if (to > SIZE_LIMIT)
+        return -EFBIG;
+    if (!keep && to > vn->size && fs_upcalls.fsize_limit != NULL &&
+        to > fs_upcalls.fsize_limit()) {
+        fs_upcalls.signal(25);
+        return -EFBIG;
+    }
+    rw_enter_write(&vn->lock);
+    switch (mode & ~FALLOC_KEEP_SIZE) {
+    case FALLOC_PUNCH_HOLE:
+        err = keep ? punch(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;
+        break;
+    case FALLOC_ZERO_RANGE:
+        err = from < vn->size ? punch(vn, from, min_of(to, vn->size)) : 0;
+        break;
+    case 0:
+        err = preallocate(vn, from, keep ? min_of(to, vn->size) : to);
+        break;
+    default:
+        err = -EOPNOTSUPP;
+    }
+    if (err == 0) {
+        if (!keep && to > vn->size)
+            set_size(vn, to);
+        vn_times_now(vn, VA_MTIME);
+    }
+    rw_exit_write(&vn->lock);
+    return err;
+}
+
+long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off)
+{
+    struct iovec one;
+    struct uio uio;
+
+    uio_init_kernel(&uio, &one, buf, n, UIO_READ);
+    return vn->op->read != NULL ? vn->op->read(vn, &uio, off, O_RDONLY)
+                                : vn_read_pages(vn, &uio, off);
+}
+
+long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off)
+{
+    struct iovec one;
+    struct uio uio;
+
+    uio_init_kernel(&uio, &one, (void *)(uintptr_t)buf, n, UIO_WRITE);
+    return vn->op->write != NULL ? vn->op->write(vn, &uio, off, O_WRONLY)
+                                 : vn_write_pages(vn, &uio, &off);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tmpfs.c - the memory file system: nodes, their data, mounting.
+ *
+ * THEORY      A file system without a disk: a node is its vnode, the pages of a regular file
+ * are those of the vnode's object, and a page that is absent is a hole.  A node lives as long
+ * as an entry names it or somebody has it open: each entry holds a reference. Pages are counted
+ * against the mount when they are made (by write: reserve; by a fault: getpage) and the count
+ * is put right when a file shrinks or goes. INVARIANTS  I1  the mount's `pages` is the sum of
+ * `charged` over its files I2  a node is on tmount.nodes from creation to its last release
+ * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
+ * TUNABLES    tmpfs_max_percent: share of memory that one mount's files may take, 50 %
+ * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
+ */
+#include "fs/tmpfs.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/tunable.h"
+
+#define TMPFS_MAGIC 0x01021994
+#define S_ISGID     02000u
+
+static uint32_t tmpfs_max_percent = 50;
+TUNABLE(tmpfs_max_percent,
+        "default 50 %: share of memory that one tmpfs may take; read when it is mounted");
+
+static struct kmem_cache *tnode_cache;
+
+/* Counts n pages of `t`; -ENOSPC when the mount is full. */
+static int charge(struct tnode *t, uint64_t n)
+{
+    struct tmount *tm = tmount_of(&t->vn);
+
+    if (atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n > tm->max_pages) {
+        atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
+        return -ENOSPC;
+    }
+    atomic_fetch_add_explicit(&t->charged, n, memory_order_relaxed);
+    return 0;
+}
+
+/* Makes the count what the object holds (I1). */
+static void settle(struct tnode *t, uint64_t n)
+{
+    uint64_t was = atomic_exchange_explicit(&t->charged, n, memory_order_relaxed);
+
+    atomic_fetch_sub_explicit(&tmount_of(&t->vn)->pages, was - n, memory_order_relaxed);
+}
+
+static int tmpfs_reserve(struct vnode *vn, uint64_t pages)
+{
+    return charge(tnode_of(vn), pages);
+}
+
+static int tmpfs_getpage(struct vm_object *obj, struct page *pg)
+{
+    int err = charge(tnode_of(obj->owner), 1);
+
+    if (err == 0)
+        page_zero(pg, 0);
+    return err;
+}
+
+static int tmpfs_page_mkwrite(struct vm_object *obj, struct page *pg)
+{
+    vn_times_now(obj->owner, VA_MTIME);
+    return 0;
+}
+
+static const struct pager_ops tmpfs_pager = {
+    .getpage = tmpfs_getpage,
+    .page_mkwrite = tmpfs_page_mkwrite,
+};
+
+struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint32_t uid,
+                           uint32_t gid)
+{
+    struct tmount *tm = vfs->data;
+    struct tnode *t = kmem_cache_alloc(tnode_cache);
+
+    if (t == NULL)
+        return NULL;
+    vn_init(&t->vn, vfs, type, &tmpfs_ops, &tmpfs_pager);
+    t->vn.holes = true;
+    t->vn.mode = mode;
+    t->vn.uid = uid;
+    t->vn.gid = gid;
+    vn_times_now(&t->vn, VA_ATIME | VA_MTIME);
+    t->entry = NULL;
+    t->nentries = 0;
+    if (type == VDIR) {
+        tdir_init(&t->dir);
+        t->vn.nlink = 2;
+    } else {
+        t->link.target = NULL; /* charged = 0 */
+    }
+    spin_lock(&tm->lock);
+    if (tm->nnodes >= tm->max_nodes) {
+        spin_unlock(&tm->lock);
+        kmem_cache_free(tnode_cache, t);
+        return NULL;
+    }
+    tm->nnodes++;
+    t->vn.ino = tm->next_ino++;
+    list_push_back(&tm->nodes, &t->all);
+    spin_unlock(&tm->lock);
+    return t;
+}
+
+static void tmpfs_inactive(struct vnode *vn)
+{
+    struct tnode *t = tnode_of(vn);
+    struct tmount *tm = tmount_of(vn);
+
+    if (vn->type == VREG) {
+        object_truncate(&vn->obj, 0);
+        settle(t, 0);
+    } else if (vn->type == VLNK) {
+        kmem_free(t->link.target);
+    } else if (vn->type == VDIR) {
+        tdir_destroy(&t->dir);
+    }
+    spin_lock(&tm->lock);
+    list_remove(&t->all);
+    tm->nnodes--;
+    spin_unlock(&tm->lock);
+    kmem_cache_free(tnode_cache, t);
+}
+
+static int set_target(struct tnode *t, const char *target)
+{
+    size_t len = strlen(target);
+
+    if ((t->link.target = kmem_alloc(len + 1)) == NULL)
+        return -ENOMEM;
+    memcpy(t->link.target, target, len + 1);
+    t->link.len = len;
+    t->vn.size = len;
+    return 0;
+}
+
+static int tmpfs_create(struct vnode *dir, const char *name, size_t len, enum vtype type,
+                        uint32_t mode, const struct cred *cr, uint64_t rdev, const char *target,
+                        struct vnode **out)
+{
+    uint32_t gid = dir->mode & S_ISGID ? dir->gid : cr->fsgid;
+    struct tnode *t = tnode_create(dir->vfs, type, mode, cr->fsuid, gid);
+    int err = 0;
+
+    if (t == NULL)
+        return -ENOSPC;
+    t->vn.rdev = rdev;
+    if (type == VLNK)
+        err = set_target(t, target);
+    if (err == 0)
+        err = tdir_add(tnode_of(dir), name, len, t); /* takes over the reference */
+    if (err != 0) {
+        vn_release(&t->vn);
+        return err;
+    }
+    vn_hold(&t->vn);
+    *out = &t->vn;
+    return 0;
+}
+
+static int tmpfs_readlink(struct vnode *vn, char *buf, size_t size)
+{
+    struct tnode *t = tnode_of(vn);
+    size_t n = min_of(t->link.len, size);
+
+    memcpy(buf, t->link.target, n);
+    return (int)n;
+}
+
+static int tmpfs_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
+{
+    if (mask & VA_SIZE) {
+        int err = vn_truncate_pages(vn, va->size);
+
+        if (err != 0)
+            return err;
+        settle(tnode_of(vn), vn->obj.npages);
+        vn_times_now(vn, VA_MTIME);
+    }
+    return vn_setattr_default(vn, mask, va);
+}
+
+const struct vnodeops tmpfs_ops = {
+    .lookup = tmpfs_lookup,
+    .create = tmpfs_create,
+    .link = tmpfs_link,
+    .unlink = tmpfs_unlink,
+    .rename = tmpfs_rename,
+    .readdir = tmpfs_readdir,
+    .readlink = tmpfs_readlink,
+    .setattr = tmpfs_setattr,
+    .parent = tmpfs_parent,
+    .reserve = tmpfs_reserve,
+    .inactive = tmpfs_inactive,
+};
+
+static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files,
+                         uint64_t *ffree)
+{
+    struct tmount *tm = vfs->data;
+
+    *blocks = tm->max_pages;
+    *bfree = tm->max_pages - min_of(tm->max_pages, tm->pages);
+    *files = tm->max_nodes;
+    *ffree = tm->max_nodes - tm->nnodes;
+}
+
+/* Anybody inside?  More references than entries (and one for the root) means yes. */
+static bool busy(struct tmount *tm, const struct vfs *vfs)
+{
+    struct tnode *t;
+    bool yes = false;
+
+    spin_lock(&tm->lock);
+    LIST_FOREACH (t, &tm->nodes, all)
+        if (t->vn.refs > t->nentries + (&t->vn == vfs->root))
+            yes = true;
+    spin_unlock(&tm->lock);
+    return yes;
+}
+
+/* Frees everything: first all entries go, then each node loses what they held.  Nobody is
+ * inside. */
+static void free_all(struct tmount *tm)
+{
+    struct tnode *t;
+
+    LIST_FOREACH (t, &tm->nodes, all)
+        if (t->vn.type == VDIR)
+            tdir_clear(t);
+    while (!list_empty(&tm->nodes)) {
+        t = list_first(&tm->nodes, struct tnode, all);
+        t->vn.refs = 1;
+        vn_release(&t->vn);
+    }
+}
+
+static int tmpfs_unmount(struct vfs *vfs)
+{
+    struct tmount *tm = vfs->data;
+
+    if (busy(tm, vfs))
+        return -EBUSY;
+    free_all(tm);
+    kmem_free(tm);
+    return 0;
+}
+
+static const struct vfs_ops tmpfs_vfs_ops = {
+    .statfs = tmpfs_statfs,
+    .unmount = tmpfs_unmount,
+};
+
+/* The number after "key=" in a comma-separated list, with a suffix k, m or g; `otherwise` if it
+ * is not there. */
+static uint64_t option(const char *list, const char *key, unsigned base, uint64_t otherwise)
+{
+    size_t n = strlen(key);
+    uint64_t v = 0;
+
+    while (list != NULL && !(strncmp(list, key, n) == 0 && list[n] == '=')) {
+        list = strchr(list, ',');
+        if (list != NULL)
+            list++;
+    }
+    if (list == NULL)
+        return otherwise;
+    for (list += n + 1; *list >= '0' && *list < '0' + (char)base; list++)
+        v = v * base + (uint64_t)(*list - '0');
+    switch (*list | 0x20) {
+    case 'k':
+        return v << 10;
+    case 'm':
+        return v << 20;
+    case 'g':
+        return v << 30;
+    default:
+        return v;
+    }
+}
+
+int tmpfs_mount(const char *source, const char *options, struct vfs **out)
+{
+    struct vfs *vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
+    struct tmount *tm = kmem_zalloc(sizeof *tm);
+    struct tnode *root;
+    uint64_t most = mem_total_pages() * tmpfs_max_percent / 100;
+
+    if (vfs == NULL || tm == NULL)
+        goto nomem;
+    spin_init(&tm->lock, RANK_VNODE);
+    list_init(&tm->nodes);
+    tm->next_ino = 1;
+    tm->max_nodes = most;
+    tm->max_pages =
+        (option(options, "size", 10, most << PAGE_SHIFT) + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    vfs->data = tm;
+    root = tnode_create(vfs, VDIR, (uint32_t)option(options, "mode", 8, 0755) & 07777, 0, 0);
+    if (root == NULL)
+        goto nomem;
+    vfs->root = &root->vn;
+    *out = vfs;
+    return 0;
+nomem:
+    kmem_free(tm);
+    if (vfs != NULL)
+        vfs_free(vfs);
+    return -ENOMEM;
+}
+
+void tmpfs_init(void)
+{
+    static struct vfs_type type = {.name = "tmpfs", .mount = tmpfs_mount};
+
+    tnode_cache = kmem_cache_create("tnode", sizeof(struct tnode), 0);
+    vfs_register_type(&type);
+}

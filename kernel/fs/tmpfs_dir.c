@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tmpfs_dir.c - directories of memory file systems.
+ *
+ * THEORY      A directory is a hash table of entries, doubled when there are two entries to a
+ * bucket, and a list of the same entries in the order they were made.  Each entry has a number
+ * of its own that only grows, which is its readdir position: removing and adding entries moves
+ * no other. An entry holds a reference to its file, and the file remembers one entry that names
+ * it: the way up for directories, and the name of an open file. INVARIANTS  I1  a directory has
+ * one entry; its nlink is 2 + its subdirectories; 0 once it is removed I2  node->nentries is
+ * the number of entries that name it; node->entry is one of them, or NULL I3  cookies on
+ * dir->order ascend and are at least COOKIE_FIRST LOCKING     The directory's vnode lock, as
+ * vnode.h says; tmount.lock for nlink, nentries and the way up. SEE ALSO    tmpfs.c
+ */
+#include "fs/tmpfs.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+#define COOKIE_DOT    1
+#define COOKIE_DOTDOT 2
+#define COOKIE_FIRST  3
+
+static uint32_t name_hash(const char *name, size_t len)
+{
+    uint32_t h = (uint32_t)len;
+
+    while (len >= 4) {
+        uint32_t w;
+
+        __builtin_memcpy(&w, name, 4);
+        h = (h ^ w) * 0x9e3779b1u;
+        h ^= h >> 15;
+        name += 4;
+        len -= 4;
+    }
+    while (len-- != 0)
+        h = (h ^ (uint8_t)*name++) * 0x9e3779b1u;
+    return h ^ h >> 16;
+}
+
+static inline bool name_equal(const char *a, const char *b, size_t len)
+{
+    while (len >= 8) {
+        uint64_t x, y;
+
+        __builtin_memcpy(&x, a, 8);
+        __builtin_memcpy(&y, b, 8);
+        if (x != y)
+            return false;
+        a += 8, b += 8, len -= 8;
+    }
+    while (len-- != 0)
+        if (*a++ != *b++)
+            return false;
+    return true;
+}
+
+void tdir_init(struct tdir *d)
+{
+    memset(d, 0, sizeof *d);
+    d->bucket = d->first;
+    d->mask = TDIR_INLINE - 1;
+    d->next_cookie = COOKIE_FIRST;
+    list_init(&d->order);
+}
+
+void tdir_destroy(struct tdir *d)
+{
+    if (d->bucket != d->first)
+        kmem_free(d->bucket);
+}
+
+/* The pointer that points to the entry `name`, or to the NULL where it would be. */
+static struct tdirent **find(struct tdir *d, const char *name, size_t len, uint32_t hash)
+{
+    struct tdirent **p = &d->bucket[hash & d->mask];
+
+    for (; *p != NULL; p = &(*p)->hnext)
+        if ((*p)->hash == hash && (*p)->len == len && name_equal((*p)->name, name, len))
+            break;
+    return p;
+}
+
+/* Doubles the table.  Without memory it stays as it is: slower, not wrong. */
+static void grow(struct tdir *d)
+{
+    uint32_t n = 4 * (d->mask + 1);
+    struct tdirent **b = kmem_zalloc(n * sizeof *b);
+    struct tdirent *e;
+
+    if (b == NULL)
+        return;
+    LIST_FOREACH (e, &d->order, order) {
+        e->hnext = b[e->hash & (n - 1)];
+        b[e->hash & (n - 1)] = e;
+    }
+    tdir_destroy(d);
+    d->bucket = b;
+    d->mask = n - 1;
+}
+
+int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
+{
+    struct tdirent *e = *find(&tnode_of(dir)->dir, name, len, name_hash(name, len));
+
+    if (e == NULL)
+        return -ENOENT;
+    *out = &e->node->vn;
+    vn_hold(*out);
+    return 0;
+}
+
+/* Counts entry `e` in its file, and a subdirectory's in its directory. */
+static void name_node(struct tdirent *e)
+{
+    struct tnode *n = e->node;
+    struct tmount *tm = tmount_of(&n->vn);
+
+    spin_lock(&tm->lock);
+    n->entry = e;
+    n->nentries++;
+    if (n->vn.type == VDIR)
+        e->dir->vn.nlink++;
+    spin_unlock(&tm->lock);
+}
+
+/* The opposite. */
+static void unname_node(struct tdirent *e)
+{
+    struct tnode *n = e->node;
+    struct tmount *tm = tmount_of(&n->vn);
+
+    spin_lock(&tm->lock);
+    if (n->entry == e)
+        n->entry = NULL;
+    n->nentries--;
+    if (n->vn.type == VDIR)
+        e->dir->vn.nlink--;
+    spin_unlock(&tm->lock);
+}
+
+int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node)
+{
+    struct tdir *d = &dir->dir;
+    uint32_t hash = name_hash(name, len);
+    struct tdirent **p, *e;
+
+    if (dir->vn.nlink == 0)
+        return -ENOENT;
+    if (*find(d, name, len, hash) != NULL)
+        return -EEXIST;
+    if ((e = kmem_alloc(sizeof *e + len)) == NULL)
+        return -ENOMEM;
+    if (d->count > 2 * d->mask + 1)
+        grow(d);
+    p = &d->bucket[hash & d->mask];
+    e->hnext = *p;
+    *p = e;
+    e->dir = dir;
+    e->node = node;
+    e->cookie = d->next_cookie++;
+    e->hash = hash;
+    e->len = (uint8_t)len;
+    memcpy(e->name, name, len);
+    list_push_back(&d->order, &e->order);
+    d->count++;
+    name_node(e);
+    vn_times_now(&dir->vn, VA_MTIME);
+    return 0;
+}
+
+/* Takes the entry at *p out of its directory; the caller gets its reference to the file. */
+static struct tnode *take_out(struct tdirent **p)
+{
+    struct tdirent *e = *p;
+    struct tnode *node = e->node, *dir = e->dir;
+
+    *p = e->hnext;
+    list_remove(&e->order);
+    dir->dir.count--;
+    unname_node(e);
+    kmem_free(e);
+    vn_times_now(&dir->vn, VA_MTIME);
+    return node;
+}
+
+void tdir_clear(struct tnode *dir)
+{
+    for (unsigned i = 0; i <= dir->dir.mask; i++)
+        while (dir->dir.bucket[i] != NULL)
+            take_out(&dir->dir.bucket[i]);
+}
+
+/* A file has lost one link. */
+static void drop_link(struct tnode *n)
+{
+    struct tmount *tm = tmount_of(&n->vn);
+
+    spin_lock(&tm->lock);
+    n->vn.nlink = n->vn.type == VDIR ? 0 : n->vn.nlink - 1;
+    spin_unlock(&tm->lock);
+    vn_times_now(&n->vn, 0);
+}
+
+int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *target)
+{
+    struct tnode *n = tnode_of(target);
+    struct tmount *tm = tmount_of(target);
+    int err = 0;
+
+    spin_lock(&tm->lock);
+    if (target->nlink == 0)
+        err = -ENOENT; /* it was unlinked meanwhile */
+    else
+        target->nlink++;
+    spin_unlock(&tm->lock);
+    if (err != 0)
+        return err;
+    vn_hold(target);
+    err = tdir_add(tnode_of(dir), name, len, n);
+    if (err != 0) {
+        drop_link(n);
+        vn_release(target);
+        return err;
+    }
+    vn_times_now(target, 0);
+    return 0;
+}
+
+int tmpfs_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *victim)
+{
+    struct tdirent **p = find(&tnode_of(dir)->dir, name, len, name_hash(name, len));
+
+    if (victim->type == VDIR && tnode_of(victim)->dir.count != 0)
+        return -ENOTEMPTY;
+    ASSERT(*p != NULL && &(*p)->node->vn == victim, "I2");
+    drop_link(take_out(p));
+    vn_release(victim); /* the entry's; the caller has its own */
+    return 0;
+}
+
+/* Lets entry `e` name `moved` instead of what it names; drops that. */
+static void replace(struct tdirent *e, struct tnode *moved)
+{
+    struct tnode *old = e->node;
+
+    unname_node(e);
+    e->node = moved;
+    name_node(e);
+    drop_link(old);
+    vn_release(&old->vn);
+    vn_times_now(&e->dir->vn, VA_MTIME);
+}
+
+int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir,
+                 const char *nname, size_t nlen, struct vnode *moved, struct vnode *replaced)
+{
+    struct tdir *od = &tnode_of(odir)->dir, *nd = &tnode_of(ndir)->dir;
+    struct tdirent **p;
+    int err = 0;
+
+    if (replaced != NULL && replaced->type == VDIR && tnode_of(replaced)->dir.count != 0)
+        return -ENOTEMPTY;
+    if (replaced == NULL)
+        err = tdir_add(tnode_of(ndir), nname, nlen, tnode_of(moved));
+    else
+        replace(*find(nd, nname, nlen, name_hash(nname, nlen)), tnode_of(moved));
+    if (err != 0)
+        return err;
+    /* The new entry took over the old one's reference. */
+    p = find(od, oname, olen, name_hash(oname, olen));
+    ASSERT(*p != NULL && &(*p)->node->vn == moved, "I2");
+    take_out(p);
+    vn_times_now(moved, 0);
+    return 0;
+}
+
+int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
+{
+    struct tmount *tm = tmount_of(vn);
+    int n = -ENOENT;
+
+    spin_lock(&tm->lock);
+    struct tdirent *e = tnode_of(vn)->entry;
+
+    if (e != NULL) {
+        n = e->len;
+        if (size != 0 && (size_t)n > size)
+            n = -ENAMETOOLONG;
+        else if (size != 0)
+            memcpy(buf, e->name, e->len);
+    }
+    if (n >= 0 && parent != NULL) {
+        *parent = &e->dir->vn;
+        vn_hold(*parent);
+    }
+    spin_unlock(&tm->lock);
+    return n;
+}
+
+int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
+{
+    struct tnode *t = tnode_of(dir);
+    struct tdirent *e;
+    struct vnode *up;
+
+    if (off < COOKIE_DOT && fn(arg, ".", 1, dir->ino, VDIR, COOKIE_DOT) != 0)
+        return 0;
+    if (off < COOKIE_DOTDOT) {
+        uint64_t ino = dir->ino;
+
+        if (tmpfs_parent(dir, &up, NULL, 0) >= 0) {
+            ino = up->ino;
+            vn_release(up);
+        }
+        if (fn(arg, "..", 2, ino, VDIR, COOKIE_DOTDOT) != 0)
+            return 0;
+    }
+    LIST_FOREACH (e, &t->dir.order, order) {
+        if (e->cookie <= off)
+            continue;
+        if (fn(arg, e->name, e->len, e->node->vn.ino, (enum vtype)e->node->vn.type,
+               e->cookie) != 0)
+            break;
+    }
+    return 0;
+}

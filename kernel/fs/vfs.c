@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vfs.c - file systems: their types, where they are mounted, and the first of them.
+ *
+ * THEORY      A mount hides a directory behind the root of another file system: the directory's
+ * `mounted` leads down, the file system's `covered` leads up.  A look-up that finds a vnode
+ * with `mounted` set crosses here. The root file system is a tmpfs filled from the initramfs
+ * and then from the overlay archive. INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn,
+ * and vfs holds a reference to vn LOCKING     mount_mutex for mounting and unmounting and for
+ * the list; cross_lock (RANK_VNODE) for the pair of pointers of I1, held while a look-up goes
+ * through them. SEE ALSO    name.c, tmpfs.c, initramfs.c
+ */
+#include "fs/filepriv.h"
+#include "fs/initramfs.h"
+#include "fs/name.h"
+#include "fs/tmpfs.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "vm/vm.h"
+
+struct vnode *vfs_root;
+
+static struct mutex mount_mutex;
+static struct spinlock cross_lock = SPINLOCK_INIT(RANK_VNODE);
+static struct list mounts = LIST_INIT(mounts);
+static struct list types = LIST_INIT(types);
+
+static const struct cred root_cred = {.refs = 1};
+
+void vfs_register_type(struct vfs_type *t)
+{
+    list_push_back(&types, &t->link);
+}
+
+const struct vfs_type *vfs_next_type(const struct vfs_type *t)
+{
+    const struct list *next = t == NULL ? types.next : t->link.next;
+
+    return next == &types ? NULL
+                          : list_entry((struct list *)(uintptr_t)next, struct vfs_type, link);
+}
+
+struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *source,
+                      uint32_t magic)
+{
+    static _Atomic uint64_t dev = 1;
+    struct vfs *vfs = kmem_zalloc(sizeof *vfs);
+
+    if (vfs == NULL)
+        return NULL;
+    vfs->type = type;
+    vfs->op = op;
+    vfs->magic = magic;
+    vfs->dev = atomic_fetch_add(&dev, 1);
+    str_copy(vfs->source, source, sizeof vfs->source);
+    mutex_init(&vfs->rename_lock, "rename");
+    list_init(&vfs->link);
+    return vfs;
+}
+
+void vfs_free(struct vfs *vfs)
+{
+    kmem_free(vfs);
+}
+
+void vfs_cross(struct vnode **vn)
+{
+    for (;;) {
+        struct vnode *root = NULL;
+
+        spin_lock(&cross_lock);
+        if ((*vn)->mounted != NULL) {
+            root = (*vn)->mounted->root;
+            vn_hold(root);
+        }
+        spin_unlock(&cross_lock);
+        if (root == NULL)
+            return;
+        vn_release(*vn);
+        *vn = root;
+    }
+}
+
+static const struct vfs_type *find_type(const char *name)
+{
+    const struct vfs_type *t = NULL;
+
+    while ((t = vfs_next_type(t)) != NULL)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+/* Links vfs and the directory it covers (I1); -EBUSY if something else is there already. */
+static int attach(struct vfs *vfs, struct vnode *dir)
+{
+    int err = 0;
+
+    spin_lock(&cross_lock);
+    if (dir->mounted != NULL || dir->nlink == 0) {
+        err = dir->nlink == 0 ? -ENOENT : -EBUSY;
+    } else {
+        dir->mounted = vfs;
+        vfs->covered = dir;
+        vn_hold(dir);
+    }
+    spin_unlock(&cross_lock);
+    return err;
+}
+
+static void detach(struct vfs *vfs)
+{
+    spin_lock(&cross_lock);
+    vfs->covered->mounted = NULL;
+    spin_unlock(&cross_lock);
+}
+
+int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
+              unsigned flags)
+{
+    const struct vfs_type *t = find_type(type);
+    struct vfs *vfs;
+    int err;
+
+    if (t == NULL)
+        return -ENODEV;
+    if (dir->type != VDIR)
+        return -ENOTDIR;
+    if ((err = t->mount(source, options, &vfs)) != 0)
+        return err;
+    mutex_enter(&mount_mutex);
+    vfs->readonly = (flags & MS_RDONLY) != 0;
+    if (vfs->covered != NULL) /* a type with one instance that is mounted already */
+        err = -EBUSY;
+    else if ((err = attach(vfs, dir)) == 0)
+        list_push_back(&mounts, &vfs->link);
+    else if (vfs->op->unmount != NULL && vfs->op->unmount(vfs) == 0)
+        vfs_free(vfs);
+    mutex_exit(&mount_mutex);
+    return err;
+}
+
+int vfs_unmount(struct vnode *root, unsigned flags)
+{
+    struct vfs *vfs = root->vfs;
+    struct vnode *covered;
+    int err;
+
+    if (vfs->root != root || vfs->covered == NULL)
+        return -EINVAL;
+    if (vfs->op->unmount == NULL)
+        return -EBUSY;
+    mutex_enter(&mount_mutex);
+    if ((covered = vfs->covered) == NULL) {
+        mutex_exit(&mount_mutex);
+        return -EINVAL;
+    }
+    detach(vfs);      /* nobody comes in any more */
+    vn_release(root); /* the caller's: the file system counts what is left */
+    err = vfs->op->unmount(vfs);
+    if (err == 0) {
+        list_remove(&vfs->link);
+        vfs_free(vfs);
+        vn_release(covered);
+    } else {
+        vn_hold(root);
+        spin_lock(&cross_lock);
+        covered->mounted = vfs;
+        spin_unlock(&cross_lock);
+    }
+    mutex_exit(&mount_mutex);
+    return err;
+}
+
+void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg)
+{
+    struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
+    struct vfs *vfs;
+    char *path = kmem_alloc(PAGE_SIZE);
+
+    if (path == NULL)
+        return;
+    mutex_enter(&mount_mutex);
+    LIST_FOREACH (vfs, &mounts, link) {
+        if (name_of(&ctx, vfs->root, path, PAGE_SIZE) < 0)
+            continue;
+        if (fn(vfs, path, arg) != 0)
+            break;
+    }
+    mutex_exit(&mount_mutex);
+    kmem_free(path);
+}
+
+static int sync_one(struct vfs *vfs, const char *path, void *arg)
+{
+    if (vfs->op->sync != NULL)
+        vfs->op->sync(vfs);
+    return 0;
+}
+
+void vfs_sync_all(void)
+{
+    vfs_each(sync_one, NULL);
+}
+
+/* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left
+ * out. */
+static void mount_at(const char *path, const char *type)
+{
+    struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
+    struct vnode *dir;
+    int err;
+
+    if (find_type(type) == NULL)
+        return;
+    name_create(&ctx, NULL, path, VDIR, 0755, 0, NULL);
+    if ((err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir)) == 0) {
+        err = vfs_mount(dir, type, type, "", 0);
+        vn_release(dir);
+    }
+    if (err != 0)
+        warn("cannot mount %s on %s: error %d", type, path, -err);
+}
+
+int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
+{
+    struct vfs *vfs;
+    int err = tmpfs_mount("rootfs", "", &vfs);
+
+    if (err != 0)
+        return err;
+    vfs_root = vfs->root;
+    list_push_back(&mounts, &vfs->link);
+    if (initramfs != NULL)
+        initramfs_unpack("initramfs", initramfs, len);
+    if (overlay != NULL)
+        initramfs_unpack("overlay", overlay, overlay_len);
+    mount_at("/dev", "devtmpfs");
+    mount_at("/proc", "proc");
+    mount_at("/sys", "sysfs");
+    return 0;
+}
+
+void fs_init(void)
+{
+    mutex_init(&mount_mutex, "mount");
+    vm_vnode_ops.hold = vn_hold;
+    vm_vnode_ops.release = vn_release;
+    file_init();
+    pipe_init();
+    lock_init();
+    tmpfs_init();
+    devfs_init();
+    devmem_init();
+}

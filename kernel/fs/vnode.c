@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vnode.c - what all vnodes have in common: references, permissions, attributes.
+ *
+ * THEORY      The attributes that every file has (mode, owner, size, times) are fields of the
+ * vnode, so that permission checks and stat need no call into the file system; one whose
+ * attributes change behind its back (procfs) corrects them in op->getattr. Times are
+ * nanoseconds since 1970 in one word each, stored and read singly. A caller with fsuid 0 may do
+ * everything except execute what nobody may execute. INVARIANTS  I1  a vnode in use has refs >
+ * 0; whoever finds it by name finds it with a reference of the directory entry, so a count that
+ * has fallen to 0 never rises again I2  vn->writers counts openings for writing when positive,
+ * executions when negative LOCKING     vn_setattr() takes vn->lock for writing; the rest is
+ * atomic or single stores. SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
+ */
+#include "fs/file.h"
+
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#define S_ISUID 04000u
+#define S_ISGID 02000u
+#define NS      1000000000
+
+struct fs_upcalls fs_upcalls;
+
+void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op,
+             const struct pager_ops *pager)
+{
+    memset(vn, 0, sizeof *vn);
+    vn->refs = 1;
+    vn->type = (uint8_t)type;
+    vn->op = op;
+    vn->vfs = vfs;
+    vn->nlink = 1;
+    rw_init(&vn->lock, "vnode");
+    if (type == VREG)
+        object_init_vnode(&vn->obj, pager, vn);
+}
+
+void vn_release(struct vnode *vn)
+{
+    if (atomic_fetch_sub_explicit(&vn->refs, 1, memory_order_acq_rel) == 1)
+        vn->op->inactive(vn);
+}
+
+void vn_times_now(struct vnode *vn, unsigned mask)
+{
+    int64_t now = (int64_t)clock_real_ns();
+
+    if (mask & VA_ATIME)
+        vn->atime_ns = now;
+    if (mask & VA_MTIME)
+        vn->mtime_ns = now;
+    if (mask != VA_ATIME)
+        vn->ctime_ns = now;
+}
+
+int vn_get_write(struct vnode *vn)
+{
+    int32_t n = atomic_load_explicit(&vn->writers, memory_order_relaxed);
+
+    do {
+        if (n < 0)
+            return -ETXTBSY;
+    } while (!atomic_compare_exchange_weak(&vn->writers, &n, n + 1));
+    return 0;
+}
+
+void vn_put_write(struct vnode *vn)
+{
+    atomic_fetch_sub(&vn->writers, 1);
+}
+
+int vn_deny_write(struct vnode *vn)
+{
+    int32_t n = atomic_load_explicit(&vn->writers, memory_order_relaxed);
+
+    do {
+        if (n > 0)
+            return -ETXTBSY;
+    } while (!atomic_compare_exchange_weak(&vn->writers, &n, n - 1));
+    return 0;
+}
+
+void vn_allow_write(struct vnode *vn)
+{
+    atomic_fetch_add(&vn->writers, 1);
+}
+
+static bool in_group(const struct cred *cr, uint32_t gid)
+{
+    if (cr->fsgid == gid)
+        return true;
+    for (unsigned i = 0; i < cr->ngroups; i++)
+        if (cr->groups[i] == gid)
+            return true;
+    return false;
+}
+
+int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
+{
+    uint32_t mode = vn->mode, uid = vn->uid, gid = vn->gid;
+    struct vattr va;
+
+    if ((mask & 2) && vn->vfs->readonly &&
+        (vn->type == VREG || vn->type == VDIR || vn->type == VLNK))
+        return -EROFS;
+    if (unlikely(vn->op->getattr != NULL)) {
+        vn_getattr(vn, &va);
+        mode = va.mode, uid = va.uid, gid = va.gid;
+    }
+    if (cr->fsuid == 0)
+        return (mask & 1) && vn->type != VDIR && (mode & 0111) == 0 ? -EACCES : 0;
+    if (cr->fsuid == uid)
+        mode >>= 6;
+    else if (((mode >> 3 ^ mode) & mask) != 0 &&
+             in_group(cr, gid)) /* look only if it matters */
+        mode >>= 3;
+    return (mode & mask) == mask ? 0 : -EACCES;
+}
+
+static struct ktime ktime_of(int64_t ns)
+{
+    struct ktime t = {ns / NS, ns % NS};
+
+    if (t.nsec < 0) {
+        t.nsec += NS;
+        t.sec--;
+    }
+    return t;
+}
+
+static int64_t ns_of(const struct ktime *t)
+{
+    if (t->sec > INT64_MAX / NS - 1)
+        return INT64_MAX;
+    if (t->sec < INT64_MIN / NS + 1)
+        return INT64_MIN;
+    return t->sec * NS + t->nsec;
+}
+
+void vn_getattr(struct vnode *vn, struct vattr *va)
+{
+    va->type = (enum vtype)vn->type;
+    va->mode = vn->mode;
+    va->nlink = vn->nlink;
+    va->uid = vn->uid;
+    va->gid = vn->gid;
+    va->ino = vn->ino;
+    va->size = vn->size;
+    va->blocks = vn->type == VREG ? vn->obj.npages * (PAGE_SIZE / 512) : 0;
+    va->dev = vn->vfs->dev;
+    va->rdev = vn->rdev;
+    va->blksize = PAGE_SIZE;
+    va->atime = ktime_of(vn->atime_ns);
+    va->mtime = ktime_of(vn->mtime_ns);
+    va->ctime = ktime_of(vn->ctime_ns);
+    if (vn->op->getattr != NULL)
+        vn->op->getattr(vn, va);
+}
+
+int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va)
+{
+    unsigned now = 0;
+
+    if (mask & VA_MODE)
+        vn->mode = va->mode;
+    if (mask & VA_UID)
+        vn->uid = va->uid;
+    if (mask & VA_GID)
+        vn->gid = va->gid;
+    if (mask & VA_ATIME_NOW)
+        now |= VA_ATIME;
+    else if (mask & VA_ATIME)
+        vn->atime_ns = ns_of(&va->atime);
+    if (mask & VA_MTIME_NOW)
+        now |= VA_MTIME;
+    else if (mask & VA_MTIME)
+        vn->mtime_ns = ns_of(&va->mtime);
+    vn_times_now(vn, now);
+    vn_times_now(vn, 0);
+    return 0;
+}
+
+/* Set-id bits that a change of the contents or of the owner takes away. */
+static uint32_t mode_without_setid(const struct vnode *vn, uint32_t mode)
+{
+    if (vn->type != VREG)
+        return mode;
+    mode &= ~S_ISUID;
+    return mode & 010 ? mode & ~S_ISGID : mode;
+}
+
+/* What chmod, chown and utimensat ask: 0 or -EPERM, -EACCES. */
+static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
+                       const struct cred *cr)
+{
+    bool owner = cr->fsuid == vn->uid;
+
+    if (cr->fsuid == 0)
+        return 0;
+    if ((mask & VA_MODE) && !owner)
+        return -EPERM;
+    if ((mask & VA_UID) && !(owner && va->uid == vn->uid))
+        return -EPERM;
+    if ((mask & VA_GID) && !(owner && (va->gid == vn->gid || in_group(cr, va->gid))))
+        return -EPERM;
+    if ((mask & (VA_ATIME | VA_MTIME)) && !owner)
+        return -EPERM;
+    if ((mask & (VA_ATIME_NOW | VA_MTIME_NOW)) && !owner)
+        return vn_access(vn, 2, cr);
+    return 0;
+}
+
+static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bool writable)
+{
+    if (vn->type == VDIR)
+        return -EISDIR;
+    if (vn->type != VREG || (int64_t)size < 0)
+        return -EINVAL;
+    if (!writable) {
+        int err = vn_access(vn, 2, cr);
+
+        if (err != 0)
+            return err;
+    }
+    if (size > vn->size && fs_upcalls.fsize_limit != NULL && size > fs_upcalls.fsize_limit()) {
+        fs_upcalls.signal(25); /* SIGXFSZ */
+        return -EFBIG;
+    }
+    return 0;
+}
+
+int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr,
+               bool writable)
+{
+    struct vattr v = *va;
+    int err;
+
+    if (vn->vfs->readonly)
+        return -EROFS;
+    if (vn->op->setattr == NULL)
+        return -EPERM;
+    if ((err = may_setattr(vn, mask, va, cr)) != 0)
+        return err;
+    if ((mask & VA_SIZE) && (err = may_resize(vn, va->size, cr, writable)) != 0)
+        return err;
+    if ((mask & VA_SIZE) && !writable && (err = vn_get_write(vn)) != 0)
+        return err;
+    rw_enter_write(&vn->lock);
+    if (mask & VA_MODE) {
+        v.mode &= 07777;
+        if (cr->fsuid != 0 && vn->type != VDIR && !in_group(cr, vn->gid))
+            v.mode &= ~S_ISGID;
+    } else if ((mask & (VA_UID | VA_GID)) || ((mask & VA_SIZE) && cr->fsuid != 0)) {
+        v.mode = mode_without_setid(vn, vn->mode);
+        mask |= VA_MODE;
+    }
+    err = vn->op->setattr(vn, mask, &v);
+    rw_exit_write(&vn->lock);
+    if ((mask & VA_SIZE) && !writable)
+        vn_put_write(vn);
+    return err;
+}
+
+int vn_readlink(struct vnode *vn, char *buf, size_t size)
+{
+    if (vn->type != VLNK || vn->op->readlink == NULL)
+        return -EINVAL;
+    return vn->op->readlink(vn, buf, size);
+}
+
+int vn_fsync(struct vnode *vn, bool data_only)
+{
+    return vn->op->fsync == NULL ? 0 : vn->op->fsync(vn, data_only);
+}
