@@ -68,6 +68,7 @@
 
 /* Kernel-internal results that never reach a program as they are. */
 #define ERESTARTSYS 512 /* restart the call if the handler has SA_RESTART, else EINTR */
+#define ERESTARTNOINTR 513 /* restart the call, whatever happened                     */
 #define ERESTARTNOHAND 514 /* restart the call if no handler ran, else EINTR          */
 #define ERESTART_RESTARTBLOCK 516 /* as above, through restart_syscall (timed sleeps) */
 

@@ -9,8 +9,11 @@
  * INVARIANTS  I1  a process has at least one LWP until it is a zombie
  *             I2  p->parent is never NULL except for init; orphans go to the nearest sub-reaper: init
  *             I3  bit i of p->lgrp.bitmap is set iff an LWP of p has home i
+ *             I4  an id is free iff no process, LWP, group or session bears it
  * LOCKING     [p] proc_lock (RANK_PROC_TABLE), one for the tree, groups and sessions  [s] p->sig->lock (RANK_SIGHAND)
  *             [a] atomic  [c] constant  [o] only the LWP itself  [m] p->mutex
+ *             A pointer to a process found under proc_lock stays good after it only with proc_hold().
+ * SEE ALSO    docs/processes.md; proc.c (tables), clone.c, exec.c, exit.c, wait.c, signal.c, sigframe.c
  */
 #ifndef PROC_PROC_H
 #define PROC_PROC_H
@@ -51,15 +54,21 @@ struct sigaction { /* kernel copy of Linux's struct kernel_sigaction */
     sigset_t mask;
 };
 
+enum { SA_NOCLDSTOP = 1, SA_NOCLDWAIT = 2, SA_SIGINFO = 4, SA_RESTORER = 0x04000000, SA_ONSTACK = 0x08000000,
+       SA_RESTART = 0x10000000, SA_NODEFER = 0x40000000 };
+#define SA_RESETHAND 0x80000000u
+#define SIG_DFL 0ul
+#define SIG_IGN 1ul
+
 struct sighand { /* handlers, shared with CLONE_SIGHAND */
-    _Atomic uint32_t refs;
+    _Atomic uint32_t refs; /* processes that use it */
     struct spinlock  lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
     struct sigaction act[NSIG];
 };
 
-struct sigqueue { /* pending signals of a process or of an LWP; defined in signal.c */
+struct sigqueue { /* pending signals of a process or of an LWP */
     sigset_t    set;
-    struct list infos;
+    struct list infos; /* sigentry.link: what is known about them, oldest first */
 };
 
 struct fsinfo { /* shared with CLONE_FS */
@@ -73,6 +82,17 @@ enum { RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_
        RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO, RLIMIT_RTTIME, RLIM_NLIMITS };
 #define RLIM_INFINITY UINT64_MAX
 struct rlimit { uint64_t cur, max; };
+
+struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
+
+/* What one user has in use, whatever process it is in: RLIMIT_NPROC and RLIMIT_SIGPENDING. */
+struct ucount {
+    uint32_t         uid;
+    uint32_t         refs;     /* [p] LWPs that count here */
+    uint32_t         nlwps;    /* [p] */
+    _Atomic uint32_t nsignals; /* [a] queued sigentries */
+    struct list      hash_link;
+};
 
 struct session;
 struct pgrp { /* process group */
@@ -104,27 +124,34 @@ struct lwp {
     uint32_t        altstack_flags;
     uint64_t        clear_tid;    /* [o] CLONE_CHILD_CLEARTID user address */
     uint64_t        robust_list;  /* [o] */
+    sigset_t        sigwait;      /* [s] what sigtimedwait waits for: delivered although blocked */
+    int             fault_sig;    /* [o] a synchronous fault to deliver first, or 0 */
+    struct siginfo  fault_info;   /* [o] */
     struct cred    *cred;         /* [o] its own reference; changed only by itself */
+    struct ucount  *ucount;       /* [o] of its real uid; changed under [p] */
+    uint64_t        set_child_tid; /* [o] CLONE_CHILD_SETTID: written when it first runs */
     struct {                      /* [o] restart_syscall: nanosleep, futex, poll */
         long (*fn)(struct lwp *);
         uint64_t arg[5];
     } restart;
-    struct cv      *vfork_done;   /* [o] parent waits on it; NULL otherwise */
-    bool            vfork_flag;   /* [p] */
+    struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
+    bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        utime_ticks, stime_ticks; /* [a] charged by the clock's sampling */
     uint64_t        minflt, majflt;           /* [o] */
-    int             exit_code;
 };
 
 struct proc {
     int              pid;        /* [c] */
+    _Atomic uint32_t refs;       /* one for its place in the tables, one for each proc_hold() */
     uint8_t          state;      /* [p] PROC_* */
     struct proc     *parent;     /* [p] */
+    _Atomic int      ppid;       /* [a] its pid, 0 for process 1 */
     struct list      children;   /* [p] proc.sibling */
     struct list      sibling;
     struct list      hash_link;  /* [p] pid hash */
     struct list      all_link;   /* [p] all processes, in pid order for /proc */
     struct list      lwps;       /* [p] */
+    struct list      dead;       /* [p] LWPs that have exited and wait to be freed (lwp.proc_link) */
     unsigned         nlwps;      /* [p] live LWPs */
     int              next_lwpid; /* [p] */
     struct as       *as;         /* [m] */
@@ -132,14 +159,18 @@ struct proc {
     struct fsinfo   *fs;         /* [m] */
     struct sighand  *sig;        /* [c] after clone; exec may unshare it */
     struct sigqueue  pending;    /* [s] */
+    bool             as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
+    bool             has_execed; /* [p] its parent may no longer move it to another group */
     struct pgrp     *pgrp;       /* [p] */
     struct list      pgrp_link;
     struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
-    _Atomic bool     exiting;    /* [a] exit_group in progress */
-    bool             execing;    /* [p] */
+    _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
+    struct lwp      *execing;    /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
     bool             stopped;    /* [s] job control */
+    bool             stop_taken; /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */
+    struct cv        stop_cv;    /* LWPs of a stopped process sleep here; with [s] */
     bool             stop_reported, cont_pending; /* [p] for wait4 */
     int              stop_sig;
     int              exit_status; /* [p] as wait4 gives it */
@@ -149,9 +180,9 @@ struct proc {
     char             exe_path[256]; /* [m] */
     uint64_t         arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
     uint64_t         start_ns;
-    uint64_t         cutime_ticks, cstime_ticks; /* [p] waited-for children */
+    struct rusage_kernel waited; /* [p] children that were waited for, and theirs */
     uint64_t         utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
-    uint64_t         cminflt, cmajflt;
+    uint64_t         nvcsw_dead, nivcsw_dead;
     uint64_t         runtime_dead_ns;
     struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t         itimer_interval_ns;
@@ -172,6 +203,14 @@ static inline struct proc *curproc(void)
 
 extern struct spinlock proc_lock;
 
+/* What process exit asks of the rooms above or beside it; any member may be NULL.  No lock held; may sleep. */
+struct proc_ops {
+    void (*session_end)(struct session *s); /* the leader exits: hang up s->tty (SIGHUP, SIGCONT to its foreground group) */
+    void (*exec)(struct proc *p);           /* a new program: POSIX timers go */
+    void (*exit)(struct proc *p);           /* the last LWP exits: timers of p are cancelled */
+};
+extern struct proc_ops proc_ops;
+
 /* proc_init - tables; proc_start_init - process 1 from /sbin/init (or /init). */
 void proc_init(void);
 void proc_start_init(void);
@@ -180,6 +219,18 @@ void proc_start_init(void);
 struct proc *proc_find(int pid);
 struct lwp  *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
+/* proc_hold, proc_release - keep a struct proc found under proc_lock beyond it.  The last release frees it; may sleep. */
+void proc_hold(struct proc *p);
+void proc_release(struct proc *p);
+/* proc_as_hold - the address space of p with a reference; NULL: it has none (any more).  p is held; may sleep. */
+struct as *proc_as_hold(struct proc *p);
+/* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
+uint32_t proc_uid(struct proc *p);
+/* proc_times - user and system time of p in ticks, its live LWPs included; caller holds proc_lock. */
+void proc_times(struct proc *p, uint64_t *utime, uint64_t *stime);
+/* rusage_collect - of p without its children; rusage_lwp - of one LWP.  maxrss is not filled.  Caller holds proc_lock. */
+void rusage_collect(struct proc *p, struct rusage_kernel *ru);
+void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
 int proc_next(int pid);
 
@@ -207,12 +258,30 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r);
 noreturn void lwp_exit(int status);
 /* proc_exit_group - end all LWPs of the calling process, then itself. */
 noreturn void proc_exit_group(int status);
-/* proc_wait - wait4(2); *status and *ru filled.  Returns pid, 0 (WNOHANG), -ECHILD, -ERESTARTSYS, -EINVAL. */
-struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
-long proc_wait(int pid, int options, int *status, struct rusage_kernel *ru);
+enum { WNOHANG = 1, WSTOPPED = 2, WEXITED = 4, WCONTINUED = 8, WNOWAIT = 0x01000000, W_NOTHREAD = 0x20000000,
+       W_ALL = 0x40000000 };
+#define W_CLONE 0x80000000u
+struct wait_result {
+    int      status; /* wait4's encoding */
+    int      code;   /* CLD_* */
+    uint32_t uid;
+    struct rusage_kernel ru;
+};
+/*
+ * proc_wait - wait4(2), waitid(2).  pid as in wait4 (-1 any, 0 own group, < -1 that group); options with WEXITED.
+ * Returns a pid and fills *res; 0 (WNOHANG), -ECHILD, -ERESTARTSYS.  Takes proc_lock.
+ */
+long proc_wait(int pid, unsigned options, struct wait_result *res);
+/* proc_setsid, proc_setpgid - setsid(2), setpgid(2) with their errors.  Take proc_lock. */
+long proc_setsid(void);
+int  proc_setpgid(int pid, int pgid);
 
 /* Signals (signal.c, sigframe.c). */
-/* sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  Take [s].  -EAGAIN: queue limit of real-time signals. */
+/*
+ * sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  The target is the caller's own, or the caller holds
+ * proc_lock or otherwise keeps it from going away (an armed timer does).  Take proc_lock unless it is held, then [s].
+ * Any context.  0, or -EAGAIN: the queue limit of real-time signals.
+ */
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info);
 /* sig_send_pgrp - to each member; caller holds proc_lock.  Returns how many. */
@@ -221,6 +290,13 @@ int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
 void sig_fault(int sig, int code, uint64_t addr);
 /* sig_permitted - may cr send sig to p (kill(2)'s rule)? */
 bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
+/* sig_mask_set - block exactly `set` in the calling LWP.  sig_mask_push - the same for one call (ppoll, sigsuspend): the
+ * old mask comes back with sig_mask_pop(), or when the handler that interrupted the call returns. */
+void sig_mask_set(sigset_t set);
+void sig_mask_push(sigset_t set);
+void sig_mask_pop(void);
+/* sig_recalc - set or clear AST_SIGNAL of the calling LWP to what is pending.  Takes [s]. */
+void sig_recalc(void);
 /* sig_deliver - ast hook: act on pending signals, build frames.  r are the user registers. */
 void sig_deliver(struct regs *r);
 /* sig_orphaned_pgrp - whether the group has no member with a parent in another group of its session; proc_lock held. */
@@ -229,6 +305,8 @@ bool pgrp_orphaned(struct pgrp *pg);
 /* Credentials: copy on change. */
 struct cred *cred_dup(const struct cred *c); /* NULL: no memory */
 void cred_release(struct cred *c);
+/* cred_install - the calling LWP acts for `n` (whose reference passes) from now on.  -ENOMEM: nothing changed. */
+int cred_install(struct cred *n);
 static inline struct cred *curcred(void)
 {
     return curlwp()->cred;
@@ -250,5 +328,8 @@ void fs_context_done(struct fs_ctx *ctx);
 
 /* Futexes (futex.c): kernel side of futex(2) and of thread exit. */
 long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
+
+/* vdso_map - map the vDSO (vdso.c) somewhere in `as`; its address, 0 when it could not be mapped. */
+uint64_t vdso_map(struct as *as);
 
 #endif

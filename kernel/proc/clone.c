@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * clone.c - fork, vfork, clone: new processes and new LWPs.
+ *
+ * THEORY      Each part of a process that clone(2) can share is an object with a count, so a new process is a list of
+ *             "take a reference or copy".  A new LWP takes only the address space's number and a place on the list.
+ *             The child starts in lwp_begin() on its own kernel stack, at whose top lie the parent's user registers with
+ *             0 as the result.
+ *             After vfork the parent sleeps until the child has given its memory back (exec or exit).  Only SIGKILL ends
+ *             that sleep, for it blocks every other signal meanwhile; the child then finds vfork_parent cleared.
+ * INVARIANTS  I8  a signal to a group or to all reaches a process that is being forked: either the child is in the tables
+ *                 already, or the parent sees the signal under proc_lock and starts the call again (-ERESTARTNOINTR)
+ *             I9  no LWP joins a process that is exiting or execing
+ * LOCKING     the copy is made without locks (as_fork sleeps); then proc_lock, once, to charge and to publish it
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "x86/trap.h"
+
+/* First code of every user LWP but the first of all. */
+static void lwp_begin(void *arg)
+{
+    struct lwp *l = arg;
+
+    if (l->set_child_tid != 0)
+        user_store32(l->set_child_tid, l->t.tid);
+    x86_return_to_user(l->t.uregs);
+}
+
+/* The parts that a process made by `l` shares or copies.  On failure what was taken stays for proc_discard(). */
+static int share_parts(struct proc *p, struct lwp *l, uint64_t flags)
+{
+    struct proc *me = l->proc;
+
+    if (flags & CLONE_VM) {
+        as_hold(p->as = me->as);
+        p->as_shared = me->as_shared = true;
+    } else if ((p->as = as_fork(me->as)) == NULL) {
+        return -ENOMEM;
+    }
+    if (flags & CLONE_FILES) {
+        fdtable_hold(p->files = me->files);
+        p->files_shared = me->files_shared = true;
+    } else if ((p->files = fdtable_copy(me->files)) == NULL) {
+        return -ENOMEM;
+    }
+    if (flags & CLONE_FS)
+        atomic_fetch_add(&(p->fs = me->fs)->refs, 1);
+    else if ((p->fs = fsinfo_copy(me->fs)) == NULL)
+        return -ENOMEM;
+    if (flags & CLONE_SIGHAND)
+        atomic_fetch_add(&(p->sig = me->sig)->refs, 1);
+    else if ((p->sig = sighand_copy(me->sig)) == NULL)
+        return -ENOMEM;
+    return 0;
+}
+
+/* Undo a process that has not been published. */
+static void proc_discard(struct proc *p)
+{
+    if (p->as != NULL)
+        as_release(p->as);
+    if (p->files != NULL)
+        fdtable_release(p->files);
+    if (p->fs != NULL)
+        fsinfo_release(p->fs);
+    if (p->sig != NULL)
+        sighand_release(p->sig);
+    if (p->exe != NULL) {
+        vn_allow_write(p->exe);
+        vn_release(p->exe);
+    }
+    if (p->truss != NULL)
+        file_release(p->truss);
+    kmem_cache_free(proc_cache, p);
+}
+
+static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc **out)
+{
+    struct proc *me = l->proc, *p = proc_new();
+    int          err;
+
+    if (p == NULL)
+        return -ENOMEM;
+    if ((err = share_parts(p, l, flags)) != 0) {
+        proc_discard(p);
+        return err;
+    }
+    mutex_enter(&me->mutex);
+    memcpy(p->rlim, me->rlim, sizeof p->rlim);
+    if ((p->exe = me->exe) != NULL) {
+        vn_hold(p->exe);
+        vn_deny_write(p->exe); /* succeeds: the parent's denial stands */
+    }
+    str_copy(p->exe_path, me->exe_path, sizeof p->exe_path);
+    p->arg_start = me->arg_start;
+    p->arg_end   = me->arg_end;
+    p->env_start = me->env_start;
+    p->env_end   = me->env_end;
+    if ((p->truss = me->truss) != NULL)
+        file_hold(p->truss);
+    mutex_exit(&me->mutex);
+    p->exit_signal = exit_signal;
+    p->nice        = me->nice;
+    p->dumpable    = me->dumpable;
+    p->start_ns    = clock_mono_ns();
+    *out           = p;
+    return 0;
+}
+
+/* The LWP `l` as the copy of the caller `me` that clone(2) asks for. */
+static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca, const struct regs *r)
+{
+    uint64_t flags = ca->flags;
+
+    *l->t.uregs     = *r;
+    l->t.uregs->rax = 0;
+    if (ca->stack != 0)
+        l->t.uregs->rsp = ca->stack;
+    x86_fpu_save(&me->t);
+    memcpy(l->t.fpu, me->t.fpu, FPU_SIZE);
+    l->t.fsbase = flags & CLONE_SETTLS ? ca->tls : me->t.fsbase;
+    l->t.gsbase = me->t.gsbase;
+    l->t.as     = l->proc->as;
+    l->sigmask  = me->sigmask;
+    l->cred     = me->cred;
+    atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);
+    if ((flags & (CLONE_VM | CLONE_VFORK)) != CLONE_VM) { /* a copy of the stack: its alternate stack is there too */
+        l->altstack_sp    = me->altstack_sp;
+        l->altstack_size  = me->altstack_size;
+        l->altstack_flags = me->altstack_flags;
+    }
+    if (flags & CLONE_CHILD_CLEARTID)
+        l->clear_tid = ca->child_tid;
+    if (flags & CLONE_CHILD_SETTID)
+        l->set_child_tid = ca->child_tid;
+}
+
+/* Put the new LWP, and its process when that is new, into the tables [P].  -EAGAIN, -ENOMEM, -ERESTARTNOINTR. */
+static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
+{
+    struct proc *p = l->proc, *mine = me->proc;
+    bool         thread = p == mine;
+    int          id, err;
+
+    spin_lock(&mine->sig->lock);
+    sig_recalc_locked(me);
+    spin_unlock(&mine->sig->lock);
+    if (signal_pending())
+        return -ERESTARTNOINTR; /* I8, I9 */
+    if ((err = lwp_charge(me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
+        return err;
+    if ((id = id_alloc()) < 0) {
+        lwp_uncharge(me->ucount);
+        return id;
+    }
+    l->t.tid  = (uint32_t)id;
+    l->ucount = me->ucount;
+    l->ucount->refs++;
+    l->lwpid = ++p->next_lwpid;
+    p->nlwps++;
+    list_push_back(&p->lwps, &l->proc_link);
+    lwp_hash_add(l);
+    if (thread) {
+        if (p->stopped)
+            atomic_fetch_or(&l->t.ast, AST_SIGNAL);
+        return 0;
+    }
+    p->pid    = id;
+    p->parent = flags & CLONE_PARENT ? mine->parent : mine;
+    p->ppid   = p->parent->pid;
+    list_push_back(&p->parent->children, &p->sibling);
+    list_push_back(&proc_all, &p->all_link);
+    proc_hash_add(p);
+    pgrp_join(p, mine->pgrp);
+    if (flags & CLONE_VFORK) {
+        l->vfork_parent = me;
+        me->vfork_wait  = true;
+    }
+    return 0;
+}
+
+/* Sleep until the child has released our memory, or we are killed. */
+static void vfork_sleep(struct lwp *me, struct lwp *child)
+{
+    sigset_t old = me->sigmask;
+
+    sig_mask_set(~SIGBIT(SIGKILL));
+    spin_lock(&proc_lock);
+    while (me->vfork_wait) {
+        if (cv_wait_sig_spin(&me->proc->child_cv, &proc_lock, NO_DEADLINE, "vfork") == 0 || !me->vfork_wait)
+            continue;
+        spin_lock(&me->proc->sig->lock);
+        sig_recalc_locked(me);
+        spin_unlock(&me->proc->sig->lock);
+        if (signal_pending()) {
+            child->vfork_parent = NULL; /* still there: it clears vfork_wait before it goes */
+            me->vfork_wait      = false;
+        }
+    }
+    spin_unlock(&proc_lock);
+    sig_mask_set(old);
+}
+
+void vfork_release(struct lwp *l)
+{
+    if (l->vfork_parent == NULL)
+        return;
+    spin_lock(&proc_lock);
+    if (l->vfork_parent != NULL) {
+        l->vfork_parent->vfork_wait = false;
+        cv_broadcast(&l->vfork_parent->proc->child_cv);
+        l->vfork_parent = NULL;
+    }
+    spin_unlock(&proc_lock);
+}
+
+static int check_flags(const struct clone_args *ca, const struct proc *me)
+{
+    uint64_t f       = ca->flags;
+    uint64_t unknown = f & ~(0xfful | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK | CLONE_PARENT |
+                             CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
+                             CLONE_CHILD_SETTID | 0x2000 /* PTRACE */ | 0x40000 /* SYSVSEM */ | 0x400000 /* DETACHED */ |
+                             0x800000 /* UNTRACED */ | 0x80000000u /* IO */);
+
+    if (unknown != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)
+        return -EINVAL;
+    if (((f & CLONE_THREAD) && !(f & CLONE_SIGHAND)) || ((f & CLONE_SIGHAND) && !(f & CLONE_VM)))
+        return -EINVAL;
+    if ((f & CLONE_THREAD) && (f & CLONE_VFORK))
+        return -EINVAL;
+    if ((f & CLONE_PARENT) && me->parent == NULL)
+        return -EINVAL;
+    if ((f & CLONE_SETTLS) && ca->tls >= USER_TOP)
+        return -EPERM;
+    return 0;
+}
+
+long proc_clone(const struct clone_args *ca, struct regs *r)
+{
+    struct lwp  *me = curlwp(), *l;
+    struct proc *p  = me->proc;
+    struct list  dead;
+    bool         thread = (ca->flags & CLONE_THREAD) != 0;
+    int          err    = check_flags(ca, p), id;
+
+    if (err != 0)
+        return err;
+    if (!thread && (err = proc_copy(me, ca->flags, ca->exit_signal, &p)) != 0)
+        return err;
+    if ((err = lwp_new(p, me, me->t.name, lwp_begin, &l)) != 0) {
+        if (!thread)
+            proc_discard(p);
+        return err;
+    }
+    lwp_copy(l, me, ca, r);
+    list_init(&dead);
+    spin_lock(&proc_lock);
+    if ((err = publish(l, me, ca->flags)) == 0 && thread)
+        lwps_take_dead(p, &dead);
+    id = (int)l->t.tid;
+    spin_unlock(&proc_lock);
+    if (err != 0) {
+        lwp_free(l);
+        if (!thread)
+            proc_discard(p);
+        return err;
+    }
+    CPUSTAT_INC(forks);
+    if (ca->flags & CLONE_PARENT_SETTID)
+        user_store32(ca->parent_tid, (uint32_t)id);
+    thread_start(&l->t);
+    lwp_free_list(&dead);
+    if (ca->flags & CLONE_VFORK)
+        vfork_sleep(me, l);
+    return id;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * elf.h - what exec needs to know of an ELF file, worked out from its first bytes: pure, tested on the host.
+ */
+#ifndef PROC_ELF_H
+#define PROC_ELF_H
+
+#include "lib/types.h"
+
+enum { ELF_LOAD_MAX = 12, ELF_PHDR_SIZE = 56, ELF_PHNUM_MAX = 64 };
+
+struct elf_segment {
+    uint64_t vaddr, filesz, memsz, off;
+    int      prot; /* PROT_* */
+};
+
+struct elf_image {
+    bool     dynamic; /* ET_DYN: may lie anywhere */
+    uint64_t entry;
+    uint64_t low, high;      /* addresses covered, whole pages */
+    uint64_t phdr;           /* address of the program headers in memory; 0: not loaded */
+    uint64_t phoff;          /* their place in the file, bytes */
+    unsigned phnum;
+    uint64_t interp_off, interp_len; /* PT_INTERP in the file; len 0: none */
+    unsigned           nload;
+    struct elf_segment load[ELF_LOAD_MAX];
+};
+
+/*
+ * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills phoff, phnum, entry, dynamic.
+ * elf_program_headers - check `phdrs` (img->phnum of them) and fill the rest.  `top`: first address a program may not use.
+ * Both return 0 or -ENOEXEC.  Nothing in *img is to be believed after an error.
+ */
+int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img);
+int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct elf_image *img);
+
+#endif

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * exec.c - replace the program of a process.
+ *
+ * THEORY      Everything that can fail is done beside the old program: the file is found and checked, a new address space
+ *             is built, shared handlers and descriptors are copied.  Then the other LWPs are asked to end; the last
+ *             failure possible is that the process is killed meanwhile.  From there on it is assignments: the
+ *             new space takes the place of the old one and the registers are set.
+ *             A file that begins with `#!` names another program; the argument list is rewritten and the search starts again.
+ *             While a program runs, its file is closed to writers (-ETXTBSY).
+ * INVARIANTS  X1  an error returned means that the old program goes on unharmed
+ *             X2  after the other LWPs have ended nothing sleeps that a signal would have to end
+ *             X3  the calling LWP survives, with the process's pid as its id
+ * LOCKING     none while building; proc_lock and [s] to end the others and to swap handlers; p->mutex to swap the rest
+ * SEE ALSO    execload.c, execstack.c, elf.c; tests/test_proc.py
+ */
+#include "proc/exec.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/cpustat.h"
+#include "x86/trap.h"
+
+enum { SCRIPT_DEPTH = 4, SCRIPT_LINE = 256 };
+
+int exec_program_open(struct program *pr, const char *path)
+{
+    struct fs_ctx ctx;
+    struct vnode *vn;
+    int           err;
+
+    fs_context(&ctx);
+    err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &vn);
+    if (err == 0) {
+        if (vn->type != VREG || (vn->mode & 0111) == 0)
+            err = -EACCES;
+        if (err == 0)
+            err = vn_access(vn, 1, ctx.cred);
+        if (err == 0)
+            err = vn_deny_write(vn);
+        if (err != 0)
+            vn_release(vn);
+    }
+    fs_context_done(&ctx);
+    if (err != 0)
+        return err;
+    pr->vn    = vn;
+    pr->nhead = vn_read_kernel(vn, pr->head, sizeof pr->head, 0);
+    return pr->nhead < 0 ? (int)pr->nhead : pr->nhead == 0 ? -ENOEXEC : 0;
+}
+
+void exec_program_close(struct program *pr)
+{
+    if (pr->vn == NULL)
+        return;
+    vn_allow_write(pr->vn);
+    vn_release(pr->vn);
+    pr->vn = NULL;
+}
+
+static bool blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cut the first line of a script into interpreter and optional argument (NULL: none).  -ENOEXEC: it names none. */
+static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
+{
+    uint8_t *p = line + 2, *end = memchr(line, '\n', n);
+
+    if (end == NULL) {
+        if (n == SCRIPT_LINE)
+            return -ENOEXEC; /* the name may be cut */
+        end = line + n;
+    }
+    while (end > p && blank(end[-1]))
+        end--;
+    while (p < end && blank(*p))
+        p++;
+    *end = '\0';
+    if (p == end || *p == '\0')
+        return -ENOEXEC;
+    *interp = (char *)p;
+    while (p < end && !blank(*p))
+        p++;
+    while (p < end && blank(*p))
+        *p++ = '\0';
+    *arg = p < end ? (char *)p : NULL;
+    return 0;
+}
+
+/* argv becomes interpreter, [argument,] path of the script, and the old argv without its first. */
+static int script_args(struct exec_args *ea, const char *interp, const char *arg, const char *script)
+{
+    size_t ni = strlen(interp) + 1, na = arg != NULL ? strlen(arg) + 1 : 0, ns = strlen(script) + 1;
+    size_t skip = ea->nargs > 0 ? strlen(ea->strings) + 1 : 0;
+    size_t len  = ni + na + ns + ea->len - skip;
+    char  *buf  = kmem_alloc(len);
+
+    if (buf == NULL)
+        return -ENOMEM;
+    memcpy(buf, interp, ni);
+    if (arg != NULL)
+        memcpy(buf + ni, arg, na);
+    memcpy(buf + ni + na, script, ns);
+    memcpy(buf + ni + na + ns, ea->strings + skip, ea->len - skip);
+    kmem_free(ea->strings);
+    ea->strings = buf;
+    ea->len     = len;
+    ea->nargs += (ea->nargs > 0 ? 0 : 1) + 1 + (arg != NULL);
+    return 0;
+}
+
+/* Find the ELF file at the end of a chain of scripts. */
+static int find_program(struct exec *x)
+{
+    const char *path = x->path;
+    char       *interp, *arg, name[SCRIPT_LINE];
+    int         err;
+
+    for (unsigned depth = 0;; depth++) {
+        struct program *pr = &x->main;
+
+        if ((err = exec_program_open(pr, path)) != 0)
+            return err;
+        if (pr->nhead < 2 || pr->head[0] != '#' || pr->head[1] != '!')
+            return 0;
+        if (depth == SCRIPT_DEPTH)
+            return -ELOOP;
+        if ((err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp, &arg)) != 0 ||
+            (err = script_args(x->args, interp, arg, path)) != 0)
+            return err;
+        str_copy(name, interp, sizeof name);
+        path = name;
+        exec_program_close(pr);
+    }
+}
+
+/* New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own. */
+static int set_id_cred(struct exec *x)
+{
+    const struct vnode *vn = x->main.vn;
+    bool                uid = (vn->mode & 04000) != 0, gid = (vn->mode & 02010) == 02010;
+
+    if (!uid && !gid)
+        return 0;
+    if ((x->cred = cred_dup(curcred())) == NULL)
+        return -ENOMEM;
+    if (uid)
+        x->cred->euid = x->cred->suid = x->cred->fsuid = vn->uid;
+    if (gid)
+        x->cred->egid = x->cred->sgid = x->cred->fsgid = vn->gid;
+    return 0;
+}
+
+/* Copies of what another process shares and exec changes. */
+static int unshare(struct exec *x, struct proc *p)
+{
+    if (atomic_load(&p->sig->refs) > 1 && (x->sig = sighand_copy(p->sig)) == NULL)
+        return -ENOMEM;
+    if (p->files_shared && (x->files = fdtable_copy(p->files)) == NULL)
+        return -ENOMEM;
+    return 0;
+}
+
+/* End the other LWPs.  -EINTR: the process is ending. */
+static int stand_alone(struct lwp *l)
+{
+    struct proc *p = l->proc;
+    struct list  dead;
+    int          err = 0;
+
+    spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    if (p->exiting || p->execing != NULL) {
+        err = -EINTR;
+    } else {
+        p->execing = l;
+        lwps_interrupt(p, l);
+    }
+    spin_unlock(&p->sig->lock);
+    while (err == 0 && p->nlwps > 1)
+        cv_wait_spin(&p->child_cv, &proc_lock, "exec");
+    if (err == 0) {
+        spin_lock(&p->sig->lock);
+        p->execing = NULL;
+        if (p->exiting)
+            err = -EINTR;
+        spin_unlock(&p->sig->lock);
+    }
+    if (err == 0 && (int)l->t.tid != p->pid) { /* X3 */
+        id_drop((int)l->t.tid);
+        list_remove(&l->hash_link);
+        l->t.tid = (uint32_t)p->pid;
+        lwp_hash_add(l);
+    }
+    lwps_take_dead(p, &dead);
+    spin_unlock(&proc_lock);
+    lwp_free_list(&dead);
+    return err;
+}
+
+static void reset_signals(struct exec *x, struct proc *p, struct lwp *l)
+{
+    struct sighand *old = NULL;
+
+    if (x->sig != NULL) { /* p->sig may change only under proc_lock and its own lock */
+        spin_lock(&proc_lock);
+        spin_lock(&p->sig->lock);
+        old    = p->sig;
+        p->sig = x->sig;
+        x->sig = NULL;
+        spin_unlock(&old->lock);
+        spin_unlock(&proc_lock);
+        sighand_release(old);
+    }
+    spin_lock(&p->sig->lock);
+    for (unsigned i = 0; i < NSIG; i++)
+        if (p->sig->act[i].handler > SIG_IGN)
+            p->sig->act[i] = (struct sigaction){0};
+    spin_unlock(&p->sig->lock);
+    l->altstack_sp = l->altstack_size = 0;
+    l->altstack_flags                 = 0;
+}
+
+/* The program's name, for people: last part of the path. */
+static void set_name(struct lwp *l, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    str_copy(l->t.name, slash != NULL ? slash + 1 : path, sizeof l->t.name);
+}
+
+/* Nothing fails from here on. */
+static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r)
+{
+    struct as      *old_as;
+    struct fdtable *old_files = NULL;
+    struct cred    *old_cred  = NULL;
+    struct program  old       = {.vn = NULL};
+
+    lwp_leave_memory(l);
+    l->clear_tid = l->robust_list = 0;
+    mutex_enter(&p->mutex);
+    old_as = p->as;
+    p->as  = x->as;
+    x->as  = NULL;
+    old.vn = p->exe;
+    p->exe = x->main.vn;
+    x->main.vn = NULL;
+    p->arg_start    = x->arg_start;
+    p->arg_end      = x->arg_end;
+    p->env_start    = x->env_start;
+    p->env_end      = x->env_end;
+    p->as_shared    = false;
+    p->files_shared = false;
+    if (x->files != NULL) {
+        old_files = p->files;
+        p->files  = x->files;
+        x->files  = NULL;
+    }
+    mutex_exit(&p->mutex);
+    irq_push();
+    l->t.as = p->as;
+    as_activate(&l->t);
+    irq_pop();
+    if (old_as != NULL)
+        as_release(old_as);
+    exec_program_close(&old);
+    if (old_files != NULL)
+        fdtable_release(old_files);
+    fdtable_close_on_exec(p->files);
+    reset_signals(x, p, l);
+    if (proc_ops.exec != NULL)
+        proc_ops.exec(p);
+    if (x->cred != NULL) {
+        spin_lock(&proc_lock);
+        old_cred = l->cred;
+        l->cred  = x->cred;
+        x->cred  = NULL;
+        spin_unlock(&proc_lock);
+        p->dumpable = false;
+        cred_release(old_cred);
+    }
+    l->lwpid = p->next_lwpid = 1;
+    p->exit_signal           = SIGCHLD;
+    p->has_execed            = true;
+    set_name(l, x->path);
+
+    x86_fpu_init(&l->t);
+    x86_set_fsbase(0);
+    x86_set_gsbase(0);
+    *r = (struct regs){.orig_rax = UINT64_MAX, .rip = x->entry, .rcx = x->entry, .rsp = x->sp, .cs = SEL_UCODE,
+                       .ss = SEL_UDATA, .rflags = 0x202, .r11 = 0x202};
+}
+
+int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
+{
+    struct lwp  *l = curlwp();
+    struct proc *p = l->proc;
+    struct exec *x = kmem_alloc(sizeof *x);
+    int          err;
+
+    if (x == NULL)
+        return -ENOMEM;
+    x->path    = path;
+    x->args    = ea;
+    x->main.vn = x->interp.vn = NULL;
+    x->main.base = x->interp.base = 0;
+    x->as    = NULL;
+    x->cred  = NULL;
+    x->sig   = NULL;
+    x->files = NULL;
+    if ((err = find_program(x)) == 0 && (err = set_id_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
+        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 && (p->nlwps == 1 || (err = stand_alone(l)) == 0)) {
+        CPUSTAT_INC(execs);
+        commit(x, p, l, r);
+    }
+    exec_program_close(&x->main);
+    exec_program_close(&x->interp);
+    if (x->as != NULL)
+        as_release(x->as);
+    if (x->files != NULL)
+        fdtable_release(x->files);
+    if (x->sig != NULL)
+        sighand_release(x->sig);
+    cred_release(x->cred);
+    kmem_free(x);
+    return err;
+}

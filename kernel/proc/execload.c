@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/*
+ * execload.c - the memory of a new program: its segments, its heap's start, its interpreter.
+ *
+ * THEORY      The new address space is built beside the old one, by mapping; no byte is read but the headers.  Pages come
+ *             by faults.  Only the end of a segment's last file page, which the program expects to be zero, is written
+ *             here.  A position-independent program and the break lie at random places.
+ * SEE ALSO    elf.c (what a valid program is)
+ */
+#include "proc/exec.h"
+
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "lib/string.h"
+
+#define PIE_BASE  0x555555554000ul
+#define PIE_PAGES (1ul << 24) /* 64 GiB of places, in pages */
+#define BRK_PAGES (1ul << 13) /* 32 MiB */
+
+static const uint8_t zeros[PAGE_SIZE];
+
+/* Read the program headers (from the bytes already there, if they are) and check them. */
+static int read_headers(struct program *pr)
+{
+    struct elf_image *e = &pr->elf;
+    uint64_t          size = pr->vn->size;
+    int               err  = elf_header(pr->head, (size_t)pr->nhead, size, e);
+    size_t            n    = (size_t)e->phnum * ELF_PHDR_SIZE;
+    void             *big;
+
+    if (err != 0)
+        return err;
+    if (e->phoff <= (size_t)pr->nhead && n <= (size_t)pr->nhead - e->phoff)
+        return elf_program_headers(pr->head + e->phoff, size, USER_TOP - PAGE_SIZE, e);
+    if ((big = kmem_alloc(n)) == NULL)
+        return -ENOMEM;
+    err = vn_read_kernel(pr->vn, big, n, (loff_t)e->phoff) == (long)n
+              ? elf_program_headers(big, size, USER_TOP - PAGE_SIZE, e)
+              : -ENOEXEC;
+    kmem_free(big);
+    return err;
+}
+
+static int map_segment(struct as *as, struct program *pr, const struct elf_segment *s)
+{
+    uint64_t start    = pr->base + (s->vaddr & PAGE_MASK);
+    uint64_t file_end = pr->base + s->vaddr + s->filesz;
+    uint64_t end      = round_up(pr->base + s->vaddr + s->memsz, PAGE_SIZE);
+    uint64_t mapped   = start;
+    int      err;
+
+    if (s->filesz > 0) {
+        mapped = round_up(file_end, PAGE_SIZE);
+        err    = as_map(as, &start, mapped - start, s->prot, MAP_PRIVATE | MAP_FIXED, &pr->vn->obj, s->off & PAGE_MASK,
+                        pr->vn, false);
+        if (err != 0)
+            return err;
+        if (mapped > file_end && s->memsz > s->filesz && (s->prot & PROT_WRITE) &&
+            as_access_remote(as, file_end, (void *)(uintptr_t)zeros, mapped - file_end, true) != (long)(mapped - file_end))
+            return -ENOMEM;
+    }
+    if (end <= mapped)
+        return 0;
+    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, false);
+}
+
+static int map_program(struct as *as, struct program *pr)
+{
+    int err;
+
+    pr->vn->text = true;
+    for (unsigned i = 0; i < pr->elf.nload; i++)
+        if ((err = map_segment(as, pr, &pr->elf.load[i])) != 0)
+            return err;
+    return 0;
+}
+
+/* The dynamic loader named by PT_INTERP: anywhere there is room. */
+static int load_interpreter(struct exec *x)
+{
+    struct elf_image *e    = &x->interp.elf;
+    uint64_t          n    = x->main.elf.interp_len, place = 0;
+    char             *path = kmem_alloc(n);
+    int               err  = -ENOMEM;
+
+    if (path == NULL)
+        return err;
+    if (vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) != (long)n || path[n - 1] != '\0')
+        err = -ENOEXEC;
+    else
+        err = exec_program_open(&x->interp, path);
+    kmem_free(path);
+    if (err != 0 || (err = read_headers(&x->interp)) != 0)
+        return err;
+    if (!e->dynamic || e->interp_len != 0)
+        return -ENOEXEC;
+    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false);
+    if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
+        return err;
+    x->interp.base = place - e->low;
+    x->entry       = x->interp.base + e->entry;
+    return map_program(x->as, &x->interp);
+}
+
+int exec_load(struct exec *x)
+{
+    struct elf_image *e = &x->main.elf;
+    struct as_limits  lim;
+    struct rlimit    *rlim = curproc()->rlim;
+    int               err  = read_headers(&x->main);
+
+    if (err != 0)
+        return err;
+    if ((x->as = as_create()) == NULL)
+        return -ENOMEM;
+    lim = (struct as_limits){rlim[RLIMIT_AS].cur, rlim[RLIMIT_DATA].cur, rlim[RLIMIT_STACK].cur};
+    as_set_limits(x->as, &lim);
+    if (e->dynamic) {
+        x->main.base = PIE_BASE + rng_below(PIE_PAGES) * PAGE_SIZE - e->low;
+        if (e->high - e->low > (1ul << 40))
+            return -ENOEXEC;
+    }
+    if ((err = map_program(x->as, &x->main)) != 0)
+        return err;
+    x->entry = x->main.base + e->entry;
+    as_brk_init(x->as, x->main.base + e->high + rng_below(BRK_PAGES) * PAGE_SIZE);
+    return e->interp_len != 0 ? load_interpreter(x) : 0;
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * exit.c - the end of LWPs and of processes.
+ *
+ * THEORY      Every LWP ends itself, in lwp_exit(): nobody can take a thread off the locks it holds.  Others only ask for it:
+ *             they set p->exiting (or p->execing) and interrupt the LWP, which comes to sig_deliver() at the edge of the
+ *             kernel.  Sleeps that can last are interruptible, so a process of many threads dies at once.
+ *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie, so that whoever
+ *             waits for a process finds its memory free.  Orphans go to process 1.
+ *             When the parent ignores SIGCHLD nobody will wait: the process goes to the reaper, a kernel thread.
+ * INVARIANTS  I1  whoever finds nlwps == 1 under proc_lock is that LWP, and nobody can add one to it meanwhile
+ *             I10 from the moment a dead LWP can be found (on p->dead, or in a zombie) until it has left its CPU, interrupts
+ *                 are off there, so waiting for it cannot last (proc.c, LOCKING)
+ * LOCKING     proc_lock, then [s]; teardown without either
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "stat/panic.h"
+#include "x86/uaccess.h"
+
+enum { ROBUST_LIMIT = 2048, FUTEX_WAITERS = 0x80000000, FUTEX_OWNER_DIED = 0x40000000, FUTEX_TID = 0x3fffffff };
+
+/* One robust mutex of a dead thread: mark it, wake one waiter. */
+static void robust_release(struct lwp *l, uint64_t futex, bool pending)
+{
+    uint32_t old, seen;
+
+    if (futex % 4 != 0 || user_load32(futex, &old) != 0)
+        return;
+    if (pending && old == 0) {
+        futex_wake(futex, 1, false, UINT32_MAX);
+        return;
+    }
+    for (;;) {
+        if ((old & FUTEX_TID) != l->t.tid)
+            return;
+        if (user_cmpxchg32(futex, old, (old & FUTEX_WAITERS) | FUTEX_OWNER_DIED, &seen) != 0)
+            return;
+        if (seen == old)
+            break;
+        old = seen;
+    }
+    if (old & FUTEX_WAITERS)
+        futex_wake(futex, 1, false, UINT32_MAX);
+}
+
+/* Linux's list of robust mutexes: {next, offset of the futex from an entry, entry being changed}. */
+static void robust_exit(struct lwp *l)
+{
+    uint64_t head[3], entry, next;
+
+    if (copy_in(head, l->robust_list, sizeof head) != 0)
+        return;
+    entry = head[0];
+    for (unsigned i = 0; i < ROBUST_LIMIT && (entry & ~1ul) != l->robust_list; i++) {
+        bool ok = copy_in(&next, entry & ~1ul, sizeof next) == 0;
+
+        if ((entry & ~1ul) != (head[2] & ~1ul))
+            robust_release(l, (entry & ~1ul) + head[1], false);
+        if (!ok)
+            break;
+        entry = next;
+    }
+    if (head[2] != 0)
+        robust_release(l, (head[2] & ~1ul) + head[1], true);
+}
+
+void lwp_leave_memory(struct lwp *l)
+{
+    if (l->robust_list != 0)
+        robust_exit(l);
+    if (l->clear_tid != 0 && (l->proc->nlwps > 1 || l->proc->as_shared)) {
+        user_store32(l->clear_tid, 0);
+        futex_wake(l->clear_tid, 1, false, UINT32_MAX);
+    }
+    vfork_release(l);
+}
+
+void lwps_interrupt(struct proc *p, struct lwp *except)
+{
+    struct lwp *l;
+
+    LIST_FOREACH(l, &p->lwps, proc_link)
+        if (l != except)
+            thread_interrupt(&l->t);
+}
+
+/* Off the tables [P]; its times stay with the process. */
+static void lwp_detach(struct lwp *l)
+{
+    struct proc *p = l->proc;
+
+    list_remove(&l->hash_link);
+    if ((int)l->t.tid != p->pid)
+        id_drop((int)l->t.tid);
+    times_add_dead(p, l);
+    thread_unhome(&l->t);
+    p->nlwps--;
+    lwp_uncharge(l->ucount);
+    ucount_put(l->ucount);
+    l->ucount = NULL;
+    spin_lock(&p->sig->lock);
+    sigqueue_flush(&l->pending, ~0ul);
+    if (p->nlwps > 0 && p->pending.set != 0)
+        sig_retarget(p, l);
+    spin_unlock(&p->sig->lock);
+}
+
+void lwps_take_dead(struct proc *p, struct list *dead)
+{
+    list_init(dead);
+    if (!list_empty(&p->dead)) {
+        list_link_between(dead, p->dead.prev, p->dead.next);
+        list_init(&p->dead);
+    }
+}
+
+static void close_parts(struct proc *p)
+{
+    struct fdtable *files;
+    struct fsinfo  *fs;
+    struct as      *as;
+    struct vnode   *exe;
+    struct file    *truss;
+
+    mutex_enter(&p->mutex);
+    files = p->files, p->files = NULL;
+    fs = p->fs, p->fs = NULL;
+    as = p->as, p->as = NULL;
+    exe = p->exe, p->exe = NULL;
+    truss = p->truss, p->truss = NULL;
+    mutex_exit(&p->mutex);
+    fdtable_release(files);
+    if (truss != NULL)
+        file_release(truss);
+    fsinfo_release(fs);
+    curthread->as = NULL; /* its tables may stay loaded here until another space runs: vm knows */
+    as_release(as);
+    if (exe != NULL) {
+        vn_allow_write(exe);
+        vn_release(exe);
+    }
+}
+
+/* Zombies that nobody will wait for. */
+static struct list reaper_list = LIST_INIT(reaper_list); /* [p] proc.all_link */
+static struct cv   reaper_cv;
+
+static void reaper(void *arg)
+{
+    struct proc *p;
+
+    (void)arg;
+    for (;;) {
+        spin_lock(&proc_lock);
+        while (list_empty(&reaper_list))
+            cv_wait_spin(&reaper_cv, &proc_lock, "reaper");
+        p = list_pop(&reaper_list, struct proc, all_link);
+        spin_unlock(&proc_lock);
+        proc_release(p);
+    }
+}
+
+void reaper_start(void)
+{
+    cv_init(&reaper_cv);
+    if (kthread_create("reaper", PRI_SYS, reaper, NULL) == NULL)
+        panic("no memory for the reaper");
+}
+
+void proc_unlink(struct proc *p)
+{
+    p->state = PROC_REAPED;
+    list_remove(&p->sibling);
+    list_remove(&p->all_link);
+    list_remove(&p->hash_link);
+    pgrp_leave(p);
+    id_drop(p->pid);
+}
+
+void child_event(struct proc *p, int code, int status)
+{
+    struct proc     *parent = p->parent;
+    struct sigaction act    = parent->sig->act[SIGCHLD - 1];
+    int              sig    = code >= CLD_STOPPED ? SIGCHLD : p->exit_signal;
+    struct siginfo   info   = {.signo = sig, .code = code};
+
+    if (sig != 0 && !(code >= CLD_STOPPED && (act.flags & SA_NOCLDSTOP))) {
+        struct rusage_kernel ru;
+
+        rusage_collect(p, &ru);
+        info.child.pid    = p->pid;
+        info.child.uid    = proc_uid(p);
+        info.child.status = status;
+        info.child.utime  = (int64_t)(ru.utime_us / (1000000 / HZ));
+        info.child.stime  = (int64_t)(ru.stime_us / (1000000 / HZ));
+        sig_send_proc(parent, sig, &info);
+    }
+    cv_broadcast(&parent->child_cv);
+}
+
+/* p has become a zombie, or a zombie has a new parent [P]. */
+static void zombie_announce(struct proc *p)
+{
+    int              killed = p->exit_status & 0x7f;
+    struct sigaction act    = p->parent->sig->act[SIGCHLD - 1];
+
+    child_event(p, killed ? CLD_KILLED : CLD_EXITED, killed ? killed : p->exit_status >> 8);
+    if (p->exit_signal == SIGCHLD && (act.handler == SIG_IGN || (act.flags & SA_NOCLDWAIT))) {
+        proc_unlink(p);
+        list_push_back(&reaper_list, &p->all_link);
+        cv_signal(&reaper_cv);
+    }
+}
+
+static void orphan_children(struct proc *p)
+{
+    struct proc *c;
+
+    while ((c = list_pop(&p->children, struct proc, sibling)) != NULL) {
+        c->parent      = proc_initial;
+        c->ppid        = 1;
+        c->exit_signal = SIGCHLD;
+        list_push_back(&proc_initial->children, &c->sibling);
+        if (c->state == PROC_ZOMBIE)
+            zombie_announce(c);
+    }
+}
+
+static noreturn void process_end(struct lwp *l, int status)
+{
+    struct proc    *p = l->proc;
+    struct session *led;
+
+    if (p == proc_initial)
+        panic("process 1 (%s) ended with status %#x", l->t.name, status);
+    spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    if (!p->exiting)
+        p->exit_status = status;
+    p->exiting = true;
+    spin_unlock(&p->sig->lock);
+    led = p->pgrp->session->leader == p ? p->pgrp->session : NULL;
+    spin_unlock(&proc_lock);
+
+    if (proc_ops.exit != NULL)
+        proc_ops.exit(p);
+    if (led != NULL && proc_ops.session_end != NULL)
+        proc_ops.session_end(led); /* a session lives while its leader is in a group of it */
+    close_parts(p);
+
+    irq_disable(); /* I10 */
+    spin_lock(&proc_lock);
+    lwp_detach(l);
+    spin_lock(&p->sig->lock);
+    sigqueue_flush(&p->pending, ~0ul);
+    spin_unlock(&p->sig->lock);
+    pgrp_check_orphans(p);
+    if (led != NULL)
+        led->leader = NULL;
+    orphan_children(p);
+    p->stopped = p->cont_pending = false;
+    p->state   = PROC_ZOMBIE;
+    zombie_announce(p);
+    spin_unlock(&proc_lock);
+    thread_exit_switch();
+}
+
+noreturn void lwp_exit(int status)
+{
+    struct lwp  *l = curlwp();
+    struct proc *p = l->proc;
+    struct list  dead;
+
+    lwp_leave_memory(l);
+    l->t.exiting = true;
+    spin_lock(&proc_lock);
+    lwps_take_dead(p, &dead);
+    if (p->nlwps == 1) {
+        spin_unlock(&proc_lock);
+        lwp_free_list(&dead);
+        process_end(l, status); /* I1 */
+    }
+    spin_unlock(&proc_lock);
+    lwp_free_list(&dead);
+    curthread->as = NULL; /* the process, not the LWP, holds it */
+    irq_disable();        /* I10 */
+    spin_lock(&proc_lock);
+    if (p->nlwps == 1) { /* the others have gone since */
+        spin_unlock(&proc_lock);
+        irq_enable();
+        process_end(l, status);
+    }
+    lwp_detach(l);
+    list_remove(&l->proc_link);
+    list_push_back(&p->dead, &l->proc_link);
+    if (p->nlwps == 1 && p->execing != NULL)
+        cv_broadcast(&p->child_cv);
+    spin_unlock(&proc_lock);
+    thread_exit_switch();
+}
+
+noreturn void proc_exit_group(int status)
+{
+    struct lwp  *l = curlwp();
+    struct proc *p = l->proc;
+
+    spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    if (!p->exiting && (p->execing == NULL || p->execing == l))
+        sig_end_process(p, status);
+    spin_unlock(&p->sig->lock);
+    spin_unlock(&proc_lock);
+    lwp_exit(status);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ids.c - one space of small numbers for processes, LWPs, process groups and sessions.
+ *
+ * THEORY      A process group bears the id of its first leader and may outlive it; so may a session.  Therefore an id
+ *             has a count of bearers (at most one of each kind) and is free when that is 0.  New ids come in rising
+ *             order and start again at PID_LOW, as people expect of pids.
+ * INVARIANTS  I4  (proc.h) an id is free iff no process, LWP, group or session bears it
+ *             I5  an LWP whose tid is its process's pid has no use of its own: the process holds the id
+ * LOCKING     all of it under proc_lock
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "stat/panic.h"
+
+enum { HASH_SIZE = 1024 };
+
+static uint8_t id_uses[PID_MAX] __attribute__((aligned(8)));
+static int     id_last;
+
+static struct list proc_hash[HASH_SIZE], lwp_hash[HASH_SIZE], pgrp_hash[64];
+
+static struct list *bucket(struct list *table, unsigned size, int id)
+{
+    return &table[(unsigned)id % size];
+}
+
+void ids_init(void)
+{
+    for (unsigned i = 0; i < HASH_SIZE; i++) {
+        list_init(&proc_hash[i]);
+        list_init(&lwp_hash[i]);
+    }
+    for (unsigned i = 0; i < array_size(pgrp_hash); i++)
+        list_init(&pgrp_hash[i]);
+}
+
+/* First free id in from .. PID_MAX-1, or 0. */
+static int id_scan(int from)
+{
+    for (int i = from; i < PID_MAX; i++)
+        if (id_uses[i] == 0)
+            return i;
+    return 0;
+}
+
+int id_alloc(void)
+{
+    int id = id_scan(id_last + 1);
+
+    if (id == 0)
+        id = id_scan(PID_LOW);
+    if (id == 0)
+        return -EAGAIN;
+    id_uses[id] = 1;
+    id_last = id;
+    return id;
+}
+
+void id_hold(int id)
+{
+    id_uses[id]++;
+}
+
+void id_drop(int id)
+{
+    ASSERT(id_uses[id] > 0, "I4");
+    id_uses[id]--;
+}
+
+int id_next(int id)
+{
+    for (int i = id; i < PID_MAX;) {
+        if (i % 8 == 0 && *(const uint64_t *)&id_uses[i] == 0)
+            i += 8;
+        else if (id_uses[i] != 0)
+            return i;
+        else
+            i++;
+    }
+    return 0;
+}
+
+void proc_hash_add(struct proc *p)
+{
+    list_push_front(bucket(proc_hash, HASH_SIZE, p->pid), &p->hash_link);
+}
+
+void lwp_hash_add(struct lwp *l)
+{
+    list_push_front(bucket(lwp_hash, HASH_SIZE, (int)l->t.tid), &l->hash_link);
+}
+
+void pgrp_hash_add(struct pgrp *pg)
+{
+    list_push_front(bucket(pgrp_hash, array_size(pgrp_hash), pg->pgid), &pg->hash_link);
+}
+
+struct proc *proc_find(int pid)
+{
+    struct proc *p;
+
+    LIST_FOREACH(p, bucket(proc_hash, HASH_SIZE, pid), hash_link)
+        if (p->pid == pid)
+            return p;
+    return NULL;
+}
+
+struct lwp *lwp_find(int tid)
+{
+    struct lwp *l;
+
+    LIST_FOREACH(l, bucket(lwp_hash, HASH_SIZE, tid), hash_link)
+        if ((int)l->t.tid == tid)
+            return l;
+    return NULL;
+}
+
+struct pgrp *pgrp_find(int pgid)
+{
+    struct pgrp *pg;
+
+    LIST_FOREACH(pg, bucket(pgrp_hash, array_size(pgrp_hash), pgid), hash_link)
+        if (pg->pgid == pgid)
+            return pg;
+    return NULL;
+}
+
+int proc_next(int pid)
+{
+    int found = 0;
+
+    spin_lock(&proc_lock);
+    for (int i = id_next(pid < 1 ? 1 : pid); i != 0 && found == 0; i = i + 1 < PID_MAX ? id_next(i + 1) : 0)
+        if (proc_find(i) != NULL)
+            found = i;
+    spin_unlock(&proc_lock);
+    return found;
+}

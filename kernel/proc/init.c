@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * init.c - process 1, made from nothing.
+ *
+ * THEORY      It begins as an LWP without memory that runs kernel code: opens the console as descriptors 0, 1 and 2 and execs
+ *             the first of a few well-known programs that is there.  From then on it is a process like others, but
+ *             for what its number brings: orphans are given to it, and it gets no signal that it does not catch.
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+#include "x86/trap.h"
+
+static const char *const init_paths[] = {"/sbin/init", "/init", "/bin/sh"};
+static const char        init_env[]   = "HOME=/\0TERM=linux\0PATH=/bin:/sbin:/usr/bin:/usr/sbin";
+enum { INIT_NENVS = 3 };
+
+static void open_console(struct proc *p)
+{
+    struct fs_ctx ctx;
+    struct file  *f;
+    int           err;
+
+    fs_context(&ctx);
+    err = file_open(&ctx, NULL, "/dev/console", O_RDWR | O_NOCTTY, 0, &f);
+    fs_context_done(&ctx);
+    if (err != 0) {
+        warn("cannot open /dev/console: error %d", -err);
+        return;
+    }
+    file_hold(f);
+    file_hold(f);
+    for (int fd = 0; fd < 3; fd++)
+        fd_install_at(p->files, f, fd, 0);
+}
+
+static int try_exec(const char *path, struct regs *r)
+{
+    size_t           n    = strlen(path) + 1;
+    struct exec_args args = {.len = n + sizeof init_env, .nargs = 1, .nenvs = INIT_NENVS};
+    int              err;
+
+    if ((args.strings = kmem_alloc(args.len)) == NULL)
+        return -ENOMEM;
+    memcpy(args.strings, path, n);
+    memcpy(args.strings + n, init_env, sizeof init_env);
+    err = proc_exec(path, &args, r);
+    kmem_free(args.strings);
+    return err;
+}
+
+static void init_begin(void *arg)
+{
+    struct lwp *l = arg;
+    int         err;
+
+    open_console(l->proc);
+    for (unsigned i = 0; i < array_size(init_paths); i++) {
+        if ((err = try_exec(init_paths[i], l->t.uregs)) == 0)
+            x86_return_to_user(l->t.uregs);
+        if (err != -ENOENT)
+            warn("cannot execute %s: error %d", init_paths[i], -err);
+    }
+    panic("no program for process 1");
+}
+
+void proc_start_init(void)
+{
+    struct proc    *p = proc_new();
+    struct fsinfo  *fs = kmem_cache_alloc(fsinfo_cache);
+    struct session *s;
+    struct pgrp    *pg;
+    struct lwp     *l;
+
+    if (p == NULL || fs == NULL || (p->sig = sighand_copy(NULL)) == NULL || (p->files = fdtable_create()) == NULL ||
+        lwp_new(p, NULL, "init", init_begin, &l) != 0)
+        panic("no memory for process 1");
+    fs->refs  = 1;
+    fs->umask = 022;
+    fs->root = fs->cwd = vfs_root;
+    mutex_init(&fs->lock, "fsinfo");
+    vn_hold(vfs_root);
+    vn_hold(vfs_root);
+    p->fs = fs;
+    limits_init(p->rlim);
+    p->start_ns = clock_mono_ns();
+    l->cred     = cred_root();
+
+    spin_lock(&proc_lock);
+    if ((p->pid = id_alloc()) != 1 || (s = session_new(1)) == NULL || (pg = pgrp_new(1, s)) == NULL)
+        panic("process 1 cannot be made");
+    l->ucount = ucount_get(0);
+    lwp_charge(l->ucount, l->cred, RLIM_INFINITY);
+    l->t.tid  = 1;
+    l->lwpid = p->next_lwpid = 1;
+    p->nlwps                 = 1;
+    p->exit_signal           = SIGCHLD;
+    proc_initial             = p;
+    s->leader                = p;
+    list_push_back(&p->lwps, &l->proc_link);
+    list_push_back(&proc_all, &p->all_link);
+    proc_hash_add(p);
+    lwp_hash_add(l);
+    pgrp_join(p, pg);
+    spin_unlock(&proc_lock);
+    thread_start(&l->t);
+}

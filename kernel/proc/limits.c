@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/*
+ * limits.c - resource limits, what each user has in use, and where the time went.
+ *
+ * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up its
+ *             user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these are left
+ *             to the superuser.  Zombies count until somebody waits for them.
+ *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell user
+ *             mode from kernel mode.  Reported times are the exact sum divided as the samples are.
+ * LOCKING     ucounts and totals under proc_lock; p->rlim under p->mutex for changes
+ * TUNABLES    max_nprocs, maxuprc
+ * SEE ALSO    tests/test_proc.py (fork bomb)
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "mem/page.h"
+#include "stat/panic.h"
+#include "stat/tunable.h"
+
+enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64 };
+
+uint32_t max_nprocs; /* 0: by the size of memory */
+TUNABLE(max_nprocs, "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
+uint32_t maxuprc;
+TUNABLE(maxuprc, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
+
+static struct list        uhash[64];
+static struct ucount      root_ucount = {.refs = 1};
+static uint32_t           total_lwps;
+static struct kmem_cache *ucount_cache;
+
+void limits_setup(void)
+{
+    uint64_t by_memory = mem_total_pages() / PAGES_PER_LWP;
+
+    if (max_nprocs == 0)
+        max_nprocs = (uint32_t)min_of(by_memory, 30000ul);
+    if (max_nprocs > 30000)
+        max_nprocs = 30000;
+    if (maxuprc == 0)
+        maxuprc = max_nprocs / 2;
+    for (unsigned i = 0; i < array_size(uhash); i++)
+        list_init(&uhash[i]);
+    list_push_back(&uhash[0], &root_ucount.hash_link);
+    ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
+    if (ucount_cache == NULL)
+        panic("no memory for the cache of ucount");
+}
+
+void limits_init(struct rlimit *rlim)
+{
+    for (unsigned i = 0; i < RLIM_NLIMITS; i++)
+        rlim[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+    rlim[RLIMIT_STACK].cur      = 8ul << 20;
+    rlim[RLIMIT_CORE].cur       = 0;
+    rlim[RLIMIT_NPROC]          = (struct rlimit){maxuprc, maxuprc};
+    rlim[RLIMIT_NOFILE]         = (struct rlimit){1024, 4096};
+    rlim[RLIMIT_MEMLOCK]        = (struct rlimit){8ul << 20, 8ul << 20};
+    rlim[RLIMIT_SIGPENDING]     = (struct rlimit){maxuprc, maxuprc};
+    rlim[RLIMIT_MSGQUEUE]       = (struct rlimit){819200, 819200};
+    rlim[RLIMIT_NICE]           = (struct rlimit){0, 0};
+    rlim[RLIMIT_RTPRIO]         = (struct rlimit){0, 0};
+}
+
+struct ucount *ucount_get(uint32_t uid)
+{
+    struct list   *head = &uhash[uid % array_size(uhash)];
+    struct ucount *uc;
+
+    LIST_FOREACH(uc, head, hash_link)
+        if (uc->uid == uid) {
+            uc->refs++;
+            return uc;
+        }
+    if ((uc = kmem_cache_alloc(ucount_cache)) == NULL)
+        return NULL;
+    *uc = (struct ucount){.uid = uid, .refs = 1};
+    list_push_front(head, &uc->hash_link);
+    return uc;
+}
+
+/* Queued signals may outlive the LWP that was charged: the record stays until they too are gone. */
+void ucount_put(struct ucount *uc)
+{
+    if (--uc->refs == 0 && atomic_load(&uc->nsignals) == 0) {
+        list_remove(&uc->hash_link);
+        kmem_cache_free(ucount_cache, uc);
+    }
+}
+
+int lwp_charge(struct ucount *uc, const struct cred *cr, uint64_t limit)
+{
+    bool root = cred_superuser(cr);
+
+    if (total_lwps + (root ? 0 : RESERVED_LWPS) >= max_nprocs)
+        return -EAGAIN;
+    if (uc->nlwps >= limit && !root)
+        return -EAGAIN;
+    uc->nlwps++;
+    total_lwps++;
+    return 0;
+}
+
+void lwp_uncharge(struct ucount *uc)
+{
+    uc->nlwps--;
+    total_lwps--;
+}
+
+/* A time of `ns` split as the samples u and s are; all user when there is no sample yet. */
+static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64_t *sys_us)
+{
+    uint64_t us = ns / 1000;
+
+    *user_us = u + s == 0 ? us : (uint64_t)((unsigned __int128)us * u / (u + s));
+    *sys_us  = us - *user_us;
+}
+
+void times_add_dead(struct proc *p, struct lwp *l)
+{
+    p->utime_dead += l->utime_ticks;
+    p->stime_dead += l->stime_ticks;
+    p->minflt_dead += l->minflt;
+    p->majflt_dead += l->majflt;
+    p->nvcsw_dead += l->t.nvcsw;
+    p->nivcsw_dead += l->t.nivcsw;
+    p->runtime_dead_ns += thread_runtime_ns(&l->t);
+}
+
+void rusage_collect(struct proc *p, struct rusage_kernel *ru)
+{
+    uint64_t    u = p->utime_dead, s = p->stime_dead, ns = p->runtime_dead_ns;
+    struct lwp *l;
+
+    *ru = (struct rusage_kernel){.minflt = p->minflt_dead, .majflt = p->majflt_dead, .nvcsw = p->nvcsw_dead,
+                                 .nivcsw = p->nivcsw_dead};
+    if (p->state == PROC_LIVE)
+        LIST_FOREACH(l, &p->lwps, proc_link) {
+            u += l->utime_ticks;
+            s += l->stime_ticks;
+            ns += thread_runtime_ns(&l->t);
+            ru->minflt += l->minflt;
+            ru->majflt += l->majflt;
+            ru->nvcsw += l->t.nvcsw;
+            ru->nivcsw += l->t.nivcsw;
+        }
+    split(ns, u, s, &ru->utime_us, &ru->stime_us);
+}
+
+void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
+{
+    *ru = (struct rusage_kernel){.minflt = l->minflt, .majflt = l->majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
+    split(thread_runtime_ns(&l->t), l->utime_ticks, l->stime_ticks, &ru->utime_us, &ru->stime_us);
+}
+
+void proc_times(struct proc *p, uint64_t *utime, uint64_t *stime)
+{
+    struct rusage_kernel ru;
+
+    rusage_collect(p, &ru);
+    *utime = ru.utime_us / (1000000 / HZ);
+    *stime = ru.stime_us / (1000000 / HZ);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pgrp.c - process groups and sessions: who gets the signals of a terminal.
+ *
+ * THEORY      A session is what one login has started; a process group is one of its jobs.  Groups live as long as they
+ *             have members, sessions as long as they have groups.  A group is orphaned when no member has a parent in
+ *             another group of the same session: nobody is left who would continue it, so it may not be stopped from the
+ *             keyboard, and stopped members get SIGHUP and SIGCONT when it becomes so (POSIX).
+ * INVARIANTS  I7  every process in the tables is in exactly one group, every group in exactly one session
+ * LOCKING     proc_lock
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+
+struct session *session_new(int sid)
+{
+    struct session *s = kmem_alloc(sizeof *s);
+
+    if (s != NULL) {
+        *s = (struct session){.sid = sid};
+        id_hold(sid);
+    }
+    return s;
+}
+
+static void session_drop(struct session *s)
+{
+    if (--s->refs == 0) {
+        id_drop(s->sid);
+        kmem_free(s);
+    }
+}
+
+struct pgrp *pgrp_new(int pgid, struct session *s)
+{
+    struct pgrp *pg = kmem_alloc(sizeof *pg);
+
+    if (pg == NULL)
+        return NULL;
+    *pg = (struct pgrp){.pgid = pgid, .session = s};
+    s->refs++;
+    list_init(&pg->members);
+    id_hold(pgid);
+    pgrp_hash_add(pg);
+    return pg;
+}
+
+void pgrp_join(struct proc *p, struct pgrp *pg)
+{
+    pg->refs++;
+    p->pgrp = pg;
+    list_push_back(&pg->members, &p->pgrp_link);
+}
+
+void pgrp_leave(struct proc *p)
+{
+    struct pgrp *pg = p->pgrp;
+
+    list_remove(&p->pgrp_link);
+    p->pgrp = NULL;
+    if (--pg->refs == 0) {
+        list_remove(&pg->hash_link);
+        session_drop(pg->session);
+        id_drop(pg->pgid);
+        kmem_free(pg);
+    }
+}
+
+/* Whether p keeps its group from being orphaned: its parent is in another group of the same session. */
+static bool links_group(const struct proc *p)
+{
+    return p->parent != NULL && p->parent->pgrp != NULL && p->parent->pgrp != p->pgrp &&
+           p->parent->pgrp->session == p->pgrp->session;
+}
+
+static bool orphaned_without(struct pgrp *pg, const struct proc *but)
+{
+    struct proc *p;
+
+    LIST_FOREACH(p, &pg->members, pgrp_link)
+        if (p != but && p->state == PROC_LIVE && links_group(p))
+            return false;
+    return true;
+}
+
+bool pgrp_orphaned(struct pgrp *pg)
+{
+    return orphaned_without(pg, NULL);
+}
+
+static void hang_up_if_stopped(struct pgrp *pg)
+{
+    struct proc *p;
+
+    LIST_FOREACH(p, &pg->members, pgrp_link)
+        if (p->stopped && p->state == PROC_LIVE) {
+            sig_send_pgrp(pg, SIGHUP, NULL);
+            sig_send_pgrp(pg, SIGCONT, NULL);
+            return;
+        }
+}
+
+void pgrp_check_orphans(struct proc *p)
+{
+    struct proc *c;
+
+    if (links_group(p) && orphaned_without(p->pgrp, p))
+        hang_up_if_stopped(p->pgrp);
+    LIST_FOREACH(c, &p->children, sibling)
+        if (c->pgrp != NULL && c->pgrp != p->pgrp && links_group(c)) {
+            bool linked = false;
+            struct proc *m;
+
+            LIST_FOREACH(m, &c->pgrp->members, pgrp_link)
+                linked |= m->parent != p && m->state == PROC_LIVE && links_group(m);
+            if (!linked)
+                hang_up_if_stopped(c->pgrp);
+        }
+}
+
+long proc_setsid(void)
+{
+    struct proc    *p = curproc();
+    struct session *s;
+    struct pgrp    *pg;
+    long            ret = -ENOMEM;
+
+    spin_lock(&proc_lock);
+    if (pgrp_find(p->pid) != NULL) {
+        ret = -EPERM;
+    } else if ((s = session_new(p->pid)) != NULL) {
+        s->refs++; /* until the group holds it */
+        if ((pg = pgrp_new(p->pid, s)) != NULL) {
+            s->leader = p;
+            pgrp_check_orphans(p);
+            pgrp_leave(p);
+            pgrp_join(p, pg);
+            ret = p->pid;
+        }
+        session_drop(s);
+    }
+    spin_unlock(&proc_lock);
+    return ret;
+}
+
+static int setpgid_locked(struct proc *me, struct proc *p, int pgid)
+{
+    struct pgrp *pg;
+
+    if (p == NULL || p->state != PROC_LIVE || (p != me && p->parent != me))
+        return -ESRCH;
+    if (p != me && p->has_execed)
+        return -EACCES;
+    if (p->pgrp->session->leader == p || p->pgrp->session != me->pgrp->session)
+        return -EPERM;
+    pg = pgrp_find(pgid);
+    if (pg == NULL && pgid != p->pid)
+        return -EPERM;
+    if (pg != NULL && pg->session != p->pgrp->session)
+        return -EPERM;
+    if (pg == p->pgrp)
+        return 0;
+    if (pg == NULL && (pg = pgrp_new(pgid, p->pgrp->session)) == NULL)
+        return -ENOMEM;
+    pgrp_check_orphans(p);
+    pgrp_leave(p);
+    pgrp_join(p, pg);
+    return 0;
+}
+
+int proc_setpgid(int pid, int pgid)
+{
+    struct proc *me = curproc();
+    int          ret;
+
+    if (pgid < 0)
+        return -EINVAL;
+    if (pid == 0)
+        pid = me->pid;
+    spin_lock(&proc_lock);
+    ret = setpgid_locked(me, pid == me->pid ? me : proc_find(pid), pgid == 0 ? pid : pgid);
+    spin_unlock(&proc_lock);
+    return ret;
+}
+
+int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info)
+{
+    struct proc *p;
+    int          n = 0;
+
+    LIST_FOREACH(p, &pg->members, pgrp_link)
+        if (p->state == PROC_LIVE) {
+            sig_send_proc(p, sig, info);
+            n++;
+        }
+    return n;
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * proc.c - birth and burial of the structures behind processes and LWPs.
+ *
+ * THEORY      The tables hold one reference to each process, from clone until somebody waits for it (or nobody has to);
+ *             proc_hold() adds others, for readers of /proc.  A zombie keeps its struct proc and its last LWP only: memory,
+ *             descriptors and directories went when it exited.  An LWP that exits cannot free the stack it stands on.  In a
+ *             living process it leaves itself on p->dead, where the next LWP that is made or exits finds it; the last
+ *             LWP goes with its process.
+ * INVARIANTS  I1 .. I4 in proc.h
+ *             I6  a process is freed without memory, descriptors, directories, signals or live LWPs: what a test build
+ *                 checks as "leak at exit"
+ * LOCKING     proc_lock for the tables.  Freeing is done without it: thread_destroy() waits until the dead thread has
+ *             left its CPU.  That wait is short, because lwp_exit() keeps interrupts off from the moment others can see
+ *             the dead LWP until it has switched away.
+ * SEE ALSO    ids.c, clone.c, exit.c; docs/processes.md
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+#include "x86/trap.h"
+
+struct spinlock proc_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
+struct proc_ops proc_ops;
+struct list     proc_all = LIST_INIT(proc_all);
+struct proc    *proc_initial;
+
+struct kmem_cache *proc_cache, *lwp_cache, *sighand_cache, *fsinfo_cache;
+
+static struct kmem_cache *cache(const char *name, size_t size)
+{
+    struct kmem_cache *c = kmem_cache_create(name, size, 64);
+
+    if (c == NULL)
+        panic("no memory for the cache of %s", name);
+    return c;
+}
+
+/* A page fault that found no memory: the process ends.  Called with interrupts on or off. */
+static void out_of_memory(void)
+{
+    struct proc *p = curproc();
+
+    if (!p->exiting)
+        warn("out of memory: killed process %d (%s)", p->pid, curthread->name);
+    sig_send_proc(p, SIGKILL, NULL);
+}
+
+void proc_init(void)
+{
+    proc_cache    = cache("proc", sizeof(struct proc));
+    lwp_cache     = cache("lwp", sizeof(struct lwp));
+    sighand_cache = cache("sighand", sizeof(struct sighand));
+    fsinfo_cache  = cache("fsinfo", sizeof(struct fsinfo));
+    ids_init();
+    limits_setup();
+    cred_init();
+    signal_init();
+    reaper_start();
+    disp_ops.ast           = sig_deliver;
+    trap_ops.signal        = sig_fault;
+    trap_ops.out_of_memory = out_of_memory;
+}
+
+struct proc *proc_new(void)
+{
+    struct proc *p = kmem_cache_alloc(proc_cache);
+
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->refs = 1;
+    list_init(&p->children);
+    list_init(&p->sibling);
+    list_init(&p->hash_link);
+    list_init(&p->all_link);
+    list_init(&p->pgrp_link);
+    list_init(&p->lwps);
+    list_init(&p->dead);
+    sigqueue_init(&p->pending);
+    mutex_init(&p->mutex, "proc");
+    cv_init(&p->child_cv);
+    cv_init(&p->stop_cv);
+    lgrp_proc_init(&p->lgrp);
+    p->dumpable = true;
+    return p;
+}
+
+int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *), struct lwp **out)
+{
+    struct lwp *l = kmem_cache_alloc(lwp_cache);
+    int         err;
+
+    if (l == NULL)
+        return -ENOMEM;
+    memset((char *)l + sizeof l->t, 0, sizeof *l - sizeof l->t);
+    if ((err = thread_prepare(&l->t, creator != NULL ? &creator->t : NULL)) != 0) {
+        kmem_cache_free(lwp_cache, l);
+        return err;
+    }
+    l->t.lwp = l;
+    l->proc  = p;
+    list_init(&l->proc_link);
+    list_init(&l->hash_link);
+    sigqueue_init(&l->pending);
+    thread_home_new(&l->t, &p->lgrp, creator != NULL ? &creator->t : NULL);
+    if ((err = thread_init(&l->t, name, entry, l)) != 0) {
+        thread_unhome(&l->t);
+        kmem_cache_free(lwp_cache, l);
+        return err;
+    }
+    *out = l;
+    return 0;
+}
+
+void lwp_free(struct lwp *l)
+{
+    if (!l->t.exiting) { /* never ran */
+        thread_unhome(&l->t);
+        l->t.state = TS_ZOMBIE;
+    }
+    thread_destroy(&l->t);
+    cred_release(l->cred);
+    kmem_cache_free(lwp_cache, l);
+}
+
+void lwp_free_list(struct list *dead)
+{
+    struct lwp *l;
+
+    while ((l = list_pop(dead, struct lwp, proc_link)) != NULL)
+        lwp_free(l);
+}
+
+void proc_hold(struct proc *p)
+{
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void proc_release(struct proc *p)
+{
+    if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    ASSERT(p->as == NULL && p->files == NULL && p->fs == NULL && p->exe == NULL, "I6");
+    ASSERT(p->nlwps == 0 && list_empty(&p->pending.infos) && list_empty(&p->children), "I6");
+    lwp_free_list(&p->lwps);
+    lwp_free_list(&p->dead);
+    sighand_release(p->sig);
+    kmem_cache_free(proc_cache, p);
+}
+
+struct as *proc_as_hold(struct proc *p)
+{
+    struct as *as;
+
+    mutex_enter(&p->mutex);
+    if ((as = p->as) != NULL)
+        as_hold(as);
+    mutex_exit(&p->mutex);
+    return as;
+}
+
+uint32_t proc_uid(struct proc *p)
+{
+    return list_empty(&p->lwps) ? 0 : list_first(&p->lwps, struct lwp, proc_link)->cred->euid;
+}
+
+struct fsinfo *fsinfo_copy(struct fsinfo *fs)
+{
+    struct fsinfo *n = kmem_cache_alloc(fsinfo_cache);
+
+    if (n == NULL)
+        return NULL;
+    n->refs = 1;
+    mutex_init(&n->lock, "fsinfo");
+    mutex_enter(&fs->lock);
+    n->root  = fs->root;
+    n->cwd   = fs->cwd;
+    n->umask = fs->umask;
+    vn_hold(n->root);
+    vn_hold(n->cwd);
+    mutex_exit(&fs->lock);
+    return n;
+}
+
+void fsinfo_release(struct fsinfo *fs)
+{
+    if (atomic_fetch_sub_explicit(&fs->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    vn_release(fs->root);
+    vn_release(fs->cwd);
+    kmem_cache_free(fsinfo_cache, fs);
+}
+
+void fs_context(struct fs_ctx *ctx)
+{
+    struct fsinfo *fs = curproc()->fs;
+
+    mutex_enter(&fs->lock);
+    ctx->root = fs->root;
+    ctx->cwd  = fs->cwd;
+    vn_hold(ctx->root);
+    vn_hold(ctx->cwd);
+    mutex_exit(&fs->lock);
+    ctx->cred = curcred();
+}
+
+void fs_context_done(struct fs_ctx *ctx)
+{
+    vn_release(ctx->root);
+    vn_release(ctx->cwd);
+}
+
+struct sighand *sighand_copy(const struct sighand *sh)
+{
+    struct sighand *n = kmem_cache_alloc(sighand_cache);
+
+    if (n == NULL)
+        return NULL;
+    n->refs = 1;
+    spin_init(&n->lock, RANK_SIGHAND);
+    if (sh != NULL)
+        memcpy(n->act, sh->act, sizeof n->act);
+    else
+        memset(n->act, 0, sizeof n->act);
+    return n;
+}
+
+void sighand_release(struct sighand *sh)
+{
+    if (atomic_fetch_sub_explicit(&sh->refs, 1, memory_order_acq_rel) == 1)
+        kmem_cache_free(sighand_cache, sh);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sigframe.c - the frame on the user's stack that a signal handler runs on, in Linux's x86-64 layout.
+ *
+ * THEORY      From low to high addresses: return address (sa_restorer, which calls rt_sigreturn), ucontext (registers, FPU
+ *             pointer, signal mask), siginfo, and 64-byte aligned the FXSAVE image.  Programs read and change the ucontext
+ *             (musl's cancellation looks at RIP and moves it), so all of it counts as hostile when it comes back: segment
+ *             selectors are ours, flags are filtered, RIP lies below USER_TOP, reserved MXCSR bits are cleared.
+ * INVARIANTS  S6  no frame can give a program a register value that it could not load itself in user mode
+ * LOCKING     none held: user memory is touched
+ * SEE ALSO    sigdeliver.c; Linux's arch/x86/include/uapi/asm/{sigcontext,ucontext}.h for the layout
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "x86/trap.h"
+#include "x86/uaccess.h"
+
+enum { SS_ONSTACK = 1, SS_DISABLE = 2, RED_ZONE = 128 };
+enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
+
+/* Flags a program may set: CF PF AF ZF SF TF DF OF RF AC. */
+#define USER_FLAGS 0x50dd5ul
+#define FLAG_FIXED 0x202ul /* the reserved one, and IF */
+#define FLAG_TF    0x100ul
+#define FLAG_DF    0x400ul
+#define FLAG_RF    0x10000ul
+
+struct sigcontext {
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, rflags;
+    uint16_t cs, gs, fs, ss;
+    uint64_t err, trapno, oldmask, cr2, fpstate;
+    uint64_t reserved[8];
+};
+
+struct ucontext {
+    uint64_t flags, link;
+    struct {
+        uint64_t sp;
+        uint32_t flags, pad;
+        uint64_t size;
+    } stack;
+    struct sigcontext mc;
+    uint64_t          sigmask;
+};
+
+struct sigframe {
+    uint64_t            pretcode;
+    struct ucontext     uc;
+    struct user_siginfo info;
+};
+
+_Static_assert(sizeof(struct sigcontext) == 256 && sizeof(struct ucontext) == 304 && sizeof(struct sigframe) == 440,
+               "layout of Linux");
+_Static_assert(SIGFRAME_MAX >= sizeof(struct sigframe) + FPU_SIZE + RED_ZONE + 64 + 16, "SIGFRAME_MAX");
+
+void siginfo_to_user(struct user_siginfo *u, const struct siginfo *k)
+{
+    u->signo = k->signo;
+    u->err   = k->err;
+    u->code  = k->code;
+    u->pad   = 0;
+    memcpy(u->fields, k->raw, sizeof u->fields);
+}
+
+static bool on_altstack(const struct lwp *l, uint64_t sp)
+{
+    return sp > l->altstack_sp && sp - l->altstack_sp <= l->altstack_size;
+}
+
+/* Lowest address the frame may end below. */
+static uint64_t stack_for(const struct lwp *l, const struct regs *r, const struct sigaction *act)
+{
+    if ((act->flags & SA_ONSTACK) && l->altstack_size != 0 && !on_altstack(l, r->rsp))
+        return l->altstack_sp + l->altstack_size;
+    return r->rsp - RED_ZONE;
+}
+
+static void save_registers(struct sigcontext *mc, const struct regs *r)
+{
+    mc->r8     = r->r8;
+    mc->r9     = r->r9;
+    mc->r10    = r->r10;
+    mc->r11    = r->r11;
+    mc->r12    = r->r12;
+    mc->r13    = r->r13;
+    mc->r14    = r->r14;
+    mc->r15    = r->r15;
+    mc->rdi    = r->rdi;
+    mc->rsi    = r->rsi;
+    mc->rbp    = r->rbp;
+    mc->rbx    = r->rbx;
+    mc->rdx    = r->rdx;
+    mc->rax    = r->rax;
+    mc->rcx    = r->rcx;
+    mc->rsp    = r->rsp;
+    mc->rip    = r->rip;
+    mc->rflags = r->rflags;
+    mc->cs     = SEL_UCODE;
+    mc->gs     = 0;
+    mc->fs     = 0;
+    mc->ss     = SEL_UDATA;
+    mc->err    = r->err;
+}
+
+static void load_registers(struct regs *r, const struct sigcontext *mc)
+{
+    r->r8       = mc->r8;
+    r->r9       = mc->r9;
+    r->r10      = mc->r10;
+    r->r11      = mc->r11;
+    r->r12      = mc->r12;
+    r->r13      = mc->r13;
+    r->r14      = mc->r14;
+    r->r15      = mc->r15;
+    r->rdi      = mc->rdi;
+    r->rsi      = mc->rsi;
+    r->rbp      = mc->rbp;
+    r->rbx      = mc->rbx;
+    r->rdx      = mc->rdx;
+    r->rax      = mc->rax;
+    r->rcx      = mc->rcx;
+    r->rsp      = mc->rsp;
+    r->rip      = mc->rip;
+    r->rflags   = (mc->rflags & USER_FLAGS) | FLAG_FIXED;
+    r->cs       = SEL_UCODE;
+    r->ss       = SEL_UDATA;
+    r->orig_rax = UINT64_MAX;
+}
+
+int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info, const struct sigaction *act,
+                  sigset_t old_mask)
+{
+    struct sigframe f;
+    uint64_t        fp, at, top = stack_for(l, r, act);
+
+    if (top < SIGFRAME_MAX || top > USER_TOP || act->handler >= USER_TOP || !(act->flags & SA_RESTORER))
+        return -EFAULT;
+    if (on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) && !on_altstack(l, top - SIGFRAME_MAX))
+        return -EFAULT; /* nested handlers have used the alternate stack up */
+    fp = (top - FPU_SIZE) & ~63ul;
+    at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
+
+    x86_fpu_save(&l->t);
+    memset((char *)l->t.fpu + 464, 0, 48); /* the bytes for software: no extended state follows */
+    if (copy_out(fp, l->t.fpu, FPU_SIZE) != 0)
+        return -EFAULT;
+    f.pretcode       = act->restorer;
+    f.uc.flags       = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f.uc.link        = 0;
+    f.uc.stack.sp    = l->altstack_sp;
+    f.uc.stack.flags = l->altstack_size == 0 ? SS_DISABLE : on_altstack(l, r->rsp) ? SS_ONSTACK : 0;
+    f.uc.stack.pad   = 0;
+    f.uc.stack.size  = l->altstack_size;
+    save_registers(&f.uc.mc, r);
+    f.uc.mc.trapno  = 0;
+    f.uc.mc.oldmask = old_mask;
+    f.uc.mc.cr2     = sig == SIGSEGV || sig == SIGBUS ? info->fault.addr : 0;
+    f.uc.mc.fpstate = fp;
+    memset(f.uc.mc.reserved, 0, sizeof f.uc.mc.reserved);
+    f.uc.sigmask = old_mask;
+    siginfo_to_user(&f.info, info);
+    if (copy_out(at, &f, sizeof f) != 0)
+        return -EFAULT;
+
+    x86_fpu_init(&l->t);
+    r->rdi = (uint64_t)sig;
+    r->rsi = at + offsetof(struct sigframe, info);
+    r->rdx = at + offsetof(struct sigframe, uc);
+    r->rax = 0;
+    r->rsp = at;
+    r->rip = r->rcx = act->handler;
+    r->rflags = r->r11 = (r->rflags & ~(FLAG_TF | FLAG_DF | FLAG_RF)) | FLAG_FIXED;
+    r->orig_rax = UINT64_MAX;
+    return 0;
+}
+
+int sigframe_pop(struct lwp *l, struct regs *r)
+{
+    uint64_t at = r->rsp - 8; /* the restorer was reached by `ret`, which took pretcode */
+    struct ucontext uc;
+    uint8_t         fpu[FPU_SIZE] __attribute__((aligned(16)));
+
+    if (copy_in(&uc, at + offsetof(struct sigframe, uc), sizeof uc) != 0 || uc.mc.rip >= USER_TOP)
+        return -EFAULT;
+    if (uc.mc.fpstate == 0) {
+        x86_fpu_init(&l->t);
+    } else {
+        if (copy_in(fpu, uc.mc.fpstate, FPU_SIZE) != 0)
+            return -EFAULT;
+        x86_fpu_sanitise(fpu);
+        irq_push(); /* a switch between these two would save over it */
+        memcpy(l->t.fpu, fpu, FPU_SIZE);
+        x86_fpu_load(&l->t);
+        irq_pop();
+    }
+    load_registers(r, &uc.mc);
+    sig_mask_set(uc.sigmask & ~(SIGBIT(SIGKILL) | SIGBIT(SIGSTOP)));
+    return 0;
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+/*
+ * signal.c - signals are sent here: queues, masks, who may send, who is woken.
+ *
+ * THEORY      A signal waits in the queue of its process, for whichever LWP takes it first, or in that of one LWP.  The set
+ *             tells which signals wait; a sigentry keeps what is known about one (sender, value).  Signals below 32 wait at
+ *             most once; real-time signals as often as they are sent, up to RLIMIT_SIGPENDING of the receiver's user.
+ *             Sending never acts: it sets AST_SIGNAL of one LWP that may take the signal and wakes it, and that LWP acts in
+ *             sig_deliver() at the edge of the kernel.  There are two exceptions, since nobody can block them: SIGKILL
+ *             marks the process as exiting and interrupts every LWP, SIGCONT lets a stopped process run.
+ * INVARIANTS  S1  an LWP for which a signal waits that it does not block has AST_SIGNAL, or another LWP of the process
+ *                 that does not block it has
+ *             S2  only an LWP itself clears its AST_SIGNAL, under [s], when nothing waits for it
+ *             S3  SIGKILL and SIGSTOP are in no program's mask
+ * LOCKING     p->sig->lock [s] for queues, masks, handlers.  p->sig changes only in exec, when its process has one LWP left
+ *             and under proc_lock, so a sender to another process holds proc_lock.  LWP lists need proc_lock too; the
+ *             common case, an LWP that signals its own process and does not block it, needs [s] alone.
+ * SEE ALSO    sigdeliver.c, sigframe.c, sys/sys_signal.c, tests/test_proc_signal.py
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+enum { SIGRTMIN = 32, SI_QUEUE = -1 };
+#define STOP_SIGNALS (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
+#define IGNORED_SIGNALS (SIGBIT(SIGCHLD) | SIGBIT(SIGURG) | SIGBIT(SIGWINCH) | SIGBIT(SIGCONT))
+#define UNBLOCKABLE (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
+
+static struct kmem_cache *entry_cache;
+
+void signal_init(void)
+{
+    entry_cache = kmem_cache_create("sigentry", sizeof(struct sigentry), 0);
+    if (entry_cache == NULL)
+        panic("no memory for the cache of sigentry");
+}
+
+void sigqueue_init(struct sigqueue *q)
+{
+    q->set = 0;
+    list_init(&q->infos);
+}
+
+static void entry_free(struct sigentry *e)
+{
+    atomic_fetch_sub_explicit(&e->ucount->nsignals, 1, memory_order_relaxed);
+    kmem_cache_free(entry_cache, e);
+}
+
+void sigqueue_flush(struct sigqueue *q, sigset_t set)
+{
+    struct sigentry *e, *tmp;
+
+    if ((q->set & set) == 0)
+        return;
+    q->set &= ~set;
+    LIST_FOREACH_SAFE(e, tmp, &q->infos, link)
+        if (set & SIGBIT(e->info.signo)) {
+            list_remove(&e->link);
+            entry_free(e);
+        }
+}
+
+bool sig_default_ignored(int sig)
+{
+    return (IGNORED_SIGNALS & SIGBIT(sig)) != 0;
+}
+
+bool sig_is_stop(int sig)
+{
+    return (STOP_SIGNALS & SIGBIT(sig)) != 0;
+}
+
+sigset_t sig_pending_set(struct lwp *l)
+{
+    return (l->pending.set | l->proc->pending.set) & ~l->sigmask;
+}
+
+void sig_recalc_locked(struct lwp *l)
+{
+    struct proc *p = l->proc;
+    bool on = sig_pending_set(l) != 0 || l->fault_sig != 0 || p->exiting || (p->stopped && !l->vfork_wait) ||
+              (p->execing != NULL && p->execing != l);
+
+    if (on)
+        atomic_fetch_or(&l->t.ast, AST_SIGNAL);
+    else if (atomic_load_explicit(&l->t.ast, memory_order_relaxed) & AST_SIGNAL)
+        atomic_fetch_and(&l->t.ast, ~(uint32_t)AST_SIGNAL); /* S2 */
+}
+
+void sig_recalc(void)
+{
+    struct lwp *l = curlwp();
+
+    spin_lock(&l->proc->sig->lock);
+    sig_recalc_locked(l);
+    spin_unlock(&l->proc->sig->lock);
+}
+
+/* Set the mask; what it hides from this LWP is offered to the others (S1). */
+static void mask_change(struct lwp *l, sigset_t set)
+{
+    struct proc *p      = l->proc;
+    sigset_t     hidden = set & ~l->sigmask & p->pending.set;
+    bool         others = hidden != 0 && p->nlwps > 1;
+
+    if (others)
+        spin_lock(&proc_lock);
+    spin_lock(&p->sig->lock);
+    l->sigmask = set;
+    sig_recalc_locked(l);
+    if (others)
+        sig_retarget(p, l);
+    spin_unlock(&p->sig->lock);
+    if (others)
+        spin_unlock(&proc_lock);
+}
+
+void sig_mask_set(sigset_t set)
+{
+    struct lwp *l = curlwp();
+
+    mask_change(l, set);
+}
+
+void sig_mask_push(sigset_t set)
+{
+    struct lwp *l = curlwp();
+
+    l->saved_mask   = l->sigmask;
+    l->restore_mask = true;
+    mask_change(l, set & ~UNBLOCKABLE);
+}
+
+void sig_mask_pop(void)
+{
+    struct lwp *l = curlwp();
+
+    if (l->restore_mask) {
+        l->restore_mask = false;
+        mask_change(l, l->saved_mask);
+    }
+}
+
+void sig_retarget(struct proc *p, struct lwp *l)
+{
+    struct lwp *o;
+
+    LIST_FOREACH(o, &p->lwps, proc_link)
+        if (o != l && (p->pending.set & ~o->sigmask) != 0)
+            thread_interrupt(&o->t);
+}
+
+static bool lwp_takes(const struct lwp *l, int sig)
+{
+    return ((l->sigmask & ~l->sigwait) & SIGBIT(sig)) == 0;
+}
+
+/* Whether sending would change nothing: not caught, not blocked (a blocked one waits for a change of mind). */
+static bool ignored(const struct proc *p, const struct lwp *l, int sig)
+{
+    uint64_t h = p->sig->act[sig - 1].handler;
+
+    if (l != NULL && (l->sigmask & SIGBIT(sig)))
+        return false;
+    if (h == SIG_DFL && p == proc_initial && (!sig_default_ignored(sig)))
+        return true; /* process 1 gets only what it catches */
+    return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
+}
+
+static int enqueue(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig, const struct siginfo *info)
+{
+    struct sigentry *e = NULL;
+
+    if (sig < SIGRTMIN && (q->set & SIGBIT(sig)))
+        return 0;
+    if (info != NULL) {
+        if (atomic_load_explicit(&uc->nsignals, memory_order_relaxed) < p->rlim[RLIMIT_SIGPENDING].cur)
+            e = kmem_cache_alloc(entry_cache);
+        if (e == NULL && sig >= SIGRTMIN && info->code != SI_USER)
+            return -EAGAIN;
+    }
+    if (e != NULL) {
+        atomic_fetch_add_explicit(&uc->nsignals, 1, memory_order_relaxed);
+        e->ucount     = uc;
+        e->info       = *info;
+        e->info.signo = sig;
+        list_push_back(&q->infos, &e->link);
+    }
+    q->set |= SIGBIT(sig);
+    return 0;
+}
+
+static void flush_everywhere(struct proc *p, sigset_t set)
+{
+    struct lwp *l;
+
+    sigqueue_flush(&p->pending, set);
+    LIST_FOREACH(l, &p->lwps, proc_link)
+        sigqueue_flush(&l->pending, set);
+}
+
+void sig_flush_ignored(struct proc *p, int sig)
+{
+    flush_everywhere(p, SIGBIT(sig));
+}
+
+void sig_end_process(struct proc *p, int status)
+{
+    p->exit_status = status;
+    p->exiting     = true;
+    p->stopped     = false;
+    p->stop_taken  = false;
+    cv_broadcast(&p->stop_cv);
+    lwps_interrupt(p, curthread->lwp);
+    if (curthread->lwp != NULL && curproc() == p)
+        atomic_fetch_or(&curthread->ast, AST_SIGNAL);
+}
+
+/* Send with proc_lock held; l NULL: to the process. */
+static int send(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
+{
+    struct lwp *to   = l;
+    int         err  = 0;
+    bool        cont = false;
+
+    if (p->state != PROC_LIVE || list_empty(&p->lwps))
+        return 0;
+    spin_lock(&p->sig->lock);
+    if (p->exiting) {
+        spin_unlock(&p->sig->lock);
+        return 0;
+    }
+    if (sig_is_stop(sig)) {
+        flush_everywhere(p, SIGBIT(SIGCONT));
+    } else if (sig == SIGCONT) {
+        flush_everywhere(p, STOP_SIGNALS);
+        p->stop_taken = false;
+        if ((cont = p->stopped)) {
+            p->stopped      = false;
+            p->cont_pending = true;
+            cv_broadcast(&p->stop_cv);
+        }
+    }
+    if (to == NULL) {
+        to = list_first(&p->lwps, struct lwp, proc_link);
+        if (curthread->lwp != NULL && curproc() == p && lwp_takes(curlwp(), sig))
+            to = curlwp();
+    }
+    if (sig == SIGKILL) {
+        if (p != proc_initial)
+            sig_end_process(p, SIGKILL);
+    } else if (!ignored(p, to, sig)) {
+        err = enqueue(l != NULL ? &l->pending : &p->pending, p, to->ucount, sig, info);
+        if (err == 0 && l == NULL && !lwp_takes(to, sig))
+            LIST_FOREACH(to, &p->lwps, proc_link)
+                if (lwp_takes(to, sig))
+                    break;
+        if (err == 0 && &to->proc_link != &p->lwps && lwp_takes(to, sig))
+            thread_interrupt(&to->t);
+    }
+    spin_unlock(&p->sig->lock);
+    if (cont)
+        child_event(p, CLD_CONTINUED, SIGCONT);
+    return err;
+}
+
+/* The common case without proc_lock: a caught signal, not blocked, to one's own process.  Whether it was done. */
+static bool send_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info, int *err)
+{
+    struct proc *p    = l->proc;
+    bool         done = false;
+
+    if ((SIGBIT(sig) & (UNBLOCKABLE | STOP_SIGNALS | SIGBIT(SIGCONT))) != 0)
+        return false;
+    spin_lock(&p->sig->lock);
+    if (p->sig->act[sig - 1].handler > SIG_IGN && lwp_takes(l, sig) && !p->exiting) {
+        *err = enqueue(q, p, l->ucount, sig, info);
+        atomic_fetch_or(&l->t.ast, AST_SIGNAL);
+        done = true;
+    }
+    spin_unlock(&p->sig->lock);
+    return done;
+}
+
+static bool proc_lock_held(void)
+{
+    bool held;
+
+    irq_push();
+    held = spin_held(&proc_lock);
+    irq_pop();
+    return held;
+}
+
+static int send_any(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
+{
+    struct lwp *me = curthread->lwp;
+    int         err;
+
+    if (proc_lock_held())
+        return send(p, l, sig, info);
+    if (me != NULL && me->proc == p && (l == NULL || l == me) &&
+        send_self(me, l == NULL ? &p->pending : &l->pending, sig, info, &err))
+        return err;
+    spin_lock(&proc_lock);
+    err = send(p, l, sig, info);
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+int sig_send_proc(struct proc *p, int sig, const struct siginfo *info)
+{
+    return send_any(p, NULL, sig, info);
+}
+
+int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info)
+{
+    return send_any(l->proc, l, sig, info);
+}
+
+void sig_fault(int sig, int code, uint64_t addr)
+{
+    struct lwp *l = curlwp();
+
+    l->fault_sig  = sig;
+    l->fault_info = (struct siginfo){.signo = sig, .code = code};
+    l->fault_info.fault.addr = addr;
+    atomic_fetch_or(&l->t.ast, AST_SIGNAL);
+}
+
+bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
+{
+    const struct cred *to;
+
+    if (cred_superuser(cr) || p == curproc())
+        return true;
+    if (sig == SIGCONT && p->pgrp != NULL && p->pgrp->session == curproc()->pgrp->session)
+        return true;
+    if (list_empty(&p->lwps))
+        return false;
+    to = list_first(&p->lwps, struct lwp, proc_link)->cred;
+    return cr->euid == to->uid || cr->euid == to->suid || cr->uid == to->uid || cr->uid == to->suid;
+}
+
+static bool take_from(struct sigqueue *q, int sig, struct siginfo *info)
+{
+    struct sigentry *e, *tmp;
+    bool             found = false, more = false;
+
+    LIST_FOREACH_SAFE(e, tmp, &q->infos, link) {
+        if (e->info.signo != sig)
+            continue;
+        if (found) {
+            more = true;
+            break;
+        }
+        found = true;
+        *info = e->info;
+        list_remove(&e->link);
+        entry_free(e);
+        if (sig < SIGRTMIN)
+            break;
+    }
+    if (!more)
+        q->set &= ~SIGBIT(sig);
+    return found;
+}
+
+int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
+{
+    struct sigqueue *q = (l->pending.set & set) != 0 ? &l->pending : &l->proc->pending;
+    int              sig;
+
+    if ((q->set & set) == 0)
+        return 0;
+    sig = (int)bit_first(q->set & set) + 1;
+    if (!take_from(q, sig, info))
+        *info = (struct siginfo){.signo = sig, .code = SI_KERNEL};
+    return sig;
+}

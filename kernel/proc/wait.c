@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * wait.c - a parent learns what became of its children.
+ *
+ * THEORY      A child has at most one thing of each kind to tell: that it ended (until it is waited for), that it stopped,
+ *             that it continues.  The parent scans its children; when none has news it sleeps on its child_cv, which
+ *             child_event() wakes.  All LWPs of a process wait for all its children.
+ * LOCKING     the scan and the taking of a zombie are one hold of proc_lock, so two waiters never get the same one
+ */
+#include "proc/proc_impl.h"
+
+#include "lib/errno.h"
+
+static bool eligible(const struct proc *c, const struct proc *me, int pid, unsigned options)
+{
+    if (pid > 0 ? c->pid != pid : pid == 0 ? c->pgrp != me->pgrp : pid != -1 && c->pgrp->pgid != -pid)
+        return false;
+    return (options & W_ALL) || (c->exit_signal != SIGCHLD) == ((options & W_CLONE) != 0);
+}
+
+static void rusage_add(struct rusage_kernel *to, const struct rusage_kernel *add)
+{
+    to->utime_us += add->utime_us;
+    to->stime_us += add->stime_us;
+    to->minflt += add->minflt;
+    to->majflt += add->majflt;
+    to->nvcsw += add->nvcsw;
+    to->nivcsw += add->nivcsw;
+    to->maxrss_kb = max_of(to->maxrss_kb, add->maxrss_kb);
+}
+
+/* Whether c has news of a kind in `options`; if so *res is filled, and the news taken unless WNOWAIT. */
+static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
+{
+    bool take = !(options & WNOWAIT);
+
+    if (c->state == PROC_ZOMBIE && (options & WEXITED)) {
+        res->status = c->exit_status;
+        res->code   = c->exit_status & 0x7f ? CLD_KILLED : CLD_EXITED;
+    } else if (c->stopped && !c->stop_reported && (options & WSTOPPED)) {
+        res->status      = c->stop_sig << 8 | 0x7f;
+        res->code        = CLD_STOPPED;
+        c->stop_reported = take;
+    } else if (c->cont_pending && (options & WCONTINUED)) {
+        res->status     = 0xffff;
+        res->code       = CLD_CONTINUED;
+        c->cont_pending = !take;
+    } else {
+        return false;
+    }
+    res->uid = proc_uid(c);
+    rusage_collect(c, &res->ru);
+    rusage_add(&res->ru, &c->waited);
+    return true;
+}
+
+long proc_wait(int pid, unsigned options, struct wait_result *res)
+{
+    struct proc *me = curproc(), *c;
+    bool         any;
+
+    spin_lock(&proc_lock);
+    for (;;) {
+        any = false;
+        LIST_FOREACH(c, &me->children, sibling) {
+            if (!eligible(c, me, pid, options))
+                continue;
+            any = true;
+            if (!take_news(c, options, res))
+                continue;
+            pid = c->pid;
+            if (c->state != PROC_ZOMBIE || (options & WNOWAIT)) {
+                spin_unlock(&proc_lock);
+                return pid;
+            }
+            rusage_add(&me->waited, &res->ru);
+            proc_unlink(c);
+            spin_unlock(&proc_lock);
+            proc_release(c);
+            return pid;
+        }
+        if (!any || (options & WNOHANG)) {
+            spin_unlock(&proc_lock);
+            return any ? 0 : -ECHILD;
+        }
+        if (cv_wait_sig_spin(&me->child_cv, &proc_lock, NO_DEADLINE, "wait") != 0) {
+            spin_unlock(&proc_lock);
+            return -ERESTARTSYS;
+        }
+    }
+}

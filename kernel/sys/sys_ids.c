@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_ids.c - system calls about identity (users, groups, sessions) and resources (limits, usage).
+ *
+ * THEORY      The set*id calls follow Linux, for which CAP_SETUID is "effective uid 0" here: the superuser may become
+ *             anybody; others may choose among their real, effective and saved ids.  The id used for files follows the
+ *             effective one.  Each call works on a copy of the credentials that is swapped in at the end.
+ * SEE ALSO    proc/cred.c, proc/limits.c, proc/pgrp.c
+ */
+#include "sys/sys.h"
+
+#include "lib/errno.h"
+#include "proc/proc.h"
+#include "sys/rusage.h"
+#include "x86/uaccess.h"
+
+#define KEEP UINT32_MAX /* -1: leave this id as it is */
+
+long sys_getuid(struct regs *r)
+{
+    (void)r;
+    return curcred()->uid;
+}
+
+long sys_geteuid(struct regs *r)
+{
+    (void)r;
+    return curcred()->euid;
+}
+
+long sys_getgid(struct regs *r)
+{
+    (void)r;
+    return curcred()->gid;
+}
+
+long sys_getegid(struct regs *r)
+{
+    (void)r;
+    return curcred()->egid;
+}
+
+/* The three ids of one kind, so that users and groups share the rules. */
+struct ids {
+    uint32_t real, effective, saved, fs;
+};
+
+static struct ids ids_get(const struct cred *c, bool group)
+{
+    return group ? (struct ids){c->gid, c->egid, c->sgid, c->fsgid} : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
+}
+
+static long ids_set(bool group, struct ids n)
+{
+    struct cred *c = cred_dup(curcred());
+    int          err;
+
+    if (c == NULL)
+        return -ENOMEM;
+    if (group) {
+        c->gid   = n.real;
+        c->egid  = n.effective;
+        c->sgid  = n.saved;
+        c->fsgid = n.fs;
+    } else {
+        c->uid   = n.real;
+        c->euid  = n.effective;
+        c->suid  = n.saved;
+        c->fsuid = n.fs;
+    }
+    if (n.effective != ids_get(curcred(), group).effective)
+        curproc()->dumpable = false;
+    if ((err = cred_install(c)) != 0)
+        cred_release(c);
+    return err;
+}
+
+static bool one_of(uint32_t id, struct ids i)
+{
+    return id == i.real || id == i.effective || id == i.saved;
+}
+
+static long set_id(bool group, uint32_t id)
+{
+    struct ids i = ids_get(curcred(), group);
+
+    if (id == KEEP)
+        return -EINVAL;
+    if (cred_superuser(curcred()))
+        i.real = i.saved = id;
+    else if (id != i.real && id != i.saved)
+        return -EPERM;
+    i.effective = i.fs = id;
+    return ids_set(group, i);
+}
+
+static long set_reid(bool group, uint32_t real, uint32_t eff)
+{
+    struct ids i = ids_get(curcred(), group), n = i;
+
+    if (!cred_superuser(curcred())) {
+        if (real != KEEP && real != i.real && real != i.effective)
+            return -EPERM;
+        if (eff != KEEP && !one_of(eff, i))
+            return -EPERM;
+    }
+    if (real != KEEP)
+        n.real = real;
+    if (eff != KEEP)
+        n.effective = eff;
+    if (real != KEEP || (eff != KEEP && eff != i.real))
+        n.saved = n.effective;
+    n.fs = n.effective;
+    return ids_set(group, n);
+}
+
+static long set_resid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
+{
+    struct ids i = ids_get(curcred(), group), n = i;
+
+    if (!cred_superuser(curcred()) && ((real != KEEP && !one_of(real, i)) || (eff != KEEP && !one_of(eff, i)) ||
+                                       (saved != KEEP && !one_of(saved, i))))
+        return -EPERM;
+    if (real != KEEP)
+        n.real = real;
+    if (eff != KEEP)
+        n.effective = eff;
+    if (saved != KEEP)
+        n.saved = saved;
+    n.fs = n.effective;
+    return ids_set(group, n);
+}
+
+/* Returns the old id, whatever happened. */
+static long set_fsid(bool group, uint32_t id)
+{
+    struct ids i   = ids_get(curcred(), group);
+    uint32_t   old = i.fs;
+
+    if (id != KEEP && id != old && (cred_superuser(curcred()) || one_of(id, i))) {
+        i.fs = id;
+        ids_set(group, i);
+    }
+    return old;
+}
+
+static long get_resid(bool group, struct regs *r)
+{
+    struct ids i = ids_get(curcred(), group);
+
+    if (user_store32(r->arg[0], i.real) != 0 || user_store32(r->arg[1], i.effective) != 0 ||
+        user_store32(r->arg[2], i.saved) != 0)
+        return -EFAULT;
+    return 0;
+}
+
+long sys_setuid(struct regs *r)
+{
+    return set_id(false, (uint32_t)r->arg[0]);
+}
+
+long sys_setgid(struct regs *r)
+{
+    return set_id(true, (uint32_t)r->arg[0]);
+}
+
+long sys_setreuid(struct regs *r)
+{
+    return set_reid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
+}
+
+long sys_setregid(struct regs *r)
+{
+    return set_reid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
+}
+
+long sys_setresuid(struct regs *r)
+{
+    return set_resid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
+}
+
+long sys_setresgid(struct regs *r)
+{
+    return set_resid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
+}
+
+long sys_getresuid(struct regs *r)
+{
+    return get_resid(false, r);
+}
+
+long sys_getresgid(struct regs *r)
+{
+    return get_resid(true, r);
+}
+
+long sys_setfsuid(struct regs *r)
+{
+    return set_fsid(false, (uint32_t)r->arg[0]);
+}
+
+long sys_setfsgid(struct regs *r)
+{
+    return set_fsid(true, (uint32_t)r->arg[0]);
+}
+
+long sys_getgroups(struct regs *r)
+{
+    const struct cred *c = curcred();
+    int                n = (int)r->arg[0];
+
+    if (n < 0 || (n > 0 && (uint32_t)n < c->ngroups))
+        return -EINVAL;
+    if (n > 0 && c->ngroups > 0 && copy_out(r->arg[1], c->groups, c->ngroups * sizeof c->groups[0]) != 0)
+        return -EFAULT;
+    return c->ngroups;
+}
+
+long sys_setgroups(struct regs *r)
+{
+    struct cred *c;
+    uint64_t     n = (uint32_t)r->arg[0];
+    int          err;
+
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if (n > NGROUPS_MAX)
+        return -EINVAL;
+    if ((c = cred_dup(curcred())) == NULL)
+        return -ENOMEM;
+    c->ngroups = (uint32_t)n;
+    if ((err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0) != 0 || (err = cred_install(c)) != 0)
+        cred_release(c);
+    return err;
+}
+
+/* ---- groups and sessions ---- */
+
+enum want { WANT_PGRP, WANT_SESSION };
+
+static long id_of(int pid, enum want want)
+{
+    struct proc *p;
+    long         id = -ESRCH;
+
+    spin_lock(&proc_lock);
+    p = pid == 0 ? curproc() : proc_find(pid);
+    if (p != NULL)
+        id = want == WANT_PGRP ? p->pgrp->pgid : p->pgrp->session->sid;
+    spin_unlock(&proc_lock);
+    return id;
+}
+
+long sys_getpgrp(struct regs *r)
+{
+    (void)r;
+    return id_of(0, WANT_PGRP);
+}
+
+long sys_getpgid(struct regs *r)
+{
+    return id_of((int)r->arg[0], WANT_PGRP);
+}
+
+long sys_getsid(struct regs *r)
+{
+    return id_of((int)r->arg[0], WANT_SESSION);
+}
+
+long sys_setsid(struct regs *r)
+{
+    (void)r;
+    return proc_setsid();
+}
+
+long sys_setpgid(struct regs *r)
+{
+    return proc_setpgid((int)r->arg[0], (int)r->arg[1]);
+}
+
+/* ---- limits ---- */
+
+/* p is held.  new, old: NULL when not wanted. */
+static int change_limit(struct proc *p, unsigned which, const struct rlimit *new, struct rlimit *old)
+{
+    struct as_limits lim;
+    struct as       *as = NULL;
+    int              err = 0;
+
+    mutex_enter(&p->mutex);
+    if (old != NULL)
+        *old = p->rlim[which];
+    if (new != NULL) {
+        if (new->cur > new->max)
+            err = -EINVAL;
+        else if (new->max > p->rlim[which].max && !cred_superuser(curcred()))
+            err = -EPERM;
+        else
+            p->rlim[which] = *new;
+        lim = (struct as_limits){p->rlim[RLIMIT_AS].cur, p->rlim[RLIMIT_DATA].cur, p->rlim[RLIMIT_STACK].cur};
+        if (err == 0 && (which == RLIMIT_AS || which == RLIMIT_DATA || which == RLIMIT_STACK) && (as = p->as) != NULL)
+            as_hold(as);
+    }
+    mutex_exit(&p->mutex);
+    if (as != NULL) {
+        as_set_limits(as, &lim);
+        as_release(as);
+    }
+    return err;
+}
+
+static long limit_call(int pid, unsigned which, uint64_t unew, uint64_t uold)
+{
+    struct proc  *p = curproc();
+    struct rlimit new, old;
+    int           err = 0;
+
+    if (which >= RLIM_NLIMITS)
+        return -EINVAL;
+    if (unew != 0 && copy_in(&new, unew, sizeof new) != 0)
+        return -EFAULT;
+    spin_lock(&proc_lock);
+    if (pid != 0 && (p = proc_find(pid)) == NULL)
+        err = -ESRCH;
+    else if (p != curproc() && !cred_superuser(curcred()) && proc_uid(p) != curcred()->uid)
+        err = -EPERM;
+    else
+        proc_hold(p);
+    spin_unlock(&proc_lock);
+    if (err != 0)
+        return err;
+    err = change_limit(p, which, unew != 0 ? &new : NULL, &old);
+    proc_release(p);
+    if (err == 0 && uold != 0)
+        err = copy_out(uold, &old, sizeof old);
+    return err;
+}
+
+long sys_getrlimit(struct regs *r)
+{
+    return r->arg[1] == 0 ? -EFAULT : limit_call(0, (unsigned)r->arg[0], 0, r->arg[1]);
+}
+
+long sys_setrlimit(struct regs *r)
+{
+    return r->arg[1] == 0 ? -EFAULT : limit_call(0, (unsigned)r->arg[0], r->arg[1], 0);
+}
+
+long sys_prlimit64(struct regs *r)
+{
+    return limit_call((int)r->arg[0], (unsigned)r->arg[1], r->arg[2], r->arg[3]);
+}
+
+/* ---- usage ---- */
+
+long sys_getrusage(struct regs *r)
+{
+    enum { RUSAGE_SELF = 0, RUSAGE_CHILDREN = -1, RUSAGE_THREAD = 1 };
+    struct rusage_kernel ru;
+    int                  who = (int)r->arg[0];
+
+    if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
+        return -EINVAL;
+    if (who == RUSAGE_THREAD) {
+        rusage_lwp(curlwp(), &ru);
+    } else {
+        spin_lock(&proc_lock);
+        if (who == RUSAGE_SELF)
+            rusage_collect(curproc(), &ru);
+        else
+            ru = curproc()->waited;
+        spin_unlock(&proc_lock);
+    }
+    if (who != RUSAGE_CHILDREN) {
+        struct as_usage u;
+
+        as_usage(curproc()->as, &u);
+        ru.maxrss_kb = u.peak_rss_pages * (PAGE_SIZE / 1024);
+    }
+    return r->arg[1] == 0 ? -EFAULT : rusage_copy_out(r->arg[1], &ru);
+}
+
+long sys_times(struct regs *r)
+{
+    struct rusage_kernel self, waited;
+    uint64_t             t[4];
+    const uint64_t       tick = 1000000 / HZ;
+
+    spin_lock(&proc_lock);
+    rusage_collect(curproc(), &self);
+    waited = curproc()->waited;
+    spin_unlock(&proc_lock);
+    t[0] = self.utime_us / tick;
+    t[1] = self.stime_us / tick;
+    t[2] = waited.utime_us / tick;
+    t[3] = waited.stime_us / tick;
+    if (r->arg[0] != 0 && copy_out(r->arg[0], t, sizeof t) != 0)
+        return -EFAULT;
+    return (long)lbolt;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_signal.c - system calls about signals.
+ *
+ * SEE ALSO  proc/signal.c (sending), proc/sigdeliver.c, proc/sigframe.c
+ */
+#include "sys/sys.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+#include "proc/proc_impl.h"
+#include "x86/uaccess.h"
+
+#define UNBLOCKABLE (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
+enum { SIGSET_BYTES = 8 };
+
+struct user_timespec {
+    int64_t sec, nsec;
+};
+
+struct user_stack {
+    uint64_t sp;
+    int32_t  flags, pad;
+    uint64_t size;
+};
+enum { SS_ONSTACK = 1, SS_DISABLE = 2, MIN_SIGSTACK = 2048 };
+
+static bool valid(int sig)
+{
+    return sig >= 1 && sig <= NSIG;
+}
+
+long sys_rt_sigaction(struct regs *r)
+{
+    struct lwp      *l   = curlwp();
+    struct proc     *p   = l->proc;
+    int              sig = (int)r->arg[0];
+    struct sigaction new, old;
+    bool             forget;
+
+    if (r->arg[3] != SIGSET_BYTES || !valid(sig))
+        return -EINVAL;
+    if (r->arg[1] != 0) {
+        if (sig == SIGKILL || sig == SIGSTOP)
+            return -EINVAL;
+        if (copy_in(&new, r->arg[1], sizeof new) != 0)
+            return -EFAULT;
+        new.mask &= ~UNBLOCKABLE;
+        forget = new.handler == SIG_IGN || (new.handler == SIG_DFL && sig_default_ignored(sig));
+        if (forget)
+            spin_lock(&proc_lock);
+        spin_lock(&p->sig->lock);
+        old                  = p->sig->act[sig - 1];
+        p->sig->act[sig - 1] = new;
+        if (forget)
+            sig_flush_ignored(p, sig);
+        spin_unlock(&p->sig->lock);
+        if (forget)
+            spin_unlock(&proc_lock);
+    } else {
+        spin_lock(&p->sig->lock);
+        old = p->sig->act[sig - 1];
+        spin_unlock(&p->sig->lock);
+    }
+    return r->arg[2] != 0 ? copy_out(r->arg[2], &old, sizeof old) : 0;
+}
+
+long sys_rt_sigprocmask(struct regs *r)
+{
+    enum { SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK };
+    sigset_t old = curlwp()->sigmask, set;
+
+    if (r->arg[3] != SIGSET_BYTES)
+        return -EINVAL;
+    if (r->arg[1] != 0) {
+        if (copy_in(&set, r->arg[1], sizeof set) != 0)
+            return -EFAULT;
+        switch ((int)r->arg[0]) {
+        case SIG_BLOCK:
+            set |= old;
+            break;
+        case SIG_UNBLOCK:
+            set = old & ~set;
+            break;
+        case SIG_SETMASK:
+            break;
+        default:
+            return -EINVAL;
+        }
+        set &= ~UNBLOCKABLE;
+        if (set != old)
+            sig_mask_set(set);
+    }
+    return r->arg[2] != 0 ? copy_out(r->arg[2], &old, sizeof old) : 0;
+}
+
+long sys_rt_sigpending(struct regs *r)
+{
+    struct lwp  *l = curlwp();
+    struct proc *p = l->proc;
+    sigset_t     set;
+
+    if (r->arg[1] > SIGSET_BYTES)
+        return -EINVAL;
+    spin_lock(&p->sig->lock);
+    set = (l->pending.set | p->pending.set) & l->sigmask;
+    spin_unlock(&p->sig->lock);
+    return copy_out(r->arg[0], &set, r->arg[1]);
+}
+
+long sys_rt_sigreturn(struct regs *r)
+{
+    if (sigframe_pop(curlwp(), r) != 0)
+        sig_fault(SIGSEGV, SI_KERNEL, 0);
+    return (long)r->rax; /* the dispatcher stores it again */
+}
+
+/* ---- waiting for signals ---- */
+
+/* Sleep until a signal that is not blocked arrives. */
+static long wait_for_signal(void)
+{
+    struct spinlock *lock = &curproc()->sig->lock;
+    struct cv        never;
+
+    cv_init(&never);
+    spin_lock(lock);
+    while (cv_wait_sig_spin(&never, lock, NO_DEADLINE, "signal") == 0)
+        ;
+    spin_unlock(lock);
+    return -ERESTARTNOHAND;
+}
+
+long sys_pause(struct regs *r)
+{
+    (void)r;
+    return wait_for_signal();
+}
+
+long sys_rt_sigsuspend(struct regs *r)
+{
+    sigset_t set;
+
+    if (r->arg[1] != SIGSET_BYTES)
+        return -EINVAL;
+    if (copy_in(&set, r->arg[0], sizeof set) != 0)
+        return -EFAULT;
+    sig_mask_push(set);
+    return wait_for_signal(); /* the old mask comes back on the way out */
+}
+
+long sys_rt_sigtimedwait(struct regs *r)
+{
+    struct lwp          *l    = curlwp();
+    struct spinlock     *lock = &l->proc->sig->lock;
+    uint64_t             deadline = NO_DEADLINE;
+    struct siginfo       info;
+    struct user_siginfo  out;
+    struct user_timespec ts;
+    struct cv            never;
+    sigset_t             set;
+    int                  sig, err = 0;
+
+    if (r->arg[3] != SIGSET_BYTES)
+        return -EINVAL;
+    if (copy_in(&set, r->arg[0], sizeof set) != 0 || (r->arg[2] != 0 && copy_in(&ts, r->arg[2], sizeof ts) != 0))
+        return -EFAULT;
+    if (r->arg[2] != 0) {
+        if (ts.sec < 0 || ts.nsec < 0 || ts.nsec >= 1000000000)
+            return -EINVAL;
+        if (ts.sec < INT32_MAX)
+            deadline = clock_mono_ns() + (uint64_t)ts.sec * 1000000000 + (uint64_t)ts.nsec;
+    }
+    set &= ~UNBLOCKABLE;
+    cv_init(&never);
+    spin_lock(lock);
+    l->sigwait = set;
+    while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
+        err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
+        if (err == -EINTR && sig_pending_set(l) == 0 && ((l->pending.set | l->proc->pending.set) & set) != 0)
+            err = 0; /* what woke us is what we wait for */
+    }
+    l->sigwait = 0;
+    sig_recalc_locked(l);
+    spin_unlock(lock);
+    if (sig == 0)
+        return err == -ETIMEDOUT ? -EAGAIN : -EINTR;
+    siginfo_to_user(&out, &info);
+    return r->arg[1] != 0 && copy_out(r->arg[1], &out, sizeof out) != 0 ? -EFAULT : sig;
+}
+
+long sys_restart_syscall(struct regs *r)
+{
+    struct lwp *l = curlwp();
+    long (*fn)(struct lwp *) = l->restart.fn;
+
+    (void)r;
+    if (fn == NULL)
+        return -EINTR;
+    l->restart.fn = NULL;
+    return fn(l);
+}
+
+long sys_sigaltstack(struct regs *r)
+{
+    struct lwp       *l  = curlwp();
+    bool              on = l->altstack_size != 0 && r->rsp > l->altstack_sp && r->rsp - l->altstack_sp <= l->altstack_size;
+    struct user_stack new, old = {.sp    = l->altstack_sp,
+                                  .flags = l->altstack_size == 0 ? SS_DISABLE : on ? SS_ONSTACK : 0,
+                                  .size  = l->altstack_size};
+
+    if (r->arg[0] != 0) {
+        if (copy_in(&new, r->arg[0], sizeof new) != 0)
+            return -EFAULT;
+        if (on)
+            return -EPERM;
+        if (new.flags & ~(SS_ONSTACK | SS_DISABLE))
+            return -EINVAL;
+        if (new.flags & SS_DISABLE) {
+            new.sp = new.size = 0;
+        } else if (new.size < MIN_SIGSTACK) {
+            return -ENOMEM;
+        } else if (new.sp >= USER_TOP || new.size > USER_TOP - new.sp) {
+            return -EINVAL;
+        }
+        l->altstack_sp   = new.sp;
+        l->altstack_size = new.size;
+    }
+    return r->arg[1] != 0 ? copy_out(r->arg[1], &old, sizeof old) : 0;
+}
+
+/* ---- sending ---- */
+
+static struct siginfo from_me(int sig, int code)
+{
+    struct siginfo info = {.signo = sig, .code = code};
+
+    info.rt.pid = curproc()->pid;
+    info.rt.uid = curcred()->uid;
+    return info;
+}
+
+/* To one process that the caller may signal.  sig 0 only asks. */
+static int kill_one(struct proc *p, int sig, const struct siginfo *info)
+{
+    if (!sig_permitted(curcred(), p, sig))
+        return -EPERM;
+    return sig == 0 ? 0 : sig_send_proc(p, sig, info);
+}
+
+static int kill_group(int pgid, int sig, const struct siginfo *info)
+{
+    struct pgrp *pg = pgid == 0 ? curproc()->pgrp : pgrp_find(pgid);
+    struct proc *p;
+    int          err = -ESRCH, one;
+
+    if (pg == NULL)
+        return -ESRCH;
+    LIST_FOREACH(p, &pg->members, pgrp_link) {
+        one = kill_one(p, sig, info);
+        if (err != 0)
+            err = one;
+    }
+    return err;
+}
+
+static int kill_all(int sig, const struct siginfo *info)
+{
+    struct proc *p;
+    int          err = -ESRCH, one;
+
+    LIST_FOREACH(p, &proc_all, all_link)
+        if (p != proc_initial && p != curproc()) {
+            one = kill_one(p, sig, info);
+            if (err != 0)
+                err = one;
+        }
+    return err;
+}
+
+long sys_kill(struct regs *r)
+{
+    int            pid = (int)r->arg[0], sig = (int)r->arg[1], err;
+    struct siginfo info = from_me(sig, SI_USER);
+    struct proc   *p;
+
+    if (sig != 0 && !valid(sig))
+        return -EINVAL;
+    if (pid == curproc()->pid)
+        return kill_one(curproc(), sig, &info);
+    spin_lock(&proc_lock);
+    if (pid > 0)
+        err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one(p, sig, &info);
+    else if (pid == -1)
+        err = kill_all(sig, &info);
+    else
+        err = pid == INT32_MIN ? -ESRCH : kill_group(-pid, sig, &info);
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+/* tgid 0: any. */
+static long kill_lwp(int tgid, int tid, int sig, const struct siginfo *info)
+{
+    struct lwp *l;
+    int         err;
+
+    if (tid <= 0 || (sig != 0 && !valid(sig)))
+        return -EINVAL;
+    if (tid == (int)curthread->tid && (tgid == 0 || tgid == curproc()->pid))
+        return sig == 0 ? 0 : sig_send_lwp(curlwp(), sig, info);
+    spin_lock(&proc_lock);
+    l = lwp_find(tid);
+    if (l == NULL || (tgid != 0 && l->proc->pid != tgid))
+        err = -ESRCH;
+    else if (!sig_permitted(curcred(), l->proc, sig))
+        err = -EPERM;
+    else
+        err = sig == 0 ? 0 : sig_send_lwp(l, sig, info);
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+long sys_tkill(struct regs *r)
+{
+    struct siginfo info = from_me((int)r->arg[1], SI_TKILL);
+
+    return kill_lwp(0, (int)r->arg[0], (int)r->arg[1], &info);
+}
+
+long sys_tgkill(struct regs *r)
+{
+    struct siginfo info = from_me((int)r->arg[2], SI_TKILL);
+
+    if ((int)r->arg[0] <= 0)
+        return -EINVAL;
+    return kill_lwp((int)r->arg[0], (int)r->arg[1], (int)r->arg[2], &info);
+}
+
+/* A siginfo that the program made itself: it may not pretend to come from the kernel, or from kill(2), to others. */
+static int info_in(struct siginfo *info, uint64_t uaddr, int sig, bool self)
+{
+    struct user_siginfo u;
+
+    if (copy_in(&u, uaddr, sizeof u) != 0)
+        return -EFAULT;
+    if (!self && (u.code >= 0 || u.code == SI_TKILL))
+        return -EPERM;
+    *info = (struct siginfo){.signo = sig, .err = u.err, .code = u.code};
+    memcpy(info->raw, u.fields, sizeof info->raw);
+    return 0;
+}
+
+long sys_rt_sigqueueinfo(struct regs *r)
+{
+    int            pid = (int)r->arg[0], sig = (int)r->arg[1];
+    struct siginfo info;
+    struct proc   *p;
+    int            err = info_in(&info, r->arg[2], sig, pid == curproc()->pid);
+
+    if (err != 0)
+        return err;
+    if (sig != 0 && !valid(sig))
+        return -EINVAL;
+    spin_lock(&proc_lock);
+    err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one(p, sig, &info);
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+long sys_rt_tgsigqueueinfo(struct regs *r)
+{
+    int            tgid = (int)r->arg[0], sig = (int)r->arg[2];
+    struct siginfo info;
+    int            err = info_in(&info, r->arg[3], sig, tgid == curproc()->pid);
+
+    return err != 0 ? err : tgid <= 0 ? -EINVAL : kill_lwp(tgid, (int)r->arg[1], sig, &info);
+}
