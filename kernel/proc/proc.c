@@ -48,6 +48,19 @@ static void out_of_memory(void)
     sig_send_proc(p, SIGKILL, NULL);
 }
 
+/* Every page fault at a user address: what it costs is counted where it happens. */
+static int page_fault(uint64_t addr, bool write, bool exec, int *code)
+{
+    struct thread *t = curthread;
+
+    if (t->as == NULL) { /* a kernel thread, or a process without memory yet */
+        *code = 1;
+        return SIGSEGV;
+    }
+    t->lwp->minflt++;
+    return as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
+}
+
 void proc_init(void)
 {
     proc_cache    = cache("proc", sizeof(struct proc));
@@ -60,6 +73,7 @@ void proc_init(void)
     signal_init();
     reaper_start();
     disp_ops.ast           = sig_deliver;
+    trap_ops.page_fault    = page_fault;
     trap_ops.signal        = sig_fault;
     trap_ops.out_of_memory = out_of_memory;
 }

@@ -19,6 +19,7 @@
  */
 #include "proc/proc_impl.h"
 
+#include "lib/bitmap.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/panic.h"
