@@ -21,6 +21,7 @@
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "mem/page.h"
+#include "vm/radix.h"
 
 enum obj_kind { OBJ_VNODE, OBJ_ANON };
 
@@ -34,21 +35,19 @@ struct pager_ops {
     int (*page_mkwrite)(struct vm_object *obj, struct page *pg);
 };
 
-struct radix_node;
-
 struct vm_object {
     struct spinlock         lock;
     uint8_t                 kind;    /* [c] enum obj_kind                                            */
-    uint8_t                 policy;  /* [o] LGRP_MEM_POLICY_* set by madvise; 0: by size and kind    */
+    uint8_t                 order;   /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
-    uint8_t                 height;  /* [o] of the radix tree                                        */
-    _Atomic uint32_t        refs;    /* [a] segments and owners                                      */
-    struct radix_node      *root;    /* [o] (low bit: see radix.c)                                   */
-    uint64_t                npages;  /* [o] pages present                                            */
+    _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
+    struct radix            tree;    /* [o] pages by index                                           */
+    uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
+    struct list             advised; /* [o] ranges with a policy of their own (vm/place.c), sorted   */
     _Atomic uint64_t        size_pages; /* [a] VNODE: faults at or beyond it are SIGBUS; ANON: placement size */
-    struct list             segs;    /* [o] segments that map it                                     */
-    struct anon_family     *family;  /* [c] private ANON                                             */
-    struct list             family_link;
+    struct list             segs;    /* [o] segments that map it (not of private ANON)               */
+    struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */
+    struct list             family_link; /* under family->lock                                       */
     const struct pager_ops *ops;     /* [c] VNODE                                                    */
     void                   *owner;   /* [c] VNODE: the vnode                                         */
 };
@@ -57,6 +56,9 @@ struct vm_object {
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
 /* object_create_anon - a shared anonymous object for `pages` pages, with one reference; NULL: no memory. */
 struct vm_object *object_create_anon(uint64_t pages);
+/* object_create_huge - the same, of 2 MiB pages; `pages` counts 4 KiB. */
+struct vm_object *object_create_huge(uint64_t pages);
+/* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
 void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);
 
@@ -66,7 +68,10 @@ void object_release(struct vm_object *o);
  * Returns 0 and *out (NULL when absent and !create), -ENOMEM, -EIO.  May sleep when create.
  */
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out);
-/* As above for a page the caller will overwrite entirely: not zeroed, not read. */
+/*
+ * object_page_get_overwrite - as above with create, for a page that the caller will overwrite entirely: a new one is
+ * neither zeroed nor read.  Others can see it at once: nothing but its size must keep them from looking.
+ */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
  * object_truncate - drop all pages with index >= first: unmaps them everywhere, frees them.  Used by truncate, unlink.
@@ -74,5 +79,15 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
  */
 void object_truncate(struct vm_object *o, uint64_t first);
 void object_punch(struct vm_object *o, uint64_t first, uint64_t last);
+
+/* What placement needs to know about a page that is made for a segment. */
+struct placement {
+    unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                     */
+    uint64_t bytes;  /* of the segment                                     */
+    uint64_t index;  /* page of the segment, for round robin               */
+};
+/* object_page_make - as object_page_get with create, placed as told.  0, -ENOMEM, -EIO. */
+int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, struct page **out);
+void object_boot(void);
 
 #endif

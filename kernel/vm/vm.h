@@ -36,7 +36,8 @@ struct as *as_create(void);
  */
 struct as *as_fork(struct as *parent);
 void as_hold(struct as *as);
-/* as_release - drop a reference; the last one unmaps everything and frees the tables.  May sleep. */
+/* as_release - drop a reference; the last one unmaps everything and frees the tables.  May sleep.
+ * If curthread->as is the space that ends, it becomes NULL. */
 void as_release(struct as *as);
 
 /*
@@ -74,7 +75,10 @@ void as_set_limits(struct as *as, const struct as_limits *lim);
  */
 int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
-/* as_activate - load `next`'s space on this CPU (disp_ops.switch_as); NULL as keeps the one loaded (lazily). */
+/*
+ * as_activate - load `next`'s space on this CPU (disp_ops.switch_as); a thread without one keeps what is loaded
+ * (lazily).  Interrupts off.  exec() sets curthread->as and calls it for curthread.
+ */
 void as_activate(struct thread *next);
 
 /* What one address is backed by: meminfo(2), /proc/PID/pagemap-like files. */
@@ -115,6 +119,13 @@ int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_k
 
 /* vm_init - caches, kernel side of address spaces; after kmem_init(). */
 void vm_init(void);
+struct cpu;
+/* vm_cpu_init - make c->vm in memory of the CPU's node; for each CPU before it runs a thread. */
+void vm_cpu_init(struct cpu *c);
+/* vm_tlb_ipi - answer other CPUs' requests to forget translations: handler of IPI_TLB, interrupts off. */
+void vm_tlb_ipi(void);
+/* vm_cached_tables - empty page tables kept for reuse, in frames: not free, not leaked. */
+uint64_t vm_cached_tables(void);
 /* vm_check - walk all page tables: panics on a page that is writable and executable, or a kernel page open to users. */
 void vm_check(void);
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stats.c - the kstats of the lgroups; see stats.h.
+ *
+ * THEORY      Counters are copied when somebody looks; the rest (CPUs, pages, load) is worked out then.
+ *             A privileged write zeroes the lgroup's counters, not what is a fact of the machine.
+ * LOCKING     none of its own
+ */
+#include "lgrp/stats.h"
+#include "lgrp/lgrp.h"
+#include "lib/printf.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "stat/kstat.h"
+#include "stat/panic.h"
+
+struct lgrp_counters lgrp_counters[LGRP_MAX];
+uint32_t (*lgrp_load_average)(unsigned lgrp);
+
+static const char *const names[] = {
+#define X(id, name) name,
+    LGRP_STATS(X)
+#undef X
+    "cpus", "pages free", "pages avail", "pages installed", "load average",
+};
+
+static void snapshot(struct kstat *ks, uint64_t *out)
+{
+    unsigned lgrp = (unsigned)ks->instance;
+    uint64_t nfree = 0, installed = 0;
+
+    for (unsigned i = 0; i < LGRP_STAT_COUNT; i++)
+        *out++ = atomic_load_explicit(&lgrp_counters[lgrp].v[i], memory_order_relaxed);
+    for (uint64_t n = lgrp_topo.lgrp_nodes[lgrp]; n != 0; n &= n - 1) {
+        nfree += mem_free_pages(bit_first(n));
+        installed += mem_nodes[bit_first(n)].ninstalled_pages;
+    }
+    *out++ = cpumask_weight(&lgrp_topo.lgrp_cpus[lgrp]);
+    *out++ = nfree;
+    *out++ = installed;
+    *out++ = installed;
+    *out++ = lgrp_load_average != NULL ? lgrp_load_average(lgrp) : 0;
+}
+
+static void clear(struct kstat *ks)
+{
+    for (unsigned i = 0; i < LGRP_STAT_COUNT; i++)
+        atomic_store_explicit(&lgrp_counters[ks->instance].v[i], 0, memory_order_relaxed);
+}
+
+void lgrp_stats_init(void)
+{
+    struct kstat *ks = kmem_zalloc(lgrp_topo.nlgrps * sizeof *ks);
+
+    if (ks == NULL)
+        panic("no memory for lgroup statistics");
+    for (unsigned i = 0; i < lgrp_topo.nlgrps; i++, ks++) {
+        *ks = (struct kstat){.module = "lgrp", .instance = (int)i, .kclass = "misc", .names = names,
+                             .nstat = array_size(names), .snapshot = snapshot, .clear = clear};
+        snprintf(ks->name, sizeof ks->name, "lgrp%u", i);
+        kstat_register(ks);
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stats.h - what each lgroup counts: kstat module `lgrp`, instance = lgroup, with Solaris's names.
+ *
+ * THEORY      Counters stand beside the policies, so that a test can assert where pages came from and
+ *             why.  Each counter is one atomic word per lgroup, all of an lgroup's in its own cache lines.
+ * LOCKING     atomic
+ * SEE ALSO    docs/lgroups.md
+ */
+#ifndef LGRP_STATS_H
+#define LGRP_STATS_H
+
+#include "lib/types.h"
+
+#define LGRP_STATS(X)                                                                          \
+    X(LWP_MIGRATIONS, "lwp migrations")            /* threads re-homed away */                 \
+    X(ALLOC_FAIL, "alloc fail")                    /* not met inside the chosen lgroup */      \
+    X(MIGR_FROM, "pages migrated from")                                                        \
+    X(MIGR_TO, "pages migrated to")                                                            \
+    X(MIGR_FAIL_TO, "pages failed to migrate to")     /* no free page there */                 \
+    X(MIGR_FAIL_FROM, "pages failed to migrate from") /* page was busy */                      \
+    X(MARKED, "pages marked for migration")                                                    \
+    X(MARK_FAIL, "pages failed to mark")                                                       \
+    X(DEFAULT, "default policy")                                                               \
+    X(NEXT, "next-touch policy")                                                               \
+    X(RANDOM, "random policy")                                                                 \
+    X(PROC, "span process policy")                                                             \
+    X(PSET, "span psrset policy")                                                              \
+    X(ROUNDROBIN, "round robin policy")
+
+enum lgrp_stat {
+#define X(id, name) LGRP_STAT_##id,
+    LGRP_STATS(X)
+#undef X
+    LGRP_STAT_COUNT
+};
+
+struct lgrp_counters {
+    _Atomic uint64_t v[LGRP_STAT_COUNT];
+} cacheline_aligned;
+
+extern struct lgrp_counters lgrp_counters[LGRP_MAX];
+
+/* lgrp_count - add n to a counter of lgroup `lgrp`. */
+static inline void lgrp_count(unsigned lgrp, enum lgrp_stat stat, uint64_t n)
+{
+    atomic_fetch_add_explicit(&lgrp_counters[lgrp].v[stat], n, memory_order_relaxed);
+}
+
+/* lgrp_stats_init - register the kstats of all lgroups; after the topology is known and kmem works. */
+void lgrp_stats_init(void);
+
+/*
+ * lgrp_load_average - mean of the load averages of the lgroup's CPUs, LGRP_LOAD_FULL = every CPU busy; filled
+ * in by the dispatcher.  NULL: 0.
+ */
+extern uint32_t (*lgrp_load_average)(unsigned lgrp);
+
+#endif

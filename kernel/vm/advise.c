@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+/*
+ * advise.c - madvise(2), msync(2), mincore(2).
+ *
+ * THEORY      Linux's advices that only help are accepted and do nothing; DONTNEED and FREE drop private
+ *             pages.  Solaris's ACCESS_* set the placement policy: of a shared segment in its object,
+ *             of private memory in the segment, which is cut where the advice begins and ends and
+ *             joined again where neighbours agree.  Then pages that are there already are marked, to
+ *             move at their next touch (migrate.c).
+ *             Advice is given segment by segment; a hole makes the call fail with -ENOMEM, after the
+ *             parts that exist have been advised.
+ * LOCKING     as->lock held for writing
+ * SEE ALSO    docs/memory.md; chapter 3C madvise of the Solaris 9 manual
+ */
+#include "include/uapi/homeroom.h"
+#include "lib/errno.h"
+#include "vm/migrate.h"
+#include "vm/pt.h"
+
+enum {
+    MADV_NORMAL = 0, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE = 8,
+    MADV_MERGEABLE = 12, MADV_UNMERGEABLE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP,
+    MADV_COLD = 20, MADV_PAGEOUT, MADV_POPULATE_READ, MADV_POPULATE_WRITE,
+};
+
+enum action { NOTHING, DROP, FREE, POPULATE_READ, POPULATE_WRITE, ACCESS, UNKNOWN };
+
+static enum action action_of(int advice)
+{
+    switch (advice) {
+    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL: case MADV_WILLNEED:
+    case MADV_MERGEABLE: case MADV_UNMERGEABLE: case MADV_HUGEPAGE: case MADV_NOHUGEPAGE:
+    case MADV_DONTDUMP: case MADV_DODUMP: case MADV_COLD: case MADV_PAGEOUT:
+        return NOTHING;
+    case MADV_DONTNEED:
+        return DROP;
+    case MADV_FREE:
+        return FREE;
+    case MADV_POPULATE_READ:
+        return POPULATE_READ;
+    case MADV_POPULATE_WRITE:
+        return POPULATE_WRITE;
+    case HR_MADV_ACCESS_DEFAULT: case HR_MADV_ACCESS_LWP: case HR_MADV_ACCESS_MANY:
+        return ACCESS;
+    default:
+        return UNKNOWN;
+    }
+}
+
+static unsigned policy_of(int advice)
+{
+    switch (advice) {
+    case HR_MADV_ACCESS_LWP:
+        return LGRP_MEM_POLICY_NEXT;
+    case HR_MADV_ACCESS_MANY:
+        return LGRP_MEM_POLICY_RANDOM;
+    default:
+        return LGRP_MEM_POLICY_DEFAULT;
+    }
+}
+
+/* Gives [start, end), inside one segment, a policy, and marks its pages.  *s becomes what covers it then. */
+static int advise_access(struct seg **sp, uint64_t start, uint64_t end, int advice)
+{
+    struct seg *s = *sp;
+    struct as  *as = s->as;
+    unsigned    policy = policy_of(advice), old;
+    int         err;
+
+    if (nlgrps <= 1)
+        return 0;
+    if (seg_huge(s)) {
+        start = round_down(start, HUGE_SIZE);
+        end = round_up(end, HUGE_SIZE);
+    }
+    if (seg_shared(s)) {
+        old = object_policy(s->obj, seg_index(s, start));
+        err = object_advise(s->obj, seg_index(s, start), seg_index(s, end) - 1, policy);
+        if (err != 0)
+            return err;
+    } else {
+        old = s->policy;
+        if (old != policy) {
+            err = seg_isolate(as, start, end);
+            if (err != 0)
+                return err;
+            s = seg_find(as, start);
+            s->policy = (uint8_t)policy;
+            s = *sp = seg_join(s);
+        }
+    }
+    if (policy != LGRP_MEM_POLICY_DEFAULT && (policy == LGRP_MEM_POLICY_NEXT || policy != old))
+        migrate_mark(s, start, end);
+    return 0;
+}
+
+static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
+{
+    if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
+        return -EINVAL;
+    range_zap(s, start, end);
+    if (!seg_shared(s))
+        anon_drop(s->as, start, end);
+    return 0;
+}
+
+static int advise_one(struct seg **s, uint64_t start, uint64_t end, int advice)
+{
+    switch (action_of(advice)) {
+    case FREE:
+        if ((*s)->obj != NULL)
+            return -EINVAL; /* only private memory without a file */
+        return advise_drop(*s, start, end);
+    case DROP:
+        return advise_drop(*s, start, end);
+    case ACCESS:
+        return advise_access(s, start, end, advice);
+    default:
+        return 0;
+    }
+}
+
+static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
+{
+    struct seg *s = seg_after(as, start);
+    int         err = 0;
+    bool        hole = false;
+
+    for (uint64_t at = start; at < end && err == 0; s = seg_next(s)) {
+        uint64_t stop;
+
+        if (s == NULL || s->n.start >= end)
+            return -ENOMEM;
+        hole |= s->n.start > at;
+        at = max_of(at, s->n.start);
+        stop = min_of(s->n.end, end);
+        err = advise_one(&s, at, stop, advice);
+        at = stop;
+    }
+    return err != 0 ? err : hole ? -ENOMEM : 0;
+}
+
+static int populate(struct as *as, uint64_t start, uint64_t end, enum fault_access access)
+{
+    int code;
+
+    for (uint64_t a = start; a < end; a += PAGE_SIZE)
+        if (fault_resolve(as, a, access, &code) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
+{
+    enum action what = action_of(advice);
+    uint64_t    end = addr + round_up(len, PAGE_SIZE);
+    int         err;
+
+    if (what == UNKNOWN || addr % PAGE_SIZE != 0 || (len == 0 && what == ACCESS))
+        return -EINVAL;
+    if (len > USER_TOP || end > USER_TOP)
+        return -ENOMEM;
+    if (what == POPULATE_READ || what == POPULATE_WRITE)
+        return populate(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
+    rw_enter_write(&as->lock);
+    err = advise(as, addr, end, advice);
+    rw_exit_write(&as->lock);
+    return err;
+}
+
+int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
+{
+    enum { MS_ASYNC = 1, MS_INVALIDATE = 2, MS_SYNC = 4 };
+    uint64_t    end = addr + round_up(len, PAGE_SIZE);
+    struct seg *s;
+    int         err = 0;
+
+    if (addr % PAGE_SIZE != 0 || (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) != 0 ||
+        (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
+        return -EINVAL;
+    if (len > USER_TOP || end > USER_TOP)
+        return -ENOMEM;
+    rw_enter_read(&as->lock); /* read, write and mappings see the same pages: there is nothing to copy */
+    s = seg_after(as, addr);
+    for (uint64_t at = addr; at < end && err == 0; at = s->n.end, s = seg_next(s))
+        if (s == NULL || s->n.start > at) {
+            err = -ENOMEM;
+            break;
+        }
+    rw_exit_read(&as->lock);
+    return err;
+}
+
+/* Is the page at `addr` in memory? */
+static bool in_core(struct seg *s, uint64_t addr)
+{
+    struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
+    uint64_t          index = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
+    bool              in;
+
+    if (seg_huge(s))
+        index = round_down(index, 1ul << HUGE_ORDER);
+    spin_lock(&o->lock);
+    in = radix_lookup(&o->tree, index) != NULL;
+    spin_unlock(&o->lock);
+    if (in || seg_shared(s) || s->obj == NULL)
+        return in;
+    spin_lock(&s->obj->lock);
+    in = radix_lookup(&s->obj->tree, seg_index(s, addr)) != NULL;
+    spin_unlock(&s->obj->lock);
+    return in;
+}
+
+int as_mincore(struct as *as, uint64_t addr, uint64_t len, uint8_t *vec)
+{
+    uint64_t end = addr + round_up(len, PAGE_SIZE);
+    int      err = 0;
+
+    if (addr % PAGE_SIZE != 0)
+        return -EINVAL;
+    if (len > USER_TOP || end > USER_TOP)
+        return -ENOMEM;
+    rw_enter_read(&as->lock);
+    for (; addr < end && err == 0; addr += PAGE_SIZE) {
+        struct seg *s = seg_find(as, addr);
+
+        if (s == NULL)
+            err = -ENOMEM;
+        else
+            *vec++ = in_core(s, addr);
+    }
+    rw_exit_read(&as->lock);
+    return err;
+}

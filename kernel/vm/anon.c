@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/*
+ * anon.c - private pages: an address space's own object, and copy on write between relatives.
+ *
+ * THEORY      fork() copies no page and no page table.  The child's object gets a copy of the parent's
+ *             tree, so that both name the same frames; `share` says how many objects name a frame.
+ *             The parent's translations become read-only, the child has none.  A write by either side
+ *             faults: with share > 1 it gets a copy, with share 1 it is alone again and keeps the frame.
+ *             Share can rise only in fork(), which excludes faults of the space whose object names the
+ *             page; so a fault that sees 1 may rely on it.
+ *             All objects that descend from one exec() are a family; a page leads to it, and so to every
+ *             mapping it has (rmap.c).
+ * INVARIANTS  I1  share and refs of a private page change together under the family's lock, except by the
+ *                 single owner
+ * LOCKING     family, then the object of the parent, then the child's, which nobody else knows yet.  A few leaves per hold.
+ * SEE ALSO    docs/memory.md
+ */
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "vm/pt.h"
+
+#define LEAVES_PER_HOLD 16 /* of 64 pages each: bounds the time with interrupts off */
+
+int anon_init(struct as *as, struct anon_family *f)
+{
+    struct vm_object *o = &as->anon;
+
+    object_init_vnode(o, NULL, as);
+    o->kind = OBJ_ANON;
+    o->shared = false;
+    if (f == NULL) {
+        f = kmem_alloc(sizeof *f);
+        if (f == NULL)
+            return -ENOMEM;
+        spin_init(&f->lock, RANK_VM_FAMILY);
+        list_init(&f->objs);
+        atomic_store_explicit(&f->refs, 0, memory_order_relaxed);
+    }
+    o->family = f;
+    spin_lock(&f->lock);
+    list_push_back(&f->objs, &o->family_link);
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    spin_unlock(&f->lock);
+    return 0;
+}
+
+/* Lets go of a page that one object does not name any more, and that it does not map. */
+static void page_unname(struct page *pg)
+{
+    atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
+    page_release(pg);
+}
+
+static void unname(void *arg, void *item)
+{
+    (void)arg;
+    page_unname(item);
+}
+
+void anon_fini(struct as *as)
+{
+    struct anon_family *f = as->anon.family;
+    bool                last;
+
+    spin_lock(&f->lock);
+    list_remove(&as->anon.family_link);
+    radix_destroy(&as->anon.tree, unname, NULL);
+    last = atomic_fetch_sub_explicit(&f->refs, 1, memory_order_relaxed) == 1;
+    spin_unlock(&f->lock);
+    if (last)
+        kmem_free(f);
+}
+
+/* Write-protects the parent's translations of a leaf's pages. */
+static void protect_leaf(struct as *parent, const struct radix_node *leaf)
+{
+    uint64_t  addr = leaf->prefix << RADIX_BITS << PAGE_SHIFT;
+    uint64_t *table = pt_leaf(parent, addr);
+
+    if (table == NULL) { /* none there, or a 2 MiB page */
+        uint64_t *pd = pt_pd(parent, addr), *e = pd != NULL ? &pd[(addr >> HUGE_SHIFT) % PT_ENTRIES] : NULL;
+
+        if (e != NULL && *e != 0) {
+            spin_lock(pt_lock_of(pd));
+            __atomic_fetch_and(e, ~PTE_W, __ATOMIC_RELAXED);
+            spin_unlock(pt_lock_of(pd));
+        }
+        return;
+    }
+    spin_lock(pt_lock_of(table));
+    table += pt_slot(addr);
+    for (uint64_t bits = leaf->present; bits != 0; bits &= bits - 1) {
+        uint64_t *e = &table[__builtin_ctzll(bits)];
+
+        if ((*e & PTE_W) != 0)
+            __atomic_fetch_and(e, ~PTE_W, __ATOMIC_RELAXED);
+    }
+    table -= pt_slot(addr);
+    spin_unlock(pt_lock_of(table));
+}
+
+/* Gives the child one leaf's pages.  All locks are held. */
+static bool share_leaf(struct as *child, struct as *parent, const struct radix_node *leaf)
+{
+    if (radix_clone_leaf(&child->anon.tree, leaf) == NULL)
+        return false;
+    for (uint64_t bits = leaf->present; bits != 0; bits &= bits - 1) {
+        struct page *pg = leaf->slot[__builtin_ctzll(bits)];
+
+        atomic_fetch_add_explicit(&pg->share, 1, memory_order_relaxed);
+        page_hold(pg);
+    }
+    protect_leaf(parent, leaf);
+    return true;
+}
+
+int anon_clone(struct as *child, struct as *parent)
+{
+    struct anon_family *f = parent->anon.family;
+    struct radix_node  *leaf;
+    uint64_t            index = 0;
+    bool                ok = true;
+
+    do {
+        spin_lock(&f->lock);
+        spin_lock(&parent->anon.lock);
+        for (unsigned n = 0; n < LEAVES_PER_HOLD && ok; n++) {
+            leaf = radix_next_leaf(&parent->anon.tree, index);
+            if (leaf == NULL)
+                break;
+            ok = share_leaf(child, parent, leaf);
+            index = (leaf->prefix + 1) << RADIX_BITS;
+        }
+        spin_unlock(&parent->anon.lock);
+        spin_unlock(&f->lock);
+    } while (leaf != NULL && ok);
+    child->anon.npages = parent->anon.npages;
+    tlb_flush_all(parent);
+    return ok ? 0 : -ENOMEM;
+}
+
+void anon_drop(struct as *as, uint64_t start, uint64_t end)
+{
+    struct vm_object   *o = &as->anon;
+    struct anon_family *f = o->family;
+    uint64_t            index = start >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+    struct page        *pg;
+    unsigned            n;
+
+    if (o->tree.root == NULL)
+        return;
+    do {
+        n = 0;
+        spin_lock(&f->lock);
+        spin_lock(&o->lock);
+        while (n < LEAVES_PER_HOLD * 8 && (pg = radix_next(&o->tree, &index)) != NULL && index <= last) {
+            radix_remove(&o->tree, index);
+            o->npages -= 1ul << pg->order;
+            page_unname(pg);
+            n++;
+        }
+        spin_unlock(&o->lock);
+        spin_unlock(&f->lock);
+    } while (n == LEAVES_PER_HOLD * 8);
+}
+
+/* A copy of a page that relatives share, at a new index of `as`; NULL: no memory. */
+static struct page *copy_for_move(struct page *from)
+{
+    struct page *to = page_alloc(from->node, from->order, ALLOC_NEAR);
+
+    if (to != NULL) {
+        page_copy(to, from, from->order);
+        atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_UPTODATE, memory_order_relaxed);
+        to->family = from->family;
+        atomic_store_explicit(&to->share, 1, memory_order_relaxed);
+    }
+    return to;
+}
+
+int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
+{
+    struct vm_object *o = &as->anon;
+    uint64_t          index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
+    uint64_t          shift = (to - from) >> PAGE_SHIFT; /* may be "negative": wraps */
+    struct page      *pg, *moved;
+    int               err = 0;
+
+    for (; err == 0; index++) {
+        spin_lock(&o->family->lock);
+        spin_lock(&o->lock);
+        pg = radix_next(&o->tree, &index);
+        if (pg != NULL && index <= last) {
+            moved = atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0
+                        ? pg
+                        : copy_for_move(pg);
+            err = moved == NULL ? -ENOMEM : radix_insert(&o->tree, (index + shift) & (~0ul >> PAGE_SHIFT), moved);
+            if (err == 0) {
+                radix_remove(&o->tree, index);
+                moved->index = (index + shift) & (~0ul >> PAGE_SHIFT);
+                if (moved != pg)
+                    page_unname(pg);
+            } else if (moved != NULL && moved != pg) {
+                page_release(moved);
+            }
+        }
+        spin_unlock(&o->lock);
+        spin_unlock(&o->family->lock);
+        if (pg == NULL || index > last)
+            break;
+    }
+    return err;
+}

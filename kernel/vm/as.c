@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/*
+ * as.c - address spaces: making, forking, mapping, ending.
+ *
+ * THEORY      A new mapping goes to the highest free place below map_top, which lies under the stack at a
+ *             distance drawn at random for each program.  fork() copies segments and shares private
+ *             pages (anon.c); page tables are not copied.
+ *             The end of a space is the one time when translations need not be flushed one by one: no
+ *             thread uses it, so every CPU that still has it loaded drops it, then all is freed.
+ * INVARIANTS  those of as.h
+ * LOCKING     as->lock; as_list_lock for the list of all spaces, taken alone
+ * TUNABLES    constants of as.h
+ * SEE ALSO    docs/memory.md
+ */
+#include "vm/as.h"
+#include "disp/thread.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "vm/pt.h"
+#include "vm/rmap.h"
+
+#define STACK_ROOM    (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
+#define RANDOM_PAGES  4096u         /* map_top moves down by up to so many pages             */
+
+struct list         as_list = LIST_INIT(as_list);
+struct mutex        as_list_lock;
+struct vm_vnode_ops vm_vnode_ops;
+
+static struct kmem_cache *as_cache;
+
+void vm_init(void)
+{
+    as_cache = kmem_cache_create("as", sizeof(struct as), 64);
+    if (as_cache == NULL)
+        panic("no memory for address spaces");
+    mutex_init(&as_list_lock, "address spaces");
+    radix_boot();
+    object_boot();
+    seg_boot();
+    rmap_boot();
+}
+
+static struct as *as_new(struct anon_family *family)
+{
+    struct as *as = kmem_cache_alloc(as_cache);
+
+    if (as == NULL)
+        return NULL;
+    *as = (struct as){.refs = 1, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    rw_init(&as->lock, "as");
+    segtree_init(&as->segs);
+    as->pml4 = pt_top();
+    if (as->pml4 == NULL || anon_init(as, family) != 0) {
+        if (as->pml4 != NULL)
+            pt_top_free(as->pml4);
+        kmem_cache_free(as_cache, as);
+        return NULL;
+    }
+    as->cr3 = virt_to_phys(as->pml4);
+    mutex_enter(&as_list_lock);
+    list_push_back(&as_list, &as->all_link);
+    mutex_exit(&as_list_lock);
+    return as;
+}
+
+struct as *as_create(void)
+{
+    struct as *as = as_new(NULL);
+
+    if (as != NULL)
+        as->map_top = USER_TOP - STACK_ROOM - rng_below(RANDOM_PAGES) * PAGE_SIZE;
+    return as;
+}
+
+struct as *as_fork(struct as *parent)
+{
+    struct as *child = as_new(parent->anon.family);
+    int        err;
+
+    if (child == NULL)
+        return NULL;
+    rw_enter_write(&parent->lock);
+    child->limits = parent->limits;
+    child->brk_start = parent->brk_start;
+    child->brk = parent->brk;
+    child->map_top = parent->map_top;
+    err = seg_clone_all(child, parent);
+    if (err == 0)
+        err = anon_clone(child, parent);
+    rw_exit_write(&parent->lock);
+    if (err != 0) {
+        as_release(child);
+        return NULL;
+    }
+    return child;
+}
+
+void as_hold(struct as *as)
+{
+    atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
+}
+
+static void as_destroy(struct as *as)
+{
+    struct seg_node *n, *next;
+    struct seg      *s;
+
+    if (curthread->as == as)
+        curthread->as = NULL;
+    mutex_enter(&as_list_lock);
+    list_remove(&as->all_link);
+    mutex_exit(&as_list_lock);
+    tlb_retire(as);
+    LIST_FOREACH (n, &as->segs.order, link)
+        pt_zap(as, n->start, n->end);
+    anon_fini(as);
+    LIST_FOREACH_SAFE (n, next, &as->segs.order, link) {
+        uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
+
+        s = seg_of(n);
+        if (s->obj != NULL) {
+            spin_lock(&s->obj->lock);
+            list_remove(&s->obj_link);
+            spin_unlock(&s->obj->lock);
+        }
+        pt_free_range(as, n->start, n->end, 0, end);
+        list_remove(&n->link);
+        seg_free(s);
+    }
+    pt_top_free(as->pml4);
+    kmem_cache_free(as_cache, as);
+}
+
+void as_release(struct as *as)
+{
+    if (atomic_fetch_sub_explicit(&as->refs, 1, memory_order_acq_rel) == 1)
+        as_destroy(as);
+}
+
+void as_set_limits(struct as *as, const struct as_limits *lim)
+{
+    rw_enter_write(&as->lock);
+    as->limits = *lim;
+    rw_exit_write(&as->lock);
+}
+
+/* ---- mapping --------------------------------------------------------------------------------- */
+
+#define MAP_HUGE_SHIFT 26
+#define MAP_HUGE_MASK  0x3fu
+
+/* What as_map was asked for, checked and rounded. */
+struct request {
+    uint64_t addr, len, off;
+    int      prot, flags;
+};
+
+static int check_request(struct request *q, bool file)
+{
+    unsigned huge = ((unsigned)q->flags >> MAP_HUGE_SHIFT) & MAP_HUGE_MASK;
+    unsigned type = (unsigned)q->flags & 3;
+    uint64_t grain = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
+
+    if (q->len == 0 || type == 0 || q->off % PAGE_SIZE != 0 ||
+        (q->prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) != 0)
+        return -EINVAL;
+    if ((q->flags & MAP_HUGETLB) != 0 && (file || (huge != 0 && huge != HUGE_SHIFT)))
+        return -EINVAL;
+    if (q->len > USER_TOP)
+        return -ENOMEM;
+    q->len = round_up(q->len, grain);
+    if (q->off + q->len < q->off || q->off + q->len > INT64_MAX)
+        return -EOVERFLOW;
+    if ((q->flags & MAP_FIXED_NOREPLACE) != 0)
+        q->flags |= MAP_FIXED;
+    if ((q->flags & MAP_FIXED) == 0)
+        return 0;
+    if (q->addr % grain != 0)
+        return -EINVAL;
+    if (q->len > USER_TOP || q->addr > USER_TOP - q->len)
+        return -ENOMEM;
+    return q->addr < USER_LOW ? -EPERM : 0;
+}
+
+/* A free place for the request: at its hint if that is free, else as high as possible.  0: none. */
+static uint64_t find_place(struct as *as, const struct request *q)
+{
+    uint64_t grain = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
+    uint64_t addr = round_down(q->addr, grain), slack = grain - PAGE_SIZE;
+
+    if (addr >= USER_LOW && addr <= USER_TOP - q->len && segtree_is_free(&as->segs, addr, q->len))
+        return addr;
+    addr = segtree_gap_below(&as->segs, q->len + slack, USER_LOW, as->map_top);
+    if (addr == 0)
+        addr = segtree_gap_below(&as->segs, q->len + slack, USER_LOW, USER_TOP);
+    return addr != 0 ? round_up(addr, grain) : 0;
+}
+
+static bool over_limits(struct as *as, const struct request *q)
+{
+    uint64_t pages = q->len >> PAGE_SHIFT;
+    bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
+
+    return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
+           (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
+           as->segs.count >= SEG_COUNT_MAX;
+}
+
+/* Makes the place free and puts `s` there; as->lock is held for writing. */
+static int place_segment(struct as *as, struct request *q, struct seg *s)
+{
+    int err;
+
+    if ((q->flags & MAP_FIXED) == 0) {
+        q->addr = find_place(as, q);
+        if (q->addr == 0)
+            return -ENOMEM;
+    } else if ((q->flags & MAP_FIXED_NOREPLACE) != 0) {
+        struct seg *there = seg_after(as, q->addr);
+
+        if (there != NULL && there->n.start < q->addr + q->len)
+            return -EEXIST;
+    } else {
+        err = range_unmap(as, q->addr, q->addr + q->len);
+        if (err != 0)
+            return err;
+    }
+    if (over_limits(as, q))
+        return -ENOMEM;
+    s->n.start = q->addr;
+    s->n.end = q->addr + q->len;
+    s->size = q->len;
+    seg_insert(s);
+    seg_join(s);
+    return 0;
+}
+
+static void populate(struct as *as, const struct request *q)
+{
+    enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;
+    uint64_t          step = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
+    int               code;
+
+    for (uint64_t a = q->addr; a < q->addr + q->len; a += step)
+        if (fault_resolve(as, a, access, &code) != 0)
+            return;
+}
+
+int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
+           uint64_t off, struct vnode *vn, bool file_writable)
+{
+    struct request    q = {*addr, len, obj != NULL ? off : 0, prot, flags};
+    struct vm_object *made = NULL;
+    struct seg       *s;
+    int               err = check_request(&q, vn != NULL);
+
+    if (err != 0)
+        return err;
+    if (obj == NULL && (flags & MAP_SHARED) != 0) {
+        made = (flags & MAP_HUGETLB) != 0 ? object_create_huge(q.len >> PAGE_SHIFT)
+                                          : object_create_anon(q.len >> PAGE_SHIFT);
+        if (made == NULL)
+            return -ENOMEM;
+        obj = made;
+    }
+    s = seg_create(as, 0, 0);
+    if (s == NULL) {
+        err = -ENOMEM;
+    } else {
+        s->prot = (uint8_t)prot;
+        s->max_prot = PROT_READ | PROT_EXEC;
+        if ((flags & MAP_SHARED) == 0 || vn == NULL || file_writable)
+            s->max_prot |= PROT_WRITE;
+        s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
+                   (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB));
+        s->what = (flags & MAP_GROWSDOWN) != 0                               ? SEG_STACK
+                  : obj != NULL && vn == NULL && (flags & MAP_SHARED) == 0 ? SEG_VDSO
+                                                                             : SEG_OTHER;
+        s->obj = obj;
+        s->obj_first = q.off >> PAGE_SHIFT;
+        s->vn = vn;
+        rw_enter_write(&as->lock);
+        err = place_segment(as, &q, s);
+        rw_exit_write(&as->lock);
+        if (err != 0) {
+            s->obj = NULL; /* references are taken by seg_insert */
+            s->vn = NULL;
+            seg_free(s);
+        }
+    }
+    if (made != NULL)
+        object_release(made);
+    if (err != 0)
+        return err;
+    *addr = q.addr;
+    if ((flags & MAP_POPULATE) != 0)
+        populate(as, &q);
+    return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/*
+ * as.h - the inside of an address space, shared by the files of this folder.
+ *
+ * THEORY      An address space has one private object: all memory that only it can write, whatever
+ *             segment it belongs to, is a page in `anon` at the index virtual address / 4 KiB.  So a
+ *             private page leads back to its mapping without a list: in each object of the page's
+ *             family, the address is index * 4 KiB.  A segment adds where pages come from when `anon`
+ *             has none: zeroes, or an object (a file).  A shared segment uses only its object.
+ * INVARIANTS  I1  anon holds no page outside private segments
+ *             I2  a table of the user half exists only where a segment overlaps what it covers, except
+ *                 while the segments are being changed
+ *             I3  a page-table entry for a private page exists only while anon names that page there
+ *             I4  a writable entry for a private page exists only while its share is 1
+ * LOCKING     [r] written with as->lock held for writing, read with it held at all
+ *             [a] atomic  [c] constant
+ */
+#ifndef VM_AS_H
+#define VM_AS_H
+
+#include "disp/sync.h"
+#include "lib/cpumask.h"
+#include "vm/object.h"
+#include "vm/segtree.h"
+#include "vm/vm.h"
+#include "x86/uaccess.h"
+
+#define USER_LOW      0x10000ul        /* lowest address that can be mapped              */
+#define STACK_GUARD   0x100000u        /* bytes kept free below a growing stack          */
+#define SEG_COUNT_MAX 65530            /* segments of one address space                  */
+#define AROUND_PAGES  16u              /* pages mapped together at a fault, if present   */
+
+struct seg {
+    struct seg_node   n;        /* [r] first member                                              */
+    struct as        *as;       /* [c]                                                           */
+    uint8_t           prot;     /* [r] PROT_*                                                    */
+    uint8_t           max_prot; /* [r] what mprotect may give                                    */
+    uint8_t           policy;   /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
+    uint8_t           what;     /* [r] SEG_HEAP, ...                                             */
+    uint32_t          flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
+    uint64_t          size;     /* [r] bytes at creation (or after growth): decides the default policy */
+    struct vm_object *obj;      /* [c] the file or shared memory it maps; NULL: private zeroes   */
+    uint64_t          obj_first;/* [r] page of obj at n.start                                    */
+    struct list       obj_link; /* obj->segs, under obj->lock                                    */
+    struct vnode     *vn;       /* [c] held; NULL for anonymous memory                           */
+};
+
+struct anon_family {
+    struct spinlock  lock;   /* RANK_VM_FAMILY                              */
+    struct list      objs;   /* private objects that descend from one exec  */
+    _Atomic uint32_t refs;   /* objects on the list                         */
+};
+
+struct as {
+    _Atomic uint32_t  refs;
+    struct rwlock     lock;
+    struct seg_tree   segs;        /* [r]                                                        */
+    struct vm_object  anon;        /* private pages; owner is the address space                  */
+    uint64_t         *pml4;        /* [c] top-level table (direct-map address)                   */
+    paddr_t           cr3;         /* [c] the same, physical                                     */
+    struct cpumask    cpus;        /* [a] CPUs that have it loaded                               */
+    _Atomic uint64_t  tlb_gen;     /* [a] flushes asked for                                      */
+    _Atomic int64_t   rss_pages;   /* [a] page-table entries in use, in 4 KiB pages              */
+    _Atomic int64_t   peak_pages;  /* [a] largest rss_pages before one of its falls              */
+    uint64_t          virt_pages;  /* [r] in segments                                            */
+    uint64_t          data_pages;  /* [r] private and writable, the stack apart                  */
+    uint64_t          stack_pages; /* [r] growing down                                           */
+    uint64_t          text_pages;  /* [r] executable                                             */
+    struct as_limits  limits;      /* [r]                                                        */
+    uint64_t          brk_start, brk; /* [r] bytes                                               */
+    uint64_t          map_top;     /* [r] new mappings are placed below this address             */
+    struct list       all_link;    /* list of all address spaces (as.c)                          */
+};
+
+static inline struct seg *seg_of(struct seg_node *n)
+{
+    return (struct seg *)n; /* first member; NULL stays NULL */
+}
+
+static inline bool seg_shared(const struct seg *s)
+{
+    return (s->flags & MAP_SHARED) != 0;
+}
+
+static inline bool seg_huge(const struct seg *s)
+{
+    return (s->flags & MAP_HUGETLB) != 0;
+}
+
+/* Page of the object at an address of the segment. */
+static inline uint64_t seg_index(const struct seg *s, uint64_t addr)
+{
+    return s->obj_first + ((addr - s->n.start) >> PAGE_SHIFT);
+}
+
+static inline struct as *as_of_anon(struct vm_object *anon)
+{
+    return container_of(anon, struct as, anon);
+}
+
+/* seg.c: segments and their borders; as->lock held for writing. */
+/* seg_create - a segment of `as` over [start, end), not yet in the tree; NULL: no memory. */
+struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
+/* seg_insert - put it in the tree, its object's list and the counts; takes references of obj and vn. */
+void seg_insert(struct seg *s);
+/* seg_delete - take it out of tree, object and counts, drop its references, free it. */
+void seg_delete(struct seg *s);
+/* seg_free - drop the references of a segment that is in no tree any more, and free it. */
+void seg_free(struct seg *s);
+/* seg_split - cut at `addr`, inside it: s keeps the lower part.  Returns the upper one, or NULL. */
+struct seg *seg_split(struct seg *s, uint64_t addr);
+/* seg_isolate - make segment borders at start and end where they cut a segment.  0 or -ENOMEM. */
+int seg_isolate(struct as *as, uint64_t start, uint64_t end);
+/* seg_join - join `s` with its neighbours where they are alike; returns what contains s afterwards. */
+struct seg *seg_join(struct seg *s);
+/* seg_set_prot - change protection, with the counts. */
+void seg_set_prot(struct seg *s, int prot);
+/* seg_resize - move the ends (the lower one of private memory only), with the counts. */
+void seg_resize(struct seg *s, uint64_t start, uint64_t end);
+/* seg_clone_all - the segments of `from` in `to`, which has none.  0 or -ENOMEM. */
+int seg_clone_all(struct as *to, struct as *from);
+void seg_boot(void);
+
+static inline struct seg *seg_find(struct as *as, uint64_t addr)
+{
+    return seg_of(segtree_find(&as->segs, addr));
+}
+static inline struct seg *seg_after(struct as *as, uint64_t addr)
+{
+    return seg_of(segtree_after(&as->segs, addr));
+}
+static inline struct seg *seg_next(struct seg *s)
+{
+    return seg_of(segtree_next(&s->as->segs, &s->n));
+}
+
+/* anon.c: private pages. */
+int  anon_init(struct as *as, struct anon_family *family); /* NULL: a new family.  0 or -ENOMEM */
+void anon_fini(struct as *as);
+/* anon_clone - give `child` the private pages of `parent`, copy on write.  0 or -ENOMEM. */
+int anon_clone(struct as *child, struct as *parent);
+/* anon_drop - give back the private pages of [start, end), which nothing maps any more. */
+void anon_drop(struct as *as, uint64_t start, uint64_t end);
+/* anon_move - move the private pages of [from, from + len) to `to`; see as_remap.  0 or -ENOMEM. */
+int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len);
+
+/* range.c */
+/* range_unmap - take [start, end) out of the space, whatever is there.  as->lock for writing. 0 or -ENOMEM. */
+int range_unmap(struct as *as, uint64_t start, uint64_t end);
+/* range_zap - drop the translations of a part of a segment, and flush. */
+void range_zap(struct seg *s, uint64_t start, uint64_t end);
+
+/* fault.c */
+/* fault_resolve - as as_fault, for any address space; placement follows curthread. */
+int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code);
+
+/* as.c */
+extern struct list  as_list;      /* all address spaces */
+extern struct mutex as_list_lock;
+
+#endif

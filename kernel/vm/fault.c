@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fault.c - page faults: demand paging, copy on write, growing stacks, migration on touch.
+ *
+ * THEORY      A fault finds the segment, checks the right, and makes the page tables say what segment and
+ *             objects say:
+ *               private, page in the space's own object   map it; copy it first if it is to be written
+ *                                                         and a relative of fork() shares it
+ *               private, none there, anonymous            a zeroed page, placed by the policy; for a read too
+ *               private, none there, of a file            write: a private copy; read: the file's page, read-only
+ *               shared                                    the object's page
+ *             Pages that are there already are mapped with up to 15 neighbours, so that a program in the
+ *             page cache, or a child after fork(), takes one fault for 16 pages.
+ *             A translation is made while the lock of the object that names the page is held, so that
+ *             truncation, migration and copies cannot slip in between.
+ *             Whoever has to sleep or to allocate lets go of the locks and starts again (RETRY).
+ * INVARIANTS  those of as.h; I4 is kept by `writable` in map_private()
+ * LOCKING     as->lock for reading (for writing while a stack grows), then as described in object.h
+ * SEE ALSO    docs/memory.md
+ */
+#include "disp/thread.h"
+#include "lib/errno.h"
+#include "stat/cpustat.h"
+#include "vm/migrate.h"
+#include "vm/pt.h"
+#include "vm/rmap.h"
+
+enum { RETRY = 1 }; /* not a result of as_fault: start again */
+enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };
+
+struct fault {
+    struct as  *as;
+    struct seg *seg;
+    uint64_t    addr;        /* of the page: rounded down to its size */
+    uint64_t    index;       /* the same in pages                     */
+    unsigned    order;       /* of the segment's pages                */
+    bool        write;
+    bool        keep_marked; /* migration failed: map the page where it is */
+    int         code;
+};
+
+/* Page-table place of an address: the table, made if need be (NULL: no memory), and the slot. */
+static uint64_t *table_for(struct fault *f, unsigned *slot)
+{
+    if (unlikely(f->order != 0)) {
+        *slot = (unsigned)(f->addr >> HUGE_SHIFT) % PT_ENTRIES;
+        return pt_pd_make(f->as, f->addr);
+    }
+    *slot = pt_slot(f->addr);
+    return pt_leaf_make(f->as, f->addr);
+}
+
+static inline uint64_t entry_bits(struct fault *f, bool writable)
+{
+    return pt_prot(f->seg->prot, writable) | (f->order != 0 ? PTE_PS : 0);
+}
+
+static inline uint32_t page_flags(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->flags, memory_order_relaxed);
+}
+
+static inline bool alone(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
+}
+
+/* ---- private pages --------------------------------------------------------------------------- */
+
+/* Maps neighbours of f->addr that the space's own object has; locks of object and table are held. */
+static void map_private_around(struct fault *f, uint64_t *table, unsigned slot)
+{
+    struct radix_node *leaf = radix_leaf(&f->as->anon.tree, f->index);
+    unsigned           at = f->index % RADIX_SLOTS, base = at - at % AROUND_PAGES;
+    uint64_t           bits = leaf->present >> base & ((1u << AROUND_PAGES) - 1);
+
+    table += slot - at % AROUND_PAGES;
+    for (bits &= ~(1ull << at % AROUND_PAGES); bits != 0; bits &= bits - 1) {
+        unsigned     i = (unsigned)__builtin_ctzll(bits);
+        uint64_t     addr = f->addr + i * PAGE_SIZE - at % AROUND_PAGES * PAGE_SIZE;
+        struct page *pg = leaf->slot[base + i];
+
+        if (table[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
+            (page_flags(pg) & (PG_LOCKED | PG_MARKED)) == 0)
+            pt_set(f->as, table, i, pg, pt_prot(f->seg->prot, alone(pg)));
+    }
+}
+
+/*
+ * Maps a page of the space's own object; its lock is held, and released.  `fresh`: no neighbours.
+ * 0 or -ENOMEM.
+ */
+static int map_private(struct fault *f, struct page *pg, bool fresh)
+{
+    unsigned  slot;
+    uint64_t *table = table_for(f, &slot);
+    bool      other;
+
+    if (unlikely(table == NULL)) {
+        spin_unlock(&f->as->anon.lock);
+        return -ENOMEM;
+    }
+    spin_lock(pt_lock_of(table));
+    other = pt_set(f->as, table, slot, pg, entry_bits(f, alone(pg)));
+    if (!fresh && f->order == 0)
+        map_private_around(f, table, slot);
+    spin_unlock(pt_lock_of(table));
+    spin_unlock(&f->as->anon.lock);
+    if (other)
+        tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+    return 0;
+}
+
+static void init_private(struct fault *f, struct page *pg)
+{
+    atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_UPTODATE, memory_order_relaxed);
+    pg->family = f->as->anon.family;
+    pg->index = f->index;
+    atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
+}
+
+/* Puts a new private page where there was none, and maps it. */
+static int add_private(struct fault *f, struct page *pg)
+{
+    struct vm_object *o = &f->as->anon;
+    int               err;
+
+    init_private(f, pg);
+    spin_lock(&o->lock);
+    err = radix_insert(&o->tree, f->index, pg);
+    if (likely(err == 0)) {
+        o->npages += 1ul << f->order;
+        return map_private(f, pg, true);
+    }
+    spin_unlock(&o->lock);
+    page_release(pg);
+    return err == -EEXIST ? RETRY : err;
+}
+
+/* A page of the space's own object that relatives share is to be written; o->lock is held, and released. */
+static int copy_private(struct fault *f, struct page *pg)
+{
+    struct vm_object *o = &f->as->anon;
+    struct placement  pl = place_of_seg(f->seg, f->addr);
+    struct page      *copy;
+    int               err;
+
+    page_hold(pg);
+    spin_unlock(&o->lock);
+    copy = place_page(&pl, f->order, 0);
+    if (copy == NULL) {
+        page_release(pg);
+        return -ENOMEM;
+    }
+    page_copy(copy, pg, f->order);
+    init_private(f, copy);
+    spin_lock(&o->lock);
+    if (radix_lookup(&o->tree, f->index) != pg || alone(pg)) { /* it changed meanwhile */
+        spin_unlock(&o->lock);
+        page_release(copy);
+        page_release(pg);
+        return RETRY;
+    }
+    radix_replace(&o->tree, f->index, copy);
+    err = map_private(f, copy, true);
+    atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
+    page_release(pg); /* the object's reference */
+    page_release(pg); /* ours */
+    CPUSTAT_INC(cow_faults);
+    return err;
+}
+
+/* The space's own object has the page; its lock is held, and released. */
+static int fault_present(struct fault *f, struct page *pg)
+{
+    uint32_t flags = page_flags(pg);
+
+    if (unlikely((flags & (PG_LOCKED | PG_MARKED)) != 0)) {
+        if ((flags & PG_LOCKED) != 0) {
+            spin_unlock(&f->as->anon.lock);
+            page_lock_wait(pg);
+            return RETRY;
+        }
+        if (!f->keep_marked) {
+            struct placement pl = place_of_seg(f->seg, f->addr);
+
+            f->keep_marked = !migrate_touch(&f->as->anon, pg, &pl);
+            return RETRY;
+        }
+    }
+    if (f->write && !alone(pg))
+        return copy_private(f, pg);
+    return map_private(f, pg, false);
+}
+
+/* A private copy of the file's page is to be made. */
+static int copy_of_file(struct fault *f)
+{
+    struct vm_object *o = f->seg->obj;
+    uint64_t          index = seg_index(f->seg, f->addr);
+    struct placement  pl = place_of_seg(f->seg, f->addr);
+    struct page      *from, *copy;
+    int               err;
+
+    if (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
+        f->code = CODE_ADRERR;
+        return SIG_BUS;
+    }
+    err = object_page_make(o, index, &pl, &from);
+    if (err != 0) {
+        f->code = CODE_ADRERR;
+        return err == -ENOMEM ? err : SIG_BUS;
+    }
+    copy = place_page(&pl, 0, 0);
+    if (copy != NULL)
+        page_copy(copy, from, 0);
+    page_release(from);
+    return copy != NULL ? add_private(f, copy) : -ENOMEM;
+}
+
+static int fault_object(struct fault *f);
+
+static int fault_private(struct fault *f)
+{
+    struct vm_object *o = &f->as->anon;
+    struct placement  pl;
+    struct page      *pg;
+
+    spin_lock(&o->lock);
+    pg = radix_lookup(&o->tree, f->index);
+    if (pg != NULL)
+        return fault_present(f, pg);
+    spin_unlock(&o->lock);
+    if (f->seg->obj != NULL)
+        return f->write ? copy_of_file(f) : fault_object(f);
+    pl = place_of_seg(f->seg, f->addr);
+    pg = place_page(&pl, f->order, ALLOC_ZERO);
+    return likely(pg != NULL) ? add_private(f, pg) : -ENOMEM;
+}
+
+/* ---- pages of files and shared memory ---------------------------------------------------------- */
+
+/* The object's lock, and for a private mapping that of the space's own object too. */
+static void lock_both(struct fault *f)
+{
+    if (seg_shared(f->seg))
+        spin_lock(&f->seg->obj->lock);
+    else
+        spin_lock_pair(&f->seg->obj->lock, &f->as->anon.lock);
+}
+
+static void unlock_both(struct fault *f)
+{
+    if (seg_shared(f->seg))
+        spin_unlock(&f->seg->obj->lock);
+    else
+        spin_unlock_pair(&f->seg->obj->lock, &f->as->anon.lock);
+}
+
+/* May a mapping of this page be writable without further notice? */
+static bool map_writable(const struct fault *f, const struct page *pg)
+{
+    if (!seg_shared(f->seg))
+        return false;
+    return f->seg->obj->kind == OBJ_ANON || (page_flags(pg) & PG_DIRTY) != 0;
+}
+
+/* Maps the object's page at f->addr, and its neighbours; all locks are held. */
+static bool map_object_around(struct fault *f, struct page *pg, uint64_t *table, unsigned slot)
+{
+    struct vm_object *o = f->seg->obj;
+    struct seg       *s = f->seg;
+    uint64_t          first = f->addr - f->addr % (AROUND_PAGES * PAGE_SIZE);
+    uint64_t          from = max_of(first, s->n.start);
+    uint64_t          end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
+    uint32_t          exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
+    bool              other = pt_set(f->as, table, slot, pg, entry_bits(f, map_writable(f, pg)));
+
+    if (f->order != 0)
+        return other;
+    slot -= (unsigned)((f->addr - from) >> PAGE_SHIFT);
+    index = seg_index(s, from);
+    for (; from < end; from += PAGE_SIZE, slot++, index++) {
+        uint32_t flags;
+
+        pg = radix_lookup(&o->tree, index);
+        if (pg == NULL)
+            continue;
+        flags = page_flags(pg);
+        if (exec != 0 && (flags & PG_EXEC) == 0)
+            atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
+        if (table[slot] != 0 || (flags & (PG_LOCKED | PG_MARKED)) != 0 ||
+            (!seg_shared(s) && radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) != NULL) ||
+            (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)))
+            continue;
+        pt_set(f->as, table, slot, pg, pt_prot(s->prot, map_writable(f, pg)));
+    }
+    return other;
+}
+
+/* A clean page of a file is about to be written through a shared mapping.  The lock is held, and released. */
+static int make_dirty(struct fault *f, struct page *pg)
+{
+    struct vm_object *o = f->seg->obj;
+    int               err = 0;
+
+    page_hold(pg);
+    unlock_both(f);
+    if (o->ops != NULL && o->ops->page_mkwrite != NULL)
+        err = o->ops->page_mkwrite(o, pg);
+    if (err == 0)
+        atomic_fetch_or(&pg->flags, PG_DIRTY);
+    page_release(pg);
+    f->code = CODE_ADRERR;
+    return err == 0 ? RETRY : SIG_BUS;
+}
+
+static int fault_object(struct fault *f)
+{
+    struct vm_object *o = f->seg->obj;
+    uint64_t          index = seg_index(f->seg, f->addr);
+    struct placement  pl;
+    struct page      *pg;
+    uint64_t         *table;
+    unsigned          slot;
+    bool              other;
+    int               err;
+
+    if (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
+        f->code = CODE_ADRERR;
+        return SIG_BUS;
+    }
+    table = table_for(f, &slot);
+    if (table == NULL)
+        return -ENOMEM;
+    lock_both(f);
+    pg = radix_lookup(&o->tree, index);
+    if (pg == NULL) {
+        unlock_both(f);
+        pl = place_of_seg(f->seg, f->addr);
+        err = object_page_make(o, index, &pl, &pg);
+        f->code = CODE_ADRERR;
+        if (err != 0)
+            return err == -ENOMEM ? err : SIG_BUS;
+        page_release(pg);
+        return RETRY;
+    }
+    if (unlikely((page_flags(pg) & PG_LOCKED) != 0)) {
+        unlock_both(f);
+        page_lock_wait(pg);
+        return RETRY;
+    }
+    if (unlikely((page_flags(pg) & PG_MARKED) != 0) && !f->keep_marked) {
+        unlock_both(f);
+        pl = place_of_seg(f->seg, f->addr);
+        spin_lock(&o->lock);
+        if (radix_lookup(&o->tree, index) == pg && (page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
+            f->keep_marked = !migrate_touch(o, pg, &pl);
+        else
+            spin_unlock(&o->lock);
+        return RETRY;
+    }
+    if (f->write && o->kind == OBJ_VNODE && (page_flags(pg) & PG_DIRTY) == 0)
+        return make_dirty(f, pg);
+    if (!seg_shared(f->seg) && radix_lookup(&f->as->anon.tree, f->index) != NULL) {
+        unlock_both(f); /* another thread has made a private copy just now */
+        return RETRY;
+    }
+    spin_lock(pt_lock_of(table));
+    other = map_object_around(f, pg, table, slot);
+    spin_unlock(pt_lock_of(table));
+    unlock_both(f);
+    if (other)
+        tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+    return 0;
+}
+
+/* ---- the way in ------------------------------------------------------------------------------ */
+
+/* Extends the stack above `addr` down to it.  Returns whether it may; as->lock is held for writing. */
+static bool grow_stack(struct as *as, uint64_t addr)
+{
+    struct seg *s = seg_after(as, addr), *prev;
+    uint64_t    start = round_down(addr, PAGE_SIZE), more;
+
+    if (s == NULL || s->n.start <= addr)
+        return s != NULL; /* another thread was faster */
+    prev = seg_of(segtree_prev(&as->segs, &s->n));
+    more = (s->n.start - start) >> PAGE_SHIFT;
+    if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
+        as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT || start < USER_LOW + STACK_GUARD ||
+        (prev != NULL && prev->n.end > start - STACK_GUARD))
+        return false;
+    seg_resize(s, start, s->n.end);
+    s->size = s->n.end - start;
+    return true;
+}
+
+/* Finds the segment of `addr`, letting a stack grow to it; as->lock is held for reading, before and after. */
+static struct seg *find_or_grow(struct as *as, uint64_t addr)
+{
+    struct seg *s = seg_find(as, addr);
+    bool        grown;
+
+    if (likely(s != NULL))
+        return s;
+    s = seg_after(as, addr);
+    if (s == NULL || (s->flags & MAP_GROWSDOWN) == 0)
+        return NULL;
+    rw_exit_read(&as->lock);
+    rw_enter_write(&as->lock);
+    grown = grow_stack(as, addr);
+    rw_exit_write(&as->lock);
+    rw_enter_read(&as->lock);
+    return grown ? seg_find(as, addr) : NULL;
+}
+
+static const uint8_t needs[] = {
+    [FAULT_READ] = PROT_READ | PROT_WRITE | PROT_EXEC, /* one of them: x86 cannot do less */
+    [FAULT_WRITE] = PROT_WRITE,
+    [FAULT_EXEC] = PROT_EXEC,
+};
+
+static int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
+{
+    struct seg *s = find_or_grow(f->as, addr);
+
+    if (unlikely(s == NULL)) {
+        f->code = CODE_MAPERR;
+        return SIG_SEGV;
+    }
+    if (unlikely((s->prot & needs[access]) == 0)) {
+        f->code = CODE_ACCERR;
+        return SIG_SEGV;
+    }
+    f->seg = s;
+    f->order = seg_huge(s) ? HUGE_ORDER : 0;
+    f->addr = round_down(addr, PAGE_SIZE << f->order);
+    f->index = f->addr >> PAGE_SHIFT;
+    return seg_shared(s) ? fault_object(f) : fault_private(f);
+}
+
+int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code)
+{
+    struct fault f;
+    int          r = SIG_SEGV;
+
+    f.as = as;
+    f.write = access == FAULT_WRITE;
+    f.keep_marked = false;
+    f.code = CODE_MAPERR;
+    if (likely(addr < USER_TOP)) {
+        rw_enter_read(&as->lock);
+        do
+            r = fault_once(&f, addr, access);
+        while (r == RETRY);
+        rw_exit_read(&as->lock);
+    }
+    *code = f.code;
+    CPUSTAT_INC(minf);
+    return r;
+}
+
+int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code)
+{
+    return fault_resolve(as, addr, access, code);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/*
+ * migrate.c - moving pages to whoever touches them next (madvise(3C), MADV_ACCESS_LWP and _MANY).
+ *
+ * THEORY      madvise() marks the pages that are there and drops their translations, so that the next
+ *             access faults.  The fault asks the policy for an lgroup, for the toucher: the page's own
+ *             takes the mark off; another makes a new page there, copies, and puts the new page in the
+ *             old one's place in each object that names it.  What cannot be moved (no free frame there,
+ *             somebody is using the frame) stays, marked, until the next fault.
+ *             While it moves, a page is busy (PG_LOCKED): faults and reads of it wait.  So once nothing
+ *             maps it and the only references are those of its objects and ours, nobody can change it.
+ *             A page that several processes share after fork is read-only everywhere, and moves for all.
+ * INVARIANTS  I1  a page is busy from before it is unmapped until its successor is in place
+ * LOCKING     family, then object; copying happens without either
+ * SEE ALSO    docs/memory.md; kstats lgrp:N "pages migrated to" and so on
+ */
+#include "vm/migrate.h"
+#include "lgrp/stats.h"
+#include "vm/pt.h"
+#include "vm/rmap.h"
+
+static unsigned lgrp_of(const struct page *pg)
+{
+    return lgrp_topo.node_lgrp[pg->node];
+}
+
+static inline uint64_t base_pages(const struct page *pg)
+{
+    return 1ul << pg->order;
+}
+
+/* Who, apart from its objects, holds the page? */
+static bool in_use(struct page *pg, bool private, uint32_t ours)
+{
+    uint32_t named = private ? atomic_load(&pg->share) : 1;
+
+    return atomic_load(&pg->refs) != named + ours;
+}
+
+/* ---- marking --------------------------------------------------------------------------------- */
+
+/* Marks pages first .. last of an object; drops what rmap finds when the page is shared. */
+static void mark_object(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
+{
+    bool         private = o->family != NULL;
+    struct page *pg;
+
+    for (;;) {
+        uint64_t step;
+
+        spin_lock(&o->lock);
+        pg = radix_next(&o->tree, &first);
+        if (pg == NULL || first > last) {
+            spin_unlock(&o->lock);
+            return;
+        }
+        step = base_pages(pg);
+        if ((atomic_load(&pg->flags) & PG_LOCKED) != 0 || in_use(pg, private, 0)) {
+            lgrp_count(lgrp_of(pg), LGRP_STAT_MARK_FAIL, step);
+            pg = NULL;
+        } else {
+            atomic_fetch_or_explicit(&pg->flags, PG_MARKED, memory_order_relaxed);
+            lgrp_count(lgrp_of(pg), LGRP_STAT_MARKED, step);
+            page_hold(pg);
+            if (!private)
+                rmap_unmap_shared(o, first, pg, b);
+        }
+        spin_unlock(&o->lock);
+        if (pg != NULL) {
+            if (private && atomic_load_explicit(&pg->share, memory_order_relaxed) > 1) {
+                spin_lock(&o->family->lock);
+                rmap_unmap_private(o->family, pg, b);
+                spin_unlock(&o->family->lock);
+            }
+            page_release(pg);
+        }
+        first += step;
+    }
+}
+
+void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
+{
+    struct tlb_batch b;
+
+    tlb_batch_init(&b);
+    if (!seg_shared(s)) {
+        mark_object(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
+        if (pt_zap(s->as, start, end)) /* pages of this space alone */
+            tlb_flush(s->as, start, end);
+    }
+    if (s->obj != NULL)
+        mark_object(s->obj, seg_index(s, start), seg_index(s, end) - 1, &b);
+    tlb_batch_done(&b);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* Drops all translations of a busy page and flushes.  Returns whether it may be moved then. */
+static bool unmap_all(struct vm_object *o, struct page *pg)
+{
+    struct tlb_batch b;
+    bool             idle;
+
+    tlb_batch_init(&b);
+    if (o->family != NULL) {
+        spin_lock(&o->family->lock);
+        rmap_unmap_private(o->family, pg, &b);
+        idle = !in_use(pg, true, 1);
+        spin_unlock(&o->family->lock);
+    } else {
+        spin_lock(&o->lock);
+        rmap_unmap_shared(o, pg->index, pg, &b);
+        idle = !in_use(pg, false, 1);
+        spin_unlock(&o->lock);
+    }
+    tlb_batch_done(&b);
+    return idle;
+}
+
+/* Puts `to`, a copy, in the place of `from`. */
+static void replace(struct vm_object *o, struct page *from, struct page *to)
+{
+    if (o->family != NULL) {
+        spin_lock(&o->family->lock);
+        rmap_replace_private(o->family, from, to);
+        spin_unlock(&o->family->lock);
+    } else {
+        spin_lock(&o->lock);
+        if (radix_lookup(&o->tree, from->index) == from) {
+            radix_replace(&o->tree, from->index, to);
+            page_hold(to);
+            page_release(from);
+        }
+        spin_unlock(&o->lock);
+    }
+}
+
+bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
+{
+    unsigned     from = lgrp_of(pg), to = place_lgrp(pl), order = pg->order;
+    struct page *fresh;
+    uint32_t     flags;
+
+    if (from == to) {
+        atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
+        spin_unlock(&o->lock);
+        return true;
+    }
+    if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0) { /* another process was faster */
+        spin_unlock(&o->lock);
+        page_lock_wait(pg);
+        return true;
+    }
+    page_hold(pg);
+    spin_unlock(&o->lock);
+    fresh = place_strict(to, order);
+    if (fresh == NULL || !unmap_all(o, pg)) {
+        if (fresh != NULL) {
+            lgrp_count(from, LGRP_STAT_MIGR_FAIL_FROM, 1ul << order);
+            page_release(fresh);
+        } else {
+            lgrp_count(to, LGRP_STAT_MIGR_FAIL_TO, 1ul << order);
+        }
+        page_unlock(pg);
+        page_release(pg);
+        return false;
+    }
+    page_copy(fresh, pg, order);
+    flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD);
+    atomic_fetch_or(&fresh->flags, flags);
+    fresh->obj = pg->obj; /* or the family, in the same place */
+    fresh->index = pg->index;
+    replace(o, pg, fresh);
+    page_unlock(pg);
+    page_release(pg);
+    page_release(fresh);
+    lgrp_count(from, LGRP_STAT_MIGR_FROM, 1ul << order);
+    lgrp_count(to, LGRP_STAT_MIGR_TO, 1ul << order);
+    return true;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/*
+ * object.c - page objects: what every user page belongs to; see object.h.
+ *
+ * THEORY      A page is made outside the lock (it may have to be cleared or read) and then inserted; if
+ *             another CPU was faster, its page wins and ours is thrown away.  A page that a file
+ *             system has to fill is inserted first, busy (PG_LOCKED), so that it is read once.
+ *             Taking pages away is the other way round: unmapped and out of the tree under the lock,
+ *             flushed and freed without it, some dozens at a time so that interrupts are not off long.
+ * INVARIANTS  those of object.h
+ * LOCKING     object.h; nothing here sleeps with a spin lock held
+ * SEE ALSO    docs/memory.md
+ */
+#include "vm/object.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "vm/place.h"
+#include "vm/rmap.h"
+
+#define DROP_BATCH 64 /* pages unmapped with one hold of the lock */
+
+static struct kmem_cache *object_cache;
+
+void object_boot(void)
+{
+    object_cache = kmem_cache_create("vm_object", sizeof(struct vm_object), 0);
+    if (object_cache == NULL)
+        panic("no memory for objects");
+}
+
+void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode)
+{
+    *o = (struct vm_object){.kind = OBJ_VNODE, .ops = ops, .owner = vnode, .shared = true};
+    spin_init(&o->lock, RANK_VM_OBJ);
+    list_init(&o->segs);
+    list_init(&o->advised);
+    list_init(&o->family_link);
+}
+
+static struct vm_object *create_anon(uint64_t pages, unsigned order)
+{
+    struct vm_object *o = kmem_cache_alloc(object_cache);
+
+    if (o == NULL)
+        return NULL;
+    object_init_vnode(o, NULL, NULL);
+    o->kind = OBJ_ANON;
+    o->order = (uint8_t)order;
+    atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
+    atomic_store_explicit(&o->size_pages, pages, memory_order_relaxed);
+    return o;
+}
+
+struct vm_object *object_create_anon(uint64_t pages)
+{
+    return create_anon(pages, 0);
+}
+
+struct vm_object *object_create_huge(uint64_t pages)
+{
+    return create_anon(pages, HUGE_ORDER);
+}
+
+void object_hold(struct vm_object *o)
+{
+    if (o->kind == OBJ_ANON)
+        atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+}
+
+static void page_drop(void *arg, void *item)
+{
+    struct page *pg = item;
+
+    ASSERT(atomic_load(&pg->mapcount) == 0, "vm: a page without object is not mapped");
+    page_release(pg);
+}
+
+void object_release(struct vm_object *o)
+{
+    if (o->kind != OBJ_ANON || atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    ASSERT(list_empty(&o->segs), "vm: a mapped object has references");
+    radix_destroy(&o->tree, page_drop, NULL);
+    object_forget_advice(o);
+    kmem_cache_free(object_cache, o);
+}
+
+/* ---- getting pages --------------------------------------------------------------------------- */
+
+/* The page at `index` with a reference, waiting while it is busy; NULL when absent. */
+static struct page *page_present(struct vm_object *o, uint64_t index)
+{
+    for (;;) {
+        struct page *pg;
+
+        spin_lock(&o->lock);
+        pg = radix_lookup(&o->tree, index);
+        if (pg != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) == 0)
+            page_hold(pg);
+        else if (pg != NULL) {
+            spin_unlock(&o->lock);
+            page_lock_wait(pg);
+            continue;
+        }
+        spin_unlock(&o->lock);
+        return pg;
+    }
+}
+
+/* Fills a page that is in the tree and busy; on failure it is taken out again. */
+static int page_fill(struct vm_object *o, struct page *pg)
+{
+    int err = o->ops->getpage(o, pg);
+
+    if (err == 0) {
+        atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_release);
+    } else {
+        spin_lock(&o->lock);
+        radix_remove(&o->tree, pg->index);
+        o->npages--;
+        spin_unlock(&o->lock);
+        page_release(pg);
+    }
+    page_unlock(pg);
+    return err;
+}
+
+static int page_make(struct vm_object *o, uint64_t index, const struct placement *pl, bool overwrite,
+                     struct page **out)
+{
+    bool         fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
+    uint32_t     flags = fill ? PG_LOCKED : PG_UPTODATE;
+    struct page *pg;
+    int          err;
+
+    index = round_down(index, 1ul << o->order);
+    while ((pg = page_present(o, index)) == NULL) {
+        pg = place_page(pl, o->order, overwrite || fill ? 0 : ALLOC_ZERO);
+        if (pg == NULL)
+            return -ENOMEM;
+        pg->obj = o;
+        pg->index = index;
+        if (o->kind == OBJ_ANON)
+            flags |= PG_ANON;
+        atomic_fetch_or_explicit(&pg->flags, flags, memory_order_relaxed);
+        page_hold(pg); /* one for the tree, one for the caller */
+        spin_lock(&o->lock);
+        err = radix_insert(&o->tree, index, pg);
+        if (err == 0)
+            o->npages += 1ul << o->order;
+        spin_unlock(&o->lock);
+        if (err == 0 && fill)
+            err = page_fill(o, pg);
+        else if (err != 0)
+            page_release(pg); /* the tree's */
+        if (err == 0)
+            break;
+        page_release(pg);
+        if (err != -EEXIST)
+            return err;
+    }
+    *out = pg;
+    return 0;
+}
+
+int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
+                     struct page **out)
+{
+    return page_make(o, index, pl, false, out);
+}
+
+/* Pages made by read and write: the kernel's mapping of a file, first touch unless advised otherwise. */
+static struct placement place_by_call(struct vm_object *o, uint64_t index)
+{
+    unsigned policy = object_policy(o, index);
+
+    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index};
+}
+
+int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
+{
+    struct placement pl;
+
+    *out = page_present(o, round_down(index, 1ul << o->order));
+    if (*out != NULL || !create)
+        return 0;
+    pl = place_by_call(o, index);
+    return page_make(o, index, &pl, false, out);
+}
+
+int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out)
+{
+    struct placement pl;
+
+    *out = page_present(o, index);
+    if (*out != NULL)
+        return 0;
+    pl = place_by_call(o, index);
+    return page_make(o, index, &pl, true, out);
+}
+
+/* ---- taking pages away ----------------------------------------------------------------------- */
+
+/*
+ * Takes up to DROP_BATCH pages of first .. last out of the tree, unmapped, onto `dead`.  Returns a busy
+ * page that stands in the way, or NULL; *more tells whether there may be others.  Takes o->lock.
+ */
+static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last, struct list *dead,
+                              struct tlb_batch *b, bool *more)
+{
+    struct page *pg, *busy = NULL;
+    unsigned     n = 0;
+
+    *more = false;
+    spin_lock(&o->lock);
+    while ((pg = radix_next(&o->tree, &first)) != NULL && first <= last) {
+        if (n++ == DROP_BATCH) {
+            *more = true;
+            break;
+        }
+        if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) != 0) {
+            busy = pg;
+            *more = true;
+            break;
+        }
+        rmap_unmap_shared(o, first, pg, b);
+        radix_remove(&o->tree, first);
+        o->npages -= 1ul << o->order;
+        list_push_back(dead, &pg->link);
+    }
+    spin_unlock(&o->lock);
+    return busy;
+}
+
+void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct list      dead = LIST_INIT(dead);
+    struct tlb_batch b;
+    struct page     *pg, *busy;
+    bool             more;
+
+    if (o->tree.root == NULL)
+        return;
+    do {
+        tlb_batch_init(&b);
+        busy = take_some(o, first, last, &dead, &b, &more);
+        tlb_batch_done(&b);
+        while ((pg = list_pop(&dead, struct page, link)) != NULL)
+            page_release(pg);
+        if (busy != NULL)
+            page_lock_wait(busy);
+    } while (more);
+}
+
+void object_truncate(struct vm_object *o, uint64_t first)
+{
+    object_punch(o, first, UINT64_MAX);
+    if (first == 0)
+        object_forget_advice(o);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+/*
+ * place.c - on which board a new page comes to lie.
+ *
+ * THEORY      The policy of private memory is in its segment, that of shared memory in the object, where
+ *             all mappings see it, keyed by offset: a sorted list of ranges that madvise() made, short
+ *             in practice.  Where neither says anything, kind and size decide (lgrp_mem_default).
+ *             First touch, the common case, is decided here in a few instructions; the rest is
+ *             lgrp/place.c's.  "First" is the home of the toucher, even while it runs elsewhere.
+ * LOCKING     o->lock for the ranges of an object; a segment's fields as vm/as.h says
+ * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
+ */
+#include "vm/place.h"
+#include "disp/thread.h"
+#include "lgrp/stats.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "mem/kmem.h"
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+struct placement place_of_seg(struct seg *s, uint64_t addr)
+{
+    unsigned policy = seg_shared(s) ? object_policy(s->obj, seg_index(s, addr)) : s->policy;
+
+    if (policy == LGRP_MEM_POLICY_DEFAULT)
+        policy = lgrp_mem_default(seg_shared(s), s->size);
+    return (struct placement){policy, s->size, (addr - s->n.start) >> PAGE_SHIFT};
+}
+
+static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
+    [LGRP_MEM_POLICY_DEFAULT] = LGRP_STAT_DEFAULT,
+    [LGRP_MEM_POLICY_NEXT] = LGRP_STAT_NEXT,
+    [LGRP_MEM_POLICY_RANDOM_PROC] = LGRP_STAT_PROC,
+    [LGRP_MEM_POLICY_RANDOM_PSET] = LGRP_STAT_PSET,
+    [LGRP_MEM_POLICY_RANDOM] = LGRP_STAT_RANDOM,
+    [LGRP_MEM_POLICY_ROUNDROBIN] = LGRP_STAT_ROUNDROBIN,
+    [LGRP_MEM_POLICY_NEXT_CPU] = LGRP_STAT_NEXT,
+};
+
+static unsigned place_by_policy(const struct placement *pl)
+{
+    struct thread       *t = curthread;
+    enum lgrp_mem_policy policy = pl->policy;
+    struct lgrp_mem_in   in = {
+          .topo = &lgrp_topo,
+          .home = t->homed ? t->home : LGRP_NONE,
+          .cpu_lgrp = this_cpu()->lgrp,
+          .proc_lgrps = t->proc_lgrps != NULL ? *t->proc_lgrps : 0,
+          .seg_bytes = pl->bytes,
+          .index = pl->index,
+          .rnd = (uint32_t)rng_next(),
+    };
+    unsigned lgrp = lgrp_mem_choose(&policy, &in);
+
+    lgrp_count(lgrp, policy_stat[policy], 1);
+    return lgrp;
+}
+
+unsigned place_lgrp(const struct placement *pl)
+{
+    struct thread *t = curthread;
+
+    if (unlikely(pl->policy != LGRP_MEM_POLICY_NEXT || !t->homed))
+        return place_by_policy(pl);
+    lgrp_count(t->home, LGRP_STAT_NEXT, 1);
+    return t->home;
+}
+
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+{
+    unsigned     lgrp = place_lgrp(pl);
+    unsigned     node = lgrp_topo.sole_node[lgrp];
+    struct page *pg;
+
+    if (unlikely(node == LGRP_NONE))
+        node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
+    pg = page_alloc(node, order, flags);
+    if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
+        lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
+    return pg;
+}
+
+struct page *place_strict(unsigned lgrp, unsigned order)
+{
+    struct page *pg;
+
+    for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {
+        pg = page_alloc(bit_first(nodes), order, ALLOC_STRICT);
+        if (pg != NULL)
+            return pg;
+    }
+    return NULL;
+}
+
+/* ---- advice kept in objects ------------------------------------------------------------------ */
+
+struct advised {
+    struct list link;
+    uint64_t    first, last; /* pages */
+    unsigned    policy;
+};
+
+unsigned object_policy(struct vm_object *o, uint64_t index)
+{
+    struct advised *a;
+    unsigned        policy = LGRP_MEM_POLICY_DEFAULT;
+
+    if (likely(list_empty(&o->advised)))
+        return policy;
+    spin_lock(&o->lock);
+    LIST_FOREACH (a, &o->advised, link)
+        if (index <= a->last) {
+            if (index >= a->first)
+                policy = a->policy;
+            break;
+        }
+    spin_unlock(&o->lock);
+    return policy;
+}
+
+/* Cuts [first, last] out of the list; `spare` becomes the upper part of a range cut in two.  Returns whether it was used. */
+static bool advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised *spare,
+                       struct list *dead)
+{
+    struct advised *a, *next;
+
+    LIST_FOREACH_SAFE (a, next, &o->advised, link) {
+        if (a->last < first || a->first > last)
+            continue;
+        if (a->first < first && a->last > last) {
+            *spare = (struct advised){.first = last + 1, .last = a->last, .policy = a->policy};
+            a->last = first - 1;
+            list_push_front(&a->link, &spare->link);
+            return true;
+        }
+        if (a->first >= first && a->last <= last) {
+            list_remove(&a->link);
+            list_push_back(dead, &a->link);
+        } else if (a->first < first) {
+            a->last = first - 1;
+        } else {
+            a->first = last + 1;
+        }
+    }
+    return false;
+}
+
+/* Puts the range in its place, and joins it with a neighbour of the same policy. */
+static void advice_insert(struct vm_object *o, struct advised *fresh, struct list *dead)
+{
+    struct advised *a, *prev;
+
+    LIST_FOREACH (a, &o->advised, link)
+        if (a->first > fresh->last)
+            break;
+    list_push_back(&a->link, &fresh->link); /* before `a`, or at the end */
+    if (&a->link != &o->advised && a->first == fresh->last + 1 && a->policy == fresh->policy) {
+        fresh->last = a->last;
+        list_remove(&a->link);
+        list_push_back(dead, &a->link);
+    }
+    prev = list_entry(fresh->link.prev, struct advised, link);
+    if (&prev->link != &o->advised && prev->last + 1 == fresh->first &&
+        prev->policy == fresh->policy) {
+        prev->last = fresh->last;
+        list_remove(&fresh->link);
+        list_push_back(dead, &fresh->link);
+    }
+}
+
+int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy)
+{
+    struct advised *fresh = kmem_alloc(sizeof *fresh), *spare = kmem_alloc(sizeof *spare), *a;
+    struct list     dead = LIST_INIT(dead);
+    bool            spare_used;
+
+    if (fresh == NULL || spare == NULL) {
+        kmem_free(fresh);
+        kmem_free(spare);
+        return -ENOMEM;
+    }
+    *fresh = (struct advised){.first = first, .last = last, .policy = policy};
+    list_init(&fresh->link);
+    spin_lock(&o->lock);
+    spare_used = advice_cut(o, first, last, spare, &dead);
+    if (policy != LGRP_MEM_POLICY_DEFAULT)
+        advice_insert(o, fresh, &dead);
+    else
+        list_push_back(&dead, &fresh->link);
+    spin_unlock(&o->lock);
+    if (!spare_used)
+        kmem_free(spare);
+    while ((a = list_pop(&dead, struct advised, link)) != NULL)
+        kmem_free(a);
+    return 0;
+}
+
+void object_forget_advice(struct vm_object *o)
+{
+    struct advised *a;
+
+    while (!list_empty(&o->advised)) {
+        spin_lock(&o->lock);
+        a = list_pop(&o->advised, struct advised, link);
+        spin_unlock(&o->lock);
+        kmem_free(a);
+    }
+}

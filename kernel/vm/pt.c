@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pt.c - page tables of the user half; see pt.h for who may touch what.
+ *
+ * THEORY      Walks go down by hand, four levels, and stop at holes: a range operation visits one leaf
+ *             table at a time and leaps over 2 MiB, 1 GiB or 512 GiB that have none.
+ *             Tables cost 512 stores to clear.  Since a table is freed only when all its entries are
+ *             zero again, a few of them are kept per CPU and used as they are; the same goes for
+ *             top-level tables, whose kernel half is always the same.
+ * INVARIANTS  those of pt.h
+ * LOCKING     pt.h
+ * SEE ALSO    docs/memory.md
+ */
+#include "vm/pt.h"
+#include "disp/thread.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+#define KERNEL_HALF 256u /* first top-level entry of the kernel */
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static uint64_t *table_new(void)
+{
+    struct vm_cpu *v;
+    uint64_t      *table = NULL;
+    struct page   *pg;
+    unsigned       node;
+
+    irq_push();
+    v = this_cpu()->vm;
+    node = this_cpu()->node;
+    if (v->ntables > 0)
+        table = v->tables[--v->ntables];
+    irq_pop();
+    if (table != NULL)
+        return table;
+    pg = page_alloc(node, 0, ALLOC_ZERO);
+    if (pg == NULL)
+        return NULL;
+    atomic_store_explicit(&pg->flags, PG_PT, memory_order_relaxed);
+    spin_init(&pg->ptlock, RANK_VM_PT);
+    pg->pt_live = 0;
+    return page_to_virt(pg);
+}
+
+static void table_free(uint64_t *table)
+{
+    struct vm_cpu *v;
+
+    ASSERT(pt_page(table)->pt_live == 0, "pt I1");
+    irq_push();
+    v = this_cpu()->vm;
+    if (v->ntables < PT_CACHE) {
+        v->tables[v->ntables++] = table;
+        table = NULL;
+    }
+    irq_pop();
+    if (table != NULL)
+        page_release(pt_page(table));
+}
+
+uint64_t *pt_top(void)
+{
+    struct vm_cpu *v;
+    uint64_t      *top = NULL;
+
+    irq_push();
+    v = this_cpu()->vm;
+    if (v->ntops > 0)
+        top = v->tops[--v->ntops];
+    irq_pop();
+    if (top != NULL)
+        return top;
+    top = table_new();
+    if (top != NULL)
+        memcpy(top + KERNEL_HALF, (uint64_t *)phys_to_virt(kernel_pml4) + KERNEL_HALF,
+               (PT_ENTRIES - KERNEL_HALF) * sizeof *top);
+    return top;
+}
+
+void pt_top_free(uint64_t *top)
+{
+    struct vm_cpu *v;
+
+    ASSERT(pt_page(top)->pt_live == 0, "pt I1");
+    irq_push();
+    v = this_cpu()->vm;
+    if (v->ntops < PT_TOPS) {
+        v->tops[v->ntops++] = top;
+        top = NULL;
+    }
+    irq_pop();
+    if (top != NULL)
+        page_release(pt_page(top));
+}
+
+uint64_t vm_cached_tables(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < CPU_MAX; i++)
+        if (cpus[i] != NULL && cpus[i]->vm != NULL)
+            n += cpus[i]->vm->ntables + cpus[i]->vm->ntops;
+    return n;
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+enum { L4 = 39, L3 = 30, L2 = 21 }; /* first address bit that a table of each level decodes */
+
+static inline uint64_t *entry_at(uint64_t *table, uint64_t addr, unsigned level)
+{
+    return &table[(addr >> level) % PT_ENTRIES];
+}
+
+uint64_t *pt_pd(struct as *as, uint64_t addr)
+{
+    uint64_t e = *entry_at(as->pml4, addr, L4);
+
+    if (e == 0)
+        return NULL;
+    e = *entry_at(pt_table_of(e), addr, L3);
+    return e != 0 ? pt_table_of(e) : NULL;
+}
+
+uint64_t *pt_leaf(struct as *as, uint64_t addr)
+{
+    uint64_t *pd = pt_pd(as, addr);
+    uint64_t  e = pd != NULL ? *entry_at(pd, addr, L2) : 0;
+
+    return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
+}
+
+/* The table below entry `e` of `table`, made if there is none; two makers may race. */
+static uint64_t *below(uint64_t *table, uint64_t *e)
+{
+    uint64_t  seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
+    uint64_t *fresh;
+
+    if (likely(seen != 0))
+        return pt_table_of(seen);
+    fresh = table_new();
+    if (fresh == NULL)
+        return NULL;
+    if (__atomic_compare_exchange_n(e, &seen, virt_to_phys(fresh) | PTE_TABLE, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+        return fresh;
+    }
+    table_free(fresh);
+    return pt_table_of(seen);
+}
+
+uint64_t *pt_pd_make(struct as *as, uint64_t addr)
+{
+    uint64_t *pdpt = below(as->pml4, entry_at(as->pml4, addr, L4));
+
+    return pdpt != NULL ? below(pdpt, entry_at(pdpt, addr, L3)) : NULL;
+}
+
+uint64_t *pt_leaf_make(struct as *as, uint64_t addr)
+{
+    uint64_t *pd = pt_pd_make(as, addr);
+
+    return pd != NULL ? below(pd, entry_at(pd, addr, L2)) : NULL;
+}
+
+uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
+{
+    uint64_t *pd = pt_pd(as, addr);
+    uint64_t  e = pd != NULL ? *entry_at(pd, addr, L2) : 0;
+
+    *huge = (e & PTE_PS) != 0;
+    if (e == 0 || *huge)
+        return e;
+    return pt_table_of(e)[pt_slot(addr)];
+}
+
+/*
+ * The next address at or after `addr` whose level-2 entry exists, below `end`; `end` if there is none.
+ * *pd is the table that holds the entry.
+ */
+static uint64_t next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd)
+{
+    while (addr < end) {
+        uint64_t e = *entry_at(as->pml4, addr, L4);
+        unsigned skip = L4;
+
+        if (e != 0) {
+            e = *entry_at(pt_table_of(e), addr, L3);
+            skip = L3;
+            if (e != 0) {
+                *pd = pt_table_of(e);
+                skip = L2;
+                if (*entry_at(*pd, addr, L2) != 0)
+                    return addr;
+            }
+        }
+        addr = ((addr >> skip) + 1) << skip;
+    }
+    return end;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+uint64_t pt_prot(unsigned prot, bool writable)
+{
+    uint64_t bits = PTE_P | PTE_U | PTE_A;
+
+    if (writable && (prot & PROT_WRITE) != 0)
+        bits |= PTE_W;
+    if ((prot & PROT_EXEC) == 0)
+        bits |= PTE_NX;
+    return bits;
+}
+
+static inline int64_t entry_pages(uint64_t e)
+{
+    return (e & PTE_PS) != 0 ? PT_ENTRIES : 1;
+}
+
+bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
+{
+    uint64_t old = table[slot], fresh = page_to_phys(pg) | bits;
+    bool     other = false;
+
+    if (old != 0) {
+        if (((old ^ fresh) & PTE_ADDR) == 0) {
+            __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
+            if ((bits & PTE_NX) == 0)
+                __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
+            return false;
+        }
+        pt_clear(as, table, slot);
+        other = true;
+    }
+    __atomic_store_n(&table[slot], fresh, __ATOMIC_RELEASE);
+    pt_page(table)->pt_live++;
+    atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->rss_pages, entry_pages(bits), memory_order_relaxed);
+    return other;
+}
+
+void pt_clear(struct as *as, uint64_t *table, unsigned slot)
+{
+    uint64_t     old = __atomic_exchange_n(&table[slot], 0, __ATOMIC_ACQ_REL);
+    struct page *pg = pte_page(old);
+
+    if ((old & (PTE_D | PTE_W)) == (PTE_D | PTE_W) &&
+        (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_ANON | PG_DIRTY)) == 0)
+        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    pt_page(table)->pt_live--;
+    atomic_fetch_sub_explicit(&pg->mapcount, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&as->rss_pages, entry_pages(old), memory_order_relaxed);
+}
+
+/* Remember the largest resident size before a fall. */
+static void note_peak(struct as *as)
+{
+    int64_t rss = atomic_load_explicit(&as->rss_pages, memory_order_relaxed);
+
+    if (rss > atomic_load_explicit(&as->peak_pages, memory_order_relaxed))
+        atomic_store_explicit(&as->peak_pages, rss, memory_order_relaxed);
+}
+
+bool pt_zap(struct as *as, uint64_t start, uint64_t end)
+{
+    bool      any = false;
+    uint64_t *pd = NULL;
+
+    note_peak(as);
+    for (uint64_t a = next_present(as, start, end, &pd); a < end;
+         a = next_present(as, a, end, &pd)) {
+        uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
+        uint64_t *e = entry_at(pd, a, L2);
+
+        if ((*e & PTE_PS) != 0) {
+            spin_lock(pt_lock_of(pd));
+            pt_clear(as, pd, (unsigned)(e - pd));
+            spin_unlock(pt_lock_of(pd));
+            any = true;
+        } else {
+            uint64_t    *leaf = pt_table_of(*e);
+            struct page *lp = pt_page(leaf);
+            unsigned     slot = pt_slot(a), last = slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+
+            spin_lock(&lp->ptlock);
+            for (; slot < last && lp->pt_live != 0; slot++)
+                if (leaf[slot] != 0) {
+                    pt_clear(as, leaf, slot);
+                    any = true;
+                }
+            spin_unlock(&lp->ptlock);
+        }
+        a = stop;
+    }
+    return any;
+}
+
+bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
+{
+    uint64_t  keep = (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W;
+    uint64_t  add = (prot & PROT_EXEC) != 0 ? 0 : PTE_NX;
+    bool      any = false;
+    uint64_t *pd = NULL;
+
+    for (uint64_t a = next_present(as, start, end, &pd); a < end;
+         a = next_present(as, a, end, &pd)) {
+        uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
+        uint64_t *e = entry_at(pd, a, L2);
+        bool      huge = (*e & PTE_PS) != 0;
+        uint64_t *table = huge ? pd : pt_table_of(*e);
+        unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
+        unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+
+        spin_lock(pt_lock_of(table));
+        for (; slot < last; slot++) {
+            uint64_t old = table[slot], fresh = (old & keep) | add;
+
+            if (old == 0 || old == fresh)
+                continue;
+            __atomic_fetch_and(&table[slot], keep, __ATOMIC_RELAXED);
+            __atomic_fetch_or(&table[slot], add, __ATOMIC_RELAXED);
+            any = true;
+        }
+        spin_unlock(pt_lock_of(table));
+        a = stop;
+    }
+    return any;
+}
+
+/* What to free: tables that cover something of [start, end) and nothing outside [lo, hi). */
+struct extent {
+    uint64_t    start, end, lo, hi;
+    struct list freed; /* their frames, by page.link */
+};
+
+/* Does so below slot `slot` of `table`, whose entries cover 1 << level bytes each; the slot's start at `base`. */
+static void free_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base, struct extent *x)
+{
+    uint64_t  e = table[slot], span = 1ul << level;
+    uint64_t *sub;
+
+    if (e == 0 || (e & PTE_PS) != 0)
+        return;
+    sub = pt_table_of(e);
+    if (level > L2) {
+        unsigned step = level - 9;
+        unsigned i = x->start > base ? (unsigned)((x->start - base) >> step) : 0;
+        unsigned last = x->end - base >= span ? PT_ENTRIES - 1 : (unsigned)((x->end - base - 1) >> step);
+
+        for (; i <= last && pt_page(sub)->pt_live != 0; i++)
+            free_below(sub, i, step, base + ((uint64_t)i << step), x);
+    }
+    if (x->lo <= base && base + span <= x->hi) {
+        table[slot] = 0;
+        pt_page(table)->pt_live--;
+        list_push_back(&x->freed, &pt_page(sub)->link);
+    }
+}
+
+void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi)
+{
+    struct extent x = {.start = start, .end = end, .lo = lo, .hi = hi};
+    unsigned      last = (unsigned)((end - 1) >> L4);
+    struct page  *pg;
+
+    list_init(&x.freed);
+    for (unsigned i = (unsigned)(start >> L4); i <= last && pt_page(as->pml4)->pt_live != 0; i++)
+        free_below(as->pml4, i, L4, (uint64_t)i << L4, &x);
+    if (list_empty(&x.freed))
+        return;
+    tlb_flush_all(as); /* processors remember upper levels too */
+    while ((pg = list_pop(&x.freed, struct page, link)) != NULL)
+        table_free(page_to_virt(pg));
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * query.c - what others want to know about an address space: meminfo(2), /proc, futexes, debuggers.
+ *
+ * THEORY      Answers are snapshots: they come from the page tables and segments under as->lock, and no
+ *             page is brought in for a question.  Access to another process's memory is the exception: it
+ *             faults pages in as that process would, and copies through the kernel's view of the frames.
+ * LOCKING     as->lock for reading
+ * SEE ALSO    docs/memory.md
+ */
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "vm/place.h"
+#include "vm/pt.h"
+
+void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out)
+{
+    rw_enter_read(&as->lock);
+    for (unsigned i = 0; i < n; i++, out++) {
+        bool     huge;
+        uint64_t e;
+
+        *out = (struct as_page_info){.mapped = addr[i] < USER_TOP && seg_find(as, addr[i]) != NULL};
+        if (!out->mapped)
+            continue;
+        e = pt_find(as, addr[i], &huge);
+        if (e == 0)
+            continue;
+        out->present = true;
+        out->pagesize = huge ? HUGE_SIZE : PAGE_SIZE;
+        out->phys = (e & PTE_ADDR) + addr[i] % out->pagesize;
+        out->lgrp = lgrp_topo.node_lgrp[pte_page(e)->node];
+    }
+    rw_exit_read(&as->lock);
+}
+
+/* Pages of a segment that are mapped, and of these, private ones. */
+static void count_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
+{
+    uint64_t step;
+    bool     huge;
+
+    for (uint64_t a = s->n.start; a < s->n.end; a += step) {
+        uint64_t e;
+
+        if (pt_leaf(s->as, a) == NULL && !seg_huge(s)) { /* nothing in these 2 MiB */
+            step = round_down(a, PT_SPAN) + PT_SPAN - a;
+            continue;
+        }
+        e = pt_find(s->as, a, &huge);
+        step = huge ? HUGE_SIZE : PAGE_SIZE;
+        if (e == 0)
+            continue;
+        *rss += step >> PAGE_SHIFT;
+        if ((atomic_load_explicit(&pte_page(e)->flags, memory_order_relaxed) & PG_ANON) != 0)
+            *anon += step >> PAGE_SHIFT;
+    }
+}
+
+int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out)
+{
+    struct seg *s;
+    int         err = -ENOENT;
+
+    rw_enter_read(&as->lock);
+    s = seg_after(as, addr);
+    if (s != NULL) {
+        struct placement pl = place_of_seg(s, s->n.start);
+
+        *out = (struct seg_info){
+            .start = s->n.start, .end = s->n.end, .prot = s->prot, .flags = (int)s->flags,
+            .off = s->vn != NULL ? s->obj_first << PAGE_SHIFT : 0, .vn = s->vn, .policy = (int)pl.policy,
+            .what = s->what};
+        if (s->vn != NULL)
+            vm_vnode_ops.hold(s->vn);
+        count_pages(s, &out->rss_pages, &out->anon_pages);
+        err = 0;
+    }
+    rw_exit_read(&as->lock);
+    return err;
+}
+
+void as_usage(struct as *as, struct as_usage *out)
+{
+    int64_t rss = atomic_load_explicit(&as->rss_pages, memory_order_relaxed);
+    int64_t peak = atomic_load_explicit(&as->peak_pages, memory_order_relaxed);
+
+    rw_enter_read(&as->lock);
+    *out = (struct as_usage){
+        .virt_pages = as->virt_pages,
+        .rss_pages = (uint64_t)max_of(rss, (int64_t)0),
+        .data_pages = as->data_pages,
+        .stack_pages = as->stack_pages,
+        .text_pages = as->text_pages,
+        .peak_rss_pages = (uint64_t)max_of(rss, peak),
+    };
+    rw_exit_read(&as->lock);
+}
+
+/* The frame that backs `addr`, faulted in for `access`, held; NULL if it may not be. */
+static struct page *frame_for(struct as *as, uint64_t addr, enum fault_access access, uint64_t *offset)
+{
+    struct page *pg = NULL;
+    int          code;
+
+    for (;;) {
+        uint64_t *table;
+        bool      huge;
+        uint64_t  e;
+
+        if (fault_resolve(as, addr, access, &code) != 0)
+            return NULL;
+        rw_enter_read(&as->lock);
+        e = pt_find(as, addr, &huge);
+        table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
+        if (e != 0 && table != NULL) {
+            spin_lock(pt_lock_of(table));
+            if (pt_find(as, addr, &huge) == e) {
+                pg = pte_page(e);
+                page_hold(pg);
+                *offset = addr % (huge ? HUGE_SIZE : PAGE_SIZE);
+            }
+            spin_unlock(pt_lock_of(table));
+        }
+        rw_exit_read(&as->lock);
+        if (pg != NULL)
+            return pg;
+    }
+}
+
+long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write)
+{
+    size_t done = 0;
+
+    while (done < n && addr < USER_TOP) {
+        uint64_t     offset;
+        size_t       piece = min_of(n - done, PAGE_SIZE - addr % PAGE_SIZE);
+        struct page *pg = frame_for(as, addr, write ? FAULT_WRITE : FAULT_READ, &offset);
+
+        if (pg == NULL)
+            break;
+        if (write)
+            memcpy((char *)page_to_virt(pg) + offset, (char *)buf + done, piece);
+        else
+            memcpy((char *)buf + done, (char *)page_to_virt(pg) + offset, piece);
+        page_release(pg);
+        done += piece;
+        addr += piece;
+    }
+    return (long)done;
+}
+
+int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key)
+{
+    struct seg *s;
+
+    *key = (struct futex_key){(uint64_t)as, addr};
+    if (private_hint)
+        return addr < USER_TOP ? 0 : -EFAULT;
+    rw_enter_read(&as->lock);
+    s = seg_find(as, addr);
+    if (s != NULL && seg_shared(s))
+        *key = (struct futex_key){(uint64_t)s->obj, (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
+    rw_exit_read(&as->lock);
+    return s != NULL ? 0 : -EFAULT;
+}

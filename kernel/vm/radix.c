@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+/*
+ * radix.c - the page index of an object; see radix.h for the structure and its invariants.
+ *
+ * THEORY      A look-up goes down from the root and stops where a prefix differs: then nothing is there.
+ *             An insertion that stops so puts an inner node in between, at the highest bit group in
+ *             which the new index and the old subtree differ.  A removal that leaves an inner node
+ *             with one child puts the child in its place (I1).
+ *             Most look-ups hit the leaf of the one before: `hint`.
+ * LOCKING     the owner's
+ * SEE ALSO    tests/host/test_radix.c
+ */
+#include "vm/radix.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#ifdef HR_HOST
+#include <stdlib.h>
+#define node_alloc()  malloc(sizeof(struct radix_node))
+#define node_free(n)  free(n)
+void radix_boot(void)
+{
+}
+#else
+#include "mem/kmem.h"
+#include "stat/panic.h"
+static struct kmem_cache *node_cache; /* [c] */
+#define node_alloc()  kmem_cache_alloc(node_cache)
+#define node_free(n)  kmem_cache_free(node_cache, n)
+void radix_boot(void)
+{
+    node_cache = kmem_cache_create("radix_node", sizeof(struct radix_node), 0);
+    if (node_cache == NULL)
+        panic("no memory for radix nodes");
+}
+#endif
+
+static inline unsigned slot_of(const struct radix_node *n, uint64_t index)
+{
+    return (unsigned)(index >> n->shift) % RADIX_SLOTS;
+}
+
+static inline bool covers(const struct radix_node *n, uint64_t index)
+{
+    return index >> n->shift >> RADIX_BITS == n->prefix;
+}
+
+static inline bool has(const struct radix_node *n, unsigned i)
+{
+    return (n->present >> i & 1) != 0;
+}
+
+/* First index below a node. */
+static inline uint64_t base_of(const struct radix_node *n)
+{
+    return n->prefix << n->shift << RADIX_BITS;
+}
+
+static struct radix_node *node_new(uint64_t index, uint32_t shift)
+{
+    struct radix_node *n = node_alloc();
+
+    if (n != NULL) {
+        n->present = 0;
+        n->prefix = index >> shift >> RADIX_BITS;
+        n->shift = shift;
+    }
+    return n;
+}
+
+static inline void node_set(struct radix_node *n, unsigned i, void *p)
+{
+    n->slot[i] = p;
+    n->present |= 1ull << i;
+}
+
+struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index)
+{
+    struct radix_node *n = r->root;
+
+    while (n != NULL && covers(n, index)) {
+        unsigned i = slot_of(n, index);
+
+        if (n->shift == 0)
+            return r->hint = n;
+        n = has(n, i) ? n->slot[i] : NULL;
+    }
+    return NULL;
+}
+
+/*
+ * Links `leaf` into the tree; no leaf there covers its range.  Returns 0, or -ENOMEM when an inner
+ * node was needed and there was none.
+ */
+static int link_leaf(struct radix *r, struct radix_node *leaf)
+{
+    uint64_t            index = base_of(leaf);
+    struct radix_node **link = &r->root, *n, *inner;
+
+    while ((n = *link) != NULL && covers(n, index)) {
+        unsigned i = slot_of(n, index);
+
+        if (!has(n, i)) {
+            node_set(n, i, leaf);
+            return 0;
+        }
+        link = (struct radix_node **)&n->slot[i];
+    }
+    if (n != NULL) {
+        uint64_t differ = index ^ base_of(n);
+        uint32_t shift = (63u - (uint32_t)__builtin_clzll(differ)) / RADIX_BITS * RADIX_BITS;
+
+        inner = node_new(index, shift);
+        if (inner == NULL)
+            return -ENOMEM;
+        node_set(inner, slot_of(inner, index), leaf);
+        node_set(inner, slot_of(inner, base_of(n)), n);
+        leaf = inner;
+    }
+    *link = leaf;
+    return 0;
+}
+
+int radix_insert(struct radix *r, uint64_t index, void *item)
+{
+    struct radix_node *n = radix_leaf(r, index);
+    unsigned           i = index % RADIX_SLOTS;
+
+    if (n != NULL) {
+        if (has(n, i))
+            return -EEXIST;
+        node_set(n, i, item);
+        return 0;
+    }
+    n = node_new(index, 0);
+    if (n == NULL)
+        return -ENOMEM;
+    node_set(n, i, item);
+    if (link_leaf(r, n) != 0) {
+        node_free(n);
+        return -ENOMEM;
+    }
+    r->hint = n;
+    return 0;
+}
+
+void *radix_replace(struct radix *r, uint64_t index, void *item)
+{
+    struct radix_node *n = radix_leaf(r, index);
+    void              *old = n->slot[index % RADIX_SLOTS];
+
+    n->slot[index % RADIX_SLOTS] = item;
+    return old;
+}
+
+/* Takes an empty leaf out of the tree and frees it. */
+static void unlink_leaf(struct radix *r, struct radix_node *leaf)
+{
+    uint64_t            index = base_of(leaf);
+    struct radix_node **link = &r->root, **up = NULL, *n;
+
+    if (r->hint == leaf)
+        r->hint = NULL;
+    while ((n = *link) != leaf) {
+        up = link;
+        link = (struct radix_node **)&n->slot[slot_of(n, index)];
+    }
+    if (up == NULL) {
+        r->root = NULL;
+    } else {
+        n = *up;
+        n->present &= ~(1ull << slot_of(n, index));
+        if ((n->present & (n->present - 1)) == 0) { /* one child is left: I1 */
+            *up = n->slot[__builtin_ctzll(n->present)];
+            node_free(n);
+        }
+    }
+    node_free(leaf);
+}
+
+void *radix_remove(struct radix *r, uint64_t index)
+{
+    struct radix_node *n = radix_leaf(r, index);
+    unsigned           i = index % RADIX_SLOTS;
+    void              *item;
+
+    if (n == NULL || !has(n, i))
+        return NULL;
+    item = n->slot[i];
+    n->present &= ~(1ull << i);
+    if (n->present == 0)
+        unlink_leaf(r, n);
+    return item;
+}
+
+static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
+{
+    uint64_t           first = base_of(n);
+    uint64_t           bits = n->present;
+    struct radix_node *leaf;
+
+    if (index > first) {
+        if (!covers(n, index))
+            return NULL; /* wholly before index */
+        bits &= ~0ull << slot_of(n, index);
+    }
+    if (n->shift == 0)
+        return bits != 0 ? n : NULL;
+    for (; bits != 0; bits &= bits - 1) {
+        leaf = next_leaf_below(n->slot[__builtin_ctzll(bits)], index);
+        if (leaf != NULL)
+            return leaf;
+    }
+    return NULL;
+}
+
+struct radix_node *radix_next_leaf(struct radix *r, uint64_t index)
+{
+    return r->root != NULL ? next_leaf_below(r->root, index) : NULL;
+}
+
+void *radix_next(struct radix *r, uint64_t *index)
+{
+    struct radix_node *n = r->hint;
+    uint64_t           bits = 0;
+    unsigned           i;
+
+    if (n != NULL && n->prefix == *index >> RADIX_BITS)
+        bits = n->present & ~0ull << (*index % RADIX_SLOTS);
+    if (bits == 0) {
+        n = radix_next_leaf(r, *index);
+        if (n == NULL)
+            return NULL;
+        r->hint = n;
+        bits = n->present;
+        if (base_of(n) < *index)
+            bits &= ~0ull << (*index % RADIX_SLOTS);
+    }
+    i = (unsigned)__builtin_ctzll(bits);
+    *index = base_of(n) + i;
+    return n->slot[i];
+}
+
+struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n)
+{
+    struct radix_node *copy = node_alloc();
+
+    if (copy == NULL)
+        return NULL;
+    copy->present = n->present;
+    copy->prefix = n->prefix;
+    copy->shift = 0;
+    if (link_leaf(r, copy) != 0) {
+        node_free(copy);
+        return NULL;
+    }
+    for (uint64_t bits = n->present; bits != 0; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(bits);
+
+        copy->slot[i] = n->slot[i];
+    }
+    return copy;
+}
+
+static void destroy_below(struct radix_node *n, void (*fn)(void *, void *), void *arg)
+{
+    for (uint64_t bits = n->present; bits != 0; bits &= bits - 1) {
+        void *p = n->slot[__builtin_ctzll(bits)];
+
+        if (n->shift == 0)
+            fn(arg, p);
+        else
+            destroy_below(p, fn, arg);
+    }
+    node_free(n);
+}
+
+void radix_destroy(struct radix *r, void (*fn)(void *arg, void *item), void *arg)
+{
+    struct radix_node *root = r->root;
+
+    r->root = r->hint = NULL;
+    if (root != NULL)
+        destroy_below(root, fn, arg);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * radix.h - the page index of an object: from a page number to whatever is kept there.
+ *
+ * THEORY      A radix tree with 64 slots per node and path compression: a node names the bits that all
+ *             indices below it share (`prefix`), so that one small region anywhere in a 52-bit range
+ *             costs one leaf, and two far apart ones cost two leaves and one inner node.  `present`
+ *             says which slots hold something; slots whose bit is clear are garbage, so a new node
+ *             needs no clearing.
+ * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
+ *             I2  an inner node's child lies within the range of the child's slot
+ * LOCKING     the owner's; look-ups write the hint, so they need the lock too
+ * SEE ALSO    docs/memory.md, tests/host/test_radix.c
+ */
+#ifndef VM_RADIX_H
+#define VM_RADIX_H
+
+#include "lib/types.h"
+
+#define RADIX_BITS  6
+#define RADIX_SLOTS 64
+
+struct radix_node {
+    uint64_t present; /* bit i: slot[i] is in use                              */
+    uint64_t prefix;  /* index >> (shift + RADIX_BITS) of everything below     */
+    uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes      */
+    uint32_t pad;
+    void    *slot[RADIX_SLOTS];
+};
+
+struct radix {
+    struct radix_node *root;
+    struct radix_node *hint; /* the leaf used last, or NULL */
+};
+
+/* radix_boot - make the cache of nodes; once, before the first insertion. */
+void radix_boot(void);
+
+/* radix_leaf - the leaf that covers `index`, or NULL. */
+struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index);
+
+static inline struct radix_node *radix_leaf(struct radix *r, uint64_t index)
+{
+    struct radix_node *n = r->hint;
+
+    if (n != NULL && n->prefix == index >> RADIX_BITS)
+        return n;
+    return radix_leaf_slow(r, index);
+}
+
+/* radix_lookup - the item at `index`, or NULL. */
+static inline void *radix_lookup(struct radix *r, uint64_t index)
+{
+    struct radix_node *n = radix_leaf(r, index);
+    unsigned           i = index % RADIX_SLOTS;
+
+    return n != NULL && (n->present >> i & 1) != 0 ? n->slot[i] : NULL;
+}
+
+/* radix_insert - put `item` (not NULL) at `index`.  0, -EEXIST when something is there, -ENOMEM. */
+int radix_insert(struct radix *r, uint64_t index, void *item);
+/* radix_replace - change the item at `index`, which exists.  Returns the old one. */
+void *radix_replace(struct radix *r, uint64_t index, void *item);
+/* radix_remove - take out and return the item at `index`; NULL if there is none. */
+void *radix_remove(struct radix *r, uint64_t index);
+
+/* radix_next - the first item at or after *index, which becomes its index; NULL after the last. */
+void *radix_next(struct radix *r, uint64_t *index);
+/* radix_next_leaf - the first leaf with something at or after `index`, or NULL. */
+struct radix_node *radix_next_leaf(struct radix *r, uint64_t index);
+
+/*
+ * radix_clone_leaf - put a copy of another tree's leaf `n` here, where no leaf covers its range.
+ * Returns the copy, whose slots the caller may still change; NULL: no memory.
+ */
+struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n);
+
+/* radix_destroy - free all nodes; fn(arg, item) for each item.  The tree is empty afterwards. */
+void radix_destroy(struct radix *r, void (*fn)(void *arg, void *item), void *arg);
+
+#endif

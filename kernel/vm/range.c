@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * range.c - changes of a range of addresses, whatever segments lie in it: munmap, mprotect, brk.
+ *
+ * THEORY      The order of taking something away is always the same: translations, flush, segments off
+ *             their objects, private pages, empty tables.  After the flush nobody can use the pages;
+ *             after the next two steps nobody can find the tables (pt.h).
+ * LOCKING     as->lock held for writing
+ * SEE ALSO    docs/memory.md
+ */
+#include "lib/errno.h"
+#include "vm/pt.h"
+
+void range_zap(struct seg *s, uint64_t start, uint64_t end)
+{
+    if (pt_zap(s->as, start, end))
+        tlb_flush(s->as, start, end);
+}
+
+/* Do the ends of [start, end) fall on page borders of the segments there (2 MiB pages)? */
+static bool aligned_for(struct as *as, uint64_t start, uint64_t end)
+{
+    struct seg *s = seg_find(as, start);
+
+    if (s != NULL && seg_huge(s) && start % HUGE_SIZE != 0)
+        return false;
+    s = seg_find(as, end - 1);
+    return s == NULL || !seg_huge(s) || end % HUGE_SIZE == 0;
+}
+
+int range_unmap(struct as *as, uint64_t start, uint64_t end)
+{
+    struct seg *s = seg_after(as, start), *prev;
+    uint64_t    lo, hi;
+    int         err;
+
+    if (s == NULL || s->n.start >= end)
+        return 0;
+    if (!aligned_for(as, start, end))
+        return -EINVAL;
+    err = seg_isolate(as, start, end);
+    if (err != 0)
+        return err;
+    if (pt_zap(as, start, end))
+        tlb_flush(as, start, end);
+    s = seg_after(as, start);
+    prev = seg_of(segtree_prev(&as->segs, &s->n));
+    lo = prev != NULL ? prev->n.end : 0;
+    while (s != NULL && s->n.start < end) {
+        struct seg *next = seg_next(s);
+
+        seg_delete(s);
+        s = next;
+    }
+    hi = s != NULL ? s->n.start : USER_TOP + PAGE_SIZE;
+    anon_drop(as, start, end);
+    pt_free_range(as, start, end, lo, hi);
+    return 0;
+}
+
+/* A user range: page-aligned start, inside the user half.  Rounds *len up; 0, -EINVAL or -ENOMEM. */
+static int check_range(uint64_t addr, uint64_t *len)
+{
+    if (addr % PAGE_SIZE != 0)
+        return -EINVAL;
+    if (*len > USER_TOP || addr > USER_TOP - round_up(*len, PAGE_SIZE))
+        return -ENOMEM;
+    *len = round_up(*len, PAGE_SIZE);
+    return 0;
+}
+
+int as_unmap(struct as *as, uint64_t addr, uint64_t len)
+{
+    int err = check_range(addr, &len);
+
+    if (err != 0 || len == 0)
+        return -EINVAL;
+    rw_enter_write(&as->lock);
+    err = range_unmap(as, addr, addr + len);
+    rw_exit_write(&as->lock);
+    return err;
+}
+
+/* ---- protection ------------------------------------------------------------------------------ */
+
+/* May all of [start, end) get `prot`?  -ENOMEM: a hole, or too much private data; -EACCES: the file forbids it. */
+static int may_protect(struct as *as, uint64_t start, uint64_t end, int prot)
+{
+    struct seg *s = seg_find(as, start);
+    uint64_t    more_data = 0;
+
+    for (uint64_t at = start; at < end; at = s->n.end, s = seg_next(s)) {
+        if (s == NULL || s->n.start > at)
+            return -ENOMEM;
+        if ((prot & ~s->max_prot) != 0)
+            return -EACCES;
+        if ((prot & PROT_WRITE) != 0 && (s->prot & PROT_WRITE) == 0 && !seg_shared(s))
+            more_data += (min_of(s->n.end, end) - at) >> PAGE_SHIFT;
+    }
+    if (more_data != 0 && as->data_pages + more_data > as->limits.data_bytes >> PAGE_SHIFT)
+        return -ENOMEM;
+    return aligned_for(as, start, end) ? 0 : -EINVAL;
+}
+
+static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
+{
+    int         err = may_protect(as, start, end, prot);
+    struct seg *s;
+    bool        less = false;
+
+    if (err == 0)
+        err = seg_isolate(as, start, end);
+    if (err != 0)
+        return err;
+    for (s = seg_find(as, start); s != NULL && s->n.start < end; s = seg_next(s)) {
+        less |= (s->prot & ~prot) != 0;
+        seg_set_prot(s, prot);
+        s = seg_join(s);
+    }
+    if (less && (prot == 0 ? pt_zap(as, start, end) : pt_restrict(as, start, end, (unsigned)prot)))
+        tlb_flush(as, start, end);
+    return 0;
+}
+
+int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot)
+{
+    int err = check_range(addr, &len);
+
+    if (err == 0 && (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) != 0)
+        err = -EINVAL;
+    if (err != 0 || len == 0)
+        return err;
+    rw_enter_write(&as->lock);
+    err = protect(as, addr, addr + len, prot);
+    rw_exit_write(&as->lock);
+    return err;
+}
+
+/* ---- the heap -------------------------------------------------------------------------------- */
+
+void as_brk_init(struct as *as, uint64_t start)
+{
+    rw_enter_write(&as->lock);
+    as->brk_start = as->brk = start;
+    rw_exit_write(&as->lock);
+}
+
+/* Lets the heap end at `end` instead of `old` (both page borders, end higher).  Returns whether it may. */
+static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
+{
+    uint64_t    pages = (end - old) >> PAGE_SHIFT;
+    struct seg *s;
+
+    if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
+        (end - as->brk_start) > as->limits.data_bytes ||
+        !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE))
+        return false;
+    s = old > 0 ? seg_find(as, old - 1) : NULL;
+    if (s != NULL && s->what == SEG_HEAP && s->n.end == old && s->prot == (PROT_READ | PROT_WRITE)) {
+        seg_resize(s, s->n.start, end); /* an advised policy goes on; the size decides otherwise */
+    } else {
+        s = seg_create(as, old, end);
+        if (s == NULL)
+            return false;
+        s->prot = PROT_READ | PROT_WRITE;
+        s->max_prot = PROT_READ | PROT_WRITE | PROT_EXEC;
+        s->flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        s->what = SEG_HEAP;
+        seg_insert(s);
+    }
+    s->size = end - round_down(as->brk_start, PAGE_SIZE);
+    return true;
+}
+
+uint64_t as_brk(struct as *as, uint64_t want)
+{
+    uint64_t old, end;
+    bool     ok;
+
+    rw_enter_write(&as->lock);
+    if (want >= as->brk_start && want <= USER_TOP) {
+        old = round_up(as->brk, PAGE_SIZE);
+        end = round_up(want, PAGE_SIZE);
+        if (end > old)
+            ok = heap_grow(as, old, end);
+        else
+            ok = end == old || range_unmap(as, end, old) == 0;
+        if (ok)
+            as->brk = want;
+    }
+    want = as->brk;
+    rw_exit_write(&as->lock);
+    return want;
+}

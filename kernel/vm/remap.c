@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * remap.c - mremap(2): making a mapping larger, smaller, or moving it.
+ *
+ * THEORY      In place if the space behind it is free; else a new segment elsewhere, and the private
+ *             pages follow by changing their index.  A page that relatives of fork() share is copied
+ *             on the way, since a page has one index in the whole family.  Pages of objects need nothing:
+ *             they are found again by faults.
+ * LOCKING     as->lock held for writing
+ * SEE ALSO    anon.c, docs/memory.md
+ */
+#include "lib/errno.h"
+#include "vm/pt.h"
+
+enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
+
+struct remap {
+    struct as *as;
+    uint64_t   old, old_len, new_len;
+    int        flags;
+    uint64_t   to; /* in: with MREMAP_FIXED; out */
+};
+
+static bool over_limits(struct as *as, const struct seg *s, uint64_t more)
+{
+    bool data = (s->prot & PROT_WRITE) != 0 && !seg_shared(s);
+
+    more >>= PAGE_SHIFT;
+    return as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT ||
+           (data && as->data_pages + more > as->limits.data_bytes >> PAGE_SHIFT);
+}
+
+/* The segment with the old range cut out on its own, or NULL: no memory. */
+static struct seg *isolated(struct remap *m)
+{
+    return seg_isolate(m->as, m->old, m->old + m->old_len) == 0 ? seg_find(m->as, m->old) : NULL;
+}
+
+static int choose_place(struct remap *m, const struct seg *s)
+{
+    uint64_t grain = seg_huge(s) ? HUGE_SIZE : PAGE_SIZE;
+    int      err;
+
+    if ((m->flags & MREMAP_FIXED) == 0) {
+        m->to = segtree_gap_below(&m->as->segs, m->new_len + grain - PAGE_SIZE, USER_LOW, m->as->map_top);
+        m->to = round_up(m->to, grain);
+        return m->to != 0 ? 0 : -ENOMEM;
+    }
+    if (m->to % grain != 0 || m->to < USER_LOW || m->new_len > USER_TOP || m->to > USER_TOP - m->new_len ||
+        (m->to < m->old + m->old_len && m->old < m->to + m->new_len))
+        return -EINVAL;
+    err = range_unmap(m->as, m->to, m->to + m->new_len);
+    return err;
+}
+
+static int move(struct remap *m)
+{
+    struct seg *from, *to;
+    uint64_t    keep = min_of(m->old_len, m->new_len);
+    int         err = choose_place(m, seg_find(m->as, m->old));
+
+    if (err != 0)
+        return err;
+    from = isolated(m);
+    to = seg_create(m->as, m->to, m->to + m->new_len);
+    if (from == NULL || to == NULL) {
+        if (to != NULL)
+            seg_free(to);
+        return -ENOMEM;
+    }
+    to->prot = from->prot;
+    to->max_prot = from->max_prot;
+    to->policy = from->policy;
+    to->what = SEG_OTHER;
+    to->flags = from->flags;
+    to->obj = from->obj;
+    to->obj_first = from->obj_first;
+    to->vn = from->vn;
+    range_zap(from, m->old, m->old + m->old_len);
+    if (!seg_shared(from)) {
+        err = anon_move(m->as, m->old, m->to, keep);
+        if (err != 0) { /* what has moved goes back: its old slots cost no more than they did */
+            anon_move(m->as, m->to, m->old, keep);
+            to->obj = NULL;
+            to->vn = NULL;
+            seg_free(to);
+            return err;
+        }
+    }
+    seg_insert(to);
+    seg_join(to);
+    return range_unmap(m->as, m->old, m->old + m->old_len);
+}
+
+static int remap(struct remap *m)
+{
+    struct seg *s = seg_find(m->as, m->old);
+    uint64_t    grain, end;
+
+    if (s == NULL || m->old_len == 0 || m->old + m->old_len > s->n.end)
+        return -EFAULT;
+    grain = seg_huge(s) ? HUGE_SIZE : PAGE_SIZE;
+    if ((m->old | m->old_len | m->new_len) % grain != 0)
+        return -EINVAL;
+    end = m->old + m->old_len;
+    if ((m->flags & MREMAP_FIXED) == 0 && m->new_len <= m->old_len) {
+        m->to = m->old;
+        return m->new_len < m->old_len ? range_unmap(m->as, m->old + m->new_len, end) : 0;
+    }
+    if (m->new_len > m->old_len && over_limits(m->as, s, m->new_len - m->old_len))
+        return -ENOMEM;
+    if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end && end <= USER_TOP - (m->new_len - m->old_len) &&
+        segtree_is_free(&m->as->segs, end, m->new_len - m->old_len)) {
+        seg_resize(s, s->n.start, m->old + m->new_len);
+        s->size = max_of(s->size, s->n.end - s->n.start);
+        seg_join(s);
+        m->to = m->old;
+        return 0;
+    }
+    return (m->flags & MREMAP_MAYMOVE) != 0 ? move(m) : -ENOMEM;
+}
+
+int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr)
+{
+    struct remap m = {as, old, round_up(old_len, PAGE_SIZE), round_up(new_len, PAGE_SIZE), flags, *new_addr};
+    int          err;
+
+    if (old % PAGE_SIZE != 0 || new_len == 0 || new_len > USER_TOP || old_len > USER_TOP || old > USER_TOP ||
+        (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) != 0 ||
+        (flags & (MREMAP_MAYMOVE | MREMAP_FIXED)) == MREMAP_FIXED)
+        return -EINVAL;
+    rw_enter_write(&as->lock);
+    err = remap(&m);
+    rw_exit_write(&as->lock);
+    *new_addr = m.to;
+    return err;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rmap.c - from a page to all its mappings, and waiting for a busy page.
+ *
+ * THEORY      A page of a file or shared object can be mapped by each segment on the object's list, at
+ *             the address that its index has there.  A private page can be mapped by each address space
+ *             whose private object names it; these objects are on the family's list, and the address
+ *             is the index itself.  Nothing is stored per page or per mapping.
+ *             A page with PG_LOCKED is being filled, or being moved to another frame; whoever wants
+ *             it waits on one of a few condition variables, chosen by the frame's number.
+ * LOCKING     family, object, page table, in this order.  While an object's lock is held, no segment
+ *             can leave its list and no page its index, so the tables underneath stay (pt.h).
+ * SEE ALSO    docs/memory.md
+ */
+#include "vm/rmap.h"
+#include "vm/pt.h"
+
+/* ---- mappings -------------------------------------------------------------------------------- */
+
+/* Drops the translation of `pg` at `addr` of `as`, if it is there. */
+static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
+{
+    bool      huge = pg->order != 0;
+    uint64_t *table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
+    unsigned  slot = huge ? (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES : pt_slot(addr);
+    bool      gone = false;
+
+    if (table == NULL)
+        return;
+    spin_lock(pt_lock_of(table));
+    if (table[slot] != 0 && pte_page(table[slot]) == pg) {
+        pt_clear(as, table, slot);
+        gone = true;
+    }
+    spin_unlock(pt_lock_of(table));
+    if (gone)
+        tlb_batch_add(b, as);
+}
+
+void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
+{
+    struct seg *s;
+
+    if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+        return;
+    LIST_FOREACH (s, &o->segs, obj_link) {
+        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
+
+        if (index >= s->obj_first && index - s->obj_first < pages)
+            unmap_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
+    }
+}
+
+void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b)
+{
+    struct vm_object *o;
+
+    LIST_FOREACH (o, &f->objs, family_link) {
+        if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+            return;
+        spin_lock(&o->lock);
+        if (radix_lookup(&o->tree, pg->index) == pg)
+            unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
+        spin_unlock(&o->lock);
+    }
+}
+
+void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to)
+{
+    struct vm_object *o;
+
+    LIST_FOREACH (o, &f->objs, family_link) {
+        spin_lock(&o->lock);
+        if (radix_lookup(&o->tree, from->index) == from) {
+            radix_replace(&o->tree, from->index, to);
+            page_hold(to);
+            atomic_fetch_add_explicit(&to->share, 1, memory_order_relaxed);
+            atomic_fetch_sub_explicit(&from->share, 1, memory_order_relaxed);
+            page_release(from); /* the mover holds another reference */
+        }
+        spin_unlock(&o->lock);
+    }
+}
+
+/* ---- busy pages ------------------------------------------------------------------------------ */
+
+#define WAIT_BUCKETS 32
+
+static struct {
+    struct spinlock lock;
+    struct cv       cv;
+} waiting[WAIT_BUCKETS];
+
+static unsigned bucket_of(const struct page *pg)
+{
+    return (unsigned)(page_to_phys(pg) >> PAGE_SHIFT) % WAIT_BUCKETS;
+}
+
+void page_lock_wait(struct page *pg)
+{
+    unsigned i = bucket_of(pg);
+
+    spin_lock(&waiting[i].lock);
+    while ((atomic_load(&pg->flags) & PG_LOCKED) != 0)
+        cv_wait_spin(&waiting[i].cv, &waiting[i].lock, "busy page");
+    spin_unlock(&waiting[i].lock);
+}
+
+void page_unlock(struct page *pg)
+{
+    unsigned i = bucket_of(pg);
+
+    spin_lock(&waiting[i].lock);
+    atomic_fetch_and(&pg->flags, ~(uint32_t)PG_LOCKED);
+    cv_broadcast(&waiting[i].cv);
+    spin_unlock(&waiting[i].lock);
+}
+
+void rmap_boot(void)
+{
+    for (unsigned i = 0; i < WAIT_BUCKETS; i++) {
+        spin_init(&waiting[i].lock, RANK_VM_TLB);
+        cv_init(&waiting[i].cv);
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/*
+ * seg.c - segments: making, cutting, joining, and the counts of an address space.
+ *
+ * THEORY      A segment is a range with one protection, one kind of backing and one policy.  Because
+ *             private pages are indexed by address in the space's own object, cutting a segment or
+ *             joining two moves no page; only the part of a mapped object has to be counted on.
+ *             Neighbours that are alike are joined again, so that a program that changes protection
+ *             page by page does not end with a segment per page.
+ * INVARIANTS  I1  virt_pages and its kin are the sums over the segments
+ *             I2  a segment with an object is on the object's list exactly while it is in the tree
+ * LOCKING     as->lock held for writing; obj->lock for the object's list and for changes of the range of
+ *             a segment that is on it (rmap reads it)
+ * SEE ALSO    vm/segtree.h, docs/memory.md
+ */
+#include "vm/as.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+static struct kmem_cache *seg_cache;
+
+void seg_boot(void)
+{
+    seg_cache = kmem_cache_create("vm_seg", sizeof(struct seg), 0);
+    if (seg_cache == NULL)
+        panic("no memory for segments");
+}
+
+/* Adds (sign 1) or takes away (-1) what a segment counts for. */
+static void count(struct seg *s, int64_t sign)
+{
+    struct as *as = s->as;
+    uint64_t   pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
+
+    as->virt_pages += pages;
+    if ((s->flags & MAP_GROWSDOWN) != 0)
+        as->stack_pages += pages;
+    else if ((s->prot & PROT_WRITE) != 0 && !seg_shared(s))
+        as->data_pages += pages;
+    if ((s->prot & PROT_EXEC) != 0)
+        as->text_pages += pages;
+}
+
+static void link_object(struct seg *s)
+{
+    if (s->obj == NULL)
+        return;
+    spin_lock(&s->obj->lock);
+    list_push_back(&s->obj->segs, &s->obj_link);
+    spin_unlock(&s->obj->lock);
+}
+
+static void unlink_object(struct seg *s)
+{
+    if (s->obj == NULL)
+        return;
+    spin_lock(&s->obj->lock);
+    list_remove(&s->obj_link);
+    spin_unlock(&s->obj->lock);
+}
+
+static void hold_backing(struct seg *s)
+{
+    if (s->obj != NULL)
+        object_hold(s->obj);
+    if (s->vn != NULL)
+        vm_vnode_ops.hold(s->vn);
+}
+
+struct seg *seg_create(struct as *as, uint64_t start, uint64_t end)
+{
+    struct seg *s = kmem_cache_alloc(seg_cache);
+
+    if (s != NULL)
+        *s = (struct seg){.n = {.start = start, .end = end}, .as = as, .size = end - start};
+    return s;
+}
+
+void seg_insert(struct seg *s)
+{
+    hold_backing(s);
+    s->n.guard = (s->flags & MAP_GROWSDOWN) != 0 ? STACK_GUARD : 0;
+    segtree_insert(&s->as->segs, &s->n);
+    count(s, 1);
+    link_object(s);
+}
+
+void seg_free(struct seg *s)
+{
+    if (s->obj != NULL)
+        object_release(s->obj);
+    if (s->vn != NULL)
+        vm_vnode_ops.release(s->vn);
+    kmem_cache_free(seg_cache, s);
+}
+
+void seg_delete(struct seg *s)
+{
+    unlink_object(s);
+    segtree_remove(&s->as->segs, &s->n);
+    count(s, -1);
+    seg_free(s);
+}
+
+/* Moves the ends of a segment in the tree; rmap does not see it half done. */
+static void set_range(struct seg *s, uint64_t start, uint64_t end, uint64_t obj_first)
+{
+    if (s->obj != NULL)
+        spin_lock(&s->obj->lock);
+    s->obj_first = obj_first;
+    segtree_resize(&s->as->segs, &s->n, start, end);
+    if (s->obj != NULL)
+        spin_unlock(&s->obj->lock);
+}
+
+void seg_resize(struct seg *s, uint64_t start, uint64_t end)
+{
+    count(s, -1);
+    set_range(s, start, end, s->obj_first);
+    count(s, 1);
+}
+
+void seg_set_prot(struct seg *s, int prot)
+{
+    count(s, -1);
+    s->prot = (uint8_t)prot;
+    count(s, 1);
+}
+
+struct seg *seg_split(struct seg *s, uint64_t addr)
+{
+    struct seg *upper;
+
+    if (s->as->segs.count >= SEG_COUNT_MAX)
+        return NULL;
+    upper = seg_create(s->as, addr, s->n.end);
+    if (upper == NULL)
+        return NULL;
+    upper->prot = s->prot;
+    upper->max_prot = s->max_prot;
+    upper->policy = s->policy;
+    upper->what = s->what;
+    upper->flags = s->flags;
+    upper->size = s->size;
+    upper->obj = s->obj;
+    upper->obj_first = s->obj != NULL ? seg_index(s, addr) : 0;
+    upper->vn = s->vn;
+    seg_resize(s, s->n.start, addr);
+    seg_insert(upper);
+    if ((upper->flags & MAP_GROWSDOWN) != 0) /* its lower part is below it: nothing to keep free */
+        upper->n.guard = 0;
+    return upper;
+}
+
+int seg_isolate(struct as *as, uint64_t start, uint64_t end)
+{
+    struct seg *s = seg_find(as, start);
+
+    if (s != NULL && s->n.start < start && seg_split(s, start) == NULL)
+        return -ENOMEM;
+    s = seg_find(as, end - 1);
+    if (s != NULL && s->n.end > end && seg_split(s, end) == NULL)
+        return -ENOMEM;
+    return 0;
+}
+
+/* May `low` and `high`, which follow each other, be one segment? */
+static bool alike(const struct seg *low, const struct seg *high)
+{
+    return low->n.end == high->n.start && low->prot == high->prot &&
+           low->max_prot == high->max_prot && low->policy == high->policy &&
+           low->flags == high->flags && low->what == high->what && low->vn == high->vn &&
+           low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
+}
+
+/* Makes `low` cover `high` too, and frees `high`. */
+static void absorb(struct seg *low, struct seg *high)
+{
+    uint64_t end = high->n.end;
+
+    low->size = max_of(low->size, high->size);
+    seg_delete(high);
+    seg_resize(low, low->n.start, end);
+}
+
+struct seg *seg_join(struct seg *s)
+{
+    struct seg *next = seg_next(s);
+    struct seg *prev = seg_of(segtree_prev(&s->as->segs, &s->n));
+
+    if (next != NULL && alike(s, next))
+        absorb(s, next);
+    if (prev != NULL && alike(prev, s)) {
+        absorb(prev, s);
+        s = prev;
+    }
+    return s;
+}
+
+static struct seg_node *clone_one(void *arg, struct seg_node *n)
+{
+    struct seg *s = seg_of(n), *copy = kmem_cache_alloc(seg_cache);
+
+    if (copy == NULL)
+        return NULL;
+    *copy = *s;
+    copy->as = arg;
+    list_init(&copy->obj_link);
+    hold_backing(copy);
+    return &copy->n;
+}
+
+int seg_clone_all(struct as *to, struct as *from)
+{
+    struct seg_node *n;
+
+    if (!segtree_clone(&to->segs, &from->segs, clone_one, to)) {
+        while ((n = list_pop(&to->segs.order, struct seg_node, link)) != NULL)
+            seg_free(seg_of(n));
+        segtree_init(&to->segs);
+        return -ENOMEM;
+    }
+    LIST_FOREACH (n, &to->segs.order, link)
+        link_object(seg_of(n));
+    to->virt_pages = from->virt_pages;
+    to->data_pages = from->data_pages;
+    to->stack_pages = from->stack_pages;
+    to->text_pages = from->text_pages;
+    return 0;
+}

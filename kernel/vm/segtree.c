@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+/*
+ * segtree.c - the ordered set of address ranges of one address space; see segtree.h.
+ *
+ * THEORY      Textbook AVL with recursion: depth is at most 1.44 log2(count).  Every change of a node or
+ *             of the gap above it lies on one path from the root, and fix() restores height and max_gap
+ *             of that path on the way back up.
+ * SEE ALSO    tests/host/test_segtree.c
+ */
+#include "vm/segtree.h"
+
+static inline int32_t height(const struct seg_node *n)
+{
+    return n != NULL ? n->height : 0;
+}
+
+static inline uint64_t gaps(const struct seg_node *n)
+{
+    return n != NULL ? n->max_gap : 0;
+}
+
+static void refresh(struct seg_node *n)
+{
+    n->height = 1 + max_of(height(n->left), height(n->right));
+    n->max_gap = max_of(n->gap, max_of(gaps(n->left), gaps(n->right)));
+}
+
+static struct seg_node *rotate_right(struct seg_node *n)
+{
+    struct seg_node *l = n->left;
+
+    n->left = l->right;
+    l->right = n;
+    refresh(n);
+    refresh(l);
+    return l;
+}
+
+static struct seg_node *rotate_left(struct seg_node *n)
+{
+    struct seg_node *r = n->right;
+
+    n->right = r->left;
+    r->left = n;
+    refresh(n);
+    refresh(r);
+    return r;
+}
+
+/* Restores I2 and I3 at `n`, whose subtrees are right; returns the subtree's new root. */
+static struct seg_node *fix(struct seg_node *n)
+{
+    int32_t lean = height(n->left) - height(n->right);
+
+    if (lean > 1) {
+        if (height(n->left->left) < height(n->left->right))
+            n->left = rotate_left(n->left);
+        return rotate_right(n);
+    }
+    if (lean < -1) {
+        if (height(n->right->right) < height(n->right->left))
+            n->right = rotate_right(n->right);
+        return rotate_left(n);
+    }
+    refresh(n);
+    return n;
+}
+
+/* The gap below `n`, from its neighbour in the list. */
+static void set_gap(struct seg_tree *t, struct seg_node *n)
+{
+    struct seg_node *prev = segtree_prev(t, n);
+    uint64_t         from = prev != NULL ? prev->end : 0;
+
+    n->gap = n->start > from + n->guard ? n->start - n->guard - from : 0;
+}
+
+void segtree_init(struct seg_tree *t)
+{
+    t->root = NULL;
+    atomic_store_explicit(&t->hint, NULL, memory_order_relaxed);
+    list_init(&t->order);
+    t->count = 0;
+}
+
+struct seg_node *segtree_after(struct seg_tree *t, uint64_t addr)
+{
+    struct seg_node *n = t->root, *best = NULL;
+
+    while (n != NULL)
+        if (n->end > addr) {
+            best = n;
+            n = n->left;
+        } else {
+            n = n->right;
+        }
+    return best;
+}
+
+static struct seg_node *insert_below(struct seg_node *at, struct seg_node *n)
+{
+    if (at == NULL) {
+        refresh(n);
+        return n;
+    }
+    if (n->start < at->start)
+        at->left = insert_below(at->left, n);
+    else
+        at->right = insert_below(at->right, n);
+    return fix(at);
+}
+
+void segtree_insert(struct seg_tree *t, struct seg_node *n)
+{
+    struct seg_node *next = segtree_after(t, n->start);
+
+    list_push_back(next != NULL ? &next->link : &t->order, &n->link); /* before `next` */
+    n->left = n->right = NULL;
+    set_gap(t, n);
+    if (next != NULL)
+        set_gap(t, next); /* an ancestor of the new leaf: on its path */
+    t->root = insert_below(t->root, n);
+    t->count++;
+}
+
+/* Takes the leftmost node out of a subtree; returns what is left and the node in *min. */
+static struct seg_node *remove_min(struct seg_node *at, struct seg_node **min)
+{
+    if (at->left == NULL) {
+        *min = at;
+        return at->right;
+    }
+    at->left = remove_min(at->left, min);
+    return fix(at);
+}
+
+static struct seg_node *remove_below(struct seg_node *at, struct seg_node *n)
+{
+    if (at == n) {
+        struct seg_node *heir;
+
+        if (n->right == NULL)
+            return n->left;
+        n->right = remove_min(n->right, &heir);
+        heir->left = n->left;
+        heir->right = n->right;
+        return fix(heir);
+    }
+    if (n->start < at->start)
+        at->left = remove_below(at->left, n);
+    else
+        at->right = remove_below(at->right, n);
+    return fix(at);
+}
+
+void segtree_remove(struct seg_tree *t, struct seg_node *n)
+{
+    struct seg_node *next = segtree_next(t, n);
+
+    list_remove(&n->link);
+    if (next != NULL)
+        set_gap(t, next); /* heir or ancestor of n: on its path */
+    t->root = remove_below(t->root, n);
+    if (atomic_load_explicit(&t->hint, memory_order_relaxed) == n)
+        atomic_store_explicit(&t->hint, NULL, memory_order_relaxed);
+    t->count--;
+}
+
+static void refresh_path(struct seg_node *at, struct seg_node *n)
+{
+    if (at != n)
+        refresh_path(n->start < at->start ? at->left : at->right, n);
+    refresh(at);
+}
+
+void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint64_t end)
+{
+    struct seg_node *next = segtree_next(t, n);
+
+    n->start = start;
+    n->end = end;
+    set_gap(t, n);
+    refresh_path(t->root, n);
+    if (next != NULL) {
+        set_gap(t, next);
+        refresh_path(t->root, next);
+    }
+}
+
+/* The highest fitting gap that lies below a node of this subtree. */
+static uint64_t gap_in(struct seg_tree *t, struct seg_node *n, uint64_t len, uint64_t lo, uint64_t hi)
+{
+    uint64_t addr, from, to;
+
+    if (gaps(n) < len)
+        return 0;
+    if (n->end < hi) {
+        addr = gap_in(t, n->right, len, lo, hi);
+        if (addr != 0)
+            return addr;
+    }
+    if (n->gap >= len) {
+        to = min_of(n->start - n->guard, hi);
+        from = max_of(n->start - n->guard - n->gap, lo);
+        if (to > from && to - from >= len)
+            return to - len;
+    }
+    return n->start > lo ? gap_in(t, n->left, len, lo, hi) : 0;
+}
+
+uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64_t hi)
+{
+    struct seg_node *last = t->count != 0 ? list_entry(t->order.prev, struct seg_node, link) : NULL;
+    uint64_t         from = last != NULL ? max_of(last->end, lo) : lo;
+
+    if (from < hi && hi - from >= len)
+        return hi - len;
+    return gap_in(t, t->root, len, lo, hi);
+}
+
+bool segtree_is_free(struct seg_tree *t, uint64_t addr, uint64_t len)
+{
+    struct seg_node *n = segtree_after(t, addr);
+
+    return n == NULL || n->start - n->guard >= addr + len;
+}
+
+struct clone {
+    struct seg_tree *to;
+    struct seg_node *(*copy)(void *, struct seg_node *);
+    void            *arg;
+};
+
+static struct seg_node *clone_below(struct clone *c, struct seg_node *n)
+{
+    struct seg_node *m, *left = NULL;
+
+    if (n->left != NULL && (left = clone_below(c, n->left)) == NULL)
+        return NULL;
+    m = c->copy(c->arg, n);
+    if (m == NULL)
+        return NULL;
+    *m = *n;
+    list_push_back(&c->to->order, &m->link);
+    c->to->count++;
+    m->left = left;
+    m->right = NULL;
+    if (n->right != NULL && (m->right = clone_below(c, n->right)) == NULL)
+        return NULL;
+    return m;
+}
+
+bool segtree_clone(struct seg_tree *to, struct seg_tree *from,
+                   struct seg_node *(*copy)(void *arg, struct seg_node *n), void *arg)
+{
+    struct clone c = {.to = to, .copy = copy, .arg = arg};
+
+    if (from->root == NULL)
+        return true;
+    to->root = clone_below(&c, from->root);
+    return to->root != NULL;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tlb.c - which CPU has which address space loaded, and how they forget old translations.
+ *
+ * THEORY      A CPU loads an address space when a thread of it is dispatched and keeps it while threads
+ *             without one (kernel threads, idle) run: it is then *lazy*, has no use for user
+ *             translations, and writes CR3 again only if another space comes.
+ *             A flush raises the space's generation, flushes here, and interrupts the other CPUs that
+ *             have the space loaded and are not lazy.  A CPU that stops being lazy compares
+ *             generations and, if it missed something, flushes all.  So each flush costs an interrupt
+ *             only on CPUs that may use what is being taken away.
+ *             The sender waits for the answers with interrupts off, since its request lies in its own
+ *             CPU's struct; while waiting it answers the requests of others, so two senders cannot
+ *             wait for each other.  No spin lock may be held: a target may be spinning on it.
+ * INVARIANTS  I1  cpu is in as->cpus whenever vm_cpu.loaded == as and a thread of it may run
+ *             I2  a CPU that uses `as` has carried out all flushes up to vm_cpu.gen, and is asked for later ones
+ * LOCKING     none.  The order of the two sides makes I2: a sender raises tlb_gen, then reads cpus and
+ *             lazy; a CPU sets cpus or clears lazy, then reads tlb_gen.  All of these are sequentially
+ *             consistent.
+ * TUNABLES    FLUSH_PAGES below
+ * SEE ALSO    docs/memory.md
+ */
+#include "vm/tlb.h"
+#include "disp/thread.h"
+#include "mem/kmem.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "vm/as.h"
+#include "x86/asm.h"
+#include "x86/ipi.h"
+#include "x86/mmu.h"
+
+#define FLUSH_PAGES 32 /* up to here page by page, above it everything */
+
+/* Carry out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
+static void flush_here(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end, uint64_t gen)
+{
+    if (v->gen >= gen)
+        return; /* a later, complete flush has covered it */
+    if (v->gen + 1 == gen && start != end && end - start <= FLUSH_PAGES * PAGE_SIZE) {
+        for (; start < end; start += PAGE_SIZE)
+            invlpg(start);
+        v->gen = gen;
+    } else {
+        v->gen = atomic_load(&as->tlb_gen);
+        write_cr3(as->cr3);
+    }
+}
+
+/* Stop using whatever is loaded.  Interrupts off. */
+static void unload_here(struct vm_cpu *v)
+{
+    struct as *as = atomic_load_explicit(&v->loaded, memory_order_relaxed);
+
+    write_cr3(kernel_pml4);
+    atomic_store(&v->loaded, NULL);
+    if (as != NULL)
+        cpumask_clear_atomic(&as->cpus, this_cpu()->id);
+}
+
+/* Answer every request that waits for this CPU.  Interrupts off. */
+static void answer_requests(struct vm_cpu *v)
+{
+    for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
+        uint64_t bits;
+
+        if (__atomic_load_n(&v->senders.w[w], __ATOMIC_RELAXED) == 0)
+            continue;
+        bits = __atomic_exchange_n(&v->senders.w[w], 0, __ATOMIC_ACQ_REL);
+        for (; bits != 0; bits &= bits - 1) {
+            struct tlb_request *r = &cpus[w * 64 + (unsigned)__builtin_ctzll(bits)]->vm->request;
+
+            if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
+                if (r->leave)
+                    unload_here(v);
+                else
+                    flush_here(v, r->as, r->start, r->end, r->gen);
+            }
+            atomic_fetch_sub(&r->waiting, 1);
+        }
+    }
+}
+
+void vm_tlb_ipi(void)
+{
+    CPUSTAT_INC(tlb_ipi);
+    answer_requests(this_cpu()->vm);
+}
+
+/*
+ * Puts the request in this CPU's struct to the other CPUs that have the space loaded, and waits.
+ * Interrupts off.
+ */
+static void ask_others(struct vm_cpu *v, struct cpu *me)
+{
+    struct tlb_request *r = &v->request;
+    struct cpumask      ask = {{0}};
+    uint32_t            n = 0;
+
+    CPUMASK_FOREACH (i, &r->as->cpus) {
+        struct vm_cpu *other = cpus[i]->vm;
+
+        if (i == me->id || (!r->leave && atomic_load(&other->lazy)))
+            continue;
+        cpumask_set(&ask, i);
+        n++;
+    }
+    if (n == 0)
+        return;
+    atomic_store(&r->waiting, n);
+    CPUMASK_FOREACH (i, &ask)
+        cpumask_set_atomic(&cpus[i]->vm->senders, me->id);
+    x86_send_ipi_mask(&ask, IPI_TLB);
+    CPUSTAT_INC(xcal);
+    while (atomic_load_explicit(&r->waiting, memory_order_acquire) != 0) {
+        answer_requests(v);
+        cpu_pause();
+    }
+}
+
+static bool only_here(const struct as *as, unsigned me)
+{
+    uint64_t others = 0;
+
+    for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
+        uint64_t bits = __atomic_load_n(&as->cpus.w[w], __ATOMIC_SEQ_CST);
+
+        others |= w == me / 64 ? bits & ~(1ull << (me % 64)) : bits;
+    }
+    return others == 0;
+}
+
+static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
+{
+    struct cpu    *me;
+    struct vm_cpu *v;
+    uint64_t       gen;
+
+    irq_push();
+    me = this_cpu();
+    ASSERT(me->nlock == 1, "tlb: a sender holds no spin lock");
+    v = me->vm;
+    gen = atomic_fetch_add(&as->tlb_gen, 1) + 1;
+    if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == as) {
+        if (leave)
+            unload_here(v);
+        else
+            flush_here(v, as, start, end, gen);
+    }
+    if (!only_here(as, me->id)) {
+        v->request = (struct tlb_request){
+            .as = as, .start = start, .end = end, .gen = gen, .leave = leave};
+        ask_others(v, me);
+    }
+    irq_pop();
+}
+
+void tlb_flush(struct as *as, uint64_t start, uint64_t end)
+{
+    flush(as, start, end, false);
+}
+
+void tlb_flush_all(struct as *as)
+{
+    flush(as, 0, 0, false);
+}
+
+void tlb_retire(struct as *as)
+{
+    flush(as, 0, 0, true);
+}
+
+void as_activate(struct thread *next)
+{
+    struct cpu    *me = this_cpu();
+    struct vm_cpu *v = me->vm;
+    struct as     *as = next->as, *old = atomic_load_explicit(&v->loaded, memory_order_relaxed);
+
+    ASSERT(!irq_enabled(), "tlb: switching with interrupts on");
+    if (as == NULL) {
+        atomic_store_explicit(&v->lazy, true, memory_order_release);
+        return;
+    }
+    if (as == old) {
+        if (!atomic_load_explicit(&v->lazy, memory_order_relaxed))
+            return;
+        atomic_store(&v->lazy, false);
+        if (v->gen != atomic_load(&as->tlb_gen)) {
+            v->gen = atomic_load(&as->tlb_gen);
+            write_cr3(as->cr3);
+        }
+        return;
+    }
+    cpumask_set_atomic(&as->cpus, me->id);
+    v->gen = atomic_load(&as->tlb_gen);
+    atomic_store_explicit(&v->loaded, as, memory_order_relaxed);
+    atomic_store(&v->lazy, false);
+    write_cr3(as->cr3);
+    if (old != NULL)
+        cpumask_clear_atomic(&old->cpus, me->id);
+}
+
+void tlb_batch_add(struct tlb_batch *b, struct as *as)
+{
+    uint32_t refs = atomic_load(&as->refs);
+
+    for (unsigned i = 0; i < b->n; i++)
+        if (b->as[i] == as)
+            return;
+    if (b->n == TLB_BATCH) {
+        b->everyone = true;
+        return;
+    }
+    do
+        if (refs == 0)
+            return;
+    while (!atomic_compare_exchange_weak(&as->refs, &refs, refs + 1));
+    b->as[b->n++] = as;
+}
+
+/* Every space that any CPU has loaded: for batches that overflowed. */
+static void flush_everyone(void)
+{
+    struct as *as;
+
+    mutex_enter(&as_list_lock);
+    LIST_FOREACH (as, &as_list, all_link)
+        if (!cpumask_empty(&as->cpus))
+            tlb_flush_all(as);
+    mutex_exit(&as_list_lock);
+}
+
+void tlb_batch_done(struct tlb_batch *b)
+{
+    if (b->everyone)
+        flush_everyone();
+    for (unsigned i = 0; i < b->n; i++) {
+        if (!b->everyone)
+            tlb_flush_all(b->as[i]);
+        as_release(b->as[i]);
+    }
+    tlb_batch_init(b);
+}
+
+void vm_cpu_init(struct cpu *c)
+{
+    c->vm = kmem_alloc_node(sizeof *c->vm, c->node);
+    if (c->vm == NULL)
+        panic("no memory for CPU %u", c->id);
+    *c->vm = (struct vm_cpu){.lazy = true};
+}
