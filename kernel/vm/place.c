@@ -44,9 +44,9 @@ static unsigned place_by_policy(const struct placement *pl)
     enum lgrp_mem_policy policy = pl->policy;
     struct lgrp_mem_in   in = {
           .topo = &lgrp_topo,
-          .home = t->homed ? t->home : LGRP_NONE,
+          .home = t->lg.home,
           .cpu_lgrp = this_cpu()->lgrp,
-          .proc_lgrps = t->proc_lgrps != NULL ? *t->proc_lgrps : 0,
+          .proc_lgrps = t->lg.proc != NULL ? t->lg.proc->bitmap : 0,
           .seg_bytes = pl->bytes,
           .index = pl->index,
           .rnd = (uint32_t)rng_next(),
@@ -59,12 +59,12 @@ static unsigned place_by_policy(const struct placement *pl)
 
 unsigned place_lgrp(const struct placement *pl)
 {
-    struct thread *t = curthread;
+    unsigned home = curthread->lg.home;
 
-    if (unlikely(pl->policy != LGRP_MEM_POLICY_NEXT || !t->homed))
+    if (unlikely(pl->policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE))
         return place_by_policy(pl);
-    lgrp_count(t->home, LGRP_STAT_NEXT, 1);
-    return t->home;
+    lgrp_count(home, LGRP_STAT_NEXT, 1);
+    return home;
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
