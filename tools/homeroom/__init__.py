@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What Homeroom's commands, launcher and tests share on the host side; the standard library only."""

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""image.py - build the initramfs and the bootable ISO.
+
+    python3 -m homeroom.image initramfs OUT --etc DIR [--bin DIR]... [--test DIR]
+    python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
+
+THEORY   The initramfs is busybox under the name of each of its applets, our own commands in /usr/bin, and
+         /etc.  The kernel provides /dev, /proc and /sys, and reads the archive as a multiboot2 module.
+         What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
+         How the ISO is made is a matter of boot time and was measured; docs/boot.md has the figures.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from homeroom.cpio import Archive
+
+TOP = Path(__file__).resolve().parents[2]
+STUDENT_UID = 1000
+
+
+def fail(message: str) -> None:
+    sys.exit(f"image: {message}")
+
+
+def busybox() -> tuple[bytes, list[str]]:
+    """The static busybox of this machine, and where its applets' names belong."""
+    path = shutil.which("busybox")
+    if path is None:
+        fail("busybox is missing: apt-get install busybox-static")
+    data = Path(path).read_bytes()
+    if b"/ld-linux" in data[:4096]:
+        fail(f"{path} is not static: apt-get install busybox-static")
+    names = subprocess.run([path, "--list-full"], capture_output=True, text=True, check=True)
+    return data, names.stdout.split()
+
+
+def stripped(path: Path) -> bytes:
+    """A program without its symbols: what GRUB has to copy counts."""
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["strip", "-o", out.name, str(path)], check=True)
+        return Path(out.name).read_bytes()
+
+
+def initramfs(args: argparse.Namespace) -> None:
+    archive = Archive()
+    for name in ("bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "sys", "var", "mnt", "home"):
+        archive.directory(name)
+    archive.directory("root", 0o700)
+    archive.directory("home/student")
+    for name in ("tmp", "var/tmp"):
+        archive.directory(name, 0o1777)
+    program, applets = busybox()
+    archive.file("bin/busybox", program, 0o755)
+    for name in applets:
+        archive.symlink(name, "/bin/busybox")
+    # A command of ours takes the place of the applet of that name, wherever the applet was.
+    where = {Path(name).name: name for name in applets}
+    for source in [p for directory in args.bin for p in sorted(Path(directory).iterdir())]:
+        target = "sbin/init" if source.name == "init" else f"usr/bin/{source.name}"
+        archive.entries.pop(where.get(source.name, ""), None)
+        archive.file(target, stripped(source), 0o755)
+    if args.test:
+        for source in sorted(Path(args.test).iterdir()):
+            archive.file(f"usr/test/{source.name}", stripped(source), 0o755)
+    archive.tree(Path(args.etc), "etc")
+    Path(args.out).write_bytes(archive.pack({"home/student": STUDENT_UID}))
+
+
+def iso(args: argparse.Namespace) -> None:
+    """Kernel, initramfs and grub.cfg on a CD.  Fonts, themes and translations are left out."""
+    with tempfile.TemporaryDirectory() as scratch:
+        boot = Path(scratch) / "boot"
+        (boot / "grub").mkdir(parents=True)
+        (boot / "kernel.elf").write_bytes(stripped(Path(args.kernel)))
+        lines = (TOP / "boot/grub.cfg").read_text().splitlines(keepends=True)
+        if args.initramfs:
+            shutil.copy(args.initramfs, boot / "initramfs.cpio")
+        else:
+            lines = [line for line in lines if not line.startswith("module2")]
+        (boot / "grub/grub.cfg").write_text("".join(lines))
+        command = ["grub-mkrescue", "-d", "/usr/lib/grub/i386-pc", "--locales=", "--fonts=", "--themes="]
+        done = subprocess.run([*command, "-o", args.out, scratch], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"grub-mkrescue failed:\n{done.stderr}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="image")
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("initramfs")
+    one.add_argument("out")
+    one.add_argument("--etc", required=True)
+    one.add_argument("--bin", action="append", default=[])
+    one.add_argument("--test")
+    one.set_defaults(run=initramfs)
+    two = commands.add_parser("iso")
+    two.add_argument("out")
+    two.add_argument("kernel")
+    two.add_argument("initramfs", nargs="?")
+    two.set_defaults(run=iso)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/*
+ * init.c - the first process: starts what this run is for, collects orphans, ends the machine.
+ *
+ * THEORY      The kernel has mounted the root, /dev, /proc and /sys before it starts us.  What to start
+ *             comes by fw_cfg, under /sys/firmware/qemu_fw_cfg:
+ *                 opt/homeroom/run     a command line: run it on the console, write `@exit N` to the
+ *                                      verdict port, power off
+ *                 opt/homeroom/agent   the test agent (verdictd) on the verdict port; with the text
+ *                                      `shell`, a login shell on the console as well
+ *                 neither              a login shell on the console, started again when it ends
+ *             halt, poweroff and reboot (busybox) tell us by SIGUSR1, SIGUSR2 and SIGTERM.
+ * INVARIANTS  I1  every child is waited for, ours or adopted
+ *             I2  a run writes exactly one @exit line, after its command has ended
+ * SEE ALSO    user/cmd/verdictd.c, qemu/launch.py, docs/boot.md
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/reboot.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FW_CFG  "/sys/firmware/qemu_fw_cfg/by_name/opt/homeroom/"
+#define CONSOLE "/dev/console"
+#define VERDICT "/dev/ttyS1"
+
+#define RUN_MAX 65536 /* bytes of a command line, the launcher's limit */
+
+static volatile sig_atomic_t shutdown_signal;
+
+static char *const environment[] = {
+    "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "USER=root", "LOGNAME=root",
+    "SHELL=/bin/sh", "TERM=vt100", NULL,
+};
+
+static void on_shutdown(int sig)
+{
+    shutdown_signal = sig;
+}
+
+/* Read a file the launcher passed into buf, NUL-terminated.  Returns its length, or -1 if there is none. */
+static ssize_t fw_cfg_text(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t used = 0;
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    while (used < size - 1 && (n = read(fd, buf + used, size - 1 - used)) > 0)
+        used += (size_t)n;
+    close(fd);
+    buf[used] = '\0';
+    return (ssize_t)used;
+}
+
+/*
+ * start - run argv as a session of its own with the console as its terminal.
+ * Returns the process id; -1 if there is no memory or no process left.
+ */
+static pid_t start(char *const argv[])
+{
+    pid_t pid = fork();
+    sigset_t none;
+
+    if (pid != 0)
+        return pid;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    close(0);
+    if (open(CONSOLE, O_RDWR | O_NOCTTY) == 0) {
+        dup2(0, 1);
+        dup2(0, 2);
+        ioctl(0, TIOCSCTTY, 1);
+    }
+    if (chdir("/root") != 0)
+        perror("init: /root");
+    execve("/bin/busybox", argv, environment);
+    perror("init: /bin/busybox");
+    _exit(127);
+}
+
+/* start_agent - run the test agent, which opens the verdict port itself. */
+static pid_t start_agent(void)
+{
+    char *const argv[] = { "verdictd", NULL };
+    pid_t pid = fork();
+    sigset_t none;
+
+    if (pid != 0)
+        return pid;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    execve("/usr/bin/verdictd", argv, environment);
+    perror("init: /usr/bin/verdictd");
+    _exit(127);
+}
+
+/* end - stop every process, write what is dirty, and end the machine as reboot(2) `how`. */
+static void end(int how)
+{
+    struct timespec grace = { .tv_nsec = 200 * 1000 * 1000 };
+    pid_t pid = 0;
+
+    kill(-1, SIGTERM);
+    kill(-1, SIGCONT);
+    for (int i = 0; i < 5 && pid >= 0; i++) {
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid == 0)
+            nanosleep(&grace, NULL);
+    }
+    kill(-1, SIGKILL);
+    sync();
+    reboot(how);
+    _exit(1);
+}
+
+/* Write `@exit N` for a wait status to the verdict port (I2); a signal counts as the shell counts it. */
+static void report(int status)
+{
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    int fd = open(VERDICT, O_WRONLY | O_NOCTTY);
+
+    if (fd < 0 || dprintf(fd, "@exit %d\n", code) < 0)
+        perror("init: " VERDICT);
+    else
+        tcdrain(fd);
+}
+
+static void greet(void)
+{
+    struct utsname u;
+
+    uname(&u);
+    printf("\nWelcome to %s (%s, %ld CPUs).  lgrpinfo shows the boards; poweroff ends.\n\n",
+           u.version, u.release, sysconf(_SC_NPROCESSORS_ONLN));
+    fflush(stdout);
+}
+
+int main(void)
+{
+    static char run[RUN_MAX];
+    char agent[16];
+    char *const shell[] = { "-sh", NULL };
+    char *const command[] = { "sh", "-c", run, NULL };
+    struct sigaction act = { .sa_handler = on_shutdown };
+    bool has_run, has_agent, has_shell;
+    pid_t main_pid, pid;
+    int status;
+
+    if (getpid() != 1) {
+        fprintf(stderr, "init: only the kernel starts me, as process 1\n");
+        return 1;
+    }
+    if (open(CONSOLE, O_RDWR | O_NOCTTY) == 0) {
+        dup2(0, 1);
+        dup2(0, 2);
+    }
+    sigaction(SIGUSR1, &act, NULL);
+    sigaction(SIGUSR2, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+
+    has_run = fw_cfg_text(FW_CFG "run/raw", run, sizeof run) >= 0;
+    has_agent = fw_cfg_text(FW_CFG "agent/raw", agent, sizeof agent) >= 0;
+    has_shell = has_agent ? strncmp(agent, "shell", 5) == 0 : !has_run;
+    if (has_agent)
+        start_agent();
+    if (has_shell && !has_agent)
+        greet();
+    main_pid = has_run ? start(command) : has_shell ? start(shell) : -1;
+
+    for (;;) {
+        pid = waitpid(-1, &status, 0); /* I1 */
+        if (shutdown_signal != 0)
+            end(shutdown_signal == SIGTERM ? RB_AUTOBOOT : RB_POWER_OFF);
+        if (pid > 0 && pid == main_pid && has_run) {
+            report(status);
+            tcdrain(1);
+            reboot(RB_POWER_OFF);
+        }
+        if (pid > 0 && pid == main_pid)
+            main_pid = start(shell);
+        if (pid < 0 && errno == ECHILD)
+            pause();
+    }
+}
