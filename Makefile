@@ -82,6 +82,7 @@ $(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
 # ---- everything else ---------------------------------------------------------------------------
 include user/user.mk
 -include tests/host/host.mk
+include qemu/run.mk
 
 # The quick check costs a few milliseconds; only when something is missing does it install anything.
 .PHONY: deps

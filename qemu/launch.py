@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""launch.py - run Homeroom on one of its machines.
+
+    qemu/launch.py sf15k --run 'lgrpinfo'       or    make qemu-sf15k RUN=lgrpinfo
+
+Exit status: that of the command given with --run, else 0 when the machine was shut down; and
+    120  a wrong option, a missing tool, QEMU failed     121  the machine ended without a verdict
+    122  the kernel panicked    123  the kernel hung     124  the time limit (--timeout) is over
+The last line on standard error says which.  On a terminal, Ctrl-C goes to the guest and Ctrl-A X ends the run.
+"""
+
+import argparse
+import os
+import select
+import shlex
+import shutil
+import signal
+import sys
+import termios
+import threading
+import tty
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TOP / "tools"))
+
+from homeroom import guest, machine  # noqa: E402
+
+ESCAPE = 0x01  # Ctrl-A
+
+
+def say(text: str) -> None:
+    print(f"homeroom: {text}", file=sys.stderr, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """Options come from the command line, or with --make from the variables of make."""
+    parser = argparse.ArgumentParser(
+        prog="launch.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("machine", help=f"one of {', '.join(machine.names())}, or a .toml file")
+    add("--run", help="command line to run in the guest; its status becomes ours")
+    add("--system", help="/etc/system lines, separated by semicolons")
+    add("--overlay", help="directory whose tree is laid over the root file system")
+    add("--boards", help="take the first BOARDS boards only")
+    add("--mem", help="memory of each board: 256M, 1G")
+    add("--seed", help="boot seed; by default a new one for each run")
+    add("--acpi", help="file of replacement ACPI tables")
+    add("--watchdog", help="seconds without progress after which the kernel counts as hung")
+    add("--timeout", help="seconds after which the run is killed")
+    add("--icount", help="1: one CPU, and time counted in instructions")
+    add("--qemu-args", help="more arguments for QEMU")
+    add("--iso", help="image to boot (build/homeroom.iso)")
+    add("--gdb", help="port on which QEMU waits for GDB, the machine stopped")
+    add("--print", action="store_true", help="print the QEMU command instead of running it")
+    add("--make", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.make:
+        for name, value in vars(args).items():
+            if value is None and os.environ.get(name.upper()):
+                setattr(args, name, os.environ[name.upper()])
+    return args
+
+
+def number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise machine.MachineError(f"{name}={text}: write a number") from None
+
+
+def make_guest(args: argparse.Namespace) -> guest.Guest:
+    options = guest.Options(
+        run=args.run,
+        system=args.system,
+        overlay=Path(args.overlay) if args.overlay else None,
+        seed=number("SEED", args.seed),
+        watchdog=number("WATCHDOG", args.watchdog),
+        icount=args.icount not in (None, "", "0"),
+        qemu_args=shlex.split(args.qemu_args or ""),
+        gdb_port=number("GDB", args.gdb),
+    )
+    if args.iso:
+        options.iso = Path(args.iso)
+    if args.acpi:
+        if not Path(args.acpi).is_file():
+            raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
+        options.acpi = Path(args.acpi).read_bytes()
+    return guest.Guest(machine.load(args.machine, number("BOARDS", args.boards), args.mem), options)
+
+
+def relay_keyboard(run: guest.Guest, is_tty: bool) -> None:
+    """Pass what is typed to the guest; Ctrl-A X ends the run, Ctrl-A Ctrl-A types a Ctrl-A."""
+    escaped = False
+    while run.running:
+        if not select.select([0], [], [], 0.2)[0]:
+            continue
+        data = os.read(0, 1024)
+        if not data:
+            return
+        if not is_tty:
+            run.send(data)
+            continue
+        out = bytearray()
+        for key in data:
+            if escaped:
+                escaped = False
+                if key in b"xX":
+                    run.kill("quit")
+                elif key == ESCAPE:
+                    out.append(key)
+                else:
+                    sys.stderr.write("\r\nCtrl-A X ends the run, Ctrl-A Ctrl-A types Ctrl-A\r\n")
+            elif key == ESCAPE:
+                escaped = True
+            else:
+                out.append(key)
+        if out:
+            run.send(bytes(out))
+
+
+def show(data: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def main() -> int:
+    args = arguments()
+    try:
+        run = make_guest(args)
+        if args.print:
+            print(shlex.join(run.command()))
+            return 0
+        limit = number("TIMEOUT", args.timeout)
+    except machine.MachineError as error:
+        say(str(error))
+        return guest.STATUS_SETUP
+    say(f"{run.machine.describe()}, seed {run.seed:#x}")
+    is_tty = sys.stdin.isatty()
+    run.on_console = show if is_tty else lambda data: show(data.replace(b"\r\n", b"\n"))
+    saved = termios.tcgetattr(0) if is_tty else None
+    for sig in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sig, lambda *_: run.kill("quit"))
+    try:
+        if saved:
+            tty.setraw(0)
+        run.start()
+        keyboard = threading.Thread(target=relay_keyboard, args=(run, is_tty), daemon=True)
+        keyboard.start()
+        outcome = run.wait(limit)
+    except KeyboardInterrupt:
+        run.kill("quit")
+        outcome = run.wait()
+    finally:
+        run.close()
+        if saved:
+            termios.tcsetattr(0, termios.TCSADRAIN, saved)
+    wants = args.run is not None
+    if text := outcome.message(wants):
+        say(text)
+        say(f"to repeat it: {run.repeat()}")
+    return outcome.exit_code(wants)
+
+
+if __name__ == "__main__":
+    if shutil.which(guest.QEMU) is None:
+        say(f"{guest.QEMU} is missing: tools/deps.sh run")
+        sys.exit(guest.STATUS_SETUP)
+    sys.exit(main())

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+#
+# run.mk - images, and the commands that run machines.
+#
+# The variables reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes
+# need nothing but the shell's own rules.
+
+RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS
+$(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
+export $(RUN_VARS)
+
+MACHINES   := $(basename $(notdir $(wildcard qemu/machines/*.toml)))
+IMAGE      := PYTHONPATH=tools $(PYTHON) -m homeroom.image
+IMAGE_DEPS := tools/homeroom/image.py tools/homeroom/cpio.py
+ISO        := $(B)/homeroom.iso
+
+.PHONY: iso
+iso: $(ISO) ## the bootable CD image (build/homeroom.iso)
+
+$(B)/initramfs.cpio: $(UCMDS) $(UBENCH) $(if $(filter 1,$(TEST)),$(UTESTS)) $(wildcard user/etc/*) $(IMAGE_DEPS)
+	@echo '  CPIO    $@'
+	@mkdir -p $(@D)
+	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) \
+	    $(if $(and $(filter 1,$(TEST)),$(UTESTS)),--test $(U)/test)
+
+$(ISO): $(B)/kernel.elf $(B)/initramfs.cpio boot/grub.cfg $(IMAGE_DEPS)
+	@echo '  ISO     $@'
+	$(Q)$(IMAGE) iso $@ $(B)/kernel.elf $(B)/initramfs.cpio
+
+# An image that ends at once: what the firmware and GRUB cost.
+build/boot/exit_at_once.elf: tests/boot/exit_at_once.S
+	@mkdir -p $(@D)
+	$(Q)$(CC) -nostdlib -static -Wl,--build-id=none -Wl,-Ttext=0x100000 -Wl,-e,start -Wl,-n -o $@ $<
+build/boot/exit_at_once.iso: build/boot/exit_at_once.elf boot/grub.cfg $(IMAGE_DEPS)
+	$(Q)$(IMAGE) iso $@ $<
+
+.PHONY: $(MACHINES:%=qemu-%)
+$(MACHINES:%=qemu-%): qemu-%: $(ISO)
+	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
+
+.PHONY: boot-time
+boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmware and GRUB alone
+	@$(PYTHON) tools/boot_time.py

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""acpi.py - make ACPI tables that replace the firmware's (fw_cfg file opt/homeroom/acpi).
+
+The file is whole tables one after the other.  `removed` makes the short record that takes a table away.
+Used for sparse proximity domains and by the tests of bad and missing tables.
+"""
+
+import struct
+
+from homeroom.machine import Machine
+
+MIB = 1 << 20
+LOW_LIMIT = 0xE0000000  # pc-i440fx: with this much memory or more ...
+LOW_SPLIT = 0xC0000000  # ... what is above 3 GiB moves up to 4 GiB
+HIGH_BASE = 1 << 32
+
+
+def table(signature: bytes, body: bytes, revision: int = 1) -> bytes:
+    """A table with its standard header and a right checksum."""
+    head = struct.pack(
+        "<4sIBB6s8sI4sI", signature, 36 + len(body), revision, 0, b"HRTEST", b"HOMEROOM", 1, b"HRM ", 1
+    )
+    whole = bytearray(head + body)
+    whole[9] = -sum(whole) & 0xFF
+    return bytes(whole)
+
+
+def removed(signature: bytes) -> bytes:
+    return struct.pack("<4sI", signature, 8)
+
+
+def processor(domain: int, apic_id: int, flags: int = 1) -> bytes:
+    """SRAT entry of type 0: a CPU by its xAPIC id."""
+    return struct.pack(
+        "<BBBBIB3sI", 0, 16, domain & 0xFF, apic_id, flags, 0, (domain >> 8).to_bytes(3, "little"), 0
+    )
+
+
+def memory(domain: int, base: int, length: int, flags: int = 1) -> bytes:
+    """SRAT entry of type 1: a range of memory, in bytes."""
+    return struct.pack("<BBIHQQIIQ", 1, 40, domain, 0, base, length, 0, flags, 0)
+
+
+def srat(entries: list[bytes]) -> bytes:
+    return table(b"SRAT", struct.pack("<IQ", 1, 0) + b"".join(entries), revision=3)
+
+
+def slit(matrix: list[list[int]]) -> bytes:
+    body = struct.pack("<Q", len(matrix)) + b"".join(bytes(row) for row in matrix)
+    return table(b"SLIT", body)
+
+
+def memory_ranges(machine: Machine) -> list[tuple[int, int, int]]:
+    """(domain, base, length) in bytes as the pc-i440fx machine lays out the domains' memory."""
+    total = machine.memory_mib * MIB
+    low = total if total < LOW_LIMIT else LOW_SPLIT
+    out, at = [], 0
+    for domain in range(machine.domains):
+        end = at + machine.domain_memory_mib(domain) * MIB
+        if at < min(end, low):
+            out.append((domain, at, min(end, low) - at))
+        if end > max(at, low):
+            start = max(at, low)
+            out.append((domain, start - low + HIGH_BASE, end - start))
+        at = end
+    return out
+
+
+def tables(machine: Machine, numbers: list[int]) -> bytes:
+    """SRAT and SLIT of a machine whose domains are called `numbers` instead of 0, 1, 2, ..."""
+    entries = [processor(numbers[d], c) for d in range(machine.domains) for c in machine.domain_cpus(d)]
+    entries += [memory(numbers[d], base, length) for d, base, length in memory_ranges(machine)]
+    if machine.slit is None:
+        return srat(entries) + removed(b"SLIT")
+    size = max(numbers) + 1
+    matrix = [[10 if i == j else 254 for j in range(size)] for i in range(size)]
+    for i, row in enumerate(machine.slit):
+        for j, distance in enumerate(row):
+            matrix[numbers[i]][numbers[j]] = distance
+    return srat(entries) + slit(matrix)

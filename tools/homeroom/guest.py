@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: MIT
+"""guest.py - one run of Homeroom in QEMU, from start to verdict.  The launcher and the tests both use it.
+
+THEORY      QEMU is started with three sockets of ours: the console (COM1), the verdict port (COM2) and QMP.
+            What the run adds to the image reaches the kernel as fw_cfg files.  QEMU's exit code says how the
+            machine ended (isa-debug-exit); the status of the run's command comes over the verdict port.
+            With a watchdog of W seconds the kernel writes @alive every second and ends the machine itself when
+            nothing in it makes progress.  When even the @alive lines stop, it is not slow but hung: we inject an
+            NMI, on which the kernel prints what each CPU does; and kill QEMU if nothing comes of that.
+INVARIANTS  I1  after wait() or close() no process and no file of the run is left
+            I2  a run that gave no verdict is never reported as a success
+SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
+"""
+
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom import acpi
+from homeroom.cpio import Archive
+from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
+from homeroom.verdict import Lines
+
+QEMU = "qemu-system-x86_64"
+ISO = TOP / "build/homeroom.iso"
+
+# isa-debug-exit: QEMU exits with twice the value written, plus one.
+EXIT_CLEAN, EXIT_PANIC, EXIT_WATCHDOG = 33, 35, 37
+
+# What the launcher exits with when there is no status of a command to pass on.
+STATUS_SETUP, STATUS_NO_VERDICT, STATUS_PANIC, STATUS_HUNG, STATUS_TIMEOUT = range(120, 125)
+
+BOOT_GRACE = 60  # seconds a boot may take before its first @alive, times the speed factor
+ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
+NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
+
+
+@dataclass
+class Outcome:
+    """How a run ended."""
+
+    kind: str  # clean, reset, panic, watchdog, hung, timeout, quit, qemu
+    status: int | None  # of the command, if there was a verdict
+    detail: str = ""  # the kernel's reason, or QEMU's last words
+    cpu_seconds: float = 0.0  # user + system time of QEMU
+
+    def exit_code(self, wants_verdict: bool) -> int:
+        """What the launcher exits with (I2)."""
+        if self.kind in ("clean", "reset"):
+            if self.status is not None:
+                return self.status
+            return STATUS_NO_VERDICT if wants_verdict else 0
+        if self.kind == "quit":
+            return STATUS_NO_VERDICT if wants_verdict else 0
+        table = {"panic": STATUS_PANIC, "watchdog": STATUS_HUNG, "hung": STATUS_HUNG}
+        return table.get(self.kind, STATUS_TIMEOUT if self.kind == "timeout" else STATUS_SETUP)
+
+    def message(self, wants_verdict: bool) -> str:
+        """One line for a person; empty when there is nothing to say."""
+        texts = {
+            "panic": f"the kernel panicked: {self.detail or 'no reason given'}",
+            "watchdog": f"the kernel's watchdog ended the run: {self.detail or 'no progress'}",
+            "hung": "the kernel stopped showing signs of life and was killed (its CPUs' state is above, if it could say)",
+            "timeout": "the time limit is over; the run was killed",
+            "quit": "stopped from the keyboard",
+            "qemu": f"QEMU failed: {self.detail}",
+        }
+        if self.kind in texts:
+            return texts[self.kind]
+        if wants_verdict and self.status is None:
+            how = "reset itself (a triple fault?)" if self.kind == "reset" else "ended"
+            return f"no verdict: the machine {how} before the command's status came"
+        return ""
+
+
+@dataclass
+class Options:
+    """What a run adds to the machine and the image."""
+
+    run: str | None = None  # command line
+    system: str | None = None  # /etc/system lines, separated by ; or newlines
+    overlay: Path | bytes | None = None  # directory, or a cpio archive
+    seed: int | None = None
+    acpi: bytes | None = None  # replacement tables
+    watchdog: int | None = None  # seconds
+    agent: str | None = None  # start the test agent; "shell": and a shell on the console
+    icount: bool = False
+    qemu_args: list[str] = field(default_factory=list)
+    iso: Path = ISO
+    gdb_port: int | None = None
+    speed: float = 1.0  # times limits are multiplied by it
+
+    def check(self) -> None:
+        if self.run is not None and len(self.run) > 60000:
+            raise MachineError("RUN: a command line has at most 60000 bytes; put a script into OVERLAY")
+        if isinstance(self.overlay, Path) and not self.overlay.is_dir():
+            raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
+        if not self.iso.is_file():
+            raise MachineError(f"{self.iso} is missing: make iso")
+        if shutil.which(QEMU) is None:
+            raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+
+
+class Guest:
+    """A machine that runs.  start() it, then talk to it, then wait() for its end or close() it."""
+
+    def __init__(self, machine: Machine, options: Options) -> None:
+        options.check()
+        if options.icount:
+            machine = one_cpu(machine)
+        check_host_memory(machine)
+        self.machine = machine
+        self.options = options
+        self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "little")
+        self.console = bytearray()  # all the console has printed
+        self.lines: list[str] = []  # verdict lines, without the @
+        self.on_console: Callable[[bytes], None] | None = None
+        self.on_line: Callable[[bytes], None] | None = None
+        self.changed = threading.Condition()  # console or lines grew, or QEMU ended
+        self._ended = False
+        self._kill_kind: str | None = None
+        self._last_life = 0.0
+        self._saw_alive = False
+        self._threads: list[threading.Thread] = []
+        self._process: subprocess.Popen | None = None
+        self._files: tempfile.TemporaryDirectory | None = None
+        self._qmp_lock = threading.Lock()
+        self._outcome: Outcome | None = None
+
+    # ---- starting ------------------------------------------------------------------------------
+
+    def _fw_cfg(self) -> dict[str, bytes]:
+        o, files = self.options, {}
+        files["seed"] = f"{self.seed:#x}".encode()
+        if o.run is not None:
+            files["run"] = o.run.encode()
+        if o.system:
+            lines = [part.strip() for part in o.system.replace(";", "\n").splitlines()]
+            files["system"] = "".join(f"{line}\n" for line in lines if line).encode()
+        if isinstance(o.overlay, Path):
+            archive = Archive()
+            try:
+                archive.tree(o.overlay)
+            except ValueError as error:
+                raise MachineError(f"OVERLAY: {error}") from error
+            files["overlay"] = archive.pack()
+        elif o.overlay is not None:
+            files["overlay"] = o.overlay
+        tables = o.acpi or b""
+        if self.machine.proximity_domains is not None:
+            tables += acpi.tables(self.machine, self.machine.proximity_domains)
+        if tables:
+            files["acpi"] = tables
+        if o.watchdog:
+            files["watchdog"] = str(o.watchdog).encode()
+        if o.agent is not None:
+            files["agent"] = (o.agent or "yes").encode()
+        return files
+
+    def command(self, fds: tuple[int, int, int] = (3, 4, 5), files: Path = Path(".")) -> list[str]:
+        """The whole QEMU command line."""
+        o = self.options
+        args = [QEMU, *self.machine.qemu_args()]
+        args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
+        # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
+        args += ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
+        args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={str(o.iso).replace(',', ',,')}"]
+        for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):
+            args += ["-chardev", f"socket,id={name},fd={fd}"]
+        args += ["-serial", "chardev:console", "-serial", "chardev:verdict"]
+        args += ["-mon", "chardev=qmp,mode=control"]
+        args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+        for name in self._fw_cfg():
+            args += ["-fw_cfg", f"name=opt/homeroom/{name},file={files / name}"]
+        if o.icount:
+            args += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
+        if o.gdb_port is not None:
+            args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
+        return args + o.qemu_args
+
+    def repeat(self) -> str:
+        """The make command that repeats this run."""
+        o, words = self.options, [f"make qemu-{self.machine.name}", f"SEED={self.seed:#x}"]
+        if o.run is not None:
+            words.append(f"RUN={shlex.quote(o.run)}")
+        if o.system:
+            words.append(f"SYSTEM={shlex.quote('; '.join(o.system.splitlines()))}")
+        if isinstance(o.overlay, Path):
+            words.append(f"OVERLAY={shlex.quote(str(o.overlay))}")
+        if o.icount:
+            words.append("ICOUNT=1")
+        if o.qemu_args:
+            words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
+        if o.iso == TOP / "build/test/homeroom.iso":
+            words.append("TEST=1")
+        return " ".join(words)
+
+    def start(self) -> "Guest":
+        self._files = tempfile.TemporaryDirectory(prefix="homeroom.")
+        folder = Path(self._files.name)
+        for name, data in self._fw_cfg().items():
+            (folder / name).write_bytes(data)
+        pairs = [socket.socketpair() for _ in range(3)]
+        fds = tuple(theirs.fileno() for _, theirs in pairs)
+        self._stderr = open(folder / "stderr", "w+")
+        self._process = subprocess.Popen(
+            self.command(fds, folder), stdin=subprocess.DEVNULL, stderr=self._stderr, pass_fds=fds
+        )
+        for _, theirs in pairs:
+            theirs.close()
+        self._console, self._verdict, self._qmp = (ours for ours, _ in pairs)
+        self._qmp.settimeout(10)
+        self._qmp_file = self._qmp.makefile("r")
+        self._last_life = time.monotonic()
+        for work in (self._read_console, self._read_verdicts, self._watch):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    # ---- while it runs -------------------------------------------------------------------------
+
+    def _read_console(self) -> None:
+        while data := _receive(self._console):
+            with self.changed:
+                self.console += data
+                self.changed.notify_all()
+            if self.on_console:
+                self.on_console(data)
+
+    def _read_verdicts(self) -> None:
+        parser = Lines()
+        while data := _receive(self._verdict):
+            for line in parser.feed(data):
+                self._last_life = time.monotonic()
+                self._saw_alive |= line.startswith(b"alive")
+                with self.changed:
+                    self.lines.append(line.decode(errors="replace"))
+                    self.changed.notify_all()
+                if self.on_line:
+                    self.on_line(line)
+
+    def _watch(self) -> None:
+        """Wait for QEMU's end, and look after a guest that shows no more signs of life."""
+        watchdog, nmi_at = self.options.watchdog, None
+        while True:
+            try:
+                _, status, usage = _wait4(self._process.pid, 0.25 if watchdog else None)
+                break
+            except TimeoutError:
+                pass
+            now = time.monotonic()
+            limit = self.options.speed * (ALIVE_FACTOR * watchdog if self._saw_alive else BOOT_GRACE)
+            if nmi_at is None and now - self._last_life > limit and self._kill_kind is None:
+                nmi_at = now
+                self._kill_kind = "hung"
+                self.qmp("inject-nmi")
+            elif nmi_at is not None and now - nmi_at > NMI_GRACE:
+                self._process.kill()
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        self._usage = usage.ru_utime + usage.ru_stime
+        with self.changed:
+            self._ended = True
+            self.changed.notify_all()
+
+    def qmp(self, command: str, **arguments) -> dict:
+        """Run a QMP command and return its answer; {} if QEMU has ended."""
+        with self._qmp_lock:
+            try:
+                if not getattr(self, "_qmp_ready", False):
+                    self._qmp_file.readline()
+                    self._qmp.sendall(b'{"execute": "qmp_capabilities"}\n')
+                    self._qmp_file.readline()
+                    self._qmp_ready = True
+                request = {"execute": command, "arguments": arguments}
+                self._qmp.sendall(json.dumps(request).encode() + b"\n")
+                while answer := self._qmp_file.readline():
+                    if '"event"' not in answer:
+                        return json.loads(answer)
+            except OSError:
+                pass
+        return {}
+
+    def send(self, data: bytes) -> None:
+        """Type on the console."""
+        try:
+            self._console.sendall(data)
+        except OSError:
+            pass  # QEMU has just ended; wait() tells how
+
+    def send_verdict(self, data: bytes) -> None:
+        """Write to the verdict port (for the test agent)."""
+        try:
+            self._verdict.sendall(data)
+        except OSError:
+            pass
+
+    def wait_until(self, condition: Callable[[], object], timeout: float) -> object:
+        """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) pass.
+
+        Returns the last value of condition().  It is called whenever console or verdict lines have grown.
+        """
+        end = time.monotonic() + timeout * self.options.speed
+        with self.changed:
+            while not (value := condition()) and not self._ended:
+                if not self.changed.wait(end - time.monotonic()) and time.monotonic() >= end:
+                    return condition()
+            return value or condition()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and not self._ended
+
+    def text(self) -> str:
+        """All the console has printed, without carriage returns."""
+        return self.console.decode(errors="replace").replace("\r", "")
+
+    def tail(self, lines: int = 40) -> str:
+        return "\n".join(self.text().splitlines()[-lines:])
+
+    # ---- the end -------------------------------------------------------------------------------
+
+    def kill(self, kind: str) -> None:
+        """End QEMU now; wait() will say it was for the reason `kind`."""
+        if self.running:
+            self._kill_kind = self._kill_kind or kind
+            self._process.kill()
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Wait for the end of the run (I1); after `timeout` seconds (times the speed factor) kill it."""
+        if self._outcome is not None:
+            return self._outcome
+        self.wait_until(lambda: False, timeout if timeout is not None else 10**8)
+        if not self._ended:
+            self.kill("timeout")
+        for thread in self._threads:
+            thread.join()
+        self._stderr.seek(0)
+        words = self._stderr.read().strip().splitlines()
+        self._stderr.close()
+        self._qmp_file.close()
+        for end in (self._console, self._verdict, self._qmp):
+            end.close()
+        self._files.cleanup()
+        self._outcome = self._judge(words[-1] if words else "")
+        return self._outcome
+
+    def _judge(self, last_words: str) -> Outcome:
+        code, detail, status = self._process.returncode, "", None
+        for line in self.lines:
+            word, _, rest = line.partition(" ")
+            if word == "exit" and rest.strip().isdigit():
+                status = int(rest)
+            elif word in ("panic", "watchdog", "hung"):
+                detail = rest
+        kinds = {EXIT_CLEAN: "clean", EXIT_PANIC: "panic", EXIT_WATCHDOG: "watchdog", 0: "reset"}
+        kind = kinds.get(code)
+        if code == EXIT_WATCHDOG or kind is None:
+            kind = self._kill_kind or kind or "qemu"
+        if kind == "qemu":
+            detail = last_words or f"exit code {code}"
+        return Outcome(kind, status, detail, self._usage)
+
+    def close(self) -> None:
+        """End the run if it still goes on."""
+        if self._process is not None:
+            self.kill("quit")
+            self.wait()
+
+
+def _receive(end: socket.socket) -> bytes:
+    try:
+        return end.recv(65536)
+    except OSError:
+        return b""
+
+
+def _wait4(pid: int, period: float | None) -> tuple:
+    """os.wait4() that raises TimeoutError after `period` seconds; without one it waits for ever."""
+    if period is None:
+        return os.wait4(pid, 0)
+    end = time.monotonic() + period
+    while True:
+        done = os.wait4(pid, os.WNOHANG)
+        if done[0] == pid:
+            return done
+        if time.monotonic() >= end:
+            raise TimeoutError
+        time.sleep(0.02)

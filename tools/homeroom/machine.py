@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""machine.py - machine files: what a machine is made of, checked, and as QEMU arguments.
+
+A machine file (qemu/machines/NAME.toml) has
+
+    title              text
+    [[board]]          groups of equal boards, in the order of their CPU numbers:
+      count            how many (1)
+      cpus             CPUs on each, 0 to 255
+      memory           memory of each: "256M", "1G", "0M"
+      domain           "own": each board is a domain (the default); "expander": the i-th board of this group
+                       belongs to the i-th domain; a number: all belong to that domain
+    cores              CPUs in a socket (2, the dual-CPU pair of a Uniboard)
+    remote_distance    SLIT distance between any two domains, 11 to 254
+    slit               instead: the whole matrix; with neither, QEMU makes no SLIT
+    srat = false       no SRAT (and no SLIT)
+    proximity_domains  numbers that stand for domains 0, 1, ... in the tables the kernel sees
+
+QEMU's memory node i is domain i.  A domain may lack memory or CPUs.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+PLACES = (TOP / "qemu/machines", TOP / "tests/machines")
+
+CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
+CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
+DOMAIN_LIMIT = 64
+KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains"}
+BOARD_KEYS = {"count", "cpus", "memory", "domain"}
+
+
+class MachineError(Exception):
+    """A wrong machine file or option; the text is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Board:
+    cpus: int
+    memory_mib: int
+    domain: int
+
+
+@dataclass
+class Machine:
+    name: str
+    title: str
+    boards: list[Board]
+    cores: int = 2
+    slit: list[list[int]] | None = None
+    srat: bool = True
+    proximity_domains: list[int] | None = None
+    single_cpu: bool = False
+
+    @property
+    def cpus(self) -> int:
+        return sum(b.cpus for b in self.boards)
+
+    @property
+    def memory_mib(self) -> int:
+        return sum(b.memory_mib for b in self.boards)
+
+    @property
+    def domains(self) -> int:
+        return 1 + max(b.domain for b in self.boards)
+
+    def domain_memory_mib(self, domain: int) -> int:
+        return sum(b.memory_mib for b in self.boards if b.domain == domain)
+
+    def domain_cpus(self, domain: int) -> list[int]:
+        """CPU numbers (and APIC ids) of a domain."""
+        out, first = [], 0
+        for board in self.boards:
+            if board.domain == domain:
+                out += range(first, first + board.cpus)
+            first += board.cpus
+        return out
+
+    def describe(self) -> str:
+        return (
+            f"{self.title}: {len(self.boards)} boards, {self.cpus} CPUs, {self.memory_mib} MiB"
+        )
+
+    def qemu_args(self) -> list[str]:
+        """The arguments that make the machine itself, without disks and consoles."""
+        sockets = -(-self.cpus // self.cores)
+        threads = "multi" if self.cpus <= 2 and not self.single_cpu else "single"
+        args = ["-machine", "pc-i440fx-7.2", "-nodefaults", "-no-user-config", "-cpu", CPU_MODEL]
+        args += ["-accel", f"tcg,thread={threads}", "-m", f"{self.memory_mib}M"]
+        args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads=1"]
+        if not self.srat:
+            return args
+        for domain in range(self.domains):
+            node = f"node,nodeid={domain}"
+            if size := self.domain_memory_mib(domain):
+                args += ["-object", f"memory-backend-ram,id=board{domain},size={size}M"]
+                node += f",memdev=board{domain}"
+            args += ["-numa", node]
+        for domain in range(self.domains):
+            cores = self.cores
+            for socket in sorted({cpu // cores for cpu in self.domain_cpus(domain)}):
+                args += ["-numa", f"cpu,node-id={domain},socket-id={socket}"]
+        for source, row in enumerate(self.slit or []):
+            for target, distance in enumerate(row):
+                args += ["-numa", f"dist,src={source},dst={target},val={distance}"]
+        return args
+
+
+def parse_size_mib(text: str) -> int:
+    """MiB of "256M" or "1G"; a bare number is MiB."""
+    match = re.fullmatch(r"(\d+)\s*([MG]?)i?B?", str(text).strip())
+    if match is None:
+        raise MachineError(f"memory size '{text}': write it as 256M or 1G")
+    return int(match[1]) * (1024 if match[2] == "G" else 1)
+
+
+def names() -> list[str]:
+    """The machines that `make qemu-NAME` knows."""
+    return sorted(p.stem for p in PLACES[0].glob("*.toml"))
+
+
+def find(name: str) -> Path:
+    if name.endswith(".toml"):
+        path = Path(name)
+        if path.is_file():
+            return path
+    else:
+        for place in PLACES:
+            if (place / f"{name}.toml").is_file():
+                return place / f"{name}.toml"
+    raise MachineError(f"no machine '{name}'; there are: {', '.join(names())}")
+
+
+def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> list[Board]:
+    """The boards in the first `limit` slots; a board in an expander's second slot counts with the first."""
+    boards, slots, domains = [], 0, 0
+    for group in raw["board"]:
+        if unknown := set(group) - BOARD_KEYS:
+            raise MachineError(f"{path}: unknown key '{min(unknown)}' in [[board]]")
+        where, size = group.get("domain", "own"), parse_size_mib(group["memory"])
+        for i in range(int(group.get("count", 1))):
+            if where == "expander":
+                slot = domain = i
+            else:
+                slot, domain = slots, domains if where == "own" else int(where)
+                slots, domains = slots + 1, max(domains, domain + 1)
+            if limit is None or slot < limit:
+                mib = parse_size_mib(memory) if memory and size else size
+                boards.append(Board(int(group["cpus"]), mib, domain))
+    if limit is not None and not 1 <= limit <= slots:
+        raise MachineError(f"BOARDS={limit}: {path.stem} takes 1 to {slots}")
+    return boards
+
+
+def load(name: str, boards: int | None = None, memory: str | None = None) -> Machine:
+    """Read and check a machine; `boards` takes its first boards only, `memory` is that of each board."""
+    path = find(name)
+    try:
+        raw = tomllib.loads(path.read_text())
+        machine = Machine(path.stem, raw["title"], _boards(raw, path, boards, memory))
+    except (tomllib.TOMLDecodeError, KeyError, ValueError) as error:
+        raise MachineError(f"{path}: {error!r}") from error
+    if unknown := set(raw) - KEYS:
+        raise MachineError(f"{path}: unknown key '{min(unknown)}'")
+    n = machine.domains
+    machine.cores = raw.get("cores", 2)
+    machine.srat = raw.get("srat", True)
+    if "slit" in raw:
+        machine.slit = [row[:n] for row in raw["slit"][:n]]
+    elif "remote_distance" in raw:
+        far = raw["remote_distance"]
+        machine.slit = [[10 if i == j else far for j in range(n)] for i in range(n)]
+    if "proximity_domains" in raw:
+        machine.proximity_domains = raw["proximity_domains"][:n]
+    _check(machine)
+    return machine
+
+
+def _check(m: Machine) -> None:
+    if not 1 <= m.cpus <= CPU_LIMIT:
+        raise MachineError(f"{m.name}: {m.cpus} CPUs; there may be 1 to {CPU_LIMIT}")
+    if m.domains > DOMAIN_LIMIT:
+        raise MachineError(f"{m.name}: {m.domains} domains; there may be {DOMAIN_LIMIT}")
+    if m.memory_mib < 64:
+        raise MachineError(f"{m.name}: {m.memory_mib} MiB of memory in all; 64 MiB is the least (MEM=)")
+    if m.domain_memory_mib(0) < 32:
+        raise MachineError(f"{m.name}: the first board needs 32 MiB or more (MEM=)")
+    if any(b.cpus % m.cores for b in m.boards[:-1]):
+        raise MachineError(f"{m.name}: a socket of {m.cores} CPUs may not be on two boards")
+    if m.slit is not None:
+        square = len(m.slit) == m.domains and all(len(row) == m.domains for row in m.slit)
+        if not square or any(not 10 <= d <= 254 for row in m.slit for d in row):
+            raise MachineError(f"{m.name}: slit must be {m.domains} x {m.domains} distances, 10 to 254")
+    if m.proximity_domains is not None and len(set(m.proximity_domains)) != m.domains:
+        raise MachineError(f"{m.name}: proximity_domains must be {m.domains} different numbers")
+
+
+def one_cpu(m: Machine) -> Machine:
+    """The machine cut down to CPU 0 of its first board, for counting instructions."""
+    first = m.boards[0]
+    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, single_cpu=True)
+
+
+def check_host_memory(m: Machine) -> None:
+    """Raise MachineError if the host cannot give the machine's memory."""
+    try:
+        info = Path("/proc/meminfo").read_text()
+    except OSError:
+        return
+    match = re.search(r"MemAvailable:\s+(\d+) kB", info)
+    if match and int(match[1]) // 1024 < m.memory_mib + 256:
+        raise MachineError(
+            f"{m.name} needs {m.memory_mib + 256} MiB, this host has {int(match[1]) // 1024} MiB free: "
+            f"try MEM= (per board) or BOARDS="
+        )
