@@ -33,6 +33,12 @@ struct text {
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_bytes(struct text *t, const void *p, size_t n);
 void text_str(struct text *t, const char *s);
+/*
+ * text_mask, text_list - a set of `nbits` numbers as Linux prints it: "00000000,000000ff", and "0-7,12".
+ * words[0] has the lowest numbers.  No newline.
+ */
+void text_mask(struct text *t, const uint64_t *words, unsigned nbits);
+void text_list(struct text *t, const uint64_t *words, unsigned nbits);
 /* text_clear - back to empty, freeing the memory. */
 void text_clear(struct text *t);
 /* text_read - move bytes from offset `off` on to the uio.  Bytes moved, or -EFAULT. */

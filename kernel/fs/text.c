@@ -78,6 +78,36 @@ void text_add(struct text *t, const char *fmt, ...)
     text_bytes(t, line, min_of((size_t)n, sizeof line - 1));
 }
 
+void text_mask(struct text *t, const uint64_t *words, unsigned nbits)
+{
+    unsigned n = (nbits + 31) / 32;
+
+    for (unsigned i = n; i-- > 0;) {
+        unsigned digits = i == n - 1 && nbits % 32 != 0 ? (nbits % 32 + 3) / 4 : 8;
+
+        text_add(t, "%0*x%s", (int)digits, (uint32_t)(words[i / 2] >> (i % 2 * 32)), i > 0 ? "," : "");
+    }
+}
+
+static bool member(const uint64_t *words, unsigned nbits, unsigned i)
+{
+    return i < nbits && (words[i / 64] >> (i % 64) & 1);
+}
+
+void text_list(struct text *t, const uint64_t *words, unsigned nbits)
+{
+    const char *comma = "";
+
+    for (unsigned i = 0, end; i < nbits; i = end) {
+        for (end = i + 1; member(words, nbits, i) && member(words, nbits, end); end++)
+            ;
+        if (!member(words, nbits, i))
+            continue;
+        text_add(t, end == i + 1 ? "%s%u" : "%s%u-%u", comma, i, end - 1);
+        comma = ",";
+    }
+}
+
 void text_clear(struct text *t)
 {
     struct text_chunk *next;

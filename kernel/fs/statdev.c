@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/*
+ * statdev.c - /dev/kstat and /dev/kmsg: the kernel's counters and its messages as files.
+ *
+ * THEORY      Reading /dev/kstat gives the registry as text, made when the file is read from offset 0, so that a reader sees one
+ *             moment.  Writing `module:instance:name` zeroes counters, for root only: the mode says so.
+ *             /dev/kmsg gives the messages that are in the buffer now, then end of file; a line written to it becomes one.
+ * LOCKING     snapshot.lock (sleeping), one per open file
+ * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
+ */
+#include "fs/file.h"
+#include "fs/pseudo.h"
+#include "fs/statdev.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/kstat.h"
+#include "stat/panic.h"
+
+enum { PIECE = 4096, LOG_MAX = 1 << 18, LINE_MAX = 256 };
+
+struct snapshot {
+    struct mutex lock;
+    struct text  text;
+    bool         made;
+    void (*make)(struct text *);
+};
+
+static void make_kstat(struct text *t)
+{
+    char  *buf = kmem_alloc(PIECE);
+    size_t n;
+
+    t->failed = buf == NULL;
+    for (uint64_t off = 0; buf != NULL && (n = kstat_text(off, buf, PIECE)) > 0; off += n)
+        text_bytes(t, buf, n);
+    kmem_free(buf);
+}
+
+static void make_kmsg(struct text *t)
+{
+    char *buf = kmem_alloc(LOG_MAX);
+
+    t->failed = buf == NULL;
+    if (buf != NULL)
+        text_bytes(t, buf, klog_read(buf, LOG_MAX));
+    kmem_free(buf);
+}
+
+static long snapshot_read(struct file *f, struct uio *uio, loff_t off)
+{
+    struct snapshot *s = f->data;
+    long             r;
+
+    mutex_enter(&s->lock);
+    if (off == 0 || !s->made) {
+        text_clear(&s->text);
+        s->make(&s->text);
+        s->made = true;
+    }
+    r = s->text.failed ? -ENOMEM : text_read(&s->text, uio, off);
+    mutex_exit(&s->lock);
+    return r;
+}
+
+static loff_t snapshot_seek(struct file *f, loff_t off, int whence)
+{
+    if (whence == 1)
+        off += f->off;
+    return whence > 1 || off < 0 ? -EINVAL : off;
+}
+
+static void snapshot_close(struct file *f)
+{
+    struct snapshot *s = f->data;
+
+    text_clear(&s->text);
+    kmem_free(s);
+}
+
+/* Take one line from the writer, without its newline, NUL-terminated.  Bytes taken or an error. */
+static long take_line(struct uio *uio, char line[LINE_MAX])
+{
+    size_t n = uio->resid;
+    int    err;
+
+    if (n >= LINE_MAX)
+        return -EINVAL;
+    if ((err = uio_move(line, n, uio)) != 0)
+        return err;
+    line[n] = '\0';
+    if (n > 0 && line[n - 1] == '\n')
+        line[n - 1] = '\0';
+    return (long)n;
+}
+
+static long kstat_write(struct file *f, struct uio *uio, loff_t off)
+{
+    char line[LINE_MAX];
+    long n = take_line(uio, line);
+    int  err;
+
+    if (n < 0)
+        return n;
+    err = kstat_clear(line);
+    return err != 0 ? err : n;
+}
+
+static long kmsg_write(struct file *f, struct uio *uio, loff_t off)
+{
+    char line[LINE_MAX];
+    long n = take_line(uio, line);
+
+    if (n > 0)
+        kprintf("%s\n", line);
+    return n;
+}
+
+static const struct fileops kstat_ops = {
+    .read = snapshot_read, .write = kstat_write, .seek = snapshot_seek, .close = snapshot_close,
+};
+static const struct fileops kmsg_ops = {
+    .read = snapshot_read, .write = kmsg_write, .seek = snapshot_seek, .close = snapshot_close,
+};
+
+static struct cdev devices[] = {
+    {.name = "kstat", .rdev = makedev(10, 240), .mode = 0644},
+    {.name = "kmsg", .rdev = makedev(1, 11), .mode = 0644},
+};
+
+static int statdev_open(struct vnode *vn, int oflags, struct file *f)
+{
+    bool             kstat = vn->rdev == devices[0].rdev;
+    struct snapshot *s     = kmem_zalloc(sizeof *s);
+
+    if (s == NULL)
+        return -ENOMEM;
+    mutex_init(&s->lock, "statdev");
+    s->make     = kstat ? make_kstat : make_kmsg;
+    f->ops      = kstat ? &kstat_ops : &kmsg_ops;
+    f->data     = s;
+    f->seekable = true;
+    return 0;
+}
+
+void statdev_init(void)
+{
+    for (unsigned i = 0; i < array_size(devices); i++) {
+        devices[i].open = statdev_open;
+        cdev_register(&devices[i]);
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sysfs.c - /sys: the tree's upper part.
+ *
+ * THEORY      Only what programs that ask about NUMA nodes and CPUs look for (numactl, lstopo, libc's sysconf), plus the files of
+ *             fw_cfg.  A node here is a memory node of the kernel, that is a board; an lgroup is something else, a CPU
+ *             or a board may belong to another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
+ * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_fw_cfg.c, docs/devices.md
+ */
+#include "fs/sysfs.h"
+
+static const struct pseudo_node system_dirs[] = {
+    {.name = "cpu", .type = VDIR, .mode = 0555, .children = sysfs_cpu_files, .prefix = "cpu", .next = sysfs_cpu_next},
+    {.name = "node", .type = VDIR, .mode = 0555, .children = sysfs_node_files, .prefix = "node", .next = sysfs_node_next},
+    {.name = NULL},
+};
+
+static const struct pseudo_node devices_dirs[] = {
+    {.name = "system", .type = VDIR, .mode = 0555, .children = system_dirs},
+    {.name = NULL},
+};
+
+static const struct pseudo_node firmware_dirs[] = {
+    {.name = "qemu_fw_cfg", .type = VDIR, .mode = 0555, .children = sysfs_fw_cfg_files},
+    {.name = NULL},
+};
+
+static const struct pseudo_node top_dirs[] = {
+    {.name = "devices", .type = VDIR, .mode = 0555, .children = devices_dirs},
+    {.name = "firmware", .type = VDIR, .mode = 0555, .children = firmware_dirs},
+    {.name = "block", .type = VDIR, .mode = 0555},
+    {.name = "class", .type = VDIR, .mode = 0555},
+    {.name = "bus", .type = VDIR, .mode = 0555},
+    {.name = "kernel", .type = VDIR, .mode = 0555},
+    {.name = NULL},
+};
+
+static const struct pseudo_node root = {.type = VDIR, .mode = 0555, .children = top_dirs};
+
+static int mount(const char *source, const char *options, struct vfs **out)
+{
+    return pseudo_mount("sysfs", source, 0x62656572, &root, out);
+}
+
+void sysfs_init(void)
+{
+    static struct vfs_type type = {.name = "sysfs", .mount = mount};
+
+    vfs_register_type(&type);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sysfs_cpu.c - /sys/devices/system/cpu: which CPUs there are, which are on-line, who shares a package or a core.
+ *
+ * THEORY      Sets of CPUs are computed when read, by asking every CPU's APIC id where it sits.
+ * SEE ALSO    sysfs.c, x86/package.h, docs/devices.md
+ */
+#include "disp/disp.h"
+#include "fs/sysfs.h"
+#include "lib/cpumask.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "x86/package.h"
+
+#define SHOW(name) static int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+
+enum { SET_POSSIBLE, SET_ONLINE, SET_OFFLINE };
+enum { SHARE_PACKAGE, SHARE_CORE, AS_LIST = 0x10 };
+
+static void all_cpus(struct cpumask *m)
+{
+    memset(m, 0, sizeof *m);
+    for (unsigned i = 0; i < ncpu; i++)
+        cpumask_set(m, i);
+}
+
+SHOW(show_set)
+{
+    struct cpumask all, set;
+
+    all_cpus(&all);
+    set = n->tag == SET_ONLINE    ? cpumask_and(&all, &cpu_online_mask)
+          : n->tag == SET_OFFLINE ? cpumask_andnot(&all, &cpu_online_mask)
+                                  : all;
+    text_list(out, set.w, ncpu);
+    text_str(out, "\n");
+    return 0;
+}
+
+SHOW(show_kernel_max)
+{
+    text_add(out, "%u\n", CPU_MAX - 1);
+    return 0;
+}
+
+SHOW(show_online)
+{
+    text_add(out, "%d\n", cpumask_test(&cpu_online_mask, (unsigned)arg.a));
+    return 0;
+}
+
+static struct cpu_place place(uint64_t cpu)
+{
+    return cpu_place_of(cpus[cpu]->apic_id);
+}
+
+SHOW(show_package_id)
+{
+    text_add(out, "%u\n", place(arg.a).package);
+    return 0;
+}
+
+SHOW(show_core_id)
+{
+    text_add(out, "%u\n", place(arg.a).core);
+    return 0;
+}
+
+SHOW(show_sharers)
+{
+    struct cpu_place me  = place(arg.a);
+    struct cpumask   set = {0};
+
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct cpu_place other = place(i);
+
+        if (other.package == me.package && ((n->tag & SHARE_CORE) == 0 || other.core == me.core))
+            cpumask_set(&set, i);
+    }
+    if (n->tag & AS_LIST)
+        text_list(out, set.w, ncpu);
+    else
+        text_mask(out, set.w, ncpu);
+    text_str(out, "\n");
+    return 0;
+}
+
+static const struct pseudo_node topology_files[] = {
+    {.name = "physical_package_id", .type = VREG, .mode = 0444, .show = show_package_id},
+    {.name = "core_id", .type = VREG, .mode = 0444, .show = show_core_id},
+    {.name = "package_cpus", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE, .show = show_sharers},
+    {.name = "package_cpus_list", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE | AS_LIST, .show = show_sharers},
+    {.name = "core_siblings", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE, .show = show_sharers},
+    {.name = "core_siblings_list", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE | AS_LIST, .show = show_sharers},
+    {.name = "core_cpus", .type = VREG, .mode = 0444, .tag = SHARE_CORE, .show = show_sharers},
+    {.name = "core_cpus_list", .type = VREG, .mode = 0444, .tag = SHARE_CORE | AS_LIST, .show = show_sharers},
+    {.name = "thread_siblings", .type = VREG, .mode = 0444, .tag = SHARE_CORE, .show = show_sharers},
+    {.name = "thread_siblings_list", .type = VREG, .mode = 0444, .tag = SHARE_CORE | AS_LIST, .show = show_sharers},
+    {.name = NULL},
+};
+
+static const struct pseudo_node cpu_files[] = {
+    {.name = "online", .type = VREG, .mode = 0444, .show = show_online},
+    {.name = "topology", .type = VDIR, .mode = 0555, .children = topology_files},
+    {.name = NULL},
+};
+
+static int node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+{
+    char target[40];
+
+    snprintf(target, sizeof target, "../../node/node%lu", arg.b);
+    return (int)min_of(str_copy(buf, target, size), size);
+}
+
+static const struct pseudo_node node_entry = {.type = VLNK, .mode = 0777, .link = node_link};
+
+/* The one computed entry of cpuN: the link to its node. */
+static int node_of_cpu(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+{
+    uint64_t node = cpus[arg.a]->node;
+
+    if (from > node)
+        return -ENOENT;
+    *e = (struct pseudo_entry){.key = node, .node = &node_entry, .arg = {arg.a, node}};
+    snprintf(e->name, sizeof e->name, "node%lu", node);
+    return 0;
+}
+
+static const struct pseudo_node cpu_dir = {
+    .type = VDIR, .mode = 0555, .children = cpu_files, .prefix = "node", .next = node_of_cpu,
+};
+
+int sysfs_cpu_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+{
+    if (from >= ncpu)
+        return -ENOENT;
+    *e = (struct pseudo_entry){.key = from, .node = &cpu_dir, .arg = {from, 0}};
+    snprintf(e->name, sizeof e->name, "cpu%lu", from);
+    return 0;
+}
+
+const struct pseudo_node sysfs_cpu_files[] = {
+    {.name = "online", .type = VREG, .mode = 0444, .tag = SET_ONLINE, .show = show_set},
+    {.name = "offline", .type = VREG, .mode = 0444, .tag = SET_OFFLINE, .show = show_set},
+    {.name = "possible", .type = VREG, .mode = 0444, .tag = SET_POSSIBLE, .show = show_set},
+    {.name = "present", .type = VREG, .mode = 0444, .tag = SET_POSSIBLE, .show = show_set},
+    {.name = "kernel_max", .type = VREG, .mode = 0444, .show = show_kernel_max},
+    {.name = NULL},
+};

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs.c - /proc: the tree, and the links in it.
+ *
+ * THEORY      One directory per process, named by its id, made when somebody looks (fs/pseudo.h).  A vnode of procfs knows a
+ *             process only by number and finds it anew each time: a process that has gone gives -ESRCH, and a new process
+ *             of the same number would be shown instead, as nothing is kept of the old one.
+ *             A process is held (proc_hold) while a file is made, so proc_lock is held only for the search and for the
+ *             fields that it guards, never while text is made or moved.
+ *             Files belong to the process's effective user; what could tell secrets (memory, descriptors, the program) is open to
+ *             that user and to root only.  The links exe, cwd, root and fd/N lead to the file itself, not to what its
+ *             name is by now.
+ * LOCKING     proc_lock, then nothing; p->mutex for the shared parts (descriptors, directories)
+ * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5); tests/test_procfs.py
+ */
+#include "proc/procfs.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+
+struct proc *procfs_hold(uint64_t pid)
+{
+    struct proc *p;
+
+    spin_lock(&proc_lock);
+    if ((p = proc_find((int)pid)) != NULL)
+        proc_hold(p);
+    spin_unlock(&proc_lock);
+    return p;
+}
+
+struct as *procfs_as(uint64_t pid, bool *gone)
+{
+    struct proc *p = procfs_hold(pid);
+    struct as   *as;
+
+    *gone = p == NULL;
+    if (p == NULL)
+        return NULL;
+    as = proc_as_hold(p);
+    proc_release(p);
+    return as;
+}
+
+int procfs_may_inspect(uint64_t pid)
+{
+    const struct cred *cr = curcred();
+    struct proc       *p;
+    int                err;
+
+    spin_lock(&proc_lock);
+    if ((p = proc_find((int)pid)) == NULL)
+        err = -ESRCH;
+    else
+        err = p == curproc() || cred_superuser(cr) || (p->dumpable && cr->fsuid == proc_uid(p)) ? 0 : -EACCES;
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+int procfs_path(struct vnode *vn, char *buf, size_t size)
+{
+    struct fs_ctx ctx = {.root = vfs_root, .cwd = vfs_root, .cred = curcred()};
+
+    return name_of(&ctx, vn, buf, size);
+}
+
+static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid)
+{
+    struct proc *p;
+
+    spin_lock(&proc_lock);
+    if ((p = proc_find((int)arg.a)) != NULL) {
+        *uid = proc_uid(p);
+        *gid = p->state == PROC_LIVE && !list_empty(&p->lwps)
+                   ? list_first(&p->lwps, struct lwp, proc_link)->cred->egid
+                   : 0;
+    }
+    spin_unlock(&proc_lock);
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------ */
+
+/* The vnode behind exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
+static int follow(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
+{
+    int          err = procfs_may_inspect(arg.a);
+    struct proc *p;
+
+    if (err != 0)
+        return err;
+    if ((p = procfs_hold(arg.a)) == NULL)
+        return -ESRCH;
+    *out = NULL;
+    mutex_enter(&p->mutex);
+    if (n->tag == TAG_EXE) {
+        *out = p->exe;
+    } else if (p->fs != NULL) {
+        mutex_enter(&p->fs->lock);
+        *out = n->tag == TAG_CWD ? p->fs->cwd : p->fs->root;
+        vn_hold(*out);
+        mutex_exit(&p->fs->lock);
+    }
+    if (n->tag == TAG_EXE && *out != NULL)
+        vn_hold(*out);
+    mutex_exit(&p->mutex);
+    proc_release(p);
+    return *out != NULL ? 0 : -ENOENT;
+}
+
+static int link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+{
+    struct vnode *vn;
+    int           r = n->follow(n, arg, &vn);
+
+    if (r != 0)
+        return r;
+    r = procfs_path(vn, buf, size);
+    vn_release(vn);
+    return r == -ENOENT ? (int)min_of(str_copy(buf, "(deleted)", size), size) : r;
+}
+
+/* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
+static int fd_file(struct pseudo_arg arg, struct file **out)
+{
+    int             err = procfs_may_inspect(arg.a);
+    struct proc    *p;
+    struct fdtable *t;
+
+    if (err != 0)
+        return err;
+    if ((p = procfs_hold(arg.a)) == NULL)
+        return -ESRCH;
+    mutex_enter(&p->mutex);
+    if ((t = p->files) != NULL)
+        fdtable_hold(t);
+    mutex_exit(&p->mutex);
+    proc_release(p);
+    if (t == NULL)
+        return -ENOENT;
+    *out = fd_get(t, (int)arg.b);
+    fdtable_release(t);
+    return *out != NULL ? 0 : -ENOENT;
+}
+
+static int fd_follow(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
+{
+    struct file *f;
+    int          err = fd_file(arg, &f);
+
+    if (err != 0)
+        return err;
+    if ((*out = f->vn) != NULL)
+        vn_hold(f->vn);
+    file_release(f);
+    return *out != NULL ? 0 : -ENXIO;
+}
+
+static int fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+{
+    struct file *f;
+    int          r = fd_file(arg, &f);
+    char         name[40];
+
+    if (r != 0)
+        return r;
+    if (f->vn != NULL) {
+        file_release(f);
+        return link(n, arg, buf, size);
+    }
+    snprintf(name, sizeof name, "pipe:[%lu]", ((uintptr_t)f->data >> 4) & 0xffffffff);
+    file_release(f);
+    return (int)min_of(str_copy(buf, name, size), size);
+}
+
+static const struct pseudo_node fd_entry = {.type = VLNK, .mode = 0700, .link = fd_link, .follow = fd_follow};
+
+static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+{
+    struct proc    *p  = procfs_hold(arg.a);
+    struct fdtable *t  = NULL;
+    int             fd = -1;
+
+    if (p == NULL)
+        return -ENOENT;
+    if (procfs_may_inspect(arg.a) == 0) {
+        mutex_enter(&p->mutex);
+        if ((t = p->files) != NULL)
+            fdtable_hold(t);
+        mutex_exit(&p->mutex);
+    }
+    proc_release(p);
+    if (t != NULL) {
+        fd = fd_next(t, (int)from);
+        fdtable_release(t);
+    }
+    if (fd < 0)
+        return -ENOENT;
+    *e = (struct pseudo_entry){.key = (uint64_t)fd, .node = &fd_entry, .arg = {arg.a, (uint64_t)fd}};
+    snprintf(e->name, sizeof e->name, "%d", fd);
+    return 0;
+}
+
+int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+{
+    char name[48];
+
+    if (n->tag == TAG_WHOLE)
+        snprintf(name, sizeof name, "%d", curproc()->pid);
+    else
+        snprintf(name, sizeof name, "%d/task/%d", curproc()->pid, curthread->tid);
+    return (int)min_of(str_copy(buf, name, size), size);
+}
+
+/* ---- the tree --------------------------------------------------------------------------------------------------- */
+
+static const struct pseudo_node task_files[] = {
+    {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
+    {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_status},
+    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_THREAD, .show = procfs_show_comm, .store = procfs_store_comm},
+    {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
+    {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
+    {.name = NULL},
+};
+
+static const struct pseudo_node task_dir = {
+    .type = VDIR, .mode = 0555, .children = task_files, .owner = process_owner,
+};
+
+static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+{
+    struct proc *p;
+    struct lwp  *l;
+    uint64_t     best = UINT64_MAX;
+
+    spin_lock(&proc_lock);
+    if ((p = proc_find((int)arg.a)) != NULL)
+        LIST_FOREACH (l, &p->lwps, proc_link)
+            if ((uint64_t)l->t.tid >= from && (uint64_t)l->t.tid < best)
+                best = (uint64_t)l->t.tid;
+    spin_unlock(&proc_lock);
+    if (best == UINT64_MAX)
+        return -ENOENT;
+    *e = (struct pseudo_entry){.key = best, .node = &task_dir, .arg = {arg.a, best}};
+    snprintf(e->name, sizeof e->name, "%lu", best);
+    return 0;
+}
+
+static const struct pseudo_node pid_files[] = {
+    {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_stat},
+    {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
+    {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_status},
+    {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
+    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm, .store = procfs_store_comm},
+    {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings},
+    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps},
+    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap},
+    {.name = "limits", .type = VREG, .mode = 0444, .show = procfs_show_limits},
+    {.name = "mounts", .type = VREG, .mode = 0444, .show = procfs_show_mounts},
+    {.name = "exe", .type = VLNK, .mode = 0777, .tag = TAG_EXE, .link = link, .follow = follow},
+    {.name = "cwd", .type = VLNK, .mode = 0777, .tag = TAG_CWD, .link = link, .follow = follow},
+    {.name = "root", .type = VLNK, .mode = 0777, .tag = TAG_ROOT, .link = link, .follow = follow},
+    {.name = "fd", .type = VDIR, .mode = 0500, .prefix = "", .next = descriptor_next},
+    {.name = "task", .type = VDIR, .mode = 0555, .prefix = "", .next = task_next},
+    {.name = NULL},
+};
+
+static const struct pseudo_node pid_dir = {
+    .type = VDIR, .mode = 0555, .children = pid_files, .owner = process_owner,
+};
+
+static int root_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+{
+    int pid = proc_next((int)max_of(from, (uint64_t)1));
+
+    if (pid <= 0)
+        return -ENOENT;
+    *e = (struct pseudo_entry){.key = (uint64_t)pid, .node = &pid_dir, .arg = {(uint64_t)pid, 0}};
+    snprintf(e->name, sizeof e->name, "%d", pid);
+    return 0;
+}
+
+static const struct pseudo_node root = {
+    .type = VDIR, .mode = 0555, .children = procfs_system_files, .prefix = "", .next = root_next,
+};
+
+static int mount(const char *source, const char *options, struct vfs **out)
+{
+    return pseudo_mount("proc", source, 0x9fa0, &root, out);
+}
+
+void procfs_init(void)
+{
+    static struct vfs_type type = {.name = "proc", .mount = mount};
+
+    vfs_register_type(&type);
+}

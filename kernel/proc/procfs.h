@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs.h - what the files of procfs share.
+ *
+ * SEE ALSO procfs.c
+ */
+#ifndef PROC_PROCFS_H
+#define PROC_PROCFS_H
+
+#include "fs/pseudo.h"
+#include "proc/proc.h"
+
+/* procfs_init - register the file system type "proc": with fs_init(). */
+void procfs_init(void);
+
+/* The tables of the tree; arg.a is the process id, arg.b a thread id or a descriptor. */
+extern const struct pseudo_node procfs_pid_files[];    /* /proc/N                   */
+extern const struct pseudo_node procfs_system_files[]; /* /proc, without processes  */
+/* procfs_hold - process `pid`, held; NULL: there is none.  Takes proc_lock. */
+struct proc *procfs_hold(uint64_t pid);
+/* procfs_as - address space of process `pid`, held; NULL: no such process (*gone set), or it has none. */
+struct as *procfs_as(uint64_t pid, bool *gone);
+/* procfs_may_inspect - 0 if the caller may see the process's memory, descriptors and program; -EACCES, -ESRCH. */
+int procfs_may_inspect(uint64_t pid);
+/* procfs_path - path of a vnode as root sees it, to buf[size], without a NUL.  Length or error. */
+int procfs_path(struct vnode *vn, char *buf, size_t size);
+
+/* Files with code of their own (show functions). */
+#define PROCFS_SHOW(name) int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+PROCFS_SHOW(procfs_show_stat);
+PROCFS_SHOW(procfs_show_status);
+PROCFS_SHOW(procfs_show_statm);
+PROCFS_SHOW(procfs_show_comm);
+PROCFS_SHOW(procfs_show_maps);
+PROCFS_SHOW(procfs_show_lgrpmap);
+PROCFS_SHOW(procfs_show_strings);
+PROCFS_SHOW(procfs_show_mounts);
+PROCFS_SHOW(procfs_show_limits);
+int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
+int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
+
+/* Tags of nodes that share functions. */
+enum { TAG_WHOLE, TAG_THREAD };               /* stat, status, comm           */
+enum { TAG_CMDLINE, TAG_ENVIRON };            /* procfs_show_strings          */
+enum { TAG_EXE, TAG_CWD, TAG_ROOT };          /* links                        */
+
+#endif

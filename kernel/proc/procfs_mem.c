@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and on which boards their pages lie.
+ *
+ * THEORY      Segments are asked for one by one, from the end of the last, so the address space is never locked for longer than
+ *             one question; a process that maps meanwhile gets a picture of several moments.
+ *             lgrpmap has a line for each run of pages that lie in one lgroup and have one size:
+ *                 start-end perms lgrp pages pagesize name
+ *             with `-` and 0 pages where nothing is resident.  A segment without any resident page is one run, which
+ *             is what keeps large reservations cheap.
+ * LOCKING     as->lock inside vm's functions only
+ * SEE ALSO    procfs.c, pmap(1), proc(5)
+ */
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "proc/procfs.h"
+
+enum { PATH_SIZE = 4096, BATCH = 32 };
+
+/* Room for one walk over an address space: too much for the stack. */
+struct walk {
+    struct seg_info     seg;
+    uint64_t            addr[BATCH];
+    struct as_page_info page[BATCH];
+    char                path[PATH_SIZE];
+};
+
+static void perms_of(const struct seg_info *s, char out[5])
+{
+    out[0] = s->prot & PROT_READ ? 'r' : '-';
+    out[1] = s->prot & PROT_WRITE ? 'w' : '-';
+    out[2] = s->prot & PROT_EXEC ? 'x' : '-';
+    out[3] = (s->flags & MAP_SHARED_VALIDATE) == MAP_PRIVATE ? 'p' : 's';
+    out[4] = '\0';
+}
+
+/* Put the segment's name into w->path. */
+static void name_segment(struct walk *w)
+{
+    static const char *const special[] = {
+        [SEG_OTHER] = "", [SEG_HEAP] = "[heap]", [SEG_STACK] = "[stack]", [SEG_VDSO] = "[vdso]",
+    };
+    int len;
+
+    if (w->seg.vn == NULL) {
+        str_copy(w->path, special[w->seg.what], sizeof w->path);
+        return;
+    }
+    len = procfs_path(w->seg.vn, w->path, sizeof w->path - 1);
+    if (len < 0)
+        str_copy(w->path, "(deleted)", sizeof w->path);
+    else
+        w->path[len] = '\0';
+}
+
+/* Call fn for each segment of process `pid`.  0, -ESRCH, -EACCES, -ENOMEM. */
+static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *), struct text *out)
+{
+    int          err = procfs_may_inspect(pid);
+    bool         gone;
+    struct as   *as;
+    struct walk *w;
+
+    if (err != 0)
+        return err;
+    if ((as = procfs_as(pid, &gone)) == NULL)
+        return gone ? -ESRCH : 0;
+    if ((w = kmem_alloc(sizeof *w)) == NULL) {
+        as_release(as);
+        return -ENOMEM;
+    }
+    for (uint64_t addr = 0; !out->failed && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
+        name_segment(w);
+        fn(as, w, out);
+        if (w->seg.vn != NULL)
+            vn_release(w->seg.vn);
+    }
+    kmem_free(w);
+    as_release(as);
+    return 0;
+}
+
+static void show_map(struct as *as, struct walk *w, struct text *out)
+{
+    const struct seg_info *s = &w->seg;
+    struct vattr           va = {0};
+    char                   perms[5], line[128];
+    int                    len;
+
+    if (s->vn != NULL)
+        vn_getattr(s->vn, &va);
+    perms_of(s, perms);
+    len = snprintf(line, sizeof line, "%08lx-%08lx %s %08lx %02lx:%02lx %lu ", s->start, s->end, perms,
+                   s->vn != NULL ? s->off : 0ul, va.dev >> 8 & 0xfff, va.dev & 0xff, va.ino);
+    text_bytes(out, line, (size_t)len);
+    if (w->path[0] != '\0') {
+        text_add(out, "%*s", len < 73 ? 73 - len : 0, "");
+        text_str(out, w->path);
+    }
+    text_str(out, "\n");
+}
+
+struct run {
+    uint64_t start, end, pages;
+    bool     present;
+    unsigned lgrp;
+    uint64_t pagesize;
+};
+
+static void show_run(const struct run *r, struct walk *w, struct text *out)
+{
+    char perms[5], lgrp[12] = "-";
+
+    if (r->end == r->start)
+        return;
+    if (r->present)
+        snprintf(lgrp, sizeof lgrp, "%u", r->lgrp);
+    perms_of(&w->seg, perms);
+    text_add(out, "%08lx-%08lx %s %s %lu %lu ", r->start, r->end, perms, lgrp, r->pages, r->pagesize);
+    text_str(out, w->path);
+    text_str(out, "\n");
+}
+
+/* Add the page (or the hole) at `va` to the run, or begin a new one.  Returns the address after it. */
+static uint64_t extend(struct run *r, const struct as_page_info *pg, uint64_t va, struct walk *w, struct text *out)
+{
+    uint64_t size = pg->present ? pg->pagesize : PAGE_SIZE;
+    uint64_t next = min_of(round_down(va, size) + size, w->seg.end);
+
+    if (pg->present != r->present || (pg->present && (pg->lgrp != r->lgrp || size != r->pagesize))) {
+        show_run(r, w, out);
+        *r = (struct run){.start = va, .present = pg->present, .lgrp = pg->lgrp, .pagesize = size};
+    }
+    r->end = next;
+    r->pages += pg->present;
+    return next;
+}
+
+static void show_lgrps(struct as *as, struct walk *w, struct text *out)
+{
+    uint64_t   va = w->seg.start;
+    struct run r  = {.start = va, .end = va, .pagesize = PAGE_SIZE};
+
+    if (w->seg.rss_pages == 0) {
+        r.end = va = w->seg.end;
+    }
+    while (va < w->seg.end && !out->failed) {
+        unsigned n    = (unsigned)min_of((w->seg.end - va) >> PAGE_SHIFT, (uint64_t)BATCH);
+        uint64_t base = va;
+
+        for (unsigned i = 0; i < n; i++)
+            w->addr[i] = base + i * PAGE_SIZE;
+        as_query(as, w->addr, n, w->page);
+        while (va < base + n * PAGE_SIZE)
+            va = extend(&r, &w->page[(va - base) >> PAGE_SHIFT], va, w, out);
+    }
+    show_run(&r, w, out);
+}
+
+PROCFS_SHOW(procfs_show_maps)
+{
+    return each_segment(arg.a, show_map, out);
+}
+
+PROCFS_SHOW(procfs_show_lgrpmap)
+{
+    return each_segment(arg.a, show_lgrps, out);
+}

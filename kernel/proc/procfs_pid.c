@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,limits}: what ps and top read.
+ *
+ * THEORY      What proc_lock guards is copied into a struct view under it; the text is made from that copy.  A view is of a whole
+ *             process or of one thread.  Times are in ticks of 1/100 s, sizes in bytes or pages as proc(5) has them.
+ * LOCKING     proc_lock while the view is taken, then nothing
+ * SEE ALSO    procfs.c, proc(5)
+ */
+#include "lgrp/lgrp.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/procfs.h"
+#include "proc/tty.h"
+
+struct view {
+    int         pid, ppid, pgid, sid, tty_nr, tpgid, tid;
+    char        state;
+    unsigned    nthreads;
+    char        name[16];
+    struct cred cred;
+    uint64_t    utime, stime, minflt, majflt, nvcsw, nivcsw; /* ticks; counts */
+    struct rusage_kernel waited;
+    int         cpu, nice, rt_priority, home;
+    uint64_t    start_ns;
+    sigset_t    pending, shared_pending, blocked, ignored, caught;
+    struct cpumask allowed;
+    int         exit_signal, exit_status;
+    uint64_t    arg_start, arg_end, env_start, env_end;
+    uint64_t    rss_limit;
+};
+
+static char state_of(const struct proc *p, const struct lwp *l)
+{
+    if (p->state != PROC_LIVE || l == NULL)
+        return 'Z';
+    if (p->stopped)
+        return 'T';
+    switch (l->t.state) {
+    case TS_RUNNABLE:
+    case TS_ONPROC:
+        return 'R';
+    case TS_STOPPED:
+        return 'T';
+    case TS_ZOMBIE:
+        return 'Z';
+    default:
+        return l->t.sleep_sig ? 'S' : 'D';
+    }
+}
+
+/* Linux's device number, as stat gives it. */
+static int device_number(uint64_t rdev)
+{
+    return (int)rdev;
+}
+
+static void view_signals(struct proc *p, struct lwp *l, struct view *v)
+{
+    struct sighand *sh = p->sig;
+
+    if (sh == NULL)
+        return;
+    spin_lock(&sh->lock);
+    v->pending        = l->pending.set;
+    v->shared_pending = p->pending.set;
+    v->blocked        = l->sigmask;
+    for (int i = 0; i < NSIG; i++) {
+        if (sh->act[i].handler == SIG_IGN)
+            v->ignored |= SIGBIT(i + 1);
+        else if (sh->act[i].handler != SIG_DFL)
+            v->caught |= SIGBIT(i + 1);
+    }
+    spin_unlock(&sh->lock);
+}
+
+static void view_lwp(struct proc *p, struct lwp *l, struct view *v)
+{
+    v->tid         = l->t.tid;
+    v->cred        = *l->cred;
+    v->cpu         = l->t.cpu != NULL ? (int)l->t.cpu->id : 0;
+    v->nice        = p->nice;
+    v->rt_priority = l->t.cls == CLASS_RT ? l->t.upri + 1 : 0;
+    v->home        = l->t.lg.home != LGRP_NONE ? l->t.lg.home : -1;
+    memcpy(v->name, l->t.name, sizeof v->name);
+    v->name[sizeof v->name - 1] = '\0';
+    thread_get_affinity(&l->t, &v->allowed);
+    view_signals(p, l, v);
+}
+
+static void view_session(const struct proc *p, struct view *v)
+{
+    const struct session *s = p->pgrp->session;
+
+    v->pgid   = p->pgrp->pgid;
+    v->sid    = s->sid;
+    v->tpgid  = s->tty != NULL ? s->tty->fg_pgid : -1;
+    v->tty_nr = s->tty != NULL ? device_number(s->tty->rdev) : 0;
+}
+
+/* The first LWP of p, or the one with id `tid` (0: any); NULL: none. */
+static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
+{
+    struct lwp *l;
+
+    LIST_FOREACH (l, &p->lwps, proc_link)
+        if (tid == 0 || (uint64_t)l->t.tid == tid)
+            return l;
+    return NULL;
+}
+
+static void view_usage(struct proc *p, struct lwp *only, struct view *v)
+{
+    struct lwp *l;
+
+    if (only != NULL) {
+        v->utime = only->utime_ticks, v->stime = only->stime_ticks;
+        v->minflt = only->minflt, v->majflt = only->majflt;
+        v->nvcsw = only->t.nvcsw, v->nivcsw = only->t.nivcsw;
+        return;
+    }
+    proc_times(p, &v->utime, &v->stime);
+    v->minflt = p->minflt_dead, v->majflt = p->majflt_dead;
+    v->nvcsw = p->nvcsw_dead, v->nivcsw = p->nivcsw_dead;
+    LIST_FOREACH (l, &p->lwps, proc_link) {
+        v->minflt += l->minflt, v->majflt += l->majflt;
+        v->nvcsw += l->t.nvcsw, v->nivcsw += l->t.nivcsw;
+    }
+}
+
+/* Fill *v for process arg.a, or with TAG_THREAD for its thread arg.b.  0 or -ESRCH. */
+static int view_take(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
+{
+    bool         thread = n->tag == TAG_THREAD;
+    struct proc *p;
+    struct lwp  *l = NULL;
+
+    memset(v, 0, sizeof *v);
+    spin_lock(&proc_lock);
+    p = proc_find((int)arg.a);
+    if (p != NULL)
+        l = pick_lwp(p, thread ? arg.b : 0);
+    if (p == NULL || (thread && l == NULL)) {
+        spin_unlock(&proc_lock);
+        return -ESRCH;
+    }
+    v->pid      = p->pid;
+    v->tid      = p->pid;
+    v->ppid     = p->parent != NULL ? p->parent->pid : 0;
+    v->nthreads = p->nlwps;
+    v->state    = state_of(p, l);
+    v->start_ns = p->start_ns;
+    v->waited   = p->waited;
+    v->exit_signal = p->exit_signal;
+    v->exit_status = p->exit_status;
+    v->arg_start = p->arg_start, v->arg_end = p->arg_end;
+    v->env_start = p->env_start, v->env_end = p->env_end;
+    v->rss_limit = p->rlim[RLIMIT_RSS].cur;
+    v->home      = -1;
+    view_session(p, v);
+    view_usage(p, thread ? l : NULL, v);
+    if (l != NULL)
+        view_lwp(p, l, v);
+    if (!thread)
+        v->tid = p->pid;
+    spin_unlock(&proc_lock);
+    return 0;
+}
+
+/* Sizes of the address space; zero for a process without one. */
+static void usage_of(struct pseudo_arg arg, struct as_usage *u)
+{
+    bool       gone;
+    struct as *as = procfs_as(arg.a, &gone);
+
+    memset(u, 0, sizeof *u);
+    if (as == NULL)
+        return;
+    as_usage(as, u);
+    as_release(as);
+}
+
+PROCFS_SHOW(procfs_show_stat)
+{
+    struct view     v;
+    struct as_usage u;
+    int             err = view_take(n, arg, &v);
+    uint64_t        ms10 = 10000000;
+
+    if (err != 0)
+        return err;
+    usage_of(arg, &u);
+    text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid, v.tty_nr, v.tpgid);
+    text_add(out, "%lu %lu %lu %lu ", v.minflt, v.waited.minflt, v.majflt, v.waited.majflt);
+    text_add(out, "%lu %lu %lu %lu ", v.utime, v.stime, v.waited.utime_us / 10000, v.waited.stime_us / 10000);
+    text_add(out, "%d %d %u 0 %lu ", v.rt_priority > 0 ? -1 - v.rt_priority : 20 + v.nice, v.nice, v.nthreads,
+             v.start_ns / ms10);
+    text_add(out, "%lu %lu %lu 0 0 0 0 0 ", u.virt_pages * PAGE_SIZE, u.rss_pages, v.rss_limit);
+    text_add(out, "%lu %lu %lu %lu 0 0 0 %d %d %d %d ", v.pending & 0x7fffffff, v.blocked & 0x7fffffff,
+             v.ignored & 0x7fffffff, v.caught & 0x7fffffff, v.exit_signal, v.cpu, v.rt_priority,
+             v.rt_priority > 0 ? 2 : 0);
+    text_add(out, "0 0 0 0 0 0 %lu %lu %lu %lu %d\n", v.arg_start, v.arg_end, v.env_start, v.env_end,
+             procfs_may_inspect(arg.a) == 0 ? v.exit_status : 0);
+    return 0;
+}
+
+PROCFS_SHOW(procfs_show_statm)
+{
+    struct as_usage u;
+    struct proc    *p = procfs_hold(arg.a);
+
+    if (p == NULL)
+        return -ESRCH;
+    proc_release(p);
+    usage_of(arg, &u);
+    text_add(out, "%lu %lu 0 %lu 0 %lu 0\n", u.virt_pages, u.rss_pages, u.text_pages, u.data_pages + u.stack_pages);
+    return 0;
+}
+
+static const char *state_name(char state)
+{
+    switch (state) {
+    case 'R':
+        return "running";
+    case 'S':
+        return "sleeping";
+    case 'D':
+        return "disk sleep";
+    case 'T':
+        return "stopped";
+    default:
+        return "zombie";
+    }
+}
+
+static void status_memory(struct text *out, const struct as_usage *u)
+{
+    const struct {
+        const char *name;
+        uint64_t    pages;
+    } row[] = {
+        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages},  {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
+        {"VmData", u->data_pages}, {"VmStk", u->stack_pages}, {"VmExe", u->text_pages},
+    };
+
+    for (unsigned i = 0; i < array_size(row); i++)
+        text_add(out, "%s:\t%8lu kB\n", row[i].name, row[i].pages * (PAGE_SIZE / 1024));
+}
+
+static void status_masks(struct text *out, const struct view *v)
+{
+    uint64_t mems = (nnodes < 64 ? 1ull << nnodes : 0) - 1;
+
+    text_str(out, "Cpus_allowed:\t");
+    text_mask(out, v->allowed.w, ncpu);
+    text_str(out, "\nCpus_allowed_list:\t");
+    text_list(out, v->allowed.w, ncpu);
+    text_str(out, "\nMems_allowed:\t");
+    text_mask(out, &mems, nnodes);
+    text_str(out, "\nMems_allowed_list:\t");
+    text_list(out, &mems, nnodes);
+    text_str(out, "\n");
+}
+
+PROCFS_SHOW(procfs_show_status)
+{
+    struct view     v;
+    struct as_usage u;
+    int             err = view_take(n, arg, &v);
+
+    if (err != 0)
+        return err;
+    usage_of(arg, &u);
+    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", v.name, v.state,
+             state_name(v.state), v.pid, v.tid, v.ppid);
+    text_add(out, "Uid:\t%u\t%u\t%u\t%u\n", v.cred.uid, v.cred.euid, v.cred.suid, v.cred.fsuid);
+    text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid, v.cred.fsgid);
+    for (unsigned i = 0; i < v.cred.ngroups; i++)
+        text_add(out, "%u ", v.cred.groups[i]);
+    text_str(out, "\n");
+    if (v.state != 'Z')
+        status_memory(out, &u);
+    text_add(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\n", v.nthreads, v.pending, v.shared_pending);
+    text_add(out, "SigBlk:\t%016lx\nSigIgn:\t%016lx\nSigCgt:\t%016lx\n", v.blocked, v.ignored, v.caught);
+    status_masks(out, &v);
+    text_add(out, "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\nHome_lgrp:\t%d\n", v.nvcsw,
+             v.nivcsw, v.home);
+    return 0;
+}
+
+PROCFS_SHOW(procfs_show_comm)
+{
+    struct view v;
+    int         err = view_take(n, arg, &v);
+
+    if (err == 0)
+        text_add(out, "%s\n", v.name);
+    return err;
+}
+
+/* The name may be changed by the process's own threads only, as in Linux. */
+int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
+{
+    struct proc *p;
+    struct lwp  *l;
+    int          err = -ESRCH;
+
+    if (len > 0 && buf[len - 1] == '\n')
+        buf[len - 1] = '\0';
+    spin_lock(&proc_lock);
+    if ((p = proc_find((int)arg.a)) != NULL && (l = pick_lwp(p, n->tag == TAG_THREAD ? arg.b : 0)) != NULL) {
+        err = p == curproc() ? 0 : -EINVAL;
+        if (err == 0)
+            str_copy(l->t.name, buf, sizeof l->t.name);
+    }
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+/* cmdline and environ: bytes of the process's own memory, between two addresses that exec noted. */
+PROCFS_SHOW(procfs_show_strings)
+{
+    struct view v;
+    char        buf[256];
+    bool        gone;
+    struct as  *as;
+    int         err = n->tag == TAG_ENVIRON ? procfs_may_inspect(arg.a) : 0;
+    static const struct pseudo_node whole = {.tag = TAG_WHOLE};
+
+    if (err != 0 || (err = view_take(&whole, arg, &v)) != 0)
+        return err;
+    if ((as = procfs_as(arg.a, &gone)) == NULL)
+        return gone ? -ESRCH : 0;
+    for (uint64_t at = n->tag == TAG_ENVIRON ? v.env_start : v.arg_start,
+                  end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end; at < end;) {
+        long got = as_access_remote(as, at, buf, min_of(end - at, sizeof buf), false);
+
+        if (got <= 0)
+            break;
+        text_bytes(out, buf, (size_t)got);
+        at += (uint64_t)got;
+    }
+    as_release(as);
+    return 0;
+}
+
+PROCFS_SHOW(procfs_show_limits)
+{
+    static const struct {
+        const char *name, *unit;
+    } row[RLIM_NLIMITS] = {
+        [RLIMIT_CPU] = {"Max cpu time", "seconds"},
+        [RLIMIT_FSIZE] = {"Max file size", "bytes"},
+        [RLIMIT_DATA] = {"Max data size", "bytes"},
+        [RLIMIT_STACK] = {"Max stack size", "bytes"},
+        [RLIMIT_CORE] = {"Max core file size", "bytes"},
+        [RLIMIT_RSS] = {"Max resident set", "bytes"},
+        [RLIMIT_NPROC] = {"Max processes", "processes"},
+        [RLIMIT_NOFILE] = {"Max open files", "files"},
+        [RLIMIT_MEMLOCK] = {"Max locked memory", "bytes"},
+        [RLIMIT_AS] = {"Max address space", "bytes"},
+        [RLIMIT_LOCKS] = {"Max file locks", "locks"},
+        [RLIMIT_SIGPENDING] = {"Max pending signals", "signals"},
+        [RLIMIT_MSGQUEUE] = {"Max msgqueue size", "bytes"},
+        [RLIMIT_NICE] = {"Max nice priority", ""},
+        [RLIMIT_RTPRIO] = {"Max realtime priority", ""},
+        [RLIMIT_RTTIME] = {"Max realtime timeout", "us"},
+    };
+    struct rlimit lim[RLIM_NLIMITS];
+    struct proc  *p = procfs_hold(arg.a);
+
+    if (p == NULL)
+        return -ESRCH;
+    mutex_enter(&p->mutex);
+    memcpy(lim, p->rlim, sizeof lim);
+    mutex_exit(&p->mutex);
+    proc_release(p);
+    text_add(out, "%-25s %-20s %-20s %-10s\n", "Limit", "Soft Limit", "Hard Limit", "Units");
+    for (unsigned i = 0; i < RLIM_NLIMITS; i++) {
+        uint64_t value[2] = {lim[i].cur, lim[i].max};
+
+        text_add(out, "%-25s ", row[i].name);
+        for (unsigned k = 0; k < 2; k++) {
+            if (value[k] == RLIM_INFINITY)
+                text_add(out, "%-20s ", "unlimited");
+            else
+                text_add(out, "%-20lu ", value[k]);
+        }
+        text_add(out, "%-10s\n", row[i].unit);
+    }
+    return 0;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs_system.c - the files of /proc that are about the whole machine.
+ *
+ * THEORY      What top, free, uptime, mount and sysctl read, in Linux's formats.  Nothing is kept here: numbers come from the
+ *             rooms that own them at the moment of reading.  The CPU lines of `stat` are the clock's samples, in ticks.
+ *             Lines that would always be zero here are left out.
+ * LOCKING     none of its own
+ * SEE ALSO    procfs.c, proc(5), docs/devices.md
+ */
+#include "disp/disp.h"
+#include "disp/loadavg.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/page.h"
+#include "proc/procfs.h"
+#include "proc/uts.h"
+#include "stat/cpustat.h"
+#include "x86/package.h"
+
+enum { KB_PER_PAGE = PAGE_SIZE / 1024, NS_PER_TICK = 1000000000 / HZ };
+
+/* Sum of one counter over all CPUs; `off` is its place in struct cpu_stat. */
+static uint64_t sum_stat(size_t off)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < ncpu; i++)
+        sum += *(uint64_t *)((char *)cpus[i]->stat + off);
+    return sum;
+}
+#define SUM(field) sum_stat(offsetof(struct cpu_stat, field))
+
+/* user nice system idle iowait irq softirq steal guest guest_nice */
+static void cpu_line(struct text *out, uint64_t usr, uint64_t sys, uint64_t idl, uint64_t wt)
+{
+    text_add(out, " %lu 0 %lu %lu %lu 0 0 0 0 0\n", usr, sys, idl, wt);
+}
+
+static PROCFS_SHOW(show_stat)
+{
+    text_str(out, "cpu ");
+    cpu_line(out, SUM(usr_ticks), SUM(sys_ticks), SUM(idl_ticks), SUM(wt_ticks));
+    for (unsigned i = 0; i < ncpu; i++) {
+        const struct cpu_stat *s = cpus[i]->stat;
+
+        if (!cpumask_test(&cpu_online_mask, i))
+            continue;
+        text_add(out, "cpu%u", i);
+        cpu_line(out, s->usr_ticks, s->sys_ticks, s->idl_ticks, s->wt_ticks);
+    }
+    text_add(out, "intr %lu\nctxt %lu\n", SUM(intr), SUM(csw));
+    text_add(out, "btime %lu\nprocesses %lu\nprocs_running %u\nprocs_blocked 0\n",
+             (clock_real_ns() - clock_mono_ns()) / 1000000000, SUM(forks), disp_runnable());
+    return 0;
+}
+
+static int add_file_pages(struct vfs *vfs, const char *path, void *arg)
+{
+    uint64_t blocks, bfree, files, ffree;
+
+    if (strcmp(vfs->type, "tmpfs") == 0) {
+        vfs->op->statfs(vfs, &blocks, &bfree, &files, &ffree);
+        *(uint64_t *)arg += blocks - bfree;
+    }
+    return 0;
+}
+
+static PROCFS_SHOW(show_meminfo)
+{
+    uint64_t free = 0, shmem = 0;
+
+    for (unsigned i = 0; i < nnodes; i++)
+        free += mem_free_pages(i);
+    vfs_each(add_file_pages, &shmem); /* a block of tmpfs is a page */
+    text_add(out, "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
+             mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, free * KB_PER_PAGE);
+    text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0, shmem * KB_PER_PAGE,
+             0);
+    text_add(out, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\nShmem:          %8lu kB\n", 0, 0,
+             shmem * KB_PER_PAGE);
+    return 0;
+}
+
+static PROCFS_SHOW(show_loadavg)
+{
+    unsigned threads = 0;
+    int      last = 0, pid = 0;
+
+    while ((pid = proc_next(pid + 1)) > 0) {
+        struct proc *p;
+
+        spin_lock(&proc_lock);
+        if ((p = proc_find(pid)) != NULL)
+            threads += p->nlwps;
+        spin_unlock(&proc_lock);
+        last = pid;
+    }
+    for (unsigned i = 0; i < 3; i++)
+        text_add(out, "%u.%02u ", loadavg[i] >> LOADAVG_SHIFT,
+                 ((loadavg[i] & ((1u << LOADAVG_SHIFT) - 1)) * 100) >> LOADAVG_SHIFT);
+    text_add(out, "%u/%u %d\n", disp_runnable(), threads, last);
+    return 0;
+}
+
+static void add_seconds(struct text *out, uint64_t ticks, const char *end)
+{
+    text_add(out, "%lu.%02lu%s", ticks / HZ, ticks % HZ, end);
+}
+
+static PROCFS_SHOW(show_uptime)
+{
+    add_seconds(out, clock_mono_ns() / NS_PER_TICK, " ");
+    add_seconds(out, SUM(idl_ticks), "\n");
+    return 0;
+}
+
+static PROCFS_SHOW(show_version)
+{
+    struct utsname u;
+
+    uts_get(&u);
+    text_add(out, "%s version %s (gcc %s) %s\n", u.sysname, u.release, __VERSION__, u.version);
+    return 0;
+}
+
+/* The feature bits that the machines of this house can have, by Linux's names. */
+static void cpu_flags(struct text *out, const struct cpu_model *m)
+{
+    static const struct {
+        uint8_t     word, bit; /* 0: 1.edx  1: 1.ecx  2: ext.edx  3: ext.ecx  4: 7.ebx */
+        const char *name;
+    } flag[] = {
+        {0, 0, "fpu"},    {0, 3, "pse"},      {0, 4, "tsc"},      {0, 5, "msr"},        {0, 6, "pae"},
+        {0, 8, "cx8"},    {0, 9, "apic"},     {0, 11, "sep"},     {0, 13, "pge"},       {0, 15, "cmov"},
+        {0, 16, "pat"},   {0, 19, "clflush"}, {0, 23, "mmx"},     {0, 24, "fxsr"},      {0, 25, "sse"},
+        {0, 26, "sse2"},  {0, 28, "ht"},      {2, 11, "syscall"}, {2, 20, "nx"},        {2, 26, "pdpe1gb"},
+        {2, 27, "rdtscp"}, {2, 29, "lm"},     {1, 0, "pni"},      {1, 9, "ssse3"},      {1, 13, "cx16"},
+        {1, 19, "sse4_1"}, {1, 20, "sse4_2"}, {1, 21, "x2apic"},  {1, 23, "popcnt"},    {1, 30, "rdrand"},
+        {1, 31, "hypervisor"}, {3, 0, "lahf_lm"}, {4, 0, "fsgsbase"}, {4, 7, "smep"},   {4, 9, "erms"},
+        {4, 20, "smap"},
+    };
+    const uint32_t word[] = {m->features_edx, m->features_ecx, m->ext_edx, m->ext_ecx, m->leaf7_ebx};
+
+    for (unsigned i = 0; i < array_size(flag); i++)
+        if (word[flag[i].word] >> flag[i].bit & 1)
+            text_add(out, " %s", flag[i].name);
+    text_str(out, "\n\n");
+}
+
+static PROCFS_SHOW(show_cpuinfo)
+{
+    struct cpu_model m;
+    uint64_t         khz = ((1000000ull << clock_params.shift) / max_of(clock_params.mult, 1u));
+
+    cpu_model_get(&m);
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct cpu_place at = cpu_place_of(cpus[i]->apic_id);
+
+        if (!cpumask_test(&cpu_online_mask, i))
+            continue;
+        text_add(out, "processor\t: %u\nvendor_id\t: %s\ncpu family\t: %u\nmodel\t\t: %u\n", i, m.vendor, m.family,
+                 m.model);
+        text_add(out, "model name\t: %s\nstepping\t: %u\ncpu MHz\t\t: %lu.%03lu\n", m.name, m.stepping, khz / 1000,
+                 khz % 1000);
+        text_add(out, "physical id\t: %u\ncore id\t\t: %u\napicid\t\t: %u\nflags\t\t:", at.package, at.core,
+                 cpus[i]->apic_id);
+        cpu_flags(out, &m);
+    }
+    return 0;
+}
+
+static int mount_line(struct vfs *vfs, const char *path, void *arg)
+{
+    struct text *out = arg;
+
+    text_add(out, "%s ", vfs->source[0] != '\0' ? vfs->source : vfs->type);
+    text_str(out, path);
+    text_add(out, " %s %s,relatime 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw");
+    return 0;
+}
+
+PROCFS_SHOW(procfs_show_mounts)
+{
+    vfs_each(mount_line, out);
+    return 0;
+}
+
+static PROCFS_SHOW(show_filesystems)
+{
+    const struct vfs_type *t = NULL;
+
+    while ((t = vfs_next_type(t)) != NULL)
+        text_add(out, "nodev\t%s\n", t->name);
+    return 0;
+}
+
+static int mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+{
+    return (int)min_of(str_copy(buf, "self/mounts", size), size);
+}
+
+/* ---- /proc/sys -------------------------------------------------------------------------------------------------- */
+
+enum { SYS_OSTYPE, SYS_OSRELEASE, SYS_VERSION, SYS_HOSTNAME, SYS_DOMAINNAME };
+
+static PROCFS_SHOW(show_uts)
+{
+    struct utsname u;
+    const char    *field[] = {
+        [SYS_OSTYPE] = u.sysname, [SYS_OSRELEASE] = u.release, [SYS_VERSION] = u.version,
+        [SYS_HOSTNAME] = u.nodename, [SYS_DOMAINNAME] = u.domainname,
+    };
+
+    uts_get(&u);
+    text_add(out, "%s\n", field[n->tag]);
+    return 0;
+}
+
+static int store_uts(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
+{
+    if (len > 0 && buf[len - 1] == '\n')
+        len--;
+    return n->tag == SYS_HOSTNAME ? uts_set_nodename(buf, len) : uts_set_domainname(buf, len);
+}
+
+/* A number that is fixed: the node's tag. */
+static PROCFS_SHOW(show_tag)
+{
+    text_add(out, "%u\n", n->tag);
+    return 0;
+}
+
+static const struct pseudo_node sys_kernel_files[] = {
+    {.name = "ostype", .type = VREG, .mode = 0444, .tag = SYS_OSTYPE, .show = show_uts},
+    {.name = "osrelease", .type = VREG, .mode = 0444, .tag = SYS_OSRELEASE, .show = show_uts},
+    {.name = "version", .type = VREG, .mode = 0444, .tag = SYS_VERSION, .show = show_uts},
+    {.name = "hostname", .type = VREG, .mode = 0644, .tag = SYS_HOSTNAME, .show = show_uts, .store = store_uts},
+    {.name = "domainname", .type = VREG, .mode = 0644, .tag = SYS_DOMAINNAME, .show = show_uts, .store = store_uts},
+    {.name = "pid_max", .type = VREG, .mode = 0444, .tag = 32768, .show = show_tag},
+    {.name = "ngroups_max", .type = VREG, .mode = 0444, .tag = NGROUPS_MAX, .show = show_tag},
+    {.name = NULL},
+};
+
+static const struct pseudo_node sys_dirs[] = {
+    {.name = "kernel", .type = VDIR, .mode = 0555, .children = sys_kernel_files},
+    {.name = NULL},
+};
+
+const struct pseudo_node procfs_system_files[] = {
+    {.name = "stat", .type = VREG, .mode = 0444, .show = show_stat},
+    {.name = "meminfo", .type = VREG, .mode = 0444, .show = show_meminfo},
+    {.name = "loadavg", .type = VREG, .mode = 0444, .show = show_loadavg},
+    {.name = "uptime", .type = VREG, .mode = 0444, .show = show_uptime},
+    {.name = "version", .type = VREG, .mode = 0444, .show = show_version},
+    {.name = "cpuinfo", .type = VREG, .mode = 0444, .show = show_cpuinfo},
+    {.name = "filesystems", .type = VREG, .mode = 0444, .show = show_filesystems},
+    {.name = "mounts", .type = VLNK, .mode = 0777, .link = mounts_link},
+    {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
+    {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},
+    {.name = "sys", .type = VDIR, .mode = 0555, .children = sys_dirs},
+    {.name = NULL},
+};

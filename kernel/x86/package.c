@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * package.c - sockets, cores and the CPU's own description, from CPUID.
+ *
+ * THEORY      Leaf 0xB gives the widths of the APIC id's fields.  Without it leaf 1 tells how many ids a package has, and all of them
+ *             are taken for cores.
+ * SEE ALSO    package.h; kernel/fs/sysfs_cpu.c and kernel/proc/procfs_system.c show it
+ */
+#include "x86/package.h"
+#include "lib/string.h"
+
+enum { LEAF_TOPOLOGY = 0x0b, LEVEL_SMT = 1, LEVEL_CORE = 2, FEATURE_HTT = 1u << 28 };
+
+struct regs4 {
+    uint32_t a, b, c, d;
+};
+
+static struct regs4 cpuid(uint32_t leaf, uint32_t sub)
+{
+    struct regs4 r;
+
+    __asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(sub));
+    return r;
+}
+
+/* Bits of an APIC id below the core field, and below the package field. */
+static void field_shifts(unsigned *core, unsigned *package)
+{
+    struct regs4 r;
+    unsigned     ids;
+
+    *core = *package = 0;
+    if (cpuid(0, 0).a >= LEAF_TOPOLOGY) {
+        for (uint32_t sub = 0; sub < 4; sub++) {
+            r = cpuid(LEAF_TOPOLOGY, sub);
+            if ((r.c >> 8 & 0xff) == LEVEL_SMT)
+                *core = r.a & 31;
+            else if ((r.c >> 8 & 0xff) == LEVEL_CORE)
+                *package = r.a & 31;
+        }
+        if (*package != 0)
+            return;
+    }
+    r   = cpuid(1, 0);
+    ids = r.d & FEATURE_HTT ? r.b >> 16 & 0xff : 1;
+    while ((1u << *package) < ids)
+        ++*package;
+}
+
+struct cpu_place cpu_place_of(uint32_t apic_id)
+{
+    unsigned core, package;
+
+    field_shifts(&core, &package);
+    return (struct cpu_place){
+        .package = apic_id >> package,
+        .core    = (apic_id & ((1u << package) - 1)) >> core,
+        .thread  = apic_id & ((1u << core) - 1),
+    };
+}
+
+void cpu_model_get(struct cpu_model *m)
+{
+    struct regs4 r = cpuid(0, 0);
+
+    memset(m, 0, sizeof *m);
+    memcpy(m->vendor, &r.b, 4);
+    memcpy(m->vendor + 4, &r.d, 4);
+    memcpy(m->vendor + 8, &r.c, 4);
+    if (r.a >= 7)
+        m->leaf7_ebx = cpuid(7, 0).b;
+    r               = cpuid(1, 0);
+    m->stepping     = r.a & 15;
+    m->model        = (r.a >> 4 & 15) | (r.a >> 12 & 0xf0);
+    m->family       = (r.a >> 8 & 15) + ((r.a >> 8 & 15) == 15 ? r.a >> 20 & 0xff : 0);
+    m->features_edx = r.d;
+    m->features_ecx = r.c;
+    r               = cpuid(0x80000000, 0);
+    if (r.a >= 0x80000004)
+        for (uint32_t i = 0; i < 3; i++) {
+            struct regs4 name = cpuid(0x80000002 + i, 0);
+
+            memcpy(m->name + i * 16, &name, 16);
+        }
+    if (r.a >= 0x80000001) {
+        m->ext_edx = cpuid(0x80000001, 0).d;
+        m->ext_ecx = cpuid(0x80000001, 0).c;
+    }
+}
