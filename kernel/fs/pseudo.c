@@ -30,7 +30,7 @@ struct open_text {
     bool         made;
 };
 
-static const struct vnodeops pseudo_ops;
+static const struct vnodeops pseudo_ops, pseudo_direct_ops;
 static const struct fileops  text_fileops;
 
 static struct pseudo_vnode *pv_of(struct vnode *vn)
@@ -54,7 +54,7 @@ static int vnode_make(struct vfs *vfs, struct vnode *parent, const struct pseudo
 
     if (pv == NULL)
         return -ENOMEM;
-    vn_init(&pv->vn, vfs, n->type, &pseudo_ops, NULL);
+    vn_init(&pv->vn, vfs, n->type, n->follow != NULL ? &pseudo_direct_ops : &pseudo_ops, NULL);
     pv->node     = n;
     pv->arg      = arg;
     pv->parent   = parent;
@@ -181,6 +181,13 @@ static int pseudo_readlink(struct vnode *vn, char *buf, size_t size)
     return pv->node->link(pv->node, pv->arg, buf, size);
 }
 
+static int pseudo_follow(struct vnode *vn, struct vnode **out)
+{
+    struct pseudo_vnode *pv = pv_of(vn);
+
+    return pv->node->follow(pv->node, pv->arg, out);
+}
+
 static int text_make(struct vnode *vn, struct text *t)
 {
     struct pseudo_vnode *pv = pv_of(vn);
@@ -250,6 +257,13 @@ static const struct vnodeops pseudo_ops = {
     .read     = pseudo_read,
     .write    = pseudo_write,
     .open     = pseudo_open,
+    .parent   = pseudo_parent,
+    .inactive = pseudo_inactive,
+};
+
+static const struct vnodeops pseudo_direct_ops = { /* links to a file rather than to a name */
+    .readlink = pseudo_readlink,
+    .follow   = pseudo_follow,
     .parent   = pseudo_parent,
     .inactive = pseudo_inactive,
 };

@@ -13,6 +13,8 @@
 #include "fs/filepriv.h"
 #include "fs/initramfs.h"
 #include "fs/name.h"
+#include "fs/statdev.h"
+#include "fs/sysfs.h"
 #include "fs/tmpfs.h"
 
 #include "lib/errno.h"
@@ -255,4 +257,6 @@ void fs_init(void)
     tmpfs_init();
     devfs_init();
     devmem_init();
+    sysfs_init();
+    statdev_init();
 }

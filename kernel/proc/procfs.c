@@ -14,6 +14,7 @@
  * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5); tests/test_procfs.py
  */
 #include "proc/procfs.h"
+#include "fs/filepriv.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"
@@ -151,6 +152,8 @@ static int fd_follow(const struct pseudo_node *n, struct pseudo_arg arg, struct 
         return err;
     if ((*out = f->vn) != NULL)
         vn_hold(f->vn);
+    else
+        *out = pipe_vnode(f);
     file_release(f);
     return *out != NULL ? 0 : -ENXIO;
 }

@@ -190,7 +190,9 @@ static long tty_read(struct file *f, struct uio *uio, loff_t off)
             break;
     }
     spin_unlock(&t->lock);
-    return done > 0 || err >= 0 ? (long)done : err;
+    if (done > 0 || err >= 0)
+        return (long)done;
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 static long tty_write(struct file *f, struct uio *uio, loff_t off)
@@ -229,7 +231,9 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
         spin_unlock(&t->lock);
         done += used;
     }
-    return done > 0 ? (long)done : err;
+    if (done > 0)
+        return (long)done;
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 static unsigned tty_poll(struct file *f, struct poller *p)

@@ -136,7 +136,7 @@ void tty_hangup(struct tty *t);
 /* tty_signal - send sig to the foreground group. */
 void tty_signal(struct tty *t, int sig);
 
-/* Job control (tty_job.c).  0; -EINTR: a signal was sent, act on it and repeat; -EIO: orphaned or ignored. */
+/* Job control (tty_job.c).  0; -ERESTARTSYS: a signal was sent, act on it and repeat; -EIO: orphaned or ignored. */
 int tty_check_read(struct tty *t);
 int tty_check_change(struct tty *t);
 /* tty_controlling - the terminal of the caller's session, held, or NULL. */

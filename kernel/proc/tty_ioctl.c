@@ -20,7 +20,7 @@ enum {
     TIOCM_LINES = 0x166, /* DTR RTS CTS CD DSR: a line that is up */
 };
 
-/* Wait until everything written has left.  0 or -EINTR. */
+/* Wait until everything written has left.  0 or -ERESTARTSYS. */
 static int drain(struct tty *t)
 {
     int err = 0;
@@ -29,7 +29,7 @@ static int drain(struct tty *t)
     while (err == 0 && !t->gone && t->drv->pending(t) > 0)
         err = cv_wait_sig_spin(&t->writers, &t->lock, NO_DEADLINE, "tty drain");
     spin_unlock(&t->lock);
-    return err;
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)

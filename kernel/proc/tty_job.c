@@ -5,7 +5,7 @@
  * THEORY      A session has at most one controlling terminal and a terminal at most one session.  One process group of
  *             the session is in the foreground: the characters of ISIG go to it, and only it may read.  A background
  *             reader gets SIGTTIN, a background process that changes settings (or writes, with TOSTOP) SIGTTOU, each
- *             sent to its whole group.  The call then ends with -EINTR: the process stops, and when it goes on, in the
+ *             sent to its whole group.  The call then ends with -ERESTARTSYS: the process stops, and when it goes on, in the
  *             foreground, the call is repeated.  A group that nobody could put in the foreground again (orphaned), or one
  *             that ignores SIGTTIN, gets -EIO instead.
  *             The foreground group is kept as a number: a group that has died is simply not found.
@@ -46,7 +46,7 @@ static bool signal_refused(int sig)
     bool            r;
 
     spin_lock(&sh->lock);
-    r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == 1; /* SIG_IGN */
+    r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == SIG_IGN;
     spin_unlock(&sh->lock);
     return r;
 }
@@ -65,7 +65,7 @@ static int check(struct tty *t, int sig, int refused_err)
             err = -EIO;
         } else {
             sig_send_pgrp(p->pgrp, sig, NULL);
-            err = -EINTR;
+            err = -ERESTARTSYS;
         }
     }
     spin_unlock(&proc_lock);

@@ -124,6 +124,7 @@ void tty_init(void)
     tty_setup(&serial[UART_VERDICT], &serial_driver, NULL, makedev(4, 65), verdict_ring, VERDICT_RING, true);
     for (unsigned i = 0; i < array_size(devices); i++)
         cdev_register(&devices[i]);
+    proc_ops.session_end = tty_leader_exit;
     for (unsigned i = 0; i < UART_COUNT; i++) {
         struct uart_client client = {.input = serial_input, .space = serial_space, .arg = &serial[i]};
 
