@@ -7,7 +7,7 @@
 # USAGE       make host-tests; build/host/test_load -l; build/host/test_load -s 7 step_response
 
 HOSTCC      ?= gcc
-HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Ikernel -I. -Iinclude \
+HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
                -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 ACPI_SRCS   := $(addprefix kernel/acpi/,tables.c madt.c numa.c power.c)
@@ -21,6 +21,8 @@ HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
+
+HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
 
