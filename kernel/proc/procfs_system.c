@@ -11,6 +11,7 @@
 #include "disp/disp.h"
 #include "disp/loadavg.h"
 #include "disp/timer.h"
+#include "intr/intr.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/page.h"
@@ -107,6 +108,24 @@ static PROCFS_SHOW(show_loadavg)
 static void add_seconds(struct text *out, uint64_t ticks, const char *end)
 {
     text_add(out, "%lu.%02lu%s", ticks / HZ, ticks % HZ, end);
+}
+
+/* One line per source, with a column per CPU as in Linux; an interrupt's count is shown at its present CPU. */
+static PROCFS_SHOW(show_interrupts)
+{
+    struct intr_info info;
+
+    text_str(out, "    ");
+    for (unsigned c = 0; c < ncpu; c++)
+        text_add(out, " %9s%-3u", "CPU", c);
+    text_str(out, "\n");
+    for (unsigned i = 0; intr_source(i, &info); i++) {
+        text_add(out, "%3u:", info.irq);
+        for (unsigned c = 0; c < ncpu; c++)
+            text_add(out, " %12lu", c == info.cpu ? info.count : 0ul);
+        text_add(out, "   IO-APIC %3u-edge   %s\n", info.vector, info.name);
+    }
+    return 0;
 }
 
 static PROCFS_SHOW(show_uptime)
@@ -256,6 +275,7 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "version", .type = VREG, .mode = 0444, .show = show_version},
     {.name = "cpuinfo", .type = VREG, .mode = 0444, .show = show_cpuinfo},
     {.name = "filesystems", .type = VREG, .mode = 0444, .show = show_filesystems},
+    {.name = "interrupts", .type = VREG, .mode = 0444, .show = show_interrupts},
     {.name = "mounts", .type = VLNK, .mode = 0777, .link = mounts_link},
     {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
     {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},
