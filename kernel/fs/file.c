@@ -19,8 +19,9 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 
-#define OPEN_ONLY (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags  \
-                                                                       */
+#define OPEN_ONLY                                                                              \
+    (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags                \
+                                                         */
 
 static struct kmem_cache *file_cache;
 
@@ -100,23 +101,23 @@ static long vnode_write(struct file *f, struct uio *uio, loff_t off)
 
 loff_t file_size_seek(struct file *f, loff_t off, int whence)
 {
-    enum { SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE };
+    enum { FROM_START, FROM_HERE, FROM_END, NEXT_DATA, NEXT_HOLE };
     loff_t size = (loff_t)f->vn->size;
 
     switch (whence) {
-    case SEEK_SET:
+    case FROM_START:
         break;
-    case SEEK_CUR:
+    case FROM_HERE:
         off += f->off;
         break;
-    case SEEK_END:
+    case FROM_END:
         off += size;
         break;
-    case SEEK_DATA: /* the whole file is data, with a hole at its end: always allowed */
+    case NEXT_DATA: /* the whole file is data, with a hole at its end: always allowed */
         if (off < 0 || off >= size)
             return -ENXIO;
         break;
-    case SEEK_HOLE:
+    case NEXT_HOLE:
         if (off < 0 || off >= size)
             return -ENXIO;
         off = size;

@@ -138,8 +138,11 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         if ((uint64_t)off > vn->size && done != 0)
             set_size(vn, (uint64_t)off);
     }
-    if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
+    if (unlikely(err != 0)) { /* a page that was made beyond the end and not filled */
         object_truncate(&vn->obj, vn->obj.size_pages);
+        if (vn->op->reserve != NULL)
+            vn->op->reserve(vn, 0);
+    }
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
         clear_setid(vn);
@@ -246,6 +249,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
             set_size(vn, to);
         vn_times_now(vn, VA_MTIME);
     }
+    if (vn->op->reserve != NULL)
+        vn->op->reserve(vn, 0);
     rw_exit_write(&vn->lock);
     return err;
 }

@@ -51,7 +51,10 @@ static void settle(struct tnode *t, uint64_t n)
 
 static int tmpfs_reserve(struct vnode *vn, uint64_t pages)
 {
-    return charge(tnode_of(vn), pages);
+    if (pages != 0)
+        return charge(tnode_of(vn), pages);
+    settle(tnode_of(vn), vn->obj.npages);
+    return 0;
 }
 
 static int tmpfs_getpage(struct vm_object *obj, struct page *pg)

@@ -91,7 +91,7 @@ struct vnodeops {
      * -ENOENT when it has none (any more), -ENAMETOOLONG.
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
-    /* [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC.  NULL: no limit. */
+    /* [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC; 0 pages: count again what there are.  NULL: no limit. */
     int (*reserve)(struct vnode *vn, uint64_t pages);
     void (*inactive)(struct vnode *vn); /* last reference gone: free or cache it */
 };

@@ -21,6 +21,10 @@ HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
+HOST_cpio   := kernel/fs/cpio.c
+HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
+               pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c
+build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
 

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fshost.c - stand-ins for what kernel/fs calls: memory, page objects, locks, time, user
+ * memory.
+ */
+#include "fs/file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "disp/timer.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "vm/vm.h"
+
+int host_spins_held, host_signals;
+long host_pages, host_page_limit = -1, host_kmem, host_fault_after = -1;
+
+struct vm_vnode_ops vm_vnode_ops;
+
+/* ---- memory ---- */
+struct kmem_cache {
+    size_t size;
+};
+
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+    static struct kmem_cache caches[16];
+    static unsigned n;
+
+    caches[n].size = size;
+    return &caches[n++];
+}
+
+void *kmem_alloc(size_t size)
+{
+    host_kmem++;
+    return malloc(size);
+}
+
+void *kmem_zalloc(size_t size)
+{
+    host_kmem++;
+    return calloc(1, size);
+}
+
+void kmem_free(void *p)
+{
+    host_kmem -= p != NULL;
+    free(p);
+}
+
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+    return kmem_alloc(c->size);
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *obj)
+{
+    kmem_free(obj);
+}
+
+struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
+{
+    struct host_page *p;
+
+    if (host_page_limit >= 0 && host_pages >= host_page_limit)
+        return NULL;
+    p = calloc(1, sizeof *p);
+    p->data = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+    memset(p->data, 0xa5, PAGE_SIZE); /* what a frame held before */
+    p->pg.refs = 1;
+    host_pages++;
+    return &p->pg;
+}
+
+void page_free(struct page *pg)
+{
+    free(((struct host_page *)pg)->data);
+    free(pg);
+    host_pages--;
+}
+
+void page_zero(struct page *pg, unsigned order)
+{
+    memset(page_to_virt(pg), 0, PAGE_SIZE);
+}
+
+uint64_t mem_total_pages(void)
+{
+    return 2000;
+}
+
+/* ---- page objects: a list of all pages of all objects ---- */
+struct slot {
+    struct slot *next;
+    struct vm_object *obj;
+    uint64_t index;
+    struct page *pg;
+};
+static struct slot *slots;
+
+void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode)
+{
+    memset(o, 0, sizeof *o);
+    o->ops = ops;
+    o->owner = vnode;
+}
+
+static int get(struct vm_object *o, uint64_t index, bool create, bool overwrite,
+               struct page **out)
+{
+    struct slot *s;
+    int err;
+
+    host_check(host_spins_held == 0, "page asked for under a spin lock");
+    for (s = slots; s != NULL; s = s->next)
+        if (s->obj == o && s->index == index) {
+            *out = s->pg;
+            page_hold(s->pg);
+            return 0;
+        }
+    *out = NULL;
+    if (!create)
+        return 0;
+    if ((*out = page_alloc(0, 0, 0)) == NULL)
+        return -ENOMEM;
+    (*out)->obj = o;
+    (*out)->index = index;
+    if (!overwrite && (err = o->ops->getpage(o, *out)) != 0) {
+        page_release(*out);
+        *out = NULL;
+        return err;
+    }
+    s = malloc(sizeof *s);
+    *s = (struct slot){slots, o, index, *out};
+    slots = s;
+    o->npages++;
+    page_hold(*out);
+    return 0;
+}
+
+int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
+{
+    return get(o, index, create, false, out);
+}
+
+int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out)
+{
+    return get(o, index, true, true, out);
+}
+
+void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    for (struct slot **p = &slots; *p != NULL;) {
+        struct slot *s = *p;
+
+        if (s->obj != o || s->index < first || s->index > last) {
+            p = &s->next;
+            continue;
+        }
+        *p = s->next;
+        o->npages--;
+        page_release(s->pg);
+        free(s);
+    }
+}
+
+void object_truncate(struct vm_object *o, uint64_t first)
+{
+    object_punch(o, first, UINT64_MAX);
+}
+
+/* ---- locks ---- */
+void mutex_init(struct mutex *m, const char *name)
+{
+    m->owner = 0;
+    m->name = name;
+}
+
+void mutex_enter(struct mutex *m)
+{
+    host_check(host_spins_held == 0 && m->owner == 0, m->name);
+    m->owner = 1;
+}
+
+void mutex_exit(struct mutex *m)
+{
+    host_check(m->owner == 1, m->name);
+    m->owner = 0;
+}
+
+void rw_init(struct rwlock *rw, const char *name)
+{
+    rw->word = 0;
+    rw->name = name;
+}
+
+void rw_enter_read(struct rwlock *rw)
+{
+    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rw->name);
+    rw->word += 4;
+}
+
+void rw_exit_read(struct rwlock *rw)
+{
+    host_check(rw->word >= 4, rw->name);
+    rw->word -= 4;
+}
+
+void rw_enter_write(struct rwlock *rw)
+{
+    host_check(host_spins_held == 0 && rw->word == 0, rw->name);
+    rw->word = 1;
+}
+
+void rw_exit_write(struct rwlock *rw)
+{
+    host_check(rw->word == 1, rw->name);
+    rw->word = 0;
+}
+
+void cv_init(struct cv *cv)
+{
+}
+
+int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what)
+{
+    return -EINTR; /* nobody could wake us: a signal comes */
+}
+
+unsigned cv_broadcast(struct cv *cv)
+{
+    return 0;
+}
+
+void pollhead_init(struct pollhead *ph)
+{
+}
+
+void poll_register(struct poller *p, struct pollhead *ph)
+{
+}
+
+void poll_wake(struct pollhead *ph)
+{
+}
+
+/* ---- the rest ---- */
+uint64_t clock_real_ns(void)
+{
+    static uint64_t now = 1000000000ull * 1000000000;
+
+    return now += 1000;
+}
+
+void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir)
+{
+    *one = (struct iovec){(uintptr_t)buf, n};
+    *uio = (struct uio){one, 1, 0, n, dir, false};
+}
+
+int uio_move(void *kbuf, size_t n, struct uio *uio)
+{
+    uint8_t *user = (uint8_t *)(uintptr_t)uio->iov->base + uio->skip;
+    int err = 0;
+
+    host_check(host_spins_held == 0, "copy to a program under a spin lock");
+    n = min_of(n, uio->resid);
+    if (host_fault_after >= 0 && n > (size_t)host_fault_after) {
+        n = (size_t)host_fault_after;
+        err = -EFAULT;
+    }
+    if (host_fault_after >= 0)
+        host_fault_after -= (long)n;
+    if (uio->dir == UIO_READ)
+        memcpy(user, kbuf, n);
+    else
+        memcpy(kbuf, user, n);
+    uio->skip += n;
+    uio->resid -= n;
+    return err;
+}
+
+size_t str_copy(char *dst, const char *src, size_t size)
+{
+    snprintf(dst, size, "%s", src);
+    return strlen(src);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    abort();
+}
+
+void devmem_init(void)
+{
+}

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_fs.c - names, directories, file data, descriptors and pipes on a host: the same code as
+ * in the kernel.
+ *
+ * The last test compares a random sequence of calls with what the host's own file system says
+ * to the same calls.
+ */
+#include "fs/file.h"
+
+#include <string.h>
+
+#include "fs/initramfs.h"
+#include "lib/errno.h"
+#include "tests/host/check.h"
+
+static struct cred root = {.refs = 1},
+                   user = {.refs = 1, .uid = 1000, .euid = 1000, .fsuid = 1000, .fsgid = 1000};
+static struct fs_ctx ctx;
+static const struct cred *who(void)
+{
+    return ctx.cred;
+}
+static void sent(int sig)
+{
+    host_signals++;
+}
+
+static void start(void)
+{
+    static bool done;
+
+    if (!done) {
+        fs_init();
+        fs_upcalls.cred = who;
+        fs_upcalls.signal = sent;
+        CHECK_EQ(vfs_root_init(NULL, 0, NULL, 0), 0);
+        done = true;
+    }
+    ctx = (struct fs_ctx){vfs_root, vfs_root, &root};
+    host_page_limit = host_fault_after = -1;
+}
+
+static int mk(const char *path, enum vtype type, uint32_t mode)
+{
+    return name_create(&ctx, NULL, path, type, mode, 0, type == VLNK ? "x" : NULL);
+}
+
+static int ln(const char *target, const char *path)
+{
+    return name_create(&ctx, NULL, path, VLNK, 0777, 0, target);
+}
+
+static struct file *opened(const char *path, int flags)
+{
+    struct file *f = NULL;
+
+    CHECK_EQ(file_open(&ctx, NULL, path, flags, 0644, &f), 0);
+    return f;
+}
+
+static int open_error(const char *path, int flags)
+{
+    struct file *f;
+    int err = file_open(&ctx, NULL, path, flags, 0644, &f);
+
+    if (err == 0)
+        file_release(f);
+    return err;
+}
+
+static long put(struct file *f, const void *data, size_t n, loff_t off)
+{
+    struct iovec one;
+    struct uio uio;
+
+    uio_init_kernel(&uio, &one, (void *)(uintptr_t)data, n, UIO_WRITE);
+    return file_write(f, &uio, off);
+}
+
+static long take(struct file *f, void *data, size_t n, loff_t off)
+{
+    struct iovec one;
+    struct uio uio;
+
+    uio_init_kernel(&uio, &one, data, n, UIO_READ);
+    return file_read(f, &uio, off);
+}
+
+static struct vattr attr(const char *path)
+{
+    struct vnode *vn;
+    struct vattr va;
+
+    CHECK_EQ(name_lookup(&ctx, NULL, path, 0, &vn), 0);
+    vn_getattr(vn, &va);
+    vn_release(vn);
+    return va;
+}
+
+static int resize(const char *path, uint64_t size)
+{
+    struct vattr va = {.size = size};
+    struct vnode *vn;
+    int err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &vn);
+
+    if (err == 0) {
+        err = vn_setattr(vn, VA_SIZE, &va, ctx.cred, false);
+        vn_release(vn);
+    }
+    return err;
+}
+
+TEST(names)
+{
+    struct vnode *vn;
+    char buf[64];
+
+    start();
+    CHECK_EQ(mk("/n", VDIR, 0755), 0);
+    CHECK_EQ(mk("/n/", VDIR, 0755), -EEXIST);
+    CHECK_EQ(mk("/n/a/b", VDIR, 0755), -ENOENT);
+    CHECK_EQ(mk("/n/a/", VDIR, 0755), 0);
+    CHECK_EQ(mk("/n/f", VREG, 0644), 0);
+    CHECK_EQ(mk("/n/f/x", VREG, 0644), -ENOTDIR);
+    CHECK_EQ(mk("/n/g/", VREG, 0644), -ENOENT);
+    CHECK_EQ(mk("/", VDIR, 0755), -EEXIST);
+    CHECK_EQ(mk("/n/..", VDIR, 0755), -EEXIST);
+    CHECK_EQ(mk("", VDIR, 0755), -ENOENT);
+    CHECK_EQ(attr("/n").nlink, 3);
+
+    CHECK_EQ(ln("n/a", "/rel"), 0);
+    CHECK_EQ(ln("/n/../n/./a", "/abs"), 0);
+    CHECK_EQ(ln("loop2", "/loop1"), 0);
+    CHECK_EQ(ln("loop1", "/loop2"), 0);
+    CHECK_EQ(mk("/rel/deep", VDIR, 0755), 0);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/abs/deep/../../a//deep/.", 0, &vn), 0);
+    CHECK_EQ(name_of(&ctx, vn, buf, sizeof buf), 9);
+    CHECK(strcmp(buf, "/n/a/deep") == 0);
+    CHECK_EQ(name_of(&ctx, vn, buf, 9), -ERANGE);
+    vn_release(vn);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/loop1", NAME_FOLLOW, &vn), -ELOOP);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/loop1", 0, &vn), 0);
+    vn_release(vn);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/n/f/", 0, &vn), -ENOTDIR);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/rel/", 0, &vn), 0);
+    CHECK_EQ(vn->type, VDIR);
+    vn_release(vn);
+    CHECK_EQ(name_of(&ctx, vfs_root, buf, sizeof buf), 1);
+    CHECK(strcmp(buf, "/") == 0);
+
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n", true), -ENOTEMPTY);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/a", false), -EISDIR);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/f", true), -ENOTDIR);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/f/", false), -ENOTDIR);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/a/.", true), -EINVAL);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/f", false), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/a/deep", true), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/a", true), 0);
+    CHECK_EQ(attr("/n").nlink, 2);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/n/", true), 0);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_EQ(name_unlink(&ctx, NULL,
+                             (const char *[]){"/rel", "/abs", "/loop1", "/loop2"}[i], false),
+                 0);
+}
+
+TEST(removed_directory)
+{
+    struct vnode *dir;
+    char buf[64];
+
+    start();
+    CHECK_EQ(mk("/gone", VDIR, 0755), 0);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/gone", 0, &dir), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/gone", true), 0);
+    CHECK_EQ(name_create(&ctx, dir, "x", VREG, 0644, 0, NULL), -ENOENT);
+    CHECK_EQ(name_of(&ctx, dir, buf, sizeof buf), -ENOENT);
+    vn_release(dir);
+}
+
+TEST(rename)
+{
+    start();
+    CHECK_EQ(mk("/r", VDIR, 0755), 0);
+    CHECK_EQ(mk("/r/a", VDIR, 0755), 0);
+    CHECK_EQ(mk("/r/a/b", VDIR, 0755), 0);
+    CHECK_EQ(mk("/r/f", VREG, 0644), 0);
+    CHECK_EQ(mk("/r/g", VREG, 0644), 0);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/a", NULL, "/r/a/b/c", 0), -EINVAL);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/a/b", NULL, "/r/a", 0), -ENOTEMPTY);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/f", NULL, "/r/a", 0), -EISDIR);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/a", NULL, "/r/f", 0), -ENOTDIR);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/f", NULL, "/r/g", RENAME_NOREPLACE), -EEXIST);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/none", NULL, "/r/g", 0), -ENOENT);
+    uint64_t ino = attr("/r/f").ino;
+
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/f", NULL, "/r/g", 0), 0);
+    CHECK_EQ(attr("/r/g").ino, ino);
+    CHECK_EQ(open_error("/r/f", O_RDONLY), -ENOENT);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/a/b", NULL, "/r/b", 0), 0);
+    CHECK_EQ(attr("/r/a").nlink, 2);
+    CHECK_EQ(attr("/r").nlink, 4);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/a", NULL, "/r/b", 0), 0); /* onto an empty directory */
+    CHECK_EQ(attr("/r").nlink, 3);
+    CHECK_EQ(name_rename(&ctx, NULL, "/r/g", NULL, "/r/b/g", 0), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/r/b/g", false), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/r/b", true), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/r", true), 0);
+}
+
+TEST(permissions)
+{
+    struct vattr va = {.mode = 0777};
+    struct vnode *vn;
+
+    start();
+    CHECK_EQ(mk("/p", VDIR, 01777), 0);
+    CHECK_EQ(mk("/p/closed", VDIR, 0700), 0);
+    CHECK_EQ(mk("/p/closed/f", VREG, 0644), 0);
+    CHECK_EQ(mk("/p/rootfile", VREG, 0600), 0);
+    CHECK_EQ(mk("/p/suid", VREG, 04777), 0);
+    CHECK_EQ(mk("/p/noexec", VREG, 0644), 0);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/p/noexec", 0, &vn), 0);
+    CHECK_EQ(vn_access(vn, 1, &root), -EACCES);
+    CHECK_EQ(vn_access(vn, 6, &root), 0);
+    vn_release(vn);
+    ctx.cred = &user;
+    CHECK_EQ(open_error("/p/closed/f", O_RDONLY), -EACCES);
+    CHECK_EQ(open_error("/p/rootfile", O_RDONLY), -EACCES);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/p/rootfile", false), -EPERM); /* sticky */
+    CHECK_EQ(name_rename(&ctx, NULL, "/p/rootfile", NULL, "/p/mine", 0), -EPERM);
+    CHECK_EQ(mk("/mine", VREG, 0644), -EACCES);
+    CHECK_EQ(mk("/p", VDIR, 0755), -EEXIST);
+    CHECK_EQ(mk("/p/mine", VREG, 0644), 0);
+    CHECK_EQ(attr("/p/mine").uid, 1000);
+    CHECK_EQ(name_create(&ctx, NULL, "/p/dev", VCHR, 0666, 259, NULL), -EPERM);
+    CHECK_EQ(name_lookup(&ctx, NULL, "/p/suid", 0, &vn), 0);
+    CHECK_EQ(vn_setattr(vn, VA_MODE, &va, &user, false), -EPERM);
+    vn_release(vn);
+    struct file *f = opened("/p/suid", O_WRONLY);
+
+    CHECK_EQ(put(f, "x", 1, -1), 1);
+    file_release(f);
+    CHECK_EQ(attr("/p/suid").mode, 0777); /* writing took the bit away */
+    CHECK_EQ(name_unlink(&ctx, NULL, "/p/mine", false), 0);
+    ctx.cred = &root;
+    CHECK_EQ(name_unlink(&ctx, NULL, "/p/closed/f", false), 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/p/closed", true), 0);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ(name_unlink(&ctx, NULL,
+                             (const char *[]){"/p/rootfile", "/p/suid", "/p/noexec"}[i], false),
+                 0);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/p", true), 0);
+}
+
+TEST(open_flags)
+{
+    struct file *f;
+    char buf[8];
+
+    start();
+    CHECK_EQ(open_error("/o", O_RDONLY), -ENOENT);
+    CHECK_EQ(open_error("/o", O_WRONLY | O_CREAT | O_EXCL), 0);
+    CHECK_EQ(open_error("/o", O_WRONLY | O_CREAT | O_EXCL), -EEXIST);
+    CHECK_EQ(open_error("/o/", O_WRONLY | O_CREAT), -EISDIR);
+    CHECK_EQ(open_error("/o/", O_RDONLY), -ENOTDIR);
+    CHECK_EQ(open_error("/", O_WRONLY), -EISDIR);
+    CHECK_EQ(open_error("/o", O_RDONLY | O_DIRECTORY), -ENOTDIR);
+    CHECK_EQ(ln("target", "/dangling"), 0);
+    CHECK_EQ(open_error("/dangling", O_RDONLY), -ENOENT);
+    CHECK_EQ(open_error("/dangling", O_RDONLY | O_NOFOLLOW), -ELOOP);
+    CHECK_EQ(open_error("/dangling", O_WRONLY | O_CREAT | O_EXCL), -EEXIST);
+    CHECK_EQ(open_error("/dangling", O_WRONLY | O_CREAT), 0); /* makes what the link names */
+    CHECK_EQ(attr("/target").type, VREG);
+    f = opened("/o", O_WRONLY);
+    CHECK_EQ(put(f, "12345", 5, -1), 5);
+    CHECK_EQ(take(f, buf, 1, -1), -EBADF);
+    file_release(f);
+    f = opened("/o", O_RDWR | O_APPEND);
+    CHECK_EQ(put(f, "67", 2, -1), 2);
+    CHECK_EQ(f->off, 7);
+    CHECK_EQ(take(f, buf, 8, 0), 7);
+    CHECK(memcmp(buf, "1234567", 7) == 0);
+    CHECK_EQ(file_seek(f, -2, 2), 5);
+    CHECK_EQ(take(f, buf, 8, -1), 2);
+    CHECK_EQ(file_seek(f, -1, 0), -EINVAL);
+    file_release(f);
+    f = opened("/o", O_PATH);
+    CHECK_EQ(take(f, buf, 1, -1), -EBADF);
+    file_release(f);
+    CHECK_EQ(open_error("/o", O_RDWR | O_TRUNC), 0);
+    CHECK_EQ(attr("/o").size, 0);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ(
+            name_unlink(&ctx, NULL, (const char *[]){"/o", "/target", "/dangling"}[i], false),
+            0);
+}
+
+TEST(data)
+{
+    static uint8_t big[5 * 4096], back[8 * 4096];
+    long pages;
+    struct file *f;
+
+    start();
+    pages = host_pages;
+    memset(big, 7, sizeof big);
+    f = opened("/d", O_RDWR | O_CREAT);
+    CHECK_EQ(put(f, big, sizeof big, 4096 * 2 + 100), (long)sizeof big);
+    CHECK_EQ(host_pages - pages, 6); /* the hole in front costs nothing */
+    CHECK_EQ(take(f, back, sizeof back, 0), 4096 * 7 + 100);
+    for (size_t i = 0; i < 4096 * 7 + 100; i++)
+        CHECK(back[i] == (i < 4096 * 2 + 100 ? 0 : 7));
+    /* shrinking in the middle of a page and growing again must show zeros */
+    CHECK_EQ(resize("/d", 4096 * 3 + 10), 0);
+    CHECK_EQ(host_pages - pages, 2);
+    CHECK_EQ(resize("/d", 4096 * 5), 0);
+    CHECK_EQ(take(f, back, sizeof back, 0), 4096 * 5);
+    for (size_t i = 4096 * 2 + 100; i < 4096 * 5; i++)
+        CHECK(back[i] == (i < 4096 * 3 + 10 ? 7 : 0));
+    CHECK_EQ(vn_fallocate(f->vn, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, 4096 * 2 + 200, 4096),
+             0);
+    CHECK_EQ(take(f, back, 4096, 4096 * 2 + 150), 4096);
+    CHECK(back[49] == 7 && back[50] == 0 && back[4095] == 0);
+    CHECK_EQ(vn_fallocate(f->vn, 0, 0, 4096 * 6), 0);
+    CHECK_EQ(host_pages - pages, 6);
+    CHECK_EQ(attr("/d").size, 4096 * 6);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/d", false), 0);
+    CHECK_EQ(take(f, back, 1, 4096 * 2 + 120), 1); /* an unlinked file lives while it is open */
+    CHECK(back[0] == 7);
+    file_release(f);
+    CHECK_EQ(host_pages, pages);
+}
+
+TEST(faults_and_no_space)
+{
+    static uint8_t big[3 * 4096], back[4 * 4096];
+    long pages;
+    struct file *f;
+
+    start();
+    pages = host_pages;
+    memset(big, 9, sizeof big);
+    f = opened("/e", O_RDWR | O_CREAT);
+    host_fault_after = 4096 + 50;
+    CHECK_EQ(put(f, big, sizeof big, 0), 4096 + 50);
+    host_fault_after = 0;
+    CHECK_EQ(put(f, big, sizeof big, 4096 * 4), -EFAULT);
+    host_fault_after = -1;
+    CHECK_EQ(attr("/e").size, 4096 + 50);
+    CHECK_EQ(resize("/e", sizeof back), 0); /* what the frames held before must not show */
+    CHECK_EQ(take(f, back, sizeof back, 0), (long)sizeof back);
+    for (size_t i = 0; i < sizeof back; i++)
+        CHECK(back[i] == (i < 4096 + 50 ? 9 : 0));
+    host_page_limit = pages + 3;
+    CHECK_EQ(put(f, big, sizeof big, 4096 * 4), 4096);
+    CHECK_EQ(put(f, big, sizeof big, 4096 * 5), -ENOMEM);
+    host_page_limit = -1;
+    CHECK_EQ(attr("/e").size, 4096 * 5);
+    for (loff_t off = 0;; off += 4096) { /* half of the 2000 pages of this machine */
+        long n = put(f, big, 4096, off);
+
+        if (n == -ENOSPC) {
+            CHECK_EQ(off, 1000 * 4096);
+            break;
+        }
+        CHECK_EQ(n, 4096);
+    }
+    CHECK_EQ(resize("/e", 0), 0);
+    CHECK_EQ(put(f, big, 4096, 0), 4096); /* there is space again */
+    file_release(f);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/e", false), 0);
+    CHECK_EQ(host_pages, pages);
+}
+
+struct seen {
+    unsigned n, stop_after;
+    uint64_t last;
+    uint8_t times[600];
+};
+
+static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+               uint64_t next)
+{
+    struct seen *s = arg;
+    unsigned k = 0;
+
+    if (s->n == s->stop_after)
+        return 1;
+    CHECK(next > s->last);
+    s->last = next;
+    if (name[0] == 'f') {
+        for (size_t i = 1; i < len; i++)
+            k = k * 10 + (unsigned)(name[i] - '0');
+        s->times[k]++;
+    }
+    s->n++;
+    return 0;
+}
+
+TEST(readdir_while_it_changes)
+{
+    struct seen s = {0};
+    struct file *f;
+    char path[32];
+
+    start();
+    CHECK_EQ(mk("/rd", VDIR, 0755), 0);
+    for (unsigned i = 0; i < 500; i++) {
+        sprintf(path, "/rd/f%u", i);
+        CHECK_EQ(mk(path, VREG, 0644), 0);
+    }
+    f = opened("/rd", O_RDONLY | O_DIRECTORY);
+    for (unsigned k = 0; k < 600; k++) {
+        unsigned before = s.n;
+
+        s.stop_after = s.n + 7;
+        CHECK_EQ(file_readdir(f, see, &s), 0);
+        if (s.n == before)
+            break;
+        if (k < 100) { /* remove one that was shown and one that may not have been; make one */
+            sprintf(path, "/rd/f%u", k);
+            CHECK_EQ(name_unlink(&ctx, NULL, path, false), 0);
+            sprintf(path, "/rd/f%u", 500 + k);
+            CHECK_EQ(mk(path, VREG, 0644), 0);
+        }
+    }
+    for (unsigned i = 100; i < 500; i++)
+        CHECK_EQ(s.times[i], 1); /* those that were there all the time: once each */
+    file_release(f);
+    for (unsigned i = 0; i < 600; i++) {
+        sprintf(path, "/rd/f%u", i);
+        name_unlink(&ctx, NULL, path, false);
+    }
+    CHECK_EQ(name_unlink(&ctx, NULL, "/rd", true), 0);
+}
+
+TEST(descriptors)
+{
+    struct fdtable *t, *u;
+    struct file *f, *g;
+
+    start();
+    t = fdtable_create();
+    for (int i = 0; i < 300; i++)
+        CHECK_EQ(fd_install(t, opened("/", O_RDONLY), 0, (unsigned)i & 1, 300), i);
+    CHECK_EQ(fd_install(t, f = opened("/", O_RDONLY), 0, 0, 300), -EMFILE);
+    CHECK_EQ(fd_close(t, 77), 0);
+    CHECK_EQ(fd_close(t, 3), 0);
+    CHECK_EQ(fd_close(t, 3), -EBADF);
+    CHECK(fd_get(t, 3) == NULL && fd_get(t, -1) == NULL && fd_get(t, 100000) == NULL);
+    CHECK_EQ(fd_install(t, f, 5, 0, 300), 77);
+    CHECK_EQ(fd_install(t, opened("/", O_RDONLY), 0, 0, 300), 3);
+    u = fdtable_copy(t);
+    CHECK_EQ(fd_get_flags(u, 1), FD_CLOEXEC);
+    fdtable_close_on_exec(u);
+    CHECK_EQ(fd_get_flags(u, 1), -EBADF);
+    CHECK_EQ(fd_next(u, 0), 0);
+    CHECK_EQ(fd_next(u, 1), 2);
+    CHECK_EQ(fd_next(u, 299), -1);
+    g = fd_get(t, 0);
+    CHECK_EQ(fd_install_at(t, g, 500, 0), 500);
+    CHECK(fd_get(t, 500) == g);
+    file_release(g);
+    fdtable_release(t);
+    fdtable_release(u);
+}
+
+TEST(pipes)
+{
+    static char big[70000], back[70000];
+    struct file *r, *w;
+
+    start();
+    CHECK_EQ(pipe_create(&r, &w, O_NONBLOCK), 0);
+    CHECK_EQ(take(r, back, 1, -1), -EAGAIN);
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (char)(i * 7 + i / 256);
+    CHECK_EQ(put(w, big, 60000, -1), 60000);
+    CHECK_EQ(put(w, big, 4096, -1), 4096);
+    CHECK_EQ(put(w, big, 4096, -1), -EAGAIN); /* all or nothing up to PIPE_BUF */
+    CHECK_EQ(put(w, big, 5000, -1), 65536 - 64096);
+    CHECK_EQ(pipe_buffered(r), 65536);
+    CHECK_EQ(take(r, back, 60000, -1), 60000);
+    CHECK(memcmp(big, back, 60000) == 0);
+    CHECK_EQ(put(w, big, 30000, -1), 30000); /* goes round the end */
+    CHECK_EQ(take(r, back, 70000, -1), 5536 + 30000);
+    CHECK(memcmp(back + 5536, big, 30000) == 0);
+    CHECK_EQ(r->ops->poll(r, NULL), 0);
+    CHECK_EQ(put(w, big, 1, -1), 1);
+    CHECK_EQ(r->ops->poll(r, NULL), POLLIN | POLLRDNORM);
+    file_release(w);
+    CHECK_EQ(r->ops->poll(r, NULL), POLLIN | POLLRDNORM | POLLHUP);
+    CHECK_EQ(take(r, back, 10, -1), 1);
+    CHECK_EQ(take(r, back, 10, -1), 0);
+    file_release(r);
+    CHECK_EQ(pipe_create(&r, &w, 0), 0);
+    CHECK_EQ(take(r, back, 1, -1), -ERESTARTSYS);
+    file_release(r);
+    host_signals = 0;
+    CHECK_EQ(put(w, big, 1, -1), -EPIPE);
+    CHECK_EQ(host_signals, 1);
+    file_release(w);
+    CHECK_EQ(mk("/fifo", VFIFO, 0644), 0);
+    CHECK_EQ(open_error("/fifo", O_WRONLY | O_NONBLOCK), -ENXIO);
+    CHECK_EQ(open_error("/fifo", O_WRONLY), -ERESTARTSYS);
+    r = opened("/fifo", O_RDONLY | O_NONBLOCK);
+    w = opened("/fifo", O_WRONLY);
+    CHECK_EQ(put(w, "abc", 3, -1), 3);
+    CHECK_EQ(take(r, back, 10, -1), 3);
+    CHECK_EQ(put(w, "abc", 3, 0), -ESPIPE);
+    file_release(w);
+    file_release(r);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/fifo", false), 0);
+}
+
+TEST(record_locks)
+{
+    struct fdtable *a = fdtable_create(), *b = fdtable_create();
+    struct lock_range l = {F_WRLCK, 1, 100, 199}, part = {F_UNLCK, 1, 140, 149},
+                      all = {F_WRLCK, 2, 0, INT64_MAX};
+    struct file *f;
+
+    start();
+    f = opened("/l", O_RDWR | O_CREAT);
+    CHECK_EQ(file_lock(f, a, &l, false), 0);
+    CHECK_EQ(file_lock(f, b, &all, false), -EAGAIN);
+    CHECK_EQ(file_lock(f, a, &part, false), 0);
+    l = (struct lock_range){F_RDLCK, 2, 140, 149};
+    CHECK_EQ(file_lock(f, b, &l, false), 0); /* in the gap */
+    l = (struct lock_range){F_RDLCK, 2, 140, 150};
+    file_lock_test(f, b, &l);
+    CHECK(l.type == F_WRLCK && l.pid == 1 && l.start == 150 && l.end == 199);
+    CHECK_EQ(file_flock(f, F_WRLCK, false), 0);
+    CHECK_EQ(fd_install(a, f, 0, 0, 10), 0);
+    file_hold(f);
+    CHECK_EQ(fd_close(a, 0), 0); /* takes the locks of a along */
+    l = (struct lock_range){F_WRLCK, 2, 0, 1000};
+    CHECK_EQ(file_lock(f, b, &l, false), 0);
+    CHECK_EQ(fd_install(b, f, 0, 0, 10), 0);
+    fdtable_release(b);
+    fdtable_release(a);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/l", false), 0);
+}
+
+/* The first entry of a directory that is not "." or "..", as a path. */
+struct first {
+    char *end;
+    size_t room;
+    bool found;
+};
+
+static int see_first(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                     uint64_t next)
+{
+    struct first *s = arg;
+
+    if (name[0] == '.' || len >= s->room)
+        return 0;
+    memcpy(s->end, name, len);
+    s->end[len] = '\0';
+    s->found = true;
+    return 1;
+}
+
+/* Removes everything below `path`. */
+static void remove_below(const char *path)
+{
+    char sub[4096];
+    size_t n = (size_t)sprintf(sub, "%s/", path);
+    struct first s;
+
+    do {
+        struct file *f = opened(path, O_RDONLY);
+
+        s = (struct first){sub + n, sizeof sub - n, false};
+        CHECK_EQ(file_readdir(f, see_first, &s), 0);
+        file_release(f);
+        if (s.found && name_unlink(&ctx, NULL, sub, false) == -EISDIR) {
+            remove_below(sub);
+            CHECK_EQ(name_unlink(&ctx, NULL, sub, true), 0);
+        }
+    } while (s.found);
+}
+
+/* Random calls on a small set of names; the tree is checked by counting at the end. */
+TEST(random_names)
+{
+    static const char *const names[] = {"/x",     "/x/a",   "/x/b",     "/x/a/c",  "/x/a/d",
+                                        "/x/b/c", "/x/b/e", "/x/a/c/d", "/x/b/c/d"};
+    enum { N = sizeof names / sizeof names[0] };
+    long kmem, pages;
+
+    start();
+    kmem = host_kmem;
+    pages = host_pages;
+    for (unsigned i = 0; i < 200000; i++) {
+        const char *p = names[check_below(N)], *q = names[check_below(N)];
+        struct vnode *vn;
+        struct file *f;
+
+        switch (check_below(7)) {
+        case 0:
+            mk(p, VDIR, 0755);
+            break;
+        case 1:
+            if (file_open(&ctx, NULL, p, O_RDWR | O_CREAT, 0644, &f) == 0) {
+                put(f, names, 30, (loff_t)check_below(10000));
+                file_release(f);
+            }
+            break;
+        case 2:
+            name_unlink(&ctx, NULL, p, false);
+            break;
+        case 3:
+            name_unlink(&ctx, NULL, p, true);
+            break;
+        case 4:
+            name_rename(&ctx, NULL, p, NULL, q, 0);
+            break;
+        case 5:
+            if (name_lookup(&ctx, NULL, p, 0, &vn) == 0) {
+                name_link(&ctx, vn, NULL, q);
+                vn_release(vn);
+            }
+            break;
+        case 6:
+            ln(q, p);
+            break;
+        }
+    }
+    if (name_unlink(&ctx, NULL, "/x", false) != 0) {
+        remove_below("/x");
+        CHECK_EQ(name_unlink(&ctx, NULL, "/x", true), 0);
+    }
+    CHECK_EQ(host_pages, pages);
+    CHECK_EQ(host_kmem, kmem);
+    CHECK_EQ(vfs_root->nlink, 3); /* ., .., /dev */
+    CHECK_EQ(vfs_root->refs, 1);
+}
