@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_mem.c - address spaces as Linux defines them: mmap, munmap, mremap, mprotect, brk, fork.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define PAGE 4096
+#define RW   (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+
+static sigjmp_buf escape;
+static volatile sig_atomic_t fault_signal, fault_code;
+static void *volatile fault_address;
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    fault_signal = signal;
+    fault_code = info->si_code;
+    fault_address = info->si_addr;
+    siglongjmp(escape, 1);
+}
+
+/* The signal that a store (or a load) there gives; 0 if it works. */
+static int touch(volatile char *p, int write)
+{
+    struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+    sigaction(SIGSEGV, &sa, NULL);
+    sigaction(SIGBUS, &sa, NULL);
+    fault_signal = 0;
+    if (sigsetjmp(escape, 1) == 0) {
+        if (write)
+            *p = 1;
+        else
+            (void)*p;
+    }
+    return fault_signal;
+}
+
+static char *map(size_t bytes)
+{
+    char *p = mmap(NULL, bytes, RW, ANON, -1, 0);
+
+    EXPECT(p != MAP_FAILED);
+    return p;
+}
+
+static int temporary(size_t bytes)
+{
+    char name[] = "/tmp/t_mem.XXXXXX";
+    int fd = mkstemp(name);
+
+    EXPECT(fd >= 0);
+    unlink(name);
+    EXPECT_EQ(ftruncate(fd, (off_t)bytes), 0);
+    return fd;
+}
+
+static void anonymous_is_zero(void)
+{
+    char *p = map(64 * PAGE);
+
+    for (int i = 0; i < 64 * PAGE; i++)
+        EXPECT_EQ(p[i], 0);
+    memset(p, 7, 64 * PAGE);
+    EXPECT_EQ(munmap(p, 64 * PAGE), 0);
+    EXPECT_EQ(touch(p, 0), SIGSEGV);
+    EXPECT_EQ(fault_code, SEGV_MAPERR);
+    EXPECT_EQ(fault_address, p);
+}
+
+static void unmap_middle(void)
+{
+    char *p = map(3 * PAGE);
+
+    memset(p, 1, 3 * PAGE);
+    EXPECT_EQ(munmap(p + PAGE, PAGE), 0);
+    EXPECT_EQ(touch(p, 1), 0);
+    EXPECT_EQ(touch(p + PAGE, 1), SIGSEGV);
+    EXPECT_EQ(touch(p + 2 * PAGE, 1), 0);
+    EXPECT_EQ(munmap(p, 3 * PAGE), 0); /* holes are no error */
+}
+
+static void protection(void)
+{
+    char *p = map(3 * PAGE);
+
+    memset(p, 5, 3 * PAGE);
+    EXPECT_EQ(mprotect(p + PAGE, PAGE, PROT_READ), 0);
+    EXPECT_EQ(touch(p + PAGE, 0), 0);
+    EXPECT_EQ(touch(p + PAGE, 1), SIGSEGV);
+    EXPECT_EQ(fault_code, SEGV_ACCERR);
+    EXPECT_EQ(mprotect(p + PAGE, PAGE, PROT_NONE), 0);
+    EXPECT_EQ(touch(p + PAGE, 0), SIGSEGV);
+    EXPECT_EQ(mprotect(p, 3 * PAGE, RW), 0);
+    EXPECT_EQ(touch(p + PAGE, 1), 0);
+    EXPECT_EQ(p[PAGE + 1], 5);
+    munmap(p + PAGE, PAGE);
+    EXPECT_ERR(mprotect(p, 3 * PAGE, PROT_READ), ENOMEM);
+    EXPECT_ERR(syscall(SYS_mprotect, p + 1, PAGE, PROT_READ), EINVAL); /* musl's rounds */
+}
+
+static void no_execute(void)
+{
+    unsigned char *p = (unsigned char *)map(PAGE);
+    void (*function)(void) = (void (*)(void))(uintptr_t)p;
+
+    p[0] = 0xc3; /* ret */
+    touch((volatile char *)p, 0);
+    if (sigsetjmp(escape, 1) == 0)
+        function();
+    EXPECT_EQ(fault_signal, SIGSEGV);
+    fault_signal = 0;
+    EXPECT_EQ(mprotect(p, PAGE, PROT_READ | PROT_EXEC), 0);
+    if (sigsetjmp(escape, 1) == 0)
+        function();
+    EXPECT_EQ(fault_signal, 0);
+}
+
+static void fixed_replaces(void)
+{
+    char *p = map(4 * PAGE);
+
+    memset(p, 3, 4 * PAGE);
+    EXPECT(mmap(p + PAGE, 2 * PAGE, RW, ANON | MAP_FIXED, -1, 0) == p + PAGE);
+    EXPECT_EQ(p[0], 3);
+    EXPECT_EQ(p[PAGE], 0);
+    EXPECT_EQ(p[3 * PAGE], 3);
+}
+
+static void bad_arguments(void)
+{
+    EXPECT(mmap(NULL, 0, RW, ANON, -1, 0) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mmap((void *)1, PAGE, RW, ANON | MAP_FIXED, -1, 0) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mmap(NULL, PAGE, RW, MAP_PRIVATE, 99, 0) == MAP_FAILED && errno == EBADF);
+    EXPECT(mmap(NULL, (size_t)1 << 62, RW, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
+    EXPECT_ERR(munmap((void *)1, PAGE), EINVAL);
+    EXPECT_ERR(munmap(map(PAGE), 0), EINVAL);
+}
+
+static void remap_grows(void)
+{
+    char *p = map(2 * PAGE), *q;
+
+    strcpy(p, "first");
+    strcpy(p + PAGE, "second");
+    q = mremap(p, 2 * PAGE, 600 * PAGE, MREMAP_MAYMOVE);
+    EXPECT(q != MAP_FAILED);
+    EXPECT(strcmp(q, "first") == 0 && strcmp(q + PAGE, "second") == 0);
+    EXPECT_EQ(q[599 * PAGE], 0);
+    q[599 * PAGE] = 1;
+    EXPECT(mremap(q, 600 * PAGE, PAGE, 0) == q);
+    EXPECT_EQ(touch(q + PAGE, 0), SIGSEGV);
+    EXPECT(strcmp(q, "first") == 0);
+}
+
+static void break_moves(void)
+{
+    char *start = sbrk(0);
+
+    EXPECT_EQ(syscall(SYS_brk, start + 10 * PAGE), start + 10 * PAGE);
+    for (int i = 0; i < 10 * PAGE; i++)
+        EXPECT_EQ(start[i], 0);
+    memset(start, 1, 10 * PAGE);
+    EXPECT_EQ(syscall(SYS_brk, start + PAGE), start + PAGE);
+    EXPECT_EQ(syscall(SYS_brk, start + 2 * PAGE), start + 2 * PAGE);
+    EXPECT_EQ(start[PAGE + PAGE / 2], 0);
+}
+
+static void copy_on_write(void)
+{
+    char *p = map(32 * PAGE);
+    int status;
+    pid_t pid;
+
+    memset(p, 1, 32 * PAGE);
+    if ((pid = fork()) == 0) {
+        for (int i = 0; i < 32; i++)
+            if (p[i * PAGE] != 1)
+                _exit(1);
+        memset(p, 2, 32 * PAGE);
+        _exit(p[31 * PAGE] == 2 ? 0 : 2);
+    }
+    p[0] = 9;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(p[0], 9);
+    for (int i = 1; i < 32; i++)
+        EXPECT_EQ(p[i * PAGE], 1);
+}
+
+static void shared_is_shared(void)
+{
+    volatile int *p = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status;
+    pid_t pid;
+
+    EXPECT(p != MAP_FAILED);
+    if ((pid = fork()) == 0) {
+        p[0] = 42;
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(p[0], 42);
+}
+
+static void file_shared(void)
+{
+    int fd = temporary(2 * PAGE);
+    char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0), buf[8];
+
+    EXPECT(p != MAP_FAILED);
+    strcpy(p + 100, "stored");
+    EXPECT_EQ(pread(fd, buf, 7, 100), 7);
+    EXPECT(strcmp(buf, "stored") == 0);
+    EXPECT_EQ(pwrite(fd, "written", 8, PAGE), 8);
+    EXPECT(strcmp(p + PAGE, "written") == 0);
+    EXPECT_EQ(msync(p, 2 * PAGE, MS_SYNC), 0);
+}
+
+static void file_private(void)
+{
+    int fd = temporary(2 * PAGE);
+    char *p, buf[8];
+
+    EXPECT_EQ(pwrite(fd, "original", 8, 0), 8);
+    p = mmap(NULL, 2 * PAGE, RW, MAP_PRIVATE, fd, 0);
+    EXPECT(p != MAP_FAILED);
+    EXPECT(memcmp(p, "original", 8) == 0);
+    memcpy(p, "changed!", 8);
+    EXPECT_EQ(pread(fd, buf, 8, 0), 8);
+    EXPECT(memcmp(buf, "original", 8) == 0);
+}
+
+static void file_end(void)
+{
+    int fd = temporary(100);
+    char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0);
+
+    EXPECT(p != MAP_FAILED);
+    EXPECT_EQ(p[100], 0);                  /* the rest of the last page is zero */
+    EXPECT_EQ(touch(p + PAGE, 0), SIGBUS); /* beyond it is nothing */
+    EXPECT_EQ(ftruncate(fd, 2 * PAGE), 0);
+    EXPECT_EQ(touch(p + PAGE, 0), 0);
+    EXPECT_EQ(ftruncate(fd, 10), 0); /* truncation takes mapped pages away */
+    EXPECT_EQ(touch(p + PAGE, 0), SIGBUS);
+}
+
+static void file_permissions(void)
+{
+    char name[] = "/tmp/t_mem.XXXXXX";
+    int fd = mkstemp(name), readonly = open(name, O_RDONLY);
+
+    unlink(name);
+    EXPECT(fd >= 0 && readonly >= 0);
+    EXPECT_EQ(ftruncate(fd, PAGE), 0);
+    EXPECT(mmap(NULL, PAGE, RW, MAP_SHARED, readonly, 0) == MAP_FAILED && errno == EACCES);
+    EXPECT(mmap(NULL, PAGE, RW, MAP_PRIVATE, readonly, 0) != MAP_FAILED);
+    EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, readonly, 1) == MAP_FAILED &&
+           errno == EINVAL);
+}
+
+static void stack_grows(void)
+{
+    char deep[2 << 20]; /* of the 8 MiB that the limit allows */
+
+    for (size_t i = sizeof deep; i >= PAGE; i -= PAGE)
+        ((volatile char *)deep)[i - 1] = 1;
+    EXPECT_EQ(deep[sizeof deep - 1], 1);
+}
+
+static void advice(void)
+{
+    char *p = map(4 * PAGE);
+
+    memset(p, 1, 4 * PAGE);
+    EXPECT_EQ(madvise(p, 4 * PAGE, MADV_DONTNEED), 0);
+    for (int i = 0; i < 4 * PAGE; i++)
+        EXPECT_EQ(p[i], 0);
+    EXPECT_ERR(madvise(p + 1, PAGE, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(madvise(p, PAGE, 12345), EINVAL);
+}
+
+static void kernel_addresses_refused(void)
+{
+    char *kernel = (char *)0xffffffff80000000ul;
+
+    EXPECT_EQ(touch(kernel, 0), SIGSEGV);
+    EXPECT_ERR(write(1, kernel, 16), EFAULT);
+    EXPECT_ERR(pipe((int *)kernel), EFAULT);
+}
+
+static const struct check list[] = {
+    {"anonymous_is_zero", anonymous_is_zero},
+    {"unmap_middle", unmap_middle},
+    {"protection", protection},
+    {"no_execute", no_execute},
+    {"fixed_replaces", fixed_replaces},
+    {"bad_arguments", bad_arguments},
+    {"remap_grows", remap_grows},
+    {"break_moves", break_moves},
+    {"copy_on_write", copy_on_write},
+    {"shared_is_shared", shared_is_shared},
+    {"file_shared", file_shared},
+    {"file_private", file_private},
+    {"file_end", file_end},
+    {"file_permissions", file_permissions},
+    {"stack_grows", stack_grows},
+    {"advice", advice},
+    {"kernel_addresses_refused", kernel_addresses_refused},
+};
+CHECK_MAIN(list)
