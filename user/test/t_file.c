@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_file.c - files, directories, pipes, polling: each test works in a fresh directory below
+ * /tmp.
+ */
+#include "check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+static void enter_directory(void)
+{
+    char name[] = "/tmp/t_file.XXXXXX";
+
+    EXPECT(mkdtemp(name) != NULL);
+    EXPECT_EQ(chdir(name), 0);
+}
+
+static int make(const char *name, const char *text)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+    EXPECT(fd >= 0);
+    EXPECT_EQ(write(fd, text, strlen(text)), strlen(text));
+    return fd;
+}
+
+static long size_of(const char *name)
+{
+    struct stat st;
+
+    return stat(name, &st) == 0 ? (long)st.st_size : -1;
+}
+
+static void open_flags(void)
+{
+    int fd;
+
+    enter_directory();
+    EXPECT_ERR(open("a", O_RDONLY), ENOENT);
+    close(make("a", "hello"));
+    EXPECT_ERR(open("a", O_CREAT | O_EXCL | O_WRONLY, 0644), EEXIST);
+    fd = open("a", O_WRONLY | O_APPEND);
+    EXPECT_EQ(write(fd, " world", 6), 6);
+    EXPECT_EQ(size_of("a"), 11);
+    close(fd);
+    close(open("a", O_WRONLY | O_TRUNC));
+    EXPECT_EQ(size_of("a"), 0);
+    EXPECT_ERR(open("a", O_DIRECTORY | O_RDONLY), ENOTDIR);
+    EXPECT_ERR(open(".", O_WRONLY), EISDIR);
+    EXPECT_ERR(open("a/b", O_RDONLY), ENOTDIR);
+    EXPECT_ERR(read(open("a", O_WRONLY), &fd, 1), EBADF);
+    EXPECT_ERR(open("", O_RDONLY), ENOENT);
+}
+
+static void seeking(void)
+{
+    int fd;
+    char buf[16] = {0};
+
+    enter_directory();
+    fd = make("a", "0123456789");
+    EXPECT_EQ(lseek(fd, -3, SEEK_END), 7);
+    EXPECT_EQ(read(fd, buf, 16), 3);
+    EXPECT(strcmp(buf, "789") == 0);
+    EXPECT_EQ(lseek(fd, 2, SEEK_SET), 2);
+    EXPECT_EQ(lseek(fd, 2, SEEK_CUR), 4);
+    EXPECT_ERR(lseek(fd, -1, SEEK_SET), EINVAL);
+    EXPECT_EQ(pread(fd, buf, 2, 8), 2);
+    EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 4);
+    EXPECT_EQ(pwrite(fd, "x", 1, 20000), 1); /* a hole */
+    EXPECT_EQ(size_of("a"), 20001);
+    EXPECT_EQ(pread(fd, buf, 4, 10000), 4);
+    EXPECT(memcmp(buf, "\0\0\0\0", 4) == 0);
+}
+
+static void truncation(void)
+{
+    int fd;
+    char buf[8];
+
+    enter_directory();
+    fd = make("a", "0123456789");
+    EXPECT_EQ(ftruncate(fd, 4), 0);
+    EXPECT_EQ(ftruncate(fd, 8), 0);
+    EXPECT_EQ(pread(fd, buf, 8, 0), 8);
+    EXPECT(memcmp(buf, "0123\0\0\0\0", 8) == 0);
+    EXPECT_EQ(truncate("a", 0), 0);
+    EXPECT_EQ(size_of("a"), 0);
+    EXPECT_ERR(ftruncate(fd, -1), EINVAL);
+}
+
+static void vectors(void)
+{
+    char a[3], b[4];
+    struct iovec out[] = {{(char *)"abc", 3}, {(char *)"", 0}, {(char *)"defg", 4}};
+    struct iovec in[] = {{a, 3}, {b, 4}};
+    int fd;
+
+    enter_directory();
+    fd = make("a", "");
+    EXPECT_EQ(writev(fd, out, 3), 7);
+    EXPECT_EQ(lseek(fd, 0, SEEK_SET), 0);
+    EXPECT_EQ(readv(fd, in, 2), 7);
+    EXPECT(memcmp(a, "abc", 3) == 0 && memcmp(b, "defg", 4) == 0);
+    EXPECT_ERR(writev(fd, out, -1), EINVAL);
+}
+
+static void names(void)
+{
+    struct stat st;
+
+    enter_directory();
+    close(make("a", "A"));
+    EXPECT_EQ(link("a", "b"), 0);
+    EXPECT_EQ(stat("b", &st), 0);
+    EXPECT_EQ(st.st_nlink, 2);
+    EXPECT_ERR(link("a", "b"), EEXIST);
+    EXPECT_EQ(unlink("a"), 0);
+    EXPECT_ERR(unlink("a"), ENOENT);
+    EXPECT_EQ(rename("b", "c"), 0);
+    close(make("d", "D!"));
+    EXPECT_EQ(rename("c", "d"), 0); /* replaces */
+    EXPECT_EQ(size_of("d"), 1);
+    EXPECT_ERR(rename("none", "x"), ENOENT);
+    EXPECT_EQ(mkdir("dir", 0755), 0);
+    EXPECT_EQ(mkdir("dir/sub", 0755), 0);
+    EXPECT_ERR(rename("dir", "dir/sub/x"), EINVAL);
+    EXPECT_ERR(rename("d", "dir"), EISDIR);
+    EXPECT_ERR(rename("dir", "d"), ENOTDIR);
+    EXPECT_ERR(rmdir("dir"), ENOTEMPTY);
+    EXPECT_ERR(rmdir("d"), ENOTDIR);
+    EXPECT(unlink("dir") == -1 && (errno == EISDIR || errno == EPERM));
+    EXPECT_EQ(rename("dir/sub", "moved"), 0);
+    EXPECT_EQ(rmdir("dir"), 0);
+    EXPECT_EQ(stat("moved/..", &st), 0);
+    EXPECT_ERR(mkdir("moved", 0755), EEXIST);
+}
+
+static void symbolic_links(void)
+{
+    char buf[64];
+    struct stat st;
+
+    enter_directory();
+    close(make("a", "hello"));
+    EXPECT_EQ(symlink("a", "s"), 0);
+    EXPECT_EQ(readlink("s", buf, sizeof buf), 1);
+    EXPECT_EQ(size_of("s"), 5);
+    EXPECT_EQ(lstat("s", &st), 0);
+    EXPECT(S_ISLNK(st.st_mode) && st.st_size == 1);
+    EXPECT_EQ(symlink("loop2", "loop1"), 0);
+    EXPECT_EQ(symlink("loop1", "loop2"), 0);
+    EXPECT_ERR(open("loop1", O_RDONLY), ELOOP);
+    EXPECT_ERR(open("s", O_RDONLY | O_NOFOLLOW), ELOOP);
+    EXPECT_EQ(symlink("nowhere", "dangling"), 0);
+    EXPECT_ERR(open("dangling", O_RDONLY), ENOENT);
+    EXPECT_ERR(readlink("a", buf, sizeof buf), EINVAL);
+    EXPECT_EQ(mkdir("d", 0755), 0);
+    EXPECT_EQ(symlink("../a", "d/up"), 0);
+    EXPECT_EQ(size_of("d/up"), 5);
+}
+
+static void unlinked_but_open(void)
+{
+    char buf[8] = {0};
+    int fd;
+    struct stat st;
+
+    enter_directory();
+    fd = make("a", "still");
+    EXPECT_EQ(unlink("a"), 0);
+    EXPECT_EQ(pread(fd, buf, 5, 0), 5);
+    EXPECT(strcmp(buf, "still") == 0);
+    EXPECT_EQ(fstat(fd, &st), 0);
+    EXPECT_EQ(st.st_nlink, 0);
+}
+
+static void directories(void)
+{
+    DIR *dir;
+    struct dirent *entry;
+    int seen = 0, dots = 0;
+    char name[32];
+
+    enter_directory();
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "file-%d", i);
+        close(make(name, ""));
+    }
+    EXPECT((dir = opendir(".")) != NULL);
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.')
+            dots++;
+        else
+            seen++;
+        EXPECT(entry->d_type == DT_REG || entry->d_type == DT_DIR);
+        if (entry->d_name[0] != '.')
+            EXPECT_EQ(unlink(entry->d_name), 0); /* removing while reading skips none */
+    }
+    EXPECT_EQ(dots, 2);
+    EXPECT_EQ(seen, 300);
+    closedir(dir);
+}
+
+static void working_directory(void)
+{
+    char before[256], after[256];
+
+    enter_directory();
+    EXPECT(getcwd(before, sizeof before) != NULL);
+    EXPECT_EQ(mkdir("x", 0755), 0);
+    EXPECT_EQ(chdir("x"), 0);
+    EXPECT_EQ(chdir(".."), 0);
+    EXPECT(getcwd(after, sizeof after) != NULL);
+    EXPECT(strcmp(before, after) == 0);
+    EXPECT(getcwd(after, 3) == NULL);
+    EXPECT_EQ(errno, ERANGE);
+    EXPECT_ERR(chdir("none"), ENOENT);
+}
+
+static void descriptors(void)
+{
+    int fd, copy;
+    char c;
+
+    enter_directory();
+    fd = make("a", "xyz");
+    copy = dup(fd);
+    EXPECT_EQ(lseek(fd, 1, SEEK_SET), 1);
+    EXPECT_EQ(read(copy, &c, 1), 1); /* one offset for both */
+    EXPECT_EQ(c, 'y');
+    EXPECT_EQ(dup2(fd, 40), 40);
+    EXPECT_EQ(close(fd), 0);
+    EXPECT_ERR(close(fd), EBADF);
+    EXPECT_ERR(read(fd, &c, 1), EBADF);
+    EXPECT_EQ(read(40, &c, 1), 1);
+    EXPECT_EQ(c, 'z');
+    EXPECT_EQ(fcntl(40, F_DUPFD, 60), 60);
+    EXPECT_EQ(fcntl(60, F_DUPFD_CLOEXEC, 61), 61);
+    EXPECT_EQ(fcntl(61, F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(fcntl(60, F_GETFD), 0);
+    EXPECT_EQ(fcntl(60, F_GETFL) & O_ACCMODE, O_RDWR);
+    EXPECT_ERR(dup2(60, -1), EBADF);
+    EXPECT_ERR(fcntl(60, 9999), EINVAL);
+}
+
+static void pipes(void)
+{
+    int fd[2];
+    char buf[70000];
+    ssize_t n, total = 0;
+
+    EXPECT_EQ(pipe2(fd, O_NONBLOCK), 0);
+    EXPECT_ERR(read(fd[0], buf, 1), EAGAIN);
+    while ((n = write(fd[1], buf, sizeof buf)) > 0)
+        total += n;
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT(total >= 4096);
+    EXPECT_EQ(read(fd[0], buf, 4096), 4096);
+    EXPECT_EQ(write(fd[1], buf, 100), 100);
+    while (read(fd[0], buf, sizeof buf) > 0)
+        ;
+    close(fd[1]);
+    EXPECT_EQ(read(fd[0], buf, 1), 0);
+    EXPECT_ERR(lseek(fd[0], 0, SEEK_SET), ESPIPE);
+}
+
+static void pipe_writes_are_atomic(void)
+{
+    int fd[2], bad = 0;
+    char buf[512], first;
+
+    EXPECT_EQ(pipe(fd), 0);
+    for (char c = 'a'; c < 'e'; c++) {
+        if (fork() == 0) {
+            memset(buf, c, sizeof buf);
+            for (int i = 0; i < 100; i++)
+                if (write(fd[1], buf, sizeof buf) != sizeof buf)
+                    _exit(1);
+            _exit(0);
+        }
+    }
+    close(fd[1]);
+    for (int i = 0; i < 400; i++) {
+        size_t got = 0;
+        ssize_t n;
+
+        while (got < sizeof buf && (n = read(fd[0], buf + got, sizeof buf - got)) > 0)
+            got += (size_t)n;
+        EXPECT_EQ(got, sizeof buf);
+        first = buf[0];
+        for (size_t k = 0; k < sizeof buf; k++)
+            bad += buf[k] != first;
+    }
+    EXPECT_EQ(bad, 0);
+    EXPECT_EQ(read(fd[0], buf, 1), 0);
+}
+
+static void named_pipes(void)
+{
+    char buf[8];
+    int fd;
+
+    enter_directory();
+    EXPECT_EQ(mkfifo("f", 0644), 0);
+    EXPECT_ERR(open("f", O_WRONLY | O_NONBLOCK), ENXIO);
+    if (fork() == 0) {
+        fd = open("f", O_WRONLY);
+        _exit(write(fd, "through", 7) != 7);
+    }
+    fd = open("f", O_RDONLY);
+    EXPECT(fd >= 0);
+    EXPECT_EQ(read(fd, buf, 8), 7);
+    EXPECT_EQ(read(fd, buf, 8), 0);
+}
+
+static void polling(void)
+{
+    int fd[2];
+    struct pollfd p[2];
+    struct timeval moment = {0, 20000};
+    fd_set set;
+
+    EXPECT_EQ(pipe(fd), 0);
+    p[0] = (struct pollfd){fd[0], POLLIN, 0};
+    p[1] = (struct pollfd){fd[1], POLLOUT, 0};
+    EXPECT_EQ(poll(p, 1, 20), 0);
+    EXPECT_EQ(poll(p, 2, -1), 1);
+    EXPECT_EQ(p[1].revents, POLLOUT);
+    FD_ZERO(&set);
+    FD_SET(fd[0], &set);
+    EXPECT_EQ(select(fd[0] + 1, &set, NULL, NULL, &moment), 0);
+    if (fork() == 0) {
+        nanosleep(&(struct timespec){0, 50 * 1000 * 1000}, NULL);
+        _exit(write(fd[1], "x", 1) != 1);
+    }
+    EXPECT_EQ(poll(p, 1, 5000), 1);
+    EXPECT_EQ(p[0].revents, POLLIN);
+    FD_SET(fd[0], &set);
+    EXPECT_EQ(select(fd[0] + 1, &set, NULL, NULL, NULL), 1);
+    EXPECT(FD_ISSET(fd[0], &set));
+    wait(NULL);
+    close(fd[1]);
+    read(fd[0], &set, 1);
+    EXPECT_EQ(poll(p, 1, 0), 1);
+    EXPECT_EQ(p[0].revents & POLLHUP, POLLHUP);
+    p[0].fd = 77;
+    EXPECT_EQ(poll(p, 1, 0), 1);
+    EXPECT_EQ(p[0].revents, POLLNVAL);
+}
+
+static void modes_and_times(void)
+{
+    struct timespec when[2] = {{1000000000, 0}, {1100000000, 0}};
+    struct stat st;
+
+    enter_directory();
+    umask(022);
+    close(open("a", O_CREAT | O_WRONLY, 0666));
+    EXPECT_EQ(stat("a", &st), 0);
+    EXPECT_EQ(st.st_mode, S_IFREG | 0644);
+    EXPECT_EQ(chmod("a", 0751), 0);
+    EXPECT_EQ(utimensat(AT_FDCWD, "a", when, 0), 0);
+    EXPECT_EQ(stat("a", &st), 0);
+    EXPECT_EQ(st.st_mode & 07777, 0751);
+    EXPECT_EQ(st.st_atim.tv_sec, 1000000000);
+    EXPECT_EQ(st.st_mtim.tv_sec, 1100000000);
+    EXPECT_EQ(access("a", R_OK | W_OK | X_OK), 0);
+    EXPECT_ERR(access("b", F_OK), ENOENT);
+}
+
+static void devices(void)
+{
+    char buf[64];
+    int null = open("/dev/null", O_RDWR), zero = open("/dev/zero", O_RDONLY);
+    char *p;
+
+    EXPECT(null >= 0 && zero >= 0);
+    EXPECT_EQ(write(null, buf, 64), 64);
+    EXPECT_EQ(read(null, buf, 64), 0);
+    memset(buf, 1, sizeof buf);
+    EXPECT_EQ(read(zero, buf, 64), 64);
+    for (int i = 0; i < 64; i++)
+        EXPECT_EQ(buf[i], 0);
+    p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
+    EXPECT(p != MAP_FAILED);
+    EXPECT_EQ(p[5], 0);
+    EXPECT_EQ(syscall(SYS_getrandom, buf, 64, 0), 64);
+}
+
+static void relative_calls(void)
+{
+    struct stat st;
+    int dir, fd;
+
+    enter_directory();
+    EXPECT_EQ(mkdir("d", 0755), 0);
+    EXPECT((dir = open("d", O_RDONLY | O_DIRECTORY)) >= 0);
+    EXPECT((fd = openat(dir, "f", O_CREAT | O_RDWR, 0600)) >= 0);
+    EXPECT_EQ(write(fd, "12345", 5), 5);
+    EXPECT_EQ(fstatat(dir, "f", &st, 0), 0);
+    EXPECT_EQ(st.st_size, 5);
+    EXPECT_EQ(renameat(dir, "f", AT_FDCWD, "g"), 0);
+    EXPECT_EQ(size_of("g"), 5);
+    EXPECT_EQ(unlinkat(AT_FDCWD, "d", AT_REMOVEDIR), 0);
+    EXPECT_ERR(openat(99, "f", O_RDONLY), EBADF);
+    EXPECT_ERR(openat(fd, "f", O_RDONLY), ENOTDIR);
+}
+
+static void file_system(void)
+{
+    struct statfs fs;
+
+    EXPECT_EQ(statfs("/tmp", &fs), 0);
+    EXPECT(fs.f_bsize > 0 && fs.f_namelen >= 255);
+    EXPECT_ERR(statfs("/none", &fs), ENOENT);
+}
+
+static void long_names(void)
+{
+    char name[5000];
+
+    enter_directory();
+    memset(name, 'n', sizeof name);
+    name[255] = '\0';
+    close(make(name, ""));
+    name[255] = 'n';
+    name[256] = '\0';
+    EXPECT_ERR(open(name, O_CREAT | O_WRONLY, 0644), ENAMETOOLONG);
+    name[256] = 'n';
+    for (int i = 100; i < 4999; i += 100)
+        name[i] = '/';
+    name[4999] = '\0';
+    EXPECT_ERR(open(name, O_RDONLY), ENAMETOOLONG);
+}
+
+static void record_locks(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 10, .l_len = 5};
+    int fd, status;
+    pid_t pid;
+
+    enter_directory();
+    fd = make("a", "0123456789abcdef");
+    EXPECT_EQ(fcntl(fd, F_SETLK, &lock), 0);
+    if ((pid = fork()) == 0) {
+        struct flock other = lock;
+
+        EXPECT_EQ(fcntl(fd, F_GETLK, &other), 0);
+        EXPECT(other.l_type == F_WRLCK && other.l_pid == getppid());
+        EXPECT(fcntl(fd, F_SETLK, &lock) == -1 && (errno == EAGAIN || errno == EACCES));
+        other = lock;
+        other.l_start = 0;
+        EXPECT_EQ(fcntl(fd, F_SETLK, &other), 0);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+static const struct check list[] = {
+    {"open_flags", open_flags},
+    {"seeking", seeking},
+    {"truncation", truncation},
+    {"vectors", vectors},
+    {"names", names},
+    {"symbolic_links", symbolic_links},
+    {"unlinked_but_open", unlinked_but_open},
+    {"directories", directories},
+    {"working_directory", working_directory},
+    {"descriptors", descriptors},
+    {"pipes", pipes},
+    {"pipe_writes_are_atomic", pipe_writes_are_atomic},
+    {"named_pipes", named_pipes},
+    {"polling", polling},
+    {"modes_and_times", modes_and_times},
+    {"devices", devices},
+    {"relative_calls", relative_calls},
+    {"file_system", file_system},
+    {"long_names", long_names},
+    {"record_locks", record_locks},
+};
+CHECK_MAIN(list)

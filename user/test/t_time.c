@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_time.c - clocks, sleeping, and the vDSO's clock_gettime and getcpu against the system
+ * calls.
+ */
+#include "check.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define MS 1000000LL
+
+static long long nanoseconds(const struct timespec *t)
+{
+    return t->tv_sec * 1000000000LL + t->tv_nsec;
+}
+
+static long long clock_now(clockid_t clock)
+{
+    struct timespec t;
+
+    EXPECT_EQ(clock_gettime(clock, &t), 0);
+    return nanoseconds(&t);
+}
+
+static void never_goes_back(void)
+{
+    long long last = clock_now(CLOCK_MONOTONIC);
+
+    for (int i = 0; i < 20000; i++) {
+        long long now = clock_now(CLOCK_MONOTONIC);
+
+        EXPECT(now >= last);
+        last = now;
+    }
+}
+
+/* Switching CPUs between readings must not show either. */
+static void same_on_every_cpu(void)
+{
+    cpu_set_t all, one;
+    long long last = clock_now(CLOCK_MONOTONIC);
+
+    EXPECT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int round = 0; round < 3; round++) {
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            long long now;
+
+            if (!CPU_ISSET(cpu, &all))
+                continue;
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+            now = clock_now(CLOCK_MONOTONIC);
+            EXPECT(now >= last);
+            last = now;
+        }
+    }
+}
+
+static void vdso_agrees(void)
+{
+    static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC};
+    struct timespec t;
+
+    for (int i = 0; i < 2; i++) {
+        long long a = clock_now(clocks[i]), b, c;
+
+        EXPECT_EQ(syscall(SYS_clock_gettime, clocks[i], &t), 0);
+        b = nanoseconds(&t);
+        c = clock_now(clocks[i]);
+        EXPECT(a <= b && b <= c);
+    }
+    EXPECT(getauxval(AT_SYSINFO_EHDR) != 0);
+}
+
+static void date_is_plausible(void)
+{
+    struct timeval tv;
+    time_t now = time(NULL);
+
+    EXPECT(now > 1600000000);
+    EXPECT_EQ(gettimeofday(&tv, NULL), 0);
+    EXPECT(tv.tv_sec - now <= 1);
+}
+
+static void sleeps_long_enough(void)
+{
+    static const long long wanted[] = {0, 1 * MS, 20 * MS, 100 * MS};
+
+    for (int i = 0; i < 4; i++) {
+        struct timespec t = {0, (long)wanted[i]};
+        long long start = clock_now(CLOCK_MONOTONIC), took;
+
+        EXPECT_EQ(nanosleep(&t, NULL), 0);
+        took = clock_now(CLOCK_MONOTONIC) - start;
+        EXPECT(took >= wanted[i]);
+        EXPECT(took < wanted[i] + 5000 * MS);
+    }
+}
+
+static void sleeps_until(void)
+{
+    long long goal = clock_now(CLOCK_MONOTONIC) + 50 * MS;
+    struct timespec t = {goal / 1000000000, goal % 1000000000};
+
+    EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0);
+    EXPECT(clock_now(CLOCK_MONOTONIC) >= goal);
+    EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0); /* past: at once */
+}
+
+static void bad_arguments(void)
+{
+    struct timespec bad = {0, 1000000000}, negative = {-1, 0};
+
+    EXPECT_ERR(nanosleep(&bad, NULL), EINVAL);
+    EXPECT_ERR(nanosleep(&negative, NULL), EINVAL);
+    EXPECT_ERR(syscall(SYS_clock_gettime, 99, &bad), EINVAL);
+    EXPECT_ERR(syscall(SYS_nanosleep, (void *)16, NULL), EFAULT);
+    EXPECT_ERR(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (void *)16), EFAULT);
+}
+
+static void cpu_clocks(void)
+{
+    long long start = clock_now(CLOCK_PROCESS_CPUTIME_ID), now;
+    struct timespec t = {0, 50 * 1000 * 1000};
+
+    nanosleep(&t, NULL);
+    now = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+    EXPECT(now - start < 40 * MS); /* sleeping is no work */
+    for (volatile int i = 0; i < 20000000; i++)
+        ;
+    EXPECT(clock_now(CLOCK_PROCESS_CPUTIME_ID) > now);
+    EXPECT(clock_now(CLOCK_THREAD_CPUTIME_ID) > 0);
+}
+
+static void getcpu_agrees(void)
+{
+    cpu_set_t all, one;
+    unsigned cpu, node;
+
+    EXPECT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int want = 0; want < CPU_SETSIZE; want++) {
+        if (!CPU_ISSET(want, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(want, &one);
+        EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(sched_getcpu(), want);
+        EXPECT_EQ(syscall(SYS_getcpu, &cpu, &node, NULL), 0);
+        EXPECT_EQ(cpu, want);
+    }
+}
+
+static void alarms(void)
+{
+    signal(SIGALRM, SIG_IGN);
+    EXPECT(alarm(100) <= 20); /* what the test's frame had set */
+    EXPECT_EQ(alarm(0), 100);
+}
+
+static const struct check list[] = {
+    {"never_goes_back", never_goes_back},
+    {"same_on_every_cpu", same_on_every_cpu},
+    {"vdso_agrees", vdso_agrees},
+    {"date_is_plausible", date_is_plausible},
+    {"sleeps_long_enough", sleeps_long_enough},
+    {"sleeps_until", sleeps_until},
+    {"bad_arguments", bad_arguments},
+    {"cpu_clocks", cpu_clocks},
+    {"getcpu_agrees", getcpu_agrees},
+    {"alarms", alarms},
+};
+CHECK_MAIN(list)
