@@ -72,6 +72,7 @@ void proc_init(void)
     cred_init();
     signal_init();
     reaper_start();
+    fsup_init();
     disp_ops.ast           = sig_deliver;
     trap_ops.page_fault    = page_fault;
     trap_ops.signal        = sig_fault;

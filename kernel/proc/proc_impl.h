@@ -93,6 +93,8 @@ void lwps_interrupt(struct proc *p, struct lwp *except);
 /* proc_unlink - take a zombie out of all tables; its first reference passes to the caller [P]. */
 void proc_unlink(struct proc *p);
 void reaper_start(void);
+/* fsup_init - fill in fs_upcalls (fsup.c). */
+void fsup_init(void);
 
 /* signal.c */
 void     signal_init(void);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fsup.c - what the file room asks of processes: who is running, its file size limit, the signals of writing.
+ *
+ * LOCKING  sig_send_lwp() takes the handlers' lock; fs calls with none held but sleeping ones.
+ */
+#include "proc/proc_impl.h"
+
+#include "fs/file.h"
+
+static const struct cred *running_cred(void)
+{
+    return curcred();
+}
+
+static uint64_t fsize_limit(void)
+{
+    return limit(RLIMIT_FSIZE);
+}
+
+static void signal_self(int sig)
+{
+    sig_send_lwp(curlwp(), sig, NULL);
+}
+
+void fsup_init(void)
+{
+    fs_upcalls = (struct fs_upcalls){running_cred, fsize_limit, signal_self};
+}
