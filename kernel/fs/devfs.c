@@ -43,7 +43,7 @@ void cdev_register(struct cdev *d)
     spin_lock(&cdev_lock);
     list_push_back(&cdevs, &d->link);
     spin_unlock(&cdev_lock);
-    if (devfs != NULL)
+    if (devfs != NULL && d->name != NULL)
         make_node(d->name, VCHR, d->mode, d->rdev, NULL);
 }
 
@@ -88,10 +88,12 @@ static int devfs_mount(const char *source, const char *options, struct vfs **out
             return err;
         devfs->type = "devtmpfs";
         while ((d = next_cdev(d)) != NULL)
-            make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+            if (d->name != NULL)
+                make_node(d->name, VCHR, d->mode, d->rdev, NULL);
         for (unsigned i = 0; i < array_size(links); i++)
             make_node(links[i][0], VLNK, 0777, 0, links[i][1]);
         make_node("shm", VDIR, 01777, 0, NULL);
+        make_node("pts", VDIR, 0755, 0, NULL);
     }
     *out = devfs;
     return 0;

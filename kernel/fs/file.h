@@ -141,7 +141,7 @@ long pipe_buffered(struct file *f);
 
 /* Character devices, by major:minor; devtmpfs shows them.  May be called at any time, also before fs_init(). */
 struct cdev {
-    const char *name;  /* "null": /dev/null */
+    const char *name;  /* "null": /dev/null; NULL: its file is elsewhere */
     uint64_t    rdev;
     uint32_t    mode;  /* 0666 */
     int (*open)(struct vnode *vn, int oflags, struct file *f); /* sets f->ops, f->data; NULL: uses ops */

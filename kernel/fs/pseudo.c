@@ -60,6 +60,7 @@ static int vnode_make(struct vfs *vfs, struct vnode *parent, const struct pseudo
     pv->parent   = parent;
     pv->vn.ino   = inode_number(n, arg);
     pv->vn.mode  = n->mode;
+    pv->vn.rdev  = n->type == VCHR ? arg.b : 0;
     pv->vn.nlink = n->type == VDIR ? 2 : 1;
     str_copy(pv->name, name, sizeof pv->name);
     vn_times_now(&pv->vn, VA_ATIME | VA_MTIME);

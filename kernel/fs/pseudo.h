@@ -60,7 +60,7 @@ struct pseudo_entry {
 
 struct pseudo_node {
     const char *name; /* in its parent's table; a table ends with a NULL name */
-    uint8_t     type; /* enum vtype: VREG, VDIR or VLNK */
+    uint8_t     type; /* enum vtype: VREG, VDIR, VLNK, or VCHR with the device's number in arg.b */
     uint16_t    mode;
     uint32_t    tag;  /* for nodes that share functions */
 

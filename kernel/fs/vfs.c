@@ -13,8 +13,6 @@
 #include "fs/filepriv.h"
 #include "fs/initramfs.h"
 #include "fs/name.h"
-#include "fs/statdev.h"
-#include "fs/sysfs.h"
 #include "fs/tmpfs.h"
 
 #include "lib/errno.h"
@@ -241,6 +239,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
     if (overlay != NULL)
         initramfs_unpack("overlay", overlay, overlay_len);
     mount_at("/dev", "devtmpfs");
+    mount_at("/dev/pts", "devpts");
     mount_at("/proc", "proc");
     mount_at("/sys", "sysfs");
     return 0;
@@ -257,6 +256,4 @@ void fs_init(void)
     tmpfs_init();
     devfs_init();
     devmem_init();
-    sysfs_init();
-    statdev_init();
 }

@@ -267,16 +267,22 @@ static long tty_file_ioctl(struct file *f, unsigned cmd, uint64_t arg)
     return is_dead ? -EIO : tty_ioctl(t, f, cmd, arg);
 }
 
-static void tty_close(struct file *f)
+void tty_drop(struct tty *t)
 {
-    struct tty *t = tty_of(f);
-    bool        last;
+    bool last;
 
     spin_lock(&t->lock);
     last = --t->opens == 0;
-    spin_unlock(&t->lock);
-    if (last && t->drv->closed != NULL)
+    if (t->drv->closed != NULL)
         t->drv->closed(t);
+    spin_unlock(&t->lock);
+    if (last && t->drv->release != NULL)
+        t->drv->release(t);
+}
+
+static void tty_close(struct file *f)
+{
+    tty_drop(tty_of(f));
 }
 
 static const struct fileops tty_fileops = {

@@ -46,7 +46,7 @@ enum { TTY_DELIM = 0x100, TTY_EOFMARK = 0x200 }; /* flags of an input cell */
 struct session;
 struct tty;
 
-/* What carries the bytes.  All are called with tty->lock held except `closed`. */
+/* What carries the bytes.  All are called with tty->lock held except `release`. */
 struct tty_driver {
     void (*write)(struct tty *, const char *buf, size_t n); /* n <= room() */
     size_t (*room)(struct tty *);
@@ -54,7 +54,8 @@ struct tty_driver {
     void (*discard)(struct tty *);            /* forget them                */
     void (*stop)(struct tty *, bool stop);    /* hold output back           */
     void (*resume_input)(struct tty *);       /* the ring has room again    */
-    void (*closed)(struct tty *);             /* last open file has gone; NULL: nothing to do */
+    void (*closed)(struct tty *);             /* an open file has gone; NULL: nothing to do     */
+    void (*release)(struct tty *);            /* the last hold has gone: nobody knows it; NULL: nothing to do */
 };
 
 struct tty {
@@ -73,7 +74,7 @@ struct tty {
     bool                     stopped;     /* [y] output held by Ctrl-S or TCOOFF                    */
     bool                     paused;      /* [y] I3                                                 */
     bool                     gone;        /* [y] the other end has been closed (pseudo-terminals)   */
-    uint32_t                 opens;       /* [y] open files                                         */
+    uint32_t                 opens;       /* [y] open files and other holds                         */
     int64_t                  generation;  /* [y] number of hang-ups; a file of an earlier one is dead */
     struct cv                readers, writers;
     struct pollhead          poll;
@@ -97,11 +98,15 @@ void tty_leader_exit(struct session *s);
 
 /* Inside the terminal layer. */
 
+/* tty_session_hangup - the line went away: SIGHUP to the session's leader and the foreground group; no session any more. */
+void tty_session_hangup(struct tty *t);
+
 /* tty_setup - initialise; `ring` has `size` cells.  raw: no editing, echo or signals. */
 void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev, uint16_t *ring,
                uint32_t size, bool raw);
-/* tty_hold - count one more open file, which closing the file takes back.  -EIO: the other end is gone. */
-int tty_hold(struct tty *t);
+/* tty_hold - count one more open file.  -EIO: the other end is gone.  tty_drop - take it back, as closing does. */
+int  tty_hold(struct tty *t);
+void tty_drop(struct tty *t);
 /* tty_file_open - make `f` an open file of t, which is held; t becomes the controlling terminal if that is due. */
 void tty_file_open(struct tty *t, struct file *f, int oflags, bool console);
 

@@ -117,24 +117,45 @@ int tty_acquire(struct tty *t, bool steal)
     return err;
 }
 
-/* Take the terminal away from session s: SIGHUP, SIGCONT to the foreground group.  Returns it, or NULL. */
+/* Part terminal and session: SIGHUP, SIGCONT to the foreground group.  proc_lock held. */
+static void part(struct tty *t)
+{
+    struct pgrp *pg = foreground(t);
+
+    if (pg != NULL) {
+        sig_send_pgrp(pg, SIGHUP, NULL);
+        sig_send_pgrp(pg, SIGCONT, NULL);
+    }
+    t->session->tty = NULL; /* J1 */
+    t->session      = NULL;
+    t->fg_pgid      = 0;
+}
+
+/* Take the terminal away from session s.  Returns it, or NULL. */
 static struct tty *disassociate(struct session *s)
 {
-    struct tty  *t;
-    struct pgrp *pg;
+    struct tty *t;
 
     spin_lock(&proc_lock);
-    if ((t = s->tty) != NULL) {
-        if ((pg = foreground(t)) != NULL) {
-            sig_send_pgrp(pg, SIGHUP, NULL);
-            sig_send_pgrp(pg, SIGCONT, NULL);
-        }
-        s->tty     = NULL;
-        t->session = NULL;
-        t->fg_pgid = 0;
-    }
+    if ((t = s->tty) != NULL)
+        part(t);
     spin_unlock(&proc_lock);
     return t;
+}
+
+void tty_session_hangup(struct tty *t)
+{
+    struct session *s;
+
+    spin_lock(&proc_lock);
+    if ((s = t->session) != NULL) {
+        if (s->leader != NULL) {
+            sig_send_proc(s->leader, SIGHUP, NULL);
+            sig_send_proc(s->leader, SIGCONT, NULL);
+        }
+        part(t);
+    }
+    spin_unlock(&proc_lock);
 }
 
 void tty_leader_exit(struct session *s)
