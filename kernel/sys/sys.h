@@ -15,9 +15,9 @@
 /* syscall_dispatch - carry out the call in r->orig_rax and leave its result in r->rax. */
 void syscall_dispatch(struct regs *r);
 
-/* syscall_init - register the statistics of this room.  Called once at boot, after kmem is up.
- */
+/* syscall_init - caches and statistics of this room; once at boot, after kmem is up. */
 void syscall_init(void);
+void path_init(void);
 
 #define X(number, name) long sys_##name(struct regs *r);
 SYSCALLS(X)

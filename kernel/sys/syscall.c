@@ -100,5 +100,6 @@ void syscall_dispatch(struct regs *r)
 
 void syscall_init(void)
 {
+    path_init();
     kstat_register(&enosys_kstat);
 }

@@ -3,11 +3,12 @@
  * syscalls.tbl.h - every system call there is, by number.
  *
  * SYSCALLS(X) rows are X(number, name): the handler is `long sys_name(struct regs *r)`.
- * SYSCALLS_ABSENT(X) rows are calls that Linux has and Homeroom has not: they give -ENOSYS and are
- * counted under their names (kstat unix:0:enosys).  SYSCALL_PATHS(X) rows are X(number, argument):
- * which argument is a path name, for truss.
+ * SYSCALLS_ABSENT(X) rows are calls that Linux has and Homeroom has not: they give -ENOSYS and
+ * are counted under their names (kstat unix:0:enosys).  SYSCALL_PATHS(X) rows are X(number,
+ * argument): which argument is a path name, for truss.
  *
- * SEE ALSO  docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024 and up
+ * SEE ALSO  docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024 and
+ * up
  */
 #ifndef SYS_SYSCALLS_TBL_H
 #define SYS_SYSCALLS_TBL_H
@@ -16,6 +17,7 @@
 #define SYSCALL_PRIVATE     1024 /* first of Homeroom's own                 */
 #define SYSCALL_PRIVATE_MAX 32   /* places for Homeroom's own               */
 
+// clang-format off
 #define SYSCALLS(X)                                                                            \
     X(0, read) X(1, write) X(2, open) X(3, close) X(4, stat) X(5, fstat) X(6, lstat)           \
     X(7, poll) X(8, lseek) X(9, mmap) X(10, mprotect) X(11, munmap) X(12, brk)                 \
@@ -108,5 +110,7 @@
     X(133, 0) X(137, 0) X(161, 0) X(165, 1) X(166, 0) X(235, 0) X(257, 1) X(258, 1) X(259, 1)  \
     X(260, 1) X(261, 1) X(262, 1) X(263, 1) X(264, 1) X(265, 1) X(266, 0) X(267, 1) X(268, 1)  \
     X(269, 1) X(280, 1) X(316, 1) X(322, 1) X(332, 1) X(439, 1) X(1042, 1)
+
+// clang-format on
 
 #endif
