@@ -2,10 +2,9 @@
 /*
  * sys_name.c - system calls that make, remove and follow names.
  *
- * Each old call is its *at form with the working directory.  The rules are fs/change.c's.
- * SEE ALSO  fs/change.h, fs/vnode.h, tests/test_sys_names.py
+ * Each old call is its *at form with the working directory.  The rules are fs/nameop.c's.
+ * SEE ALSO  fs/vnode.h, tests/test_sys_names.py
  */
-#include "fs/change.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "sys/path.h"
@@ -19,7 +18,6 @@ enum {
     S_IFREG = 0100000,
     S_IFSOCK = 0140000
 };
-enum { RENAME_NOREPLACE = 1 };
 
 /* The mode a new file gets: without the bits of the umask. */
 static uint32_t masked(uint64_t mode)
@@ -35,7 +33,7 @@ static long make_at(int dirfd, uint64_t upath, enum vtype type, uint32_t mode, u
 
     if (err != 0)
         return err;
-    err = fs_make(&ap.ctx, ap.at, ap.path, type, mode, rdev, target);
+    err = name_create(&ap.ctx, ap.at, ap.path, type, mode, rdev, target);
     at_end(&ap);
     return err;
 }
@@ -126,7 +124,7 @@ static long do_link(int ofd, uint64_t uold, int nfd, uint64_t unew, unsigned fla
         return err;
     err = at_begin(&ap, nfd, unew);
     if (err == 0) {
-        err = fs_link(&ap.ctx, vn, ap.at, ap.path);
+        err = name_link(&ap.ctx, vn, ap.at, ap.path);
         at_end(&ap);
     }
     vn_release(vn);
@@ -150,7 +148,7 @@ static long do_unlink(int dirfd, uint64_t upath, bool rmdir)
 
     if (err != 0)
         return err;
-    err = fs_unlink(&ap.ctx, ap.at, ap.path, rmdir);
+    err = name_unlink(&ap.ctx, ap.at, ap.path, rmdir);
     at_end(&ap);
     return err;
 }
@@ -185,7 +183,7 @@ static long do_rename(int ofd, uint64_t uold, int nfd, uint64_t unew, unsigned f
     err = at_begin(&to, nfd, unew);
     if (err == 0) {
         err =
-            fs_rename(&from.ctx, from.at, from.path, to.at, to.path, flags & RENAME_NOREPLACE);
+            name_rename(&from.ctx, from.at, from.path, to.at, to.path, flags);
         at_end(&to);
     }
     at_end(&from);
@@ -219,9 +217,9 @@ static long do_readlink(int dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
     err = at_vnode(dirfd, upath, true, true, &vn);
     if (err != 0)
         return err;
-    n = -EINVAL;
-    if (vn->type == VLNK && vn->op->readlink != NULL && (n = path_alloc(&buf)) == 0) {
-        n = vn->op->readlink(vn, buf, PATH_MAX);
+    n = path_alloc(&buf);
+    if (n == 0) {
+        n = vn_readlink(vn, buf, PATH_MAX);
         if (n > 0) {
             n = (long)min_of((uint64_t)n, size);
             err = copy_out(ubuf, buf, (size_t)n);

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_file.c - system calls on descriptors: open, close, duplicate, fcntl, seek, pipes.
+ *
+ * SEE ALSO  fs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
+ */
+#include "fs/lockf.h"
+#include "lib/errno.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+
+enum {
+    F_DUPFD = 0,
+    F_GETFD = 1,
+    F_SETFD = 2,
+    F_GETFL = 3,
+    F_SETFL = 4,
+    F_GETLK = 5,
+    F_SETLK = 6,
+    F_SETLKW = 7,
+    F_DUPFD_CLOEXEC = 1030,
+    F_SETPIPE_SZ = 1031,
+    F_GETPIPE_SZ = 1032,
+};
+enum { PIPE_BYTES = 65536, CLOSE_RANGE_CLOEXEC = 4 };
+enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
+
+/* The soft limit on descriptors, as fd_install() wants it. */
+static unsigned fd_limit(void)
+{
+    return (unsigned)min_of(limit(RLIMIT_NOFILE), (uint64_t)INT32_MAX);
+}
+
+static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
+{
+    struct at_path ap;
+    struct file *f;
+    int err = at_begin(&ap, dirfd, upath);
+
+    if (err != 0)
+        return err;
+    err = file_open(&ap.ctx, ap.at, ap.path, oflags & ~O_CLOEXEC,
+                    (uint32_t)mode & 07777 & ~curproc()->fs->umask, &f);
+    at_end(&ap);
+    if (err != 0)
+        return err == -EINTR ? -ERESTARTSYS : err; /* a FIFO waits for its other end */
+    err = fd_install(curproc()->files, f, 0, oflags & O_CLOEXEC ? FD_CLOEXEC : 0, fd_limit());
+    if (err < 0)
+        file_release(f);
+    return err;
+}
+
+long sys_open(struct regs *r)
+{
+    return do_open(AT_FDCWD, r->arg[0], (int)r->arg[1], r->arg[2]);
+}
+
+long sys_openat(struct regs *r)
+{
+    return do_open((int)r->arg[0], r->arg[1], (int)r->arg[2], r->arg[3]);
+}
+
+long sys_creat(struct regs *r)
+{
+    return do_open(AT_FDCWD, r->arg[0], O_CREAT | O_WRONLY | O_TRUNC, r->arg[1]);
+}
+
+long sys_close(struct regs *r)
+{
+    return fd_close(curproc()->files, (int)r->arg[0]);
+}
+
+/* close_range(first, last, flags) */
+long sys_close_range(struct regs *r)
+{
+    struct fdtable *t = curproc()->files;
+    unsigned last = (unsigned)r->arg[1];
+    int fd;
+
+    if ((unsigned)r->arg[0] > last || (r->arg[2] & ~(uint64_t)CLOSE_RANGE_CLOEXEC) != 0)
+        return -EINVAL;
+    if ((unsigned)r->arg[0] > INT32_MAX)
+        return 0;
+    for (fd = fd_next(t, (int)r->arg[0]); fd >= 0 && (unsigned)fd <= last;
+         fd = fd_next(t, fd + 1)) {
+        if (r->arg[2] & CLOSE_RANGE_CLOEXEC)
+            fd_set_flags(t, fd, FD_CLOEXEC);
+        else
+            fd_close(t, fd);
+    }
+    return 0;
+}
+
+static long dup_from(int fd, int min, unsigned fdflags)
+{
+    struct file *f = fd_get(curproc()->files, fd);
+    int err;
+
+    if (f == NULL)
+        return -EBADF;
+    err = fd_install(curproc()->files, f, min, fdflags, fd_limit());
+    if (err < 0)
+        file_release(f);
+    return err;
+}
+
+long sys_dup(struct regs *r)
+{
+    return dup_from((int)r->arg[0], 0, 0);
+}
+
+static long dup_to(int fd, int to, unsigned fdflags)
+{
+    struct file *f;
+    int err;
+
+    if (to < 0 || (unsigned)to >= fd_limit())
+        return -EBADF;
+    f = fd_get(curproc()->files, fd);
+    if (f == NULL)
+        return -EBADF;
+    err = fd_install_at(curproc()->files, f, to, fdflags);
+    if (err < 0)
+        file_release(f);
+    return err;
+}
+
+long sys_dup2(struct regs *r)
+{
+    int fd = (int)r->arg[0];
+
+    if (fd == (int)r->arg[1]) {
+        int err = fd_get_flags(curproc()->files, fd);
+
+        return err < 0 ? err : fd;
+    }
+    return dup_to(fd, (int)r->arg[1], 0);
+}
+
+long sys_dup3(struct regs *r)
+{
+    if ((int)r->arg[0] == (int)r->arg[1] || (r->arg[2] & ~(uint64_t)O_CLOEXEC) != 0)
+        return -EINVAL;
+    return dup_to((int)r->arg[0], (int)r->arg[1], r->arg[2] != 0 ? FD_CLOEXEC : 0);
+}
+
+static long do_pipe(uint64_t ufds, unsigned flags)
+{
+    struct fdtable *t = curproc()->files;
+    unsigned fdflags = flags & O_CLOEXEC ? FD_CLOEXEC : 0;
+    struct file *rd, *wr;
+    int fd[2], err;
+
+    if (flags & ~(unsigned)(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
+        return -EINVAL;
+    err = pipe_create(&rd, &wr, flags & ~(unsigned)O_CLOEXEC);
+    if (err != 0)
+        return err;
+    fd[0] = fd_install(t, rd, 0, fdflags, fd_limit());
+    if (fd[0] < 0) {
+        file_release(rd);
+        file_release(wr);
+        return fd[0];
+    }
+    fd[1] = fd_install(t, wr, 0, fdflags, fd_limit());
+    if (fd[1] < 0) {
+        file_release(wr);
+        fd_close(t, fd[0]);
+        return fd[1];
+    }
+    err = copy_out(ufds, fd, sizeof fd);
+    if (err != 0) {
+        fd_close(t, fd[0]);
+        fd_close(t, fd[1]);
+    }
+    return err;
+}
+
+long sys_pipe(struct regs *r)
+{
+    return do_pipe(r->arg[0], 0);
+}
+
+long sys_pipe2(struct regs *r)
+{
+    return do_pipe(r->arg[0], (unsigned)r->arg[1]);
+}
+
+/* F_SETFL may change these; the rest was decided by open(2). */
+static long set_status(struct file *f, unsigned flags)
+{
+    const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
+    unsigned old = atomic_load(&f->flags);
+
+    while (!atomic_compare_exchange_weak(&f->flags, &old, (old & ~may) | (flags & may)))
+        ;
+    return 0;
+}
+
+/* Linux's struct flock. */
+struct user_flock {
+    int16_t type, whence;
+    int32_t pad;
+    int64_t start, len;
+    int32_t pid, pad2;
+};
+
+/* Turns whence, start and len of `u` into first and last byte. */
+static int flock_range(struct file *f, const struct user_flock *u, struct file_lock *fl)
+{
+    struct vattr va;
+    int64_t base = 0;
+
+    if (u->whence == 1) {
+        base = f->off;
+    } else if (u->whence == 2) {
+        vn_getattr(f->vn, &va);
+        base = (int64_t)va.size;
+    } else if (u->whence != 0) {
+        return -EINVAL;
+    }
+    if (__builtin_add_overflow(base, u->start, &fl->first))
+        return -EOVERFLOW;
+    fl->last = INT64_MAX;
+    if (u->len > 0 && __builtin_add_overflow(fl->first, u->len - 1, &fl->last))
+        return -EOVERFLOW;
+    if (u->len < 0) {
+        fl->last = fl->first - 1;
+        fl->first += u->len;
+    }
+    if (fl->first < 0)
+        return -EINVAL;
+    return 0;
+}
+
+static long fcntl_lock(struct file *f, int cmd, uint64_t uarg)
+{
+    struct user_flock u;
+    struct file_lock fl = {.owner = curproc()->files, .pid = curproc()->pid};
+    int err, acc;
+
+    if (f->vn == NULL)
+        return -EBADF;
+    err = copy_in(&u, uarg, sizeof u);
+    if (err == 0)
+        err = flock_range(f, &u, &fl);
+    if (err != 0)
+        return err;
+    if (u.type != FILE_LOCK_READ && u.type != FILE_LOCK_WRITE &&
+        (u.type != FILE_LOCK_NONE || cmd == F_GETLK))
+        return -EINVAL;
+    fl.type = (uint8_t)u.type;
+    if (cmd == F_GETLK) {
+        if (!lockf_test(f->vn, &fl)) {
+            u.type = FILE_LOCK_NONE;
+        } else {
+            u.type = fl.type;
+            u.whence = 0;
+            u.start = fl.first;
+            u.len = fl.last == INT64_MAX ? 0 : fl.last - fl.first + 1;
+            u.pid = fl.pid;
+        }
+        return copy_out(uarg, &u, sizeof u);
+    }
+    acc = (int)(atomic_load(&f->flags) & O_ACCMODE);
+    if ((u.type == FILE_LOCK_READ && acc == O_WRONLY) ||
+        (u.type == FILE_LOCK_WRITE && acc == O_RDONLY))
+        return -EBADF;
+    return lockf_set(f->vn, &fl, cmd == F_SETLKW);
+}
+
+static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
+{
+    struct fdtable *t = curproc()->files;
+    int err;
+
+    switch (cmd) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+        if ((int)arg < 0 || (unsigned)arg >= fd_limit())
+            return -EINVAL;
+        return dup_from(fd, (int)arg, cmd == F_DUPFD_CLOEXEC ? FD_CLOEXEC : 0);
+    case F_GETFD:
+        return fd_get_flags(t, fd);
+    case F_SETFD:
+        err = fd_set_flags(t, fd, (unsigned)arg & FD_CLOEXEC);
+        return err;
+    case F_GETFL:
+        return (long)(atomic_load(&f->flags) | O_LARGEFILE);
+    case F_SETFL:
+        return set_status(f, (unsigned)arg);
+    case F_GETLK:
+    case F_SETLK:
+    case F_SETLKW:
+        return fcntl_lock(f, cmd, arg);
+    case F_GETPIPE_SZ:
+    case F_SETPIPE_SZ: /* one size only, which is what was asked for or more */
+        if (f->vn != NULL && f->vn->type != VFIFO)
+            return -EBADF;
+        return cmd == F_SETPIPE_SZ && arg > PIPE_BYTES ? -EPERM : PIPE_BYTES;
+    default:
+        return -EINVAL;
+    }
+}
+
+long sys_fcntl(struct regs *r)
+{
+    struct file *f = fd_file(r->arg[0]);
+    long n;
+
+    if (f == NULL)
+        return -EBADF;
+    n = do_fcntl(f, (int)r->arg[0], (int)r->arg[1], r->arg[2]);
+    file_release(f);
+    return n;
+}
+
+/* flock(2): a lock on the whole file that belongs to the open file, in a space of its own. */
+long sys_flock(struct regs *r)
+{
+    static const int8_t type_of[] = {-1, FILE_LOCK_READ, FILE_LOCK_WRITE, -1, -1, -1, -1,
+                                     -1, FILE_LOCK_NONE};
+    unsigned op = (unsigned)r->arg[1] & ~(unsigned)LOCK_NB;
+    struct file_lock fl = {.last = INT64_MAX, .pid = curproc()->pid, .whole_file = true};
+    struct file *f;
+    long err;
+
+    if (op >= sizeof type_of || type_of[op] < 0)
+        return -EINVAL;
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
+        return -EBADF;
+    fl.owner = f;
+    fl.type = (uint8_t)type_of[op];
+    err = f->vn == NULL ? -EINVAL : lockf_set(f->vn, &fl, !(r->arg[1] & LOCK_NB));
+    file_release(f);
+    return err;
+}
+
+long sys_lseek(struct regs *r)
+{
+    struct file *f = fd_file(r->arg[0]);
+    loff_t n;
+
+    if (f == NULL)
+        return -EBADF;
+    if (f->ops->seek == NULL) {
+        n = -ESPIPE;
+    } else {
+        mutex_enter(&f->off_lock);
+        n = f->ops->seek(f, (loff_t)r->arg[1], (int)r->arg[2]);
+        if (n >= 0)
+            f->off = n;
+        mutex_exit(&f->off_lock);
+    }
+    file_release(f);
+    return n;
+}
+
+/* ioctl(2): what a request means, and where its argument points, only the file knows. */
+long sys_ioctl(struct regs *r)
+{
+    enum { FIONBIO = 0x5421, FIONCLEX = 0x5450, FIOCLEX = 0x5451 };
+    struct file *f = fd_file(r->arg[0]);
+    unsigned cmd = (unsigned)r->arg[1];
+    int on;
+    long n;
+
+    if (f == NULL)
+        return -EBADF;
+    switch (cmd) {
+    case FIOCLEX:
+    case FIONCLEX:
+        n = fd_set_flags(curproc()->files, (int)r->arg[0], cmd == FIOCLEX ? FD_CLOEXEC : 0);
+        break;
+    case FIONBIO:
+        n = copy_in(&on, r->arg[2], sizeof on);
+        if (n == 0) {
+            unsigned flags = atomic_load(&f->flags) & ~(unsigned)O_NONBLOCK;
+
+            n = set_status(f, flags | (on ? O_NONBLOCK : 0));
+        }
+        break;
+    default:
+        n = f->ops->ioctl != NULL ? f->ops->ioctl(f, cmd, r->arg[2]) : -ENOTTY;
+        if (n == -EINTR)
+            n = -ERESTARTSYS;
+    }
+    file_release(f);
+    return n;
+}
