@@ -4,7 +4,6 @@
  *
  * SEE ALSO  fs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
  */
-#include "fs/lockf.h"
 #include "lib/errno.h"
 #include "sys/path.h"
 #include "sys/sys.h"
@@ -206,7 +205,7 @@ struct user_flock {
 };
 
 /* Turns whence, start and len of `u` into first and last byte. */
-static int flock_range(struct file *f, const struct user_flock *u, struct file_lock *fl)
+static int flock_range(struct file *f, const struct user_flock *u, struct lock_range *lr)
 {
     struct vattr va;
     int64_t base = 0;
@@ -214,59 +213,54 @@ static int flock_range(struct file *f, const struct user_flock *u, struct file_l
     if (u->whence == 1) {
         base = f->off;
     } else if (u->whence == 2) {
-        vn_getattr(f->vn, &va);
+        file_getattr(f, &va);
         base = (int64_t)va.size;
     } else if (u->whence != 0) {
         return -EINVAL;
     }
-    if (__builtin_add_overflow(base, u->start, &fl->first))
+    if (__builtin_add_overflow(base, u->start, &lr->start))
         return -EOVERFLOW;
-    fl->last = INT64_MAX;
-    if (u->len > 0 && __builtin_add_overflow(fl->first, u->len - 1, &fl->last))
+    lr->end = INT64_MAX;
+    if (u->len > 0 && __builtin_add_overflow(lr->start, u->len - 1, &lr->end))
         return -EOVERFLOW;
     if (u->len < 0) {
-        fl->last = fl->first - 1;
-        fl->first += u->len;
+        lr->end = lr->start - 1;
+        lr->start += u->len;
     }
-    if (fl->first < 0)
-        return -EINVAL;
-    return 0;
+    return lr->start < 0 ? -EINVAL : 0;
 }
 
 static long fcntl_lock(struct file *f, int cmd, uint64_t uarg)
 {
+    struct fdtable *t = curproc()->files;
+    struct lock_range lr = {.pid = curproc()->pid};
     struct user_flock u;
-    struct file_lock fl = {.owner = curproc()->files, .pid = curproc()->pid};
     int err, acc;
 
-    if (f->vn == NULL)
-        return -EBADF;
     err = copy_in(&u, uarg, sizeof u);
     if (err == 0)
-        err = flock_range(f, &u, &fl);
+        err = flock_range(f, &u, &lr);
     if (err != 0)
         return err;
-    if (u.type != FILE_LOCK_READ && u.type != FILE_LOCK_WRITE &&
-        (u.type != FILE_LOCK_NONE || cmd == F_GETLK))
+    if (u.type < F_RDLCK || u.type > F_UNLCK || (u.type == F_UNLCK && cmd == F_GETLK))
         return -EINVAL;
-    fl.type = (uint8_t)u.type;
+    lr.type = u.type;
     if (cmd == F_GETLK) {
-        if (!lockf_test(f->vn, &fl)) {
-            u.type = FILE_LOCK_NONE;
-        } else {
-            u.type = fl.type;
+        file_lock_test(f, t, &lr);
+        u.type = (int16_t)lr.type;
+        if (lr.type != F_UNLCK) {
             u.whence = 0;
-            u.start = fl.first;
-            u.len = fl.last == INT64_MAX ? 0 : fl.last - fl.first + 1;
-            u.pid = fl.pid;
+            u.start = lr.start;
+            u.len = lr.end == INT64_MAX ? 0 : lr.end - lr.start + 1;
+            u.pid = lr.pid;
         }
         return copy_out(uarg, &u, sizeof u);
     }
     acc = (int)(atomic_load(&f->flags) & O_ACCMODE);
-    if ((u.type == FILE_LOCK_READ && acc == O_WRONLY) ||
-        (u.type == FILE_LOCK_WRITE && acc == O_RDONLY))
+    if ((u.type == F_RDLCK && acc == O_WRONLY) || (u.type == F_WRLCK && acc == O_RDONLY))
         return -EBADF;
-    return lockf_set(f->vn, &fl, cmd == F_SETLKW);
+    err = file_lock(f, t, &lr, cmd == F_SETLKW);
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
@@ -315,26 +309,31 @@ long sys_fcntl(struct regs *r)
     return n;
 }
 
-/* flock(2): a lock on the whole file that belongs to the open file, in a space of its own. */
+/* flock(2): a lock on the whole file that belongs to the open file. */
 long sys_flock(struct regs *r)
 {
-    static const int8_t type_of[] = {-1, FILE_LOCK_READ, FILE_LOCK_WRITE, -1, -1, -1, -1,
-                                     -1, FILE_LOCK_NONE};
-    unsigned op = (unsigned)r->arg[1] & ~(unsigned)LOCK_NB;
-    struct file_lock fl = {.last = INT64_MAX, .pid = curproc()->pid, .whole_file = true};
     struct file *f;
-    long err;
+    int type, err;
 
-    if (op >= sizeof type_of || type_of[op] < 0)
+    switch (r->arg[1] & ~(uint64_t)LOCK_NB) {
+    case LOCK_SH:
+        type = F_RDLCK;
+        break;
+    case LOCK_EX:
+        type = F_WRLCK;
+        break;
+    case LOCK_UN:
+        type = F_UNLCK;
+        break;
+    default:
         return -EINVAL;
+    }
     f = fd_file(r->arg[0]);
     if (f == NULL)
         return -EBADF;
-    fl.owner = f;
-    fl.type = (uint8_t)type_of[op];
-    err = f->vn == NULL ? -EINVAL : lockf_set(f->vn, &fl, !(r->arg[1] & LOCK_NB));
+    err = file_flock(f, type, !(r->arg[1] & LOCK_NB));
     file_release(f);
-    return err;
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 long sys_lseek(struct regs *r)
@@ -344,15 +343,7 @@ long sys_lseek(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    if (f->ops->seek == NULL) {
-        n = -ESPIPE;
-    } else {
-        mutex_enter(&f->off_lock);
-        n = f->ops->seek(f, (loff_t)r->arg[1], (int)r->arg[2]);
-        if (n >= 0)
-            f->off = n;
-        mutex_exit(&f->off_lock);
-    }
+    n = file_seek(f, (loff_t)r->arg[1], (int)r->arg[2]);
     file_release(f);
     return n;
 }

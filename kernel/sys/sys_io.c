@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_io.c - system calls that move bytes: read, write and their relatives, sendfile, directory entries, sync.
+ * sys_io.c - system calls that move bytes: read, write and their relatives, sendfile, directory
+ * entries, sync.
  *
- * THEORY      Every call becomes a struct uio over the program's buffers and one file_read() or file_write().
- *             One transfer moves at most MAX_RW bytes, as in Linux.  The calls with one buffer are the hot
- *             ones and keep their iovec on the stack.
- * SEE ALSO    x86/uaccess.h (uio), fs/file.h
+ * THEORY      Every call becomes a struct uio over the program's buffers and one file_read() or
+ * file_write(). One transfer moves at most MAX_RW bytes, as in Linux.  The calls with one
+ * buffer are the hot ones and keep their iovec on the stack. SEE ALSO    x86/uaccess.h (uio),
+ * fs/file.h
  */
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -16,66 +17,27 @@
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
-/* What a program sees of the result: signals where they belong, and restarts. */
-static long finish(long n)
-{
-    if (unlikely(n < 0)) {
-        if (n == -EINTR)
-            return -ERESTARTSYS;
-        if (n == -EPIPE)
-            sig_send_lwp(curlwp(), SIGPIPE, NULL);
-    }
-    return n;
-}
-
-/*
- * Cuts a write to a regular file down to RLIMIT_FSIZE.  -EFBIG with SIGXFSZ when nothing may be written.
- * Only called when there is a limit.
- */
-static int limit_write(struct file *f, struct uio *uio, loff_t off)
-{
-    uint64_t     max = limit(RLIMIT_FSIZE), pos;
-    struct vattr va;
-
-    if (f->vn == NULL || f->vn->type != VREG)
-        return 0;
-    pos = (uint64_t)(off >= 0 ? off : f->off);
-    if (atomic_load(&f->flags) & O_APPEND) {
-        vn_getattr(f->vn, &va);
-        pos = va.size;
-    }
-    if (pos >= max && uio->resid > 0) {
-        sig_send_lwp(curlwp(), SIGXFSZ, NULL);
-        return -EFBIG;
-    }
-    uio->resid = min_of(uio->resid, max - pos);
-    return 0;
-}
-
 /* Moves bytes between file `f` and `uio`; off -1: at the file's own position. */
 static inline long move(struct file *f, struct uio *uio, loff_t off)
 {
     unsigned acc = atomic_load_explicit(&f->flags, memory_order_relaxed);
-    int      err;
 
     if (unlikely(acc & O_PATH))
         return -EBADF;
     acc &= O_ACCMODE;
     if (uio->dir == UIO_READ)
-        return acc == O_WRONLY ? -EBADF : finish(file_read(f, uio, off));
+        return acc == O_WRONLY ? -EBADF : file_read(f, uio, off);
     if (acc == O_RDONLY)
         return -EBADF;
-    if (unlikely(limit(RLIMIT_FSIZE) != RLIM_INFINITY) && (err = limit_write(f, uio, off)) != 0)
-        return err;
-    return finish(file_write(f, uio, off));
+    return file_write(f, uio, off);
 }
 
 static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
 {
-    struct iovec v   = {.base = r->arg[1], .len = r->arg[2]};
-    struct uio   uio = {.iov = &v, .niov = 1, .dir = dir, .user = true};
+    struct iovec v = {.base = r->arg[1], .len = r->arg[2]};
+    struct uio uio = {.iov = &v, .niov = 1, .dir = dir, .user = true};
     struct file *f;
-    long         n;
+    long n;
 
     if (unlikely(v.len > MAX_RW)) {
         if ((int64_t)v.len < 0)
@@ -83,7 +45,7 @@ static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
         v.len = MAX_RW;
     }
     uio.resid = v.len;
-    f         = fd_file(r->arg[0]);
+    f = fd_file(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
     if (unlikely(off >= 0 && !f->seekable))
@@ -118,7 +80,7 @@ long sys_pwrite64(struct regs *r)
 static int iov_in(struct iovec *v, uint64_t uiov, size_t n, size_t *total)
 {
     size_t sum = 0;
-    int    err = copy_in(v, uiov, n * sizeof *v);
+    int err = copy_in(v, uiov, n * sizeof *v);
 
     if (err != 0)
         return err;
@@ -137,11 +99,11 @@ static int iov_in(struct iovec *v, uint64_t uiov, size_t n, size_t *total)
 /* readv and its relatives; off -1: the file's own position. */
 static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
 {
-    struct iovec  few[IOV_STACK], *v = few;
-    struct uio    uio = {.dir = dir, .user = true};
-    size_t        n   = r->arg[2];
-    struct file  *f;
-    long          ret;
+    struct iovec few[IOV_STACK], *v = few;
+    struct uio uio = {.dir = dir, .user = true};
+    size_t n = r->arg[2];
+    struct file *f;
+    long ret;
 
     if (n > IOV_MAX)
         return -EINVAL;
@@ -152,9 +114,9 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
         file_release(f);
         return -ENOMEM;
     }
-    uio.iov  = v;
+    uio.iov = v;
     uio.niov = (unsigned)n;
-    ret      = off >= 0 && !f->seekable ? -ESPIPE : iov_in(v, r->arg[1], n, &uio.resid);
+    ret = off >= 0 && !f->seekable ? -ESPIPE : iov_in(v, r->arg[1], n, &uio.resid);
     if (ret == 0)
         ret = move(f, &uio, off);
     if (v != few)
@@ -173,7 +135,8 @@ long sys_writev(struct regs *r)
     return move_vec(r, UIO_WRITE, -1);
 }
 
-/* preadv and pwritev have the position in one register on a 64-bit machine (the second is ignored). */
+/* preadv and pwritev have the position in one register on a 64-bit machine (the second is
+ * ignored). */
 long sys_preadv(struct regs *r)
 {
     return (loff_t)r->arg[3] < 0 ? -EINVAL : move_vec(r, UIO_READ, (loff_t)r->arg[3]);
@@ -202,16 +165,17 @@ long sys_pwritev2(struct regs *r)
     return move_vec2(r, UIO_WRITE);
 }
 
-/* Copies up to `count` bytes of `in`, from *pos, to `out`.  Bytes copied, or an error if there are none. */
+/* Copies up to `count` bytes of `in`, from *pos, to `out`.  Bytes copied, or an error if there
+ * are none. */
 static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t count, char *buf)
 {
     size_t done = 0;
-    long   n    = 0;
+    long n = 0;
 
     while (done < count) {
         struct iovec v;
-        struct uio   uio;
-        size_t       put = 0, got;
+        struct uio uio;
+        size_t put = 0, got;
 
         uio_init_kernel(&uio, &v, buf, min_of(count - done, (size_t)SENDFILE_CHUNK), UIO_READ);
         n = file_read(in, &uio, *pos);
@@ -237,10 +201,10 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
 long sys_sendfile(struct regs *r)
 {
     struct file *out = fd_file(r->arg[0]), *in = fd_file(r->arg[1]);
-    size_t       count = min_of(r->arg[3], MAX_RW);
-    char        *buf   = NULL;
-    loff_t       pos   = 0;
-    long         n     = 0;
+    size_t count = min_of(r->arg[3], MAX_RW);
+    char *buf = NULL;
+    loff_t pos = 0;
+    long n = 0;
 
     if (in == NULL || out == NULL || (atomic_load(&in->flags) & O_ACCMODE) == O_WRONLY ||
         (atomic_load(&out->flags) & O_ACCMODE) == O_RDONLY)
@@ -273,40 +237,42 @@ long sys_sendfile(struct regs *r)
     return n;
 }
 
-/* Where getdents64 gathers entries: a kernel page, copied out when it is full or the directory ends. */
+/* Where getdents64 gathers entries: a kernel page, copied out when it is full or the directory
+ * ends. */
 struct dirents {
-    char  *buf;
+    char *buf;
     size_t size, used;
-    loff_t next; /* position after the last entry taken */
+    bool full; /* an entry did not fit */
 };
 
 struct user_dirent {
     uint64_t ino;
-    int64_t  off;
+    int64_t off;
     uint16_t reclen;
-    uint8_t  type;
-    char     name[];
+    uint8_t type;
+    char name[];
 } __attribute__((packed));
 
 static int put_dirent(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                       uint64_t next_off)
 {
-    static const uint8_t dt[] = {[VREG] = 8, [VDIR] = 4,  [VLNK] = 10, [VCHR] = 2,
-                                 [VBLK] = 6, [VFIFO] = 1, [VSOCK] = 12};
-    struct dirents      *d    = arg;
-    size_t               need = round_up(offsetof(struct user_dirent, name) + len + 1, 8ul);
-    struct user_dirent  *e    = (struct user_dirent *)(d->buf + d->used);
+    static const uint8_t dt[] = {
+        [VREG] = 8, [VDIR] = 4, [VLNK] = 10, [VCHR] = 2, [VBLK] = 6, [VFIFO] = 1, [VSOCK] = 12};
+    struct dirents *d = arg;
+    size_t need = round_up(offsetof(struct user_dirent, name) + len + 1, 8ul);
+    struct user_dirent *e = (struct user_dirent *)(d->buf + d->used);
 
-    if (need > d->size - d->used)
+    if (need > d->size - d->used) {
+        d->full = true;
         return 1;
-    e->ino    = ino;
-    e->off    = (int64_t)next_off;
+    }
+    e->ino = ino;
+    e->off = (int64_t)next_off;
     e->reclen = (uint16_t)need;
-    e->type   = type < sizeof dt ? dt[type] : 0;
+    e->type = type < sizeof dt ? dt[type] : 0;
     memcpy(e->name, name, len);
     memset(e->name + len, 0, need - offsetof(struct user_dirent, name) - len);
     d->used += need;
-    d->next = (loff_t)next_off;
     return 0;
 }
 
@@ -315,28 +281,21 @@ long sys_getdents64(struct regs *r)
 {
     enum { DIRENTS_MAX = 32768 };
     struct dirents d = {.size = min_of(r->arg[2] & UINT32_MAX, (uint64_t)DIRENTS_MAX)};
-    struct file   *f = fd_file(r->arg[0]);
-    long           n;
+    struct file *f = fd_file(r->arg[0]);
+    long n;
 
     if (f == NULL)
         return -EBADF;
-    if (f->ops->readdir == NULL) {
-        n = -ENOTDIR;
-    } else if ((d.buf = kmem_alloc(max_of(d.size, 64ul))) == NULL) {
+    if ((d.buf = kmem_alloc(max_of(d.size, 64ul))) == NULL) {
         n = -ENOMEM;
     } else {
-        mutex_enter(&f->off_lock);
-        d.next = f->off;
-        n      = f->ops->readdir(f, put_dirent, &d);
-        if (n == 0 || n == 1)
+        n = file_readdir(f, put_dirent, &d);
+        if (n == 0 && d.used == 0 && d.full)
+            n = -EINVAL;
+        if (n == 0)
             n = copy_out(r->arg[1], d.buf, d.used);
-        if (n == 0) {
-            bool full = d.used == 0 && d.next == f->off && d.stopped;
-
-            f->off = d.next;
-            n      = full ? -EINVAL : (long)d.used;
-        }
-        mutex_exit(&f->off_lock);
+        if (n == 0)
+            n = (long)d.used;
         kmem_free(d.buf);
     }
     file_release(f);
@@ -346,14 +305,14 @@ long sys_getdents64(struct regs *r)
 static long do_fsync(uint64_t fd, bool data_only)
 {
     struct file *f = fd_file(fd);
-    long         err;
+    long err;
 
     if (f == NULL)
         return -EBADF;
-    if (f->vn == NULL || f->vn->type == VFIFO || f->vn->type == VCHR)
+    if (f->vn == NULL || (f->vn->type != VREG && f->vn->type != VDIR && f->vn->type != VBLK))
         err = -EINVAL;
     else
-        err = f->vn->op->fsync != NULL ? f->vn->op->fsync(f->vn, data_only) : 0;
+        err = vn_fsync(f->vn, data_only);
     file_release(f);
     return err;
 }
@@ -393,8 +352,8 @@ long sys_syncfs(struct regs *r)
 /* posix_fadvise: checked, and otherwise left to the page cache's own judgement. */
 long sys_fadvise64(struct regs *r)
 {
-    struct file *f   = fd_file(r->arg[0]);
-    long         err = 0;
+    struct file *f = fd_file(r->arg[0]);
+    long err = 0;
 
     if (f == NULL)
         return -EBADF;

@@ -182,8 +182,7 @@ static long do_rename(int ofd, uint64_t uold, int nfd, uint64_t unew, unsigned f
         return err;
     err = at_begin(&to, nfd, unew);
     if (err == 0) {
-        err =
-            name_rename(&from.ctx, from.at, from.path, to.at, to.path, flags);
+        err = name_rename(&from.ctx, from.at, from.path, to.at, to.path, flags);
         at_end(&to);
     }
     at_end(&from);

@@ -3,10 +3,9 @@
  * sys_stat.c - system calls that tell or change what a file is: stat, statfs, access, modes,
  * owners, times, sizes.
  *
- * SEE ALSO  fs/change.h (the rules for changes), fs/vnode.h (attributes)
+ * SEE ALSO  fs/vnode.h (vn_getattr, vn_setattr: the rules)
  */
 #include "disp/timer.h"
-#include "fs/change.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "sys/path.h"
@@ -19,9 +18,7 @@ struct user_stat {
     uint32_t mode, uid, gid, pad0;
     uint64_t rdev;
     int64_t size, blksize, blocks;
-    struct {
-        int64_t sec, nsec;
-    } atime, mtime, ctime;
+    struct ktime atime, mtime, ctime;
     int64_t unused[3];
 };
 _Static_assert(sizeof(struct user_stat) == 144, "Linux's struct stat");
@@ -32,94 +29,63 @@ static const uint16_t type_bits[] = {
     [VBLK] = 0060000, [VFIFO] = 0010000, [VSOCK] = 0140000,
 };
 
-static long put_stat(uint64_t ubuf, struct vnode *vn)
+static long put_stat(uint64_t ubuf, const struct vattr *va)
 {
     struct user_stat st;
-    struct vattr va;
 
-    vn_getattr(vn, &va);
-    st.dev = va.dev;
-    st.ino = va.ino;
-    st.nlink = va.nlink;
-    st.mode = va.mode | type_bits[va.type];
-    st.uid = va.uid;
-    st.gid = va.gid;
+    st.dev = va->dev;
+    st.ino = va->ino;
+    st.nlink = va->nlink;
+    st.mode = va->mode | type_bits[va->type];
+    st.uid = va->uid;
+    st.gid = va->gid;
     st.pad0 = 0;
-    st.rdev = va.rdev;
-    st.size = (int64_t)va.size;
-    st.blksize = va.blksize;
-    st.blocks = (int64_t)va.blocks;
-    st.atime.sec = va.atime.sec;
-    st.atime.nsec = va.atime.nsec;
-    st.mtime.sec = va.mtime.sec;
-    st.mtime.nsec = va.mtime.nsec;
-    st.ctime.sec = va.ctime.sec;
-    st.ctime.nsec = va.ctime.nsec;
+    st.rdev = va->rdev;
+    st.size = (int64_t)va->size;
+    st.blksize = va->blksize;
+    st.blocks = (int64_t)va->blocks;
+    st.atime = va->atime;
+    st.mtime = va->mtime;
+    st.ctime = va->ctime;
     st.unused[0] = st.unused[1] = st.unused[2] = 0;
-    return copy_out(ubuf, &st, sizeof st);
-}
-
-/* What an anonymous pipe says of itself. */
-static void pipe_attr(struct vattr *va)
-{
-    memset(va, 0, sizeof *va);
-    va->type = VFIFO;
-    va->mode = 0600;
-    va->nlink = 1;
-    va->uid = curcred()->euid;
-    va->gid = curcred()->egid;
-    va->blksize = PAGE_SIZE;
-}
-
-static long put_stat_file(uint64_t ubuf, struct file *f)
-{
-    struct user_stat st = {0};
-    struct vattr va;
-
-    if (f->vn != NULL)
-        return put_stat(ubuf, f->vn);
-    pipe_attr(&va);
-    st.mode = va.mode | type_bits[va.type];
-    st.nlink = va.nlink;
-    st.uid = va.uid;
-    st.gid = va.gid;
-    st.blksize = va.blksize;
-    st.ino = (uint64_t)(uintptr_t)f->data >> 6 & INT32_MAX; /* tells pipes apart */
     return copy_out(ubuf, &st, sizeof st);
 }
 
 static long stat_fd(int fd, uint64_t ubuf)
 {
     struct file *f = fd_get(curproc()->files, fd);
+    struct vattr va;
     long err;
 
     if (f == NULL)
         return -EBADF;
-    err = put_stat_file(ubuf, f);
+    file_getattr(f, &va);
+    err = put_stat(ubuf, &va);
     file_release(f);
     return err;
 }
 
-static long stat_path(int dirfd, uint64_t upath, bool nofollow, uint64_t ubuf)
+static long stat_path(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, uint64_t ubuf)
 {
     struct vnode *vn;
-    long err = at_vnode(dirfd, upath, false, nofollow, &vn);
+    struct vattr va;
+    int err = at_vnode(dirfd, upath, empty_ok, nofollow, &vn);
 
     if (err != 0)
         return err;
-    err = put_stat(ubuf, vn);
+    vn_getattr(vn, &va);
     vn_release(vn);
-    return err;
+    return put_stat(ubuf, &va);
 }
 
 long sys_stat(struct regs *r)
 {
-    return stat_path(AT_FDCWD, r->arg[0], false, r->arg[1]);
+    return stat_path(AT_FDCWD, r->arg[0], false, false, r->arg[1]);
 }
 
 long sys_lstat(struct regs *r)
 {
-    return stat_path(AT_FDCWD, r->arg[0], true, r->arg[1]);
+    return stat_path(AT_FDCWD, r->arg[0], false, true, r->arg[1]);
 }
 
 long sys_fstat(struct regs *r)
@@ -140,21 +106,13 @@ long sys_newfstatat(struct regs *r)
     const unsigned known = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800 /* AT_NO_AUTOMOUNT */;
     unsigned flags = (unsigned)r->arg[3];
     int dirfd = (int)r->arg[0];
-    struct vnode *vn;
-    long err;
 
     if (flags & ~known)
         return -EINVAL;
-    if (!(flags & AT_EMPTY_PATH) || !path_empty(r->arg[1]))
-        return stat_path(dirfd, r->arg[1], flags & AT_SYMLINK_NOFOLLOW, r->arg[2]);
-    if (dirfd != AT_FDCWD)
+    if ((flags & AT_EMPTY_PATH) && dirfd != AT_FDCWD && path_empty(r->arg[1]))
         return stat_fd(dirfd, r->arg[2]);
-    err = at_vnode(AT_FDCWD, r->arg[1], true, false, &vn);
-    if (err == 0) {
-        err = put_stat(r->arg[2], vn);
-        vn_release(vn);
-    }
-    return err;
+    return stat_path(dirfd, r->arg[1], flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW,
+                     r->arg[2]);
 }
 
 /* Linux's struct statx, as far as it is filled. */
@@ -190,10 +148,7 @@ long sys_statx(struct regs *r)
         f = fd_file(r->arg[0]);
         if (f == NULL)
             return -EBADF;
-        if (f->vn != NULL)
-            vn_getattr(f->vn, &va);
-        else
-            pipe_attr(&va);
+        file_getattr(f, &va);
         file_release(f);
     } else {
         err = at_vnode((int)r->arg[0], r->arg[1], flags & AT_EMPTY_PATH,
@@ -326,11 +281,12 @@ long sys_faccessat2(struct regs *r)
 
 static long chmod_path(int dirfd, uint64_t upath, uint64_t mode)
 {
+    struct vattr va = {.mode = (uint32_t)mode & 07777};
     struct vnode *vn;
     long err = at_vnode(dirfd, upath, false, false, &vn);
 
     if (err == 0) {
-        err = fs_chmod(vn, (uint32_t)mode, curcred());
+        err = vn_setattr(vn, VA_MODE, &va, curcred(), false);
         vn_release(vn);
     }
     return err;
@@ -346,20 +302,35 @@ long sys_fchmodat(struct regs *r)
     return chmod_path((int)r->arg[0], r->arg[1], r->arg[2]);
 }
 
-long sys_fchmod(struct regs *r)
+/* vn_setattr() on the file behind a descriptor; -EINVAL for a pipe without a name. */
+static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
 {
-    struct file *f = fd_file(r->arg[0]);
+    struct file *f = fd_file(fd);
     long err;
 
     if (f == NULL)
         return -EBADF;
-    err = f->vn != NULL ? fs_chmod(f->vn, (uint32_t)r->arg[1], curcred()) : -EINVAL;
+    err = f->vn != NULL ? vn_setattr(f->vn, mask, va, curcred(), false) : -EINVAL;
     file_release(f);
     return err;
 }
 
+long sys_fchmod(struct regs *r)
+{
+    struct vattr va = {.mode = (uint32_t)r->arg[1] & 07777};
+
+    return setattr_fd(r->arg[0], VA_MODE, &va);
+}
+
+/* Which of the two ids chown(2) is to change: -1 leaves one as it is. */
+static unsigned chown_mask(const struct vattr *va)
+{
+    return (va->uid != UINT32_MAX ? VA_UID : 0) | (va->gid != UINT32_MAX ? VA_GID : 0);
+}
+
 static long chown_path(int dirfd, uint64_t upath, uint64_t uid, uint64_t gid, unsigned flags)
 {
+    struct vattr va = {.uid = (uint32_t)uid, .gid = (uint32_t)gid};
     struct vnode *vn;
     long err;
 
@@ -367,7 +338,7 @@ static long chown_path(int dirfd, uint64_t upath, uint64_t uid, uint64_t gid, un
         return -EINVAL;
     err = at_vnode(dirfd, upath, flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW, &vn);
     if (err == 0) {
-        err = fs_chown(vn, (uint32_t)uid, (uint32_t)gid, curcred());
+        err = vn_setattr(vn, chown_mask(&va), &va, curcred(), false);
         vn_release(vn);
     }
     return err;
@@ -390,15 +361,9 @@ long sys_fchownat(struct regs *r)
 
 long sys_fchown(struct regs *r)
 {
-    struct file *f = fd_file(r->arg[0]);
-    long err;
+    struct vattr va = {.uid = (uint32_t)r->arg[1], .gid = (uint32_t)r->arg[2]};
 
-    if (f == NULL)
-        return -EBADF;
-    err = f->vn != NULL ? fs_chown(f->vn, (uint32_t)r->arg[1], (uint32_t)r->arg[2], curcred())
-                        : -EINVAL;
-    file_release(f);
-    return err;
+    return setattr_fd(r->arg[0], chown_mask(&va), &va);
 }
 
 /* One of the two times of utimensat(2): an instant, UTIME_NOW or UTIME_OMIT. */
@@ -426,7 +391,6 @@ static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsi
     struct vattr va = {0};
     unsigned mask = 0;
     struct vnode *vn;
-    struct file *f;
     long err = 0;
 
     if (flags & ~(unsigned)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
@@ -440,22 +404,12 @@ static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsi
         if (err != 0)
             return err;
     }
-    if (upath != 0) {
-        err = at_vnode(dirfd, upath, flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW, &vn);
-        if (err != 0)
-            return err;
-    } else {
-        f = fd_get(curproc()->files, dirfd);
-        if (f == NULL)
-            return -EBADF;
-        vn = f->vn;
-        if (vn != NULL)
-            vn_hold(vn);
-        file_release(f);
-        if (vn == NULL)
-            return -EINVAL;
-    }
-    err = fs_utimes(vn, mask, &va, curcred());
+    if (upath == 0)
+        return setattr_fd((uint64_t)dirfd, mask, &va);
+    err = at_vnode(dirfd, upath, flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW, &vn);
+    if (err != 0)
+        return err;
+    err = vn_setattr(vn, mask, &va, curcred(), false);
     vn_release(vn);
     return err;
 }
@@ -514,84 +468,52 @@ long sys_utime(struct regs *r)
     return do_utimes(AT_FDCWD, r->arg[0], times, 0);
 }
 
-/* Refuses a size beyond RLIMIT_FSIZE, with its signal. */
-static int check_size(loff_t size)
-{
-    if (size < 0)
-        return -EINVAL;
-    if ((uint64_t)size > limit(RLIMIT_FSIZE)) {
-        sig_send_lwp(curlwp(), SIGXFSZ, NULL);
-        return -EFBIG;
-    }
-    return 0;
-}
-
 long sys_truncate(struct regs *r)
 {
+    struct vattr va = {.size = r->arg[1]};
     struct vnode *vn;
     long err;
 
     if ((loff_t)r->arg[1] < 0)
         return -EINVAL;
     err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
-    if (err != 0)
-        return err;
-    rw_enter_read(&vn->lock);
-    err = vn->type == VDIR ? -EISDIR : vn_access(vn, 2, curcred());
-    rw_exit_read(&vn->lock);
-    if (err == 0)
-        err = check_size((loff_t)r->arg[1]);
-    if (err == 0)
-        err = fs_truncate(vn, (loff_t)r->arg[1], false);
-    vn_release(vn);
+    if (err == 0) {
+        err = vn_setattr(vn, VA_SIZE, &va, curcred(), false);
+        vn_release(vn);
+    }
     return err;
 }
 
 long sys_ftruncate(struct regs *r)
+{
+    struct vattr va = {.size = r->arg[1]};
+    struct file *f = fd_file(r->arg[0]);
+    long err;
+
+    if (f == NULL)
+        return -EBADF;
+    if ((loff_t)r->arg[1] < 0 || f->vn == NULL || f->vn->type != VREG ||
+        (atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
+        err = -EINVAL;
+    else
+        err = vn_setattr(f->vn, VA_SIZE, &va, curcred(), true);
+    file_release(f);
+    return err;
+}
+
+long sys_fallocate(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
     long err;
 
     if (f == NULL)
         return -EBADF;
-    if (f->vn == NULL || f->vn->type != VREG ||
-        (atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
-        err = -EINVAL;
-    else if ((err = check_size((loff_t)r->arg[1])) == 0)
-        err = fs_truncate(f->vn, (loff_t)r->arg[1], false);
-    file_release(f);
-    return err;
-}
-
-/* fallocate(fd, mode, off, len): mode 0 and FALLOC_FL_KEEP_SIZE; space is given out when it is
- * written. */
-long sys_fallocate(struct regs *r)
-{
-    enum { FALLOC_FL_KEEP_SIZE = 1 };
-    loff_t off = (loff_t)r->arg[2], len = (loff_t)r->arg[3], end;
-    struct file *f = fd_file(r->arg[0]);
-    struct vattr va;
-    long err = 0;
-
-    if (f == NULL)
-        return -EBADF;
-    if (off < 0 || len <= 0)
-        err = -EINVAL;
-    else if (r->arg[1] & ~(uint64_t)FALLOC_FL_KEEP_SIZE)
-        err = -EOPNOTSUPP;
-    else if (__builtin_add_overflow(off, len, &end))
-        err = -EFBIG;
-    else if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
+    if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY)
         err = -EBADF;
     else if (f->vn == NULL || f->vn->type == VFIFO)
         err = -ESPIPE;
-    else if (f->vn->type != VREG)
-        err = f->vn->type == VDIR ? -EISDIR : -ENODEV;
-    else if (r->arg[1] == 0) {
-        vn_getattr(f->vn, &va);
-        if ((uint64_t)end > va.size && (err = check_size(end)) == 0)
-            err = fs_truncate(f->vn, end, true);
-    }
+    else
+        err = vn_fallocate(f->vn, (int)r->arg[1], (loff_t)r->arg[2], (loff_t)r->arg[3]);
     file_release(f);
     return err;
 }

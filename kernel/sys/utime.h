@@ -10,6 +10,7 @@
 #include "x86/uaccess.h"
 
 #define NSEC_PER_SEC  1000000000ll
+#define NSEC_PER_MSEC 1000000ll
 #define NSEC_PER_USEC 1000ll
 #define USEC_PER_SEC  1000000ll
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_mem.c - memory: mmap and its relatives, meminfo(2), memcntl(2).
+ *
+ * THEORY      Address spaces do the work (vm/vm.h); here arguments are judged and a descriptor
+ * becomes an object.  An address is a number all the way down, so nothing is copied but
+ * mincore's and meminfo's results. SEE ALSO    vm/vm.h, docs/memory.md,
+ * include/uapi/homeroom.h; semantics: Solaris 9 meminfo(2), memcntl(2)
+ */
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "lgrp/lgrp.h"
+#include "mem/page.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+#include "uapi/homeroom.h"
+
+enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2, MREMAP_DONTUNMAP = 4 };
+enum { MS_ASYNC = 1, MS_INVALIDATE = 2, MS_SYNC = 4 };
+
+static struct as *curas(void)
+{
+    return curproc()->as;
+}
+
+/* What open mode and type of file a mapping needs; *writable: it may later become writable. */
+static int check_mapping(struct file *f, int prot, int flags, bool *writable)
+{
+    unsigned acc = atomic_load(&f->flags);
+
+    if ((acc & O_PATH) != 0)
+        return -EBADF;
+    acc &= O_ACCMODE;
+    if (f->vn == NULL || f->vn->type != VREG)
+        return -ENODEV;
+    if (acc == O_WRONLY)
+        return -EACCES;
+    *writable = acc == O_RDWR;
+    if ((flags & MAP_SHARED) && (prot & PROT_WRITE) && !*writable)
+        return -EACCES;
+    return 0;
+}
+
+/* mmap(addr, len, prot, flags, fd, off) */
+long sys_mmap(struct regs *r)
+{
+    uint64_t addr = r->arg[0], off = r->arg[5];
+    int prot = (int)r->arg[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+    int flags = (int)r->arg[3];
+    int kind = flags & (MAP_SHARED | MAP_PRIVATE);
+    bool writable = true;
+    struct file *f;
+    int err;
+
+    if (kind == 0 || (off & ~PAGE_MASK) != 0)
+        return -EINVAL;
+    if (kind == MAP_SHARED_VALIDATE)
+        flags &= ~MAP_PRIVATE;
+    if (flags & MAP_ANONYMOUS) {
+        err = as_map(curas(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, true);
+        return err != 0 ? err : (long)addr;
+    }
+    f = fd_file(r->arg[4]);
+    if (f == NULL)
+        return -EBADF;
+    err = check_mapping(f, prot, flags, &writable);
+    if (err == 0)
+        err = as_map(curas(), &addr, r->arg[1], prot, flags, &f->vn->obj, off, f->vn, writable);
+    file_release(f);
+    return err != 0 ? err : (long)addr;
+}
+
+long sys_munmap(struct regs *r)
+{
+    return as_unmap(curas(), r->arg[0], r->arg[1]);
+}
+
+long sys_mprotect(struct regs *r)
+{
+    enum { PROT_GROWSDOWN = 0x01000000 };
+
+    if (r->arg[2] & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN))
+        return -EINVAL;
+    return as_protect(curas(), r->arg[0], r->arg[1], (int)r->arg[2] & 7);
+}
+
+long sys_mremap(struct regs *r)
+{
+    uint64_t new_addr = r->arg[4];
+    int flags = (int)r->arg[3];
+    int err;
+
+    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED))
+        return -EINVAL;
+    if ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE))
+        return -EINVAL;
+    err = as_remap(curas(), r->arg[0], r->arg[1], r->arg[2], flags, &new_addr);
+    return err != 0 ? err : (long)new_addr;
+}
+
+long sys_brk(struct regs *r)
+{
+    return (long)as_brk(curas(), r->arg[0]);
+}
+
+long sys_madvise(struct regs *r)
+{
+    return as_advise(curas(), r->arg[0], r->arg[1], (int)r->arg[2]);
+}
+
+long sys_msync(struct regs *r)
+{
+    int flags = (int)r->arg[2];
+
+    if ((flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) || (flags & (MS_ASYNC | MS_SYNC)) == 5)
+        return -EINVAL;
+    return as_msync(curas(), r->arg[0], r->arg[1], flags);
+}
+
+/* mincore(addr, len, vec): in pieces of CHUNK pages, each answered by one look at the space. */
+long sys_mincore(struct regs *r)
+{
+    enum { CHUNK = 256 };
+    uint8_t vec[CHUNK];
+    uint64_t addr = r->arg[0], pages = (r->arg[1] + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+    if (addr & ~PAGE_MASK)
+        return -EINVAL;
+    if (addr > USER_TOP || r->arg[1] > USER_TOP - addr)
+        return -ENOMEM;
+    for (uint64_t done = 0; done < pages; done += CHUNK) {
+        uint64_t n = min_of(pages - done, (uint64_t)CHUNK);
+        int err = as_mincore(curas(), addr + (done << PAGE_SHIFT), n << PAGE_SHIFT, vec);
+
+        if (err == 0)
+            err = copy_out(r->arg[2] + done, vec, n);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Memory is never paged out behind a program's back, so locking it only has to check its
+ * arguments. */
+static long check_lock(uint64_t addr, uint64_t len)
+{
+    uint64_t start = addr & PAGE_MASK, end;
+
+    if (__builtin_add_overflow(addr, len, &end) || end > USER_TOP)
+        return -ENOMEM;
+    while (start < end) {
+        struct seg_info seg;
+
+        if (as_next_seg(curas(), start, &seg) != 0 || seg.start > start) {
+            return -ENOMEM;
+        }
+        if (seg.vn != NULL)
+            vn_release(seg.vn);
+        start = seg.end;
+    }
+    return 0;
+}
+
+long sys_mlock(struct regs *r)
+{
+    return check_lock(r->arg[0], r->arg[1]);
+}
+
+long sys_munlock(struct regs *r)
+{
+    return check_lock(r->arg[0], r->arg[1]);
+}
+
+long sys_mlockall(struct regs *r)
+{
+    return r->arg[0] == 0 || (r->arg[0] & ~7ul) ? -EINVAL : 0;
+}
+
+long sys_munlockall(struct regs *r)
+{
+    return 0;
+}
+
+/* memcntl(addr, len, cmd, arg, attr, mask): MC_ADVISE with Solaris's advices as arg. */
+long sys_memcntl(struct regs *r)
+{
+    static const int solaris_access[] = {HR_MADV_ACCESS_DEFAULT, HR_MADV_ACCESS_LWP,
+                                         HR_MADV_ACCESS_MANY};
+    uint64_t advice = r->arg[3];
+
+    if (r->arg[2] != MC_ADVISE || r->arg[4] != 0 || r->arg[5] != 0)
+        return -EINVAL;
+    if (advice >= 6 && advice <= 8)
+        advice = (uint64_t)solaris_access[advice - 6];
+    else if (advice == 5)
+        advice = 8; /* Solaris's MADV_FREE, in Linux's numbers */
+    if (advice > INT32_MAX)
+        return -EINVAL;
+    return as_advise(curas(), r->arg[0], r->arg[1], (int)advice);
+}
+
+/* What meminfo(2) answers to one request about one address.  Returns whether it could. */
+static bool meminfo_answer(uint32_t req, uint64_t addr, const struct as_page_info *pi,
+                           uint64_t *out)
+{
+    int node;
+
+    switch (req & MEMINFO_MASK) {
+    case MEMINFO_VPHYSICAL:
+        *out = pi->phys;
+        return pi->present;
+    case MEMINFO_VLGRP:
+        *out = pi->lgrp;
+        return pi->present;
+    case MEMINFO_VPAGESIZE:
+        *out = pi->pagesize;
+        return pi->present;
+    case MEMINFO_VREPLCNT: /* there are no replicas */
+        *out = 0;
+        return pi->present;
+    case MEMINFO_PLGRP:
+        node = lgrp_phys_node(&lgrp_topo, addr);
+        *out = node < 0 ? 0 : lgrp_topo.node_lgrp[node];
+        return node >= 0;
+    default:
+        return false;
+    }
+}
+
+/*
+ * meminfo(inaddr, addr_count, info_req, info_count, outdata, validity).  With PLGRP as first
+ * request the addresses are physical.  The addresses are taken in groups that one look at the
+ * address space answers.
+ */
+long sys_meminfo(struct regs *r)
+{
+    enum { GROUP = 8 };
+    uint64_t in[GROUP], out[MAX_MEMINFO_REQ];
+    struct as_page_info pi[GROUP];
+    uint32_t req[MAX_MEMINFO_REQ], valid;
+    int naddr = (int)r->arg[1], nreq = (int)r->arg[3];
+    bool physical;
+    int err;
+
+    if (naddr < 1 || nreq < 1 || nreq > MAX_MEMINFO_REQ)
+        return -EINVAL;
+    naddr = min_of(naddr, MAX_MEMINFO_CNT);
+    err = copy_in(req, r->arg[2], (size_t)nreq * sizeof req[0]);
+    if (err != 0)
+        return err;
+    physical = (req[0] & MEMINFO_MASK) == MEMINFO_PLGRP;
+    for (int done = 0; done < naddr; done += GROUP) {
+        unsigned n = (unsigned)min_of(naddr - done, (int)GROUP);
+
+        err = copy_in(in, r->arg[0] + (uint64_t)done * 8, n * sizeof in[0]);
+        if (err != 0)
+            return err;
+        memset(pi, 0, sizeof pi);
+        if (!physical)
+            as_query(curas(), in, n, pi);
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t index = (uint64_t)done + i;
+            int answers = physical ? 1 : nreq;
+
+            valid = physical ? lgrp_phys_node(&lgrp_topo, in[i]) >= 0 : pi[i].mapped;
+            for (int k = 0; k < answers; k++) {
+                out[k] = 0;
+                if (physical ? meminfo_answer(req[k], in[i], &pi[i], &out[k])
+                             : (req[k] & MEMINFO_MASK) != MEMINFO_PLGRP &&
+                                   meminfo_answer(req[k], in[i], &pi[i], &out[k]))
+                    valid |= 2u << k;
+                else
+                    out[k] = 0;
+            }
+            err = copy_out(r->arg[4] + (physical ? index : index * (uint64_t)nreq) * 8, out,
+                           (size_t)answers * 8);
+            if (err == 0)
+                err = copy_out(r->arg[5] + index * 4, &valid, sizeof valid);
+            if (err != 0)
+                return err;
+        }
+    }
+    return 0;
+}

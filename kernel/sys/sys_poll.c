@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_poll.c - waiting for several descriptors: poll, ppoll, select, pselect6.
+ *
+ * THEORY      All four become poll_files() on a kernel array of struct pollfd.  select's three
+ * bit sets are turned into one entry for each descriptor that is in any of them, and back. A
+ * call that a signal ends gives -ERESTARTNOHAND: it goes on if no handler ran.  The mask of
+ *             ppoll and pselect6 is in force only during the call; when a handler is to run it
+ * stays until the handler's frame holds the old one (sig_mask_push in proc.h). SEE ALSO
+ * fs/poll.c
+ */
+#include "disp/timer.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+#include "sys/utime.h"
+
+enum { POLL_STACK = 32, NFDS_MAX = 1 << 16 };
+
+/* A point in time for poll_files(), `ns` from now; ns 0: do not wait. */
+static uint64_t deadline_in(int64_t ns)
+{
+    uint64_t at;
+
+    if (ns == 0)
+        return 0;
+    if (__builtin_add_overflow(clock_mono_ns(), (uint64_t)ns, &at))
+        return NO_DEADLINE;
+    return at;
+}
+
+/* poll_files() on `n` entries at user address `ufds`. */
+static long poll_user(uint64_t ufds, uint64_t n, uint64_t deadline)
+{
+    struct pollfd few[POLL_STACK], *fds = few;
+    size_t size = n * sizeof *fds;
+    long ready;
+
+    if (n > min_of(limit(RLIMIT_NOFILE), (uint64_t)NFDS_MAX))
+        return -EINVAL;
+    if (n > POLL_STACK && (fds = kmem_alloc(size)) == NULL)
+        return -ENOMEM;
+    ready = copy_in(fds, ufds, size);
+    if (ready == 0)
+        ready = poll_files(curproc()->files, fds, (unsigned)n, deadline);
+    if (ready >= 0 && copy_out(ufds, fds, size) != 0)
+        ready = -EFAULT;
+    if (fds != few)
+        kmem_free(fds);
+    return ready == -EINTR ? -ERESTARTNOHAND : ready;
+}
+
+long sys_poll(struct regs *r)
+{
+    int ms = (int)r->arg[2];
+
+    return poll_user(r->arg[0], r->arg[1] & UINT32_MAX,
+                     ms < 0 ? NO_DEADLINE : deadline_in(ms * NSEC_PER_MSEC));
+}
+
+/* Puts the mask at user address `umask` (0: none) in force for the rest of the call. */
+static int mask_push(uint64_t umask, uint64_t size, bool *pushed)
+{
+    sigset_t set;
+    int err;
+
+    *pushed = false;
+    if (umask == 0)
+        return 0;
+    if (size != sizeof set)
+        return -EINVAL;
+    err = copy_in(&set, umask, sizeof set);
+    if (err != 0)
+        return err;
+    sig_mask_push(set);
+    *pushed = true;
+    return 0;
+}
+
+static void mask_pop(bool pushed, long result)
+{
+    if (pushed && result != -ERESTARTNOHAND)
+        sig_mask_pop();
+}
+
+/* What is left of a time limit, for the caller's struct timespec or timeval.  A failure is not
+ * told. */
+static void put_left(uint64_t uaddr, uint64_t deadline, int64_t unit_ns)
+{
+    uint64_t now = clock_mono_ns();
+    struct ktime left = ns_to_ktime(deadline > now ? deadline - now : 0);
+
+    left.nsec /= unit_ns;
+    if (copy_out(uaddr, &left, sizeof left) != 0)
+        return;
+}
+
+long sys_ppoll(struct regs *r)
+{
+    uint64_t deadline = NO_DEADLINE;
+    int64_t ns;
+    bool pushed;
+    long n = 0;
+
+    if (r->arg[2] != 0) {
+        n = timespec_in(r->arg[2], &ns);
+        if (n != 0)
+            return n;
+        deadline = deadline_in(ns);
+    }
+    n = mask_push(r->arg[3], r->arg[4], &pushed);
+    if (n != 0)
+        return n;
+    n = poll_user(r->arg[0], r->arg[1] & UINT32_MAX, deadline);
+    mask_pop(pushed, n);
+    if (r->arg[2] != 0)
+        put_left(r->arg[2], deadline, 1);
+    return n;
+}
+
+/* select's sets: in[] as given, out[] to give back; read, write, except. */
+struct fdsets {
+    uint64_t *in[3], *out[3];
+    size_t words; /* of each */
+};
+
+static const int16_t select_events[3] = {POLLIN, POLLOUT, POLLPRI};
+static const int16_t select_ready[3] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+
+static bool fd_in(const uint64_t *set, unsigned fd)
+{
+    return (set[fd / 64] >> (fd % 64)) & 1;
+}
+
+/* Entries for all descriptors below n that are in a set; returns how many. */
+static unsigned sets_to_pollfds(const struct fdsets *s, unsigned n, struct pollfd *fds)
+{
+    unsigned count = 0;
+
+    for (unsigned fd = 0; fd < n; fd++) {
+        int16_t events = 0;
+
+        for (int k = 0; k < 3; k++)
+            if (fd_in(s->in[k], fd))
+                events |= select_events[k];
+        if (events != 0)
+            fds[count++] = (struct pollfd){.fd = (int)fd, .events = events};
+    }
+    return count;
+}
+
+/* The other way; returns the number of bits set, or -EBADF. */
+static long pollfds_to_sets(struct fdsets *s, const struct pollfd *fds, unsigned count)
+{
+    long bits = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned fd = (unsigned)fds[i].fd;
+
+        if (fds[i].revents & POLLNVAL)
+            return -EBADF;
+        for (int k = 0; k < 3; k++)
+            if (fd_in(s->in[k], fd) && (fds[i].revents & select_ready[k])) {
+                s->out[k][fd / 64] |= 1ull << (fd % 64);
+                bits++;
+            }
+    }
+    return bits;
+}
+
+/* select(2) with the time limit worked out. */
+static long do_select(int nfds, const uint64_t uset[3], uint64_t deadline)
+{
+    struct fdsets s;
+    struct pollfd *fds;
+    uint64_t *mem;
+    unsigned count;
+    size_t bytes;
+    long n = 0;
+
+    if (nfds < 0)
+        return -EINVAL;
+    nfds = (int)min_of((uint64_t)nfds, min_of(limit(RLIMIT_NOFILE), (uint64_t)NFDS_MAX));
+    s.words = ((size_t)nfds + 63) / 64;
+    bytes = s.words * 8;
+    mem = kmem_zalloc(6 * bytes + (size_t)nfds * sizeof *fds + 8);
+    if (mem == NULL)
+        return -ENOMEM;
+    for (int k = 0; k < 3; k++) {
+        s.in[k] = mem + (size_t)k * s.words;
+        s.out[k] = mem + (size_t)(k + 3) * s.words;
+        if (n == 0 && uset[k] != 0)
+            n = copy_in(s.in[k], uset[k], bytes);
+    }
+    if (n == 0) {
+        fds = (struct pollfd *)(mem + 6 * s.words);
+        count = sets_to_pollfds(&s, (unsigned)nfds, fds);
+        n = poll_files(curproc()->files, fds, count, deadline);
+        if (n >= 0)
+            n = pollfds_to_sets(&s, fds, count);
+        for (int k = 0; k < 3 && n >= 0; k++)
+            if (uset[k] != 0 && copy_out(uset[k], s.out[k], bytes) != 0)
+                n = -EFAULT;
+    }
+    kmem_free(mem);
+    return n == -EINTR ? -ERESTARTNOHAND : n;
+}
+
+long sys_select(struct regs *r)
+{
+    uint64_t deadline = NO_DEADLINE;
+    int64_t ns;
+    long n;
+
+    if (r->arg[4] != 0) {
+        n = timeval_in(r->arg[4], &ns);
+        if (n != 0)
+            return n;
+        deadline = deadline_in(ns);
+    }
+    n = do_select((int)r->arg[0], &r->arg[1], deadline);
+    if (r->arg[4] != 0)
+        put_left(r->arg[4], deadline, NSEC_PER_USEC);
+    return n;
+}
+
+/* pselect6: the sixth argument points at {mask address, mask size}. */
+long sys_pselect6(struct regs *r)
+{
+    uint64_t deadline = NO_DEADLINE, mask[2] = {0, 0};
+    int64_t ns;
+    bool pushed;
+    long n;
+
+    if (r->arg[5] != 0 && (n = copy_in(mask, r->arg[5], sizeof mask)) != 0)
+        return n;
+    if (r->arg[4] != 0) {
+        n = timespec_in(r->arg[4], &ns);
+        if (n != 0)
+            return n;
+        deadline = deadline_in(ns);
+    }
+    n = mask_push(mask[0], mask[1], &pushed);
+    if (n != 0)
+        return n;
+    n = do_select((int)r->arg[0], &r->arg[1], deadline);
+    mask_pop(pushed, n);
+    if (r->arg[4] != 0)
+        put_left(r->arg[4], deadline, 1);
+    return n;
+}
