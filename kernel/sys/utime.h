@@ -5,6 +5,7 @@
 #ifndef SYS_UTIME_H
 #define SYS_UTIME_H
 
+#include "disp/timer.h"
 #include "fs/vnode.h"
 #include "lib/errno.h"
 #include "x86/uaccess.h"
@@ -29,6 +30,14 @@ static inline struct ktime ns_to_ktime(uint64_t ns)
 {
     return (struct ktime){.sec = (int64_t)(ns / (uint64_t)NSEC_PER_SEC),
                           .nsec = (int64_t)(ns % (uint64_t)NSEC_PER_SEC)};
+}
+
+/* real_to_mono - the point of clock_mono_ns() at which the clock of day shows `ns`. */
+static inline uint64_t real_to_mono(uint64_t ns)
+{
+    uint64_t offset = clock_params.real_offset_ns;
+
+    return ns > offset ? ns - offset : 0;
 }
 
 /* timespec_in - read a struct timespec that is a length of time.  -EFAULT, -EINVAL. */

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+/*
+ * futex.c - sleeping on a word of user memory.
+ *
+ * THEORY      A waiter is a record on its own kernel stack, in a hash bucket chosen by what the
+ * word is: (address space, address) for private memory, (object, offset) for shared.  The
+ * waiter compares the word and queues itself under the bucket's lock; a waker changes the word
+ *             first and then looks into the bucket, so either the waiter sees the new value or
+ * the waker sees the waiter. User memory is read under the bucket's lock without faulting: when
+ * the page is not there the access fails, and is tried again after it was brought in with the
+ * lock released. A bucket counts its waiters, so that a wake-up that nobody waits for takes no
+ * lock. INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on I2  a waiter
+ * leaves only with its bucket's lock, and a waker keeps it until the thread is awake: so the
+ * record, and the thread, outlive the waker's use of them I3  nwaiters is at least the length
+ * of the list LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's
+ * and the thread's SEE ALSO    futex.h, kernel/sys/sys_futex.c, tests/test_sys_futex.py
+ */
+#include "proc/futex.h"
+
+#include "disp/sync.h"
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/spinlock.h"
+#include "proc/proc.h"
+#include "vm/vm.h"
+#include "x86/uaccess.h"
+
+enum { BUCKET_BITS = 9, NBUCKETS = 1 << BUCKET_BITS };
+
+struct bucket {
+    struct spinlock lock;
+    _Atomic uint32_t nwaiters; /* changed under the lock, read without */
+    struct list waiters;       /* waiter.link, oldest first */
+} cacheline_aligned;
+
+struct waiter {
+    struct list link;
+    struct futex_key key;
+    struct bucket *_Atomic bucket; /* I1 */
+    struct thread *t;
+    uint32_t bitset;
+    bool woken; /* by a waker; under the bucket's lock */
+    _Atomic bool timed_out;
+    struct timer timer;
+};
+
+static struct bucket buckets[NBUCKETS];
+
+void futex_init(void)
+{
+    for (unsigned i = 0; i < NBUCKETS; i++) {
+        spin_init(&buckets[i].lock, RANK_FUTEX);
+        list_init(&buckets[i].waiters);
+    }
+}
+
+static inline struct bucket *bucket_of(const struct futex_key *k)
+{
+    return &buckets[((k->a ^ k->b) * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
+}
+
+static inline bool key_equal(const struct futex_key *a, const struct futex_key *b)
+{
+    return a->a == b->a && a->b == b->b;
+}
+
+/* The key of a word: private memory needs no look at the address space. */
+static inline int key_get(uint64_t uaddr, bool priv, struct futex_key *key)
+{
+    struct as *as = curproc()->as;
+
+    if (unlikely(uaddr & 3))
+        return -EINVAL;
+    if (unlikely(uaddr >= USER_TOP))
+        return -EFAULT;
+    if (priv) {
+        key->a = (uint64_t)as;
+        key->b = uaddr;
+        return 0;
+    }
+    return as_futex_key(as, uaddr, false, key);
+}
+
+/* Queues `w` at the end of `b`, or takes it off; b is locked. */
+static void enqueue(struct bucket *b, struct waiter *w)
+{
+    atomic_store_explicit(&w->bucket, b, memory_order_relaxed);
+    atomic_store_explicit(&b->nwaiters, b->nwaiters + 1, memory_order_relaxed);
+    list_push_back(&b->waiters, &w->link);
+}
+
+static void dequeue(struct bucket *b, struct waiter *w)
+{
+    list_remove(&w->link);
+    atomic_store_explicit(&b->nwaiters, b->nwaiters - 1, memory_order_relaxed);
+}
+
+/* Wakes `w`, whose bucket is locked. */
+static void wake_one(struct bucket *b, struct waiter *w)
+{
+    dequeue(b, w);
+    w->woken = true;
+    thread_wake(w->t, curthread);
+}
+
+/* Wakes up to n waiters for `key` in `b`, which is locked.  Returns how many. */
+static unsigned wake_locked(struct bucket *b, const struct futex_key *key, unsigned n,
+                            uint32_t bitset)
+{
+    struct waiter *w, *next;
+    unsigned woken = 0;
+
+    LIST_FOREACH_SAFE (w, next, &b->waiters, link) {
+        if (woken == n)
+            break;
+        if (key_equal(&w->key, key) && (w->bitset & bitset) != 0) {
+            wake_one(b, w);
+            woken++;
+        }
+    }
+    return woken;
+}
+
+long futex_wake(uint64_t uaddr, unsigned n, bool priv, uint32_t bitset)
+{
+    struct futex_key key;
+    struct bucket *b;
+    unsigned woken;
+    int err = key_get(uaddr, priv, &key);
+
+    if (err != 0)
+        return err;
+    b = bucket_of(&key);
+    /* The caller's store to the word must be seen before nwaiters is read (THEORY). */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&b->nwaiters, memory_order_relaxed) == 0)
+        return 0;
+    spin_lock(&b->lock);
+    woken = wake_locked(b, &key, n, bitset);
+    spin_unlock(&b->lock);
+    return woken;
+}
+
+static void wait_timeout(struct timer *t)
+{
+    struct waiter *w = container_of(t, struct waiter, timer);
+
+    atomic_store(&w->timed_out, true);
+    thread_wake(w->t, NULL);
+}
+
+/* Locks `b` and compares the word with `val`: 0 with the lock held, or an error without it. */
+static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
+{
+    uint32_t now;
+
+    for (;;) {
+        int err;
+
+        spin_lock(&b->lock);
+        err = user_load32(uaddr, &now);
+        if (likely(err == 0 && now == val))
+            return 0;
+        spin_unlock(&b->lock);
+        if (err == 0)
+            return -EAGAIN;
+        err = user_load32(uaddr, &now); /* brings the page in, or really fails */
+        if (err != 0)
+            return err;
+    }
+}
+
+/*
+ * Sleeps until woken, timed out or interrupted.  Enters with the bucket locked and `w` queued;
+ * leaves with w off every queue and no lock held.
+ */
+static void wait_sleep(struct bucket *b, struct waiter *w)
+{
+    struct thread *t = w->t;
+
+    spin_lock(&t->lock);
+    if (likely(!signal_pending() && !atomic_load(&w->timed_out))) {
+        t->state = TS_SLEEP;
+        t->sleep_sig = true;
+        t->wait_what = "futex";
+        t->wait_chan = w;
+        spin_unlock(&b->lock);
+        swtch();
+    } else {
+        spin_unlock(&t->lock);
+        spin_unlock(&b->lock);
+    }
+    for (;;) { /* a requeue may have moved it: I1, I2 */
+        b = atomic_load_explicit(&w->bucket, memory_order_relaxed);
+        spin_lock(&b->lock);
+        if (likely(b == atomic_load_explicit(&w->bucket, memory_order_relaxed)))
+            break;
+        spin_unlock(&b->lock);
+    }
+    if (unlikely(!w->woken))
+        dequeue(b, w);
+    spin_unlock(&b->lock);
+}
+
+int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_t deadline)
+{
+    struct waiter w;
+    struct bucket *b;
+    int err = key_get(uaddr, priv, &w.key);
+
+    if (err != 0)
+        return err;
+    b = bucket_of(&w.key);
+    w.t = curthread;
+    w.bitset = bitset;
+    w.woken = false;
+    w.timed_out = false;
+    err = lock_compare(b, uaddr, val);
+    if (err != 0)
+        return err;
+    enqueue(b, &w);
+    if (deadline != NO_DEADLINE) {
+        w.timer.heap_pos = 0;
+        timer_arm(&w.timer, deadline, wait_timeout);
+    }
+    wait_sleep(b, &w);
+    if (deadline != NO_DEADLINE)
+        timer_cancel(&w.timer);
+    if (likely(w.woken))
+        return 0;
+    return w.timed_out ? -ETIMEDOUT : -EINTR;
+}
+
+static void lock_two(struct bucket *a, struct bucket *b)
+{
+    spin_lock_pair(&a->lock, &b->lock);
+}
+
+static void unlock_two(struct bucket *a, struct bucket *b)
+{
+    spin_unlock_pair(&a->lock, &b->lock);
+}
+
+/* Moves up to n waiters from `from` to the key `to_key` of bucket `to`; both are locked. */
+static unsigned move_locked(struct bucket *from, const struct futex_key *from_key,
+                            struct bucket *to, const struct futex_key *to_key, unsigned n)
+{
+    struct waiter *w, *next;
+    unsigned moved = 0;
+
+    LIST_FOREACH_SAFE (w, next, &from->waiters, link) {
+        if (moved == n)
+            break;
+        if (!key_equal(&w->key, from_key))
+            continue;
+        dequeue(from, w);
+        w->key = *to_key;
+        enqueue(to, w);
+        moved++;
+    }
+    return moved;
+}
+
+long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, bool priv,
+                   const uint32_t *expect)
+{
+    struct futex_key k1, k2;
+    struct bucket *b1, *b2;
+    unsigned woken, moved = 0;
+    uint32_t now;
+    int err = key_get(from, priv, &k1);
+
+    if (err == 0)
+        err = key_get(to, priv, &k2);
+    if (err != 0)
+        return err;
+    b1 = bucket_of(&k1);
+    b2 = bucket_of(&k2);
+    for (;;) {
+        lock_two(b1, b2);
+        if (expect == NULL)
+            break;
+        err = user_load32(from, &now);
+        if (err == 0 && now == *expect)
+            break;
+        unlock_two(b1, b2);
+        if (err == 0)
+            return -EAGAIN;
+        err = user_load32(from, &now);
+        if (err != 0)
+            return err;
+    }
+    woken = wake_locked(b1, &k1, nwake, FUTEX_ANY);
+    if (!key_equal(&k1, &k2))
+        moved = move_locked(b1, &k1, b2, &k2, nmove);
+    unlock_two(b1, b2);
+    return woken + (expect != NULL ? moved : 0);
+}
+
+/* The new value that FUTEX_WAKE_OP's operation makes of `old`; false: no such operation. */
+static bool op_apply(uint32_t op, uint32_t old, uint32_t *new)
+{
+    uint32_t arg = (uint32_t)((int32_t)(op << 8) >> 20);
+
+    if (op & 0x80000000u)
+        arg = 1u << (arg & 31);
+    switch ((op >> 28) & 7) {
+    case 0:
+        *new = arg;
+        return true;
+    case 1:
+        *new = old + arg;
+        return true;
+    case 2:
+        *new = old | arg;
+        return true;
+    case 3:
+        *new = old & ~arg;
+        return true;
+    case 4:
+        *new = old ^ arg;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Its comparison of the old value; the caller has checked that it exists. */
+static bool op_compare(uint32_t op, uint32_t old)
+{
+    int32_t arg = (int32_t)(op << 20) >> 20, v = (int32_t)old;
+
+    switch ((op >> 24) & 15) {
+    case 0:
+        return v == arg;
+    case 1:
+        return v != arg;
+    case 2:
+        return v < arg;
+    case 3:
+        return v <= arg;
+    case 4:
+        return v > arg;
+    default:
+        return v >= arg;
+    }
+}
+
+/* Applies `op` to the word at uaddr in one atomic step; user_cmpxchg32() as to faults.  *old is
+ * the old value. */
+static int op_word(uint64_t uaddr, uint32_t op, uint32_t *old)
+{
+    uint32_t seen, new = 0;
+    int err = user_load32(uaddr, &seen);
+
+    while (err == 0) {
+        *old = seen;
+        op_apply(op, *old, &new);
+        err = user_cmpxchg32(uaddr, *old, new, &seen);
+        if (err == 0 && seen == *old)
+            break;
+    }
+    return err;
+}
+
+long futex_wake_op(uint64_t uaddr1, uint64_t uaddr2, unsigned n1, unsigned n2, bool priv,
+                   uint32_t op)
+{
+    struct futex_key k1, k2;
+    struct bucket *b1, *b2;
+    uint32_t old, scratch;
+    unsigned woken;
+    int err = key_get(uaddr1, priv, &k1);
+
+    if (!op_apply(op, 0, &scratch) || ((op >> 24) & 15) > 5)
+        return -ENOSYS;
+    if (err == 0)
+        err = key_get(uaddr2, priv, &k2);
+    if (err != 0)
+        return err;
+    b1 = bucket_of(&k1);
+    b2 = bucket_of(&k2);
+    for (;;) {
+        lock_two(b1, b2);
+        err = op_word(uaddr2, op, &old);
+        if (err == 0)
+            break;
+        unlock_two(b1, b2);
+        err = user_load32(uaddr2, &scratch); /* bring the page in, writable */
+        if (err == 0)
+            err = user_cmpxchg32(uaddr2, scratch, scratch, &scratch);
+        if (err != 0)
+            return err;
+    }
+    woken = wake_locked(b1, &k1, n1, FUTEX_ANY);
+    if (op_compare(op, old))
+        woken += wake_locked(b2, &k2, n2, FUTEX_ANY);
+    unlock_two(b1, b2);
+    return woken;
+}
+
+/* One entry of a robust list: the mutex at `uaddr`, if `tid` holds it, becomes "owner died". */
+static void robust_mutex(uint64_t uaddr, uint32_t tid)
+{
+    enum { WAITERS = 0x80000000u, OWNER_DIED = 0x40000000u, TID_MASK = 0x3fffffffu };
+    uint32_t word, seen;
+
+    if ((uaddr & 3) || user_load32(uaddr, &word) != 0)
+        return;
+    while ((word & TID_MASK) == tid) {
+        if (user_cmpxchg32(uaddr, word, (word & WAITERS) | OWNER_DIED, &seen) != 0)
+            return;
+        if (seen == word) {
+            if (word & WAITERS)
+                futex_wake(uaddr, 1, false, FUTEX_ANY);
+            return;
+        }
+        word = seen;
+    }
+}
+
+void futex_exit_robust(struct lwp *l)
+{
+    enum { ROBUST_MAX = 2048 };
+    struct {
+        uint64_t next, offset, pending;
+    } head;
+    uint64_t at, next;
+    uint32_t tid = (uint32_t)l->t.tid;
+
+    if (l->robust_list == 0 || copy_in(&head, l->robust_list, sizeof head) != 0)
+        return;
+    at = head.next & ~1ull; /* bit 0 marks a priority-inheritance mutex */
+    for (int i = 0; i < ROBUST_MAX && at != l->robust_list; i++) {
+        if (copy_in(&next, at, sizeof next) != 0)
+            break;
+        if (at != (head.pending & ~1ull))
+            robust_mutex(at + head.offset, tid);
+        at = next & ~1ull;
+    }
+    if (head.pending != 0)
+        robust_mutex((head.pending & ~1ull) + head.offset, tid);
+    l->robust_list = 0;
+}

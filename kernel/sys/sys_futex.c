@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_futex.c - futex(2): commands, time limits, restarts; robust lists.
+ *
+ * SEE ALSO  kernel/proc/futex.c
+ */
+#include "disp/sync.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "proc/futex.h"
+#include "proc/proc.h"
+#include "sys/sys.h"
+#include "sys/utime.h"
+
+enum {
+    FUTEX_WAIT = 0,
+    FUTEX_WAKE = 1,
+    FUTEX_REQUEUE = 3,
+    FUTEX_CMP_REQUEUE = 4,
+    FUTEX_WAKE_OP = 5,
+    FUTEX_WAIT_BITSET = 9,
+    FUTEX_WAKE_BITSET = 10,
+    FUTEX_CMD = 0x7f,
+    FUTEX_PRIVATE = 0x80,
+    FUTEX_REALTIME = 0x100,
+};
+
+/* Goes on with a FUTEX_WAIT that had a relative limit and was interrupted. */
+static long wait_again(struct lwp *l)
+{
+    int err = futex_wait(l->restart.arg[0], (uint32_t)l->restart.arg[1], FUTEX_ANY,
+                         (bool)l->restart.arg[2], l->restart.arg[3]);
+
+    return err == -EINTR ? -ERESTART_RESTARTBLOCK : err;
+}
+
+/* FUTEX_WAIT: the limit is relative. */
+static long do_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
+{
+    struct lwp *l = curlwp();
+    uint64_t deadline = NO_DEADLINE;
+    int64_t ns;
+    int err;
+
+    if (utime != 0) {
+        err = timespec_in(utime, &ns);
+        if (err != 0)
+            return err;
+        deadline = clock_mono_ns() + (uint64_t)ns;
+    }
+    err = futex_wait(uaddr, val, FUTEX_ANY, priv, deadline);
+    if (err != -EINTR)
+        return err;
+    if (utime == 0)
+        return -ERESTARTSYS;
+    l->restart.fn = wait_again;
+    l->restart.arg[0] = uaddr;
+    l->restart.arg[1] = val;
+    l->restart.arg[2] = priv;
+    l->restart.arg[3] = deadline;
+    return -ERESTART_RESTARTBLOCK;
+}
+
+/* FUTEX_WAIT_BITSET: the limit is a point in time. */
+static long do_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime, bool real,
+                           uint32_t bitset)
+{
+    uint64_t deadline = NO_DEADLINE;
+    int64_t ns;
+    int err;
+
+    if (bitset == 0)
+        return -EINVAL;
+    if (utime != 0) {
+        err = timespec_in(utime, &ns);
+        if (err != 0)
+            return err;
+        deadline = real ? real_to_mono((uint64_t)ns) : (uint64_t)ns;
+    }
+    err = futex_wait(uaddr, val, bitset, priv, deadline);
+    return err == -EINTR ? -ERESTARTSYS : err;
+}
+
+/* futex(uaddr, op, val, timeout or val2, uaddr2, val3) */
+long sys_futex(struct regs *r)
+{
+    unsigned op = (unsigned)r->arg[1];
+    uint32_t val = (uint32_t)r->arg[2], val3 = (uint32_t)r->arg[5];
+    bool priv = (op & FUTEX_PRIVATE) != 0;
+
+    switch (op & FUTEX_CMD) {
+    case FUTEX_WAKE:
+        return futex_wake(r->arg[0], val, priv, FUTEX_ANY);
+    case FUTEX_WAIT:
+        return do_wait(r->arg[0], val, priv, r->arg[3]);
+    case FUTEX_WAIT_BITSET:
+        return do_wait_bitset(r->arg[0], val, priv, r->arg[3], op & FUTEX_REALTIME, val3);
+    case FUTEX_WAKE_BITSET:
+        return val3 == 0 ? -EINVAL : futex_wake(r->arg[0], val, priv, val3);
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+        if ((int32_t)val < 0 || (int32_t)r->arg[3] < 0)
+            return -EINVAL;
+        return futex_requeue(r->arg[0], r->arg[4], val, (unsigned)r->arg[3], priv,
+                             (op & FUTEX_CMD) == FUTEX_CMP_REQUEUE ? &val3 : NULL);
+    case FUTEX_WAKE_OP:
+        return futex_wake_op(r->arg[0], r->arg[4], val, (unsigned)r->arg[3], priv, val3);
+    default:
+        return -ENOSYS;
+    }
+}
+
+long sys_set_robust_list(struct regs *r)
+{
+    if (r->arg[1] != 24) /* three words: list, offset, pending */
+        return -EINVAL;
+    curlwp()->robust_list = r->arg[0];
+    return 0;
+}
+
+/* get_robust_list(tid, &head, &len): of the caller (tid 0), or of an LWP it may signal. */
+long sys_get_robust_list(struct regs *r)
+{
+    uint64_t head = curlwp()->robust_list, len = 24;
+    int tid = (int)r->arg[0], err = 0;
+
+    if (tid != 0) {
+        struct lwp *l;
+
+        spin_lock(&proc_lock);
+        l = lwp_find(tid);
+        if (l == NULL)
+            err = -ESRCH;
+        else if (!sig_permitted(curcred(), l->proc, 0))
+            err = -EPERM;
+        else
+            head = l->robust_list;
+        spin_unlock(&proc_lock);
+    }
+    if (err == 0)
+        err = copy_out(r->arg[2], &len, sizeof len);
+    if (err == 0)
+        err = copy_out(r->arg[1], &head, sizeof head);
+    return err;
+}
