@@ -221,7 +221,7 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
         return err;
     enqueue(b, &w);
     if (deadline != NO_DEADLINE) {
-        w.timer.heap_pos = 0;
+        w.timer = (struct timer){0};
         timer_arm(&w.timer, deadline, wait_timeout);
     }
     wait_sleep(b, &w);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * time.c - sleeping, CPU-time clocks, interval timers.
+ *
+ * THEORY      ITIMER_REAL is one timer in struct proc.  ITIMER_VIRTUAL and ITIMER_PROF count
+ * CPU time, which has no hardware timer: a record that exists only while one of them is set
+ * looks at the process's CPU time when it could at the earliest have run out, with all its LWPs
+ * running all the time, and looks again when it has not.  VIRTUAL counts like PROF in this
+ * system: CPU time is measured at switches, not divided into user and kernel. INVARIANTS  I1 an
+ * armed timer of a process is cancelled before the process goes (proc_ops.exit) I2  a CPU-time
+ * record is on cpu_timers until it is freed; at most one for a process and kind LOCKING
+ * p->sig->lock guards itimer_real's interval; cpu_timers_lock (a mutex) the list of records,
+ *             whose fields belong to the timer function while it is armed
+ * SEE ALSO    kernel/sys/sys_time.c, tests/test_sys_time.py
+ */
+#include "proc/time.h"
+
+#include "disp/sync.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "proc/proc.h"
+
+enum { LOOK_AGAIN_NS = 1000000 }; /* shortest time between two looks at a process's CPU time */
+
+struct sleeper {
+    struct timer timer;
+    struct thread *t;
+    _Atomic bool done;
+};
+
+static void sleep_over(struct timer *tm)
+{
+    struct sleeper *s = container_of(tm, struct sleeper, timer);
+
+    atomic_store(&s->done, true);
+    thread_wake(s->t, NULL);
+}
+
+int sleep_until(uint64_t deadline_ns)
+{
+    struct thread *t = curthread;
+    struct sleeper s = {.t = t};
+
+    timer_arm(&s.timer, deadline_ns, sleep_over);
+    for (;;) {
+        spin_lock(&t->lock);
+        if (atomic_load(&s.done) || signal_pending())
+            break;
+        t->state = TS_SLEEP;
+        t->sleep_sig = true;
+        t->wait_what = "sleep";
+        t->wait_chan = &s;
+        swtch();
+    }
+    spin_unlock(&t->lock);
+    timer_cancel(&s.timer);
+    return atomic_load(&s.done) ? 0 : -EINTR;
+}
+
+uint64_t proc_cpu_ns(struct proc *p)
+{
+    uint64_t ns = p->runtime_dead_ns;
+    struct lwp *l;
+
+    LIST_FOREACH (l, &p->lwps, proc_link)
+        ns += thread_runtime_ns(&l->t);
+    return ns;
+}
+
+/* The next multiple of `interval` after `deadline` that lies after `now`. */
+static uint64_t next_after(uint64_t deadline, uint64_t interval, uint64_t now)
+{
+    if (deadline > now)
+        return deadline;
+    return deadline + ((now - deadline) / interval + 1) * interval;
+}
+
+static void real_expired(struct timer *tm)
+{
+    struct proc *p = container_of(tm, struct proc, itimer_real);
+    uint64_t interval;
+
+    spin_lock(&p->sig->lock);
+    interval = p->itimer_interval_ns;
+    spin_unlock(&p->sig->lock);
+    if (interval != 0)
+        timer_arm(tm, next_after(tm->deadline_ns, interval, clock_mono_ns()), real_expired);
+    sig_send_proc(p, SIGALRM, NULL);
+}
+
+/* Stops a timer whose function may arm it again while it is being cancelled. */
+static void cancel_for_good(struct timer *tm)
+{
+    timer_cancel(tm);
+    timer_cancel(tm);
+}
+
+static void real_set(struct proc *p, const struct itimer_setting *new,
+                     struct itimer_setting *old)
+{
+    uint64_t now = clock_mono_ns(), end = p->itimer_real.deadline_ns;
+
+    old->interval_ns = p->itimer_interval_ns;
+    old->value_ns = p->itimer_real.heap_pos == 0 ? 0 : end > now ? end - now : 1;
+    if (new == NULL)
+        return;
+    spin_lock(&p->sig->lock);
+    p->itimer_interval_ns = 0;
+    spin_unlock(&p->sig->lock);
+    cancel_for_good(&p->itimer_real);
+    spin_lock(&p->sig->lock);
+    p->itimer_interval_ns = new->value_ns != 0 ? new->interval_ns : 0;
+    spin_unlock(&p->sig->lock);
+    if (new->value_ns != 0)
+        timer_arm(&p->itimer_real, now + new->value_ns, real_expired);
+}
+
+struct cpu_timer {
+    struct list link;
+    struct proc *p;
+    int which; /* ITIMER_VIRTUAL, ITIMER_PROF */
+    struct timer timer;
+    uint64_t target_ns; /* of proc_cpu_ns() */
+    uint64_t interval_ns;
+    _Atomic bool stopped;
+};
+
+static struct list cpu_timers = LIST_INIT(cpu_timers);
+static struct mutex cpu_timers_lock = {.lock = SPINLOCK_INIT(RANK_CV),
+                                       .waiters = LIST_INIT(cpu_timers_lock.waiters),
+                                       .name = "CPU-time timers"};
+
+/* CPU time of the process and, in *nlwps, how fast it can grow; 0 LWPs: it is ending. */
+static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
+{
+    uint64_t ns;
+
+    spin_lock(&proc_lock);
+    ns = proc_cpu_ns(p);
+    *nlwps = p->nlwps;
+    spin_unlock(&proc_lock);
+    return ns;
+}
+
+static void cpu_expired(struct timer *tm)
+{
+    struct cpu_timer *ct = container_of(tm, struct cpu_timer, timer);
+    unsigned nlwps;
+    uint64_t used = cpu_time_now(ct->p, &nlwps), wait;
+    bool due = used >= ct->target_ns;
+
+    if (nlwps == 0 || atomic_load(&ct->stopped))
+        return;
+    if (due && ct->interval_ns != 0)
+        ct->target_ns = next_after(ct->target_ns, ct->interval_ns, used);
+    if (!due || ct->interval_ns != 0) {
+        wait = max_of((ct->target_ns - used) / nlwps, (uint64_t)LOOK_AGAIN_NS);
+        timer_arm(tm, clock_mono_ns() + wait, cpu_expired);
+    }
+    if (due)
+        sig_send_proc(ct->p, ct->which == ITIMER_PROF ? SIGPROF : SIGVTALRM, NULL);
+}
+
+/* Stops and frees a record; cpu_timers_lock is held. */
+static void cpu_timer_drop(struct cpu_timer *ct)
+{
+    atomic_store(&ct->stopped, true);
+    cancel_for_good(&ct->timer);
+    list_remove(&ct->link);
+    kmem_free(ct);
+}
+
+static struct cpu_timer *cpu_timer_find(struct proc *p, int which)
+{
+    struct cpu_timer *ct;
+
+    LIST_FOREACH (ct, &cpu_timers, link)
+        if (ct->p == p && ct->which == which)
+            return ct;
+    return NULL;
+}
+
+/* itimer_set() for the two that count CPU time; cpu_timers_lock is held. */
+static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
+                   struct itimer_setting *old)
+{
+    struct cpu_timer *ct = cpu_timer_find(p, which);
+    unsigned nlwps;
+    uint64_t used = cpu_time_now(p, &nlwps);
+
+    *old = (struct itimer_setting){0};
+    if (ct != NULL && ct->timer.heap_pos != 0) {
+        old->value_ns = ct->target_ns > used ? ct->target_ns - used : 1;
+        old->interval_ns = ct->interval_ns;
+    }
+    if (new == NULL)
+        return 0;
+    if (ct != NULL)
+        cpu_timer_drop(ct);
+    if (new->value_ns == 0)
+        return 0;
+    ct = kmem_zalloc(sizeof *ct);
+    if (ct == NULL)
+        return -ENOMEM;
+    ct->p = p;
+    ct->which = which;
+    ct->target_ns = used + new->value_ns;
+    ct->interval_ns = new->interval_ns;
+    list_push_back(&cpu_timers, &ct->link);
+    timer_arm(&ct->timer,
+              clock_mono_ns() + max_of(new->value_ns / nlwps, (uint64_t)LOOK_AGAIN_NS),
+              cpu_expired);
+    return 0;
+}
+
+int itimer_set(int which, const struct itimer_setting *new, struct itimer_setting *old)
+{
+    struct proc *p = curproc();
+    int err = 0;
+
+    switch (which) {
+    case ITIMER_REAL:
+        mutex_enter(&p->mutex); /* one setitimer at a time */
+        real_set(p, new, old);
+        mutex_exit(&p->mutex);
+        return 0;
+    case ITIMER_VIRTUAL:
+    case ITIMER_PROF:
+        mutex_enter(&cpu_timers_lock);
+        err = cpu_set(p, which, new, old);
+        mutex_exit(&cpu_timers_lock);
+        return err;
+    default:
+        return -EINVAL;
+    }
+}
+
+/* The process ends: I1. */
+static void timers_exit(struct proc *p)
+{
+    struct itimer_setting off = {0}, old;
+    struct cpu_timer *ct, *next;
+
+    real_set(p, &off, &old);
+    if (list_empty(&cpu_timers))
+        return; /* only the process itself adds a record of its own */
+    mutex_enter(&cpu_timers_lock);
+    LIST_FOREACH_SAFE (ct, next, &cpu_timers, link)
+        if (ct->p == p)
+            cpu_timer_drop(ct);
+    mutex_exit(&cpu_timers_lock);
+}
+
+void time_init(void)
+{
+    proc_ops.exit = timers_exit;
+}
