@@ -10,7 +10,6 @@
 
 #include "lib/types.h"
 
-struct lwp;
 /* futex_init - once at boot. */
 void futex_init(void);
 #define FUTEX_ANY UINT32_MAX /* bitset that matches every waiter */
@@ -36,8 +35,5 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
  */
 long futex_wake_op(uint64_t uaddr1, uint64_t uaddr2, unsigned n1, unsigned n2, bool priv,
                    uint32_t op);
-/* futex_exit_robust - the calling LWP exits: mark the robust mutexes it holds and wake a waiter
- * of each. */
-void futex_exit_robust(struct lwp *l);
 
 #endif

@@ -117,6 +117,10 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
     }
     l->t.lwp = l;
     l->proc  = p;
+    if (creator != NULL) {
+        l->sched_policy = creator->sched_policy;
+        l->sched_prio   = creator->sched_prio;
+    }
     list_init(&l->proc_link);
     list_init(&l->hash_link);
     sigqueue_init(&l->pending);
@@ -138,6 +142,7 @@ void lwp_free(struct lwp *l)
     }
     thread_destroy(&l->t);
     cred_release(l->cred);
+    kmem_free(l->lgrp_aff);
     kmem_cache_free(lwp_cache, l);
 }
 

@@ -138,6 +138,8 @@ struct lwp {
     bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        utime_ticks, stime_ticks; /* [a] charged by the clock's sampling */
     uint64_t        minflt, majflt;           /* [o] */
+    uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
+    uint8_t        *lgrp_aff;                 /* [p] affinity / LGRP_AFF_WEAK by lgroup; NULL: none set */
 };
 
 struct proc {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_futex.c - futex(2): commands, time limits, restarts; robust lists.
+ * sys_futex.c - futex(2): commands, time limits, restarts.
  *
  * SEE ALSO  kernel/proc/futex.c
  */
@@ -31,7 +31,10 @@ static long wait_again(struct lwp *l)
     int err = futex_wait(l->restart.arg[0], (uint32_t)l->restart.arg[1], FUTEX_ANY,
                          (bool)l->restart.arg[2], l->restart.arg[3]);
 
-    return err == -EINTR ? -ERESTART_RESTARTBLOCK : err;
+    if (err != -EINTR)
+        return err;
+    l->restart.fn = wait_again;
+    return -ERESTART_RESTARTBLOCK;
 }
 
 /* FUTEX_WAIT: the limit is relative. */
@@ -108,38 +111,4 @@ long sys_futex(struct regs *r)
     default:
         return -ENOSYS;
     }
-}
-
-long sys_set_robust_list(struct regs *r)
-{
-    if (r->arg[1] != 24) /* three words: list, offset, pending */
-        return -EINVAL;
-    curlwp()->robust_list = r->arg[0];
-    return 0;
-}
-
-/* get_robust_list(tid, &head, &len): of the caller (tid 0), or of an LWP it may signal. */
-long sys_get_robust_list(struct regs *r)
-{
-    uint64_t head = curlwp()->robust_list, len = 24;
-    int tid = (int)r->arg[0], err = 0;
-
-    if (tid != 0) {
-        struct lwp *l;
-
-        spin_lock(&proc_lock);
-        l = lwp_find(tid);
-        if (l == NULL)
-            err = -ESRCH;
-        else if (!sig_permitted(curcred(), l->proc, 0))
-            err = -EPERM;
-        else
-            head = l->robust_list;
-        spin_unlock(&proc_lock);
-    }
-    if (err == 0)
-        err = copy_out(r->arg[2], &len, sizeof len);
-    if (err == 0)
-        err = copy_out(r->arg[1], &head, sizeof head);
-    return err;
 }

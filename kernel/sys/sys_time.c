@@ -180,6 +180,7 @@ static long sleep_on(struct lwp *l)
         if (err == -EFAULT)
             return err;
     }
+    l->restart.fn = sleep_on;
     return -ERESTART_RESTARTBLOCK;
 }
 
@@ -187,7 +188,6 @@ static long sleep_for(int64_t ns, uint64_t uleft)
 {
     struct lwp *l = curlwp();
 
-    l->restart.fn = sleep_on;
     l->restart.arg[0] = clock_mono_ns() + (uint64_t)ns;
     l->restart.arg[1] = uleft;
     return sleep_on(l);
@@ -217,15 +217,6 @@ long sys_clock_nanosleep(struct regs *r)
         return sleep_for(ns, r->arg[3]);
     err = sleep_until(clock == CLOCK_REALTIME ? real_to_mono((uint64_t)ns) : (uint64_t)ns);
     return err == 0 ? 0 : -ERESTARTNOHAND;
-}
-
-/* restart_syscall(2): what the return from a signal calls instead of an interrupted timed call.
- */
-long sys_restart_syscall(struct regs *r)
-{
-    struct lwp *l = curlwp();
-
-    return l->restart.fn != NULL ? l->restart.fn(l) : -EINTR;
 }
 
 /* Linux's struct itimerval. */

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice.
+ *
+ * THEORY      SCHED_OTHER and SCHED_BATCH are class TS, SCHED_IDLE is TS at the lowest user
+ * priority, SCHED_FIFO and SCHED_RR are class RT with Linux's priorities 1 .. 99 spread over
+ * the class's 0 .. 59.  What was asked for is kept in the LWP, so that it can be told back.
+ * nice belongs to the process. Every call finds its LWP under proc_lock; changes to the caller
+ * itself are made without it, because they may take the caller to another CPU. SEE ALSO
+ * disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
+ */
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+#include "sys/sys.h"
+#include "sys/target.h"
+#include "sys/utime.h"
+
+enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
+enum { RT_PRIO_MAX = 99, RT_UPRI_MAX = 59, TS_UPRI_LOWEST = -60 };
+enum { NICE_MIN = -20, NICE_MAX = 19 };
+
+long sys_sched_yield(struct regs *r)
+{
+    thread_yield();
+    return 0;
+}
+
+/* A set of CPUs as a program gives it: bytes beyond ours must not matter. */
+long sys_sched_setaffinity(struct regs *r)
+{
+    struct cpumask mask = {0};
+    struct target tg;
+    int err = copy_in(&mask, r->arg[2], min_of(r->arg[1], sizeof mask));
+
+    if (err == 0)
+        err = target_find(&tg, (int)r->arg[0], true);
+    if (err != 0)
+        return err;
+    target_unlock_self(&tg);
+    err = thread_set_affinity(&tg.lwp->t, &mask);
+    target_done(&tg);
+    return err;
+}
+
+/* Returns the bytes written, as many as the machine's CPUs need. */
+long sys_sched_getaffinity(struct regs *r)
+{
+    size_t need = round_up(ncpu, 64u) / 8;
+    struct cpumask mask;
+    struct target tg;
+    int err;
+
+    if (r->arg[1] < need || (r->arg[1] & 7) != 0)
+        return -EINVAL;
+    err = target_find(&tg, (int)r->arg[0], false);
+    if (err != 0)
+        return err;
+    thread_get_affinity(&tg.lwp->t, &mask);
+    target_done(&tg);
+    err = copy_out(r->arg[2], &mask, need);
+    return err != 0 ? err : (long)need;
+}
+
+static bool is_rt(int policy)
+{
+    return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+static int check_policy(int policy, int prio)
+{
+    if (is_rt(policy))
+        return prio >= 1 && prio <= RT_PRIO_MAX ? 0 : -EINVAL;
+    if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
+        return -EINVAL;
+    return prio == 0 ? 0 : -EINVAL;
+}
+
+/* Puts the LWP with id `tid` under a policy; -1: the one it has. */
+static long set_policy(int tid, int policy, uint64_t uparam)
+{
+    struct target tg;
+    int prio, err = copy_in(&prio, uparam, sizeof prio);
+
+    if (err == 0)
+        err = target_find(&tg, tid, true);
+    if (err != 0)
+        return err;
+    if (policy < 0)
+        policy = tg.lwp->sched_policy;
+    err = check_policy(policy, prio);
+    if (err == 0 && is_rt(policy) && !cred_superuser(curcred()) &&
+        (uint64_t)prio > limit(RLIMIT_RTPRIO))
+        err = -EPERM;
+    if (err == 0) {
+        tg.lwp->sched_policy = (uint8_t)policy;
+        tg.lwp->sched_prio = (uint8_t)prio;
+        target_unlock_self(&tg);
+        if (is_rt(policy)) {
+            err = thread_set_class(&tg.lwp->t, CLASS_RT,
+                                   (prio - 1) * RT_UPRI_MAX / (RT_PRIO_MAX - 1));
+        } else if (policy == SCHED_IDLE) {
+            err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST);
+        } else {
+            err = thread_set_class(&tg.lwp->t, CLASS_TS, 0);
+            if (err == 0)
+                thread_set_nice(&tg.lwp->t, tg.lwp->proc->nice);
+        }
+    }
+    target_done(&tg);
+    return err;
+}
+
+long sys_sched_setscheduler(struct regs *r)
+{
+    enum { SCHED_RESET_ON_FORK = 0x40000000 };
+    int policy = (int)r->arg[1];
+
+    if (policy < 0 || (policy & SCHED_RESET_ON_FORK))
+        return -EINVAL;
+    return set_policy((int)r->arg[0], policy, r->arg[2]);
+}
+
+long sys_sched_setparam(struct regs *r)
+{
+    return set_policy((int)r->arg[0], -1, r->arg[1]);
+}
+
+long sys_sched_getscheduler(struct regs *r)
+{
+    struct target tg;
+    int policy, err = target_find(&tg, (int)r->arg[0], false);
+
+    if (err != 0)
+        return err;
+    policy = tg.lwp->sched_policy;
+    target_done(&tg);
+    return policy;
+}
+
+long sys_sched_getparam(struct regs *r)
+{
+    struct target tg;
+    int prio, err = target_find(&tg, (int)r->arg[0], false);
+
+    if (err != 0)
+        return err;
+    prio = tg.lwp->sched_prio;
+    target_done(&tg);
+    return copy_out(r->arg[1], &prio, sizeof prio);
+}
+
+static long priority_bound(int policy, int rt_bound)
+{
+    if (is_rt(policy))
+        return rt_bound;
+    return check_policy(policy, 0);
+}
+
+long sys_sched_get_priority_max(struct regs *r)
+{
+    return priority_bound((int)r->arg[0], RT_PRIO_MAX);
+}
+
+long sys_sched_get_priority_min(struct regs *r)
+{
+    return priority_bound((int)r->arg[0], 1);
+}
+
+/* The time slice, as far as there is a fixed one: FIFO has none, and 0 says so. */
+long sys_sched_rr_get_interval(struct regs *r)
+{
+    enum { SLICE_NS = 100000000 };
+    struct ktime t = {0};
+    struct target tg;
+    int err = target_find(&tg, (int)r->arg[0], false);
+
+    if (err != 0)
+        return err;
+    t.nsec = tg.lwp->sched_policy == SCHED_FIFO ? 0 : SLICE_NS;
+    target_done(&tg);
+    return copy_out(r->arg[1], &t, sizeof t);
+}
+
+/* Calls fn(p, arg) under proc_lock for each process that (which, who) of getpriority(2) names;
+ * -ESRCH: none. */
+static int each_process(int which, int who, void (*fn)(struct proc *, void *), void *arg)
+{
+    enum { PRIO_PROCESS, PRIO_PGRP, PRIO_USER };
+    struct proc *p;
+    bool any = false;
+
+    if (which == PRIO_USER) {
+        uint32_t uid = who != 0 ? (uint32_t)who : curcred()->uid;
+
+        for (int pid = proc_next(1); pid != 0; pid = proc_next(pid + 1)) {
+            spin_lock(&proc_lock);
+            p = proc_find(pid);
+            if (p != NULL && p->state == PROC_LIVE && proc_uid(p) == uid) {
+                fn(p, arg);
+                any = true;
+            }
+            spin_unlock(&proc_lock);
+        }
+        return any ? 0 : -ESRCH;
+    }
+    spin_lock(&proc_lock);
+    if (which == PRIO_PROCESS) {
+        struct lwp *l = who != 0 ? lwp_find(who) : curlwp();
+
+        if (l != NULL) {
+            fn(l->proc, arg);
+            any = true;
+        }
+    } else if (which == PRIO_PGRP) {
+        struct pgrp *pg = who != 0 ? pgrp_find(who) : curproc()->pgrp;
+
+        if (pg != NULL)
+            LIST_FOREACH (p, &pg->members, pgrp_link) {
+                fn(p, arg);
+                any = true;
+            }
+    }
+    spin_unlock(&proc_lock);
+    if (which < PRIO_PROCESS || which > PRIO_USER)
+        return -EINVAL;
+    return any ? 0 : -ESRCH;
+}
+
+static void nice_get(struct proc *p, void *arg)
+{
+    int *best = arg;
+
+    *best = min_of(*best, p->nice);
+}
+
+/* getpriority(2) gives 20 - nice, so that no result looks like an error. */
+long sys_getpriority(struct regs *r)
+{
+    int best = NICE_MAX + 1;
+    int err = each_process((int)r->arg[0], (int)r->arg[1], nice_get, &best);
+
+    return err != 0 ? err : 20 - best;
+}
+
+struct nice_change {
+    int nice, err;
+    const struct cred *cr;
+    uint64_t limit;
+};
+
+static void nice_set(struct proc *p, void *arg)
+{
+    struct nice_change *nc = arg;
+    struct lwp *l;
+
+    if (!sig_permitted(nc->cr, p, 0)) {
+        nc->err = -EPERM;
+        return;
+    }
+    if (nc->nice < p->nice && !cred_superuser(nc->cr) &&
+        (uint64_t)(20 - nc->nice) > nc->limit) {
+        nc->err = -EACCES;
+        return;
+    }
+    p->nice = nc->nice;
+    LIST_FOREACH (l, &p->lwps, proc_link)
+        if (l->sched_policy == SCHED_OTHER || l->sched_policy == SCHED_BATCH)
+            thread_set_nice(&l->t, nc->nice);
+}
+
+long sys_setpriority(struct regs *r)
+{
+    struct nice_change nc = {
+        .nice = max_of(min_of((int)r->arg[2], (int)NICE_MAX), (int)NICE_MIN),
+        .cr = curcred(),
+        .limit = limit(RLIMIT_NICE),
+    };
+    int err = each_process((int)r->arg[0], (int)r->arg[1], nice_set, &nc);
+
+    return err != 0 ? err : nc.err;
+}
+
+long sys_getcpu(struct regs *r)
+{
+    struct cpu *c = this_cpu();
+    uint32_t cpu = c->id, node = c->node;
+    int err = 0;
+
+    if (r->arg[0] != 0)
+        err = copy_out(r->arg[0], &cpu, sizeof cpu);
+    if (err == 0 && r->arg[1] != 0)
+        err = copy_out(r->arg[1], &node, sizeof node);
+    return err;
+}
