@@ -139,7 +139,7 @@ struct lwp {
     uint64_t        utime_ticks, stime_ticks; /* [a] charged by the clock's sampling */
     uint64_t        minflt, majflt;           /* [o] */
     uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
-    uint8_t        *lgrp_aff;                 /* [p] affinity / LGRP_AFF_WEAK by lgroup; NULL: none set */
+    uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
 };
 
 struct proc {

@@ -15,7 +15,10 @@
 /* syscall_dispatch - carry out the call in r->orig_rax and leave its result in r->rax. */
 void syscall_dispatch(struct regs *r);
 
-/* syscall_init - caches and statistics of this room; once at boot, after kmem is up. */
+/*
+ * syscall_init - caches and statistics of this room, futexes, timers of processes, the vDSO.  Once at boot, after
+ * vm_init(), proc_init() and the clock's calibration.
+ */
 void syscall_init(void);
 void path_init(void);
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_lgrp.c - locality groups seen from programs: homes, affinities, topology.
+ *
+ * THEORY      An affinity is none, weak or strong, one for each lgroup and LWP.  Setting one
+ * makes the LWP choose its home again, by affinity first (lgrp/home.h); taking one away, by
+ * load.  An LWP bound to a CPU keeps the CPU's lgroup. SEE ALSO    lgrp/load.h,
+ * include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
+ */
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "lgrp/load.h"
+#include "lgrp/lgrp.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "proc/proc.h"
+#include "sys/solaris.h"
+#include "sys/sys.h"
+#include "uapi/homeroom.h"
+
+long sys_gethomelgroup(struct regs *r)
+{
+    return curthread->lg.home;
+}
+
+static long lgrp_info(int id, uint64_t ubuf)
+{
+    const struct lgrp_topo *t = &lgrp_topo;
+    struct hr_lgrp_info in = {.id = id};
+
+    if (id < 0 || (unsigned)id >= t->nlgrps)
+        return -EINVAL;
+    CPUMASK_FOREACH (cpu, &t->lgrp_cpus[id])
+        if (disp_cpu_state(cpu, NULL) != P_OFFLINE) {
+            in.cpus[cpu / 64] |= 1ul << (cpu % 64);
+            in.ncpus++;
+        }
+    BITS_FOREACH(node, t->lgrp_nodes[id])
+    {
+        in.mem_installed += mem_nodes[node].ninstalled_pages * PAGE_SIZE;
+        in.mem_free += mem_free_pages((unsigned)node) * PAGE_SIZE;
+    }
+    for (unsigned i = 0; i < t->nranges; i++)
+        if (t->node_lgrp[t->range_node[i]] == id) {
+            uint64_t end = t->range[i].base + t->range[i].len;
+
+            if (in.mem_bound == 0 || t->range[i].base < in.mem_base)
+                in.mem_base = t->range[i].base;
+            in.mem_bound = max_of((uint64_t)in.mem_bound, end);
+        }
+    spin_lock(&cpupart_default.lock);
+    if (cpupart_default.lgrps.lpl[id].ncpus > 0)
+        in.load = lpl_load(&cpupart_default.lgrps.lpl[id]);
+    spin_unlock(&cpupart_default.lock);
+    for (unsigned i = 0; i < t->nlgrps; i++)
+        in.latency[i] = t->lat[id][i];
+    return copy_out(ubuf, &in, sizeof in);
+}
+
+/* What an LWP's affinities are asked or told. */
+struct affinity {
+    unsigned lgrp;
+    int level; /* 0 none, 1 weak, 2 strong; in and out */
+};
+
+static int aff_get(struct lwp *l, void *arg)
+{
+    struct affinity *a = arg;
+
+    a->level = l->lgrp_aff != NULL ? l->lgrp_aff[a->lgrp] : 0;
+    return 0;
+}
+
+static int aff_set(struct lwp *l, void *arg)
+{
+    const struct affinity *a = arg;
+    struct cpupart *part = l->t.part;
+    bool any = false;
+
+    if (l->lgrp_aff == NULL) {
+        if (a->level == 0)
+            return 0;
+        l->lgrp_aff = kmem_zalloc(LGRP_MAX);
+        if (l->lgrp_aff == NULL)
+            return -ENOMEM;
+    }
+    l->lgrp_aff[a->lgrp] = (uint8_t)a->level;
+    for (unsigned i = 0; i < LGRP_MAX; i++)
+        any |= l->lgrp_aff[i] != 0;
+    if (l->t.bound_cpu >= 0)
+        return 0;
+    spin_lock(&part->lock);
+    if (l->t.lg.part != NULL)
+        (void)lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
+                                 clock_mono_ns(), (uint32_t)rng_next());
+    spin_unlock(&part->lock);
+    return 0;
+}
+
+static int home_get(struct lwp *l, void *arg)
+{
+    *(int *)arg = l->t.lg.home;
+    return 0;
+}
+
+static const int levels[] = {LGRP_AFF_NONE, LGRP_AFF_WEAK, LGRP_AFF_STRONG};
+
+/* The number of a level, or -EINVAL. */
+static int level_of(int affinity)
+{
+    for (int i = 0; i < (int)array_size(levels); i++)
+        if (levels[i] == affinity)
+            return i;
+    return -EINVAL;
+}
+
+static long do_affinity(struct ids *who, int lgrp, int affinity, bool set)
+{
+    struct affinity a = {.lgrp = (unsigned)lgrp, .level = 0};
+    int err;
+
+    if (!ids_valid(who) || lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps)
+        return -EINVAL;
+    if (set) {
+        a.level = level_of(affinity);
+        if (a.level < 0)
+            return -EINVAL;
+    }
+    who->change = set;
+    err = ids_apply(who, set ? aff_set : aff_get, &a);
+    if (err != 0)
+        return err;
+    return set ? 0 : levels[a.level];
+}
+
+/* LGRP_OP_LWP_*: one LWP of any process, for plgrp. */
+static long lwp_of(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
+{
+    int err = -ESRCH;
+    struct proc *p;
+    struct lwp *l;
+
+    spin_lock(&proc_lock);
+    p = proc_find(pid);
+    if (p != NULL && p->state == PROC_LIVE) {
+        if (change && !sig_permitted(curcred(), p, 0)) {
+            err = -EPERM;
+        } else {
+            LIST_FOREACH (l, &p->lwps, proc_link)
+                if (l->lwpid == lwpid)
+                    err = fn(l, arg);
+        }
+    }
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+static long lwp_set_affinity(int pid, int lwpid, int lgrp, int affinity)
+{
+    struct affinity a = {.lgrp = (unsigned)lgrp, .level = level_of(affinity)};
+
+    if (lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps || a.level < 0)
+        return -EINVAL;
+    return lwp_of(pid, lwpid, aff_set, &a, true);
+}
+
+/* lgrp(op, ...): see uapi/homeroom.h. */
+long sys_lgrp(struct regs *r)
+{
+    struct ids who = {.type = (int)r->arg[1], .id = (int)r->arg[2]};
+    int home = 0, err;
+
+    switch (r->arg[0]) {
+    case LGRP_OP_COUNT:
+        return lgrp_topo.nlgrps;
+    case LGRP_OP_INFO:
+        return lgrp_info((int)r->arg[1], r->arg[2]);
+    case LGRP_OP_HOME:
+        err = ids_valid(&who) ? ids_apply(&who, home_get, &home) : -EINVAL;
+        return err != 0 ? err : home;
+    case LGRP_OP_AFF_GET:
+        return do_affinity(&who, (int)r->arg[3], 0, false);
+    case LGRP_OP_AFF_SET:
+        return do_affinity(&who, (int)r->arg[3], (int)r->arg[4], true);
+    case LGRP_OP_GEN:
+        return atomic_load(&lgrp_generation);
+    case LGRP_OP_LWP_HOME:
+        err = (int)lwp_of((int)r->arg[1], (int)r->arg[2], home_get, &home, false);
+        return err != 0 ? err : home;
+    case LGRP_OP_LWP_SET:
+        return lwp_set_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3], (int)r->arg[4]);
+    default:
+        return -EINVAL;
+    }
+}

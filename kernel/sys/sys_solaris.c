@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_solaris.c - what only Solaris has: processor states and bindings, classes, tunables.
+ *
+ * THEORY      An id of Solaris names a whole process (P_PID) or one LWP of the caller's process
+ * (P_LWPID); P_MYID is the caller.  A call about a process changes all its LWPs, those it may,
+ * and tells about one. Who may: the superuser, or whoever may send the process a signal. SEE
+ * ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
+ * include/uapi/homeroom.h; sys_lgrp.c (locality groups), tests/test_sys_solaris.py
+ */
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+#include "stat/tunable.h"
+#include "sys/solaris.h"
+#include "sys/sys.h"
+#include "uapi/homeroom.h"
+
+int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
+{
+    struct proc *p = curproc();
+    struct lwp *l, *self = NULL;
+    bool any = false;
+    int err = 0, one;
+
+    spin_lock(&proc_lock);
+    if (who->type == HR_P_PID && who->id != P_MYID && who->id != 0)
+        p = proc_find(who->id);
+    if (p == NULL || p->state != PROC_LIVE)
+        err = -ESRCH;
+    else if (who->change && !sig_permitted(curcred(), p, 0))
+        err = -EPERM;
+    if (err == 0)
+        LIST_FOREACH (l, &p->lwps, proc_link) {
+            if (who->type == HR_P_LWPID &&
+                (who->id == P_MYID ? l != curlwp() : l->lwpid != who->id))
+                continue;
+            any = true;
+            if (who->change && l == curlwp()) {
+                self = l;
+                continue;
+            }
+            one = fn(l, arg);
+            if (one != 0)
+                err = one;
+            if (!who->change)
+                break;
+        }
+    spin_unlock(&proc_lock);
+    if (err == 0 && !any)
+        err = -ESRCH;
+    if (self != NULL) { /* may change the CPU, and so not under a lock */
+        one = fn(self, arg);
+        if (one != 0)
+            err = one;
+    }
+    return err;
+}
+
+bool ids_valid(const struct ids *who)
+{
+    return (who->type == HR_P_PID || who->type == HR_P_LWPID) && who->id >= P_MYID;
+}
+
+long sys_getcpuid(struct regs *r)
+{
+    return this_cpu()->id;
+}
+
+/* p_online(cpu, flag): the previous state. */
+long sys_p_online(struct regs *r)
+{
+    int cpu = (int)r->arg[0], flag = (int)r->arg[1] & ~P_FORCED;
+
+    if (cpu < 0 || disp_cpu_state((unsigned)cpu, NULL) < 0)
+        return -EINVAL;
+    if (flag == P_STATUS)
+        return (int)r->arg[1] & P_FORCED ? -EINVAL : disp_cpu_state((unsigned)cpu, NULL);
+    if (flag != P_ONLINE && flag != P_OFFLINE && flag != P_NOINTR && flag != P_POWEROFF)
+        return -EINVAL;
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if (flag == P_POWEROFF)
+        return -ENOTSUP;
+    return disp_cpu_set_state((unsigned)cpu, flag, (r->arg[1] & P_FORCED) != 0);
+}
+
+long sys_processor_info(struct regs *r)
+{
+    struct hr_processor_info info = {.pi_processor_type = "x86-64",
+                                     .pi_fputypes = "i387 compatible"};
+    int cpu = (int)r->arg[0];
+
+    if (cpu < 0)
+        return -EINVAL;
+    info.pi_state = disp_cpu_state((unsigned)cpu, &info.pi_since);
+    if (info.pi_state < 0)
+        return -EINVAL;
+    /* cycles per microsecond, from nanoseconds per 2^32 cycles */
+    info.pi_clock = (int)((1000ull << 32) / tsc_to_ns(1ull << 32));
+    return copy_out(r->arg[1], &info, sizeof info);
+}
+
+struct binding {
+    int cpu; /* to bind to, PBIND_NONE or PBIND_QUERY */
+    int old;
+    bool have_old;
+};
+
+static int bind_lwp(struct lwp *l, void *arg)
+{
+    struct binding *b = arg;
+
+    if (!b->have_old) {
+        b->old = l->t.bound_cpu >= 0 ? l->t.bound_cpu : PBIND_NONE;
+        b->have_old = true;
+    }
+    return b->cpu == PBIND_QUERY ? 0 : thread_bind(&l->t, b->cpu);
+}
+
+/* processor_bind(idtype, id, cpu, *old) */
+long sys_processor_bind(struct regs *r)
+{
+    struct binding b = {.cpu = (int)r->arg[2]};
+    struct ids who = {
+        .type = (int)r->arg[0], .id = (int)r->arg[1], .change = b.cpu != PBIND_QUERY};
+    int state, err;
+
+    if (!ids_valid(&who) || b.cpu < PBIND_QUERY)
+        return -EINVAL;
+    if (b.cpu >= 0) {
+        state = disp_cpu_state((unsigned)b.cpu, NULL);
+        if (state < 0 || state == P_OFFLINE)
+            return -EINVAL;
+    }
+    err = ids_apply(&who, bind_lwp, &b);
+    if (err == 0 && r->arg[3] != 0)
+        err = copy_out(r->arg[3], &b.old, sizeof b.old);
+    return err;
+}
+
+static int class_get(struct lwp *l, void *arg)
+{
+    struct hr_pcinfo *pc = arg;
+
+    spin_lock(&l->t.lock);
+    pc->cls = l->t.cls;
+    pc->upri = l->t.upri;
+    pc->globpri = l->t.pri;
+    pc->shares = l->t.shares;
+    spin_unlock(&l->t.lock);
+    return 0;
+}
+
+static int class_set(struct lwp *l, void *arg)
+{
+    const struct hr_pcinfo *pc = arg;
+    int err = thread_set_class(&l->t, (enum sched_class)pc->cls, pc->upri);
+
+    if (err == 0 && pc->cls == HR_CLASS_FSS && pc->shares > 0) {
+        spin_lock(&l->t.lock);
+        l->t.shares = (uint16_t)pc->shares;
+        spin_unlock(&l->t.lock);
+    }
+    return err;
+}
+
+/* priocntl(idtype, id, op, info): class RT, and raising a priority, are the superuser's. */
+long sys_priocntl(struct regs *r)
+{
+    struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
+    struct hr_pcinfo pc = {0};
+    int err;
+
+    _Static_assert((int)HR_CLASS_TS == (int)CLASS_TS && (int)HR_CLASS_RT == (int)CLASS_RT &&
+                       (int)HR_CLASS_FSS == (int)CLASS_FSS,
+                   "the ABI's class numbers are the dispatcher's");
+    if (!ids_valid(&who))
+        return -EINVAL;
+    if (r->arg[2] == PC_GET) {
+        err = ids_apply(&who, class_get, &pc);
+        return err != 0 ? err : copy_out(r->arg[3], &pc, sizeof pc);
+    }
+    if (r->arg[2] != PC_SET)
+        return -EINVAL;
+    err = copy_in(&pc, r->arg[3], sizeof pc);
+    if (err != 0)
+        return err;
+    if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 || pc.shares > UINT16_MAX)
+        return -EINVAL;
+    if (!cred_superuser(curcred()) && (pc.cls == HR_CLASS_RT || pc.upri > 0))
+        return -EPERM;
+    who.change = true;
+    return ids_apply(&who, class_set, &pc);
+}
+
+/* tunable(op, name, value) */
+long sys_tunable(struct regs *r)
+{
+    const struct tunable *t;
+    struct hr_tunable v;
+    char name[64];
+    long n;
+    int err;
+
+    if (r->arg[0] != TUNABLE_GET && r->arg[0] != TUNABLE_SET)
+        return -EINVAL;
+    if (r->arg[0] == TUNABLE_SET && !cred_superuser(curcred()))
+        return -EPERM;
+    n = copy_in_str(name, r->arg[1], sizeof name);
+    if (n < 0)
+        return n == -ENAMETOOLONG ? -ENOENT : n;
+    t = tunable_find(name);
+    if (t == NULL)
+        return -ENOENT;
+    if (r->arg[0] == TUNABLE_GET) {
+        v = (struct hr_tunable){.size = (unsigned)t->size, .value = tunable_get(t)};
+        return copy_out(r->arg[2], &v, sizeof v);
+    }
+    err = copy_in(&v, r->arg[2], sizeof v);
+    if (err != 0)
+        return err;
+    if (v.size != t->size && v.size != 0) {
+        /* A write of fewer bytes leaves the others as they are; one of more would hit a
+         * neighbour. */
+        uint64_t keep;
+
+        if (v.size > t->size || (v.size != 1 && v.size != 2 && v.size != 4))
+            return -EINVAL;
+        keep = ~0ull << (8 * v.size);
+        v.value = (tunable_get(t) & keep) | (v.value & ~keep);
+    }
+    return tunable_set(t, v.value);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * truss.c - writing down the system calls of a process.
+ *
+ * THEORY      A process that is traced has an open file in p->truss; its children inherit it.
+ * The dispatcher then calls truss_call(), which takes down the arguments and the path, carries
+ * the call out and writes one line when it is over; calls that do not return are written when
+ * they begin. The line is written by the traced process itself, so a full pipe holds it up. A
+ * write that fails ends the tracing; a reader that has gone is looked for first, because
+ *             writing to its pipe would bring a signal.  A line that a signal keeps from being
+ * written is lost. SEE ALSO    include/uapi/homeroom.h (format), user/cmd/truss.c
+ */
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+#include "uapi/homeroom.h"
+
+enum { LINE_MAX = 256 + 4 * TRUSS_PATH_MAX, SYS_exit = 60, SYS_exit_group = 231 };
+
+struct record {
+    uint64_t number, arg[6];
+    int path_len; /* -1: the call has no path argument */
+    char path[TRUSS_PATH_MAX];
+};
+
+/* Which argument of a call is a path; -1: none. */
+static int path_argument(uint64_t number)
+{
+    static const struct {
+        uint16_t number;
+        uint8_t arg;
+    } paths[] = {
+#define X(number, arg) {number, arg},
+        SYSCALL_PATHS(X)
+#undef X
+    };
+
+    for (unsigned i = 0; i < array_size(paths); i++)
+        if (paths[i].number == number)
+            return paths[i].arg;
+    return -1;
+}
+
+static void take_record(struct record *rec, const struct regs *r)
+{
+    int which = path_argument(r->orig_rax);
+    char c;
+
+    rec->number = r->orig_rax;
+    memcpy(rec->arg, r->arg, sizeof rec->arg);
+    rec->path_len = which < 0 ? -1 : 0;
+    while (which >= 0 && rec->path_len < TRUSS_PATH_MAX &&
+           copy_in(&c, r->arg[which] + (unsigned)rec->path_len, 1) == 0 && c != '\0')
+        rec->path[rec->path_len++] = c;
+}
+
+/* Appends the path in quotes; returns the new length. */
+static size_t put_path(char *line, size_t n, const struct record *rec)
+{
+    line[n++] = ' ';
+    line[n++] = '"';
+    for (int i = 0; i < rec->path_len; i++) {
+        unsigned char c = (unsigned char)rec->path[i];
+
+        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+            n += (size_t)snprintf(line + n, 5, "\\x%02X", c);
+        else
+            line[n++] = (char)c;
+    }
+    line[n++] = '"';
+    return n;
+}
+
+/* The file to trace to, held; NULL when tracing has ended. */
+static struct file *truss_file(struct proc *p)
+{
+    struct file *f;
+
+    mutex_enter(&p->mutex);
+    f = p->truss;
+    if (f != NULL)
+        file_hold(f);
+    mutex_exit(&p->mutex);
+    return f;
+}
+
+/* Makes `f` (its reference passes) the file of `p`, or ends tracing with NULL. */
+static void truss_set(struct proc *p, struct file *f)
+{
+    struct file *old;
+
+    mutex_enter(&p->mutex);
+    old = p->truss;
+    p->truss = f;
+    mutex_exit(&p->mutex);
+    if (old != NULL)
+        file_release(old);
+}
+
+static void write_line(struct proc *p, char *line, size_t len)
+{
+    struct file *f = truss_file(p);
+    struct iovec v;
+    struct uio uio;
+    long n = 0;
+
+    if (f == NULL)
+        return;
+    if (f->ops->poll != NULL && (f->ops->poll(f, NULL) & POLLERR))
+        n = -EPIPE;
+    for (size_t done = 0; n >= 0 && done < len; done += (size_t)n) {
+        uio_init_kernel(&uio, &v, line + done, len - done, UIO_WRITE);
+        n = file_write(f, &uio, -1);
+    }
+    file_release(f);
+    if (n < 0 && n != -EINTR && n != -ERESTARTSYS)
+        truss_set(p, NULL);
+}
+
+static void put_record(const struct record *rec, const char *result, uint64_t ns)
+{
+    struct lwp *l = curlwp();
+    char line[LINE_MAX];
+    size_t n = (size_t)snprintf(line, LINE_MAX, "%d %d %lu %lx %lx %lx %lx %lx %lx %s %lu",
+                                l->proc->pid, l->lwpid, rec->number, rec->arg[0], rec->arg[1],
+                                rec->arg[2], rec->arg[3], rec->arg[4], rec->arg[5], result, ns);
+
+    if (rec->path_len >= 0)
+        n = put_path(line, n, rec);
+    line[n++] = '\n';
+    write_line(l->proc, line, n);
+}
+
+long truss_call(struct regs *r, long (*handler)(struct regs *))
+{
+    struct record rec;
+    char result[24];
+    uint64_t start;
+    long ret;
+
+    take_record(&rec, r);
+    if (rec.number == SYS_exit || rec.number == SYS_exit_group) {
+        put_record(&rec, "-", 0);
+        return handler(r);
+    }
+    start = clock_mono_ns();
+    ret = handler(r);
+    snprintf(result, sizeof result, "%ld", ret <= -ERESTARTSYS && ret > -4095 ? -EINTR : ret);
+    put_record(&rec, result, clock_mono_ns() - start);
+    return ret;
+}
+
+/* truss(fd): trace the caller to the file behind fd; -1 ends it. */
+long sys_truss(struct regs *r)
+{
+    struct file *f;
+
+    if ((int)r->arg[0] == -1) {
+        truss_set(curproc(), NULL);
+        return 0;
+    }
+    f = fd_file(r->arg[0]);
+    if (f == NULL)
+        return -EBADF;
+    if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY) {
+        file_release(f);
+        return -EBADF;
+    }
+    truss_set(curproc(), f);
+    return 0;
+}
