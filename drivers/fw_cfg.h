@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * fw_cfg.h - the files that QEMU hands to the guest: the launcher's options, the firmware's
- * tables.
+ * fw_cfg.h - the files that QEMU hands to the guest: the launcher's options, the firmware's tables.
  *
- * LOCKING  Every function may be called from any context once this_cpu() works; none sleeps,
- * none allocates. SEE ALSO docs/devices.md, drivers/fw_cfg.c
+ * LOCKING  Every function may be called from any context once this_cpu() works; none sleeps or allocates.
+ * SEE ALSO docs/devices.md, drivers/fw_cfg.c
  */
 #ifndef DRIVERS_FW_CFG_H
 #define DRIVERS_FW_CFG_H

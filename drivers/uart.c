@@ -2,44 +2,39 @@
 /*
  * uart.c - 16550 serial ports.
  *
- * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more
- * may be written without asking.  Bytes go straight to it as long as it says so: in a virtual
- * machine it nearly always does, and then no interrupt is needed at all.  What it does not take
- * waits in a ring that the transmitter-empty interrupt (enabled only while the ring holds
- * something) moves on. Receiving.  The client takes bytes out of the FIFO itself, under its own
- * lock, from `input`. When it has no room it stops the interrupt and leaves bytes in the FIFO.
- * A full FIFO makes the sender wait (QEMU's host side; hardware by RTS), so nothing is ever
- * lost and no second buffer is needed. The interrupt line is edge-triggered: the handler goes
- * on until the port asks for nothing more. Kernel lines.  Programs and kernel share the verdict
- * port, whose readers parse lines.  A kernel line that comes while a program's line is
- * unfinished waits in `held` until the newline has gone out. INVARIANTS  I1  while `ring` is
- * not empty, new output goes to its end, and THRE interrupts are on unless stopped I2  `held`
- * is not empty only while the last byte handed over was not a newline LOCKING     [u] port's
- * lock (RANK_UART, the last of all)  [c] constant after uart_attach() Polled output takes no
- * lock: it may interleave with other output, which a panic does not mind. SEE ALSO
- * docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
+ * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more may be
+ *             written without asking.  Bytes go straight to it as long as it says so: in a virtual machine
+ *             it nearly always does, and then no interrupt is needed at all.  What it does not take waits
+ *             in a ring that the transmitter-empty interrupt (enabled only while the ring holds something)
+ *             moves on.
+ *             Receiving.  The client takes bytes out of the FIFO itself, under its own lock, from `input`.
+ *             When it has no room it stops the interrupt and leaves bytes in the FIFO.  A full FIFO makes
+ *             the sender wait (QEMU's host side; hardware by RTS), so nothing is ever lost and no second
+ *             buffer is needed.
+ *             The interrupt line is edge-triggered: the handler goes on until the port asks for nothing more.
+ *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse lines.  A kernel
+ *             line that comes while a program's line is unfinished waits in `held` until the newline has
+ *             gone out.  On the console, where a prompt may stand for hours, it begins a new line at once.
+ * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are on unless
+ *                 stopped
+ *             I2  `held` is not empty only while the last byte handed over was not a newline
+ * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
+ *             Polled output takes no lock: it may interleave with other output, which a panic does not mind.
+ * SEE ALSO    docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
 #include "intr/intr.h"
 #include "lib/spinlock.h"
 #include "lib/string.h"
+#include "stat/panic.h"
 #include "x86/pio.h"
 
 /* Register offsets, and the bits used of each. */
 enum { DATA = 0, IER = 1, IIR = 2, FCR = 2, LCR = 3, MCR = 4, LSR = 5, MSR = 6 };
 enum { IER_RX = 1, IER_TX = 2 };
-enum {
-    IIR_NONE = 1,
-    IIR_CAUSE = 0x0e,
-    CAUSE_MODEM = 0x00,
-    CAUSE_TX = 0x02,
-    CAUSE_RX = 0x04,
-    CAUSE_LINE = 0x06,
-    CAUSE_TIMEOUT = 0x0c
-};
-enum {
-    FCR_ON_CLEAR_14 = 0xc7
-}; /* FIFOs on, emptied; receive interrupt at 14 bytes or after 4 idle byte times */
+enum { IIR_NONE = 1, IIR_CAUSE = 0x0e };
+enum { CAUSE_MODEM = 0x00, CAUSE_TX = 0x02, CAUSE_RX = 0x04, CAUSE_LINE = 0x06, CAUSE_TIMEOUT = 0x0c };
+enum { FCR_ON = 0xc7 }; /* FIFOs on, emptied; receive interrupt at 14 bytes, or after 4 idle byte times */
 enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
 enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
 enum { LSR_DATA = 0x01, LSR_THRE = 0x20 };
@@ -47,17 +42,17 @@ enum { LSR_DATA = 0x01, LSR_THRE = 0x20 };
 enum { FIFO = 16, RING = 8192, HELD = 512, POLL_LIMIT = 1000000 };
 
 struct uart {
-    uint16_t base;
-    uint8_t irq;
-    struct spinlock lock;
-    struct uart_client client; /* [c]                                          */
-    uint8_t ier;               /* [u] what the register holds                  */
-    bool stopped;              /* [u] Ctrl-S                                   */
-    bool mid_line;             /* [u] last byte handed over was not '\n'     */
-    uint32_t head, tail;       /* [u] ring: bytes tail .. head-1           */
-    uint32_t nheld;            /* [u]                                          */
-    char ring[RING];
-    char held[HELD];
+    uint16_t           base;
+    uint8_t            irq;
+    struct spinlock    lock;
+    struct uart_client client;     /* [c]                                       */
+    uint8_t            ier;        /* [u] what the register holds               */
+    bool               stopped;    /* [u] Ctrl-S                                */
+    bool               mid_line;   /* [u] last byte handed over was not a newline */
+    uint32_t           head, tail; /* [u] ring: bytes tail .. head-1            */
+    uint32_t           nheld;      /* [u]                                       */
+    char               ring[RING];
+    char               held[HELD];
 };
 
 static struct uart uarts[UART_COUNT] = {
@@ -75,7 +70,7 @@ void uart_early_init(void)
         outb(b + DATA, 1); /* divisor 1: 115200 baud */
         outb(b + IER, 0);
         outb(b + LCR, LCR_8N1);
-        outb(b + FCR, FCR_ON_CLEAR_14);
+        outb(b + FCR, FCR_ON);
         outb(b + MCR, MCR_DTR_RTS_OUT2);
     }
 }
@@ -170,7 +165,7 @@ void uart_line(enum uart_port port, const char *text, size_t n)
     struct uart *u = &uarts[port];
 
     spin_lock(&u->lock);
-    if (u->mid_line && u->nheld + n <= HELD) {
+    if (port == UART_VERDICT && u->mid_line && u->nheld + n <= HELD) {
         memcpy(u->held + u->nheld, text, n);
         u->nheld += (uint32_t)n;
     } else {
@@ -232,7 +227,8 @@ void uart_attach(enum uart_port port, const struct uart_client *client)
     struct uart *u = &uarts[port];
 
     u->client = *client;
-    intr_register_isa(u->irq, uart_intr, u, port == UART_CONSOLE ? "uart0" : "uart1");
+    if (intr_register_isa(u->irq, uart_intr, u, port == UART_CONSOLE ? "uart0" : "uart1") != 0)
+        warn("serial port %u: no interrupt %u, it is deaf", port, u->irq);
     uart_rx_resume(port);
 }
 
