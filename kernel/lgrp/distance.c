@@ -104,22 +104,22 @@ static void fill_gaps(struct lgrp_topo *t)
 static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 {
     static const char *const reason[] = {
-        [ASYMMETRIC] = "lgrp: SLIT rejected: not symmetric",
-        [DIAGONAL] = "lgrp: SLIT rejected: local distances differ",
-        [REMOTE_NEARER] = "lgrp: SLIT rejected: remote is not farther than local",
+        [ASYMMETRIC] = "SLIT rejected: not symmetric",
+        [DIAGONAL] = "SLIT rejected: local distances differ",
+        [REMOTE_NEARER] = "SLIT rejected: remote is not farther than local",
     };
     bool any = false;
 
     for (unsigned i = 0; i < t->nnodes; i++) {
         for (unsigned j = 0; j < t->nnodes; j++) {
             if (t->node_pxm[i] >= s->n || t->node_pxm[j] >= s->n)
-                return "lgrp: SLIT rejected: it leaves out a domain of the SRAT";
+                return "SLIT rejected: it leaves out a domain of the SRAT";
             t->node_lat[i][j] = s->matrix[(size_t)t->node_pxm[i] * s->n + t->node_pxm[j]];
             any |= t->node_lat[i][j] != 0;
         }
     }
     if (!any)
-        return "lgrp: SLIT rejected: it is all zeros";
+        return "SLIT rejected: it is all zeros";
     if (all_equal(t)) {
         t->uniform = true;
         return NULL;
@@ -174,7 +174,7 @@ void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
         if (in->hmat == NULL || !take_hmat(t, in->hmat)) {
             synthetic(t);
             if (t->nnodes >= 4)
-                lgrp_note(t, "lgrp: synthetic latencies: local 10, remote 20");
+                lgrp_note(t, "synthetic latencies: local 10, remote 20");
         }
     }
     fill_gaps(t);

@@ -79,7 +79,7 @@ static void one_node(struct lgrp_topo *t, const struct lgrp_input *in, const cha
     if (line != NULL)
         lgrp_note(t, line);
     if (!fits)
-        lgrp_note(t, "lgrp: too many memory ranges, the last ones are not used");
+        lgrp_note(t, "too many memory ranges, the last ones are not used");
 }
 
 /* Node of a domain, made if new; NO_NODE when there are too many. */
@@ -109,10 +109,10 @@ static const char *check_cpus(const struct lgrp_input *in)
 
     for (unsigned i = 0; i < s->ncpus; i++)
         if (srat_cpu(s, s->cpu[i].apic_id)->pxm != s->cpu[i].pxm)
-            return "lgrp: SRAT rejected: the same APIC id is in two domains";
+            return "SRAT rejected: the same APIC id is in two domains";
     for (unsigned i = 0; i < in->ncpus; i++)
         if (srat_cpu(s, in->apic_id[i]) == NULL)
-            return "lgrp: SRAT rejected: fewer CPU entries than CPUs";
+            return "SRAT rejected: fewer CPU entries than CPUs";
     return NULL;
 }
 
@@ -166,17 +166,17 @@ static const char *cut_memory(struct lgrp_topo *t, const struct lgrp_input *in)
     for (r = next_installed(in, true, 0); r != NULL; r = next_installed(in, false, r->base)) {
         for (uint64_t at = r->base; at < r->base + r->len; at = until) {
             if (next_piece(in->srat, at, r->base + r->len, &until, &mem))
-                return "lgrp: MPO disabled because memory is interleaved";
+                return "MPO disabled because memory is interleaved";
             uint8_t node = mem != NULL      ? node_of(t, mem->pxm)
                            : t->nranges > 0 ? t->range_node[t->nranges - 1]
                                             : NO_NODE;
             if (!add_piece(t, at, until, node))
-                return "lgrp: SRAT rejected: too many memory ranges";
+                return "SRAT rejected: too many memory ranges";
         }
     }
     t->nmem = t->nnodes;
     if (t->nmem == 0)
-        return "lgrp: SRAT rejected: it names no installed memory";
+        return "SRAT rejected: it names no installed memory";
     for (unsigned i = 0; i < t->nranges; i++) /* gaps before the first known piece */
         if (t->range_node[i] == NO_NODE)
             t->range_node[i] = 0;
@@ -215,12 +215,12 @@ static void find_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
         return;
     }
     if (in->srat == NULL) {
-        one_node(t, in, in->srat_why != NULL ? in->srat_why : "lgrp: no SRAT, one lgroup");
+        one_node(t, in, in->srat_why != NULL ? in->srat_why : "no SRAT, one lgroup");
         return;
     }
     wrong = check_cpus(in);
     if (wrong == NULL && too_many_domains(t, in->srat))
-        wrong = "lgrp: SRAT rejected: more domains than supported";
+        wrong = "SRAT rejected: more domains than supported";
     if (wrong == NULL)
         wrong = cut_memory(t, in);
     if (wrong == NULL)

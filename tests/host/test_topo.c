@@ -385,7 +385,7 @@ TEST(row_no_srat)
 {
     boards(6, 4);
     w.in.srat = NULL;
-    one_lgroup_because("lgrp: no SRAT, one lgroup");
+    one_lgroup_because("no SRAT, one lgroup");
     w.in.srat_why = "SRAT is too short";
     one_lgroup_because("SRAT is too short");
 }
@@ -394,7 +394,7 @@ TEST(row_apic_id_in_two_domains)
 {
     boards(6, 4);
     w.srat.cpu[w.srat.ncpus++] = (struct acpi_srat_cpu){3, 1};
-    one_lgroup_because("lgrp: SRAT rejected: the same APIC id is in two domains");
+    one_lgroup_because("SRAT rejected: the same APIC id is in two domains");
     w.srat.cpu[w.srat.ncpus - 1].pxm = 0; /* named twice in one domain: harmless */
     build();
     CHECK_EQ(t.nlgrps, 6);
@@ -404,21 +404,21 @@ TEST(row_fewer_entries_than_cpus)
 {
     boards(6, 4);
     w.srat.ncpus--;
-    one_lgroup_because("lgrp: SRAT rejected: fewer CPU entries than CPUs");
+    one_lgroup_because("SRAT rejected: fewer CPU entries than CPUs");
 }
 
 TEST(row_too_many_domains)
 {
     boards(64, 1);
     w.srat.cpu[w.srat.ncpus++] = (struct acpi_srat_cpu){200, 64};
-    one_lgroup_because("lgrp: SRAT rejected: more domains than supported");
+    one_lgroup_because("SRAT rejected: more domains than supported");
 }
 
 TEST(row_interleaved_memory)
 {
     boards(2, 2);
     srat_mem(0, 512 * MIB, 1);
-    one_lgroup_because("lgrp: MPO disabled because memory is interleaved");
+    one_lgroup_because("MPO disabled because memory is interleaved");
     boards(2, 2);
     srat_mem(100 * MIB, MIB, 0); /* the same domain twice: harmless */
     build();
@@ -431,7 +431,7 @@ TEST(row_no_installed_memory_named)
     cpu(0, 0), cpu(1, 1);
     srat_mem(64 * GIB, GIB, 0);
     installed(0, GIB);
-    one_lgroup_because("lgrp: SRAT rejected: it names no installed memory");
+    one_lgroup_because("SRAT rejected: it names no installed memory");
 }
 
 static void synthetic_because(const char *line)
@@ -441,7 +441,7 @@ static void synthetic_because(const char *line)
     CHECK_EQ(t.lat[2][2], 10);
     CHECK_EQ(t.lat[2][3], 20);
     CHECK(line == NULL || noted(line));
-    CHECK(noted("lgrp: synthetic latencies: local 10, remote 20"));
+    CHECK(noted("synthetic latencies: local 10, remote 20"));
 }
 
 TEST(row_no_slit)
@@ -461,7 +461,7 @@ TEST(row_slit_not_symmetric)
     boards(6, 4);
     distances(6, 10, 30);
     w.matrix[1] = 31;
-    synthetic_because("lgrp: SLIT rejected: not symmetric");
+    synthetic_because("SLIT rejected: not symmetric");
 }
 
 TEST(row_slit_diagonals_differ)
@@ -469,7 +469,7 @@ TEST(row_slit_diagonals_differ)
     boards(6, 4);
     distances(6, 10, 30);
     w.matrix[7] = 11;
-    synthetic_because("lgrp: SLIT rejected: local distances differ");
+    synthetic_because("SLIT rejected: local distances differ");
 }
 
 TEST(row_slit_remote_not_farther)
@@ -477,18 +477,18 @@ TEST(row_slit_remote_not_farther)
     boards(6, 4);
     distances(6, 10, 30);
     w.matrix[1] = w.matrix[6] = 10;
-    synthetic_because("lgrp: SLIT rejected: remote is not farther than local");
+    synthetic_because("SLIT rejected: remote is not farther than local");
     w.matrix[1] = w.matrix[6] = 9;
-    synthetic_because("lgrp: SLIT rejected: remote is not farther than local");
+    synthetic_because("SLIT rejected: remote is not farther than local");
 }
 
 TEST(row_slit_leaves_out_a_domain)
 {
     boards(6, 4);
     distances(5, 10, 30);
-    synthetic_because("lgrp: SLIT rejected: it leaves out a domain of the SRAT");
+    synthetic_because("SLIT rejected: it leaves out a domain of the SRAT");
     distances(6, 0, 0);
-    synthetic_because("lgrp: SLIT rejected: it is all zeros");
+    synthetic_because("SLIT rejected: it is all zeros");
 }
 
 TEST(row_slit_zeros_are_skipped)
