@@ -16,8 +16,7 @@
 void syscall_dispatch(struct regs *r);
 
 /*
- * syscall_init - caches and statistics of this room, futexes, timers of processes, the vDSO.  Once at boot, after
- * vm_init(), proc_init() and the clock's calibration.
+ * syscall_init - caches and statistics of this room, timers of processes.  Once at boot, after kmem_init().
  */
 void syscall_init(void);
 void path_init(void);

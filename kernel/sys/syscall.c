@@ -14,10 +14,8 @@
 
 #include "lib/errno.h"
 #include "lib/spinlock.h"
-#include "proc/futex.h"
 #include "proc/proc.h"
 #include "proc/time.h"
-#include "proc/vdso.h"
 #include "stat/cpustat.h"
 #include "stat/kstat.h"
 
@@ -104,8 +102,6 @@ void syscall_dispatch(struct regs *r)
 void syscall_init(void)
 {
     path_init();
-    futex_init();
     time_init();
-    vdso_init();
     kstat_register(&enosys_kstat);
 }

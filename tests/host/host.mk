@@ -26,6 +26,7 @@ HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmp
                pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
+HOST_system := kernel/stat/system.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
