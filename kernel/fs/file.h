@@ -69,6 +69,8 @@ long file_write(struct file *f, struct uio *uio, loff_t off);
 struct fdtable *fdtable_create(void); /* NULL: no memory */
 struct fdtable *fdtable_copy(struct fdtable *t); /* fork: NULL when there is no memory */
 void fdtable_hold(struct fdtable *t);
+/* fdtable_share - the owner is about to have a second thread: from now on look-ups take the lock. */
+void fdtable_share(struct fdtable *t);
 void fdtable_release(struct fdtable *t);         /* the last one closes all */
 void fdtable_close_on_exec(struct fdtable *t);
 /* fd_get - the file behind fd with a reference; NULL: EBADF. */
