@@ -96,15 +96,14 @@ extern struct lgrp_topo lgrp_topo; /* the machine's, filled in at boot */
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in);
 
 /*
- * lgrp_topo_group - divide nodes and CPUs into lgroups, obeying mpo_enable, and set nlgrps.
- * lgrp_topo_build() does it; call it again when /etc/system has been read, before the other
- * CPUs start.  Nodes do not change.
+ * lgrp_topo_group - divide nodes and CPUs into lgroups, obeying mpo_enable, and set nlgrps; a part
+ * of lgrp_topo_build() that may be repeated before the other CPUs start.  Nodes do not change.
  */
 void lgrp_topo_group(struct lgrp_topo *t);
 
 /*
- * lgrp_apply_family - give the tunables that differ by machine family their defaults: after
- * lgrp_topo_build(), before /etc/system is read.
+ * lgrp_apply_family - give a tunable that differs by machine family its default, unless
+ * /etc/system has set it; a part of lgrp_topo_build().
  */
 void lgrp_apply_family(const struct lgrp_topo *t);
 

@@ -21,7 +21,11 @@ static const char *const names[] = {
 #define X(id, name) name,
     LGRP_STATS(X)
 #undef X
-    "cpus", "pages free", "pages avail", "pages installed", "load average",
+        "cpus",
+    "pages free",
+    "pages avail",
+    "pages installed",
+    "load average",
 };
 
 static void snapshot(struct kstat *ks, uint64_t *out)
@@ -55,8 +59,13 @@ void lgrp_stats_init(void)
     if (ks == NULL)
         panic("no memory for lgroup statistics");
     for (unsigned i = 0; i < lgrp_topo.nlgrps; i++, ks++) {
-        *ks = (struct kstat){.module = "lgrp", .instance = (int)i, .kclass = "misc", .names = names,
-                             .nstat = array_size(names), .snapshot = snapshot, .clear = clear};
+        *ks = (struct kstat){.module = "lgrp",
+                             .instance = (int)i,
+                             .kclass = "misc",
+                             .names = names,
+                             .nstat = array_size(names),
+                             .snapshot = snapshot,
+                             .clear = clear};
         snprintf(ks->name, sizeof ks->name, "lgrp%u", i);
         kstat_register(ks);
     }

@@ -13,8 +13,8 @@
 #include "lib/types.h"
 
 #define LGRP_STATS(X)                                                                          \
-    X(LWP_MIGRATIONS, "lwp migrations")            /* threads re-homed away */                 \
-    X(ALLOC_FAIL, "alloc fail")                    /* not met inside the chosen lgroup */      \
+    X(LWP_MIGRATIONS, "lwp migrations") /* threads re-homed away */                            \
+    X(ALLOC_FAIL, "alloc fail")         /* not met inside the chosen lgroup */                 \
     X(MIGR_FROM, "pages migrated from")                                                        \
     X(MIGR_TO, "pages migrated to")                                                            \
     X(MIGR_FAIL_TO, "pages failed to migrate to")     /* no free page there */                 \
@@ -32,7 +32,7 @@ enum lgrp_stat {
 #define X(id, name) LGRP_STAT_##id,
     LGRP_STATS(X)
 #undef X
-    LGRP_STAT_COUNT
+        LGRP_STAT_COUNT
 };
 
 struct lgrp_counters {

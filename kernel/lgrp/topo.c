@@ -238,6 +238,7 @@ void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in)
         t->node_bytes[t->range_node[i]] += t->range[i].len;
     lgrp_find_distances(t, in);
     lgrp_topo_group(t);
+    lgrp_apply_family(t);
 }
 
 int lgrp_phys_node(const struct lgrp_topo *t, uint64_t pa)

@@ -16,10 +16,12 @@
 #include "lgrp/place.h"
 #include "stat/tunable.h"
 
+#define BY_FAMILY UINT32_MAX /* not set: lgrp_apply_family() will */
+
 uint32_t mpo_enable = 1;
 uint32_t nlgrps = 1;
 
-uint32_t lgrp_expand_proc_thresh = LGRP_LOAD_FULL * 3 / 4;
+uint32_t lgrp_expand_proc_thresh = BY_FAMILY;
 uint32_t lgrp_expand_proc_diff = LGRP_LOAD_FULL / 4;
 uint32_t lgrp_loadavg_tolerance = 0x10000;
 
@@ -53,5 +55,6 @@ TUNABLE(lgrp_mem_pset_aware, "1: random placement stays in the processor set; 0;
 
 void lgrp_apply_family(const struct lgrp_topo *t)
 {
-    lgrp_expand_proc_thresh = t->high_end ? LGRP_LOAD_FULL * 3 / 4 : LGRP_LOAD_FULL / 4;
+    if (lgrp_expand_proc_thresh == BY_FAMILY)
+        lgrp_expand_proc_thresh = t->high_end ? LGRP_LOAD_FULL * 3 / 4 : LGRP_LOAD_FULL / 4;
 }

@@ -32,6 +32,7 @@ static void begin(void)
     w.in.mem = w.mem;
     w.in.srat = &w.srat;
     mpo_enable = 1;
+    lgrp_expand_proc_thresh = UINT32_MAX; /* not set in /etc/system */
 }
 
 static void cpu(uint32_t apic_id, uint32_t pxm)
@@ -168,7 +169,6 @@ TEST(sf15k)
     for (unsigned g = 0; g < 18; g++)
         for (unsigned i = 0; i < 18; i++)
             CHECK_EQ(t.near[g][i], (g + i) % 18);
-    lgrp_apply_family(&t);
     CHECK_EQ(lgrp_expand_proc_thresh, 24575);
 }
 
@@ -179,8 +179,10 @@ TEST(sf6800)
     build();
     CHECK_EQ(t.nlgrps, 6);
     CHECK(!t.high_end);
-    lgrp_apply_family(&t);
     CHECK_EQ(lgrp_expand_proc_thresh, 8191);
+    lgrp_expand_proc_thresh = 24575; /* set, although it is the other family's default */
+    build();
+    CHECK_EQ(lgrp_expand_proc_thresh, 24575);
 }
 
 TEST(maxcpu_boards_belong_to_their_expander)
