@@ -59,13 +59,12 @@ static unsigned policy_of(int advice)
     }
 }
 
-/* Gives [start, end), inside one segment, a policy, and marks its pages.  *s becomes what covers it then. */
-static int advise_access(struct seg **sp, uint64_t start, uint64_t end, int advice)
+/* Gives [start, end), inside one segment, a policy, and marks its pages. */
+static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
-    struct seg *s = *sp;
-    struct as  *as = s->as;
-    unsigned    policy = policy_of(advice), old;
-    int         err;
+    struct as *as = s->as;
+    unsigned   policy = policy_of(advice), old;
+    int        err;
 
     if (nlgrps <= 1)
         return 0;
@@ -86,7 +85,7 @@ static int advise_access(struct seg **sp, uint64_t start, uint64_t end, int advi
                 return err;
             s = seg_find(as, start);
             s->policy = (uint8_t)policy;
-            s = *sp = seg_join(s);
+            s = seg_join(s);
         }
     }
     if (policy != LGRP_MEM_POLICY_DEFAULT && (policy == LGRP_MEM_POLICY_NEXT || policy != old))
@@ -104,15 +103,15 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
     return 0;
 }
 
-static int advise_one(struct seg **s, uint64_t start, uint64_t end, int advice)
+static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     switch (action_of(advice)) {
     case FREE:
-        if ((*s)->obj != NULL)
+        if (s->obj != NULL)
             return -EINVAL; /* only private memory without a file */
-        return advise_drop(*s, start, end);
+        return advise_drop(s, start, end);
     case DROP:
-        return advise_drop(*s, start, end);
+        return advise_drop(s, start, end);
     case ACCESS:
         return advise_access(s, start, end, advice);
     default:
@@ -122,19 +121,19 @@ static int advise_one(struct seg **s, uint64_t start, uint64_t end, int advice)
 
 static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
 {
-    struct seg *s = seg_after(as, start);
-    int         err = 0;
-    bool        hole = false;
+    int  err = 0;
+    bool hole = false;
 
-    for (uint64_t at = start; at < end && err == 0; s = seg_next(s)) {
-        uint64_t stop;
+    for (uint64_t at = start; at < end && err == 0;) {
+        struct seg *s = seg_after(as, at); /* anew: advice joins and cuts */
+        uint64_t    stop;
 
         if (s == NULL || s->n.start >= end)
             return -ENOMEM;
         hole |= s->n.start > at;
         at = max_of(at, s->n.start);
         stop = min_of(s->n.end, end);
-        err = advise_one(&s, at, stop, advice);
+        err = advise_one(s, at, stop, advice);
         at = stop;
     }
     return err != 0 ? err : hole ? -ENOMEM : 0;

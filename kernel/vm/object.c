@@ -72,6 +72,7 @@ static void page_drop(void *arg, void *item)
 {
     struct page *pg = item;
 
+    (void)arg;
     ASSERT(atomic_load(&pg->mapcount) == 0, "vm: a page without object is not mapped");
     page_release(pg);
 }

@@ -1,0 +1,880 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_as.c - address spaces against a simple model, on a simulated machine of four boards.
+ *
+ * THEORY      Random calls (map, unmap, protect, move, fork, exit, advise, truncate) and random accesses.  The
+ *             model says for each page of each space what an access must find: a fault, or a value.  An
+ *             access goes through a translation buffer that forgets only what the kernel tells it to, so a
+ *             missing flush shows as a wrong value or a right that is gone.  In between, all counts of the
+ *             frames are checked against the page tables and trees.
+ */
+#include "tests/host/check.h"
+#include "tests/host/machine.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disp/thread.h"
+#include "include/uapi/homeroom.h"
+#include "lgrp/stats.h"
+#include "lib/cpu.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "vm/migrate.h"
+#include "vm/pt.h"
+#include "vm/rmap.h"
+#include "x86/ipi.h"
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
+
+static struct cpu      cpu0;
+static struct cpu_stat stat0;
+static struct thread   thread0;
+static uint64_t        nfree[NODES];
+static unsigned        fail_every; /* every so many'th allocation fails; 0: none */
+static int64_t         live;       /* kmem objects */
+
+struct cpu             *cpus[CPU_MAX];
+unsigned                ncpu = 1;
+struct mem_node         mem_nodes[NODE_MAX];
+struct lgrp_counters    lgrp_counters[LGRP_MAX];
+paddr_t                 kernel_pml4;
+
+void panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    abort();
+}
+
+static bool fails(void)
+{
+    return fail_every != 0 && check_below(fail_every) == 0;
+}
+
+static bool usable(unsigned first, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (vmemmap[first + i].flags != PG_FREE)
+            return false;
+    return true;
+}
+
+static struct page *take(unsigned node, unsigned order)
+{
+    static unsigned at[NODES];
+    unsigned        n = 1u << order;
+
+    if (nfree[node] < n)
+        return NULL;
+    for (unsigned k = 0; k < NODE_FRAMES / n; k++) {
+        unsigned first = node * NODE_FRAMES + (at[node] = (at[node] + n) % NODE_FRAMES / n * n);
+
+        if (!usable(first, n))
+            continue;
+        for (unsigned i = 0; i < n; i++) {
+            memset(&vmemmap[first + i], 0, sizeof(struct page));
+            vmemmap[first + i].node = (uint8_t)node;
+        }
+        vmemmap[first].refs = 1;
+        vmemmap[first].order = (uint8_t)order;
+        vmemmap[first].flags = order > 0 ? PG_HEAD : 0;
+        list_init(&vmemmap[first].link);
+        nfree[node] -= n;
+        memset(page_to_virt(&vmemmap[first]), 0xa5, PAGE_SIZE << order);
+        return &vmemmap[first];
+    }
+    return NULL;
+}
+
+struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
+{
+    struct page *pg = fails() ? NULL : take(node, order);
+
+    for (unsigned i = 0; pg == NULL && i < NODES && (flags & ALLOC_STRICT) == 0 && fail_every == 0; i++)
+        pg = take((node + i) % NODES, order);
+    if (pg != NULL && (flags & ALLOC_ZERO) != 0)
+        page_zero(pg, order);
+    return pg;
+}
+
+void page_free(struct page *pg)
+{
+    unsigned n = 1u << pg->order;
+
+    if (pg->refs > 1 || pg->mapcount != 0 || (pg->flags & PG_FREE) != 0)
+        panic("frame %ld freed with refs %u, mapcount %u", (long)(pg - vmemmap), pg->refs, pg->mapcount);
+    memset(page_to_virt(pg), 0x5a, PAGE_SIZE << pg->order);
+    nfree[pg->node] += n;
+    for (unsigned i = 0; i < n; i++)
+        pg[i].flags = PG_FREE;
+}
+
+void page_zero(struct page *pg, unsigned order)
+{
+    memset(page_to_virt(pg), 0, PAGE_SIZE << order);
+}
+
+void page_copy(struct page *dst, struct page *src, unsigned order)
+{
+    memcpy(page_to_virt(dst), page_to_virt(src), PAGE_SIZE << order);
+}
+
+struct kmem_cache {
+    size_t size;
+};
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+    struct kmem_cache *c = malloc(sizeof *c);
+
+    (void)name, (void)align;
+    c->size = size;
+    return c;
+}
+void *kmem_alloc(size_t size)
+{
+    if (fails())
+        return NULL;
+    live++;
+    return malloc(size);
+}
+void *kmem_alloc_node(size_t size, unsigned node)
+{
+    (void)node;
+    return kmem_alloc(size);
+}
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+    return kmem_alloc(c->size);
+}
+void kmem_free(void *p)
+{
+    live -= p != NULL;
+    free(p);
+}
+void kmem_cache_free(struct kmem_cache *c, void *p)
+{
+    (void)c;
+    kmem_free(p);
+}
+
+/* One thread: locks that sleep are only checked for balance. */
+void mutex_init(struct mutex *m, const char *name)
+{
+    m->name = name;
+}
+void mutex_enter(struct mutex *m)
+{
+    (void)m;
+}
+void mutex_exit(struct mutex *m)
+{
+    (void)m;
+}
+void rw_init(struct rwlock *rw, const char *name)
+{
+    rw->word = 0;
+    rw->name = name;
+}
+void rw_enter_read(struct rwlock *rw)
+{
+    if (rw->word < 0 || cpu0.nlock != 0)
+        panic("rwlock %s taken for reading", rw->name);
+    rw->word++;
+}
+void rw_enter_write(struct rwlock *rw)
+{
+    if (rw->word != 0 || cpu0.nlock != 0)
+        panic("rwlock %s taken for writing", rw->name);
+    rw->word = -1;
+}
+void rw_exit_read(struct rwlock *rw)
+{
+    rw->word--;
+}
+void rw_exit_write(struct rwlock *rw)
+{
+    rw->word = 0;
+}
+void cv_init(struct cv *cv)
+{
+    (void)cv;
+}
+void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
+{
+    (void)cv, (void)l;
+    panic("a single thread waits for %s", what);
+}
+unsigned cv_broadcast(struct cv *cv)
+{
+    (void)cv;
+    return 0;
+}
+void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
+{
+    (void)m;
+    panic("vector %u sent to other processors", vector);
+}
+
+/* ---- the translation buffer ------------------------------------------------------------------ */
+
+enum { TLB_SLOTS = 256 };
+static struct tlb_entry {
+    uint64_t vpn, pte; /* pte 0: empty */
+} tlb[TLB_SLOTS];
+
+static void on_invlpg(uint64_t addr)
+{
+    uint64_t vpn = addr >> PAGE_SHIFT;
+
+    for (unsigned i = 0; i < TLB_SLOTS; i++)
+        if (tlb[i].vpn == vpn || ((tlb[i].pte & PTE_PS) != 0 && tlb[i].vpn >> 9 == vpn >> 9))
+            tlb[i].pte = 0;
+}
+
+static void on_cr3(uint64_t value)
+{
+    (void)value;
+    memset(tlb, 0, sizeof tlb);
+}
+
+static void run(struct as *as)
+{
+    struct vm_cpu *v = cpu0.vm;
+
+    if (v->loaded == as)
+        return;
+    if (v->loaded != NULL)
+        cpumask_clear_atomic(&v->loaded->cpus, 0);
+    v->loaded = as;
+    v->gen = as->tlb_gen;
+    cpumask_set_atomic(&as->cpus, 0);
+    on_cr3(as->cr3);
+    thread0.as = as;
+}
+
+static bool allows(uint64_t pte, enum fault_access access)
+{
+    return pte != 0 && (access != FAULT_WRITE || (pte & PTE_W) != 0) && (access != FAULT_EXEC || (pte & PTE_NX) == 0);
+}
+
+/* One access to a word by the space that runs.  Returns as as_fault(). */
+static int access_word(struct as *as, uint64_t addr, enum fault_access access, uint64_t *word)
+{
+    struct tlb_entry *e = &tlb[(addr >> PAGE_SHIFT) % TLB_SLOTS];
+    int               r, code;
+
+    run(as);
+    if (e->vpn != addr >> PAGE_SHIFT)
+        e->pte = 0;
+    for (unsigned tries = 0; !allows(e->pte, access); tries++) {
+        bool     huge;
+        uint64_t pte = pt_find(as, addr, &huge);
+
+        *e = (struct tlb_entry){addr >> PAGE_SHIFT, pte};
+        if (allows(pte, access))
+            break;
+        e->pte = 0;
+        r = as_fault(as, addr, access, &code);
+        if (r != 0)
+            return r;
+        CHECK(tries < 3);
+    }
+    {
+        uint64_t  size = (e->pte & PTE_PS) != 0 ? HUGE_SIZE : PAGE_SIZE;
+        uint64_t *p = phys_to_virt((e->pte & PTE_ADDR) + addr % size);
+
+        if (access == FAULT_WRITE)
+            *p = *word;
+        else
+            *word = *p;
+    }
+    return 0;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+enum { SPACES = 5, WINDOW = 160, FILE_PAGES = 40, NSHARED = 3 };
+#define BASE 0x7f0000100000ul
+
+enum kind { NONE, PRIVATE, PRIVATE_FILE, SHARED_FILE, SHARED_ANON };
+
+struct mpage {
+    enum kind kind;
+    int       prot;
+    bool      own;     /* PRIVATE_FILE: has a private copy */
+    uint64_t  value;   /* of a private page                */
+    unsigned  object;  /* of a shared one                  */
+    unsigned  index;
+};
+
+static struct space {
+    struct as   *as;
+    struct mpage page[WINDOW];
+} space[SPACES];
+
+static struct vm_object file;
+static uint64_t         file_value[FILE_PAGES];
+static unsigned         file_size = FILE_PAGES;
+static struct vm_object *shm[NSHARED]; /* each of FILE_PAGES pages */
+static uint64_t         shm_value[NSHARED][FILE_PAGES];
+
+static uint64_t addr_of(unsigned page)
+{
+    return BASE + (uint64_t)page * PAGE_SIZE;
+}
+
+static struct space *some_space(bool empty)
+{
+    unsigned at = (unsigned)check_below(SPACES);
+
+    for (unsigned i = 0; i < SPACES; i++) {
+        struct space *s = &space[(at + i) % SPACES];
+
+        if ((s->as == NULL) == empty)
+            return s;
+    }
+    return NULL;
+}
+
+static void some_range(unsigned *first, unsigned *n)
+{
+    *n = 1 + (unsigned)check_below(check_below(4) == 0 ? 40 : 8);
+    *first = (unsigned)check_below(WINDOW - *n);
+}
+
+static int some_prot(void)
+{
+    static const int prots[] = {0, 1, 3, 3, 3, 5};
+
+    return prots[check_below(6)];
+}
+
+static void op_map(struct space *s)
+{
+    unsigned          first, n, object = (unsigned)check_below(NSHARED), index = 0;
+    int               prot = some_prot(), flags = MAP_FIXED, err;
+    enum kind         kind = PRIVATE + check_below(4);
+    struct vm_object *obj = NULL;
+    uint64_t          addr;
+
+    some_range(&first, &n);
+    n = min_of(n, (unsigned)FILE_PAGES);
+    if (kind != PRIVATE) {
+        index = (unsigned)check_below(FILE_PAGES - n + 1);
+        obj = kind == SHARED_ANON ? shm[object] : &file;
+    }
+    flags |= kind == SHARED_ANON || kind == SHARED_FILE ? MAP_SHARED : MAP_PRIVATE;
+    flags |= kind == PRIVATE ? MAP_ANONYMOUS : 0;
+    addr = addr_of(first);
+    err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, true);
+    if (err != 0) {
+        CHECK(err == -ENOMEM && fail_every != 0);
+        return; /* what was there may be gone: forget it on both sides */
+    }
+    for (unsigned i = 0; i < n; i++)
+        s->page[first + i] = (struct mpage){kind, prot, false, 0, object, index + i};
+}
+
+static void op_unmap(struct space *s)
+{
+    unsigned first, n;
+
+    some_range(&first, &n);
+    if (as_unmap(s->as, addr_of(first), n * PAGE_SIZE) == 0)
+        memset(&s->page[first], 0, n * sizeof s->page[0]);
+    else
+        CHECK(fail_every != 0);
+}
+
+static void op_protect(struct space *s)
+{
+    unsigned first, n;
+    int      prot = some_prot(), err;
+    bool     hole = false;
+
+    some_range(&first, &n);
+    for (unsigned i = 0; i < n; i++)
+        hole |= s->page[first + i].kind == NONE;
+    err = as_protect(s->as, addr_of(first), n * PAGE_SIZE, prot);
+    if (err != 0) {
+        CHECK(err == -ENOMEM && (hole || fail_every != 0));
+        return;
+    }
+    CHECK(!hole);
+    for (unsigned i = 0; i < n; i++)
+        s->page[first + i].prot = prot;
+}
+
+static void op_drop(struct space *s)
+{
+    unsigned first, n;
+
+    some_range(&first, &n);
+    as_advise(s->as, addr_of(first), n * PAGE_SIZE, 4);
+    for (unsigned i = 0; i < n; i++)
+        if (s->page[first + i].kind == PRIVATE || s->page[first + i].kind == PRIVATE_FILE) {
+            s->page[first + i].value = 0;
+            s->page[first + i].own = false;
+        }
+}
+
+static void op_advise(struct space *s)
+{
+    unsigned first, n;
+
+    some_range(&first, &n);
+    as_advise(s->as, addr_of(first), n * PAGE_SIZE, HR_MADV_ACCESS_DEFAULT + (int)check_below(3));
+}
+
+static void op_move(struct space *s)
+{
+    unsigned from, to, n;
+    uint64_t addr;
+    int      err;
+
+    some_range(&from, &n);
+    to = (unsigned)check_below(WINDOW - n);
+    if (to + n > from && from + n > to)
+        return;
+    addr = addr_of(to);
+    err = as_remap(s->as, addr_of(from), n * PAGE_SIZE, n * PAGE_SIZE, 3, &addr);
+    if (err == 0) {
+        memcpy(&s->page[to], &s->page[from], n * sizeof s->page[0]);
+        memset(&s->page[from], 0, n * sizeof s->page[0]);
+    } else {
+        CHECK(err == -EFAULT || (err == -ENOMEM && fail_every != 0));
+    }
+}
+
+static void op_fork(struct space *s)
+{
+    struct space *child = some_space(true);
+
+    if (child == NULL)
+        return;
+    run(s->as);
+    child->as = as_fork(s->as);
+    if (child->as == NULL)
+        CHECK(fail_every != 0);
+    else
+        memcpy(child->page, s->page, sizeof s->page);
+}
+
+static void op_exit(struct space *s)
+{
+    as_release(s->as);
+    s->as = NULL;
+    memset(s->page, 0, sizeof s->page);
+}
+
+static void op_create(struct space *s)
+{
+    s->as = as_create();
+    CHECK(s->as != NULL || fail_every != 0);
+}
+
+static void op_truncate(void)
+{
+    unsigned size = FILE_PAGES / 2 + (unsigned)check_below(FILE_PAGES / 2 + 1);
+
+    file.size_pages = size;
+    if (size < file_size)
+        object_truncate(&file, size);
+    for (unsigned i = size; i < FILE_PAGES; i++)
+        file_value[i] = 0;
+    file_size = size;
+}
+
+/* What a shared page holds, or NULL. */
+static uint64_t *shared_value(const struct mpage *m)
+{
+    if (m->kind == SHARED_ANON)
+        return &shm_value[m->object][m->index];
+    return m->kind == SHARED_FILE ? &file_value[m->index] : NULL;
+}
+
+static void op_access(struct space *s)
+{
+    unsigned          i = (unsigned)check_below(WINDOW);
+    struct mpage     *m = &s->page[i];
+    enum fault_access access = check_below(2) == 0 ? FAULT_READ : FAULT_WRITE;
+    bool              allowed = m->kind != NONE && m->prot != 0 && (access == FAULT_READ || (m->prot & PROT_WRITE) != 0);
+    bool              beyond = (m->kind == SHARED_FILE || (m->kind == PRIVATE_FILE && !m->own)) && m->index >= file_size;
+    uint64_t          word = check_random(), *shared = shared_value(m);
+    int               r = access_word(s->as, addr_of(i) + 8 * (unsigned)check_below(1), access, &word);
+
+    if (r == -ENOMEM) {
+        CHECK(fail_every != 0);
+        return;
+    }
+    CHECK_EQ(r, !allowed ? 11 : beyond ? 7 : 0);
+    if (r != 0)
+        return;
+    if (access == FAULT_WRITE) {
+        if (shared != NULL)
+            *shared = word;
+        else
+            m->value = word;
+        m->own = true;
+    } else {
+        uint64_t expect = shared != NULL                           ? *shared
+                          : m->kind == PRIVATE_FILE && !m->own ? file_value[m->index]
+                                                               : m->value;
+
+        CHECK_EQ(word, expect);
+    }
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static uint32_t maps[FRAMES], names[FRAMES];
+
+static void count_table(const uint64_t *table, unsigned first, unsigned last, unsigned level)
+{
+    unsigned used = 0;
+
+    for (unsigned i = first; i < last; i++) {
+        used += table[i] != 0;
+        if (table[i] == 0)
+            continue;
+        if (level == 12 || (table[i] & PTE_PS) != 0)
+            maps[pte_page(table[i]) - vmemmap]++;
+        else
+            count_table(pt_table_of(table[i]), 0, 512, level - 9);
+    }
+    CHECK_EQ(pt_page(table)->pt_live, used);
+}
+
+static void count_tree(struct vm_object *o)
+{
+    uint64_t     index = 0, pages = 0;
+    struct page *pg;
+
+    for (; (pg = radix_next(&o->tree, &index)) != NULL; index++) {
+        names[pg - vmemmap]++;
+        CHECK_EQ(pg->index, index);
+        CHECK((pg->flags & (PG_FREE | PG_LOCKED)) == 0);
+        CHECK(o->family != NULL ? pg->family == o->family : pg->obj == o);
+        pages += 1ul << pg->order;
+    }
+    CHECK_EQ(o->npages, pages);
+}
+
+static void verify(void)
+{
+    memset(maps, 0, sizeof maps);
+    memset(names, 0, sizeof names);
+    for (unsigned i = 0; i < SPACES; i++)
+        if (space[i].as != NULL) {
+            count_table(space[i].as->pml4, 0, 256, 39);
+            count_tree(&space[i].as->anon);
+        }
+    count_tree(&file);
+    for (unsigned i = 0; i < NSHARED; i++)
+        count_tree(shm[i]);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        if ((vmemmap[i].flags & PG_FREE) != 0)
+            CHECK(maps[i] == 0 && names[i] == 0);
+        else if (names[i] != 0) {
+            CHECK_EQ(vmemmap[i].mapcount, maps[i]);
+            CHECK_EQ(vmemmap[i].refs, names[i]);
+            if (vmemmap[i].obj != &file && (vmemmap[i].flags & PG_ANON) != 0 && vmemmap[i].share != 0)
+                CHECK_EQ(vmemmap[i].share, names[i]);
+        }
+    }
+    CHECK_EQ(cpu0.nlock, 0);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static uint64_t free_frames(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < NODES; i++)
+        n += nfree[i];
+    return n;
+}
+
+static void boot(void)
+{
+    static const struct machine_ops ops = {on_invlpg, on_cr3};
+    static bool                     done;
+
+    fail_every = 0;
+    if (done)
+        return;
+    done = true;
+    machine_map(DIRECT_BASE, (size_t)FRAMES * PAGE_SIZE);
+    machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
+    for (unsigned i = 0; i < FRAMES; i++)
+        vmemmap[i].flags = PG_FREE;
+    for (unsigned i = 0; i < NODES; i++)
+        nfree[i] = NODE_FRAMES;
+    cpu0.self = &cpu0;
+    memcpy((char *)&cpu0 + sizeof cpu0.self, &(struct thread *){&thread0}, sizeof(struct thread *)); /* cpu0.curthread is a macro */
+    cpu0.stat = &stat0;
+    cpus[0] = &cpu0;
+    machine_start(&cpu0, &ops);
+    lgrp_topo.nnodes = lgrp_topo.nmem = lgrp_topo.nlgrps = nlgrps = NODES;
+    for (unsigned i = 0; i < NODES; i++) {
+        lgrp_topo.node_lgrp[i] = lgrp_topo.sole_node[i] = (uint8_t)i;
+        lgrp_topo.lgrp_nodes[i] = 1ul << i;
+        lgrp_topo.node_bytes[i] = NODE_FRAMES * PAGE_SIZE;
+        lgrp_topo.mem_lgrps |= 1ul << i;
+    }
+    kernel_pml4 = page_to_phys(page_alloc(0, 0, ALLOC_ZERO));
+    vm_cpu_init(&cpu0);
+    vm_init();
+}
+
+static void start(void)
+{
+    boot();
+    memset(space, 0, sizeof space);
+    object_init_vnode(&file, NULL, NULL);
+    file.size_pages = file_size = FILE_PAGES;
+    memset(file_value, 0, sizeof file_value);
+    memset(shm_value, 0, sizeof shm_value);
+    for (unsigned i = 0; i < NSHARED; i++)
+        shm[i] = object_create_anon(FILE_PAGES);
+}
+
+/* Ends everything and checks that nothing is left. */
+static void finish(uint64_t frames, int64_t objects)
+{
+    fail_every = 0;
+    for (unsigned i = 0; i < SPACES; i++)
+        if (space[i].as != NULL)
+            op_exit(&space[i]);
+    object_truncate(&file, 0);
+    for (unsigned i = 0; i < NSHARED; i++)
+        object_release(shm[i]);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+    CHECK_EQ(live, objects);
+}
+
+static void random_calls(unsigned steps)
+{
+    for (unsigned i = 0; i < steps; i++) {
+        struct space *s = some_space(false);
+
+        if (s == NULL) {
+            op_create(&space[0]);
+            continue;
+        }
+        thread0.lg.home = (uint8_t)check_below(NODES);
+        switch (check_below(48)) {
+        case 0: case 1: case 2: op_map(s); break;
+        case 3: op_unmap(s); break;
+        case 4: case 5: op_protect(s); break;
+        case 6: op_drop(s); break;
+        case 7: op_move(s); break;
+        case 8: op_fork(s); break;
+        case 9: if (check_below(3) == 0) op_exit(s); break;
+        case 10: op_advise(s); break;
+        case 11: if (check_below(8) == 0) op_truncate(); break;
+        default: op_access(s); break;
+        }
+        if (i % 100 == 0)
+            verify();
+    }
+}
+
+TEST(random_calls)
+{
+    uint64_t frames;
+    int64_t  objects;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    objects = live;
+    start();
+    random_calls(60000);
+    finish(frames, objects);
+}
+
+/* Memory runs out anywhere: calls fail or not, but counts stay right and nothing is lost. */
+TEST(out_of_memory)
+{
+    uint64_t frames;
+    int64_t  objects;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    objects = live;
+    start();
+    for (unsigned round = 0; round < 40; round++) {
+        fail_every = 30;
+        for (unsigned i = 0; i < 300; i++) {
+            struct space *s = some_space(false);
+
+            if (s == NULL) {
+                op_create(&space[0]);
+                continue;
+            }
+            switch (check_below(12)) {
+            case 0: op_map(s); break;
+            case 1: op_unmap(s); break;
+            case 2: op_protect(s); break;
+            case 3: op_fork(s); break;
+            case 4: op_advise(s); break;
+            default: { /* values are not compared: a failed call may leave either state */
+                uint64_t word = 1;
+
+                access_word(s->as, addr_of((unsigned)check_below(WINDOW)), check_below(2) ? FAULT_READ : FAULT_WRITE, &word);
+            }
+            }
+        }
+        fail_every = 0;
+        verify();
+        while (some_space(false) != NULL && check_below(2) == 0)
+            op_exit(some_space(false));
+        for (unsigned i = 0; i < SPACES; i++) /* the model does not know: start from nothing */
+            if (space[i].as != NULL) {
+                CHECK_EQ(as_unmap(space[i].as, BASE, WINDOW * PAGE_SIZE), 0);
+                memset(space[i].page, 0, sizeof space[i].page);
+            }
+    }
+    finish(frames, objects);
+}
+
+static unsigned lgrp_at(struct as *as, uint64_t addr)
+{
+    struct as_page_info info;
+
+    as_query(as, &addr, 1, &info);
+    CHECK(info.present);
+    return info.lgrp;
+}
+
+TEST(first_touch_is_home)
+{
+    uint64_t addr = 0, word;
+    struct as *as;
+
+    boot();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    for (unsigned i = 0; i < 8; i++) { /* a read places the page too */
+        thread0.lg.home = (uint8_t)(i % NODES);
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, i < 4 ? FAULT_READ : FAULT_WRITE, &word), 0);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        CHECK_EQ(lgrp_at(as, addr + i * PAGE_SIZE), i % NODES);
+    as_release(as);
+}
+
+TEST(next_touch_moves_pages)
+{
+    uint64_t   addr = 0, word, before[2] = {lgrp_counters[2].v[LGRP_STAT_MIGR_FROM], lgrp_counters[3].v[LGRP_STAT_MIGR_TO]};
+    uint64_t   marked = lgrp_counters[2].v[LGRP_STAT_MARKED];
+    struct as *as, *child;
+
+    boot();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    thread0.lg.home = 2;
+    for (uint64_t i = 0; i < 6; i++) {
+        word = i + 100;
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    }
+    child = as_fork(as); /* shared pages move for both */
+    CHECK_EQ(as_advise(as, addr, 4 * PAGE_SIZE, HR_MADV_ACCESS_LWP), 0);
+    CHECK_EQ(lgrp_counters[2].v[LGRP_STAT_MARKED] - marked, 4);
+    CHECK_EQ(as->segs.count, 2);
+    thread0.lg.home = 3;
+    for (uint64_t i = 0; i < 6; i++) {
+        CHECK_EQ(access_word(child, addr + i * PAGE_SIZE, FAULT_READ, &word), 0);
+        CHECK_EQ(word, i + 100);
+        CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_READ, &word), 0);
+        CHECK_EQ(word, i + 100);
+        CHECK_EQ(lgrp_at(as, addr + i * PAGE_SIZE), i < 4 ? 3 : 2);
+        CHECK_EQ(lgrp_at(child, addr + i * PAGE_SIZE), i < 4 ? 3 : 2);
+    }
+    CHECK_EQ(lgrp_counters[2].v[LGRP_STAT_MIGR_FROM] - before[0], 4);
+    CHECK_EQ(lgrp_counters[3].v[LGRP_STAT_MIGR_TO] - before[1], 4);
+    CHECK_EQ(as_advise(as, addr, 6 * PAGE_SIZE, HR_MADV_ACCESS_DEFAULT), 0);
+    CHECK_EQ(as->segs.count, 1); /* equal neighbours are joined again */
+    as_release(child);
+    as_release(as);
+}
+
+TEST(huge_pages)
+{
+    uint64_t   addr = 0, word = 77, frames;
+    struct as *as, *child;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, NULL, 0, NULL, false), 0);
+    CHECK_EQ(addr % HUGE_SIZE, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        thread0.lg.home = (uint8_t)(i + 1);
+        CHECK_EQ(access_word(as, addr + i * HUGE_SIZE + 0x5008, FAULT_WRITE, &word), 0);
+        CHECK_EQ(lgrp_at(as, addr + i * HUGE_SIZE), i + 1);
+    }
+    CHECK_EQ(as->rss_pages, 3 * 512);
+    child = as_fork(as);
+    word = 78;
+    CHECK_EQ(access_word(child, addr + 0x5008, FAULT_WRITE, &word), 0);
+    CHECK_EQ(access_word(as, addr + 0x5008, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 77);
+    CHECK_EQ(as_unmap(as, addr, PAGE_SIZE), -EINVAL);
+    thread0.lg.home = 0;
+    CHECK_EQ(as_advise(as, addr + HUGE_SIZE, HUGE_SIZE, HR_MADV_ACCESS_LWP), 0);
+    CHECK_EQ(access_word(as, addr + HUGE_SIZE + 0x5008, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 77);
+    CHECK_EQ(lgrp_at(as, addr + HUGE_SIZE), 0);
+    CHECK_EQ(as_unmap(as, addr, HUGE_SIZE), 0);
+    as_release(child);
+    as_release(as);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
+
+TEST(stack_grows_to_its_limit)
+{
+    uint64_t         addr = 0x7ffffff00000, word = 1;
+    struct as       *as;
+    struct as_limits lim = {UINT64_MAX, UINT64_MAX, 64 * PAGE_SIZE};
+
+    boot();
+    as = as_create();
+    as_set_limits(as, &lim);
+    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, NULL, 0, NULL, false), 0);
+    CHECK_EQ(access_word(as, addr - 60 * PAGE_SIZE, FAULT_WRITE, &word), 0);
+    CHECK_EQ(access_word(as, addr - 61 * PAGE_SIZE, FAULT_WRITE, &word), 11);
+    CHECK_EQ(as->stack_pages, 64);
+    as_release(as);
+}
+
+TEST(heap)
+{
+    uint64_t   word = 9, frames;
+    struct as *as;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    as = as_create();
+    as_brk_init(as, 0x500123);
+    CHECK_EQ(as_brk(as, 0), 0x500123);
+    CHECK_EQ(as_brk(as, 0x510000), 0x510000);
+    CHECK_EQ(access_word(as, 0x50f000, FAULT_WRITE, &word), 0);
+    CHECK_EQ(as_brk(as, 0x520010), 0x520010);
+    CHECK_EQ(as->segs.count, 1);
+    CHECK_EQ(as_brk(as, 0x500200), 0x500200);
+    CHECK_EQ(access_word(as, 0x50f000, FAULT_WRITE, &word), 11);
+    CHECK_EQ(as_brk(as, 0x400000), 0x500200);
+    as_release(as);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
