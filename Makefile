@@ -85,9 +85,28 @@ include user/user.mk
 include qemu/run.mk
 
 # The quick check costs a few milliseconds; only when something is missing does it install anything.
-.PHONY: deps
+.PHONY: deps deps-test
 deps:
-	@$(if $(wildcard tools/deps.sh),tools/deps.sh run,:)
+	@tools/deps.sh run
+deps-test:
+	@tools/deps.sh run test
+
+.PHONY: doctor
+doctor: ## what is installed, what is missing, what to type
+	@$(PYTHON) tools/doctor.py
+
+# PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
+.PHONY: test test-images
+test-images: deps-test
+	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
+	$(Q)$(MAKE) --no-print-directory TEST= iso host-tests-build
+test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
+	$(Q).venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
+
+.PHONY: lint
+lint: ## style, layers, licence lines, names in the documentation
+	@tools/deps.sh lint
+	$(Q).venv/bin/python tools/lint.py
 
 .PHONY: grade
 grade: ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test

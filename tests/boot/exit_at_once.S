@@ -2,9 +2,15 @@
 /*
  * exit_at_once.S - a multiboot2 image that does nothing but end QEMU.
  *
- * It writes 0x10 (clean end) to the isa-debug-exit port as its first instruction, so that a run of it
- * costs what the firmware and GRUB cost.  `make boot-time` compares Homeroom's boot with it.
+ * It writes EXIT_CODE (0x10, clean end) to the isa-debug-exit port as its first instructions, so that a run of
+ * it costs what the firmware and GRUB cost.  `make boot-time` compares Homeroom's boot with it.
+ * The tests of the launcher build it with VERDICT, a string that it writes to the verdict port first, and with
+ * HANG, to make it loop instead of ending; on an NMI it dies then, as it has no interrupt table.
  */
+#ifndef EXIT_CODE
+#define EXIT_CODE 0x10
+#endif
+
     .section .multiboot, "a"
     .balign 8
 header:
@@ -20,8 +26,23 @@ header_end:
     .code32
     .globl start
 start:
-    movl $0x10, %eax
-    outl %eax, $0xf4
-1:  hlt
+#ifdef VERDICT
+    movl $text, %esi
+    movl $(text_end - text), %ecx
+    movw $0x2f8, %dx
+    rep outsb
+#endif
+#ifdef HANG
+1:  pause
     jmp 1b
+#endif
+    movl $EXIT_CODE, %eax
+    outl %eax, $0xf4
+2:  hlt
+    jmp 2b
+#ifdef VERDICT
+text:
+    .ascii VERDICT
+text_end:
+#endif
     .section .note.GNU-stack, "", @progbits

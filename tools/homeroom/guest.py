@@ -363,9 +363,9 @@ class Guest:
             elif word in ("panic", "watchdog", "hung"):
                 detail = rest
         kinds = {EXIT_CLEAN: "clean", EXIT_PANIC: "panic", EXIT_WATCHDOG: "watchdog", 0: "reset"}
-        kind = kinds.get(code)
-        if code == EXIT_WATCHDOG or kind is None:
-            kind = self._kill_kind or kind or "qemu"
+        kind = kinds.get(code, "qemu")
+        if kind not in ("clean", "panic"):
+            kind = self._kill_kind or kind
         if kind == "qemu":
             detail = last_words or f"exit code {code}"
         return Outcome(kind, status, detail, self._usage)

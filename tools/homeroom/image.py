@@ -36,7 +36,7 @@ def busybox() -> tuple[bytes, list[str]]:
     if b"/ld-linux" in data[:4096]:
         fail(f"{path} is not static: apt-get install busybox-static")
     names = subprocess.run([path, "--list-full"], capture_output=True, text=True, check=True)
-    return data, names.stdout.split()
+    return data, [name for name in names.stdout.split() if Path(name).name != "busybox"]
 
 
 def stripped(path: Path) -> bytes:

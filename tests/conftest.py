@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the boot tests.
+
+    pytestmark = pytest.mark.machine("sf3800", system="set lgrp_loadavg_tolerance=0x1000")
+
+    def test_boards(machine):
+        assert machine.check("lgrpinfo -I").split() == ["0", "1"]
+
+`machine` is a booted machine that serves all tests with the same mark (harness.Booted).
+`boot_once(name, run=...)` boots a machine for one command line and returns how that ended.
+`boot(name, ...)` boots one that belongs to the test alone.
+
+A failed test shows the command that repeats its boot, and the console's end.  What is the fault of this host
+(no QEMU, no memory, a full disk, an image that was not built) is an error, not a failure.
+"""
+
+import os
+import subprocess
+import time
+
+import harness
+import pytest
+from homeroom import guest
+from homeroom.machine import TOP, MachineError
+
+EXIT_ISO = TOP / "build/boot/exit_at_once.iso"
+USUAL_SECONDS = 0.55  # what the speed measurement takes on the machine that the time limits were set on
+
+
+def measure_speed() -> float:
+    """How many times slower than usual this host is now, 1 at least: firmware and GRUB, two at a time."""
+    command = ["qemu-system-x86_64", "-machine", "pc-i440fx-7.2", "-nodefaults", "-display", "none", "-no-reboot"]
+    command += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-cdrom", str(EXIT_ISO)]
+    start = time.monotonic()
+    runs = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(2)]
+    if any(run.wait(timeout=120) != guest.EXIT_CLEAN for run in runs):
+        raise MachineError("QEMU does not run the exit-at-once image")
+    return max(1.0, (time.monotonic() - start) / USUAL_SECONDS)
+
+
+def pytest_configure(config):
+    if "HR_SPEED" in os.environ:
+        return
+    try:
+        speed = measure_speed() if EXIT_ISO.exists() else 1.0
+    except (OSError, MachineError, subprocess.TimeoutExpired) as error:
+        pytest.exit(f"harness: {error}", returncode=3)
+    os.environ["HR_SPEED"] = f"{speed:.2f}"  # the workers of pytest-xdist inherit it
+
+
+def pytest_report_header(config):
+    return f"homeroom: time limits times {os.environ['HR_SPEED']}"
+
+
+def machine_key(item) -> str:
+    mark = item.get_closest_marker("machine")
+    return repr((mark.args, sorted(mark.kwargs.items()))) if mark else ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests of one machine follow each other, in one worker (pytest -n 2 --dist loadgroup)."""
+    items.sort(key=machine_key)
+    for item in items:
+        if key := machine_key(item):
+            item.add_marker(pytest.mark.xdist_group(key))
+
+
+@pytest.fixture(scope="session")
+def speed() -> float:
+    return float(os.environ["HR_SPEED"])
+
+
+@pytest.fixture(scope="session")
+def pool(speed):
+    machines = harness.Pool(speed)
+    yield machines
+    machines.close()
+
+
+@pytest.fixture
+def guests(request):
+    """The guests of this test, for the report of a failure."""
+    request.node.guests = []
+    return request.node.guests
+
+
+@pytest.fixture
+def machine(request, pool, guests):
+    mark = request.node.get_closest_marker("machine")
+    if mark is None:
+        raise pytest.UsageError("a test that takes `machine` needs @pytest.mark.machine(name)")
+    booted = pool.get(mark.args[0], mark.kwargs)
+    guests.append(booted.guest)
+    return booted
+
+
+@pytest.fixture
+def boot(speed, guests):
+    """boot(name, **options): a harness.Booted for this test alone."""
+    mine = []
+
+    def make(name, **options):
+        mine.append(harness.Booted(name, speed, **options))
+        guests.append(mine[-1].guest)
+        return mine[-1]
+
+    yield make
+    for booted in mine:
+        booted.close()
+
+
+@pytest.fixture
+def boot_once(speed, guests):
+    """boot_once(name, run=..., timeout=120, **options) -> (Outcome, console text, verdict lines)."""
+
+    def once(name, timeout=120, **options):
+        one = harness.make_guest(name, speed, **options)
+        guests.append(one)
+        try:
+            outcome = one.start().wait(timeout)
+        finally:
+            one.close()
+        return outcome, one.text(), one.lines
+
+    return once
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if not report.failed:
+        return
+    for one in getattr(item, "guests", []):
+        report.sections.append(("to repeat it", one.repeat()))
+        report.sections.append(("end of the console", one.tail(40)))
+    if call.excinfo is not None and call.excinfo.errisinstance((MachineError, OSError)):
+        report.when = "setup"  # counted as an error: this host's fault

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""harness.py - booted machines for tests: commands by the test agent, the console, one-shot runs.
+
+THEORY      A `Booted` is one boot that serves many tests: run() sends a command to the test agent
+            (user/cmd/verdictd.c) over the verdict port, type() and expect() talk to the console.  `Pool` keeps
+            one for the machine that tests ask for now; conftest.py orders the tests so that those of one
+            machine come together.
+            Time limits are multiplied by a speed factor measured at the start of the test run.
+SEE ALSO    tools/homeroom/guest.py (one run), conftest.py (fixtures)
+"""
+
+import itertools
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from homeroom import guest
+from homeroom.machine import TOP, load
+from homeroom.verdict import escape, unescape
+
+ISO = {"test": TOP / "build/test/homeroom.iso", "normal": guest.ISO}
+WATCHDOG = 20  # seconds; the kernel's own, on in every test
+BOOT_LIMIT = 120  # seconds
+
+
+class GuestDied(AssertionError):
+    """The machine ended, or stopped answering, in the middle of a test."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command did: exit status (128 + signal), and its output, standard error included."""
+
+    status: int
+    out: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+def make_guest(name: str, speed: float, *, boards=None, memory=None, kernel="test", **options) -> guest.Guest:
+    """A guest that is not started yet; `options` are those of guest.Options."""
+    options.setdefault("watchdog", WATCHDOG)
+    settings = guest.Options(iso=ISO[kernel], speed=speed, **options)
+    return guest.Guest(load(name, boards, memory), settings)
+
+
+class Booted:
+    """A machine at work, with the test agent listening."""
+
+    def __init__(self, name: str, speed: float, **options) -> None:
+        options.setdefault("agent", "shell")
+        self.guest = make_guest(name, speed, **options)
+        self.machine = self.guest.machine
+        self._ids = itertools.count(1)
+        self._read_to = 0  # console bytes that expect() has passed
+        self.guest.start()
+        if not self.guest.wait_until(lambda: "ready" in self.guest.lines, BOOT_LIMIT):
+            self._fail("the test agent did not answer")
+
+    def _fail(self, what: str) -> None:
+        if self.guest.running:
+            self.guest.kill("timeout")
+        outcome = self.guest.wait()
+        raise GuestDied(f"{what} ({outcome.message(False) or outcome.kind})")
+
+    @property
+    def alive(self) -> bool:
+        return self.guest.running
+
+    def run(self, command: str, timeout: float = 60, uid: int = 0) -> Result:
+        """Run `sh -c command` and wait for its end; after `timeout` seconds it is killed and the test fails."""
+        number = next(self._ids)
+        mine, first = f" {number} ", len(self.guest.lines)
+        done = f"done {number} "
+        self.guest.send_verdict(b"run %d %d %s\n" % (number, uid, escape(command.encode())))
+
+        def answer():
+            return next((ln for ln in self.guest.lines[first:] if ln.startswith(done)), None)
+
+        last = self.guest.wait_until(answer, timeout)
+        text = b"".join(
+            unescape(ln.split(" ", 2)[2].encode())
+            for ln in self.guest.lines[first:]
+            if ln.startswith("out" + mine)
+        ).decode(errors="replace")
+        if last is None and self.guest.running:
+            self.guest.send_verdict(b"kill %d\n" % number)
+            if self.guest.wait_until(answer, 20) is None:
+                self._fail(f"'{command}' did not end in {timeout} s and could not be killed; it printed:\n{text}\n")
+            raise GuestDied(f"'{command}' did not end in {timeout} s; it printed:\n{text}")
+        if last is None:
+            self._fail(f"the machine ended during '{command}', which printed:\n{text}\n")
+        return Result(int(last.split()[2]), text)
+
+    def check(self, command: str, timeout: float = 60, uid: int = 0) -> str:
+        """run() a command that must succeed, and return its output."""
+        result = self.run(command, timeout, uid)
+        assert result.status == 0, f"'{command}' ended with status {result.status}:\n{result.out}"
+        return result.out
+
+    def kstats(self, prefix: str = "") -> dict[str, int]:
+        """Kernel statistics whose name (module:instance:name:statistic) begins with prefix."""
+        rows = (ln.rsplit("\t", 1) for ln in self.check("cat /dev/kstat").splitlines())
+        return {
+            name: int(value, 0)
+            for name, value in rows
+            if name.startswith(prefix) and re.fullmatch(r"-?(0x)?[0-9a-f]+", value)
+        }
+
+    def type(self, text: str) -> None:
+        """Type on the console; \\n is Enter, \\x03 Ctrl-C."""
+        self.guest.send(text.replace("\n", "\r").encode())
+
+    def expect(self, pattern: str, timeout: float = 30) -> re.Match:
+        """Wait until the console has printed `pattern` (regular expression) since the last expect()."""
+        wanted = re.compile(pattern, re.MULTILINE)
+
+        def found():
+            return wanted.search(self.guest.console[self._read_to :].decode(errors="replace").replace("\r", ""))
+
+        match = self.guest.wait_until(found, timeout)
+        assert match, f"the console did not print /{pattern}/ in {timeout} s, but:\n{self.guest.tail(20)}"
+        self._read_to = len(self.guest.console)
+        return match
+
+    def close(self) -> guest.Outcome:
+        self.guest.close()
+        return self.guest.wait()
+
+
+class Pool:
+    """The machine that tests want now; asking for another ends it."""
+
+    def __init__(self, speed: float) -> None:
+        self.speed = speed
+        self.key: str | None = None
+        self.booted: Booted | None = None
+
+    def get(self, name: str, options: dict) -> Booted:
+        key = repr((name, sorted(options.items())))
+        if self.booted is None or self.key != key or not self.booted.alive:
+            self.close()
+            self.booted, self.key = Booted(name, self.speed, **options), key
+        return self.booted
+
+    def close(self) -> None:
+        if self.booted is not None:
+            self.booted.close()
+            self.booted = None
+
+
+def build_exit_image(folder: Path, *defines: str) -> Path:
+    """An ISO of tests/boot/exit_at_once.S with the given macros defined, for tests of the launcher."""
+    elf, iso = folder / "exit.elf", folder / "exit.iso"
+    flags = ["-nostdlib", "-static", "-Wl,--build-id=none,-Ttext=0x100000,-e,start,-n"]
+    source = TOP / "tests/boot/exit_at_once.S"
+    subprocess.run(["gcc", *flags, *(f"-D{d}" for d in defines), "-o", elf, source], check=True)
+    tools = {**os.environ, "PYTHONPATH": str(TOP / "tools")}
+    subprocess.run(["python3", "-m", "homeroom.image", "iso", iso, elf], check=True, env=tools)
+    return iso
