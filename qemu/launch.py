@@ -25,7 +25,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP / "tools"))
 
-from homeroom import guest, machine  # noqa: E402
+from homeroom import guest, machine
 
 ESCAPE = 0x01  # Ctrl-A
 

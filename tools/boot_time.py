@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from homeroom import guest, machine  # noqa: E402
-from homeroom.machine import TOP  # noqa: E402
+from homeroom import guest, machine
+from homeroom.machine import TOP
 
 LIMITS = {"sf280r": 1.9, "sf15k": 2.3}  # times the time of the image that exits at once
 

@@ -45,7 +45,6 @@ for group in "$@"; do
         ;;
     test) venv=1 ;;
     lint)
-        need clang-format clang-format
         need shellcheck shellcheck
         venv=1
         ;;
@@ -82,12 +81,12 @@ if [ -n "$missing" ]; then
     fi
     echo "deps.sh: installing$missing"
     # shellcheck disable=SC2086 # the package names are words of their own
-    $root apt-get update -q && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
-        --no-install-recommends $missing || {
+    if ! { $root apt-get update -q && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
+        --no-install-recommends $missing; }; then
         echo "deps.sh: that failed; type this as root:" >&2
         echo "    apt-get update && apt-get install -y --no-install-recommends$missing" >&2
         exit 1
-    }
+    fi
 fi
 
 if [ -n "$venv" ]; then

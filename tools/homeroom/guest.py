@@ -12,6 +12,7 @@ INVARIANTS  I1  after wait() or close() no process and no file of the run is lef
 SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -69,7 +70,7 @@ class Outcome:
         texts = {
             "panic": f"the kernel panicked: {self.detail or 'no reason given'}",
             "watchdog": f"the kernel's watchdog ended the run: {self.detail or 'no progress'}",
-            "hung": "the kernel stopped showing signs of life and was killed (its CPUs' state is above, if it could say)",
+            "hung": "the kernel showed no signs of life any more and was killed (above: its CPUs, if it could say)",
             "timeout": "the time limit is over; the run was killed",
             "quit": "stopped from the keyboard",
             "qemu": f"QEMU failed: {self.detail}",
@@ -292,17 +293,13 @@ class Guest:
 
     def send(self, data: bytes) -> None:
         """Type on the console."""
-        try:
+        with contextlib.suppress(OSError):  # QEMU has just ended; wait() tells how
             self._console.sendall(data)
-        except OSError:
-            pass  # QEMU has just ended; wait() tells how
 
     def send_verdict(self, data: bytes) -> None:
         """Write to the verdict port (for the test agent)."""
-        try:
+        with contextlib.suppress(OSError):
             self._verdict.sendall(data)
-        except OSError:
-            pass
 
     def wait_until(self, condition: Callable[[], object], timeout: float) -> object:
         """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) pass.

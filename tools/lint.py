@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""lint.py - what `make lint` checks in every file that git knows.
+
+    licence   each source file names its licence (SPDX) in its first three lines
+    layers    a room of the kernel includes headers of its own level or below only (ROOMS, highest first)
+    names     every file and `function()` that docs/ and README.md name in code quotes exists
+    paths     no absolute path of a developer's machine
+    layout    C: no tabs, no blanks at line ends, at most 120 columns; ruff on Python, shellcheck on shell scripts
+
+Prints one line for each fault, as file:line: text, and ends with status 1 if there was any.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+
+# Rooms of equal level stand together; each may include its own level and what is below.
+ROOMS = [{"sys"}, {"proc"}, {"fs", "net"}, {"vm", "blk"}, {"drivers"}, {"disp", "intr"}, {"lgrp"}, {"mem"}]
+ROOMS += [{"x86", "acpi"}, {"stat", "lib"}]
+LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
+
+SOURCE = {".c", ".h", ".S", ".py", ".sh", ".mk", ".toml", ".ld", ".cfg"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def tracked() -> list[Path]:
+    out = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True)
+    return [Path(line) for line in out.stdout.splitlines() if (TOP / line).is_file()]
+
+
+def room_of(path: Path) -> str | None:
+    """The room a kernel file lives in; None outside, and for kernel/main.c, which may see everything."""
+    parts = path.parts
+    if parts[0] == "drivers":
+        return "drivers"
+    return parts[1] if parts[0] == "kernel" and len(parts) > 2 else None
+
+
+def licence(path: Path, text: str) -> Iterator[str]:
+    is_script = text.startswith("#!")
+    if (path.suffix in SOURCE or path.name == "Makefile" or is_script) and "SPDX-License-Identifier:" not in "\n".join(
+        text.splitlines()[:3]
+    ):
+        yield f"{path}:1: no SPDX-License-Identifier in the first three lines"
+
+
+def layers(path: Path, text: str) -> Iterator[str]:
+    room = room_of(path)
+    if room is None or path.suffix not in {".c", ".h", ".S"}:
+        return
+    if room not in LEVEL:
+        yield f"{path}:1: room '{room}' has no place among the layers (tools/lint.py)"
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := INCLUDE.match(line):
+            other = match[1].split("/")[0]
+            if LEVEL.get(other, 0) > LEVEL[room]:
+                yield f'{path}:{number}: {room} is below {other} and may not include "{match[1]}"'
+
+
+def names(path: Path, text: str, files: set[str], functions: set[str]) -> Iterator[str]:
+    if path.parts[0] != "docs" and path.name != "README.md":
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for quoted in re.findall(r"`([^`]+)`", line):
+            if match := re.fullmatch(r"(\w+)\(\)", quoted):
+                if match[1] not in functions:
+                    yield f"{path}:{number}: no function {quoted} in the sources"
+            elif re.fullmatch(r"[\w.-]+(/[\w.-]+)+", quoted):
+                known_top = quoted.split("/")[0] in {f.split("/")[0] for f in files} - {"build"}
+                if known_top and quoted not in files and not any(f.startswith(quoted + "/") for f in files):
+                    yield f"{path}:{number}: no file {quoted}"
+
+
+def machine_paths(path: Path, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if f"{TOP.parent}/" in line or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
+            yield f"{path}:{number}: a path of one developer's machine"
+
+
+def layout(path: Path, text: str) -> Iterator[str]:
+    if path.suffix not in {".c", ".h", ".S"}:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if "\t" in line:
+            yield f"{path}:{number}: a tab; indent by 4 blanks"
+        if line != line.rstrip():
+            yield f"{path}:{number}: blanks at the end of the line"
+        if len(line) > 120:
+            yield f"{path}:{number}: {len(line)} columns; at most 120"
+    if not text.endswith("\n"):
+        yield f"{path}:1: no newline at the end of the file"
+
+
+def tool(command: list[str], files: list[Path]) -> Iterator[str]:
+    """Run a checker that prints what it finds."""
+    if not files:
+        return
+    program = TOP / ".venv/bin" / command[0]
+    found = str(program) if program.exists() else shutil.which(command[0])
+    if found is None:
+        yield f"{command[0]} is missing: tools/deps.sh lint"
+        return
+    done = subprocess.run([found, *command[1:], *map(str, files)], cwd=TOP, capture_output=True, text=True)
+    if done.returncode:
+        yield (done.stdout + done.stderr).strip()
+
+
+def main() -> int:
+    files = tracked()
+    texts = {p: (TOP / p).read_text(errors="replace") for p in files}
+    functions = {
+        name
+        for p in files
+        if p.suffix in {".c", ".h", ".S", ".py"}
+        for name in re.findall(r"\b(\w+)\s*\(|^(\w+):", texts[p], re.MULTILINE)
+        for name in name
+        if name
+    }
+    known = {str(p) for p in files}
+    faults: list[str] = []
+    for path, text in texts.items():
+        faults += licence(path, text)
+        faults += layers(path, text)
+        faults += layout(path, text)
+        faults += machine_paths(path, text)
+        faults += names(path, text, known, functions)
+    faults += tool(["ruff", "check", "--quiet"], [p for p in files if p.suffix == ".py"])
+    scripts = [p for p in files if texts[p].startswith(("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash"))]
+    faults += tool(["shellcheck"], scripts)
+    print("\n".join(faults) if faults else f"lint: {len(files)} files, nothing to mend")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
