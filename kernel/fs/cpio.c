@@ -2,10 +2,10 @@
 /*
  * cpio.c - the members of a cpio archive, one after the other.
  *
- * THEORY      A member is a header of 13 hexadecimal numbers of 8 digits, a name and its NUL,
- * and the data; name and data each end on a multiple of 4.  A member called TRAILER!!! ends an
- * archive; more may follow it after zero padding (several archives in one file), and these are
- * read on. Everything is checked before it is used: the archive may come from anywhere.
+ * THEORY      A member is a header of 13 hexadecimal numbers of 8 digits, a name and its NUL, and the data; name and
+ *             data each end on a multiple of 4.  A member called TRAILER!!! ends an archive; more may follow it after
+ *             zero padding (several archives in one file), and these are read on.
+ *             Everything is checked before it is used: the archive may come from anywhere.
  * INVARIANTS  I1  nothing outside buf[0 .. len-1] is read
  *             I2  each call that returns 1 moves *pos forward
  * LOCKING     None: pure.

@@ -2,11 +2,11 @@
 /*
  * devfs.c - character devices, and the file system that shows them (type "devtmpfs", on /dev).
  *
- * THEORY      A driver registers a struct cdev.  Opening a VCHR vnode with the same number, in
- * whatever file system it is, finds the device here.  /dev is a tmpfs of which there is one
- * instance; each device that is registered, before or after it was made, gets a file in it, and
- * the usual links are there too. LOCKING     cdev_lock (RANK_VNODE) for the list; devices are
- * never taken off it. SEE ALSO    devmem.c, tmpfs.c
+ * THEORY      A driver registers a struct cdev.  Opening a VCHR vnode with the same number, in whatever file system it
+ *             is, finds the device here.  /dev is a tmpfs of which there is one instance; each device that is
+ *             registered, before or after it was made, gets a file in it, and the usual links are there too.
+ * LOCKING     cdev_lock (RANK_VNODE) for the list; devices are never taken off it.
+ * SEE ALSO    devmem.c, tmpfs.c
  */
 #include "fs/filepriv.h"
 #include "fs/tmpfs.h"
@@ -47,8 +47,7 @@ void cdev_register(struct cdev *d)
         make_node(d->name, VCHR, d->mode, d->rdev, NULL);
 }
 
-/* The device after `d` in the list, or the first; NULL at the end.  Devices stay, so no lock is
- * kept. */
+/* The device after `d` in the list, or the first; NULL at the end.  Devices stay, so no lock is kept. */
 static struct cdev *next_cdev(struct cdev *d)
 {
     struct list *l;

@@ -2,14 +2,16 @@
 /*
  * fdtable.c - descriptor tables.
  *
- * THEORY      Slots and two bit maps (open, close-on-exec).  The first 64 slots are part of the
- * table; it doubles when they do not suffice.  The lowest free number is found a word at a time
- * from `hint`, below which all are taken. A table with one reference is used by one thread, the
- * one that owns it: other processes (procfs) take a reference before they look, and only look.
- * So that thread reads slots without the lock. INVARIANTS  I1  bit fd of `open` is set iff
- * files[fd] != NULL; `cloexec` means nothing where it is clear I2  all words of `open` below
- * `hint` are full LOCKING     t->lock (RANK_FD) for all changes, and for reading a table with
- * several references. SEE ALSO    file.c
+ * THEORY      Slots and two bit maps (open, close-on-exec).  The first 64 slots are part of the table; it doubles when
+ *             they do not suffice.  The lowest free number is found a word at a time from `hint`, below which all
+ *             are taken.
+ *             A table with one reference, whose process has never had a second thread, is changed by one thread only:
+ *             other processes (procfs) take a reference before they look, and only look.  So that thread reads
+ *             slots without the lock.
+ * INVARIANTS  I1  bit fd of `open` is set iff files[fd] != NULL; `cloexec` means nothing where it is clear
+ *             I2  all words of `open` below `hint` are full
+ * LOCKING     t->lock (RANK_FD) for all changes, and for reading a table that is not private.
+ * SEE ALSO    file.c
  */
 #include "fs/filepriv.h"
 
@@ -22,6 +24,7 @@
 
 struct fdtable {
     _Atomic uint32_t refs;
+    bool shared; /* has had a process with several threads; never unset */
     struct spinlock lock;
     uint32_t size; /* slots, a multiple of 64 */
     uint32_t hint; /* word of `open`          */
@@ -51,9 +54,14 @@ void fdtable_hold(struct fdtable *t)
     atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
 }
 
+void fdtable_share(struct fdtable *t)
+{
+    t->shared = true;
+}
+
 bool fdtable_private(const struct fdtable *t)
 {
-    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
+    return !t->shared && atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
 
 /* Makes room for `fd`.  Lock held.  -ENOMEM. */

@@ -2,13 +2,13 @@
 /*
  * file.c - open files: opening, reading, writing, seeking, the last close.
  *
- * THEORY      open(2) finds or makes a vnode, checks what the caller may do with it once, and
- * makes a struct file that remembers the answer in its O_* flags.  Regular files and
- * directories use vnode_fileops; devices and pipes bring their own. The file's position is used
- * when no other is given; it is locked only for files that have one. INVARIANTS  I1  a file
- * open for writing on a regular vnode counts in vn->writers until its last close LOCKING
- * file.h.  off_lock comes before vnode locks. SEE ALSO    fdtable.c, rdwr.c, pipe.c,
- * docs/files.md
+ * THEORY      open(2) finds or makes a vnode, checks what the caller may do with it once, and makes a struct file
+ *             that remembers the answer in its O_* flags.  Regular files and directories use vnode_fileops; devices
+ *             and pipes bring their own.
+ *             The file's position is used when no other is given; it is locked only for files that have one.
+ * INVARIANTS  I1  a file open for writing on a regular vnode counts in vn->writers until its last close
+ * LOCKING     file.h.  off_lock comes before vnode locks.
+ * SEE ALSO    fdtable.c, rdwr.c, pipe.c, docs/files.md
  */
 #include "fs/file.h"
 
@@ -68,8 +68,7 @@ void file_release(struct file *f)
     kmem_cache_free(file_cache, f);
 }
 
-/* ---- files that are vnodes
- * ------------------------------------------------------------------- */
+/* ---- files that are vnodes ------------------------------------------------------------------- */
 
 static long vnode_read(struct file *f, struct uio *uio, loff_t off)
 {
@@ -174,11 +173,9 @@ const struct fileops vnode_fileops = {
 /* Of O_PATH: a place in the tree, no contents. */
 static const struct fileops path_fileops;
 
-/* ---- opening
- * --------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* Finds what `path` names or, with O_CREAT, makes it.  *made: it is new, so its mode does not
- * bind the maker. */
+/* Finds what `path` names or, with O_CREAT, makes it.  *made: it is new, so its mode does not bind the maker. */
 static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out,
                        bool *made)
 {
@@ -236,32 +233,10 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
     return vn_access(vn, acc, ctx->cred);
 }
 
-/* Truncates for O_TRUNC; the right to write has been checked. */
-static int open_truncate(struct vnode *vn)
-{
-    struct vattr va = {.size = 0};
-    int err;
-
-    if (vn->op->setattr == NULL)
-        return 0;
-    rw_enter_write(&vn->lock);
-    err = vn->op->setattr(vn, VA_SIZE, &va);
-    rw_exit_write(&vn->lock);
-    return err;
-}
-
 /* The part of opening that depends on the file's type.  *f has vn's reference already. */
 static int open_type(struct vnode *vn, int oflags, struct file *f)
 {
     switch (vn->type) {
-    case VREG:
-        if (oflags & O_TRUNC) {
-            int err = open_truncate(vn);
-
-            if (err != 0)
-                return err;
-        }
-        break;
     case VCHR:
         return cdev_open(vn, oflags, f);
     case VFIFO:
@@ -328,11 +303,18 @@ int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int 
         vn_release(vn);
         return err;
     }
-    return vnode_open(vn, oflags, out);
+    err = vnode_open(vn, oflags, out);
+    if (err == 0 && (oflags & O_TRUNC) && vn->type == VREG && vn->op->setattr != NULL && !made) {
+        struct vattr va = {.size = 0};
+
+        err = vn_setattr(vn, VA_SIZE, &va, ctx->cred, true);
+        if (err != 0)
+            file_release(*out);
+    }
+    return err;
 }
 
-/* ---- using
- * ----------------------------------------------------------------------------------- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 long file_read(struct file *f, struct uio *uio, loff_t off)
 {

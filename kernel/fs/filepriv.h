@@ -9,18 +9,15 @@
 
 extern const struct fileops vnode_fileops; /* regular files and directories */
 
-/* vnode_open - an open file on `vn`, whose reference it takes over (also on failure);
- * permissions have been checked. */
+/* vnode_open - an open file on `vn`, whose reference it takes over (also on failure); permissions have been checked. */
 int vnode_open(struct vnode *vn, int oflags, struct file **out);
 /* cdev_open - the device with vn's number: sets f->ops.  -ENXIO if there is none. */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
 /* fifo_open - a named pipe: waits for the other side.  -ENXIO, -ERESTARTSYS, -ENOMEM. */
 int fifo_open(struct vnode *vn, int oflags, struct file *f);
-/* pipe_vnode - a FIFO vnode on the pipe behind f, held; NULL if f is no pipe or there is no
- * memory. */
+/* pipe_vnode - a FIFO vnode on the pipe behind f, held; NULL if f is no pipe or there is no memory. */
 struct vnode *pipe_vnode(struct file *f);
-/* lock_file_closed, lock_table_closed - drop the locks of an open file, of a descriptor table
- * on one vnode. */
+/* lock_file_closed, lock_table_closed - drop the locks of an open file, of a descriptor table on one vnode. */
 void lock_file_closed(struct file *f);
 void lock_table_drop(struct file *f, struct fdtable *t);
 static inline void lock_table_closed(struct file *f, struct fdtable *t)
@@ -28,10 +25,9 @@ static inline void lock_table_closed(struct file *f, struct fdtable *t)
     if (f->vn != NULL && unlikely(f->vn->locks != NULL))
         lock_table_drop(f, t);
 }
-/* fd_peek - as fd_get without a reference: for a table that nobody else uses, or under its
- * lock. */
+/* fd_peek - as fd_get without a reference: for a table that nobody else uses, or under its lock. */
 struct file *fd_peek(struct fdtable *t, int fd);
-/* fdtable_private - whether the caller is the only user of the table. */
+/* fdtable_private - whether the calling thread is the only one that can change the table. */
 bool fdtable_private(const struct fdtable *t);
 
 /* What fs_init() calls in each file. */

@@ -2,13 +2,13 @@
 /*
  * initramfs.c - filling the root file system from cpio archives.
  *
- * THEORY      Members come directory by directory, so the directory of the last one is kept and
- * most names cost one look-up.  Missing directories are made.  What is there already is
- * replaced: a file or link is removed first, a directory takes on the new mode and owner.  A
- * second name of a file with several links (same inode number) becomes a link; its data comes
- * with one of them, usually the last. Symbolic links in the middle of a name are followed
- * inside the root only. LOCKING     Runs before there are processes, but takes the locks that
- * the operations ask for. SEE ALSO    cpio.c, tests/test_fs.py
+ * THEORY      Members come directory by directory, so the directory of the last one is kept and most names cost one
+ *             look-up.  Missing directories are made.  What is there already is replaced: a file or link is removed
+ *             first, a directory takes on the new mode and owner.  A second name of a file with several links
+ *             (same inode number) becomes a link; its data comes with one of them, usually the last.
+ *             Symbolic links in the middle of a name are followed inside the root only.
+ * LOCKING     Runs before there are processes, but takes the locks that the operations ask for.
+ * SEE ALSO    cpio.c, tests/test_fs.py
  */
 #include "fs/initramfs.h"
 #include "fs/name.h"
@@ -42,8 +42,7 @@ static const uint8_t type_of_ifmt[16] = {
     [1] = VFIFO, [2] = VCHR, [4] = VDIR, [6] = VBLK, [8] = VREG, [10] = VLNK, [12] = VSOCK,
 };
 
-/* Makes u->dir the directory name[0 .. len-1] (the root when len is 0), with what is missing on
- * the way. */
+/* Makes u->dir the directory name[0 .. len-1] (the root when len is 0), with what is missing on the way. */
 static int enter_dir(struct unpack *u, const char *name, size_t len)
 {
     struct vnode *dir = u->ctx.root;

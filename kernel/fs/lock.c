@@ -2,14 +2,14 @@
 /*
  * lock.c - record locks: fcntl's ranges of bytes and flock's whole files.
  *
- * THEORY      A vnode has a list of locks.  fcntl's belong to a descriptor table (a process)
- * and go when it closes any descriptor of the file; flock's belong to an open file and go with
- * it.  The two kinds do not see each other, as on Linux.  Setting a range first takes it out of
- * the owner's other locks, cutting them where they stick out, then adds it, joined with
- * neighbours of the same type. Nothing looks for deadlocks: two processes that wait for each
- * other wait until a signal comes. INVARIANTS  I1  locks of one kind and owner on one vnode do
- * not overlap LOCKING     locks_mutex for all lists; those who wait for a lock all sleep on
- * locks_cv. SEE ALSO    tests/test_fs.py
+ * THEORY      A vnode has a list of locks.  fcntl's belong to a descriptor table (a process) and go when it closes any
+ *             descriptor of the file; flock's belong to an open file and go with it.  The two kinds do not see each
+ *             other, as on Linux.  Setting a range first takes it out of the owner's other locks, cutting them where
+ *             they stick out, then adds it, joined with neighbours of the same type.
+ *             Nothing looks for deadlocks: two processes that wait for each other wait until a signal comes.
+ * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
+ * LOCKING     locks_mutex for all lists; those who wait for a lock all sleep on locks_cv.
+ * SEE ALSO    tests/test_fs.py
  */
 #include "fs/filepriv.h"
 

@@ -2,15 +2,15 @@
 /*
  * name.c - from path names to vnodes, and back.
  *
- * THEORY      A walk holds one directory at a time and looks up the next component in it.  "."
- * and ".." never reach a file system: ".." stops at the caller's root, steps from a mounted
- * root to the directory it covers, and otherwise asks op->parent.  A symbolic link's target and
- * what is left of the path are joined in a buffer and the walk goes on there, so its depth
- * costs no stack; what is left is always a suffix of the path that the caller gave, until the
- * last component is itself followed. The way back (name_of) climbs by op->parent and writes the
- * path from its end. LOCKING     A directory's lock is held for reading during one lookup, so
- * lookups run side by side; nothing is locked between components. SEE ALSO    nameop.c (changes
- * of names), docs/files.md
+ * THEORY      A walk holds one directory at a time and looks up the next component in it.  "." and ".." never
+ *             reach a file system: ".." stops at the caller's root, steps from a mounted root to the directory
+ *             it covers, and otherwise asks op->parent.  A symbolic link's target and what is left of the path
+ *             are joined in a buffer and the walk goes on there, so its depth costs no stack; what is left is
+ *             always a suffix of the path that the caller gave, until the last component is itself followed.
+ *             The way back (name_of) climbs by op->parent and writes the path from its end.
+ * LOCKING     A directory's lock is held for reading during one lookup, so lookups run side by side; nothing is
+ *             locked between components.
+ * SEE ALSO    nameop.c (changes of names), docs/files.md
  */
 #include "fs/name.h"
 
@@ -123,9 +123,8 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
 }
 
 /*
- * The common walk.  Goes until the path is used up (returns 0, w->len == 0) or, with `parent`,
- * until the last component is next; without it, to the vnode in *out, which may be something
- * other than a directory.
+ * The common walk.  Goes until the path is used up (returns 0, w->len == 0) or, with `parent`, until the last
+ * component is next; without it, to the vnode in *out, which may be something other than a directory.
  */
 static int walk_on(struct walk *w, bool parent, unsigned flags, struct vnode **out)
 {

@@ -2,15 +2,16 @@
 /*
  * nameop.c - making, linking, removing and renaming files.
  *
- * THEORY      Each function is the work of one system call: find the directory, check
- * permissions, lock, tell the file system.  The check that a name exists and the change of it
- * happen under the directory's lock. To change a directory one needs write and search
- * permission in it; in a sticky one, also to own the file or the directory. INVARIANTS  I1  no
- * directory becomes its own ancestor: rename between directories of one file system is one at a
- * time (vfs->rename_lock), so that the check of ancestors holds until the move is done LOCKING
- * rename_lock -> directory -> child directory.  Of two directories the ancestor is locked
- * first; unrelated ones in order of address.  A victim is locked if it is a directory, so that
- * nothing is made in it while it is removed. SEE ALSO    name.c
+ * THEORY      Each function is the work of one system call: find the directory, check permissions, lock, tell the
+ *             file system.  The check that a name exists and the change of it happen under the directory's lock.
+ *             To change a directory one needs write and search permission in it; in a sticky one, also to own
+ *             the file or the directory.
+ * INVARIANTS  I1  no directory becomes its own ancestor: rename between directories of one file system is
+ *                 one at a time (vfs->rename_lock), so that the check of ancestors holds until the move is done
+ * LOCKING     rename_lock -> directory -> child directory.  Of two directories the ancestor is locked first;
+ *             unrelated ones in order of address.  A victim is locked if it is a directory, so that nothing is
+ *             made in it while it is removed.
+ * SEE ALSO    name.c
  */
 #include "fs/name.h"
 
@@ -20,8 +21,7 @@
 #define S_ISVTX 01000u
 #define S_ISGID 02000u
 
-/* May `cr` add an entry to, or (victim given) take it from `dir`?  0, -EACCES, -EPERM, -EROFS.
- */
+/* May `cr` add an entry to, or (victim given) take it from `dir`?  0, -EACCES, -EPERM, -EROFS. */
 static int may_change(struct vnode *dir, const struct vnode *victim, const struct cred *cr)
 {
     int err = vn_access(dir, 3, cr);

@@ -2,16 +2,18 @@
 /*
  * pipe.c - pipes and FIFOs.
  *
- * THEORY      A pipe is a ring of 64 KiB in 16 pages, `count` bytes of it in use from `start`
- * on.  A page is taken when it is first written and kept until the pipe goes; an empty pipe
- * starts again at its first page, so that light traffic stays in one. A FIFO is a vnode whose
- * opens share one pipe, which exists while somebody has it open.  Opening one side waits for
- * the other. INVARIANTS  I1  start < PIPE_SIZE, count <= PIPE_SIZE I2  a write of at most
- * PIPE_BUF bytes is not mixed with others: it starts when it fits I3  nreaders and nwriters
- * count openings; refs the open files, and the last one frees the pipe after it has left the
- * lock LOCKING     p->lock (a mutex: copying to and from programs may fault) for all; poll
- * reads `count` without it. fifo_mutex guards vn->fifo, and comes before p->lock. SEE ALSO
- * poll.c, tests/test_fs.py
+ * THEORY      A pipe is a ring of 64 KiB in 16 pages, `count` bytes of it in use from `start` on.  A page is taken when
+ *             it is first written and kept until the pipe goes; an empty pipe starts again at its first page, so
+ *             that light traffic stays in one.
+ *             A FIFO is a vnode whose opens share one pipe, which exists while somebody has it open.  Opening one
+ *             side waits for the other.
+ * INVARIANTS  I1  start < PIPE_SIZE, count <= PIPE_SIZE
+ *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts when it fits
+ *             I3  nreaders and nwriters count openings; refs the open files, and the last one frees the pipe after it
+ *                 has left the lock
+ * LOCKING     p->lock (a mutex: copying to and from programs may fault) for all; poll reads `count` without it.
+ *             fifo_mutex guards vn->fifo, and comes before p->lock.
+ * SEE ALSO    poll.c, tests/test_fs.py
  */
 #include "fs/filepriv.h"
 
@@ -79,8 +81,7 @@ static inline void set_used(struct pipe *p, uint32_t n)
     atomic_store_explicit(&p->count, n, memory_order_relaxed);
 }
 
-/* Moves up to n bytes between the uio and the ring from place `at` on.  Bytes moved; *err says
- * why it stopped early. */
+/* Moves up to n bytes between the uio and the ring from place `at` on.  Bytes moved; *err says why it stopped early. */
 static uint32_t ring_move(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {
     uint32_t done = 0;
@@ -296,11 +297,9 @@ long pipe_buffered(struct file *f)
     return (long)used(f->data);
 }
 
-/* ---- FIFOs
- * ----------------------------------------------------------------------------------- */
+/* ---- FIFOs ----------------------------------------------------------------------------------- */
 
-/* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.
- * Lock held. */
+/* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.  Lock held. */
 static int wait_for_other(struct pipe *p, struct cv *cv, uint32_t *waiting,
                           const uint32_t *others, const uint32_t *opens, uint32_t seen)
 {
@@ -355,8 +354,7 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     return err;
 }
 
-/* ---- a vnode for an anonymous pipe, made when somebody opens /proc/PID/fd/N
- * ------------------- */
+/* ---- a vnode for an anonymous pipe, made when somebody opens /proc/PID/fd/N ------------------- */
 
 static void pipe_vnode_inactive(struct vnode *vn)
 {

@@ -2,15 +2,15 @@
 /*
  * rdwr.c - read and write of files whose data is the pages of their object.
  *
- * THEORY      A file's bytes have one copy, the pages that mmap shows too.  A read takes no
- * lock: it looks at the size before each page, and a reference keeps each frame while bytes are
- * copied from it. A read beside a write may therefore see a part of it, as on Linux.  Writers
- * hold vn->lock. Copying to and from a program may fault, and so sleep; no spin lock is held
- * meanwhile. A whole page beyond the end of the file is not zeroed before it is filled.  Nobody
- * sees what was in the frame before: readers and faults stop at the size, which grows after the
- * copy. INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page
- * lies beyond it LOCKING     vn->lock for writing round every change of size or data. SEE ALSO
- * docs/files.md, tests/test_fs.py
+ * THEORY      A file's bytes have one copy, the pages that mmap shows too.  A read takes no lock: it looks at
+ *             the size before each page, and a reference keeps each frame while bytes are copied from it.
+ *             A read beside a write may therefore see a part of it, as on Linux.  Writers hold vn->lock.
+ *             Copying to and from a program may fault, and so sleep; no spin lock is held meanwhile.
+ *             A whole page beyond the end of the file is not zeroed before it is filled.  Nobody sees what
+ *             was in the frame before: readers and faults stop at the size, which grows after the copy.
+ * INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page lies beyond it
+ * LOCKING     vn->lock for writing round every change of size or data.
+ * SEE ALSO    docs/files.md, tests/test_fs.py
  */
 #include "fs/file.h"
 
@@ -89,8 +89,7 @@ static void clear_setid(struct vnode *vn)
 }
 
 /*
- * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.
- * Bytes done in *done.
+ * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.  Bytes done in *done.
  */
 static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
                      size_t *done)

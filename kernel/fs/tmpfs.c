@@ -2,12 +2,13 @@
 /*
  * tmpfs.c - the memory file system: nodes, their data, mounting.
  *
- * THEORY      A file system without a disk: a node is its vnode, the pages of a regular file
- * are those of the vnode's object, and a page that is absent is a hole.  A node lives as long
- * as an entry names it or somebody has it open: each entry holds a reference. Pages are counted
- * against the mount when they are made (by write: reserve; by a fault: getpage) and the count
- * is put right when a file shrinks or goes. INVARIANTS  I1  the mount's `pages` is the sum of
- * `charged` over its files I2  a node is on tmount.nodes from creation to its last release
+ * THEORY      A file system without a disk: a node is its vnode, the pages of a regular file are those of the
+ *             vnode's object, and a page that is absent is a hole.  A node lives as long as an entry names it
+ *             or somebody has it open: each entry holds a reference.
+ *             Pages are counted against the mount when they are made (by write: reserve; by a fault: getpage) and
+ *             the count is put right when a file shrinks or goes.
+ * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files
+ *             I2  a node is on tmount.nodes from creation to its last release
  * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
  * TUNABLES    tmpfs_max_percent: share of memory that one mount's files may take, 50 %
  * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
@@ -229,8 +230,7 @@ static bool busy(struct tmount *tm, const struct vfs *vfs)
     return yes;
 }
 
-/* Frees everything: first all entries go, then each node loses what they held.  Nobody is
- * inside. */
+/* Frees everything: first all entries go, then each node loses what they held.  Nobody is inside. */
 static void free_all(struct tmount *tm)
 {
     struct tnode *t;
@@ -261,8 +261,7 @@ static const struct vfs_ops tmpfs_vfs_ops = {
     .unmount = tmpfs_unmount,
 };
 
-/* The number after "key=" in a comma-separated list, with a suffix k, m or g; `otherwise` if it
- * is not there. */
+/* The number after "key=" in a comma-separated list, with a suffix k, m or g; `otherwise` if it is not there. */
 static uint64_t option(const char *list, const char *key, unsigned base, uint64_t otherwise)
 {
     size_t n = strlen(key);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * tmpfs.h - the nodes of memory file systems, for the files that implement them (tmpfs.c,
- * tmpfs_dir.c, devfs.c).
+ * tmpfs.h - the nodes of memory file systems, for the files that implement them (tmpfs.c, tmpfs_dir.c, devfs.c).
  */
 #ifndef FS_TMPFS_H
 #define FS_TMPFS_H
@@ -12,8 +11,7 @@ struct tnode;
 
 #define TDIR_INLINE 4 /* hash buckets of a directory that has just been made */
 
-/* An entry of a directory.  All but `order` and `hnext` is constant, except `node` (rename onto
- * a name that exists). */
+/* An entry of a directory.  All but `order` and `hnext` is constant, except `node` (rename onto a name that exists). */
 struct tdirent {
     struct list order;     /* tdir.order, cookies ascending          */
     struct tdirent *hnext; /* next in the hash bucket                */
@@ -81,8 +79,7 @@ void tdir_init(struct tdir *d);
 void tdir_destroy(struct tdir *d);
 /* tdir_clear - take all entries out and leave their references behind (unmount). */
 void tdir_clear(struct tnode *dir);
-/* tdir_add - name `node`, whose reference passes to the entry.  -EEXIST, -ENOENT (dir was
- * removed), -ENOMEM. */
+/* tdir_add - name `node`, whose reference passes to the entry.  -EEXIST, -ENOENT (dir was removed), -ENOMEM. */
 int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node);
 int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out);
 int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *target);

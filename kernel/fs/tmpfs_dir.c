@@ -2,15 +2,16 @@
 /*
  * tmpfs_dir.c - directories of memory file systems.
  *
- * THEORY      A directory is a hash table of entries, doubled when there are two entries to a
- * bucket, and a list of the same entries in the order they were made.  Each entry has a number
- * of its own that only grows, which is its readdir position: removing and adding entries moves
- * no other. An entry holds a reference to its file, and the file remembers one entry that names
- * it: the way up for directories, and the name of an open file. INVARIANTS  I1  a directory has
- * one entry; its nlink is 2 + its subdirectories; 0 once it is removed I2  node->nentries is
- * the number of entries that name it; node->entry is one of them, or NULL I3  cookies on
- * dir->order ascend and are at least COOKIE_FIRST LOCKING     The directory's vnode lock, as
- * vnode.h says; tmount.lock for nlink, nentries and the way up. SEE ALSO    tmpfs.c
+ * THEORY      A directory is a hash table of entries, doubled when there are two entries to a bucket, and a list of
+ *             the same entries in the order they were made.  Each entry has a number of its own that only grows,
+ *             which is its readdir position: removing and adding entries moves no other.
+ *             An entry holds a reference to its file, and the file remembers one entry that names it: the way up
+ *             for directories, and the name of an open file.
+ * INVARIANTS  I1  a directory has one entry; its nlink is 2 + its subdirectories; 0 once it is removed
+ *             I2  node->nentries is the number of entries that name it; node->entry is one of them, or NULL
+ *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
+ * LOCKING     The directory's vnode lock, as vnode.h says; tmount.lock for nlink, nentries and the way up.
+ * SEE ALSO    tmpfs.c
  */
 #include "fs/tmpfs.h"
 

@@ -2,13 +2,13 @@
 /*
  * vfs.c - file systems: their types, where they are mounted, and the first of them.
  *
- * THEORY      A mount hides a directory behind the root of another file system: the directory's
- * `mounted` leads down, the file system's `covered` leads up.  A look-up that finds a vnode
- * with `mounted` set crosses here. The root file system is a tmpfs filled from the initramfs
- * and then from the overlay archive. INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn,
- * and vfs holds a reference to vn LOCKING     mount_mutex for mounting and unmounting and for
- * the list; cross_lock (RANK_VNODE) for the pair of pointers of I1, held while a look-up goes
- * through them. SEE ALSO    name.c, tmpfs.c, initramfs.c
+ * THEORY      A mount hides a directory behind the root of another file system: the directory's `mounted` leads down,
+ *             the file system's `covered` leads up.  A look-up that finds a vnode with `mounted` set crosses here.
+ *             The root file system is a tmpfs filled from the initramfs and then from the overlay archive.
+ * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
+ * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair of
+ *             pointers of I1, held while a look-up goes through them.
+ * SEE ALSO    name.c, tmpfs.c, initramfs.c
  */
 #include "fs/filepriv.h"
 #include "fs/initramfs.h"
@@ -206,8 +206,7 @@ void vfs_sync_all(void)
     vfs_each(sync_one, NULL);
 }
 
-/* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left
- * out. */
+/* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
 static void mount_at(const char *path, const char *type)
 {
     struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};

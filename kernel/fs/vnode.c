@@ -2,15 +2,16 @@
 /*
  * vnode.c - what all vnodes have in common: references, permissions, attributes.
  *
- * THEORY      The attributes that every file has (mode, owner, size, times) are fields of the
- * vnode, so that permission checks and stat need no call into the file system; one whose
- * attributes change behind its back (procfs) corrects them in op->getattr. Times are
- * nanoseconds since 1970 in one word each, stored and read singly. A caller with fsuid 0 may do
- * everything except execute what nobody may execute. INVARIANTS  I1  a vnode in use has refs >
- * 0; whoever finds it by name finds it with a reference of the directory entry, so a count that
- * has fallen to 0 never rises again I2  vn->writers counts openings for writing when positive,
- * executions when negative LOCKING     vn_setattr() takes vn->lock for writing; the rest is
- * atomic or single stores. SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
+ * THEORY      The attributes that every file has (mode, owner, size, times) are fields of the vnode, so that
+ *             permission checks and stat need no call into the file system; one whose attributes change
+ *             behind its back (procfs) corrects them in op->getattr.
+ *             Times are nanoseconds since 1970 in one word each, stored and read singly.
+ *             A caller with fsuid 0 may do everything except execute what nobody may execute.
+ * INVARIANTS  I1  a vnode in use has refs > 0; whoever finds it by name finds it with a reference of the
+ *                 directory entry, so a count that has fallen to 0 never rises again
+ *             I2  vn->writers counts openings for writing when positive, executions when negative
+ * LOCKING     vn_setattr() takes vn->lock for writing; the rest is atomic or single stores.
+ * SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
  */
 #include "fs/file.h"
 

@@ -252,6 +252,8 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
         return err;
     if (!thread && (err = proc_copy(me, ca->flags, ca->exit_signal, &p)) != 0)
         return err;
+    if (thread)
+        fdtable_share(p->files);
     if ((err = lwp_new(p, me, me->t.name, lwp_begin, &l)) != 0) {
         if (!thread)
             proc_discard(p);
