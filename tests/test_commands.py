@@ -295,3 +295,31 @@ def test_cfgadm(fake):
     assert missing.stderr == "cfgadm: Attachment point not found: SB2::cpu0\n"
     assert missing.returncode == 1
     assert fake("cfgadm", "SB1::cpu0").returncode == 2
+
+
+TRACE = r"""77 1 2 7fff0 80000 0 0 0 0 3 1500 "/etc/passwd"
+77 1 0 3 8000 1000 0 0 0 -9 700
+78 1 39 0 0 0 0 0 0 78 100
+77 1 231 0 0 0 0 0 0 - 0
+"""
+
+
+def test_truss(fake, tmp_path):
+    script = tmp_path / "traced"
+    trace = tmp_path / "trace"
+    trace.write_text(TRACE.replace("77 1", "@ 1"))
+    # The stand-in kernel leaves the pipe to the command: it writes the trace itself, under its own pid.
+    script.write_text(f'#!/bin/sh\nsed "s/@/$$/" {trace} >&$FAKE_TRUSS_FD\nexit 5\n')
+    script.chmod(0o755)
+    out = fake("truss", script)
+    assert out.returncode == 5
+    assert [line.rstrip() for line in out.stderr.splitlines()] == [
+        'open("/etc/passwd", O_RDONLY|O_CLOEXEC, 0)'.ljust(40) + " = 3",
+        "read(3, 0X8000, 4096)".ljust(40) + " Err#9 EBADF",
+        "exit_group(0)",
+    ]
+    counted = fake("truss", "-c", script).stderr
+    assert [line.split()[0::2] for line in counted.splitlines()[1:3]] == [
+        ["read", "1"],
+        ["open", "1"],
+    ]
