@@ -48,6 +48,9 @@ bool rw_tryenter_read(struct rwlock *rw);
 void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 
+/* thread_sleep_ns - sleep for `ns` nanoseconds, deaf to signals. */
+void thread_sleep_ns(uint64_t ns);
+
 #define NO_DEADLINE UINT64_MAX
 
 void cv_init(struct cv *cv);

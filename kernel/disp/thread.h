@@ -19,6 +19,7 @@
 #include "lib/spinlock.h"
 #include "lib/types.h"
 
+struct cpu;
 struct regs;
 struct cpupart;
 
@@ -49,9 +50,12 @@ struct thread {
     int16_t         upri;          /* [t] user priority or nice within the class                        */
     int16_t         ts_level;      /* [t] TS/IA/FSS: level in the dispatch table                        */
     uint16_t        shares;        /* [t] FSS shares                                                    */
-    uint32_t        quantum_left;  /* [t] ns/1024 left of its time slice                                */
-    uint32_t        n_contended;   /* [a] contended mutexes it holds                                    */
+    _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
+    uint32_t        fss_usage;     /* [t] FSS: recent use of CPU, decaying                              */
     struct list     runq_link;     /* [q]                                                               */
+    struct cpu     *queued_on;     /* [q] whose run queue it is on                                      */
+    uint64_t        uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
+    uint64_t        uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
     struct cpu     *cpu;           /* [t] CPU it runs on or last ran on                                 */
     int             bound_cpu;     /* [t] processor_bind: CPU id or -1                                  */
     struct cpupart *part;          /* [t] processor set it belongs to                                   */
@@ -70,7 +74,7 @@ struct thread {
 
     const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
     void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
-    struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance)                     */
+    struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance); NULL: none         */
     uint64_t        modelled_ns;   /* [t] the thread's modelled time (interconnect model)               */
     struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */
     char            name[16];      /* [a] for people (PR_SET_NAME)                                      */
@@ -101,6 +105,8 @@ struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), voi
  * lock; returns with the lock released and the previous interrupt state.
  */
 void swtch(void);
+/* disp_preempt - interrupts are about to be enabled in a thread whose CPU is wanted: put it back on a queue, switch. */
+void disp_preempt(void);
 /* thread_yield - let threads of equal or higher priority run (sched_yield). */
 void thread_yield(void);
 /* thread_exit_switch - leave the CPU for good: state ZOMBIE.  The lwp or kthread is freed by somebody else. */
@@ -113,7 +119,8 @@ noreturn void thread_exit_switch(void);
 bool thread_wake(struct thread *t, struct thread *from);
 /* thread_interrupt - wake it only if its sleep is interruptible; sets AST_SIGNAL first. */
 void thread_interrupt(struct thread *t);
-/* thread_stop_self - sleep in TS_STOPPED until thread_continue(); used by job control. */
+/* thread_stop - curthread, its lock held: sleep in TS_STOPPED until thread_continue(); used by job control. */
+void thread_stop(void);
 void thread_continue(struct thread *t);
 
 /* signal_pending - whether curthread has a reason to leave an interruptible sleep. */
@@ -152,6 +159,28 @@ struct disp_ops {
     void (*switch_as)(struct thread *next); /* load next's address space (vm)                       */
 };
 extern struct disp_ops disp_ops;
+
+/* Processor states (p_online(2)); see disp/cpu.c. */
+int disp_cpu_set_state(unsigned cpu, int state, bool forced);
+int disp_cpu_state(unsigned cpu, long *since);
+void disp_cpu_join(struct cpu *c);
+extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
+
+/* Processor sets: the default one only, for now; a CPU belongs to exactly one. */
+struct cpupart {
+    int               id;      /* [c] PS_NONE (-1) for the default set                */
+    struct spinlock   lock;    /* RANK_PART: load records                             */
+    struct cpumask    cpus;    /* [a] its on-line CPUs                                */
+    struct lgrp_part  lgrps;   /* loads and homes per lgroup                          */
+};
+extern struct cpupart cpupart_default;
+
+/* disp_cpu_init - run queue and idle thread of a CPU, in its node's memory; before the CPU runs. */
+void disp_cpu_init(struct cpu *c);
+/* disp_start_cpu - enter the idle loop of the running CPU: it takes part in dispatching from now on. */
+noreturn void disp_start_cpu(void);
+/* disp_init - caches, the clock; boot CPU. */
+void disp_init(void);
 
 /* Clock: 100 ticks a second, kept by one CPU. */
 #define HZ 100

@@ -30,6 +30,8 @@ struct clock_params {
 };
 extern struct clock_params clock_params;
 uint64_t tsc_to_ns(uint64_t cycles);
+/* clock_changed - call-up: the wall clock was set (the vDSO copies clock_params); may be NULL. */
+extern void (*clock_changed)(void);
 
 /* timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER. */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));

@@ -20,7 +20,7 @@ struct thread;
 
 struct cpu {
     struct cpu    *self;       /* [c] offsets 0, 8, 16, 24 are known to the assembly          */
-    struct thread *curthread;  /* [o]                                                         */
+    struct thread *thread;     /* [o] running here: curthread                                */
     uint64_t       kstack_top; /* [o] of the current thread                                   */
     uint64_t       user_rsp;   /* [o] scratch of the system-call entry                        */
     uint32_t       id;         /* [c] dense id, 0 is the boot CPU                             */
@@ -33,6 +33,7 @@ struct cpu {
     _Atomic bool   resched;    /* [a] a thread of higher priority waits, or the quantum ended */
     _Atomic bool   in_user;    /* [a] for the clock's sampling: user mode now                 */
     _Atomic bool   idle;       /* [a] runs its idle thread                                    */
+    bool           user_interrupted; /* [o] the interrupt being handled came in user mode     */
     struct disp_cpu *disp;     /* [c] run queue, idle thread, counters of the dispatcher      */
     struct mem_cpu  *mem;      /* [c] page and slab magazines                                 */
     struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */

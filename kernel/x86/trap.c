@@ -23,7 +23,7 @@
 #include "x86/trap_offsets.h"
 #include "x86/uaccess.h"
 
-_Static_assert(offsetof(struct cpu, curthread) == OFF_CPU_CURTHREAD, "trap_offsets.h");
+_Static_assert(offsetof(struct cpu, thread) == OFF_CPU_CURTHREAD, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, kstack_top) == OFF_CPU_KSTACK, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, user_rsp) == OFF_CPU_USER_RSP, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h");
@@ -131,6 +131,7 @@ void trap(struct regs *r, unsigned vec)
         c = this_cpu();
         c->irq_depth++;
         c->stat->intr++;
+        c->user_interrupted = regs_user(r);
         irq_dispatch(vec, r);
         c->irq_depth--;
         if (!regs_user(r) && c->irq_depth == 0 && c->nlock == 0 && (r->rflags & 0x200) != 0 &&

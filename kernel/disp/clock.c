@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/*
+ * clock.c - the one CPU that keeps the 100 Hz clock.
+ *
+ * THEORY      A timer on one CPU counts lbolt, looks at every CPU and charges the tick to what it was doing (user, kernel,
+ *             idle), and every tenth of a second updates the load of the lgroups, every five seconds the load averages.
+ *             The other CPUs take no tick.  When the CPU that keeps the clock goes off-line or stops taking interrupts, the
+ *             clock moves to another (clock_move_from).
+ *             The watchdog: while some thread is runnable, context switches, system calls and faults must happen.
+ * LOCKING     the tick runs in interrupt context; what it reads of other CPUs are atomics
+ * SEE ALSO    docs/dispatcher.md; chapter "Load averages" of docs/lgroups.md
+ */
+#include "disp/clock.h"
+
+#include "disp/disp.h"
+#include "lgrp/lgrp.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+
+_Atomic uint64_t lbolt;
+uint32_t         avenrun[3]; /* 1, 5, 15 minutes; 11 fraction bits */
+unsigned         watchdog_s; /* seconds without progress that count as hung; 0: off */
+
+static struct timer clock_timer;
+static uint64_t     progress_last, progress_at;
+
+/* Threads per lgroup that run or wait: queued on its CPUs, or at home there and running anywhere. */
+static unsigned sample_loads(uint16_t runnable[LGRP_MAX])
+{
+    unsigned total = 0;
+
+    CPUMASK_FOREACH(i, &cpu_online_mask) {
+        struct cpu    *c = cpus[i];
+        struct thread *t = c->thread;
+        unsigned       home;
+
+        runnable[c->lgrp] = (uint16_t)(runnable[c->lgrp] + c->disp->nrun);
+        total += c->disp->nrun;
+        if (c->idle)
+            continue;
+        total++;
+        home = t->lg.home;
+        if (home < LGRP_MAX)
+            runnable[home]++;
+    }
+    return total;
+}
+
+static uint64_t progress(void)
+{
+    uint64_t n = 0;
+
+    CPUMASK_FOREACH(i, &cpu_online_mask) {
+        const struct cpu_stat *s = cpus[i]->stat;
+
+        n += s->csw + s->syscl + s->minf + s->usr_ticks;
+    }
+    return n;
+}
+
+static void watchdog(void)
+{
+    uint64_t now = progress();
+
+    verdict("@alive %lu", now);
+    if (now != progress_last) {
+        progress_last = now;
+        progress_at = lbolt;
+    } else if (lbolt - progress_at > (uint64_t)watchdog_s * HZ) {
+        for (unsigned i = 0; i < ncpu; i++)
+            if (cpus[i] != this_cpu() && !cpus[i]->idle)
+                kprintf("watchdog: CPU %u runs %s\n", i, cpus[i]->thread->name);
+        verdict("@hung %u seconds without progress", watchdog_s);
+        machine_exit(EXIT_WATCHDOG);
+    }
+}
+
+static void load_averages(unsigned runnable)
+{
+    /* exp(-5 s / 1, 5, 15 min) with 11 fraction bits, as every Unix has them. */
+    static const uint32_t decay[3] = {1884, 2014, 2037};
+
+    for (unsigned i = 0; i < 3; i++)
+        avenrun[i] = (avenrun[i] * decay[i] + (runnable << 11) * (2048 - decay[i])) >> 11;
+}
+
+static void tick(struct timer *t)
+{
+    uint64_t now = ++lbolt;
+
+    timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, clock_mono_ns() + 1000000), tick);
+    CPUMASK_FOREACH(i, &cpu_online_mask) {
+        struct cpu *c = cpus[i];
+
+        if (c->idle)
+            c->stat->idl_ticks++;
+        else if (c->in_user || (c == this_cpu() && c->user_interrupted))
+            c->stat->usr_ticks++;
+        else
+            c->stat->sys_ticks++;
+    }
+    if (now % (HZ / 10) == 0) {
+        uint16_t runnable[LGRP_MAX] = {0};
+        unsigned total = sample_loads(runnable);
+
+        spin_lock(&cpupart_default.lock);
+        lgrp_part_update(&cpupart_default.lgrps, runnable);
+        spin_unlock(&cpupart_default.lock);
+        if (now % (5 * HZ) == 0)
+            load_averages(total);
+    }
+    if (now % HZ == 0) {
+        class_second();
+        if (watchdog_s > 0)
+            watchdog();
+    }
+}
+
+void clock_start(void)
+{
+    timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, tick);
+}
+
+unsigned clock_cpu(void)
+{
+    return clock_timer.cpu->id;
+}
+
+void clock_move_here(void)
+{
+    timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, tick);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/*
+ * clock.h - the 100 Hz clock's public side.
+ */
+#ifndef DISP_CLOCK_H
+#define DISP_CLOCK_H
+
+#include "lib/types.h"
+
+/* clock_start - begin ticking, on the running CPU.  clock_move_here - from now on this CPU keeps the clock. */
+void clock_start(void);
+void clock_move_here(void);
+/* clock_cpu - the CPU that keeps it. */
+unsigned clock_cpu(void);
+
+extern uint32_t avenrun[3]; /* [a] load averages over 1, 5, 15 minutes; 2048 = 1.0 */
+extern unsigned watchdog_s; /* [c] set at boot from the launcher's option             */
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpu.c - processor states, bindings and affinities: who may run where.
+ *
+ * THEORY      An off-line CPU runs no threads: it leaves the partition's mask and its lgroup's count, what was queued on it is
+ *             queued elsewhere, and what it ran leaves at the next interrupt.  When it was the last of its lgroup, the threads at
+ *             home there choose new homes.  Coming back moves nobody.
+ *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there.
+ * LOCKING     cpu_lock serialises changes of state; then thread and partition locks
+ * SEE ALSO    p_online(2), processor_bind(2) of Solaris 9; docs/dispatcher.md
+ */
+#include "disp/clock.h"
+#include "disp/disp.h"
+#include "disp/sync.h"
+#include "lgrp/lgrp.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "uapi/homeroom.h"
+
+struct cpupart cpupart_default = {.id = -1, .lock = SPINLOCK_INIT(RANK_PART)};
+
+static struct mutex cpu_lock = {.lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .name = "cpu state"};
+
+bool disp_cpu_online(const struct cpu *c)
+{
+    return c->disp->state != P_OFFLINE;
+}
+
+/* A CPU joins the default set and takes work; called for each CPU at boot and when it comes on-line. */
+void disp_cpu_join(struct cpu *c)
+{
+    c->disp->state = P_ONLINE;
+    c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
+    spin_lock(&cpupart_default.lock);
+    lgrp_part_cpu(&cpupart_default.lgrps, c->lgrp, 1);
+    spin_unlock(&cpupart_default.lock);
+    cpumask_set_atomic(&cpupart_default.cpus, c->id);
+    cpumask_set_atomic(&cpu_online_mask, c->id);
+}
+
+int disp_cpu_state(unsigned cpu, long *since)
+{
+    if (cpu >= ncpu)
+        return -EINVAL;
+    if (since != NULL)
+        *since = cpus[cpu]->disp->state_since;
+    return cpus[cpu]->disp->state;
+}
+
+/* Whether a thread is bound to `cpu`; with `unbind` they are released instead. */
+static bool bound_threads(unsigned cpu, bool unbind)
+{
+    struct thread *t;
+    bool           any = false;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        if (t->bound_cpu != (int)cpu || t == cpus[cpu]->disp->idle_thread || t->state == TS_ZOMBIE)
+            continue;
+        if (!unbind) {
+            any = true;
+            break;
+        }
+        spin_lock(&t->lock);
+        t->bound_cpu = -1;
+        spin_unlock(&t->lock);
+    }
+    spin_unlock(&all_threads_lock);
+    return any;
+}
+
+/* Threads at home in lgroup `g`, which has no CPU left, choose again. */
+static void rehome_all(unsigned g)
+{
+    struct thread *t;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        spin_lock(&t->part->lock);
+        if (t->lg.part != NULL && t->lg.home == g)
+            (void)lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(), (uint32_t)rng_next());
+        spin_unlock(&t->part->lock);
+    }
+    spin_unlock(&all_threads_lock);
+}
+
+/* Queues everything that waits on `c` elsewhere. */
+static void drain(struct cpu *c)
+{
+    struct thread *t;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        spin_lock(&t->lock);
+        if (t->state == TS_RUNNABLE && t->queued_on == c && t->bound_cpu < 0 && disp_dequeue(t))
+            disp_enqueue(t, false);
+        spin_unlock(&t->lock);
+    }
+    spin_unlock(&all_threads_lock);
+}
+
+static int take_offline(struct cpu *c, bool forced)
+{
+    unsigned interruptible = 0;
+
+    CPUMASK_FOREACH(i, &cpu_online_mask)
+        interruptible += i != c->id && cpus[i]->disp->state == P_ONLINE;
+    if (cpumask_weight(&cpupart_default.cpus) < 2 || interruptible < 1)
+        return -EBUSY;
+    for (int tries = 0; bound_threads(c->id, forced); tries++) {
+        if (tries == 5)
+            return -EBUSY;
+        thread_sleep_ns(10000000);
+    }
+    c->disp->state = P_OFFLINE;
+    c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
+    cpumask_clear_atomic(&cpupart_default.cpus, c->id);
+    cpumask_clear_atomic(&cpu_online_mask, c->id);
+    spin_lock(&cpupart_default.lock);
+    lgrp_part_cpu(&cpupart_default.lgrps, c->lgrp, -1);
+    spin_unlock(&cpupart_default.lock);
+    if (cpupart_default.lgrps.lpl[c->lgrp].ncpus == 0)
+        rehome_all(c->lgrp);
+    drain(c);
+    disp_poke(c);
+    if (clock_cpu() == c->id && this_cpu() != c) /* poked, this thread does not run there any more */
+        clock_move_here();
+    return 0;
+}
+
+int disp_cpu_set_state(unsigned cpu, int state, bool forced)
+{
+    struct cpu *c;
+    int         old, err = 0;
+
+    if (cpu >= ncpu || (state != P_ONLINE && state != P_OFFLINE && state != P_NOINTR))
+        return -EINVAL;
+    c = cpus[cpu];
+    mutex_enter(&cpu_lock);
+    old = c->disp->state;
+    if (state != old) {
+        if (state == P_OFFLINE) {
+            err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_offline(c, forced);
+        } else {
+            if (old == P_OFFLINE)
+                disp_cpu_join(c);
+            c->disp->state = (uint8_t)state;
+            c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
+        }
+        if (err == 0)
+            atomic_fetch_add(&lgrp_generation, 1);
+    }
+    mutex_exit(&cpu_lock);
+    /* A thread that ran on the CPU it took off-line leaves it here. */
+    if (state == P_OFFLINE && err == 0 && curthread->bound_cpu < 0 && this_cpu() == c)
+        thread_leave_cpu();
+    return err != 0 ? err : old;
+}
+
+_Atomic uint32_t lgrp_generation;
+
+/* Makes `t` look at its binding: queued elsewhere, or interrupted where it must not run. */
+static void reconsider(struct thread *t)
+{
+    if (t->state == TS_RUNNABLE && disp_dequeue(t))
+        disp_enqueue(t, false);
+    else if (t->state == TS_ONPROC)
+        disp_poke(t->cpu);
+}
+
+int thread_bind(struct thread *t, int cpu)
+{
+    bool queued;
+
+    if (cpu >= 0 && ((unsigned)cpu >= ncpu || cpus[cpu]->disp->state == P_OFFLINE || !cpumask_test(&t->part->cpus, (unsigned)cpu)))
+        return -EINVAL;
+    spin_lock(&t->lock);
+    queued = t->state == TS_RUNNABLE && disp_dequeue(t); /* nsteal counts by the binding: change it off the queue */
+    t->bound_cpu = cpu;
+    if (queued)
+        disp_enqueue(t, false);
+    else
+        reconsider(t);
+    spin_unlock(&t->lock);
+    if (cpu >= 0)
+        thread_rehome(t, cpus[cpu]->lgrp);
+    if (t == curthread && cpu >= 0 && this_cpu() != cpus[cpu])
+        thread_leave_cpu();
+    return 0;
+}
+
+int thread_set_affinity(struct thread *t, const struct cpumask *m)
+{
+    struct cpumask  usable = cpumask_and(m, &t->part->cpus);
+    struct cpumask *fresh, *old;
+
+    if (cpumask_empty(&usable))
+        return -EINVAL;
+    fresh = kmem_alloc(sizeof *fresh);
+    if (fresh == NULL)
+        return -ENOMEM;
+    *fresh = *m;
+    if (cpumask_weight(&usable) == cpumask_weight(&t->part->cpus)) { /* all of them: no restriction */
+        kmem_free(fresh);
+        fresh = NULL;
+    }
+    spin_lock(&t->lock);
+    old = t->affinity;
+    t->affinity = fresh;
+    reconsider(t);
+    spin_unlock(&t->lock);
+    kmem_free(old);
+    if (t == curthread && fresh != NULL && !cpumask_test(fresh, this_cpu()->id))
+        thread_leave_cpu();
+    return 0;
+}
+
+void thread_get_affinity(struct thread *t, struct cpumask *m)
+{
+    spin_lock(&t->lock);
+    *m = t->affinity != NULL ? *t->affinity : cpu_online_mask;
+    spin_unlock(&t->lock);
+}

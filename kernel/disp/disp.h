@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * disp.h - the dispatcher's own: run queues and what its files share.
+ *
+ * LOCKING  [r] rq->lock (RANK_RUNQ)  [a] atomic  [c] constant  [o] by its own CPU, interrupts off
+ */
+#ifndef DISP_DISP_H
+#define DISP_DISP_H
+
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "lib/cpu.h"
+
+enum { TIMERS_MAX = 4096 };
+
+struct disp_cpu {
+    struct spinlock lock;             /* RANK_RUNQ                                                     */
+    uint64_t        mask[3];          /* [r] bit p: queue[p] is not empty                              */
+    struct list     queue[NPRI];      /* [r] runnable threads by global priority                       */
+    uint16_t        nrun;             /* [r] threads queued                                            */
+    uint16_t        nsteal;           /* [r] of these, threads that another CPU may take               */
+    _Atomic int16_t runpri;           /* [a] priority of the running thread; -1: idle                  */
+    _Atomic int16_t maxpri;           /* [a] highest priority queued; -1: none                         */
+    struct thread  *idle_thread;      /* [c]                                                           */
+    struct thread  *prev;             /* [o] thread being switched away from                           */
+    struct spinlock timer_lock;       /* RANK_TIMER                                                    */
+    struct timer  **heap;             /* [timer_lock] binary heap by deadline, 1 .. ntimers            */
+    uint32_t        ntimers, heap_max;
+    struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
+    uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
+    uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
+    uint8_t         state;            /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
+    int64_t         state_since;      /* [a] seconds since 1970                                        */
+};
+
+extern struct cpumask cpu_idle_mask;   /* [a] CPUs in their idle loop                                   */
+extern struct cpumask cpu_queued_mask; /* [a] CPUs with threads queued that may be stolen               */
+extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads                                     */
+
+/* runq.c */
+/* disp_enqueue - queue RUNNABLE thread `t` (t->lock held) on the CPU that policy names, and poke that CPU. */
+void disp_enqueue(struct thread *t, bool front);
+/* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was not there any more. */
+bool disp_dequeue(struct thread *t);
+/* disp_next - what this CPU runs next: best queued, stolen, or idle.  `floor`: only above this priority; NULL if none. */
+struct thread *disp_next(struct cpu *c);
+/* disp_poke - make CPU `c` look at its queue now. */
+void disp_poke(struct cpu *c);
+
+/* class.c: scheduling classes. */
+void     class_init_thread(struct thread *t, const struct thread *creator);
+void     class_recompute(struct thread *t);              /* base_pri and pri from class data; t->lock held */
+uint64_t class_quantum(const struct thread *t);      /* in TSC cycles */
+void     class_quantum_expired(struct thread *t);        /* t->lock held */
+void     class_yield(struct thread *t);                  /* t->lock held */
+void     class_slept(struct thread *t);                  /* it wakes from a sleep; t->lock held */
+void     class_second(void);                             /* once a second, by the clock: ageing */
+void     class_charge(struct thread *t, uint64_t tsc);   /* it ran so long; t->lock held */
+
+/* timer.c */
+void timer_cpu_init(struct cpu *c);
+void timer_interrupt(void);                              /* in interrupt context */
+void timer_program(struct cpu *c);                       /* set the hardware for the earlier of heap and quantum */
+void clock_calibrate(uint16_t pm_port, unsigned pm_bits);
+uint64_t clock_tsc_per_ms(void);
+
+/* clock.c */
+void clock_start(void);
+void clock_move_from(unsigned cpu);
+
+/* thread_inherit - lend `t` the priority of a waiter (-1: take it back). */
+void thread_inherit(struct thread *t, int pri);
+/* thread_leave_cpu - curthread may no longer run here: queue it where it may. */
+void thread_leave_cpu(void);
+
+/* cpu.c */
+bool disp_cpu_online(const struct cpu *c);
+
+/* thread.c: all threads, for the clock and the debugger. */
+extern struct list     all_threads;
+extern struct spinlock all_threads_lock;
+
+/* sync.c: priority inheritance; t->lock held. */
+static inline int thread_effective_pri(const struct thread *t)
+{
+    return t->inherit_pri > t->base_pri ? t->inherit_pri : t->base_pri;
+}
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/*
+ * runq.c - run queues: where a runnable thread waits, and what a CPU runs next.
+ *
+ * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a thread
+ *             joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A CPU that is
+ *             to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also when a thread
+ *             has to wait behind another, to come and steal it.
+ * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
+ *             I2  maxpri == highest queued priority, -1 when nrun == 0
+ *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold
+ * LOCKING     rq->lock (RANK_RUNQ), one at a time, below t->lock
+ * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
+ */
+#include "disp/choose.h"
+#include "disp/disp.h"
+#include "lgrp/lgrp.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "x86/ipi.h"
+
+#include <limits.h>
+
+struct cpumask cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+
+static void masks_update(struct cpu *c)
+{
+    struct disp_cpu *d = c->disp;
+    int              top = -1;
+
+    for (int w = 2; w >= 0; w--)
+        if (d->mask[w] != 0) {
+            top = w * 64 + 63 - __builtin_clzll(d->mask[w]);
+            break;
+        }
+    d->maxpri = (int16_t)top;
+    if (d->nsteal > 0 && !cpumask_test(&cpu_queued_mask, c->id))
+        cpumask_set_atomic(&cpu_queued_mask, c->id);
+    else if (d->nsteal == 0 && cpumask_test(&cpu_queued_mask, c->id))
+        cpumask_clear_atomic(&cpu_queued_mask, c->id);
+}
+
+static void queue_remove(struct cpu *c, struct thread *t)
+{
+    struct disp_cpu *d = c->disp;
+
+    list_remove(&t->runq_link);
+    if (list_empty(&d->queue[t->pri]))
+        d->mask[t->pri / 64] &= ~(1ull << (t->pri % 64));
+    d->nrun--;
+    if (t->bound_cpu < 0)
+        d->nsteal--;
+    t->queued_on = NULL;
+    masks_update(c);
+}
+
+static int cpu_level(unsigned cpu)
+{
+    const struct cpu *c = cpus[cpu];
+
+    if (c->disp->state == 1) /* P_OFFLINE */
+        return INT_MAX;
+    return max_of(c->disp->runpri, c->disp->maxpri);
+}
+
+static unsigned queue_length(unsigned cpu, int pri)
+{
+    struct disp_cpu *d = cpus[cpu]->disp;
+    unsigned         n = 0;
+    struct list     *e;
+
+    /* Unlocked: a hint.  Bounded, since the list may change under our feet. */
+    if (!(d->mask[pri / 64] >> (pri % 64) & 1))
+        return 0;
+    spin_lock(&d->lock);
+    for (e = d->queue[pri].next; e != &d->queue[pri] && n < 8; e = e->next)
+        n++;
+    spin_unlock(&d->lock);
+    return n;
+}
+
+void disp_poke(struct cpu *c)
+{
+    if (c == this_cpu()) {
+        atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
+    } else {
+        CPUSTAT_INC(pokes);
+        x86_send_ipi(c->id, IPI_RESCHED);
+    }
+}
+
+/* A thread waits on a busy CPU of lgroup `lgrp`: wake the nearest idle CPU that may steal it. */
+static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpumask *allowed)
+{
+    if (cpumask_empty(&cpu_idle_mask) || t->bound_cpu >= 0)
+        return;
+    for (unsigned k = 0; k < lgrp_topo.nlevels[lgrp]; k++) {
+        struct cpumask m = cpumask_and(&lgrp_topo.level_cpus[lgrp][k], &cpu_idle_mask);
+        unsigned       cpu;
+
+        m = cpumask_and(&m, allowed);
+        cpu = cpumask_next(&m, 0);
+        if (cpu != CPU_MAX) {
+            disp_poke(cpus[cpu]);
+            return;
+        }
+    }
+}
+
+void disp_enqueue(struct thread *t, bool front)
+{
+    struct cpumask   both;
+    struct disp_pick p = {
+        .topo = &lgrp_topo, .allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level,
+        .bound = t->bound_cpu, .last = t->cpu->id, .ticks_since = lbolt - t->last_ran,
+        .home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home, .pri = t->pri, .is_current = t == curthread};
+    struct cpu      *c;
+    struct disp_cpu *d;
+
+    if (t->affinity != NULL) {
+        both = cpumask_and(t->affinity, p.allowed);
+        if (!cpumask_empty(&both))
+            p.allowed = &both;
+    }
+    c = cpus[disp_pick_cpu(&p)];
+    if (!front && c->disp->maxpri >= t->pri && t->bound_cpu < 0)
+        c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
+    d = c->disp;
+    spin_lock(&d->lock);
+    t->queued_on = c;
+    if (front)
+        list_push_front(&d->queue[t->pri], &t->runq_link);
+    else
+        list_push_back(&d->queue[t->pri], &t->runq_link);
+    d->mask[t->pri / 64] |= 1ull << (t->pri % 64);
+    d->nrun++;
+    if (t->bound_cpu < 0)
+        d->nsteal++;
+    masks_update(c);
+    spin_unlock(&d->lock);
+
+    if (c->idle) {
+        cpumask_clear_atomic(&cpu_idle_mask, c->id);
+        disp_poke(c);
+    } else if (t->pri > d->runpri) {
+        disp_poke(c);
+    } else {
+        poke_thief(t, c->lgrp, p.allowed);
+    }
+}
+
+bool disp_dequeue(struct thread *t)
+{
+    struct cpu *c = t->queued_on;
+    bool        there;
+
+    if (c == NULL)
+        return false;
+    spin_lock(&c->disp->lock);
+    there = t->queued_on == c;
+    if (there)
+        queue_remove(c, t);
+    spin_unlock(&c->disp->lock);
+    return there;
+}
+
+static void put_on_cpu(struct cpu *c, struct thread *t)
+{
+    t->state = TS_ONPROC; /* I3 */
+    if (t->cpu != c) {
+        t->cpu = c;
+        c->stat->migr++;
+    }
+    t->n_dispatch++;
+    if (t->lg.home == LGRP_NONE)
+        return;
+    if (c->lgrp == t->lg.home) {
+        c->stat->disp_home++;
+    } else {
+        c->stat->disp_remote++;
+        t->n_remote++;
+    }
+}
+
+static int steal_best(unsigned cpu)
+{
+    struct disp_cpu *d = cpus[cpu]->disp;
+
+    /* An idle CPU with one thread is about to run it. */
+    return d->nsteal == 0 || (cpus[cpu]->idle && d->nrun == 1) ? -1 : d->maxpri;
+}
+
+/* Takes from `victim` the best thread that CPU c may run, or NULL. */
+static struct thread *take_from(struct cpu *victim, struct cpu *c)
+{
+    struct disp_cpu *d = victim->disp;
+    struct thread   *t, *found = NULL;
+
+    spin_lock(&d->lock);
+    for (int w = 2; w >= 0 && found == NULL; w--)
+        for (uint64_t m = d->mask[w]; m != 0 && found == NULL;) {
+            int bit = 63 - __builtin_clzll(m);
+
+            m &= ~(1ull << bit);
+            LIST_FOREACH(t, &d->queue[w * 64 + bit], runq_link)
+                if (t->bound_cpu < 0 && cpumask_test(&t->part->cpus, c->id) &&
+                    (t->affinity == NULL || cpumask_test(t->affinity, c->id))) {
+                    found = t;
+                    break;
+                }
+        }
+    if (found != NULL) {
+        queue_remove(victim, found);
+        put_on_cpu(c, found);
+    }
+    spin_unlock(&d->lock);
+    return found;
+}
+
+static struct thread *steal(struct cpu *c)
+{
+    struct cpumask busy = cpu_queued_mask;
+    struct thread *t = NULL;
+
+    if (c->disp->state == 1)
+        return NULL;
+    while (!cpumask_empty(&busy)) {
+        int victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, steal_best);
+
+        if (victim < 0)
+            break;
+        t = take_from(cpus[victim], c);
+        if (t != NULL) {
+            c->stat->steals++;
+            break;
+        }
+        cpumask_clear(&busy, (unsigned)victim);
+    }
+    return t;
+}
+
+struct thread *disp_next(struct cpu *c)
+{
+    struct disp_cpu *d = c->disp;
+    struct thread   *t;
+
+    if (d->maxpri >= 0) {
+        spin_lock(&d->lock);
+        if (d->maxpri >= 0) {
+            t = list_first(&d->queue[d->maxpri], struct thread, runq_link);
+            queue_remove(c, t);
+            put_on_cpu(c, t);
+            spin_unlock(&d->lock);
+            return t;
+        }
+        spin_unlock(&d->lock);
+    }
+    if (!cpumask_empty(&cpu_queued_mask) && (t = steal(c)) != NULL)
+        return t;
+    return d->idle_thread;
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sync.c - mutexes, reader-writer locks and condition variables: see sync.h.
+ *
+ * THEORY      Who must wait puts a struct waiter, on its own stack, on the lock's list and sleeps.  Locks are handed over: the
+ *             one who releases makes the first waiter the owner before waking it, so nobody overtakes and a wake-up is
+ *             never in vain.  A mutex is first spun for while its owner runs on a CPU.
+ *             A waiter is woken once: `woken` is set, under the list's lock, before thread_wake(); the sleeper looks at it under
+ *             its own thread lock before it sleeps, so that a wake-up that comes early is not lost.
+ * INVARIANTS  I1  a waiter is on a list iff it is not woken
+ *             I2  the owner word of a mutex has bit 0 set iff its list is not empty (under m->lock)
+ *             I3  the word of a rwlock has WAIT set iff its list is not empty (under rw->lock)
+ * LOCKING     each object's own lock (RANK_CV), then thread locks
+ */
+#include "disp/sync.h"
+
+#include "disp/disp.h"
+#include "lib/errno.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+
+enum { SPIN_MAX = 64, RW_WRITER = 1, RW_WAIT = 2, RW_READER = 4 };
+
+struct waiter {
+    struct list    link;
+    struct thread *t;
+    _Atomic bool   woken;
+    _Atomic bool   timed_out;
+    bool           write; /* rwlock: wants to write */
+    struct timer   timer;
+};
+
+static void waiter_init(struct waiter *w)
+{
+    w->t = curthread;
+    w->woken = false;
+    w->timed_out = false;
+    w->timer = (struct timer){0};
+}
+
+/* Marks `w`, already off its list, as woken and wakes its thread.  `w` is gone when this returns. */
+static void waiter_wake(struct waiter *w)
+{
+    struct thread *t = w->t;
+
+    w->woken = true;
+    (void)thread_wake(t, curthread);
+}
+
+/* Sleeps until woken, or, with `sig`, until a signal; or until the timer has run out. */
+static void waiter_sleep(struct waiter *w, bool sig)
+{
+    struct thread *t = w->t;
+
+    while (!w->woken && !w->timed_out) {
+        if (sig && signal_pending())
+            return;
+        spin_lock(&t->lock);
+        if (w->woken || w->timed_out || (sig && signal_pending())) {
+            spin_unlock(&t->lock);
+            continue;
+        }
+        t->sleep_sig = sig;
+        t->state = TS_SLEEP;
+        swtch();
+    }
+}
+
+static void waiter_timeout(struct timer *tm)
+{
+    struct waiter *w = container_of(tm, struct waiter, timer);
+    struct thread *t = w->t;
+
+    w->timed_out = true;
+    (void)thread_wake(t, NULL);
+}
+
+void thread_sleep_ns(uint64_t ns)
+{
+    struct waiter w;
+
+    waiter_init(&w);
+    curthread->wait_what = "delay";
+    timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
+    waiter_sleep(&w, false);
+}
+
+/* ---- mutex ---- */
+
+void mutex_init(struct mutex *m, const char *name)
+{
+    m->owner = 0;
+    spin_init(&m->lock, RANK_CV);
+    list_init(&m->waiters);
+    m->name = name;
+}
+
+/* Lends our priority to the owner, and to whom it waits for in turn. */
+static void lend_priority(struct mutex *m, int pri)
+{
+    for (int depth = 0; depth < 8 && m != NULL; depth++) {
+        struct thread *o = (struct thread *)(m->owner & ~1ul);
+
+        if (o == NULL || o->pri >= pri)
+            return;
+        thread_inherit(o, pri);
+        m = o->blocked_on;
+    }
+}
+
+static void mutex_sleep(struct mutex *m)
+{
+    struct thread *t = curthread, *o;
+    struct waiter  w;
+    uintptr_t      v;
+
+    waiter_init(&w);
+    spin_lock(&m->lock);
+    for (v = m->owner;;) {
+        if (v == 0) {
+            if (atomic_compare_exchange_strong(&m->owner, &v, (uintptr_t)t)) {
+                spin_unlock(&m->lock);
+                return;
+            }
+        } else if (atomic_compare_exchange_strong(&m->owner, &v, v | 1)) {
+            break;
+        }
+    }
+    o = (struct thread *)(v & ~1ul);
+    ASSERT(o != t, "a mutex is not entered twice by its owner");
+    list_push_back(&m->waiters, &w.link);
+    o->n_contended += (v & 1) == 0;
+    t->blocked_on = m;
+    t->wait_what = m->name;
+    t->wait_chan = m;
+    if (o->pri < t->pri)
+        lend_priority(m, t->pri);
+    spin_unlock(&m->lock);
+    waiter_sleep(&w, false);
+}
+
+void mutex_enter(struct mutex *m)
+{
+    uintptr_t free = 0;
+
+    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread, memory_order_acquire,
+                                                       memory_order_relaxed)))
+        return;
+    CPUSTAT_INC(smtx);
+    for (unsigned i = 0; i < SPIN_MAX; i++) {
+        struct thread *o = (struct thread *)(free & ~1ul);
+
+        if (free & 1 || (o != NULL && o->state != TS_ONPROC))
+            break;
+        cpu_pause();
+        free = 0;
+        if (atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread))
+            return;
+    }
+    mutex_sleep(m);
+}
+
+bool mutex_tryenter(struct mutex *m)
+{
+    uintptr_t free = 0;
+
+    return atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread);
+}
+
+void mutex_exit(struct mutex *m)
+{
+    struct thread *t = curthread;
+    uintptr_t      mine = (uintptr_t)t;
+    struct waiter *w;
+
+    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &mine, 0, memory_order_release, memory_order_relaxed)))
+        return;
+    ASSERT((mine & ~1ul) == (uintptr_t)t, "a mutex is left by its owner");
+    spin_lock(&m->lock);
+    w = list_pop(&m->waiters, struct waiter, link);
+    ASSERT(w != NULL, "I2");
+    if (--t->n_contended == 0 && t->inherit_pri >= 0)
+        thread_inherit(t, -1);
+    w->t->blocked_on = NULL;
+    if (!list_empty(&m->waiters)) {
+        w->t->n_contended++;
+        m->owner = (uintptr_t)w->t | 1;
+    } else {
+        m->owner = (uintptr_t)w->t;
+    }
+    waiter_wake(w);
+    spin_unlock(&m->lock);
+}
+
+bool mutex_owned(const struct mutex *m)
+{
+    return (m->owner & ~1ul) == (uintptr_t)curthread;
+}
+
+/* ---- reader-writer lock ---- */
+
+void rw_init(struct rwlock *rw, const char *name)
+{
+    rw->word = 0;
+    spin_init(&rw->lock, RANK_CV);
+    list_init(&rw->waiters);
+    rw->name = name;
+}
+
+/* One attempt: a writer needs an idle word, a reader one without writer and without waiters. */
+static bool rw_try(struct rwlock *rw, bool write)
+{
+    int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
+
+    while (write ? v == 0 : (v & (RW_WRITER | RW_WAIT)) == 0)
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v + (write ? RW_WRITER : RW_READER), memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static void rw_sleep(struct rwlock *rw, bool write)
+{
+    struct waiter w;
+
+    CPUSTAT_INC(srw);
+    waiter_init(&w);
+    w.write = write;
+    spin_lock(&rw->lock);
+    atomic_fetch_or(&rw->word, RW_WAIT); /* from here on nobody enters or leaves without rw->lock */
+    if ((rw->word & ~(int64_t)RW_WAIT) == 0 && list_empty(&rw->waiters)) {
+        /* It became free meanwhile. */
+        rw->word = write ? RW_WRITER : RW_READER;
+        spin_unlock(&rw->lock);
+        return;
+    }
+    list_push_back(&rw->waiters, &w.link);
+    curthread->wait_what = rw->name;
+    curthread->wait_chan = rw;
+    spin_unlock(&rw->lock);
+    waiter_sleep(&w, false);
+}
+
+/* The lock is free but for waiters: hand it to the first writer, or to all readers before the next writer. */
+static void rw_hand_over(struct rwlock *rw)
+{
+    struct waiter *w, *tmp;
+    struct list    go = LIST_INIT(go);
+    int64_t        word = 0;
+
+    LIST_FOREACH_SAFE(w, tmp, &rw->waiters, link) {
+        if (word != 0 && w->write)
+            break;
+        list_remove(&w->link);
+        list_push_back(&go, &w->link);
+        word += w->write ? RW_WRITER : RW_READER;
+        if (w->write)
+            break;
+    }
+    rw->word = word | (list_empty(&rw->waiters) ? 0 : RW_WAIT);
+    while ((w = list_pop(&go, struct waiter, link)) != NULL)
+        waiter_wake(w);
+}
+
+void rw_enter_read(struct rwlock *rw)
+{
+    if (unlikely(!rw_try(rw, false)))
+        rw_sleep(rw, false);
+}
+
+void rw_enter_write(struct rwlock *rw)
+{
+    if (unlikely(!rw_try(rw, true)))
+        rw_sleep(rw, true);
+}
+
+bool rw_tryenter_read(struct rwlock *rw)
+{
+    return rw_try(rw, false);
+}
+
+void rw_exit_read(struct rwlock *rw)
+{
+    int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
+
+    while (!(v & RW_WAIT))
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER, memory_order_release, memory_order_relaxed))
+            return;
+    spin_lock(&rw->lock);
+    if (atomic_fetch_sub(&rw->word, RW_READER) - RW_READER == RW_WAIT)
+        rw_hand_over(rw);
+    spin_unlock(&rw->lock);
+}
+
+void rw_exit_write(struct rwlock *rw)
+{
+    int64_t v = RW_WRITER;
+
+    if (atomic_compare_exchange_strong_explicit(&rw->word, &v, 0, memory_order_release, memory_order_relaxed))
+        return;
+    ASSERT(v & RW_WRITER, "a rwlock is left by its writer");
+    spin_lock(&rw->lock);
+    rw->word = RW_WAIT;
+    rw_hand_over(rw);
+    spin_unlock(&rw->lock);
+}
+
+/* ---- condition variable ---- */
+
+void cv_init(struct cv *cv)
+{
+    spin_init(&cv->lock, RANK_CV);
+    list_init(&cv->waiters);
+}
+
+static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig, uint64_t deadline, const char *what)
+{
+    struct waiter w;
+    int           err = 0;
+
+    if (sig && signal_pending())
+        return -EINTR;
+    waiter_init(&w);
+    w.t->wait_what = what;
+    w.t->wait_chan = cv;
+    spin_lock(&cv->lock);
+    list_push_back(&cv->waiters, &w.link);
+    spin_unlock(&cv->lock);
+    if (m != NULL)
+        mutex_exit(m);
+    else
+        spin_unlock(l);
+    if (deadline != NO_DEADLINE)
+        timer_arm(&w.timer, deadline, waiter_timeout);
+    waiter_sleep(&w, sig);
+    if (deadline != NO_DEADLINE)
+        timer_cancel(&w.timer);
+    if (!w.woken) {
+        spin_lock(&cv->lock);
+        if (!w.woken) {
+            list_remove(&w.link);
+            err = w.timed_out ? -ETIMEDOUT : -EINTR;
+        }
+        spin_unlock(&cv->lock);
+    } else {
+        /* The waker holds cv->lock until it is done with `w`. */
+        spin_lock(&cv->lock);
+        spin_unlock(&cv->lock);
+    }
+    if (m != NULL)
+        mutex_enter(m);
+    else
+        spin_lock(l);
+    return err;
+}
+
+void cv_wait(struct cv *cv, struct mutex *m, const char *what)
+{
+    (void)cv_sleep(cv, m, NULL, false, NO_DEADLINE, what);
+}
+
+int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what)
+{
+    return cv_sleep(cv, m, NULL, true, deadline, what);
+}
+
+void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
+{
+    (void)cv_sleep(cv, NULL, l, false, NO_DEADLINE, what);
+}
+
+int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what)
+{
+    return cv_sleep(cv, NULL, l, true, deadline, what);
+}
+
+unsigned cv_signal(struct cv *cv)
+{
+    struct waiter *w;
+
+    if (list_empty(&cv->waiters))
+        return 0;
+    spin_lock(&cv->lock);
+    w = list_pop(&cv->waiters, struct waiter, link);
+    if (w != NULL)
+        waiter_wake(w);
+    spin_unlock(&cv->lock);
+    return w != NULL;
+}
+
+unsigned cv_broadcast(struct cv *cv)
+{
+    struct waiter *w;
+    unsigned       n = 0;
+
+    if (list_empty(&cv->waiters))
+        return 0;
+    spin_lock(&cv->lock);
+    while ((w = list_pop(&cv->waiters, struct waiter, link)) != NULL) {
+        waiter_wake(w);
+        n++;
+    }
+    spin_unlock(&cv->lock);
+    return n;
+}

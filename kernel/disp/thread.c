@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT
+/*
+ * thread.c - threads: their making, their switching, their sleep and waking.
+ *
+ * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread, on
+ *             the same CPU, releases it in switch_finish(): so nobody can make it runnable and run it elsewhere while it
+ *             still stands on its stack.
+ * INVARIANTS  thread.h I1-I3
+ *             I4  the guard word at the bottom of a kernel stack is intact when the thread leaves its CPU
+ * LOCKING     t->lock (RANK_THREAD), then partition, run-queue and lgroup locks
+ */
+#include "disp/disp.h"
+
+#include "lgrp/lgrp.h"
+#include "lgrp/place.h"
+#include "lib/errno.h"
+#include "lib/rng.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "x86/asm.h"
+#include "x86/trap.h"
+
+#define STACK_GUARD 0x57acc0de57acc0deull
+
+struct thread *context_switch(struct thread *prev, struct thread *next);
+void           context_begin(void);
+void           thread_begin(struct thread *prev);
+
+struct disp_ops disp_ops;
+struct list     all_threads = LIST_INIT(all_threads);
+struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
+
+static struct kmem_cache *fpu_cache;
+static _Atomic uint32_t   next_tid = 1u << 22; /* kernel threads; programs' ids come from proc */
+
+/* ---- switching ---- */
+
+static void switch_finish(struct thread *prev)
+{
+    if (prev->state == TS_RUNNABLE)
+        disp_enqueue(prev, false);
+    spin_unlock(&prev->lock);
+}
+
+/* From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs again. */
+static void switch_to(struct thread *prev, struct thread *next)
+{
+    struct cpu      *c = this_cpu();
+    struct disp_cpu *d = c->disp;
+    bool             irq = c->irq_was_on;
+    uint64_t         now = rdtsc();
+    bool             to_idle = next == d->idle_thread;
+
+    ASSERT(c->nlock == 1 && *(uint64_t *)prev->kstack == STACK_GUARD, "I4");
+    prev->runtime_tsc += now - prev->oncpu_since;
+    class_charge(prev, now - prev->oncpu_since);
+    prev->uticks += c->stat->usr_ticks - prev->uticks_base;
+    prev->sticks += c->stat->sys_ticks - prev->sticks_base;
+    prev->last_ran = lbolt;
+    c->stat->csw++;
+
+    next->oncpu_since = now;
+    next->uticks_base = c->stat->usr_ticks;
+    next->sticks_base = c->stat->sys_ticks;
+    atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
+    d->runpri = to_idle ? -1 : next->pri;
+    if (to_idle || c->idle) {
+        c->idle = to_idle;
+        if (to_idle)
+            cpumask_set_atomic(&cpu_idle_mask, c->id);
+        else
+            cpumask_clear_atomic(&cpu_idle_mask, c->id);
+    }
+    d->quantum_end = to_idle ? UINT64_MAX : now + class_quantum(next);
+    if (d->quantum_end < d->timer_set_for)
+        timer_program(c);
+
+    if (prev->fpu != NULL)
+        x86_fpu_save(prev);
+    if (next->fpu != NULL) {
+        x86_fpu_load(next);
+        wrmsr(MSR_FSBASE, next->fsbase);
+        wrmsr(MSR_KGSBASE, next->gsbase);
+    }
+    if (disp_ops.switch_as != NULL)
+        disp_ops.switch_as(next);
+    c->thread = next;
+    trap_set_kstack((uint64_t)next->kstack + KSTACK_SIZE);
+    prev = context_switch(prev, next);
+    this_cpu()->irq_was_on = irq;
+    switch_finish(prev);
+}
+
+/* The first C code of every new thread: `prev` is whom it replaced. */
+void thread_begin(struct thread *prev)
+{
+    struct thread *t = curthread;
+
+    this_cpu()->irq_was_on = true;
+    switch_finish(prev);
+    t->entry(t->entry_arg);
+    thread_exit_switch();
+}
+
+void swtch(void)
+{
+    struct thread *t = curthread;
+
+    t->nvcsw++;
+    switch_to(t, disp_next(this_cpu()));
+}
+
+/* Gives the CPU to a queued thread of priority >= floor, if there is one.  Returns whether it did. */
+static bool switch_if_above(int floor)
+{
+    struct thread *t = curthread, *next;
+    struct cpu    *c;
+
+    spin_lock(&t->lock);
+    c = this_cpu();
+    if (c->disp->maxpri < floor || t == c->disp->idle_thread || (next = disp_next(c)) == c->disp->idle_thread) {
+        spin_unlock(&t->lock);
+        return false;
+    }
+    t->state = TS_RUNNABLE;
+    switch_to(t, next);
+    return true;
+}
+
+void disp_preempt(void)
+{
+    struct thread *t = curthread;
+
+    atomic_fetch_and(&t->ast, ~(uint32_t)AST_RESCHED);
+    if (t->bound_cpu < 0 ? !cpumask_test(&t->part->cpus, this_cpu()->id) ||
+                               (t->affinity != NULL && !cpumask_test(t->affinity, this_cpu()->id))
+                         : t->bound_cpu != (int)this_cpu()->id) {
+        thread_leave_cpu();
+        return;
+    }
+    if (rdtsc() >= this_cpu()->disp->quantum_end) {
+        spin_lock(&t->lock);
+        class_quantum_expired(t);
+        this_cpu()->disp->runpri = t->pri;
+        this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
+        spin_unlock(&t->lock);
+        if (switch_if_above(t->pri))
+            t->nivcsw++, CPUSTAT_INC(icsw);
+        return;
+    }
+    if (switch_if_above(t->pri + 1))
+        t->nivcsw++, CPUSTAT_INC(icsw);
+}
+
+void thread_leave_cpu(void)
+{
+    struct thread *t = curthread;
+    struct cpu    *c;
+
+    spin_lock(&t->lock);
+    c = this_cpu();
+    t->state = TS_RUNNABLE;
+    switch_to(t, disp_next(c));
+}
+
+void thread_yield(void)
+{
+    struct thread *t = curthread;
+
+    spin_lock(&t->lock);
+    class_yield(t);
+    this_cpu()->disp->runpri = t->pri;
+    spin_unlock(&t->lock);
+    (void)switch_if_above(t->pri);
+}
+
+void disp_start_cpu(void)
+{
+    struct cpu    *c = this_cpu();
+    struct thread *idle = c->disp->idle_thread;
+
+    irq_disable();
+    c->idle = true;
+    cpumask_set_atomic(&cpu_idle_mask, c->id);
+    for (;;) {
+        struct thread *next;
+
+        irq_disable();
+        atomic_store_explicit(&idle->ast, 0, memory_order_relaxed);
+        if (!cpumask_test(&cpu_idle_mask, c->id))
+            cpumask_set_atomic(&cpu_idle_mask, c->id);
+        next = disp_next(c);
+        if (next == idle) {
+            sti_hlt();
+            continue;
+        }
+        spin_lock(&idle->lock);
+        switch_to(idle, next);
+        irq_enable();
+    }
+}
+
+/* ---- sleep and waking ---- */
+
+bool thread_wake(struct thread *t, struct thread *from)
+{
+    spin_lock(&t->lock);
+    if (t->state != TS_SLEEP) {
+        spin_unlock(&t->lock);
+        return false;
+    }
+    if (from != NULL && from->modelled_ns > t->modelled_ns)
+        t->modelled_ns = from->modelled_ns;
+    t->state = TS_RUNNABLE;
+    class_slept(t);
+    disp_enqueue(t, false);
+    spin_unlock(&t->lock);
+    return true;
+}
+
+void thread_interrupt(struct thread *t)
+{
+    struct cpu *c = NULL;
+
+    atomic_fetch_or(&t->ast, AST_SIGNAL);
+    spin_lock(&t->lock);
+    if (t->state == TS_SLEEP && t->sleep_sig) {
+        t->state = TS_RUNNABLE;
+        class_slept(t);
+        disp_enqueue(t, false);
+    } else if (t->state == TS_ONPROC && t != curthread) {
+        c = t->cpu;
+    }
+    spin_unlock(&t->lock);
+    if (c != NULL)
+        disp_poke(c); /* it looks at its asts on the way back to user mode */
+}
+
+void thread_stop(void)
+{
+    struct thread *t = curthread;
+
+    t->state = TS_STOPPED;
+    swtch();
+}
+
+void thread_continue(struct thread *t)
+{
+    spin_lock(&t->lock);
+    if (t->state == TS_STOPPED) {
+        t->state = TS_RUNNABLE;
+        disp_enqueue(t, false);
+    }
+    spin_unlock(&t->lock);
+}
+
+/* ---- making and ending ---- */
+
+int thread_prepare(struct thread *t, const struct thread *creator)
+{
+    memset(t, 0, sizeof *t);
+    spin_init(&t->lock, RANK_THREAD);
+    list_init(&t->runq_link);
+    list_init(&t->all_link);
+    t->state = TS_SLEEP;
+    t->inherit_pri = -1;
+    t->bound_cpu = -1;
+    t->cpu = this_cpu();
+    t->part = &cpupart_default;
+    t->lg.home = LGRP_NONE;
+    if (creator != NULL) {
+        t->part = creator->part;
+        t->bound_cpu = creator->bound_cpu;
+        if (creator->affinity != NULL) {
+            t->affinity = kmem_alloc(sizeof *t->affinity);
+            if (t->affinity == NULL)
+                return -ENOMEM;
+            *t->affinity = *creator->affinity;
+        }
+    }
+    class_init_thread(t, creator);
+    return 0;
+}
+
+/* A node to take memory for a thread of lgroup `home` from. */
+static unsigned home_node(unsigned home)
+{
+    return home == LGRP_NONE ? this_cpu()->node : lgrp_mem_node(&lgrp_topo, home, (uint32_t)rng_next());
+}
+
+int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg)
+{
+    unsigned     node = home_node(t->lg.home);
+    struct page *stack = page_alloc(node, KSTACK_ORDER, ALLOC_NEAR);
+    uint64_t    *sp;
+
+    if (stack == NULL)
+        return -ENOMEM;
+    if (t->lwp != NULL) {
+        t->fpu = kmem_cache_alloc_node(fpu_cache, node);
+        if (t->fpu == NULL) {
+            page_release(stack);
+            return -ENOMEM;
+        }
+        x86_fpu_init(t);
+    }
+    str_copy(t->name, name, sizeof t->name);
+    t->kstack = page_to_virt(stack);
+    *(uint64_t *)t->kstack = STACK_GUARD;
+    t->entry = entry;
+    t->entry_arg = arg;
+    t->uregs = x86_regs(t);
+    if (t->tid == 0)
+        t->tid = next_tid++;
+    sp = (uint64_t *)t->uregs;
+    *--sp = 0; /* keeps the stack aligned as after a call */
+    *--sp = (uint64_t)context_begin;
+    sp -= 6; /* the registers that context_switch pops; the frame pointer ends back traces */
+    memset(sp, 0, 6 * sizeof *sp);
+    t->ksp = (uint64_t)sp;
+    spin_lock(&all_threads_lock);
+    list_push_back(&all_threads, &t->all_link);
+    spin_unlock(&all_threads_lock);
+    return 0;
+}
+
+void thread_start(struct thread *t)
+{
+    spin_lock(&t->lock);
+    t->state = TS_RUNNABLE;
+    t->last_ran = lbolt - 1000; /* nothing in any cache: search for a CPU */
+    disp_enqueue(t, false);
+    spin_unlock(&t->lock);
+}
+
+void thread_destroy(struct thread *t)
+{
+    /* Its lock is released by the CPU it left, once it is off its stack. */
+    spin_lock(&t->lock);
+    ASSERT(t->state == TS_ZOMBIE || t->state == TS_SLEEP, "a thread is destroyed after it ended or before it began");
+    spin_unlock(&t->lock);
+    spin_lock(&all_threads_lock);
+    list_remove(&t->all_link);
+    spin_unlock(&all_threads_lock);
+    if (t->fpu != NULL)
+        kmem_cache_free(fpu_cache, t->fpu);
+    kmem_free(t->affinity);
+    page_release(virt_to_page(t->kstack));
+}
+
+void thread_exit_switch(void)
+{
+    struct thread *t = curthread;
+
+    spin_lock(&t->lock);
+    t->state = TS_ZOMBIE;
+    t->nvcsw++;
+    switch_to(t, disp_next(this_cpu()));
+    panic("a thread that had ended was dispatched");
+}
+
+struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg)
+{
+    struct thread *t = kmem_alloc(sizeof *t);
+
+    if (t == NULL || thread_prepare(t, NULL) != 0)
+        return NULL;
+    t->base_pri = t->pri = (int16_t)pri;
+    if (thread_init(t, name, fn, arg) != 0) {
+        kmem_free(t);
+        return NULL;
+    }
+    thread_start(t);
+    return t;
+}
+
+/* ---- homes ---- */
+
+unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator)
+{
+    struct cpupart *part = t->part;
+    uint64_t        now = clock_mono_ns();
+
+    spin_lock(&part->lock);
+    if (t->bound_cpu >= 0) {
+        t->lg.proc = p;
+        lgrp_thread_join(&part->lgrps, &t->lg, cpus[t->bound_cpu]->lgrp, now);
+    } else {
+        lgrp_thread_home(&part->lgrps, &t->lg, p, creator != NULL ? &creator->lg : NULL, now, (uint32_t)rng_next());
+    }
+    spin_unlock(&part->lock);
+    return t->lg.home;
+}
+
+void thread_unhome(struct thread *t)
+{
+    spin_lock(&t->part->lock);
+    lgrp_thread_leave(&t->lg, clock_mono_ns());
+    spin_unlock(&t->part->lock);
+}
+
+void thread_rehome(struct thread *t, unsigned lgrp)
+{
+    spin_lock(&t->part->lock);
+    if (t->lg.part != NULL && t->lg.home != lgrp) {
+        lgrp_thread_leave(&t->lg, clock_mono_ns());
+        lgrp_thread_join(&t->part->lgrps, &t->lg, lgrp, clock_mono_ns());
+    }
+    spin_unlock(&t->part->lock);
+}
+
+uint64_t thread_runtime_ns(struct thread *t)
+{
+    uint64_t tsc;
+
+    spin_lock(&t->lock);
+    tsc = t->runtime_tsc;
+    if (t->state == TS_ONPROC)
+        tsc += rdtsc() - t->oncpu_since;
+    spin_unlock(&t->lock);
+    return tsc_to_ns(tsc);
+}
+
+/* ---- start-up ---- */
+
+void disp_cpu_init(struct cpu *c)
+{
+    struct disp_cpu *d = kmem_alloc_node(sizeof *d, c->node);
+    struct thread   *t = kmem_alloc_node(sizeof *t, c->node);
+
+    if (d == NULL || t == NULL)
+        panic("no memory for the run queue of CPU %u", c->id);
+    memset(d, 0, sizeof *d);
+    spin_init(&d->lock, RANK_RUNQ);
+    for (unsigned i = 0; i < NPRI; i++)
+        list_init(&d->queue[i]);
+    d->runpri = d->maxpri = -1;
+    d->quantum_end = d->timer_set_for = UINT64_MAX;
+    c->disp = d;
+    timer_cpu_init(c);
+    if (thread_prepare(t, NULL) != 0 || thread_init(t, "idle", NULL, NULL) != 0)
+        panic("no memory for the idle thread of CPU %u", c->id);
+    t->cls = CLASS_SYS;
+    t->base_pri = t->pri = -1;
+    t->state = TS_ONPROC;
+    t->cpu = c;
+    t->bound_cpu = (int)c->id;
+    d->idle_thread = t;
+    c->thread = t;
+    c->kstack_top = (uint64_t)t->kstack + KSTACK_SIZE;
+}
+
+void disp_init(void)
+{
+    fpu_cache = kmem_cache_create("fpu", FPU_SIZE, 16);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * timer.c - time, and functions to be called at a time.
+ *
+ * THEORY      The time-stamp counter, the same on all CPUs, is the clock; it and the local APIC's timer are measured once
+ *             against the ACPI power-management timer (3.579545 MHz).  Each CPU has a binary heap of timers by deadline.
+ *             The hardware timer is set once for the earlier of the heap's first deadline and the end of the running
+ *             thread's time slice; there is no periodic tick.
+ * INVARIANTS  I1  heap[1] is the earliest; t->heap_pos is its place, 0 when not armed
+ *             I2  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
+ * LOCKING     d->timer_lock (RANK_TIMER); functions are called without it
+ * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
+ */
+#include "disp/timer.h"
+
+#include "disp/disp.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "x86/apic.h"
+#include "x86/asm.h"
+
+#define PM_HZ 3579545ull
+
+struct clock_params clock_params;
+void (*clock_changed)(void);
+
+static uint64_t tsc_khz, apic_khz;
+static uint64_t ns_mult; /* ns = cycles * mult >> 32 */
+
+uint64_t tsc_to_ns(uint64_t cycles)
+{
+    return (uint64_t)(((unsigned __int128)cycles * ns_mult) >> 32);
+}
+
+static uint64_t ns_to_tsc(uint64_t ns)
+{
+    return (uint64_t)((unsigned __int128)ns * tsc_khz / 1000000);
+}
+
+uint64_t clock_tsc_per_ms(void)
+{
+    return tsc_khz;
+}
+
+uint64_t clock_mono_ns(void)
+{
+    return tsc_to_ns(rdtsc() - clock_params.base_tsc);
+}
+
+uint64_t clock_real_ns(void)
+{
+    return clock_mono_ns() + clock_params.real_offset_ns;
+}
+
+void clock_set_real(uint64_t ns)
+{
+    clock_params.real_offset_ns = ns - clock_mono_ns();
+    if (clock_changed != NULL)
+        clock_changed();
+}
+
+
+void clock_calibrate(uint16_t port, unsigned bits)
+{
+    uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1, p0, p;
+    uint64_t t0, t1, pm;
+    uint32_t a0, a1;
+    const uint32_t want = PM_HZ / 250; /* 4 ms */
+
+    if (port == 0)
+        panic("the firmware names no power-management timer (FADT): nothing to measure the clock with");
+    p0 = inl(port) & mask;
+    while ((p = inl(port) & mask) == p0)
+        ;
+    p0 = p;
+    t0 = rdtsc();
+    apic_timer_set(UINT32_MAX);
+    do
+        p = inl(port) & mask;
+    while (((p - p0) & mask) < want);
+    t1 = rdtsc();
+    a1 = apic_timer_read();
+    a0 = UINT32_MAX;
+    apic_timer_set(0);
+    pm = (p - p0) & mask;
+    tsc_khz = (uint64_t)((unsigned __int128)(t1 - t0) * PM_HZ / pm / 1000);
+    apic_khz = (uint64_t)(a0 - a1) * PM_HZ / pm / 1000;
+    ns_mult = (1000000ull << 32) / tsc_khz;
+    clock_params.base_tsc = t0;
+    clock_params.mult = (uint32_t)(ns_mult >> 8);
+    clock_params.shift = 24;
+}
+
+void timer_cpu_init(struct cpu *c)
+{
+    struct disp_cpu *d = c->disp;
+
+    spin_init(&d->timer_lock, RANK_TIMER);
+    d->heap_max = 64;
+    d->heap = kmem_alloc_node(d->heap_max * sizeof *d->heap, c->node);
+    if (d->heap == NULL)
+        panic("no memory for the timers of CPU %u", c->id);
+}
+
+static void heap_put(struct disp_cpu *d, uint32_t pos, struct timer *t)
+{
+    d->heap[pos] = t;
+    t->heap_pos = pos;
+}
+
+static void heap_up(struct disp_cpu *d, uint32_t pos, struct timer *t)
+{
+    for (; pos > 1 && d->heap[pos / 2]->deadline_ns > t->deadline_ns; pos /= 2)
+        heap_put(d, pos, d->heap[pos / 2]);
+    heap_put(d, pos, t);
+}
+
+static void heap_down(struct disp_cpu *d, uint32_t pos, struct timer *t)
+{
+    for (uint32_t kid; (kid = pos * 2) <= d->ntimers; pos = kid) {
+        if (kid < d->ntimers && d->heap[kid + 1]->deadline_ns < d->heap[kid]->deadline_ns)
+            kid++;
+        if (d->heap[kid]->deadline_ns >= t->deadline_ns)
+            break;
+        heap_put(d, pos, d->heap[kid]);
+    }
+    heap_put(d, pos, t);
+}
+
+static void heap_delete(struct disp_cpu *d, struct timer *t)
+{
+    uint32_t      pos = t->heap_pos;
+    struct timer *last = d->heap[d->ntimers--];
+
+    t->heap_pos = 0;
+    if (last == t)
+        return;
+    if (pos > 1 && d->heap[pos / 2]->deadline_ns > last->deadline_ns)
+        heap_up(d, pos, last);
+    else
+        heap_down(d, pos, last);
+}
+
+static void heap_grow(struct disp_cpu *d)
+{
+    struct timer **bigger = kmem_alloc(d->heap_max * 2 * sizeof *bigger);
+
+    if (bigger == NULL)
+        panic("no memory for timers");
+    for (uint32_t i = 1; i <= d->ntimers; i++)
+        bigger[i] = d->heap[i];
+    kmem_free(d->heap);
+    d->heap = bigger;
+    d->heap_max *= 2;
+}
+
+void timer_program(struct cpu *c)
+{
+    struct disp_cpu *d = c->disp;
+    uint64_t         now = rdtsc(), when = d->quantum_end, ticks;
+
+    if (d->ntimers > 0)
+        when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->heap[1]->deadline_ns) + 1);
+    d->timer_set_for = when;
+    if (when == UINT64_MAX)
+        return;
+    ticks = when <= now ? 1 : (uint64_t)((unsigned __int128)(when - now) * apic_khz / tsc_khz) + 1;
+    apic_timer_set((uint32_t)min_of(ticks, (uint64_t)UINT32_MAX));
+}
+
+void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *))
+{
+    struct cpu      *c;
+    struct disp_cpu *d;
+
+    (void)timer_cancel(t);
+    irq_push();
+    c = this_cpu();
+    d = c->disp;
+    spin_lock(&d->timer_lock);
+    if (d->ntimers + 1 == d->heap_max)
+        heap_grow(d);
+    t->deadline_ns = deadline_ns;
+    t->fn = fn;
+    t->cpu = c;
+    heap_up(d, ++d->ntimers, t);
+    if (t->heap_pos == 1 && clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
+        timer_program(c);
+    spin_unlock(&d->timer_lock);
+    irq_pop();
+}
+
+bool timer_cancel(struct timer *t)
+{
+    struct cpu      *c = t->cpu;
+    struct disp_cpu *d;
+    bool             was;
+
+    if (c == NULL)
+        return false;
+    d = c->disp;
+    spin_lock(&d->timer_lock);
+    was = t->heap_pos != 0;
+    if (was)
+        heap_delete(d, t);
+    while (d->running_timer == t && c != this_cpu()) {
+        spin_unlock(&d->timer_lock);
+        cpu_pause();
+        spin_lock(&d->timer_lock);
+    }
+    spin_unlock(&d->timer_lock);
+    return was;
+}
+
+void timer_interrupt(void)
+{
+    struct cpu      *c = this_cpu();
+    struct disp_cpu *d = c->disp;
+
+    d->timer_set_for = UINT64_MAX;
+    spin_lock(&d->timer_lock);
+    while (d->ntimers > 0 && d->heap[1]->deadline_ns <= clock_mono_ns()) {
+        struct timer *t = d->heap[1];
+
+        heap_delete(d, t);
+        d->running_timer = t;
+        spin_unlock(&d->timer_lock);
+        t->fn(t);
+        spin_lock(&d->timer_lock);
+        d->running_timer = NULL;
+    }
+    if (rdtsc() >= d->quantum_end) {
+        if (d->maxpri >= 0) {
+            atomic_fetch_or(&c->thread->ast, AST_RESCHED);
+        } else {
+            d->quantum_end = rdtsc() + class_quantum(c->thread); /* nobody waits: another slice */
+        }
+    }
+    if (rdtsc() < d->quantum_end)
+        timer_program(c);
+    else if (d->ntimers > 0) {
+        uint64_t end = d->quantum_end;
+
+        d->quantum_end = UINT64_MAX; /* the slice is over: only timers count until the switch */
+        timer_program(c);
+        d->quantum_end = end;
+    }
+    spin_unlock(&d->timer_lock);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/*
+ * log.c - kernel messages: to the console, and kept for dmesg.
+ *
+ * LOCKING     log_lock (RANK_LOG); a panic breaks it, since the holder may be the one that failed
+ */
+#include "stat/log.h"
+
+#include "lib/printf.h"
+#include "lib/spinlock.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+enum { LOG_SIZE = 32768, LINE_MAX = 320 };
+
+struct log_ops  log_ops;
+static char     ring[LOG_SIZE];
+static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
+static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
+static bool     panicking;
+
+static void emit(const char *text, size_t n)
+{
+    if (!panicking)
+        spin_lock(&log_lock);
+    for (size_t i = 0; i < n; i++)
+        ring[written++ % LOG_SIZE] = text[i];
+    if (!panicking)
+        spin_unlock(&log_lock);
+    if (log_ops.console != NULL)
+        log_ops.console(text, n, panicking);
+}
+
+static void vmessage(const char *prefix, const char *fmt, va_list ap)
+{
+    char   line[LINE_MAX];
+    size_t n = str_copy(line, prefix, sizeof line);
+
+    n += (size_t)vsnprintf(line + n, sizeof line - n, fmt, ap);
+    if (n >= sizeof line) {
+        n = sizeof line - 1;
+        line[n - 1] = '\n';
+    }
+    if (n == 0 || line[n - 1] != '\n') {
+        if (n + 1 < sizeof line)
+            line[n++] = '\n';
+    }
+    emit(line, n);
+}
+
+void kprintf(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vmessage("", fmt, ap);
+    va_end(ap);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vmessage("WARNING: ", fmt, ap);
+    va_end(ap);
+}
+
+void verdict(const char *fmt, ...)
+{
+    char    line[LINE_MAX];
+    va_list ap;
+    size_t  n;
+
+    va_start(ap, fmt);
+    n = min_of((size_t)vsnprintf(line, sizeof line - 1, fmt, ap), sizeof line - 2);
+    va_end(ap);
+    line[n++] = '\n';
+    if (log_ops.verdict != NULL)
+        log_ops.verdict(line, n, panicking);
+}
+
+size_t klog_read(char *buf, size_t size)
+{
+    uint64_t have, from;
+
+    spin_lock(&log_lock);
+    have = min_of(written, (uint64_t)min_of(size, (size_t)LOG_SIZE));
+    from = written - have;
+    for (uint64_t i = 0; i < have; i++)
+        buf[i] = ring[(from + i) % LOG_SIZE];
+    spin_unlock(&log_lock);
+    return have;
+}
+
+void log_enter_panic(void)
+{
+    panicking = true;
+}

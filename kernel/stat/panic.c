@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * panic.c - the end of the machine: by a broken invariant, by order, or by the watchdog.
+ *
+ * THEORY      The panicking CPU stops the others (an IPI they cannot refuse is not needed: QEMU ends), prints why, a back
+ *             trace with names from the table that the second link put in .ksyms, and tells the launcher through the
+ *             verdict port and the isa-debug-exit device.  A second panic on the way only ends the machine.
+ * SEE ALSO    tools/ksyms.py; QEMU's isa-debug-exit: exit status is (code << 1) | 1
+ */
+#include "stat/panic.h"
+
+#include "lib/cpu.h"
+#include "lib/printf.h"
+#include "stat/log.h"
+
+extern char           __kernel_start[], __text_start[], __text_end[];
+extern const uint32_t ksyms_count;
+extern const uint32_t ksyms_addr[], ksyms_name[];
+extern const char     ksyms_text[];
+
+static _Atomic int panics;
+
+const char *ksym_lookup(uint64_t addr, uint64_t *off)
+{
+    uint32_t lo = 0, hi = ksyms_count, rel;
+
+    if (addr < (uint64_t)__text_start || addr >= (uint64_t)__text_end || hi == 0)
+        return NULL;
+    rel = (uint32_t)(addr - (uint64_t)__kernel_start);
+    while (hi - lo > 1) {
+        uint32_t mid = (lo + hi) / 2;
+
+        if (ksyms_addr[mid] <= rel)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    *off = rel - ksyms_addr[lo];
+    return ksyms_text + ksyms_name[lo];
+}
+
+static void print_frame(uint64_t rip)
+{
+    uint64_t    off = 0;
+    const char *name = ksym_lookup(rip, &off);
+
+    kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off);
+}
+
+void backtrace_from(uint64_t rip, uint64_t rbp)
+{
+    print_frame(rip);
+    for (int depth = 0; depth < 24 && rbp >= 0xffff800000000000ul && (rbp & 7) == 0; depth++) {
+        const uint64_t *frame = (const uint64_t *)rbp;
+
+        if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
+            break;
+        print_frame(frame[1]);
+        if (frame[0] <= rbp)
+            break;
+        rbp = frame[0];
+    }
+}
+
+void panic(const char *fmt, ...)
+{
+    char    reason[256];
+    va_list ap;
+
+    irq_disable();
+    if (atomic_fetch_add(&panics, 1) > 0)
+        machine_exit(EXIT_PANIC);
+    log_enter_panic();
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof reason, fmt, ap);
+    va_end(ap);
+    kprintf("panic: %s", reason);
+    backtrace_from((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
+    verdict("@panic %s", reason);
+    machine_exit(EXIT_PANIC);
+}
+
+void machine_exit(unsigned code)
+{
+    irq_disable();
+    if (log_ops.flush != NULL)
+        log_ops.flush();
+    __asm__ volatile("outl %0, %w1" ::"a"(code), "Nd"((uint16_t)0xf4));
+    if (log_ops.power_off != NULL)
+        log_ops.power_off();
+    for (;;)
+        __asm__ volatile("cli; hlt");
+}
+
+void machine_reset(void)
+{
+    irq_disable();
+    if (log_ops.flush != NULL)
+        log_ops.flush();
+    if (log_ops.reset != NULL)
+        log_ops.reset();
+    for (;;)
+        __asm__ volatile("cli; hlt");
+}

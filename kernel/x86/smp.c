@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * smp.c - see smp.h.
+ *
+ * THEORY      One INIT and one start-up interrupt go to everybody; each CPU finds its own stack by its APIC id
+ *             (trampoline.S).  Nobody waits for the one before it, and no CPU measures anything: the boot CPU did.
+ */
+#include "x86/smp.h"
+
+#include "disp/timer.h"
+#include "lib/cpu.h"
+#include "lib/string.h"
+#include "mem/page.h"
+#include "stat/panic.h"
+#include "x86/apic.h"
+#include "x86/arch.h"
+#include "x86/mmu.h"
+#include "x86/trap.h"
+
+#define TRAMPOLINE_PHYS 0x8000ul
+
+extern char trampoline[], trampoline_end[];
+void        ap_main(uint32_t apic_id);
+
+/* Known to trampoline.S; by APIC id, 0: not to be started. */
+uint64_t ap_stacks[CPU_MAX];
+
+static struct cpu *by_apic_id[CPU_MAX];
+static void (*ap_enter)(void);
+
+void ap_main(uint32_t id)
+{
+    struct cpu *c = by_apic_id[id];
+
+    mmu_load();
+    trap_init_cpu(c);
+    apic_init_cpu();
+    c->arch->started = true;
+    ap_enter();
+}
+
+void smp_start(void (*enter)(void))
+{
+    uint64_t give_up;
+
+    ap_enter = enter;
+    memcpy(phys_to_virt(TRAMPOLINE_PHYS), trampoline, (size_t)(trampoline_end - trampoline));
+    for (unsigned i = 1; i < ncpu; i++) {
+        by_apic_id[cpus[i]->apic_id] = cpus[i];
+        ap_stacks[cpus[i]->apic_id] = cpus[i]->kstack_top;
+    }
+    if (ncpu > 1)
+        apic_start_all(TRAMPOLINE_PHYS >> PAGE_SHIFT);
+    give_up = clock_mono_ns() + 5000000000ull;
+    for (unsigned i = 1; i < ncpu; i++)
+        while (!cpus[i]->arch->started) {
+            if (clock_mono_ns() > give_up)
+                panic("CPU %u (APIC id %u) does not start", i, cpus[i]->apic_id);
+            cpu_pause();
+        }
+}
