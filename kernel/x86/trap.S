@@ -217,4 +217,12 @@ context_begin:
     call thread_begin
     ud2
 
+/* void x86_enter_stack(uint64_t top, void (*fn)(void)): call fn on the stack below top, for good. */
+    .globl x86_enter_stack
+x86_enter_stack:
+    movq %rdi, %rsp
+    xorl %ebp, %ebp
+    call *%rsi
+    ud2
+
     .section .note.GNU-stack, "", @progbits

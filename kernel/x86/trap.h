@@ -45,6 +45,10 @@ void trap_init_cpu(struct cpu *c);
 void trap_early_init(void);
 /* trap_set_kstack - the stack on which the next entry from user mode starts. */
 void trap_set_kstack(uint64_t top);
+/* x86_enter_stack - call fn on the stack below `top`, never to return. */
+noreturn void x86_enter_stack(uint64_t top, void (*fn)(void));
+/* trap_nmi - what to do on a non-maskable interrupt. */
+extern void (*trap_nmi)(struct regs *r);
 /* irq_dispatch - filled in by intr: handle external vector `vec`. */
 extern void (*irq_dispatch)(unsigned vec, struct regs *r);
 

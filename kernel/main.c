@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+/*
+ * main.c - from the boot loader to the first process, in order.
+ *
+ * THEORY      The boot CPU learns what the machine is (boot loader, ACPI, the launcher's options), builds memory and the
+ *             lgroups over it, gives every CPU its data on its own board, starts all CPUs at once, and makes process 1.
+ *             Each step may use only what came before it; the order below is the dependency graph.
+ * INVARIANTS  I1  nothing sleeps before boot_thread() runs
+ * SEE ALSO    docs/boot.md
+ */
+#include "acpi/acpi.h"
+#include "disp/clock.h"
+#include "disp/disp.h"
+#include "drivers/fw_cfg.h"
+#include "drivers/rtc.h"
+#include "drivers/uart.h"
+#include "fs/initramfs.h"
+#include "fs/pseudo.h"
+#include "fs/statdev.h"
+#include "fs/sysfs.h"
+#include "intr/intr.h"
+#include "lgrp/lgrp.h"
+#include "lgrp/stats.h"
+#include "lib/printf.h"
+#include "lib/rng.h"
+#include "lib/string.h"
+#include "mem/init.h"
+#include "mem/kmem.h"
+#include "proc/futex.h"
+#include "proc/proc.h"
+#include "proc/procfs.h"
+#include "proc/time.h"
+#include "proc/tty.h"
+#include "proc/vdso.h"
+#include "stat/cpustat.h"
+#include "stat/log.h"
+#include "stat/panic.h"
+#include "stat/tunable.h"
+#include "sys/sys.h"
+#include "vm/vm.h"
+#include "x86/apic.h"
+#include "x86/arch.h"
+#include "x86/asm.h"
+#include "x86/features.h"
+#include "x86/mb2.h"
+#include "x86/smp.h"
+#include "x86/trap.h"
+
+void kmain(uint32_t magic, uint64_t info);
+
+extern char __kernel_start[], __kernel_end[], boot_pml4[], boot_stack[];
+
+/* Static: they are large, and the boot CPU has nowhere else to put them. */
+static struct boot_info   boot;
+static struct acpi_tables tables;
+static struct acpi_madt   madt;
+static struct acpi_srat   srat;
+static struct acpi_slit   slit;
+static struct acpi_hmat   hmat;
+static struct acpi_fadt   fadt;
+static struct cpu         boot_cpu;
+static struct cpu_stat    boot_stat;
+static uint64_t           boot_seed;
+
+/* ---- what the launcher passes ---- */
+
+/* A file of the launcher's in memory of its own; NULL if there is none.  *size is its length. */
+static void *option_file(const char *name, uint32_t *size)
+{
+    uint16_t sel;
+    char    *buf;
+
+    if (fw_cfg_find(name, size, &sel) != 0 || *size == 0)
+        return NULL;
+    buf = kmem_alloc(*size + 1ul);
+    if (buf == NULL || fw_cfg_read(sel, buf, *size) != 0) {
+        warn("%s (%u bytes) cannot be read: ignored", name, *size);
+        kmem_free(buf);
+        return NULL;
+    }
+    buf[*size] = '\0';
+    return buf;
+}
+
+/* A small text file, before there is memory.  Returns its length; 0: there is none. */
+static size_t option_text(const char *name, char *buf, size_t max)
+{
+    uint32_t size;
+    uint16_t sel;
+
+    if (fw_cfg_find(name, &size, &sel) != 0)
+        return 0;
+    if (size >= max) {
+        warn("%s is longer than %lu bytes: ignored", name, max - 1);
+        return 0;
+    }
+    if (fw_cfg_read(sel, buf, size) != 0)
+        return 0;
+    buf[size] = '\0';
+    return size;
+}
+
+static uint64_t number(const char *s)
+{
+    uint64_t v = 0;
+    unsigned base = 10;
+
+    if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
+        base = 16;
+        s += 2;
+    }
+    for (;; s++) {
+        unsigned d = *s >= '0' && *s <= '9'   ? (unsigned)(*s - '0')
+                     : *s >= 'a' && *s <= 'f' ? (unsigned)(*s - 'a') + 10
+                     : *s >= 'A' && *s <= 'F' ? (unsigned)(*s - 'A') + 10
+                                              : 99;
+        if (d >= base)
+            return v;
+        v = v * base + d;
+    }
+}
+
+/* /etc/system of the root file system's archive, then the launcher's lines: before anything reads a tunable. */
+static void system_files(void)
+{
+    static char       text[4096];
+    struct cpio_entry e;
+    const char       *why;
+    size_t            pos = 0, n;
+
+    while (boot.initrd != 0 && cpio_next(phys_to_virt(boot.initrd), boot.initrd_len, &pos, &e, &why) == 1)
+        if (e.nlen == 10 && memcmp(e.name, "etc/system", 10) == 0) {
+            system_file_apply((const char *)e.data, e.size);
+            break;
+        }
+    n = option_text("opt/homeroom/system", text, sizeof text);
+    if (n > 0)
+        system_file_apply(text, n);
+}
+
+static void seed_generators(void)
+{
+    char text[32];
+
+    if (option_text("opt/homeroom/seed", text, sizeof text) > 0)
+        boot_seed = number(text);
+    else if (!cpu_rdrand(&boot_seed))
+        boot_seed = rdtsc();
+    boot_cpu.rng = boot_seed;
+}
+
+/* ---- the machine ---- */
+
+static const void *map_low(uint64_t phys, size_t len)
+{
+    return phys + len <= 1ul << 32 ? phys_to_virt(phys) : NULL;
+}
+
+static void acpi_read(void)
+{
+    static uint8_t replaced[65536];
+    uint32_t       size;
+    uint16_t       sel;
+    const char    *why = NULL;
+
+    if (acpi_tables_find(&tables, boot.rsdp, map_low, &why) != 0)
+        panic("no usable ACPI tables: %s", why);
+    if (fw_cfg_find("opt/homeroom/acpi", &size, &sel) == 0) {
+        if (size > sizeof replaced)
+            warn("opt/homeroom/acpi is longer than %lu bytes: ignored", sizeof replaced);
+        else if (fw_cfg_read(sel, replaced, size) == 0 && acpi_tables_replace(&tables, replaced, size, &why) != 0)
+            warn("opt/homeroom/acpi: %s", why);
+    }
+    if (acpi_find(&tables, ACPI_SIG('A', 'P', 'I', 'C')) == NULL ||
+        acpi_parse_madt(&madt, acpi_find(&tables, ACPI_SIG('A', 'P', 'I', 'C')), &why) != 0)
+        panic("no usable MADT: %s", why != NULL ? why : "there is none");
+    if (acpi_find(&tables, ACPI_SIG('F', 'A', 'C', 'P')) != NULL &&
+        acpi_parse_fadt(&fadt, acpi_find(&tables, ACPI_SIG('F', 'A', 'C', 'P')), &why) != 0)
+        warn("FADT: %s", why);
+    if (acpi_find(&tables, ACPI_SIG('D', 'S', 'D', 'T')) != NULL)
+        (void)acpi_parse_s5(&fadt, acpi_find(&tables, ACPI_SIG('D', 'S', 'D', 'T')), &why);
+}
+
+/* CPU ids: the boot CPU first, the others in the order of the MADT. */
+static unsigned number_cpus(uint32_t *ids)
+{
+    uint32_t self, r[4];
+    unsigned n = 1;
+
+    cpuid(1, 0, r);
+    self = r[1] >> 24;
+    ids[0] = self;
+    for (unsigned i = 0; i < madt.ncpus; i++)
+        if (madt.cpu[i].enabled && madt.cpu[i].apic_id != self && madt.cpu[i].apic_id < 255 && n < CPU_MAX)
+            ids[n++] = madt.cpu[i].apic_id;
+    if (madt.ndropped > 0)
+        warn("%u CPUs beyond the limit are not used", madt.ndropped);
+    return n;
+}
+
+static void topology_read(const uint32_t *ids, unsigned n)
+{
+    static struct lgrp_range ram[MB2_RAM_MAX];
+    struct lgrp_input        in = {.ncpus = n, .apic_id = ids, .nmem = boot.nram, .mem = ram};
+    const struct acpi_header *h;
+
+    for (unsigned i = 0; i < boot.nram; i++)
+        ram[i] = (struct lgrp_range){boot.ram[i].base, boot.ram[i].len};
+    if ((h = acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T'))) != NULL && acpi_parse_srat(&srat, h, &in.srat_why) == 0)
+        in.srat = &srat;
+    if ((h = acpi_find(&tables, ACPI_SIG('S', 'L', 'I', 'T'))) != NULL && acpi_parse_slit(&slit, h, &in.slit_why) == 0)
+        in.slit = &slit;
+    if ((h = acpi_find(&tables, ACPI_SIG('H', 'M', 'A', 'T'))) != NULL) {
+        const char *why;
+
+        if (acpi_parse_hmat(&hmat, h, &why) == 0)
+            in.hmat = &hmat;
+        else
+            warn("HMAT: %s", why);
+    }
+    lgrp_topo_build(&lgrp_topo, &in);
+    for (unsigned i = 0; i < lgrp_topo.nnotes; i++)
+        kprintf("lgrp: %s", lgrp_topo.note[i]);
+    nlgrps = lgrp_topo.nlgrps;
+}
+
+static void memory_start(void)
+{
+    static struct mem_range r[LGRP_RANGE_MAX];
+    uint8_t                 near[NODE_MAX];
+
+    for (unsigned i = 0; i < lgrp_topo.nranges; i++)
+        r[i] = (struct mem_range){lgrp_topo.range[i].base, lgrp_topo.range[i].len, lgrp_topo.range_node[i]};
+    mem_reserve(0x100000, kva_to_phys(__kernel_end) - 0x100000);
+    mem_reserve(boot.info, boot.info_len);
+    if (boot.initrd != 0)
+        mem_reserve(boot.initrd, boot.initrd_len);
+    mem_init(r, lgrp_topo.nranges);
+    for (unsigned node = 0; node < lgrp_topo.nnodes; node++) {
+        unsigned n = lgrp_node_order(&lgrp_topo, lgrp_topo.node_lgrp[node], node, near);
+
+        mem_set_near(node, near, n);
+    }
+}
+
+/* Everything that CPU `id` has of its own, on its board. */
+static void cpu_make(unsigned id, uint32_t apic)
+{
+    unsigned    node = lgrp_topo.cpu_node[id];
+    struct cpu *c = id == 0 ? &boot_cpu : kmem_alloc_node(sizeof *c, node);
+
+    if (c == NULL)
+        panic("no memory for CPU %u", id);
+    if (id != 0) {
+        memset(c, 0, sizeof *c);
+        c->self = c;
+        c->stat = kmem_alloc_node(sizeof *c->stat, node);
+        c->rng = boot_seed + id * 0x9e3779b97f4a7c15ull;
+    }
+    c->arch = kmem_alloc_node(sizeof *c->arch, node);
+    if (c->arch == NULL || c->stat == NULL)
+        panic("no memory for CPU %u", id);
+    memset(c->arch, 0, sizeof *c->arch);
+    memset(c->stat, 0, sizeof *c->stat);
+    c->id = id;
+    c->apic_id = apic;
+    c->node = node;
+    c->lgrp = lgrp_topo.cpu_lgrp[id];
+    if (id != 0)
+        mem_cpu_init(c);
+    disp_cpu_init(c);
+    vm_cpu_init(c);
+    cpus[id] = c;
+}
+
+/* What each CPU does once it runs: take part. */
+static void cpu_enter(void)
+{
+    disp_cpu_join(this_cpu());
+    disp_start_cpu();
+}
+
+/* ---- serial ports ---- */
+
+static void serial_line(enum uart_port port, const char *text, size_t n, bool panicking)
+{
+    if (!panicking) {
+        uart_line(port, text, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        uart_putc_polled(port, text[i]);
+}
+
+static void console_line(const char *text, size_t n, bool panicking)
+{
+    serial_line(UART_CONSOLE, text, n, panicking);
+}
+
+static void verdict_line(const char *text, size_t n, bool panicking)
+{
+    serial_line(UART_VERDICT, text, n, panicking);
+}
+
+static void serial_flush(void)
+{
+    uart_flush_polled(UART_CONSOLE);
+    uart_flush_polled(UART_VERDICT);
+}
+
+static void power_off(void)
+{
+    if (fadt.has_s5 && fadt.pm1a_cnt_port != 0)
+        outw(fadt.pm1a_cnt_port, (uint16_t)(fadt.s5_a << 10 | 1 << 13));
+}
+
+static void reset(void)
+{
+    if (fadt.has_reset)
+        outb(fadt.reset_port, fadt.reset_value);
+    outb(0x64, 0xfe); /* the keyboard controller's reset line */
+}
+
+/* ---- faults, from the trap handler to address spaces and processes ---- */
+
+static int user_fault(uint64_t addr, bool write, bool exec, int *code)
+{
+    if (curthread->as == NULL)
+        return SIGSEGV;
+    return as_fault(curthread->as, addr, write ? FAULT_WRITE : exec ? FAULT_EXEC : FAULT_READ, code);
+}
+
+static void out_of_memory(void)
+{
+    kprintf("out of memory: process %d (%s) is killed", curproc()->pid, curthread->name);
+    (void)sig_send_proc(curproc(), SIGKILL, NULL);
+}
+
+/* A non-maskable interrupt: the launcher takes the machine for hung. */
+static void nmi(struct regs *r)
+{
+    log_enter_panic();
+    for (unsigned i = 0; i < ncpu; i++)
+        if (cpus[i] != this_cpu() && cpus[i]->thread != NULL && !cpus[i]->idle)
+            kprintf("NMI: CPU %u runs %s, %u locks", i, cpus[i]->thread->name, cpus[i]->nlock);
+    kprintf("NMI: CPU %u runs %s at", this_cpu()->id, curthread->name);
+    backtrace_from(r->rip, r->rbp);
+    verdict("@hung told so by the launcher");
+    machine_exit(EXIT_WATCHDOG);
+}
+
+/* ---- the boot thread: may sleep ---- */
+
+static uint32_t load_of(unsigned lgrp)
+{
+    return lpl_load(&cpupart_default.lgrps.lpl[lgrp]);
+}
+
+static void boot_thread(void *arg)
+{
+    uint32_t overlay_len = 0;
+    void    *overlay;
+
+    fs_init();
+    tty_init();
+    pty_init();
+    futex_init();
+    statdev_init();
+    proc_init();
+    procfs_init();
+    sysfs_init();
+    overlay = option_file("opt/homeroom/overlay", &overlay_len);
+    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, overlay, overlay_len) != 0)
+        panic("no root file system");
+    kmem_free(overlay);
+    if (boot.initrd != 0)
+        mem_unreserve(boot.initrd, boot.initrd_len);
+    verdict("@boot %lu", clock_mono_ns() / 1000000);
+    proc_start_init();
+}
+
+void kmain(uint32_t magic, uint64_t info)
+{
+    static uint32_t ids[CPU_MAX];
+    char            text[16];
+
+    /* The boot CPU's struct cpu first: locks and counters need it. */
+    boot_cpu.self = &boot_cpu;
+    boot_cpu.stat = &boot_stat;
+    boot_cpu.mem = &mem_boot_cpu;
+    wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu);
+    boot_cpu.nlock = 1; /* interrupts stay off until the first thread */
+    uart_early_init();
+    log_ops = (struct log_ops){console_line, verdict_line, serial_flush, power_off, reset};
+    trap_early_init();
+    features_init();
+    if (mb2_parse(magic, info, &boot) != 0)
+        panic("not started by a multiboot2 loader that tells the memory map");
+    seed_generators();
+    system_files();
+    acpi_read();
+    ncpu = number_cpus(ids);
+    topology_read(ids, ncpu);
+    memory_start();
+    kmem_init();
+    apic_init(&madt);
+    intr_init();
+    apic_init_cpu();
+    clock_calibrate(fadt.pm_timer_port, fadt.pm_timer_bits);
+    clock_set_real(rtc_read() * 1000000000ull);
+    lgrp_part_init(&cpupart_default.lgrps);
+    lgrp_load_average = load_of;
+    disp_init();
+    vm_init();
+    for (unsigned i = 0; i < ncpu; i++)
+        cpu_make(i, ids[i]);
+    trap_init_cpu(&boot_cpu);
+    trap_ops = (struct trap_ops){user_fault, sig_fault, out_of_memory, syscall_dispatch};
+    trap_nmi = nmi;
+    disp_ops.ast = sig_deliver;
+    disp_ops.switch_as = as_activate;
+    intr_tlb_handler = vm_tlb_ipi;
+    lgrp_stats_init();
+    syscall_init();
+    vdso_init();
+    if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
+        watchdog_s = (unsigned)number(text);
+    smp_start(cpu_enter);
+    kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
+    if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
+        panic("no memory for the first thread");
+    clock_start();
+    boot_cpu.nlock = 0;
+    boot_cpu.kstack_top = (uint64_t)boot_cpu.disp->idle_thread->kstack + KSTACK_SIZE;
+    x86_enter_stack(boot_cpu.kstack_top, cpu_enter);
+}

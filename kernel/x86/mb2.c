@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mb2.c - multiboot2 information (Multiboot2 specification 3.6): a list of tags, each 8-byte aligned.
+ */
+#include "x86/mb2.h"
+
+#include "lib/errno.h"
+#include "mem/page.h"
+
+enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
+
+struct tag {
+    uint32_t type, size;
+};
+
+struct tag_module {
+    uint32_t type, size, start, end;
+};
+
+struct tag_mmap {
+    uint32_t type, size, entry_size, version;
+    struct {
+        uint64_t base, len;
+        uint32_t type, zero; /* type 1: usable */
+    } entry[];
+};
+
+static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
+{
+    uint64_t from = round_up(base, PAGE_SIZE), to = round_down(base + len, PAGE_SIZE);
+
+    if (out->nram < MB2_RAM_MAX && to > from) {
+        out->ram[out->nram].base = from;
+        out->ram[out->nram++].len = to - from;
+    }
+}
+
+int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out)
+{
+    const char *p = phys_to_virt(info), *end;
+
+    *out = (struct boot_info){0};
+    if (magic != 0x36d76289)
+        return -EINVAL;
+    out->info = info;
+    out->info_len = *(const uint32_t *)p;
+    end = p + out->info_len;
+    for (p += 8; p + sizeof(struct tag) <= end;) {
+        const struct tag *t = (const struct tag *)p;
+
+        if (t->type == TAG_END || t->size < sizeof *t)
+            break;
+        if (t->type == TAG_MODULE && out->initrd == 0) {
+            const struct tag_module *m = (const struct tag_module *)p;
+
+            out->initrd = m->start;
+            out->initrd_len = m->end - m->start;
+        } else if (t->type == TAG_MMAP) {
+            const struct tag_mmap *m = (const struct tag_mmap *)p;
+
+            for (const char *e = (const char *)m->entry; e + m->entry_size <= p + t->size; e += m->entry_size) {
+                const uint64_t *v = (const uint64_t *)e;
+
+                if ((uint32_t)v[2] == 1)
+                    add_ram(out, v[0], v[1]);
+            }
+        } else if (t->type == TAG_RSDP_NEW || (t->type == TAG_RSDP_OLD && out->rsdp == 0)) {
+            out->rsdp = virt_to_phys(p + sizeof *t);
+        }
+        p += round_up(t->size, 8u);
+    }
+    return out->nram > 0 ? 0 : -EINVAL;
+}

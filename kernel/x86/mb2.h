@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mb2.h - what the boot loader hands over, as plain data.
+ */
+#ifndef X86_MB2_H
+#define X86_MB2_H
+
+#include "lib/types.h"
+
+enum { MB2_RAM_MAX = 64 };
+
+struct boot_info {
+    uint64_t rsdp;        /* physical address; 0: none        */
+    uint64_t initrd, initrd_len; /* physical; 0: none         */
+    uint64_t info, info_len;     /* the loader's own structure */
+    unsigned nram;
+    struct {
+        uint64_t base, len; /* usable RAM, bytes               */
+    } ram[MB2_RAM_MAX];
+};
+
+/*
+ * mb2_parse - read multiboot2 information at physical address `info` (below 4 GiB).
+ * -EINVAL when `magic` is not multiboot2's or there is no memory map.
+ */
+int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out);
+
+#endif
