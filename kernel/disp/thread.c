@@ -130,6 +130,14 @@ static bool switch_if_above(int floor)
     return true;
 }
 
+static void involuntary(bool switched)
+{
+    if (switched) {
+        curthread->nivcsw++;
+        CPUSTAT_INC(icsw);
+    }
+}
+
 void disp_preempt(void)
 {
     struct thread *t = curthread;
@@ -147,12 +155,10 @@ void disp_preempt(void)
         this_cpu()->disp->runpri = t->pri;
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
         spin_unlock(&t->lock);
-        if (switch_if_above(t->pri))
-            t->nivcsw++, CPUSTAT_INC(icsw);
+        involuntary(switch_if_above(t->pri));
         return;
     }
-    if (switch_if_above(t->pri + 1))
-        t->nivcsw++, CPUSTAT_INC(icsw);
+    involuntary(switch_if_above(t->pri + 1));
 }
 
 void thread_leave_cpu(void)
