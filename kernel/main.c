@@ -163,8 +163,8 @@ static void acpi_read(void)
     uint16_t       sel;
     const char    *why = NULL;
 
-    if (acpi_tables_find(&tables, boot.rsdp, map_low, &why) != 0)
-        panic("no usable ACPI tables: %s", why);
+    if (boot.rsdp == NULL || acpi_tables_find(&tables, boot.rsdp, boot.rsdp_len, map_low, &why) != 0)
+        panic("no usable ACPI tables: %s", why != NULL ? why : "the boot loader found none");
     if (fw_cfg_find("opt/homeroom/acpi", &size, &sel) == 0) {
         if (size > sizeof replaced)
             warn("opt/homeroom/acpi is longer than %lu bytes: ignored", sizeof replaced);

@@ -37,7 +37,7 @@ enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS,
 
 struct thread {
     struct spinlock lock;
-    _Atomic uint32_t ast;          /* [a] AST_* bits; its and ksp's offsets are known to trap.S         */
+    _Atomic uint32_t ast;          /* [a] AST_* bits; its and ksp's offsets are known to entry.S         */
     uint32_t        tid;           /* [c] machine-wide id                                               */
     uint64_t        ksp;           /* [o] saved stack pointer while not ONPROC                          */
     uint8_t         state;         /* [t] enum thread_state                                             */

@@ -14,6 +14,7 @@
 #include "disp/timer.h"
 
 #include "disp/disp.h"
+#include "lib/math.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "x86/apic.h"
@@ -34,7 +35,7 @@ uint64_t tsc_to_ns(uint64_t cycles)
 
 static uint64_t ns_to_tsc(uint64_t ns)
 {
-    return (uint64_t)((unsigned __int128)ns * tsc_khz / 1000000);
+    return mul_div(ns, tsc_khz, 1000000);
 }
 
 uint64_t clock_tsc_per_ms(void)
@@ -83,7 +84,7 @@ void clock_calibrate(uint16_t port, unsigned bits)
     a0 = UINT32_MAX;
     apic_timer_set(0);
     pm = (p - p0) & mask;
-    tsc_khz = (uint64_t)((unsigned __int128)(t1 - t0) * PM_HZ / pm / 1000);
+    tsc_khz = mul_div(t1 - t0, PM_HZ, pm * 1000);
     apic_khz = (uint64_t)(a0 - a1) * PM_HZ / pm / 1000;
     ns_mult = (1000000ull << 32) / tsc_khz;
     clock_params.base_tsc = t0;
@@ -164,7 +165,7 @@ void timer_program(struct cpu *c)
     d->timer_set_for = when;
     if (when == UINT64_MAX)
         return;
-    ticks = when <= now ? 1 : (uint64_t)((unsigned __int128)(when - now) * apic_khz / tsc_khz) + 1;
+    ticks = when <= now ? 1 : mul_div(when - now, apic_khz, tsc_khz) + 1;
     apic_timer_set((uint32_t)min_of(ticks, (uint64_t)UINT32_MAX));
 }
 

@@ -8,6 +8,7 @@
 #ifndef LIB_CPUMASK_H
 #define LIB_CPUMASK_H
 
+#include "lib/bitmap.h"
 #include "lib/types.h"
 
 #define CPUMASK_WORDS (CPU_MAX / 64)
@@ -55,7 +56,7 @@ static inline unsigned cpumask_weight(const struct cpumask *m)
     unsigned n = 0;
 
     for (unsigned i = 0; i < CPUMASK_WORDS; i++)
-        n += (unsigned)__builtin_popcountll(m->w[i]);
+        n += bit_count(m->w[i]);
     return n;
 }
 

@@ -13,6 +13,7 @@
  */
 #include "proc/proc_impl.h"
 
+#include "lib/math.h"
 #include "lib/errno.h"
 #include "mem/page.h"
 #include "stat/panic.h"
@@ -113,7 +114,7 @@ static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64
 {
     uint64_t us = ns / 1000;
 
-    *user_us = u + s == 0 ? us : (uint64_t)((unsigned __int128)us * u / (u + s));
+    *user_us = u + s == 0 ? us : mul_div(us, u, u + s);
     *sys_us  = us - *user_us;
 }
 

@@ -27,7 +27,7 @@ struct desc_ptr {
     uint64_t base;
 } __attribute__((packed));
 
-extern char trap_stubs[]; /* 256 entries of 16 bytes each (trap.S) */
+extern char trap_stubs[]; /* 256 entries of 16 bytes each (entry.S) */
 extern void syscall_entry(void);
 
 static struct idt_gate idt[256] __attribute__((aligned(16)));

@@ -64,8 +64,9 @@ int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out)
                 if ((uint32_t)v[2] == 1)
                     add_ram(out, v[0], v[1]);
             }
-        } else if (t->type == TAG_RSDP_NEW || (t->type == TAG_RSDP_OLD && out->rsdp == 0)) {
-            out->rsdp = virt_to_phys(p + sizeof *t);
+        } else if (t->type == TAG_RSDP_NEW || (t->type == TAG_RSDP_OLD && out->rsdp == NULL)) {
+            out->rsdp = p + sizeof *t;
+            out->rsdp_len = t->size - sizeof *t;
         }
         p += round_up(t->size, 8u);
     }

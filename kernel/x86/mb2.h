@@ -10,7 +10,8 @@
 enum { MB2_RAM_MAX = 64 };
 
 struct boot_info {
-    uint64_t rsdp;        /* physical address; 0: none        */
+    const void *rsdp;     /* the loader's copy; NULL: none    */
+    uint64_t rsdp_len;    /* bytes                            */
     uint64_t initrd, initrd_len; /* physical; 0: none         */
     uint64_t info, info_len;     /* the loader's own structure */
     unsigned nram;

@@ -2,7 +2,7 @@
 /*
  * regs.h - the registers saved on every entry to the kernel, at the top of the thread's kernel stack.
  *
- * The order is the assembly's (trap.S): the six arguments of a system call lie together, in their order.
+ * The order is the assembly's (entry.S): the six arguments of a system call lie together, in their order.
  */
 #ifndef X86_REGS_H
 #define X86_REGS_H

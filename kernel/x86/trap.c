@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct cpu, user_rsp) == OFF_CPU_USER_RSP, "trap_offsets
 _Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h");
 _Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
 _Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
-_Static_assert(offsetof(struct trap_ops, syscall) == 24, "trap.S calls trap_ops + 24");
+_Static_assert(offsetof(struct trap_ops, syscall) == 24, "entry.S calls trap_ops + 24");
 
 enum { VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_DF = 8,
        VEC_GP = 13, VEC_PF = 14, VEC_MF = 16, VEC_AC = 17, VEC_XM = 19 };
@@ -115,7 +115,7 @@ static void page_fault(struct regs *r)
         die(r, VEC_PF, addr);
 }
 
-/* trap - every exception and interrupt comes here from trap.S.  `vec` is its number. */
+/* trap - every exception and interrupt comes here from entry.S.  `vec` is its number. */
 void trap(struct regs *r, unsigned vec);
 void trap(struct regs *r, unsigned vec)
 {

@@ -35,7 +35,7 @@ struct trap_ops {
     void (*signal)(int sig, int code, uint64_t addr);
     /* No memory for a fault of the current process: it will end with SIGKILL, and a message says so. */
     void (*out_of_memory)(void);
-    void (*syscall)(struct regs *r); /* offset 24 is known to trap.S */
+    void (*syscall)(struct regs *r); /* offset 24 is known to entry.S */
 };
 extern struct trap_ops trap_ops;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap.S - the doors of the kernel: exceptions, interrupts, system calls; the context switch.
+ * entry.S - the doors of the kernel: exceptions, interrupts, system calls; the context switch.
  *
  * INVARIANTS  I1  in the kernel the GS base is this CPU's struct cpu; SWAPGS happens exactly when the privilege changes
  *             I2  the registers of the interrupted program lie at the top of the thread's kernel stack (struct regs)

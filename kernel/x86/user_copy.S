@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * uaccess.S - the instructions that touch user memory, each with its entry in the exception table.
+ * user_copy.S - the instructions that touch user memory, each with its entry in the exception table.
  *
  * size_t user_copy(void *dst, const void *src, size_t n)   returns the bytes not copied
  * size_t user_zero(void *dst, size_t n)                    likewise
