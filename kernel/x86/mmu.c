@@ -64,7 +64,7 @@ static void map(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
 
 static void map_section(const char *from, const char *to, uint64_t flags)
 {
-    map((uint64_t)from, (uint64_t)from - KERNEL_BASE, (uint64_t)(to - from), flags);
+    map((uint64_t)from, (uint64_t)from - KERNEL_BASE, round_up((uint64_t)(to - from), PAGE_SIZE), flags);
 }
 
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
@@ -85,7 +85,8 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    entry_for(MMIO_BASE, 3); /* the device window's top-level entry exists before anybody copies the tables */
+    entry_for(MMIO_BASE, 1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
+    table_alloc = NULL;
     mmu_load();
 }
 
@@ -100,6 +101,7 @@ void *mmu_map_device(paddr_t pa, size_t len)
     uint64_t va = mmio_next;
 
     len = round_up(pa + len - base, PAGE_SIZE);
+    ASSERT(mmio_next + len <= MMIO_BASE + HUGE_SIZE, "the device window is 2 MiB");
     mmio_next += len;
     map(va, base, len, PTE_W | PTE_NX | PTE_PCD | PTE_PWT);
     return (void *)(va + (pa - base));
