@@ -373,3 +373,31 @@ long sys_prctl(struct regs *r)
         return -EINVAL;
     }
 }
+
+long sys_set_robust_list(struct regs *r)
+{
+    if (r->arg[1] != 24)
+        return -EINVAL;
+    curlwp()->robust_list = r->arg[0];
+    return 0;
+}
+
+long sys_get_robust_list(struct regs *r)
+{
+    uint64_t    head = 0, size = 24;
+    struct lwp *l;
+    int         err = 0;
+
+    spin_lock(&proc_lock);
+    l = r->arg[0] == 0 ? curlwp() : lwp_find((int)r->arg[0]);
+    if (l == NULL)
+        err = -ESRCH;
+    else if (l->proc != curproc() && !cred_superuser(curcred()))
+        err = -EPERM;
+    else
+        head = l->robust_list;
+    spin_unlock(&proc_lock);
+    if (err == 0 && (copy_out(r->arg[1], &head, sizeof head) != 0 || copy_out(r->arg[2], &size, sizeof size) != 0))
+        err = -EFAULT;
+    return err;
+}
