@@ -15,7 +15,7 @@ static const struct cred *running_cred(void)
 
 static uint64_t fsize_limit(void)
 {
-    return limit(RLIMIT_FSIZE);
+    return curthread->lwp != NULL ? limit(RLIMIT_FSIZE) : RLIM_INFINITY; /* the kernel itself has none */
 }
 
 static void signal_self(int sig)
