@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""The console as a person uses it: line editing, signals, job control, full-screen programs, su."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.machine("sf280r")
+
+PROMPT = r"[#$] $"
+
+
+@pytest.fixture
+def console(machine):
+    """The console, at the prompt of a shell of its own."""
+    machine.type("\x03exec sh\n")
+    machine.type("PS1='tty# '; stty sane\n")
+    machine.expect(r"tty# $")
+    yield machine
+    machine.type("\x03\x03exit\n")
+
+
+def command(console, line, timeout=30):
+    """Type a line, wait for the next prompt, and return what came between."""
+    start = len(console.guest.console)
+    console.type(line + "\n")
+    console.expect(r"^tty# $", timeout)
+    text = console.guest.console[start:].decode(errors="replace").replace("\r", "")
+    return text.split("\n", 1)[1].rsplit("tty# ", 1)[0]
+
+
+def test_settings(console):
+    assert command(console, "stty size") == "24 80\n"
+    assert command(console, "tty") == "/dev/console\n"
+    shown = command(console, "stty -a")
+    assert "intr = ^C" in shown and " icanon" in shown and "-raw" not in shown
+    command(console, "stty rows 50 cols 132")
+    assert command(console, "stty size") == "50 132\n"
+
+
+def test_cat_sees_edited_lines_and_end_of_file(console):
+    console.type("cat > /tmp/typed\n")
+    console.type("onX\x7fe\njunk\x15two words\x17things\n\x04")
+    console.expect(r"^tty# $")
+    assert command(console, "cat /tmp/typed") == "one\ntwo things\n"
+
+
+def test_interrupt(console):
+    console.type("sleep 1000\n")
+    console.expect("sleep 1000\n")
+    console.type("\x03")
+    console.expect(r"\^C")
+    console.expect(r"tty# $")
+    assert command(console, "echo $?") == "130\n"
+
+
+def test_quit(console):
+    console.type("sleep 1000\n")
+    console.expect("sleep 1000\n")
+    console.type("\x1c")
+    console.expect(r"tty# $")
+    assert command(console, "echo $?") == "131\n"
+
+
+def test_stop_and_continue(console):
+    console.type("sleep 1000\n")
+    console.expect("sleep 1000\n")
+    console.type("\x1a")
+    console.expect(r"Stopped[^\n]*sleep 1000\n+tty# $")
+    assert "Stopped" in command(console, "jobs")
+    command(console, "bg")
+    assert "Running" in command(console, "jobs")
+    console.type("fg\n")
+    console.expect("sleep 1000\n")
+    console.type("\x03")
+    console.expect(r"tty# $")
+    assert command(console, "jobs") == ""
+
+
+def test_background_reader_is_stopped(console):
+    command(console, "cat &")
+    assert "Stopped (tty input)" in command(console, "sleep 0.2; jobs")
+    console.type("fg\n")
+    console.expect("cat\n")
+    console.type("to the foreground\n\x04")
+    console.expect(r"^to the foreground\nto the foreground\ntty# $")
+
+
+def test_background_writer_is_stopped_with_tostop(console):
+    command(console, "stty tostop")
+    command(console, "sleep 0.1 && echo written &")
+    assert "Stopped (tty output)" in command(console, "sleep 1; jobs")
+    command(console, "stty -tostop")
+    assert "written" in command(console, "fg; sleep 0.1")
+
+
+def test_pipeline_is_one_job(console):
+    console.type("sleep 1000 | cat\n")
+    console.expect("cat\n")
+    console.type("\x1a")
+    console.expect(r"Stopped[^\n]*\n+(.*\n)*tty# $")
+    console.type("fg\n")
+    console.expect("cat\n")
+    console.type("\x03")
+    console.expect(r"tty# $")
+    assert command(console, "jobs; ps | grep -c '[s]leep 1000'") == "0\n"
+
+
+def test_controlling_terminal(console):
+    console.type("echo piped | (read line < /dev/tty; echo got $line; cat)\n")
+    console.expect(r"cat\)\n")
+    console.type("typed\n")
+    console.expect(r"got typed\npiped\ntty# $")
+    assert "No such device" in command(console, "setsid -w sh -c ': < /dev/tty' 2>&1 || setsid sh -c ': < /dev/tty'; sleep 0.2")
+
+
+def test_output_stops_and_goes_on(console):
+    console.type("\x13")
+    console.type("echo held''back\n")
+    assert console.guest.wait_until(lambda: b"heldback" in console.guest.console, 1) is False
+    console.type("\x11")
+    console.expect(r"heldback\ntty# $")
+
+
+def test_no_echo(console):
+    assert command(console, "stty -echo; read x; stty echo; echo got $x\nsecret") == "got secret\n"
+
+
+def test_raw_read_with_a_time_limit(console):
+    command(console, "stty -icanon min 0 time 5")
+    out = command(console, "time head -c 1 | wc -c")
+    command(console, "stty icanon")
+    assert out.startswith("0\n")
+    assert 0.4 < float(re.search(r"real\s+\d+m ([\d.]+)s", out)[1]) < 5
+
+
+def test_vi(console):
+    command(console, "rm -f /tmp/edited")
+    console.type("vi /tmp/edited\n")
+    console.expect(r"/tmp/edited.* 1/1")
+    console.type("ihello\nwrold\x1b")
+    console.type("0cwworld\x1b:wq\n")
+    console.expect(r"tty# $")
+    assert command(console, "cat /tmp/edited") == "hello\nworld\n"
+
+
+def test_top_on_the_screen(console):
+    console.type("top -d 1\n")
+    console.expect(r"Mem: \d+K used")
+    console.expect(r"PID +PPID")
+    console.expect(r"Mem: \d+K used")  # it draws again
+    console.type("q")
+    console.expect(r"tty# $")
+
+
+def test_su(console):
+    console.type("su student\n")
+    console.expect(r"\$ $")
+    console.type("id -un; cat /proc/1/environ\n")
+    console.expect(r"^student\n.*Permission denied(.*\n)*.*\$ $")
+    console.type("exit\n")
+    console.expect(r"tty# $")
+
+
+def test_shell_comes_back_after_exit(machine):
+    machine.type("\x03exit\n")
+    machine.expect(PROMPT)
+    machine.type("tty\n")
+    machine.expect(r"/dev/console\n(.*\n)*.*" + PROMPT)
+
+
+def test_much_output_and_input_over_the_verdict_port(machine):
+    wanted = "".join(f"{i}\n" for i in range(1, 50001))
+    assert machine.check("seq 1 50000") == wanted
+    word = "x" * 5000
+    assert machine.check(f"echo {word} | wc -c") == "5001\n"
+
+
+def test_pseudo_terminals(machine):
+    assert machine.check("/bin/ptytest").endswith("ptytest: ok\n")
