@@ -255,7 +255,9 @@ static void cpu_make(unsigned id, uint32_t apic)
         memset(c, 0, sizeof *c);
         c->self = c;
         c->stat = kmem_alloc_node(sizeof *c->stat, node);
-        c->rng = boot_seed + id * 0x9e3779b97f4a7c15ull;
+        /* A hash of seed and id: states that differ by a multiple of the step would draw the same numbers, shifted. */
+        c->rng = boot_seed ^ id;
+        c->rng = rng_step(&c->rng);
     }
     c->arch = kmem_alloc_node(sizeof *c->arch, node);
     if (c->arch == NULL || c->stat == NULL)
