@@ -13,6 +13,7 @@
  *             writes lines of its own to this port at any moment, even inside one of ours; as each begins
  *             with @, and no other @ occurs, the harness can take them out again.
  *             Several commands may run at once, up to JOB_MAX.
+ * USAGE       verdictd [PORT]     the port is /dev/ttyS1 unless given
  * INVARIANTS  I1  a command's last @out comes before its @done
  * SEE ALSO    tools/homeroom/verdict.py (the other end), user/cmd/init.c
  */
@@ -29,10 +30,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define PORT     "/dev/ttyS1"
-#define JOB_MAX  8
+#define JOB_MAX        8
 #define LINE_MAX_BYTES 16384 /* of a line from the harness, the escapes counted */
-#define PIECE    512   /* bytes of output in one @out line */
+#define PIECE          512   /* bytes of output in one @out line                */
 
 struct job {
     unsigned id;
@@ -153,7 +153,7 @@ static void run(unsigned id, uid_t uid, char *text)
     }
     *job = (struct job){ .id = id, .pid = fork(), .out = out[0] };
     if (job->pid == 0) {
-        setsid();
+        setpgid(0, 0); /* here and below: whoever comes first */
         null = open("/dev/null", O_RDWR);
         dup2(null, 0);
         dup2(out[1], 1);
@@ -165,6 +165,8 @@ static void run(unsigned id, uid_t uid, char *text)
         _exit(127);
     }
     close(out[1]);
+    if (job->pid > 0)
+        setpgid(job->pid, job->pid);
     if (job->pid < 0) {
         *job = (struct job){ 0 };
         close(out[0]);
@@ -235,15 +237,16 @@ static void reap(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const char *path = argc > 1 ? argv[1] : "/dev/ttyS1";
     struct sigaction act = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
     struct pollfd fds[JOB_MAX + 2];
     struct termios raw;
 
-    port = open(PORT, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    port = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (port < 0 || pipe2(child_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        perror("verdictd: " PORT);
+        fprintf(stderr, "verdictd: %s: %s\n", path, strerror(errno));
         return 1;
     }
     if (tcgetattr(port, &raw) == 0) {
