@@ -271,8 +271,6 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
         fdtable_release(old_files);
     fdtable_close_on_exec(p->files);
     reset_signals(x, p, l);
-    if (proc_ops.exec != NULL)
-        proc_ops.exec(p);
     if (x->cred != NULL) {
         spin_lock(&proc_lock);
         old_cred = l->cred;
@@ -312,7 +310,8 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     x->sig   = NULL;
     x->files = NULL;
     if ((err = find_program(x)) == 0 && (err = set_id_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
-        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 && (p->nlwps == 1 || (err = stand_alone(l)) == 0)) {
+        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 &&
+        ((p->nlwps == 1 && (int)l->t.tid == p->pid) || (err = stand_alone(l)) == 0)) {
         CPUSTAT_INC(execs);
         commit(x, p, l, r);
     }

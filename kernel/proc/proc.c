@@ -127,6 +127,7 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
     thread_home_new(&l->t, &p->lgrp, creator != NULL ? &creator->t : NULL);
     if ((err = thread_init(&l->t, name, entry, l)) != 0) {
         thread_unhome(&l->t);
+        kmem_free(l->t.affinity);
         kmem_cache_free(lwp_cache, l);
         return err;
     }
@@ -136,10 +137,8 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
 
 void lwp_free(struct lwp *l)
 {
-    if (!l->t.exiting) { /* never ran */
+    if (!l->t.exiting) /* never ran */
         thread_unhome(&l->t);
-        l->t.state = TS_ZOMBIE;
-    }
     thread_destroy(&l->t);
     cred_release(l->cred);
     kmem_free(l->lgrp_aff);

@@ -205,10 +205,9 @@ static inline struct proc *curproc(void)
 
 extern struct spinlock proc_lock;
 
-/* What process exit asks of the rooms above or beside it; any member may be NULL.  No lock held; may sleep. */
+/* What the end of a process asks of the other parts of this room; any member may be NULL.  No lock held; may sleep. */
 struct proc_ops {
     void (*session_end)(struct session *s); /* the leader exits: hang up s->tty (SIGHUP, SIGCONT to its foreground group) */
-    void (*exec)(struct proc *p);           /* a new program: POSIX timers go */
     void (*exit)(struct proc *p);           /* the last LWP exits: timers of p are cancelled */
 };
 extern struct proc_ops proc_ops;
@@ -330,8 +329,5 @@ void fs_context_done(struct fs_ctx *ctx);
 
 /* Futexes (futex.c): kernel side of futex(2) and of thread exit. */
 long futex_wake(uint64_t uaddr, unsigned n, bool private_hint, uint32_t bitset);
-
-/* vdso_map - map the vDSO (vdso.c) somewhere in `as`; its address, 0 when it could not be mapped. */
-uint64_t vdso_map(struct as *as);
 
 #endif
