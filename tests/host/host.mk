@@ -29,6 +29,7 @@ HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmp
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_system := kernel/stat/system.c
+HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
 
 # The simulated machine's memory lies where a program may map it.
