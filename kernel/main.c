@@ -275,7 +275,7 @@ static void cpu_make(unsigned id, uint32_t apic)
     cpus[id] = c;
 }
 
-/* What each CPU does once it runs: take part. */
+/* What each CPU but the boot CPU does once it runs: take part. */
 static void cpu_enter(void)
 {
     disp_cpu_join(this_cpu());
@@ -427,6 +427,7 @@ void kmain(uint32_t magic, uint64_t info)
     vdso_init();
     if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
         watchdog_s = (unsigned)number(text);
+    disp_cpu_join(&boot_cpu);
     smp_start(cpu_enter);
     kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
     if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
@@ -434,5 +435,5 @@ void kmain(uint32_t magic, uint64_t info)
     clock_start();
     boot_cpu.nlock = 0;
     boot_cpu.kstack_top = (uint64_t)boot_cpu.disp->idle_thread->kstack + KSTACK_SIZE;
-    x86_enter_stack(boot_cpu.kstack_top, cpu_enter);
+    x86_enter_stack(boot_cpu.kstack_top, disp_start_cpu);
 }
