@@ -16,9 +16,15 @@ RESULTS = ROOT / "build" / "grade" / "home" / "results.json"
 def grade(*args, **env):
     """Runs the grader; returns (exit status, output, results or None)."""
     RESULTS.unlink(missing_ok=True)
-    run = subprocess.run([sys.executable, "-m", "homeroom.grade", *map(str, args)], cwd=ROOT, text=True,
-                         capture_output=True, timeout=300, check=False,
-                         env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), **env})
+    run = subprocess.run(
+        [sys.executable, "-m", "homeroom.grade", *map(str, args)],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), **env},
+    )
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else None
     return run.returncode, run.stdout + run.stderr, results
 
@@ -52,21 +58,28 @@ def test_skeleton_fails():
 
 def test_repeat_line_repeats(tmp_path):
     """The printed line runs just the one test, with the same verdict."""
-    status, _, results = grade("home", "--file", ROOT / "labs/home/home.c", "--test",
-                               "affinity_decides_first")
+    status, _, results = grade("home", "--file", ROOT / "labs/home/home.c", "--test", "affinity_decides_first")
     assert status == 1
     assert [t["number"] for t in results["tests"]] == ["affinity_decides_first"]
 
 
-@pytest.mark.parametrize("text, word", [
-    ("this is not C", "does not compile"),
-    ('#include "lgrp/home.h"\n', "does not link"),
-    ('#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
-     "{ return *(volatile unsigned *)(in->load + (1 << 30)); }\n", "ERROR: AddressSanitizer"),
-    ('#include "lgrp/home.h"\n#include <stdlib.h>\n'
-     "unsigned lgrp_choose_home(const struct lgrp_home_in *in) { (void)in; exit(0); }\n",
-     "exit status 0"),
-])
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("this is not C", "does not compile"),
+        ('#include "lgrp/home.h"\n', "does not link"),
+        (
+            '#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
+            "{ return *(volatile unsigned *)(in->load + (1 << 30)); }\n",
+            "ERROR: AddressSanitizer",
+        ),
+        (
+            '#include "lgrp/home.h"\n#include <stdlib.h>\n'
+            "unsigned lgrp_choose_home(const struct lgrp_home_in *in) { (void)in; exit(0); }\n",
+            "exit status 0",
+        ),
+    ],
+)
 def test_broken_submission_is_zero(tmp_path, text, word):
     status, _, results = grade("home", "--file", submission(tmp_path, text))
     assert status == 1
@@ -75,10 +88,11 @@ def test_broken_submission_is_zero(tmp_path, text, word):
 
 
 def test_hanging_submission_is_stopped(tmp_path):
-    text = ('#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
-            "{ volatile const void *p = in; while (p != 0) ; return 0; }\n")
-    status, _, results = grade("home", "--file", submission(tmp_path, text), "--test",
-                               "affinity_decides_first")
+    text = (
+        '#include "lgrp/home.h"\nunsigned lgrp_choose_home(const struct lgrp_home_in *in)\n'
+        "{ volatile const void *p = in; while (p != 0) ; return 0; }\n"
+    )
+    status, _, results = grade("home", "--file", submission(tmp_path, text), "--test", "affinity_decides_first")
     assert status == 1
     assert "stopped" in results["tests"][0]["output"]
 

@@ -47,8 +47,17 @@ def find_labs():
 def run(argv, timeout, **kwargs):
     """Runs a command in the root; returns (exit status or None on time-out, output)."""
     try:
-        done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=timeout, check=False, **kwargs)
+        done = subprocess.run(
+            argv,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            **kwargs,
+        )
     except subprocess.TimeoutExpired as late:
         out = late.stdout or b""
         return None, out.decode(errors="replace") if isinstance(out, bytes) else out
@@ -69,8 +78,7 @@ class Grader:
 
     def recipe(self):
         """Compiler, flags and sources of the test program, from the Makefile."""
-        status, text = run(["make", "-s", "--no-print-directory",
-                            "host-recipe-" + self.lab["program"]], 60)
+        status, text = run(["make", "-s", "--no-print-directory", "host-recipe-" + self.lab["program"]], 60)
         lines = text.splitlines()
         if status != 0 or len(lines) != 3:
             raise HarnessError(f"make host-recipe-{self.lab['program']} failed:\n{text}")
@@ -113,7 +121,7 @@ class Grader:
     def repeat_line(self, case):
         file = self.submission.resolve()
         own = file == (ROOT / self.lab["replaces"]).resolve()
-        return (f"make grade LAB={self.name} TEST={case}" + ("" if own else f" FILE={file}"))
+        return f"make grade LAB={self.name} TEST={case}" + ("" if own else f" FILE={file}")
 
     def run_case(self, test):
         """One entry of results.json; writes the log."""
@@ -132,9 +140,14 @@ class Grader:
         if not passed:
             log += f"repeat with: {self.repeat_line(case)}\n"
         (self.out / f"{case}.log").write_text(log)
-        return {"name": test["title"], "number": case, "max_score": test["points"],
-                "score": test["points"] if passed else 0,
-                "status": "passed" if passed else "failed", "output": log[-20000:]}
+        return {
+            "name": test["title"],
+            "number": case,
+            "max_score": test["points"],
+            "score": test["points"] if passed else 0,
+            "status": "passed" if passed else "failed",
+            "output": log[-20000:],
+        }
 
     def grade(self, only):
         """The list of entries.  HarnessError: nothing can be said about the submission."""
@@ -195,11 +208,17 @@ def main(argv=None):
         (grader.out / "harness.log").write_text(str(error) + "\n")
         print(f"grade: the grader failed, nothing was graded: {error}", file=sys.stderr)
         return EXIT_HARNESS
-    results.write_text(json.dumps({
-        "execution_time": round(time.monotonic() - began, 1),
-        "visibility": "visible",
-        "tests": entries,
-    }, indent=1) + "\n")
+    results.write_text(
+        json.dumps(
+            {
+                "execution_time": round(time.monotonic() - began, 1),
+                "visibility": "visible",
+                "tests": entries,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     return 0 if print_table(entries, grader.out) else EXIT_FAILED
 
 
