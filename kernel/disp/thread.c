@@ -403,8 +403,12 @@ unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *c
 
 void thread_unhome(struct thread *t)
 {
+    struct lgrp_proc *p = t->lg.proc;
+
     spin_lock(&t->part->lock);
     lgrp_thread_leave(&t->lg, clock_mono_ns());
+    if (p != NULL && p->bitmap == 0) /* its last thread */
+        lgrp_proc_exit(p);
     spin_unlock(&t->part->lock);
 }
 
