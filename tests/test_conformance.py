@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Debian's busybox-static prints the same on Homeroom as on the host.
+
+Each script of tests/conformance runs with the same busybox, in an empty directory, with the same
+environment, as uid 1000 (tests/conformance/permissions.sh asks about that); output, standard
+error included, and exit status must be equal.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = sorted((Path(__file__).parent / "conformance").glob("*.sh"))
+UID = 1000
+
+
+@pytest.fixture(scope="session")
+def applets():
+    """A directory with busybox under the name of each of its applets."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("busybox-static is not installed")
+    with tempfile.TemporaryDirectory(prefix="conformance.") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copy(busybox, folder / "busybox")
+        for applet in subprocess.check_output([busybox, "--list"], text=True).split():
+            if applet != "busybox":
+                (folder / applet).symlink_to("busybox")
+        yield folder
+
+
+def on_host(script, applets):
+    """Output and exit status of a script here."""
+    with tempfile.TemporaryDirectory(prefix="conformance.") as work:
+        os.chmod(work, 0o777)
+        copy = shutil.copy(script, applets)
+        drop = {"user": UID, "group": UID, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run(
+            [applets / "busybox", "sh", copy],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"LC_ALL": "C", "TZ": "UTC", "HOME": "/tmp", "PATH": str(applets)},
+            cwd=work,
+            timeout=60,
+            umask=0o022,
+            **drop,
+        )
+    return done.stdout.decode(errors="replace"), done.returncode
+
+
+def in_guest(script):
+    """The command line that does the same on Homeroom."""
+    text = shlex.quote(script.read_text())
+    work = f"/tmp/conformance.{script.stem}"
+    return (
+        f"rm -rf {work}; mkdir {work} && cd {work} && umask 022 && printf %s {text} > ../{script.stem}.in && "
+        f"env -i LC_ALL=C TZ=UTC HOME=/tmp PATH=/bin:/sbin:/usr/bin:/usr/sbin busybox sh ../{script.stem}.in"
+    )
+
+
+@pytest.mark.machine("sf3800")
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_same_as_on_the_host(machine, applets, script):
+    if os.geteuid() != 0 and script.stem == "permissions":
+        pytest.skip("prints the uid, and only root can become 1000")
+    wanted, status = on_host(script, applets)
+    result = machine.run(in_guest(script), timeout=120, uid=UID)
+    assert result.out == wanted
+    assert result.status == status
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_scripts_are_repeatable(applets, script):
+    """A script whose output changes from run to run would prove nothing."""
+    assert on_host(script, applets) == on_host(script, applets)
