@@ -163,7 +163,7 @@ int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
         return populate(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
     rw_enter_write(&as->lock);
     err = advise(as, addr, end, advice);
-    rw_exit_write(&as->lock);
+    as_unlock(as);
     return err;
 }
 

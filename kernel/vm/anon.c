@@ -10,8 +10,8 @@
  *             page; so a fault that sees 1 may rely on it.
  *             All objects that descend from one exec() are a family; a page leads to it, and so to every
  *             mapping it has (rmap.c).
- * INVARIANTS  I1  share and refs of a private page change together under the family's lock, except by the
- *                 single owner
+ * INVARIANTS  I1  share and refs of a private page rise together under the family's lock; they fall anywhere, share
+ *                 first: whoever looks in between finds the page in use, which is the safe answer
  * LOCKING     family, then the object of the parent, then the child's, which nobody else knows yet.  A few leaves per hold.
  * SEE ALSO    docs/memory.md
  */
@@ -19,7 +19,8 @@
 #include "mem/kmem.h"
 #include "vm/pt.h"
 
-#define LEAVES_PER_HOLD 16 /* of 64 pages each: bounds the time with interrupts off */
+#define LEAVES_PER_HOLD 16  /* of 64 pages each: bounds the time with interrupts off */
+#define PAGES_PER_HOLD  128 /* freed with one hold of the lock                      */
 
 int anon_init(struct as *as, struct anon_family *f)
 {
@@ -64,9 +65,9 @@ void anon_fini(struct as *as)
 
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
-    radix_destroy(&as->anon.tree, unname, NULL);
-    last = atomic_fetch_sub_explicit(&f->refs, 1, memory_order_relaxed) == 1;
     spin_unlock(&f->lock);
+    radix_destroy(&as->anon.tree, unname, NULL); /* nobody finds it any more */
+    last = atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1;
     if (last)
         kmem_free(f);
 }
@@ -141,27 +142,24 @@ int anon_clone(struct as *child, struct as *parent)
 
 void anon_drop(struct as *as, uint64_t start, uint64_t end)
 {
-    struct vm_object   *o = &as->anon;
-    struct anon_family *f = o->family;
-    uint64_t            index = start >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
-    struct page        *pg;
-    unsigned            n;
+    struct vm_object *o = &as->anon;
+    uint64_t          index = start >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+    struct page      *pg;
+    unsigned          n;
 
     if (o->tree.root == NULL)
         return;
     do {
         n = 0;
-        spin_lock(&f->lock);
         spin_lock(&o->lock);
-        while (n < LEAVES_PER_HOLD * 8 && (pg = radix_next(&o->tree, &index)) != NULL && index <= last) {
+        while (n < PAGES_PER_HOLD && (pg = radix_next(&o->tree, &index)) != NULL && index <= last) {
             radix_remove(&o->tree, index);
             o->npages -= 1ul << pg->order;
             page_unname(pg);
             n++;
         }
         spin_unlock(&o->lock);
-        spin_unlock(&f->lock);
-    } while (n == LEAVES_PER_HOLD * 8);
+    } while (n == PAGES_PER_HOLD);
 }
 
 /* A copy of a page that relatives share, at a new index of `as`; NULL: no memory. */

@@ -51,6 +51,7 @@ static struct as *as_new(struct anon_family *family)
     *as = (struct as){.refs = 1, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     rw_init(&as->lock, "as");
     segtree_init(&as->segs);
+    list_init(&as->dead);
     as->pml4 = pt_top();
     if (as->pml4 == NULL || anon_init(as, family) != 0) {
         if (as->pml4 != NULL)
@@ -283,7 +284,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         s->vn = vn;
         rw_enter_write(&as->lock);
         err = place_segment(as, &q, s);
-        rw_exit_write(&as->lock);
+        as_unlock(as);
         if (err != 0) {
             s->obj = NULL; /* references are taken by seg_insert */
             s->vn = NULL;

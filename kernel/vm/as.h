@@ -69,6 +69,7 @@ struct as {
     struct as_limits  limits;      /* [r]                                                        */
     uint64_t          brk_start, brk; /* [r] bytes                                               */
     uint64_t          map_top;     /* [r] new mappings are placed below this address             */
+    struct list       dead;        /* [r] segments taken out, to be freed by as_unlock()         */
     struct list       all_link;    /* list of all address spaces (as.c)                          */
 };
 
@@ -103,7 +104,7 @@ static inline struct as *as_of_anon(struct vm_object *anon)
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
 /* seg_insert - put it in the tree, its object's list and the counts; takes references of obj and vn. */
 void seg_insert(struct seg *s);
-/* seg_delete - take it out of tree, object and counts, drop its references, free it. */
+/* seg_delete - take it out of tree, object and counts; as_unlock() will free it. */
 void seg_delete(struct seg *s);
 /* seg_free - drop the references of a segment that is in no tree any more, and free it. */
 void seg_free(struct seg *s);
@@ -117,6 +118,8 @@ struct seg *seg_join(struct seg *s);
 void seg_set_prot(struct seg *s, int prot);
 /* seg_resize - move the ends (the lower one of private memory only), with the counts. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
+/* as_unlock - end a write hold of as->lock, and free the segments that were deleted: a vnode's last reference may go. */
+void as_unlock(struct as *as);
 /* seg_clone_all - the segments of `from` in `to`, which has none.  0 or -ENOMEM. */
 int seg_clone_all(struct as *to, struct as *from);
 void seg_boot(void);

@@ -77,7 +77,7 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len)
         return -EINVAL;
     rw_enter_write(&as->lock);
     err = range_unmap(as, addr, addr + len);
-    rw_exit_write(&as->lock);
+    as_unlock(as);
     return err;
 }
 
@@ -132,7 +132,7 @@ int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot)
         return err;
     rw_enter_write(&as->lock);
     err = protect(as, addr, addr + len, prot);
-    rw_exit_write(&as->lock);
+    as_unlock(as);
     return err;
 }
 
@@ -142,7 +142,7 @@ void as_brk_init(struct as *as, uint64_t start)
 {
     rw_enter_write(&as->lock);
     as->brk_start = as->brk = start;
-    rw_exit_write(&as->lock);
+    as_unlock(as);
 }
 
 /* Lets the heap end at `end` instead of `old` (both page borders, end higher).  Returns whether it may. */
@@ -189,6 +189,6 @@ uint64_t as_brk(struct as *as, uint64_t want)
             as->brk = want;
     }
     want = as->brk;
-    rw_exit_write(&as->lock);
+    as_unlock(as);
     return want;
 }

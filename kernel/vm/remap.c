@@ -131,7 +131,7 @@ int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, in
         return -EINVAL;
     rw_enter_write(&as->lock);
     err = remap(&m);
-    rw_exit_write(&as->lock);
+    as_unlock(as);
     *new_addr = m.to;
     return err;
 }

@@ -100,7 +100,23 @@ void seg_delete(struct seg *s)
     unlink_object(s);
     segtree_remove(&s->as->segs, &s->n);
     count(s, -1);
-    seg_free(s);
+    list_push_back(&s->as->dead, &s->n.link);
+}
+
+void as_unlock(struct as *as)
+{
+    struct list      dead = LIST_INIT(dead);
+    struct seg_node *n;
+
+    if (likely(list_empty(&as->dead))) {
+        rw_exit_write(&as->lock);
+        return;
+    }
+    list_link_between(&dead, as->dead.prev, as->dead.next); /* `dead` takes the place of as->dead */
+    list_init(&as->dead);
+    rw_exit_write(&as->lock);
+    while ((n = list_pop(&dead, struct seg_node, link)) != NULL)
+        seg_free(seg_of(n));
 }
 
 /* Moves the ends of a segment in the tree; rmap does not see it half done. */
@@ -174,7 +190,7 @@ static bool alike(const struct seg *low, const struct seg *high)
            low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 
-/* Makes `low` cover `high` too, and frees `high`. */
+/* Makes `low` cover `high` too, and deletes `high`. */
 static void absorb(struct seg *low, struct seg *high)
 {
     uint64_t end = high->n.end;
