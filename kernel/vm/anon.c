@@ -79,16 +79,12 @@ static void protect_leaf(struct as *parent, const struct radix_node *leaf)
     uint64_t *table = pt_leaf(parent, addr);
 
     if (table == NULL) { /* none there, or a 2 MiB page */
-        uint64_t *pd = pt_pd(parent, addr), *e = pd != NULL ? &pd[(addr >> HUGE_SHIFT) % PT_ENTRIES] : NULL;
+        uint64_t *pd = pt_pd(parent, addr), *e = pd != NULL ? pt_entry(pd, addr, PT_L2) : NULL;
 
-        if (e != NULL && *e != 0) {
-            spin_lock(pt_lock_of(pd));
+        if (e != NULL && *e != 0)
             __atomic_fetch_and(e, ~PTE_W, __ATOMIC_RELAXED);
-            spin_unlock(pt_lock_of(pd));
-        }
         return;
     }
-    spin_lock(pt_lock_of(table));
     table += pt_slot(addr);
     for (uint64_t bits = leaf->present; bits != 0; bits &= bits - 1) {
         uint64_t *e = &table[__builtin_ctzll(bits)];
@@ -96,8 +92,6 @@ static void protect_leaf(struct as *parent, const struct radix_node *leaf)
         if ((*e & PTE_W) != 0)
             __atomic_fetch_and(e, ~PTE_W, __ATOMIC_RELAXED);
     }
-    table -= pt_slot(addr);
-    spin_unlock(pt_lock_of(table));
 }
 
 /* Gives the child one leaf's pages.  All locks are held. */
@@ -135,6 +129,7 @@ int anon_clone(struct as *child, struct as *parent)
         spin_unlock(&parent->anon.lock);
         spin_unlock(&f->lock);
     } while (leaf != NULL && ok);
+    child->tidy = parent->anon.npages == 0;
     child->anon.npages = parent->anon.npages;
     tlb_flush_all(parent);
     return ok ? 0 : -ENOMEM;
@@ -184,6 +179,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
     struct page      *pg, *moved;
     int               err = 0;
 
+    as->tidy = false;
     for (; err == 0; index++) {
         spin_lock(&o->family->lock);
         spin_lock(&o->lock);

@@ -48,7 +48,7 @@ static struct as *as_new(struct anon_family *family)
 
     if (as == NULL)
         return NULL;
-    *as = (struct as){.refs = 1, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    *as = (struct as){.refs = 1, .tidy = true, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     rw_init(&as->lock, "as");
     segtree_init(&as->segs);
     list_init(&as->dead);

@@ -12,6 +12,8 @@
  *                 while the segments are being changed
  *             I3  a page-table entry for a private page exists only while anon names that page there
  *             I4  a writable entry for a private page exists only while its share is 1
+ *             I5  while `tidy`, every page of anon is mapped: an empty entry of private memory without a file
+ *                 means that there is no page
  * LOCKING     [r] written with as->lock held for writing, read with it held at all
  *             [a] atomic  [c] constant
  */
@@ -58,6 +60,7 @@ struct as {
     struct vm_object  anon;        /* private pages; owner is the address space                  */
     uint64_t         *pml4;        /* [c] top-level table (direct-map address)                   */
     paddr_t           cr3;         /* [c] the same, physical                                     */
+    bool              tidy;        /* [r], and cleared under family and object lock: I5          */
     struct cpumask    cpus;        /* [a] CPUs that have it loaded                               */
     _Atomic uint64_t  tlb_gen;     /* [a] flushes asked for                                      */
     _Atomic int64_t   rss_pages;   /* [a] page-table entries in use, in 4 KiB pages              */

@@ -34,20 +34,31 @@ struct fault {
     uint64_t    addr;        /* of the page: rounded down to its size */
     uint64_t    index;       /* the same in pages                     */
     unsigned    order;       /* of the segment's pages                */
+    unsigned    slot;        /* of the address in its table           */
+    uint64_t   *table;       /* page table; NULL: not made yet        */
     bool        write;
     bool        keep_marked; /* migration failed: map the page where it is */
     int         code;
 };
 
-/* Page-table place of an address: the table, made if need be (NULL: no memory), and the slot. */
-static uint64_t *table_for(struct fault *f, unsigned *slot)
+/* Finds the page-table place of the address; leaves table NULL when there is no table. */
+static inline void find_entry(struct fault *f)
 {
     if (unlikely(f->order != 0)) {
-        *slot = (unsigned)(f->addr >> HUGE_SHIFT) % PT_ENTRIES;
-        return pt_pd_make(f->as, f->addr);
+        f->slot = (unsigned)(f->addr >> HUGE_SHIFT) % PT_ENTRIES;
+        f->table = pt_pd(f->as, f->addr);
+    } else {
+        f->slot = pt_slot(f->addr);
+        f->table = pt_leaf(f->as, f->addr);
     }
-    *slot = pt_slot(f->addr);
-    return pt_leaf_make(f->as, f->addr);
+}
+
+/* Makes sure that there is a table.  Returns whether there is. */
+static inline bool need_table(struct fault *f)
+{
+    if (unlikely(f->table == NULL))
+        f->table = f->order != 0 ? pt_pd_make(f->as, f->addr) : pt_leaf_make(f->as, f->addr);
+    return likely(f->table != NULL);
 }
 
 static inline uint64_t entry_bits(struct fault *f, bool writable)
@@ -67,48 +78,39 @@ static inline bool alone(const struct page *pg)
 
 /* ---- private pages --------------------------------------------------------------------------- */
 
-/* Maps neighbours of f->addr that the space's own object has; locks of object and table are held. */
-static void map_private_around(struct fault *f, uint64_t *table, unsigned slot)
+/* Maps neighbours of f->addr that the space's own object has; its lock is held. */
+static void map_private_around(struct fault *f)
 {
     struct radix_node *leaf = radix_leaf(&f->as->anon.tree, f->index);
     unsigned           at = f->index % RADIX_SLOTS, base = at - at % AROUND_PAGES;
     uint64_t           bits = leaf->present >> base & ((1u << AROUND_PAGES) - 1);
+    uint64_t          *entry = f->table + f->slot - at % AROUND_PAGES;
+    uint64_t           first = f->addr - at % AROUND_PAGES * PAGE_SIZE;
 
-    table += slot - at % AROUND_PAGES;
     for (bits &= ~(1ull << at % AROUND_PAGES); bits != 0; bits &= bits - 1) {
         unsigned     i = (unsigned)__builtin_ctzll(bits);
-        uint64_t     addr = f->addr + i * PAGE_SIZE - at % AROUND_PAGES * PAGE_SIZE;
+        uint64_t     addr = first + i * PAGE_SIZE;
         struct page *pg = leaf->slot[base + i];
 
-        if (table[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
+        if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
             (page_flags(pg) & (PG_LOCKED | PG_MARKED)) == 0)
-            pt_set(f->as, table, i, pg, pt_prot(f->seg->prot, alone(pg)));
+            pt_set(f->as, f->table, pt_slot(addr), pg, pt_prot(f->seg->prot, alone(pg)));
     }
 }
 
 /*
- * Maps a page of the space's own object; its lock is held, and released.  `fresh`: no neighbours.
- * 0 or -ENOMEM.
+ * Maps a page of the space's own object, whose lock is held, and released.  `around`: and its neighbours.
+ * There is a table.
  */
-static int map_private(struct fault *f, struct page *pg, bool fresh)
+static inline void map_private(struct fault *f, struct page *pg, bool around)
 {
-    unsigned  slot;
-    uint64_t *table = table_for(f, &slot);
-    bool      other;
+    bool other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, alone(pg)));
 
-    if (unlikely(table == NULL)) {
-        spin_unlock(&f->as->anon.lock);
-        return -ENOMEM;
-    }
-    spin_lock(pt_lock_of(table));
-    other = pt_set(f->as, table, slot, pg, entry_bits(f, alone(pg)));
-    if (!fresh && f->order == 0)
-        map_private_around(f, table, slot);
-    spin_unlock(pt_lock_of(table));
+    if (around && f->order == 0)
+        map_private_around(f);
     spin_unlock(&f->as->anon.lock);
     if (other)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
-    return 0;
 }
 
 static void init_private(struct fault *f, struct page *pg)
@@ -123,16 +125,19 @@ static void init_private(struct fault *f, struct page *pg)
 static int add_private(struct fault *f, struct page *pg)
 {
     struct vm_object *o = &f->as->anon;
-    int               err;
+    int               err = -ENOMEM;
 
     init_private(f, pg);
-    spin_lock(&o->lock);
-    err = radix_insert(&o->tree, f->index, pg);
-    if (likely(err == 0)) {
-        o->npages += 1ul << f->order;
-        return map_private(f, pg, true);
+    if (need_table(f)) {
+        spin_lock(&o->lock);
+        err = radix_insert(&o->tree, f->index, pg);
+        if (likely(err == 0)) {
+            o->npages += 1ul << f->order;
+            map_private(f, pg, false);
+            return 0;
+        }
+        spin_unlock(&o->lock);
     }
-    spin_unlock(&o->lock);
     page_release(pg);
     return err == -EEXIST ? RETRY : err;
 }
@@ -143,7 +148,6 @@ static int copy_private(struct fault *f, struct page *pg)
     struct vm_object *o = &f->as->anon;
     struct placement  pl = place_of_seg(f->seg, f->addr);
     struct page      *copy;
-    int               err;
 
     page_hold(pg);
     spin_unlock(&o->lock);
@@ -162,12 +166,12 @@ static int copy_private(struct fault *f, struct page *pg)
         return RETRY;
     }
     radix_replace(&o->tree, f->index, copy);
-    err = map_private(f, copy, true);
+    map_private(f, copy, false);
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
     page_release(pg); /* ours */
     CPUSTAT_INC(cow_faults);
-    return err;
+    return 0;
 }
 
 /* The space's own object has the page; its lock is held, and released. */
@@ -188,9 +192,14 @@ static int fault_present(struct fault *f, struct page *pg)
             return RETRY;
         }
     }
+    if (!need_table(f)) {
+        spin_unlock(&f->as->anon.lock);
+        return -ENOMEM;
+    }
     if (f->write && !alone(pg))
         return copy_private(f, pg);
-    return map_private(f, pg, false);
+    map_private(f, pg, true);
+    return 0;
 }
 
 /* A private copy of the file's page is to be made. */
@@ -226,13 +235,16 @@ static int fault_private(struct fault *f)
     struct placement  pl;
     struct page      *pg;
 
-    spin_lock(&o->lock);
-    pg = radix_lookup(&o->tree, f->index);
-    if (pg != NULL)
-        return fault_present(f, pg);
-    spin_unlock(&o->lock);
-    if (f->seg->obj != NULL)
-        return f->write ? copy_of_file(f) : fault_object(f);
+    /* The usual case, fresh memory, needs no look into the object: as.h I5. */
+    if (!f->as->tidy || f->seg->obj != NULL || (f->table != NULL && f->table[f->slot] != 0)) {
+        spin_lock(&o->lock);
+        pg = radix_lookup(&o->tree, f->index);
+        if (pg != NULL)
+            return fault_present(f, pg);
+        spin_unlock(&o->lock);
+        if (f->seg->obj != NULL)
+            return f->write ? copy_of_file(f) : fault_object(f);
+    }
     pl = place_of_seg(f->seg, f->addr);
     pg = place_page(&pl, f->order, ALLOC_ZERO);
     return likely(pg != NULL) ? add_private(f, pg) : -ENOMEM;
@@ -265,35 +277,37 @@ static bool map_writable(const struct fault *f, const struct page *pg)
     return f->seg->obj->kind == OBJ_ANON || (page_flags(pg) & PG_DIRTY) != 0;
 }
 
-/* Maps the object's page at f->addr, and its neighbours; all locks are held. */
-static bool map_object_around(struct fault *f, struct page *pg, uint64_t *table, unsigned slot)
+/* Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a table. */
+static bool map_object_around(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
     struct seg       *s = f->seg;
     uint64_t          first = f->addr - f->addr % (AROUND_PAGES * PAGE_SIZE);
     uint64_t          from = max_of(first, s->n.start);
     uint64_t          end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
+    uint64_t          last = o->kind == OBJ_VNODE ? atomic_load_explicit(&o->size_pages, memory_order_relaxed) : ~0ul;
     uint32_t          exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
-    bool              other = pt_set(f->as, table, slot, pg, entry_bits(f, map_writable(f, pg)));
+    bool              other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, map_writable(f, pg)));
+    uint64_t         *entry;
 
     if (f->order != 0)
         return other;
-    slot -= (unsigned)((f->addr - from) >> PAGE_SHIFT);
+    entry = f->table + pt_slot(from);
     index = seg_index(s, from);
-    for (; from < end; from += PAGE_SIZE, slot++, index++) {
+    for (; from < end && index < last; from += PAGE_SIZE, entry++, index++) {
         uint32_t flags;
 
+        if (*entry != 0 && from != f->addr)
+            continue;
         pg = radix_lookup(&o->tree, index);
         if (pg == NULL)
             continue;
         flags = page_flags(pg);
-        if (exec != 0 && (flags & PG_EXEC) == 0)
+        if ((exec & ~flags) != 0)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
-        if (table[slot] != 0 || (flags & (PG_LOCKED | PG_MARKED)) != 0 ||
-            (!seg_shared(s) && radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) != NULL) ||
-            (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)))
-            continue;
-        pt_set(f->as, table, slot, pg, pt_prot(s->prot, map_writable(f, pg)));
+        if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED)) == 0 &&
+            (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
+            pt_set(f->as, f->table, pt_slot(from), pg, pt_prot(s->prot, map_writable(f, pg)));
     }
     return other;
 }
@@ -321,8 +335,6 @@ static int fault_object(struct fault *f)
     uint64_t          index = seg_index(f->seg, f->addr);
     struct placement  pl;
     struct page      *pg;
-    uint64_t         *table;
-    unsigned          slot;
     bool              other;
     int               err;
 
@@ -330,8 +342,7 @@ static int fault_object(struct fault *f)
         f->code = CODE_ADRERR;
         return SIG_BUS;
     }
-    table = table_for(f, &slot);
-    if (table == NULL)
+    if (!need_table(f))
         return -ENOMEM;
     lock_both(f);
     pg = radix_lookup(&o->tree, index);
@@ -366,9 +377,7 @@ static int fault_object(struct fault *f)
         unlock_both(f); /* another thread has made a private copy just now */
         return RETRY;
     }
-    spin_lock(pt_lock_of(table));
-    other = map_object_around(f, pg, table, slot);
-    spin_unlock(pt_lock_of(table));
+    other = map_object_around(f, pg);
     unlock_both(f);
     if (other)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
@@ -437,6 +446,7 @@ static int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
     f->order = seg_huge(s) ? HUGE_ORDER : 0;
     f->addr = round_down(addr, PAGE_SIZE << f->order);
     f->index = f->addr >> PAGE_SHIFT;
+    find_entry(f);
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 

@@ -39,8 +39,6 @@ static uint64_t *table_new(void)
     if (pg == NULL)
         return NULL;
     atomic_store_explicit(&pg->flags, PG_PT, memory_order_relaxed);
-    spin_init(&pg->ptlock, RANK_VM_PT);
-    pg->pt_live = 0;
     return page_to_virt(pg);
 }
 
@@ -107,31 +105,6 @@ uint64_t vm_cached_tables(void)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-enum { L4 = 39, L3 = 30, L2 = 21 }; /* first address bit that a table of each level decodes */
-
-static inline uint64_t *entry_at(uint64_t *table, uint64_t addr, unsigned level)
-{
-    return &table[(addr >> level) % PT_ENTRIES];
-}
-
-uint64_t *pt_pd(struct as *as, uint64_t addr)
-{
-    uint64_t e = *entry_at(as->pml4, addr, L4);
-
-    if (e == 0)
-        return NULL;
-    e = *entry_at(pt_table_of(e), addr, L3);
-    return e != 0 ? pt_table_of(e) : NULL;
-}
-
-uint64_t *pt_leaf(struct as *as, uint64_t addr)
-{
-    uint64_t *pd = pt_pd(as, addr);
-    uint64_t  e = pd != NULL ? *entry_at(pd, addr, L2) : 0;
-
-    return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
-}
-
 /* The table below entry `e` of `table`, made if there is none; two makers may race. */
 static uint64_t *below(uint64_t *table, uint64_t *e)
 {
@@ -154,22 +127,22 @@ static uint64_t *below(uint64_t *table, uint64_t *e)
 
 uint64_t *pt_pd_make(struct as *as, uint64_t addr)
 {
-    uint64_t *pdpt = below(as->pml4, entry_at(as->pml4, addr, L4));
+    uint64_t *pdpt = below(as->pml4, pt_entry(as->pml4, addr, PT_L4));
 
-    return pdpt != NULL ? below(pdpt, entry_at(pdpt, addr, L3)) : NULL;
+    return pdpt != NULL ? below(pdpt, pt_entry(pdpt, addr, PT_L3)) : NULL;
 }
 
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr)
 {
     uint64_t *pd = pt_pd_make(as, addr);
 
-    return pd != NULL ? below(pd, entry_at(pd, addr, L2)) : NULL;
+    return pd != NULL ? below(pd, pt_entry(pd, addr, PT_L2)) : NULL;
 }
 
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
 {
     uint64_t *pd = pt_pd(as, addr);
-    uint64_t  e = pd != NULL ? *entry_at(pd, addr, L2) : 0;
+    uint64_t  e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
 
     *huge = (e & PTE_PS) != 0;
     if (e == 0 || *huge)
@@ -184,16 +157,16 @@ uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
 static uint64_t next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd)
 {
     while (addr < end) {
-        uint64_t e = *entry_at(as->pml4, addr, L4);
-        unsigned skip = L4;
+        uint64_t e = *pt_entry(as->pml4, addr, PT_L4);
+        unsigned skip = PT_L4;
 
         if (e != 0) {
-            e = *entry_at(pt_table_of(e), addr, L3);
-            skip = L3;
+            e = *pt_entry(pt_table_of(e), addr, PT_L3);
+            skip = PT_L3;
             if (e != 0) {
                 *pd = pt_table_of(e);
-                skip = L2;
-                if (*entry_at(*pd, addr, L2) != 0)
+                skip = PT_L2;
+                if (*pt_entry(*pd, addr, PT_L2) != 0)
                     return addr;
             }
         }
@@ -204,55 +177,55 @@ static uint64_t next_present(struct as *as, uint64_t addr, uint64_t end, uint64_
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-uint64_t pt_prot(unsigned prot, bool writable)
+/* What ceases with an entry that has been taken out of a table. */
+static inline void uncount(struct as *as, uint64_t old)
 {
-    uint64_t bits = PTE_P | PTE_U | PTE_A;
-
-    if (writable && (prot & PROT_WRITE) != 0)
-        bits |= PTE_W;
-    if ((prot & PROT_EXEC) == 0)
-        bits |= PTE_NX;
-    return bits;
-}
-
-static inline int64_t entry_pages(uint64_t e)
-{
-    return (e & PTE_PS) != 0 ? PT_ENTRIES : 1;
-}
-
-bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
-{
-    uint64_t old = table[slot], fresh = page_to_phys(pg) | bits;
-    bool     other = false;
-
-    if (old != 0) {
-        if (((old ^ fresh) & PTE_ADDR) == 0) {
-            __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
-            if ((bits & PTE_NX) == 0)
-                __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
-            return false;
-        }
-        pt_clear(as, table, slot);
-        other = true;
-    }
-    __atomic_store_n(&table[slot], fresh, __ATOMIC_RELEASE);
-    pt_page(table)->pt_live++;
-    atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&as->rss_pages, entry_pages(bits), memory_order_relaxed);
-    return other;
-}
-
-void pt_clear(struct as *as, uint64_t *table, unsigned slot)
-{
-    uint64_t     old = __atomic_exchange_n(&table[slot], 0, __ATOMIC_ACQ_REL);
     struct page *pg = pte_page(old);
 
     if ((old & (PTE_D | PTE_W)) == (PTE_D | PTE_W) &&
         (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_ANON | PG_DIRTY)) == 0)
         atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
-    pt_page(table)->pt_live--;
     atomic_fetch_sub_explicit(&pg->mapcount, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&as->rss_pages, entry_pages(old), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&as->rss_pages, (old & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+}
+
+/* Empties an entry, which was in use.  `table` is counted by the caller. */
+static inline void clear(struct as *as, uint64_t *entry)
+{
+    uncount(as, __atomic_exchange_n(entry, 0, __ATOMIC_ACQ_REL));
+}
+
+bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
+{
+    uint64_t old = __atomic_load_n(&table[slot], __ATOMIC_RELAXED), fresh = page_to_phys(pg) | bits;
+
+    if (((old ^ fresh) & PTE_ADDR) == 0 && old != 0) { /* the same page, with more rights */
+        __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
+        if ((bits & PTE_NX) == 0)
+            __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
+        return false;
+    }
+    atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+    old = __atomic_exchange_n(&table[slot], fresh, __ATOMIC_ACQ_REL);
+    if (old != 0)
+        uncount(as, old);
+    else
+        __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+    return old != 0;
+}
+
+bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *pg)
+{
+    uint64_t old = __atomic_load_n(&table[slot], __ATOMIC_RELAXED);
+
+    do
+        if (old == 0 || pte_page(old) != pg)
+            return false;
+    while (!__atomic_compare_exchange_n(&table[slot], &old, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    __atomic_fetch_sub(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+    uncount(as, old);
+    return true;
 }
 
 /* Remember the largest resident size before a fall. */
@@ -273,26 +246,21 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     for (uint64_t a = next_present(as, start, end, &pd); a < end;
          a = next_present(as, a, end, &pd)) {
         uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
-        uint64_t *e = entry_at(pd, a, L2);
+        uint64_t *e = pt_entry(pd, a, PT_L2);
 
-        if ((*e & PTE_PS) != 0) {
-            spin_lock(pt_lock_of(pd));
-            pt_clear(as, pd, (unsigned)(e - pd));
-            spin_unlock(pt_lock_of(pd));
-            any = true;
-        } else {
-            uint64_t    *leaf = pt_table_of(*e);
-            struct page *lp = pt_page(leaf);
-            unsigned     slot = pt_slot(a), last = slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+        bool      huge = (*e & PTE_PS) != 0;
+        uint64_t *table = huge ? pd : pt_table_of(*e);
+        unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
+        unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+        uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
-            spin_lock(&lp->ptlock);
-            for (; slot < last && lp->pt_live != 0; slot++)
-                if (leaf[slot] != 0) {
-                    pt_clear(as, leaf, slot);
-                    any = true;
-                }
-            spin_unlock(&lp->ptlock);
-        }
+        for (; slot < last && n < *live; slot++)
+            if (table[slot] != 0) {
+                clear(as, &table[slot]);
+                n++;
+            }
+        __atomic_fetch_sub(live, n, __ATOMIC_RELAXED);
+        any |= n != 0;
         a = stop;
     }
     return any;
@@ -308,13 +276,12 @@ bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
     for (uint64_t a = next_present(as, start, end, &pd); a < end;
          a = next_present(as, a, end, &pd)) {
         uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
-        uint64_t *e = entry_at(pd, a, L2);
+        uint64_t *e = pt_entry(pd, a, PT_L2);
         bool      huge = (*e & PTE_PS) != 0;
         uint64_t *table = huge ? pd : pt_table_of(*e);
         unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
         unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
 
-        spin_lock(pt_lock_of(table));
         for (; slot < last; slot++) {
             uint64_t old = table[slot], fresh = (old & keep) | add;
 
@@ -324,7 +291,6 @@ bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
             __atomic_fetch_or(&table[slot], add, __ATOMIC_RELAXED);
             any = true;
         }
-        spin_unlock(pt_lock_of(table));
         a = stop;
     }
     return any;
@@ -342,16 +308,17 @@ static void free_below(uint64_t *table, unsigned slot, unsigned level, uint64_t 
     uint64_t  e = table[slot], span = 1ul << level;
     uint64_t *sub;
 
-    if (e == 0 || (e & PTE_PS) != 0)
+    if ((e & PTE_PS) != 0)
         return;
     sub = pt_table_of(e);
-    if (level > L2) {
+    if (level > PT_L2) {
         unsigned step = level - 9;
         unsigned i = x->start > base ? (unsigned)((x->start - base) >> step) : 0;
         unsigned last = x->end - base >= span ? PT_ENTRIES - 1 : (unsigned)((x->end - base - 1) >> step);
 
         for (; i <= last && pt_page(sub)->pt_live != 0; i++)
-            free_below(sub, i, step, base + ((uint64_t)i << step), x);
+            if (sub[i] != 0)
+                free_below(sub, i, step, base + ((uint64_t)i << step), x);
     }
     if (x->lo <= base && base + span <= x->hi) {
         table[slot] = 0;
@@ -363,12 +330,13 @@ static void free_below(uint64_t *table, unsigned slot, unsigned level, uint64_t 
 void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi)
 {
     struct extent x = {.start = start, .end = end, .lo = lo, .hi = hi};
-    unsigned      last = (unsigned)((end - 1) >> L4);
+    unsigned      last = (unsigned)((end - 1) >> PT_L4);
     struct page  *pg;
 
     list_init(&x.freed);
-    for (unsigned i = (unsigned)(start >> L4); i <= last && pt_page(as->pml4)->pt_live != 0; i++)
-        free_below(as->pml4, i, L4, (uint64_t)i << L4, &x);
+    for (unsigned i = (unsigned)(start >> PT_L4); i <= last && pt_page(as->pml4)->pt_live != 0; i++)
+        if (as->pml4[i] != 0)
+            free_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
     if (list_empty(&x.freed))
         return;
     tlb_flush_all(as); /* processors remember upper levels too */

@@ -2,14 +2,17 @@
 /*
  * pt.h - page tables of the user half.
  *
- * THEORY      Four levels of 512 entries.  A table page is a frame with PG_PT: `ptlock` guards its
- *             entries, `pt_live` counts those in use.  Entries of leaf tables (and 2 MiB entries of
- *             the level above) are changed under the lock of their table; upper levels grow by
- *             compare-and-swap and shrink only with as->lock held for writing, where no segment is
- *             left: whoever may walk a range has a segment there, or holds the lock of an object that
- *             has a page there.
+ * THEORY      Four levels of 512 entries.  A table page is a frame with PG_PT, whose `pt_live` counts
+ *             the entries in use.  An entry changes by one atomic operation, and whoever takes a
+ *             translation out of it is the one that uncounts it; so tables need no lock of their own.
+ *             What an entry should say is decided under other locks: the entry of a private segment is
+ *             filled with the space's anon.lock held, that of a shared one with its object's.
+ *             Upper levels grow by compare-and-swap and shrink only with as->lock held for writing,
+ *             where no segment is left: whoever may walk a range has a segment there, or holds the
+ *             lock of an object that has a page there.
  *             An empty table is all zeroes, so freed tables are kept per CPU, ready for use.
  * INVARIANTS  I1  a freed table has pt_live == 0 and holds only zeroes
+ *             I2  a frame's mapcount is the number of entries that name it
  * SEE ALSO    docs/memory.md
  */
 #ifndef VM_PT_H
@@ -38,11 +41,6 @@ static inline struct page *pt_page(const void *table)
     return virt_to_page(table);
 }
 
-static inline struct spinlock *pt_lock_of(const void *table)
-{
-    return &virt_to_page(table)->ptlock;
-}
-
 static inline struct page *pte_page(uint64_t pte)
 {
     return phys_to_page(pte & PTE_ADDR);
@@ -52,23 +50,69 @@ static inline struct page *pte_page(uint64_t pte)
 uint64_t *pt_top(void);
 void      pt_top_free(uint64_t *pml4);
 
+enum { PT_L4 = 39, PT_L3 = 30, PT_L2 = 21 }; /* first address bit that a table of each level decodes */
+
+static inline uint64_t *pt_entry(uint64_t *table, uint64_t addr, unsigned level)
+{
+    return &table[(addr >> level) % PT_ENTRIES];
+}
+
 /* pt_pd - the level-2 table that covers addr, or NULL.  pt_leaf - the leaf table; NULL also for a 2 MiB entry. */
-uint64_t *pt_pd(struct as *as, uint64_t addr);
-uint64_t *pt_leaf(struct as *as, uint64_t addr);
+static inline uint64_t *pt_pd(struct as *as, uint64_t addr)
+{
+    uint64_t e = *pt_entry(as->pml4, addr, PT_L4);
+
+    if (e == 0)
+        return NULL;
+    e = *pt_entry(pt_table_of(e), addr, PT_L3);
+    return e != 0 ? pt_table_of(e) : NULL;
+}
+
+static inline uint64_t *pt_leaf(struct as *as, uint64_t addr)
+{
+    uint64_t *pd = pt_pd(as, addr);
+    uint64_t  e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
+
+    return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
+}
+
 /* pt_pd_make, pt_leaf_make - as above, made when absent; NULL: no memory. */
 uint64_t *pt_pd_make(struct as *as, uint64_t addr);
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr);
 
 /* pt_prot - entry bits for a page of a segment; `writable` as well as the segment allows. */
-uint64_t pt_prot(unsigned prot, bool writable);
+static inline uint64_t pt_prot(unsigned prot, bool writable)
+{
+    uint64_t bits = PTE_P | PTE_U | PTE_A;
+
+    if (writable && (prot & PROT_WRITE) != 0)
+        bits |= PTE_W;
+    if ((prot & PROT_EXEC) == 0)
+        bits |= PTE_NX;
+    return bits;
+}
 
 /*
- * pt_set - fill an empty entry, or change one; the table's lock is held.  Counts pages, mapcount, rss.
+ * pt_set - fill an empty entry, or change one; the lock that decides about it is held.  Counts mapcount, rss.
  * Returns whether another page was mapped there, so that the address must be flushed.
  */
-bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);
-/* pt_clear - empty an entry that is in use; the table's lock is held.  Counts; a dirty file page is marked. */
-void pt_clear(struct as *as, uint64_t *table, unsigned slot);
+bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);
+
+static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
+{
+    uint64_t empty = 0;
+
+    if (unlikely(!__atomic_compare_exchange_n(&table[slot], &empty, page_to_phys(pg) | bits, false,
+                                              __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+        return pt_change(as, table, slot, pg, bits);
+    __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+    return false;
+}
+
+/* pt_clear_page - empty an entry if it names `pg`.  Returns whether it did. */
+bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *pg);
 
 /* pt_zap - empty all entries of [start, end).  Returns whether there was one: then the caller flushes. */
 bool pt_zap(struct as *as, uint64_t start, uint64_t end);

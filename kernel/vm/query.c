@@ -97,35 +97,51 @@ void as_usage(struct as *as, struct as_usage *out)
     rw_exit_read(&as->lock);
 }
 
+/* The page of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved. */
+static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
+{
+    struct page *pg;
+
+    if (o == NULL)
+        return NULL;
+    spin_lock(&o->lock);
+    pg = radix_lookup(&o->tree, index);
+    if (pg != NULL && (pg != pte_page(e) || (atomic_load(&pg->flags) & PG_LOCKED) != 0))
+        pg = NULL;
+    if (pg != NULL)
+        page_hold(pg);
+    spin_unlock(&o->lock);
+    return pg;
+}
+
 /* The frame that backs `addr`, faulted in for `access`, held; NULL if it may not be. */
 static struct page *frame_for(struct as *as, uint64_t addr, enum fault_access access, uint64_t *offset)
 {
     struct page *pg = NULL;
+    struct seg  *s;
     int          code;
 
-    for (;;) {
-        uint64_t *table;
-        bool      huge;
-        uint64_t  e;
+    while (pg == NULL) {
+        bool     huge;
+        uint64_t e;
 
         if (fault_resolve(as, addr, access, &code) != 0)
             return NULL;
         rw_enter_read(&as->lock);
-        e = pt_find(as, addr, &huge);
-        table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
-        if (e != 0 && table != NULL) {
-            spin_lock(pt_lock_of(table));
-            if (pt_find(as, addr, &huge) == e) {
-                pg = pte_page(e);
-                page_hold(pg);
-                *offset = addr % (huge ? HUGE_SIZE : PAGE_SIZE);
-            }
-            spin_unlock(pt_lock_of(table));
+        s = seg_find(as, addr);
+        e = s != NULL ? pt_find(as, addr, &huge) : 0;
+        if (e != 0 && (access != FAULT_WRITE || (e & PTE_W) != 0)) {
+            uint64_t base = round_down(addr, huge ? HUGE_SIZE : PAGE_SIZE);
+
+            *offset = addr - base;
+            if (!seg_shared(s))
+                pg = hold_mapped(&as->anon, base >> PAGE_SHIFT, e);
+            if (pg == NULL)
+                pg = hold_mapped(s->obj, seg_index(s, base), e);
         }
         rw_exit_read(&as->lock);
-        if (pg != NULL)
-            return pg;
     }
+    return pg;
 }
 
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write)

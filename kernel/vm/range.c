@@ -117,8 +117,10 @@ static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
         seg_set_prot(s, prot);
         s = seg_join(s);
     }
-    if (less && (prot == 0 ? pt_zap(as, start, end) : pt_restrict(as, start, end, (unsigned)prot)))
+    if (less && (prot == 0 ? pt_zap(as, start, end) : pt_restrict(as, start, end, (unsigned)prot))) {
+        as->tidy &= prot != 0;
         tlb_flush(as, start, end);
+    }
     return 0;
 }
 

@@ -8,7 +8,7 @@
  *             is the index itself.  Nothing is stored per page or per mapping.
  *             A page with PG_LOCKED is being filled, or being moved to another frame; whoever wants
  *             it waits on one of a few condition variables, chosen by the frame's number.
- * LOCKING     family, object, page table, in this order.  While an object's lock is held, no segment
+ * LOCKING     family, then object.  While an object's lock is held, no segment
  *             can leave its list and no page its index, so the tables underneath stay (pt.h).
  * SEE ALSO    docs/memory.md
  */
@@ -23,17 +23,8 @@ static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_
     bool      huge = pg->order != 0;
     uint64_t *table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
     unsigned  slot = huge ? (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES : pt_slot(addr);
-    bool      gone = false;
 
-    if (table == NULL)
-        return;
-    spin_lock(pt_lock_of(table));
-    if (table[slot] != 0 && pte_page(table[slot]) == pg) {
-        pt_clear(as, table, slot);
-        gone = true;
-    }
-    spin_unlock(pt_lock_of(table));
-    if (gone)
+    if (table != NULL && pt_clear_page(as, table, slot, pg))
         tlb_batch_add(b, as);
 }
 
@@ -59,6 +50,7 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
         if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
             return;
         spin_lock(&o->lock);
+        as_of_anon(o)->tidy = false;
         if (radix_lookup(&o->tree, pg->index) == pg)
             unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
         spin_unlock(&o->lock);
