@@ -23,7 +23,6 @@ enum lockrank {
     RANK_FUTEX      = 30, /* one hash bucket                                           */
     RANK_VM_FAMILY  = 34, /* the anonymous objects of one fork family                  */
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
-    RANK_VM_PT      = 38, /* one page-table page                                       */
     RANK_VM_TLB     = 40,
     RANK_POLL       = 44, /* lists of pollers                                          */
     RANK_POLLER     = 46, /* one thread in poll                                        */

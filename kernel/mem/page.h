@@ -37,7 +37,7 @@ enum page_flags {
     PG_ANON   = 1 << 6, /* [o] belongs to an anonymous object                                 */
     PG_EXEC   = 1 << 7, /* [o] file page of an executable                                     */
     PG_SLAB   = 1 << 8,
-    PG_PT     = 1 << 9, /* page-table page: `ptlock` is in use                                */
+    PG_PT     = 1 << 9, /* page-table page                                                    */
     PG_UPTODATE = 1 << 10, /* [o] file page holds valid data                                  */
 };
 
@@ -52,7 +52,6 @@ struct page {
         struct vm_object *obj;    /* [o] user page: the object it belongs to                   */
         struct anon_family *family; /* [o] PG_ANON private page: the fork family instead       */
         struct slab      *slab;
-        struct spinlock   ptlock;
         uint64_t          priv;
     };
     uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */

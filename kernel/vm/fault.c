@@ -41,16 +41,24 @@ struct fault {
     int         code;
 };
 
-/* Finds the page-table place of the address; leaves table NULL when there is no table. */
-static inline void find_entry(struct fault *f)
+/* Finds page and page-table place of the address; leaves table NULL when there is no table. */
+static inline void find_entry(struct fault *f, uint64_t addr)
 {
-    if (unlikely(f->order != 0)) {
-        f->slot = (unsigned)(f->addr >> HUGE_SHIFT) % PT_ENTRIES;
-        f->table = pt_pd(f->as, f->addr);
-    } else {
-        f->slot = pt_slot(f->addr);
-        f->table = pt_leaf(f->as, f->addr);
-    }
+    f->order = 0;
+    f->addr = round_down(addr, PAGE_SIZE);
+    f->slot = pt_slot(addr);
+    f->table = pt_leaf(f->as, addr);
+    f->index = addr >> PAGE_SHIFT;
+}
+
+/* The same for a segment of 2 MiB pages. */
+static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t addr)
+{
+    f->order = HUGE_ORDER;
+    f->addr = round_down(addr, HUGE_SIZE);
+    f->slot = (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES;
+    f->table = pt_pd(f->as, addr);
+    f->index = f->addr >> PAGE_SHIFT;
 }
 
 /* Makes sure that there is a table.  Returns whether there is. */
@@ -146,12 +154,11 @@ static int add_private(struct fault *f, struct page *pg)
 static int copy_private(struct fault *f, struct page *pg)
 {
     struct vm_object *o = &f->as->anon;
-    struct placement  pl = place_of_seg(f->seg, f->addr);
     struct page      *copy;
 
     page_hold(pg);
     spin_unlock(&o->lock);
-    copy = place_page(&pl, f->order, 0);
+    copy = place_private(f->seg, f->addr, f->order, 0);
     if (copy == NULL) {
         page_release(pg);
         return -ENOMEM;
@@ -175,7 +182,7 @@ static int copy_private(struct fault *f, struct page *pg)
 }
 
 /* The space's own object has the page; its lock is held, and released. */
-static int fault_present(struct fault *f, struct page *pg)
+static __attribute__((noinline)) int fault_present(struct fault *f, struct page *pg)
 {
     uint32_t flags = page_flags(pg);
 
@@ -220,19 +227,18 @@ static int copy_of_file(struct fault *f)
         f->code = CODE_ADRERR;
         return err == -ENOMEM ? err : SIG_BUS;
     }
-    copy = place_page(&pl, 0, 0);
+    copy = place_private(f->seg, f->addr, 0, 0);
     if (copy != NULL)
         page_copy(copy, from, 0);
     page_release(from);
     return copy != NULL ? add_private(f, copy) : -ENOMEM;
 }
 
-static int fault_object(struct fault *f);
+static __attribute__((noinline)) int fault_object(struct fault *f);
 
 static int fault_private(struct fault *f)
 {
     struct vm_object *o = &f->as->anon;
-    struct placement  pl;
     struct page      *pg;
 
     /* The usual case, fresh memory, needs no look into the object: as.h I5. */
@@ -245,8 +251,7 @@ static int fault_private(struct fault *f)
         if (f->seg->obj != NULL)
             return f->write ? copy_of_file(f) : fault_object(f);
     }
-    pl = place_of_seg(f->seg, f->addr);
-    pg = place_page(&pl, f->order, ALLOC_ZERO);
+    pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
     return likely(pg != NULL) ? add_private(f, pg) : -ENOMEM;
 }
 
@@ -430,7 +435,7 @@ static const uint8_t needs[] = {
     [FAULT_EXEC] = PROT_EXEC,
 };
 
-static int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
+static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
 {
     struct seg *s = find_or_grow(f->as, addr);
 
@@ -443,10 +448,10 @@ static int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
         return SIG_SEGV;
     }
     f->seg = s;
-    f->order = seg_huge(s) ? HUGE_ORDER : 0;
-    f->addr = round_down(addr, PAGE_SIZE << f->order);
-    f->index = f->addr >> PAGE_SHIFT;
-    find_entry(f);
+    if (unlikely(seg_huge(s)))
+        find_huge_entry(f, addr);
+    else
+        find_entry(f, addr);
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 

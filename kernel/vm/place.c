@@ -67,9 +67,9 @@ unsigned place_lgrp(const struct placement *pl)
     return home;
 }
 
-struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+/* A block in lgroup `lgrp`, or as near to it as there is one. */
+static inline struct page *take_near(unsigned lgrp, unsigned order, unsigned flags)
 {
-    unsigned     lgrp = place_lgrp(pl);
     unsigned     node = lgrp_topo.sole_node[lgrp];
     struct page *pg;
 
@@ -79,6 +79,25 @@ struct page *place_page(const struct placement *pl, unsigned order, unsigned fla
     if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
         lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
     return pg;
+}
+
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+{
+    return take_near(place_lgrp(pl), order, flags);
+}
+
+struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags)
+{
+    unsigned         home = curthread->lg.home;
+    unsigned         policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
+    struct placement pl;
+
+    if (likely(policy == LGRP_MEM_POLICY_NEXT && home != LGRP_NONE)) {
+        lgrp_count(home, LGRP_STAT_NEXT, 1);
+        return take_near(home, order, flags);
+    }
+    pl = place_of_seg(s, addr);
+    return take_near(place_by_policy(&pl), order, flags);
 }
 
 struct page *place_strict(unsigned lgrp, unsigned order)

@@ -17,6 +17,8 @@ unsigned place_lgrp(const struct placement *pl);
  * nearest one that has memory left (counted as "alloc fail").  NULL: no memory anywhere.
  */
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags);
+/* place_private - the same for a new private page at `addr` of a segment. */
+struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags);
 /* place_strict - a block in lgroup `lgrp` or NULL. */
 struct page *place_strict(unsigned lgrp, unsigned order);
 
