@@ -412,6 +412,7 @@ void kmain(uint32_t magic, uint64_t info)
     clock_set_real(rtc_read() * 1000000000ull);
     lgrp_part_init(&cpupart_default.lgrps);
     lgrp_load_average = load_of;
+    lgrp_runnable_now = clock_runnable_now;
     disp_init();
     vm_init();
     for (unsigned i = 0; i < ncpu; i++)

@@ -46,6 +46,22 @@ static unsigned sample_loads(uint16_t runnable[LGRP_MAX])
     return total;
 }
 
+unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
+{
+    unsigned n = 0;
+
+    (void)part; /* there is one set of CPUs */
+    CPUMASK_FOREACH(i, &cpu_online_mask) {
+        const struct cpu *c = cpus[i];
+
+        if (c->lgrp == lgrp)
+            n += c->disp->nrun;
+        if (!c->idle && c->thread->lg.home == lgrp)
+            n++;
+    }
+    return n;
+}
+
 static uint64_t progress(void)
 {
     uint64_t n = 0;

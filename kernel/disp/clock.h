@@ -5,6 +5,7 @@
 #ifndef DISP_CLOCK_H
 #define DISP_CLOCK_H
 
+#include "lgrp/load.h"
 #include "lib/types.h"
 
 /* clock_start - begin ticking, on the running CPU.  clock_move_here - from now on this CPU keeps the clock. */
@@ -12,6 +13,9 @@ void clock_start(void);
 void clock_move_here(void);
 /* clock_cpu - the CPU that keeps it. */
 unsigned clock_cpu(void);
+
+/* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
+unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 
 extern uint32_t avenrun[3]; /* [a] load averages over 1, 5, 15 minutes; 2048 = 1.0 */
 extern unsigned watchdog_s; /* [c] set at boot from the launcher's option             */
