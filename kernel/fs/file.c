@@ -265,12 +265,13 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         vn_release(vn);
         return -ENOMEM;
     }
+    f->seekable = vn->type != VCHR; /* a device may say otherwise */
     if ((err = open_type(vn, oflags, f)) != 0) {
         f->ops = &vnode_fileops; /* nothing was opened that ops->close could end */
         file_release(f);
         return err;
     }
-    f->seekable = f->ops->seek != NULL && vn->type != VCHR;
+    f->seekable = f->seekable && f->ops->seek != NULL;
     *out = f;
     return 0;
 }

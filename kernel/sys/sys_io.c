@@ -17,19 +17,10 @@
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
-/* Moves bytes between file `f` and `uio`; off -1: at the file's own position. */
+/* Moves bytes between file `f` and `uio`; off -1: at the file's own position.  fs checks mode and kind of file. */
 static inline long move(struct file *f, struct uio *uio, loff_t off)
 {
-    unsigned acc = atomic_load_explicit(&f->flags, memory_order_relaxed);
-
-    if (unlikely(acc & O_PATH))
-        return -EBADF;
-    acc &= O_ACCMODE;
-    if (uio->dir == UIO_READ)
-        return acc == O_WRONLY ? -EBADF : file_read(f, uio, off);
-    if (acc == O_RDONLY)
-        return -EBADF;
-    return file_write(f, uio, off);
+    return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
 }
 
 static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
@@ -48,10 +39,7 @@ static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
     f = fd_file(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
-    if (unlikely(off >= 0 && !f->seekable))
-        n = -ESPIPE;
-    else
-        n = move(f, &uio, off);
+    n = move(f, &uio, off);
     file_release(f);
     return n;
 }
@@ -116,7 +104,7 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
     }
     uio.iov = v;
     uio.niov = (unsigned)n;
-    ret = off >= 0 && !f->seekable ? -ESPIPE : iov_in(v, r->arg[1], n, &uio.resid);
+    ret = iov_in(v, r->arg[1], n, &uio.resid);
     if (ret == 0)
         ret = move(f, &uio, off);
     if (v != few)
