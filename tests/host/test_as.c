@@ -625,7 +625,7 @@ static void boot(void)
     for (unsigned i = 0; i < NODES; i++)
         nfree[i] = NODE_FRAMES;
     cpu0.self = &cpu0;
-    memcpy((char *)&cpu0 + sizeof cpu0.self, &(struct thread *){&thread0}, sizeof(struct thread *)); /* cpu0.curthread is a macro */
+    cpu0.thread = &thread0;
     cpu0.stat = &stat0;
     cpus[0] = &cpu0;
     machine_start(&cpu0, &ops);
