@@ -344,10 +344,17 @@ void thread_start(struct thread *t)
 
 void thread_destroy(struct thread *t)
 {
-    /* Its lock is released by the CPU it left, once it is off its stack. */
-    spin_lock(&t->lock);
-    ASSERT(t->state == TS_ZOMBIE || t->state == TS_SLEEP, "a thread is destroyed after it ended or before it began");
-    spin_unlock(&t->lock);
+    bool gone;
+
+    /* It may be about to leave its CPU, interrupts off; its lock is released there once it is off its stack. */
+    do {
+        spin_lock(&t->lock);
+        gone = t->state == TS_ZOMBIE || t->state == TS_SLEEP;
+        ASSERT(gone || (t->state == TS_ONPROC && t->exiting), "a thread is destroyed after it ended or before it began");
+        spin_unlock(&t->lock);
+        if (!gone)
+            cpu_pause();
+    } while (!gone);
     spin_lock(&all_threads_lock);
     list_remove(&t->all_link);
     spin_unlock(&all_threads_lock);
@@ -409,6 +416,14 @@ void thread_unhome(struct thread *t)
     lgrp_thread_leave(&t->lg, clock_mono_ns());
     if (p != NULL && p->bitmap == 0) /* its last thread */
         lgrp_proc_exit(p);
+    spin_unlock(&t->part->lock);
+}
+
+void thread_new_program(struct thread *t)
+{
+    spin_lock(&t->part->lock);
+    if (t->lg.proc != NULL)
+        lgrp_proc_exit(t->lg.proc);
     spin_unlock(&t->part->lock);
 }
 

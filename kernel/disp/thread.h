@@ -137,6 +137,8 @@ int thread_bind(struct thread *t, int cpu);
 /* thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask, -ENOMEM. */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
+/* thread_new_program - exec: what the old program's creation of threads was promised no longer counts. */
+void thread_new_program(struct thread *t);
 /* thread_rehome - move the home to `lgrp` (affinity calls). */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*

@@ -284,6 +284,7 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     p->exit_signal           = SIGCHLD;
     p->has_execed            = true;
     set_name(l, x->path);
+    thread_new_program(&l->t);
 
     x86_fpu_init(&l->t);
     x86_set_fsbase(0);

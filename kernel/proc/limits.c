@@ -120,8 +120,8 @@ static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64
 
 void times_add_dead(struct proc *p, struct lwp *l)
 {
-    p->utime_dead += l->utime_ticks;
-    p->stime_dead += l->stime_ticks;
+    p->utime_dead += l->t.uticks;
+    p->stime_dead += l->t.sticks;
     p->minflt_dead += l->minflt;
     p->majflt_dead += l->majflt;
     p->nvcsw_dead += l->t.nvcsw;
@@ -138,8 +138,8 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
                                  .nivcsw = p->nivcsw_dead};
     if (p->state == PROC_LIVE)
         LIST_FOREACH(l, &p->lwps, proc_link) {
-            u += l->utime_ticks;
-            s += l->stime_ticks;
+            u += l->t.uticks;
+            s += l->t.sticks;
             ns += thread_runtime_ns(&l->t);
             ru->minflt += l->minflt;
             ru->majflt += l->majflt;
@@ -152,14 +152,5 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
     *ru = (struct rusage_kernel){.minflt = l->minflt, .majflt = l->majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
-    split(thread_runtime_ns(&l->t), l->utime_ticks, l->stime_ticks, &ru->utime_us, &ru->stime_us);
-}
-
-void proc_times(struct proc *p, uint64_t *utime, uint64_t *stime)
-{
-    struct rusage_kernel ru;
-
-    rusage_collect(p, &ru);
-    *utime = ru.utime_us / (1000000 / HZ);
-    *stime = ru.stime_us / (1000000 / HZ);
+    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &ru->utime_us, &ru->stime_us);
 }

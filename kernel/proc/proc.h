@@ -136,7 +136,6 @@ struct lwp {
     } restart;
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
-    uint64_t        utime_ticks, stime_ticks; /* [a] charged by the clock's sampling */
     uint64_t        minflt, majflt;           /* [o] */
     uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
     uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
@@ -227,8 +226,6 @@ void proc_release(struct proc *p);
 struct as *proc_as_hold(struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
-/* proc_times - user and system time of p in ticks, its live LWPs included; caller holds proc_lock. */
-void proc_times(struct proc *p, uint64_t *utime, uint64_t *stime);
 /* rusage_collect - of p without its children; rusage_lwp - of one LWP.  maxrss is not filled.  Caller holds proc_lock. */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);

@@ -111,21 +111,16 @@ static struct lwp *pick_lwp(struct proc *p, uint64_t tid)
 
 static void view_usage(struct proc *p, struct lwp *only, struct view *v)
 {
-    struct lwp *l;
+    struct rusage_kernel ru;
 
-    if (only != NULL) {
-        v->utime = only->utime_ticks, v->stime = only->stime_ticks;
-        v->minflt = only->minflt, v->majflt = only->majflt;
-        v->nvcsw = only->t.nvcsw, v->nivcsw = only->t.nivcsw;
-        return;
-    }
-    proc_times(p, &v->utime, &v->stime);
-    v->minflt = p->minflt_dead, v->majflt = p->majflt_dead;
-    v->nvcsw = p->nvcsw_dead, v->nivcsw = p->nivcsw_dead;
-    LIST_FOREACH (l, &p->lwps, proc_link) {
-        v->minflt += l->minflt, v->majflt += l->majflt;
-        v->nvcsw += l->t.nvcsw, v->nivcsw += l->t.nivcsw;
-    }
+    if (only != NULL)
+        rusage_lwp(only, &ru);
+    else
+        rusage_collect(p, &ru);
+    v->utime = ru.utime_us / (1000000 / HZ);
+    v->stime = ru.stime_us / (1000000 / HZ);
+    v->minflt = ru.minflt, v->majflt = ru.majflt;
+    v->nvcsw = ru.nvcsw, v->nivcsw = ru.nivcsw;
 }
 
 /* Fill *v for process arg.a, or with TAG_THREAD for its thread arg.b.  0 or -ESRCH. */
