@@ -31,14 +31,20 @@ static int check_mapping(struct file *f, int prot, int flags, bool *writable)
     if ((acc & O_PATH) != 0)
         return -EBADF;
     acc &= O_ACCMODE;
-    if (f->vn == NULL || f->vn->type != VREG)
-        return -ENODEV;
+    if (f->vn == NULL || f->vn->type != VREG || f->vn->op->read != NULL)
+        return -ENODEV; /* only files whose data is pages have an object to map */
     if (acc == O_WRONLY)
         return -EACCES;
     *writable = acc == O_RDWR;
     if ((flags & MAP_SHARED) && (prot & PROT_WRITE) && !*writable)
         return -EACCES;
     return 0;
+}
+
+/* Mapping /dev/zero is the old way to ask for anonymous memory. */
+static bool is_dev_zero(const struct file *f)
+{
+    return f->vn != NULL && f->vn->type == VCHR && f->vn->rdev == makedev(1, 5);
 }
 
 /* mmap(addr, len, prot, flags, fd, off) */
@@ -63,8 +69,9 @@ long sys_mmap(struct regs *r)
     f = fd_file(r->arg[4]);
     if (f == NULL)
         return -EBADF;
-    err = check_mapping(f, prot, flags, &writable);
-    if (err == 0)
+    if (is_dev_zero(f))
+        err = as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, true);
+    else if ((err = check_mapping(f, prot, flags, &writable)) == 0)
         err = as_map(curas(), &addr, r->arg[1], prot, flags, &f->vn->obj, off, f->vn, writable);
     file_release(f);
     return err != 0 ? err : (long)addr;
