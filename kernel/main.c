@@ -424,6 +424,7 @@ void kmain(uint32_t magic, uint64_t info)
     disp_ops.switch_as = as_activate;
     intr_tlb_handler = vm_tlb_ipi;
     lgrp_stats_init();
+    disp_stats_init();
     syscall_init();
     vdso_init();
     if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)

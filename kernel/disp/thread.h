@@ -181,6 +181,8 @@ extern struct cpupart cpupart_default;
 void disp_cpu_init(struct cpu *c);
 /* disp_start_cpu - enter the idle loop of the running CPU: it takes part in dispatching from now on. */
 noreturn void disp_start_cpu(void);
+/* disp_stats_init - register the kstats of CPUs and memory nodes; once all CPUs have their data. */
+void disp_stats_init(void);
 /* disp_init - caches, the clock; boot CPU. */
 void disp_init(void);
 

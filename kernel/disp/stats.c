@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stats.c - the kstats of CPUs and memory nodes: `cpu:N:sys` and `mem:N:node`.
+ *
+ * LOCKING  values are read without a lock, each by itself
+ */
+#include "disp/disp.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "stat/cpustat.h"
+#include "stat/kstat.h"
+#include "stat/panic.h"
+
+static const char *const cpu_names[] = {
+#define X(name, doc) #name,
+    CPU_STATS(X)
+#undef X
+};
+
+static const char *const node_names[] = {"installed", "free", "local", "fallback", "foreign"};
+
+static void cpu_snapshot(struct kstat *ks, uint64_t *out)
+{
+    memcpy(out, ks->arg, sizeof(struct cpu_stat));
+}
+
+static void cpu_clear(struct kstat *ks)
+{
+    memset(ks->arg, 0, sizeof(struct cpu_stat));
+}
+
+static void node_snapshot(struct kstat *ks, uint64_t *out)
+{
+    struct mem_node *n = ks->arg;
+
+    out[0] = n->ninstalled_pages;
+    out[1] = mem_free_pages((unsigned)ks->instance);
+    out[2] = n->n_local;
+    out[3] = n->n_fallback;
+    out[4] = n->n_foreign;
+}
+
+static void node_clear(struct kstat *ks)
+{
+    struct mem_node *n = ks->arg;
+
+    n->n_local = n->n_fallback = n->n_foreign = 0;
+}
+
+static struct kstat *kstat_new(const char *module, unsigned instance, const char *name, void *arg)
+{
+    struct kstat *ks = kmem_zalloc(sizeof *ks);
+
+    if (ks == NULL)
+        panic("no memory for kstat %s:%u", module, instance);
+    ks->module = module;
+    ks->instance = (int)instance;
+    ks->kclass = "misc";
+    ks->arg = arg;
+    str_copy(ks->name, name, sizeof ks->name);
+    return ks;
+}
+
+void disp_stats_init(void)
+{
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct kstat *ks = kstat_new("cpu", i, "sys", cpus[i]->stat);
+
+        ks->names = cpu_names;
+        ks->nstat = array_size(cpu_names);
+        ks->snapshot = cpu_snapshot;
+        ks->clear = cpu_clear;
+        kstat_register(ks);
+    }
+    for (unsigned i = 0; i < nnodes; i++) {
+        struct kstat *ks = kstat_new("mem", i, "node", &mem_nodes[i]);
+
+        ks->names = node_names;
+        ks->nstat = array_size(node_names);
+        ks->snapshot = node_snapshot;
+        ks->clear = node_clear;
+        kstat_register(ks);
+    }
+}
