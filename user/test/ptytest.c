@@ -4,7 +4,6 @@
  *
  * Prints a line for each step that fails, and `ptytest: ok` when none did.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
