@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The test programs (user/test/t_*.c): on the host where they test what Linux has too, and on Homeroom.
+
+A program prints PASS, FAIL or SKIP per test; here each program is one test, whose failure shows
+what the program said.
+"""
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HRCC = ROOT / "tools/hrcc"
+LINUX_TOO = ["t_mem", "t_proc", "t_signal", "t_thread", "t_file", "t_time"]
+ALL = [*LINUX_TOO, "t_lgrp"]
+
+
+def verdicts(output):
+    """{test: PASS|FAIL|SKIP} of a program's output."""
+    words = [line.split() for line in output.splitlines()]
+    return {w[1]: w[0] for w in words if len(w) == 2 and w[0] in ("PASS", "FAIL", "SKIP")}
+
+
+@pytest.mark.parametrize("program", LINUX_TOO)
+def test_on_linux(program, tmp_path):
+    """What we ask of our kernel must hold on the one whose interface it has."""
+    binary = tmp_path / program
+    source = ROOT / f"user/test/{program}.c"
+    subprocess.run([HRCC, "-O2", "-D_GNU_SOURCE", source, "-o", binary], check=True)
+    os.chmod(tmp_path, 0o755)
+    done = subprocess.run([binary], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    for left in Path(tempfile.gettempdir()).glob(f"{program}.*"):
+        subprocess.run(["rm", "-rf", left], check=False)
+    assert done.returncode == 0, done.stdout
+    assert "PASS" in verdicts(done.stdout).values()
+
+
+def check_on(machine, program):
+    result = machine.run(f"/usr/test/{program}", timeout=300)
+    assert result.status == 0, result.out
+    assert "FAIL" not in verdicts(result.out).values(), result.out
+    assert "PASS" in verdicts(result.out).values(), result.out
+
+
+@pytest.mark.machine("sf280r")
+@pytest.mark.parametrize("program", ALL)
+def test_on_one_board(machine, program):
+    check_on(machine, program)
+
+
+@pytest.mark.machine("sf3800")
+@pytest.mark.parametrize("program", ALL)
+def test_on_two_boards(machine, program):
+    check_on(machine, program)
+
+
+@pytest.mark.machine("sf6800")
+@pytest.mark.parametrize("program", ALL)
+def test_on_six_boards(machine, program):
+    check_on(machine, program)
