@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Every machine boots, shows its boards, and powers off; and the ways a boot can go wrong are told apart."""
+
+import pytest
+from homeroom import guest, machine
+
+# Beside the nine machines: what the kernel must make of odd ones, as (lgroups, CPUs of each in order).
+ODD = {
+    "cpus128": [4] * 32,
+    "cpus255": [4] * 63 + [3],
+    "nosrat": [4],
+    "noslit": [2, 2, 2],
+    "asymmetric": [2, 2, 2],
+    "threelevel": [2, 2, 2, 2],
+    "memoryless": [2, 2, 2],
+    "cpuless": [2, 2, 0],
+    "sparse": [2, 2, 2],
+}
+
+
+def count(ranges: str) -> int:
+    """The number of CPUs in "0-3 72 73"."""
+    ends = [part.split("-") for part in ranges.split()]
+    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+
+
+@pytest.mark.parametrize("name", [*machine.names(), *ODD])
+def test_machine_boots_and_powers_off(name, boot_once):
+    expected = ODD.get(name)
+    if expected is None:
+        one = machine.load(name)
+        expected = [len(one.domain_cpus(d)) for d in range(one.domains)]
+    outcome, text, _ = boot_once(name, run="psrinfo | grep -c on-line; lgrpinfo -I; lgrpinfo -c $(lgrpinfo -I)")
+    assert (outcome.kind, outcome.status) == ("clean", 0), text
+    lines = text.splitlines()
+    ids = " ".join(map(str, range(len(expected))))
+    at = lines.index(ids)
+    assert lines[at - 1] == str(sum(expected))
+    cpus = [line.split(":")[1] for line in lines[at:] if line.startswith("\tCPU")]
+    assert [0 if "none" in c else count(c) for c in cpus] == expected
+
+
+@pytest.mark.parametrize("kernel", ["test", "normal"])
+def test_status_of_the_command_is_passed_on(kernel, boot_once):
+    outcome, _, lines = boot_once("sf280r", run="exit 77", kernel=kernel)
+    assert (outcome.kind, outcome.status) == ("clean", 77)
+    assert sum(line.startswith("exit ") for line in lines) == 1
+
+
+def test_signal_of_the_command_is_passed_on(boot_once):
+    outcome, _, _ = boot_once("sf280r", run="kill -TERM $$")
+    assert outcome.status == 128 + 15
+
+
+def test_shell_on_the_console_powers_off(boot_once, boot):
+    one = boot("sf3800")
+    one.expect(r"# ")
+    one.type("echo $((6 * 7)) lgroups\n")
+    one.expect(r"^42 lgroups")
+    one.type("poweroff\n")
+    outcome = one.guest.wait(30)
+    assert outcome.kind == "clean"
+
+
+def test_halt_and_reboot(boot):
+    for command, kinds in (("halt", {"clean"}), ("reboot", {"clean", "reset"})):
+        one = boot("sf280r")
+        one.expect(r"# ")
+        one.type(f"{command}\n")
+        assert one.guest.wait(30).kind in kinds
+
+
+def test_overlay_and_system_reach_the_guest(boot_once, tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/motto").write_text("every thread has a home\n")
+    (tmp_path / "hello").write_text("#!/bin/sh\ncat /etc/motto\n")
+    (tmp_path / "hello").chmod(0o755)
+    outcome, text, _ = boot_once(
+        "sf280r",
+        run="/hello && echo lgrp_loadavg_tolerance/X | mdb -k",
+        overlay=tmp_path,
+        system="set lgrp_loadavg_tolerance=0x1234; set nonsense=1",
+    )
+    assert outcome.status == 0, text
+    assert "every thread has a home" in text
+    assert "1234" in text
+    assert "sorry, variable 'nonsense' is not defined in the 'kernel'" in text
+
+
+def test_same_seed_same_choices(boot_once):
+    texts = [
+        boot_once("sf3800", run="od -An -tx1 -N16 /dev/urandom | head -1 | md5sum", seed=7, icount=True)[1]
+        for _ in range(2)
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_a_full_first_disk_of_arguments(boot_once):
+    """A command line of tens of kilobytes arrives whole."""
+    words = "x" * 20000
+    outcome, _, _ = boot_once("sf280r", run=f"w={words}; exit $((${{#w}} / 1000))")
+    assert outcome.status == 20
+
+
+def test_hung_user_program_is_not_a_hung_kernel(boot_once):
+    """A program that loops makes progress as far as the watchdog is concerned; the time limit ends it."""
+    outcome, _, lines = boot_once("sf280r", run="while :; do :; done", watchdog=2, timeout=8)
+    assert outcome.kind == "timeout"
+    assert any(line.startswith("alive") for line in lines)
+    assert outcome.exit_code(True) == guest.STATUS_TIMEOUT
