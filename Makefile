@@ -118,6 +118,8 @@ clean: ## remove everything that was built
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z0-9<>-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^#* *\([a-z0-9<>-]*\):.*## /\1\t/p' $(filter-out %.d,$(MAKEFILE_LIST)) | \
+	    awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^    //p' qemu/options.txt
 
 FORCE:

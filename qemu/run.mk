@@ -34,8 +34,11 @@ build/boot/exit_at_once.elf: tests/boot/exit_at_once.S
 build/boot/exit_at_once.iso: build/boot/exit_at_once.elf boot/grub.cfg $(IMAGE_DEPS)
 	$(Q)$(IMAGE) iso $@ $<
 
+# qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)
-$(MACHINES:%=qemu-%): qemu-%: $(ISO)
+$(MACHINES:%=qemu-%): $(ISO)
+	@$(PYTHON) qemu/launch.py $(@:qemu-%=%) --make --iso $(ISO)
+qemu-%: $(ISO) FORCE # the tests' machines, and a word about a wrong name
 	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
 
 .PHONY: boot-time

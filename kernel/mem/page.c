@@ -24,7 +24,7 @@ struct mem_node mem_nodes[NODE_MAX];
 unsigned        nnodes;
 struct mem_cpu  mem_boot_cpu;
 
-enum { RANGES_MAX = 320, RESERVED_MAX = 32 };
+enum { RANGES_MAX = 320, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
 static struct mem_range ranges[RANGES_MAX];
 static unsigned         nranges;
 static struct {

@@ -22,6 +22,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,15 +191,21 @@ class Guest:
 
     def repeat(self) -> str:
         """The make command that repeats this run."""
-        o, words = self.options, [f"make qemu-{self.machine.name}", f"SEED={self.seed:#x}"]
+        o, words = self.options, [f"make qemu-{self.machine.name}", *self.machine.changes, f"SEED={self.seed:#x}"]
         if o.run is not None:
             words.append(f"RUN={shlex.quote(o.run)}")
         if o.system:
             words.append(f"SYSTEM={shlex.quote('; '.join(o.system.splitlines()))}")
         if isinstance(o.overlay, Path):
             words.append(f"OVERLAY={shlex.quote(str(o.overlay))}")
+        if o.acpi:
+            tables = TOP / f"build/acpi-{zlib.crc32(o.acpi):08x}.bin"
+            tables.write_bytes(o.acpi)
+            words.append(f"ACPI={tables.relative_to(TOP)}")
         if o.icount:
             words.append("ICOUNT=1")
+        if o.watchdog:
+            words.append(f"WATCHDOG={o.watchdog}")
         if o.qemu_args:
             words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
         if o.iso == TOP / "build/test/homeroom.iso":

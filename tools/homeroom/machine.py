@@ -55,6 +55,7 @@ class Machine:
     srat: bool = True
     proximity_domains: list[int] | None = None
     single_cpu: bool = False
+    changes: tuple[str, ...] = ()  # the make variables that changed it
 
     @property
     def cpus(self) -> int:
@@ -166,6 +167,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None) -> Mac
         raise MachineError(f"{path}: {error!r}") from error
     if unknown := set(raw) - KEYS:
         raise MachineError(f"{path}: unknown key '{min(unknown)}'")
+    machine.changes = tuple(f"{k}={v}" for k, v in (("BOARDS", boards), ("MEM", memory)) if v is not None)
     n = machine.domains
     machine.cores = raw.get("cores", 2)
     machine.srat = raw.get("srat", True)
@@ -202,7 +204,7 @@ def _check(m: Machine) -> None:
 def one_cpu(m: Machine) -> Machine:
     """The machine cut down to CPU 0 of its first board, for counting instructions."""
     first = m.boards[0]
-    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, single_cpu=True)
+    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, single_cpu=True, changes=m.changes)
 
 
 def check_host_memory(m: Machine) -> None:
