@@ -13,12 +13,12 @@
 #include "disp/clock.h"
 
 #include "disp/disp.h"
+#include "disp/loadavg.h"
 #include "lgrp/lgrp.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 
 _Atomic uint64_t lbolt;
-uint32_t         avenrun[3]; /* 1, 5, 15 minutes; 11 fraction bits */
 unsigned         watchdog_s; /* seconds without progress that count as hung; 0: off */
 
 static struct timer clock_timer;
@@ -91,15 +91,6 @@ static void watchdog(void)
     }
 }
 
-static void load_averages(unsigned runnable)
-{
-    /* exp(-5 s / 1, 5, 15 min) with 11 fraction bits, as every Unix has them. */
-    static const uint32_t decay[3] = {1884, 2014, 2037};
-
-    for (unsigned i = 0; i < 3; i++)
-        avenrun[i] = (avenrun[i] * decay[i] + (runnable << 11) * (2048 - decay[i])) >> 11;
-}
-
 static void tick(struct timer *t)
 {
     uint64_t now = ++lbolt;
@@ -123,7 +114,7 @@ static void tick(struct timer *t)
         lgrp_part_update(&cpupart_default.lgrps, runnable);
         spin_unlock(&cpupart_default.lock);
         if (now % (5 * HZ) == 0)
-            load_averages(total);
+            loadavg_update(total);
     }
     if (now % HZ == 0) {
         class_second();

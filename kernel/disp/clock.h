@@ -17,7 +17,6 @@ unsigned clock_cpu(void);
 /* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);
 
-extern uint32_t avenrun[3]; /* [a] load averages over 1, 5, 15 minutes; 2048 = 1.0 */
 extern unsigned watchdog_s; /* [c] set at boot from the launcher's option             */
 
 #endif

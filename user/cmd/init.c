@@ -2,7 +2,7 @@
 /*
  * init.c - the first process: starts what this run is for, collects orphans, ends the machine.
  *
- * THEORY      The kernel has mounted the root, /dev, /proc and /sys before it starts us.  What to start
+ * THEORY      The kernel has mounted the root, /dev, /proc and /sys, and opened the console, before it starts us.  What to start
  *             comes by fw_cfg, under /sys/firmware/qemu_fw_cfg:
  *                 opt/homeroom/run     a command line: run it on the console, write `@exit N` to the
  *                                      verdict port, power off
@@ -163,10 +163,6 @@ int main(void)
     if (getpid() != 1) {
         fprintf(stderr, "init: only the kernel starts me, as process 1\n");
         return 1;
-    }
-    if (open(CONSOLE, O_RDWR | O_NOCTTY) == 0) {
-        dup2(0, 1);
-        dup2(0, 2);
     }
     sigaction(SIGUSR1, &act, NULL);
     sigaction(SIGUSR2, &act, NULL);
