@@ -227,7 +227,7 @@ static void mount_at(const char *path, const char *type)
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
 {
     struct vfs *vfs;
-    int err = tmpfs_mount("rootfs", "", &vfs);
+    int err = tmpfs_mount("tmpfs", "", &vfs);
 
     if (err != 0)
         return err;
