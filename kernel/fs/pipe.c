@@ -315,8 +315,11 @@ static int wait_for_other(struct pipe *p, struct cv *cv, uint32_t *waiting,
     return 0;
 }
 
+static const struct vnodeops pipe_vnode_ops;
+
 int fifo_open(struct vnode *vn, int oflags, struct file *f)
 {
+    bool named = vn->op != &pipe_vnode_ops; /* a pipe opened through /proc waits for nobody */
     unsigned acc = (unsigned)oflags & O_ACCMODE;
     struct pipe *p;
     int err = 0;
@@ -333,7 +336,7 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     mutex_enter(&p->lock);
     f->data = p;
     f->ops = acc == O_RDONLY ? &read_ops : acc == O_WRONLY ? &write_ops : &rdwr_ops;
-    if (acc == O_WRONLY && (oflags & O_NONBLOCK) && p->nreaders == 0)
+    if (named && acc == O_WRONLY && (oflags & O_NONBLOCK) && p->nreaders == 0)
         err = -ENXIO;
     p->nreaders += acc != O_WRONLY;
     p->nwriters += acc != O_RDONLY;
@@ -342,7 +345,7 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     cv_broadcast(&p->rcv);
     cv_broadcast(&p->wcv);
     mutex_exit(&fifo_mutex);
-    if (err == 0 && !(oflags & O_NONBLOCK)) {
+    if (err == 0 && named && !(oflags & O_NONBLOCK)) {
         if (acc == O_RDONLY)
             err = wait_for_other(p, &p->rcv, &p->rwait, &p->nwriters, &p->wopens, p->wopens);
         else if (acc == O_WRONLY)
