@@ -33,9 +33,10 @@ uint64_t tsc_to_ns(uint64_t cycles)
     return (uint64_t)(((unsigned __int128)cycles * ns_mult) >> 32);
 }
 
+/* Times beyond 36 years count as 36 years: the product must fit. */
 static uint64_t ns_to_tsc(uint64_t ns)
 {
-    return mul_div(ns, tsc_khz, 1000000);
+    return mul_div(min_of(ns, 1ul << 60), tsc_khz, 1000000);
 }
 
 uint64_t clock_tsc_per_ms(void)
