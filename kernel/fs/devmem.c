@@ -2,8 +2,8 @@
 /*
  * devmem.c - the devices without hardware: null, zero, full, random, urandom.
  *
- * THEORY      Random numbers come from the generators of lib/rng.h, so that a run with the same seed repeats; random and
- *             urandom are the same, and what is written to them is accepted and not used.
+ * THEORY      Random numbers come from the generators of lib/rng.h, so that a run with the same seed repeats; random
+ *             and urandom are the same, and what is written to them is accepted and not used.
  *             A long read stops early when a signal comes.
  * SEE ALSO    devfs.c
  */

@@ -16,10 +16,16 @@ struct file;
 struct fdtable;
 struct poller; /* one thread in poll, select or epoll (fs/poll.c) */
 
-enum { O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_EXCL = 0200, O_NOCTTY = 0400, O_TRUNC = 01000,
-       O_APPEND = 02000, O_NONBLOCK = 04000, O_DSYNC = 010000, O_DIRECT = 040000, O_LARGEFILE = 0100000, O_DIRECTORY = 0200000,
-       O_NOFOLLOW = 0400000, O_NOATIME = 01000000, O_CLOEXEC = 02000000, O_SYNC = 04010000, O_PATH = 010000000 };
-enum { POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64, POLLWRNORM = 256 };
+enum {
+    O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_EXCL = 0200, O_NOCTTY = 0400,
+    O_TRUNC = 01000, O_APPEND = 02000, O_NONBLOCK = 04000, O_DSYNC = 010000, O_DIRECT = 040000,
+    O_LARGEFILE = 0100000, O_DIRECTORY = 0200000, O_NOFOLLOW = 0400000, O_NOATIME = 01000000,
+    O_CLOEXEC = 02000000, O_SYNC = 04010000, O_PATH = 010000000,
+};
+enum {
+    POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64,
+    POLLWRNORM = 256,
+};
 
 struct fileops {
     /*
@@ -60,7 +66,8 @@ void file_release(struct file *f);
  * file_open - open(2) without the descriptor: lookup, create, permissions, truncate.
  * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM.
  */
-int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags, uint32_t mode, struct file **out);
+int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags, uint32_t mode,
+              struct file **out);
 /* file_read, file_write - at the file's own position (off == -1) or at `off` (pread).  Bytes or an error. */
 long file_read(struct file *f, struct uio *uio, loff_t off);
 long file_write(struct file *f, struct uio *uio, loff_t off);
@@ -87,7 +94,7 @@ int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
 /* fd_next - lowest open descriptor >= fd, or -1: for /proc/PID/fd and close_range. */
 int fd_next(struct fdtable *t, int fd);
 
-/* file_vnode - the file's vnode, held; for a pipe one is made, so that /proc/PID/fd/N can be opened.  NULL: it has none. */
+/* file_vnode - the file's vnode, held; for a pipe one is made, so that /proc/PID/fd/N can be opened.  NULL: none. */
 struct vnode *file_vnode(struct file *f);
 /* file_getattr - fstat: of the vnode or, for a pipe, made up. */
 void file_getattr(struct file *f, struct vattr *va);
@@ -99,8 +106,8 @@ int    file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
  * Record locks (lock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
- * F_UNLCK 2; bytes start .. end inclusive.  file_lock: -EAGAIN (wait false), -EINTR, -ENOMEM.  file_lock_test: fills *fl
- * with the first lock in the way, or type F_UNLCK.
+ * F_UNLCK 2; bytes start .. end inclusive.  file_lock: -EAGAIN (wait false), -EINTR, -ENOMEM.  file_lock_test: fills
+ * *fl with the first lock in the way, or type F_UNLCK.
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
@@ -135,7 +142,7 @@ struct pollfd {
     int32_t fd;
     int16_t events, revents;
 };
-/* poll_files - poll(2) over kernel copies; deadline in ns, NO_DEADLINE, or 0 for no wait.  Ready count, -EINTR, -ENOMEM. */
+/* poll_files - poll(2) on kernel copies; deadline in ns, NO_DEADLINE, 0: no wait.  Ready count, -EINTR, -ENOMEM. */
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
 
 /* pipe_buffered - bytes in a pipe (FIONREAD); -ENOTTY if f is none. */

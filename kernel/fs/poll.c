@@ -2,9 +2,9 @@
 /*
  * poll.c - waiting until one of several files is ready.
  *
- * THEORY      A file that can become ready has a pollhead; poll_wake() on it wakes the pollers queued there.  poll_files()
- *             looks at all files once; if none is ready and it may wait, it queues a poller at each, looks again and
- *             sleeps until it is woken, the deadline or a signal.  select(2) is built on it.
+ * THEORY      A file that can become ready has a pollhead; poll_wake() on it wakes the pollers queued there.
+ *             poll_files() looks at all files once; if none is ready and it may wait, it queues a poller at each,
+ *             looks again and sleeps until it is woken, the deadline or a signal.  select(2) is built on it.
  * INVARIANTS  I1  who makes a file ready changes its state, then looks for pollers; who polls queues itself, then
  *                 looks at the state: with a fence between the two steps on both sides one sees the other
  *             I2  an entry is taken off its pollhead before its file's reference is dropped

@@ -54,44 +54,62 @@ struct vattr {
     uint32_t     blksize;
     struct ktime atime, mtime, ctime;
 };
-enum { VA_MODE = 1, VA_UID = 2, VA_GID = 4, VA_SIZE = 8, VA_ATIME = 16, VA_MTIME = 32, VA_ATIME_NOW = 64, VA_MTIME_NOW = 128 };
+enum {
+    VA_MODE = 1, VA_UID = 2, VA_GID = 4, VA_SIZE = 8, VA_ATIME = 16, VA_MTIME = 32, VA_ATIME_NOW = 64,
+    VA_MTIME_NOW = 128,
+};
 
 /* readdir: one call per entry; returns non-zero to stop (the entry was not taken). */
 typedef int (*dirent_fn)(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next_off);
 
 /*
- * Operations.  Locks named [R]/[W] are vn->lock held by the caller for reading/writing; a NULL operation gives the error
- * in brackets.  Names are (pointer, length), no NUL, never "." or "..", at most 255 bytes.
+ * Operations.  Locks named [R]/[W] are vn->lock held by the caller for reading/writing; a NULL operation gives the
+ * error in brackets.  Names are (pointer, length), no NUL, never "." or "..", at most 255 bytes.
  */
 struct vnodeops {
     /* [R on dir] 0 and *out held; -ENOENT */
     int (*lookup)(struct vnode *dir, const char *name, size_t len, struct vnode **out);
-    /* [W on dir] make a file of any type (rdev for devices, target for links); *out held.  -EEXIST -ENOSPC -ENOMEM [-EPERM] */
-    int (*create)(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, const struct cred *cr,
-                  uint64_t rdev, const char *target, struct vnode **out);
-    int (*link)(struct vnode *dir, const char *name, size_t len, struct vnode *target);   /* [W on dir] */
-    int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim); /* [W on dir; W on victim if a directory] also rmdir: -ENOTEMPTY */
-    int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname, size_t nlen,
-                  struct vnode *moved, struct vnode *replaced); /* [W on both dirs; on replaced if a directory, or NULL] */
-    int (*readdir)(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg); /* [R]; "." and ".." included */
-    int (*readlink)(struct vnode *vn, char *buf, size_t size);                /* length or error */
+    /*
+     * [W on dir] Make a file of any type (rdev for devices, target for links); *out held.
+     * -EEXIST -ENOSPC -ENOMEM [-EPERM]
+     */
+    int (*create)(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
+                  const struct cred *cr, uint64_t rdev, const char *target, struct vnode **out);
+    /* [W on dir] */
+    int (*link)(struct vnode *dir, const char *name, size_t len, struct vnode *target);
+    /* [W on dir; W on victim if a directory] also rmdir: -ENOTEMPTY */
+    int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim);
+    /* [W on both dirs; W on replaced, which may be NULL, if a directory] */
+    int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
+                  size_t nlen, struct vnode *moved, struct vnode *replaced);
+    /* [R] entries after position `off`, "." and ".." included */
+    int (*readdir)(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg);
+    /* Length, or an error. */
+    int (*readlink)(struct vnode *vn, char *buf, size_t size);
     /* Links whose target is a file rather than a name (/proc/PID/fd/N): *out held.  NULL: the name is followed. */
     int (*follow)(struct vnode *vn, struct vnode **out);
-    /* Changes to *va, which holds the vnode's fields, where these do not tell the truth (procfs).  NULL: they do. */
+    /*
+     * Changes to *va, which holds the vnode's fields, where these do not tell the truth (procfs).
+     * NULL: they do.
+     */
     void (*getattr)(struct vnode *vn, struct vattr *va);
-    int (*setattr)(struct vnode *vn, unsigned mask, const struct vattr *va);  /* [W]; checks done by the caller */
+    /* [W]; checks done by the caller */
+    int (*setattr)(struct vnode *vn, unsigned mask, const struct vattr *va);
     /* Data; regular files of page-based file systems leave read and write NULL. */
     long (*read)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
     long (*write)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
     int (*open)(struct vnode *vn, int oflags, struct file *f); /* devices, FIFOs: may change f->ops, f->data */
     int (*fsync)(struct vnode *vn, bool data_only);
     /*
-     * The way up: *parent (if not NULL) gets the directory that `vn` is in, held; buf[size] (if size > 0) its name there,
-     * without a NUL.  Every directory but a file system's root must know its parent (getcwd, "..").  Length of the name,
-     * -ENOENT when it has none (any more), -ENAMETOOLONG.
+     * The way up: *parent (if not NULL) gets the directory that `vn` is in, held; buf[size] (if size > 0) its name
+     * there, without a NUL.  Every directory but a file system's root must know its parent (getcwd, "..").
+     * Length of the name, -ENOENT when it has none (any more), -ENAMETOOLONG.
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
-    /* [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC; 0 pages: count again what there are.  NULL: no limit. */
+    /*
+     * [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC; 0 pages: count again what there are.
+     * NULL: no limit.
+     */
     int (*reserve)(struct vnode *vn, uint64_t pages);
     void (*inactive)(struct vnode *vn); /* last reference gone: free or cache it */
 };
@@ -140,7 +158,8 @@ struct vfs {
 };
 
 /* vn_init - set up a vnode that a file system has allocated: one reference, its lock, its object. */
-void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op, const struct pager_ops *pager);
+void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vnodeops *op,
+             const struct pager_ops *pager);
 static inline void vn_hold(struct vnode *vn)
 {
     atomic_fetch_add_explicit(&vn->refs, 1, memory_order_relaxed);
@@ -195,7 +214,8 @@ struct fs_ctx {
 enum { NAME_FOLLOW = 1, NAME_DIR = 2 /* must be a directory */ };
 /*
  * name_lookup - walk `path` from `at` (NULL: the working directory) to a vnode, held in *out.
- * name_parent - stop before the last component: *dir held, *last points into path, *len its length (a trailing slash sets *slash).
+ * name_parent - stop before the last component: *dir held, *last points into path, *len its length (a trailing slash
+ *               sets *slash).
  * -ENOENT -ENOTDIR -EACCES -ELOOP (40 links) -ENAMETOOLONG.
  */
 int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, unsigned flags, struct vnode **out);
@@ -206,15 +226,15 @@ int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size);
 
 /*
  * Changes of names, permissions and all; each is one system call's work below the copying of arguments.
- * name_create   mkdir, mknod, symlink: a file of any type (mode without the umask's bits).  -EEXIST and name_parent's errors,
- *               -EACCES -EROFS -ENOSPC -EPERM.
+ * name_create   mkdir, mknod, symlink: a file of any type (mode without the umask's bits).  -EEXIST and
+ *               name_parent's errors, -EACCES -EROFS -ENOSPC -EPERM.
  * name_link     a further name for `target` (not a directory: -EPERM; other file system: -EXDEV).
  * name_unlink   rmdir: a directory (-ENOTDIR -ENOTEMPTY -EBUSY -EINVAL); else anything but one (-EISDIR).
  * name_rename   flags: RENAME_NOREPLACE only.  -EINVAL (into itself), -EXDEV, -ENOTEMPTY, -EBUSY, ...
  */
 enum { RENAME_NOREPLACE = 1 };
-int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, enum vtype type, uint32_t mode, uint64_t rdev,
-                const char *target);
+int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, enum vtype type, uint32_t mode,
+                uint64_t rdev, const char *target);
 int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, const char *path);
 int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bool rmdir);
 int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath, struct vnode *nat, const char *npath,
@@ -225,7 +245,8 @@ long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off);
 long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off);
 
 /*
- * vfs_mount - mount a file system on a directory; type "tmpfs", "proc", "sysfs", "devtmpfs".  -ENODEV -EBUSY -ENOTDIR -ENOMEM.
+ * vfs_mount - mount a file system on a directory; type "tmpfs", "proc", "sysfs", "devtmpfs".  -ENODEV -EBUSY
+ *             -ENOTDIR -ENOMEM.
  * vfs_register_type - called by each file system at start.
  */
 struct vfs_type {

@@ -2,8 +2,8 @@
 /*
  * t_fsrace.c - many processes and threads at the same files, and what only root can test.
  *
- * THEORY  Each test does so much at once, in a random but repeatable order, that a lock too few shows as a wrong count, a
- *         lock too many as a test that does not end, and a lost wake-up as one that sleeps for ever.
+ * THEORY  Each test does so much at once, in a random but repeatable order, that a lock too few shows as a wrong
+ *         count, a lock too many as a test that does not end, and a lost wake-up as one that sleeps for ever.
  */
 #include "check.h"
 
