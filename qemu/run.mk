@@ -41,6 +41,11 @@ $(MACHINES:%=qemu-%): $(ISO)
 qemu-%: $(ISO) FORCE # the tests' machines, and a word about a wrong name
 	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
 
+.PHONY: gdb
+gdb: $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
+	@tools/deps.sh gdb
+	@tools/gdb/run.sh $(or $(MACHINE),sf6800) $(ISO) $(B)/kernel.elf
+
 .PHONY: boot-time
 boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmware and GRUB alone
 	@$(PYTHON) tools/boot_time.py

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# run.sh - `make gdb`: start a machine that waits for GDB, and GDB on it, stopped in kmain.
+#
+#   tools/gdb/run.sh MACHINE ISO KERNEL
+#
+# The machine's console goes to build/gdb.console and takes no input; RUN= and the other variables of
+# make qemu-<machine> work.  Leaving GDB ends the machine.
+set -eu
+
+machine=$1 iso=$2 kernel=$3
+port=$((20000 + $(id -u) % 10000 + $$ % 1000))
+console=build/gdb.console
+
+GDB=$port setsid "${PYTHON:-python3}" qemu/launch.py "$machine" --make --iso "$iso" </dev/null >"$console" 2>&1 &
+launcher=$!
+trap 'kill "$launcher" 2>/dev/null || true' EXIT
+trap : INT # Ctrl-C is for GDB
+
+echo "console: tail -f $console"
+status=0
+gdb -q -ex 'set pagination off' -ex 'set confirm off' -ex 'set tcp connect-timeout 20' \
+    -ex "target remote 127.0.0.1:$port" -x tools/gdb/homeroom.py -ex 'hbreak kmain' -ex continue \
+    ${GDB_ARGS:-} "$kernel" || status=$?
+[ "$status" = 0 ] || cat "$console"
+exit "$status"
