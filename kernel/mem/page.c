@@ -52,6 +52,7 @@ static struct page *block_take(struct mem_node *n, unsigned order)
         list_push_front(&n->free[o], &half->link);
         n->free_mask |= 1ull << o;
     }
+    pg->flags = 0; /* still under the lock: whoever frees its buddy must not take it for free */
     n->nfree_pages -= 1ull << order;
     return pg;
 }
@@ -105,7 +106,6 @@ static bool magazine_fill(struct mem_cpu *m, unsigned node)
 
         if (pg == NULL)
             break;
-        pg->flags = 0;
         pg->node = (uint8_t)node;
         m->page[m->npages++] = pg;
     }
