@@ -79,7 +79,7 @@ static void watchdog(void)
     uint64_t now = progress();
 
     verdict("@alive %lu", now);
-    if (now != progress_last) {
+    if (now != progress_last || disp_runnable() == 0) {
         progress_last = now;
         progress_at = lbolt;
     } else if (lbolt - progress_at > (uint64_t)watchdog_s * HZ) {
