@@ -8,11 +8,11 @@
  *                 f = 65536 * (1 - exp(-1 / (20 n)))
  *             so the time constant is 2 s whatever n, and n busy CPUs give 65536.  The runnable
  *             threads of the lgroup are spread evenly over its steps.
- *             The threads that are not held, on an lgroup that has held ones, are estimated as
- *             whole threads (`others`): the smaller of what is runnable this instant and what
- *             the average says, at 3/4 of a thread and more counting as one.  Both must agree
- *             because an average remembers threads that are gone, and an instant sees a thread
- *             that is about to sleep.
+ *             Threads that are not held are told to a creating process as whole threads
+ *             (threads_seen): the least of what is runnable this instant, what was at the last
+ *             two updates, and what the average says, at 3/4 of a thread and more counting as
+ *             one.  All must agree, because an average remembers threads that are gone, and an
+ *             instant sees a shell that is about to sleep.
  * INVARIANTS  I1 .. I3 of load.h
  * SEE ALSO    load.h, tests/host/test_load.c
  */
@@ -92,31 +92,35 @@ void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta)
         part->lgrps &= ~(1ull << lgrp);
 }
 
+/* The load of so many half threads. */
+static uint32_t load_of_halves(const struct lpl *l, uint64_t halves)
+{
+    uint64_t load = halves * LGRP_LOAD_FULL / (2ull * l->ncpus);
+
+    return load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
+}
+
 uint32_t lpl_load(const struct lpl *l)
 {
-    uint64_t load;
+    uint64_t load = ((uint64_t)l->avg + l->antic) * LGRP_LOAD_FULL / AVG_FULL;
 
     if (l->ncpus == 0)
         return UINT32_MAX;
     if (l->held != 0)
-        load = (l->held + 2ull * l->others) * LGRP_LOAD_FULL / (2ull * l->ncpus);
-    else
-        load = ((uint64_t)l->avg + l->antic) * LGRP_LOAD_FULL / AVG_FULL;
+        return load_of_halves(l, l->held + 2ull * l->others);
     return load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
 }
 
-/* What runs at `lgrp` besides the threads to be held there and `excluded` ones already running.
- */
-static uint16_t estimate_others(const struct lgrp_part *part, unsigned lgrp, unsigned excluded)
+/* Whole threads busy at `lgrp`, not counting `excluded` ones that are known to run. */
+static uint16_t threads_seen(const struct lgrp_part *part, unsigned lgrp, unsigned excluded)
 {
     const struct lpl *l = &part->lpl[lgrp];
-    uint64_t mine = (uint64_t)excluded * AVG_FULL / l->ncpus;
-    uint32_t seen = whole_threads(l, l->avg > mine ? l->avg - mine : 0);
-    uint32_t now = lgrp_runnable_now != NULL ? lgrp_runnable_now(part, lgrp) : seen;
+    uint32_t n = whole_threads(l, l->avg);
 
-    now = now > excluded ? now - excluded : 0;
-    seen = seen < now ? seen : now;
-    return (uint16_t)(seen < UINT16_MAX ? seen : UINT16_MAX);
+    n = min_of(n, (uint32_t)min_of(l->recent[0], l->recent[1]));
+    if (n > excluded && lgrp_runnable_now != NULL)
+        n = min_of(n, (uint32_t)lgrp_runnable_now(part, lgrp));
+    return (uint16_t)(n > excluded ? n - excluded : 0);
 }
 
 /* Promises `halves` half threads to `t`, which is at home in its partition. */
@@ -149,7 +153,7 @@ static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
     if (creator->part != part || l->ncpus == 0)
         return;
     if (l->held == 0)
-        l->others = estimate_others(part, creator->home, 1);
+        l->others = threads_seen(part, creator->home, 1);
     else if (l->others > 0)
         l->others--; /* it was one of them */
     hold(creator, HALF);
@@ -182,6 +186,8 @@ void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
             l->avg = step(l->avg, f, each + (i < extra));
             l->antic = step(l->antic, f, 0);
         }
+        l->recent[1] = l->recent[0];
+        l->recent[0] = runnable[g];
         most = whole_threads(l, (uint64_t)l->avg + l->antic);
         if (l->others > most)
             l->others = (uint16_t)most;
@@ -226,7 +232,7 @@ void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lg
     l->last_homed_ns = now_ns;
     if (p->creating_in == part) {
         if (l->held == 0 && l->ncpus != 0)
-            l->others = estimate_others(part, lgrp, 0);
+            l->others = threads_seen(part, lgrp, 0);
         hold(t, WHOLE);
     } else if (l->ncpus != 0) {
         t->antic = l->ncpus;
@@ -256,6 +262,8 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
     }
     l->homed--;
     limit_to_homed(l);
+    for (unsigned i = 0; i < array_size(l->recent); i++)
+        l->recent[i] = (uint16_t)(l->recent[i] - (l->recent[i] != 0));
     if (--p->homed[t->home] == 0)
         p->bitmap &= ~(1ull << t->home);
     t->part = NULL;
@@ -285,9 +293,13 @@ static unsigned choose(const struct lgrp_part *part, const struct lgrp_thread *t
         return in.cand != 0 ? bit_first(in.cand) : NONE;
     for (uint64_t left = in.cand; left != 0; left &= left - 1) {
         unsigned g = bit_first(left);
+        const struct lpl *l = &part->lpl[g];
 
-        load[g] = lpl_load(&part->lpl[g]);
-        ncpus[g] = part->lpl[g].ncpus;
+        if (l->held == 0 && t->proc->creating_in == part)
+            load[g] = load_of_halves(l, 2ull * threads_seen(part, g, 0));
+        else
+            load[g] = lpl_load(l);
+        ncpus[g] = l->ncpus;
     }
     return lgrp_choose_home(&in);
 }

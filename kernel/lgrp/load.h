@@ -17,7 +17,9 @@
  *               both cases.
  *             While an lgroup has held threads its load is (held + others) in whole threads,
  *             where `others` is what else seemed to run there when the first held thread
- *             arrived: an average would count the running ones of the held threads twice.
+ *             arrived: an average would count the running ones of the held threads twice.  A
+ *             process that creates threads sees the lgroups that it does not use in the same
+ *             way, in whole threads: what an earlier run left in their averages is not there.
  * UNITS       LGRP_LOAD_FULL (INT16_MAX, the paper's unit): one runnable thread per CPU.
  *             Inside, an average is kept at 65536 = full, so that the arithmetic gives the
  *             published numbers.
@@ -38,12 +40,13 @@
 
 /* One lgroup as seen by one partition. */
 struct lpl {
-    uint16_t ncpus;  /* on-line CPUs of the lgroup in this partition */
-    uint16_t others; /* threads, while held > 0: everybody else's load */
-    uint32_t homed;  /* threads whose home this is */
-    uint32_t held;   /* half threads promised to creating processes */
-    uint32_t avg;    /* decaying average of runnable, 65536 = full */
-    uint32_t antic;  /* single arrivals' promises, same unit, same decay */
+    uint16_t ncpus;     /* on-line CPUs of the lgroup in this partition */
+    uint16_t others;    /* threads, while held > 0: everybody else's load */
+    uint32_t homed;     /* threads whose home this is */
+    uint32_t held;      /* half threads promised to creating processes */
+    uint32_t avg;       /* decaying average of runnable, 65536 = full */
+    uint32_t antic;     /* single arrivals' promises, same unit, same decay */
+    uint16_t recent[2]; /* runnable threads at the last two updates */
     uint64_t last_homed_ns;
 };
 

@@ -297,20 +297,25 @@ struct program {
  */
 static void run_program(const struct program *pr, unsigned per_lgrp, bool count_main)
 {
-    static struct lgrp_proc p;
+    static struct lgrp_proc p, partner;
     struct sim_thread *first, *mine = &s.thread[s.n];
     unsigned homes[LGRP_MAX] = {0};
 
     lgrp_proc_init(&p);
+    lgrp_proc_init(&partner);
     first = sim_thread(&p, NULL, pr->main_how);
     sim_run(pr->lead_ms);
+    sim_thread(&partner, NULL, BLOCK_LATER); /* the reader at the other end of a pipe, say */
+    for (struct sim_thread *t = s.thread; t < mine; t++)
+        t->born_ms = s.ms; /* the shell that started them is still at work */
+    sim_run(check_below(30));
     for (unsigned i = 0; i < pr->threads; i++) {
         first->born_ms = s.ms; /* it runs at this moment, whatever it does between */
         sim_thread(&p, first, pr->how);
         sim_run(pr->gap_ms);
     }
     for (struct sim_thread *t = mine + (count_main ? 0 : 1); t < &s.thread[s.n]; t++)
-        homes[t->lt.home]++;
+        homes[t->lt.home] += t->lt.proc == &p;
     for (unsigned g = 0; g < s.lgrps; g++)
         CHECK_EQ(homes[g], per_lgrp);
     sim_run(1000);
