@@ -2,7 +2,7 @@
 /*
  * query.c - what others want to know about an address space: meminfo(2), /proc, futexes, debuggers.
  *
- * THEORY      Answers are snapshots: they come from the page tables and segments under as->lock, and no
+ * THEORY      Answers are snapshots: they come from page tables, segments and objects under as->lock, and no
  *             page is brought in for a question.  Access to another process's memory is the exception: it
  *             faults pages in as that process would, and copies through the kernel's view of the frames.
  * LOCKING     as->lock for reading
@@ -13,6 +13,33 @@
 #include "vm/place.h"
 #include "vm/pt.h"
 
+static void fill_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
+{
+    out->present = true;
+    out->pagesize = PAGE_SIZE << pg->order;
+    out->phys = page_to_phys(pg) + addr % out->pagesize;
+    out->lgrp = lgrp_topo.node_lgrp[pg->node];
+}
+
+/*
+ * No translation is loaded at `addr`.  Memory that was touched has a page all the same (after fork, or marked
+ * for migration); a file's page in the cache says nothing about this space.
+ */
+static void look_unmapped(struct as_page_info *out, struct seg *s, uint64_t addr)
+{
+    struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
+    uint64_t          base = round_down(addr, seg_huge(s) ? HUGE_SIZE : PAGE_SIZE);
+    struct page      *pg;
+
+    if (o->kind == OBJ_VNODE)
+        return;
+    spin_lock(&o->lock);
+    pg = radix_lookup(&o->tree, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT);
+    if (pg != NULL)
+        fill_info(out, pg, addr);
+    spin_unlock(&o->lock);
+}
+
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out)
 {
     rw_enter_read(&as->lock);
@@ -20,16 +47,16 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
         bool     huge;
         uint64_t e;
 
-        *out = (struct as_page_info){.mapped = addr[i] < USER_TOP && seg_find(as, addr[i]) != NULL};
-        if (!out->mapped)
+        struct seg *s = addr[i] < USER_TOP ? seg_find(as, addr[i]) : NULL;
+
+        *out = (struct as_page_info){.mapped = s != NULL};
+        if (s == NULL)
             continue;
         e = pt_find(as, addr[i], &huge);
-        if (e == 0)
-            continue;
-        out->present = true;
-        out->pagesize = huge ? HUGE_SIZE : PAGE_SIZE;
-        out->phys = (e & PTE_ADDR) + addr[i] % out->pagesize;
-        out->lgrp = lgrp_topo.node_lgrp[pte_page(e)->node];
+        if (e != 0)
+            fill_info(out, pte_page(e), addr[i]);
+        else
+            look_unmapped(out, s, addr[i]);
     }
     rw_exit_read(&as->lock);
 }

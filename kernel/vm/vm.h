@@ -84,7 +84,7 @@ void as_activate(struct thread *next);
 /* What one address is backed by: meminfo(2), /proc/PID/pagemap-like files. */
 struct as_page_info {
     bool     mapped;   /* inside a segment                    */
-    bool     present;  /* a frame is mapped there now         */
+    bool     present;  /* there is a page, mapped now or not  */
     uint64_t phys;     /* of the byte asked for               */
     uint64_t pagesize;
     unsigned lgrp;
