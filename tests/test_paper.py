@@ -7,6 +7,7 @@ skipped, except in CI (CI=true), where its absence is a failure.
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -50,3 +51,20 @@ def test_listing_compiles_unchanged(appendix_a):
 def test_breakdowns_are_read():
     text = "first\n    lgroup 3: 24 pages\n\nrandom\n    lgroup 0: 9 pages    lgroup 1: 7 pages\n"
     assert breakdowns(text) == [{3: 24}, {0: 9, 1: 7}]
+
+
+@pytest.mark.parametrize("machine_name, boards", [("sf3800", 2), ("sf6800", 6), ("sf15k", 18)])
+def test_listing_runs(appendix_a, boot_once, tmp_path, machine_name, boards):
+    """First touch: all of the array on one board.  Random: pages on every board."""
+    overlay = tmp_path / "root"
+    (overlay / "usr/bin").mkdir(parents=True)
+    shutil.copy(appendix_a, overlay / "usr/bin/appendix_a")
+    outcome, text, _ = boot_once(machine_name, run="appendix_a", overlay=overlay, timeout=240)
+    assert outcome.status == 0, text
+    first_touch, random = breakdowns(text)
+    pages = -(-8_000_000 // 4096)
+    assert sum(first_touch.values()) == sum(random.values()) == pages
+    assert len(first_touch) == 1
+    assert set(random) == set(range(boards))
+    share = pages / boards
+    assert all(share / 2 < count < share * 2 for count in random.values())

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The commands on a booted machine: that they tell, and change, what is so.
+
+Their formats are tested on the host (test_commands.py).
+"""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.machine("sf3800")
+
+
+def test_lgrpinfo(machine):
+    text = machine.check("lgrpinfo")
+    assert re.findall(r"^lgroup (\d+) \((\w+)\):", text, re.M) == [("0", "leaf"), ("1", "leaf")]
+    assert re.findall(r"CPUs: (.*)", text) == ["0-3", "4-7"]
+    assert machine.check("lgrpinfo -I").split() == ["0", "1"]
+    rows = [line.split() for line in machine.check("lgrpinfo -L").splitlines()]
+    assert ["0", "|", "10", "12"] in rows and ["1", "|", "12", "10"] in rows
+
+
+def test_the_papers_mdb_lines(machine):
+    assert machine.check("echo nlgrps/X | mdb -k") == "nlgrps:\nnlgrps:         2\n"
+    assert machine.check("echo lgrp_mem_default_policy/X | mdb -k").split()[-1] == "1"
+    assert machine.run("echo nonsense/X | mdb -k").status == 1
+
+
+def test_mdb_writes_all_seven_variables(machine):
+    seven = {
+        "lgrp_mem_default_policy": "W",
+        "lgrp_shm_random_thresh": "Z",
+        "lgrp_mem_pset_aware": "W",
+        "lgrp_expand_proc_thresh": "W",
+        "lgrp_privm_random_thresh": "Z",
+        "lgrp_expand_proc_diff": "W",
+        "lgrp_loadavg_tolerance": "W",
+    }
+    for name, letter in seven.items():
+        show = "J" if letter == "Z" else "X"
+        old = machine.check(f"echo {name}/{show} | mdb -k").split()[-1]
+        machine.check(f"echo {name}/{letter} 4 | mdb -kw")
+        assert machine.check(f"echo {name}/{show} | mdb -k").split()[-1] == "4", name
+        machine.check(f"echo {name}/{letter} {old} | mdb -kw")
+    refused = machine.run("echo lgrp_loadavg_tolerance/W 4 | mdb -kw", uid=1000)
+    assert refused.status == 1 and "Not owner" in refused.out
+
+
+def test_showlpa(machine):
+    words = machine.check("cfgadm -x passthru -o showlpa SB1::cpu0").split()
+    assert words[:4] == ["showlpa", "SB1::cpu0", "portid", "32,"]
+    base, bound = int(words[6].rstrip(","), 16), int(words[9], 16)
+    assert 0 < base < bound
+    assert machine.run("cfgadm -x passthru -o showlpa SB7::cpu0").status == 1
+
+
+def test_psrinfo_and_psradm(machine):
+    assert len(machine.check("psrinfo").splitlines()) == 8
+    assert machine.check("psrinfo -p").strip() == "4"
+    assert machine.check("psradm -fv 5") == "processor 5 taken off-line.\n"
+    assert machine.check("psrinfo 5").split()[:2] == ["5", "off-line"]
+    assert machine.check("psrinfo -s 5") == "0\n"
+    assert machine.check("lgrpinfo -c 1").splitlines()[1] == "\tCPUs: 4 6 7"
+    assert machine.check("psradm -nv 5") == "processor 5 brought on-line.\n"
+    assert machine.check("psradm -nv 5") == "processor 5 already on-line.\n"
+    assert machine.run("psradm -f 200").out == "psradm: processor 200: Invalid argument\n"
+    refused = machine.run("psradm -f 5", uid=1000)
+    assert refused.out == "psradm: processor 5: Not owner\n" and refused.status == 1
+
+
+def test_the_last_cpu_stays(machine):
+    assert machine.run("psradm -a -f").status == 0
+    states = [line.split()[1] for line in machine.check("psrinfo").splitlines()]
+    machine.check("psradm -a -n")
+    assert states.count("on-line") >= 1 and states.count("off-line") >= 1
+
+
+def test_pbind_and_plgrp(machine):
+    script = """
+        sleep 30 & p=$!
+        pbind -q $p; pbind -b 6 $p; plgrp $p | tail -1; pbind -q $p
+        pbind -b 1 $p; plgrp $p | tail -1; pbind -u $p; plgrp $p | tail -1
+        plgrp -H 1 $p | tail -1; plgrp -a 0-1 $p | tail -1; kill $p
+        pbind -q $p; echo $?
+    """
+    lines = re.sub(r"process id \d+", "process id P", machine.run(script).out).splitlines()
+    lines = [re.sub(r"^ +\d+/1 +", "P/1 ", line) for line in lines]
+    assert lines[:7] == [
+        "process id P: not bound",
+        "process id P: was not bound, now 6",
+        "P/1 1",
+        "process id P: 6",
+        "process id P: was 6, now 1",
+        "P/1 0",
+        "process id P: was 1, now not bound",
+    ]
+    assert lines[7] == "P/1 0"
+    assert lines[8] == "P/1 0 => 1"
+    assert lines[9] == "P/1 1     1/strong,0/none"
+
+
+def test_pmap_shows_where_pages_are(machine):
+    text = machine.check("sleep 20 & p=$!; pbind -b 7 $p >/dev/null; sleep 0.2; pmap -L $p; pmap -x $p; pmap $p; kill $p")
+    assert re.search(r"^[0-9A-F]{8,} +\d+K r-x-- +[01] /bin/busybox$", text, re.M)
+    assert re.search(r"^[0-9A-F]{8,} +\d+K rw--- +[01-]   \[ stack \]$", text, re.M)
+    total, rss = map(int, re.search(r"^total Kb +(\d+) +(\d+)", text, re.M).groups())
+    assert total >= rss > 0
+    assert machine.run("pmap 99999").status == 1
+
+
+def test_kstat(machine):
+    assert machine.check("kstat -p -n lgrp1 -s cpus") == "lgrp:1:lgrp1:cpus\t4\n"
+    text = machine.check("kstat -m lgrp -i 0")
+    assert text.startswith("module: lgrp                            instance: 0")
+    names = set(re.findall(r"^\t(.{30})", text, re.M))
+    assert {name.strip() for name in names} >= {"alloc fail", "pages free", "load average"}
+    machine.check("echo lgrp:0:lgrp0 > /dev/kstat")
+    assert machine.run("kstat -m nothing").status == 1
+
+
+def test_truss(machine):
+    text = machine.check("truss -o /tmp/t cat /etc/hostname; cat /tmp/t")
+    assert re.search(r'^open(at)?\(.*"/etc/hostname", O_RDONLY.*\) += 3$', text, re.M)
+    assert re.search(r"^exit_group\(0\)", text, re.M)
+    assert machine.run("truss -o /dev/null sh -c 'exit 9'").status == 9
+    counted = machine.check("truss -c -f sh -c 'true; ls /none; true' 2>&1 || true")
+    assert re.search(r"^fork|^clone|^vfork", counted, re.M)
+    assert re.search(r"^sys totals:", counted, re.M)
+    failed = machine.run("truss ls /none 2>&1").out
+    assert re.search(r'"/none".*Err#2 ENOENT$', failed, re.M)
+
+
+def test_priocntl(machine):
+    assert "TIME SHARING PROCESSES" in machine.check("priocntl -d $$")
+    shown = machine.check("priocntl -e -c FX -p 20 priocntl -d").splitlines()
+    assert shown[0] == "FIXED PRIORITY PROCESSES:" and shown[2].split()[1] == "20"
+    assert machine.run("priocntl -e -c RT true", uid=1000).status == 1
+    assert machine.run("priocntl -e -c XX true").status == 1
