@@ -120,7 +120,7 @@ def test_kstat(machine):
 
 def test_truss(machine):
     text = machine.check("truss -o /tmp/t cat /etc/hostname; cat /tmp/t")
-    assert re.search(r'^open(at)?\(.*"/etc/hostname", O_RDONLY.*\) += 3$', text, re.M)
+    assert re.search(r'^open(at)?\(.*"/etc/hostname", O_RDONLY.*\) += \d+$', text, re.M)
     assert re.search(r"^exit_group\(0\)", text, re.M)
     assert machine.run("truss -o /dev/null sh -c 'exit 9'").status == 9
     counted = machine.check("truss -c -f sh -c 'true; ls /none; true' 2>&1 || true")

@@ -115,10 +115,11 @@ def test_table_3_7(machine):
     assert run.pages == {lgroup: 96 for lgroup in range(6)}
 
 
-@pytest.mark.machine("sf6800", system=HPC)
-def test_homes_are_even_every_time(machine):
-    output = machine.check("for i in $(seq 20); do memcopy -t 24 -i 1; done", timeout=300)
-    runs = parse(output)
+def test_homes_are_even_every_time(boot_once):
+    command = "for i in $(seq 20); do memcopy -t 24 -i 1; done"
+    outcome, text, _ = boot_once("sf6800", run=command, timeout=240, system=HPC)
+    assert outcome.status == 0, text
+    runs = parse(text)
     assert len(runs) == 20
     for run in runs:
         check_first_touch(run, 24)

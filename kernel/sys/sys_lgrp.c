@@ -166,6 +166,17 @@ static long lwp_set_affinity(int pid, int lwpid, int lgrp, int affinity)
     return lwp_of(pid, lwpid, aff_set, &a, true);
 }
 
+static long lwp_get_affinity(int pid, int lwpid, int lgrp)
+{
+    struct affinity a = {.lgrp = (unsigned)lgrp};
+    long err;
+
+    if (lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps)
+        return -EINVAL;
+    err = lwp_of(pid, lwpid, aff_get, &a, false);
+    return err != 0 ? err : levels[a.level];
+}
+
 /* lgrp(op, ...): see uapi/homeroom.h. */
 long sys_lgrp(struct regs *r)
 {
@@ -191,6 +202,8 @@ long sys_lgrp(struct regs *r)
         return err != 0 ? err : home;
     case LGRP_OP_LWP_SET:
         return lwp_set_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3], (int)r->arg[4]);
+    case LGRP_OP_LWP_GET:
+        return lwp_get_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3]);
     default:
         return -EINVAL;
     }
