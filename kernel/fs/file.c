@@ -205,8 +205,10 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
         }
         if (err != 0)
             return err;
-        if (oflags & O_EXCL)
+        if (oflags & O_EXCL) {
+            vn_release(*out);
             return -EEXIST;
+        }
         if ((*out)->type != VLNK || !follow)
             return 0;
         link = *out;

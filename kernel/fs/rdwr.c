@@ -196,9 +196,16 @@ static int punch(struct vnode *vn, uint64_t from, uint64_t to)
     return zero_within(vn, last, to);
 }
 
-/* Pages for all of from .. to-1, as far as a page may lie there (I2). */
+/* Pages for all of from .. to-1, as far as a page may lie there (I2).  Asks first whether there is room for them. */
 static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
 {
+    uint64_t pages = to > from ? (to >> PAGE_SHIFT) - (from >> PAGE_SHIFT) : 0;
+
+    if (pages > vn->obj.npages && vn->op->reserve != NULL) {
+        if (vn->op->reserve(vn, pages - vn->obj.npages) != 0)
+            return -ENOSPC;
+        vn->op->reserve(vn, 0);
+    }
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
         int err = object_page_get(&vn->obj, i, true, &pg);

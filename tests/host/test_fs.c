@@ -369,6 +369,11 @@ TEST(faults_and_no_space)
     }
     CHECK_EQ(resize("/e", 0), 0);
     CHECK_EQ(put(f, big, 4096, 0), 4096); /* there is space again */
+    pages = host_pages;
+    CHECK_EQ(vn_fallocate(f->vn, 0, 0, 1ll << 50), -ENOSPC);
+    CHECK_EQ(vn_fallocate(f->vn, 0, 0, 1005 * 4096), -ENOSPC);
+    CHECK_EQ(host_pages, pages); /* refused before anything was taken */
+    pages--;
     file_release(f);
     CHECK_EQ(name_unlink(&ctx, NULL, "/e", false), 0);
     CHECK_EQ(host_pages, pages);
@@ -756,4 +761,28 @@ TEST(random_names)
     CHECK_EQ(host_pages, pages);
     CHECK_EQ(host_kmem, kmem);
     CHECK_EQ(vfs_root->refs, 1);
+}
+
+/* After all of the above: what is left is the root, and what is mounted on. */
+TEST(nothing_is_left)
+{
+    static const char *const mounts[] = {"dev", "proc", "sys"};
+    uint64_t blocks, bfree, files, ffree;
+    struct vnode *vn;
+    unsigned kept = 1;
+
+    start();
+    if (name_lookup(&ctx, NULL, "/i", 0, &vn) == 0) {
+        vn_release(vn);
+        remove_below("/i");
+        CHECK_EQ(name_unlink(&ctx, NULL, "/i", true), 0);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        if (name_lookup(&ctx, NULL, mounts[i], 0, &vn) == 0) {
+            vn_release(vn);
+            kept++;
+        }
+    vfs_root->vfs->op->statfs(vfs_root->vfs, &blocks, &bfree, &files, &ffree);
+    CHECK_EQ(files - ffree, kept);
+    CHECK_EQ(blocks - bfree, 0);
 }

@@ -408,6 +408,7 @@ static void fifos_meet(void)
 
     enter_directory();
     EXPECT_EQ(mkfifo("f", 0644), 0);
+    EXPECT_EQ(pipe(back), 0);
     pid = fork();
     if (pid == 0) {
         for (int i = 0; i < 200; i++) {
@@ -416,6 +417,7 @@ static void fifos_meet(void)
             EXPECT(fd >= 0);
             EXPECT_EQ(write(fd, "z", 1), 1);
             close(fd);
+            EXPECT_EQ(read(back[0], &c, 1), 1); /* what is written now would go with the reader's close */
         }
         _exit(0);
     }
@@ -426,6 +428,7 @@ static void fifos_meet(void)
         while (read(fd, &c, 1) == 1)
             n++;
         close(fd);
+        EXPECT_EQ(write(back[1], "a", 1), 1);
     }
     EXPECT_EQ(waitpid(pid, NULL, 0), pid);
 }
