@@ -2,14 +2,17 @@
 /*
  * fw_cfg.c - QEMU's firmware configuration device.
  *
- * THEORY      The device is a set of numbered items; number 0x19 is a directory that gives some of them names
- *             and sizes.  An item is read through a selector port and a data port, byte by byte, or in one
- *             go by DMA: the physical address of a small request is written to a third port and the
- *             transfer is done when the write instruction ends (the request's control word then is 0).
- *             A selected item is read from a position that advances; a DMA request of kind SKIP moves it.
+ * THEORY      The device is a set of numbered items; number 0x19 is a directory that gives some of
+ *             them names and sizes.  An item is read through a selector port and a data port, byte
+ *             by byte, or in one go by DMA: the physical address of a small request is written to a
+ *             third port and the transfer is done when the write instruction ends (the request's
+ *             control word then is 0).
+ *             A selected item is read from a position that advances; a DMA request of kind SKIP
+ *             moves it.
  *             Everything in the interface is big-endian, save for the bytes of items.
  *             The directory is read once, at first use; it does not change while the machine runs.
- * INVARIANTS  I1  between the selection of an item and the last byte of its transfer fw_cfg_lock is held
+ * INVARIANTS  I1  between the selection of an item and the last byte of its transfer fw_cfg_lock is
+ *                 held
  *             I2  fw_cfg_dir is filled completely before fw_cfg_state becomes READY
  * LOCKING     fw_cfg_lock (RANK_UART: nothing is taken inside)
  * SEE ALSO    docs/devices.md; QEMU's docs/specs/fw_cfg

@@ -2,7 +2,8 @@
 /*
  * fw_cfg.h - the files that QEMU hands to the guest: the launcher's options, the firmware's tables.
  *
- * LOCKING  Every function may be called from any context once this_cpu() works; none sleeps or allocates.
+ * LOCKING  Every function may be called from any context once this_cpu() works; none sleeps or
+ *          allocates.
  * SEE ALSO docs/devices.md, drivers/fw_cfg.c
  */
 #ifndef DRIVERS_FW_CFG_H

@@ -2,8 +2,9 @@
 /*
  * rtc.c - wall-clock time from the CMOS clock (MC146818).
  *
- * THEORY      The clock's registers are read through an index port and a data port.  While the clock steps,
- *             its registers are inconsistent and status A says so; a reading counts when two in a row agree.
+ * THEORY      The clock's registers are read through an index port and a data port.  While the
+ *             clock steps, its registers are inconsistent and status A says so; a reading counts
+ *             when two in a row agree.
  *             Registers are BCD or binary, hours are of 12 or 24, as status B says.
  * LOCKING     none: called by the boot CPU before the others start
  */

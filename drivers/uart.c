@@ -2,24 +2,28 @@
 /*
  * uart.c - 16550 serial ports.
  *
- * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more may be
- *             written without asking.  Bytes go straight to it as long as it says so: in a virtual machine
- *             it nearly always does, and then no interrupt is needed at all.  What it does not take waits
- *             in a ring that the transmitter-empty interrupt (enabled only while the ring holds something)
- *             moves on.
- *             Receiving.  The client takes bytes out of the FIFO itself, under its own lock, from `input`.
- *             When it has no room it stops the interrupt and leaves bytes in the FIFO.  A full FIFO makes
- *             the sender wait (QEMU's host side; hardware by RTS), so nothing is ever lost and no second
- *             buffer is needed.
- *             The interrupt line is edge-triggered: the handler goes on until the port asks for nothing more.
- *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse lines.  A kernel
- *             line that comes while a program's line is unfinished waits in `held` until the newline has
- *             gone out.  On the console, where a prompt may stand for hours, it begins a new line at once.
- * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are on unless
- *                 stopped
+ * THEORY      Sending.  The transmitter has a FIFO of 16 bytes; when it is empty (THRE) 16 more may
+ *             be written without asking.  Bytes go straight to it as long as it says so: in a
+ *             virtual machine it nearly always does, and then no interrupt is needed at all.  What
+ *             it does not take waits in a ring that the transmitter-empty interrupt (enabled only
+ *             while the ring holds something) moves on.
+ *             Receiving.  The client takes bytes out of the FIFO itself, under its own lock, from
+ *             `input`.
+ *             When it has no room it stops the interrupt and leaves bytes in the FIFO.  A full FIFO
+ *             makes the sender wait (QEMU's host side; hardware by RTS), so nothing is ever lost
+ *             and no second buffer is needed.
+ *             The interrupt line is edge-triggered: the handler goes on until the port asks for
+ *             nothing more.
+ *             Kernel lines.  Programs and kernel share the verdict port, whose readers parse lines.
+ *             A kernel line that comes while a program's line is unfinished waits in `held` until
+ *             the newline has gone out.  On the console, where a prompt may stand for hours, it
+ *             begins a new line at once.
+ * INVARIANTS  I1  while `ring` is not empty, new output goes to its end, and THRE interrupts are on
+ *                 unless stopped
  *             I2  `held` is not empty only while the last byte handed over was not a newline
  * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
- *             Polled output takes no lock: it may interleave with other output, which a panic does not mind.
+ *             Polled output takes no lock: it may interleave with other output, which a panic does
+ *             not mind.
  * SEE ALSO    docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
@@ -96,8 +100,9 @@ static void set_ier(struct uart *u, uint8_t ier)
 }
 
 /*
- * Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says.  Only the interrupt
- * handler turns these off, so that each ring that was filled ends with a call of the client's `space`.
+ * Move ring bytes to the transmitter while it takes them; THRE interrupts as I1 says.  Only the
+ * interrupt handler turns these off, so that each ring that was filled ends with a call of the
+ * client's `space`.
  */
 static void tx_fill(struct uart *u)
 {

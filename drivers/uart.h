@@ -2,8 +2,9 @@
 /*
  * uart.h - the two serial ports: COM1, the console, and COM2, the verdict port.
  *
- * THEORY   A port works in two ways at once: polled, from the kernel's first instruction to a panic's last, and
- *          buffered, once a client (the terminal layer) has attached itself.  See uart.c.
+ * THEORY   A port works in two ways at once: polled, from the kernel's first instruction to a
+ *          panic's last, and buffered, once a client (the terminal layer) has attached itself.  See
+ *          uart.c.
  */
 #ifndef DRIVERS_UART_H
 #define DRIVERS_UART_H
@@ -23,9 +24,10 @@ void uart_early_init(void);
 void uart_putc_polled(enum uart_port port, char c);
 
 /*
- * uart_line - send a line of the kernel's own, text[n] ending in '\n', so that it does not break into a line
- * that a program is just writing: on the verdict port it is held back until that line ends.  (When the kernel's
- * lines would not fit, and on the console, the program's line is broken.)  Any context that may take RANK_UART.
+ * uart_line - send a line of the kernel's own, text[n] ending in '\n', so that it does not break
+ * into a line that a program is just writing: on the verdict port it is held back until that line
+ * ends.  (When the kernel's lines would not fit, and on the console, the program's line is broken.)
+ * Any context that may take RANK_UART.
  */
 void uart_line(enum uart_port port, const char *text, size_t n);
 

@@ -2,8 +2,8 @@
 /*
  * loadavg.c - the three load averages of uptime(1).
  *
- * THEORY      Each is an exponentially decaying mean: every 5 s,  avg = avg * e + n * (1 - e),  with
- *             e = exp(-5 s / period) in fixed point.
+ * THEORY      Each is an exponentially decaying mean: every 5 s,  avg = avg * e + n * (1 - e),
+ *             with e = exp(-5 s / period) in fixed point.
  * SEE ALSO    loadavg.h, getloadavg(3)
  */
 #include "disp/loadavg.h"

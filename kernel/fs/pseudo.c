@@ -2,8 +2,9 @@
 /*
  * pseudo.c - the framework of procfs and sysfs: vnodes made on look-up, text made on reading.
  *
- * THEORY      See pseudo.h.  A vnode holds its parent, so that ".." and getcwd() need no search, and remembers its name.  Inode
- *             numbers are a hash of what the vnode stands for, so that the same file has the same number each time.
+ * THEORY      See pseudo.h.  A vnode holds its parent, so that ".." and getcwd() need no search,
+ *             and remembers its name.  Inode numbers are a hash of what the vnode stands for, so
+ *             that the same file has the same number each time.
  *             Directory positions: 0 ".", 1 "..", then the table, then COMPUTED + key.
  * INVARIANTS  P1  an open text file's f->data is its struct open_text until close
  * LOCKING     open_text.lock (sleeping) guards one open file's text against threads that share it

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * pseudo.h - file systems whose files are made up when somebody looks: procfs and sysfs are built on this.
+ * pseudo.h - file systems whose files are made up when somebody looks: procfs and sysfs are built
+ * on this.
  *
- * THEORY      A tree is described by constant struct pseudo_nodes.  A directory has children listed in a table, and may
- *             have one family of computed entries (processes, CPUs, descriptors), each known by a number.  A
- *             vnode exists only while it is in use; it carries its node and two numbers, `arg`, that say which process or
- *             CPU it is about.  What it is about may vanish at any time: every function looks it up anew and returns
+ * THEORY      A tree is described by constant struct pseudo_nodes.  A directory has children listed
+ *             in a table, and may have one family of computed entries (processes, CPUs,
+ *             descriptors), each known by a number.  A vnode exists only while it is in use; it
+ *             carries its node and two numbers, `arg`, that say which process or CPU it is about.
+ *             What it is about may vanish at any time: every function looks it up anew and returns
  *             -ESRCH or -ENOENT when it is gone.
- *             A text file is made whole when it is read from offset 0, kept with the open file, and served
- *             from there, so that a reader sees one moment, whatever size its reads have.
+ *             A text file is made whole when it is read from offset 0, kept with the open file, and
+ *             served from there, so that a reader sees one moment, whatever size its reads have.
  * LOCKING     the node's functions are called with no spin lock held and may sleep
  * SEE ALSO    procfs.c, sysfs.c, docs/devices.md
  */
@@ -34,7 +36,8 @@ void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf
 void text_bytes(struct text *t, const void *p, size_t n);
 void text_str(struct text *t, const char *s);
 /*
- * text_mask, text_list - a set of `nbits` numbers as Linux prints it: "00000000,000000ff", and "0-7,12".
+ * text_mask, text_list - a set of `nbits` numbers as Linux prints it: "00000000,000000ff", and
+ * "0-7,12".
  * words[0] has the lowest numbers.  No newline.
  */
 void text_mask(struct text *t, const uint64_t *words, unsigned nbits);
@@ -71,7 +74,8 @@ struct pseudo_node {
      */
     const char *prefix;
     int (*next)(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
-    int (*find)(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len, struct pseudo_entry *e);
+    int (*find)(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
+                struct pseudo_entry *e);
 
     /* VREG: make the text; 0 or an error for the reader. */
     int (*show)(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out);
@@ -87,7 +91,8 @@ struct pseudo_node {
 };
 
 /*
- * pseudo_mount - make a file system of the tree below `root`: the body of a vfs_type's mount function.
+ * pseudo_mount - make a file system of the tree below `root`: the body of a vfs_type's mount
+ * function.
  * 0 and *out, or -ENOMEM.
  */
 int pseudo_mount(const char *type, const char *source, uint32_t magic, const struct pseudo_node *root,

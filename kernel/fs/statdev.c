@@ -2,9 +2,11 @@
 /*
  * statdev.c - /dev/kstat and /dev/kmsg: the kernel's counters and its messages as files.
  *
- * THEORY      Reading /dev/kstat gives the registry as text, made when the file is read from offset 0, so that a reader sees one
- *             moment.  Writing `module:instance:name` zeroes counters, for root only: the mode says so.
- *             /dev/kmsg gives the messages that are in the buffer now, then end of file; a line written to it becomes one.
+ * THEORY      Reading /dev/kstat gives the registry as text, made when the file is read from offset
+ *             0, so that a reader sees one moment.  Writing `module:instance:name` zeroes counters,
+ *             for root only: the mode says so.
+ *             /dev/kmsg gives the messages that are in the buffer now, then end of file; a line
+ *             written to it becomes one.
  * LOCKING     snapshot.lock (sleeping), one per open file
  * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
  */

@@ -2,16 +2,19 @@
 /*
  * sysfs.c - /sys: the tree's upper part.
  *
- * THEORY      Only what programs that ask about NUMA nodes and CPUs look for (numactl, lstopo, libc's sysconf), plus the files of
- *             fw_cfg.  A node here is a memory node of the kernel, that is a board; an lgroup is something else, a CPU
- *             or a board may belong to another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
+ * THEORY      Only what programs that ask about NUMA nodes and CPUs look for (numactl, lstopo,
+ *             libc's sysconf), plus the files of fw_cfg.  A node here is a memory node of the
+ *             kernel, that is a board; an lgroup is something else, a CPU or a board may belong to
+ *             another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
  * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_fw_cfg.c, docs/devices.md
  */
 #include "fs/sysfs.h"
 
 static const struct pseudo_node system_dirs[] = {
-    {.name = "cpu", .type = VDIR, .mode = 0555, .children = sysfs_cpu_files, .prefix = "cpu", .next = sysfs_cpu_next},
-    {.name = "node", .type = VDIR, .mode = 0555, .children = sysfs_node_files, .prefix = "node", .next = sysfs_node_next},
+    {.name = "cpu", .type = VDIR, .mode = 0555, .children = sysfs_cpu_files,
+     .prefix = "cpu", .next = sysfs_cpu_next},
+    {.name = "node", .type = VDIR, .mode = 0555, .children = sysfs_node_files,
+     .prefix = "node", .next = sysfs_node_next},
     {.name = NULL},
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * sysfs_cpu.c - /sys/devices/system/cpu: which CPUs there are, which are on-line, who shares a package or a core.
+ * sysfs_cpu.c - /sys/devices/system/cpu: which CPUs there are, which are on-line, who shares a
+ * package or a core.
  *
  * THEORY      Sets of CPUs are computed when read, by asking every CPU's APIC id where it sits.
  * SEE ALSO    sysfs.c, x86/package.h, docs/devices.md

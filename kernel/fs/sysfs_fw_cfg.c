@@ -2,10 +2,12 @@
 /*
  * sysfs_fw_cfg.c - /sys/firmware/qemu_fw_cfg/by_name: the launcher's files, under Linux's paths.
  *
- * THEORY      The device's directory is a flat list of names with slashes, "opt/homeroom/run".  Here they become a tree whose leaf
- *             directories (one per file) hold `size` and `raw`.  A directory is described by arg: a, the number of any file
- *             below it, and b, how many bytes of that file's name lead to it.  Its entries are the different next components
- *             among the files that share these bytes, each represented by the first file that has it.
+ * THEORY      The device's directory is a flat list of names with slashes, "opt/homeroom/run".
+ *             Here they become a tree whose leaf directories (one per file) hold `size` and `raw`.
+ *             A directory is described by arg: a, the number of any file below it, and b, how many
+ *             bytes of that file's name lead to it.  Its entries are the different next components
+ *             among the files that share these bytes, each represented by the first file that has
+ *             it.
  *             Files are for root, as what they hold comes from the machine's owner.
  * SEE ALSO    drivers/fw_cfg.h, sysfs.c
  */

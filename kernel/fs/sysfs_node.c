@@ -2,7 +2,8 @@
 /*
  * sysfs_node.c - /sys/devices/system/node: boards as Linux shows NUMA nodes.
  *
- * THEORY      Node numbers are the kernel's own: dense, nodes with memory first; nodes without memory (CPUs only) follow.
+ * THEORY      Node numbers are the kernel's own: dense, nodes with memory first; nodes without
+ *             memory (CPUs only) follow.
  *             The distances are the SLIT's, or what was put in its place.
  * SEE ALSO    sysfs.c, lgrp/lgrp.h, docs/devices.md
  */
@@ -78,14 +79,16 @@ SHOW(show_meminfo)
         total = mem_nodes[node].ninstalled_pages;
         free  = mem_free_pages((unsigned)node);
     }
-    text_add(out, "Node %lu MemTotal:       %8lu kB\nNode %lu MemFree:        %8lu kB\nNode %lu MemUsed:        %8lu kB\n",
-             node, total * kb, node, free * kb, node, (total - free) * kb);
+    text_add(out, "Node %lu MemTotal:       %8lu kB\n", node, total * kb);
+    text_add(out, "Node %lu MemFree:        %8lu kB\n", node, free * kb);
+    text_add(out, "Node %lu MemUsed:        %8lu kB\n", node, (total - free) * kb);
     return 0;
 }
 
 /*
- * Linux's words: hit, wanted here and got here; miss, got here though wanted elsewhere; foreign, wanted here and
- * got elsewhere.  Its local/other split (by the node of the running CPU) is not counted here.
+ * Linux's words: hit, wanted here and got here; miss, got here though wanted elsewhere; foreign,
+ * wanted here and got elsewhere.  Its local/other split (by the node of the running CPU) is not
+ * counted here.
  */
 SHOW(show_numastat)
 {

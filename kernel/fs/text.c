@@ -2,8 +2,9 @@
 /*
  * text.c - text of unknown length, as the files of procfs and sysfs are made of.
  *
- * THEORY      A chain of chunks: a small one first, because most such files are small, then large ones.  Nothing is ever
- *             copied to make room.  When memory runs out the text is marked as failed and adding does nothing more.
+ * THEORY      A chain of chunks: a small one first, because most such files are small, then large
+ *             ones.  Nothing is ever copied to make room.  When memory runs out the text is marked
+ *             as failed and adding does nothing more.
  * LOCKING     the owner's
  * SEE ALSO    pseudo.h
  */

@@ -2,16 +2,18 @@
 /*
  * procfs.c - /proc: the tree, and the links in it.
  *
- * THEORY      One directory per process, named by its id, made when somebody looks (fs/pseudo.h).  A vnode of procfs knows a
- *             process only by number and finds it anew each time: a process that has gone gives -ESRCH, and a new process
- *             of the same number would be shown instead, as nothing is kept of the old one.
- *             A process is held (proc_hold) while a file is made, so proc_lock is held only for the search and for the
- *             fields that it guards, never while text is made or moved.
- *             Files belong to the process's effective user; what could tell secrets (memory, descriptors, the program) is open to
- *             that user and to root only.  The links exe, cwd, root and fd/N lead to the file itself, not to what its
- *             name is by now.
+ * THEORY      One directory per process, named by its id, made when somebody looks (fs/pseudo.h).
+ *             A vnode of procfs knows a process only by number and finds it anew each time: a
+ *             process that has gone gives -ESRCH, and a new process of the same number would be
+ *             shown instead, as nothing is kept of the old one.
+ *             A process is held (proc_hold) while a file is made, so proc_lock is held only for the
+ *             search and for the fields that it guards, never while text is made or moved.
+ *             Files belong to the process's effective user; what could tell secrets (memory,
+ *             descriptors, the program) is open to that user and to root only.  The links exe, cwd,
+ *             root and fd/N lead to the file itself, not to what its name is by now.
  * LOCKING     proc_lock, then nothing; p->mutex for the shared parts (descriptors, directories)
- * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5); tests/test_procfs.py
+ * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5);
+ *             tests/test_procfs.py
  */
 #include "proc/procfs.h"
 #include "fs/filepriv.h"
@@ -219,7 +221,8 @@ int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
 static const struct pseudo_node task_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_status},
-    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_THREAD, .show = procfs_show_comm, .store = procfs_store_comm},
+    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_THREAD, .show = procfs_show_comm,
+     .store = procfs_store_comm},
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
     {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
     {.name = NULL},
@@ -253,7 +256,8 @@ static const struct pseudo_node pid_files[] = {
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_status},
     {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
-    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm, .store = procfs_store_comm},
+    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm,
+     .store = procfs_store_comm},
     {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings},
     {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps},
     {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap},

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and on which boards their pages lie.
+ * procfs_mem.c - /proc/N/maps and /proc/N/lgrpmap: the segments of a process, and on which boards
+ * their pages lie.
  *
- * THEORY      Segments are asked for one by one, from the end of the last, so the address space is never locked for longer than
- *             one question; a process that maps meanwhile gets a picture of several moments.
+ * THEORY      Segments are asked for one by one, from the end of the last, so the address space is
+ *             never locked for longer than one question; a process that maps meanwhile gets a
+ *             picture of several moments.
  *             lgrpmap has a line for each run of pages that lie in one lgroup and have one size:
  *                 start-end perms lgrp pages pagesize name
- *             with `-` and 0 pages where nothing is resident.  A segment without any resident page is one run, which
- *             is what keeps large reservations cheap.
+ *             with `-` and 0 pages where nothing is resident.  A segment without any resident page
+ *             is one run, which is what keeps large reservations cheap.
  * LOCKING     as->lock inside vm's functions only
  * SEE ALSO    procfs.c, pmap(1), proc(5)
  */

@@ -2,8 +2,9 @@
 /*
  * procfs_pid.c - /proc/N/{stat,status,comm,cmdline,environ,limits}: what ps and top read.
  *
- * THEORY      What proc_lock guards is copied into a struct view under it; the text is made from that copy.  A view is of a whole
- *             process or of one thread.  Times are in ticks of 1/100 s, sizes in bytes or pages as proc(5) has them.
+ * THEORY      What proc_lock guards is copied into a struct view under it; the text is made from
+ *             that copy.  A view is of a whole process or of one thread.  Times are in ticks of
+ *             1/100 s, sizes in bytes or pages as proc(5) has them.
  * LOCKING     proc_lock while the view is taken, then nothing
  * SEE ALSO    procfs.c, proc(5)
  */

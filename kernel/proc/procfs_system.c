@@ -2,8 +2,9 @@
 /*
  * procfs_system.c - the files of /proc that are about the whole machine.
  *
- * THEORY      What top, free, uptime, mount and sysctl read, in Linux's formats.  Nothing is kept here: numbers come from the
- *             rooms that own them at the moment of reading.  The CPU lines of `stat` are the clock's samples, in ticks.
+ * THEORY      What top, free, uptime, mount and sysctl read, in Linux's formats.  Nothing is kept
+ *             here: numbers come from the rooms that own them at the moment of reading.  The CPU
+ *             lines of `stat` are the clock's samples, in ticks.
  *             Lines that would always be zero here are left out.
  * LOCKING     none of its own
  * SEE ALSO    procfs.c, proc(5), docs/devices.md

@@ -2,14 +2,18 @@
 /*
  * pty.c - pseudo-terminals: a terminal whose line is another program.
  *
- * THEORY      Opening /dev/ptmx makes a pair: a terminal, /dev/pts/N, and the open file itself, the master.  What is written to the
- *             master is typed on the terminal; what programs write to the terminal is read from the master, through a ring
- *             that is the driver's room.  When the master is closed the terminal is gone: its session gets SIGHUP, its files
- *             read end of file.  When the last file of the terminal is closed the master reads -EIO.
- *             The master is one of the terminal's holds (tty->opens); the last hold to go frees the pair.  The device files are those of
- *             a small file system, "devpts", which shows the pairs that exist.
+ * THEORY      Opening /dev/ptmx makes a pair: a terminal, /dev/pts/N, and the open file itself, the
+ *             master.  What is written to the master is typed on the terminal; what programs write
+ *             to the terminal is read from the master, through a ring that is the driver's room.
+ *             When the master is closed the terminal is gone: its session gets SIGHUP, its files
+ *             read end of file.  When the last file of the terminal is closed the master reads
+ *             -EIO.
+ *             The master is one of the terminal's holds (tty->opens); the last hold to go frees the
+ *             pair.  The device files are those of a small file system, "devpts", which shows the
+ *             pairs that exist.
  * INVARIANTS  Y1  tty.opens == open files of the terminal + 1 while the master is open
- * LOCKING     pty_lock (RANK_VNODE) for taking and giving back pairs, before tty->lock, which guards the ring
+ * LOCKING     pty_lock (RANK_VNODE) for taking and giving back pairs, before tty->lock, which
+ *             guards the ring
  * SEE ALSO    tty.h, pts(4), tests/test_tty.py
  */
 #include "fs/pseudo.h"

@@ -2,11 +2,13 @@
 /*
  * tty.c - terminals as open files: reading, writing, polling, hanging up.
  *
- * THEORY      A read waits until the line discipline has something for it (canonical mode: a line; raw mode: VMIN bytes,
- *             or what came before VTIME ran out) and takes it in pieces through a small buffer, because user memory must
- *             not be touched under a spin lock.  A write processes bytes while the driver has room and sleeps for more.
- *             A hang-up kills the files that are open: each remembers the terminal's generation in f->off (a
- *             terminal has no position), and one of an earlier generation reads end of file.
+ * THEORY      A read waits until the line discipline has something for it (canonical mode: a line;
+ *             raw mode: VMIN bytes, or what came before VTIME ran out) and takes it in pieces
+ *             through a small buffer, because user memory must not be touched under a spin lock.  A
+ *             write processes bytes while the driver has room and sleeps for more.
+ *             A hang-up kills the files that are open: each remembers the terminal's generation in
+ *             f->off (a terminal has no position), and one of an earlier generation reads end of
+ *             file.
  * LOCKING     as in tty.h
  * SEE ALSO    tty.h, docs/devices.md
  */

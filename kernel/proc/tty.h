@@ -2,17 +2,21 @@
 /*
  * tty.h - terminals: what stands between a program and a serial line.
  *
- * THEORY      A terminal turns bytes from a line into input for programs (line editing, echo, signals) and programs'
- *             output into bytes for the line.  Three files: tty_input.c and tty_output.c are the line discipline, which
- *             works on struct tty alone; tty_job.c is job control (whose terminal it is, who may read and write);
- *             tty.c is what open files see; tty_ioctl.c the settings.  Underneath is a driver: a serial port
- *             (tty_uart.c) or the other end of a pseudo-terminal (pty.c).
- *             Input is kept in a ring of cells, a byte and two flags each: DELIM, the line ends here, and EOFMARK, the
- *             cell is an end-of-file and has no byte.  In canonical mode a reader gets bytes up to a DELIM, never
- *             beyond `canon`, the end of the last complete line; the line being typed lies between canon and head.
+ * THEORY      A terminal turns bytes from a line into input for programs (line editing, echo,
+ *             signals) and programs' output into bytes for the line.  tty_input.c and
+ *             tty_output.c are the line discipline, which works on struct tty alone; tty_job.c is
+ *             job control (whose terminal it is, who may read and write); tty.c is what open files
+ *             see; tty_ioctl.c the settings.  Underneath is a driver: a serial port (tty_uart.c) or
+ *             the other end of a pseudo-terminal (pty.c).
+ *             Input is kept in a ring of cells, a byte and two flags each: DELIM, the line ends
+ *             here, and EOFMARK, the cell is an end-of-file and has no byte.  In canonical mode a
+ *             reader gets bytes up to a DELIM, never beyond `canon`, the end of the last complete
+ *             line; the line being typed lies between canon and head.
  * INVARIANTS  I1  tail <= canon <= head <= tail + size (as ever-growing counters)
- *             I2  session != NULL implies session->tty == this terminal, and the session has a leader
- *             I3  input interrupts are paused only while `paused` is set, and that only while the ring is nearly full
+ *             I2  session != NULL implies session->tty == this terminal, and the session has a
+ *                 leader
+ *             I3  input interrupts are paused only while `paused` is set, and that only while the
+ *                 ring is nearly full
  * LOCKING     [y] tty->lock (RANK_TTY)  [p] proc_lock, which comes before it  [c] constant
  *             Signals are sent after tty->lock has been released.
  * SEE ALSO    docs/devices.md, tests/test_tty.py
@@ -35,11 +39,20 @@ struct winsize {
     uint16_t rows, cols, xpixel, ypixel;
 };
 
-enum { VINTR, VQUIT, VERASE, VKILL, VEOF, VTIME, VMIN, VSWTC, VSTART, VSTOP, VSUSP, VEOL, VREPRINT, VDISCARD, VWERASE, VLNEXT, VEOL2 };
-enum { ISTRIP = 0x20, INLCR = 0x40, IGNCR = 0x80, ICRNL = 0x100, IUCLC = 0x200, IXON = 0x400, IXANY = 0x800, IMAXBEL = 0x2000, IUTF8 = 0x4000 };
+enum {
+    VINTR, VQUIT, VERASE, VKILL, VEOF, VTIME, VMIN, VSWTC, VSTART, VSTOP, VSUSP, VEOL, VREPRINT,
+    VDISCARD, VWERASE, VLNEXT, VEOL2,
+};
+enum {
+    ISTRIP = 0x20, INLCR = 0x40, IGNCR = 0x80, ICRNL = 0x100, IUCLC = 0x200, IXON = 0x400,
+    IXANY = 0x800, IMAXBEL = 0x2000, IUTF8 = 0x4000,
+};
 enum { OPOST = 1, OLCUC = 2, ONLCR = 4, OCRNL = 8, ONOCR = 0x10, ONLRET = 0x20, XTABS = 0x1800 };
 enum { CS8 = 0x30, CREAD = 0x80, HUPCL = 0x400, CLOCAL = 0x800, B115200 = 0x1002 };
-enum { ISIG = 1, ICANON = 2, ECHO = 8, ECHOE = 0x10, ECHOK = 0x20, ECHONL = 0x40, NOFLSH = 0x80, TOSTOP = 0x100, ECHOCTL = 0x200, ECHOKE = 0x800, IEXTEN = 0x8000 };
+enum {
+    ISIG = 1, ICANON = 2, ECHO = 8, ECHOE = 0x10, ECHOK = 0x20, ECHONL = 0x40, NOFLSH = 0x80,
+    TOSTOP = 0x100, ECHOCTL = 0x200, ECHOKE = 0x800, IEXTEN = 0x8000,
+};
 
 enum { TTY_DELIM = 0x100, TTY_EOFMARK = 0x200 }; /* flags of an input cell */
 
@@ -91,14 +104,17 @@ void tty_init(void);
 void pty_init(void);
 
 /*
- * tty_leader_exit - session `s` loses its leader (exit): its terminal is hung up, SIGHUP and SIGCONT go to
- * the foreground group.  No lock held.
+ * tty_leader_exit - session `s` loses its leader (exit): its terminal is hung up, SIGHUP and
+ * SIGCONT go to the foreground group.  No lock held.
  */
 void tty_leader_exit(struct session *s);
 
 /* Inside the terminal layer. */
 
-/* tty_session_hangup - the line went away: SIGHUP to the session's leader and the foreground group; no session any more. */
+/*
+ * tty_session_hangup - the line went away: SIGHUP to the session's leader and the foreground group;
+ * the terminal has no session any more.
+ */
 void tty_session_hangup(struct tty *t);
 
 /* tty_setup - initialise; `ring` has `size` cells.  raw: no editing, echo or signals. */

@@ -2,14 +2,16 @@
 /*
  * tty_input.c - line discipline, from the line: editing, echo, what a reader gets.
  *
- * THEORY      In canonical mode bytes between `canon` and `head` are the line being typed; erase characters take
- *             them back, and a delimiter (newline, end of file, EOL) moves `canon` up to `head`.  In raw mode canon
- *             follows head.  Erasing on the screen works by columns: the width of what goes away is computed
- *             from the line's start, so that tabs, control characters and UTF-8 need no cases of their own.
- *             Signal characters never enter the ring.  The interrupt handler cannot send signals while it
- *             holds t->lock, so tty_input_byte() returns them.
- *             A ring without room: a raw terminal pauses its driver; a canonical one whose line has no end yet drops
- *             bytes (with a bell, IMAXBEL), keeping the last cell for the delimiter.
+ * THEORY      In canonical mode bytes between `canon` and `head` are the line being typed; erase
+ *             characters take them back, and a delimiter (newline, end of file, EOL) moves `canon`
+ *             up to `head`.  In raw mode canon follows head.  Erasing on the screen works by
+ *             columns: the width of what goes away is computed from the line's start, so that tabs,
+ *             control characters and UTF-8 need no cases of their own.
+ *             Signal characters never enter the ring.  The interrupt handler cannot send signals
+ *             while it holds t->lock, so tty_input_byte() returns them.
+ *             A ring without room: a raw terminal pauses its driver; a canonical one whose line has
+ *             no end yet drops bytes (with a bell, IMAXBEL), keeping the last cell for the
+ *             delimiter.
  * LOCKING     all with t->lock held
  * SEE ALSO    tty.h, termios(3)
  */

@@ -2,7 +2,8 @@
 /*
  * tty_ioctl.c - the settings of a terminal, as termios(3) and the shell ask for them.
  *
- * THEORY      Changing settings from the background stops the caller (SIGTTOU), save for one that ignores it.
+ * THEORY      Changing settings from the background stops the caller (SIGTTOU), save for one that
+ *             ignores it.
  *             TCSETSW and TCSETSF wait until what was written is out; TCSETSF also forgets input.
  * LOCKING     user memory is copied with no lock held; t->lock for the settings
  * SEE ALSO    tty.h, ioctl_tty(2)
@@ -13,9 +14,10 @@
 #include "proc/tty.h"
 
 enum {
-    TCGETS = 0x5401, TCSETS = 0x5402, TCSETSW = 0x5403, TCSETSF = 0x5404, TCSBRK = 0x5409, TCXONC = 0x540a, TCFLSH = 0x540b,
-    TIOCEXCL = 0x540c, TIOCNXCL = 0x540d, TIOCOUTQ = 0x5411, TIOCSTI = 0x5412, TIOCGWINSZ = 0x5413, TIOCSWINSZ = 0x5414,
-    TIOCMGET = 0x5415, FIONREAD = 0x541b, FIONBIO = 0x5421, TIOCGETD = 0x5424, TCSBRKP = 0x5425, TIOCVHANGUP = 0x5437,
+    TCGETS = 0x5401, TCSETS = 0x5402, TCSETSW = 0x5403, TCSETSF = 0x5404, TCSBRK = 0x5409,
+    TCXONC = 0x540a, TCFLSH = 0x540b, TIOCEXCL = 0x540c, TIOCNXCL = 0x540d, TIOCOUTQ = 0x5411,
+    TIOCSTI = 0x5412, TIOCGWINSZ = 0x5413, TIOCSWINSZ = 0x5414, TIOCMGET = 0x5415, FIONREAD = 0x541b,
+    FIONBIO = 0x5421, TIOCGETD = 0x5424, TCSBRKP = 0x5425, TIOCVHANGUP = 0x5437,
     TCIFLUSH = 0, TCOFLUSH = 1, TCIOFLUSH = 2, TCOOFF = 0, TCOON = 1, TCIOFF = 2, TCION = 3,
     TIOCM_LINES = 0x166, /* DTR RTS CTS CD DSR: a line that is up */
 };

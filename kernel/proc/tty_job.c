@@ -2,15 +2,17 @@
 /*
  * tty_job.c - job control: whose terminal it is, and which of its processes may use it.
  *
- * THEORY      A session has at most one controlling terminal and a terminal at most one session.  One process group of
- *             the session is in the foreground: the characters of ISIG go to it, and only it may read.  A background
- *             reader gets SIGTTIN, a background process that changes settings (or writes, with TOSTOP) SIGTTOU, each
- *             sent to its whole group.  The call then ends with -ERESTARTSYS: the process stops, and when it goes on, in the
- *             foreground, the call is repeated.  A group that nobody could put in the foreground again (orphaned), or one
- *             that ignores SIGTTIN, gets -EIO instead.
+ * THEORY      A session has at most one controlling terminal and a terminal at most one session.
+ *             One process group of the session is in the foreground: the characters of ISIG go to
+ *             it, and only it may read.  A background reader gets SIGTTIN, a background process
+ *             that changes settings (or writes, with TOSTOP) SIGTTOU, each sent to its whole group.
+ *             The call then ends with -ERESTARTSYS: the process stops, and when it goes on, in the
+ *             foreground, the call is repeated.  A group that nobody could put in the foreground
+ *             again (orphaned), or one that ignores SIGTTIN, gets -EIO instead.
  *             The foreground group is kept as a number: a group that has died is simply not found.
  * INVARIANTS  J1  t->session == s  iff  s->tty == t
- * LOCKING     [p] proc_lock for the relations, then the signal handlers' lock; tty->lock is never held here
+ * LOCKING     [p] proc_lock for the relations, then the signal handlers' lock; tty->lock is never
+ *             held here
  * SEE ALSO    tty.h, credentials(7), tests/test_tty.py
  */
 #include "lib/errno.h"

@@ -2,8 +2,9 @@
 /*
  * tty_output.c - line discipline, towards the line: post-processing, echo, the cursor's column.
  *
- * THEORY      With OPOST each byte of a program becomes up to eight on the line (a tab with XTABS).  Bytes are
- *             processed only while the driver has room for what they become, so nothing is ever half sent.
+ * THEORY      With OPOST each byte of a program becomes up to eight on the line (a tab with XTABS).
+ *             Bytes are processed only while the driver has room for what they become, so nothing
+ *             is ever half sent.
  *             Echo goes the same way, but does not wait: what finds no room is dropped.
  *             The column is followed here, because tabs and the erasing of tabs depend on it.
  * INVARIANTS  O1  a chunk given to the driver is never longer than its room

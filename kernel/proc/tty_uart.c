@@ -2,11 +2,12 @@
 /*
  * tty_uart.c - the terminals on the serial ports, and the names under which they are opened.
  *
- * THEORY      /dev/ttyS0 (and /dev/console, which never hangs up) is COM1 with the usual settings of a login terminal;
- *             /dev/ttyS1 is COM2, raw from the start and with a large input ring: programs use it as a plain byte
- *             channel to the host.  /dev/tty is whatever terminal controls the caller.
- *             The interrupt's bytes are taken out of the port only as far as the ring has room; the rest waits in
- *             the port, and behind it at the sender.
+ * THEORY      /dev/ttyS0 (and /dev/console, which never hangs up) is COM1 with the usual settings
+ *             of a login terminal; /dev/ttyS1 is COM2, raw from the start and with a large input
+ *             ring: programs use it as a plain byte channel to the host.  /dev/tty is whatever
+ *             terminal controls the caller.
+ *             The interrupt's bytes are taken out of the port only as far as the ring has room; the
+ *             rest waits in the port, and behind it at the sender.
  * SEE ALSO    tty.h, drivers/uart.h
  */
 #include "drivers/uart.h"

@@ -2,8 +2,8 @@
 /*
  * package.h - which socket and core a CPU is, by its APIC id, and what kind of CPU it is.
  *
- * THEORY   An APIC id is three bit fields: thread within core, core within package, package.  Their widths come from CPUID and
- *          are the same on every CPU of the machine.
+ * THEORY   An APIC id is three bit fields: thread within core, core within package, package.  Their
+ *          widths come from CPUID and are the same on every CPU of the machine.
  */
 #ifndef X86_PACKAGE_H
 #define X86_PACKAGE_H
