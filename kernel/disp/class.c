@@ -48,7 +48,7 @@ void class_recompute(struct thread *t)
         t->base_pri = (int16_t)(PRI_RT + t->upri);
         break;
     }
-    t->pri = (int16_t)thread_effective_pri(t);
+    disp_set_pri(t, thread_effective_pri(t));
 }
 
 void class_init_thread(struct thread *t, const struct thread *creator)
@@ -117,35 +117,18 @@ void class_second(void)
 
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
-        bool queued;
-
         if (t->cls != CLASS_TS && t->cls != CLASS_IA && t->cls != CLASS_FSS)
             continue;
         spin_lock(&t->lock);
         if (t->cls == CLASS_FSS)
             t->fss_usage -= t->fss_usage / 4;
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
-            queued = disp_dequeue(t);
             t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
             class_recompute(t);
-            if (queued)
-                disp_enqueue(t, false);
         }
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
-}
-
-/* Applies a change of class data to a thread in whatever state it is; t->lock held. */
-static void apply(struct thread *t)
-{
-    bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
-
-    class_recompute(t);
-    if (queued)
-        disp_enqueue(t, false);
-    else if (t->state == TS_ONPROC)
-        disp_poke(t->cpu);
 }
 
 int thread_set_class(struct thread *t, enum sched_class cls, int upri)
@@ -159,7 +142,7 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri)
     spin_lock(&t->lock);
     t->cls = (uint8_t)cls;
     t->upri = (int16_t)upri;
-    apply(t);
+    class_recompute(t);
     spin_unlock(&t->lock);
     return 0;
 }
@@ -169,22 +152,15 @@ void thread_set_nice(struct thread *t, int nice)
     spin_lock(&t->lock);
     if (t->cls == CLASS_TS || t->cls == CLASS_IA || t->cls == CLASS_FSS) {
         t->upri = (int16_t)(-3 * nice);
-        apply(t);
+        class_recompute(t);
     }
     spin_unlock(&t->lock);
 }
 
 void thread_inherit(struct thread *t, int pri)
 {
-    bool queued;
-
     spin_lock(&t->lock);
     t->inherit_pri = (int16_t)pri;
-    if (t->pri != thread_effective_pri(t)) {
-        queued = t->state == TS_RUNNABLE && disp_dequeue(t);
-        t->pri = (int16_t)thread_effective_pri(t);
-        if (queued)
-            disp_enqueue(t, false);
-    }
+    disp_set_pri(t, thread_effective_pri(t));
     spin_unlock(&t->lock);
 }

@@ -11,7 +11,7 @@
 #include "disp/timer.h"
 #include "lib/cpu.h"
 
-enum { TIMERS_MAX = 4096 };
+
 
 struct disp_cpu {
     struct spinlock lock;             /* RANK_RUNQ                                                     */
@@ -26,6 +26,7 @@ struct disp_cpu {
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer  **heap;             /* [timer_lock] binary heap by deadline, 1 .. ntimers            */
     uint32_t        ntimers, heap_max;
+    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of heap[1], UINT64_MAX: none; read by its own CPU without */
     struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
@@ -42,6 +43,11 @@ extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads             
 void disp_enqueue(struct thread *t, bool front);
 /* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was not there any more. */
 bool disp_dequeue(struct thread *t);
+/*
+ * disp_set_pri - change the global priority of `t` (t->lock held) wherever it is: a thread that waits stays on the queue of
+ * the CPU it waits for.
+ */
+void disp_set_pri(struct thread *t, int pri);
 /* disp_next - what this CPU runs next: best queued, stolen, or idle.  `floor`: only above this priority; NULL if none. */
 struct thread *disp_next(struct cpu *c);
 /* disp_poke - make CPU `c` look at its queue now. */

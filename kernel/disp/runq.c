@@ -54,6 +54,22 @@ static void queue_remove(struct cpu *c, struct thread *t)
     masks_update(c);
 }
 
+static void queue_insert(struct cpu *c, struct thread *t, bool front)
+{
+    struct disp_cpu *d = c->disp;
+
+    t->queued_on = c;
+    if (front)
+        list_push_front(&d->queue[t->pri], &t->runq_link);
+    else
+        list_push_back(&d->queue[t->pri], &t->runq_link);
+    d->mask[t->pri / 64] |= 1ull << (t->pri % 64);
+    d->nrun++;
+    if (t->bound_cpu < 0)
+        d->nsteal++;
+    masks_update(c);
+}
+
 static int cpu_level(unsigned cpu)
 {
     const struct cpu *c = cpus[cpu];
@@ -101,6 +117,7 @@ static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpuma
         m = cpumask_and(&m, allowed);
         cpu = cpumask_next(&m, 0);
         if (cpu != CPU_MAX) {
+            cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread that waits calls another; the idle loop sets it again */
             disp_poke(cpus[cpu]);
             return;
         }
@@ -127,16 +144,7 @@ void disp_enqueue(struct thread *t, bool front)
         c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
     d = c->disp;
     spin_lock(&d->lock);
-    t->queued_on = c;
-    if (front)
-        list_push_front(&d->queue[t->pri], &t->runq_link);
-    else
-        list_push_back(&d->queue[t->pri], &t->runq_link);
-    d->mask[t->pri / 64] |= 1ull << (t->pri % 64);
-    d->nrun++;
-    if (t->bound_cpu < 0)
-        d->nsteal++;
-    masks_update(c);
+    queue_insert(c, t, front);
     spin_unlock(&d->lock);
 
     if (c->idle) {
@@ -162,6 +170,33 @@ bool disp_dequeue(struct thread *t)
         queue_remove(c, t);
     spin_unlock(&c->disp->lock);
     return there;
+}
+
+void disp_set_pri(struct thread *t, int pri)
+{
+    struct cpu *c = t->queued_on;
+
+    if (t->pri == pri)
+        return;
+    if (c != NULL) {
+        spin_lock(&c->disp->lock);
+        if (t->queued_on == c) { /* it waits: same queue, other priority */
+            queue_remove(c, t);
+            t->pri = (int16_t)pri;
+            queue_insert(c, t, false);
+            spin_unlock(&c->disp->lock);
+            if (pri > c->disp->runpri)
+                disp_poke(c);
+            return;
+        }
+        spin_unlock(&c->disp->lock);
+    }
+    t->pri = (int16_t)pri;
+    if (t->state == TS_ONPROC) {
+        t->cpu->disp->runpri = (int16_t)pri;
+        if (t->cpu->disp->maxpri > pri)
+            disp_poke(t->cpu);
+    }
 }
 
 static void put_on_cpu(struct cpu *c, struct thread *t)

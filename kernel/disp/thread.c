@@ -152,8 +152,8 @@ void disp_preempt(void)
     if (rdtsc() >= this_cpu()->disp->quantum_end) {
         spin_lock(&t->lock);
         class_quantum_expired(t);
-        this_cpu()->disp->runpri = t->pri;
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
+        timer_program(this_cpu());
         spin_unlock(&t->lock);
         involuntary(switch_if_above(t->pri));
         return;
@@ -178,7 +178,6 @@ void thread_yield(void)
 
     spin_lock(&t->lock);
     class_yield(t);
-    this_cpu()->disp->runpri = t->pri;
     spin_unlock(&t->lock);
     (void)switch_if_above(t->pri);
 }

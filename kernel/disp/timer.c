@@ -99,9 +99,16 @@ void timer_cpu_init(struct cpu *c)
 
     spin_init(&d->timer_lock, RANK_TIMER);
     d->heap_max = 64;
+    d->first_ns = UINT64_MAX;
     d->heap = kmem_alloc_node(d->heap_max * sizeof *d->heap, c->node);
     if (d->heap == NULL)
         panic("no memory for the timers of CPU %u", c->id);
+}
+
+/* After each change of the heap: the copy of its first deadline that timer_program() reads without the lock. */
+static void heap_changed(struct disp_cpu *d)
+{
+    d->first_ns = d->ntimers > 0 ? d->heap[1]->deadline_ns : UINT64_MAX;
 }
 
 static void heap_put(struct disp_cpu *d, uint32_t pos, struct timer *t)
@@ -135,12 +142,11 @@ static void heap_delete(struct disp_cpu *d, struct timer *t)
     struct timer *last = d->heap[d->ntimers--];
 
     t->heap_pos = 0;
-    if (last == t)
-        return;
-    if (pos > 1 && d->heap[pos / 2]->deadline_ns > last->deadline_ns)
+    if (last != t && pos > 1 && d->heap[pos / 2]->deadline_ns > last->deadline_ns)
         heap_up(d, pos, last);
-    else
+    else if (last != t)
         heap_down(d, pos, last);
+    heap_changed(d);
 }
 
 static void heap_grow(struct disp_cpu *d)
@@ -161,8 +167,8 @@ void timer_program(struct cpu *c)
     struct disp_cpu *d = c->disp;
     uint64_t         now = rdtsc(), when = d->quantum_end, ticks;
 
-    if (d->ntimers > 0)
-        when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->heap[1]->deadline_ns) + 1);
+    if (d->first_ns != UINT64_MAX)
+        when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->first_ns) + 1);
     d->timer_set_for = when;
     if (when == UINT64_MAX)
         return;
@@ -186,6 +192,7 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
     t->fn = fn;
     t->cpu = c;
     heap_up(d, ++d->ntimers, t);
+    heap_changed(d);
     if (t->heap_pos == 1 && clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
         timer_program(c);
     spin_unlock(&d->timer_lock);
