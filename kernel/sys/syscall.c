@@ -82,7 +82,7 @@ static long sys_absent(struct regs *r)
 
 void syscall_dispatch(struct regs *r)
 {
-    uint64_t n = r->orig_rax;
+    uint32_t n = (uint32_t)r->orig_rax; /* Linux looks at 32 bits, too */
     handler_fn fn;
 
     CPUSTAT_INC(syscl);
