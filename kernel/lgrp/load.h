@@ -26,7 +26,7 @@
  * INVARIANTS  I1  avg + antic <= homed threads * one thread's worth after any departure
  *             I2  held == sum over creating processes of their held[] for this record
  *             I3  a process's bitmap has bit g set iff homed[g] > 0
- * LOCKING     one lock (RANK_LGRP), owned by the dispatcher, guards all partitions, processes
+ * LOCKING     one lock, that of the set of CPUs (disp.h), guards partitions, processes
  *             and threads here: the caller of every function holds it
  * TUNABLES    lgrp_loadavg_max_effect, lgrp_min_nsec, lgrp_create_hold
  * SEE ALSO    docs/lgroups.md, tests/host/test_load.c, lgrp/home.h
