@@ -36,6 +36,7 @@
 #include "stat/log.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
+#include "sys/selftest.h"
 #include "sys/sys.h"
 #include "vm/vm.h"
 #include "x86/apic.h"
@@ -368,6 +369,7 @@ static void boot_thread(void *arg)
     pty_init();
     futex_init();
     statdev_init();
+    selftest_init();
     proc_init();
     procfs_init();
     sysfs_init();

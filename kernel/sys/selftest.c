@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * selftest.c - /dev/selftest of test builds: breaks things on purpose, and tells what only the kernel knows.
+ *
+ * THEORY      Writing a word to the device makes the kernel do what must never happen, so that a test can see that it does
+ *             not go unnoticed: each violation ends in a panic that says which.  `vmcheck` walks all page tables.  Reading
+ *             gives the numbers of allocated kernel objects and of free frames, for leak checks.
+ * LOCKING     none
+ * SEE ALSO    tests/test_protection.py
+ */
+#ifdef HR_TEST
+
+#include "sys/selftest.h"
+
+#include "fs/file.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/spinlock.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "proc/proc.h"
+#include "stat/panic.h"
+#include "x86/asm.h"
+#include "x86/features.h"
+
+enum { RET = 0xc3 };
+
+/* An address in the program's stack, which it has touched. */
+static uint64_t user_address(void)
+{
+    return curlwp()->t.uregs->rsp & PAGE_MASK;
+}
+
+static void call(uint64_t address)
+{
+    ((void (*)(void))address)();
+}
+
+static void do_panic(void)
+{
+    panic("asked for by /dev/selftest");
+}
+
+static void do_smep(void)
+{
+    uint64_t rip = curlwp()->t.uregs->rip; /* a page that the program executes */
+
+    call(rip);
+}
+
+static void do_smap(void)
+{
+    (void)*(volatile uint64_t *)user_address();
+}
+
+static void do_nx(void)
+{
+    uint8_t *page = kmem_alloc(64);
+
+    page[0] = RET;
+    call((uint64_t)page);
+}
+
+static void do_rodata(void)
+{
+    *(volatile char *)(uint64_t)"constant" = 0;
+}
+
+static void do_text(void)
+{
+    *(volatile uint8_t *)(uint64_t)do_panic = RET;
+}
+
+static void do_null(void)
+{
+    volatile uint64_t address = 8;
+
+    (void)*(volatile uint64_t *)address;
+}
+
+static void do_lockorder(void)
+{
+    static struct spinlock a = SPINLOCK_INIT(RANK_RUNQ), b = SPINLOCK_INIT(RANK_FD);
+
+    spin_lock(&a);
+    spin_lock(&b);
+}
+
+static void do_assert(void)
+{
+    ASSERT(curthread == NULL, "I0");
+}
+
+static uint64_t deeper(uint64_t n)
+{
+    volatile uint64_t space[64];
+
+    for (unsigned i = 0; i < 64; i++)
+        space[i] = n;
+    return n == 0 ? 0 : deeper(n - 1) + space[n % 64];
+}
+
+/* Uses more than the kernel stack, and goes on to switch threads. */
+static void do_stack(void)
+{
+    (void)deeper(KSTACK_SIZE / 512);
+    thread_sleep_ns(1000000);
+}
+
+static const struct {
+    const char *word;
+    void (*fn)(void);
+} words[] = {{"panic", do_panic}, {"smep", do_smep},     {"smap", do_smap},           {"nx", do_nx},         {"rodata", do_rodata},
+             {"text", do_text},   {"null", do_null},     {"lockorder", do_lockorder}, {"assert", do_assert}, {"stack", do_stack},
+             {"vmcheck", vm_check}};
+
+static long selftest_write(struct file *f, struct uio *uio, loff_t off)
+{
+    char   word[16] = "";
+    size_t n = uio->resid;
+
+    if (n >= sizeof word)
+        return -EINVAL;
+    if (uio_move(word, n, uio) != 0)
+        return -EFAULT;
+    if (n > 0 && word[n - 1] == '\n')
+        word[n - 1] = '\0';
+    for (unsigned i = 0; i < array_size(words); i++)
+        if (strcmp(word, words[i].word) == 0) {
+            words[i].fn();
+            return (long)n;
+        }
+    return -EINVAL;
+}
+
+static long selftest_read(struct file *f, struct uio *uio, loff_t off)
+{
+    char     text[96];
+    uint64_t frames = 0;
+    int      n;
+
+    if (off > 0)
+        return 0;
+    for (unsigned i = 0; i < nnodes; i++)
+        frames += mem_free_pages(i);
+    n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(), frames);
+    return uio_move(text, (size_t)n, uio) != 0 ? -EFAULT : n;
+}
+
+static loff_t selftest_seek(struct file *f, loff_t off, int whence)
+{
+    return whence == 0 ? off : -EINVAL;
+}
+
+static const struct fileops selftest_ops = {.read = selftest_read, .write = selftest_write, .seek = selftest_seek};
+
+static int selftest_open(struct vnode *vn, int oflags, struct file *f)
+{
+    f->ops = &selftest_ops;
+    f->seekable = true;
+    return 0;
+}
+
+void selftest_init(void)
+{
+    static struct cdev device = {.name = "selftest", .rdev = makedev(10, 241), .mode = 0600, .open = selftest_open};
+
+    cdev_register(&device);
+}
+
+#endif

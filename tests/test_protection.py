@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""What the processor and the kernel's own checks must stop: each violation ends the machine and says which it was."""
+
+import re
+
+import pytest
+
+VIOLATIONS = {
+    "panic": r"asked for by /dev/selftest",
+    "smep": r"page fault in the kernel .* error 0x11,",  # present, instruction fetch, of a page open to users
+    "smap": r"page fault in the kernel .* error 0x1,",  # present, read
+    "nx": r"page fault in the kernel .* error 0x11,",
+    "rodata": r"page fault in the kernel .* error 0x3,",  # present, write
+    "text": r"page fault in the kernel .* error 0x3,",
+    "null": r"page fault in the kernel .* address 0x8",
+    "lockorder": r"lock order: rank \d+ taken while holding rank \d+",
+    "assert": r"invariant I0 broken",
+    "stack": r"invariant I4 broken|page fault in the kernel|double fault",
+}
+
+
+@pytest.mark.parametrize("word", VIOLATIONS)
+def test_violation_ends_in_a_panic_that_names_it(boot_once, word):
+    outcome, console, verdicts = boot_once("sf280r", run=f"echo {word} > /dev/selftest; echo went on")
+    assert outcome.kind == "panic", console[-2000:]
+    assert "went on" not in console
+    assert re.search("panic: .*" + VIOLATIONS[word], console), console[-2000:]
+    assert any(line.startswith("panic") for line in verdicts)
+
+
+@pytest.mark.machine("sf3800")
+def test_no_page_is_writable_and_executable(machine):
+    """A walk over all page tables, while programs of every kind are alive."""
+    machine.check("sleep 5 & memcopy -t 8 -i 1 >/dev/null & echo vmcheck > /dev/selftest; wait")
+    text = machine.check("dmesg | grep vm_check")
+    assert " 0 writable and executable" in text
+    assert int(text.split()[1]) > 100
+
+
+@pytest.mark.machine("sf3800")
+def test_only_root_may_ask(machine):
+    assert machine.run("echo vmcheck > /dev/selftest", uid=1000).status != 0
