@@ -104,7 +104,7 @@ test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes 
 	$(Q).venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 
 .PHONY: lint
-lint: ## style, layers, licence lines, names in the documentation
+lint: ## style, layers, licence lines
 	@tools/deps.sh lint
 	$(Q).venv/bin/python tools/lint.py
 

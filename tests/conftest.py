@@ -18,8 +18,9 @@ import os
 import subprocess
 import time
 
-import harness
 import pytest
+
+import harness
 from homeroom import guest
 from homeroom.machine import TOP, MachineError
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 import pytest
+
 from homeroom import acpi
 from homeroom.machine import load
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+
 from homeroom.machine import TOP
 from homeroom.verdict import Lines, escape, unescape
 

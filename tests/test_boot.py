@@ -2,6 +2,7 @@
 """Every machine boots, shows its boards, and powers off; and the ways a boot can go wrong are told apart."""
 
 import pytest
+
 from homeroom import guest, machine
 
 # Beside the nine machines: what the kernel must make of odd ones, as (lgroups, CPUs of each in order).

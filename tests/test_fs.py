@@ -2,6 +2,7 @@
 """Files as a person at the shell meets them, the initramfs and its overlay, and many processes at the same files."""
 
 import pytest
+
 from homeroom.cpio import Archive
 
 BOARDS = "sf6800"

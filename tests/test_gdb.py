@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+
 from harness import ISO, Booted
 from homeroom.machine import TOP
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from harness import build_exit_image
 from homeroom import acpi, guest, machine
 from homeroom.cpio import Archive

@@ -4,10 +4,10 @@
 
     licence   each source file names its licence (SPDX) in its first three lines
     layers    a room of the kernel includes headers of its own level or below only (ROOMS, highest first)
-    names     every file and `function()` that docs/ and README.md name in code quotes exists
     paths     no absolute path of a developer's machine
     layout    C: no tabs, no blanks at line ends, at most 120 columns; ruff on Python, shellcheck on shell scripts
 
+That what docs/ name exists is tested by tests/test_docs.py.
 Prints one line for each fault, as file:line: text, and ends with status 1 if there was any.
 """
 
@@ -64,20 +64,6 @@ def layers(path: Path, text: str) -> Iterator[str]:
                 yield f'{path}:{number}: {room} is below {other} and may not include "{match[1]}"'
 
 
-def names(path: Path, text: str, files: set[str], functions: set[str]) -> Iterator[str]:
-    if path.parts[0] != "docs" and path.name != "README.md":
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        for quoted in re.findall(r"`([^`]+)`", line):
-            if match := re.fullmatch(r"(\w+)\(\)", quoted):
-                if match[1] not in functions:
-                    yield f"{path}:{number}: no function {quoted} in the sources"
-            elif re.fullmatch(r"[\w.-]+(/[\w.-]+)+", quoted):
-                known_top = quoted.split("/")[0] in {f.split("/")[0] for f in files} - {"build"}
-                if known_top and quoted not in files and not any(f.startswith(quoted + "/") for f in files):
-                    yield f"{path}:{number}: no file {quoted}"
-
-
 def machine_paths(path: Path, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if f"{TOP.parent}/" in line or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
@@ -115,22 +101,12 @@ def tool(command: list[str], files: list[Path]) -> Iterator[str]:
 def main() -> int:
     files = tracked()
     texts = {p: (TOP / p).read_text(errors="replace") for p in files}
-    functions = {
-        name
-        for p in files
-        if p.suffix in {".c", ".h", ".S", ".py"}
-        for name in re.findall(r"\b(\w+)\s*\(|^(\w+):", texts[p], re.MULTILINE)
-        for name in name
-        if name
-    }
-    known = {str(p) for p in files}
     faults: list[str] = []
     for path, text in texts.items():
         faults += licence(path, text)
         faults += layers(path, text)
         faults += layout(path, text)
         faults += machine_paths(path, text)
-        faults += names(path, text, known, functions)
     faults += tool(["ruff", "check", "--quiet"], [p for p in files if p.suffix == ".py"])
     scripts = [p for p in files if texts[p].startswith(("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash"))]
     faults += tool(["shellcheck"], scripts)

@@ -20,6 +20,7 @@ trap : INT # Ctrl-C is for GDB
 
 echo "console: tail -f $console"
 status=0
+# shellcheck disable=SC2086 # GDB_ARGS are several
 gdb -q -ex 'set pagination off' -ex 'set confirm off' -ex 'set tcp connect-timeout 20' \
     -ex "target remote 127.0.0.1:$port" -x tools/gdb/homeroom.py -ex 'hbreak kmain' -ex continue \
     ${GDB_ARGS:-} "$kernel" || status=$?
