@@ -272,13 +272,12 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     } else {
         s->prot = (uint8_t)prot;
         s->max_prot = PROT_READ | PROT_EXEC;
-        if ((flags & MAP_SHARED) == 0 || vn == NULL || file_writable)
-            s->max_prot |= PROT_WRITE;
+        if ((flags & MAP_SHARED) == 0 || made != NULL || file_writable)
+            s->max_prot |= PROT_WRITE; /* the vDSO, whose pages everybody shares, stays as it is */
         s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
                    (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB));
-        s->what = (flags & MAP_GROWSDOWN) != 0                               ? SEG_STACK
-                  : obj != NULL && vn == NULL && (flags & MAP_SHARED) == 0 ? SEG_VDSO
-                                                                             : SEG_OTHER;
+        s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK
+                  : obj != NULL && vn == NULL && made == NULL ? SEG_VDSO : SEG_OTHER;
         s->obj = obj;
         s->obj_first = q.off >> PAGE_SHIFT;
         s->vn = vn;

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -163,10 +164,31 @@ static void alarms(void)
     EXPECT_EQ(alarm(0), 100);
 }
 
+/* Whatever a process does to its vDSO, others do not see it. */
+static void vdso_is_safe(void)
+{
+    unsigned char *vdso = (unsigned char *)getauxval(AT_SYSINFO_EHDR);
+    unsigned char before = vdso[15]; /* padding of the ELF header */
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        madvise(vdso, 4096, MADV_DONTNEED);
+        madvise(vdso, 4096, MADV_REMOVE);
+        if (mprotect(vdso, 4096, PROT_READ | PROT_WRITE) == 0)
+            vdso[15] = (unsigned char)~before;
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(vdso[15], before);
+    EXPECT_EQ(vdso[0], 0x7f);
+}
+
 static const struct check list[] = {
     {"never_goes_back", never_goes_back},
     {"same_on_every_cpu", same_on_every_cpu},
     {"vdso_agrees", vdso_agrees},
+    {"vdso_is_safe", vdso_is_safe},
     {"date_is_plausible", date_is_plausible},
     {"sleeps_long_enough", sleeps_long_enough},
     {"sleeps_until", sleeps_until},
