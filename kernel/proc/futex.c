@@ -3,17 +3,21 @@
  * futex.c - sleeping on a word of user memory.
  *
  * THEORY      A waiter is a record on its own kernel stack, in a hash bucket chosen by what the
- * word is: (address space, address) for private memory, (object, offset) for shared.  The
- * waiter compares the word and queues itself under the bucket's lock; a waker changes the word
- *             first and then looks into the bucket, so either the waiter sees the new value or
- * the waker sees the waiter. User memory is read under the bucket's lock without faulting: when
- * the page is not there the access fails, and is tried again after it was brought in with the
- * lock released. A bucket counts its waiters, so that a wake-up that nobody waits for takes no
- * lock. INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on I2  a waiter
- * leaves only with its bucket's lock, and a waker keeps it until the thread is awake: so the
- * record, and the thread, outlive the waker's use of them I3  nwaiters is at least the length
- * of the list LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's
- * and the thread's SEE ALSO    futex.h, kernel/sys/sys_futex.c, tests/test_sys_futex.py
+ *             word is: (address space, address) for private memory, (object, offset) for
+ *             shared. The waiter compares the word and queues itself under the bucket's lock; a
+ *             waker changes the word first and then looks into the bucket, so either the waiter
+ *             sees the new value or the waker sees the waiter. User memory is read under the
+ *             bucket's lock without faulting: when the page is not there the access fails, and
+ *             is tried again after it was brought in with the lock released. A bucket counts
+ *             its waiters, so that a wake-up that nobody waits for takes no lock.
+ * INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on
+ *             I2  a waiter leaves only with its bucket's lock, and a waker keeps it until the
+ *                 thread is awake: so the record, and the thread, outlive the waker's use of
+ *                 them
+ *             I3  nwaiters is at least the length of the list
+ * LOCKING     bucket->lock (RANK_FUTEX), two at once by address; then the timer's and the
+ *             thread's
+ * SEE ALSO    futex.h, kernel/sys/sys_futex.c, user/test/t_sys.c, user/test/t_thread.c
  */
 #include "proc/futex.h"
 

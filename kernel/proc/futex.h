@@ -3,7 +3,7 @@
  * futex.h - sleeping on a word of user memory.
  *
  * Addresses are user addresses; `priv`: the caller promises that only its own process uses the
- * word. All may sleep.  -EINVAL: misaligned; -EFAULT: not there.
+ * word. All may sleep. -EINVAL: misaligned; -EFAULT: not there.
  */
 #ifndef PROC_FUTEX_H
 #define PROC_FUTEX_H

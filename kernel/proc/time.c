@@ -2,16 +2,19 @@
 /*
  * time.c - sleeping, CPU-time clocks, interval timers.
  *
- * THEORY      ITIMER_REAL is one timer in struct proc.  ITIMER_VIRTUAL and ITIMER_PROF count
- * CPU time, which has no hardware timer: a record that exists only while one of them is set
- * looks at the process's CPU time when it could at the earliest have run out, with all its LWPs
- * running all the time, and looks again when it has not.  VIRTUAL counts like PROF in this
- * system: CPU time is measured at switches, not divided into user and kernel. INVARIANTS  I1 an
- * armed timer of a process is cancelled before the process goes (proc_ops.exit) I2  a CPU-time
- * record is on cpu_timers until it is freed; at most one for a process and kind LOCKING
- * p->sig->lock guards itimer_real's interval; cpu_timers_lock (a mutex) the list of records,
- *             whose fields belong to the timer function while it is armed
- * SEE ALSO    kernel/sys/sys_time.c, tests/test_sys_time.py
+ * THEORY      ITIMER_REAL is one timer in struct proc. ITIMER_VIRTUAL and ITIMER_PROF count CPU
+ *             time, which has no hardware timer: a record that exists only while one of them is
+ *             set looks at the process's CPU time when it could at the earliest have run out,
+ *             with all its LWPs running all the time, and looks again when it has not. VIRTUAL
+ *             counts like PROF in this system: CPU time is measured at switches, not divided
+ *             into user and kernel.
+ * INVARIANTS  I1  an armed timer of a process is cancelled before the process goes
+ *                 (proc_ops.exit)
+ *             I2  a CPU-time record is on cpu_timers until it is freed; at most one for a
+ *                 process and kind
+ * LOCKING     p->sig->lock guards itimer_real's interval; cpu_timers_lock (a mutex) the list of
+ *             records, whose fields belong to the timer function while it is armed
+ * SEE ALSO    kernel/sys/sys_time.c, user/test/t_time.c, user/test/t_sys.c
  */
 #include "proc/time.h"
 

@@ -2,10 +2,10 @@
 /*
  * vdso.c - the kernel's side of the vDSO: its pages, its data, its mapping.
  *
- * THEORY      One shared object holds the data page and after it the image; every process maps it read-only
- *             and executable, so programs share the frames and fork copies nothing.  The kernel writes the data
- *             page through its own mapping of all memory.  The clock's scale is constant: only setting
- *             the time of day changes the page.
+ * THEORY      One shared object holds the data page and after it the image; every process maps
+ *             it read-only and executable, so programs share the frames and fork copies
+ *             nothing. The kernel writes the data page through its own mapping of all memory.
+ *             The clock's scale is constant: only setting the time of day changes the page.
  * INVARIANTS  I1  seq is even when nobody writes
  * LOCKING     update_lock (RANK_LOG) serialises writers
  * SEE ALSO    vdso.h, vdso/vdso.c, kernel/disp/timer.c

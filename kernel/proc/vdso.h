@@ -2,9 +2,9 @@
 /*
  * vdso.h - the shared object that every process finds in its memory, and the page it reads.
  *
- * THEORY      Two mappings' worth of pages in one read-only object: the data page, which the kernel
- *             writes and programs read, and after it the code.  A reader takes `seq`, reads, and
- *             starts again if seq was odd or has changed.
+ * THEORY      Two mappings' worth of pages in one read-only object: the data page, which the
+ *             kernel writes and programs read, and after it the code. A reader takes `seq`,
+ *             reads, and starts again if seq was odd or has changed.
  */
 #ifndef PROC_VDSO_H
 #define PROC_VDSO_H

@@ -2,14 +2,15 @@
 /*
  * kstat.c - the registry of named counters.
  *
- * THEORY      A list, in order of registration.  A reader finds one kstat by its place in the
- * list, takes its values and prints them while it holds the lock, and lets go before the next:
- * interrupts are off for the length of one kstat, and one that is unregistered is gone for
- * good. Text comes by offset; since values grow between calls, whoever wants a consistent text
- *             takes it in one call.
+ * THEORY      A list, in order of registration. A reader finds one kstat by its place in the
+ *             list, takes its values and prints them while it holds the lock, and lets go
+ *             before the next: interrupts are off for the length of one kstat, and one that is
+ *             unregistered is gone for good. Text comes by offset; since values grow between
+ *             calls, whoever wants a consistent text takes it in one call.
  * INVARIANTS  I1  no kstat has more than KSTAT_MAX values
  * LOCKING     kstat_lock (RANK_KSTAT) guards the list and `scratch`; snapshot functions run
- * under it SEE ALSO    kstat.h; drivers of /dev/kstat; docs/kstats.md
+ *             under it
+ * SEE ALSO    kstat.h; kernel/fs/statdev.c (/dev/kstat); docs/tunables.md
  */
 #include "stat/kstat.h"
 

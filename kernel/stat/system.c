@@ -4,11 +4,11 @@
  *
  * THEORY      One command a line, `*` or `#` in the first column for a comment:
  *                 set [module:]name {= | & | |} [~ | -]number
- *                 forceload:, exclude:, include:, moddir:, rootfs:, rootdev:, swapfs:, swapdev:
- * name Numbers are decimal, 0x hexadecimal or 0 octal.  The commands with a colon concern
+ *                 forceload: exclude: include: moddir: rootfs: rootdev: swapfs: swapdev: name
+ *             Numbers are decimal, 0x hexadecimal or 0 octal.  The commands with a colon concern
  *             loadable modules and the root device, which Homeroom does not have: they are
- * checked and otherwise ignored.  A keyword is all small or all capital letters.  What a value
- *             means, and whether it is sensible, is for the subsystem that reads it to judge.
+ *             checked and otherwise ignored.  A keyword is all small or all capital letters.
+ *             What a value means, and whether it is sensible, is for its reader to judge.
  * INVARIANTS  I1  a line that draws a warning other than "extraneous input" or "more than once"
  *                 changes nothing
  *             I2  whatever the text, every line of it is looked at: boot always continues

@@ -3,9 +3,9 @@
  * tunable.c - the registry behind /etc/system and mdb.
  *
  * THEORY      The linker has gathered every TUNABLE() into one array, between __tunables_start
- * and
- *             __tunables_end.  A name without a module finds a variable of any module, so that
- * both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with one must match.
+ *             and __tunables_end. A name without a module finds a variable of any module, so
+ *             that both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with
+ *             one must match.
  * LOCKING     none: values are read and written by single aligned accesses
  * SEE ALSO    tunable.h, system.c, kernel/sys/sys_solaris.c (the system call)
  */

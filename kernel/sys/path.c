@@ -3,8 +3,9 @@
  * path.c - path names and descriptors as system-call arguments.
  *
  * THEORY      A path name is copied once, into a buffer from a cache of 4 KiB objects, and
- * every look-up works on the copy. LOCKING     may sleep: user memory is read SEE ALSO path.h,
- * kernel/fs/vnode.h (name_lookup)
+ *             every look-up works on the copy.
+ * LOCKING     may sleep: user memory is read
+ * SEE ALSO    path.h, kernel/fs/vnode.h (name_lookup)
  */
 #include "sys/path.h"
 

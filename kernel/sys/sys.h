@@ -3,8 +3,8 @@
  * sys.h - the system-call edge: what the assembly calls, and what the handlers share.
  *
  * A handler is `long sys_NAME(struct regs *r)`; its arguments are r->arg[0..5], its result is a
- * non-negative number or -errno.  Handlers turn user addresses into kernel copies; nothing
- * below this room sees a user pointer.
+ * non-negative number or -errno. Handlers turn user addresses into kernel copies; nothing below
+ * this room sees a user pointer.
  */
 #ifndef SYS_SYS_H
 #define SYS_SYS_H

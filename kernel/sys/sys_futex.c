@@ -2,7 +2,7 @@
 /*
  * sys_futex.c - futex(2): commands, time limits, restarts.
  *
- * SEE ALSO  kernel/proc/futex.c
+ * SEE ALSO    kernel/proc/futex.c
  */
 #include "disp/sync.h"
 #include "disp/timer.h"

@@ -4,9 +4,9 @@
  * entries, sync.
  *
  * THEORY      Every call becomes a struct uio over the program's buffers and one file_read() or
- * file_write(). One transfer moves at most MAX_RW bytes, as in Linux.  The calls with one
- * buffer are the hot ones and keep their iovec on the stack. SEE ALSO    x86/uaccess.h (uio),
- * fs/file.h
+ *             file_write(). One transfer moves at most MAX_RW bytes, as in Linux. The calls
+ *             with one buffer are the hot ones and keep their iovec on the stack.
+ * SEE ALSO    x86/uaccess.h (uio), fs/file.h
  */
 #include "lib/errno.h"
 #include "lib/string.h"

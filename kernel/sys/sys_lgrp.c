@@ -2,10 +2,10 @@
 /*
  * sys_lgrp.c - locality groups seen from programs: homes, affinities, topology.
  *
- * THEORY      An affinity is none, weak or strong, one for each lgroup and LWP.  Setting one
- * makes the LWP choose its home again, by affinity first (lgrp/home.h); taking one away, by
- * load.  An LWP bound to a CPU keeps the CPU's lgroup. SEE ALSO    lgrp/load.h,
- * include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
+ * THEORY      An affinity is none, weak or strong, one for each lgroup and LWP. Setting one
+ *             makes the LWP choose its home again, by affinity first (lgrp/home.h); taking one
+ *             away, by load. An LWP bound to a CPU keeps the CPU's lgroup.
+ * SEE ALSO    lgrp/load.h, include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
  */
 #include "disp/thread.h"
 #include "disp/timer.h"

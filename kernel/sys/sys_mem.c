@@ -3,9 +3,10 @@
  * sys_mem.c - memory: mmap and its relatives, meminfo(2), memcntl(2).
  *
  * THEORY      Address spaces do the work (vm/vm.h); here arguments are judged and a descriptor
- * becomes an object.  An address is a number all the way down, so nothing is copied but
- * mincore's and meminfo's results. SEE ALSO    vm/vm.h, docs/memory.md,
- * include/uapi/homeroom.h; semantics: Solaris 9 meminfo(2), memcntl(2)
+ *             becomes an object. An address is a number all the way down, so nothing is copied
+ *             but mincore's and meminfo's results.
+ * SEE ALSO    vm/vm.h, docs/memory.md, include/uapi/homeroom.h; semantics: Solaris 9
+ *             meminfo(2), memcntl(2)
  */
 #include "lib/errno.h"
 #include "lib/string.h"

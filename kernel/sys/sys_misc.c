@@ -2,7 +2,7 @@
 /*
  * sys_misc.c - the system as a whole: its names, memory, messages, random numbers, its end.
  *
- * SEE ALSO  proc/uts.h, stat/panic.h (messages, machine_exit), lib/rng.h
+ * SEE ALSO    proc/uts.h, stat/panic.h (messages, machine_exit), lib/rng.h
  */
 #include "disp/loadavg.h"
 #include "disp/timer.h"

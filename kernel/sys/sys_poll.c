@@ -2,12 +2,13 @@
 /*
  * sys_poll.c - waiting for several descriptors: poll, ppoll, select, pselect6.
  *
- * THEORY      All four become poll_files() on a kernel array of struct pollfd.  select's three
- * bit sets are turned into one entry for each descriptor that is in any of them, and back. A
- * call that a signal ends gives -ERESTARTNOHAND: it goes on if no handler ran.  The mask of
- *             ppoll and pselect6 is in force only during the call; when a handler is to run it
- * stays until the handler's frame holds the old one (sig_mask_push in proc.h). SEE ALSO
- * fs/poll.c
+ * THEORY      All four become poll_files() on a kernel array of struct pollfd. select's three
+ *             bit sets are turned into one entry for each descriptor that is in any of them,
+ *             and back. A call that a signal ends gives -ERESTARTNOHAND: it goes on if no
+ *             handler ran. The mask of ppoll and pselect6 is in force only during the call;
+ *             when a handler is to run it stays until the handler's frame holds the old one
+ *             (sig_mask_push in proc.h).
+ * SEE ALSO    fs/poll.c
  */
 #include "disp/timer.h"
 #include "lib/string.h"

@@ -3,11 +3,12 @@
  * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice.
  *
  * THEORY      SCHED_OTHER and SCHED_BATCH are class TS, SCHED_IDLE is TS at the lowest user
- * priority, SCHED_FIFO and SCHED_RR are class RT with Linux's priorities 1 .. 99 spread over
- * the class's 0 .. 59.  What was asked for is kept in the LWP, so that it can be told back.
- * nice belongs to the process. Every call finds its LWP under proc_lock; changes to the caller
- * itself are made without it, because they may take the caller to another CPU. SEE ALSO
- * disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
+ *             priority, SCHED_FIFO and SCHED_RR are class RT with Linux's priorities 1 .. 99
+ *             spread over the class's 0 .. 59. What was asked for is kept in the LWP, so that
+ *             it can be told back. nice belongs to the process. Every call finds its LWP under
+ *             proc_lock; changes to the caller itself are made without it, because they may
+ *             take the caller to another CPU.
+ * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -3,7 +3,7 @@
  * sys_stat.c - system calls that tell or change what a file is: stat, statfs, access, modes,
  * owners, times, sizes.
  *
- * SEE ALSO  fs/vnode.h (vn_getattr, vn_setattr: the rules)
+ * SEE ALSO    fs/vnode.h (vn_getattr, vn_setattr: the rules)
  */
 #include "disp/timer.h"
 #include "lib/errno.h"

@@ -3,11 +3,12 @@
  * sys_time.c - clocks, sleeps, alarms.
  *
  * THEORY      There is one clock, the time since boot, and the time of day at a constant
- * distance from it.  The coarse and raw clocks of Linux are the same ones under other names.
- * CPU-time clocks are those of the caller, or of the process or LWP whose id is inside the
- * clock's number. A relative sleep that a signal interrupts goes on, after the handler or
- * without one, to the point of time that was worked out at its start. SEE ALSO
- * kernel/proc/time.c, kernel/disp/timer.h, kernel/proc/vdso/vdso.c
+ *             distance from it. The coarse and raw clocks of Linux are the same ones under
+ *             other names. CPU-time clocks are those of the caller, or of the process or LWP
+ *             whose id is inside the clock's number. A relative sleep that a signal interrupts
+ *             goes on, after the handler or without one, to the point of time that was worked
+ *             out at its start.
+ * SEE ALSO    kernel/proc/time.c, kernel/disp/timer.h, kernel/proc/vdso/vdso.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"

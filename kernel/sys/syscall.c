@@ -3,12 +3,14 @@
  * syscall.c - from a system call's number to its handler.
  *
  * THEORY      Two dense tables, one for Linux's numbers and one for Homeroom's own from 1024
- * up, both made from syscalls.tbl.h.  A number without a handler gives -ENOSYS and is counted
- * under its name, so that `kstat unix:0:enosys` tells what a program that fails has asked for.
- *             The result may be one of the -ERESTART* codes; the way back to user mode, which
- * knows about signals, turns it into a restart or into -EINTR. INVARIANTS  I1  handlers run
- * with interrupts on, holding no lock LOCKING     enosys_lock guards the growing list of names;
- * the counts are atomic SEE ALSO    docs/syscalls.md, truss.c
+ *             up, both made from syscalls.tbl.h. A number without a handler gives -ENOSYS and
+ *             is counted under its name, so that `kstat unix:0:enosys` tells what a program
+ *             that fails has asked for. The result may be one of the -ERESTART* codes; the way
+ *             back to user mode, which knows about signals, turns it into a restart or into
+ *             -EINTR.
+ * INVARIANTS  I1  handlers run with interrupts on, holding no lock
+ * LOCKING     enosys_lock guards the growing list of names; the counts are atomic
+ * SEE ALSO    docs/syscalls.md, truss.c
  */
 #include "sys/sys.h"
 

@@ -4,11 +4,11 @@
  *
  * SYSCALLS(X) rows are X(number, name): the handler is `long sys_name(struct regs *r)`.
  * SYSCALLS_ABSENT(X) rows are calls that Linux has and Homeroom has not: they give -ENOSYS and
- * are counted under their names (kstat unix:0:enosys).  SYSCALL_PATHS(X) rows are X(number,
+ * are counted under their names (kstat unix:0:enosys). SYSCALL_PATHS(X) rows are X(number,
  * argument): which argument is a path name, for truss.
  *
- * SEE ALSO  docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024 and
- * up
+ * SEE ALSO    docs/syscalls.md ("How to add a system call"); include/uapi/homeroom.h for 1024
+ *             and up
  */
 #ifndef SYS_SYSCALLS_TBL_H
 #define SYS_SYSCALLS_TBL_H

@@ -3,12 +3,13 @@
  * truss.c - writing down the system calls of a process.
  *
  * THEORY      A process that is traced has an open file in p->truss; its children inherit it.
- * The dispatcher then calls truss_call(), which takes down the arguments and the path, carries
- * the call out and writes one line when it is over; calls that do not return are written when
- * they begin. The line is written by the traced process itself, so a full pipe holds it up. A
- * write that fails ends the tracing; a reader that has gone is looked for first, because
- *             writing to its pipe would bring a signal.  A line that a signal keeps from being
- * written is lost. SEE ALSO    include/uapi/homeroom.h (format), user/cmd/truss.c
+ *             The dispatcher then calls truss_call(), which takes down the arguments and the
+ *             path, carries the call out and writes one line when it is over; calls that do not
+ *             return are written when they begin. The line is written by the traced process
+ *             itself, so a full pipe holds it up. A write that fails ends the tracing; a reader
+ *             that has gone is looked for first, because writing to its pipe would bring a
+ *             signal. A line that a signal keeps from being written is lost.
+ * SEE ALSO    include/uapi/homeroom.h (format), user/cmd/truss.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"

@@ -2,12 +2,12 @@
 /*
  * vdso.c - system calls that need no kernel: a shared object in every process.
  *
- * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that lies before the
- *             code.  The CPU and its node are in TSC_AUX, which the kernel sets on each CPU to
- *             node << 12 | cpu and which RDTSCP gives to anybody.  What cannot be answered here
- *             (CPU-time clocks) is asked of the kernel.
- *             Compiled as position-independent user code, linked by vdso.lds, embedded by vdso_image.S.
- * SEE ALSO    kernel/proc/vdso.c (kernel side), tests/test_sys_time.py
+ * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that
+ *             lies before the code. The CPU and its node are in TSC_AUX, which the kernel sets
+ *             on each CPU to node << 12 | cpu and which RDTSCP gives to anybody. What cannot be
+ *             answered here (CPU-time clocks) is asked of the kernel. Compiled as
+ *             position-independent user code, linked by vdso.lds, embedded by vdso_image.S.
+ * SEE ALSO    kernel/proc/vdso.c (kernel side), user/test/t_time.c, user/test/t_sys.c
  */
 #define HR_VDSO 1
 #include "proc/vdso.h"
