@@ -13,6 +13,7 @@
 #include "disp/disp.h"
 #include "disp/sync.h"
 #include "lgrp/lgrp.h"
+#include "lgrp/stats.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "mem/kmem.h"
@@ -80,7 +81,7 @@ static void rehome_all(unsigned g)
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->part->lock);
         if (t->lg.part != NULL && t->lg.home == g)
-            (void)lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(), (uint32_t)rng_next());
+            lgrp_count_rehome(g, lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(), (uint32_t)rng_next()));
         spin_unlock(&t->part->lock);
     }
     spin_unlock(&all_threads_lock);

@@ -13,6 +13,7 @@
 
 #include "lgrp/lgrp.h"
 #include "lgrp/place.h"
+#include "lgrp/stats.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "lib/string.h"
@@ -430,6 +431,7 @@ void thread_rehome(struct thread *t, unsigned lgrp)
 {
     spin_lock(&t->part->lock);
     if (t->lg.part != NULL && t->lg.home != lgrp) {
+        lgrp_count_rehome(t->lg.home, lgrp);
         lgrp_thread_leave(&t->lg, clock_mono_ns());
         lgrp_thread_join(&t->part->lgrps, &t->lg, lgrp, clock_mono_ns());
     }

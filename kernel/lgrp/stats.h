@@ -47,6 +47,13 @@ static inline void lgrp_count(unsigned lgrp, enum lgrp_stat stat, uint64_t n)
     atomic_fetch_add_explicit(&lgrp_counters[lgrp].v[stat], n, memory_order_relaxed);
 }
 
+/* lgrp_count_rehome - a thread's home was `from` and is `to` now. */
+static inline void lgrp_count_rehome(unsigned from, unsigned to)
+{
+    if (from != to && from < LGRP_MAX)
+        lgrp_count(from, LGRP_STAT_LWP_MIGRATIONS, 1);
+}
+
 /* lgrp_stats_init - register the kstats of all lgroups; after the topology is known and kmem works. */
 void lgrp_stats_init(void);
 

@@ -11,6 +11,7 @@
 #include "disp/timer.h"
 #include "lgrp/load.h"
 #include "lgrp/lgrp.h"
+#include "lgrp/stats.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "mem/kmem.h"
@@ -77,6 +78,7 @@ static int aff_set(struct lwp *l, void *arg)
 {
     const struct affinity *a = arg;
     struct cpupart *part = l->t.part;
+    unsigned home = l->t.lg.home;
     bool any = false;
 
     if (l->lgrp_aff == NULL) {
@@ -93,8 +95,8 @@ static int aff_set(struct lwp *l, void *arg)
         return 0;
     spin_lock(&part->lock);
     if (l->t.lg.part != NULL)
-        (void)lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
-                                 clock_mono_ns(), (uint32_t)rng_next());
+        lgrp_count_rehome(home, lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
+                                                   clock_mono_ns(), (uint32_t)rng_next()));
     spin_unlock(&part->lock);
     return 0;
 }
