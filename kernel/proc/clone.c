@@ -4,12 +4,13 @@
  *
  * THEORY      Each part of a process that clone(2) can share is an object with a count, so a new process is a list of
  *             "take a reference or copy".  A new LWP takes only the address space's number and a place on the list.
- *             The child starts in lwp_begin() on its own kernel stack, at whose top lie the parent's user registers with
- *             0 as the result.
- *             After vfork the parent sleeps until the child has given its memory back (exec or exit).  Only SIGKILL ends
- *             that sleep, for it blocks every other signal meanwhile; the child then finds vfork_parent cleared.
- * INVARIANTS  I8  a signal to a group or to all reaches a process that is being forked: either the child is in the tables
- *                 already, or the parent sees the signal under proc_lock and starts the call again (-ERESTARTNOINTR)
+ *             The child starts in lwp_begin() on its own kernel stack, at whose top lie the parent's user registers
+ *             with 0 as the result.
+ *             After vfork the parent sleeps until the child has given its memory back (exec or exit).  Only SIGKILL
+ *             ends that sleep, for it blocks every other signal meanwhile; the child then finds vfork_parent cleared.
+ * INVARIANTS  I8  a signal to a group or to all reaches a process that is being forked: either the child is in the
+ *                 tables already, or the parent sees the signal under proc_lock and starts the call again
+ *                 (-ERESTARTNOINTR)
  *             I9  no LWP joins a process that is exiting or execing
  * LOCKING     the copy is made without locks (as_fork sleeps); then proc_lock, once, to charge and to publish it
  */
@@ -152,15 +153,13 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
     spin_unlock(&mine->sig->lock);
     if (signal_pending())
         return -ERESTARTNOINTR; /* I8, I9 */
-    if ((err = lwp_charge(me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
+    if ((err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
         return err;
     if ((id = id_alloc()) < 0) {
-        lwp_uncharge(me->ucount);
+        lwp_uncharge(l);
         return id;
     }
     l->t.tid  = (uint32_t)id;
-    l->ucount = me->ucount;
-    l->ucount->refs++;
     l->lwpid = ++p->next_lwpid;
     p->nlwps++;
     list_push_back(&p->lwps, &l->proc_link);
@@ -222,12 +221,11 @@ void vfork_release(struct lwp *l)
 static int check_flags(const struct clone_args *ca, const struct proc *me)
 {
     uint64_t f       = ca->flags;
-    uint64_t unknown = f & ~(0xfful | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK | CLONE_PARENT |
-                             CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
-                             CLONE_CHILD_SETTID | 0x2000 /* PTRACE */ | 0x40000 /* SYSVSEM */ | 0x400000 /* DETACHED */ |
-                             0x800000 /* UNTRACED */ | 0x80000000u /* IO */);
+    uint64_t known   = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK | CLONE_PARENT | CLONE_THREAD |
+                     CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
+    uint64_t without = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO; /* no effect here */
 
-    if (unknown != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)
+    if ((f & ~(known | without)) != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)
         return -EINVAL;
     if (((f & CLONE_THREAD) && !(f & CLONE_SIGHAND)) || ((f & CLONE_SIGHAND) && !(f & CLONE_VM)))
         return -EINVAL;

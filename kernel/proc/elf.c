@@ -2,8 +2,8 @@
 /*
  * elf.c - is this a program, and where do its pieces go?
  *
- * THEORY      Everything in the file is hostile: each number is checked before it is used in a sum, and sums are made only
- *             of numbers that cannot overflow.  What passes can be mapped without further questions.
+ * THEORY      Everything in the file is hostile: each number is checked before it is used in a sum, and sums are made
+ *             only of numbers that cannot overflow.  What passes can be mapped without further questions.
  * INVARIANTS  E1  segments ascend and share no page, lie in low .. high, and high <= top
  *             E2  filesz <= memsz, off + filesz <= size of the file, off and vaddr are equal within a page
  *             E3  the entry lies in an executable segment

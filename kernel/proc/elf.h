@@ -27,8 +27,10 @@ struct elf_image {
 };
 
 /*
- * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills phoff, phnum, entry, dynamic.
- * elf_program_headers - check `phdrs` (img->phnum of them) and fill the rest.  `top`: first address a program may not use.
+ * elf_header - check the ELF header in the first `len` bytes of a file of `size` bytes; fills phoff, phnum, entry,
+ * dynamic.
+ * elf_program_headers - check `phdrs` (img->phnum of them) and fill the rest.  `top`: first address a program may not
+ * use.
  * Both return 0 or -ENOEXEC.  Nothing in *img is to be believed after an error.
  */
 int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img);

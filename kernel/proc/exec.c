@@ -2,17 +2,18 @@
 /*
  * exec.c - replace the program of a process.
  *
- * THEORY      Everything that can fail is done beside the old program: the file is found and checked, a new address space
- *             is built, shared handlers and descriptors are copied.  Then the other LWPs are asked to end; the last
- *             failure possible is that the process is killed meanwhile.  From there on it is assignments: the
+ * THEORY      Everything that can fail is done beside the old program: the file is found and checked, a new address
+ *             space is built, shared handlers and descriptors are copied.  Then the other LWPs are asked to end; the
+ *             last failure possible is that the process is killed meanwhile.  From there on it is assignments: the
  *             new space takes the place of the old one and the registers are set.
- *             A file that begins with `#!` names another program; the argument list is rewritten and the search starts again.
+ *             A file that begins with `#!` names another program; the argument list is rewritten and the search
+ *             starts again.
  *             While a program runs, its file is closed to writers (-ETXTBSY).
  * INVARIANTS  X1  an error returned means that the old program goes on unharmed
  *             X2  after the other LWPs have ended nothing sleeps that a signal would have to end
  *             X3  the calling LWP survives, with the process's pid as its id
  * LOCKING     none while building; proc_lock and [s] to end the others and to swap handlers; p->mutex to swap the rest
- * SEE ALSO    execload.c, execstack.c, elf.c; tests/test_proc.py
+ * SEE ALSO    execload.c, execstack.c, elf.c; user/test/t_race.c
  */
 #include "proc/exec.h"
 

@@ -2,9 +2,9 @@
 /*
  * execload.c - the memory of a new program: its segments, its heap's start, its interpreter.
  *
- * THEORY      The new address space is built beside the old one, by mapping; no byte is read but the headers.  Pages come
- *             by faults.  Only the end of a segment's last file page, which the program expects to be zero, is written
- *             here.  A position-independent program and the break lie at random places.
+ * THEORY      The new address space is built beside the old one, by mapping; no byte is read but the headers.  Pages
+ *             come by faults.  Only the end of a segment's last file page, which the program expects to be zero, is
+ *             written here.  A position-independent program and the break lie at random places.
  * SEE ALSO    elf.c (what a valid program is)
  */
 #include "proc/exec.h"
@@ -46,7 +46,7 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     uint64_t start    = pr->base + (s->vaddr & PAGE_MASK);
     uint64_t file_end = pr->base + s->vaddr + s->filesz;
     uint64_t end      = round_up(pr->base + s->vaddr + s->memsz, PAGE_SIZE);
-    uint64_t mapped   = start;
+    uint64_t mapped   = start, tail;
     int      err;
 
     if (s->filesz > 0) {
@@ -55,8 +55,9 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
                         pr->vn, false);
         if (err != 0)
             return err;
-        if (mapped > file_end && s->memsz > s->filesz && (s->prot & PROT_WRITE) &&
-            as_access_remote(as, file_end, (void *)(uintptr_t)zeros, mapped - file_end, true) != (long)(mapped - file_end))
+        tail = mapped - file_end;
+        if (tail > 0 && s->memsz > s->filesz && (s->prot & PROT_WRITE) &&
+            as_access_remote(as, file_end, (void *)(uintptr_t)zeros, tail, true) != (long)tail)
             return -ENOMEM;
     }
     if (end <= mapped)

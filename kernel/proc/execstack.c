@@ -15,9 +15,9 @@
 #include "proc/vdso.h"
 
 enum {
-    AT_NULL, AT_PHDR = 3, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY, AT_UID = 11, AT_EUID, AT_GID, AT_EGID,
-    AT_PLATFORM, AT_HWCAP, AT_CLKTCK, AT_SECURE = 23, AT_RANDOM = 25, AT_HWCAP2, AT_EXECFN = 31, AT_SYSINFO_EHDR = 33,
-    AT_MINSIGSTKSZ = 51, NAUX = 21
+    AT_NULL, AT_PHDR = 3, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY, AT_UID = 11, AT_EUID, AT_GID,
+    AT_EGID, AT_PLATFORM, AT_HWCAP, AT_CLKTCK, AT_SECURE = 23, AT_RANDOM = 25, AT_HWCAP2, AT_EXECFN = 31,
+    AT_SYSINFO_EHDR = 33, AT_MINSIGSTKSZ = 51, NAUX = 21
 };
 #define STACK_PAGES (1ul << 15)   /* places for its top, in pages: 128 MiB of the room that vm leaves for stacks */
 #define STACK_FIRST (128ul << 10) /* bytes mapped at first, beyond the arguments; faults extend it */

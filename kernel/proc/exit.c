@@ -2,15 +2,15 @@
 /*
  * exit.c - the end of LWPs and of processes.
  *
- * THEORY      Every LWP ends itself, in lwp_exit(): nobody can take a thread off the locks it holds.  Others only ask for it:
- *             they set p->exiting (or p->execing) and interrupt the LWP, which comes to sig_deliver() at the edge of the
- *             kernel.  Sleeps that can last are interruptible, so a process of many threads dies at once.
- *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie, so that whoever
- *             waits for a process finds its memory free.  Orphans go to process 1.
+ * THEORY      Every LWP ends itself, in lwp_exit(): nobody can take a thread off the locks it holds.  Others only ask
+ *             for it: they set p->exiting (or p->execing) and interrupt the LWP, which comes to sig_deliver() at the
+ *             edge of the kernel.  Sleeps that can last are interruptible, so a process of many threads dies at once.
+ *             The last LWP takes the process apart while it can still sleep, and only then becomes a zombie, so that
+ *             whoever waits for a process finds its memory free.  Orphans go to process 1.
  *             When the parent ignores SIGCHLD nobody will wait: the process goes to the reaper, a kernel thread.
  * INVARIANTS  I1  whoever finds nlwps == 1 under proc_lock is that LWP, and nobody can add one to it meanwhile
- *             I10 from the moment a dead LWP can be found (on p->dead, or in a zombie) until it has left its CPU, interrupts
- *                 are off there, so waiting for it cannot last (proc.c, LOCKING)
+ *             I10 from the moment a dead LWP can be found (on p->dead, or in a zombie) until it has left its CPU,
+ *                 interrupts are off there, so waiting for it cannot last (proc.c, LOCKING)
  * LOCKING     proc_lock, then [s]; teardown without either
  */
 #include "proc/proc_impl.h"
@@ -96,10 +96,8 @@ static void lwp_detach(struct lwp *l)
         id_drop((int)l->t.tid);
     times_add_dead(p, l);
     thread_unhome(&l->t);
-    p->nlwps--;
-    lwp_uncharge(l->ucount);
-    ucount_put(l->ucount);
-    l->ucount = NULL;
+    if (--p->nlwps > 0)
+        lwp_uncharge(l); /* the last one counts as long as the zombie is there */
     spin_lock(&p->sig->lock);
     sigqueue_flush(&l->pending, ~0ul);
     if (p->nlwps > 0 && p->pending.set != 0)
@@ -176,6 +174,7 @@ void proc_unlink(struct proc *p)
     list_remove(&p->all_link);
     list_remove(&p->hash_link);
     pgrp_leave(p);
+    lwp_uncharge(list_first(&p->lwps, struct lwp, proc_link));
     id_drop(p->pid);
 }
 

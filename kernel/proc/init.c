@@ -2,9 +2,10 @@
 /*
  * init.c - process 1, made from nothing.
  *
- * THEORY      It begins as an LWP without memory that runs kernel code: opens the console as descriptors 0, 1 and 2 and execs
- *             the first of a few well-known programs that is there.  From then on it is a process like others, but
- *             for what its number brings: orphans are given to it, and it gets no signal that it does not catch.
+ * THEORY      It begins as an LWP without memory that runs kernel code: opens the console as descriptors 0, 1 and 2
+ *             and execs the first of a few well-known programs that is there.  From then on it is a process like
+ *             others, but for what its number brings: orphans are given to it, and it gets no signal that it does not
+ *             catch.
  */
 #include "proc/proc_impl.h"
 
@@ -91,8 +92,9 @@ void proc_start_init(void)
     spin_lock(&proc_lock);
     if ((p->pid = id_alloc()) != 1 || (s = session_new(1)) == NULL || (pg = pgrp_new(1, s)) == NULL)
         panic("process 1 cannot be made");
-    l->ucount = ucount_get(0);
-    lwp_charge(l->ucount, l->cred, RLIM_INFINITY);
+    if (lwp_charge(l, ucount_get(0), l->cred, RLIM_INFINITY) != 0)
+        panic("max_nprocs is %u: no room for process 1", max_nprocs);
+    ucount_put(l->ucount);
     l->t.tid  = 1;
     l->lwpid = p->next_lwpid = 1;
     p->nlwps                 = 1;

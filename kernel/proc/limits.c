@@ -2,14 +2,14 @@
 /*
  * limits.c - resource limits, what each user has in use, and where the time went.
  *
- * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up its
- *             user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these are left
- *             to the superuser.  Zombies count until somebody waits for them.
- *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell user
- *             mode from kernel mode.  Reported times are the exact sum divided as the samples are.
+ * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up
+ *             its user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these
+ *             are left to the superuser.  Zombies count until somebody waits for them.
+ *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell
+ *             user mode from kernel mode.  Reported times are the exact sum divided as the samples are.
  * LOCKING     ucounts and totals under proc_lock; p->rlim under p->mutex for changes
  * TUNABLES    max_nprocs, maxuprc
- * SEE ALSO    tests/test_proc.py (fork bomb)
+ * SEE ALSO    user/test/forkbomb.c
  */
 #include "proc/proc_impl.h"
 
@@ -90,7 +90,7 @@ void ucount_put(struct ucount *uc)
     }
 }
 
-int lwp_charge(struct ucount *uc, const struct cred *cr, uint64_t limit)
+int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit)
 {
     bool root = cred_superuser(cr);
 
@@ -99,14 +99,18 @@ int lwp_charge(struct ucount *uc, const struct cred *cr, uint64_t limit)
     if (uc->nlwps >= limit && !root)
         return -EAGAIN;
     uc->nlwps++;
+    uc->refs++;
     total_lwps++;
+    l->ucount = uc;
     return 0;
 }
 
-void lwp_uncharge(struct ucount *uc)
+void lwp_uncharge(struct lwp *l)
 {
-    uc->nlwps--;
+    l->ucount->nlwps--;
     total_lwps--;
+    ucount_put(l->ucount);
+    l->ucount = NULL;
 }
 
 /* A time of `ns` split as the samples u and s are; all user when there is no sample yet. */

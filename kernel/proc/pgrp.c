@@ -4,8 +4,8 @@
  *
  * THEORY      A session is what one login has started; a process group is one of its jobs.  Groups live as long as they
  *             have members, sessions as long as they have groups.  A group is orphaned when no member has a parent in
- *             another group of the same session: nobody is left who would continue it, so it may not be stopped from the
- *             keyboard, and stopped members get SIGHUP and SIGCONT when it becomes so (POSIX).
+ *             another group of the same session: nobody is left who would continue it, so it may not be stopped from
+ *             the keyboard, and stopped members get SIGHUP and SIGCONT when it becomes so (POSIX).
  * INVARIANTS  I7  every process in the tables is in exactly one group, every group in exactly one session
  * LOCKING     proc_lock
  */

@@ -3,10 +3,10 @@
  * proc.c - birth and burial of the structures behind processes and LWPs.
  *
  * THEORY      The tables hold one reference to each process, from clone until somebody waits for it (or nobody has to);
- *             proc_hold() adds others, for readers of /proc.  A zombie keeps its struct proc and its last LWP only: memory,
- *             descriptors and directories went when it exited.  An LWP that exits cannot free the stack it stands on.  In a
- *             living process it leaves itself on p->dead, where the next LWP that is made or exits finds it; the last
- *             LWP goes with its process.
+ *             proc_hold() adds others, for readers of /proc.  A zombie keeps its struct proc and its last LWP only:
+ *             memory, descriptors and directories went when it exited.  An LWP that exits cannot free the stack it
+ *             stands on.  In a living process it leaves itself on p->dead, where the next LWP that is made or exits
+ *             finds it; the last LWP goes with its process.
  * INVARIANTS  I1 .. I4 in proc.h
  *             I6  a process is freed without memory, descriptors, directories, signals or live LWPs: what a test build
  *                 checks as "leak at exit"

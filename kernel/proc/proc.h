@@ -2,10 +2,11 @@
 /*
  * proc.h - processes and their LWPs.
  *
- * THEORY      A process owns what its threads share: address space, descriptors, directories, signal handlers, identity.
+ * THEORY      A process owns what its threads share: address space, descriptors, directories, signal handlers,
+ *             identity.
  *             Each of these is an object of its own with a reference count, because clone(2) shares them one by one.
- *             An LWP is one thread of a process: a struct thread plus what user mode needs.  It has two ids: a small one
- *             within the process (Solaris calls) and a machine-wide one (gettid), equal to the pid for the first.
+ *             An LWP is one thread of a process: a struct thread plus what user mode needs.  It has two ids: a small
+ *             one within the process (Solaris calls) and a machine-wide one (gettid), equal to the pid for the first.
  * INVARIANTS  I1  a process has at least one LWP until it is a zombie
  *             I2  p->parent is never NULL except for init; orphans go to the nearest sub-reaper: init
  *             I3  bit i of p->lgrp.bitmap is set iff an LWP of p has home i
@@ -47,7 +48,8 @@ struct siginfo {
         uint8_t raw[112];
     };
 };
-enum { SI_USER = 0, SI_KERNEL = 0x80, SI_TKILL = -6, SI_TIMER = -2, CLD_EXITED = 1, CLD_KILLED = 2, CLD_DUMPED = 3, CLD_STOPPED = 5, CLD_CONTINUED = 6 };
+enum { SI_USER = 0, SI_KERNEL = 0x80, SI_TKILL = -6, SI_TIMER = -2 };
+enum { CLD_EXITED = 1, CLD_KILLED = 2, CLD_DUMPED = 3, CLD_STOPPED = 5, CLD_CONTINUED = 6 };
 
 struct sigaction { /* kernel copy of Linux's struct kernel_sigaction */
     uint64_t handler, flags, restorer;
@@ -78,8 +80,11 @@ struct fsinfo { /* shared with CLONE_FS */
     uint32_t         umask;
 };
 
-enum { RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_MEMLOCK,
-       RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO, RLIMIT_RTTIME, RLIM_NLIMITS };
+enum {
+    RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE,
+    RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO,
+    RLIMIT_RTTIME, RLIM_NLIMITS,
+};
 #define RLIM_INFINITY UINT64_MAX
 struct rlimit { uint64_t cur, max; };
 
@@ -206,7 +211,7 @@ extern struct spinlock proc_lock;
 
 /* What the end of a process asks of the other parts of this room; any member may be NULL.  No lock held; may sleep. */
 struct proc_ops {
-    void (*session_end)(struct session *s); /* the leader exits: hang up s->tty (SIGHUP, SIGCONT to its foreground group) */
+    void (*session_end)(struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
     void (*exit)(struct proc *p);           /* the last LWP exits: timers of p are cancelled */
 };
 extern struct proc_ops proc_ops;
@@ -219,14 +224,14 @@ void proc_start_init(void);
 struct proc *proc_find(int pid);
 struct lwp  *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
-/* proc_hold, proc_release - keep a struct proc found under proc_lock beyond it.  The last release frees it; may sleep. */
+/* proc_hold, proc_release - keep a process found under proc_lock beyond it.  The last release frees it; may sleep. */
 void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
 /* proc_as_hold - the address space of p with a reference; NULL: it has none (any more).  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
-/* rusage_collect - of p without its children; rusage_lwp - of one LWP.  maxrss is not filled.  Caller holds proc_lock. */
+/* rusage_collect - of p without its children; rusage_lwp - of one LWP.  All but maxrss.  Caller holds proc_lock. */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
@@ -242,8 +247,9 @@ struct clone_args {
  */
 long proc_clone(const struct clone_args *ca, struct regs *r);
 /*
- * proc_exec - replace the program of the calling process.  path and vectors are kernel copies: argv and envp are packed,
- * NUL-separated, `nargs`/`nenvs` strings.  Handles `#!` to a depth of 4.  On success user registers are the new program's.
+ * proc_exec - replace the program of the calling process.  path and vectors are kernel copies: argv and envp are
+ * packed, NUL-separated, `nargs`/`nenvs` strings.  Handles `#!` to a depth of 4.  On success user registers are the
+ * new program's.
  * -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP; after the point of no return failures kill the process.
  */
 struct exec_args {
@@ -276,8 +282,9 @@ int  proc_setpgid(int pid, int pgid);
 
 /* Signals (signal.c, sigframe.c). */
 /*
- * sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  The target is the caller's own, or the caller holds
- * proc_lock or otherwise keeps it from going away (an armed timer does).  Take proc_lock unless it is held, then [s].
+ * sig_send_proc, sig_send_lwp - queue a signal; info NULL: SI_KERNEL.  The target is the caller's own, or the caller
+ * holds proc_lock or otherwise keeps it from going away (an armed timer does).  Take proc_lock unless it is held,
+ * then [s].
  * Any context.  0, or -EAGAIN: the queue limit of real-time signals.
  */
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info);
@@ -288,8 +295,10 @@ int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info);
 void sig_fault(int sig, int code, uint64_t addr);
 /* sig_permitted - may cr send sig to p (kill(2)'s rule)? */
 bool sig_permitted(const struct cred *cr, struct proc *p, int sig);
-/* sig_mask_set - block exactly `set` in the calling LWP.  sig_mask_push - the same for one call (ppoll, sigsuspend): the
- * old mask comes back with sig_mask_pop(), or when the handler that interrupted the call returns. */
+/*
+ * sig_mask_set - block exactly `set` in the calling LWP.  sig_mask_push - the same for one call (ppoll, sigsuspend):
+ * the old mask comes back with sig_mask_pop(), or when the handler that interrupted the call returns.
+ */
 void sig_mask_set(sigset_t set);
 void sig_mask_push(sigset_t set);
 void sig_mask_pop(void);

@@ -17,9 +17,11 @@ enum {
 
 enum {
     CLONE_VM = 0x100, CLONE_FS = 0x200, CLONE_FILES = 0x400, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000,
-    CLONE_PARENT = 0x8000, CLONE_THREAD = 0x10000, CLONE_NEWNS = 0x20000, CLONE_SETTLS = 0x80000,
+    CLONE_PARENT = 0x8000, CLONE_THREAD = 0x10000, CLONE_SETTLS = 0x80000,
     CLONE_PARENT_SETTID = 0x100000, CLONE_CHILD_CLEARTID = 0x200000, CLONE_CHILD_SETTID = 0x1000000,
+    CLONE_PTRACE = 0x2000, CLONE_SYSVSEM = 0x40000, CLONE_DETACHED = 0x400000, CLONE_UNTRACED = 0x800000,
 };
+#define CLONE_IO 0x80000000u
 
 /* A signal that is ready to be acted on, and its siginfo: one entry of a struct sigqueue. */
 struct sigentry {
@@ -68,9 +70,9 @@ extern uint32_t max_nprocs, maxuprc;
 void limits_init(struct rlimit *rlim);
 struct ucount *ucount_get(uint32_t uid); /* [P] NULL: no memory */
 void           ucount_put(struct ucount *uc); /* [P] */
-/* lwp_charge - count a new LWP; -EAGAIN over the limits.  lwp_uncharge - when it has gone.  [P] */
-int  lwp_charge(struct ucount *uc, const struct cred *cr, uint64_t limit);
-void lwp_uncharge(struct ucount *uc);
+/* lwp_charge - count a new LWP with its user; -EAGAIN over the limits.  lwp_uncharge - when it has gone.  [P] */
+int  lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
+void lwp_uncharge(struct lwp *l);
 void limits_setup(void);
 /* times_add_dead - l is leaving p: its times go into p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
@@ -108,7 +110,7 @@ bool     sig_is_stop(int sig);
 int  sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
 /* sig_retarget - pending signals of p that l can no longer take go to its other LWPs [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
-/* sig_kill - p ends with `status`: every LWP but the caller's is interrupted [P] [S]. */
+/* sig_end_process - p ends with `status`: every LWP but the caller's is interrupted [P] [S]. */
 void sig_end_process(struct proc *p, int status);
 /* sig_flush_ignored - sig has become ignored: forget it wherever it is pending [P] [S]. */
 void sig_flush_ignored(struct proc *p, int sig);
@@ -118,6 +120,8 @@ void sig_flush_ignored(struct proc *p, int sig);
 /* sigframe_push - make r run the handler of `sig`; -EFAULT: its stack is not there. */
 int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info, const struct sigaction *act,
                   sigset_t old_mask);
+/* sig_on_altstack - whether stack pointer `sp` is in l's alternate stack. */
+bool sig_on_altstack(const struct lwp *l, uint64_t sp);
 /* sigframe_pop - rt_sigreturn(2): registers and mask from the frame at r->rsp.  -EFAULT: not there. */
 int sigframe_pop(struct lwp *l, struct regs *r);
 

@@ -2,9 +2,10 @@
 /*
  * sigdeliver.c - an LWP at the edge of the kernel acts on what waits for it.
  *
- * THEORY      sig_deliver() runs on the way to user mode while AST_SIGNAL is set.  In this order it: stays stopped while the
- *             process is stopped; ends when the process ends or execs in another LWP; takes signals one by one and ignores,
- *             stops, ends, or pushes a handler's frame.  Several frames may be pushed; the last one's handler runs first.
+ * THEORY      sig_deliver() runs on the way to user mode while AST_SIGNAL is set.  In this order it: stays stopped
+ *             while the process is stopped; ends when the process ends or execs in another LWP; takes signals one by
+ *             one and ignores, stops, ends, or pushes a handler's frame.  Several frames may be pushed; the last
+ *             one's handler runs first.
  *             A system call that was interrupted left one of the -ERESTART* codes in rax.  It becomes -EINTR, or the
  *             registers go back to before the SYSCALL instruction (2 bytes), as the code, the handler's SA_RESTART and
  *             whether any handler runs at all demand.

@@ -2,10 +2,11 @@
 /*
  * sigframe.c - the frame on the user's stack that a signal handler runs on, in Linux's x86-64 layout.
  *
- * THEORY      From low to high addresses: return address (sa_restorer, which calls rt_sigreturn), ucontext (registers, FPU
- *             pointer, signal mask), siginfo, and 64-byte aligned the FXSAVE image.  Programs read and change the ucontext
- *             (musl's cancellation looks at RIP and moves it), so all of it counts as hostile when it comes back: segment
- *             selectors are ours, flags are filtered, RIP lies below USER_TOP, reserved MXCSR bits are cleared.
+ * THEORY      From low to high addresses: return address (sa_restorer, which calls rt_sigreturn), ucontext
+ *             (registers, FPU pointer, signal mask), siginfo, and 64-byte aligned the FXSAVE image.  Programs read
+ *             and change the ucontext (musl's cancellation looks at RIP and moves it), so all of it counts as hostile
+ *             when it comes back: segment selectors are ours, flags are filtered, RIP lies below USER_TOP, reserved
+ *             MXCSR bits are cleared.
  * INVARIANTS  S6  no frame can give a program a register value that it could not load itself in user mode
  * LOCKING     none held: user memory is touched
  * SEE ALSO    sigdeliver.c; Linux's arch/x86/include/uapi/asm/{sigcontext,ucontext}.h for the layout
@@ -64,7 +65,7 @@ void siginfo_to_user(struct user_siginfo *u, const struct siginfo *k)
     memcpy(u->fields, k->raw, sizeof u->fields);
 }
 
-static bool on_altstack(const struct lwp *l, uint64_t sp)
+bool sig_on_altstack(const struct lwp *l, uint64_t sp)
 {
     return sp > l->altstack_sp && sp - l->altstack_sp <= l->altstack_size;
 }
@@ -72,7 +73,7 @@ static bool on_altstack(const struct lwp *l, uint64_t sp)
 /* Lowest address the frame may end below. */
 static uint64_t stack_for(const struct lwp *l, const struct regs *r, const struct sigaction *act)
 {
-    if ((act->flags & SA_ONSTACK) && l->altstack_size != 0 && !on_altstack(l, r->rsp))
+    if ((act->flags & SA_ONSTACK) && l->altstack_size != 0 && !sig_on_altstack(l, r->rsp))
         return l->altstack_sp + l->altstack_size;
     return r->rsp - RED_ZONE;
 }
@@ -137,7 +138,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
 
     if (top < SIGFRAME_MAX || top > USER_TOP || act->handler >= USER_TOP || !(act->flags & SA_RESTORER))
         return -EFAULT;
-    if (on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) && !on_altstack(l, top - SIGFRAME_MAX))
+    if (sig_on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) && !sig_on_altstack(l, top - SIGFRAME_MAX))
         return -EFAULT; /* nested handlers have used the alternate stack up */
     fp = (top - FPU_SIZE) & ~63ul;
     at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
@@ -150,7 +151,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     f.uc.flags       = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
     f.uc.link        = 0;
     f.uc.stack.sp    = l->altstack_sp;
-    f.uc.stack.flags = l->altstack_size == 0 ? SS_DISABLE : on_altstack(l, r->rsp) ? SS_ONSTACK : 0;
+    f.uc.stack.flags = l->altstack_size == 0 ? SS_DISABLE : sig_on_altstack(l, r->rsp) ? SS_ONSTACK : 0;
     f.uc.stack.pad   = 0;
     f.uc.stack.size  = l->altstack_size;
     save_registers(&f.uc.mc, r);

@@ -2,20 +2,21 @@
 /*
  * signal.c - signals are sent here: queues, masks, who may send, who is woken.
  *
- * THEORY      A signal waits in the queue of its process, for whichever LWP takes it first, or in that of one LWP.  The set
- *             tells which signals wait; a sigentry keeps what is known about one (sender, value).  Signals below 32 wait at
- *             most once; real-time signals as often as they are sent, up to RLIMIT_SIGPENDING of the receiver's user.
- *             Sending never acts: it sets AST_SIGNAL of one LWP that may take the signal and wakes it, and that LWP acts in
- *             sig_deliver() at the edge of the kernel.  There are two exceptions, since nobody can block them: SIGKILL
- *             marks the process as exiting and interrupts every LWP, SIGCONT lets a stopped process run.
+ * THEORY      A signal waits in the queue of its process, for whichever LWP takes it first, or in that of one LWP.
+ *             The set tells which signals wait; a sigentry keeps what is known about one (sender, value).  Signals
+ *             below 32 wait at most once; real-time signals as often as they are sent, up to RLIMIT_SIGPENDING of the
+ *             receiver's user.
+ *             Sending never acts: it sets AST_SIGNAL of one LWP that may take the signal and wakes it, and that LWP
+ *             acts in sig_deliver() at the edge of the kernel.  There are two exceptions, since nobody can block
+ *             them: SIGKILL marks the process as exiting and interrupts every LWP, SIGCONT lets a stopped process run.
  * INVARIANTS  S1  an LWP for which a signal waits that it does not block has AST_SIGNAL, or another LWP of the process
  *                 that does not block it has
  *             S2  only an LWP itself clears its AST_SIGNAL, under [s], when nothing waits for it
  *             S3  SIGKILL and SIGSTOP are in no program's mask
- * LOCKING     p->sig->lock [s] for queues, masks, handlers.  p->sig changes only in exec, when its process has one LWP left
- *             and under proc_lock, so a sender to another process holds proc_lock.  LWP lists need proc_lock too; the
- *             common case, an LWP that signals its own process and does not block it, needs [s] alone.
- * SEE ALSO    sigdeliver.c, sigframe.c, sys/sys_signal.c, tests/test_proc_signal.py
+ * LOCKING     p->sig->lock [s] for queues, masks, handlers.  p->sig changes only in exec, when its process has one
+ *             LWP left and under proc_lock, so a sender to another process holds proc_lock.  LWP lists need proc_lock
+ *             too; the common case, an LWP that signals its own process and does not block it, needs [s] alone.
+ * SEE ALSO    sigdeliver.c, sigframe.c, sys/sys_signal.c, user/test/t_signal.c
  */
 #include "proc/proc_impl.h"
 

@@ -2,9 +2,9 @@
 /*
  * wait.c - a parent learns what became of its children.
  *
- * THEORY      A child has at most one thing of each kind to tell: that it ended (until it is waited for), that it stopped,
- *             that it continues.  The parent scans its children; when none has news it sleeps on its child_cv, which
- *             child_event() wakes.  All LWPs of a process wait for all its children.
+ * THEORY      A child has at most one thing of each kind to tell: that it ended (until it is waited for), that it
+ *             stopped, that it continues.  The parent scans its children; when none has news it sleeps on its
+ *             child_cv, which child_event() wakes.  All LWPs of a process wait for all its children.
  * LOCKING     the scan and the taking of a zombie are one hold of proc_lock, so two waiters never get the same one
  */
 #include "proc/proc_impl.h"

@@ -3,8 +3,8 @@
  * sys_proc.c - system calls that make, replace, end and wait for processes.
  *
  * THEORY      Thin: arguments come in as kernel copies, proc/ does the work, results go out.
- *             The strings of execve are gathered in one buffer that grows by doubling; its size is limited by the stack's
- *             limit, as in Linux.
+ *             The strings of execve are gathered in one buffer that grows by doubling; its size is limited by the
+ *             stack's limit, as in Linux.
  * SEE ALSO    proc/proc.h; docs/processes.md
  */
 #include "sys/sys.h"
@@ -128,7 +128,7 @@ static int add_string(struct arg_buf *b, uint64_t uaddr)
     }
 }
 
-/* A NULL-ended array of string pointers.  They are read a few at a time, but never across a page that may not be there. */
+/* A NULL-ended array of string pointers.  They are read a few at a time, but never beyond a page that is needed. */
 static int add_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 {
     uint64_t ptr[16];
@@ -232,7 +232,8 @@ long sys_execveat(struct regs *r)
 
 struct user_rusage {
     int64_t utime_sec, utime_usec, stime_sec, stime_usec;
-    int64_t maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock, msgsnd, msgrcv, nsignals, nvcsw, nivcsw;
+    int64_t maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock, msgsnd, msgrcv, nsignals;
+    int64_t nvcsw, nivcsw;
 };
 
 int rusage_copy_out(uint64_t to, const struct rusage_kernel *ru)

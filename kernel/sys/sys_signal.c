@@ -205,7 +205,7 @@ long sys_restart_syscall(struct regs *r)
 long sys_sigaltstack(struct regs *r)
 {
     struct lwp       *l  = curlwp();
-    bool              on = l->altstack_size != 0 && r->rsp > l->altstack_sp && r->rsp - l->altstack_sp <= l->altstack_size;
+    bool              on = sig_on_altstack(l, r->rsp);
     struct user_stack new, old = {.sp    = l->altstack_sp,
                                   .flags = l->altstack_size == 0 ? SS_DISABLE : on ? SS_ONSTACK : 0,
                                   .size  = l->altstack_size};
