@@ -324,21 +324,6 @@ static void reset(void)
     outb(0x64, 0xfe); /* the keyboard controller's reset line */
 }
 
-/* ---- faults, from the trap handler to address spaces and processes ---- */
-
-static int user_fault(uint64_t addr, bool write, bool exec, int *code)
-{
-    if (curthread->as == NULL)
-        return SIGSEGV;
-    return as_fault(curthread->as, addr, write ? FAULT_WRITE : exec ? FAULT_EXEC : FAULT_READ, code);
-}
-
-static void out_of_memory(void)
-{
-    kprintf("out of memory: process %d (%s) is killed", curproc()->pid, curthread->name);
-    (void)sig_send_proc(curproc(), SIGKILL, NULL);
-}
-
 /* A non-maskable interrupt: the launcher takes the machine for hung. */
 static void nmi(struct regs *r)
 {
@@ -420,9 +405,8 @@ void kmain(uint32_t magic, uint64_t info)
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
     trap_init_cpu(&boot_cpu);
-    trap_ops = (struct trap_ops){user_fault, sig_fault, out_of_memory, syscall_dispatch};
+    trap_ops.syscall = syscall_dispatch; /* the others are proc's: proc_init() */
     trap_nmi = nmi;
-    disp_ops.ast = sig_deliver;
     disp_ops.switch_as = as_activate;
     intr_tlb_handler = vm_tlb_ipi;
     lgrp_stats_init();
