@@ -12,9 +12,9 @@
 #include "lib/types.h"
 
 struct vdso_data {
-    uint32_t seq;            /* odd while the kernel writes                           */
+    uint32_t seq; /* odd while the kernel writes                           */
     uint32_t pad;
-    uint64_t base_tsc;       /* monotonic ns = base_ns + ((tsc - base_tsc) * mult >> 32) */
+    uint64_t base_tsc; /* monotonic ns = base_ns + ((tsc - base_tsc) * mult >> 32) */
     uint64_t base_ns;
     uint64_t mult;           /* ns per cycle, 32.32 fixed point                       */
     uint64_t real_offset_ns; /* time of day = monotonic + this                        */

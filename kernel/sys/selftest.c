@@ -64,7 +64,7 @@ static void do_nx(void)
 
 static void do_rodata(void)
 {
-    *(volatile char *)(uint64_t)"constant" = 0;
+    *(volatile char *)(uint64_t) "constant" = 0;
 }
 
 static void do_text(void)
@@ -111,13 +111,14 @@ static void do_stack(void)
 static const struct {
     const char *word;
     void (*fn)(void);
-} words[] = {{"panic", do_panic}, {"smep", do_smep},     {"smap", do_smap},           {"nx", do_nx},         {"rodata", do_rodata},
-             {"text", do_text},   {"null", do_null},     {"lockorder", do_lockorder}, {"assert", do_assert}, {"stack", do_stack},
-             {"vmcheck", vm_check}};
+} words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
+             {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
+             {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
+             {"stack", do_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 {
-    char   word[16] = "";
+    char word[16] = "";
     size_t n = uio->resid;
 
     if (n >= sizeof word)
@@ -136,15 +137,16 @@ static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 
 static long selftest_read(struct file *f, struct uio *uio, loff_t off)
 {
-    char     text[96];
+    char text[96];
     uint64_t frames = vm_cached_tables();
-    int      n;
+    int n;
 
     if (off > 0)
         return 0;
     for (unsigned i = 0; i < nnodes; i++)
         frames += mem_free_pages(i);
-    n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(), frames);
+    n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(),
+                 frames);
     return uio_move(text, (size_t)n, uio) != 0 ? -EFAULT : n;
 }
 
@@ -153,7 +155,8 @@ static loff_t selftest_seek(struct file *f, loff_t off, int whence)
     return whence == 0 ? off : -EINVAL;
 }
 
-static const struct fileops selftest_ops = {.read = selftest_read, .write = selftest_write, .seek = selftest_seek};
+static const struct fileops selftest_ops = {
+    .read = selftest_read, .write = selftest_write, .seek = selftest_seek};
 
 static int selftest_open(struct vnode *vn, int oflags, struct file *f)
 {
@@ -164,7 +167,8 @@ static int selftest_open(struct vnode *vn, int oflags, struct file *f)
 
 void selftest_init(void)
 {
-    static struct cdev device = {.name = "selftest", .rdev = makedev(10, 241), .mode = 0600, .open = selftest_open};
+    static struct cdev device = {
+        .name = "selftest", .rdev = makedev(10, 241), .mode = 0600, .open = selftest_open};
 
     cdev_register(&device);
 }

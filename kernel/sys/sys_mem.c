@@ -71,7 +71,8 @@ long sys_mmap(struct regs *r)
     if (f == NULL)
         return -EBADF;
     if (is_dev_zero(f))
-        err = as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, true);
+        err =
+            as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, true);
     else if ((err = check_mapping(f, prot, flags, &writable)) == 0)
         err = as_map(curas(), &addr, r->arg[1], prot, flags, &f->vn->obj, off, f->vn, writable);
     file_release(f);

@@ -24,8 +24,8 @@ struct timeval {
 enum { SYS_clock_gettime = 228, CLOCK_REALTIME = 0, CLOCK_MONOTONIC = 1 };
 #define NSEC_PER_SEC 1000000000ul
 /* Clocks that are the time of day, or time since boot, under one name or another. */
-#define CLOCKS_REAL (1u << CLOCK_REALTIME | 1u << 5)
-#define CLOCKS_MONO (1u << CLOCK_MONOTONIC | 1u << 4 | 1u << 6 | 1u << 7)
+#define CLOCKS_REAL  (1u << CLOCK_REALTIME | 1u << 5)
+#define CLOCKS_MONO  (1u << CLOCK_MONOTONIC | 1u << 4 | 1u << 6 | 1u << 7)
 
 int __vdso_clock_gettime(int clock, struct timespec *ts);
 int __vdso_gettimeofday(struct timeval *tv, void *tz);
@@ -58,7 +58,8 @@ int __vdso_clock_gettime(int clock, struct timespec *ts)
     uint64_t ns;
     long ret;
 
-    if (__builtin_expect((unsigned)clock < 8 && ((CLOCKS_REAL | CLOCKS_MONO) >> clock & 1), 1)) {
+    if (__builtin_expect((unsigned)clock < 8 && ((CLOCKS_REAL | CLOCKS_MONO) >> clock & 1),
+                         1)) {
         ns = now_ns((CLOCKS_REAL >> clock) & 1);
         ts->sec = (int64_t)(ns / NSEC_PER_SEC);
         ts->nsec = (int64_t)(ns % NSEC_PER_SEC);
@@ -108,7 +109,8 @@ int __vdso_getcpu(unsigned *cpu, unsigned *node, void *cache)
 }
 
 /* The names that glibc and others look for first. */
-#define ALIAS(name) extern __typeof__(__vdso_##name) name __attribute__((weak, alias("__vdso_" #name)))
+#define ALIAS(name)                                                                            \
+    extern __typeof__(__vdso_##name) name __attribute__((weak, alias("__vdso_" #name)))
 ALIAS(clock_gettime);
 ALIAS(gettimeofday);
 ALIAS(time);
