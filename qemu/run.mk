@@ -49,3 +49,7 @@ gdb: $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads,
 .PHONY: boot-time
 boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmware and GRUB alone
 	@$(PYTHON) tools/boot_time.py
+
+.PHONY: costs
+costs: $(ISO) ## instructions of kernel paths beside Linux's: docs/performance.md
+	@$(PYTHON) tools/cost_table.py
