@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The console as a person uses it: line editing, signals, job control, full-screen programs, su."""
 
+import hashlib
 import re
 
 import pytest
@@ -60,6 +61,13 @@ def test_interrupt(console):
     console.type("\x03")
     console.expect(r"\^C\n" + PROMPT)
     assert command(console, "echo $?") == "130\n"
+
+
+def test_interrupt_of_a_flood(console):
+    console.type("yes\n")
+    console.expect(r"y\ny\ny\n")
+    console.type("\x03")
+    console.expect(r"\^C\n" + PROMPT)
 
 
 def test_quit(console):
@@ -129,6 +137,15 @@ def test_output_stops_and_goes_on(console):
 
 def test_no_echo(console):
     assert command(console, "stty -echo; read x; stty echo; echo got $x\nsecret") == "got secret\n"
+
+
+def test_input_that_nobody_reads_yet_is_not_lost(console):
+    """More than the terminal's ring holds: the rest waits in the port, and before it on the host."""
+    console.type("stty raw -echo; sleep 1; head -c 20000 | md5sum; stty sane\n")
+    console.check("until pidof sleep > /dev/null; do usleep 20000; done; usleep 100000")
+    text = "".join(f"{i:07}\n" for i in range(2500))
+    console.guest.send(text.encode())
+    console.expect(hashlib.md5(text.encode()).hexdigest() + r"  -\n" + PROMPT)
 
 
 def test_raw_read_with_a_time_limit(console):
