@@ -67,7 +67,7 @@ def test_interrupt_of_a_flood(console):
     console.type("yes\n")
     console.expect(r"y\ny\ny\n")
     console.type("\x03")
-    console.expect(r"\^C\n" + PROMPT)
+    console.expect(r"\^C[y\n]*\n" + PROMPT)  # a few more may slip through
 
 
 def test_quit(console):
