@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_proc", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys"]
-ALL = [*LINUX_TOO, "t_lgrp"]
+ALL = [*LINUX_TOO, "t_lgrp", "t_vmrace"]
 
 
 def verdicts(output):

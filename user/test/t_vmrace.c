@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_vmrace.c - memory under several CPUs at once: what one thread changes, the others see, and nothing gets lost.
+ *
+ * THEORY    Threads add to counters, one per page, while another thread forks, moves, protects or drops the
+ *           memory under them.  An addition that went to a frame which was no longer theirs (a translation
+ *           not forgotten in time) is missing in the sum at the end.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/lgrp_user.h>
+#include <sys/mman.h>
+#include <sys/processor.h>
+#include <sys/syscall.h>
+
+#define PAGE    4096
+#define RW      (PROT_READ | PROT_WRITE)
+#define ANON    (MAP_PRIVATE | MAP_ANONYMOUS)
+#define THREADS 6
+#define PAGES   24
+
+static char *arena;
+static _Atomic int stop, ready;
+static _Atomic long added;
+
+static _Atomic long *counter(unsigned page)
+{
+    return (_Atomic long *)(arena + (size_t)page * PAGE);
+}
+
+static char *map(size_t bytes, int flags)
+{
+    char *p = mmap(NULL, bytes, RW, flags, -1, 0);
+
+    EXPECT(p != MAP_FAILED);
+    return p;
+}
+
+/* Spreads the threads over the machine, where it can be done. */
+static void bind_round(unsigned n)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    processor_bind(P_LWPID, (id_t)P_MYID, (processorid_t)((n * 5 + 1) % (unsigned)cpus), NULL);
+}
+
+/* Adds to all counters in turn until told to stop. */
+static void *adding(void *arg)
+{
+    unsigned n = (unsigned)(uintptr_t)arg;
+    long mine = 0;
+
+    bind_round(n);
+    ready++;
+    while (!stop)
+        for (unsigned i = 0; i < PAGES; i++, mine++)
+            atomic_fetch_add(counter((i + n) % PAGES), 1);
+    added += mine;
+    return NULL;
+}
+
+static pthread_t thread[THREADS];
+
+static void begin(void *(*work)(void *))
+{
+    stop = ready = 0;
+    added = 0;
+    for (unsigned i = 0; i < THREADS; i++)
+        EXPECT_EQ(pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i), 0);
+    while (ready < THREADS)
+        sched_yield();
+}
+
+static void end(void)
+{
+    long sum = 0;
+
+    stop = 1;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (unsigned i = 0; i < PAGES; i++)
+        sum += *counter(i);
+    EXPECT_EQ(sum, added);
+}
+
+static void first_touch_together(void)
+{
+    for (int round = 0; round < 8; round++) {
+        arena = map(PAGES * PAGE, ANON);
+        begin(adding);
+        end();
+        munmap(arena, PAGES * PAGE);
+    }
+}
+
+/* A child sees each counter at one value, and its own changes stay its own. */
+static void snapshot_is_stable(void)
+{
+    long before[PAGES];
+
+    for (unsigned i = 0; i < PAGES; i++)
+        before[i] = *counter(i);
+    for (int round = 0; round < 5; round++) {
+        sched_yield();
+        for (unsigned i = 0; i < PAGES; i++)
+            if (*counter(i) != before[i] + round)
+                _exit(1);
+            else
+                atomic_fetch_add(counter(i), 1);
+    }
+    _exit(0);
+}
+
+static void fork_while_threads_write(void)
+{
+    arena = map(PAGES * PAGE, ANON);
+    begin(adding);
+    for (int round = 0; round < 15; round++) {
+        pid_t pid[3];
+        int status;
+
+        for (int k = 0; k < 3; k++) {
+            pid[k] = fork();
+            EXPECT(pid[k] >= 0);
+            if (pid[k] == 0)
+                snapshot_is_stable();
+        }
+        for (int k = 0; k < 3; k++) {
+            EXPECT_EQ(waitpid(pid[k], &status, 0), pid[k]);
+            EXPECT_EQ(status, 0);
+        }
+    }
+    end();
+}
+
+static void advise_while_threads_write(int flags)
+{
+    arena = map(PAGES * PAGE, flags);
+    begin(adding);
+    for (int round = 0; round < 24; round++) {
+        bind_round((unsigned)round);
+        EXPECT_EQ(madvise(arena, PAGES * PAGE, round % 2 ? MADV_ACCESS_LWP : MADV_ACCESS_MANY), 0);
+        for (unsigned i = 0; i < PAGES; i++)
+            EXPECT(*counter(i) >= 0);
+    }
+    end();
+}
+
+static void migrate_private(void)
+{
+    advise_while_threads_write(ANON);
+}
+
+static void migrate_shared(void)
+{
+    advise_while_threads_write(MAP_SHARED | MAP_ANONYMOUS);
+}
+
+/* Relatives after fork share pages that one of them has moved. */
+static void migrate_between_relatives(void)
+{
+    pid_t pid[4];
+    int status;
+
+    arena = map(PAGES * PAGE, ANON);
+    for (unsigned i = 0; i < PAGES; i++)
+        *counter(i) = 1000 + i;
+    for (int k = 0; k < 4; k++) {
+        pid[k] = fork();
+        EXPECT(pid[k] >= 0);
+        if (pid[k] != 0)
+            continue;
+        for (int round = 0; round < 40; round++) {
+            bind_round((unsigned)(round + k));
+            madvise(arena, PAGES * PAGE, MADV_ACCESS_LWP);
+            for (unsigned i = 0; i < PAGES; i++)
+                EXPECT_EQ(*counter(i), 1000 + i + (i % 4 == (unsigned)k ? (unsigned)round : 0));
+            for (unsigned i = (unsigned)k; i < PAGES; i += 4)
+                (*counter(i))++;
+        }
+        _exit(0);
+    }
+    for (int k = 0; k < 4; k++) {
+        EXPECT_EQ(waitpid(pid[k], &status, 0), pid[k]);
+        EXPECT_EQ(status, 0);
+    }
+}
+
+static __thread sigjmp_buf escape;
+
+static void on_fault(int signal)
+{
+    (void)signal;
+    siglongjmp(escape, 1);
+}
+
+/* Stores until told to stop; faults are counted, and must be faults of the arena. */
+static void *poking(void *arg)
+{
+    unsigned n = (unsigned)(uintptr_t)arg;
+    volatile unsigned k = 0;
+
+    bind_round(n);
+    ready++;
+    while (!stop) {
+        if (sigsetjmp(escape, 1) == 0)
+            for (;; k++) {
+                if (stop)
+                    return NULL;
+                atomic_fetch_add(counter(k % PAGES), 1);
+            }
+        k++;
+    }
+    return NULL;
+}
+
+/* After mprotect(PROT_READ) has returned, no store gets through; after munmap, none at all. */
+static void rights_go_at_once(void)
+{
+    struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+
+    sigaction(SIGSEGV, &sa, NULL);
+    arena = map(PAGES * PAGE, ANON);
+    begin(poking);
+    for (int round = 0; round < 150; round++) {
+        long seen[PAGES];
+
+        EXPECT_EQ(mprotect(arena, PAGES * PAGE, PROT_READ), 0);
+        for (unsigned i = 0; i < PAGES; i++)
+            seen[i] = *counter(i);
+        sched_yield();
+        for (unsigned i = 0; i < PAGES; i++)
+            EXPECT_EQ(*counter(i), seen[i]);
+        EXPECT_EQ(mprotect(arena, PAGES * PAGE, RW), 0);
+        if (round % 3 == 0) {
+            EXPECT(mmap(arena, PAGES * PAGE, PROT_READ, ANON | MAP_FIXED, -1, 0) == arena);
+            sched_yield();
+            for (unsigned i = 0; i < PAGES; i++)
+                EXPECT_EQ(*counter(i), 0); /* fresh, and nobody can have written */
+            EXPECT_EQ(mprotect(arena, PAGES * PAGE, RW), 0);
+        }
+    }
+    stop = 1;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Threads map, use and unmap memory of their own side by side: tables come and go under neighbours. */
+static void *mapping(void *arg)
+{
+    unsigned n = (unsigned)(uintptr_t)arg;
+
+    bind_round(n);
+    ready++;
+    for (unsigned round = 0; round < 300; round++) {
+        size_t bytes = (1 + (round * 7 + n) % 40) * PAGE;
+        char *p = map(bytes, ANON), *q;
+
+        for (size_t at = 0; at < bytes; at += PAGE)
+            p[at] = (char)(n + at / PAGE);
+        q = mremap(p, bytes, bytes * 2, MREMAP_MAYMOVE);
+        EXPECT(q != MAP_FAILED);
+        for (size_t at = 0; at < 2 * bytes; at += PAGE)
+            EXPECT_EQ(q[at], at < bytes ? (char)(n + at / PAGE) : 0);
+        EXPECT_EQ(munmap(q, 2 * bytes), 0);
+    }
+    return NULL;
+}
+
+static void map_side_by_side(void)
+{
+    begin(mapping);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Two processes and a file: stores through both mappings, while it shrinks and grows. */
+static void truncate_under_mappings(void)
+{
+    char name[] = "/tmp/t_vmrace.XXXXXX";
+    int fd = mkstemp(name), status;
+    struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+    pid_t pid;
+
+    EXPECT(fd >= 0);
+    unlink(name);
+    sigaction(SIGBUS, &sa, NULL);
+    EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+    arena = mmap(NULL, PAGES * PAGE, RW, MAP_SHARED, fd, 0);
+    EXPECT(arena != MAP_FAILED);
+    pid = fork();
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        alarm(15);
+        begin(poking);
+        for (;;)
+            pause();
+    }
+    for (int round = 0; round < 200; round++) {
+        EXPECT_EQ(ftruncate(fd, PAGES / 2 * PAGE), 0);
+        if (round % 8 == 0)
+            sched_yield();
+        EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+        if (sigsetjmp(escape, 1) == 0)
+            for (unsigned i = 0; i < PAGES; i++)
+                atomic_fetch_add(counter(i), 1);
+    }
+    kill(pid, SIGKILL);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static const struct check list[] = {
+    {"first_touch_together", first_touch_together},
+    {"fork_while_threads_write", fork_while_threads_write},
+    {"migrate_private", migrate_private},
+    {"migrate_shared", migrate_shared},
+    {"migrate_between_relatives", migrate_between_relatives},
+    {"rights_go_at_once", rights_go_at_once},
+    {"map_side_by_side", map_side_by_side},
+    {"truncate_under_mappings", truncate_under_mappings},
+};
+CHECK_MAIN(list)
