@@ -45,18 +45,12 @@ struct dma_request {
     uint64_t addr;
 } __attribute__((packed));
 
-struct dir_entry {
-    uint32_t size;
-    uint16_t sel;
-    uint16_t reserved;
-    char name[FW_CFG_NAME_MAX];
-};
-
 static struct spinlock fw_cfg_lock = SPINLOCK_INIT(RANK_UART);
 static enum { UNKNOWN, ABSENT, READY } fw_cfg_state; /* [fw_cfg_lock] */
 static bool fw_cfg_dma;                              /* [c] once READY */
 static unsigned fw_cfg_nfiles;
 static struct fw_cfg_file fw_cfg_dir[DIR_MAX];
+static uint32_t dir_count; /* [fw_cfg_lock] big-endian; static, as DMA cannot reach a boot stack */
 static struct dma_request request __attribute__((aligned(16))); /* [fw_cfg_lock] */
 
 /* One DMA step; buf is NULL for SKIP.  0 or -EIO. */
@@ -98,12 +92,10 @@ static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
     return 0;
 }
 
-/* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is
- * held. */
+/* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is held. */
 static bool probe(void)
 {
-    struct dir_entry e;
-    uint8_t id[4];
+    uint8_t  id[4];
     uint32_t n;
 
     if (fw_cfg_state != UNKNOWN)
@@ -113,21 +105,21 @@ static bool probe(void)
     if (memcmp(id, "QEMU", 4) != 0)
         return false;
     item_read(ITEM_ID, 0, id, sizeof id);
-    item_read(ITEM_DIR, 0, &n, sizeof n);
-    n = __builtin_bswap32(n);
-    for (unsigned i = 0; i < n && i < DIR_MAX; i++) {
+    fw_cfg_dma = (id[0] & 2) != 0;
+    if (item_read(ITEM_DIR, 0, &dir_count, sizeof dir_count) != 0)
+        return false;
+    n = min_of(__builtin_bswap32(dir_count), (uint32_t)DIR_MAX);
+    if (item_read(ITEM_DIR, sizeof dir_count, fw_cfg_dir, n * sizeof fw_cfg_dir[0]) != 0)
+        return false;
+    for (unsigned i = 0; i < n; i++) {
         struct fw_cfg_file *f = &fw_cfg_dir[i];
 
-        /* The position has advanced to entry i: go on from there rather than select again. */
-        for (size_t k = 0; k < sizeof e; k++)
-            ((uint8_t *)&e)[k] = inb(PORT_DATA);
-        f->size = __builtin_bswap32(e.size);
-        f->sel = __builtin_bswap16(e.sel);
-        str_copy(f->name, e.name, sizeof f->name);
-        fw_cfg_nfiles = i + 1;
+        f->size = __builtin_bswap32(f->size);
+        f->sel  = __builtin_bswap16(f->sel);
+        f->name[FW_CFG_NAME_MAX - 1] = '\0';
     }
-    fw_cfg_dma = (id[0] & 2) != 0;
-    fw_cfg_state = READY; /* I2 */
+    fw_cfg_nfiles = n;
+    fw_cfg_state  = READY; /* I2 */
     return true;
 }
 

@@ -52,6 +52,7 @@ struct uart {
     struct uart_client client;     /* [c]                                       */
     uint8_t            ier;        /* [u] what the register holds               */
     bool               stopped;    /* [u] Ctrl-S                                */
+    bool               stuck;      /* polled output has waited in vain          */
     bool               mid_line;   /* [u] last byte handed over was not a newline */
     uint32_t           head, tail; /* [u] ring: bytes tail .. head-1            */
     uint32_t           nheld;      /* [u]                                       */
@@ -81,11 +82,15 @@ void uart_early_init(void)
 
 void uart_putc_polled(enum uart_port port, char c)
 {
-    uint16_t b = uarts[port].base;
+    struct uart *u    = &uarts[port];
+    unsigned     left = u->stuck ? 1 : POLL_LIMIT;
 
-    for (unsigned i = 0; i < POLL_LIMIT && !(inb(b + LSR) & LSR_THRE); i++)
+    while (left > 0 && !(inb(u->base + LSR) & LSR_THRE)) {
         cpu_pause();
-    outb(b + DATA, (uint8_t)c);
+        left--;
+    }
+    u->stuck = left == 0;
+    outb(u->base + DATA, (uint8_t)c);
 }
 
 static size_t ring_used(const struct uart *u)

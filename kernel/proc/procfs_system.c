@@ -5,7 +5,7 @@
  * THEORY      What top, free, uptime, mount and sysctl read, in Linux's formats.  Nothing is kept
  *             here: numbers come from the rooms that own them at the moment of reading.  The CPU
  *             lines of `stat` are the clock's samples, in ticks.
- *             Lines that would always be zero here are left out.
+ *             What does not exist here (swap, buffers, waiting for disks) reads as zero.
  * LOCKING     none of its own
  * SEE ALSO    procfs.c, proc(5), docs/devices.md
  */
