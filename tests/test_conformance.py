@@ -35,21 +35,28 @@ def applets():
         yield folder
 
 
+def start(script, path):
+    """The command that runs a script which is one directory up."""
+    return f"umask 022 && env -i LC_ALL=C TZ=UTC HOME=/tmp PATH={path} busybox sh ../{script.name}"
+
+
 def on_host(script, applets):
     """Output and exit status of a script here."""
-    with tempfile.TemporaryDirectory(prefix="conformance.") as work:
-        os.chmod(work, 0o777)
-        copy = shutil.copy(script, applets)
+    with tempfile.TemporaryDirectory(prefix="conformance.") as parent:
+        os.chmod(parent, 0o755)
+        shutil.copy(script, parent)
+        work = Path(parent) / "work"
+        work.mkdir()
+        work.chmod(0o777)
         drop = {"user": UID, "group": UID, "extra_groups": []} if os.geteuid() == 0 else {}
         done = subprocess.run(
-            [applets / "busybox", "sh", copy],
+            [applets / "busybox", "sh", "-c", start(script, applets)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={"LC_ALL": "C", "TZ": "UTC", "HOME": "/tmp", "PATH": str(applets)},
+            env={"PATH": str(applets)},
             cwd=work,
             timeout=60,
-            umask=0o022,
             **drop,
         )
     return done.stdout.decode(errors="replace"), done.returncode
@@ -59,10 +66,8 @@ def in_guest(script):
     """The command line that does the same on Homeroom."""
     text = shlex.quote(script.read_text())
     work = f"/tmp/conformance.{script.stem}"
-    return (
-        f"rm -rf {work}; mkdir {work} && cd {work} && umask 022 && printf %s {text} > ../{script.stem}.in && "
-        f"env -i LC_ALL=C TZ=UTC HOME=/tmp PATH=/bin:/sbin:/usr/bin:/usr/sbin busybox sh ../{script.stem}.in"
-    )
+    prepare = f"rm -rf {work}; mkdir {work} && cd {work} && printf %s {text} > ../{script.name}"
+    return f"{prepare} && {start(script, '/bin:/sbin:/usr/bin:/usr/sbin')}"
 
 
 @pytest.mark.machine("sf3800")
