@@ -50,6 +50,6 @@ gdb: $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads,
 boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmware and GRUB alone
 	@$(PYTHON) tools/boot_time.py
 
-.PHONY: costs
-costs: $(ISO) ## instructions of kernel paths beside Linux's: docs/performance.md
-	@$(PYTHON) tools/cost_table.py
+.PHONY: osbench
+osbench: $(ISO) ## what kernel paths cost, beside Linux: writes docs/performance.md
+	@PYTHONPATH=tools $(PYTHON) tools/osbench_report.py

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Hostile and heavy programs: the system-call fuzzer, a fork bomb, mixed load.
+
+The machines run the test kernel, which checks lock ranks, invariants, and at each process's exit
+that nothing of it is left.  Longer runs: tools/soak, and sysfuzz with more calls.
+"""
+
+import re
+
+import pytest
+
+MARGIN_KIB = 8192  # caches that grew
+
+
+def free_kib(machine):
+    return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
+
+
+def fuzz(machine, calls, jobs, timeout):
+    machine.check(f"/usr/test/sysfuzz -s 1 -n 3000 -j {jobs}; rm -rf /tmp/sysfuzz.*", timeout=120)  # fills caches
+    before = free_kib(machine)
+    text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs}; rm -rf /tmp/sysfuzz.*; sleep 1", timeout=timeout)
+    assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
+    assert free_kib(machine) > before - MARGIN_KIB, text
+    assert machine.check("echo alive") == "alive\n"
+
+
+@pytest.mark.machine("cpu1")
+def test_fuzzer_on_one_cpu(machine):
+    fuzz(machine, 200_000, 8, 400)
+
+
+@pytest.mark.machine("sf6800")
+def test_fuzzer_on_24_cpus(machine):
+    fuzz(machine, 200_000, 24, 400)
+
+
+@pytest.mark.machine("sf3800")
+def test_fork_bomb(machine):
+    """It meets the user's limit; root, and the user's own shell after it, have what they need."""
+    before = free_kib(machine)
+    text = machine.check(
+        """su student -c '/usr/test/forkbomb 5' & sleep 2
+        test $(ps | grep -c '[/]usr/test/forkbomb') -gt 10 && echo many
+        sh -c 'echo root works; ls / | wc -l >/dev/null; su nobody -s /bin/sh -c "echo others too"'
+        wait; sleep 1; su student -c 'echo user again'""",
+        timeout=90,
+    )
+    for words in ("many", "root works", "others too", "user again"):
+        assert words in text
+    forks, refused, other = map(int, re.search(r"(\d+) forks, (\d+) refused, (\d+) other", text).groups())
+    assert forks > 10 and refused > 0 and other == 0
+    assert free_kib(machine) > before - MARGIN_KIB
+
+
+@pytest.mark.machine("sf6800")
+def test_short_soak(machine):
+    text = machine.check("/usr/test/soak -t 15 -s 1", timeout=200)
+    assert text.splitlines()[-1] == "soak: ok"
