@@ -5,7 +5,7 @@
  * THEORY    A selection is four patterns: module, instance, name, statistic.  They are shell
  *           patterns, and come from -m -i -n -s or from an operand
  * `module:instance:name:statistic` with parts that may be empty.  Every statistic of ours is of
- * class misc. SEE ALSO  docs/kstats.md; Solaris kstat(1M)
+ * class misc. SEE ALSO  docs/userland.md; Solaris kstat(1M)
  */
 #include <fnmatch.h>
 #include <stdbool.h>
