@@ -38,11 +38,24 @@ def test_on_linux(program, tmp_path):
     assert "PASS" in verdicts(done.stdout).values()
 
 
-def check_on(machine, program):
-    result = machine.run(f"/usr/test/{program}", timeout=300)
+def check_on(machine, program, folder="/usr/test"):
+    result = machine.run(f"{folder}/{program}", timeout=300)
     assert result.status == 0, result.out
     assert "FAIL" not in verdicts(result.out).values(), result.out
     assert "PASS" in verdicts(result.out).values(), result.out
+
+
+def test_with_glibc(boot, tmp_path):
+    """The same programs linked with glibc, which asks for other calls: clone3, rseq, the *at family."""
+    folder = tmp_path / "usr/glibc"
+    folder.mkdir(parents=True)
+    for program in LINUX_TOO:
+        source = ROOT / f"user/test/{program}.c"
+        flags = ["-O2", "-static", "-pthread", "-D_GNU_SOURCE"]
+        subprocess.run(["gcc", *flags, source, "-o", folder / program], check=True)
+    machine = boot("sf3800", overlay=tmp_path)
+    for program in LINUX_TOO:
+        check_on(machine, program, "/usr/glibc")
 
 
 @pytest.mark.machine("sf280r")

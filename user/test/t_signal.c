@@ -113,7 +113,7 @@ static void one_shot(void)
     EXPECT_ERR(sigaction(SIGKILL, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), EINVAL);
 }
 
-static siginfo_t seen;
+static volatile siginfo_t seen;
 
 static void on_info(int signal, siginfo_t *info, void *context)
 {
