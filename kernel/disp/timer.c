@@ -61,34 +61,55 @@ void clock_set_real(uint64_t ns)
         clock_changed();
 }
 
+/* The three counters at one moment. */
+struct moment {
+    uint64_t tsc;
+    uint32_t pm, apic;
+};
+
+/*
+ * Reads the three counters as close together as can be: of several tries, the one that took the fewest cycles.
+ * A host that takes the CPU away in the middle of one try would otherwise make the clock many times too fast.
+ */
+static struct moment read_counters(uint16_t port)
+{
+    enum { TRIES = 8 };
+    struct moment best = {0};
+    uint64_t shortest = UINT64_MAX;
+
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t before = rdtsc();
+        uint32_t pm = inl(port), apic = apic_timer_read();
+        uint64_t took = rdtsc() - before;
+
+        if (took < shortest) {
+            shortest = took;
+            best = (struct moment){before + took / 2, pm, apic};
+        }
+    }
+    return best;
+}
 
 void clock_calibrate(uint16_t port, unsigned bits)
 {
-    uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1, p0, p;
-    uint64_t t0, t1, pm;
-    uint32_t a0, a1;
+    const uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
     const uint32_t want = PM_HZ / 250; /* 4 ms */
+    struct moment first, last;
+    uint64_t pm;
 
     if (port == 0)
         panic("the firmware names no power-management timer (FADT): nothing to measure the clock with");
-    p0 = inl(port) & mask;
-    while ((p = inl(port) & mask) == p0)
-        ;
-    p0 = p;
-    t0 = rdtsc();
     apic_timer_set(UINT32_MAX);
-    do
-        p = inl(port) & mask;
-    while (((p - p0) & mask) < want);
-    t1 = rdtsc();
-    a1 = apic_timer_read();
-    a0 = UINT32_MAX;
+    first = read_counters(port);
+    while (((inl(port) - first.pm) & mask) < want)
+        ;
+    last = read_counters(port);
     apic_timer_set(0);
-    pm = (p - p0) & mask;
-    tsc_khz = mul_div(t1 - t0, PM_HZ, pm * 1000);
-    apic_khz = (uint64_t)(a0 - a1) * PM_HZ / pm / 1000;
+    pm = (last.pm - first.pm) & mask;
+    tsc_khz = mul_div(last.tsc - first.tsc, PM_HZ, pm * 1000);
+    apic_khz = (uint64_t)(first.apic - last.apic) * PM_HZ / pm / 1000;
     ns_mult = (1000000ull << 32) / tsc_khz;
-    clock_params.base_tsc = t0;
+    clock_params.base_tsc = first.tsc;
     clock_params.mult = (uint32_t)(ns_mult >> 8);
     clock_params.shift = 24;
 }
