@@ -99,7 +99,7 @@ doctor: ## what is installed, what is missing, what to type
 .PHONY: test test-images
 test-images: deps-test
 	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
-	$(Q)$(MAKE) --no-print-directory TEST= iso host-tests-build
+	$(Q)$(MAKE) --no-print-directory TEST= iso
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q).venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 

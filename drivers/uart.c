@@ -41,7 +41,7 @@ enum { CAUSE_MODEM = 0x00, CAUSE_TX = 0x02, CAUSE_RX = 0x04, CAUSE_LINE = 0x06, 
 enum { FCR_ON = 0xc7 }; /* FIFOs on, emptied; receive interrupt at 14 bytes, or after 4 idle byte times */
 enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
 enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
-enum { LSR_DATA = 0x01, LSR_THRE = 0x20 };
+enum { LSR_DATA = 0x01, LSR_THRE = 0x20, LSR_IDLE = 0x40 };
 
 enum { FIFO = 16, RING = 8192, HELD = 512, POLL_LIMIT = 1000000 };
 
@@ -198,6 +198,8 @@ void uart_flush_polled(enum uart_port port)
     for (uint32_t i = 0; i < u->nheld; i++)
         uart_putc_polled(port, u->held[i]);
     u->nheld = 0;
+    for (unsigned i = 0; i < POLL_LIMIT && !(inb(u->base + LSR) & LSR_IDLE); i++)
+        cpu_pause(); /* the FIFO's bytes, too, before the machine ends */
 }
 
 static void uart_intr(void *arg)

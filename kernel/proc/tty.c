@@ -109,9 +109,11 @@ void tty_hangup(struct tty *t)
     spin_lock(&t->lock);
     t->generation++;
     tty_input_discard(t);
-    tty_output_discard(t);
+    if (t->gone)
+        tty_output_discard(t); /* nobody will take it; a line that is still there sends what was written */
     tty_set_stopped(t, false);
     cv_broadcast(&t->readers);
+    cv_broadcast(&t->writers);
     poll_wake(&t->poll);
     spin_unlock(&t->lock);
 }
