@@ -10,6 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.xdist_group("grade")  # they share build/grade
 RESULTS = ROOT / "build" / "grade" / "home" / "results.json"
 
 

@@ -19,7 +19,7 @@
 #include "stat/kstat.h"
 #include "stat/panic.h"
 
-enum { PIECE = 4096, LOG_MAX = 1 << 18, LINE_MAX = 256 };
+enum { KSTAT_FIRST = 8192, LOG_MAX = 1 << 18, LINE_MAX = 256 };
 
 struct snapshot {
     struct mutex lock;
@@ -28,15 +28,20 @@ struct snapshot {
     void (*make)(struct text *);
 };
 
+/* In one piece: in a second pass the numbers before it would have other lengths. */
 static void make_kstat(struct text *t)
 {
-    char  *buf = kmem_alloc(PIECE);
-    size_t n;
+    size_t size = KSTAT_FIRST, n = size;
 
-    t->failed = buf == NULL;
-    for (uint64_t off = 0; buf != NULL && (n = kstat_text(off, buf, PIECE)) > 0; off += n)
-        text_bytes(t, buf, n);
-    kmem_free(buf);
+    while (n == size && !t->failed) {
+        char *buf = kmem_alloc(size *= 2);
+
+        t->failed = buf == NULL;
+        n = buf == NULL ? 0 : kstat_text(buf, size);
+        if (n < size)
+            text_bytes(t, buf, n);
+        kmem_free(buf);
+    }
 }
 
 static void make_kmsg(struct text *t)

@@ -65,54 +65,31 @@ static unsigned kstat_values(struct kstat *ks)
     return n;
 }
 
-/* A window of `size` bytes onto a longer text, of which `skip` bytes still lie before the
- * window. */
-struct window {
-    uint64_t skip;
-    char *buf;
-    size_t size, used;
-};
-
-/* Puts one piece of the text; false when the window is full. */
-static bool window_put(struct window *w, const char *s, size_t n)
+size_t kstat_text(char *buf, size_t size)
 {
-    if (w->skip >= n) {
-        w->skip -= n;
-        return true;
-    }
-    s += w->skip;
-    n -= w->skip;
-    w->skip = 0;
-    n = min_of(n, w->size - w->used);
-    memcpy(w->buf + w->used, s, n);
-    w->used += n;
-    return w->used < w->size;
-}
-
-size_t kstat_text(uint64_t off, char *buf, size_t size)
-{
-    struct window w = {.skip = off, .buf = buf, .size = size};
-    bool more = size > 0;
+    size_t used = 0;
     char line[LINE_MAX];
 
-    for (unsigned i = 0; more; i++) {
+    for (unsigned i = 0; used < size; i++) {
         struct kstat *ks;
         unsigned n;
 
         spin_lock(&kstat_lock);
         ks = kstat_at(i);
         n = ks != NULL ? kstat_values(ks) : 0;
-        for (unsigned k = 0; more && k < n; k++) {
+        for (unsigned k = 0; k < n; k++) {
             int len = snprintf(line, sizeof line, "%s:%d:%s:%s\t%lld\n", ks->module,
                                ks->instance, ks->name, ks->names[k], (long long)scratch[k]);
+            size_t put = min_of(min_of((size_t)len, sizeof line - 1), size - used);
 
-            more = window_put(&w, line, min_of((size_t)len, sizeof line - 1));
+            memcpy(buf + used, line, put);
+            used += put;
         }
         spin_unlock(&kstat_lock);
         if (ks == NULL)
             break;
     }
-    return w.used;
+    return used;
 }
 
 /* Whether `spec` is this kstat's module:instance:name. */

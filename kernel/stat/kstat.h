@@ -35,9 +35,9 @@ void kstat_unregister(struct kstat *ks);
 
 /*
  * kstat_text - print the registry as lines `module:instance:name:statistic\tvalue`.
- * Fills buf[size] from text offset `off`; returns the bytes written, 0 at the end.
+ * Returns the bytes written to buf; `size` means that there may be more than fitted.
  */
-size_t kstat_text(uint64_t off, char *buf, size_t size);
+size_t kstat_text(char *buf, size_t size);
 
 /* kstat_clear - zero the counters of `module:instance:name`.  -ENOENT if there is none. */
 int kstat_clear(const char *spec);
