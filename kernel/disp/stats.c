@@ -32,20 +32,20 @@ static void cpu_clear(struct kstat *ks)
 
 static void node_snapshot(struct kstat *ks, uint64_t *out)
 {
-    struct mem_node *n = ks->arg;
+    unsigned          node = (unsigned)ks->instance;
+    struct mem_counts c;
 
-    out[0] = n->ninstalled_pages;
-    out[1] = mem_free_pages((unsigned)ks->instance);
-    out[2] = n->n_local;
-    out[3] = n->n_fallback;
-    out[4] = n->n_foreign;
+    mem_node_counts(node, &c);
+    out[0] = mem_nodes[node].ninstalled_pages;
+    out[1] = mem_free_pages(node);
+    out[2] = c.local;
+    out[3] = c.fallback;
+    out[4] = c.foreign;
 }
 
 static void node_clear(struct kstat *ks)
 {
-    struct mem_node *n = ks->arg;
-
-    n->n_local = n->n_fallback = n->n_foreign = 0;
+    mem_node_counts_clear((unsigned)ks->instance);
 }
 
 static struct kstat *kstat_new(const char *module, unsigned instance, const char *name, void *arg)
@@ -74,7 +74,7 @@ void disp_stats_init(void)
         kstat_register(ks);
     }
     for (unsigned i = 0; i < nnodes; i++) {
-        struct kstat *ks = kstat_new("mem", i, "node", &mem_nodes[i]);
+        struct kstat *ks = kstat_new("mem", i, "node", NULL);
 
         ks->names = node_names;
         ks->nstat = array_size(node_names);

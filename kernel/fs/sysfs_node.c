@@ -92,10 +92,12 @@ SHOW(show_meminfo)
  */
 SHOW(show_numastat)
 {
-    const struct mem_node *m = &mem_nodes[arg.a];
+    struct mem_counts c;
 
-    if (arg.a < lgrp_topo.nmem)
-        text_add(out, "numa_hit %lu\nnuma_miss %lu\nnuma_foreign %lu\n", m->n_local, m->n_foreign, m->n_fallback);
+    if (arg.a < lgrp_topo.nmem) {
+        mem_node_counts((unsigned)arg.a, &c);
+        text_add(out, "numa_hit %lu\nnuma_miss %lu\nnuma_foreign %lu\n", c.local, c.foreign, c.fallback);
+    }
     return 0;
 }
 

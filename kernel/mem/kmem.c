@@ -3,11 +3,11 @@
  * kmem.c - slabs and magazines: see kmem.h.
  *
  * THEORY      A slab is a block of frames cut into objects of one cache; the first frame's descriptor says which (PG_SLAB,
- *             page->slab), and every frame of the block finds that head by rounding down, since blocks are aligned.
+ *             page->slab), as do those of the other frames.
  *             Free objects of a slab are chained through their first word.  A magazine is a short stack of free objects
- *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into the slabs
- *             of whatever nodes its objects belong to.
- *             Sizes over half a block come straight from the page allocator.
+ *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into them.
+ *             A node without memory has slabs too, in the nearest node's frames.
+ *             Sizes over 8 KiB come straight from the page allocator.
  * INVARIANTS  I1  an object goes back to the slab, and so to the node, it came from
  *             I2  a slab on a node's partial list has a free object; a full one is on no list
  * LOCKING     cache->node[n].lock (RANK_SLAB), one at a time; magazines with interrupts off
@@ -26,6 +26,7 @@ struct slab { /* at the start of the block */
     struct list        link;
     void              *free;  /* chain of free objects */
     uint32_t           nfree, total;
+    unsigned           node;  /* whose list it belongs to: that of its memory, or of a node that had none left */
 };
 
 struct kmem_cache {
@@ -52,10 +53,7 @@ static struct slab *slab_of(void *obj)
 {
     struct page *pg = virt_to_page(obj);
 
-    /* Slab blocks are at most 2^SLAB_ORDER_MAX frames; tail descriptors carry the order of their head. */
-    if (!(pg->flags & PG_SLAB))
-        return NULL;
-    return pg->slab;
+    return pg->flags & PG_SLAB ? pg->slab : NULL;
 }
 
 static struct slab *slab_create(struct kmem_cache *c, unsigned node)
@@ -77,7 +75,7 @@ static struct slab *slab_create(struct kmem_cache *c, unsigned node)
         p->slab = s;
     }
     base = (char *)s;
-    *s = (struct slab){.cache = c};
+    *s = (struct slab){.cache = c, .node = node};
     list_init(&s->link);
     for (size_t off = c->first; off + c->size <= PAGE_SIZE << c->order; off += c->size) {
         *(void **)(base + off) = s->free;
@@ -137,7 +135,7 @@ static void slabs_give(void *obj)
 {
     struct slab       *s = slab_of(obj);
     struct kmem_cache *c = s->cache;
-    unsigned           node = virt_to_page(s)->node;
+    unsigned           node = s->node;
     bool               drop = false;
 
     spin_lock(&c->node[node].lock);
@@ -246,7 +244,7 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
     m = magazine(c);
     if (m != NULL)
         m->live--;
-    if (m == NULL || virt_to_page(obj)->node != this_cpu()->node) {
+    if (m == NULL || slab_of(obj)->node != this_cpu()->node) {
         slabs_give(obj); /* I1 */
     } else {
         if (m->n == OBJ_MAG)

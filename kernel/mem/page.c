@@ -48,6 +48,7 @@ static struct page *block_take(struct mem_node *n, unsigned order)
         struct page *half = pg + (1ul << --o);
 
         half->flags = PG_FREE;
+        half->node = pg->node;
         half->order = (uint8_t)o;
         list_push_front(&n->free[o], &half->link);
         n->free_mask |= 1ull << o;
@@ -60,12 +61,14 @@ static struct page *block_take(struct mem_node *n, unsigned order)
 static void block_give(struct mem_node *n, struct page *pg, unsigned order)
 {
     uint64_t pfn = (uint64_t)(pg - vmemmap);
+    uint8_t  node = (uint8_t)(n - mem_nodes);
 
     n->nfree_pages += 1ull << order;
     while (order < MAX_ORDER) {
         struct page *buddy = vmemmap + (pfn ^ (1ull << order));
 
-        if (!(buddy->flags & PG_FREE) || buddy->order != order)
+        /* Another board's is not ours to merge with, nor to read under this lock: what is read may be stale, not wrong. */
+        if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
             break;
         list_remove(&buddy->link);
         if (list_empty(&n->free[order]))
@@ -75,8 +78,9 @@ static void block_give(struct mem_node *n, struct page *pg, unsigned order)
         order++;
     }
     pg = vmemmap + pfn;
-    pg->flags = PG_FREE;
+    pg->node = node; /* before the flag: a neighbour of another board may look */
     pg->order = (uint8_t)order;
+    pg->flags = PG_FREE;
     list_push_front(&n->free[order], &pg->link);
     n->free_mask |= 1ull << order;
 }
@@ -106,7 +110,6 @@ static bool magazine_fill(struct mem_cpu *m, unsigned node)
 
         if (pg == NULL)
             break;
-        pg->node = (uint8_t)node;
         m->page[m->npages++] = pg;
     }
     spin_unlock(&n->lock);
@@ -123,13 +126,18 @@ static void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
     spin_unlock(&n->lock);
 }
 
-static struct page *node_alloc(unsigned node, unsigned order)
+/* `asked`: the caller asked for this very node. */
+static struct page *node_alloc(unsigned node, unsigned order, bool asked)
 {
     struct mem_node *n = &mem_nodes[node];
     struct page     *pg;
 
     spin_lock(&n->lock);
     pg = block_take(n, order);
+    if (pg != NULL && asked)
+        n->n_local++;
+    else if (pg != NULL)
+        n->n_foreign++;
     spin_unlock(&n->lock);
     return pg;
 }
@@ -143,26 +151,24 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
     if (order == 0 && node == this_cpu()->node) {
         struct mem_cpu *m = this_cpu()->mem;
 
-        if (m->npages > 0 || magazine_fill(m, node))
+        if (m->npages > 0 || magazine_fill(m, node)) {
             pg = m->page[--m->npages];
+            m->n_local++;
+        }
     } else {
-        pg = node_alloc(node, order);
+        pg = node_alloc(node, order, true);
     }
     irq_pop();
-    if (likely(pg != NULL)) {
-        atomic_fetch_add_explicit(&mem_nodes[node].n_local, 1, memory_order_relaxed);
-    } else if (!(flags & ALLOC_STRICT)) {
-        const struct mem_node *n = &mem_nodes[node];
+    if (unlikely(pg == NULL) && !(flags & ALLOC_STRICT)) {
+        struct mem_node *n = &mem_nodes[node];
 
         for (unsigned i = 0; i < n->nnear && pg == NULL; i++) {
             from = n->near[i];
             if (from != node)
-                pg = node_alloc(from, order);
+                pg = node_alloc(from, order, false);
         }
-        if (pg != NULL) {
-            atomic_fetch_add_explicit(&mem_nodes[node].n_fallback, 1, memory_order_relaxed);
-            atomic_fetch_add_explicit(&mem_nodes[from].n_foreign, 1, memory_order_relaxed);
-        }
+        if (pg != NULL)
+            atomic_fetch_add_explicit(&n->n_fallback, 1, memory_order_relaxed);
     }
     if (pg == NULL)
         return NULL;
@@ -235,6 +241,26 @@ uint64_t mem_free_pages(unsigned node)
         if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)
             n += cpus[i]->mem->npages;
     return n;
+}
+
+void mem_node_counts(unsigned node, struct mem_counts *out)
+{
+    const struct mem_node *n = &mem_nodes[node];
+
+    *out = (struct mem_counts){n->n_local, n->n_fallback, n->n_foreign};
+    for (unsigned i = 0; i < ncpu; i++)
+        if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)
+            out->local += cpus[i]->mem->n_local;
+}
+
+void mem_node_counts_clear(unsigned node)
+{
+    struct mem_node *n = &mem_nodes[node];
+
+    n->n_local = n->n_fallback = n->n_foreign = 0;
+    for (unsigned i = 0; i < ncpu; i++)
+        if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)
+            cpus[i]->mem->n_local = 0;
 }
 
 uint64_t mem_total_pages(void)
@@ -312,19 +338,18 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
     }
 }
 
-/* Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside. */
+/*
+ * Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside.  All of them exist:
+ * descriptors are mapped 2 MiB, those of 128 MiB of RAM, at a time.  What the loader left in them must not look free.
+ */
 static void edges_clear(paddr_t base, paddr_t end)
 {
     const uint64_t span = 1ull << MAX_ORDER;
     uint64_t       first = round_down(base >> PAGE_SHIFT, span), last = round_down((end - 1) >> PAGE_SHIFT, span);
 
     for (uint64_t b = first;; b = last) {
-        for (uint64_t i = 0; i < span; i++) {
-            paddr_t pa = (b + i) << PAGE_SHIFT;
-
-            if (phys_is_ram(pa) && !(vmemmap[b + i].flags & PG_FREE))
-                vmemmap[b + i].flags = 0;
-        }
+        for (uint64_t i = 0; i < span; i++)
+            vmemmap[b + i].flags = 0;
         if (b == last)
             return;
     }

@@ -31,7 +31,6 @@ enum page_flags {
     PG_FREE   = 1 << 0, /* [b] head of a free block                                           */
     PG_HEAD   = 1 << 1, /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
     PG_DIRTY  = 1 << 2, /* [a] file page that differs from its backing store                  */
-    PG_REF    = 1 << 3, /* [a] used lately                                                    */
     PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
     PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
     PG_ANON   = 1 << 6, /* [o] belongs to an anonymous object                                 */
@@ -94,10 +93,9 @@ static inline struct page *virt_to_page(const void *va)
 }
 
 enum alloc_flags {
-    ALLOC_NEAR   = 0,      /* the node, else the nearest with a free frame        */
-    ALLOC_STRICT = 1 << 0, /* only that node                                      */
-    ALLOC_ZERO   = 1 << 1, /* contents zeroed                                     */
-    ALLOC_RESERVE = 1 << 2, /* may take the last frames (the kernel's own needs)  */
+    ALLOC_NEAR   = 0,      /* the node, else the nearest with a free frame */
+    ALLOC_STRICT = 1 << 0, /* only that node                               */
+    ALLOC_ZERO   = 1 << 1, /* contents zeroed                              */
 };
 
 /*
@@ -138,17 +136,26 @@ struct mem_node {
     uint64_t        ninstalled_pages;      /* [c]                                                  */
     uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
     unsigned        nnear;                 /* [c]                                                  */
-    _Atomic uint64_t n_local;              /* allocations asked for here and served here           */
-    _Atomic uint64_t n_fallback;           /* allocations asked for here and served elsewhere      */
-    _Atomic uint64_t n_foreign;            /* allocations served here and asked for elsewhere      */
-};
+    uint64_t        n_local;               /* [b] see struct mem_counts; what magazines served is  */
+    uint64_t        n_foreign;             /* [b]     counted there                                */
+    _Atomic uint64_t n_fallback;           /* [a]                                                  */
+} cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 
 extern struct mem_node mem_nodes[NODE_MAX];
 extern unsigned        nnodes;
 
-/* mem_free_pages - free frames of a node, magazines included (sums per-CPU counts). */
+/* mem_free_pages - free frames of a node, magazines included (a sum over CPUs).  mem_total_pages - installed frames. */
 uint64_t mem_free_pages(unsigned node);
 uint64_t mem_total_pages(void);
+
+/* mem_node_counts - how many allocations a node saw since boot or since mem_node_counts_clear(). */
+struct mem_counts {
+    uint64_t local;    /* asked for here and served here           */
+    uint64_t fallback; /* asked for here and served elsewhere      */
+    uint64_t foreign;  /* served here and asked for elsewhere      */
+};
+void mem_node_counts(unsigned node, struct mem_counts *out);
+void mem_node_counts_clear(unsigned node);
 
 #endif

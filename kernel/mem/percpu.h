@@ -19,6 +19,7 @@ struct obj_mag {
 
 struct mem_cpu {
     uint32_t        npages;              /* of the CPU's own node */
+    uint64_t        n_local;             /* allocations that the magazine served */
     struct page    *page[PAGE_MAG];
     struct obj_mag *mag[KMEM_CACHES];    /* by cache number; made on first use */
 };

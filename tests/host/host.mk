@@ -20,6 +20,7 @@ HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out kernel/vm/check.c,$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
                tests/host/machine.c
+HOST_buddy  := kernel/mem/page.c kernel/mem/kmem.c tests/host/machine.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
@@ -33,7 +34,7 @@ HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
 
 # The simulated machine's memory lies where a program may map it.
-build/host/test_as: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
+build/host/test_as build/host/test_buddy: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
 
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
 

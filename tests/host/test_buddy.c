@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_buddy.c - frames and kernel memory against a simple model, on a simulated machine of three boards.
+ *
+ * THEORY      Board 0 has the hole below 1 MiB, its border with board 1 cuts a 4 MiB block in two, and board 2 has
+ *             CPUs but no memory.  The descriptors' memory is full of ones before mem_init(), as a loader may leave it.
+ *             The model is the owner of each frame; at the end of each test all blocks have merged into those
+ *             of its beginning.
+ */
+#include "tests/host/check.h"
+#include "tests/host/machine.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cpu.h"
+#include "mem/init.h"
+#include "mem/kmem.h"
+#include "mem/percpu.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+
+#define MIB (1ul << 20)
+
+enum { NODES = 3, FRAMES = 96 * 256, NOWHERE = NODE_MAX - 1, BLOCKS_MAX = 30000 };
+
+static struct cpu      cpu[NODES];
+static struct cpu_stat stat[NODES];
+static struct mem_cpu  magazines[NODES];
+static uint8_t         owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
+
+static const struct mem_range range[] = {
+    {0, 0x9f000, 0}, {1 * MIB, 49 * MIB + 0x3000, 0}, {50 * MIB + 0x3000, 46 * MIB - 0x3000, 1}};
+
+struct cpu *cpus[CPU_MAX];
+unsigned    ncpu = NODES;
+
+static struct {
+    struct page *pg;
+    unsigned     order;
+} block[BLOCKS_MAX];
+static unsigned nblocks;
+
+void panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    abort();
+}
+
+/* ---- the machine ---- */
+
+static void own(paddr_t base, uint64_t len, uint8_t who)
+{
+    for (paddr_t pa = base; pa < base + len; pa += PAGE_SIZE) {
+        CHECK(pa >> PAGE_SHIFT < FRAMES);
+        owner[pa >> PAGE_SHIFT] = who;
+    }
+}
+
+void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
+{
+    for (unsigned i = 0; i < 5; i++) { /* page tables */
+        paddr_t pa = alloc(0, PAGE_SIZE);
+
+        CHECK_EQ(owner[pa >> PAGE_SHIFT], 0);
+        own(pa, PAGE_SIZE, 1);
+    }
+    for (unsigned i = 0; i < n; i++) { /* descriptors: the test has its own, but takes what they would */
+        paddr_t pa = alloc(r[i].node, HUGE_SIZE);
+
+        CHECK_EQ(pa % HUGE_SIZE, 0);
+        CHECK_EQ(phys_node(pa), (int)r[i].node);
+        own(pa, HUGE_SIZE, 1);
+    }
+}
+
+/* The test goes on as a CPU of board `node`. */
+static void run_on(unsigned node)
+{
+    static const struct machine_ops none;
+
+    machine_start(&cpu[node], &none);
+}
+
+static void start(void)
+{
+    static bool    done;
+    static uint8_t near[3][2] = {{0, 1}, {1, 0}, {1, 0}};
+
+    if (done)
+        return;
+    done = true;
+    for (unsigned i = 0; i < NODES; i++) {
+        cpu[i] = (struct cpu){.self = &cpu[i], .id = i, .node = i, .stat = &stat[i], .mem = &magazines[i]};
+        cpus[i] = &cpu[i];
+    }
+    run_on(0);
+    machine_map(DIRECT_BASE, FRAMES * PAGE_SIZE);
+    machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
+    memset(vmemmap, 0xff, FRAMES * sizeof(struct page));
+    memset(owner, 1, sizeof owner);
+    for (unsigned i = 0; i < array_size(range); i++)
+        own(range[i].base, range[i].len, 0);
+    own(0, 0x10000, 1);
+    mem_reserve(1 * MIB, 3 * MIB + 123);
+    own(1 * MIB, 3 * MIB + PAGE_SIZE, 1);
+    mem_reserve(60 * MIB + 4, 8);
+    own(60 * MIB, PAGE_SIZE, 1);
+    mem_reserve(80 * MIB, MIB);
+    own(80 * MIB, MIB, 1);
+    mem_init(range, array_size(range));
+    for (unsigned i = 0; i < NODES; i++)
+        mem_set_near(i, near[i], 2);
+    kmem_init();
+}
+
+static unsigned frames_free(unsigned node)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < FRAMES; i++)
+        n += owner[i] == 0 && phys_node((paddr_t)i << PAGE_SHIFT) == (int)node;
+    return n;
+}
+
+/* How many free blocks of each order a board has. */
+struct shape {
+    unsigned n[2][MAX_ORDER + 1];
+};
+
+static struct shape shape_now(void)
+{
+    struct shape s = {0};
+
+    for (unsigned node = 0; node < 2; node++)
+        for (unsigned o = 0; o <= MAX_ORDER; o++) {
+            struct page *pg;
+
+            LIST_FOREACH(pg, &mem_nodes[node].free[o], link) {
+                CHECK_EQ(pg->flags, PG_FREE);
+                CHECK_EQ(pg->order, o);
+                CHECK_EQ(pg->node, node);
+                for (unsigned i = 0; i < 1u << o; i++)
+                    CHECK_EQ(owner[pg - vmemmap + i], 0);
+                s.n[node][o]++;
+            }
+            CHECK_EQ(mem_nodes[node].free_mask >> o & 1, s.n[node][o] > 0);
+        }
+    return s;
+}
+
+static struct page *take(unsigned node, unsigned order, unsigned flags)
+{
+    struct page *pg = page_alloc(node, order, flags);
+    uint64_t     pfn;
+
+    if (pg == NULL)
+        return NULL;
+    pfn = (uint64_t)(pg - vmemmap);
+    CHECK_EQ(pfn % (1u << order), 0);
+    CHECK_EQ(pg->refs, 1);
+    CHECK_EQ(pg->order, order);
+    CHECK_EQ(pg->flags, order > 0 ? PG_HEAD : 0);
+    CHECK_EQ(phys_node(page_to_phys(pg)), pg->node);
+    for (unsigned i = 0; i < 1u << order; i++) {
+        CHECK_EQ(owner[pfn + i], 0);
+        owner[pfn + i] = 2;
+        CHECK_EQ(phys_node((pfn + i) << PAGE_SHIFT), pg->node);
+    }
+    CHECK(nblocks < BLOCKS_MAX);
+    block[nblocks].pg = pg;
+    block[nblocks++].order = order;
+    return pg;
+}
+
+static void give(unsigned k)
+{
+    for (unsigned i = 0; i < 1u << block[k].order; i++)
+        owner[block[k].pg - vmemmap + i] = 0;
+    page_release(block[k].pg);
+    block[k] = block[--nblocks];
+}
+
+static void give_all(void)
+{
+    while (nblocks > 0)
+        give((unsigned)check_below(nblocks));
+}
+
+/* ---- frames ---- */
+
+TEST(free_at_start)
+{
+    start();
+    for (unsigned node = 0; node < 2; node++)
+        CHECK_EQ(mem_free_pages(node), frames_free(node));
+    CHECK_EQ(mem_total_pages(), (range[0].len + range[1].len + range[2].len) >> PAGE_SHIFT);
+    (void)shape_now();
+    CHECK_EQ(phys_node(0x9f000), -1);
+    CHECK_EQ(phys_node(0x9efff), 0);
+    CHECK_EQ(phys_node(50 * MIB + 0x2fff), 0);
+    CHECK_EQ(phys_node(50 * MIB + 0x3000), 1);
+    CHECK(!phys_is_ram(96 * MIB));
+}
+
+TEST(random_blocks_merge_back)
+{
+    struct shape before, after;
+
+    start();
+    run_on(2); /* neither board's magazines */
+    before = shape_now();
+    for (unsigned i = 0; i < 20000; i++) {
+        if (nblocks < 2000 && check_below(2) == 0)
+            (void)take((unsigned)check_below(2), (unsigned)check_below(check_below(8) == 0 ? MAX_ORDER + 1 : 4), ALLOC_STRICT);
+        else if (nblocks > 0)
+            give((unsigned)check_below(nblocks));
+        if (i % 5000 == 0)
+            (void)shape_now();
+    }
+    give_all();
+    after = shape_now();
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+TEST(every_frame_once_then_none)
+{
+    struct shape      before, after;
+    struct mem_counts c0, c1;
+    unsigned          n0, n1, got = 0;
+
+    start();
+    run_on(2);
+    before = shape_now();
+    n0 = frames_free(0);
+    n1 = frames_free(1);
+    mem_node_counts_clear(0);
+    mem_node_counts_clear(1);
+    while (take(0, 0, ALLOC_STRICT) != NULL)
+        got++;
+    CHECK_EQ(got, n0);
+    CHECK_EQ(mem_free_pages(0), 0);
+    while (take(0, 0, ALLOC_NEAR) != NULL) /* the nearest other board's */
+        got++;
+    CHECK_EQ(got, n0 + n1);
+    CHECK(page_alloc(1, 0, ALLOC_NEAR) == NULL);
+    CHECK(page_alloc(2, 3, ALLOC_NEAR) == NULL);
+    CHECK(kmem_alloc(100000) == NULL);
+    mem_node_counts(0, &c0);
+    mem_node_counts(1, &c1);
+    CHECK_EQ(c0.local, n0);
+    CHECK_EQ(c0.fallback, n1);
+    CHECK_EQ(c1.foreign, n1);
+    CHECK_EQ(c1.local, 0);
+    give_all();
+    after = shape_now();
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+TEST(magazines)
+{
+    struct mem_counts c;
+    uint64_t          free0, free1;
+
+    start();
+    run_on(1);
+    free0 = mem_free_pages(0);
+    free1 = mem_free_pages(1);
+    mem_node_counts_clear(1);
+    for (unsigned i = 0; i < 300; i++)
+        CHECK_EQ(take(1, 0, ALLOC_NEAR)->node, 1);
+    mem_node_counts(1, &c);
+    CHECK_EQ(c.local, 300);
+    for (unsigned i = 0; i < 300; i++)
+        CHECK_EQ(take(0, 0, ALLOC_NEAR)->node, 0);
+    CHECK_EQ(mem_free_pages(1), free1 - 300);
+    CHECK_EQ(mem_free_pages(0), free0 - 300);
+    run_on(0);
+    give_all(); /* each to its own board */
+    CHECK_EQ(mem_free_pages(1), free1);
+    CHECK_EQ(mem_free_pages(0), free0);
+    CHECK(magazines[0].npages <= PAGE_MAG && magazines[1].npages <= PAGE_MAG);
+}
+
+TEST(zeroed)
+{
+    struct page *pg;
+
+    start();
+    run_on(0);
+    pg = take(0, 2, ALLOC_STRICT);
+    memset(page_to_virt(pg), 0x5a, PAGE_SIZE * 4);
+    give_all();
+    pg = take(0, 2, ALLOC_STRICT | ALLOC_ZERO);
+    for (unsigned i = 0; i < PAGE_SIZE * 4; i++)
+        CHECK_EQ(((uint8_t *)page_to_virt(pg))[i], 0);
+    give_all();
+}
+
+/* ---- kernel memory ---- */
+
+enum { OBJECTS = 1500 };
+static struct {
+    uint8_t *p;
+    size_t   size;
+    uint8_t  fill;
+} object[OBJECTS];
+
+static void object_free(unsigned i)
+{
+    for (size_t k = 0; k < object[i].size; k++)
+        CHECK_EQ(object[i].p[k], object[i].fill);
+    kmem_free(object[i].p);
+    object[i].p = NULL;
+}
+
+TEST(kmem_random)
+{
+    uint64_t live, most;
+
+    start();
+    run_on(0);
+    live = kmem_live_objects();
+    most = mem_free_pages(0) + mem_free_pages(1);
+    for (unsigned round = 0; round < 30000; round++) {
+        unsigned i = (unsigned)check_below(OBJECTS);
+
+        if (round % 50 == 0)
+            run_on((unsigned)check_below(NODES));
+        if (object[i].p != NULL) {
+            object_free(i);
+            continue;
+        }
+        object[i].size = 1 + check_below(check_below(50) == 0 ? 40000 : check_below(4) == 0 ? 8192 : 300);
+        object[i].fill = (uint8_t)check_random();
+        object[i].p = check_below(2) == 0 ? kmem_alloc(object[i].size)
+                                          : kmem_alloc_node(object[i].size, (unsigned)check_below(NODES));
+        CHECK(object[i].p != NULL);
+        CHECK_EQ((uintptr_t)object[i].p % 16, 0);
+        memset(object[i].p, object[i].fill, object[i].size);
+    }
+    for (unsigned i = 0; i < OBJECTS; i++)
+        if (object[i].p != NULL)
+            object_free(i);
+    CHECK_EQ(kmem_live_objects(), live);
+    CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500); /* what stays is in magazines and one slab of each size */
+    kmem_free(NULL);
+}
+
+TEST(kmem_comes_from_the_node)
+{
+    start();
+    for (unsigned node = 0; node < 2; node++)
+        for (unsigned size = 16; size <= 8192; size *= 2) {
+            void *p[40];
+
+            run_on(node);
+            for (unsigned i = 0; i < 40; i++) {
+                p[i] = i % 2 ? kmem_alloc(size) : kmem_alloc_node(size, 1 - node);
+                CHECK_EQ(phys_node(virt_to_phys(p[i])), i % 2 ? (int)node : 1 - (int)node);
+            }
+            run_on(2);
+            for (unsigned i = 0; i < 40; i++)
+                kmem_free(p[i]);
+        }
+}
+
+TEST(kmem_without_memory)
+{
+    uint64_t live;
+    void   **chain = NULL, **p;
+
+    start();
+    run_on(1);
+    live = kmem_live_objects();
+    while ((p = kmem_alloc(2048)) != NULL) {
+        *p = chain;
+        chain = p;
+    }
+    CHECK(kmem_alloc(5 * MIB) == NULL);
+    while (chain != NULL) {
+        p = chain;
+        chain = *p;
+        kmem_free(p);
+    }
+    p = kmem_zalloc(8192);
+    CHECK(p != NULL && p[0] == NULL && p[1023] == NULL);
+    kmem_free(p);
+    CHECK_EQ(kmem_live_objects(), live);
+}
