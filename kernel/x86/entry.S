@@ -95,6 +95,8 @@ iret_user:
     .popsection
 iret_failed:                        /* the frame was bad: end in a signal */
     movq %gs:OFF_CPU_KSTACK, %rsp
+    subq $SIZE_REGS, %rsp           /* I2: the new registers lie there */
+    xorl %ebp, %ebp
     call x86_bad_return
 
 return_with_ast:

@@ -16,6 +16,7 @@
 #include "lib/cpu.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
+#include "stat/log.h"
 #include "stat/panic.h"
 #include "x86/apic.h"
 #include "x86/asm.h"
@@ -30,6 +31,7 @@ _Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h
 _Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
 _Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
 _Static_assert(offsetof(struct trap_ops, syscall) == 24, "entry.S calls trap_ops + 24");
+_Static_assert(sizeof(struct regs) == SIZE_REGS, "trap_offsets.h");
 
 enum { VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_DF = 8,
        VEC_GP = 13, VEC_PF = 14, VEC_MF = 16, VEC_AC = 17, VEC_XM = 19 };
@@ -69,6 +71,7 @@ static bool ex_fixup(struct regs *r)
 
 static noreturn void die(struct regs *r, unsigned vec, uint64_t addr)
 {
+    log_enter_panic(); /* the fault may have come with the log's lock held */
     kprintf("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", r->rax, r->rbx, r->rcx, r->rdx);
     kprintf("rsi %016lx rdi %016lx rbp %016lx rsp %016lx\n", r->rsi, r->rdi, r->rbp, r->rsp);
     kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
