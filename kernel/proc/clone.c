@@ -97,7 +97,6 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
         vn_hold(p->exe);
         vn_deny_write(p->exe); /* succeeds: the parent's denial stands */
     }
-    str_copy(p->exe_path, me->exe_path, sizeof p->exe_path);
     p->arg_start = me->arg_start;
     p->arg_end   = me->arg_end;
     p->env_start = me->env_start;

@@ -265,8 +265,10 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     l->t.as = p->as;
     as_activate(&l->t);
     irq_pop();
-    if (old_as != NULL)
+    if (old_as != NULL) {
+        rss_note(p, old_as);
         as_release(old_as);
+    }
     exec_program_close(&old);
     if (old_files != NULL)
         fdtable_release(old_files);

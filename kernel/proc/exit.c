@@ -134,6 +134,7 @@ static void close_parts(struct proc *p)
         file_release(truss);
     fsinfo_release(fs);
     curthread->as = NULL; /* its tables may stay loaded here until another space runs: vm knows */
+    rss_note(p, as);
     as_release(as);
     if (exe != NULL) {
         vn_allow_write(exe);

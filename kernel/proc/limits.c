@@ -113,6 +113,14 @@ void lwp_uncharge(struct lwp *l)
     l->ucount = NULL;
 }
 
+void rss_note(struct proc *p, struct as *as)
+{
+    struct as_usage u;
+
+    as_usage(as, &u);
+    p->maxrss_kb = max_of(p->maxrss_kb, u.peak_rss_pages * (PAGE_SIZE / 1024));
+}
+
 /* A time of `ns` split as the samples u and s are; all user when there is no sample yet. */
 static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64_t *sys_us)
 {
@@ -139,7 +147,7 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
     struct lwp *l;
 
     *ru = (struct rusage_kernel){.minflt = p->minflt_dead, .majflt = p->majflt_dead, .nvcsw = p->nvcsw_dead,
-                                 .nivcsw = p->nivcsw_dead};
+                                 .nivcsw = p->nivcsw_dead, .maxrss_kb = p->maxrss_kb};
     if (p->state == PROC_LIVE)
         LIST_FOREACH(l, &p->lwps, proc_link) {
             u += l->t.uticks;

@@ -164,6 +164,7 @@ void proc_release(struct proc *p)
         return;
     ASSERT(p->as == NULL && p->files == NULL && p->fs == NULL && p->exe == NULL, "I6");
     ASSERT(p->nlwps == 0 && list_empty(&p->pending.infos) && list_empty(&p->children), "I6");
+    ASSERT(p->lgrp.bitmap == 0 && p->lgrp.creating_in == NULL, "I3");
     lwp_free_list(&p->lwps);
     lwp_free_list(&p->dead);
     sighand_release(p->sig);

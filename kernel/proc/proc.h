@@ -183,12 +183,12 @@ struct proc {
     int              exit_signal; /* [c] what the parent gets: SIGCHLD, or 0 */
     struct cv        child_cv;   /* waits for children; with proc_lock */
     struct vnode    *exe;        /* [m] /proc/PID/exe */
-    char             exe_path[256]; /* [m] */
     uint64_t         arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
     uint64_t         start_ns;
     struct rusage_kernel waited; /* [p] children that were waited for, and theirs */
     uint64_t         utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
     uint64_t         nvcsw_dead, nivcsw_dead;
+    uint64_t         maxrss_kb;  /* [o] largest resident size of address spaces it has left */
     uint64_t         runtime_dead_ns;
     struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t         itimer_interval_ns;
@@ -231,7 +231,7 @@ void proc_release(struct proc *p);
 struct as *proc_as_hold(struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
-/* rusage_collect - of p without its children; rusage_lwp - of one LWP.  All but maxrss.  Caller holds proc_lock. */
+/* rusage_collect - of p without its children (maxrss: of memory it has left); rusage_lwp - of one LWP (no maxrss).  Caller holds proc_lock. */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */

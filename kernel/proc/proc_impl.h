@@ -77,6 +77,9 @@ void limits_setup(void);
 /* times_add_dead - l is leaving p: its times go into p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
+/* rss_note - p is leaving the space `as`: its peak counts in p's usage.  Takes as->lock. */
+void rss_note(struct proc *p, struct as *as);
+
 /* cred.c */
 void         cred_init(void);
 struct cred *cred_root(void);

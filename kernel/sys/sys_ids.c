@@ -375,7 +375,7 @@ long sys_getrusage(struct regs *r)
         struct as_usage u;
 
         as_usage(curproc()->as, &u);
-        ru.maxrss_kb = u.peak_rss_pages * (PAGE_SIZE / 1024);
+        ru.maxrss_kb = max_of(who == RUSAGE_SELF ? ru.maxrss_kb : 0, u.peak_rss_pages * (PAGE_SIZE / 1024));
     }
     return r->arg[1] == 0 ? -EFAULT : rusage_copy_out(r->arg[1], &ru);
 }

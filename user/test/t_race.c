@@ -221,6 +221,33 @@ static void ignored_children_vanish(void)
     EXPECT_ERR(wait(NULL), ECHILD);
 }
 
+/* Zombies count against their user's limit: a bomb of them ends too. */
+static void zombies_are_limited(void)
+{
+    struct rlimit few = {30, 30};
+    int n = 0;
+    pid_t pid;
+
+    if (getuid() != 0)
+        SKIP("needs root");
+    EXPECT_EQ(setrlimit(RLIMIT_NPROC, &few), 0);
+    EXPECT_EQ(setuid(61234), 0);
+    while (n < 100 && (pid = fork()) >= 0) {
+        if (pid == 0)
+            _exit(0);
+        n++;
+    }
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(n, 29);
+    while (wait(NULL) > 0)
+        n--;
+    EXPECT_EQ(n, 0);
+    EXPECT((pid = fork()) >= 0);
+    if (pid == 0)
+        _exit(0);
+    EXPECT_EQ(wait_for(pid), 0);
+}
+
 static void *waits_for_any(void *arg)
 {
     long *count = arg;
@@ -529,6 +556,7 @@ static const struct check list[] = {
     {"kill_while_creating", kill_while_creating},
     {"group_kill_catches_forks", group_kill_catches_forks},
     {"ignored_children_vanish", ignored_children_vanish},
+    {"zombies_are_limited", zombies_are_limited},
     {"many_waiters", many_waiters},
     {"wait_without_taking", wait_without_taking},
     {"execs_together", execs_together},
