@@ -65,24 +65,6 @@ static uint64_t           boot_seed;
 
 /* ---- what the launcher passes ---- */
 
-/* A file of the launcher's in memory of its own; NULL if there is none.  *size is its length. */
-static void *option_file(const char *name, uint32_t *size)
-{
-    uint16_t sel;
-    char    *buf;
-
-    if (fw_cfg_find(name, size, &sel) != 0 || *size == 0)
-        return NULL;
-    buf = kmem_alloc(*size + 1ul);
-    if (buf == NULL || fw_cfg_read(sel, buf, *size) != 0) {
-        warn("%s (%u bytes) cannot be read: ignored", name, *size);
-        kmem_free(buf);
-        return NULL;
-    }
-    buf[*size] = '\0';
-    return buf;
-}
-
 /* A small text file, before there is memory.  Returns its length; 0: there is none. */
 static size_t option_text(const char *name, char *buf, size_t max)
 {
@@ -225,6 +207,44 @@ static void topology_read(const uint32_t *ids, unsigned n)
     nlgrps = lgrp_topo.nlgrps;
 }
 
+/*
+ * The overlay, a cpio archive, may be larger than the largest block of the allocator: until it is unpacked it
+ * keeps the end of the largest range of memory.
+ */
+static struct {
+    paddr_t  at; /* 0: there is none */
+    uint32_t len;
+    uint16_t sel;
+} overlay;
+
+static void overlay_reserve(const struct mem_range *r, unsigned n)
+{
+    const struct mem_range *most = r;
+
+    if (fw_cfg_find("opt/homeroom/overlay", &overlay.len, &overlay.sel) != 0 || overlay.len == 0)
+        return;
+    for (unsigned i = 1; i < n; i++)
+        if (r[i].len > most->len)
+            most = &r[i];
+    if (overlay.len > most->len / 2) {
+        warn("opt/homeroom/overlay (%u bytes) is more than half of a memory range: ignored", overlay.len);
+        return;
+    }
+    overlay.at = round_down(most->base + most->len - overlay.len, PAGE_SIZE);
+    mem_reserve(overlay.at, overlay.len);
+}
+
+/* The overlay's bytes, or NULL. */
+static void *overlay_read(void)
+{
+    if (overlay.at == 0)
+        return NULL;
+    if (fw_cfg_read(overlay.sel, phys_to_virt(overlay.at), overlay.len) == 0)
+        return phys_to_virt(overlay.at);
+    warn("opt/homeroom/overlay (%u bytes) cannot be read: ignored", overlay.len);
+    return NULL;
+}
+
 static void memory_start(void)
 {
     static struct mem_range r[LGRP_RANGE_MAX];
@@ -236,6 +256,7 @@ static void memory_start(void)
     mem_reserve(boot.info, boot.info_len);
     if (boot.initrd != 0)
         mem_reserve(boot.initrd, boot.initrd_len);
+    overlay_reserve(r, lgrp_topo.nranges);
     mem_init(r, lgrp_topo.nranges);
     for (unsigned node = 0; node < lgrp_topo.nnodes; node++) {
         unsigned n = lgrp_node_order(&lgrp_topo, lgrp_topo.node_lgrp[node], node, near);
@@ -346,8 +367,7 @@ static uint32_t load_of(unsigned lgrp)
 
 static void boot_thread(void *arg)
 {
-    uint32_t overlay_len = 0;
-    void    *overlay;
+    void *over;
 
     fs_init();
     tty_init();
@@ -358,10 +378,11 @@ static void boot_thread(void *arg)
     proc_init();
     procfs_init();
     sysfs_init();
-    overlay = option_file("opt/homeroom/overlay", &overlay_len);
-    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, overlay, overlay_len) != 0)
+    over = overlay_read();
+    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over, over != NULL ? overlay.len : 0) != 0)
         panic("no root file system");
-    kmem_free(overlay);
+    if (overlay.at != 0)
+        mem_unreserve(overlay.at, overlay.len);
     if (boot.initrd != 0)
         mem_unreserve(boot.initrd, boot.initrd_len);
     verdict("@boot %lu", clock_mono_ns() / 1000000);

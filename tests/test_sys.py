@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """System calls seen from outside: /etc/system, tunables, calls that do not exist, truss."""
 
+import hashlib
 import re
 
 import pytest
@@ -63,3 +64,13 @@ def test_each_cpu_counts_its_calls(machine):
     calls = sum(after[f"cpu:{i}:sys:syscl"] - before[f"cpu:{i}:sys:syscl"] for i in (0, 1))
     forks = sum(after[f"cpu:{i}:sys:forks"] - before[f"cpu:{i}:sys:forks"] for i in (0, 1))
     assert calls > 2000 and 200 <= forks <= 230
+
+
+def test_large_overlay(boot_once, tmp_path):
+    """An overlay may be larger than the largest block of the kernel's allocator (4 MiB)."""
+    data = bytes(range(256)) * (9 << 12)  # 9 MiB
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/large").write_bytes(data)
+    outcome, console, _ = boot_once("sf280r", run="md5sum /root/large", overlay=tmp_path)
+    assert outcome.status == 0, console
+    assert hashlib.md5(data).hexdigest() in console
