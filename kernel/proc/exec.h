@@ -35,7 +35,7 @@ struct exec {
 int exec_load(struct exec *x);
 /* exec_stack - give x->as its stack with arguments, environment and auxiliary vector; sets x->sp.  -E2BIG -ENOMEM. */
 int exec_stack(struct exec *x);
-/* exec_program_open, exec_program_close - by path; checks permissions.  name_lookup's errors, -EACCES -ETXTBSY -ENOEXEC. */
+/* exec_program_open, exec_program_close - by path.  Errors of name_lookup, -EACCES -ETXTBSY -ENOEXEC. */
 int  exec_program_open(struct program *pr, const char *path);
 void exec_program_close(struct program *pr);
 

@@ -231,7 +231,10 @@ void proc_release(struct proc *p);
 struct as *proc_as_hold(struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
-/* rusage_collect - of p without its children (maxrss: of memory it has left); rusage_lwp - of one LWP (no maxrss).  Caller holds proc_lock. */
+/*
+ * rusage_collect - of p without its children (maxrss: of memory it has left); rusage_lwp - of one LWP (no maxrss).
+ * The caller holds proc_lock.
+ */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
 /* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
