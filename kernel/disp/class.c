@@ -159,8 +159,6 @@ void thread_set_nice(struct thread *t, int nice)
 
 void thread_inherit(struct thread *t, int pri)
 {
-    spin_lock(&t->lock);
     t->inherit_pri = (int16_t)pri;
     disp_set_pri(t, thread_effective_pri(t));
-    spin_unlock(&t->lock);
 }

@@ -24,9 +24,8 @@ struct disp_cpu {
     struct thread  *idle_thread;      /* [c]                                                           */
     struct thread  *prev;             /* [o] thread being switched away from                           */
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
-    struct timer  **heap;             /* [timer_lock] binary heap by deadline, 1 .. ntimers            */
-    uint32_t        ntimers, heap_max;
-    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of heap[1], UINT64_MAX: none; read by its own CPU without */
+    struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
+    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; read by its own CPU without */
     struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
@@ -74,7 +73,7 @@ uint64_t clock_tsc_per_ms(void);
 void clock_start(void);
 void clock_move_from(unsigned cpu);
 
-/* thread_inherit - lend `t` the priority of a waiter (-1: take it back). */
+/* thread_inherit - lend `t` (t->lock held) the priority of a waiter (-1: take it back). */
 void thread_inherit(struct thread *t, int pri);
 /* thread_leave_cpu - curthread may no longer run here: queue it where it may. */
 void thread_leave_cpu(void);

@@ -38,7 +38,7 @@ static void waiter_init(struct waiter *w)
     w->timer = (struct timer){0};
 }
 
-/* Marks `w`, already off its list, as woken and wakes its thread.  `w` is gone when this returns. */
+/* Marks `w`, already off its list, as woken and wakes its thread.  The caller holds the list's lock: see wait_for_waker(). */
 static void waiter_wake(struct waiter *w)
 {
     struct thread *t = w->t;
@@ -66,6 +66,15 @@ static void waiter_sleep(struct waiter *w, bool sig)
     }
 }
 
+/*
+ * Who woke us holds the list's lock until it is done with us and with the object, both of which may end as soon as we go on.
+ */
+static void wait_for_waker(struct spinlock *l)
+{
+    spin_lock(l);
+    spin_unlock(l);
+}
+
 static void waiter_timeout(struct timer *tm)
 {
     struct waiter *w = container_of(tm, struct waiter, timer);
@@ -83,6 +92,7 @@ void thread_sleep_ns(uint64_t ns)
     curthread->wait_what = "delay";
     timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
     waiter_sleep(&w, false);
+    timer_cancel(&w.timer); /* its function is done with us */
 }
 
 /* ---- mutex ---- */
@@ -95,17 +105,35 @@ void mutex_init(struct mutex *m, const char *name)
     m->name = name;
 }
 
-/* Lends our priority to the owner, and to whom it waits for in turn. */
+/*
+ * Lends priority `pri` to the owner of `m`, whose lock is held, and to whom it waits for in turn.  With m->lock held and its
+ * list not empty the owner cannot leave; nor can the mutex end that it sleeps for while its own lock is held.  That mutex's
+ * lock is only tried, against the order of ranks: whoever holds it is about to change the chain.
+ */
 static void lend_priority(struct mutex *m, int pri)
 {
+    struct mutex *first = m;
+
     for (int depth = 0; depth < 8 && m != NULL; depth++) {
         struct thread *o = (struct thread *)(m->owner & ~1ul);
+        struct mutex  *next;
 
-        if (o == NULL || o->pri >= pri)
-            return;
-        thread_inherit(o, pri);
-        m = o->blocked_on;
+        spin_lock(&o->lock);
+        if (o->pri >= pri) {
+            next = NULL;
+        } else {
+            thread_inherit(o, pri);
+            next = o->state == TS_SLEEP ? o->blocked_on : NULL;
+            if (next != NULL && !spin_trylock(&next->lock))
+                next = NULL;
+        }
+        spin_unlock(&o->lock);
+        if (m != first)
+            spin_unlock(&m->lock);
+        m = next;
     }
+    if (m != NULL && m != first)
+        spin_unlock(&m->lock);
 }
 
 static void mutex_sleep(struct mutex *m)
@@ -137,6 +165,7 @@ static void mutex_sleep(struct mutex *m)
         lend_priority(m, t->pri);
     spin_unlock(&m->lock);
     waiter_sleep(&w, false);
+    wait_for_waker(&m->lock);
 }
 
 void mutex_enter(struct mutex *m)
@@ -179,8 +208,12 @@ void mutex_exit(struct mutex *m)
     spin_lock(&m->lock);
     w = list_pop(&m->waiters, struct waiter, link);
     ASSERT(w != NULL, "I2");
-    if (--t->n_contended == 0 && t->inherit_pri >= 0)
-        thread_inherit(t, -1);
+    if (--t->n_contended == 0 && t->inherit_pri >= 0) {
+        spin_lock(&t->lock);
+        if (t->n_contended == 0) /* nobody has begun to wait for another of its mutexes */
+            thread_inherit(t, -1);
+        spin_unlock(&t->lock);
+    }
     w->t->blocked_on = NULL;
     if (!list_empty(&m->waiters)) {
         w->t->n_contended++;
@@ -239,6 +272,7 @@ static void rw_sleep(struct rwlock *rw, bool write)
     curthread->wait_chan = rw;
     spin_unlock(&rw->lock);
     waiter_sleep(&w, false);
+    wait_for_waker(&rw->lock);
 }
 
 /* The lock is free but for waiters: hand it to the first writer, or to all readers before the next writer. */
@@ -335,18 +369,12 @@ static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig
     waiter_sleep(&w, sig);
     if (deadline != NO_DEADLINE)
         timer_cancel(&w.timer);
+    spin_lock(&cv->lock); /* as wait_for_waker() */
     if (!w.woken) {
-        spin_lock(&cv->lock);
-        if (!w.woken) {
-            list_remove(&w.link);
-            err = w.timed_out ? -ETIMEDOUT : -EINTR;
-        }
-        spin_unlock(&cv->lock);
-    } else {
-        /* The waker holds cv->lock until it is done with `w`. */
-        spin_lock(&cv->lock);
-        spin_unlock(&cv->lock);
+        list_remove(&w.link);
+        err = w.timed_out ? -ETIMEDOUT : -EINTR;
     }
+    spin_unlock(&cv->lock);
     if (m != NULL)
         mutex_enter(m);
     else

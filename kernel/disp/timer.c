@@ -3,19 +3,18 @@
  * timer.c - time, and functions to be called at a time.
  *
  * THEORY      The time-stamp counter, the same on all CPUs, is the clock; it and the local APIC's timer are measured once
- *             against the ACPI power-management timer (3.579545 MHz).  Each CPU has a binary heap of timers by deadline.
- *             The hardware timer is set once for the earlier of the heap's first deadline and the end of the running
+ *             against the ACPI power-management timer (3.579545 MHz).  Each CPU has a heap of timers by deadline
+ *             (timerq.h).  The hardware timer is set once for the earlier of the first deadline and the end of the running
  *             thread's time slice; there is no periodic tick.
- * INVARIANTS  I1  heap[1] is the earliest; t->heap_pos is its place, 0 when not armed
- *             I2  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
+ * INVARIANTS  I1  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
  * LOCKING     d->timer_lock (RANK_TIMER); functions are called without it
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
  */
 #include "disp/timer.h"
 
 #include "disp/disp.h"
+#include "disp/timerq.h"
 #include "lib/math.h"
-#include "mem/kmem.h"
 #include "stat/panic.h"
 #include "x86/apic.h"
 #include "x86/asm.h"
@@ -116,71 +115,20 @@ void clock_calibrate(uint16_t port, unsigned bits)
 
 void timer_cpu_init(struct cpu *c)
 {
-    struct disp_cpu *d = c->disp;
-
-    spin_init(&d->timer_lock, RANK_TIMER);
-    d->heap_max = 64;
-    d->first_ns = UINT64_MAX;
-    d->heap = kmem_alloc_node(d->heap_max * sizeof *d->heap, c->node);
-    if (d->heap == NULL)
-        panic("no memory for the timers of CPU %u", c->id);
+    spin_init(&c->disp->timer_lock, RANK_TIMER);
+    c->disp->first_ns = UINT64_MAX;
 }
 
-/* After each change of the heap: the copy of its first deadline that timer_program() reads without the lock. */
-static void heap_changed(struct disp_cpu *d)
+/* After each change: the copy of the first deadline that timer_program() reads without the lock. */
+static void timers_changed(struct disp_cpu *d)
 {
-    d->first_ns = d->ntimers > 0 ? d->heap[1]->deadline_ns : UINT64_MAX;
+    d->first_ns = d->timers != NULL ? d->timers->deadline_ns : UINT64_MAX;
 }
 
-static void heap_put(struct disp_cpu *d, uint32_t pos, struct timer *t)
+static void timer_remove(struct disp_cpu *d, struct timer *t)
 {
-    d->heap[pos] = t;
-    t->heap_pos = pos;
-}
-
-static void heap_up(struct disp_cpu *d, uint32_t pos, struct timer *t)
-{
-    for (; pos > 1 && d->heap[pos / 2]->deadline_ns > t->deadline_ns; pos /= 2)
-        heap_put(d, pos, d->heap[pos / 2]);
-    heap_put(d, pos, t);
-}
-
-static void heap_down(struct disp_cpu *d, uint32_t pos, struct timer *t)
-{
-    for (uint32_t kid; (kid = pos * 2) <= d->ntimers; pos = kid) {
-        if (kid < d->ntimers && d->heap[kid + 1]->deadline_ns < d->heap[kid]->deadline_ns)
-            kid++;
-        if (d->heap[kid]->deadline_ns >= t->deadline_ns)
-            break;
-        heap_put(d, pos, d->heap[kid]);
-    }
-    heap_put(d, pos, t);
-}
-
-static void heap_delete(struct disp_cpu *d, struct timer *t)
-{
-    uint32_t      pos = t->heap_pos;
-    struct timer *last = d->heap[d->ntimers--];
-
-    t->heap_pos = 0;
-    if (last != t && pos > 1 && d->heap[pos / 2]->deadline_ns > last->deadline_ns)
-        heap_up(d, pos, last);
-    else if (last != t)
-        heap_down(d, pos, last);
-    heap_changed(d);
-}
-
-static void heap_grow(struct disp_cpu *d)
-{
-    struct timer **bigger = kmem_alloc(d->heap_max * 2 * sizeof *bigger);
-
-    if (bigger == NULL)
-        panic("no memory for timers");
-    for (uint32_t i = 1; i <= d->ntimers; i++)
-        bigger[i] = d->heap[i];
-    kmem_free(d->heap);
-    d->heap = bigger;
-    d->heap_max *= 2;
+    timerq_remove(&d->timers, t);
+    timers_changed(d);
 }
 
 void timer_program(struct cpu *c)
@@ -207,14 +155,12 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
     c = this_cpu();
     d = c->disp;
     spin_lock(&d->timer_lock);
-    if (d->ntimers + 1 == d->heap_max)
-        heap_grow(d);
     t->deadline_ns = deadline_ns;
     t->fn = fn;
     t->cpu = c;
-    heap_up(d, ++d->ntimers, t);
-    heap_changed(d);
-    if (t->heap_pos == 1 && clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
+    timerq_insert(&d->timers, t);
+    timers_changed(d);
+    if (d->timers == t && clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
         timer_program(c);
     spin_unlock(&d->timer_lock);
     irq_pop();
@@ -224,17 +170,20 @@ bool timer_cancel(struct timer *t)
 {
     struct cpu      *c = t->cpu;
     struct disp_cpu *d;
-    bool             was;
+    bool             was = false;
 
     if (c == NULL)
         return false;
     d = c->disp;
     spin_lock(&d->timer_lock);
-    was = t->heap_pos != 0;
-    if (was)
-        heap_delete(d, t);
-    while (d->running_timer == t && c != this_cpu()) {
-        spin_unlock(&d->timer_lock);
+    for (;;) {
+        if (timer_armed(t)) {
+            timer_remove(d, t);
+            was = true;
+        }
+        if (d->running_timer != t || c == this_cpu())
+            break;
+        spin_unlock(&d->timer_lock); /* its function runs elsewhere, and may arm it again */
         cpu_pause();
         spin_lock(&d->timer_lock);
     }
@@ -249,10 +198,10 @@ void timer_interrupt(void)
 
     d->timer_set_for = UINT64_MAX;
     spin_lock(&d->timer_lock);
-    while (d->ntimers > 0 && d->heap[1]->deadline_ns <= clock_mono_ns()) {
-        struct timer *t = d->heap[1];
+    while (d->timers != NULL && d->timers->deadline_ns <= clock_mono_ns()) {
+        struct timer *t = d->timers;
 
-        heap_delete(d, t);
+        timer_remove(d, t);
         d->running_timer = t;
         spin_unlock(&d->timer_lock);
         t->fn(t);
@@ -268,7 +217,7 @@ void timer_interrupt(void)
     }
     if (rdtsc() < d->quantum_end)
         timer_program(c);
-    else if (d->ntimers > 0) {
+    else if (d->timers != NULL) {
         uint64_t end = d->quantum_end;
 
         d->quantum_end = UINT64_MAX; /* the slice is over: only timers count until the switch */

@@ -13,8 +13,9 @@
 struct timer {
     uint64_t deadline_ns;             /* of clock_mono_ns() */
     void   (*fn)(struct timer *);
-    struct cpu *cpu;                  /* where it is armed  */
-    uint32_t heap_pos;                /* 0: not armed       */
+    struct cpu   *cpu;                /* where it is, or was last, armed */
+    struct timer *child, *next;       /* its place in the CPU's heap: timerq.h */
+    struct timer **link;              /* what points at it there; NULL: not armed */
 };
 
 /* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */
@@ -35,7 +36,14 @@ extern void (*clock_changed)(void);
 
 /* timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER. */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
-/* timer_cancel - returns whether it was still armed; after it returns, fn is not running. */
+/*
+ * timer_cancel - returns whether it was still armed.  After it returns fn is not running, except when fn itself calls it, and
+ * the timer is not armed even if fn arms it.  The caller holds no lock that fn takes, and nobody else arms the timer meanwhile.
+ */
 bool timer_cancel(struct timer *t);
+static inline bool timer_armed(const struct timer *t)
+{
+    return t->link != NULL;
+}
 
 #endif

@@ -92,26 +92,19 @@ static void real_expired(struct timer *tm)
     sig_send_proc(p, SIGALRM, NULL);
 }
 
-/* Stops a timer whose function may arm it again while it is being cancelled. */
-static void cancel_for_good(struct timer *tm)
-{
-    timer_cancel(tm);
-    timer_cancel(tm);
-}
-
 static void real_set(struct proc *p, const struct itimer_setting *new,
                      struct itimer_setting *old)
 {
     uint64_t now = clock_mono_ns(), end = p->itimer_real.deadline_ns;
 
     old->interval_ns = p->itimer_interval_ns;
-    old->value_ns = p->itimer_real.heap_pos == 0 ? 0 : end > now ? end - now : 1;
+    old->value_ns = !timer_armed(&p->itimer_real) ? 0 : end > now ? end - now : 1;
     if (new == NULL)
         return;
     spin_lock(&p->sig->lock);
     p->itimer_interval_ns = 0;
     spin_unlock(&p->sig->lock);
-    cancel_for_good(&p->itimer_real);
+    timer_cancel(&p->itimer_real);
     spin_lock(&p->sig->lock);
     p->itimer_interval_ns = new->value_ns != 0 ? new->interval_ns : 0;
     spin_unlock(&p->sig->lock);
@@ -169,7 +162,7 @@ static void cpu_expired(struct timer *tm)
 static void cpu_timer_drop(struct cpu_timer *ct)
 {
     atomic_store(&ct->stopped, true);
-    cancel_for_good(&ct->timer);
+    timer_cancel(&ct->timer);
     list_remove(&ct->link);
     kmem_free(ct);
 }
@@ -193,7 +186,7 @@ static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
     uint64_t used = cpu_time_now(p, &nlwps);
 
     *old = (struct itimer_setting){0};
-    if (ct != NULL && ct->timer.heap_pos != 0) {
+    if (ct != NULL && timer_armed(&ct->timer)) {
         old->value_ns = ct->target_ns > used ? ct->target_ns - used : 1;
         old->interval_ns = ct->interval_ns;
     }

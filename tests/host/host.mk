@@ -21,6 +21,7 @@ HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out kernel/vm/check.c,$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/kmem.c tests/host/machine.c
+HOST_timerq := kernel/disp/timerq.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
