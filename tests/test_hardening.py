@@ -17,9 +17,9 @@ def free_kib(machine):
 
 
 def fuzz(machine, calls, jobs, timeout):
-    machine.check(f"/usr/test/sysfuzz -s 1 -n 3000 -j {jobs}; rm -rf /tmp/sysfuzz.*", timeout=120)  # fills caches
+    machine.check(f"/usr/test/sysfuzz -s 1 -n 3000 -j {jobs} && rm -rf /tmp/sysfuzz.*", timeout=120)  # fills caches
     before = free_kib(machine)
-    text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs}; rm -rf /tmp/sysfuzz.*; sleep 1", timeout=timeout)
+    text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1", timeout=timeout)
     assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
     assert free_kib(machine) > before - MARGIN_KIB, text
     assert machine.check("echo alive") == "alive\n"

@@ -51,7 +51,7 @@ def test_with_glibc(boot, tmp_path):
     folder.mkdir(parents=True)
     for program in LINUX_TOO:
         source = ROOT / f"user/test/{program}.c"
-        flags = ["-O2", "-static", "-pthread", "-D_GNU_SOURCE"]
+        flags = ["-O2", "-w", "-static", "-pthread", "-D_GNU_SOURCE", "-I", ROOT / "include"]
         subprocess.run(["gcc", *flags, source, "-o", folder / program], check=True)
     machine = boot("sf3800", overlay=tmp_path)
     for program in LINUX_TOO:
