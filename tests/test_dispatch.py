@@ -53,7 +53,7 @@ def test_nearest_board_helps_first(machine):
     boards = [cpus(machine.check(f"cat /sys/devices/system/node/node{i}/cpulist")) for i in range(len(distance))]
     order = sorted(set(distance))
     assert len(order) >= 3
-    level = [sum((boards[i] for i, d in enumerate(distance) if d == near), []) for near in order]
+    level = [[cpu for i, d in enumerate(distance) if d == near for cpu in boards[i]] for near in order]
     home, near = len(level[0]), len(level[1])
 
     got = figures(machine.check(f"/usr/test/disp crowd 0 {home + near} 2000", timeout=120))
