@@ -10,6 +10,7 @@
  */
 #include "acpi/acpi.h"
 #include "disp/clock.h"
+#include "disp/context.h"
 #include "disp/disp.h"
 #include "drivers/fw_cfg.h"
 #include "drivers/rtc.h"
@@ -297,6 +298,19 @@ static void cpu_make(unsigned id, uint32_t apic)
     cpus[id] = c;
 }
 
+/* Until all CPUs run, for five seconds at most. */
+static void cpus_wait(void)
+{
+    uint64_t give_up = clock_mono_ns() + 5000000000ull;
+
+    for (unsigned i = 1; i < ncpu; i++)
+        while (!cpus[i]->arch->started) {
+            if (clock_mono_ns() > give_up)
+                panic("CPU %u (APIC id %u) does not start", i, cpus[i]->apic_id);
+            cpu_pause();
+        }
+}
+
 /* What each CPU but the boot CPU does once it runs: take part. */
 static void cpu_enter(void)
 {
@@ -426,7 +440,9 @@ void kmain(uint32_t magic, uint64_t info)
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
     trap_init_cpu(&boot_cpu);
-    trap_ops.syscall = syscall_dispatch; /* the others are proc's: proc_init() */
+    trap_ops.syscall = syscall_dispatch; /* those that concern processes are filled in by proc_init() */
+    trap_ops.ast = disp_ast;
+    trap_ops.interrupted = disp_interrupted;
     trap_nmi = nmi;
     disp_ops.switch_as = as_activate;
     intr_tlb_handler = vm_tlb_ipi;
@@ -438,6 +454,7 @@ void kmain(uint32_t magic, uint64_t info)
         watchdog_s = (unsigned)number(text);
     disp_cpu_join(&boot_cpu);
     smp_start(cpu_enter);
+    cpus_wait();
     kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
     if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
         panic("no memory for the first thread");

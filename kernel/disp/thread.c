@@ -11,6 +11,7 @@
  */
 #include "disp/disp.h"
 
+#include "disp/context.h"
 #include "lgrp/lgrp.h"
 #include "lgrp/place.h"
 #include "lgrp/stats.h"
@@ -80,9 +81,9 @@ static void switch_to(struct thread *prev, struct thread *next)
         timer_program(c);
 
     if (prev->fpu != NULL)
-        x86_fpu_save(prev);
+        fpu_save(prev->fpu);
     if (next->fpu != NULL) {
-        x86_fpu_load(next);
+        fpu_load(next->fpu);
         wrmsr(MSR_FSBASE, next->fsbase);
         wrmsr(MSR_KGSBASE, next->gsbase);
     }
@@ -311,14 +312,14 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
             page_release(stack);
             return -ENOMEM;
         }
-        x86_fpu_init(t);
+        thread_fpu_init(t);
     }
     str_copy(t->name, name, sizeof t->name);
     t->kstack = page_to_virt(stack);
     *(uint64_t *)t->kstack = STACK_GUARD;
     t->entry = entry;
     t->entry_arg = arg;
-    t->uregs = x86_regs(t);
+    t->uregs = thread_regs(t);
     if (t->tid == 0)
         t->tid = next_tid++;
     sp = (uint64_t *)t->uregs;

@@ -18,14 +18,7 @@
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "lib/types.h"
-
-#ifndef DIRECT_BASE /* host tests put them elsewhere */
-#define DIRECT_BASE  0xffff888000000000ul /* all RAM, 2 MiB or 1 GiB pages, no-execute */
-#define VMEMMAP_BASE 0xffffea0000000000ul /* struct page array                         */
-#endif
-#define KERNEL_BASE  0xffffffff80000000ul /* text, data, bss                           */
-
-typedef uint64_t paddr_t;
+#include "x86/layout.h"
 
 enum page_flags {
     PG_FREE   = 1 << 0, /* [b] head of a free block                                           */
@@ -58,19 +51,9 @@ struct page {
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
     uint32_t    pad[3];
 };
-_Static_assert(sizeof(struct page) == 64, "struct page is one cache line");
+_Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
 #define vmemmap ((struct page *)VMEMMAP_BASE)
-
-static inline void *phys_to_virt(paddr_t pa)
-{
-    return (void *)(DIRECT_BASE + pa);
-}
-
-static inline paddr_t virt_to_phys(const void *va) /* direct-map addresses only */
-{
-    return (paddr_t)va - DIRECT_BASE;
-}
 
 static inline struct page *phys_to_page(paddr_t pa)
 {

@@ -16,6 +16,7 @@
  */
 #include "proc/proc_impl.h"
 
+#include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
@@ -121,7 +122,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     l->t.uregs->rax = 0;
     if (ca->stack != 0)
         l->t.uregs->rsp = ca->stack;
-    x86_fpu_save(&me->t);
+    thread_fpu_save(&me->t);
     memcpy(l->t.fpu, me->t.fpu, FPU_SIZE);
     l->t.fsbase = flags & CLONE_SETTLS ? ca->tls : me->t.fsbase;
     l->t.gsbase = me->t.gsbase;

@@ -17,6 +17,7 @@
  */
 #include "proc/exec.h"
 
+#include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
@@ -289,9 +290,9 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     set_name(l, x->path);
     thread_new_program(&l->t);
 
-    x86_fpu_init(&l->t);
-    x86_set_fsbase(0);
-    x86_set_gsbase(0);
+    thread_fpu_init(&l->t);
+    thread_set_fsbase(0);
+    thread_set_gsbase(0);
     *r = (struct regs){.orig_rax = UINT64_MAX, .rip = x->entry, .rcx = x->entry, .rsp = x->sp, .cs = SEL_UCODE,
                        .ss = SEL_UDATA, .rflags = 0x202, .r11 = 0x202};
 }

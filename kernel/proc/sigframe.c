@@ -13,6 +13,7 @@
  */
 #include "proc/proc_impl.h"
 
+#include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "x86/trap.h"
@@ -143,7 +144,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     fp = (top - FPU_SIZE) & ~63ul;
     at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
 
-    x86_fpu_save(&l->t);
+    thread_fpu_save(&l->t);
     memset((char *)l->t.fpu + 464, 0, 48); /* the bytes for software: no extended state follows */
     if (copy_out(fp, l->t.fpu, FPU_SIZE) != 0)
         return -EFAULT;
@@ -165,7 +166,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     if (copy_out(at, &f, sizeof f) != 0)
         return -EFAULT;
 
-    x86_fpu_init(&l->t);
+    thread_fpu_init(&l->t);
     r->rdi = (uint64_t)sig;
     r->rsi = at + offsetof(struct sigframe, info);
     r->rdx = at + offsetof(struct sigframe, uc);
@@ -186,14 +187,14 @@ int sigframe_pop(struct lwp *l, struct regs *r)
     if (copy_in(&uc, at + offsetof(struct sigframe, uc), sizeof uc) != 0 || uc.mc.rip >= USER_TOP)
         return -EFAULT;
     if (uc.mc.fpstate == 0) {
-        x86_fpu_init(&l->t);
+        thread_fpu_init(&l->t);
     } else {
         if (copy_in(fpu, uc.mc.fpstate, FPU_SIZE) != 0)
             return -EFAULT;
         x86_fpu_sanitise(fpu);
         irq_push(); /* a switch between these two would save over it */
         memcpy(l->t.fpu, fpu, FPU_SIZE);
-        x86_fpu_load(&l->t);
+        thread_fpu_load(&l->t);
         irq_pop();
     }
     load_registers(r, &uc.mc);

@@ -9,6 +9,7 @@
  */
 #include "sys/sys.h"
 
+#include "disp/context.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
@@ -330,9 +331,9 @@ long sys_arch_prctl(struct regs *r)
         if (v >= USER_TOP)
             return -EPERM;
         if (r->arg[0] == ARCH_SET_FS)
-            x86_set_fsbase(v);
+            thread_set_fsbase(v);
         else
-            x86_set_gsbase(v);
+            thread_set_gsbase(v);
         return 0;
     case ARCH_GET_FS:
         return copy_out(v, &curthread->fsbase, sizeof v);

@@ -8,7 +8,6 @@
  * SEE ALSO    Intel SDM vol. 3, 3.4.5, 6.14, 7.7; AMD64 APM vol. 2, 6.1 (SYSCALL)
  */
 #include "lib/cpu.h"
-#include "mem/kmem.h"
 #include "stat/panic.h"
 #include "x86/arch.h"
 #include "x86/asm.h"

@@ -63,7 +63,7 @@ syscall_entry:
     sti
     movq %rsp, %rdi
     xorl %ebp, %ebp
-    call *trap_ops + 24             /* trap_ops.syscall(regs) */
+    call *trap_ops + OFF_OPS_SYSCALL
     cli
     movq %gs:OFF_CPU_CURTHREAD, %rax
     cmpl $0, OFF_THREAD_AST(%rax)
@@ -102,7 +102,7 @@ iret_failed:                        /* the frame was bad: end in a signal */
 return_with_ast:
     sti
     movq %rsp, %rdi
-    call x86_ast
+    call *trap_ops + OFF_OPS_AST
     cli
     movq %gs:OFF_CPU_CURTHREAD, %rax
     cmpl $0, OFF_THREAD_AST(%rax)

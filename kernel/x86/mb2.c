@@ -5,7 +5,7 @@
 #include "x86/mb2.h"
 
 #include "lib/errno.h"
-#include "mem/page.h"
+#include "x86/layout.h"
 
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
 

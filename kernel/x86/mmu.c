@@ -75,10 +75,10 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
 
     for (unsigned i = 0; i < n; i++) {
         uint64_t first = r[i].base >> PAGE_SHIFT, last = (r[i].base + r[i].len - 1) >> PAGE_SHIFT;
-        uint64_t va = round_down((uint64_t)(vmemmap + first), HUGE_SIZE);
+        uint64_t va = round_down(VMEMMAP_BASE + first * PAGE_DESC_SIZE, HUGE_SIZE);
 
         map(DIRECT_BASE + r[i].base, r[i].base, r[i].len, PTE_W | PTE_NX);
-        for (; va < (uint64_t)(vmemmap + last + 1); va += HUGE_SIZE)
+        for (; va < VMEMMAP_BASE + (last + 1) * PAGE_DESC_SIZE; va += HUGE_SIZE)
             if (*entry_for(va, 2) == 0)
                 map(va, alloc(r[i].node, HUGE_SIZE), HUGE_SIZE, PTE_W | PTE_NX);
     }

@@ -12,7 +12,7 @@
 #define X86_MMU_H
 
 #include "lib/types.h"
-#include "mem/page.h"
+#include "x86/layout.h"
 
 #define PTE_P    (1ul << 0)
 #define PTE_W    (1ul << 1)

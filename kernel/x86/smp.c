@@ -7,13 +7,11 @@
  */
 #include "x86/smp.h"
 
-#include "disp/timer.h"
 #include "lib/cpu.h"
 #include "lib/string.h"
-#include "mem/page.h"
-#include "stat/panic.h"
 #include "x86/apic.h"
 #include "x86/arch.h"
+#include "x86/layout.h"
 #include "x86/mmu.h"
 #include "x86/trap.h"
 
@@ -41,8 +39,6 @@ void ap_main(uint32_t id)
 
 void smp_start(void (*enter)(void))
 {
-    uint64_t give_up;
-
     ap_enter = enter;
     memcpy(phys_to_virt(TRAMPOLINE_PHYS), trampoline, (size_t)(trampoline_end - trampoline));
     for (unsigned i = 1; i < ncpu; i++) {
@@ -51,11 +47,4 @@ void smp_start(void (*enter)(void))
     }
     if (ncpu > 1)
         apic_start_all(TRAMPOLINE_PHYS >> PAGE_SHIFT);
-    give_up = clock_mono_ns() + 5000000000ull;
-    for (unsigned i = 1; i < ncpu; i++)
-        while (!cpus[i]->arch->started) {
-            if (clock_mono_ns() > give_up)
-                panic("CPU %u (APIC id %u) does not start", i, cpus[i]->apic_id);
-            cpu_pause();
-        }
 }

@@ -12,7 +12,6 @@
  */
 #include "x86/trap.h"
 
-#include "disp/thread.h"
 #include "lib/cpu.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
@@ -28,9 +27,8 @@ _Static_assert(offsetof(struct cpu, thread) == OFF_CPU_CURTHREAD, "trap_offsets.
 _Static_assert(offsetof(struct cpu, kstack_top) == OFF_CPU_KSTACK, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, user_rsp) == OFF_CPU_USER_RSP, "trap_offsets.h");
 _Static_assert(offsetof(struct cpu, in_user) == OFF_CPU_IN_USER, "trap_offsets.h");
-_Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
-_Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
-_Static_assert(offsetof(struct trap_ops, syscall) == 24, "entry.S calls trap_ops + 24");
+_Static_assert(offsetof(struct trap_ops, syscall) == OFF_OPS_SYSCALL, "trap_offsets.h");
+_Static_assert(offsetof(struct trap_ops, ast) == OFF_OPS_AST, "trap_offsets.h");
 _Static_assert(sizeof(struct regs) == SIZE_REGS, "trap_offsets.h");
 
 enum { VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_DF = 8,
@@ -137,9 +135,8 @@ void trap(struct regs *r, unsigned vec)
         c->user_interrupted = regs_user(r);
         irq_dispatch(vec, r);
         c->irq_depth--;
-        if (!regs_user(r) && c->irq_depth == 0 && c->nlock == 0 && (r->rflags & 0x200) != 0 &&
-            (curthread->ast & AST_RESCHED) != 0)
-            disp_preempt();
+        if (!regs_user(r) && c->irq_depth == 0 && c->nlock == 0 && (r->rflags & 0x200) != 0)
+            trap_ops.interrupted();
         return;
     }
     if (vec == VEC_NMI && trap_nmi != NULL) {
@@ -156,21 +153,11 @@ void trap(struct regs *r, unsigned vec)
     die(r, vec, 0);
 }
 
-/* x86_ast - work to do before returning to user mode; interrupts on. */
-void x86_ast(struct regs *r);
-void x86_ast(struct regs *r)
-{
-    if (atomic_load(&curthread->ast) & AST_RESCHED)
-        disp_preempt();
-    if (disp_ops.ast != NULL)
-        disp_ops.ast(r);
-}
-
 /* x86_bad_return - the registers to return with were refused by IRET: SIGSEGV with clean ones. */
 void x86_bad_return(void);
 void x86_bad_return(void)
 {
-    struct regs *r = x86_regs(curthread);
+    struct regs *r = (struct regs *)this_cpu()->kstack_top - 1;
 
     *r = (struct regs){.orig_rax = UINT64_MAX, .cs = SEL_UCODE, .ss = SEL_UDATA, .rflags = 0x202};
     irq_enable();
@@ -178,50 +165,9 @@ void x86_bad_return(void)
     x86_return_to_user(r);
 }
 
-struct regs *x86_regs(struct thread *t)
-{
-    return (struct regs *)(t->kstack + KSTACK_SIZE) - 1;
-}
-
-/* FPU: saved and loaded eagerly at each switch between threads that have a state. */
-static const struct {
-    uint8_t b[FPU_SIZE];
-} __attribute__((aligned(16))) fpu_clean = {.b = {0x7f, 0x03, [24] = 0x80, [25] = 0x1f}}; /* FCW 037f, MXCSR 1f80 */
-
-void x86_fpu_save(struct thread *t)
-{
-    __asm__ volatile("fxsave64 (%0)" ::"r"(t->fpu) : "memory");
-}
-
-void x86_fpu_load(struct thread *t)
-{
-    __asm__ volatile("fxrstor64 (%0)" ::"r"(t->fpu) : "memory");
-}
-
-void x86_fpu_init(struct thread *t)
-{
-    memcpy(t->fpu, &fpu_clean, FPU_SIZE);
-    if (t == curthread)
-        x86_fpu_load(t);
-}
+const struct fpu_area fpu_clean = {.b = {0x7f, 0x03, [24] = 0x80, [25] = 0x1f}}; /* FCW 037f, MXCSR 1f80 */
 
 void x86_fpu_sanitise(void *fxarea)
 {
     *(uint32_t *)((char *)fxarea + 24) &= 0xffbf; /* MXCSR: reserved bits fault; DAZ depends on the model */
-}
-
-void x86_set_fsbase(uint64_t base)
-{
-    irq_push();
-    curthread->fsbase = base;
-    wrmsr(MSR_FSBASE, base);
-    irq_pop();
-}
-
-void x86_set_gsbase(uint64_t base)
-{
-    irq_push();
-    curthread->gsbase = base;
-    wrmsr(MSR_KGSBASE, base);
-    irq_pop();
 }

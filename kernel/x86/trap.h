@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap.h - entering and leaving the kernel, and the processor state that travels with a thread.
+ * trap.h - entering and leaving the kernel, and the floating-point state.
  */
 #ifndef X86_TRAP_H
 #define X86_TRAP_H
@@ -8,25 +8,26 @@
 #include "lib/types.h"
 #include "x86/regs.h"
 
-struct thread;
 struct cpu;
 
 /* x86_return_to_user - leave the kernel with these registers (at the top of the kernel stack).  Handles asts first. */
 noreturn void x86_return_to_user(struct regs *r);
-/* x86_regs - place of the user registers of a thread: top of its kernel stack. */
-struct regs *x86_regs(struct thread *t);
-
 #define FPU_SIZE 512 /* FXSAVE area */
-/* x86_fpu_save - store curthread's live FPU state in t->fpu.  x86_fpu_load - the reverse.  x86_fpu_init - reset both. */
-void x86_fpu_save(struct thread *t);
-void x86_fpu_load(struct thread *t);
-void x86_fpu_init(struct thread *t);
+struct fpu_area {
+    uint8_t b[FPU_SIZE];
+} __attribute__((aligned(16)));
+extern const struct fpu_area fpu_clean; /* the state a program starts with */
+/* fpu_save, fpu_load - the processor's state to and from a 16-byte aligned area of FPU_SIZE bytes. */
+static inline void fpu_save(void *area)
+{
+    __asm__ volatile("fxsave64 (%0)" ::"r"(area) : "memory");
+}
+static inline void fpu_load(const void *area)
+{
+    __asm__ volatile("fxrstor64 (%0)" ::"r"(area) : "memory");
+}
 /* x86_fpu_sanitise - clear bits of a user-provided image that would fault on FXRSTOR. */
 void x86_fpu_sanitise(void *fxarea);
-/* x86_set_fsbase - of curthread, now and after each switch; likewise gsbase (user's). */
-void x86_set_fsbase(uint64_t base);
-void x86_set_gsbase(uint64_t base);
-
 /* Call-ups, filled in by the rooms above. */
 struct trap_ops {
     /* A page fault at `addr`: as_fault on the current address space.  0 or a signal, *code; -ENOMEM. */
@@ -35,7 +36,11 @@ struct trap_ops {
     void (*signal)(int sig, int code, uint64_t addr);
     /* No memory for a fault of the current process: it will end with SIGKILL, and a message says so. */
     void (*out_of_memory)(void);
-    void (*syscall)(struct regs *r); /* offset 24 is known to entry.S */
+    void (*syscall)(struct regs *r);
+    /* Work is to be done before the thread returns to user mode; interrupts are on. */
+    void (*ast)(struct regs *r);
+    /* An interrupt of preemptible kernel code was handled: another thread may take over.  Interrupts are off. */
+    void (*interrupted)(void);
 };
 extern struct trap_ops trap_ops;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap_offsets.h - places in struct cpu and struct thread that assembly knows, the size of struct regs; checked in trap.c.
+ * trap_offsets.h - places in struct cpu and struct thread that assembly knows, the size of struct regs; checked in trap.c and disp/context.c.
  */
 #ifndef X86_TRAP_OFFSETS_H
 #define X86_TRAP_OFFSETS_H
@@ -11,6 +11,8 @@
 #define OFF_CPU_IN_USER   58
 #define OFF_THREAD_AST    8
 #define OFF_THREAD_KSP    16
+#define OFF_OPS_SYSCALL   24
+#define OFF_OPS_AST       32
 #define SIZE_REGS         176
 
 #endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * context.c - see context.h.
+ *
+ * THEORY      The kernel itself uses no floating point: a thread's state stays in the processor while it is in the kernel, and
+ *             is saved and loaded when threads that have one are switched.
+ */
+#include "disp/context.h"
+
+#include "lib/string.h"
+#include "x86/asm.h"
+#include "x86/trap_offsets.h"
+
+_Static_assert(offsetof(struct thread, ast) == OFF_THREAD_AST, "trap_offsets.h");
+_Static_assert(offsetof(struct thread, ksp) == OFF_THREAD_KSP, "trap_offsets.h");
+
+struct regs *thread_regs(struct thread *t)
+{
+    return (struct regs *)(t->kstack + KSTACK_SIZE) - 1;
+}
+
+void thread_fpu_save(struct thread *t)
+{
+    fpu_save(t->fpu);
+}
+
+void thread_fpu_load(struct thread *t)
+{
+    fpu_load(t->fpu);
+}
+
+void thread_fpu_init(struct thread *t)
+{
+    memcpy(t->fpu, &fpu_clean, FPU_SIZE);
+    if (t == curthread)
+        fpu_load(t->fpu);
+}
+
+void thread_set_fsbase(uint64_t base)
+{
+    irq_push();
+    curthread->fsbase = base;
+    wrmsr(MSR_FSBASE, base);
+    irq_pop();
+}
+
+void thread_set_gsbase(uint64_t base)
+{
+    irq_push();
+    curthread->gsbase = base;
+    wrmsr(MSR_KGSBASE, base);
+    irq_pop();
+}
+
+void disp_ast(struct regs *r)
+{
+    if (atomic_load(&curthread->ast) & AST_RESCHED)
+        disp_preempt();
+    if (disp_ops.ast != NULL)
+        disp_ops.ast(r);
+}
+
+void disp_interrupted(void)
+{
+    if (atomic_load_explicit(&curthread->ast, memory_order_relaxed) & AST_RESCHED)
+        disp_preempt();
+}
