@@ -11,6 +11,10 @@
 
 SHELL       := /bin/bash
 MAKEFLAGS   += --no-builtin-rules
+# As many compilers at a time as there are CPUs, unless -j says otherwise.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
+endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help

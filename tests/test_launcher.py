@@ -2,7 +2,6 @@
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -122,7 +121,8 @@ def test_wrong_machine_files(text, says, tmp_path):
 )
 def test_each_kind_of_end(defines, status, says, tmp_path):
     iso = build_exit_image(tmp_path, *defines)
-    done = launch("sf280r", "--iso", str(iso), "--run", "true", "--timeout", "4")
+    limit = "4" if "HANG" in defines else "100"
+    done = launch("sf280r", "--iso", str(iso), "--run", "true", "--timeout", limit)
     assert done.returncode == status, done.stderr
     assert says in done.stderr
     assert ("to repeat it: make qemu-sf280r SEED=0x" in done.stderr) == bool(says)
@@ -158,8 +158,6 @@ def test_cpio_is_what_cpio_reads(tmp_path):
     archive.tree(tree)
     data = archive.pack()
     assert data == archive.pack()
-    if shutil.which("cpio") is None:
-        pytest.skip("no cpio on this host to compare with")
     out = tmp_path / "out"
     out.mkdir()
     subprocess.run(["cpio", "-id", "--quiet"], input=data, cwd=out, check=True)

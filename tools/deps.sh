@@ -4,7 +4,7 @@
 # deps.sh - install what a command lacks: deps.sh [-n] GROUP...     (make calls it; so may you)
 #
 #   run    build the image and run machines        (Debian packages)
-#   test   run the tests                           (.venv with requirements.txt)
+#   test   run the tests                           (packages, and .venv with requirements.txt)
 #   lint   check style                             (packages, and .venv)
 #   gdb    debug the kernel                        (packages)
 #
@@ -43,7 +43,11 @@ for group in "$@"; do
         need xorriso xorriso
         need mformat mtools
         ;;
-    test) venv=1 ;;
+    test)
+        need cpio cpio
+        need gdb gdb
+        venv=1
+        ;;
     lint)
         need shellcheck shellcheck
         venv=1

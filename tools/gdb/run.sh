@@ -12,6 +12,7 @@ set -eu
 machine=$1 iso=$2 kernel=$3
 port=$((20000 + $(id -u) % 10000 + $$ % 1000))
 console=build/gdb.console
+mkdir -p build
 
 GDB=$port setsid "${PYTHON:-python3}" qemu/launch.py "$machine" --make --iso "$iso" </dev/null >"$console" 2>&1 &
 launcher=$!
