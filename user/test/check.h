@@ -3,7 +3,7 @@
  * check.h - the frame of a test program: a table of tests, one line of verdict for each.
  *
  * THEORY    A program holds related tests.  Each runs in a child process of its own, so that
- * one that dies or hangs (20 s) is a FAIL and the others still run.  `prog` runs all, `prog
+ * one that dies or hangs (60 s) is a FAIL and the others still run.  `prog` runs all, `prog
  * name...` some; the exit status is 0 only if all passed.  A test that does not apply here is a
  * SKIP. OUTPUT    PASS name | FAIL name | SKIP name: reason; what went wrong is on lines before
  * it. SEE ALSO  tests/test_programs.py, which runs them on the host and on Homeroom
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK_SECONDS 20
+#define CHECK_SECONDS 60
 
 struct check {
     const char *name;
