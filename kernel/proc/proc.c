@@ -38,11 +38,21 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-/* A page fault that found no memory: the process ends.  Called with interrupts on or off. */
+enum { RETRY_NS = 20000000 };
+
+/*
+ * A page fault that found no memory: the process ends, save process 1, which tries again when others have ended.
+ * In the kernel's own accesses interrupts are off, and the access fails.
+ */
 static void out_of_memory(void)
 {
     struct proc *p = curproc();
 
+    if (p == proc_initial) {
+        if (irq_enabled())
+            thread_sleep_ns(RETRY_NS);
+        return;
+    }
     if (!p->exiting)
         warn("out of memory: killed process %d (%s)", p->pid, curthread->name);
     sig_send_proc(p, SIGKILL, NULL);

@@ -178,8 +178,10 @@ long sys_rt_sigtimedwait(struct regs *r)
     l->sigwait = set;
     while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
         err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        if (err == -EINTR && sig_pending_set(l) == 0 && ((l->pending.set | l->proc->pending.set) & set) != 0)
-            err = 0; /* what woke us is what we wait for */
+        if (err == -EINTR) { /* perhaps by what we wait for, or by what another LWP has taken since */
+            sig_recalc_locked(l);
+            err = signal_pending() ? -EINTR : 0;
+        }
     }
     l->sigwait = 0;
     sig_recalc_locked(l);
