@@ -16,7 +16,6 @@
 #include "lgrp/stats.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
-#include "mem/kmem.h"
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
@@ -50,6 +49,18 @@ int disp_cpu_state(unsigned cpu, long *since)
     return cpus[cpu]->disp->state;
 }
 
+/* Sets the binding of `t` (t->lock held), which may wait on a queue: nsteal counts by the binding. */
+static void set_binding(struct thread *t, int cpu)
+{
+    bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
+
+    t->bound_cpu = cpu;
+    if (queued)
+        disp_enqueue(t, false);
+    else if (t->state == TS_ONPROC)
+        disp_poke(t->cpu);
+}
+
 /* Whether a thread is bound to `cpu`; with `unbind` they are released instead. */
 static bool bound_threads(unsigned cpu, bool unbind)
 {
@@ -58,14 +69,15 @@ static bool bound_threads(unsigned cpu, bool unbind)
 
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
-        if (t->bound_cpu != (int)cpu || t == cpus[cpu]->disp->idle_thread || t->state == TS_ZOMBIE)
+        if (t == cpus[cpu]->disp->idle_thread)
             continue;
-        if (!unbind) {
-            any = true;
-            break;
-        }
         spin_lock(&t->lock);
-        t->bound_cpu = -1;
+        if (t->bound_cpu == (int)cpu && t->state != TS_ZOMBIE) {
+            if (unbind)
+                set_binding(t, -1);
+            else
+                any = true;
+        }
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
@@ -102,21 +114,38 @@ static void drain(struct cpu *c)
     spin_unlock(&all_threads_lock);
 }
 
-static int take_offline(struct cpu *c, bool forced)
+/* How many CPUs other than `c` take device interrupts. */
+static unsigned interruptible_without(const struct cpu *c)
 {
-    unsigned interruptible = 0;
+    unsigned n = 0;
 
     CPUMASK_FOREACH(i, &cpu_online_mask)
-        interruptible += i != c->id && cpus[i]->disp->state == P_ONLINE;
-    if (cpumask_weight(&cpupart_default.cpus) < 2 || interruptible < 1)
+        n += cpus[i] != c && cpus[i]->disp->state == P_ONLINE;
+    return n;
+}
+
+/* `c` no longer keeps the clock; the caller does not run on it. */
+static void leave_clock(const struct cpu *c)
+{
+    if (clock_cpu() == c->id)
+        clock_move_here();
+}
+
+static int take_offline(struct cpu *c, bool forced)
+{
+    uint8_t old = c->disp->state;
+
+    if (cpumask_weight(&cpupart_default.cpus) < 2 || interruptible_without(c) < 1)
         return -EBUSY;
+    /* First the state, then the look: thread_bind() looks at the state under the lock of the thread that it binds. */
+    c->disp->state = P_OFFLINE;
     for (int tries = 0; bound_threads(c->id, forced); tries++) {
-        if (tries == 5)
+        if (tries == 5) {
+            c->disp->state = old;
             return -EBUSY;
+        }
         thread_sleep_ns(10000000);
     }
-    c->disp->state = P_OFFLINE;
-    c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
     cpumask_clear_atomic(&cpupart_default.cpus, c->id);
     cpumask_clear_atomic(&cpu_online_mask, c->id);
     spin_lock(&cpupart_default.lock);
@@ -126,8 +155,9 @@ static int take_offline(struct cpu *c, bool forced)
         rehome_all(c->lgrp);
     drain(c);
     disp_poke(c);
-    if (clock_cpu() == c->id && this_cpu() != c) /* poked, this thread does not run there any more */
-        clock_move_here();
+    if (this_cpu() == c)
+        thread_leave_cpu();
+    leave_clock(c);
     return 0;
 }
 
@@ -144,76 +174,56 @@ int disp_cpu_set_state(unsigned cpu, int state, bool forced)
     if (state != old) {
         if (state == P_OFFLINE) {
             err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_offline(c, forced);
-        } else {
-            if (old == P_OFFLINE)
-                disp_cpu_join(c);
+        } else if (state == P_NOINTR && interruptible_without(c) < 1) {
+            err = -EBUSY;
+        } else if (old == P_OFFLINE) {
+            disp_cpu_join(c);
+        }
+        if (err == 0) {
             c->disp->state = (uint8_t)state;
             c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
-        }
-        if (err == 0)
             atomic_fetch_add(&lgrp_generation, 1);
+        }
     }
     mutex_exit(&cpu_lock);
-    /* A thread that ran on the CPU it took off-line leaves it here. */
-    if (state == P_OFFLINE && err == 0 && curthread->bound_cpu < 0 && this_cpu() == c)
-        thread_leave_cpu();
     return err != 0 ? err : old;
 }
 
 _Atomic uint32_t lgrp_generation;
 
-/* Makes `t` look at its binding: queued elsewhere, or interrupted where it must not run. */
-static void reconsider(struct thread *t)
-{
-    if (t->state == TS_RUNNABLE && disp_dequeue(t))
-        disp_enqueue(t, false);
-    else if (t->state == TS_ONPROC)
-        disp_poke(t->cpu);
-}
-
 int thread_bind(struct thread *t, int cpu)
 {
-    bool queued;
-
-    if (cpu >= 0 && ((unsigned)cpu >= ncpu || cpus[cpu]->disp->state == P_OFFLINE || !cpumask_test(&t->part->cpus, (unsigned)cpu)))
+    if (cpu >= 0 && ((unsigned)cpu >= ncpu || !cpumask_test(&t->part->cpus, (unsigned)cpu)))
         return -EINVAL;
     spin_lock(&t->lock);
-    queued = t->state == TS_RUNNABLE && disp_dequeue(t); /* nsteal counts by the binding: change it off the queue */
-    t->bound_cpu = cpu;
-    if (queued)
-        disp_enqueue(t, false);
-    else
-        reconsider(t);
+    if (cpu >= 0 && !disp_cpu_online(cpus[cpu])) {
+        spin_unlock(&t->lock);
+        return -EINVAL;
+    }
+    set_binding(t, cpu);
     spin_unlock(&t->lock);
     if (cpu >= 0)
         thread_rehome(t, cpus[cpu]->lgrp);
-    if (t == curthread && cpu >= 0 && this_cpu() != cpus[cpu])
+    if (t == curthread && !disp_may_run(t, this_cpu()))
         thread_leave_cpu();
     return 0;
 }
 
 int thread_set_affinity(struct thread *t, const struct cpumask *m)
 {
-    struct cpumask  usable = cpumask_and(m, &t->part->cpus);
-    struct cpumask *fresh, *old;
+    struct cpumask usable = cpumask_and(m, &t->part->cpus);
 
     if (cpumask_empty(&usable))
         return -EINVAL;
-    fresh = kmem_alloc(sizeof *fresh);
-    if (fresh == NULL)
-        return -ENOMEM;
-    *fresh = *m;
-    if (cpumask_weight(&usable) == cpumask_weight(&t->part->cpus)) { /* all of them: no restriction */
-        kmem_free(fresh);
-        fresh = NULL;
-    }
     spin_lock(&t->lock);
-    old = t->affinity;
-    t->affinity = fresh;
-    reconsider(t);
+    t->affinity = *m;
+    t->restricted = cpumask_weight(&usable) < cpumask_weight(&t->part->cpus);
+    if (t->state == TS_RUNNABLE && disp_dequeue(t))
+        disp_enqueue(t, false);
+    else if (t->state == TS_ONPROC)
+        disp_poke(t->cpu);
     spin_unlock(&t->lock);
-    kmem_free(old);
-    if (t == curthread && fresh != NULL && !cpumask_test(fresh, this_cpu()->id))
+    if (t == curthread && !disp_may_run(t, this_cpu()))
         thread_leave_cpu();
     return 0;
 }
@@ -221,6 +231,6 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
 void thread_get_affinity(struct thread *t, struct cpumask *m)
 {
     spin_lock(&t->lock);
-    *m = t->affinity != NULL ? *t->affinity : cpu_online_mask;
+    *m = t->restricted ? t->affinity : cpu_online_mask;
     spin_unlock(&t->lock);
 }

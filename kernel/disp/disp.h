@@ -47,9 +47,14 @@ bool disp_dequeue(struct thread *t);
  * the CPU it waits for.
  */
 void disp_set_pri(struct thread *t, int pri);
-/* disp_next - what this CPU runs next: best queued, stolen, or idle.  `floor`: only above this priority; NULL if none. */
+/*
+ * disp_may_run - whether `t` may run on CPU `c`: its binding; else its set and affinity, which does not count while it has no
+ * CPU of the set on-line.  Without a lock the answer may be old; whoever changes it interrupts the CPU that t runs on.
+ */
+bool disp_may_run(const struct thread *t, const struct cpu *c);
+/* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */
 struct thread *disp_next(struct cpu *c);
-/* disp_poke - make CPU `c` look at its queue now. */
+/* disp_poke - make CPU `c` look at its queue, and at whether its thread may stay, at the next chance. */
 void disp_poke(struct cpu *c);
 
 /* class.c: scheduling classes. */
@@ -71,7 +76,6 @@ uint64_t clock_tsc_per_ms(void);
 
 /* clock.c */
 void clock_start(void);
-void clock_move_from(unsigned cpu);
 
 /* thread_inherit - lend `t` (t->lock held) the priority of a waiter (-1: take it back). */
 void thread_inherit(struct thread *t, int pri);

@@ -8,7 +8,8 @@
  *             has to wait behind another, to come and steal it.
  * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
- *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold
+ *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
+ *                 queued_on says that it left: who holds t->lock and finds it on no queue sees it ONPROC
  * LOCKING     rq->lock (RANK_RUNQ), one at a time, below t->lock
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
  */
@@ -50,7 +51,7 @@ static void queue_remove(struct cpu *c, struct thread *t)
     d->nrun--;
     if (t->bound_cpu < 0)
         d->nsteal--;
-    t->queued_on = NULL;
+    atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
     masks_update(c);
 }
 
@@ -58,7 +59,7 @@ static void queue_insert(struct cpu *c, struct thread *t, bool front)
 {
     struct disp_cpu *d = c->disp;
 
-    t->queued_on = c;
+    atomic_store_explicit(&t->queued_on, c, memory_order_relaxed);
     if (front)
         list_push_front(&d->queue[t->pri], &t->runq_link);
     else
@@ -74,7 +75,7 @@ static int cpu_level(unsigned cpu)
 {
     const struct cpu *c = cpus[cpu];
 
-    if (c->disp->state == 1) /* P_OFFLINE */
+    if (!disp_cpu_online(c))
         return INT_MAX;
     return max_of(c->disp->runpri, c->disp->maxpri);
 }
@@ -124,6 +125,14 @@ static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpuma
     }
 }
 
+bool disp_may_run(const struct thread *t, const struct cpu *c)
+{
+    if (t->bound_cpu >= 0)
+        return t->bound_cpu == (int)c->id;
+    return cpumask_test(&t->part->cpus, c->id) &&
+           (!t->restricted || cpumask_test(&t->affinity, c->id) || !cpumask_intersects(&t->affinity, &t->part->cpus));
+}
+
 void disp_enqueue(struct thread *t, bool front)
 {
     struct cpumask   both;
@@ -134,8 +143,8 @@ void disp_enqueue(struct thread *t, bool front)
     struct cpu      *c;
     struct disp_cpu *d;
 
-    if (t->affinity != NULL) {
-        both = cpumask_and(t->affinity, p.allowed);
+    if (t->restricted) {
+        both = cpumask_and(&t->affinity, p.allowed);
         if (!cpumask_empty(&both))
             p.allowed = &both;
     }
@@ -159,7 +168,7 @@ void disp_enqueue(struct thread *t, bool front)
 
 bool disp_dequeue(struct thread *t)
 {
-    struct cpu *c = t->queued_on;
+    struct cpu *c = atomic_load_explicit(&t->queued_on, memory_order_acquire);
     bool        there;
 
     if (c == NULL)
@@ -174,7 +183,7 @@ bool disp_dequeue(struct thread *t)
 
 void disp_set_pri(struct thread *t, int pri)
 {
-    struct cpu *c = t->queued_on;
+    struct cpu *c = atomic_load_explicit(&t->queued_on, memory_order_acquire);
 
     if (t->pri == pri)
         return;
@@ -238,15 +247,14 @@ static struct thread *take_from(struct cpu *victim, struct cpu *c)
 
             m &= ~(1ull << bit);
             LIST_FOREACH(t, &d->queue[w * 64 + bit], runq_link)
-                if (t->bound_cpu < 0 && cpumask_test(&t->part->cpus, c->id) &&
-                    (t->affinity == NULL || cpumask_test(t->affinity, c->id))) {
+                if (t->bound_cpu < 0 && disp_may_run(t, c)) {
                     found = t;
                     break;
                 }
         }
     if (found != NULL) {
-        queue_remove(victim, found);
         put_on_cpu(c, found);
+        queue_remove(victim, found);
     }
     spin_unlock(&d->lock);
     return found;
@@ -257,7 +265,7 @@ static struct thread *steal(struct cpu *c)
     struct cpumask busy = cpu_queued_mask;
     struct thread *t = NULL;
 
-    if (c->disp->state == 1)
+    if (!disp_cpu_online(c))
         return NULL;
     while (!cpumask_empty(&busy)) {
         int victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, steal_best);
@@ -283,8 +291,8 @@ struct thread *disp_next(struct cpu *c)
         spin_lock(&d->lock);
         if (d->maxpri >= 0) {
             t = list_first(&d->queue[d->maxpri], struct thread, runq_link);
-            queue_remove(c, t);
             put_on_cpu(c, t);
+            queue_remove(c, t);
             spin_unlock(&d->lock);
             return t;
         }

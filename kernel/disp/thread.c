@@ -69,6 +69,8 @@ static void switch_to(struct thread *prev, struct thread *next)
     next->sticks_base = c->stat->sys_ticks;
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     d->runpri = to_idle ? -1 : next->pri;
+    if (d->maxpri > d->runpri) /* queued since `next` was chosen, by a CPU that compared it with prev's priority */
+        atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);
     if (to_idle || c->idle) {
         c->idle = to_idle;
         if (to_idle)
@@ -145,9 +147,7 @@ void disp_preempt(void)
     struct thread *t = curthread;
 
     atomic_fetch_and(&t->ast, ~(uint32_t)AST_RESCHED);
-    if (t->bound_cpu < 0 ? !cpumask_test(&t->part->cpus, this_cpu()->id) ||
-                               (t->affinity != NULL && !cpumask_test(t->affinity, this_cpu()->id))
-                         : t->bound_cpu != (int)this_cpu()->id) {
+    if (!disp_may_run(t, this_cpu())) {
         thread_leave_cpu();
         return;
     }
@@ -266,7 +266,7 @@ void thread_continue(struct thread *t)
 
 /* ---- making and ending ---- */
 
-int thread_prepare(struct thread *t, const struct thread *creator)
+void thread_prepare(struct thread *t, struct thread *creator)
 {
     memset(t, 0, sizeof *t);
     spin_init(&t->lock, RANK_THREAD);
@@ -279,17 +279,16 @@ int thread_prepare(struct thread *t, const struct thread *creator)
     t->part = &cpupart_default;
     t->lg.home = LGRP_NONE;
     if (creator != NULL) {
+        spin_lock(&creator->lock);
         t->part = creator->part;
         t->bound_cpu = creator->bound_cpu;
-        if (creator->affinity != NULL) {
-            t->affinity = kmem_alloc(sizeof *t->affinity);
-            if (t->affinity == NULL)
-                return -ENOMEM;
-            *t->affinity = *creator->affinity;
-        }
+        t->affinity = creator->affinity;
+        t->restricted = creator->restricted;
+        class_init_thread(t, creator);
+        spin_unlock(&creator->lock);
+    } else {
+        class_init_thread(t, NULL);
     }
-    class_init_thread(t, creator);
-    return 0;
 }
 
 /* A node to take memory for a thread of lgroup `home` from. */
@@ -337,6 +336,8 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
 void thread_start(struct thread *t)
 {
     spin_lock(&t->lock);
+    if (t->bound_cpu >= 0 && !disp_cpu_online(cpus[t->bound_cpu]))
+        t->bound_cpu = -1; /* inherited while its creator's was taken away (cpu.c) */
     t->state = TS_RUNNABLE;
     t->last_ran = lbolt - 1000; /* nothing in any cache: search for a CPU */
     disp_enqueue(t, false);
@@ -361,7 +362,6 @@ void thread_destroy(struct thread *t)
     spin_unlock(&all_threads_lock);
     if (t->fpu != NULL)
         kmem_cache_free(fpu_cache, t->fpu);
-    kmem_free(t->affinity);
     page_release(virt_to_page(t->kstack));
 }
 
@@ -380,8 +380,9 @@ struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), voi
 {
     struct thread *t = kmem_alloc(sizeof *t);
 
-    if (t == NULL || thread_prepare(t, NULL) != 0)
+    if (t == NULL)
         return NULL;
+    thread_prepare(t, NULL);
     t->base_pri = t->pri = (int16_t)pri;
     if (thread_init(t, name, fn, arg) != 0) {
         kmem_free(t);
@@ -468,7 +469,8 @@ void disp_cpu_init(struct cpu *c)
     d->quantum_end = d->timer_set_for = UINT64_MAX;
     c->disp = d;
     timer_cpu_init(c);
-    if (thread_prepare(t, NULL) != 0 || thread_init(t, "idle", NULL, NULL) != 0)
+    thread_prepare(t, NULL);
+    if (thread_init(t, "idle", NULL, NULL) != 0)
         panic("no memory for the idle thread of CPU %u", c->id);
     t->cls = CLASS_SYS;
     t->base_pri = t->pri = -1;

@@ -53,13 +53,14 @@ struct thread {
     _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
     uint32_t        fss_usage;     /* [t] FSS: recent use of CPU, decaying                              */
     struct list     runq_link;     /* [q]                                                               */
-    struct cpu     *queued_on;     /* [q] whose run queue it is on                                      */
+    struct cpu *_Atomic queued_on; /* [q] whose run queue it is on, NULL: none; read under t->lock too  */
     uint64_t        uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
     uint64_t        uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
     struct cpu     *cpu;           /* [t] CPU it runs on or last ran on                                 */
     int             bound_cpu;     /* [t] processor_bind: CPU id or -1                                  */
     struct cpupart *part;          /* [t] processor set it belongs to                                   */
-    struct cpumask *affinity;      /* [t] sched_setaffinity mask, or NULL for all                       */
+    struct cpumask affinity;       /* [t] sched_setaffinity mask; used when `restricted`                */
+    bool            restricted;    /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
     uint64_t        oncpu_since;   /* [t] TSC when it was put on its CPU                                */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
@@ -132,9 +133,15 @@ static inline bool signal_pending(void)
 /* Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range. */
 int  thread_set_class(struct thread *t, enum sched_class cls, int upri);
 void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
-/* thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such or off-line CPU. */
+/*
+ * thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such CPU, or it is off-line or of
+ * another set.  Takes t->lock and the partition's; for curthread it may switch: no spin lock may be held.
+ */
 int thread_bind(struct thread *t, int cpu);
-/* thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask, -ENOMEM. */
+/*
+ * thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask.  As thread_bind().
+ * thread_get_affinity - the mask, or all on-line CPUs.
+ */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
 /* thread_new_program - exec: what the old program's creation of threads was promised no longer counts. */
@@ -150,8 +157,11 @@ void thread_rehome(struct thread *t, unsigned lgrp);
  */
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
 void     thread_unhome(struct thread *t);
-/* thread_prepare - zero `t` and set what a new thread takes from its creator: class, priority, set, binding, affinity. */
-int thread_prepare(struct thread *t, const struct thread *creator);
+/*
+ * thread_prepare - zero `t` and set what a new thread takes from its creator (NULL: none): class, priority, set, binding,
+ * affinity.  Takes creator->lock.
+ */
+void thread_prepare(struct thread *t, struct thread *creator);
 /* thread_runtime_ns - CPU time used, the current stay on a CPU included. */
 uint64_t thread_runtime_ns(struct thread *t);
 

@@ -121,10 +121,7 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
     if (l == NULL)
         return -ENOMEM;
     memset((char *)l + sizeof l->t, 0, sizeof *l - sizeof l->t);
-    if ((err = thread_prepare(&l->t, creator != NULL ? &creator->t : NULL)) != 0) {
-        kmem_cache_free(lwp_cache, l);
-        return err;
-    }
+    thread_prepare(&l->t, creator != NULL ? &creator->t : NULL);
     l->t.lwp = l;
     l->proc  = p;
     if (creator != NULL) {
@@ -137,7 +134,6 @@ int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)
     thread_home_new(&l->t, &p->lgrp, creator != NULL ? &creator->t : NULL);
     if ((err = thread_init(&l->t, name, entry, l)) != 0) {
         thread_unhome(&l->t);
-        kmem_free(l->t.affinity);
         kmem_cache_free(lwp_cache, l);
         return err;
     }
