@@ -72,7 +72,6 @@ def run(cpus: int) -> str:
     """osbench's output on a machine with one or two CPUs."""
     machine = load("sf280r")
     machine = one_cpu(machine) if cpus == 1 else machine
-    machine.one_thread = True  # icount has no thread per CPU
     one = guest.Guest(machine, guest.Options(run="osbench -d /tmp", seed=1, qemu_args=ICOUNT))
     try:
         one.start().wait(SECONDS)

@@ -54,7 +54,6 @@ class Machine:
     slit: list[list[int]] | None = None
     srat: bool = True
     proximity_domains: list[int] | None = None
-    one_thread: bool = False
     changes: tuple[str, ...] = ()  # the make variables that changed it
 
     @property
@@ -89,9 +88,8 @@ class Machine:
     def qemu_args(self) -> list[str]:
         """The arguments that make the machine itself, without disks and consoles."""
         sockets = -(-self.cpus // self.cores)
-        threads = "multi" if self.cpus <= 2 and not self.one_thread else "single"
         args = ["-machine", "pc-i440fx-7.2", "-nodefaults", "-no-user-config", "-cpu", CPU_MODEL]
-        args += ["-accel", f"tcg,thread={threads}", "-m", f"{self.memory_mib}M"]
+        args += ["-accel", "tcg,thread=single", "-m", f"{self.memory_mib}M"]
         args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads=1"]
         if not self.srat:
             return args
@@ -204,7 +202,7 @@ def _check(m: Machine) -> None:
 def one_cpu(m: Machine) -> Machine:
     """The machine cut down to CPU 0 of its first board, for counting instructions."""
     first = m.boards[0]
-    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, one_thread=True, changes=m.changes)
+    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, changes=m.changes)
 
 
 def check_host_memory(m: Machine) -> None:
