@@ -12,7 +12,8 @@
  *             mapping it has (rmap.c).
  * INVARIANTS  I1  share and refs of a private page rise together under the family's lock; they fall anywhere, share
  *                 first: whoever looks in between finds the page in use, which is the safe answer
- * LOCKING     family, then the object of the parent, then the child's, which nobody else knows yet.  A few leaves per hold.
+ * LOCKING     family, then the object of the parent; the child's is reached only through the family.  A few leaves
+ *             are copied per hold.
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"

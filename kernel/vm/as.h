@@ -121,7 +121,7 @@ struct seg *seg_join(struct seg *s);
 void seg_set_prot(struct seg *s, int prot);
 /* seg_resize - move the ends (the lower one of private memory only), with the counts. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
-/* as_unlock - end a write hold of as->lock, and free the segments that were deleted: a vnode's last reference may go. */
+/* as_unlock - end a write hold of as->lock, then free deleted segments: a vnode's last reference may go. */
 void as_unlock(struct as *as);
 /* seg_clone_all - the segments of `from` in `to`, which has none.  0 or -ENOMEM. */
 int seg_clone_all(struct as *to, struct as *from);

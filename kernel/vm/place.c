@@ -138,7 +138,7 @@ unsigned object_policy(struct vm_object *o, uint64_t index)
     return policy;
 }
 
-/* Cuts [first, last] out of the list; `spare` becomes the upper part of a range cut in two.  Returns whether it was used. */
+/* Cuts [first, last] out of the list; `spare` becomes the upper part of a range cut in two: then returns true. */
 static bool advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised *spare,
                        struct list *dead)
 {

@@ -511,8 +511,9 @@ static void op_access(struct space *s)
     unsigned          i = (unsigned)check_below(WINDOW);
     struct mpage     *m = &s->page[i];
     enum fault_access access = check_below(2) == 0 ? FAULT_READ : FAULT_WRITE;
-    bool              allowed = m->kind != NONE && m->prot != 0 && (access == FAULT_READ || (m->prot & PROT_WRITE) != 0);
-    bool              beyond = (m->kind == SHARED_FILE || (m->kind == PRIVATE_FILE && !m->own)) && m->index >= file_size;
+    bool              allowed = m->kind != NONE && (m->prot & (access == FAULT_READ ? 7 : PROT_WRITE)) != 0;
+    bool              of_file = m->kind == SHARED_FILE || (m->kind == PRIVATE_FILE && !m->own);
+    bool              beyond = of_file && m->index >= file_size;
     uint64_t          word = check_random(), *shared = shared_value(m);
     int               r = access_word(s->as, addr_of(i) + 8 * (unsigned)check_below(1), access, &word);
 
@@ -735,7 +736,8 @@ TEST(out_of_memory)
             default: { /* values are not compared: a failed call may leave either state */
                 uint64_t word = 1;
 
-                access_word(s->as, addr_of((unsigned)check_below(WINDOW)), check_below(2) ? FAULT_READ : FAULT_WRITE, &word);
+                access_word(s->as, addr_of((unsigned)check_below(WINDOW)), check_below(2) ? FAULT_READ : FAULT_WRITE,
+                            &word);
             }
             }
         }
@@ -780,7 +782,8 @@ TEST(first_touch_is_home)
 
 TEST(next_touch_moves_pages)
 {
-    uint64_t   addr = 0, word, before[2] = {lgrp_counters[2].v[LGRP_STAT_MIGR_FROM], lgrp_counters[3].v[LGRP_STAT_MIGR_TO]};
+    uint64_t   addr = 0, word;
+    uint64_t   before[2] = {lgrp_counters[2].v[LGRP_STAT_MIGR_FROM], lgrp_counters[3].v[LGRP_STAT_MIGR_TO]};
     uint64_t   marked = lgrp_counters[2].v[LGRP_STAT_MARKED];
     struct as *as, *child;
 
@@ -817,11 +820,12 @@ TEST(huge_pages)
 {
     uint64_t   addr = 0, word = 77, frames;
     struct as *as, *child;
+    int        flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26;
 
     boot();
     frames = free_frames() + vm_cached_tables();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
     CHECK_EQ(addr % HUGE_SIZE, 0);
     for (unsigned i = 0; i < 3; i++) {
         thread0.lg.home = (uint8_t)(i + 1);
@@ -846,16 +850,45 @@ TEST(huge_pages)
     CHECK_EQ(free_frames() + vm_cached_tables(), frames);
 }
 
+TEST(huge_pages_shared)
+{
+    uint64_t   addr = 0, word = 5, frames;
+    int        flags = MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB;
+    struct as *as, *child;
+
+    boot();
+    frames = free_frames() + vm_cached_tables();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    child = as_fork(as);
+    thread0.lg.home = 1;
+    CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_WRITE, &word), 0);
+    CHECK_EQ(access_word(as, addr + HUGE_SIZE + 0x7000, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 5);
+    CHECK_EQ(lgrp_at(as, addr + HUGE_SIZE), 1);
+    thread0.lg.home = 2;
+    CHECK_EQ(as_advise(as, addr, 2 * HUGE_SIZE, HR_MADV_ACCESS_LWP), 0);
+    CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 5);
+    CHECK_EQ(lgrp_at(child, addr + HUGE_SIZE), 2);
+    as_release(as);
+    CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 5);
+    as_release(child);
+    CHECK_EQ(free_frames() + vm_cached_tables(), frames);
+}
+
 TEST(stack_grows_to_its_limit)
 {
     uint64_t         addr = 0x7ffffff00000, word = 1;
     struct as       *as;
     struct as_limits lim = {UINT64_MAX, UINT64_MAX, 64 * PAGE_SIZE};
+    int              flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED;
 
     boot();
     as = as_create();
     as_set_limits(as, &lim);
-    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
     CHECK_EQ(access_word(as, addr - 60 * PAGE_SIZE, FAULT_WRITE, &word), 0);
     CHECK_EQ(access_word(as, addr - 61 * PAGE_SIZE, FAULT_WRITE, &word), 11);
     CHECK_EQ(as->stack_pages, 64);
