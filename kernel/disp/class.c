@@ -19,7 +19,8 @@
 #include "lib/errno.h"
 #include "stat/tunable.h"
 
-enum { TS_LEVELS = 60, TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50, FSS_SHARES = 1 };
+enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50, FSS_SHARES = 1 };
+enum { FSS_LEVEL_US = 20000, FSS_USAGE_MAX = 60000000 }; /* microseconds: of use per share that cost a level; counted at most */
 
 static uint32_t ts_maxwait = 1;
 TUNABLE(ts_maxwait, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
@@ -39,7 +40,7 @@ void class_recompute(struct thread *t)
         t->base_pri = (int16_t)clamp(t->ts_level + t->upri, PRI_MIN, PRI_USER_MAX);
         break;
     case CLASS_FSS:
-        t->base_pri = (int16_t)clamp(PRI_USER_MAX - (int)(t->fss_usage / (t->shares ? t->shares : 1)) + t->upri, 1, PRI_USER_MAX);
+        t->base_pri = (int16_t)clamp(PRI_USER_MAX - (int)(t->fss_usage / FSS_LEVEL_US / max_of(t->shares, (uint16_t)1)) + t->upri, 1, PRI_USER_MAX);
         break;
     case CLASS_FX:
         t->base_pri = (int16_t)clamp(t->upri, PRI_MIN, PRI_SYS);
@@ -105,7 +106,7 @@ void class_yield(struct thread *t)
 void class_charge(struct thread *t, uint64_t tsc)
 {
     if (t->cls == CLASS_FSS) {
-        t->fss_usage += (uint32_t)(tsc / (clock_tsc_per_ms() * 20));
+        t->fss_usage = (uint32_t)min_of(t->fss_usage + tsc * 1000 / clock_tsc_per_ms(), (uint64_t)FSS_USAGE_MAX);
         class_recompute(t);
     }
 }
@@ -120,9 +121,10 @@ void class_second(void)
         if (t->cls != CLASS_TS && t->cls != CLASS_IA && t->cls != CLASS_FSS)
             continue;
         spin_lock(&t->lock);
-        if (t->cls == CLASS_FSS)
+        if (t->cls == CLASS_FSS) {
             t->fss_usage -= t->fss_usage / 4;
-        if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
+            class_recompute(t);
+        } else if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
             t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
             class_recompute(t);
         }

@@ -47,6 +47,14 @@ static void switch_finish(struct thread *prev)
     spin_unlock(&prev->lock);
 }
 
+/* The time that `t` (its lock held) has run since the last account is its own. */
+static void account(struct thread *t, uint64_t now)
+{
+    t->runtime_tsc += now - t->oncpu_since;
+    class_charge(t, now - t->oncpu_since);
+    t->oncpu_since = now;
+}
+
 /* From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs again. */
 static void switch_to(struct thread *prev, struct thread *next)
 {
@@ -57,8 +65,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     bool             to_idle = next == d->idle_thread;
 
     ASSERT(c->nlock == 1 && *(uint64_t *)prev->kstack == STACK_GUARD, "I4");
-    prev->runtime_tsc += now - prev->oncpu_since;
-    class_charge(prev, now - prev->oncpu_since);
+    account(prev, now);
     prev->uticks += c->stat->usr_ticks - prev->uticks_base;
     prev->sticks += c->stat->sys_ticks - prev->sticks_base;
     prev->last_ran = lbolt;
@@ -153,6 +160,7 @@ void disp_preempt(void)
     }
     if (rdtsc() >= this_cpu()->disp->quantum_end) {
         spin_lock(&t->lock);
+        account(t, rdtsc());
         class_quantum_expired(t);
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
         timer_program(this_cpu());

@@ -51,7 +51,7 @@ struct thread {
     int16_t         ts_level;      /* [t] TS/IA/FSS: level in the dispatch table                        */
     uint16_t        shares;        /* [t] FSS shares                                                    */
     _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
-    uint32_t        fss_usage;     /* [t] FSS: recent use of CPU, decaying                              */
+    uint32_t        fss_usage;     /* [t] FSS: recent use of CPU, decaying; microseconds                */
     struct list     runq_link;     /* [q]                                                               */
     struct cpu *_Atomic queued_on; /* [q] whose run queue it is on, NULL: none; read under t->lock too  */
     uint64_t        uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
@@ -62,7 +62,7 @@ struct thread {
     struct cpumask affinity;       /* [t] sched_setaffinity mask; used when `restricted`                */
     bool            restricted;    /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
-    uint64_t        oncpu_since;   /* [t] TSC when it was put on its CPU                                */
+    uint64_t        oncpu_since;   /* [t] TSC up to which runtime_tsc counts, while it runs             */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
     struct lgrp_thread lg;         /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
 
@@ -85,7 +85,6 @@ struct thread {
     uint64_t        nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
     void          (*entry)(void *);/* [c] kernel threads: the function it runs                          */
     void           *entry_arg;
-    void           *held_locks[CPU_HELD_MAX]; /* sleeping locks held (test builds)                      */
 };
 
 /*

@@ -30,7 +30,6 @@ struct cpu {
     uint32_t       nlock;      /* [o] spin locks held + irq_push() depth                      */
     uint32_t       irq_depth;  /* [o] nested interrupt handlers                               */
     bool           irq_was_on; /* [o] interrupt flag to restore when nlock falls to 0         */
-    _Atomic bool   resched;    /* [a] a thread of higher priority waits, or the quantum ended */
     _Atomic bool   in_user;    /* [a] for the clock's sampling: user mode now                 */
     _Atomic bool   idle;       /* [a] runs its idle thread                                    */
     bool           user_interrupted; /* [o] the interrupt being handled came in user mode     */

@@ -47,7 +47,7 @@ static void put_field(struct out *o, const struct spec *s, const char *text, siz
 static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned base, bool upper, const char *sign)
 {
     char     digits[24];
-    size_t   n = 0, zeros, total;
+    size_t   n = 0, least = s->prec < 0 ? 1 : (size_t)s->prec, zeros, total;
     uint64_t x = v;
 
     while (x != 0) {
@@ -57,8 +57,8 @@ static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned
     if (s->alt && base == 16 && v != 0)
         sign = upper ? "0X" : "0x";
     else if (s->alt && base == 8)
-        sign = "0";
-    zeros = n < (size_t)(s->prec < 0 ? 1 : s->prec) ? (size_t)(s->prec < 0 ? 1 : s->prec) - n : 0;
+        least = max_of(least, n + 1);
+    zeros = n < least ? least - n : 0;
     total = strlen(sign) + zeros + n;
     if (s->zero && !s->left && s->prec < 0 && total < s->width) {
         zeros += s->width - total;

@@ -12,7 +12,7 @@ void *memcpy(void *restrict dst, const void *restrict src, size_t n)
     size_t words = n / 8, tail = n % 8;
 
     __asm__ volatile("rep movsq\n movq %3, %%rcx\n rep movsb"
-                     : "+D"(d), "+S"(src), "+c"(words)
+                     : "+&D"(d), "+&S"(src), "+&c"(words)
                      : "r"(tail)
                      : "memory");
     return dst;
@@ -37,7 +37,7 @@ void *memset(void *dst, int c, size_t n)
     size_t   words = n / 8, tail = n % 8;
 
     __asm__ volatile("rep stosq\n movq %3, %%rcx\n rep stosb"
-                     : "+D"(d), "+c"(words)
+                     : "+&D"(d), "+&c"(words)
                      : "a"(fill), "r"(tail)
                      : "memory");
     return dst;

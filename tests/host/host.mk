@@ -22,6 +22,7 @@ HOST_as     := $(filter-out kernel/vm/check.c,$(wildcard kernel/vm/*.c)) kernel/
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
+HOST_class  := kernel/disp/class.c tests/host/machine.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_class.c - the arithmetic of the scheduling classes.
+ */
+#include "tests/host/check.h"
+#include "tests/host/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "disp/disp.h"
+#include "lib/errno.h"
+#include "stat/panic.h"
+
+enum { MS = 1000, SLICE_MS = 110 }; /* cycles of the test's clock */
+
+static struct cpu    cpu0;
+static struct thread t[3];
+
+struct cpu      *cpus[CPU_MAX];
+unsigned         ncpu = 1;
+struct list      all_threads = LIST_INIT(all_threads);
+struct spinlock  all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
+_Atomic uint64_t lbolt = 1000;
+
+void panic(const char *fmt, ...)
+{
+    fprintf(stderr, "panic: %s\n", fmt);
+    abort();
+}
+
+uint64_t clock_tsc_per_ms(void)
+{
+    return MS;
+}
+
+void disp_set_pri(struct thread *th, int pri)
+{
+    th->pri = (int16_t)pri;
+}
+
+/* t[0], t[1], ... are new threads of class `cls`. */
+static void start(enum sched_class cls)
+{
+    static const struct machine_ops none;
+
+    cpu0 = (struct cpu){.self = &cpu0};
+    machine_start(&cpu0, &none);
+    memset(t, 0, sizeof t);
+    list_init(&all_threads);
+    for (unsigned i = 0; i < array_size(t); i++) {
+        spin_init(&t[i].lock, RANK_THREAD);
+        t[i].inherit_pri = -1;
+        class_init_thread(&t[i], NULL);
+        CHECK_EQ(t[i].pri, PRI_SYS);
+        CHECK_EQ(thread_set_class(&t[i], cls, 0), 0);
+        list_push_back(&all_threads, &t[i].all_link);
+    }
+}
+
+TEST(ranges)
+{
+    static const struct {
+        enum sched_class cls;
+        int              lo, hi, at_lo, at_hi;
+    } row[] = {{CLASS_TS, -60, 60, 0, 59}, {CLASS_IA, -60, 60, 0, 59}, {CLASS_FX, 0, 60, 0, 60},
+               {CLASS_FSS, -60, 60, 1, 59}, {CLASS_RT, 0, 59, 100, 159}};
+
+    start(CLASS_TS);
+    for (unsigned i = 0; i < array_size(row); i++) {
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo), 0);
+        CHECK_EQ(t[0].pri, row[i].at_lo);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi), 0);
+        CHECK_EQ(t[0].pri, row[i].at_hi);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo - 1), -EINVAL);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi + 1), -EINVAL);
+    }
+    CHECK_EQ(thread_set_class(&t[0], CLASS_SYS, 0), -EINVAL);
+    CHECK_EQ(thread_set_class(&t[0], CLASS_INTR, 0), -EINVAL);
+}
+
+TEST(time_sharing)
+{
+    uint64_t slice = 0;
+
+    start(CLASS_TS);
+    CHECK_EQ(t[0].pri, 29);
+    for (unsigned i = 0; i < 7; i++) { /* it computes: lower each time, for longer */
+        CHECK(class_quantum(&t[0]) >= slice);
+        slice = class_quantum(&t[0]);
+        class_quantum_expired(&t[0]);
+    }
+    CHECK_EQ(t[0].pri, 0);
+    CHECK_EQ(slice, 200 * MS);
+    class_slept(&t[0]);
+    CHECK_EQ(t[0].pri, 50);
+    CHECK_EQ(class_quantum(&t[0]), 20 * MS);
+    class_slept(&t[0]);
+    CHECK_EQ(t[0].pri, 50);
+    thread_set_nice(&t[0], 10);
+    CHECK_EQ(t[0].pri, 20);
+    thread_set_nice(&t[0], -20);
+    CHECK_EQ(t[0].pri, PRI_USER_MAX);
+    class_yield(&t[1]);
+    CHECK_EQ(t[1].pri, 28);
+}
+
+TEST(waiting_lifts)
+{
+    start(CLASS_TS);
+    for (unsigned i = 0; i < 3; i++)
+        class_quantum_expired(&t[i]);
+    t[0].state = t[1].state = TS_RUNNABLE;
+    t[2].state = TS_ONPROC;
+    t[0].last_ran = lbolt - 101;
+    t[1].last_ran = lbolt - 100;
+    class_second();
+    CHECK_EQ(t[0].pri, 50);
+    CHECK_EQ(t[1].pri, 19);
+    CHECK_EQ(t[2].pri, 19);
+}
+
+TEST(children_inherit)
+{
+    start(CLASS_TS);
+    thread_set_nice(&t[0], 5);
+    class_quantum_expired(&t[0]);
+    class_init_thread(&t[1], &t[0]);
+    CHECK_EQ(t[1].pri, t[0].pri);
+    CHECK_EQ(t[1].upri, -15);
+    thread_set_class(&t[0], CLASS_RT, 7);
+    class_init_thread(&t[2], &t[0]);
+    CHECK_EQ(t[2].pri, 107);
+}
+
+TEST(fixed_stay)
+{
+    start(CLASS_FX);
+    thread_set_class(&t[0], CLASS_FX, 33);
+    class_quantum_expired(&t[0]);
+    class_slept(&t[0]);
+    class_yield(&t[0]);
+    thread_set_nice(&t[0], 19);
+    class_charge(&t[0], 5000 * MS);
+    class_second();
+    CHECK_EQ(t[0].pri, 33);
+}
+
+TEST(lent_priority)
+{
+    start(CLASS_TS);
+    thread_inherit(&t[0], 120);
+    CHECK_EQ(t[0].pri, 120);
+    class_quantum_expired(&t[0]);
+    CHECK_EQ(t[0].pri, 120);
+    thread_inherit(&t[0], -1);
+    CHECK_EQ(t[0].pri, 19);
+}
+
+/* One CPU for `seconds`, given to the highest of the first n threads, in slices of `ms`; ran[] in milliseconds. */
+static void compute(unsigned n, unsigned seconds, unsigned ms, unsigned ran[])
+{
+    unsigned last = 0;
+
+    memset(ran, 0, n * sizeof *ran);
+    for (unsigned now = 0, second = 1; now < seconds * 1000; now += ms) {
+        unsigned best = (last + 1) % n;
+
+        for (unsigned k = 1; k <= n; k++)
+            if (t[(last + k) % n].pri > t[best].pri)
+                best = (last + k) % n;
+        last = best;
+        ran[best] += ms;
+        class_charge(&t[best], (uint64_t)ms * MS);
+        class_quantum_expired(&t[best]);
+        if (now >= second * 1000) {
+            second++;
+            class_second();
+        }
+    }
+}
+
+TEST(fair_shares)
+{
+    unsigned ran[3];
+
+    start(CLASS_FSS);
+    t[0].shares = 10;
+    t[1].shares = 30;
+    t[2].shares = 60;
+    compute(3, 100, SLICE_MS, ran);
+    CHECK_NEAR(ran[0], 10000, 1500);
+    CHECK_NEAR(ran[1], 30000, 2500);
+    CHECK_NEAR(ran[2], 60000, 4000);
+}
+
+TEST(fair_shares_of_short_runs)
+{
+    unsigned ran[2];
+
+    start(CLASS_FSS);
+    t[1].shares = 3;
+    compute(2, 100, 1, ran); /* each gives the CPU away after 1 ms */
+    CHECK_NEAR(ran[0], 25000, 3000);
+    CHECK_NEAR(ran[1], 75000, 3000);
+}
+
+TEST(usage_does_not_wrap)
+{
+    start(CLASS_FSS);
+    for (unsigned i = 0; i < 100; i++)
+        class_charge(&t[0], 3600ull * 1000 * MS);
+    CHECK_EQ(t[0].pri, 1);
+    for (unsigned i = 0; i < 60; i++)
+        class_second();
+    CHECK(t[0].pri >= 58);
+}
