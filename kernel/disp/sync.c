@@ -189,13 +189,6 @@ void mutex_enter(struct mutex *m)
     mutex_sleep(m);
 }
 
-bool mutex_tryenter(struct mutex *m)
-{
-    uintptr_t free = 0;
-
-    return atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread);
-}
-
 void mutex_exit(struct mutex *m)
 {
     struct thread *t = curthread;
@@ -223,11 +216,6 @@ void mutex_exit(struct mutex *m)
     }
     waiter_wake(w);
     spin_unlock(&m->lock);
-}
-
-bool mutex_owned(const struct mutex *m)
-{
-    return (m->owner & ~1ul) == (uintptr_t)curthread;
 }
 
 /* ---- reader-writer lock ---- */
@@ -306,11 +294,6 @@ void rw_enter_write(struct rwlock *rw)
 {
     if (unlikely(!rw_try(rw, true)))
         rw_sleep(rw, true);
-}
-
-bool rw_tryenter_read(struct rwlock *rw)
-{
-    return rw_try(rw, false);
 }
 
 void rw_exit_read(struct rwlock *rw)

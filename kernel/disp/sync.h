@@ -37,24 +37,19 @@ struct cv {
 
 /*
  * mutex_enter - take `m`, sleeping (deaf to signals) until it is free; not for its owner, nor with a spin lock held.
- * mutex_tryenter - take it if it is free; returns whether it did.  mutex_exit - by the owner; a waiter becomes the owner.
- * mutex_owned - whether curthread holds it: for ASSERT.  `name` is what people see a thread wait for.
+ * mutex_exit - by the owner; the first waiter becomes the owner.  `name` is what people see a thread wait for.
  */
 void mutex_init(struct mutex *m, const char *name);
 void mutex_enter(struct mutex *m);
-bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
-bool mutex_owned(const struct mutex *m);
 
 /*
  * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.  A
- * reader does not enter again while a writer may wait: it would wait for itself.  rw_tryenter_read - if that needs no waiting;
- * returns whether it did.
+ * reader does not enter again while a writer may wait: it would wait for itself.
  */
 void rw_init(struct rwlock *rw, const char *name);
 void rw_enter_read(struct rwlock *rw);
 void rw_enter_write(struct rwlock *rw);
-bool rw_tryenter_read(struct rwlock *rw);
 void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 

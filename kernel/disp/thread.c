@@ -254,24 +254,6 @@ void thread_interrupt(struct thread *t)
         disp_poke(c); /* it looks at its asts on the way back to user mode */
 }
 
-void thread_stop(void)
-{
-    struct thread *t = curthread;
-
-    t->state = TS_STOPPED;
-    swtch();
-}
-
-void thread_continue(struct thread *t)
-{
-    spin_lock(&t->lock);
-    if (t->state == TS_STOPPED) {
-        t->state = TS_RUNNABLE;
-        disp_enqueue(t, false);
-    }
-    spin_unlock(&t->lock);
-}
-
 /* ---- making and ending ---- */
 
 void thread_prepare(struct thread *t, struct thread *creator)

@@ -23,10 +23,10 @@ struct cpu;
 struct regs;
 struct cpupart;
 
-enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_STOPPED, TS_ZOMBIE };
+enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
 /* Bits of thread.ast: what to do before the thread returns to user mode. */
-enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_TRACE = 4 };
+enum { AST_RESCHED = 1, AST_SIGNAL = 2 };
 
 enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, PRI_INTR = 160, PRI_MAX = 169, NPRI = 170 };
 
@@ -119,9 +119,6 @@ noreturn void thread_exit_switch(void);
 bool thread_wake(struct thread *t, struct thread *from);
 /* thread_interrupt - wake it only if its sleep is interruptible; sets AST_SIGNAL first. */
 void thread_interrupt(struct thread *t);
-/* thread_stop - curthread, its lock held: sleep in TS_STOPPED until thread_continue(); used by job control. */
-void thread_stop(void);
-void thread_continue(struct thread *t);
 
 /* signal_pending - whether curthread has a reason to leave an interruptible sleep. */
 static inline bool signal_pending(void)

@@ -228,11 +228,6 @@ int phys_node(paddr_t pa)
     return -1;
 }
 
-bool phys_is_ram(paddr_t pa)
-{
-    return phys_node(pa) >= 0;
-}
-
 uint64_t mem_free_pages(unsigned node)
 {
     uint64_t n = mem_nodes[node].nfree_pages;

@@ -106,9 +106,7 @@ static inline void page_release(struct page *pg)
 void page_zero(struct page *pg, unsigned order);
 void page_copy(struct page *dst, struct page *src, unsigned order);
 
-/* phys_is_ram - whether `pa` is in installed, usable memory (and so has a struct page). */
-bool phys_is_ram(paddr_t pa);
-/* phys_node - the node of a physical address, or -1. */
+/* phys_node - the node of a physical address, or -1: not installed, usable memory (with a struct page). */
 int phys_node(paddr_t pa);
 
 struct mem_node {

@@ -41,8 +41,6 @@ static char state_of(const struct proc *p, const struct lwp *l)
     case TS_RUNNABLE:
     case TS_ONPROC:
         return 'R';
-    case TS_STOPPED:
-        return 'T';
     case TS_ZOMBIE:
         return 'Z';
     default:

@@ -16,7 +16,7 @@
 #include "x86/asm.h"
 #include "x86/mmu.h"
 
-enum { REG_ID = 0x20, REG_TPR = 0x80, REG_EOI = 0xb0, REG_SVR = 0xf0, REG_ICR_LO = 0x300, REG_ICR_HI = 0x310,
+enum { REG_TPR = 0x80, REG_EOI = 0xb0, REG_SVR = 0xf0, REG_ICR_LO = 0x300, REG_ICR_HI = 0x310,
        REG_LVT_TIMER = 0x320, REG_LVT_LINT0 = 0x350, REG_LVT_LINT1 = 0x360, REG_LVT_ERROR = 0x370,
        REG_TIMER_INIT = 0x380, REG_TIMER_CUR = 0x390, REG_TIMER_DIV = 0x3e0 };
 
@@ -83,11 +83,6 @@ void apic_init_cpu(void)
     lapic_write(REG_SVR, 1 << 8 | VEC_SPURIOUS);
 }
 
-uint32_t apic_id(void)
-{
-    return lapic_read(REG_ID) >> 24;
-}
-
 void apic_eoi(void)
 {
     lapic_write(REG_EOI, 0);
@@ -134,11 +129,6 @@ void apic_start_all(unsigned page)
     icr(0, 3u << 18 | 1 << 14 | 6 << 8 | page); /* start-up, all but self */
 }
 
-void apic_nmi(uint32_t id)
-{
-    icr(id, 1 << 14 | 4 << 8);
-}
-
 static int ioapic_input(unsigned irq, unsigned *which, uint32_t *input)
 {
     uint32_t gsi = isa[irq].gsi;
@@ -169,14 +159,3 @@ int ioapic_route(unsigned irq, unsigned vector, uint32_t id)
     return 0;
 }
 
-void ioapic_mask(unsigned irq)
-{
-    unsigned which;
-    uint32_t in;
-
-    if (irq >= 16 || ioapic_input(irq, &which, &in) != 0)
-        return;
-    spin_lock(&ioapic_lock);
-    ioapic_write(which, 0x10 + 2 * in, 1 << 16);
-    spin_unlock(&ioapic_lock);
-}

@@ -9,7 +9,7 @@
 
 #include "lib/cpumask.h"
 
-enum { IPI_RESCHED = 0xf0, IPI_TLB = 0xf1, IPI_STOP = 0xf2, VEC_TIMER = 0xef, VEC_SPURIOUS = 0xff, VEC_IRQ0 = 0x30 };
+enum { IPI_RESCHED = 0xf0, IPI_TLB = 0xf1, VEC_TIMER = 0xef, VEC_SPURIOUS = 0xff, VEC_IRQ0 = 0x30 };
 
 /* x86_send_ipi - to one CPU; x86_send_ipi_mask - to each CPU of the mask (the caller itself excluded). */
 void x86_send_ipi(unsigned cpu, unsigned vector);

@@ -8,7 +8,6 @@
 #include "lib/string.h"
 
 size_t user_copy(void *dst, const void *src, size_t n);
-size_t user_zero(void *dst, size_t n);
 long   user_strncpy(char *dst, const char *src, size_t n);
 int    user_get32(uint32_t *dst, const uint32_t *src);
 int    user_put32(uint32_t *dst, uint32_t val);
@@ -48,13 +47,6 @@ long copy_in_str(char *dst, uint64_t uaddr, size_t size)
     if ((size_t)n == max)
         return max < size ? -EFAULT : -ENAMETOOLONG;
     return n;
-}
-
-int clear_user(uint64_t uaddr, size_t n)
-{
-    if (!user_range(uaddr, n))
-        return -EFAULT;
-    return user_zero((void *)uaddr, n) != 0 ? -EFAULT : 0;
 }
 
 int user_load32(uint64_t uaddr, uint32_t *val)

@@ -19,8 +19,6 @@ int copy_in(void *dst, uint64_t uaddr, size_t n);
 int copy_out(uint64_t uaddr, const void *src, size_t n);
 /* copy_in_str - a NUL-ended string into dst[size].  Returns its length, -EFAULT, or -ENAMETOOLONG. */
 long copy_in_str(char *dst, uint64_t uaddr, size_t size);
-/* clear_user - zero n bytes.  0 or -EFAULT. */
-int clear_user(uint64_t uaddr, size_t n);
 /* user_load32, user_cmpxchg32 - one aligned word (futexes).  -EFAULT; cmpxchg gives the old value in *old. */
 int user_load32(uint64_t uaddr, uint32_t *val);
 int user_store32(uint64_t uaddr, uint32_t val);

@@ -3,7 +3,6 @@
  * user_copy.S - the instructions that touch user memory, each with its entry in the exception table.
  *
  * size_t user_copy(void *dst, const void *src, size_t n)   returns the bytes not copied
- * size_t user_zero(void *dst, size_t n)                    likewise
  * long   user_strncpy(char *dst, const char *src, size_t n) length without NUL; n if none was found; -14 on a fault
  * int    user_get32(uint32_t *dst, const uint32_t *src)    0 or -14
  * int    user_put32(uint32_t *dst, uint32_t val)
@@ -52,30 +51,6 @@ user_copy:
     ret
     EX 1b, 4b
     EX 2b, 5b
-
-    .globl user_zero
-user_zero:
-    OPEN
-    movq %rsi, %rdx
-    movq %rsi, %rcx
-    shrq $3, %rcx
-    xorl %eax, %eax
-1:  rep stosq
-    movl %edx, %ecx
-    andl $7, %ecx
-2:  rep stosb
-    CLOSE
-    ret
-3:  leaq (, %rcx, 8), %rax
-    andl $7, %edx
-    addq %rdx, %rax
-    CLOSE
-    ret
-4:  movq %rcx, %rax
-    CLOSE
-    ret
-    EX 1b, 3b
-    EX 2b, 4b
 
     .globl user_strncpy
 user_strncpy:

@@ -205,7 +205,7 @@ TEST(free_at_start)
     CHECK_EQ(phys_node(0x9efff), 0);
     CHECK_EQ(phys_node(50 * MIB + 0x2fff), 0);
     CHECK_EQ(phys_node(50 * MIB + 0x3000), 1);
-    CHECK(!phys_is_ram(96 * MIB));
+    CHECK_EQ(phys_node(96 * MIB), -1);
 }
 
 TEST(random_blocks_merge_back)

@@ -430,6 +430,45 @@ static void bad_stack_kills(void)
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
+static void jump_nowhere(int sig, siginfo_t *info, void *context)
+{
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)0x8000000000000000ull;
+}
+
+static void survive(int sig, siginfo_t *info, void *context)
+{
+    _exit(7);
+}
+
+/* A return to an address that IRET refuses (QEMU's lets it pass, and the fetch fails): SIGSEGV, which can be caught. */
+static void bad_return_is_a_signal(void)
+{
+    for (int caught = 0; caught < 2; caught++) {
+        int status;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            struct sigaction sa = {.sa_sigaction = jump_nowhere, .sa_flags = SA_SIGINFO};
+            char stack[16384];
+            stack_t alt = {.ss_sp = stack, .ss_size = sizeof stack};
+
+            sigaction(SIGUSR1, &sa, NULL);
+            sa.sa_sigaction = survive;
+            sa.sa_flags |= SA_ONSTACK;
+            sigaltstack(&alt, NULL);
+            if (caught)
+                sigaction(SIGSEGV, &sa, NULL);
+            raise(SIGUSR1);
+            _exit(0);
+        }
+        EXPECT_EQ(waitpid(pid, &status, 0), pid);
+        if (caught)
+            EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        else
+            EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    }
+}
+
 static const struct check list[] = {
     {"delivered", delivered},
     {"blocked_waits", blocked_waits},
@@ -451,5 +490,6 @@ static const struct check list[] = {
     {"ignored_and_default", ignored_and_default},
     {"to_one_thread", to_one_thread},
     {"bad_stack_kills", bad_stack_kills},
+    {"bad_return_is_a_signal", bad_return_is_a_signal},
 };
 CHECK_MAIN(list)
