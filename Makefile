@@ -22,6 +22,8 @@ endif
 B           := $(if $(filter 1,$(TEST)),build/test,build)
 Q           := $(if $(filter 1,$(V)),,@)
 PYTHON      ?= python3
+# For programs that run make themselves: its own jobs are none of theirs.
+APART       := env -u MAKEFLAGS -u MFLAGS
 
 # ---- tools -------------------------------------------------------------------------------------
 # A cross compiler is needed only where the native one does not make x86-64 ELF (a Mac, an ARM laptop).
@@ -105,7 +107,7 @@ test-images: deps-test
 	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
 	$(Q)$(MAKE) --no-print-directory TEST= iso
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
-	$(Q).venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
+	$(Q)$(APART) .venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 
 .PHONY: lint
 lint: ## style, layers, licence lines
@@ -114,7 +116,7 @@ lint: ## style, layers, licence lines
 
 .PHONY: grade
 grade: ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
-	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.grade '$(LAB)' $(if $(FILE),--file '$(FILE)') $(if $(TEST),--test '$(TEST)')
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade '$(LAB)' $(if $(FILE),--file '$(FILE)') $(if $(TEST),--test '$(TEST)')
 
 .PHONY: clean
 clean: ## remove everything that was built
