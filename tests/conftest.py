@@ -17,6 +17,7 @@ A failed test shows the command that repeats its boot, and the console's end.  W
 import os
 import subprocess
 import time
+import zlib
 
 import pytest
 
@@ -64,7 +65,8 @@ def pytest_collection_modifyitems(items):
     items.sort(key=machine_key)
     for item in items:
         if key := machine_key(item):
-            item.add_marker(pytest.mark.xdist_group(key))
+            # A name without brackets: pytest-xdist takes what follows the last "]" only.
+            item.add_marker(pytest.mark.xdist_group(f"{zlib.crc32(key.encode()):08x}"))
 
 
 @pytest.fixture(scope="session")
