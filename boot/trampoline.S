@@ -3,8 +3,8 @@
  * trampoline.S - where the other CPUs wake up.
  *
  * THEORY      A start-up IPI names a page below 1 MiB; smp_start() copies [trampoline, trampoline_end) to
- *             TRAMPOLINE_PHYS.  All CPUs run this at the same time: it keeps everything in registers, finds its stack by
- *             its APIC id in ap_stacks[], and enters ap_main().  A CPU without a stack there halts.
+ *             TRAMPOLINE_PHYS.  All CPUs run this at the same time: it keeps everything in registers, finds its stack
+ *             by its APIC id in ap_stacks[], and enters ap_main().  A CPU without a stack there halts.
  * SEE ALSO    Intel SDM vol. 3, 8.4.4 (MP initialization)
  */
 #define TRAMPOLINE_PHYS 0x8000

@@ -2,9 +2,9 @@
 /*
  * main.c - from the boot loader to the first process, in order.
  *
- * THEORY      The boot CPU learns what the machine is (boot loader, ACPI, the launcher's options), builds memory and the
- *             lgroups over it, gives every CPU its data on its own board, starts all CPUs at once, and makes process 1.
- *             Each step may use only what came before it; the order below is the dependency graph.
+ * THEORY      The boot CPU learns what the machine is (boot loader, ACPI, the launcher's options), builds memory and
+ *             the lgroups over it, gives every CPU its data on its own board, starts all CPUs at once, and makes
+ *             process 1. Each step may use only what came before it; the order below is the dependency graph.
  * INVARIANTS  I1  nothing sleeps before boot_thread() runs
  * SEE ALSO    docs/boot.md
  */
@@ -393,7 +393,8 @@ static void boot_thread(void *arg)
     procfs_init();
     sysfs_init();
     over = overlay_read();
-    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over, over != NULL ? overlay.len : 0) != 0)
+    if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
+                      over != NULL ? overlay.len : 0) != 0)
         panic("no root file system");
     if (overlay.at != 0)
         mem_unreserve(overlay.at, overlay.len);

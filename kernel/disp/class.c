@@ -3,9 +3,9 @@
  * class.c - scheduling classes: what priority a thread has, and for how long it may run.
  *
  * THEORY      Six classes share one scale of global priorities, as in Solaris.
- *             TS, IA  time sharing: a thread moves between 60 levels.  Using up its time slice costs 10 levels, waking from
- *                     a sleep lifts it to 50 or above, and one that has waited for a second without running is lifted too.
- *                     Low levels have long slices (200 ms at 0, 20 ms at 59).
+ *             TS, IA  time sharing: a thread moves between 60 levels.  Using up its time slice costs 10 levels, waking
+ *                     from a sleep lifts it to 50 or above, and one that has waited for a second without running is
+ *                     lifted too. Low levels have long slices (200 ms at 0, 20 ms at 59).
  *             FX      fixed at its user priority, 0 to 60.
  *             FSS     fair share: the more a thread has run lately for its number of shares, the lower it is.
  *             RT      fixed, 100 to 159, before everything else but interrupt threads.
@@ -20,7 +20,7 @@
 #include "stat/tunable.h"
 
 enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50, FSS_SHARES = 1 };
-enum { FSS_LEVEL_US = 20000, FSS_USAGE_MAX = 60000000 }; /* microseconds: of use per share that cost a level; counted at most */
+enum { FSS_LEVEL_US = 20000, FSS_USAGE_MAX = 60000000 }; /* use per share that costs a level; the most counted */
 
 static uint32_t ts_maxwait = 1;
 TUNABLE(ts_maxwait, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
@@ -34,13 +34,16 @@ static int clamp(int v, int lo, int hi)
 
 void class_recompute(struct thread *t)
 {
+    int cost;
+
     switch (t->cls) {
     case CLASS_TS:
     case CLASS_IA:
         t->base_pri = (int16_t)clamp(t->ts_level + t->upri, PRI_MIN, PRI_USER_MAX);
         break;
     case CLASS_FSS:
-        t->base_pri = (int16_t)clamp(PRI_USER_MAX - (int)(t->fss_usage / FSS_LEVEL_US / max_of(t->shares, (uint16_t)1)) + t->upri, 1, PRI_USER_MAX);
+        cost = (int)(t->fss_usage / FSS_LEVEL_US / max_of(t->shares, (uint16_t)1));
+        t->base_pri = (int16_t)clamp(PRI_USER_MAX - cost + t->upri, 1, PRI_USER_MAX);
         break;
     case CLASS_FX:
         t->base_pri = (int16_t)clamp(t->upri, PRI_MIN, PRI_SYS);
@@ -70,10 +73,11 @@ void class_init_thread(struct thread *t, const struct thread *creator)
 
 uint64_t class_quantum(const struct thread *t)
 {
-    unsigned ms = 100;
+    static const uint8_t ts_slice_ms[] = {200, 160, 120, 80, 40, 20}; /* by level / 10 */
+    unsigned             ms = 100;
 
     if (t->cls == CLASS_TS || t->cls == CLASS_IA)
-        ms = t->ts_level < 10 ? 200 : t->ts_level < 20 ? 160 : t->ts_level < 30 ? 120 : t->ts_level < 40 ? 80 : t->ts_level < 50 ? 40 : 20;
+        ms = ts_slice_ms[t->ts_level / 10];
     else if (t->cls == CLASS_FSS)
         ms = 110;
     if (tsc_per_ms == 0)
@@ -137,7 +141,8 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri)
 {
     static const struct {
         int lo, hi;
-    } range[] = {[CLASS_TS] = {-60, 60}, [CLASS_IA] = {-60, 60}, [CLASS_FX] = {0, 60}, [CLASS_FSS] = {-60, 60}, [CLASS_RT] = {0, 59}};
+    } range[] = {[CLASS_TS] = {-60, 60}, [CLASS_IA] = {-60, 60}, [CLASS_FX] = {0, 60}, [CLASS_FSS] = {-60, 60},
+                 [CLASS_RT] = {0, 59}};
 
     if (cls > CLASS_RT || upri < range[cls].lo || upri > range[cls].hi)
         return -EINVAL;

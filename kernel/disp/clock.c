@@ -2,10 +2,10 @@
 /*
  * clock.c - the one CPU that keeps the 100 Hz clock.
  *
- * THEORY      A timer on one CPU counts lbolt, looks at every CPU and charges the tick to what it was doing (user, kernel,
- *             idle), and every tenth of a second updates the load of the lgroups, every five seconds the load averages.
- *             The other CPUs take no tick.  When the CPU that keeps the clock goes off-line, the clock moves to another
- *             (clock_move_here); no-intr keeps device interrupts away, not the clock.
+ * THEORY      A timer on one CPU counts lbolt, looks at every CPU and charges the tick to what it was doing (user,
+ *             kernel, idle), and every tenth of a second updates the load of the lgroups, every five seconds the load
+ *             averages. The other CPUs take no tick.  When the CPU that keeps the clock goes off-line, the clock moves
+ *             to another (clock_move_here); no-intr keeps device interrupts away, not the clock.
  *             The watchdog: while some thread is runnable, context switches, system calls and faults must happen.
  * LOCKING     the tick runs in interrupt context; what it reads of other CPUs are atomics
  * SEE ALSO    docs/dispatcher.md; chapter "Load averages" of docs/lgroups.md

@@ -2,8 +2,8 @@
 /*
  * context.c - see context.h.
  *
- * THEORY      The kernel itself uses no floating point: a thread's state stays in the processor while it is in the kernel, and
- *             is saved and loaded when threads that have one are switched.
+ * THEORY      The kernel itself uses no floating point: a thread's state stays in the processor while it is in the
+ *             kernel, and is saved and loaded when threads that have one are switched.
  */
 #include "disp/context.h"
 

@@ -2,9 +2,9 @@
 /*
  * cpu.c - processor states, bindings and affinities: who may run where.
  *
- * THEORY      An off-line CPU runs no threads: it leaves the partition's mask and its lgroup's count, what was queued on it is
- *             queued elsewhere, and what it ran leaves at the next interrupt.  When it was the last of its lgroup, the threads at
- *             home there choose new homes.  Coming back moves nobody.
+ * THEORY      An off-line CPU runs no threads: it leaves the partition's mask and its lgroup's count, what was queued
+ *             on it is queued elsewhere, and what it ran leaves at the next interrupt.  When it was the last of its
+ *             lgroup, the threads at home there choose new homes.  Coming back moves nobody.
  *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there.
  * LOCKING     cpu_lock serialises changes of state; then thread and partition locks
  * SEE ALSO    p_online(2), processor_bind(2) of Solaris 9; docs/dispatcher.md
@@ -21,7 +21,8 @@
 
 struct cpupart cpupart_default = {.id = -1, .lock = SPINLOCK_INIT(RANK_PART)};
 
-static struct mutex cpu_lock = {.lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .name = "cpu state"};
+static struct mutex cpu_lock = {
+    .lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .name = "cpu state"};
 
 bool disp_cpu_online(const struct cpu *c)
 {
@@ -93,7 +94,8 @@ static void rehome_all(unsigned g)
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->part->lock);
         if (t->lg.part != NULL && t->lg.home == g)
-            lgrp_count_rehome(g, lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(), (uint32_t)rng_next()));
+            lgrp_count_rehome(g, lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(),
+                                                    (uint32_t)rng_next()));
         spin_unlock(&t->part->lock);
     }
     spin_unlock(&all_threads_lock);

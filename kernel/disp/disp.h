@@ -25,7 +25,7 @@ struct disp_cpu {
     struct thread  *prev;             /* [o] thread being switched away from                           */
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
-    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; read by its own CPU without */
+    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
     struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
@@ -43,13 +43,14 @@ void disp_enqueue(struct thread *t, bool front);
 /* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was not there any more. */
 bool disp_dequeue(struct thread *t);
 /*
- * disp_set_pri - change the global priority of `t` (t->lock held) wherever it is: a thread that waits stays on the queue of
- * the CPU it waits for.
+ * disp_set_pri - change the global priority of `t` (t->lock held) wherever it is: a thread that waits stays on the
+ * queue of the CPU it waits for.
  */
 void disp_set_pri(struct thread *t, int pri);
 /*
- * disp_may_run - whether `t` may run on CPU `c`: its binding; else its set and affinity, which does not count while it has no
- * CPU of the set on-line.  Without a lock the answer may be old; whoever changes it interrupts the CPU that t runs on.
+ * disp_may_run - whether `t` may run on CPU `c`: its binding; else its set and affinity, which does not count while it
+ * has no CPU of the set on-line.  Without a lock the answer may be old; whoever changes it interrupts the CPU that t
+ * runs on.
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
 /* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */

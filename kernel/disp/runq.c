@@ -2,10 +2,10 @@
 /*
  * runq.c - run queues: where a runnable thread waits, and what a CPU runs next.
  *
- * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a thread
- *             joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A CPU that is
- *             to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also when a thread
- *             has to wait behind another, to come and steal it.
+ * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a
+ *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A
+ *             CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
+ *             when a thread has to wait behind another, to come and steal it.
  * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
  *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
@@ -118,7 +118,7 @@ static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpuma
         m = cpumask_and(&m, allowed);
         cpu = cpumask_next(&m, 0);
         if (cpu != CPU_MAX) {
-            cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread that waits calls another; the idle loop sets it again */
+            cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
             disp_poke(cpus[cpu]);
             return;
         }

@@ -2,11 +2,11 @@
 /*
  * sync.c - mutexes, reader-writer locks and condition variables: see sync.h.
  *
- * THEORY      Who must wait puts a struct waiter, on its own stack, on the lock's list and sleeps.  Locks are handed over: the
- *             one who releases makes the first waiter the owner before waking it, so nobody overtakes and a wake-up is
- *             never in vain.  A mutex is first spun for while its owner runs on a CPU.
- *             A waiter is woken once: `woken` is set, under the list's lock, before thread_wake(); the sleeper looks at it under
- *             its own thread lock before it sleeps, so that a wake-up that comes early is not lost.
+ * THEORY      Who must wait puts a struct waiter, on its own stack, on the lock's list and sleeps.  Locks are handed
+ *             over: the one who releases makes the first waiter the owner before waking it, so nobody overtakes and a
+ *             wake-up is never in vain.  A mutex is first spun for while its owner runs on a CPU.
+ *             A waiter is woken once: `woken` is set, under the list's lock, before thread_wake(); the sleeper looks at
+ *             it under its own thread lock before it sleeps, so that a wake-up that comes early is not lost.
  * INVARIANTS  I1  a waiter is on a list iff it is not woken
  *             I2  the owner word of a mutex has bit 0 set iff its list is not empty (under m->lock)
  *             I3  the word of a rwlock has WAIT set iff its list is not empty (under rw->lock)
@@ -38,7 +38,10 @@ static void waiter_init(struct waiter *w)
     w->timer = (struct timer){0};
 }
 
-/* Marks `w`, already off its list, as woken and wakes its thread.  The caller holds the list's lock: see wait_for_waker(). */
+/*
+ * Marks `w`, already off its list, as woken and wakes its thread.  The caller holds the list's lock: see
+ * wait_for_waker().
+ */
 static void waiter_wake(struct waiter *w)
 {
     struct thread *t = w->t;
@@ -67,7 +70,8 @@ static void waiter_sleep(struct waiter *w, bool sig)
 }
 
 /*
- * Who woke us holds the list's lock until it is done with us and with the object, both of which may end as soon as we go on.
+ * Who woke us holds the list's lock until it is done with us and with the object, both of which may end as soon as we
+ * go on.
  */
 static void wait_for_waker(struct spinlock *l)
 {
@@ -106,9 +110,9 @@ void mutex_init(struct mutex *m, const char *name)
 }
 
 /*
- * Lends priority `pri` to the owner of `m`, whose lock is held, and to whom it waits for in turn.  With m->lock held and its
- * list not empty the owner cannot leave; nor can the mutex end that it sleeps for while its own lock is held.  That mutex's
- * lock is only tried, against the order of ranks: whoever holds it is about to change the chain.
+ * Lends priority `pri` to the owner of `m`, whose lock is held, and to whom it waits for in turn.  With m->lock held
+ * and its list not empty the owner cannot leave; nor can the mutex end that it sleeps for while its own lock is held.
+ * That mutex's lock is only tried, against the order of ranks: whoever holds it is about to change the chain.
  */
 static void lend_priority(struct mutex *m, int pri)
 {
@@ -195,7 +199,8 @@ void mutex_exit(struct mutex *m)
     uintptr_t      mine = (uintptr_t)t;
     struct waiter *w;
 
-    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &mine, 0, memory_order_release, memory_order_relaxed)))
+    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &mine, 0, memory_order_release,
+                                                       memory_order_relaxed)))
         return;
     ASSERT((mine & ~1ul) == (uintptr_t)t, "a mutex is left by its owner");
     spin_lock(&m->lock);
@@ -234,8 +239,8 @@ static bool rw_try(struct rwlock *rw, bool write)
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
 
     while (write ? v == 0 : (v & (RW_WRITER | RW_WAIT)) == 0)
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v + (write ? RW_WRITER : RW_READER), memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v + (write ? RW_WRITER : RW_READER),
+                                                  memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
 }
@@ -301,7 +306,8 @@ void rw_exit_read(struct rwlock *rw)
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
 
     while (!(v & RW_WAIT))
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER, memory_order_release, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER, memory_order_release,
+                                                  memory_order_relaxed))
             return;
     spin_lock(&rw->lock);
     if (atomic_fetch_sub(&rw->word, RW_READER) - RW_READER == RW_WAIT)

@@ -44,8 +44,8 @@ void mutex_enter(struct mutex *m);
 void mutex_exit(struct mutex *m);
 
 /*
- * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.  A
- * reader does not enter again while a writer may wait: it would wait for itself.
+ * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.
+ * A reader does not enter again while a writer may wait: it would wait for itself.
  */
 void rw_init(struct rwlock *rw, const char *name);
 void rw_enter_read(struct rwlock *rw);

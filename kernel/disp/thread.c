@@ -2,9 +2,9 @@
 /*
  * thread.c - threads: their making, their switching, their sleep and waking.
  *
- * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread, on
- *             the same CPU, releases it in switch_finish(): so nobody can make it runnable and run it elsewhere while it
- *             still stands on its stack.
+ * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread,
+ *             on the same CPU, releases it in switch_finish(): so nobody can make it runnable and run it elsewhere
+ *             while it still stands on its stack.
  * INVARIANTS  thread.h I1-I3
  *             I4  the guard word at the bottom of a kernel stack is intact when the thread leaves its CPU
  * LOCKING     t->lock (RANK_THREAD), then partition, run-queue and lgroup locks
@@ -55,7 +55,10 @@ static void account(struct thread *t, uint64_t now)
     t->oncpu_since = now;
 }
 
-/* From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs again. */
+/*
+ * From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs
+ * again.
+ */
 static void switch_to(struct thread *prev, struct thread *next)
 {
     struct cpu      *c = this_cpu();
@@ -342,7 +345,7 @@ void thread_destroy(struct thread *t)
     do {
         spin_lock(&t->lock);
         gone = t->state == TS_ZOMBIE || t->state == TS_SLEEP;
-        ASSERT(gone || (t->state == TS_ONPROC && t->exiting), "a thread is destroyed after it ended or before it began");
+        ASSERT(gone || (t->state == TS_ONPROC && t->exiting), "destroyed after it ended or before it began");
         spin_unlock(&t->lock);
         if (!gone)
             cpu_pause();

@@ -130,8 +130,8 @@ static inline bool signal_pending(void)
 int  thread_set_class(struct thread *t, enum sched_class cls, int upri);
 void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
 /*
- * thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such CPU, or it is off-line or of
- * another set.  Takes t->lock and the partition's; for curthread it may switch: no spin lock may be held.
+ * thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such CPU, or it is off-line or
+ * of another set.  Takes t->lock and the partition's; for curthread it may switch: no spin lock may be held.
  */
 int thread_bind(struct thread *t, int cpu);
 /*
@@ -154,8 +154,8 @@ void thread_rehome(struct thread *t, unsigned lgrp);
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
 void     thread_unhome(struct thread *t);
 /*
- * thread_prepare - zero `t` and set what a new thread takes from its creator (NULL: none): class, priority, set, binding,
- * affinity.  Takes creator->lock.
+ * thread_prepare - zero `t` and set what a new thread takes from its creator (NULL: none): class, priority, set,
+ * binding, affinity.  Takes creator->lock.
  */
 void thread_prepare(struct thread *t, struct thread *creator);
 /* thread_runtime_ns - CPU time used, the current stay on a CPU included. */

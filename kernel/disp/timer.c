@@ -2,10 +2,10 @@
 /*
  * timer.c - time, and functions to be called at a time.
  *
- * THEORY      The time-stamp counter, the same on all CPUs, is the clock; it and the local APIC's timer are measured once
- *             against the ACPI power-management timer (3.579545 MHz).  Each CPU has a heap of timers by deadline
- *             (timerq.h).  The hardware timer is set once for the earlier of the first deadline and the end of the running
- *             thread's time slice; there is no periodic tick.
+ * THEORY      The time-stamp counter, the same on all CPUs, is the clock; it and the local APIC's timer are measured
+ *             once against the ACPI power-management timer (3.579545 MHz).  Each CPU has a heap of timers by deadline
+ *             (timerq.h).  The hardware timer is set once for the earlier of the first deadline and the end of the
+ *             running thread's time slice; there is no periodic tick.
  * INVARIANTS  I1  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
  * LOCKING     d->timer_lock (RANK_TIMER); functions are called without it
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)

@@ -37,8 +37,9 @@ extern void (*clock_changed)(void);
 /* timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER. */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
 /*
- * timer_cancel - returns whether it was still armed.  After it returns fn is not running, except when fn itself calls it, and
- * the timer is not armed even if fn arms it.  The caller holds no lock that fn takes, and nobody else arms the timer meanwhile.
+ * timer_cancel - returns whether it was still armed.  After it returns fn is not running, except when fn itself calls
+ * it, and the timer is not armed even if fn arms it.  The caller holds no lock that fn takes, and nobody else arms the
+ * timer meanwhile.
  */
 bool timer_cancel(struct timer *t);
 static inline bool timer_armed(const struct timer *t)

@@ -2,9 +2,9 @@
 /*
  * timerq.h - the armed timers of one CPU, earliest first: a pairing heap whose links lie in the timers.
  *
- * THEORY      So arming needs no memory and cannot fail.  A heap-ordered tree: each timer is no earlier than its parent; the
- *             first child hangs on `child`, its siblings on `next`.  Two trees are joined by one comparison.  Removing
- *             a timer joins its children in pairs, then the pairs from the last to the first.
+ * THEORY      So arming needs no memory and cannot fail.  A heap-ordered tree: each timer is no earlier than its
+ *             parent; the first child hangs on `child`, its siblings on `next`.  Two trees are joined by one
+ *             comparison.  Removing a timer joins its children in pairs, then the pairs from the last to the first.
  * COST        insert O(1); remove O(log n), amortised
  * INVARIANTS  I1  t->deadline_ns >= its parent's
  *             I2  *t->link == t while armed; link == NULL otherwise

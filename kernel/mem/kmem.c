@@ -2,8 +2,8 @@
 /*
  * kmem.c - slabs and magazines: see kmem.h.
  *
- * THEORY      A slab is a block of frames cut into objects of one cache; the first frame's descriptor says which (PG_SLAB,
- *             page->slab), as do those of the other frames.
+ * THEORY      A slab is a block of frames cut into objects of one cache; the first frame's descriptor says which
+ *             (PG_SLAB, page->slab), as do those of the other frames.
  *             Free objects of a slab are chained through their first word.  A magazine is a short stack of free objects
  *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into them.
  *             A node without memory has slabs too, in the nearest node's frames.
@@ -45,7 +45,8 @@ struct kmem_cache {
 static struct kmem_cache caches[KMEM_CACHES];
 static _Atomic uint32_t  ncaches;
 
-static const uint16_t general_sizes[] = {16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192};
+static const uint16_t general_sizes[] = {16,  32,  48,  64,  96,   128,  192,  256,
+                                         384, 512, 768, 1024, 1536, 2048, 4096, 8192};
 static struct kmem_cache *general[array_size(general_sizes)];
 static uint8_t            general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
 

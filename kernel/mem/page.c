@@ -67,7 +67,10 @@ static void block_give(struct mem_node *n, struct page *pg, unsigned order)
     while (order < MAX_ORDER) {
         struct page *buddy = vmemmap + (pfn ^ (1ull << order));
 
-        /* Another board's is not ours to merge with, nor to read under this lock: what is read may be stale, not wrong. */
+        /*
+         * Another board's is not ours to merge with, nor to read under this lock: what is read may be stale,
+         * not wrong.
+         */
         if (!(buddy->flags & PG_FREE) || buddy->order != order || buddy->node != node)
             break;
         list_remove(&buddy->link);
@@ -334,8 +337,9 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
 }
 
 /*
- * Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside.  All of them exist:
- * descriptors are mapped 2 MiB, those of 128 MiB of RAM, at a time.  What the loader left in them must not look free.
+ * Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside.  All of them
+ * exist: descriptors are mapped 2 MiB, those of 128 MiB of RAM, at a time.  What the loader left in them must not look
+ * free.
  */
 static void edges_clear(paddr_t base, paddr_t end)
 {

@@ -2,9 +2,9 @@
 /*
  * panic.c - the end of the machine: by a broken invariant, by order, or by the watchdog.
  *
- * THEORY      The panicking CPU stops the others (an IPI they cannot refuse is not needed: QEMU ends), prints why, a back
- *             trace with names from the table that the second link put in .ksyms, and tells the launcher through the
- *             verdict port and the isa-debug-exit device.  A second panic on the way only ends the machine.
+ * THEORY      The panicking CPU stops the others (an IPI they cannot refuse is not needed: QEMU ends), prints why, a
+ *             back trace with names from the table that the second link put in .ksyms, and tells the launcher through
+ *             the verdict port and the isa-debug-exit device.  A second panic on the way only ends the machine.
  * SEE ALSO    tools/ksyms.py; QEMU's isa-debug-exit: exit status is (code << 1) | 1
  */
 #include "stat/panic.h"

@@ -2,10 +2,10 @@
 /*
  * trap.c - exceptions and interrupts, from the assembly's doors to whom they concern.
  *
- * THEORY      An exception of a program becomes a signal, or a page that is brought in.  An exception of the kernel is a
- *             broken invariant, save at the few instructions that touch user memory: the exception table (.ex_table)
- *             pairs each with the place to continue.  Interrupt handlers run on the interrupted thread's kernel stack with
- *             interrupts off; on the way back to kernel code that had them on, a waiting thread of higher priority
+ * THEORY      An exception of a program becomes a signal, or a page that is brought in.  An exception of the kernel is
+ *             a broken invariant, save at the few instructions that touch user memory: the exception table (.ex_table)
+ *             pairs each with the place to continue.  Interrupt handlers run on the interrupted thread's kernel stack
+ *             with interrupts off; on the way back to kernel code that had them on, a waiting thread of higher priority
  *             takes over (preemption).
  * INVARIANTS  I1  handlers see the direction flag and AC clear
  * LOCKING     none of its own

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trap_offsets.h - places in struct cpu and struct thread that assembly knows, the size of struct regs; checked in trap.c and disp/context.c.
+ * trap_offsets.h - places in struct cpu and struct thread that assembly knows, the size of struct regs; checked in
+ * trap.c and disp/context.c.
  */
 #ifndef X86_TRAP_OFFSETS_H
 #define X86_TRAP_OFFSETS_H

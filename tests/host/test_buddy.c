@@ -217,7 +217,8 @@ TEST(random_blocks_merge_back)
     before = shape_now();
     for (unsigned i = 0; i < 20000; i++) {
         if (nblocks < 2000 && check_below(2) == 0)
-            (void)take((unsigned)check_below(2), (unsigned)check_below(check_below(8) == 0 ? MAX_ORDER + 1 : 4), ALLOC_STRICT);
+            (void)take((unsigned)check_below(2), (unsigned)check_below(check_below(8) == 0 ? MAX_ORDER + 1 : 4),
+                       ALLOC_STRICT);
         else if (nblocks > 0)
             give((unsigned)check_below(nblocks));
         if (i % 5000 == 0)
@@ -348,7 +349,7 @@ TEST(kmem_random)
         if (object[i].p != NULL)
             object_free(i);
     CHECK_EQ(kmem_live_objects(), live);
-    CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500); /* what stays is in magazines and one slab of each size */
+    CHECK(mem_free_pages(0) + mem_free_pages(1) > most - 1500); /* the rest is in magazines and slabs */
     kmem_free(NULL);
 }
 

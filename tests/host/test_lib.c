@@ -145,8 +145,8 @@ static void compare(const char *fmt, ...)
     va_end(ap);
     va_end(again);
     if (n != want || memcmp(ours, theirs, sizeof ours) != 0)
-        check_fail(__FILE__, __LINE__, "'%s' of %lu gives '%.*s' (%d), not '%s' (%d)", fmt, size, (int)sizeof ours - 1, ours, n,
-                   theirs, want);
+        check_fail(__FILE__, __LINE__, "'%s' of %lu gives '%.*s' (%d), not '%s' (%d)", fmt, size,
+                   (int)sizeof ours - 1, ours, n, theirs, want);
 }
 
 TEST(numbers)
