@@ -86,18 +86,31 @@ static inline int key_get(uint64_t uaddr, bool priv, struct futex_key *key)
     return as_futex_key(as, uaddr, false, key);
 }
 
-/* Queues `w` at the end of `b`, or takes it off; b is locked. */
+/*
+ * Counts a waiter that is about to come; b is locked.  A full barrier: a waiter must be counted before it reads the
+ * word, or a waker could store, see nobody and go, between the waiter's look and its count (I3).
+ */
+static void expect_waiter(struct bucket *b)
+{
+    atomic_fetch_add_explicit(&b->nwaiters, 1, memory_order_seq_cst);
+}
+
+static void expect_no_waiter(struct bucket *b)
+{
+    atomic_fetch_sub_explicit(&b->nwaiters, 1, memory_order_relaxed);
+}
+
+/* Queues `w`, which is counted, at the end of `b`, or takes it off and uncounts it; b is locked. */
 static void enqueue(struct bucket *b, struct waiter *w)
 {
     atomic_store_explicit(&w->bucket, b, memory_order_relaxed);
-    atomic_store_explicit(&b->nwaiters, b->nwaiters + 1, memory_order_relaxed);
     list_push_back(&b->waiters, &w->link);
 }
 
 static void dequeue(struct bucket *b, struct waiter *w)
 {
     list_remove(&w->link);
-    atomic_store_explicit(&b->nwaiters, b->nwaiters - 1, memory_order_relaxed);
+    expect_no_waiter(b);
 }
 
 /* Wakes `w`, whose bucket is locked. */
@@ -154,7 +167,7 @@ static void wait_timeout(struct timer *t)
     thread_wake(w->t, NULL);
 }
 
-/* Locks `b` and compares the word with `val`: 0 with the lock held, or an error without it. */
+/* Locks `b` and compares the word with `val`: 0 with the lock held and a waiter counted, or an error without. */
 static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
 {
     uint32_t now;
@@ -163,9 +176,11 @@ static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
         int err;
 
         spin_lock(&b->lock);
+        expect_waiter(b);
         err = user_load32(uaddr, &now);
         if (likely(err == 0 && now == val))
             return 0;
+        expect_no_waiter(b);
         spin_unlock(&b->lock);
         if (err == 0)
             return -EAGAIN;
@@ -258,6 +273,7 @@ static unsigned move_locked(struct bucket *from, const struct futex_key *from_ke
             break;
         if (!key_equal(&w->key, from_key))
             continue;
+        expect_waiter(to);
         dequeue(from, w);
         w->key = *to_key;
         enqueue(to, w);
