@@ -299,11 +299,13 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     b2 = bucket_of(&k2);
     for (;;) {
         lock_two(b1, b2);
+        expect_waiter(b2); /* until the waiters that move are counted themselves */
         if (expect == NULL)
             break;
         err = user_load32(from, &now);
         if (err == 0 && now == *expect)
             break;
+        expect_no_waiter(b2);
         unlock_two(b1, b2);
         if (err == 0)
             return -EAGAIN;
@@ -314,6 +316,7 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     woken = wake_locked(b1, &k1, nwake, FUTEX_ANY);
     if (!key_equal(&k1, &k2))
         moved = move_locked(b1, &k1, b2, &k2, nmove);
+    expect_no_waiter(b2);
     unlock_two(b1, b2);
     return woken + (expect != NULL ? moved : 0);
 }
