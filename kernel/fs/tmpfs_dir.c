@@ -109,6 +109,14 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 
     if (e == NULL)
         return -ENOENT;
+    if (unlikely(e->node->entry == NULL)) { /* the name it was known by is gone: from now on it is known by this one */
+        struct tmount *tm = tmount_of(dir);
+
+        spin_lock(&tm->lock);
+        if (e->node->entry == NULL)
+            e->node->entry = e;
+        spin_unlock(&tm->lock);
+    }
     *out = &e->node->vn;
     vn_hold(*out);
     return 0;
