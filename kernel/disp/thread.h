@@ -174,7 +174,7 @@ int disp_cpu_state(unsigned cpu, long *since);
 void disp_cpu_join(struct cpu *c);
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
 
-/* Processor sets: the default one only, for now; a CPU belongs to exactly one. */
+/* A processor set; a CPU belongs to exactly one.  There is one, the default set. */
 struct cpupart {
     int               id;      /* [c] PS_NONE (-1) for the default set                */
     struct spinlock   lock;    /* RANK_PART: load records                             */
