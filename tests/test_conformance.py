@@ -9,6 +9,7 @@ error included, and exit status must be equal.
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -40,6 +41,12 @@ def start(script, path):
     return f"umask 022 && env -i LC_ALL=C TZ=UTC HOME=/tmp PATH={path} busybox sh ../{script.name}"
 
 
+def default_signals():
+    """A test run in the background of a shell has SIGINT ignored, and its children would inherit that."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def on_host(script, applets):
     """Output and exit status of a script here."""
     with tempfile.TemporaryDirectory(prefix="conformance.") as parent:
@@ -57,6 +64,7 @@ def on_host(script, applets):
             env={"PATH": str(applets)},
             cwd=work,
             timeout=60,
+            preexec_fn=default_signals,
             **drop,
         )
     return done.stdout.decode(errors="replace"), done.returncode
