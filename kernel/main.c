@@ -12,6 +12,7 @@
 #include "disp/clock.h"
 #include "disp/context.h"
 #include "disp/disp.h"
+#include "drivers/fireplane.h"
 #include "drivers/fw_cfg.h"
 #include "drivers/rtc.h"
 #include "drivers/uart.h"
@@ -27,6 +28,7 @@
 #include "lib/string.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
+#include "proc/fpdev.h"
 #include "proc/futex.h"
 #include "proc/proc.h"
 #include "proc/procfs.h"
@@ -388,6 +390,7 @@ static void boot_thread(void *arg)
     pty_init();
     futex_init();
     statdev_init();
+    fpdev_init();
     selftest_init();
     proc_init();
     procfs_init();
@@ -426,7 +429,9 @@ void kmain(uint32_t magic, uint64_t info)
     acpi_read();
     ncpu = number_cpus(ids);
     topology_read(ids, ncpu);
+    fireplane_find();
     memory_start();
+    fireplane_attach(&lgrp_topo);
     kmem_init();
     apic_init(&madt);
     intr_init();

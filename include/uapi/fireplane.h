@@ -88,6 +88,18 @@ struct fp_cpu {
 #define FP_TRAFFIC(base)  ((uint64_t(*)[FP_MAX_BOARDS])((char *)(base) + FP_TRAFFIC_OFFSET))
 
 /*
+ * ioctl(2) on Homeroom's /dev/fireplane: what one LWP has counted, wherever it ran.  ESRCH: no such process, or no
+ * LWP of that id or above; EACCES: another user's.
+ */
+#define FPIOC_LWP 0x4601
+struct fp_lwp {
+    int32_t          pid;     /* 0: the calling process                             */
+    int32_t          lwpid;   /* the LWP, or the next one above; set to the one found */
+    uint64_t         time_ps; /* out: its modelled clock                            */
+    struct fp_counts used;    /* out; time_ps: the modelled time it has run         */
+};
+
+/*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
  * It may be rung from user mode as well (FP_OP_SYNC, FP_OP_ARM and FP_OP_DISARM need no argument).
  */

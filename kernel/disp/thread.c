@@ -21,6 +21,7 @@
 #include "mem/kmem.h"
 #include "mem/page.h"
 #include "stat/cpustat.h"
+#include "stat/modelled.h"
 #include "stat/panic.h"
 #include "x86/asm.h"
 #include "x86/trap.h"
@@ -92,6 +93,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     if (d->quantum_end < d->timer_set_for)
         timer_program(c);
 
+    modelled_switch(prev->modelled, next->modelled);
     if (prev->fpu != NULL)
         fpu_save(prev->fpu);
     if (next->fpu != NULL) {
@@ -226,12 +228,12 @@ void disp_start_cpu(void)
 bool thread_wake(struct thread *t, struct thread *from)
 {
     spin_lock(&t->lock);
+    if (from != NULL) /* even if it does not sleep yet: it goes on because of us */
+        modelled_pass(from->modelled, t->modelled);
     if (t->state != TS_SLEEP) {
         spin_unlock(&t->lock);
         return false;
     }
-    if (from != NULL && from->modelled_ns > t->modelled_ns)
-        t->modelled_ns = from->modelled_ns;
     t->state = TS_RUNNABLE;
     class_slept(t);
     disp_enqueue(t, false);
@@ -246,6 +248,7 @@ void thread_interrupt(struct thread *t)
     atomic_fetch_or(&t->ast, AST_SIGNAL);
     spin_lock(&t->lock);
     if (t->state == TS_SLEEP && t->sleep_sig) {
+        modelled_pass(curthread->modelled, t->modelled);
         t->state = TS_RUNNABLE;
         class_slept(t);
         disp_enqueue(t, false);
@@ -305,6 +308,11 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
             return -ENOMEM;
         }
         thread_fpu_init(t);
+        if (modelled_page != NULL && (t->modelled = kmem_zalloc(sizeof *t->modelled)) == NULL) {
+            kmem_cache_free(fpu_cache, t->fpu);
+            page_release(stack);
+            return -ENOMEM;
+        }
     }
     str_copy(t->name, name, sizeof t->name);
     t->kstack = page_to_virt(stack);
@@ -331,6 +339,7 @@ void thread_start(struct thread *t)
     spin_lock(&t->lock);
     if (t->bound_cpu >= 0 && !disp_cpu_online(cpus[t->bound_cpu]))
         t->bound_cpu = -1; /* inherited while its creator's was taken away (cpu.c) */
+    modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
     t->last_ran = lbolt - 1000; /* nothing in any cache: search for a CPU */
     disp_enqueue(t, false);
@@ -355,6 +364,8 @@ void thread_destroy(struct thread *t)
     spin_unlock(&all_threads_lock);
     if (t->fpu != NULL)
         kmem_cache_free(fpu_cache, t->fpu);
+    if (t->modelled != NULL)
+        kmem_free(t->modelled);
     page_release(virt_to_page(t->kstack));
 }
 

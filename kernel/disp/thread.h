@@ -20,6 +20,7 @@
 #include "lib/types.h"
 
 struct cpu;
+struct modelled;
 struct regs;
 struct cpupart;
 
@@ -76,7 +77,7 @@ struct thread {
     const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
     void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
     struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance); NULL: none         */
-    uint64_t        modelled_ns;   /* [t] the thread's modelled time (interconnect model)               */
+    struct modelled *modelled;     /* [t] its modelled time; NULL: kernel thread, or no model            */
     struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */
     char            name[16];      /* [a] for people (PR_SET_NAME)                                      */
     struct list     all_link;      /* list of all threads (disp/thread.c)                               */

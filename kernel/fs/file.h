@@ -41,6 +41,7 @@ struct fileops {
     loff_t (*seek)(struct file *f, loff_t off, int whence); /* NULL: -ESPIPE */
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* last reference gone */
+    struct vm_object *object;      /* what mmap shows of a device; NULL: it cannot be mapped */
 };
 
 struct file {

@@ -24,9 +24,10 @@ struct mem_node mem_nodes[NODE_MAX];
 unsigned        nnodes;
 struct mem_cpu  mem_boot_cpu;
 
-enum { RANGES_MAX = 320, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
+enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
 static struct mem_range ranges[RANGES_MAX];
 static unsigned         nranges;
+static struct mem_range device; /* len 0: none */
 static struct {
     paddr_t base, end;
 } reserved[RESERVED_MAX];
@@ -373,9 +374,14 @@ static void range_add(const struct mem_range *r, bool clear_only)
     }
 }
 
+void mem_device(paddr_t base, uint64_t len)
+{
+    device = (struct mem_range){base, len, 0};
+}
+
 void mem_init(const struct mem_range *r, unsigned n)
 {
-    ASSERT(n > 0 && n <= RANGES_MAX, "at least one memory range");
+    ASSERT(n > 0 && n < RANGES_MAX, "at least one memory range");
     for (unsigned i = 0; i < NODE_MAX; i++) {
         spin_init(&mem_nodes[i].lock, RANK_BUDDY);
         for (unsigned o = 0; o <= MAX_ORDER; o++)
@@ -388,11 +394,14 @@ void mem_init(const struct mem_range *r, unsigned n)
         nnodes = max_of(nnodes, r[i].node + 1);
     }
     mem_reserve(0, 0x10000); /* BIOS data, and the page where other CPUs start */
-    mmu_init(ranges, nranges, boot_alloc);
+    ranges[n] = device;
+    mmu_init(ranges, n + (device.len > 0), boot_alloc);
     for (unsigned i = 0; i < n; i++)
         range_add(&r[i], true);
     for (unsigned i = 0; i < n; i++)
         range_add(&r[i], false);
+    for (paddr_t a = device.base; a < device.base + device.len; a += PAGE_SIZE)
+        page_setup(phys_to_page(a), device.node, 0);
 }
 
 void mem_set_near(unsigned node, const uint8_t *near, unsigned nnear)

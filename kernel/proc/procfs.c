@@ -45,17 +45,23 @@ struct as *procfs_as(uint64_t pid, bool *gone)
     return as;
 }
 
-int procfs_may_inspect(uint64_t pid)
+bool proc_may_inspect(struct proc *p)
 {
     const struct cred *cr = curcred();
-    struct proc       *p;
-    int                err;
+
+    return p == curproc() || cred_superuser(cr) || (p->dumpable && cr->fsuid == proc_uid(p));
+}
+
+int procfs_may_inspect(uint64_t pid)
+{
+    struct proc *p;
+    int          err;
 
     spin_lock(&proc_lock);
     if ((p = proc_find((int)pid)) == NULL)
         err = -ESRCH;
     else
-        err = p == curproc() || cred_superuser(cr) || (p->dumpable && cr->fsuid == proc_uid(p)) ? 0 : -EACCES;
+        err = proc_may_inspect(p) ? 0 : -EACCES;
     spin_unlock(&proc_lock);
     return err;
 }

@@ -22,6 +22,8 @@ struct proc *procfs_hold(uint64_t pid);
 struct as *procfs_as(uint64_t pid, bool *gone);
 /* procfs_may_inspect - 0 if the caller may see the process's memory, descriptors and program; -EACCES, -ESRCH. */
 int procfs_may_inspect(uint64_t pid);
+/* proc_may_inspect - the same for a process that was found; proc_lock is held. */
+bool proc_may_inspect(struct proc *p);
 /* procfs_path - path of a vnode as root sees it, to buf[size], without a NUL.  Length or error. */
 int procfs_path(struct vnode *vn, char *buf, size_t size);
 

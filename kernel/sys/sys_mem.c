@@ -24,6 +24,14 @@ static struct as *curas(void)
     return curproc()->as;
 }
 
+/* The pages behind a file; NULL: it has none. */
+static struct vm_object *object_of(struct file *f)
+{
+    if (f->vn != NULL && f->vn->type == VREG && f->vn->op->read == NULL)
+        return &f->vn->obj;
+    return f->ops->object;
+}
+
 /* What open mode and type of file a mapping needs; *writable: it may later become writable. */
 static int check_mapping(struct file *f, int prot, int flags, bool *writable)
 {
@@ -32,8 +40,8 @@ static int check_mapping(struct file *f, int prot, int flags, bool *writable)
     if ((acc & O_PATH) != 0)
         return -EBADF;
     acc &= O_ACCMODE;
-    if (f->vn == NULL || f->vn->type != VREG || f->vn->op->read != NULL)
-        return -ENODEV; /* only files whose data is pages have an object to map */
+    if (object_of(f) == NULL)
+        return -ENODEV;
     if (acc == O_WRONLY)
         return -EACCES;
     *writable = acc == O_RDWR;
@@ -74,7 +82,7 @@ long sys_mmap(struct regs *r)
         err =
             as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, true);
     else if ((err = check_mapping(f, prot, flags, &writable)) == 0)
-        err = as_map(curas(), &addr, r->arg[1], prot, flags, &f->vn->obj, off, f->vn, writable);
+        err = as_map(curas(), &addr, r->arg[1], prot, flags, object_of(f), off, f->vn, writable);
     file_release(f);
     return err != 0 ? err : (long)addr;
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fpdev.c - /dev/fireplane: the interconnect model's page, and the counters of LWPs.
+ *
+ * THEORY      mmap() of the device shows the page that the model shares with us: an object whose pages are the
+ *             device's own frames, all of them there from the start.  They carry a reference more than their object's,
+ *             so nothing moves or frees them.  The device can be opened for reading only, so no mapping is writable.
+ * LOCKING     proc_lock, then the thread's
+ * SEE ALSO    include/uapi/fireplane.h (layout, ioctl), stat/modelled.h, user/lib/fireplane.c, docs/devices.md
+ */
+#include "proc/fpdev.h"
+
+#include "lib/errno.h"
+#include "mem/page.h"
+#include "proc/proc.h"
+#include "proc/procfs.h"
+#include "stat/modelled.h"
+#include "stat/panic.h"
+#include "x86/uaccess.h"
+
+static struct vm_object page_object;
+
+/* The LWP of p with the lowest id from `lwpid` on, or NULL; proc_lock is held. */
+static struct lwp *lwp_from(struct proc *p, int lwpid)
+{
+    struct lwp *l, *best = NULL;
+
+    LIST_FOREACH(l, &p->lwps, proc_link)
+        if (l->lwpid >= lwpid && (best == NULL || l->lwpid < best->lwpid))
+            best = l;
+    return best;
+}
+
+/* Fills in `q` for the LWP it names.  0, -ESRCH, -EACCES. */
+static int lwp_counts(struct fp_lwp *q)
+{
+    struct proc *p;
+    struct lwp  *l;
+    int          err = -ESRCH;
+
+    spin_lock(&proc_lock);
+    p = q->pid == 0 ? curproc() : proc_find(q->pid);
+    if (p != NULL && (err = proc_may_inspect(p) ? 0 : -EACCES) == 0) {
+        l = lwp_from(p, q->lwpid);
+        err = l == NULL || l->t.modelled == NULL ? -ESRCH : 0;
+    }
+    if (err == 0) {
+        spin_lock(&l->t.lock);
+        q->time_ps = modelled_read(l->t.modelled, l->t.state == TS_ONPROC ? (int)l->t.cpu->id : -1, &q->used);
+        spin_unlock(&l->t.lock);
+        q->pid = p->pid;
+        q->lwpid = l->lwpid;
+    }
+    spin_unlock(&proc_lock);
+    return err;
+}
+
+static long fp_ioctl(struct file *f, unsigned cmd, uint64_t arg)
+{
+    struct fp_lwp q;
+    int           err;
+
+    if (cmd != FPIOC_LWP)
+        return -ENOTTY;
+    if ((err = copy_in(&q, arg, sizeof q)) != 0 || (err = lwp_counts(&q)) != 0)
+        return err;
+    return copy_out(arg, &q, sizeof q);
+}
+
+static int fp_open(struct vnode *vn, int oflags, struct file *f)
+{
+    if (modelled_page == NULL)
+        return -ENODEV;
+    return (oflags & O_ACCMODE) == O_RDONLY ? 0 : -EACCES;
+}
+
+void fpdev_init(void)
+{
+    static const struct fileops ops = {.ioctl = fp_ioctl, .object = &page_object};
+    static struct cdev dev = {.name = "fireplane", .rdev = makedev(10, 241), .mode = 0444, .open = fp_open, .ops = &ops};
+
+    object_init_vnode(&page_object, NULL, NULL);
+    page_object.size_pages = modelled_page == NULL ? 0 : FP_SHARED_BYTES >> PAGE_SHIFT;
+    for (uint64_t i = 0; i < page_object.size_pages; i++) {
+        struct page *pg = virt_to_page((char *)modelled_page + (i << PAGE_SHIFT));
+
+        page_hold(pg);
+        pg->flags = PG_UPTODATE;
+        pg->obj = &page_object;
+        pg->index = i;
+        if (radix_insert(&page_object.tree, i, pg) != 0)
+            panic("no memory for /dev/fireplane");
+        page_object.npages++;
+    }
+    cdev_register(&dev);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * modelled.h - modelled time and counters of threads, when the interconnect model is attached.
+ *
+ * THEORY      The model (docs/fireplane.md) keeps a clock and counters for each CPU.  They become a thread's here: at
+ *             a switch the thread that leaves takes the clock's time along, and what was counted since it came is
+ *             its own; the CPU's clock becomes the latest of itself and the time of the thread that comes.  Who
+ *             makes another thread go on (wake-up, hand-over of a lock, creation) gives it its own time, so
+ *             that nobody goes on before what it waited for has happened.  Interrupts have no time of their own
+ *             and give none; nor do kernel threads, whose work is not modelled.
+ *             Without the model `modelled_page` is NULL and all of this is one branch not taken.
+ * INVARIANTS  I1  a thread's time never goes back
+ *             I2  a thread that was made to go on by another is, once it runs, not earlier than that one was then
+ *             I3  the counters of all threads that ever were, with those of CPUs without a program, add up to the CPUs'
+ * LOCKING     the thread's lock for its struct modelled; a CPU's slot of the page only by that CPU, interrupts off
+ * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/thread.c, docs/concurrency.md
+ */
+#ifndef STAT_MODELLED_H
+#define STAT_MODELLED_H
+
+#include "lib/types.h"
+#include "uapi/fireplane.h"
+
+struct modelled {
+    uint64_t         time_ps; /* its clock, up to its last switch or what others gave it since */
+    struct fp_counts used;    /* what it has used, up to its last switch; time_ps: time it ran */
+    struct fp_counts since;   /* the CPU's counters when it came there                         */
+};
+
+extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */
+
+void modelled_switch_now(struct modelled *from, struct modelled *to);
+void modelled_pass_now(const struct modelled *from, struct modelled *to);
+
+/*
+ * modelled_switch - the running CPU goes from a thread to another; NULL: one without modelled time.  Both threads'
+ * locks are held, or nobody else can use them; interrupts are off.
+ */
+static inline void modelled_switch(struct modelled *from, struct modelled *to)
+{
+    if (unlikely(modelled_page != NULL))
+        modelled_switch_now(from, to);
+}
+
+/*
+ * modelled_pass - the running thread, `from`, makes another go on, whose lock is held.  NULL: one without modelled
+ * time.  Does nothing in an interrupt.
+ */
+static inline void modelled_pass(const struct modelled *from, struct modelled *to)
+{
+    if (unlikely(modelled_page != NULL))
+        modelled_pass_now(from, to);
+}
+
+/*
+ * modelled_read - what a thread has used up to now; `cpu` is where it runs, -1: nowhere.  Returns its time, in ps.
+ * Its lock is held.  Another CPU's counters may lag a little behind (include/uapi/fireplane.h).
+ */
+uint64_t modelled_read(const struct modelled *m, int cpu, struct fp_counts *used);
+
+#endif

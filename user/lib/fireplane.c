@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fireplane.c - see user/include/fireplane.h.
+ *
+ * THEORY    The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs,
+ *           which only root may open and which answers once the device is enabled.  A doorbell is a no-op
+ *           where there is no model, so it is rung without looking.
+ *           A thread may move between asking for its CPU and ringing: what it reads is of the CPU it was on
+ *           before and after only if both are the same, so it looks twice.
+ * SEE ALSO  include/uapi/fireplane.h
+ */
+#include "fireplane.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *page; /* NULL: no model */
+
+/* A number from a file of a PCI device in sysfs; 0: none. */
+static unsigned long sysfs_number(int dir, const char *name)
+{
+    char text[32] = "";
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    if (read(fd, text, sizeof text - 1) < 0)
+        text[0] = '\0';
+    close(fd);
+    return strtoul(text, NULL, 0);
+}
+
+/* The window of the device in folder `dir`, if it is ours: a descriptor, or -1 with errno. */
+static int open_window(int dir)
+{
+    char name[16];
+    int fd;
+
+    if (sysfs_number(dir, "vendor") != FP_PCI_VENDOR || sysfs_number(dir, "device") != FP_PCI_DEVICE) {
+        errno = ENODEV;
+        return -1;
+    }
+    if (sysfs_number(dir, "enable") == 0 && (fd = openat(dir, "enable", O_WRONLY | O_CLOEXEC)) >= 0) {
+        ssize_t done = write(fd, "1", 1);
+
+        (void)done; /* the mapping tells */
+        close(fd);
+    }
+    snprintf(name, sizeof name, "resource%d", FP_PCI_BAR);
+    return openat(dir, name, O_RDONLY | O_CLOEXEC);
+}
+
+static int open_linux(void)
+{
+    DIR *devices = opendir("/sys/bus/pci/devices");
+    struct dirent *entry;
+    int fd = -1, error = ENODEV;
+
+    while (devices != NULL && fd < 0 && (entry = readdir(devices)) != NULL) {
+        int dir = openat(dirfd(devices), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (dir < 0)
+            continue;
+        fd = open_window(dir);
+        if (fd < 0 && errno != ENODEV)
+            error = errno;
+        close(dir);
+    }
+    if (devices != NULL)
+        closedir(devices);
+    errno = error;
+    return fd;
+}
+
+int fp_open(void)
+{
+    const struct fp_header *header;
+    int fd;
+
+    if (page != NULL)
+        return 0;
+    fd = open("/dev/fireplane", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        fd = open_linux();
+    if (fd < 0)
+        return -1;
+    header = mmap(NULL, FP_SHARED_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (header == MAP_FAILED)
+        return -1;
+    if (header->magic != FP_MAGIC || header->version != FP_VERSION || header->ncpus > FP_MAX_CPUS) {
+        munmap((void *)header, FP_SHARED_BYTES);
+        errno = ENODEV;
+        return -1;
+    }
+    page = (void *)header;
+    return 0;
+}
+
+void fp_arm(void)
+{
+    FP_DOORBELL(FP_OP_ARM);
+}
+
+void fp_disarm(void)
+{
+    FP_DOORBELL(FP_OP_DISARM);
+}
+
+uint64_t fp_now_ps(void)
+{
+    uint64_t now;
+    int cpu, after;
+
+    if (page == NULL)
+        return 0;
+    do {
+        cpu = sched_getcpu();
+        if (cpu < 0 || cpu >= FP_MAX_CPUS)
+            return 0;
+        FP_DOORBELL(FP_OP_SYNC);
+        now = __atomic_load_n(&FP_CPU(page, cpu)->counts.time_ps, __ATOMIC_RELAXED);
+        after = sched_getcpu();
+    } while (after != cpu);
+    return now;
+}
+
+void fp_read(struct fp_counts *sum)
+{
+    struct fp_counts one;
+    uint64_t latest = 0;
+
+    memset(sum, 0, sizeof *sum);
+    if (page == NULL)
+        return;
+    for (int cpu = 0; fp_read_cpu(cpu, &one) == 0; cpu++) {
+        for (unsigned i = 0; i < sizeof one / sizeof(uint64_t); i++)
+            ((uint64_t *)sum)[i] += ((uint64_t *)&one)[i];
+        if (one.time_ps > latest)
+            latest = one.time_ps;
+    }
+    sum->time_ps = latest;
+}
+
+int fp_read_cpu(int cpu, struct fp_counts *counts)
+{
+    const uint64_t *from;
+
+    if (page == NULL || cpu < 0 || (uint32_t)cpu >= fp_header()->ncpus) {
+        memset(counts, 0, sizeof *counts);
+        return -1;
+    }
+    FP_DOORBELL(FP_OP_SYNC); /* our own CPU's; the others' are as old as a quantum at most */
+    from = (const uint64_t *)&FP_CPU(page, cpu)->counts;
+    for (unsigned i = 0; i < sizeof *counts / sizeof(uint64_t); i++)
+        ((uint64_t *)counts)[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    return 0;
+}
+
+const struct fp_header *fp_header(void)
+{
+    return page;
+}
