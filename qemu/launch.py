@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-from homeroom import guest, machine
+from homeroom import guest, machine, peer
 
 ESCAPE = 0x01  # Ctrl-A
 
@@ -52,6 +52,8 @@ def arguments() -> argparse.Namespace:
     add("--icount", help="1: one CPU, and time counted in instructions")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
+    add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
+    add("--balancing", help="0: Linux without NUMA balancing")
     add("--gdb", help="port on which QEMU waits for GDB, the machine stopped")
     add("--print", action="store_true", help="print the QEMU command instead of running it")
     add("--make", action="store_true", help=argparse.SUPPRESS)
@@ -89,7 +91,14 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         if not Path(args.acpi).is_file():
             raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
         options.acpi = Path(args.acpi).read_bytes()
-    return guest.Guest(machine.load(args.machine, number("BOARDS", args.boards), args.mem), options)
+    chosen = machine.load(args.machine, number("BOARDS", args.boards), args.mem)
+    if not args.peer:
+        if args.balancing:
+            raise machine.MachineError("BALANCING: only Linux has it (PEER=linux)")
+        return guest.Guest(chosen, options)
+    if args.peer != "linux":
+        raise machine.MachineError(f"PEER={args.peer}: there is only linux")
+    return peer.Peer(chosen, options, number("BALANCING", args.balancing) != 0)
 
 
 def relay_keyboard(run: guest.Guest, is_tty: bool) -> None:

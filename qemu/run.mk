@@ -2,10 +2,11 @@
 #
 # run.mk - images, and the commands that run machines.
 #
+# PEER=linux boots Linux instead, with the same benchmarks (docs/peer.md).
 # The variables reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes
 # need nothing but the shell's own rules.
 
-RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS
+RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
 
@@ -34,11 +35,26 @@ build/boot/exit_at_once.elf: tests/boot/exit_at_once.S
 build/boot/exit_at_once.iso: build/boot/exit_at_once.elf boot/grub.cfg $(IMAGE_DEPS)
 	$(Q)$(IMAGE) iso $@ $<
 
+# Linux for comparison: its kernel is Debian's, downloaded once; the rest of it is ours.
+PEER_BIN   := $(patsubst tools/peer/%.c,build/peer/bin/%,$(wildcard tools/peer/*.c))
+$(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h | deps
+	@mkdir -p $(@D)
+	@echo '  ULD     $@'
+	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -static -o $@ $<
+build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/*) $(IMAGE_DEPS)
+	@echo '  CPIO    $@'
+	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin build/peer/bin --bin $(U)/bench
+.PHONY: peer deps-peer
+deps-peer:
+	@tools/deps.sh peer
+peer: deps-peer build/peer/initramfs.cpio ## Linux for PEER=linux (build/peer)
+BOOTED     := $(if $(PEER),peer,$(ISO))
+
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)
-$(MACHINES:%=qemu-%): $(ISO)
+$(MACHINES:%=qemu-%): $(BOOTED)
 	@$(PYTHON) qemu/launch.py $(@:qemu-%=%) --make --iso $(ISO)
-qemu-%: $(ISO) FORCE # the tests' machines, and a word about a wrong name
+qemu-%: $(BOOTED) FORCE # the tests' machines, and a word about a wrong name
 	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
 
 .PHONY: gdb

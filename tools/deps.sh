@@ -7,6 +7,7 @@
 #   test   run the tests                           (packages, and .venv with requirements.txt)
 #   lint   check style                             (packages, and .venv)
 #   gdb    debug the kernel                        (packages)
+#   peer   run Linux on the same machines          (build/peer/vmlinux, of a package that is not installed)
 #
 # With everything in place it takes some milliseconds and prints nothing.  -n prints what is missing and
 # installs nothing; the exit status is then 1.  Where installing is not allowed it prints the exact command to
@@ -29,6 +30,7 @@ need_file() {
 }
 
 venv=
+peer=
 for group in "$@"; do
     case $group in
     run)
@@ -53,7 +55,8 @@ for group in "$@"; do
         venv=1
         ;;
     gdb) need gdb gdb ;;
-    *) echo "deps.sh: no group '$group'; there are run, test, lint, gdb" >&2; exit 2 ;;
+    peer) [ -s build/peer/vmlinux ] || peer=1 ;;
+    *) echo "deps.sh: no group '$group'; there are run, test, lint, gdb, peer" >&2; exit 2 ;;
     esac
 done
 
@@ -64,10 +67,11 @@ else
     venv=
 fi
 
-[ -n "$missing$venv" ] || exit 0
+[ -n "$missing$venv$peer" ] || exit 0
 if [ -n "$dry" ]; then
     [ -z "$missing" ] || echo "missing:$missing"
     [ -z "$venv" ] || echo "missing: .venv with the packages of requirements.txt"
+    [ -z "$peer" ] || echo "missing: build/peer/vmlinux, Debian's Linux kernel"
     exit 1
 fi
 
@@ -100,3 +104,5 @@ if [ -n "$venv" ]; then
     .venv/bin/pip install -q --disable-pip-version-check -r requirements.txt
     cp requirements.txt .venv/requirements.txt
 fi
+
+[ -z "$peer" ] || tools/peer/kernel.py build/peer/vmlinux

@@ -108,8 +108,6 @@ class Options:
             raise MachineError("RUN: a command line has at most 60000 bytes; put a script into OVERLAY")
         if isinstance(self.overlay, Path) and not self.overlay.is_dir():
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
-        if not self.iso.is_file():
-            raise MachineError(f"{self.iso} is missing: make iso")
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
 
@@ -119,6 +117,7 @@ class Guest:
 
     def __init__(self, machine: Machine, options: Options) -> None:
         options.check()
+        self.check_image(options)
         if options.icount:
             machine = one_cpu(machine)
         check_host_memory(machine)
@@ -141,6 +140,27 @@ class Guest:
         self._outcome: Outcome | None = None
 
     # ---- starting ------------------------------------------------------------------------------
+
+    # What another system than Homeroom boots from is the matter of these three (tools/homeroom/peer.py).
+
+    @staticmethod
+    def check_image(options: Options) -> None:
+        """Raise MachineError if there is nothing to boot, or not with these options."""
+        if not options.iso.is_file():
+            raise MachineError(f"{options.iso} is missing: make iso")
+
+    def run_files(self) -> dict[str, bytes]:
+        """The files that start() writes for QEMU, by name."""
+        return self._fw_cfg()
+
+    def boot_args(self, files: Path) -> list[str]:
+        """The arguments that name what is booted; `files` is the directory with the run's files."""
+        # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
+        args = ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
+        args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={str(self.options.iso).replace(',', ',,')}"]
+        for name in self._fw_cfg():
+            args += ["-fw_cfg", f"name=opt/homeroom/{name},file={files / name}"]
+        return args
 
     def _fw_cfg(self) -> dict[str, bytes]:
         o, files = self.options, {}
@@ -175,16 +195,12 @@ class Guest:
         o = self.options
         args = [QEMU, *self.machine.qemu_args()]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
-        # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
-        args += ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
-        args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={str(o.iso).replace(',', ',,')}"]
+        args += self.boot_args(files)
         for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):
             args += ["-chardev", f"socket,id={name},fd={fd}"]
         args += ["-serial", "chardev:console", "-serial", "chardev:verdict"]
         args += ["-mon", "chardev=qmp,mode=control"]
         args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
-        for name in self._fw_cfg():
-            args += ["-fw_cfg", f"name=opt/homeroom/{name},file={files / name}"]
         if o.icount:
             args += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
         if o.gdb_port is not None:
@@ -218,7 +234,7 @@ class Guest:
         _no_huge_pages()
         self._files = tempfile.TemporaryDirectory(prefix="homeroom.")
         folder = Path(self._files.name)
-        for name, data in self._fw_cfg().items():
+        for name, data in self.run_files().items():
             (folder / name).write_bytes(data)
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)

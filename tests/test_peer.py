@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Linux on the same machine: it boots, its commands' statuses come back, and the benchmarks run on it."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from homeroom import guest, machine, peer
+from homeroom.machine import TOP, MachineError
+
+BOOT_LIMIT = 120  # seconds
+
+
+@pytest.fixture(scope="module")
+def built():
+    """Linux, downloaded and built.  Without it there is nothing to test, which is only right on a person's machine."""
+    make = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "TEST")}
+    done = subprocess.run(["make", "-s", "peer"], cwd=TOP, env=make, capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "no Linux" in line]
+        if lines and not os.environ.get("CI"):
+            pytest.skip(lines[0])
+        pytest.fail(done.stdout + done.stderr)
+
+
+@pytest.fixture
+def linux(built, speed, guests):
+    """linux(run, name="sf3800", balancing=True, **options) -> (Outcome, console text)."""
+
+    def once(run, name="sf3800", balancing=True, **options):
+        one = peer.Peer(machine.load(name), guest.Options(run=run, speed=speed, **options), balancing)
+        guests.append(one)
+        try:
+            outcome = one.start().wait(BOOT_LIMIT)
+        finally:
+            one.close()
+        return outcome, one.text()
+
+    return once
+
+
+def test_machine_and_memory(linux):
+    """Linux sees the machine's CPUs and boards; fpmap finds a page in each range of the SRAT."""
+    outcome, text = linux("nproc; fpmap -l; cat /proc/sys/kernel/numa_balancing; memcopy -t 8 -i 1")
+    assert outcome.status == 0, text
+    assert text.splitlines()[0] == "8"
+    found = re.findall(r"board (\d+): (0x\w+)-(0x\w+), a page at (0x\w+)", text)
+    assert [int(board) for board, *_ in found] == [0, 1]
+    for _, low, high, page in found:
+        assert int(low, 16) <= int(page, 16) < int(high, 16)
+    assert re.search(r"^1$", text, re.M)
+    assert re.search(r"^ok$", text, re.M)
+
+
+@pytest.mark.parametrize("command, status", [("false", 1), ("nosuch", 127)])
+def test_statuses(linux, command, status):
+    outcome, text = linux(f"cat /proc/sys/kernel/numa_balancing; {command}", balancing=False)
+    assert (outcome.kind, outcome.status) == ("clean", status), text
+    assert text.splitlines()[0] == "0"
+
+
+def test_a_panic_and_a_reset_are_no_success(linux):
+    outcome, _ = linux("echo c > /proc/sysrq-trigger")
+    assert (outcome.kind, outcome.status, outcome.detail) == ("panic", None, "sysrq triggered crash")
+    assert outcome.exit_code(True) == guest.STATUS_PANIC
+    outcome, _ = linux("reboot -f")
+    assert outcome.exit_code(True) == guest.STATUS_NO_VERDICT
+
+
+@pytest.mark.parametrize("option", [{"system": "set a=1"}, {"watchdog": 5}, {"acpi": b"x"}])
+def test_what_linux_does_not_have(option):
+    with pytest.raises(MachineError, match="only Homeroom has it"):
+        peer.Peer(machine.load("sf3800"), guest.Options(run="true", **option))
