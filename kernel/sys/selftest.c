@@ -2,9 +2,9 @@
 /*
  * selftest.c - /dev/selftest of test builds: breaks things on purpose, and tells what only the kernel knows.
  *
- * THEORY      Writing a word to the device makes the kernel do what must never happen, so that a test can see that it does
- *             not go unnoticed: each violation ends in a panic that says which.  `vmcheck` walks all page tables.  Reading
- *             gives the numbers of allocated kernel objects and of free frames, for leak checks.
+ * THEORY      Writing a word to the device makes the kernel do what must never happen, so that a test can see
+ *             that it does not go unnoticed: each violation ends in a panic that says which.  `vmcheck` walks
+ *             all page tables.  Reading gives the numbers of allocated kernel objects and of free frames, for leak checks.
  * LOCKING     none
  * SEE ALSO    tests/test_protection.py
  */

@@ -2,8 +2,8 @@
 /*
  * init.c - the first process: starts what this run is for, collects orphans, ends the machine.
  *
- * THEORY      The kernel has mounted the root, /dev, /proc and /sys, and opened the console, before it starts us.  What to start
- *             comes by fw_cfg, under /sys/firmware/qemu_fw_cfg:
+ * THEORY      The kernel has mounted the root, /dev, /proc and /sys, and opened the console, before it starts us.
+ *             What to start comes by fw_cfg, under /sys/firmware/qemu_fw_cfg:
  *                 opt/homeroom/run     a command line: run it on the console, write `@exit N` to the
  *                                      verdict port, power off
  *                 opt/homeroom/agent   the test agent (verdictd) on the verdict port; with the text

@@ -2,9 +2,9 @@
 /*
  * disp.c - where threads run when their home is too small for them: one scenario per call, figures on stdout.
  *
- * THEORY      Threads get their home by being bound to a CPU of an lgroup and unbound again.  Then they compute, and the
- *             program reports where: `cpus` is the set of CPUs seen, `remote_pages` the pages first touched meanwhile that lie
- *             outside the home, `home_second` the threads found at home after their second wake-up.
+ * THEORY      Threads get their home by being bound to a CPU of an lgroup and unbound again.  Then they compute, and
+ *             the program reports where: `cpus` is the set of CPUs seen, `remote_pages` the pages first touched
+ *             meanwhile that lie outside the home, `home_second` the threads found at home after their second wake-up.
  *                 disp crowd LGRP THREADS MS    THREADS at home in LGRP compute for MS
  *                 disp leave LGRP THREADS STAY  all but STAY exit, then the others sleep and wake
  *                 disp full PER_CPU             PER_CPU computing threads for each CPU; dispatches meanwhile
