@@ -42,8 +42,9 @@ def linux(built, speed, guests):
 
 
 def test_machine_and_memory(linux):
-    """Linux sees the machine's CPUs and boards; fpmap finds a page in each range of the SRAT."""
-    outcome, text = linux("nproc; fpmap -l; cat /proc/sys/kernel/numa_balancing; memcopy -t 8 -i 1")
+    """Linux sees the machine's CPUs and boards; fpmap finds a page in each range; benchmarks run."""
+    benches = "memcopy -t 8 -i 1 -b && fdiff -t 8 -i 1 -n 64x64"
+    outcome, text = linux(f"nproc; fpmap -l; cat /proc/sys/kernel/numa_balancing; {benches}")
     assert outcome.status == 0, text
     assert text.splitlines()[0] == "8"
     found = re.findall(r"board (\d+): (0x\w+)-(0x\w+), a page at (0x\w+)", text)
@@ -51,7 +52,10 @@ def test_machine_and_memory(linux):
     for _, low, high, page in found:
         assert int(low, 16) <= int(page, 16) < int(high, 16)
     assert re.search(r"^1$", text, re.M)
-    assert re.search(r"^ok$", text, re.M)
+    assert re.findall(r"home lgroup (\d+): 4 threads: ([\d-]+)", text)[:2] == [("00", "0-3"), ("01", "4-7")]
+    total = re.search(r"^pages on the home .*: (\d+) of \1$", text, re.M)
+    assert total and int(total[1]) > 0, "a bound thread's pages are not on its board"
+    assert text.splitlines().count("ok") == 2
 
 
 @pytest.mark.parametrize("command, status", [("false", 1), ("nosuch", 127)])

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -114,7 +115,16 @@ static void bind_self(int i)
 {
     static int cpus[HR_MAXCPU];
     static int n;
+    cpu_set_t one;
 
+    if (p_online(0, P_STATUS) < 0 && errno == ENOSYS) { /* Linux */
+        n = n != 0 ? n : bench_cpus(); /* which counts those the caller may run on */
+        CPU_ZERO(&one);
+        CPU_SET(i % n, &one);
+        if (sched_setaffinity(0, sizeof one, &one) != 0)
+            bench_die("cannot bind thread %d: %s", i, strerror(errno));
+        return;
+    }
     if (n == 0) /* worker 0 comes here before it creates the others */
         for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
             if (p_online(cpu, P_STATUS) == P_ONLINE || p_online(cpu, P_STATUS) == P_NOINTR)

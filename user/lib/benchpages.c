@@ -48,9 +48,9 @@ static int node_now(void)
 
 int bench_home_self(void)
 {
-    int home = gethomelgroup();
+    lgrpid_t home = gethomelgroup();
 
-    return home >= 0 ? home : node_now();
+    return home != (lgrpid_t)-1 ? home : node_now();
 }
 
 int bench_lgroup_now(void)
