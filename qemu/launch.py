@@ -50,6 +50,9 @@ def arguments() -> argparse.Namespace:
     add("--watchdog", help="seconds without progress after which the kernel counts as hung")
     add("--timeout", help="seconds after which the run is killed")
     add("--icount", help="1: one CPU, and time counted in instructions")
+    add("--model", help="fireplane: attach the interconnect model")
+    add("--model-page", help="keep the model's shared page in this file")
+    add("--model-set", help="parameters of the model, separated by semicolons")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
@@ -82,6 +85,9 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         seed=number("SEED", args.seed),
         watchdog=number("WATCHDOG", args.watchdog),
         icount=args.icount not in (None, "", "0"),
+        model=args.model or None,
+        model_page=Path(args.model_page).absolute() if args.model_page else None,
+        model_set=args.model_set,
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
     )

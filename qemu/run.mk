@@ -7,6 +7,7 @@
 # need nothing but the shell's own rules.
 
 RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
+RUN_VARS   += MODEL MODEL_SET MODEL_PAGE
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
 
@@ -48,7 +49,20 @@ build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/*) $(IMAGE_
 deps-peer:
 	@tools/deps.sh peer
 peer: deps-peer build/peer/initramfs.cpio ## Linux for PEER=linux (build/peer)
-BOOTED     := $(if $(PEER),peer,$(ISO))
+
+# The interconnect model as a plugin of QEMU; it needs nothing but a compiler.
+FIREPLANE      := build/fireplane.so
+FIREPLANE_SRCS := $(wildcard qemu/fireplane/*.c)
+.PHONY: fireplane
+fireplane: $(FIREPLANE) ## the interconnect model, a plugin of QEMU (build/fireplane.so)
+$(FIREPLANE): $(FIREPLANE_SRCS) $(wildcard qemu/fireplane/*.h) include/uapi/fireplane.h | deps
+	@echo '  PLUGIN  $@'
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=gnu17 -O3 -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
+	    -Iqemu/fireplane -Iinclude -o $@ $(FIREPLANE_SRCS) -lpthread
+
+# What must be there before a machine runs.
+BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE))
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from homeroom import acpi
+from homeroom import acpi, model
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
 from homeroom.verdict import Lines
@@ -98,6 +98,9 @@ class Options:
     watchdog: int | None = None  # seconds
     agent: str | None = None  # start the test agent; "shell": and a shell on the console
     icount: bool = False
+    model: str | None = None  # "fireplane": attach the interconnect model
+    model_page: Path | None = None  # keep its shared page here
+    model_set: str | None = None  # parameters, "name=value; name=value"
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
     gdb_port: int | None = None
@@ -110,6 +113,10 @@ class Options:
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+        if self.model:
+            model.check(self.model, QEMU)
+        elif self.model_page or self.model_set:
+            raise MachineError("MODEL_PAGE and MODEL_SET are of use with MODEL=fireplane only")
 
 
 class Guest:
@@ -136,6 +143,8 @@ class Guest:
         self._threads: list[threading.Thread] = []
         self._process: subprocess.Popen | None = None
         self._files: tempfile.TemporaryDirectory | None = None
+        self._model_text = model.parameters(machine, options.model_set) if options.model else None
+        self.page: Path | None = None  # the model's shared page, while the guest runs
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
 
@@ -203,6 +212,8 @@ class Guest:
         args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
         if o.icount:
             args += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
+        if o.model:
+            args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
         return args + o.qemu_args
@@ -224,6 +235,10 @@ class Guest:
             words.append("ICOUNT=1")
         if o.watchdog:
             words.append(f"WATCHDOG={o.watchdog}")
+        if o.model:
+            words.append(f"MODEL={o.model}")
+        if o.model_set:
+            words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
         if o.qemu_args:
             words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
         if o.iso == TOP / "build/test/homeroom.iso":
@@ -236,6 +251,9 @@ class Guest:
         folder = Path(self._files.name)
         for name, data in self.run_files().items():
             (folder / name).write_bytes(data)
+        if self._model_text is not None:
+            (folder / "fireplane").write_text(self._model_text)
+            self.page = model.new_page(self.machine, self.options.model_page)
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)
         self._stderr = open(folder / "stderr", "w+")
@@ -374,6 +392,8 @@ class Guest:
         for end in (self._console, self._verdict, self._qmp):
             end.close()
         self._files.cleanup()
+        if self.page and not self.options.model_page:
+            self.page.unlink(missing_ok=True)
         self._outcome = self._judge(words[-1] if words else "")
         return self._outcome
 

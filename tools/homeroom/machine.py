@@ -15,6 +15,7 @@ A machine file (qemu/machines/NAME.toml) has
     slit               instead: the whole matrix; with neither, QEMU makes no SLIT
     srat = false       no SRAT (and no SLIT)
     proximity_domains  numbers that stand for domains 0, 1, ... in the tables the kernel sees
+    [fireplane]        parameters of the interconnect model (model.py)
 
 QEMU's memory node i is domain i.  A domain may lack memory or CPUs.
 """
@@ -30,7 +31,7 @@ PLACES = (TOP / "qemu/machines", TOP / "tests/machines")
 CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
 CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
 DOMAIN_LIMIT = 64
-KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains"}
+KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains", "fireplane"}
 BOARD_KEYS = {"count", "cpus", "memory", "domain"}
 
 
@@ -54,6 +55,7 @@ class Machine:
     slit: list[list[int]] | None = None
     srat: bool = True
     proximity_domains: list[int] | None = None
+    fireplane: dict | None = None
     changes: tuple[str, ...] = ()  # the make variables that changed it
 
     @property
@@ -176,6 +178,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None) -> Mac
         machine.slit = [[10 if i == j else far for j in range(n)] for i in range(n)]
     if "proximity_domains" in raw:
         machine.proximity_domains = raw["proximity_domains"][:n]
+    machine.fireplane = raw.get("fireplane")
     _check(machine)
     return machine
 
@@ -202,7 +205,8 @@ def _check(m: Machine) -> None:
 def one_cpu(m: Machine) -> Machine:
     """The machine cut down to CPU 0 of its first board, for counting instructions."""
     first = m.boards[0]
-    return Machine(m.name, m.title, [Board(1, first.memory_mib, 0)], cores=1, srat=m.srat, changes=m.changes)
+    boards = [Board(1, first.memory_mib, 0)]
+    return Machine(m.name, m.title, boards, cores=1, srat=m.srat, fireplane=m.fireplane, changes=m.changes)
 
 
 def check_host_memory(m: Machine) -> None:

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * cache.c - the caches of each CPU, and what keeps them coherent.
+ *
+ * THEORY      Level 1: virtual lines that were used lately (model.h).  External cache: physical lines, set-associative,
+ *             least recently used first out.  Each line of memory has a coherence word: a version, the CPU that has
+ *             it alone (or the owner of a modified line that others read: MOESI's O), whether others may have
+ *             copies, whether memory is stale.  A cached line is valid while its version is the line's; so to
+ *             invalidate all copies is to count the version up.
+ *             A load that misses: from the owner's cache if memory is stale, else from memory.  If it continues one of
+ *             the CPU's streams of misses it is as if prefetched: it takes one of the CPU's misses in flight, and the CPU
+ *             waits only for a free one.  Else the CPU waits for the data.
+ *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).  A line
+ *             that gets complete there is written to memory in one transaction, as block stores do, unread.
+ *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
+ *             With write_allocate = "always" every store miss reads for ownership.
+ * INVARIANTS  M2, M3, M4 of model.h
+ * SEE ALSO    docs/fireplane.md
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static uint64_t nothing; /* what an empty level-1 line points to */
+
+static void *reserve_memory(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Zeroes whole pages by mapping them afresh. */
+static void renew(void *p, size_t bytes)
+{
+    if (mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != p)
+        abort(); /* only if the host has no memory for a page table */
+}
+
+static void clear_level1(struct fp_cpu_state *c)
+{
+    for (unsigned i = 0; i < FP_L1_LINES; i++)
+        c->l1[i] = (struct fp_l1){.wordp = &nothing};
+    memset(c->page, 0, sizeof c->page);
+}
+
+int fp_caches_create(struct fp_model *m)
+{
+    unsigned long page = 4096;
+
+    /* Memory may lie above the hole below 4 GB, and QEMU starts it anew at 4 GB. */
+    m->nlines = (m->p.memory_mib + 4096) << 20 >> FP_LINE_SHIFT;
+    m->ec_sets = (uint32_t)(m->p.ecache_kib * 16 / m->p.ecache_ways);
+    m->ec_bytes = (m->p.ecache_kib * 16 * sizeof(struct fp_ec) + page - 1) / page * page;
+    m->word = reserve_memory(m->nlines * sizeof *m->word);
+    m->home = reserve_memory(m->nlines >> (12 - FP_LINE_SHIFT));
+    if (m->word == NULL || m->home == NULL)
+        return -1;
+    for (unsigned i = 0; i < m->p.ncpus; i++) {
+        if ((m->cpu[i].ec = reserve_memory(m->ec_bytes)) == NULL)
+            return -1;
+        clear_level1(&m->cpu[i]);
+    }
+    return 0;
+}
+
+void fp_caches_destroy(struct fp_model *m)
+{
+    if (m->word)
+        munmap(m->word, m->nlines * sizeof *m->word);
+    if (m->home)
+        munmap(m->home, m->nlines >> (12 - FP_LINE_SHIFT));
+    for (unsigned i = 0; i < m->p.ncpus; i++)
+        if (m->cpu[i].ec)
+            munmap(m->cpu[i].ec, m->ec_bytes);
+}
+
+void fp_caches_clear(struct fp_model *m)
+{
+    renew(m->word, m->nlines * sizeof *m->word);
+    for (unsigned i = 0; i < m->p.ncpus; i++) {
+        struct fp_cpu_state *c = &m->cpu[i];
+
+        renew(c->ec, m->ec_bytes);
+        clear_level1(c);
+        memset(c->wc, 0, sizeof c->wc);
+        memset(c->stream, 0, sizeof c->stream);
+    }
+}
+
+void fp_flush_tlb(struct fp_model *m, unsigned cpu)
+{
+    struct fp_cpu_state *c = &m->cpu[cpu];
+
+    c->gen += FP_GENERATION;
+    if (c->gen >= FP_FILLING) {
+        c->gen = FP_GENERATION;
+        clear_level1(c);
+    }
+}
+
+/* The page behind a virtual address; NULL if QEMU cannot say. */
+static struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t info)
+{
+    struct fp_model *m = c->model;
+    uint64_t tag = virt >> 12 | c->gen, raw;
+    struct fp_page *pg = &c->page[(tag ^ tag >> 10) % FP_PAGES];
+
+    if (pg->tag == tag)
+        return pg;
+    if (!m->translate(info, virt, &raw))
+        return NULL;
+    *pg = (struct fp_page){.tag = tag};
+    for (unsigned i = 0; i < m->nranges; i++) {
+        const struct fp_range *r = &m->range[i];
+
+        if (raw - r->raw < r->length) {
+            pg->line = (uint32_t)((r->physical + (raw - r->raw)) >> 12 << (12 - FP_LINE_SHIFT));
+            pg->known = 1;
+        }
+    }
+    return pg;
+}
+
+static unsigned home_of(const struct fp_model *m, uint32_t line)
+{
+    return m->home[line >> (12 - FP_LINE_SHIFT)] - 1u;
+}
+
+static void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
+{
+    c->n.ec_ref++;
+    if (home == c->board) {
+        c->n.miss_local++;
+        c->n.load_miss_local += load;
+    } else {
+        c->n.miss_remote++;
+        c->n.load_miss_remote += load;
+    }
+}
+
+/* A transfer the CPU does not wait for, unless all its misses in flight are taken. */
+static void post(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, enum fp_move move)
+{
+    uint64_t *slot = &c->slot[0];
+
+    for (unsigned i = 1; i < c->model->p.misses_in_flight; i++)
+        if (c->slot[i] < *slot)
+            slot = &c->slot[i];
+    fp_stall(c, *slot);
+    *slot = fp_transfer(c, line, home_of(c->model, line), owner, move, c->clock);
+}
+
+static void fetch(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, bool wait)
+{
+    if (wait)
+        fp_stall(c, fp_transfer(c, line, home_of(c->model, line), owner, FP_READ, c->clock));
+    else
+        post(c, line, owner, FP_READ);
+}
+
+/* The CPU whose cache must supply the line, or NULL: memory does. */
+static const struct fp_cpu_state *supplier(const struct fp_cpu_state *c, uint64_t word)
+{
+    return word & FP_DIRTY ? &c->model->cpu[(word & FP_OWNER) - 1] : NULL;
+}
+
+/* ---- external cache ------------------------------------------------------------------------ */
+
+static struct fp_ec *ec_set(struct fp_cpu_state *c, uint32_t line)
+{
+    return &c->ec[(line & (c->model->ec_sets - 1)) * c->model->p.ecache_ways];
+}
+
+/* The line's entry, now the most recently used of its set; NULL: not there, or stale. */
+static struct fp_ec *ec_find(struct fp_cpu_state *c, uint32_t line)
+{
+    struct fp_ec want = {line + 1, (uint32_t)(c->model->word[line] >> 32)}, *set = ec_set(c, line);
+
+    for (unsigned i = 0; i < c->model->p.ecache_ways; i++)
+        if (set[i].line == want.line && set[i].version == want.version) {
+            for (; i > 0; i--)
+                set[i] = set[i - 1];
+            set[0] = want;
+            return set;
+        }
+    return NULL;
+}
+
+/* Put the line in; the least recently used of its set leaves, and is written back if memory is stale (M3). */
+static void ec_insert(struct fp_cpu_state *c, uint32_t line)
+{
+    struct fp_ec *set = ec_set(c, line), out;
+    uint64_t *word;
+    unsigned i = 0, last = (unsigned)c->model->p.ecache_ways - 1;
+
+    while (i < last && set[i].line != 0 && set[i].line != line + 1)
+        i++;
+    out = set[i];
+    for (; i > 0; i--)
+        set[i] = set[i - 1];
+    set[0] = (struct fp_ec){line + 1, (uint32_t)(c->model->word[line] >> 32)};
+    if (out.line == 0 || out.line == line + 1)
+        return;
+    word = &c->model->word[out.line - 1];
+    if (*word >> 32 != out.version || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
+        return;
+    *word &= ~(FP_OWNER | FP_DIRTY);
+    c->n.writeback++;
+    post(c, out.line - 1, NULL, FP_WRITE);
+}
+
+/* Read the line to own it: all other copies are stale, memory too. */
+static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
+{
+    uint64_t *word = &c->model->word[line];
+
+    count_miss(c, home_of(c->model, line), false);
+    fetch(c, line, supplier(c, *word), wait);
+    *word = (*word & ~FP_STATE) + FP_VERSION_STEP + c->mine;
+    ec_insert(c, line);
+}
+
+/* A store to a line that is in the external cache. */
+static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
+{
+    uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
+
+    if ((*word & FP_SHARED) || (owner != 0 && owner != c->id + 1)) {
+        post(c, line, NULL, FP_ADDRESS);
+        *word += FP_VERSION_STEP;
+        entry->version++;
+    }
+    *word = (*word & ~FP_STATE) | c->mine;
+}
+
+/* Does this miss continue one of the CPU's streams?  Remember it either way. */
+static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
+{
+    unsigned oldest = 0;
+
+    c->tick++;
+    for (unsigned i = 0; i < c->model->p.streams; i++) {
+        if (vline - c->stream[i] + 1 <= 2 && vline != c->stream[i]) {
+            c->stream[i] = vline;
+            c->stream_age[i] = c->tick;
+            return true;
+        }
+        if (c->stream_age[i] < c->stream_age[oldest])
+            oldest = i;
+    }
+    c->stream[oldest] = vline;
+    c->stream_age[oldest] = c->tick;
+    return false;
+}
+
+static void load_miss(struct fp_cpu_state *c, uint32_t line, uint64_t vline)
+{
+    uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
+
+    count_miss(c, home_of(c->model, line), true);
+    fetch(c, line, supplier(c, *word), !in_stream(c, vline));
+    if (owner != 0 && owner != c->id + 1)
+        *word |= FP_SHARED;
+    else if (!(*word & FP_SHARED))
+        *word |= c->id + 1;
+    ec_insert(c, line);
+}
+
+/* ---- write cache --------------------------------------------------------------------------- */
+
+static struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
+{
+    struct fp_wc *set = c->wc[line % FP_WC_SETS];
+
+    for (unsigned i = 0; i < FP_WC_WAYS; i++)
+        if (set[i].line == line + 1)
+            return &set[i];
+    return NULL;
+}
+
+/* Empty the entry, so that no level-1 line leads to it. */
+static uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
+{
+    struct fp_l1 *l = fp_l1_at(c, w->vtag & ~FP_FILLING);
+    uint32_t line = w->line - 1;
+
+    if (l->wordp == &w->need)
+        *l = (struct fp_l1){.wordp = &nothing};
+    w->line = 0;
+    return line;
+}
+
+/* All bytes are there: the line goes to memory, and nobody's copy is good any more. */
+static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
+{
+    uint32_t line = wc_take(c, w);
+    uint64_t *word = &c->model->word[line];
+
+    count_miss(c, home_of(c->model, line), false);
+    c->n.writeback++;
+    post(c, line, NULL, FP_WRITE);
+    *word = (*word & ~FP_STATE) + FP_VERSION_STEP;
+}
+
+static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, uint64_t tag, uint64_t bytes)
+{
+    struct fp_l1 *l = fp_l1_at(c, tag);
+
+    w->need &= ~bytes;
+    if (w->need == 0) {
+        wc_complete(c, w);
+        return;
+    }
+    w->age = ++c->tick;
+    w->vtag = tag | FP_FILLING;
+    *l = (struct fp_l1){.tag = w->vtag, .wordp = &w->need};
+}
+
+/* Room for one more line; what leaves incomplete is read for ownership. */
+static struct fp_wc *wc_insert(struct fp_cpu_state *c, uint32_t line)
+{
+    struct fp_wc *set = c->wc[line % FP_WC_SETS], *w = set;
+
+    for (unsigned i = 0; i < FP_WC_WAYS && w->line != 0; i++)
+        if (set[i].line == 0 || set[i].age < w->age)
+            w = &set[i];
+    if (w->line != 0)
+        read_to_own(c, wc_take(c, w), false);
+    w->line = line + 1;
+    w->need = ~0ull;
+    return w;
+}
+
+/* ---- all together -------------------------------------------------------------------------- */
+
+static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+{
+    struct fp_page *pg = page_of(c, virt, info);
+    uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen;
+    uint64_t bytes = fp_bytes(virt % FP_LINE_BYTES, size);
+    struct fp_l1 *l = fp_l1_at(c, tag);
+    uint32_t line;
+    struct fp_wc *w;
+    struct fp_ec *entry;
+
+    if (pg == NULL || !pg->known)
+        return;
+    line = pg->line + vline % (4096 / FP_LINE_BYTES);
+    if (l->tag == tag && *l->wordp == l->word && (!store || (l->word & FP_STATE) == c->mine))
+        return; /* half of an access that crosses two lines */
+    if ((w = wc_find(c, line)) != NULL) {
+        if (store) {
+            wc_store(c, w, tag, bytes);
+            return;
+        }
+        read_to_own(c, wc_take(c, w), true);
+    } else if ((entry = ec_find(c, line)) != NULL) {
+        c->n.ec_ref++;
+        c->n.ec_hit++;
+        if (store)
+            ec_own(c, line, entry);
+    } else if (!store) {
+        load_miss(c, line, vline);
+    } else if (c->model->p.write_allocate) {
+        read_to_own(c, line, false);
+    } else {
+        wc_store(c, wc_insert(c, line), tag, bytes);
+        return;
+    }
+    *l = (struct fp_l1){.tag = tag, .wordp = &c->model->word[line], .word = c->model->word[line]};
+}
+
+void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+{
+    unsigned room = FP_LINE_BYTES - virt % FP_LINE_BYTES;
+
+    if (size > FP_LINE_BYTES)
+        size = FP_LINE_BYTES;
+    if (size > room) {
+        reference_line(c, virt, room, store, info);
+        reference_line(c, virt + room, size - room, store, info);
+    } else {
+        reference_line(c, virt, size, store, info);
+    }
+    if (c->clock > c->limit && c->limit != 0)
+        fp_slice(c);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * decode.c - tells apart the x86-64 instructions that matter to the plugin.
+ *
+ * THEORY      To count instructions without a callback of their own, the count of a block of code travels with the
+ *             callback of an access in it that is made exactly once each time the block runs.  Only common
+ *             instructions are recognised as such; a wrong "other" costs time, a wrong "one access" a count.
+ * SEE ALSO    plugin.c, tests/host/test_fireplane.c
+ */
+#include "decode.h"
+
+#include <stdbool.h>
+
+#include "uapi/fireplane.h"
+
+static const uint8_t doorbell[4] = {0x0f, 0x1f, 0x84, 0x00};
+
+static enum fp_insn two_bytes(const uint8_t *op, size_t left, bool scalar)
+{
+    bool memory;
+    unsigned reg;
+
+    if (left < 2)
+        return FP_INSN_OTHER;
+    memory = op[1] >> 6 != 3;
+    reg = op[1] >> 3 & 7;
+    switch (op[0]) {
+    case 0x01:
+        return op[1] == 0xc9 ? FP_INSN_HALT : memory && reg == 7 ? FP_INSN_MMU : FP_INSN_OTHER;
+    case 0x22:
+        return reg == 3 || reg == 4 ? FP_INSN_MMU : FP_INSN_OTHER;
+    case 0x38:
+        return op[1] == 0x82 ? FP_INSN_MMU : FP_INSN_OTHER;
+    case 0x11: /* movsd, movss to memory */
+        return memory && scalar ? FP_INSN_ONE_STORE : FP_INSN_OTHER;
+    case 0x10: /* movsd, movss from memory; sqrt, add, mul, sub, min, div, max of scalars */
+    case 0x51:
+    case 0x58:
+    case 0x59:
+    case 0x5c:
+    case 0x5d:
+    case 0x5e:
+    case 0x5f:
+        return memory && scalar ? FP_INSN_ONE_LOAD : FP_INSN_OTHER;
+    case 0xb6: /* movzx, movsx */
+    case 0xb7:
+    case 0xbe:
+    case 0xbf:
+        return memory ? FP_INSN_ONE_LOAD : FP_INSN_OTHER;
+    default:
+        return FP_INSN_OTHER;
+    }
+}
+
+static enum fp_insn one_byte(const uint8_t *op, size_t left)
+{
+    bool memory = left > 1 && op[1] >> 6 != 3;
+
+    if (op[0] >= 0x50 && op[0] <= 0x57)
+        return FP_INSN_ONE_STORE; /* push */
+    if (op[0] >= 0x58 && op[0] <= 0x5f)
+        return FP_INSN_ONE_LOAD; /* pop */
+    switch (op[0]) {
+    case 0xc3: /* ret */
+        return FP_INSN_ONE_LOAD;
+    case 0xe8: /* call */
+        return FP_INSN_ONE_STORE;
+    case 0x88: /* mov to memory */
+    case 0x89:
+    case 0xc6:
+    case 0xc7:
+        return memory ? FP_INSN_ONE_STORE : FP_INSN_OTHER;
+    case 0x8a: /* mov from memory */
+    case 0x8b:
+    case 0x63:
+    case 0x38: /* cmp, and arithmetic into a register */
+    case 0x39:
+    case 0x3a:
+    case 0x3b:
+    case 0x03:
+    case 0x0b:
+    case 0x23:
+    case 0x2b:
+    case 0x33:
+        return memory ? FP_INSN_ONE_LOAD : FP_INSN_OTHER;
+    case 0xf4:
+        return FP_INSN_HALT;
+    default:
+        return FP_INSN_OTHER;
+    }
+}
+
+enum fp_insn fp_decode(const uint8_t *code, size_t length, unsigned *op)
+{
+    bool rep = false, scalar = false;
+    size_t i = 0;
+
+    if (length == 8 && __builtin_memcmp(code, doorbell, 4) == 0) {
+        uint32_t tag = (uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 | (uint32_t)code[7] << 24;
+
+        *op = tag & 0xff;
+        return (tag & 0xffffff00) == FP_TAG ? FP_INSN_DOORBELL : FP_INSN_OTHER;
+    }
+    for (; i < length; i++) {
+        uint8_t b = code[i];
+
+        if (b == 0xf0) /* lock: a load and a store */
+            return FP_INSN_OTHER;
+        if (b == 0xf3 || b == 0xf2)
+            scalar = true, rep = b == 0xf3;
+        else if (b != 0x66 && b != 0x64 && b != 0x65)
+            break;
+    }
+    if (i < length && code[i] >> 4 == 4) /* REX */
+        i++;
+    if (i >= length)
+        return FP_INSN_OTHER;
+    if (code[i] == 0x0f)
+        return two_bytes(code + i + 1, length - i - 1, scalar);
+    if (rep && code[i] == 0x90)
+        return FP_INSN_PAUSE;
+    if (rep && (code[i] == 0xa4 || code[i] == 0xa5 || code[i] == 0xaa || code[i] == 0xab))
+        return FP_INSN_REP_STORE;
+    return one_byte(code + i, length - i);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * model.c - clocks, slices, doorbells and the shared page.
+ *
+ * THEORY      A CPU is active while it runs user code: its first instruction after a pause, a halt or a switch
+ *             makes it active, and its clock then is at least that of the slowest active CPU.  An active CPU may
+ *             run until it is the skew ahead of the slowest other one; then its slice ends (the host program goes
+ *             on to the next CPU).  Other CPUs' clocks stand still meanwhile, so the limit is found once a slice.
+ *             The guest's arguments are copied from the page once and checked; nothing else is read from it.
+ * INVARIANTS  M1, M5 of model.h; I1, I2 of include/uapi/fireplane.h
+ * SEE ALSO    docs/fireplane.md
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INACTIVE (~0ull)
+
+static struct fp_header *header(struct fp_model *m)
+{
+    return (struct fp_header *)m->page;
+}
+
+static struct fp_cpu *shared(const struct fp_cpu_state *c)
+{
+    return FP_CPU(c->model->page, c->id);
+}
+
+static void write_header(struct fp_model *m, const char *params_text)
+{
+    struct fp_header *h = header(m);
+
+    h->version = FP_VERSION;
+    h->ncpus = m->p.ncpus;
+    h->nboards = m->p.nboards;
+    h->clock_ps = m->p.clock_ps;
+    h->ecache_bytes = m->p.ecache_kib << 10;
+    h->skew_ps = m->p.skew_ps;
+    strncpy(h->params, params_text, sizeof h->params - 1);
+    for (unsigned i = 0; i < m->p.ncpus; i++)
+        shared(&m->cpu[i])->board = m->cpu[i].board;
+    __atomic_store_n(&h->magic, FP_MAGIC, __ATOMIC_RELEASE);
+}
+
+struct fp_model *fp_create(const struct fp_params *p, void *page, const char *params_text)
+{
+    struct fp_model *m = calloc(1, sizeof *m);
+
+    if (m == NULL)
+        return NULL;
+    m->p = *p;
+    m->page = page;
+    memset(page, 0, FP_SHARED_BYTES);
+    m->cpu = aligned_alloc(64, p->ncpus * sizeof *m->cpu);
+    if (m->cpu == NULL) {
+        fp_destroy(m);
+        return NULL;
+    }
+    memset(m->cpu, 0, p->ncpus * sizeof *m->cpu);
+    for (unsigned i = 0; i < p->ncpus; i++) {
+        struct fp_cpu_state *c = &m->cpu[i];
+
+        c->model = m;
+        c->id = i;
+        c->board = p->board[i];
+        c->seat = p->seat[i];
+        c->gen = FP_GENERATION;
+        c->mine = (i + 1) | FP_DIRTY;
+        m->seen[i] = INACTIVE;
+    }
+    if (fp_wire_create(m) != 0 || fp_caches_create(m) != 0) {
+        fp_destroy(m);
+        return NULL;
+    }
+    write_header(m, params_text);
+    return m;
+}
+
+void fp_destroy(struct fp_model *m)
+{
+    if (m->cpu)
+        fp_caches_destroy(m);
+    free(m->cpu);
+    free(m->resources);
+    free(m);
+}
+
+void fp_publish(struct fp_cpu_state *c)
+{
+    struct fp_model *m = c->model;
+    uint64_t accesses = c->n.loads + c->n.stores;
+    volatile uint64_t *to = (volatile uint64_t *)&shared(c)->counts;
+    const uint64_t *from = (const uint64_t *)&c->n;
+
+    c->n.time_ps = c->clock;
+    for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
+        to[i] = from[i];
+    shared(c)->active = m->seen[c->id] != INACTIVE;
+    m->accesses += accesses - c->published;
+    c->published = accesses;
+    header(m)->accesses = m->accesses;
+}
+
+/* ---- slices -------------------------------------------------------------------------------- */
+
+/* The slowest active CPU's clock, without CPU `but`'s; INACTIVE: there is none. */
+static uint64_t slowest(const struct fp_model *m, unsigned but)
+{
+    uint64_t least = INACTIVE;
+
+    for (unsigned i = 0; i < m->p.ncpus; i++)
+        if (m->seen[i] < least && i != but)
+            least = m->seen[i];
+    return least;
+}
+
+static void deactivate(struct fp_cpu_state *c)
+{
+    struct fp_model *m = c->model;
+
+    if (c->clock > m->latest)
+        m->latest = c->clock;
+    m->seen[c->id] = INACTIVE;
+    c->limit = 0;
+    fp_publish(c);
+}
+
+void fp_slice(struct fp_cpu_state *c)
+{
+    struct fp_model *m = c->model;
+    uint64_t others;
+
+    if (!m->armed) { /* the rest of a block of code that was still watched */
+        c->limit = ~0ull;
+        return;
+    }
+    others = slowest(m, c->id);
+    if (c->limit == 0 && others != INACTIVE && others > c->clock)
+        c->clock = others;
+    m->seen[c->id] = c->clock;
+    if (c->clock > m->latest)
+        m->latest = c->clock;
+    c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
+    fp_publish(c);
+    if (c->clock > c->limit)
+        m->yield(c->id);
+}
+
+void fp_pause(struct fp_model *m, unsigned cpu)
+{
+    struct fp_cpu_state *c = &m->cpu[cpu];
+
+    if (m->armed && c->limit != 0)
+        deactivate(c);
+}
+
+void fp_idle(struct fp_model *m, unsigned cpu)
+{
+    fp_pause(m, cpu);
+}
+
+/* ---- doorbells ----------------------------------------------------------------------------- */
+
+static void arm(struct fp_model *m)
+{
+    for (unsigned i = 0; i < m->p.ncpus; i++)
+        if (m->cpu[i].clock > m->latest)
+            m->latest = m->cpu[i].clock;
+    fp_caches_clear(m);
+    for (unsigned i = 0; i < m->p.ncpus; i++) {
+        struct fp_cpu_state *c = &m->cpu[i];
+
+        c->clock = m->latest;
+        deactivate(c);
+    }
+    m->armed = true;
+    header(m)->armed = 1;
+}
+
+static void disarm(struct fp_model *m)
+{
+    for (unsigned i = 0; i < m->p.ncpus; i++) {
+        fp_drain(&m->cpu[i]);
+        deactivate(&m->cpu[i]);
+    }
+    m->armed = false;
+    header(m)->armed = 0;
+}
+
+enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
+{
+    struct fp_cpu_state *c;
+    bool before = m->armed;
+    uint64_t thread;
+
+    if (cpu >= m->p.ncpus)
+        return FP_NOTHING;
+    c = &m->cpu[cpu];
+    switch (op) {
+    case FP_OP_SYNC:
+        fp_publish(c);
+        break;
+    case FP_OP_ARM:
+        if (!m->armed)
+            arm(m);
+        break;
+    case FP_OP_DISARM:
+        if (m->armed)
+            disarm(m);
+        break;
+    case FP_OP_SWITCH:
+        thread = *(volatile uint64_t *)&shared(c)->arg[0];
+        if (m->armed)
+            fp_drain(c);
+        shared(c)->ret[0] = c->clock;
+        deactivate(c);
+        if (thread > c->clock && thread <= m->latest) /* no thread was ever later than every CPU */
+            c->clock = thread;
+        break;
+    case FP_OP_PROBE:
+        for (unsigned i = 0; i < 4; i++)
+            c->probe[i] = *(volatile uint64_t *)&shared(c)->arg[i];
+        shared(c)->ret[0] = 1;
+        break;
+    default:
+        break;
+    }
+    return m->armed != before ? FP_REWATCH : FP_NOTHING;
+}
+
+void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw)
+{
+    struct fp_cpu_state *c = &m->cpu[cpu];
+    uint64_t at = c->probe[0], base = c->probe[1], length = c->probe[2], board = c->probe[3];
+    uint64_t limit = m->nlines << FP_LINE_SHIFT, boards = 0;
+    struct fp_range *r = &m->range[m->nranges];
+
+    if (length == 0 || length > limit || base > limit - length || (base | length) % 4096 || at - base >= length)
+        return;
+    if (board >= m->p.nboards || raw < at - base || (raw - (at - base)) % 4096)
+        return;
+    *r = (struct fp_range){raw - (at - base), length, base, (unsigned)board};
+    for (unsigned i = 0; i < m->nranges; i++) {
+        const struct fp_range *o = &m->range[i];
+
+        if (r->raw == o->raw && r->length == o->length && r->physical == o->physical && r->board == o->board) {
+            shared(c)->ret[0] = 0; /* said before */
+            return;
+        }
+        if ((r->raw < o->raw + o->length && o->raw < r->raw + r->length) ||
+            (r->physical < o->physical + o->length && o->physical < r->physical + r->length))
+            return;
+    }
+    if (m->nranges == sizeof m->range / sizeof m->range[0] - 1)
+        return;
+    m->nranges++;
+    memset(&m->home[base >> 12], (int)board + 1, length >> 12);
+    for (unsigned i = 0; i < m->nranges; i++)
+        boards |= 1ull << m->range[i].board;
+    header(m)->boards_known = (uint32_t)__builtin_popcountll(boards);
+    for (unsigned i = 0; i < m->p.ncpus; i++)
+        memset(m->cpu[i].page, 0, sizeof m->cpu[i].page);
+    shared(c)->ret[0] = 0;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * model.h - the Fireplane interconnect model: caches, directory, resources and clocks, without QEMU.
+ *
+ * THEORY      A CPU's accesses pass a filter of recently used virtual lines (its level-1 cache), then the external
+ *             cache, then the interconnect, which makes its modelled clock advance.  The host program (the
+ *             QEMU plugin, or a test) calls fp_run() for instructions, fp_load()/fp_store() for accesses,
+ *             fp_doorbell() for the guest's requests.  It gives two functions: `translate` (virtual to
+ *             physical address; asked rarely) and `yield` (end this CPU's slice).
+ *             Files: model.c (clocks, doorbells), cache.c (caches, coherence), wire.c (resources, latency),
+ *             params.c (parameters).
+ * INVARIANTS  M1  clocks and counters never go back
+ *             M2  loads + stores >= ec_ref = ec_hit + miss_local + miss_remote
+ *             M3  a line's word says dirty only while its owner's external cache holds that version, dirty
+ *             M4  a line is in a CPU's write cache or valid in its external cache, never both
+ *             M5  an active CPU is ahead of the slowest active one by at most the skew and one block of code
+ * LOCKING     None: all CPUs run in one host thread.
+ * SEE ALSO    docs/fireplane.md, tests/host/test_fireplane.c
+ */
+#ifndef FIREPLANE_MODEL_H
+#define FIREPLANE_MODEL_H
+
+#include "params.h"
+
+#define FP_LINE_SHIFT 6
+#define FP_LINE_BYTES 64
+#define FP_L1_LINES   1024 /* 64 KB, the size of UltraSPARC III's data cache       */
+#define FP_PAGES      1024 /* translations remembered for each CPU                 */
+#define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
+#define FP_WC_WAYS    4
+#define FP_BUCKETS    1024 /* buckets kept for each resource                       */
+
+/* The coherence word of a line of memory: version in bits 32-63, and these. */
+#define FP_OWNER  0x1ffull /* CPU number + 1 of the last to have it alone; 0: nobody  */
+#define FP_SHARED 0x200ull /* others may have copies of this version                 */
+#define FP_DIRTY  0x400ull /* memory is stale; the owner's cache supplies the line   */
+#define FP_STATE  0x7ffull
+#define FP_VERSION_STEP (1ull << 32)
+
+/* Virtual tags carry a generation, so that a new address space makes all of them old at once. */
+#define FP_GENERATION (1ull << 44)
+
+/* Tag bit of a level-1 line that is in the write cache: stores only, *word counts down. */
+#define FP_FILLING (1ull << 63)
+
+/* A level-1 line.  A hit needs the tag, and that the coherence word is still what it was. */
+struct fp_l1 {
+    uint64_t tag;  /* virtual line | generation, 0: nothing                       */
+    uint64_t word; /* what *wordp was                                             */
+    uint64_t *wordp; /* never NULL: the coherence word, or with FP_FILLING the bytes still to come */
+    uint64_t unused;
+};
+
+struct fp_page {
+    uint64_t tag;  /* virtual page | generation, 0: nothing */
+    uint32_t line; /* first physical line                   */
+    uint8_t board, known;
+};
+
+struct fp_wc {
+    uint64_t need; /* bit i: byte i of the line is not written yet */
+    uint64_t vtag; /* level-1 tag under which it is being filled   */
+    uint64_t age;  /* larger: used later                           */
+    uint32_t line; /* physical line + 1, 0: nothing                */
+};
+
+/* An entry of the external cache, valid while version is the line's. */
+struct fp_ec {
+    uint32_t line; /* physical line + 1, 0: nothing */
+    uint32_t version;
+};
+
+struct fp_resource_state {
+    uint64_t capacity;           /* bytes a bucket                                     */
+    uint64_t bucket[FP_BUCKETS]; /* (bucket number << 24) | bytes used                 */
+};
+
+struct fp_model;
+
+struct fp_cpu_state {
+    /* Read and written for each access. */
+    uint64_t clock;  /* ps                                                              */
+    uint64_t limit;  /* fp_slice() is due beyond this; 0 while the CPU is inactive      */
+    uint64_t gen;    /* generation of virtual tags, in place: a new address space       */
+    uint64_t mine;   /* state bits of a line that this CPU may write                    */
+    struct fp_counts n; /* n.time_ps is not kept here                                  */
+    struct fp_l1 l1[FP_L1_LINES];
+    /* The rest. */
+    struct fp_model *model;
+    unsigned id, board, seat;
+    uint64_t slot[64];   /* misses in flight: when each ends                            */
+    uint64_t stream[16]; /* virtual line that would continue each stream                */
+    uint64_t stream_age[16];
+    uint64_t tick;       /* for ages                                                    */
+    unsigned cdc;        /* remainder of the share of directory-cache hits              */
+    struct fp_wc wc[FP_WC_SETS][FP_WC_WAYS];
+    struct fp_page page[FP_PAGES];
+    struct fp_ec *ec;
+    uint64_t published; /* loads + stores already in the header's count                */
+    uint64_t probe[4];  /* the doorbell's arguments, for the load that follows          */
+};
+
+struct fp_range {
+    uint64_t raw, length; /* raw address of its first byte, bytes */
+    uint64_t physical;
+    unsigned board;
+};
+
+struct fp_model {
+    struct fp_params p;
+    struct fp_cpu_state *cpu;
+    char *page;     /* the shared page                                       */
+    uint64_t *word; /* coherence word of each line of physical memory         */
+    uint8_t *home;  /* board of each page of physical memory, plus 1          */
+    uint64_t nlines;
+    uint32_t ec_sets;
+    size_t ec_bytes;
+    uint64_t seen[FP_MAX_CPUS]; /* clocks of active CPUs; ~0: inactive         */
+    uint64_t latest;            /* of all clocks, ever                        */
+    uint64_t accesses;          /* loads + stores published                   */
+    bool armed;
+    struct fp_range range[2 * FP_MAX_BOARDS];
+    unsigned nranges;
+    struct fp_resource_state *port, *memory, *bus, *out, *in, *centerplane;
+    struct fp_resource_state *resources;
+    uint64_t hint, hint_ps; /* a bucket number, and its start: the last one used */
+    uint64_t traffic[FP_MAX_BOARDS][FP_MAX_BOARDS];
+    /* Given by the host program. */
+    bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
+    void (*yield)(unsigned cpu);
+};
+
+/* What a doorbell asks the host program to do. */
+enum fp_ask { FP_NOTHING, FP_REWATCH };
+
+/*
+ * fp_create - a model with parameters *p over the shared page of FP_SHARED_BYTES, whose header is written.
+ * Returns NULL if there is no memory.  fp_destroy() frees it.
+ */
+struct fp_model *fp_create(const struct fp_params *p, void *page, const char *params_text);
+void fp_destroy(struct fp_model *m);
+
+/* fp_doorbell - CPU `cpu` rings; FP_REWATCH: armed has changed, instrument accordingly. */
+enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op);
+
+/* fp_probe - the load after FP_OP_PROBE read raw address `raw`.  Answers in ret[0]. */
+void fp_probe(struct fp_model *m, unsigned cpu, uint64_t raw);
+
+/* fp_pause - the CPU spins; fp_idle - it halts.  It neither charges nor holds others back until it runs again. */
+void fp_pause(struct fp_model *m, unsigned cpu);
+void fp_idle(struct fp_model *m, unsigned cpu);
+
+/* fp_flush_tlb - the CPU's virtual addresses may mean something else now. */
+void fp_flush_tlb(struct fp_model *m, unsigned cpu);
+
+/* fp_publish - write a CPU's counters to the shared page. */
+void fp_publish(struct fp_cpu_state *c);
+
+/* fp_slice - the clock is past the limit: activate the CPU, or end its slice. */
+void fp_slice(struct fp_cpu_state *c);
+
+/* fp_reference - an access that the level-1 filter did not settle. */
+void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info);
+
+/* ---- wire.c -------------------------------------------------------------------------------- */
+int fp_wire_create(struct fp_model *m);
+/* fp_reserve - the first time at or after t at which the resource has room; takes `bytes` of it. */
+uint64_t fp_reserve(struct fp_model *m, struct fp_resource_state *r, uint64_t t, unsigned bytes);
+enum fp_move { FP_READ, FP_WRITE, FP_ADDRESS };
+/*
+ * fp_transfer - move a line between CPU c and its home (from cpu `owner`'s cache unless that is NULL), asked for
+ * at time t.  Returns when it is done; queueing is counted, bytes are added to the traffic table.
+ */
+uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
+                     enum fp_move move, uint64_t t);
+/* fp_drain - wait for all misses in flight. */
+void fp_drain(struct fp_cpu_state *c);
+/* fp_stall - the clock becomes t, if that is later. */
+void fp_stall(struct fp_cpu_state *c, uint64_t t);
+
+/* ---- cache.c ------------------------------------------------------------------------------- */
+int fp_caches_create(struct fp_model *m);
+void fp_caches_clear(struct fp_model *m);
+void fp_caches_destroy(struct fp_model *m);
+
+/* ---- the quick paths ----------------------------------------------------------------------- */
+
+/* fp_run - n user instructions, ps long in all. */
+static inline void fp_run(struct fp_cpu_state *c, uint64_t n, uint64_t ps)
+{
+    c->n.instr += n;
+    c->clock += ps;
+    if (__builtin_expect(c->clock > c->limit, 0))
+        fp_slice(c);
+}
+
+/* Bits at .. at+size-1; at + size <= 64. */
+static inline uint64_t fp_bytes(unsigned at, unsigned size)
+{
+    return ~0ull >> (FP_LINE_BYTES - size) << at;
+}
+
+static inline struct fp_l1 *fp_l1_at(struct fp_cpu_state *c, uint64_t tag)
+{
+    return &c->l1[(tag ^ tag >> 10) % FP_L1_LINES];
+}
+
+/* fp_load, fp_store - an access of `size` bytes to user address virt; translate() is given `info`. */
+static inline void fp_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+{
+    uint64_t tag = virt >> FP_LINE_SHIFT | c->gen;
+    struct fp_l1 *l = fp_l1_at(c, tag);
+
+    c->n.loads++;
+    if (__builtin_expect(l->tag != tag || *l->wordp != l->word || virt % FP_LINE_BYTES + size > FP_LINE_BYTES, 0))
+        fp_reference(c, virt, size, false, info);
+}
+
+static inline void fp_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+{
+    uint64_t tag = virt >> FP_LINE_SHIFT | c->gen;
+    struct fp_l1 *l = fp_l1_at(c, tag);
+    unsigned at = virt % FP_LINE_BYTES;
+
+    c->n.stores++;
+    if (__builtin_expect(at + size > FP_LINE_BYTES, 0)) {
+        fp_reference(c, virt, size, true, info);
+    } else if (l->tag == tag) {
+        if (__builtin_expect(*l->wordp != l->word || (l->word & FP_STATE) != c->mine, 0))
+            fp_reference(c, virt, size, true, info);
+    } else {
+        uint64_t need = *l->wordp & ~fp_bytes(at, size);
+
+        if (l->tag != (tag | FP_FILLING) || need == 0)
+            fp_reference(c, virt, size, true, info);
+        else
+            *l->wordp = need;
+    }
+}
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * plugin.c - the Fireplane model as a QEMU TCG plugin: a thin skin over the model.
+ *
+ * THEORY      qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
+ *             While disarmed only doorbells are looked for, when code is translated; nothing else carries a callback.
+ *             While armed, user code (lower half of the address space) has a callback at each memory access,
+ *             and its instructions are counted with one of those where possible (decode.c), else with a
+ *             callback for the block.  In any code pause and hlt say that the CPU waits, and what changes the address
+ *             space empties the model's memory of translations.  Arming and disarming throw all translated code away
+ *             (qemu_plugin_reset), which happens at the end of the block of code that rings.
+ * INVARIANTS  one host thread runs all CPUs (-accel tcg,thread=single), so nothing here is locked
+ *             whatever the guest writes to the page or rings, QEMU goes on
+ * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: RW is asked for, and the store bit tested.
+ *             After a reset a CPU may still hold a list of callbacks that is gone: it is taken away from all CPUs.
+ *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
+ * SEE ALSO    model.h, docs/fireplane.md
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "decode.h"
+#include "model.h"
+#include "qemu_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Read by QEMU after the constructor below. */
+EXPORT int qemu_plugin_version = 1;
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
+
+static struct fp_model *model;
+static struct fp_cpu_state *cpus; /* model->cpu */
+static qemu_plugin_id_t self;
+static uint32_t store_bit;       /* of meminfo */
+static unsigned size_at;         /* bit of meminfo at which log2(size) is */
+static bool copies_code;         /* qemu_plugin_insn_data wants a buffer */
+static pthread_t cpu_thread;
+static bool cpu_thread_known;
+
+static const struct {
+    const char *name;
+    void *function;
+} needed[] = {
+#define NEEDED(f) {#f, (void *)f}
+    NEEDED(qemu_plugin_register_vcpu_tb_trans_cb),
+    NEEDED(qemu_plugin_register_vcpu_tb_exec_cb),
+    NEEDED(qemu_plugin_register_vcpu_insn_exec_cb),
+    NEEDED(qemu_plugin_register_vcpu_mem_cb),
+    NEEDED(qemu_plugin_register_flush_cb),
+    NEEDED(qemu_plugin_reset),
+    NEEDED(qemu_plugin_tb_n_insns),
+    NEEDED(qemu_plugin_tb_vaddr),
+    NEEDED(qemu_plugin_tb_get_insn),
+    NEEDED(qemu_plugin_insn_size),
+    NEEDED(qemu_plugin_insn_data),
+    NEEDED(qemu_plugin_mem_is_store),
+    NEEDED(qemu_plugin_mem_size_shift),
+    NEEDED(qemu_plugin_get_hwaddr),
+    NEEDED(qemu_plugin_hwaddr_is_io),
+    NEEDED(qemu_plugin_hwaddr_phys_addr),
+    NEEDED(qemu_get_cpu),
+    NEEDED(cpu_exit),
+};
+
+/* QEMU reads qemu_plugin_version when the plugin is loaded, and each QEMU takes only some. */
+__attribute__((constructor)) static void choose_version(void)
+{
+    if (qemu_plugin_request_time_control)
+        qemu_plugin_version = 3;
+    else if (qemu_plugin_read_register)
+        qemu_plugin_version = 2;
+    copies_code = qemu_plugin_version >= 3;
+}
+
+__attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    fputs("fireplane: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return -1;
+}
+
+/* ---- callbacks of running code ------------------------------------------------------------- */
+
+static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr)
+{
+    unsigned size = 1u << (info >> size_at & 7);
+
+    if (info & store_bit)
+        fp_store(c, vaddr, size, info);
+    else
+        fp_load(c, vaddr, size, info);
+}
+
+/* The number of instructions and their time, in a callback's userdata. */
+static void *pack(size_t n)
+{
+    return (void *)((uintptr_t)n * model->p.clock_ps << 16 | n);
+}
+
+static inline void run(struct fp_cpu_state *c, void *packed)
+{
+    fp_run(c, (uintptr_t)packed & 0xffff, (uintptr_t)packed >> 16);
+}
+
+static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)
+{
+    access_of(&cpus[vcpu], info, vaddr);
+}
+
+static void on_counted_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
+{
+    run(&cpus[vcpu], packed);
+    access_of(&cpus[vcpu], info, vaddr);
+}
+
+static void on_rep_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
+{
+    if (info & store_bit)
+        run(&cpus[vcpu], packed);
+    access_of(&cpus[vcpu], info, vaddr);
+}
+
+static void on_block(unsigned vcpu, void *packed)
+{
+    run(&cpus[vcpu], packed);
+}
+
+static void on_pause(unsigned vcpu, void *unused)
+{
+    fp_pause(model, vcpu);
+}
+
+static void on_mmu(unsigned vcpu, void *unused)
+{
+    fp_flush_tlb(model, vcpu);
+}
+
+static void watch(qemu_plugin_id_t id);
+
+static void on_doorbell(unsigned vcpu, void *op)
+{
+    if (!cpu_thread_known) {
+        cpu_thread = pthread_self();
+        cpu_thread_known = true;
+    } else if (!pthread_equal(cpu_thread, pthread_self())) {
+        say("CPUs run in several host threads: start QEMU with -accel tcg,thread=single");
+        exit(1);
+    }
+    if (fp_doorbell(model, vcpu, (unsigned)(uintptr_t)op) == FP_REWATCH)
+        qemu_plugin_reset(self, watch);
+}
+
+static bool raw_address(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *raw)
+{
+    struct qemu_plugin_hwaddr *hw = qemu_plugin_get_hwaddr(info, vaddr);
+
+    if (hw == NULL)
+        return false;
+    *raw = qemu_plugin_hwaddr_is_io(hw) ? ~0ull : qemu_plugin_hwaddr_phys_addr(hw);
+    return true;
+}
+
+static void on_probe(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)
+{
+    uint64_t raw;
+
+    if (raw_address(info, vaddr, &raw))
+        fp_probe(model, vcpu, raw);
+}
+
+static void end_slice(unsigned vcpu)
+{
+    cpu_exit(qemu_get_cpu((int)vcpu));
+}
+
+/* ---- translation --------------------------------------------------------------------------- */
+
+static enum fp_insn kind_of(struct qemu_plugin_insn *insn, unsigned *op)
+{
+    uint8_t buffer[16];
+    size_t size = qemu_plugin_insn_size(insn);
+    uintptr_t data = qemu_plugin_insn_data(insn, buffer, sizeof buffer);
+
+    return fp_decode(copies_code ? buffer : (const uint8_t *)data, size, op);
+}
+
+/* Callbacks for the accesses and the instruction count of a block of user code. */
+static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
+{
+    size_t counts = n; /* the instruction with whose access the block is counted */
+    qemu_mem_cb counted = on_counted_access;
+
+    for (size_t i = 0; i < n && counts == n; i++)
+        if (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE)
+            counts = i;
+    if (counts == n && n == 1 && kind[0] == FP_INSN_REP_STORE) {
+        counts = 0;
+        counted = on_rep_access;
+    }
+    if (counts == n)
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, pack(n));
+    for (size_t i = 0; i < n; i++)
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), i == counts ? counted : on_access,
+                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, i == counts ? pack(n) : NULL);
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    enum fp_insn kind[1024];
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    bool user = qemu_plugin_tb_vaddr(tb) >> 63 == 0, probe = false;
+
+    if (n > sizeof kind / sizeof kind[0])
+        n = sizeof kind / sizeof kind[0];
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        unsigned op = 0;
+        qemu_vcpu_cb cb = NULL;
+
+        kind[i] = kind_of(insn, &op);
+        if (probe)
+            qemu_plugin_register_vcpu_mem_cb(insn, on_probe, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+        probe = kind[i] == FP_INSN_DOORBELL && op == FP_OP_PROBE;
+        if (kind[i] == FP_INSN_DOORBELL)
+            cb = on_doorbell;
+        else if (model->armed && (kind[i] == FP_INSN_PAUSE || kind[i] == FP_INSN_HALT))
+            cb = on_pause;
+        else if (model->armed && kind[i] == FP_INSN_MMU)
+            cb = on_mmu;
+        if (cb)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)op);
+    }
+    if (user && model->armed)
+        watch_block(tb, kind, n);
+}
+
+static void forget_helpers(qemu_plugin_id_t id)
+{
+    if (qemu_plugin_disable_mem_helpers == NULL)
+        return;
+    for (unsigned i = 0; i < model->p.ncpus; i++) {
+        struct CPUState *cpu = qemu_get_cpu((int)i);
+
+        if (cpu)
+            qemu_plugin_disable_mem_helpers(cpu);
+    }
+}
+
+static void watch(qemu_plugin_id_t id)
+{
+    forget_helpers(id);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+    qemu_plugin_register_flush_cb(id, forget_helpers);
+}
+
+/* ---- start --------------------------------------------------------------------------------- */
+
+/* Where meminfo keeps the store bit and the size: the accessors are pure, so ask them. */
+static int learn_meminfo(void)
+{
+    for (unsigned b = 0; b < 32; b++)
+        if (qemu_plugin_mem_is_store(1u << b) && !qemu_plugin_mem_is_store(0))
+            store_bit = 1u << b;
+    for (size_at = 0; size_at < 28; size_at++)
+        if (qemu_plugin_mem_size_shift(1u << size_at) == 1 && qemu_plugin_mem_size_shift(3u << size_at) == 3)
+            break;
+    return store_bit && size_at < 28 ? 0 : say("this QEMU describes memory accesses in a way unknown here");
+}
+
+static char *read_file(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 16384);
+
+    if (f == NULL || text == NULL) {
+        free(text);
+        return NULL;
+    }
+    text[fread(text, 1, 16383, f)] = 0;
+    fclose(f);
+    return text;
+}
+
+static void *map_page(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    struct stat st;
+    void *p = MAP_FAILED;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == FP_SHARED_BYTES)
+        p = mmap(NULL, FP_SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    const char *config = NULL, *path = NULL;
+    struct fp_params params;
+    char error[256], *text;
+    void *page;
+
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (needed[i].function == NULL)
+            return say("this QEMU does not export %s; the model needs one built with plugins and modules, "
+                       "as Debian's is", needed[i].name);
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "config=", 7) == 0)
+            config = argv[i] + 7;
+        else if (strncmp(argv[i], "page=", 5) == 0)
+            path = argv[i] + 5;
+        else
+            return say("unknown argument %s; there are config=FILE and page=FILE", argv[i]);
+    }
+    if (config == NULL || path == NULL)
+        return say("give config=FILE and page=FILE");
+    if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
+        return say("the model is for qemu-system-x86_64");
+    if ((text = read_file(config)) == NULL)
+        return say("%s: %s", config, strerror(errno));
+    if (fp_params_parse(&params, text, error, sizeof error) != 0)
+        return say("%s: %s", config, error);
+    if ((int)params.ncpus != info->system.smp_vcpus)
+        return say("%s describes %u CPUs, this machine has %d", config, params.ncpus, info->system.smp_vcpus);
+    if ((page = map_page(path)) == NULL)
+        return say("%s: not a file of %u bytes that can be mapped", path, FP_SHARED_BYTES);
+    if (learn_meminfo() != 0)
+        return -1;
+    if ((model = fp_create(&params, page, text)) == NULL)
+        return say("no memory for the model");
+    free(text);
+    model->translate = raw_address;
+    model->yield = end_slice;
+    cpus = model->cpu;
+    self = id;
+    watch(id);
+    return 0;
+}

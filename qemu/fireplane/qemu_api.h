@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * qemu_api.h - the functions of QEMU that the plugin uses, declared here because its header is not packaged.
+ *
+ * All are weak: one that this QEMU lacks is NULL, and the plugin says which it is.  The last four are not part of the
+ * plugin interface; a QEMU exports them when it was built with loadable modules, as Debian's is.
+ * Signatures: QEMU 7.2 to 10, docs/devel/tcg-plugins.rst and include/qemu/qemu-plugin.h.
+ */
+#ifndef FIREPLANE_QEMU_API_H
+#define FIREPLANE_QEMU_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t qemu_plugin_id_t;
+typedef uint32_t qemu_plugin_meminfo_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+struct qemu_plugin_hwaddr;
+
+typedef struct {
+    const char *target_name;
+    struct {
+        int min, cur;
+    } version;
+    bool system_emulation;
+    struct {
+        int smp_vcpus, max_vcpus;
+    } system;
+} qemu_info_t;
+
+enum { QEMU_PLUGIN_CB_NO_REGS };
+enum { QEMU_PLUGIN_MEM_RW = 3 };
+
+typedef void (*qemu_simple_cb)(qemu_plugin_id_t id);
+typedef void (*qemu_tb_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*qemu_vcpu_cb)(unsigned vcpu, void *userdata);
+typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata);
+
+#define WEAK __attribute__((weak))
+WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_tb_cb cb);
+WEAK void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *userdata);
+WEAK void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb, int flags,
+                                                 void *userdata);
+WEAK void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags, int rw,
+                                           void *userdata);
+WEAK void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_simple_cb cb);
+WEAK void qemu_plugin_reset(qemu_plugin_id_t id, qemu_simple_cb cb);
+WEAK size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+WEAK uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+WEAK struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+WEAK size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+/* Until 9.0 this took no buffer, and returned the bytes; since 9.1 it returns how many it copied. */
+WEAK uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length);
+WEAK bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+WEAK unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
+WEAK struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
+WEAK bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hwaddr);
+WEAK uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
+/* Not used; each tells a version: 9.0, 9.1. */
+WEAK void qemu_plugin_read_register(void);
+WEAK void qemu_plugin_request_time_control(void);
+/* Not of the plugin interface. */
+struct CPUState;
+WEAK struct CPUState *qemu_get_cpu(int index);
+WEAK void cpu_exit(struct CPUState *cpu);
+WEAK void qemu_plugin_disable_mem_helpers(struct CPUState *cpu); /* only 7.x has it, and needs it */
+
+#endif

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""model.py - the parameters of the interconnect model: from the machine file to the file that the plugin reads.
+
+A machine's [fireplane] table names a family of qemu/fireplane.toml and may override its values; MODEL_SET overrides
+them for one run.  What comes out is "key = value" lines, all of them, in a fixed order; qemu/fireplane/params.c reads
+them and checks the same again.
+
+SEE ALSO    docs/fireplane.md, qemu/fireplane/plugin.c, guest.py
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+from homeroom.machine import TOP, Machine, MachineError
+
+PLUGIN = TOP / "build/fireplane.so"
+PAGES = TOP / "build/fireplane"
+PAGE_BYTES = 1 << 20  # FP_SHARED_BYTES
+FAMILIES = TOP / "qemu/fireplane.toml"
+
+# The limits of qemu/fireplane/params.c: least and greatest number, or the two words.
+LATENCY, RATE = (1000, 100_000_000), (100, 10_000_000)
+LIMITS = {
+    "clock_ps": (10, 1_000_000),
+    "ecache_kib": (1, 1 << 20),
+    "ecache_ways": (1, 16),
+    "misses_in_flight": (1, 64),
+    "streams": (1, 16),
+    "write_allocate": ("merge", "always"),
+    "own_ps": LATENCY,
+    "pair_ps": LATENCY,
+    "board_ps": LATENCY,
+    "expander_ps": LATENCY,
+    "remote_ps": LATENCY,
+    "remote_miss_ps": LATENCY,
+    "cdc_hit_percent": (0, 100),
+    "port_mbps": RATE,
+    "memory_mbps": RATE,
+    "bus_mbps": RATE,
+    "out_mbps": RATE,
+    "in_mbps": RATE,
+    "centerplane_mbps": RATE,
+    "bus": ("machine", "board"),
+    "centerplane": ("full", "double-pumped"),
+    "skew_ps": (1000, 1_000_000_000),
+    "bucket_ps": (640_000, 1_000_000_000),
+}
+
+
+def _check(where: str, key: str, value: object) -> None:
+    limits = LIMITS.get(key)
+    if limits is None:
+        raise MachineError(f"{where}: no parameter '{key}'; there are: {', '.join(LIMITS)}")
+    if isinstance(limits[0], str):
+        if value not in limits:
+            raise MachineError(f'{where}: {key} = {value!r}: it is "{limits[0]}" or "{limits[1]}"')
+    elif type(value) is not int or not limits[0] <= value <= limits[1]:
+        raise MachineError(f"{where}: {key} = {value!r}: a number from {limits[0]} to {limits[1]}")
+
+
+def _settings(text: str) -> dict:
+    """The dictionary of "ecache_kib=256; write_allocate=always"."""
+    out = {}
+    for part in filter(None, (p.strip() for p in text.replace("\n", ";").split(";"))):
+        key, equals, value = (p.strip() for p in part.partition("="))
+        if not equals:
+            raise MachineError(f"MODEL_SET: write '{part}' as name=value")
+        out[key] = int(value) if value.isdecimal() else value.strip("\"'")
+    return out
+
+
+def _contradictions(name: str, p: dict, domains: int) -> None:
+    lines, ways = p["ecache_kib"] * 16, p["ecache_ways"]
+    sets = lines // ways
+    if sets * ways != lines or sets & (sets - 1):
+        raise MachineError(f"{name}: ecache_kib = {p['ecache_kib']}: the lines in a way must be a power of two")
+    order = ["own_ps", "pair_ps", "board_ps", "expander_ps", "remote_ps", "remote_miss_ps"]
+    for near, far in zip(order, order[1:], strict=False):
+        if p[near] > p[far]:
+            raise MachineError(f"{name}: {near} = {p[near]} is more than {far} = {p[far]}")
+    if p["bus"] == "machine" and p["remote_ps"] != p["remote_miss_ps"]:
+        raise MachineError(f'{name}: with bus = "machine" there is no directory: remote_miss_ps must be remote_ps')
+    for key in (k for k in p if k.endswith("_mbps")):
+        size = p[key] * p["bucket_ps"] // 1_000_000
+        if not 128 <= size < (1 << 24) // (domains if key == "centerplane_mbps" else 1):
+            raise MachineError(f"{name}: {key} and bucket_ps: {size} bytes in a bucket is out of range")
+
+
+def _cpus(machine: Machine) -> str:
+    """Boards in the order of CPU numbers; "m": a MaxCPU board, one without memory in a domain that has some."""
+    words = []
+    for board in machine.boards:
+        extra = board.memory_mib == 0 and machine.domain_memory_mib(board.domain) > 0
+        words.append(f"{board.domain}:{board.cpus}{'m' if extra else ''}")
+    return " ".join(words)
+
+
+def parameters(machine: Machine, settings: str | None = None) -> str:
+    """The text of the plugin's parameter file; MachineError in one line if anything is wrong."""
+    if machine.fireplane is None:
+        raise MachineError(f"{machine.name}: the machine file has no [fireplane] table, so MODEL= cannot be used")
+    try:
+        families = tomllib.loads(FAMILIES.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise MachineError(f"{FAMILIES.name}: {error}") from error
+    own = dict(machine.fireplane)
+    family = own.pop("family", None)
+    if family == "common" or family not in families:
+        known = ", ".join(f for f in families if f != "common")
+        raise MachineError(f"{machine.name}: [fireplane] family = {family!r}; there are: {known}")
+    values = {}
+    sources = {FAMILIES.name: families["common"] | families[family], f"{machine.name}.toml": own}
+    sources["MODEL_SET"] = _settings(settings or "")
+    for where, table in sources.items():
+        for key, value in table.items():
+            _check(where, key, value)
+            values[key] = value
+    if missing := [key for key in LIMITS if key not in values]:
+        raise MachineError(f"{FAMILIES.name}: {missing[0]} is missing")
+    _contradictions(machine.name, values, machine.domains)
+    text = f"cpus = {_cpus(machine)}\nmemory_mib = {machine.memory_mib}\n"
+    return text + "".join(f"{key} = {values[key]}\n" for key in LIMITS)
+
+
+@functools.cache
+def _takes_plugins(qemu: str) -> bool:
+    done = subprocess.run([qemu, "-help"], capture_output=True, text=True, timeout=60)
+    return "-plugin" in done.stdout
+
+
+def check(name: str, qemu: str) -> None:
+    """Raise MachineError unless `name` is the model and can be attached to this QEMU."""
+    if name != "fireplane":
+        raise MachineError(f"MODEL={name}: the only model is fireplane")
+    if not PLUGIN.is_file():
+        raise MachineError(f"{PLUGIN.relative_to(TOP)} is missing: make fireplane")
+    if shutil.which(qemu) and not _takes_plugins(qemu):
+        raise MachineError(f"this {qemu} was built without plugins, which MODEL=fireplane needs")
+
+
+def new_page(machine: Machine, wanted: Path | None) -> Path:
+    """An empty shared page, under the name wanted or one in build/fireplane that no other run has."""
+    try:
+        if wanted is None:
+            PAGES.mkdir(parents=True, exist_ok=True)
+            stem, n = f"{machine.name}.{os.getpid()}", 1
+            wanted = PAGES / f"{stem}.page"
+            while wanted.exists():
+                n += 1
+                wanted = PAGES / f"{stem}.{n}.page"
+        with open(wanted, "wb") as file:
+            file.truncate(PAGE_BYTES)
+    except OSError as error:
+        raise MachineError(f"MODEL_PAGE: {error.filename}: {error.strerror}") from error
+    return wanted
+
+
+def qemu_args(config: Path, page: Path) -> list[str]:
+    def quoted(path):
+        return str(path).replace(",", ",,")
+
+    backend = f"memory-backend-file,id=fireplane,share=on,mem-path={quoted(page)},size={PAGE_BYTES}"
+    args = ["-plugin", f"{quoted(PLUGIN)},config={quoted(config)},page={quoted(page)}"]
+    return [*args, "-object", backend, "-device", "ivshmem-plain,memdev=fireplane"]
