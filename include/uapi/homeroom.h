@@ -30,6 +30,7 @@
 #define SYS_tunable         1042 /* (int op, const char *name, struct hr_tunable *)              */
 #define SYS_priocntl        1043 /* (int idtype, int id, int op, struct hr_pcinfo *)             */
 #define SYS_truss           1044 /* (int fd): trace to the open file of fd; -1 stops             */
+#define SYS_track           1045 /* (int fd): the same for counters of LWPs; ENODEV: no model    */
 
 /* meminfo(2): request codes; the low 16 bits are the argument n. */
 #define MEMINFO_VPHYSICAL  0x10000u
@@ -135,5 +136,15 @@ struct hr_pcinfo {
  * Calls on the way into the kernel are not recorded while the line is written, so there is no recursion.
  */
 #define TRUSS_PATH_MAX 128
+
+/*
+ * SYS_track: as SYS_truss, but a line is written when an LWP of the process, or of what it forks, begins
+ * ("lwp_create"), ends ("lwp_exit", and for the last one then "exit") or has replaced the program ("exec"):
+ *
+ *     event pid lwp ppid ns counter ... name
+ *
+ * ns is CLOCK_MONOTONIC; the counters are those of struct fp_counts in their order (include/uapi/fireplane.h), what
+ * the LWP has used since it began; name is its name.  All but event and name are decimal.
+ */
 
 #endif

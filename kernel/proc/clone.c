@@ -28,6 +28,8 @@ static void lwp_begin(void *arg)
 {
     struct lwp *l = arg;
 
+    if (unlikely(l->proc->truss != NULL))
+        proc_ops.lwp(l, LWP_BEGINS);
     if (l->set_child_tid != 0)
         user_store32(l->set_child_tid, l->t.tid);
     x86_return_to_user(l->t.uregs);
@@ -104,6 +106,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->env_end   = me->env_end;
     if ((p->truss = me->truss) != NULL)
         file_hold(p->truss);
+    p->track = me->track;
     mutex_exit(&me->mutex);
     p->exit_signal = exit_signal;
     p->nice        = me->nice;

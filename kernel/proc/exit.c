@@ -244,6 +244,8 @@ static noreturn void process_end(struct lwp *l, int status)
     led = p->pgrp->session->leader == p ? p->pgrp->session : NULL;
     spin_unlock(&proc_lock);
 
+    if (unlikely(p->truss != NULL))
+        proc_ops.lwp(l, LWP_PROC_ENDS);
     if (proc_ops.exit != NULL)
         proc_ops.exit(p);
     if (led != NULL && proc_ops.session_end != NULL)
@@ -273,6 +275,8 @@ noreturn void lwp_exit(int status)
     struct proc *p = l->proc;
     struct list  dead;
 
+    if (unlikely(p->truss != NULL))
+        proc_ops.lwp(l, LWP_ENDS);
     lwp_leave_memory(l);
     l->t.exiting = true;
     spin_lock(&proc_lock);

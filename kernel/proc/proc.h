@@ -194,6 +194,7 @@ struct proc {
     uint64_t         itimer_interval_ns;
     int              nice;
     struct file     *truss;      /* [m] where system calls are written, or NULL */
+    bool             track;      /* [m] not calls but what LWPs have counted (SYS_track) */
     bool             dumpable;
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
@@ -209,10 +210,14 @@ static inline struct proc *curproc(void)
 
 extern struct spinlock proc_lock;
 
+enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
+
 /* What the end of a process asks of the other parts of this room; any member may be NULL.  No lock held; may sleep. */
 struct proc_ops {
     void (*session_end)(struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
     void (*exit)(struct proc *p);           /* the last LWP exits: timers of p are cancelled */
+    /* Of a process with p->truss set: the running LWP begins or ends, or its end is the process's. */
+    void (*lwp)(struct lwp *l, enum lwp_event what);
 };
 extern struct proc_ops proc_ops;
 

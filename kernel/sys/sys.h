@@ -27,5 +27,7 @@ SYSCALLS(X)
 
 /* truss_call - carry out a call of a process that is being traced (truss.c). */
 long truss_call(struct regs *r, long (*handler)(struct regs *));
+/* truss_init - once at boot, before there are processes. */
+void truss_init(void);
 
 #endif

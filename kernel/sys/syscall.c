@@ -105,5 +105,6 @@ void syscall_init(void)
 {
     path_init();
     time_init();
+    truss_init();
     kstat_register(&enosys_kstat);
 }

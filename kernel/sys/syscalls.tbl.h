@@ -59,7 +59,7 @@
     X(436, close_range) X(439, faccessat2)                                                     \
     X(1024, meminfo) X(1025, gethomelgroup) X(1026, getcpuid) X(1027, p_online)                \
     X(1028, processor_info) X(1029, processor_bind) X(1040, lgrp) X(1041, memcntl)             \
-    X(1042, tunable) X(1043, priocntl) X(1044, truss)
+    X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
     X(29, shmget) X(30, shmat) X(31, shmctl) X(41, socket) X(42, connect) X(43, accept)        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * truss.c - writing down the system calls of a process.
+ * truss.c - writing down the system calls of a process, or what its LWPs count.
  *
  * THEORY      A process that is traced has an open file in p->truss; its children inherit it.
  *             The dispatcher then calls truss_call(), which takes down the arguments and the
@@ -9,18 +9,22 @@
  *             itself, so a full pipe holds it up. A write that fails ends the tracing; a reader
  *             that has gone is looked for first, because writing to its pipe would bring a
  *             signal. A line that a signal keeps from being written is lost.
- * SEE ALSO    include/uapi/homeroom.h (format), user/cmd/truss.c
+ *             With p->track set the lines are not of calls but of LWPs that begin, end or replace
+ *             their program, with what the interconnect model has counted for them.
+ * SEE ALSO    include/uapi/homeroom.h (formats), user/cmd/truss.c, user/cmd/cputrack.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"
 #include "proc/proc.h"
+#include "stat/modelled.h"
 #include "sys/path.h"
 #include "sys/sys.h"
 #include "uapi/homeroom.h"
 
-enum { LINE_MAX = 256 + 4 * TRUSS_PATH_MAX, SYS_exit = 60, SYS_exit_group = 231 };
+enum { LINE_MAX = 256 + 4 * TRUSS_PATH_MAX };
+enum { SYS_execve = 59, SYS_exit = 60, SYS_exit_group = 231, SYS_execveat = 322 };
 
 struct record {
     uint64_t number, arg[6];
@@ -90,13 +94,14 @@ static struct file *truss_file(struct proc *p)
 }
 
 /* Makes `f` (its reference passes) the file of `p`, or ends tracing with NULL. */
-static void truss_set(struct proc *p, struct file *f)
+static void truss_set(struct proc *p, struct file *f, bool track)
 {
     struct file *old;
 
     mutex_enter(&p->mutex);
     old = p->truss;
     p->truss = f;
+    p->track = track;
     mutex_exit(&p->mutex);
     if (old != NULL)
         file_release(old);
@@ -119,7 +124,7 @@ static void write_line(struct proc *p, char *line, size_t len)
     }
     file_release(f);
     if (n < 0 && n != -EINTR && n != -ERESTARTSYS)
-        truss_set(p, NULL);
+        truss_set(p, NULL, false);
 }
 
 static void put_record(const struct record *rec, const char *result, uint64_t ns)
@@ -136,6 +141,43 @@ static void put_record(const struct record *rec, const char *result, uint64_t ns
     write_line(l->proc, line, n);
 }
 
+/* What the running LWP has counted; `event` is of the format in include/uapi/homeroom.h. */
+static void put_counts(struct lwp *l, const char *event)
+{
+    struct proc *p = l->proc;
+    struct fp_counts used;
+    char line[512];
+    size_t n;
+
+    spin_lock(&l->t.lock);
+    modelled_read(l->t.modelled, (int)this_cpu()->id, &used);
+    spin_unlock(&l->t.lock);
+    n = (size_t)snprintf(line, sizeof line, "%s %d %d %d %lu", event, p->pid, l->lwpid, p->ppid,
+                         clock_mono_ns());
+    for (unsigned i = 0; i < sizeof used / sizeof(uint64_t); i++)
+        n += (size_t)snprintf(line + n, sizeof line - n, " %lu", ((const uint64_t *)&used)[i]);
+    n += (size_t)snprintf(line + n, sizeof line - n, " %s\n", l->t.name);
+    write_line(p, line, n);
+}
+
+static void track_lwp(struct lwp *l, enum lwp_event what)
+{
+    static const char *const name[] = {"lwp_create", "lwp_exit", "exit"};
+
+    if (l->proc->track)
+        put_counts(l, name[what]);
+}
+
+static long track_call(struct regs *r, long (*handler)(struct regs *))
+{
+    uint64_t number = r->orig_rax;
+    long ret = handler(r);
+
+    if (ret == 0 && (number == SYS_execve || number == SYS_execveat))
+        put_counts(curlwp(), "exec");
+    return ret;
+}
+
 long truss_call(struct regs *r, long (*handler)(struct regs *))
 {
     struct record rec;
@@ -143,6 +185,8 @@ long truss_call(struct regs *r, long (*handler)(struct regs *))
     uint64_t start;
     long ret;
 
+    if (curproc()->track)
+        return track_call(r, handler);
     take_record(&rec, r);
     if (rec.number == SYS_exit || rec.number == SYS_exit_group) {
         put_record(&rec, "-", 0);
@@ -155,22 +199,40 @@ long truss_call(struct regs *r, long (*handler)(struct regs *))
     return ret;
 }
 
-/* truss(fd): trace the caller to the file behind fd; -1 ends it. */
-long sys_truss(struct regs *r)
+static long trace_to(uint64_t fd, bool track)
 {
     struct file *f;
 
-    if ((int)r->arg[0] == -1) {
-        truss_set(curproc(), NULL);
+    if ((int)fd == -1) {
+        truss_set(curproc(), NULL, false);
         return 0;
     }
-    f = fd_file(r->arg[0]);
+    f = fd_file(fd);
     if (f == NULL)
         return -EBADF;
     if ((atomic_load(&f->flags) & O_ACCMODE) == O_RDONLY) {
         file_release(f);
         return -EBADF;
     }
-    truss_set(curproc(), f);
+    truss_set(curproc(), f, track);
     return 0;
+}
+
+/* truss(fd): trace the caller to the file behind fd; -1 ends it. */
+long sys_truss(struct regs *r)
+{
+    return trace_to(r->arg[0], false);
+}
+
+/* track(fd): the same for what LWPs count; -ENODEV: there is no interconnect model. */
+long sys_track(struct regs *r)
+{
+    if (modelled_page == NULL)
+        return -ENODEV;
+    return trace_to(r->arg[0], true);
+}
+
+void truss_init(void)
+{
+    proc_ops.lwp = track_lwp;
 }

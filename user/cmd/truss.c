@@ -196,6 +196,7 @@ static const struct call call[] = {
     CALL(tunable, "dxx"),
     CALL(priocntl, "dddx"),
     CALL(truss, "d"),
+    CALL(track, "d"),
 };
 #define NCALLS ((long)(sizeof call / sizeof call[0]))
 

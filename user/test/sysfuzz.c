@@ -320,6 +320,7 @@ static const struct {
     {SYS_tunable, "spa"},
     {SYS_priocntl, "smsa"},
     {SYS_truss, "f"},
+    {SYS_track, "f"},
 };
 
 static long argument(char kind)

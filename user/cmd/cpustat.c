@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cpustat.c - what the CPUs count, at regular times.
+ *
+ * THEORY    The counters are the interconnect model's, read from its page.  While it runs the model is armed.
+ *           Another CPU's counters are as old as the last time it published them, a fraction of a millisecond.
+ * SEE ALSO  docs/userland.md, user/include/cpc.h; Solaris cpustat(1M)
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cpc.h"
+#include "homeroom.h"
+
+static struct cpc_sets sets;
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+    interrupted = sig;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: cpustat -c events [-c events] ... [-nt] [interval [count]]\n       cpustat -h\n");
+    return 2;
+}
+
+static bool on_line(int cpu)
+{
+    return hr_call(SYS_p_online, cpu, P_STATUS, 0, 0, 0, 0) != P_OFFLINE;
+}
+
+static void line(double time, int cpu, const char *event, int which, const struct fp_counts *c)
+{
+    printf("%7.3f %3d %5s", time, cpu, event);
+    cpc_values(stdout, &sets, which, c);
+}
+
+/* Until `when` on cpc_now()'s clock, or a signal. */
+static void sleep_until(double when)
+{
+    struct timespec t = {(time_t)when, (long)((when - (double)(time_t)when) * 1e9)};
+
+    while (!interrupted && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
+static void watch(double interval, int count)
+{
+    static struct fp_counts before[FP_MAX_CPUS], total[CPC_SETS];
+    double start = cpc_now(), elapsed = 0;
+    int ncpus = (int)fp_header()->ncpus, seen = 0;
+
+    for (int cpu = 0; cpu < ncpus; cpu++)
+        fp_read_cpu(cpu, &before[cpu]);
+    for (int i = 0; i != count && !interrupted; i++) {
+        int which = i % sets.count;
+
+        sleep_until(start + (i + 1) * interval);
+        seen = 0;
+        for (int cpu = 0; cpu < ncpus; cpu++) {
+            struct fp_counts now, d;
+
+            fp_read_cpu(cpu, &now);
+            elapsed = cpc_now() - start;
+            cpc_difference(&d, &now, &before[cpu]);
+            before[cpu] = now;
+            if (!on_line(cpu))
+                continue;
+            line(elapsed, cpu, "tick", which, &d);
+            cpc_sum(&total[which], &d);
+            seen++;
+        }
+        fflush(stdout);
+    }
+    for (int i = 0; i < sets.count; i++)
+        line(elapsed, seen, "total", i, &total[i]);
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction act = {.sa_handler = on_signal};
+    double interval = 5;
+    bool header = true;
+    int opt, count = -1;
+
+    while ((opt = getopt(argc, argv, "c:hnt")) != -1) {
+        if (opt == 'c' && cpc_add("cpustat", &sets, optarg) != 0)
+            return 2;
+        if (opt == 'h') {
+            printf("usage: cpustat -c events [-c events] ... [-nt] [interval [count]]\n");
+            cpc_help(stdout);
+            return 0;
+        }
+        header &= opt != 'n';
+        sets.cycles |= opt == 't';
+        if (opt == '?')
+            return usage();
+    }
+    if (sets.count == 0 || argc - optind > 2)
+        return usage();
+    if (optind < argc && (cpc_interval(argv[optind], &interval) != 0 || interval < 0.001)) {
+        fprintf(stderr, "cpustat: '%s': give the interval in seconds\n", argv[optind]);
+        return 2;
+    }
+    if (optind + 1 < argc && hr_parse_int(argv[optind + 1], 1, 1 << 30, &count) != 0) {
+        fprintf(stderr, "cpustat: '%s': give the number of samples\n", argv[optind + 1]);
+        return 2;
+    }
+    if (cpc_start("cpustat") != 0)
+        return 1;
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
+    sigaction(SIGPIPE, &act, NULL);
+    if (header) {
+        printf("   time cpu event");
+        cpc_header(stdout, &sets);
+        fflush(stdout);
+    }
+    watch(interval, count);
+    cpc_stop();
+    return 0;
+}
