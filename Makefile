@@ -89,13 +89,16 @@ $(B)/kernel.elf: $(KOBJS) boot/kernel.ld tools/ksyms.py
 include user/user.mk
 -include tests/host/host.mk
 include qemu/run.mk
+include tools/experiments/experiments.mk
 
 # The quick check costs a few milliseconds; only when something is missing does it install anything.
-.PHONY: deps deps-test
+.PHONY: deps deps-test deps-experiments
 deps:
 	@tools/deps.sh run
 deps-test:
-	@tools/deps.sh run test
+	@tools/deps.sh run test experiments
+deps-experiments:
+	@tools/deps.sh run experiments
 
 .PHONY: doctor
 doctor: ## what is installed, what is missing, what to type

@@ -3,11 +3,13 @@
 #
 # deps.sh - install what a command lacks: deps.sh [-n] GROUP...     (make calls it; so may you)
 #
-#   run    build the image and run machines        (Debian packages)
-#   test   run the tests                           (packages, and .venv with requirements.txt)
-#   lint   check style                             (packages, and .venv)
-#   gdb    debug the kernel                        (packages)
-#   peer   run Linux on the same machines          (build/peer/vmlinux, of a package that is not installed)
+#   run          build the image and run machines  (Debian packages)
+#   test         run the tests                     (packages, and .venv with requirements.txt)
+#   experiments  make experiments, make watch      (.venv-experiments with requirements-experiments.txt)
+#   browser      test the report in Chromium       (package; only when asked for: it is large)
+#   lint         check style                       (packages, and .venv)
+#   gdb          debug the kernel                  (packages)
+#   peer         run Linux on the same machines    (build/peer/vmlinux, of a package that is not installed)
 #
 # With everything in place it takes some milliseconds and prints nothing.  -n prints what is missing and
 # installs nothing; the exit status is then 1.  Where installing is not allowed it prints the exact command to
@@ -29,8 +31,13 @@ need_file() {
     [ -e "$file" ] || missing="$missing $*"
 }
 
-venv=
 peer=
+# need_venv FOLDER REQUIREMENTS: an environment for Python tools, made anew when its list has changed.
+venvs=
+need_venv() {
+    cmp -s "$2" "$1/requirements.txt" 2>/dev/null || venvs="$venvs $1:$2"
+}
+
 for group in "$@"; do
     case $group in
     run)
@@ -48,29 +55,29 @@ for group in "$@"; do
     test)
         need cpio cpio
         need gdb gdb
-        venv=1
+        need_venv .venv requirements.txt
         ;;
+    experiments) need_venv .venv-experiments requirements-experiments.txt ;;
+    browser) need chromium chromium ;;
     lint)
         need shellcheck shellcheck
-        venv=1
+        need_venv .venv requirements.txt
         ;;
     gdb) need gdb gdb ;;
     peer) [ -s build/peer/vmlinux ] || peer=1 ;;
-    *) echo "deps.sh: no group '$group'; there are run, test, lint, gdb, peer" >&2; exit 2 ;;
+    *) echo "deps.sh: no group '$group'; there are run, test, experiments, browser, lint, gdb, peer" >&2; exit 2 ;;
     esac
 done
 
-# The environment for Python tools is made anew when requirements.txt has changed.
-if [ -n "$venv" ] && ! cmp -s requirements.txt .venv/requirements.txt 2>/dev/null; then
-    python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
-else
-    venv=
+if [ -n "$venvs" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    missing="$missing python3-venv"
 fi
-
-[ -n "$missing$venv$peer" ] || exit 0
+[ -n "$missing$venvs$peer" ] || exit 0
 if [ -n "$dry" ]; then
     [ -z "$missing" ] || echo "missing:$missing"
-    [ -z "$venv" ] || echo "missing: .venv with the packages of requirements.txt"
+    for pair in $venvs; do
+        echo "missing: ${pair%:*} with the packages of ${pair#*:}"
+    done
     [ -z "$peer" ] || echo "missing: build/peer/vmlinux, Debian's Linux kernel"
     exit 1
 fi
@@ -97,12 +104,13 @@ if [ -n "$missing" ]; then
     fi
 fi
 
-if [ -n "$venv" ]; then
-    echo "deps.sh: making .venv with the packages of requirements.txt"
-    rm -rf .venv
-    python3 -m venv .venv
-    .venv/bin/pip install -q --disable-pip-version-check -r requirements.txt
-    cp requirements.txt .venv/requirements.txt
-fi
+for pair in $venvs; do
+    folder=${pair%:*} list=${pair#*:}
+    echo "deps.sh: making $folder with the packages of $list"
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install -q --disable-pip-version-check -r "$list"
+    cp "$list" "$folder/requirements.txt"
+done
 
 [ -z "$peer" ] || tools/peer/kernel.py build/peer/vmlinux

@@ -23,7 +23,9 @@ TOOLS = [
     ("mformat", "--version", None, "run"),
     ("gdb", "--version", "12", "gdb"),
     ("shellcheck", "--version", None, "lint"),
+    ("chromium", "--version", None, "browser"),
 ]
+EXPERIMENTS = (".venv-experiments", "requirements-experiments.txt", "experiments")
 
 
 def version(tool: str, argument: str) -> str:
@@ -41,7 +43,7 @@ def main() -> int:
     print(f"{'python3':20} {sys.version.split()[0]:12} {'ok' if sys.version_info >= (3, 11) else 'too old: 3.11'}")
     for tool, argument, least, group in TOOLS:
         if shutil.which(tool) is None:
-            print(f"{tool:20} {'-':12} missing (needed to {group})")
+            print(f"{tool:20} {'-':12} missing (group {group})")
             lacking.add(group)
             continue
         found = version(tool, argument)
@@ -51,9 +53,10 @@ def main() -> int:
     print(f"{'GRUB for BIOS':20} {'':12} {'ok' if modules else 'missing (grub-pc-bin)'}")
     if not modules:
         lacking.add("run")
-    venv = TOP / ".venv/requirements.txt"
-    ready = venv.exists() and venv.read_bytes() == (TOP / "requirements.txt").read_bytes()
-    print(f"{'.venv (test, lint)':20} {'':12} {'ok' if ready else 'made by `make test`'}")
+    for folder, needs, maker in ((".venv", "requirements.txt", "test"), EXPERIMENTS):
+        made = TOP / folder / "requirements.txt"
+        ready = made.exists() and made.read_bytes() == (TOP / needs).read_bytes()
+        print(f"{folder:20} {'':12} {'ok' if ready else f'made by `make {maker}`'}")
     memory = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
     print(f"{'free memory':20} {int(memory[1]) // 1024 if memory else 0} MiB (sf15k takes 4864)")
     print(f"{'CPUs':20} {os.cpu_count()}")

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: MIT
+"""make experiments: definitions, what is read from logs, results that are found again, rows and results.csv."""
+
+import csv
+import json
+import subprocess
+
+import pytest
+
+from homeroom.experiments import definition, metrics, parameters, results, run, settings
+from homeroom.experiments.definition import DefinitionError
+
+LOG = """\
+homeroom: Sun Fire 6800: 6 boards, 24 CPUs, 3072 MiB, seed 0x1
+placement first: 24 threads, 2 x 1536 pages of 4K, 10 iterations\r
+lgroup 0: 512 pages     lgroup 1: 511 pages     lgroup 2: 513 pages\r
+result: bench=memcopy placement=first threads=24 bytes=6291456 modelled_mbps=9400.5 modelled_s=0.0013 wall_s=1.2\r
+counters: time_ps=1300 instr=9 miss_local=60 miss_remote=20 load_miss_local=10 load_miss_remote=30\r
+placement random: 24 threads, 2 x 1536 pages of 4K, 10 iterations
+lgroup 0: 1536 pages    lgroup 1: 1536 pages
+result: bench=memcopy placement=random threads=24 bytes=6291456 wall_s=1.3
+modelled: no model
+ok
+"""
+
+
+def test_parse():
+    first, random = metrics.parse(LOG)
+    assert first.result["modelled_mbps"] == "9400.5"
+    assert first.counters["load_miss_remote"] == 30
+    assert first.pages == {0: 512, 1: 511, 2: 513}
+    assert random.counters == {}
+    assert random.pages == {0: 1536, 1: 1536}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [("modelled_mbps", 9400.5), ("remote_load_misses", 75.0), ("remote_misses", 25.0), ("fewest_pages", 511.0)],
+)
+def test_metric(metric, value):
+    one = metrics.select(metrics.parse(LOG), "memcopy", {"placement": "first"})
+    assert metrics.METRICS[metric].value(one) == value
+
+
+def test_what_a_run_lacks_is_said():
+    found = metrics.parse(LOG)
+    with pytest.raises(metrics.MetricError, match="2 of 2 result lines have bench=memcopy"):
+        metrics.select(found, "memcopy", {})
+    with pytest.raises(metrics.MetricError, match="0 of 2 result lines have bench=fdiff threads=7"):
+        metrics.select(found, "fdiff", {"threads": 7})
+    with pytest.raises(metrics.MetricError, match="no modelled_mbps= "):
+        metrics.METRICS["modelled_mbps"].value(found[1])
+    with pytest.raises(metrics.MetricError, match="no counter load_miss_remote"):
+        metrics.METRICS["remote_load_misses"].value(found[1])
+
+
+@pytest.mark.parametrize(
+    ("how", "base", "new", "gain"),
+    [("rate", 14139, 58154, 311.3), ("time", 0.317, 0.187, 41.0), ("points", 93.1, 62.2, 30.9)],
+)
+def test_compare_is_the_papers(how, base, new, gain):
+    """The paper's own numbers give the paper's own speed-ups."""
+    assert metrics.compare(how, base, new) == pytest.approx(gain, abs=0.05)
+
+
+def test_paper_agrees_with_itself():
+    """Each speed-up in the definition is that of the two numbers beside it, as rounded in the paper."""
+    for e in definition.load(settings.FILE).experiments:
+        if set(e.variants) | {"compare"} <= set(e.paper):
+            base, new = (e.paper[v] for v in e.variants)
+            assert metrics.compare(e.compare, base, new) == pytest.approx(e.paper["compare"], abs=1.0), e.name
+
+
+SMALL = """
+seed = 7
+repeat = 2
+[variant.base]
+title = "no MPO"
+system = "set mpo_enable=0"
+[variant.new]
+title = "MPO"
+[variant.tux]
+title = "Linux"
+os = "linux"
+[hypothesis.half]
+title = "half"
+set = "centerplane=double-pumped"
+why = "because"
+[table.3-8]
+title = "Memory copy"
+[[group]]
+bench = "memcopy"
+metric = "modelled_mbps"
+unit = "MB/s"
+compare = "rate"
+variants = ["base", "new"]
+machine = "sf3800"
+tables = ["3-8"]
+[[group.experiment]]
+name = "one"
+row = "8 threads"
+run = "memcopy -t 8"
+paper = { base = 100, new = 150, compare = 50 }
+band = { compare = [40, 60], linux = [0, inf] }
+hypotheses = ["half"]
+more = ["tux"]
+note = "small"
+[[group.experiment]]
+name = "two"
+row = "8 threads again"
+run = "memcopy -t 8"
+"""
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """A definition of two experiments, and inputs of our own."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    for name in ("ISO", "PLUGIN", "FAMILIES"):
+        (tmp_path / name).write_bytes(name.encode())
+        monkeypatch.setattr(run, name, tmp_path / name)
+    monkeypatch.setattr(run, "PEER", (tmp_path / "ISO",))
+    monkeypatch.setattr(run, "TOP", tmp_path)
+    monkeypatch.setattr(run, "OUT", tmp_path / "out")
+    monkeypatch.setattr(run, "RUNS", tmp_path / "out/runs")
+    run.digest.cache_clear()
+    return definition.load(tmp_path / "small.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('compare = "rate"', 'compare = "speed"', "experiment 'one': compare = 'speed'; there are rate, time"),
+        ('metric = "modelled_mbps"', 'metric = "mbps"', "metric = 'mbps'; there are modelled_mbps"),
+        ('machine = "sf3800"', 'machine = "sf9"', "experiment 'one': no machine 'sf9'"),
+        ('name = "two"', 'name = "one"', "two experiments are called 'one'"),
+        ('unit = "MB/s"', 'unit = "MB/s"\nspeed = 1', "unknown key 'speed'"),
+        ('row = "8 threads"\n', "", "'row' is missing"),
+        ("[40, 60]", "[60, 40]", r"band compare = \[60, 40\]: write \[least, most\]"),
+        ('hypotheses = ["half"]', 'hypotheses = ["third"]', "no hypothesis 'third'; there are: half"),
+        ('tables = ["3-8"]', 'tables = ["9"]', "no table '9'"),
+        ('"base", "new"]', '"base"]', "name two"),
+        ("base = 100", "bass = 100", "no variant 'bass'"),
+        ('run = "memcopy -t 8"', "run = 8", "run = 8: write a str"),
+        ('set = "centerplane=double-pumped"\n', "", r"\[hypothesis\]"),
+        ("seed = 7", "seed = = 7", "Invalid value"),
+    ],
+)
+def test_wrong_definition(tmp_path, old, new, words):
+    assert old in SMALL
+    path = tmp_path / "bad.toml"
+    path.write_text(SMALL.replace(old, new, 1))
+    with pytest.raises(DefinitionError, match=words) as error:
+        definition.load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_name(suite):
+    with pytest.raises(DefinitionError, match="no experiment 'three'; there are: one, two"):
+        suite.pick(["three"])
+
+
+def test_equal_runs_are_one(suite):
+    """Both experiments need the same two boots; the hypothesis adds two, once each; Linux only with a peer."""
+    runs = suite.runs(suite.experiments)
+    assert sorted(n for _, n in runs) == [1, 1, 2, 2]
+    assert len(suite.runs(suite.experiments, hypotheses=False)) == 2
+    assert [r.os for r, _ in suite.runs(suite.experiments, peer=True)].count("linux") == 1
+
+
+def test_key_is_of_what_a_run_depends_on(suite, tmp_path):
+    e = suite.experiments[0]
+    base = suite.run_of(e, "base")
+    key = run.key(base)
+    assert key == run.key(suite.run_of(suite.experiments[1], "base"))
+    assert key.startswith("sf3800-memcopy-t-8-")
+    assert key != run.key(suite.run_of(e, "new"))
+    assert key != run.key(suite.run_of(e, "base", "half"))
+    for name in ("ISO", "PLUGIN", "FAMILIES"):
+        (tmp_path / name).write_bytes(b"changed")
+        run.digest.cache_clear()
+        assert run.key(base) != key
+        (tmp_path / name).write_bytes(name.encode())
+    run.digest.cache_clear()
+    assert run.key(base) == key
+
+
+def store(one, repetition, mbps, **changed):
+    """Leave the files of a run that printed `mbps`."""
+    path, log = run.paths(one, repetition)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"result: bench=memcopy modelled_mbps={mbps}\n")
+    page = {"params": {"misses_in_flight": "4"}, "ecache_bytes": 2**18, "accesses": 5, "traffic": [[3, 1], [1, 3]]}
+    out = {
+        "measurements": [{"result": {"bench": "memcopy", "modelled_mbps": str(mbps)}, "counters": {}, "pages": {}}],
+        "page": page, "cpu_seconds": 2.0, "seconds": 3.0, "rev": "abc", "qemu": "7.2.22", "log": str(log),
+    }  # fmt: skip
+    path.write_text(json.dumps(out | changed))
+
+
+def rows(suite, peer=False):
+    return {r.label: r for r in results.rows_of(suite, suite.experiments[0], peer, True)}
+
+
+def test_rows(suite):
+    e = suite.experiments[0]
+    for i, (low, high) in enumerate([(100, 160), (102, 158)], 1):
+        store(suite.run_of(e, "base"), i, low)
+        store(suite.run_of(e, "new"), i, high)
+    store(suite.run_of(e, "base", "half"), 1, 100)
+    store(suite.run_of(e, "new", "half"), 1, 145)
+    for i in (1, 2):
+        store(suite.run_of(e, "tux"), i, 150)
+    found = rows(suite, peer=True)
+    base, gain = found["8 threads, no MPO"], found["8 threads, speed-up"]
+    assert (base.ours, base.spread, base.runs, base.paper, base.kind) == (101, 2, 2, 100, "modelled")
+    assert gain.ours == pytest.approx(100 * (159 / 101 - 1))
+    assert gain.spread == pytest.approx(60 - 100 * (158 / 102 - 1))
+    assert (gain.inside, gain.unit) == (True, "%")
+    assert gain.note == "inside 40 to 60; small"
+    assert found["8 threads, speed-up [half]"].ours == pytest.approx(45)
+    assert found["8 threads, MPO against the better Linux"].ours == pytest.approx(6)
+    assert "8 threads, Linux" not in rows(suite)
+
+
+def test_no_row_is_dropped(suite):
+    """A run that failed, one that was not run and one that printed something else: each has its row and a reason."""
+    e = suite.experiments[0]
+    log = run.paths(suite.run_of(e, "base"), 1)[1]
+    log.parent.mkdir(parents=True)
+    log.write_text("booting\nhomeroom: the kernel panicked: I2\nhomeroom: to repeat it: make qemu-sf3800\n")
+    store(suite.run_of(e, "new"), 1, 150)
+    store(suite.run_of(e, "base", "half"), 1, 1, measurements=[])
+    found = rows(suite)
+    base = found["8 threads, no MPO"]
+    assert base.ours is None
+    assert base.faults == [f"homeroom: the kernel panicked: I2; log {log.relative_to(run.TOP)}", "not run"]
+    assert found["8 threads, MPO"].ours == 150
+    assert found["8 threads, MPO"].faults == ["not run"]
+    assert found["8 threads, speed-up"].inside is False
+    assert found["8 threads, speed-up"].note.startswith("FAILED: homeroom: the kernel panicked: I2; log")
+    assert found["8 threads, no MPO [half]"].faults[0].startswith("0 of 0 result lines have bench=memcopy")
+
+
+def test_csv(suite, tmp_path):
+    e = suite.experiments[0]
+    for v in e.variants:
+        for i in (1, 2):
+            store(suite.run_of(e, v), i, 100 if v == "base" else 150)
+    path = tmp_path / "results.csv"
+    results.write_csv(results.rows_of(suite, e, False, True), suite.seed, keep=False, path=path)
+    with open(path, newline="") as file:
+        assert file.readline() == "table,row,kind,unit,paper,ours,spread,runs,machine,scale,seed,rev,qemu,note\n"
+    with open(path, newline="") as file:
+        lines = {r["row"]: r for r in csv.DictReader(file)}
+    gain = lines["8 threads, speed-up"]
+    assert (gain["table"], gain["paper"], gain["ours"], gain["runs"]) == ("3-8", "50", "50", "2")
+    assert (gain["scale"], gain["seed"], gain["rev"], gain["qemu"]) == ("ecache 256 KiB", "7", "abc", "7.2.22")
+    other = results.rows_of(suite, suite.experiments[1], False, True)
+    results.write_csv(other, suite.seed, keep=True, path=path)
+    with open(path, newline="") as file:
+        kept = [r["row"] for r in csv.DictReader(file)]
+    assert len(kept) == len(lines) + 3
+    assert "8 threads again, MPO" in kept
+
+
+def test_by_hand(suite):
+    e = suite.experiments[0]
+    one = suite.run_of(e, "base", "half")
+    assert run.by_hand(one) == (
+        "make qemu-sf3800 RUN='memcopy -t 8' SYSTEM='set mpo_enable=0' MODEL=fireplane "
+        "MODEL_SET=centerplane=double-pumped SEED=7"
+    )
+    assert "PEER=linux BALANCING=0" in run.by_hand(suite.run_of(e, "tux"))
+
+
+def test_sources_of_parameters():
+    text = "# top\n[common]\n# first\n# and more\na = 1\nb = 2\n# CHOICE: c\nc = 3\n[x]\nd = 1\n# again\na = 2\n"
+    assert parameters.parse(text) == {"a": ["first and more", "again"], "b": ["first and more"], "c": ["CHOICE: c"]}
+
+
+def test_settings_travel():
+    """The same request through make, Snakemake's --config, and a job's command line."""
+    asked = settings.Settings(names=("memcopy-15k-72", "fdiff-15k"), quick=True, peer="linux")
+    config = dict(word.split("=", 1) for word in asked.config()[1:])
+    assert settings.from_config(config) == asked
+    assert asked.arguments().split()[-4:] == ["--name", "memcopy-15k-72", "--name", "fdiff-15k"]
+
+
+def test_wrong_name_is_said():
+    python = definition.TOP / ".venv-experiments/bin/python"
+    command = [python, "-m", "homeroom.experiments", "sweep", "--name", "nothing"]
+    done = subprocess.run(command, cwd=definition.TOP / "tools", capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("experiments: no experiment 'nothing'; there are: memcopy-12k-24")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+#
+# experiments.mk - the paper's tables, and the live view.
+#
+# VARIABLES   JOBS=2  runs at once      QUICK=1  a few rows, once each       PEER=linux  the same on Linux
+#             SNAKEMAKE='--profile slurm'  arguments for Snakemake
+# SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
+
+JOBS        ?= 1
+EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments
+SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
+               $(if $(PEER),--peer '$(PEER)')
+
+.PHONY: experiments report watch
+experiments: $(ISO) deps-experiments ## every table of the paper, ours beside it: build/experiments/report.html
+	@$(SWEEP)
+# experiment-<name>: ## one of them; `make experiment-list` lists the names
+experiment-list: deps-experiments
+	@$(EXPERIMENTS) list
+experiment-%: $(ISO) deps-experiments FORCE
+	@$(SWEEP) --name '$*'
+
+watch: deps-experiments ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)
+	@PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.watch $(PAGE)

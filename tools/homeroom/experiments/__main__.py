@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""make experiments.
+
+    python -m homeroom.experiments sweep [--name NAME]... [--quick] [--peer linux]     all of it
+    python -m homeroom.experiments report ...                                          the report, from what was run
+    python -m homeroom.experiments run KEY REPETITION ...                              one boot (the Snakefile's jobs)
+    python -m homeroom.experiments list
+
+Exit status of sweep: 0 when every run ended well, 1 when one failed (the report says which), 2 for bad input.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from homeroom.experiments import run, settings
+from homeroom.experiments.definition import DefinitionError
+from homeroom.experiments.settings import Settings
+from homeroom.machine import TOP, MachineError
+
+
+def sweep(asked: Settings, snakemake: list[str]) -> int:
+    """Hand the runs to Snakemake, whose last act is the report."""
+    for one, _ in asked.runs():
+        for path in run.inputs(one):
+            if not path.is_file():
+                raise MachineError(f"{path.relative_to(TOP)} is missing: make {'peer' if one.os == 'linux' else 'iso'}")
+    tool = Path(sys.executable).with_name("snakemake")
+    command = [str(tool), "-s", "tools/experiments/Snakefile", "--keep-going", "--rerun-triggers", "mtime"]
+    command += ["--nolock", "--rerun-incomplete", "--quiet", "host", "reason", "rules", *snakemake, *asked.config()]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+    return min(1, subprocess.run(command, cwd=TOP, env=environment).returncode)
+
+
+def one_run(asked: Settings, name: str, repetition: int) -> int:
+    for one, _ in asked.runs():
+        if run.key(one) == name:
+            return run.execute(one, repetition)
+    print(f"experiments: {name}: no such run (an input changed since the sweep began)", file=sys.stderr)
+    return 2
+
+
+def report(asked: Settings) -> int:
+    from homeroom.experiments import report as reporter  # matplotlib takes a second to load
+
+    return reporter.make(asked)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="experiments")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("sweep", "report", "run", "list"):
+        command = commands.add_parser(name)
+        if name == "run":
+            command.add_argument("key")
+            command.add_argument("repetition", type=int)
+        settings.add_arguments(command)
+        if name == "sweep":
+            command.add_argument("--snakemake", default="-j1", help="arguments for Snakemake")
+    args = parser.parse_args()
+    asked = settings.from_arguments(args)
+    try:
+        if args.command == "list":
+            for e in asked.experiments():
+                print(f"{e.name:24} {', '.join(e.tables):10} {e.machine:8} {e.run}")
+            return 0
+        if args.command == "sweep":
+            return sweep(asked, shlex.split(args.snakemake))
+        return one_run(asked, args.key, args.repetition) if args.command == "run" else report(asked)
+    except (DefinitionError, MachineError) as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

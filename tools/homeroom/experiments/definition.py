@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""definition.py - what the experiments are: tools/experiments/*.toml, read and checked.
+
+A file has, at its head, what all its experiments share (seed, repeat, and keys of [[group.experiment]]), and
+
+    [variant.NAME]      one of the things compared:
+      title, system     as printed; /etc/system lines it adds
+      os, balancing     "homeroom" (the default) or "linux"; for linux, its NUMA balancing: true or false
+    [hypothesis.NAME]   title, set (model parameters), why: run beside the default where an experiment names it
+    [table.NUMBER]      title, text: a table of the paper (or a claim of its text)
+    [[group]]           keys that the experiments after it share
+    [[group.experiment]]
+      name, row         make experiment-NAME; what the row is called in the tables
+      tables            the tables it belongs to; the first is its place in results.csv
+      machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
+      model             false: without the model (page counts need none)
+      variants          two names: the base, and what is compared with it; `more` names others to show beside
+      bench, select     which `result:` line counts, where a run prints several: its bench= and other keys
+      metric, unit      what is read from it (metrics.py)
+      compare           "rate": higher is better; "time": lower is better; "points": percentage points it falls;
+                        "none": nothing is compared
+      paper             the paper's numbers, by variant and `compare`
+      band              least and most that is accepted, the same; `linux`: of the gain on the better Linux
+      hypotheses        names of [hypothesis] to run beside it
+      map               true: draw the traffic between boards
+      quick             true: part of `make experiments QUICK=1`
+      note              one sentence for the report
+
+Nothing about a machine is here: that is in qemu/machines/*.toml.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom import machine
+from homeroom.experiments import metrics
+from homeroom.machine import TOP
+
+FOLDER = TOP / "tools/experiments"
+COMPARE = {"rate": "%", "time": "%", "points": "points", "none": ""}
+OPTIONAL = {
+    "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
+    "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
+}  # fmt: skip
+REQUIRED = {
+    "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
+    "compare": str,
+}  # fmt: skip
+
+
+class DefinitionError(Exception):
+    """A wrong definition; the text is one line that says where and what."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    title: str
+    system: str = ""
+    os: str = "homeroom"
+    balancing: bool = False
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    name: str
+    title: str
+    set: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One boot: all that its outcome depends on, besides the image and the plugin."""
+
+    machine: str
+    command: str
+    system: str = ""
+    boards: int | None = None
+    mem: str | None = None
+    model_set: str = ""
+    model: bool = True
+    os: str = "homeroom"
+    balancing: bool = False
+    seed: int = 1
+    timeout: int = 300
+
+    def key(self, inputs: str = "") -> str:
+        """Names the run's files: the same for two experiments that need the same run; `inputs` is the digest of
+        the files it depends on."""
+        digest = hashlib.sha256(json.dumps([vars(self), inputs], sort_keys=True).encode()).hexdigest()
+        words = re.sub(r"[^A-Za-z0-9]+", "-", self.command).strip("-")
+        return f"{self.machine}-{words[:40].rstrip('-')}-{digest[:12]}"
+
+
+@dataclass
+class Experiment:
+    name: str
+    row: str
+    tables: list[str]
+    machine: str
+    run: str
+    variants: list[str]
+    metric: str
+    unit: str
+    compare: str
+    more: list[str] = field(default_factory=list)
+    boards: int | None = None
+    mem: str | None = None
+    system: str = ""
+    set: str = ""
+    model: bool = True
+    bench: str | None = None
+    select: dict = field(default_factory=dict)
+    paper: dict = field(default_factory=dict)
+    band: dict = field(default_factory=dict)
+    hypotheses: list[str] = field(default_factory=list)
+    map: bool = False
+    quick: bool = False
+    note: str = ""
+    timeout: int = 300
+
+
+@dataclass
+class Suite:
+    """A definition file."""
+
+    path: Path
+    seed: int
+    repeat: int
+    variants: dict[str, Variant]
+    hypotheses: dict[str, Hypothesis]
+    tables: dict[str, dict]
+    experiments: list[Experiment]
+
+    def pick(self, names: list[str] | None = None, quick: bool = False) -> list[Experiment]:
+        """The experiments asked for: all, those named, those marked quick."""
+        known = [e.name for e in self.experiments]
+        for name in names or []:
+            if name not in known:
+                raise DefinitionError(f"no experiment '{name}'; there are: {', '.join(known)}")
+        chosen = [e for e in self.experiments if not names or e.name in names]
+        return [e for e in chosen if e.quick] if quick and not names else chosen
+
+    def run_of(self, e: Experiment, variant: str, hypothesis: str | None = None) -> Run:
+        v = self.variants[variant]
+        sets = [e.set, self.hypotheses[hypothesis].set if hypothesis else ""]
+        return Run(
+            machine=e.machine,
+            command=e.run,
+            system="; ".join(filter(None, (e.system, v.system))) if v.os == "homeroom" else "",
+            boards=e.boards,
+            mem=e.mem,
+            model_set="; ".join(filter(None, sets)) if e.model else "",
+            model=e.model,
+            os=v.os,
+            balancing=v.balancing,
+            seed=self.seed,
+            timeout=e.timeout,
+        )
+
+    def variants_of(self, e: Experiment, peer: bool) -> list[str]:
+        """The variants to run: those of Linux only with a peer."""
+        return [v for v in [*e.variants, *e.more] if peer or self.variants[v].os == "homeroom"]
+
+    def repeats(self, hypothesis: str | None) -> int:
+        """The spread is measured on the default; a hypothesis runs once."""
+        return 1 if hypothesis else self.repeat
+
+    def runs(self, experiments: list[Experiment], peer: bool = False, hypotheses: bool = True) -> list[tuple[Run, int]]:
+        """Every boot that is needed, once, with how often it is repeated."""
+        found: dict[str, tuple[Run, int]] = {}
+        for e in experiments:
+            cases = [(v, None) for v in self.variants_of(e, peer)]
+            cases += [(v, h) for h in e.hypotheses if hypotheses for v in e.variants]
+            for variant, hypothesis in cases:
+                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(hypothesis)
+                found[run.key()] = run, max(repeats, found.get(run.key(), (run, 0))[1])
+        return list(found.values())
+
+
+def _table(raw: dict, name: str, kind: type, where: str) -> dict:
+    try:
+        return {key: kind(key, **value) for key, value in raw.pop(name, {}).items()}
+    except TypeError as error:
+        raise DefinitionError(f"{where}: [{name}]: {error}".replace("__init__() ", "")) from None
+
+
+def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
+    for key, value in raw.items():
+        kind = REQUIRED.get(key) or OPTIONAL.get(key)
+        if kind is None:
+            raise DefinitionError(f"{where}: unknown key '{key}'")
+        if not isinstance(value, kind):
+            raise DefinitionError(f"{where}: {key} = {value!r}: write a {kind.__name__}")
+    if missing := [key for key in REQUIRED if key not in raw]:
+        raise DefinitionError(f"{where}: '{missing[0]}' is missing")
+    e = Experiment(**raw)
+    if e.compare not in COMPARE:
+        raise DefinitionError(f"{where}: compare = '{e.compare}'; there are {', '.join(COMPARE)}")
+    if e.metric not in metrics.METRICS:
+        raise DefinitionError(f"{where}: metric = '{e.metric}'; there are {', '.join(metrics.METRICS)}")
+    if len(e.variants) != 2 and e.compare != "none":
+        raise DefinitionError(f"{where}: variants = {e.variants}: name two, the base and what is compared with it")
+    for names, known, what in (
+        (e.variants + e.more, suite.variants, "variant"),
+        (e.hypotheses, suite.hypotheses, "hypothesis"),
+        (e.tables, suite.tables, "table"),
+        ([*e.paper, *e.band], [*suite.variants, "compare", "linux"], "variant"),
+    ):
+        for name in names:
+            if name not in known:
+                raise DefinitionError(f"{where}: no {what} '{name}'; there are: {', '.join(known)}")
+    for name, limits in e.band.items():
+        if len(limits) != 2 or limits[0] > limits[1]:
+            raise DefinitionError(f"{where}: band {name} = {limits}: write [least, most]")
+    try:
+        machine.load(e.machine, e.boards, e.mem)
+    except machine.MachineError as error:
+        raise DefinitionError(f"{where}: {error}") from None
+    return e
+
+
+def load(path: Path) -> Suite:
+    """Read a definition file; DefinitionError tells what is wrong with it."""
+    try:
+        raw = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise DefinitionError(f"{path}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DefinitionError(f"{path}: {error}") from None
+    suite = Suite(
+        path,
+        raw.pop("seed", 1),
+        raw.pop("repeat", 1),
+        _table(raw, "variant", Variant, str(path)),
+        _table(raw, "hypothesis", Hypothesis, str(path)),
+        raw.pop("table", {}),
+        [],
+    )
+    for group in raw.pop("group", []):
+        for own in group.pop("experiment", []):
+            where = f"{path.name}: experiment '{own.get('name', '?')}'"
+            suite.experiments.append(_experiment({**raw, **group, **own}, suite, where))
+    names = [e.name for e in suite.experiments]
+    if double := {n for n in names if names.count(n) > 1}:
+        raise DefinitionError(f"{path.name}: two experiments are called '{min(double)}'")
+    return suite

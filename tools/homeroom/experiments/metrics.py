@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""metrics.py - from what a benchmark printed to the number of a table.
+
+A benchmark prints `result: key=value ...` for each measurement and, with the model attached, `counters: ...` after it.
+A metric is a function of the two; its kind says what sort of evidence it is (docs/experiments.md).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+class MetricError(Exception):
+    """A run did not print what a metric needs; the text is one line."""
+
+
+@dataclass
+class Measurement:
+    """One `result:` line, with the `counters:` line and the lgroup breakdown that go with it."""
+
+    result: dict[str, str]
+    counters: dict[str, int] = field(default_factory=dict)
+    pages: dict[int, int] = field(default_factory=dict)  # lgroup -> pages, as printed before the result
+
+
+@dataclass(frozen=True)
+class Metric:
+    kind: str  # modelled, counters, instructions, wall
+    value: Callable[[Measurement], float]
+
+
+def _words(line: str) -> dict[str, str]:
+    return {key: value for key, equals, value in (word.partition("=") for word in line.split()) if equals}
+
+
+def parse(log: str) -> list[Measurement]:
+    """The measurements in a console log, in order."""
+    found: list[Measurement] = []
+    pages: dict[int, int] = {}
+    for line in log.replace("\r", "").splitlines():
+        if line.startswith("result: "):
+            found.append(Measurement(_words(line[8:]), {}, pages))
+            pages = {}
+        elif line.startswith("counters: ") and found:
+            found[-1].counters = {k: int(v) for k, v in _words(line[10:]).items() if v.isdigit()}
+        elif line.startswith("placement "):
+            pages = {}
+        else:
+            pages |= {int(lgroup): int(n) for lgroup, n in re.findall(r"\blgroup (\d+): (\d+) pages", line)}
+    return found
+
+
+def select(measurements: list[Measurement], bench: str | None, wanted: dict) -> Measurement:
+    """The one measurement that has these keys."""
+    want = {k: str(v) for k, v in ({"bench": bench} | wanted if bench else wanted).items()}
+    fits = [m for m in measurements if all(m.result.get(k) == v for k, v in want.items())]
+    if len(fits) != 1:
+        text = " ".join(f"{k}={v}" for k, v in want.items()) or "no key"
+        raise MetricError(f"{len(fits)} of {len(measurements)} result lines have {text}; one must")
+    return fits[0]
+
+
+def _result(key: str) -> Callable[[Measurement], float]:
+    def value(m: Measurement) -> float:
+        if key not in m.result:
+            raise MetricError(f"the result line has no {key}= (was the model attached?)")
+        return float(m.result[key])
+
+    return value
+
+
+def _counters(m: Measurement, *keys: str) -> list[int]:
+    if missing := [k for k in keys if k not in m.counters]:
+        raise MetricError(f"no counter {missing[0]} (was the model attached?)")
+    return [m.counters[k] for k in keys]
+
+
+def _share(part: str, *rest: str) -> Callable[[Measurement], float]:
+    """Percentage of a counter in its sum with others."""
+
+    def value(m: Measurement) -> float:
+        values = _counters(m, part, *rest)
+        if sum(values) == 0:
+            raise MetricError(f"counters {part} and {', '.join(rest)} are all 0")
+        return 100.0 * values[0] / sum(values)
+
+    return value
+
+
+def _pages(choose: Callable) -> Callable[[Measurement], float]:
+    def value(m: Measurement) -> float:
+        if not m.pages:
+            raise MetricError("no lgroup breakdown before the result line")
+        return float(choose(m.pages.values()))
+
+    return value
+
+
+METRICS: dict[str, Metric] = {
+    "modelled_mbps": Metric("modelled", _result("modelled_mbps")),
+    "modelled_s": Metric("modelled", _result("modelled_s")),
+    "modelled_s_per_iteration": Metric("modelled", _result("modelled_s_per_iteration")),
+    "modelled_tps": Metric("modelled", _result("modelled_tps")),
+    "remote_load_misses": Metric("counters", _share("load_miss_remote", "load_miss_local")),
+    "remote_misses": Metric("counters", _share("miss_remote", "miss_local")),
+    "fewest_pages": Metric("counters", _pages(min)),
+    "most_pages": Metric("counters", _pages(max)),
+}
+
+
+def compare(how: str, base: float, new: float) -> float:
+    """What `new` gains on `base`: percent of a rate, percent of a time, or points that a percentage falls."""
+    if how == "points":
+        return base - new
+    if base == 0:
+        raise MetricError("the base of the comparison is 0")
+    return 100.0 * (new / base - 1.0) if how == "rate" else 100.0 * (1.0 - new / base)

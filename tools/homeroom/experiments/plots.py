@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""plots.py - the report's figures, as SVG text that stands in the page itself.
+
+Text stays text (the page's fonts draw it), and every figure has names of its own, so that several fit in one page.
+"""
+
+import io
+import re
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import PowerNorm
+
+from homeroom.experiments.results import Row
+
+INK, QUIET, RULE = "#1f2933", "#7b8794", "#d9dee3"
+PAPER, BASE, NEW, BAND = "#b0b8c1", "#8fb8de", "#1f5f99", "#e8dcae"
+PAPER_NEW = "#7d8894"
+LINUX = ("#d9a55b", "#a86f1d")
+OUTSIDE = "#b3382c"
+
+plt.rcParams |= {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": QUIET,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def _svg(figure, name: str) -> str:
+    """The figure's <svg> element; `name` keeps its ids apart from other figures'."""
+    out = io.StringIO()
+    with plt.rc_context({"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    plt.close(figure)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'(id="|"#|url\(#)', rf"\g<1>{name}-", text)
+    return re.sub(r'<svg width="[^"]*" height="[^"]*"', f'<svg class="plot" role="img" aria-label="{name}"', text, count=1)
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _gain(axes, rows: list[Row]) -> None:
+    """Horizontal bars, the paper's above ours, the band behind, hypotheses as diamonds."""
+    main = [r for r in rows if r.hypothesis is None]
+    ends = []
+    for at, row in enumerate(main):
+        y = len(main) - 1 - at
+        if row.band is not None and row.band[1] != float("inf"):
+            axes.barh(y, row.band[1] - row.band[0], 0.86, left=row.band[0], color=BAND, zorder=1)
+            ends.append(row.band[1])
+        if row.paper is not None:
+            axes.barh(y + 0.19, row.paper, 0.34, color=PAPER, zorder=2)
+            ends.append(row.paper)
+        if row.ours is not None:
+            axes.barh(y - 0.19, row.ours, 0.34, color=OUTSIDE if row.inside is False else NEW, zorder=2)
+            ends.append(row.ours)
+        for other in rows:
+            if other.hypothesis and other.experiment is row.experiment and other.ours is not None:
+                axes.plot(other.ours, y - 0.19, "D", ms=5, mfc="white", mec=NEW, zorder=3)
+                ends.append(other.ours)
+    for at, row in enumerate(main):
+        for value, shift in ((row.paper, 0.19), (row.ours, -0.19)):
+            if value is not None:
+                x = max(value, 0) + 0.012 * max(ends, default=1)
+                axes.text(x, len(main) - 1 - at + shift, f"{value:.3g}", va="center", fontsize=7.5, zorder=4)
+    axes.set_yticks(range(len(main)), [f"{r.experiment.name}" for r in reversed(main)])
+    axes.tick_params(axis="y", length=0)
+    axes.axvline(0, color=QUIET, lw=0.8)
+    axes.grid(axis="x", color=RULE, lw=0.6, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def gains(rows: list[Row]) -> str:
+    """What placement gains, the paper's and ours: large gains and small ones on scales of their own."""
+    rows = [r for r in rows if r.what == "compare" and (r.ours is not None or r.paper is not None)]
+    large = {r.experiment.name for r in rows if max(abs(r.paper or 0), abs(r.ours or 0)) > 50}
+    parts = [[r for r in rows if (r.experiment.name in large) == want] for want in (True, False)]
+    parts = [part for part in parts if part]
+    heights = [sum(r.hypothesis is None for r in part) for part in parts]
+    figure, axes = plt.subplots(
+        len(parts), 1, figsize=(7.6, 0.42 * sum(heights) + 1.0 * len(parts) + 0.3), squeeze=False,
+        gridspec_kw={"height_ratios": [h + 1 for h in heights]},
+    )  # fmt: skip
+    for one, part in zip(axes[:, 0], parts, strict=True):
+        _gain(one, part)
+        one.set_xlabel("gain from memory placement: % of rate, % of time, or points of remote misses")
+    marks = [plt.Rectangle((0, 0), 1, 1, color=c) for c in (PAPER, NEW, OUTSIDE, BAND)]
+    labels = ["paper", "ours", "ours, outside its band", "accepted band"]
+    if any(r.hypothesis for r in rows):
+        marks.append(plt.Line2D([], [], ls="", marker="D", ms=5, mfc="white", mec=NEW))
+        labels.append("ours, with a hypothesis")
+    figure.legend(marks, labels, loc="outside upper left", ncols=5, fontsize=8, handlelength=1.2)
+    return _svg(figure, "gains")
+
+
+def table(name: str, rows: list[Row]) -> str | None:
+    """One table's numbers as grouped bars: by experiment, each variant, the paper's beside ours.
+
+    Of times, which depend on the size of the problem, the share of the base is shown.
+    """
+    rows = [r for r in rows if r.what not in ("compare", "linux") and r.hypothesis is None and r.ours is not None]
+    if not rows:
+        return None
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.experiment.name, []).append(row)
+    relative = rows[0].experiment.compare == "time"
+    figure, axes = plt.subplots(figsize=(7.6, 2.7))
+    left, ticks, peak = 0.0, [], 0.0
+    for group in groups.values():
+        first = left
+        base = group[0]
+        for number, row in enumerate(group):
+            linux = number >= 2
+            colour = LINUX[(number - 2) % 2] if linux else (BASE, NEW)[number]
+            grey = PAPER_NEW if number == 1 else PAPER
+            for value, of, fill in ((row.paper, base.paper, grey), (row.ours, base.ours, colour)):
+                if value is None or (relative and not of):
+                    continue
+                shown = 100.0 * value / of if relative else value
+                axes.bar(left, shown, 0.9, color=fill)
+                axes.text(left, shown, _text(shown), ha="center", va="bottom", fontsize=7)
+                peak = max(peak, shown)
+                left += 1
+        ticks.append(((first + left - 1) / 2, f"{base.experiment.row}\n{base.experiment.machine}"))
+        left += 0.8
+    axes.set_xticks([t for t, _ in ticks], [label for _, label in ticks])
+    axes.tick_params(axis="x", length=0, labelcolor=INK)
+    axes.set_ylabel("% of the time without MPO" if relative else rows[0].unit)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.set_ylim(0, peak * 1.12 or 1)
+    axes.set_xlim(-0.8, max(left - 0.9, 3.2))
+    axes.grid(axis="y", color=RULE, lw=0.6)
+    axes.set_axisbelow(True)
+    longest = max(groups.values(), key=len)
+    marks, labels = [], []
+    for number, row in enumerate(longest):
+        title = row.label.removeprefix(f"{row.experiment.row}, ")
+        if row.paper is not None:
+            marks.append(plt.Rectangle((0, 0), 1, 1, color=PAPER_NEW if number == 1 else PAPER))
+            labels.append(f"paper, {title}")
+        marks.append(plt.Rectangle((0, 0), 1, 1, color=LINUX[(number - 2) % 2] if number >= 2 else (BASE, NEW)[number]))
+        labels.append(f"ours, {title}" if number < 2 else title)
+    figure.legend(marks, labels, loc="outside upper left", ncols=min(len(marks), 4), fontsize=8, handlelength=1.2)
+    return _svg(figure, f"table-{name}")
+
+
+def traffic(name: str, parts: list[tuple[str, list[list[int]]]]) -> str:
+    """Heat maps of the bytes moved between boards, with one colour scale."""
+    top = max((cell for _, matrix in parts for line in matrix for cell in line), default=0) / 2**20 or 1.0
+    figure, axes = plt.subplots(1, len(parts), figsize=(3.6 * len(parts) + 0.6, 3.5), squeeze=False)
+    for one, (title, matrix) in zip(axes[0], parts, strict=True):
+        mib = [[cell / 2**20 for cell in line] for line in matrix]
+        image = one.pcolormesh(mib, cmap="YlGnBu", norm=PowerNorm(0.5, 0, top), edgecolors="white", linewidth=0.4)
+        one.set_aspect("equal")
+        one.invert_yaxis()
+        step = 1 if len(mib) <= 9 else 3
+        at = range(0, len(mib), step)
+        one.set_xticks([i + 0.5 for i in at], list(at))
+        one.set_yticks([i + 0.5 for i in at], list(at))
+        one.tick_params(length=0, labelcolor=INK)
+        total = sum(map(sum, mib))
+        away = total - sum(mib[i][i] for i in range(len(mib)))
+        one.set_title(f"{title}: {100 * away / total if total else 0:.1f} % off board", fontsize=9)
+        one.set_xlabel("to the CPUs of board")
+    axes[0][0].set_ylabel("memory of board")
+    figure.colorbar(image, ax=axes[0].tolist(), label="MiB moved (square-root scale)", shrink=0.85)
+    return _svg(figure, f"traffic-{name}")

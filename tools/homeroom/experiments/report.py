@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""report.py - the report: one HTML file that needs nothing else, the paper's numbers and ours side by side.
+
+THEORY      results.collect() gives the rows; here they are only laid out: a summary, a section for each table of the
+            paper, the traffic between boards, the parameters with their sources, and the runs themselves.
+INVARIANTS  I1  nothing is loaded from elsewhere: styles and figures stand in the page, and there is no script
+            I2  every figure has a table beside it with the same numbers
+SEE ALSO    tests/test_report.py opens one in a browser
+"""
+
+import html
+import math
+from pathlib import Path
+
+from homeroom.experiments import parameters, plots, results, run
+from homeroom.experiments.results import Row
+from homeroom.experiments.settings import Settings
+
+CSS = Path(__file__).with_name("report.css")
+
+
+def esc(text: object) -> str:
+    return html.escape(str(text))
+
+
+def number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "–"
+    if unit in ("%", "points"):
+        return f"{value:+.1f}"
+    if value == int(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def chip(row: Row) -> str:
+    if row.ours is None:
+        return '<span class="chip failed">failed</span>'
+    if row.inside is None:
+        return ""
+    return f'<span class="chip {"inside" if row.inside else "outside"}">{"inside" if row.inside else "outside"}</span>'
+
+
+def band(row: Row) -> str:
+    if row.band is None:
+        return ""
+    least, most = row.band
+    if most == math.inf:
+        return f"≥ {least:g}"
+    return f"{least:,g}" if least == most else f"{least:g} to {most:g}"
+
+
+def comparable(row: Row) -> bool:
+    """Whether paper and ours measure the same amount of work: times depend on the size of the problem."""
+    return row.experiment.compare != "time" or row.what in ("compare", "linux")
+
+
+def line(row: Row, place: bool = False) -> str:
+    """A row of a table; with `place`, it says which table and machine it is of."""
+    table = row.experiment.tables[0]
+    lead = f'<a href="#table-{table}">{table}</a> {row.experiment.machine}: ' if place else ""
+    kind = "hypothesis" if row.hypothesis else ("compare" if row.what in ("compare", "linux") else "")
+    both = row.ours is not None and row.paper is not None and comparable(row)
+    ratio = f"{row.ours / row.paper:.2f}" if both and row.paper else ""
+    residual = number(row.ours - row.paper, "%" if row.unit in ("%", "points") else "") if both else ""
+    if both and row.unit not in ("%", "points") and row.ours >= row.paper:
+        residual = f"+{residual}"
+    spread = ""
+    if row.spread is not None and row.runs > 1:
+        relative = row.unit not in ("%", "points") and row.ours
+        spread = f"{100 * row.spread / row.ours:.2f} %" if relative else f"{row.spread:.2f}"
+    cells = [lead + esc(row.label), number(row.paper, row.unit), number(row.ours, row.unit), esc(row.unit), ratio, residual]
+    cells += [f"{spread}{f' ({row.runs})' if row.runs else ''}", band(row), chip(row)]
+    out = f'<tr class="{kind}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    for fault in row.faults:
+        out += f'<tr><td colspan="9" class="left fault">{esc(row.label)}: {esc(fault)}</td></tr>'
+    return out
+
+
+HEAD = "".join(
+    f"<th>{name}</th>"
+    for name in ("row", "paper", "ours", "unit", "ratio", "residual", "spread (runs)", "accepted", "")
+)
+
+
+def grid(rows: list[Row], place: bool = False) -> str:
+    return f'<div class="scroll"><table><tr>{HEAD}</tr>{"".join(line(r, place) for r in rows)}</table></div>'
+
+
+def figure(svg: str | None, caption: str) -> str:
+    return f"<figure>{svg}<figcaption>{esc(caption)}</figcaption></figure>" if svg else ""
+
+
+def summary(rows: list[Row], settings: Settings) -> str:
+    judged = [r for r in rows if r.band is not None and r.hypothesis is None]
+    inside, failed = sum(bool(r.inside) for r in judged), sum(r.ours is None for r in rows)
+    boots = {f["log"]: f for r in rows for f in [r.file] if f}
+    first = next(iter(boots.values()), {})
+    revs = sorted({f["rev"] for f in boots.values()})
+    spreads = [100 * r.spread / r.ours for r in rows if r.runs > 1 and r.ours and r.unit not in ("%", "points")]
+    facts = [
+        (f"{inside} of {len(judged)}", "rows with a band are inside it"),
+        (f"{failed}", "rows failed"),
+        (f"{max(spreads):.2f} %" if spreads else "not measured", "largest spread of repeated runs"),
+        (settings.suite.seed, "seed"),
+        (first.get("qemu", "?"), "QEMU"),
+        (", ".join(revs) or "?", "revision"),
+    ]
+    return '<div class="facts">' + "".join(f"<span><b>{esc(a)}</b> {esc(b)}</span>" for a, b in facts) + "</div>"
+
+
+def section(name: str, rows: list[Row], settings: Settings) -> str:
+    """One table of the paper."""
+    info, suite = settings.suite.tables[name], settings.suite
+    title = f"Table {name}. {info['title']}" if name[0].isdigit() else info["title"]
+    parts = [f'<section id="table-{name}"><h2>{esc(title)}</h2><p>{esc(info.get("text", ""))}</p>', grid(rows)]
+    parts.append(figure(plots.table(name, rows), "Grey: the paper; colour: ours. The numbers are in the table above."))
+    for h in dict.fromkeys(r.hypothesis for r in rows if r.hypothesis):
+        one = suite.hypotheses[h]
+        parts.append(f"<p class=quiet><b>{esc(one.title)}</b> (<code>{esc(one.set)}</code>): {esc(one.why)}.</p>")
+    notes = dict.fromkeys(r.experiment.note for r in rows if r.experiment.note)
+    parts += [f"<p class=quiet>{esc(note)}</p>" for note in notes]
+    names = list(dict.fromkeys(r.experiment.name for r in rows))
+    commands = [f"make experiment-{n}" for n in names]
+    for e in {r.experiment.name: r.experiment for r in rows}.values():
+        commands += [run.by_hand(suite.run_of(e, v)) for v in e.variants]
+    parts.append(f"<details open><summary>run it again</summary><pre>{esc(chr(10).join(commands))}</pre></details></section>")
+    return "".join(parts)
+
+
+def heat_maps(rows: list[Row], settings: Settings) -> str:
+    out = []
+    for e in {r.experiment.name: r.experiment for r in rows if r.experiment.map}.values():
+        parts = []
+        for row in rows:
+            page = row.file.get("page") if row.experiment is e else None
+            if page and row.what in e.variants and row.hypothesis is None:
+                parts.append((settings.suite.variants[row.what].title, page["traffic"]))
+        if parts:
+            caption = f"{e.machine}, {e.run}: bytes moved from a board's memory to a board's CPUs and back."
+            lines = []
+            for title, matrix in parts:
+                total, own = sum(map(sum, matrix)), sum(matrix[i][i] for i in range(len(matrix)))
+                cells = [title, f"{total / 2**20:,.1f}", f"{own / 2**20:,.1f}", f"{(total - own) / 2**20:,.1f}"]
+                cells.append(f"{100 * (total - own) / total:.1f} %" if total else "–")
+                lines.append("<tr>" + "".join(f"<td>{esc(c)}</td>" for c in cells) + "</tr>")
+            head = "<tr><th></th><th>MiB moved</th><th>on board</th><th>off board</th><th>share</th></tr>"
+            out.append(f"<h3>{esc(e.name)}</h3>" + figure(plots.traffic(e.name, parts), caption))
+            out.append(f"<table>{head}{''.join(lines)}</table>")
+    return f'<section id="traffic"><h2>Traffic between boards</h2>{"".join(out)}</section>' if out else ""
+
+
+def parameter_table(rows: list[Row]) -> str:
+    """What the model was given, machine by machine, and where each value is from."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        page = row.file.get("page")
+        if page and row.hypothesis is None:
+            found.setdefault(row.experiment.machine, page["params"])
+    if not found:
+        return ""
+    machines = list(found)
+    lines = []
+    for key in dict.fromkeys(k for params in found.values() for k in params if k not in parameters.TOPOLOGY):
+        values = [found[m].get(key, "–") for m in machines]
+        cells = f'<td colspan="{len(machines)}">{esc(values[0])}</td>' if len(set(values)) == 1 else "".join(
+            f"<td>{esc(v)}</td>" for v in values
+        )
+        lines.append(f"<tr><td>{esc(key)}</td>{cells}<td class=left>{esc(parameters.source(key))}</td></tr>")
+    head = "<th>parameter</th>" + "".join(f"<th>{esc(m)}</th>" for m in machines) + "<th class=left>source</th>"
+    text = "As the model printed them. One value across all columns: the same on every machine."
+    return (
+        f'<section id="parameters"><h2>Parameters of the model</h2><p>{text}</p>'
+        f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div></section>'
+    )
+
+
+def run_table(rows: list[Row], settings: Settings) -> str:
+    """Every boot behind the rows: what it counted, and what it cost."""
+    suite, lines, seen = settings.suite, [], set()
+    for row in rows:
+        file = row.file
+        if not file or row.what in ("compare", "linux") or file["log"] in seen:
+            continue
+        seen.add(file["log"])
+        page, one = file.get("page") or {}, suite.run_of(row.experiment, row.what, row.hypothesis)
+        speed = page["accesses"] / file["cpu_seconds"] if page and file["cpu_seconds"] else None
+        cells = [f"<code>{esc(run.describe(one))}</code>", results.scale(file, row.experiment)]
+        cells += [f"{page['accesses']:,}" if page else "–", f"{file['cpu_seconds']:.0f}"]
+        cells += [f"{speed / 1e6:.1f}" if speed else "–", esc(Path(file["log"]).name)]
+        lines.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+    names = ("run", "scale", "accesses watched", "CPU s", "M accesses/CPU s, boot included", "log")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return (
+        f'<section id="runs"><h2>Runs</h2><p>Logs are in <code>{run.RUNS.relative_to(run.TOP)}</code>. CPU seconds are '
+        "those of QEMU and the launcher; they are printed, and nothing is concluded from them.</p>"
+        f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div></section>'
+    )
+
+
+def page(rows: list[Row], settings: Settings) -> str:
+    """The whole report."""
+    tables = [t for t in settings.suite.tables if any(t in r.experiment.tables for r in rows)]
+    links = "".join(f'<a href="#table-{t}">{f"Table {t}" if t[0].isdigit() else t}</a>' for t in tables)
+    links += '<a href="#traffic">traffic</a><a href="#parameters">parameters</a><a href="#runs">runs</a>'
+    judged = [r for r in rows if (r.what in ("compare", "linux") or r.band) and r.hypothesis is None]
+    intro = (
+        "Times and rates are modelled time: what the interconnect model's clocks say, not this computer's. Misses and pages "
+        "are counted. No parameter was fitted to a row; where a row is outside its band it is shown as it is. The residual "
+        "is ours minus the paper's."
+    )
+    gains = figure(plots.gains(rows), "The gain of memory placement, the paper's and ours.") if any(
+        r.what == "compare" for r in rows
+    ) else ""
+    return "".join([
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
+        f"<title>Homeroom: memory placement, measured</title><style>{CSS.read_text()}</style></head><body>",
+        "<h1>Memory placement, measured</h1>",
+        "<p class=quiet>Homeroom on modelled Sun Fire servers, beside the tables of the white paper.</p>",
+        summary(rows, settings), f"<p>{intro}</p><nav>{links}</nav>",
+        f'<section id="summary"><h2>Summary</h2>{gains}{grid(judged, place=True)}</section>',
+        *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
+        heat_maps(rows, settings), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
+    ])  # fmt: skip
+
+
+def say(rows: list[Row], path: Path) -> None:
+    """The end of the sweep, for a person at a terminal."""
+    for row in rows:
+        if row.hypothesis is None and (row.band is not None or row.ours is None):
+            ours = f"{number(row.ours, row.unit)} {row.unit}"
+            paper = f"paper {number(row.paper, row.unit)}" if row.paper is not None else ""
+            verdict = "FAILED: " + "; ".join(row.faults) if row.ours is None else ("inside" if row.inside else "OUTSIDE")
+            table = row.experiment.tables[0]
+            print(f"  {table:5} {row.experiment.machine:8} {row.label:44} {ours:>18}  {paper:16} {band(row):12} {verdict}")
+    print(f"experiments: {results.CSV.relative_to(run.TOP)}, {path.relative_to(run.TOP)}")
+
+
+def make(settings: Settings) -> int:
+    """Write results.csv and the report.  Returns 0, or 1 when a row has no number."""
+    rows = results.collect(settings)
+    results.write_csv(rows, settings.suite.seed, keep=bool(settings.names))
+    path = run.OUT / (f"{'+'.join(settings.names)}.html" if settings.names else "report.html")
+    path.write_text(page(rows, settings))
+    say(rows, path)
+    return int(any(row.ours is None for row in rows))

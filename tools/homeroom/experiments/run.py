@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""run.py - one boot of an experiment, and the files it leaves.
+
+THEORY      A run's files are named by a digest of all it depends on: its definition, the image, the plugin, the machine
+            file, and the parameters all machines share.  So a result is found again as long as nothing of that has
+            changed, on any computer, and a changed input makes another name.
+            KEY.REP.json is written last and only by a run that ended well; KEY.REP.log is there in any case.
+INVARIANTS  I1  a run that failed leaves no .json
+SEE ALSO    tools/experiments/Snakefile, qemu/launch.py
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import resource
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from homeroom import fireplane, machine
+from homeroom.experiments import metrics
+from homeroom.experiments.definition import Run
+from homeroom.guest import QEMU
+from homeroom.machine import TOP
+
+OUT = TOP / "build/experiments"
+RUNS = OUT / "runs"
+ISO = TOP / "build/homeroom.iso"
+PLUGIN = TOP / "build/fireplane.so"
+FAMILIES = TOP / "qemu/fireplane.toml"
+PEER = (TOP / "build/peer/vmlinux", TOP / "build/peer/initramfs.cpio")
+
+
+def inputs(run: Run) -> list[Path]:
+    """The files that a run depends on."""
+    files = [*PEER] if run.os == "linux" else [ISO]
+    return [*files, machine.find(run.machine), *([PLUGIN, FAMILIES] if run.model else [])]
+
+
+@functools.cache
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def key(run: Run) -> str:
+    """The name of a run's files, without repetition and suffix."""
+    return run.key(" ".join(digest(path) for path in inputs(run)))
+
+
+def paths(run: Run, repetition: int) -> tuple[Path, Path]:
+    """Where result and log of a repetition are."""
+    name = f"{key(run)}.{repetition}"
+    return RUNS / f"{name}.json", RUNS / f"{name}.log"
+
+
+def options(run: Run) -> list[str]:
+    """The launcher's arguments."""
+    args = [run.machine, "--run", run.command, "--seed", str(run.seed)]
+    for name, value in (("--boards", run.boards), ("--mem", run.mem), ("--system", run.system)):
+        args += [name, str(value)] if value else []
+    if run.model:
+        args += ["--model", "fireplane"]
+        args += ["--model-set", run.model_set] if run.model_set else []
+    if run.os == "linux":
+        args += ["--peer", "linux", "--balancing", str(int(run.balancing))]
+    return args
+
+
+def by_hand(run: Run) -> str:
+    """The make command that repeats a run."""
+    words = [f"make qemu-{run.machine}", f"RUN={shlex.quote(run.command)}"]
+    for name, value in (("BOARDS", run.boards), ("MEM", run.mem), ("SYSTEM", run.system)):
+        words += [f"{name}={shlex.quote(str(value))}"] if value else []
+    if run.model:
+        words.append("MODEL=fireplane")
+        words += [f"MODEL_SET={shlex.quote(run.model_set)}"] if run.model_set else []
+    if run.os == "linux":
+        words.append(f"PEER=linux BALANCING={int(run.balancing)}")
+    return " ".join([*words, f"SEED={run.seed}"])
+
+
+def describe(run: Run) -> str:
+    """A run in a line of progress."""
+    words = [f"{run.machine}{f' BOARDS={run.boards}' if run.boards else ''}: {run.command}"]
+    words += [text for text in (run.system, run.model_set) if text]
+    words += [f"Linux, balancing {'on' if run.balancing else 'off'}"] if run.os == "linux" else []
+    return " | ".join(words)
+
+
+def revision() -> str:
+    """The commit that is checked out, with + when files differ from it."""
+    git = ["git", "-C", str(TOP)]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        rev = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+        return rev.stdout.strip() + ("+" if changed.stdout.strip() else "")
+    return "unknown"
+
+
+@functools.cache
+def qemu_version() -> str:
+    out = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
+    return out.split("version", 1)[1].split()[0] if "version" in out else "unknown"
+
+
+def _page(path: Path) -> dict | None:
+    """What the report needs of the model's page; None without one."""
+    if not path.exists():
+        return None
+    page = fireplane.read(path)
+    path.unlink()
+    return {
+        "params": page.params(),
+        "ecache_bytes": page.header.ecache_bytes,
+        "accesses": page.header.accesses,
+        "traffic": page.traffic(),
+    }
+
+
+def execute(run: Run, repetition: int) -> int:
+    """Boot, run, and leave the files.  Returns 0, or 1 when the run failed (I1)."""
+    result, log = paths(run, repetition)
+    RUNS.mkdir(parents=True, exist_ok=True)
+    page = log.with_suffix(f".{os.getpid()}.page")
+    command = [sys.executable, str(TOP / "qemu/launch.py"), *options(run), "--timeout", str(run.timeout)]
+    command += ["--model-page", str(page)] if run.model else []
+    start = time.monotonic()
+    with open(log, "wb") as file:
+        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=TOP).returncode
+    seconds = time.monotonic() - start
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    text = log.read_text(errors="replace")
+    reason = failure(log) if status != 0 else None
+    measurements = metrics.parse(text)
+    if reason is None and not measurements:
+        reason = "it printed no result: line"
+    try:
+        shown = _page(page)
+    except fireplane.PageError as error:
+        shown, reason = None, reason or str(error)
+    finally:
+        page.unlink(missing_ok=True)
+    where = f"experiments: {describe(run)}, run {repetition}"
+    if reason:
+        print(f"{where}: FAILED: {reason}; its log is {log.relative_to(TOP)}", file=sys.stderr, flush=True)
+        return 1
+    out = {
+        "run": asdict(run),
+        "repetition": repetition,
+        "measurements": [asdict(m) for m in measurements],
+        "page": shown,
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
+        "rev": revision(),
+        "qemu": qemu_version(),
+        "log": str(log.relative_to(TOP)),
+    }
+    part = result.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps(out, indent=1) + "\n")
+    part.rename(result)
+    print(f"{where}: {seconds:.0f} s", flush=True)
+    return 0
+
+
+def failure(log: Path) -> str | None:
+    """Why a run left no result, from its log; None if it was never started."""
+    if not log.exists():
+        return None
+    said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    said = [line for line in said if not line.startswith("homeroom: to repeat it")]
+    return said[-1].strip() if said else "its log is empty"
+
+
+def memory_mib(run: Run) -> int:
+    """What a run takes of the host, for a cluster's scheduler."""
+    return machine.load(run.machine, run.boards, run.mem).memory_mib + 600

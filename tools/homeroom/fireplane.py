@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""fireplane.py - the page that the interconnect model shares with the guest, read from outside.
+
+THEORY      The layout is that of include/uapi/fireplane.h, said a second time with ctypes; tests/test_fireplane_page.py
+            compiles a C program and compares every offset.  The page is a file: while a guest runs it is
+            build/fireplane/MACHINE.PID.page, where PID is the launcher's; MODEL_PAGE= keeps it.
+INVARIANTS  I1  the file is only read, never written
+            I2  a file that is too short, or of another version, is refused with one line
+SEE ALSO    docs/fireplane.md, tools/homeroom/watch.py, tools/homeroom/experiments
+"""
+
+import contextlib
+import ctypes
+import mmap
+import os
+import re
+from ctypes import c_char, c_uint32, c_uint64
+from pathlib import Path
+
+from homeroom.machine import TOP
+
+MAGIC = 0x454E414C50455246
+VERSION = 1
+SHARED_BYTES = 1 << 20
+MAX_CPUS, MAX_BOARDS = 256, 64
+RESOURCES = ("port", "memory", "bus", "out", "in", "centerplane")
+PAGES = TOP / "build/fireplane"
+
+
+class PageError(Exception):
+    """A file that is no page of the model; the text is one line."""
+
+
+class Header(ctypes.LittleEndianStructure):
+    _fields_ = (
+        ("magic", c_uint64),
+        ("version", c_uint32),
+        ("ncpus", c_uint32),
+        ("nboards", c_uint32),
+        ("armed", c_uint32),
+        ("clock_ps", c_uint64),
+        ("ecache_bytes", c_uint64),
+        ("accesses", c_uint64),
+        ("skew_ps", c_uint64),
+        ("boards_known", c_uint32),
+        ("reserved", c_uint32),
+        ("params", c_char * 2048),
+    )
+
+
+class Counts(ctypes.LittleEndianStructure):
+    _fields_ = (
+        ("time_ps", c_uint64),
+        ("instr", c_uint64),
+        ("loads", c_uint64),
+        ("stores", c_uint64),
+        ("ec_ref", c_uint64),
+        ("ec_hit", c_uint64),
+        ("miss_local", c_uint64),
+        ("miss_remote", c_uint64),
+        ("load_miss_local", c_uint64),
+        ("load_miss_remote", c_uint64),
+        ("writeback", c_uint64),
+        ("stall_ps", c_uint64),
+        ("queue_ps", c_uint64 * len(RESOURCES)),
+    )
+
+
+class Cpu(ctypes.LittleEndianStructure):
+    _fields_ = (
+        ("counts", Counts),
+        ("board", c_uint32),
+        ("active", c_uint32),
+        ("ret", c_uint64 * 2),
+        ("arg", c_uint64 * 4),
+    )
+
+
+CPU_OFFSET, CPU_STRIDE = 4096, 512
+TRAFFIC_OFFSET = CPU_OFFSET + MAX_CPUS * CPU_STRIDE
+TRAFFIC_ROW = c_uint64 * MAX_BOARDS
+
+
+class Page:
+    """A shared page, as it was when it was read."""
+
+    def __init__(self, data: bytes, name: str = "page") -> None:
+        if len(data) < TRAFFIC_OFFSET + MAX_BOARDS * ctypes.sizeof(TRAFFIC_ROW):
+            raise PageError(f"{name}: {len(data)} bytes; a page of the model has {SHARED_BYTES}")
+        self._data = data
+        self.header = Header.from_buffer_copy(data)
+        if self.header.magic != MAGIC:
+            raise PageError(f"{name}: the model has not started (no magic number)")
+        if self.header.version != VERSION:
+            raise PageError(f"{name}: layout version {self.header.version}; this program reads {VERSION}")
+        if self.header.ncpus > MAX_CPUS or self.header.nboards > MAX_BOARDS:
+            raise PageError(f"{name}: {self.header.ncpus} CPUs on {self.header.nboards} boards are more than can be")
+
+    def cpu(self, number: int) -> Cpu:
+        return Cpu.from_buffer_copy(self._data, CPU_OFFSET + number * CPU_STRIDE)
+
+    def cpus(self) -> list[Cpu]:
+        return [self.cpu(i) for i in range(self.header.ncpus)]
+
+    def traffic(self) -> list[list[int]]:
+        """Bytes moved, [from board][to board]."""
+        size, boards = ctypes.sizeof(TRAFFIC_ROW), range(self.header.nboards)
+        return [list(TRAFFIC_ROW.from_buffer_copy(self._data, TRAFFIC_OFFSET + i * size))[: len(boards)] for i in boards]
+
+    def params(self) -> dict[str, str]:
+        """The model's parameters, as it tells them."""
+        pairs = (line.partition("=") for line in self.header.params.decode(errors="replace").splitlines())
+        return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def read(path: Path) -> Page:
+    """The page in a file (I1, I2)."""
+    try:
+        return Page(path.read_bytes(), path.name)
+    except OSError as error:
+        raise PageError(f"{path}: {error.strerror}") from error
+
+
+class Live:
+    """The page of a guest that runs, mapped: each read() is a copy of that moment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with open(path, "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        except (OSError, ValueError) as error:
+            raise PageError(f"{path}: {getattr(error, 'strerror', None) or 'the file is empty'}") from error
+
+    def read(self) -> Page:
+        return Page(self._map[:SHARED_BYTES], self.path.name)
+
+    def ended(self) -> bool:
+        """The launcher has gone, or its file has."""
+        return not self.path.exists() or not _launcher_lives(self.path)
+
+
+def _launcher_lives(path: Path) -> bool:
+    match = re.fullmatch(r".*\.(\d+)\.page", path.name)
+    if match is None:
+        return True
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(int(match[1]), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def newest(folder: Path = PAGES) -> Path | None:
+    """The page of the guest that was started last, None if none runs."""
+    found = []
+    for path in folder.glob("*.page"):
+        with contextlib.suppress(OSError):
+            if _launcher_lives(path):
+                found.append((path.stat().st_ctime, path))
+    return max(found)[1] if found else None

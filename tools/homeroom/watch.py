@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""watch.py - the boards of a machine that runs, refreshed each second (`make watch`, in a second terminal).
+
+    make watch                     the guest that was started last
+    make watch PAGE=file           a certain one, or a page that MODEL_PAGE kept
+    python -m homeroom.watch --once    one picture, without rates: what was counted since the start
+
+THEORY      Two readings of the shared page, a second apart, give the rates.  The file is only read, so the guest
+            pays nothing.  Rates are per second of this clock; off-board traffic also per second of modelled time,
+            where it can be held against what a board's port can carry.
+SEE ALSO    tools/homeroom/fireplane.py, docs/experiments.md
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from homeroom import fireplane
+
+NONE = "no guest with the model is running; start one: make qemu-sf6800 MODEL=fireplane"
+
+
+@dataclass
+class Board:
+    """What one board has done by now."""
+
+    cpus: int = 0
+    active: int = 0
+    instr: int = 0
+    local: int = 0
+    remote: int = 0
+    out: int = 0  # bytes of its memory that other boards' CPUs moved
+    into: int = 0  # bytes that its CPUs moved from and to other boards' memory
+
+    def since(self, old: "Board") -> "Board":
+        """What was added; `active` is of now."""
+        changed = {k: v - getattr(old, k) for k, v in vars(self).items() if k not in ("cpus", "active")}
+        return Board(self.cpus, self.active, **changed)
+
+
+@dataclass
+class Reading:
+    """A page, added up by board."""
+
+    machine: str
+    armed: bool
+    time_ps: int
+    accesses: int
+    boards: list[Board]
+
+
+def reading(page: fireplane.Page, name: str) -> Reading:
+    boards = [Board() for _ in range(page.header.nboards)]
+    latest = 0
+    for cpu in page.cpus():
+        latest = max(latest, cpu.counts.time_ps)
+        if cpu.board >= len(boards):
+            continue
+        board = boards[cpu.board]
+        board.cpus += 1
+        board.active += cpu.active != 0
+        board.instr += cpu.counts.instr
+        board.local += cpu.counts.miss_local
+        board.remote += cpu.counts.miss_remote
+    for i, row in enumerate(page.traffic()):
+        for j, moved in enumerate(row):
+            if i != j:
+                boards[i].out += moved
+                boards[j].into += moved
+    return Reading(name.split(".")[0], bool(page.header.armed), latest, page.header.accesses, boards)
+
+
+def short(value: float) -> str:
+    """Three digits or four and a unit."""
+    for unit in ("", "k", "M", "G", "T"):
+        if abs(value) < 1000:
+            return f"{value:.0f}{unit}" if unit == "" or value >= 100 else f"{value:.1f}{unit}"
+        value /= 1000
+    return f"{value:.0f}P"
+
+
+def bar(active: int, cpus: int) -> Text:
+    return Text("■" * active, style="green") + Text("·" * (cpus - active), style="dim")
+
+
+def draw(now: Reading, old: Reading | None, seconds: float) -> Group:
+    """The picture: rates since `old`, or totals where there is none."""
+    rates = old is not None
+    modelled = (now.time_ps - old.time_ps if old else now.time_ps) / 1e12
+    state = "watching" if now.armed else "disarmed: nothing is being counted"
+    head = f"{now.machine}: {state}; modelled time {now.time_ps / 1e9:.3f} ms"
+    if rates:
+        head += f" (+{modelled * 1e3:.3f} ms); {short((now.accesses - old.accesses) / seconds)} accesses/s"
+    else:
+        head += f"; {short(now.accesses)} accesses"
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    for name in ("board", "active"):
+        table.add_column(name, no_wrap=True)
+    for name in ("instr", "local", "remote", "rem %", "out", "in", "GB/s"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=6)
+    total = Board()
+    rows = [(str(i), b.since(old.boards[i]) if rates else b) for i, b in enumerate(now.boards)]
+    for _, board in rows:
+        for key, value in vars(board).items():
+            setattr(total, key, getattr(total, key) + value)
+    for name, b in [*rows, ("all", total)]:
+        misses = b.local + b.remote
+        moved = b.out if name == "all" else b.out + b.into
+        table.add_row(
+            name,
+            bar(b.active, b.cpus) if name != "all" else f"{b.active} of {b.cpus}",
+            *(short(value / seconds) for value in (b.instr, b.local, b.remote)),
+            f"{100 * b.remote / misses:.0f}" if misses else "-",
+            *(short(value / seconds) for value in (b.out, b.into)),
+            f"{moved / modelled / 1e9:.2f}" if modelled > 0 else "-",
+            style="bold" if name == "all" else "",
+        )
+    what = "per second" if rates else "since the start"
+    foot = f"{what}: instructions, misses to own and other boards, bytes out and in\nGB/s: off board, per modelled second"
+    return Group(Text(head), table, Text(foot, style="dim"))
+
+
+def watch(path: Path, console: Console) -> None:
+    """Refresh the picture until the guest ends or Ctrl-C."""
+    page = fireplane.Live(path)
+    old, then = None, time.monotonic()
+    with Live(console=console, auto_refresh=False, screen=False) as live:
+        while not page.ended():
+            try:
+                now, at = reading(page.read(), path.name), time.monotonic()
+                live.update(draw(now, old, max(at - then, 1e-3) if old else 1.0), refresh=True)
+                old, then = now, at
+            except fireplane.PageError as error:  # the guest has not yet come to the model
+                live.update(Text(str(error)), refresh=True)
+            time.sleep(1)
+    console.print(f"{path.name}: the run has ended")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="watch", description="the boards of a guest that runs with the model")
+    parser.add_argument("page", nargs="?", help="page file (default: of the guest that was started last)")
+    parser.add_argument("--once", action="store_true", help="one picture of what was counted since the start")
+    args = parser.parse_args()
+    console = Console()
+    path = Path(args.page) if args.page else fireplane.newest()
+    if path is None:
+        console.print(NONE)
+        return 0
+    try:
+        if args.once or not console.is_terminal:
+            Console(width=120).print(draw(reading(fireplane.read(path), path.name), None, 1.0))
+        else:
+            watch(path, console)
+    except fireplane.PageError as error:
+        print(f"watch: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
