@@ -139,6 +139,9 @@ struct bench_census {
 /* bench_census_add - count the pages of an array of n workers' parts, each of part_bytes, a multiple of page_size. */
 void bench_census_add(struct bench_census *census, const void *array, int n, size_t part_bytes, size_t page_size);
 
+/* bench_linux_nodes - on Linux, as root: the node of n pages, or -1 each.  0, or -1 if this system does not tell. */
+int bench_linux_nodes(void *const where[], int n, int node[]);
+
 /*
  * bench_census_report - print the homes of n workers and where the pages are.
  * Returns 0, or 1 if pages are not where the placement puts them (Homeroom only).

@@ -5,7 +5,7 @@
  * THEORY      On Homeroom placement is the kernel's: first touch, or random after madvise(MADV_ACCESS_MANY); and
  *             meminfo(2) tells page by page where it went.  The breakdown is printed as in the MPO white paper's
  *             Table 3-4.  Linux knows neither call: there a random array is touched page by page under a memory
- *             policy that prefers a random node, and move_pages(2) tells where pages are.
+ *             policy that prefers a random node, and linuxpages.c tells where pages are.
  * SEE ALSO    user/include/bench.h, docs/memory.md
  */
 #include <sys/mman.h>
@@ -129,7 +129,7 @@ static int locate(void **where, int n, size_t page_size, int *lgroup)
     if (meminfo((uint64_t *)where, n, request, 2, answer, valid) != 0) {
         if (errno != ENOSYS)
             bench_die("meminfo: %s", strerror(errno));
-        return syscall(SYS_move_pages, 0, n, where, NULL, lgroup, 0) == 0 ? 0 : -1;
+        return bench_linux_nodes(where, n, lgroup);
     }
     for (int i = 0; i < n; i++)
         lgroup[i] = valid[i] == 7 && answer[2 * i + 1] == page_size ? (int)answer[2 * i] : -1;
