@@ -4,7 +4,8 @@
  *
  * THEORY      Writing a word to the device makes the kernel do what must never happen, so that a test can see
  *             that it does not go unnoticed: each violation ends in a panic that says which.  `vmcheck` walks
- *             all page tables.  Reading gives the numbers of allocated kernel objects and of free frames, for leak checks.
+ *             all page tables.  Reading gives the numbers of allocated kernel objects and of free frames, for
+ *             leak checks.
  * LOCKING     none
  * SEE ALSO    tests/test_protection.py
  */
