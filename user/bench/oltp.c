@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+/*
+ * oltp.c - transactions by many processes, with private memory and one shared region: the MPO white paper's
+ *          on-line transaction processing, Tables 3-1 and 3-2.
+ *
+ * THEORY      Each process has data, heap and stack of its own, and all share one region (the paper's SGA).  A
+ *             transaction visits rows (benchrows.h), each a line that is not in the cache; which area the next row is
+ *             in is drawn at random with the shares of Table 3-1, the paper's distribution of load misses: data
+ *             9.46, heap 25.64, stack 6.52, SGA 56.29.  Every fourth row is updated.  The private areas of a process
+ *             are 896 KiB and are walked in an order that returns to a line after 30,000 others; the shared
+ *             region is 64 MiB, in 2 MiB pages as databases ask for, and read at random.  So each row is a load miss; that this is so, and
+ *             the mix of misses that follows, is measured in two more phases, one with private rows only and one
+ *             with shared rows only, and printed.
+ *
+ *             There are many more processes than CPUs, and most sleep as on I/O.  They form rings, one for each
+ *             that may run at a time.  A process that ends a transaction writes a byte to the pipe of the next in its
+ *             ring, which stands for the completion of that one's I/O, and sleeps until its own pipe has a byte.  So
+ *             the number that run is the same at all times and does not depend on how fast the host is; which
+ *             ones run together changes, as transactions have different lengths.  By default half as many run as
+ *             there are CPUs: then a process that wakes finds, most of the time, an idle CPU on its home board.
+ *
+ *             With MPO private pages are local while a process runs at home, and the remote share of all load
+ *             misses is ideally 0.57 * (1 - 1/boards); without it, 1 - 1/boards.
+ * INVARIANTS  I1  a process touches its private areas first, so they are placed by its home
+ *             I2  the sum of balances is the sum of amounts that all processes say they added
+ * OUTPUT      A result line for each phase.  remote_load_pct: load misses to other boards.  off_home_pct: the share
+ *             of rows visited while the process was not on a CPU of its home lgroup (looked at every 16 rows).
+ *             tps: transactions per modelled second; us_per_tx: modelled CPU time of one.
+ * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
+ */
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "benchrows.h"
+
+#define KIB     1024u
+#define HUGE_2M (21 << 26) /* mmap's encoding of 2 MiB pages */
+#define LOOK    16 /* rows between two looks at where the process runs */
+
+enum area { DATA, HEAP, STACK, SGA, NAREAS };
+enum phase { MIXED, PRIVATE, SHARED, NPHASES };
+
+static const char *const phase_name[NPHASES] = {"mixed", "private", "shared"};
+
+/* Of 10,000 rows, how many are in which area: Table 3-1, and its private and shared part alone. */
+static const unsigned share[NPHASES][NAREAS] = {
+    [MIXED] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652, [SGA] = 5629},
+    [PRIVATE] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652},
+    [SHARED] = {[SGA] = 5629},
+};
+
+/* Private areas: their sizes are nearly in proportion to their shares. */
+static const size_t area_bytes[SGA] = {[DATA] = 256 * KIB, [HEAP] = 512 * KIB, [STACK] = 128 * KIB};
+static unsigned char data_area[256 * KIB] __attribute__((aligned(4096)));
+
+/* What was asked for. */
+static int nprocs, running, transactions = 8, rows = 400, sga_mib = 64;
+static unsigned seed = 1;
+static bool one_phase;
+
+/* What a process tells of one phase. */
+struct tally {
+    uint64_t visited[NAREAS];
+    uint64_t off_home;       /* rows visited on another lgroup than home */
+    uint64_t added[2], bad;  /* amounts added: to private areas, to the SGA */
+    uint64_t balance;        /* found in the private areas at the end    */
+};
+
+static struct tally (*tally)[NPHASES]; /* of each process; shared memory */
+static struct bench_row *sga;
+static int (*pipes)[2];
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1]\n"
+            "  -l  processes (default: four per CPU)\n"
+            "  -r  of them, how many run at a time (default: half as many as CPUs)\n"
+            "  -x  transactions of each process (default 8)\n"
+            "  -w  rows of a transaction, on average (default 400)\n"
+            "  -m  size of the shared region, a power of 2 (default 64)\n"
+            "  -s  seed of what the processes do (default 1)\n"
+            "  -1  the mixed phase only\n");
+    exit(2);
+}
+
+static void *shared_memory(size_t bytes, int flags)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
+
+    if (p == MAP_FAILED && flags != 0) {
+        printf("no shared memory in large pages (%s): small ones\n", strerror(errno));
+        return shared_memory(bytes, 0);
+    }
+    if (p == MAP_FAILED)
+        bench_die("cannot map %zu bytes: %s", bytes, strerror(errno));
+    return p;
+}
+
+/* Which area the next row is in. */
+static enum area draw(enum phase phase, uint64_t *random)
+{
+    unsigned total = 0, at;
+    enum area area = DATA;
+
+    for (int i = 0; i < NAREAS; i++)
+        total += share[phase][i];
+    for (at = (unsigned)(bench_random(random) >> 32) % total; at >= share[phase][area]; area++)
+        at -= share[phase][area];
+    return area;
+}
+
+static void transaction(struct bench_area *area, enum phase phase, uint64_t *random, struct tally *t)
+{
+    int count = rows / 2 + (int)((bench_random(random) >> 32) % (unsigned)rows), home = bench_home_self();
+    bool away = false;
+
+    for (int i = 0; i < count; i++) {
+        enum area which = draw(phase, random);
+        uint64_t draw_row = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw_row & 255) : 0;
+
+        if (i % LOOK == 0)
+            away = bench_lgroup_now() != home;
+        if (which == SGA)
+            bench_row_visit(&area[SGA], (draw_row >> 8) & (area[SGA].rows - 1), amount);
+        else
+            bench_area_walk(&area[which], amount);
+        t->visited[which]++;
+        t->off_home += away;
+    }
+}
+
+/* Process `self` is number self / running of ring self % running. */
+static int next_in_ring(int self)
+{
+    return self + running < nprocs ? self + running : self % running;
+}
+
+static void run_phase(int self, enum phase phase, struct bench_area *area, uint64_t *random)
+{
+    struct tally t = {0};
+    char token = 0;
+
+    for (int i = 0; i < NAREAS; i++)
+        area[i].added = area[i].bad = 0;
+    bench_start(self);
+    for (int i = 0; i < transactions; i++) {
+        if (read(pipes[self][0], &token, 1) != 1)
+            bench_die("pipe: %s", strerror(errno));
+        transaction(area, phase, random, &t);
+        if (write(pipes[next_in_ring(self)][1], &token, 1) != 1)
+            bench_die("pipe: %s", strerror(errno));
+    }
+    bench_stop(self);
+    for (int i = 0; i < NAREAS; i++) {
+        t.added[i == SGA] += area[i].added;
+        t.bad += area[i].bad;
+    }
+    tally[self][phase] = t;
+    bench_barrier();
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole;
+}
+
+/* Load misses per row, of the phase that has just ended. */
+static double misses_per_row(const struct fp_counts *c, uint64_t visited)
+{
+    return (double)(c->load_miss_local + c->load_miss_remote) / (double)visited;
+}
+
+/* The tallies of one phase, or of all phases (NPHASES), added up. */
+static struct tally total(enum phase phase)
+{
+    struct tally sum = {0};
+
+    for (int i = 0; i < nprocs * NPHASES; i++) {
+        const struct tally *t = &tally[i / NPHASES][i % NPHASES];
+
+        if (phase != NPHASES && i % NPHASES != (int)phase)
+            continue;
+        for (int area = 0; area < NAREAS; area++)
+            sum.visited[area] += t->visited[area];
+        sum.off_home += t->off_home;
+        sum.added[0] += t->added[0];
+        sum.added[1] += t->added[1];
+        sum.bad += t->bad;
+        sum.balance += t->balance;
+    }
+    return sum;
+}
+
+static uint64_t private_rows(const struct tally *t)
+{
+    return t->visited[DATA] + t->visited[HEAP] + t->visited[STACK];
+}
+
+/* Prints a phase; process 0 does it, when all have told.  The mix of misses is known after the last phase. */
+static void report_phase(enum phase phase)
+{
+    static double per_row[NPHASES];
+    const struct bench_measure *m = bench_measured();
+    struct tally sum = total(phase);
+    uint64_t private = private_rows(&sum), shared = sum.visited[SGA], done = (uint64_t)nprocs * (uint64_t)transactions;
+
+    printf("phase %s: %lu transactions, %lu rows, private %.2f %%, shared %.2f %%\n", phase_name[phase], done,
+           private + shared, percent(private, private + shared), percent(shared, private + shared));
+    printf("rows visited off the home lgroup: %.2f %%\n", percent(sum.off_home, private + shared));
+    if (m->model) {
+        const struct fp_counts *c = &m->counts;
+
+        per_row[phase] = misses_per_row(c, private + shared);
+        printf("load misses: %.2f %% remote, %.3f a row; %.0f transactions a modelled second, %.1f us each\n",
+               percent(c->load_miss_remote, c->load_miss_local + c->load_miss_remote), per_row[phase],
+               (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
+    }
+    printf("result: bench=oltp phase=%s processes=%d running=%d transactions=%lu rows=%lu private_pct=%.3f "
+           "off_home_pct=%.3f",
+           phase_name[phase], nprocs, running, done, private + shared, percent(private, private + shared),
+           percent(sum.off_home, private + shared));
+    if (m->model)
+        printf(" remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
+               percent(m->counts.load_miss_remote, m->counts.load_miss_local + m->counts.load_miss_remote),
+               per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
+    bench_result_end();
+    if (m->model && phase == SHARED) {
+        double a = share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK], b = share[MIXED][SGA];
+
+        a *= per_row[PRIVATE];
+        b *= per_row[SHARED];
+        printf("mix of load misses: private %.1f %%, shared %.1f %% (Table 3-1: 43 and 57)\n", 100.0 * a / (a + b),
+               100.0 * b / (a + b));
+    }
+    fflush(stdout);
+}
+
+static void work(int self)
+{
+    struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)];
+    uint64_t random = bench_seed(seed, (uint64_t)self), balance = 0;
+    struct bench_area area[NAREAS];
+    void *memory[SGA] = {[DATA] = data_area, [HEAP] = malloc(area_bytes[HEAP]), [STACK] = on_stack};
+
+    if (memory[HEAP] == NULL)
+        bench_die("no memory for the heap");
+    for (int i = 0; i < SGA; i++) {
+        bench_area_init(&area[i], memory[i], area_bytes[i], bench_random(&random));
+        bench_area_fill(&area[i], 0, area[i].rows); /* I1 */
+    }
+    bench_area_init(&area[SGA], sga, (size_t)sga_mib << 20, 0);
+    bench_area_fill(&area[SGA], area[SGA].rows * (size_t)self / (size_t)nprocs,
+                    area[SGA].rows * ((size_t)self + 1) / (size_t)nprocs);
+    bench_lgroup_now(); /* learns the lgroups before anything is measured */
+    if (self < running && write(pipes[self][1], "", 1) != 1)
+        bench_die("pipe: %s", strerror(errno));
+    for (enum phase phase = MIXED; phase < (one_phase ? PRIVATE : NPHASES); phase++) {
+        run_phase(self, phase, area, &random);
+        if (self == 0)
+            report_phase(phase);
+    }
+    for (int i = 0; i < SGA; i++)
+        balance += bench_area_balance(&area[i]);
+    tally[self][MIXED].balance = balance;
+}
+
+/* 0, or 1 if the sums or the mix of rows are wrong. */
+static int check(int failed)
+{
+    struct tally all = total(NPHASES), mixed = total(MIXED);
+    struct bench_area whole;
+    double n = (double)(private_rows(&mixed) + mixed.visited[SGA]), expected = 4162.0 / 9791.0;
+    double share_found = (double)private_rows(&mixed) / n;
+    uint64_t in_sga;
+    int bad = failed;
+
+    bench_area_init(&whole, sga, (size_t)sga_mib << 20, 0);
+    in_sga = bench_area_balance(&whole);
+    if (failed != 0)
+        printf("oltp: %d processes failed\n", failed);
+    if (all.bad != 0) {
+        printf("oltp: %lu rows with a wrong checksum\n", all.bad);
+        bad = 1;
+    }
+    if (all.balance != all.added[0] || in_sga != all.added[1]) {
+        printf("oltp: the balances are %lu private and %lu shared, added were %lu and %lu\n", all.balance, in_sga,
+               all.added[0], all.added[1]);
+        bad = 1;
+    }
+    if (!(fabs(share_found - expected) < 5.0 * sqrt(0.25 / n))) { /* five standard deviations */
+        printf("oltp: %.2f %% private rows, not %.2f\n", 100.0 * share_found, 100.0 * expected);
+        bad = 1;
+    }
+    return bad != 0;
+}
+
+static void read_options(int argc, char **argv)
+{
+    int opt;
+
+    while ((opt = getopt(argc, argv, "l:r:x:w:m:s:1")) != -1) {
+        switch (opt) {
+        case 'l':
+            nprocs = bench_int(optarg, 1, BENCH_MAX, "processes");
+            break;
+        case 'r':
+            running = bench_int(optarg, 1, BENCH_MAX, "running");
+            break;
+        case 'x':
+            transactions = bench_int(optarg, 1, 1000000, "transactions");
+            break;
+        case 'w':
+            rows = bench_int(optarg, 2, 1000000, "rows");
+            break;
+        case 'm':
+            sga_mib = bench_int(optarg, 1, 65536, "MiB");
+            break;
+        case 's':
+            seed = (unsigned)bench_int(optarg, 0, 1000000000, "seed");
+            break;
+        case '1':
+            one_phase = true;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (optind != argc)
+        usage();
+    if (nprocs == 0)
+        nprocs = 4 * bench_cpus() < BENCH_MAX ? 4 * bench_cpus() : BENCH_MAX;
+    if (running == 0)
+        running = bench_cpus() > 1 ? bench_cpus() / 2 : 1;
+    if (running > nprocs)
+        bench_die("%d running: at most the %d processes", running, nprocs);
+    if ((sga_mib & (sga_mib - 1)) != 0)
+        bench_die("MiB: a power of 2");
+}
+
+int main(int argc, char **argv)
+{
+    int failed, bad;
+
+    bench_init("oltp");
+    read_options(argc, argv);
+    tally = shared_memory((size_t)nprocs * sizeof *tally, 0);
+    sga = shared_memory((size_t)sga_mib << 20, MAP_HUGETLB | HUGE_2M);
+    if ((pipes = calloc((size_t)nprocs, sizeof *pipes)) == NULL)
+        bench_die("no memory");
+    for (int i = 0; i < nprocs; i++)
+        if (pipe(pipes[i]) != 0)
+            bench_die("cannot make %d pipes: %s", nprocs, strerror(errno));
+    printf("%d processes, %d at a time; %zu KiB private each, %d MiB shared\n", nprocs, running,
+           (area_bytes[DATA] + area_bytes[HEAP] + area_bytes[STACK]) / KIB, sga_mib);
+    failed = bench_processes(nprocs, work);
+    bad = check(failed);
+    printf("%s\n", bad ? "FAILED" : "ok");
+    return bad;
+}
