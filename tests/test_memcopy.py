@@ -116,7 +116,7 @@ def test_table_3_7(machine):
 
 
 def test_homes_are_even_every_time(boot_once):
-    command = "for i in $(seq 20); do memcopy -t 24 -i 1; done"
+    command = "for i in $(seq 20); do memcopy -t 24 -n 768k -i 1; done"
     outcome, text, _ = boot_once("sf6800", run=command, timeout=240, system=HPC)
     assert outcome.status == 0, text
     runs = parse(text)

@@ -28,8 +28,6 @@
  *             tps: transactions per modelled second; us_per_tx: modelled CPU time of one.
  * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
  */
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,9 +38,8 @@
 #include "bench.h"
 #include "benchrows.h"
 
-#define KIB     1024u
-#define HUGE_2M (21 << 26) /* mmap's encoding of 2 MiB pages */
-#define LOOK    16 /* rows between two looks at where the process runs */
+#define KIB  1024u
+#define LOOK 16 /* rows between two looks at where the process runs */
 
 enum area { DATA, HEAP, STACK, SGA, NAREAS };
 enum phase { MIXED, PRIVATE, SHARED, NPHASES };
@@ -89,19 +86,6 @@ static void usage(void)
             "  -s  seed of what the processes do (default 1)\n"
             "  -1  the mixed phase only\n");
     exit(2);
-}
-
-static void *shared_memory(size_t bytes, int flags)
-{
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
-
-    if (p == MAP_FAILED && flags != 0) {
-        printf("no shared memory in large pages (%s): small ones\n", strerror(errno));
-        return shared_memory(bytes, 0);
-    }
-    if (p == MAP_FAILED)
-        bench_die("cannot map %zu bytes: %s", bytes, strerror(errno));
-    return p;
 }
 
 /* Which area the next row is in. */
@@ -351,8 +335,8 @@ int main(int argc, char **argv)
 
     bench_init("oltp");
     read_options(argc, argv);
-    tally = shared_memory((size_t)nprocs * sizeof *tally, 0);
-    sga = shared_memory((size_t)sga_mib << 20, MAP_HUGETLB | HUGE_2M);
+    tally = bench_shared((size_t)nprocs * sizeof *tally, false);
+    sga = bench_shared((size_t)sga_mib << 20, true);
     if ((pipes = calloc((size_t)nprocs, sizeof *pipes)) == NULL)
         bench_die("no memory");
     for (int i = 0; i < nprocs; i++)

@@ -118,6 +118,12 @@ int bench_parse_placement(const char *text, bool chosen[2]);
  */
 void *bench_map(size_t bytes, size_t page_size, enum bench_placement placement);
 
+/*
+ * bench_shared - fresh zero memory, shared with the processes that bench_processes() makes; ends the program if it
+ * cannot be had.  `large`: in 2 MiB pages, or, with a line that says so, in small ones where there are none.
+ */
+void *bench_shared(size_t bytes, bool large);
+
 /* bench_home - home lgroup of worker i of the last team, as it was when it began; on Linux the node it ran on. */
 int bench_home(int i);
 

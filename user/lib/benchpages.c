@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,6 +117,20 @@ void *bench_map(size_t bytes, size_t page_size, enum bench_placement placement)
             bench_die("madvise(MADV_ACCESS_MANY): %s", strerror(errno));
         touch_random(p, bytes, page_size);
     }
+    return p;
+}
+
+void *bench_shared(size_t bytes, bool large)
+{
+    int flags = MAP_SHARED | MAP_ANONYMOUS | (large ? MAP_HUGETLB | HUGE_2M : 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+    if (p == MAP_FAILED && large) {
+        printf("no shared memory in large pages (%s): small ones\n", strerror(errno));
+        return bench_shared(bytes, false);
+    }
+    if (p == MAP_FAILED)
+        bench_die("cannot map %zu bytes: %s", bytes, strerror(errno));
     return p;
 }
 

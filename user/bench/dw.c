@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dw.c - a data-warehouse query: parallel scan of a shared table, aggregation in private memory.
+ *
+ * THEORY      The MPO white paper's data-warehouse test (+12 % on 72 CPUs) is "a variety of queries executed on a
+ *             database of about 3 TB"; it tells no more.  What such a query does in memory is known: slave processes,
+ *             one for each CPU, each scan a part of the table in the shared region, and keep what they sort or group
+ *             in private memory.  So here: SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
+ *             Each row of the table is read once, in order (a miss every row, shared, placed at random with or
+ *             without MPO); each row that is selected updates an entry of the slave's own hash table of 1 MiB, at
+ *             random (a miss, private, local with MPO).  Two shared misses to one private one.
+ *             The table is 64 MiB; a slave's part need not be kept for the next query, as it does not fit the cache.
+ * INVARIANTS  I1  sums over all slaves' groups are what the table's formula gives, whatever the number of slaves
+ * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "benchrows.h"
+
+#define GROUPS 16384u /* entries of a slave's hash table, a line each */
+
+/* An entry of the hash table. */
+struct group {
+    uint64_t key, count, sum, unused[5];
+};
+
+/* What a slave found; shared memory. */
+struct found {
+    uint64_t selected, sum, bad;
+};
+
+static int nslaves, queries = 2, table_mib = 64;
+static struct bench_row *table;
+static struct found *found;
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: dw [-l slaves] [-q queries] [-m MiB]\n"
+            "  -l  slave processes (default: one per CPU)\n"
+            "  -q  queries, one after the other (default 2)\n"
+            "  -m  size of the table, a power of 2 (default 64)\n");
+    exit(2);
+}
+
+/* The columns of row i in query q, from a hash of its key. */
+static inline uint64_t columns(uint64_t key, int query)
+{
+    return bench_seed(key, (uint64_t)query);
+}
+
+static inline bool selected(uint64_t columns)
+{
+    return (columns & 1) != 0;
+}
+
+static inline uint64_t amount(uint64_t columns)
+{
+    return columns >> 1 & 1023;
+}
+
+static inline size_t group(uint64_t columns)
+{
+    return columns >> 32 & (GROUPS - 1);
+}
+
+static void scan(struct bench_area *area, size_t from, size_t to, int query, struct group *groups)
+{
+    for (size_t i = from; i < to; i++) {
+        uint64_t c;
+
+        bench_row_visit(area, i, 0);
+        c = columns(area->row[i].key, query);
+        if (!selected(c))
+            continue;
+        groups[group(c)].count++;
+        groups[group(c)].sum += amount(c);
+    }
+}
+
+static void work(int self)
+{
+    struct group *groups = bench_map(GROUPS * sizeof *groups, 4096, BENCH_FIRST);
+    struct bench_area area;
+    size_t from, to;
+
+    bench_area_init(&area, table, (size_t)table_mib << 20, 0);
+    from = area.rows * (size_t)self / (size_t)nslaves;
+    to = area.rows * ((size_t)self + 1) / (size_t)nslaves;
+    bench_area_fill(&area, from, to);
+    for (size_t i = 0; i < GROUPS; i++)
+        groups[i].key = i;
+    bench_start(self);
+    for (int query = 0; query < queries; query++)
+        scan(&area, from, to, query, groups);
+    bench_stop(self);
+    for (size_t i = 0; i < GROUPS; i++) {
+        found[self].selected += groups[i].count;
+        found[self].sum += groups[i].sum;
+    }
+    found[self].bad = area.bad;
+}
+
+/* 0, or 1 if the slaves found anything but what the formula gives. */
+static int check(int failed)
+{
+    struct found all = {0}, expected = {0};
+    size_t rows = ((size_t)table_mib << 20) / sizeof(struct bench_row);
+
+    for (int i = 0; i < nslaves; i++) {
+        all.selected += found[i].selected;
+        all.sum += found[i].sum;
+        all.bad += found[i].bad;
+    }
+    for (int query = 0; query < queries; query++) {
+        for (size_t i = 0; i < rows; i++) {
+            uint64_t c = columns(i, query);
+
+            expected.selected += selected(c);
+            expected.sum += selected(c) ? amount(c) : 0;
+        }
+    }
+    printf("selected %lu rows, sum %lu\n", all.selected, all.sum);
+    if (failed == 0 && all.bad == 0 && all.selected == expected.selected && all.sum == expected.sum)
+        return 0;
+    printf("dw: %d slaves failed, %lu rows are bad; %lu rows with sum %lu should have been selected\n", failed, all.bad,
+           expected.selected, expected.sum);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct bench_measure *m;
+    double rows;
+    int opt, bad;
+
+    bench_init("dw");
+    while ((opt = getopt(argc, argv, "l:q:m:")) != -1) {
+        if (opt == 'l')
+            nslaves = bench_int(optarg, 1, BENCH_MAX, "slaves");
+        else if (opt == 'q')
+            queries = bench_int(optarg, 1, 1000, "queries");
+        else if (opt == 'm')
+            table_mib = bench_int(optarg, 1, 65536, "MiB");
+        else
+            usage();
+    }
+    if (optind != argc)
+        usage();
+    if (nslaves == 0)
+        nslaves = bench_cpus();
+    if ((table_mib & (table_mib - 1)) != 0)
+        bench_die("MiB: a power of 2");
+    m = bench_measured();
+    table = bench_shared((size_t)table_mib << 20, false);
+    found = bench_shared((size_t)nslaves * sizeof *found, false);
+    rows = (double)((size_t)table_mib << 20) / sizeof(struct bench_row) * queries;
+    printf("%d slaves, table of %d MiB, %d queries\n", nslaves, table_mib, queries);
+    bad = check(bench_processes(nslaves, work));
+    if (m->model)
+        printf("modelled: %.0f rows a second\n", rows / m->modelled_s);
+    printf("result: bench=dw slaves=%d queries=%d rows=%.0f", nslaves, queries, rows);
+    if (m->model)
+        printf(" modelled_rows_per_s=%.1f", rows / m->modelled_s);
+    bench_result_end();
+    printf("%s\n", bad ? "FAILED" : "ok");
+    return bad;
+}
