@@ -11,13 +11,15 @@ EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroo
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
                $(if $(PEER),--peer '$(PEER)')
 
-.PHONY: experiments report watch
-experiments: $(ISO) deps-experiments ## every table of the paper, ours beside it: build/experiments/report.html
+EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps-experiments
+
+.PHONY: experiments experiment-list watch
+experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
 experiment-list: deps-experiments
 	@$(EXPERIMENTS) list
-experiment-%: $(ISO) deps-experiments FORCE
+experiment-%: $(EXPERIMENT_DEPS) FORCE
 	@$(SWEEP) --name '$*'
 
 watch: deps-experiments ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)

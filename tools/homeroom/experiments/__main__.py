@@ -30,15 +30,18 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
                 raise MachineError(f"{path.relative_to(TOP)} is missing: make {'peer' if one.os == 'linux' else 'iso'}")
     tool = Path(sys.executable).with_name("snakemake")
     command = [str(tool), "-s", "tools/experiments/Snakefile", "--keep-going", "--rerun-triggers", "mtime"]
-    command += ["--nolock", "--rerun-incomplete", "--quiet", "host", "reason", "rules", *snakemake, *asked.config()]
+    command += ["--nolock", "--rerun-incomplete", "--quiet", "all", *snakemake, *asked.config()]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
     return min(1, subprocess.run(command, cwd=TOP, env=environment).returncode)
 
 
 def one_run(asked: Settings, name: str, repetition: int) -> int:
-    for one, _ in asked.runs():
-        if run.key(one) == name:
-            return run.execute(one, repetition)
+    wanted = [(one, i + 1) for one, repeats in asked.runs() for i in range(repeats)]
+    for one, i in wanted:
+        if run.key(one) == name and i == repetition:
+            status = run.execute(one, repetition)
+            print(f"experiments: {sum(run.paths(*w)[0].exists() for w in wanted)} of {len(wanted)} runs are there", flush=True)
+            return status
     print(f"experiments: {name}: no such run (an input changed since the sweep began)", file=sys.stderr)
     return 2
 
