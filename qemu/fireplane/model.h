@@ -72,6 +72,7 @@ struct fp_ec {
 
 struct fp_resource_state {
     uint64_t capacity;           /* bytes a bucket                                     */
+    uint64_t line_ps;            /* what a line takes                                  */
     uint64_t bucket[FP_BUCKETS]; /* (bucket number << 24) | bytes used                 */
 };
 
@@ -98,7 +99,7 @@ struct fp_cpu_state {
     struct fp_ec *ec;
     uint64_t published; /* loads + stores already in the header's count                */
     uint64_t probe[4];  /* the doorbell's arguments, for the load that follows          */
-};
+} __attribute__((aligned(64)));
 
 struct fp_range {
     uint64_t raw, length; /* raw address of its first byte, bytes */

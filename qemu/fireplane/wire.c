@@ -3,7 +3,9 @@
  * wire.c - the interconnect: what a transfer takes of each resource, and how long it lasts.
  *
  * THEORY      A resource has a capacity per bucket of modelled time.  A transfer that comes at time t takes its bytes
- *             from the first bucket at or after t that has room, and starts then: CPUs whose clocks have
+ *             from the first bucket at or after t that has room, and starts when those before it in the bucket are through,
+ *             so that CPUs which contend get equal shares; in the bucket of t itself it may be ahead of its turn by
+ *             the skew, since that is how far the clocks of those before it may be ahead.  So CPUs whose clocks have
  *             drifted apart do not queue behind each other's future (the history-list queue of the Graphite and
  *             Sniper simulators).  A line crosses its resources one after the other; when it has them all, the
  *             pin-to-pin latency of Table B-2 begins.  The data of a read go
@@ -50,7 +52,8 @@ int fp_wire_create(struct fp_model *m)
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         *kinds[k].place = r;
         for (unsigned i = 0; i < kinds[k].count; i++, r++)
-            r->capacity = kinds[k].mbps * p->bucket_ps / 1000000;
+            *r = (struct fp_resource_state){.capacity = kinds[k].mbps * p->bucket_ps / 1000000,
+                                            .line_ps = FP_LINE_BYTES * 1000000 / kinds[k].mbps};
     }
     return 0;
 }
@@ -74,8 +77,12 @@ uint64_t fp_reserve(struct fp_model *m, struct fp_resource_state *r, uint64_t t,
         if (epoch > b) /* forgotten long ago: nobody waits for what was then */
             return t;
         if (used + bytes <= r->capacity) { /* W1 */
+            uint64_t turn = b * m->p.bucket_ps + used * r->line_ps / FP_LINE_BYTES;
+
             *word = b << USED_BITS | (used + bytes);
-            return b == m->hint ? t : b * m->p.bucket_ps;
+            if (b != m->hint)
+                return turn;
+            return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
         }
     }
 }

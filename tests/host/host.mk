@@ -31,6 +31,9 @@ HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmp
                pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
+HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
+build/host/test_fireplane: HOST_FLAGS += -Iqemu/fireplane
+build/host/test_fireplane: $(wildcard qemu/fireplane/*.h)
 HOST_system := kernel/stat/system.c
 HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)

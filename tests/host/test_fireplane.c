@@ -1,0 +1,835 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * test_fireplane.c - the interconnect model, with sequences worked out by hand.
+ *
+ * The test is the host program: a virtual address is its physical address, QEMU's raw address is RAW above it, and
+ * each board has BOARD bytes from board * BOARD on.  A CPU's slice ends when yield() was called for it.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+#include "model.h"
+
+#define RAW   0x700000000ull
+#define BOARD (64ull << 20)
+#define LINE  FP_LINE_BYTES
+#define NS    1000ull
+
+static const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\nmisses_in_flight = 8\nstreams = 8\n"
+                             "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
+                             "expander_ps = 240000\ncdc_hit_percent = 80\nport_mbps = 2400\nmemory_mbps = 6700\n"
+                             "bus_mbps = 9600\nout_mbps = 2400\nin_mbps = 2400\ncenterplane_mbps = 2400\n"
+                             "skew_ps = 1000000\nbucket_ps = 2000000\n";
+static const char mid[] = "bus = machine\nremote_ps = 240000\nremote_miss_ps = 240000\ncenterplane = full\n";
+static const char high[] = "bus = board\nremote_ps = 333000\nremote_miss_ps = 440000\ncenterplane = full\n";
+
+static struct fp_model *m;
+static char page[FP_SHARED_BYTES] __attribute__((aligned(4096)));
+static unsigned ncpus, nboards;
+static bool yielded[FP_MAX_CPUS];
+
+static bool translate(uint32_t info, uint64_t virt, uint64_t *raw)
+{
+    *raw = RAW + virt;
+    return true;
+}
+
+static void yield(unsigned cpu)
+{
+    yielded[cpu] = true;
+}
+
+static void probe_board(unsigned board)
+{
+    uint64_t args[4] = {board * BOARD + 8192, board * BOARD, BOARD, board};
+
+    memcpy(FP_CPU(page, 0)->arg, args, sizeof args);
+    fp_doorbell(m, 0, FP_OP_PROBE);
+    fp_probe(m, 0, RAW + args[0]);
+}
+
+/* A machine of `boards` boards of four CPUs, probed and armed; `more` replaces parameters ("key = value\n"). */
+static void machine(unsigned boards, const char *family, const char *more)
+{
+    char text[4096] = "", error[256], *at = text;
+    struct fp_params p;
+
+    if (m)
+        fp_destroy(m);
+    nboards = boards;
+    at += sprintf(at, "memory_mib = %u\n%s", boards * 64, more);
+    if (strstr(more, "cpus") == NULL) {
+        at += sprintf(at, "cpus =");
+        for (unsigned i = 0; i < boards; i++)
+            at += sprintf(at, " %u:4", i);
+        at += sprintf(at, "\n");
+    }
+    for (const char *part = common; part != NULL; part = part == common ? family : NULL)
+        for (const char *line = part, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            char key[32];
+
+            snprintf(key, sizeof key, "%.*s", (int)strcspn(line, " "), line);
+            if (strstr(more, key) == NULL)
+                at += sprintf(at, "%.*s\n", (int)(end - line), line);
+        }
+    if (strstr(more, "write_allocate") == NULL)
+        strcpy(at, "write_allocate = merge\n");
+    if (fp_params_parse(&p, text, error, sizeof error) != 0)
+        check_fail(__FILE__, __LINE__, "%s", error);
+    ncpus = p.ncpus;
+    m = fp_create(&p, page, text);
+    m->translate = translate;
+    m->yield = yield;
+    for (unsigned i = 0; i < boards; i++)
+        probe_board(i);
+    CHECK_EQ(((struct fp_header *)page)->boards_known, boards);
+    CHECK_EQ(fp_doorbell(m, 0, FP_OP_ARM), FP_REWATCH);
+}
+
+static uint64_t clock_of(unsigned cpu)
+{
+    return m->cpu[cpu].clock;
+}
+
+static struct fp_counts *n(unsigned cpu)
+{
+    return &m->cpu[cpu].n;
+}
+
+/* How long a load by `cpu` takes. */
+static uint64_t load(unsigned cpu, uint64_t address)
+{
+    uint64_t start = clock_of(cpu);
+
+    fp_load(&m->cpu[cpu], address, 8, 0);
+    return clock_of(cpu) - start;
+}
+
+static uint64_t store(unsigned cpu, uint64_t address)
+{
+    uint64_t start = clock_of(cpu);
+
+    fp_store(&m->cpu[cpu], address, 8, 0);
+    return clock_of(cpu) - start;
+}
+
+static void store_line(unsigned cpu, uint64_t address)
+{
+    for (unsigned i = 0; i < LINE; i += 8)
+        fp_store(&m->cpu[cpu], address + i, 8, 0);
+}
+
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+static void wrong(const char *more, const char *says)
+{
+    char text[2048], error[256] = "";
+    struct fp_params p;
+
+    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s%s", common, mid, more);
+    CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), -1);
+    if (strstr(error, says) == NULL)
+        check_fail(__FILE__, __LINE__, "\"%s\" is not in \"%s\"", says, error);
+}
+
+TEST(wrong_parameters_are_named)
+{
+    char error[256];
+    struct fp_params p;
+
+    wrong("speed = 3\n", "unknown parameter 'speed'");
+    wrong("???\n", "unknown parameter");
+    wrong("own_ps = 180000\n", "own_ps is given twice");
+    CHECK_EQ(fp_params_parse(&p, "", error, sizeof error), -1);
+    CHECK_STR(error, "memory_mib is missing");
+    CHECK_EQ(fp_params_parse(&p, "clock_ps = -1\n", error, sizeof error), -1);
+    CHECK_STR(error, "clock_ps = -1: a number from 10 to 1000000");
+    CHECK_EQ(fp_params_parse(&p, "bus = ring\n", error, sizeof error), -1);
+    CHECK_STR(error, "bus = ring: it is \"machine\" or \"board\"");
+    CHECK_EQ(fp_params_parse(&p, "cpus = 0:4 64:1\n", error, sizeof error), -1);
+    CHECK_EQ(fp_params_parse(&p, "cpus = 0:257\n", error, sizeof error), -1);
+    CHECK_EQ(fp_params_parse(&p, "cpus = 0:-1\n", error, sizeof error), -1);
+}
+
+TEST(contradictions_are_refused)
+{
+    char text[2048], error[256];
+    struct fp_params p;
+    char *own;
+
+    snprintf(text, sizeof text, "%smemory_mib = 64\ncpus = 0:4\nwrite_allocate = merge\n%s", common, mid);
+    CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), 0);
+    own = strstr(text, "own_ps = 180000");
+    memcpy(own, "own_ps = 280000", 15);
+    CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), -1);
+    CHECK(strstr(error, "must not decrease"));
+    memcpy(own, "own_ps = 180000", 15);
+    memcpy(strstr(text, "ecache_kib = 8192"), "ecache_kib = 8193", 17);
+    CHECK_EQ(fp_params_parse(&p, text, error, sizeof error), -1);
+    CHECK(strstr(error, "power of two"));
+}
+
+TEST(the_page_says_what_is_modelled)
+{
+    const struct fp_header *h = (const struct fp_header *)page;
+
+    machine(3, mid, "");
+    CHECK_EQ(h->magic, FP_MAGIC);
+    CHECK_EQ(h->ncpus, 12);
+    CHECK_EQ(h->nboards, 3);
+    CHECK_EQ(h->armed, 1);
+    CHECK_EQ(h->clock_ps, 1111);
+    CHECK_EQ(h->ecache_bytes, 8 << 20);
+    CHECK_EQ(FP_CPU(page, 7)->board, 1);
+    CHECK(strstr(h->params, "own_ps = 180000\n"));
+}
+
+/* ---- latency: Table B-2 -------------------------------------------------------------------- */
+
+TEST(latency_on_the_own_board)
+{
+    machine(2, mid, "");
+    /* Lines 0, 1, 2, 3 are controlled by CPUs 0 to 3; far apart, so that none continues a stream. */
+    CHECK_EQ(load(0, 0x1000), 180 * NS);
+    CHECK_EQ(load(0, 0x3000 + LINE), 193 * NS);
+    CHECK_EQ(load(0, 0x5000 + 2 * LINE), 207 * NS);
+    CHECK_EQ(load(0, 0x7000 + 3 * LINE), 207 * NS);
+    CHECK_EQ(load(1, 0x9000), 193 * NS);
+    CHECK_EQ(load(3, 0xb000), 207 * NS);
+    CHECK_EQ(load(3, 0xd000 + 2 * LINE), 193 * NS);
+    CHECK_EQ(load(0, 0x1008), 0); /* level 1 */
+    CHECK_EQ(n(0)->miss_local, 4);
+    CHECK_EQ(n(0)->load_miss_local, 4);
+    CHECK_EQ(n(0)->stall_ps, (180 + 193 + 207 + 207) * NS);
+}
+
+TEST(latency_of_another_board)
+{
+    uint64_t hits = 0, misses = 0;
+
+    machine(2, mid, "");
+    CHECK_EQ(load(0, BOARD + 0x1000), 240 * NS);
+    CHECK_EQ(load(4, BOARD + 0x3000), 180 * NS);
+    CHECK_EQ(n(0)->miss_remote, 1);
+    machine(2, high, "");
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t t = load(0, BOARD + i * 0x2000);
+
+        CHECK(t == 333 * NS || t == 440 * NS);
+        hits += t == 333 * NS;
+        misses += t == 440 * NS;
+    }
+    CHECK_EQ(hits, 80);
+    CHECK_EQ(misses, 20);
+    CHECK_EQ(FP_TRAFFIC(page)[1][0], 100 * LINE);
+    CHECK_EQ(FP_TRAFFIC(page)[0][1], 0);
+}
+
+TEST(latency_from_a_maxcpu_board)
+{
+    machine(2, high, "cpus = 0:4 1:4 0:2m\n");
+    CHECK_EQ(load(8, 0x1000), 240 * NS);
+    CHECK_EQ(n(8)->miss_local, 1);
+    CHECK(load(9, BOARD) >= 333 * NS);
+    CHECK_EQ(load(2, 0x3000 + 2 * LINE), 180 * NS); /* the Uniboard's CPUs control memory as ever */
+    CHECK_EQ(FP_CPU(page, 9)->board, 0);
+}
+
+TEST(a_hit_in_the_external_cache_costs_nothing)
+{
+    machine(1, mid, "");
+    for (unsigned i = 0; i < 4 * FP_L1_LINES; i++)
+        load(0, i * LINE);
+    fp_drain(&m->cpu[0]);
+    for (unsigned i = 0; i < 4 * FP_L1_LINES; i++)
+        CHECK_EQ(load(0, i * LINE), 0);
+    CHECK_EQ(n(0)->ec_ref, 8 * FP_L1_LINES);
+    CHECK_EQ(n(0)->ec_hit, 4 * FP_L1_LINES);
+}
+
+TEST(instructions_take_a_clock_each)
+{
+    machine(1, mid, "");
+    fp_run(&m->cpu[2], 10, 10 * 1111);
+    CHECK_EQ(clock_of(2), 11110);
+    CHECK_EQ(n(2)->instr, 10);
+}
+
+/* ---- misses in flight ---------------------------------------------------------------------- */
+
+TEST(misses_of_a_stream_overlap)
+{
+    machine(1, mid, "");
+    CHECK_EQ(load(0, 0), 180 * NS); /* starts the stream */
+    for (unsigned i = 1; i <= 8; i++)
+        CHECK_EQ(load(0, i * LINE), 0);
+    /* All eight were asked for at 180 ns; line 4, the CPU's own, is back first. */
+    CHECK_EQ(load(0, 9 * LINE), 180 * NS);
+    CHECK_EQ(clock_of(0), 360 * NS);
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), (360 + 193) * NS); /* the ninth: line 9 is the pair's */
+}
+
+TEST(streams_go_down_too_and_nine_are_too_many)
+{
+    machine(1, mid, "misses_in_flight = 64\n");
+    load(0, 0x10000);
+    CHECK_EQ(load(0, 0x10000 - LINE), 0);
+    CHECK_EQ(load(0, 0x10000 - 2 * LINE), 0);
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < 9; i++) {
+            uint64_t t = load(0, 0x100000 + i * 0x10000 + round * LINE);
+
+            CHECK(t >= 180 * NS); /* each comes back when its stream is forgotten */
+        }
+}
+
+/* ---- resources: Table B-3 ------------------------------------------------------------------ */
+
+/*
+ * MB/s when the first `cpus` CPUs each read `lines` lines from the board given by home(); the slowest CPU goes next,
+ * and all have as many misses in flight as they need.
+ */
+static unsigned home_shift;
+static uint64_t saturate(unsigned first, unsigned cpus, unsigned lines)
+{
+    static unsigned next[FP_MAX_CPUS];
+    uint64_t start = m->latest, end = 0, total = (uint64_t)cpus * lines;
+
+    memset(next, 0, sizeof next);
+    for (; total > 0; total--) {
+        unsigned c = first;
+        uint64_t board;
+
+        for (unsigned i = first; i < first + cpus; i++)
+            if (next[c] == lines || (next[i] < lines && clock_of(i) < clock_of(c)))
+                c = i;
+        board = (m->cpu[c].board + home_shift) % nboards;
+        load(c, board * BOARD + c % 4 * (BOARD / 4) + (uint64_t)next[c]++ * LINE);
+    }
+    for (unsigned i = first; i < first + cpus; i++) {
+        fp_drain(&m->cpu[i]);
+        if (clock_of(i) > end)
+            end = clock_of(i);
+    }
+    return (uint64_t)cpus * lines * LINE * 1000000 / (end - start);
+}
+
+#define CHECK_RATE(rate, expected) CHECK_NEAR(rate, expected, (expected) / 100)
+
+TEST(saturation_of_one_board)
+{
+    machine(2, mid, "misses_in_flight = 16\n");
+    home_shift = 0;
+    CHECK_RATE(saturate(0, 1, 20000), 2400); /* one port */
+    machine(2, mid, "misses_in_flight = 16\n");
+    CHECK_RATE(saturate(0, 4, 20000), 6700);
+    CHECK(n(1)->queue_ps[FP_RES_MEMORY] > 0);
+    CHECK_EQ(n(1)->queue_ps[FP_RES_OUT], 0);
+    machine(2, mid, "misses_in_flight = 16\n");
+    home_shift = 1;
+    CHECK_RATE(saturate(0, 4, 20000), 2400);
+    CHECK(n(1)->queue_ps[FP_RES_OUT] > 0);
+    machine(2, mid, "misses_in_flight = 16\nout_mbps = 9000\n");
+    CHECK_RATE(saturate(0, 4, 20000), 2400);
+    CHECK(n(1)->queue_ps[FP_RES_IN] > 0);
+}
+
+TEST(saturation_of_the_6800)
+{
+    machine(6, mid, "misses_in_flight = 16\n");
+    home_shift = 0;
+    CHECK_RATE(saturate(0, 24, 8000), 9600);
+    machine(6, mid, "misses_in_flight = 16\n");
+    home_shift = 1;
+    CHECK_RATE(saturate(0, 24, 8000), 9600);
+    CHECK(n(1)->queue_ps[FP_RES_BUS] > 0);
+}
+
+TEST(saturation_of_the_12k)
+{
+    machine(9, high, "misses_in_flight = 16\n");
+    home_shift = 0;
+    CHECK_RATE(saturate(0, 36, 8000), 60300);
+    machine(9, high, "misses_in_flight = 16\n");
+    home_shift = 1;
+    CHECK_RATE(saturate(0, 36, 8000), 21600);
+}
+
+TEST(saturation_of_the_15k)
+{
+    machine(18, high, "misses_in_flight = 16\n");
+    home_shift = 0;
+    CHECK_RATE(saturate(0, 72, 8000), 120600);
+    machine(18, high, "misses_in_flight = 16\n");
+    home_shift = 1;
+    CHECK_RATE(saturate(0, 72, 8000), 43200);
+    machine(18, high, "misses_in_flight = 16\ncenterplane = double-pumped\n");
+    CHECK_RATE(saturate(0, 72, 8000), 21600);
+    CHECK(n(1)->queue_ps[FP_RES_CENTERPLANE] > 0);
+}
+
+TEST(a_bucket_is_filled_and_the_future_is_nobodys_queue)
+{
+    struct fp_resource_state *r;
+    const uint64_t bucket = 2000 * NS;
+
+    machine(1, mid, "");
+    r = &m->out[0]; /* 2400 MB/s: 75 lines in 2 us, one in 26,666 ps */
+    for (unsigned i = 0; i < 75; i++) { /* ahead of their turn by the skew, no more */
+        uint64_t turn = 10 * bucket + i * 26666 - 1000 * NS;
+
+        CHECK_EQ(fp_reserve(m, r, 10 * bucket + 5, LINE), i * 26666 > 1000 * NS + 5 ? turn : 10 * bucket + 5);
+    }
+    CHECK_EQ(fp_reserve(m, r, 10 * bucket + 5, LINE), 11 * bucket);
+    CHECK_EQ(fp_reserve(m, r, 10 * bucket + 7, LINE), 11 * bucket + 26666);
+    CHECK_EQ(fp_reserve(m, r, 9 * bucket + 1, LINE), 9 * bucket + 1); /* a slower CPU */
+    CHECK_EQ(fp_reserve(m, r, 11 * bucket + 1, LINE), 11 * bucket + 1);
+    for (unsigned i = 3; i < 75; i++)
+        fp_reserve(m, r, 11 * bucket, LINE);
+    CHECK_EQ(fp_reserve(m, r, 10 * bucket, LINE), 12 * bucket);
+    CHECK_EQ(fp_reserve(m, r, (10 + FP_BUCKETS) * bucket, LINE), (10 + FP_BUCKETS) * bucket);
+    CHECK_EQ(fp_reserve(m, r, 10 * bucket, LINE), 10 * bucket); /* too long ago to know */
+}
+
+/* ---- coherence ----------------------------------------------------------------------------- */
+
+TEST(a_store_makes_other_copies_stale)
+{
+    machine(2, mid, "");
+    load(0, 0x1000);
+    load(1, 0x1000);
+    load(4, 0x1000);
+    CHECK_EQ(n(4)->miss_remote, 1);
+    store(1, 0x1000); /* has a copy: an address transaction, no data */
+    CHECK_EQ(n(1)->ec_ref, 2);
+    CHECK_EQ(n(1)->ec_hit, 1);
+    CHECK(load(0, 0x1000) > 0);
+    CHECK_EQ(n(0)->miss_local, 2);
+    CHECK_EQ(load(1, 0x1000), 0);
+    CHECK_EQ(n(1)->ec_ref, 3); /* level 1 asks again: others read it */
+    CHECK_EQ(n(1)->ec_hit, 2);
+    CHECK(load(4, 0x1000) > 0);
+}
+
+TEST(a_modified_line_comes_from_its_owner)
+{
+    uint64_t memory;
+
+    machine(3, mid, "");
+    load(8, BOARD + 0x1000); /* board 2's CPU modifies a line of board 1 */
+    store(8, BOARD + 0x1000);
+    CHECK_EQ(FP_TRAFFIC(page)[1][2], LINE);
+    memory = n(0)->queue_ps[FP_RES_MEMORY];
+    CHECK_EQ(load(4, BOARD + 0x1000), 240 * NS); /* at home, but the data are not */
+    CHECK_EQ(n(4)->miss_local, 1);
+    CHECK_EQ(FP_TRAFFIC(page)[2][1], LINE);
+    CHECK_EQ(n(0)->queue_ps[FP_RES_MEMORY], memory);
+    CHECK_EQ(load(0, BOARD + 0x1000), 240 * NS); /* still from the owner */
+    CHECK_EQ(FP_TRAFFIC(page)[2][0], LINE);
+    CHECK_EQ(n(8)->writeback, 0);
+}
+
+TEST(a_line_alone_is_modified_without_a_word)
+{
+    uint64_t bus;
+
+    machine(1, mid, "");
+    load(0, 0x1000);
+    bus = m->bus[0].bucket[0];
+    CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(m->bus[0].bucket[0], bus);
+    CHECK_EQ(n(0)->ec_hit, 1);
+    CHECK_EQ(store(0, 0x1008), 0);
+    CHECK_EQ(n(0)->ec_ref, 2); /* level 1 now */
+}
+
+TEST(what_leaves_the_external_cache_is_written_if_modified)
+{
+    const uint64_t way = 4096; /* bytes */
+
+    machine(1, mid, "ecache_kib = 8\n");
+    load(0, 0x10000);
+    store(0, 0x10000);
+    load(0, 0x10000 + way);
+    load(0, 0x10000 + 2 * way); /* the third in a set of two */
+    CHECK_EQ(n(0)->writeback, 1);
+    CHECK(load(0, 0x10000) > 0);
+    load(0, 0x10000 + 3 * way);
+    CHECK_EQ(n(0)->writeback, 1); /* it was not modified again */
+}
+
+TEST(the_least_recently_used_line_leaves)
+{
+    const uint64_t way = 4096;
+
+    machine(1, mid, "ecache_kib = 8\n");
+    load(0, 0x10000);
+    load(0, 0x10000 + way);
+    fp_flush_tlb(m, 0); /* so that level 1 does not hide it */
+    load(0, 0x10000);
+    load(0, 0x10000 + 2 * way);
+    fp_flush_tlb(m, 0);
+    CHECK_EQ(load(0, 0x10000), 0);
+    CHECK(load(0, 0x10000 + way) > 0);
+}
+
+/* ---- write cache --------------------------------------------------------------------------- */
+
+TEST(a_whole_line_is_written_without_being_read)
+{
+    machine(2, mid, "");
+    store_line(0, BOARD + 0x1000);
+    CHECK_EQ(n(0)->stores, 8);
+    CHECK_EQ(n(0)->miss_remote, 1);
+    CHECK_EQ(n(0)->writeback, 1);
+    CHECK_EQ(clock_of(0), 0);
+    CHECK_EQ(FP_TRAFFIC(page)[0][1], LINE);
+    CHECK_EQ(FP_TRAFFIC(page)[1][0], 0);
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), 240 * NS);
+    CHECK(load(0, BOARD + 0x1000) > 0); /* it is not in the cache */
+}
+
+TEST(bytes_are_merged_whatever_their_size)
+{
+    machine(1, mid, "");
+    for (unsigned i = 0; i < LINE; i++)
+        fp_store(&m->cpu[0], 0x1000 + (i * 7) % LINE, 1, 0);
+    CHECK_EQ(n(0)->writeback, 1);
+    fp_store(&m->cpu[0], 0x2000 + LINE - 4, 8, 0); /* half in each of two lines */
+    for (unsigned i = 0; i < LINE - 4; i += 4)
+        fp_store(&m->cpu[0], 0x2000 + LINE + 4 + i, 4, 0);
+    CHECK_EQ(n(0)->writeback, 2);
+    CHECK_EQ(n(0)->miss_local, 2);
+}
+
+TEST(an_incomplete_line_is_read_when_it_must_leave)
+{
+    machine(1, mid, "");
+    for (unsigned i = 0; i < FP_WC_WAYS; i++)
+        store(0, 0x10000 + i * FP_WC_SETS * LINE);
+    CHECK_EQ(n(0)->ec_ref, 0);
+    store(0, 0x10000 + FP_WC_WAYS * FP_WC_SETS * LINE); /* a fifth in the set: the first is read for ownership */
+    CHECK_EQ(n(0)->ec_ref, 1);
+    CHECK_EQ(n(0)->miss_local, 1);
+    CHECK_EQ(n(0)->writeback, 0);
+    fp_flush_tlb(m, 0);
+    CHECK_EQ(load(0, 0x10000), 0);
+    CHECK_EQ(n(0)->ec_hit, 1);
+}
+
+TEST(a_load_from_an_incomplete_line_reads_it)
+{
+    machine(1, mid, "");
+    store(0, 0x1000);
+    CHECK_EQ(load(0, 0x1000), 180 * NS);
+    CHECK_EQ(n(0)->miss_local, 1);
+    CHECK_EQ(n(0)->load_miss_local, 0);
+    CHECK_EQ(store(0, 0x1010), 0);
+    CHECK_EQ(n(0)->ec_ref, 1);
+}
+
+TEST(a_line_filled_through_two_address_spaces)
+{
+    machine(1, mid, "");
+    for (unsigned i = 0; i < 4; i++)
+        store(0, 0x1000 + i * 8);
+    fp_flush_tlb(m, 0);
+    for (unsigned i = 4; i < 8; i++)
+        store(0, 0x1000 + i * 8);
+    CHECK_EQ(n(0)->writeback, 1);
+}
+
+TEST(with_write_allocate_a_store_miss_reads_its_line)
+{
+    machine(1, mid, "write_allocate = always\n");
+    CHECK_EQ(store(0, 0x1000), 0); /* not waited for */
+    CHECK_EQ(n(0)->miss_local, 1);
+    CHECK_EQ(store(0, 0x1008), 0);
+    CHECK_EQ(n(0)->ec_ref, 1);
+    CHECK_EQ(n(0)->writeback, 0);
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), 180 * NS);
+}
+
+/* ---- clocks -------------------------------------------------------------------------------- */
+
+TEST(a_cpu_ahead_of_the_others_gives_way)
+{
+    machine(1, mid, "");
+    for (unsigned c = 0; c < 4; c++)
+        fp_run(&m->cpu[c], 1, 1111);
+    memset(yielded, 0, sizeof yielded);
+    fp_run(&m->cpu[0], 900, 900 * 1111);
+    CHECK(!yielded[0]); /* 999.9 ns ahead */
+    fp_run(&m->cpu[0], 1, 1111);
+    CHECK(yielded[0]);
+    fp_run(&m->cpu[1], 100, 100 * 1111);
+    fp_slice(&m->cpu[1]);
+    fp_pause(m, 2);
+    fp_idle(m, 3);
+    yielded[0] = false;
+    fp_run(&m->cpu[0], 1, 1111); /* CPU 1 is the slowest now */
+    CHECK(!yielded[0]);
+    CHECK_EQ(m->cpu[0].limit, 101 * 1111 + 1000 * NS);
+}
+
+TEST(who_waited_catches_up_with_the_slowest)
+{
+    machine(1, mid, "");
+    fp_run(&m->cpu[0], 100, 111100);
+    fp_run(&m->cpu[1], 300, 333300);
+    fp_run(&m->cpu[2], 1, 1111); /* was inactive: no earlier than CPU 0 */
+    CHECK_EQ(clock_of(2), 111100);
+    fp_pause(m, 2);
+    fp_run(&m->cpu[0], 100, 111100);
+    fp_slice(&m->cpu[0]);
+    fp_run(&m->cpu[2], 1, 1111);
+    CHECK_EQ(clock_of(2), 222200);
+    CHECK_EQ(n(2)->instr, 2);
+}
+
+TEST(slices_in_turn_keep_the_skew)
+{
+    machine(2, mid, "");
+    for (unsigned c = 0; c < ncpus; c++)
+        fp_run(&m->cpu[c], 1, 1111);
+    for (unsigned round = 0; round < 1000; round++)
+        for (unsigned c = 0; c < ncpus; c++) {
+            yielded[c] = false;
+            while (!yielded[c])
+                fp_run(&m->cpu[c], c + 1, (c + 1) * 1111);
+            for (unsigned k = 0; k < ncpus; k++)
+                CHECK(clock_of(c) < clock_of(k) + 1000 * NS + 2 * ncpus * 1111);
+        }
+}
+
+TEST(a_switch_waits_for_misses_and_brings_the_threads_time)
+{
+    struct fp_cpu *slot;
+
+    machine(1, mid, "");
+    slot = FP_CPU(page, 1);
+    fp_run(&m->cpu[0], 9000, 9000 * 1111);
+    fp_run(&m->cpu[1], 1, 1111); /* catches up */
+    fp_pause(m, 0);
+    store_line(1, 0x1000);
+    slot->arg[0] = 0;
+    fp_doorbell(m, 1, FP_OP_SWITCH);
+    CHECK_EQ(slot->ret[0], 9000 * 1111 + 193 * NS);
+    CHECK_EQ(slot->counts.time_ps, slot->ret[0]);
+    CHECK_EQ(slot->active, 0);
+    slot->arg[0] = ~0ull; /* nonsense: later than any CPU ever was */
+    fp_doorbell(m, 1, FP_OP_SWITCH);
+    CHECK_EQ(clock_of(1), slot->ret[0]);
+    FP_CPU(page, 2)->arg[0] = slot->ret[0];
+    fp_doorbell(m, 2, FP_OP_SWITCH);
+    CHECK_EQ(FP_CPU(page, 2)->ret[0], 0);
+    CHECK_EQ(clock_of(2), slot->ret[0]);
+}
+
+TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
+{
+    machine(1, mid, "");
+    load(3, 0x1000);
+    fp_run(&m->cpu[3], 1, 1111);
+    CHECK_EQ(fp_doorbell(m, 0, FP_OP_ARM), FP_NOTHING);
+    CHECK_EQ(fp_doorbell(m, 0, FP_OP_DISARM), FP_REWATCH);
+    CHECK_EQ(fp_doorbell(m, 0, FP_OP_DISARM), FP_NOTHING);
+    CHECK_EQ(((struct fp_header *)page)->armed, 0);
+    CHECK_EQ(FP_CPU(page, 3)->counts.load_miss_local, 1);
+    CHECK_EQ(fp_doorbell(m, 0, FP_OP_ARM), FP_REWATCH);
+    for (unsigned c = 0; c < 4; c++)
+        CHECK_EQ(clock_of(c), 207 * NS + 1111);
+    CHECK(load(3, 0x1000) > 0);
+}
+
+/* ---- bad guests ---------------------------------------------------------------------------- */
+
+TEST(probes_that_make_no_sense_are_refused)
+{
+    static const uint64_t bad[][4] = {
+        {0, 0, 0, 0},                       /* empty */
+        {0x100000, 0, 0x1000, 0},           /* address outside */
+        {0x1000, 0x1001, 0x1000, 0},        /* not a page */
+        {0, 0, 0x1000, 99},                 /* no such board */
+        {0, 0, 1ull << 60, 0},              /* beyond all memory */
+        {~0ull, ~0xfffull, 0x1000, 0},      /* at the end of the world */
+        {0x2000, 0x2000, 0x1000, 0},        /* inside what is known */
+        {BOARD - 0x1000, BOARD - 0x1000, 0x2000, 0},
+    };
+
+    machine(1, mid, "");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        memcpy(FP_CPU(page, 2)->arg, bad[i], sizeof bad[i]);
+        FP_CPU(page, 2)->ret[0] = 7;
+        fp_doorbell(m, 2, FP_OP_PROBE);
+        CHECK_EQ(FP_CPU(page, 2)->ret[0], 1);
+        fp_probe(m, 2, RAW + bad[i][0]);
+        CHECK_EQ(FP_CPU(page, 2)->ret[0], 1);
+    }
+    CHECK_EQ(m->nranges, 1);
+    probe_board(0); /* the same once more is no fault */
+    CHECK_EQ(FP_CPU(page, 0)->ret[0], 0);
+}
+
+TEST(memory_of_no_board_is_counted_but_costs_nothing)
+{
+    machine(1, mid, "");
+    CHECK_EQ(load(0, 4 * BOARD), 0);
+    CHECK_EQ(store(0, 4 * BOARD), 0);
+    CHECK_EQ(n(0)->loads + n(0)->stores, 2);
+    CHECK_EQ(n(0)->ec_ref, 0);
+}
+
+static void check_invariants(const struct fp_counts *before)
+{
+    for (unsigned c = 0; c < ncpus; c++) {
+        const uint64_t *old = (const uint64_t *)&before[c], *now = (const uint64_t *)n(c);
+        struct fp_cpu_state *s = &m->cpu[c];
+
+        s->n.time_ps = s->clock;
+        for (size_t i = 0; i < sizeof *before / sizeof *old; i++)
+            CHECK(now[i] >= old[i]); /* M1 */
+        CHECK_EQ(n(c)->ec_ref, n(c)->ec_hit + n(c)->miss_local + n(c)->miss_remote); /* M2 */
+        CHECK(2 * (n(c)->loads + n(c)->stores) >= n(c)->ec_ref); /* an access may cross two lines */
+        CHECK(n(c)->load_miss_local <= n(c)->miss_local && n(c)->load_miss_remote <= n(c)->miss_remote);
+        for (unsigned set = 0; set < FP_WC_SETS; set++)
+            for (unsigned w = 0; w < FP_WC_WAYS; w++) { /* M4 */
+                const struct fp_wc *wc = &s->wc[set][w];
+                const struct fp_ec *e = &s->ec[((wc->line - 1) & (m->ec_sets - 1)) * m->p.ecache_ways];
+
+                for (unsigned i = 0; wc->line && i < m->p.ecache_ways; i++)
+                    CHECK(e[i].line != wc->line || e[i].version != m->word[wc->line - 1] >> 32);
+                CHECK(!wc->line || wc->need != 0);
+            }
+    }
+    for (uint64_t line = 0; line < 2048; line++) { /* M3 */
+        uint64_t word = m->word[line];
+        const struct fp_ec *e;
+        bool there = false;
+
+        if (!(word & FP_DIRTY))
+            continue;
+        CHECK((word & FP_OWNER) >= 1 && (word & FP_OWNER) <= ncpus);
+        e = &m->cpu[(word & FP_OWNER) - 1].ec[(line & (m->ec_sets - 1)) * m->p.ecache_ways];
+        for (unsigned i = 0; i < m->p.ecache_ways; i++)
+            there |= e[i].line == line + 1 && e[i].version == word >> 32;
+        CHECK(there);
+    }
+}
+
+static void fuzz(const char *family, const char *more)
+{
+    static struct fp_counts before[FP_MAX_CPUS];
+
+    machine(2, family, more);
+    for (unsigned i = 0; i < 300000; i++) {
+        unsigned c = (unsigned)check_below(ncpus), size = 1u << check_below(5);
+        uint64_t near = check_below(2048 * LINE), far = check_below(3 * BOARD);
+        uint64_t at = check_below(20) ? near : far;
+
+        switch (check_below(40)) {
+        case 0:
+            for (unsigned k = 0; k < 4; k++)
+                FP_CPU(page, c)->arg[k] = check_below(2) ? check_random() : check_below(BOARD) & ~0xfffull;
+            fp_doorbell(m, (unsigned)check_below(ncpus + 3), (unsigned)check_below(7));
+            fp_probe(m, c, check_random() >> check_below(64));
+            break;
+        case 1:
+            fp_pause(m, c);
+            break;
+        case 2:
+            fp_flush_tlb(m, c);
+            break;
+        case 3:
+            for (unsigned k = 0; k < 4; k++)
+                store_line(c, (at & ~63ull) + k * LINE);
+            break;
+        case 4: /* the guest scribbles over the page */
+            page[check_below(sizeof page)] = (char)check_random();
+            break;
+        default:
+            if (check_below(3))
+                fp_run(&m->cpu[c], 5, 5555);
+            if (check_below(2))
+                fp_load(&m->cpu[c], at, size, 0);
+            else
+                fp_store(&m->cpu[c], at, size, 0);
+        }
+        if (i % 1000 == 0) {
+            check_invariants(before);
+            for (unsigned k = 0; k < ncpus; k++)
+                before[k] = *n(k);
+        }
+    }
+    memset(before, 0, sizeof before);
+}
+
+TEST(fuzz_mid_range)
+{
+    fuzz(mid, "");
+    fuzz(mid, "ecache_kib = 8\n");
+}
+
+TEST(fuzz_high_end)
+{
+    fuzz(high, "ecache_kib = 16\n");
+    fuzz(high, "ecache_kib = 4\nwrite_allocate = always\nmisses_in_flight = 1\n");
+}
+
+/* ---- instructions -------------------------------------------------------------------------- */
+
+TEST(instructions_are_told_apart)
+{
+    static const struct {
+        const char *code;
+        size_t length;
+        enum fp_insn kind;
+    } rows[] = {
+        {"\x8b\x07", 2, FP_INSN_ONE_LOAD},             /* mov (%rdi),%eax        */
+        {"\x48\x8b\x07", 3, FP_INSN_ONE_LOAD},         /* mov (%rdi),%rax        */
+        {"\x48\x8b\xc7", 3, FP_INSN_OTHER},            /* mov %rdi,%rax          */
+        {"\x89\x07", 2, FP_INSN_ONE_STORE},            /* mov %eax,(%rdi)        */
+        {"\x01\x07", 2, FP_INSN_OTHER},                /* add %eax,(%rdi): both  */
+        {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},    /* lock cmpxchg           */
+        {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},     /* movsd (%rdi),%xmm0     */
+        {"\xf2\x44\x0f\x11\x07", 5, FP_INSN_ONE_STORE}, /* movsd %xmm8,(%rdi)    */
+        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups: two of 8 bytes */
+        {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},        /* movdqa                 */
+        {"\x55", 1, FP_INSN_ONE_STORE},                /* push %rbp              */
+        {"\x41\x5c", 2, FP_INSN_ONE_LOAD},             /* pop %r12               */
+        {"\xc3", 1, FP_INSN_ONE_LOAD},                 /* ret                    */
+        {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},             /* rep ret                */
+        {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},        /* rep movsq              */
+        {"\xf3\x90", 2, FP_INSN_PAUSE},
+        {"\x90", 1, FP_INSN_OTHER},
+        {"\xf4", 1, FP_INSN_HALT},
+        {"\x0f\x01\xc9", 3, FP_INSN_HALT},             /* mwait                  */
+        {"\x0f\x22\xd8", 3, FP_INSN_MMU},              /* mov %rax,%cr3          */
+        {"\x41\x0f\x22\xd8", 4, FP_INSN_MMU},
+        {"\x0f\x22\xc0", 3, FP_INSN_OTHER},            /* mov %rax,%cr0          */
+        {"\x0f\x01\x38", 3, FP_INSN_MMU},              /* invlpg (%rax)          */
+        {"\x0f\x01\xf8", 3, FP_INSN_OTHER},            /* swapgs                 */
+        {"\x66\x0f\x38\x82\x00", 5, FP_INSN_MMU},      /* invpcid                */
+        {"\x0f\x1f\x84\x00\x02\x00\x50\x46", 8, FP_INSN_DOORBELL},
+        {"\x0f\x1f\x84\x00\x02\x00\x51\x46", 8, FP_INSN_OTHER},
+        {"\x66", 1, FP_INSN_OTHER},
+        {"\x48", 1, FP_INSN_OTHER},
+        {"\x0f", 1, FP_INSN_OTHER},
+        {"", 0, FP_INSN_OTHER},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned op = 0;
+        enum fp_insn kind = fp_decode((const uint8_t *)rows[i].code, rows[i].length, &op);
+
+        if (kind != rows[i].kind)
+            check_fail(__FILE__, __LINE__, "row %zu is %d, not %d", i, kind, rows[i].kind);
+        CHECK(kind != FP_INSN_DOORBELL || op == FP_OP_ARM);
+    }
+}
