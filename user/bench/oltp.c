@@ -195,6 +195,7 @@ static void report_phase(enum phase phase)
     const struct bench_measure *m = bench_measured();
     struct tally sum = total(phase);
     uint64_t private = private_rows(&sum), shared = sum.visited[SGA], done = (uint64_t)nprocs * (uint64_t)transactions;
+    double a = 0.0, b = 0.0; /* the mix of misses */
 
     printf("phase %s: %lu transactions, %lu rows, private %.2f %%, shared %.2f %%\n", phase_name[phase], done,
            private + shared, percent(private, private + shared), percent(shared, private + shared));
@@ -215,24 +216,24 @@ static void report_phase(enum phase phase)
         printf(" remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
                percent(m->counts.load_miss_remote, m->counts.load_miss_local + m->counts.load_miss_remote),
                per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
-    bench_result_end();
     if (m->model && phase == SHARED) {
-        double a = share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK], b = share[MIXED][SGA];
-
-        a *= per_row[PRIVATE];
-        b *= per_row[SHARED];
+        a = (share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK]) * per_row[PRIVATE];
+        b = share[MIXED][SGA] * per_row[SHARED];
+        printf(" private_miss_pct=%.2f shared_miss_pct=%.2f", 100.0 * a / (a + b), 100.0 * b / (a + b));
+    }
+    bench_result_end();
+    if (m->model && phase == SHARED)
         printf("mix of load misses: private %.1f %%, shared %.1f %% (Table 3-1: 43 and 57)\n", 100.0 * a / (a + b),
                100.0 * b / (a + b));
-    }
     fflush(stdout);
 }
 
 static void work(int self)
 {
-    struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)];
+    struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)] __attribute__((aligned(64)));
     uint64_t random = bench_seed(seed, (uint64_t)self), balance = 0;
     struct bench_area area[NAREAS];
-    void *memory[SGA] = {[DATA] = data_area, [HEAP] = malloc(area_bytes[HEAP]), [STACK] = on_stack};
+    void *memory[SGA] = {[DATA] = data_area, [HEAP] = aligned_alloc(64, area_bytes[HEAP]), [STACK] = on_stack};
 
     if (memory[HEAP] == NULL)
         bench_die("no memory for the heap");
