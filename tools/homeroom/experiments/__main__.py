@@ -39,9 +39,7 @@ def one_run(asked: Settings, name: str, repetition: int) -> int:
     wanted = [(one, i + 1) for one, repeats in asked.runs() for i in range(repeats)]
     for one, i in wanted:
         if run.key(one) == name and i == repetition:
-            status = run.execute(one, repetition)
-            print(f"experiments: {sum(run.paths(*w)[0].exists() for w in wanted)} of {len(wanted)} runs are there", flush=True)
-            return status
+            return run.execute(one, i, lambda: f"{sum(run.paths(*w)[0].exists() for w in wanted)} of {len(wanted)}")
     print(f"experiments: {name}: no such run (an input changed since the sweep began)", file=sys.stderr)
     return 2
 

@@ -87,6 +87,11 @@ def _share(part: str, *rest: str) -> Callable[[Measurement], float]:
     return value
 
 
+def _local_beyond_home(m: Measurement) -> float:
+    """Points by which the share of local load misses is above the share of rows visited at home."""
+    return _share("load_miss_local", "load_miss_remote")(m) - (100.0 - _result("off_home_pct")(m))
+
+
 def _pages(choose: Callable) -> Callable[[Measurement], float]:
     def value(m: Measurement) -> float:
         if not m.pages:
@@ -100,9 +105,15 @@ METRICS: dict[str, Metric] = {
     "modelled_mbps": Metric("modelled", _result("modelled_mbps")),
     "modelled_s": Metric("modelled", _result("modelled_s")),
     "modelled_s_per_iteration": Metric("modelled", _result("modelled_s_per_iteration")),
-    "modelled_tps": Metric("modelled", _result("modelled_tps")),
+    "modelled_rows_per_s": Metric("modelled", _result("modelled_rows_per_s")),
+    "modelled_objects_per_s": Metric("modelled", _result("modelled_objects_per_s")),
+    "tps": Metric("modelled", _result("tps")),  # transactions per modelled second
+    "private_miss_pct": Metric("counters", _result("private_miss_pct")),
+    "shared_miss_pct": Metric("counters", _result("shared_miss_pct")),
     "remote_load_misses": Metric("counters", _share("load_miss_remote", "load_miss_local")),
     "remote_misses": Metric("counters", _share("miss_remote", "miss_local")),
+    "local_load_misses": Metric("counters", _share("load_miss_local", "load_miss_remote")),
+    "local_beyond_home": Metric("counters", _local_beyond_home),
     "fewest_pages": Metric("counters", _pages(min)),
     "most_pages": Metric("counters", _pages(max)),
 }

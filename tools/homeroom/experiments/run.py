@@ -19,6 +19,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -122,8 +123,8 @@ def _page(path: Path) -> dict | None:
     }
 
 
-def execute(run: Run, repetition: int) -> int:
-    """Boot, run, and leave the files.  Returns 0, or 1 when the run failed (I1)."""
+def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int:
+    """Boot, run, and leave the files; `progress` says how many are there.  Returns 0, or 1 when it failed (I1)."""
     result, log = paths(run, repetition)
     RUNS.mkdir(parents=True, exist_ok=True)
     page = log.with_suffix(f".{os.getpid()}.page")
@@ -145,9 +146,9 @@ def execute(run: Run, repetition: int) -> int:
         shown, reason = None, reason or str(error)
     finally:
         page.unlink(missing_ok=True)
-    where = f"experiments: {describe(run)}, run {repetition}"
+    where = f"{describe(run)}, run {repetition}"
     if reason:
-        print(f"{where}: FAILED: {reason}; its log is {log.relative_to(TOP)}", file=sys.stderr, flush=True)
+        print(f"experiments: {where}: FAILED: {reason}; its log is {log.relative_to(TOP)}", file=sys.stderr, flush=True)
         return 1
     out = {
         "run": asdict(run),
@@ -163,7 +164,7 @@ def execute(run: Run, repetition: int) -> int:
     part = result.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(out, indent=1) + "\n")
     part.rename(result)
-    print(f"{where}: {seconds:.0f} s", flush=True)
+    print(f"experiments: {progress():>10}  {where}: {seconds:.0f} s", flush=True)
     return 0
 
 
