@@ -83,3 +83,7 @@ boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmwa
 .PHONY: osbench
 osbench: $(ISO) ## what kernel paths cost, beside Linux: writes docs/performance.md
 	@PYTHONPATH=tools $(PYTHON) tools/osbench_report.py
+
+.PHONY: model-speed
+model-speed: $(ISO) $(FIREPLANE) ## MACHINE=sf6800: what the interconnect model costs, in CPU time of QEMU
+	@$(PYTHON) tools/model_speed.py $(MACHINE)

@@ -82,7 +82,7 @@ void fp_destroy(struct fp_model *m)
     if (m->cpu)
         fp_caches_destroy(m);
     free(m->cpu);
-    free(m->resources);
+    free(m->bucket);
     free(m);
 }
 

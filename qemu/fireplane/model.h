@@ -70,10 +70,11 @@ struct fp_ec {
     uint32_t version;
 };
 
-struct fp_resource_state {
-    uint64_t capacity;           /* bytes a bucket                                     */
-    uint64_t line_ps;            /* what a line takes                                  */
-    uint64_t bucket[FP_BUCKETS]; /* (bucket number << 24) | bytes used                 */
+/* A kind of resource, in the order of enum fp_resource; all of a kind are equal. */
+struct fp_kind {
+    unsigned first;    /* place of its first one in a row of buckets */
+    uint64_t capacity; /* bytes a bucket                             */
+    uint64_t line_ps;  /* what a line takes                          */
 };
 
 struct fp_model;
@@ -122,8 +123,9 @@ struct fp_model {
     bool armed;
     struct fp_range range[2 * FP_MAX_BOARDS];
     unsigned nranges;
-    struct fp_resource_state *port, *memory, *bus, *out, *in, *centerplane;
-    struct fp_resource_state *resources;
+    struct fp_kind kind[FP_RES_COUNT];
+    unsigned row; /* resources in all */
+    uint64_t *bucket; /* [FP_BUCKETS][row]: (bucket number << 24) | bytes used */
     uint64_t hint, hint_ps; /* a bucket number, and its start: the last one used */
     uint64_t traffic[FP_MAX_BOARDS][FP_MAX_BOARDS];
     /* Given by the host program. */
@@ -165,8 +167,8 @@ void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool sto
 
 /* ---- wire.c -------------------------------------------------------------------------------- */
 int fp_wire_create(struct fp_model *m);
-/* fp_reserve - the first time at or after t at which the resource has room; takes `bytes` of it. */
-uint64_t fp_reserve(struct fp_model *m, struct fp_resource_state *r, uint64_t t, unsigned bytes);
+/* fp_reserve - the time at or after t at which resource i of a kind can move one more line; takes that of it. */
+uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t);
 enum fp_move { FP_READ, FP_WRITE, FP_ADDRESS };
 /*
  * fp_transfer - move a line between CPU c and its home (from cpu `owner`'s cache unless that is NULL), asked for

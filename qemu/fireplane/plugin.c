@@ -31,6 +31,10 @@
 #include "model.h"
 #include "qemu_api.h"
 
+/* Where meminfo says that an access is a store, and log2 of its size; asked of QEMU for each access would cost too much. */
+#define STORE_BIT (1u << 17)
+#define SIZE(info) (1u << ((info) >> 4 & 7))
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* Read by QEMU after the constructor below. */
@@ -40,9 +44,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
 static struct fp_model *model;
 static struct fp_cpu_state *cpus; /* model->cpu */
 static qemu_plugin_id_t self;
-static uint32_t store_bit;       /* of meminfo */
-static unsigned size_at;         /* bit of meminfo at which log2(size) is */
-static bool copies_code;         /* qemu_plugin_insn_data wants a buffer */
+static struct CPUState *qemu_cpu[FP_MAX_CPUS];
+static bool copies_code; /* qemu_plugin_insn_data wants a buffer */
 static pthread_t cpu_thread;
 static bool cpu_thread_known;
 
@@ -97,12 +100,10 @@ __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
 
 static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr)
 {
-    unsigned size = 1u << (info >> size_at & 7);
-
-    if (info & store_bit)
-        fp_store(c, vaddr, size, info);
+    if (info & STORE_BIT)
+        fp_store(c, vaddr, SIZE(info), info);
     else
-        fp_load(c, vaddr, size, info);
+        fp_load(c, vaddr, SIZE(info), info);
 }
 
 /* The number of instructions and their time, in a callback's userdata. */
@@ -129,7 +130,7 @@ static void on_counted_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_
 
 static void on_rep_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
 {
-    if (info & store_bit)
+    if (info & STORE_BIT)
         run(&cpus[vcpu], packed);
     access_of(&cpus[vcpu], info, vaddr);
 }
@@ -184,7 +185,9 @@ static void on_probe(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 
 static void end_slice(unsigned vcpu)
 {
-    cpu_exit(qemu_get_cpu((int)vcpu));
+    if (qemu_cpu[vcpu] == NULL)
+        qemu_cpu[vcpu] = qemu_get_cpu((int)vcpu);
+    cpu_exit(qemu_cpu[vcpu]);
 }
 
 /* ---- translation --------------------------------------------------------------------------- */
@@ -269,16 +272,14 @@ static void watch(qemu_plugin_id_t id)
 
 /* ---- start --------------------------------------------------------------------------------- */
 
-/* Where meminfo keeps the store bit and the size: the accessors are pure, so ask them. */
-static int learn_meminfo(void)
+/* Is meminfo what SIZE() and STORE_BIT say?  The accessors look at nothing else, so they can be asked at once. */
+static bool meminfo_known(void)
 {
-    for (unsigned b = 0; b < 32; b++)
-        if (qemu_plugin_mem_is_store(1u << b) && !qemu_plugin_mem_is_store(0))
-            store_bit = 1u << b;
-    for (size_at = 0; size_at < 28; size_at++)
-        if (qemu_plugin_mem_size_shift(1u << size_at) == 1 && qemu_plugin_mem_size_shift(3u << size_at) == 3)
-            break;
-    return store_bit && size_at < 28 ? 0 : say("this QEMU describes memory accesses in a way unknown here");
+    bool same = !qemu_plugin_mem_is_store(~STORE_BIT) && qemu_plugin_mem_is_store(STORE_BIT);
+
+    for (unsigned i = 0; i < 4; i++)
+        same &= 1u << qemu_plugin_mem_size_shift(i << 4) == SIZE(i << 4);
+    return same;
 }
 
 static char *read_file(const char *path)
@@ -339,8 +340,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         return say("%s describes %u CPUs, this machine has %d", config, params.ncpus, info->system.smp_vcpus);
     if ((page = map_page(path)) == NULL)
         return say("%s: not a file of %u bytes that can be mapped", path, FP_SHARED_BYTES);
-    if (learn_meminfo() != 0)
-        return -1;
+    if (!meminfo_known())
+        return say("this QEMU describes memory accesses in a way unknown here");
     if ((model = fp_create(&params, page, text)) == NULL)
         return say("no memory for the model");
     free(text);

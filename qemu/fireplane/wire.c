@@ -15,7 +15,7 @@
  *             reruns the address transaction on the requester's address bus", white paper, appendix B).  In a
  *             mid-range server there is one bus for all and no centerplane.  Every address transaction counts as the 64
  *             bytes it could start.
- *             Bus, memory, out, in: one state per board (a single bus is board 0's); port: per CPU.
+ *             Buckets of one time lie side by side, because a transfer uses those of several resources.
  * INVARIANTS  W1  no bucket holds more than its capacity
  *             W2  a transfer is never done before t + its latency
  * SEE ALSO    docs/fireplane.md, white paper appendix B (Tables B-2, B-3)
@@ -31,31 +31,25 @@
 int fp_wire_create(struct fp_model *m)
 {
     const struct fp_params *p = &m->p;
-    unsigned nb = p->nboards, n = p->ncpus + 4 * nb + 1;
-    struct fp_resource_state *r = calloc(n, sizeof *r);
-    struct {
-        struct fp_resource_state **place;
+    const struct {
         unsigned count;
         uint64_t mbps;
-    } kinds[] = {
-        {&m->port, p->ncpus, p->port_mbps},
-        {&m->memory, nb, p->memory_mbps},
-        {&m->bus, nb, p->bus_mbps},
-        {&m->out, nb, p->out_mbps},
-        {&m->in, nb, p->in_mbps},
-        {&m->centerplane, 1, p->centerplane_mbps * nb / (p->double_pumped ? 2 : 1)},
+    } kinds[FP_RES_COUNT] = {
+        [FP_RES_PORT] = {p->ncpus, p->port_mbps},
+        [FP_RES_MEMORY] = {p->nboards, p->memory_mbps},
+        [FP_RES_BUS] = {p->nboards, p->bus_mbps},
+        [FP_RES_OUT] = {p->nboards, p->out_mbps},
+        [FP_RES_IN] = {p->nboards, p->in_mbps},
+        [FP_RES_CENTERPLANE] = {1, p->centerplane_mbps * p->nboards / (p->double_pumped ? 2 : 1)},
     };
 
-    if (r == NULL)
-        return -1;
-    m->resources = r;
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        *kinds[k].place = r;
-        for (unsigned i = 0; i < kinds[k].count; i++, r++)
-            *r = (struct fp_resource_state){.capacity = kinds[k].mbps * p->bucket_ps / 1000000,
-                                            .line_ps = FP_LINE_BYTES * 1000000 / kinds[k].mbps};
+    for (size_t k = 0; k < FP_RES_COUNT; k++) {
+        m->kind[k] = (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000,
+                                      FP_LINE_BYTES * 1000000 / kinds[k].mbps};
+        m->row += kinds[k].count;
     }
-    return 0;
+    m->bucket = calloc((size_t)FP_BUCKETS * m->row, sizeof *m->bucket);
+    return m->bucket ? 0 : -1;
 }
 
 /* Number of the bucket that t is in; CPUs are close together, so it is mostly the last one asked for. */
@@ -68,28 +62,30 @@ static uint64_t bucket_of(struct fp_model *m, uint64_t t)
     return m->hint;
 }
 
-uint64_t fp_reserve(struct fp_model *m, struct fp_resource_state *r, uint64_t t, unsigned bytes)
+uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
 {
+    const struct fp_kind *k = &m->kind[kind];
+
+    i += k->first;
     for (uint64_t b = bucket_of(m, t);; b++) {
-        uint64_t *word = &r->bucket[b % FP_BUCKETS], epoch = *word >> USED_BITS;
+        uint64_t *word = &m->bucket[b % FP_BUCKETS * m->row + i], epoch = *word >> USED_BITS, turn;
         uint64_t used = epoch == b ? *word & USED_MASK : 0;
 
         if (epoch > b) /* forgotten long ago: nobody waits for what was then */
             return t;
-        if (used + bytes <= r->capacity) { /* W1 */
-            uint64_t turn = b * m->p.bucket_ps + used * r->line_ps / FP_LINE_BYTES;
-
-            *word = b << USED_BITS | (used + bytes);
-            if (b != m->hint)
-                return turn;
-            return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
-        }
+        if (used + FP_LINE_BYTES > k->capacity) /* W1 */
+            continue;
+        *word = b << USED_BITS | (used + FP_LINE_BYTES);
+        turn = b * m->p.bucket_ps + used / FP_LINE_BYTES * k->line_ps;
+        if (b != m->hint)
+            return turn;
+        return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
     }
 }
 
-static uint64_t cross(struct fp_cpu_state *c, enum fp_resource kind, struct fp_resource_state *r, uint64_t t)
+static uint64_t cross(struct fp_cpu_state *c, enum fp_resource kind, unsigned i, uint64_t t)
 {
-    uint64_t start = fp_reserve(c->model, r, t, FP_LINE_BYTES);
+    uint64_t start = fp_reserve(c->model, kind, i, t);
 
     c->n.queue_ps[kind] += start - t;
     return start;
@@ -103,10 +99,10 @@ static uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint
     FP_TRAFFIC(m->page)[from][to] = m->traffic[from][to];
     if (from == to)
         return t;
-    t = cross(c, FP_RES_OUT, &m->out[from], t);
+    t = cross(c, FP_RES_OUT, from, t);
     if (m->p.bus_per_board)
-        t = cross(c, FP_RES_CENTERPLANE, m->centerplane, t);
-    return cross(c, FP_RES_IN, &m->in[to], t);
+        t = cross(c, FP_RES_CENTERPLANE, 0, t);
+    return cross(c, FP_RES_IN, to, t);
 }
 
 /* A remote access: a fixed share finds its line in the home's coherency directory cache, evenly spread. */
@@ -137,23 +133,22 @@ static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, co
 uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                      enum fp_move move, uint64_t t)
 {
-    struct fp_model *m = c->model;
-    bool each = m->p.bus_per_board;
+    bool each = c->model->p.bus_per_board;
 
-    t = cross(c, FP_RES_BUS, &m->bus[each ? home : 0], t);
+    t = cross(c, FP_RES_BUS, each ? home : 0, t);
     if (each && home != c->board)
-        t = cross(c, FP_RES_BUS, &m->bus[c->board], t);
+        t = cross(c, FP_RES_BUS, c->board, t);
     if (move == FP_READ) {
         if (owner)
-            t = cross(c, FP_RES_PORT, &m->port[owner->id], t);
+            t = cross(c, FP_RES_PORT, owner->id, t);
         else
-            t = cross(c, FP_RES_MEMORY, &m->memory[home], t);
+            t = cross(c, FP_RES_MEMORY, home, t);
         t = between(c, owner ? owner->board : home, c->board, t);
-        t = cross(c, FP_RES_PORT, &m->port[c->id], t);
+        t = cross(c, FP_RES_PORT, c->id, t);
     } else if (move == FP_WRITE) {
-        t = cross(c, FP_RES_PORT, &m->port[c->id], t);
+        t = cross(c, FP_RES_PORT, c->id, t);
         t = between(c, c->board, home, t);
-        t = cross(c, FP_RES_MEMORY, &m->memory[home], t);
+        t = cross(c, FP_RES_MEMORY, home, t);
     }
     return t + latency(c, line, home, owner);
 }

@@ -374,25 +374,24 @@ TEST(saturation_of_the_15k)
 
 TEST(a_bucket_is_filled_and_the_future_is_nobodys_queue)
 {
-    struct fp_resource_state *r;
     const uint64_t bucket = 2000 * NS;
 
     machine(1, mid, "");
-    r = &m->out[0]; /* 2400 MB/s: 75 lines in 2 us, one in 26,666 ps */
+    /* 2400 MB/s: 75 lines in 2 us, one in 26,666 ps */
     for (unsigned i = 0; i < 75; i++) { /* ahead of their turn by the skew, no more */
         uint64_t turn = 10 * bucket + i * 26666 - 1000 * NS;
 
-        CHECK_EQ(fp_reserve(m, r, 10 * bucket + 5, LINE), i * 26666 > 1000 * NS + 5 ? turn : 10 * bucket + 5);
+        CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 10 * bucket + 5), i * 26666 > 1000 * NS + 5 ? turn : 10 * bucket + 5);
     }
-    CHECK_EQ(fp_reserve(m, r, 10 * bucket + 5, LINE), 11 * bucket);
-    CHECK_EQ(fp_reserve(m, r, 10 * bucket + 7, LINE), 11 * bucket + 26666);
-    CHECK_EQ(fp_reserve(m, r, 9 * bucket + 1, LINE), 9 * bucket + 1); /* a slower CPU */
-    CHECK_EQ(fp_reserve(m, r, 11 * bucket + 1, LINE), 11 * bucket + 1);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 10 * bucket + 5), 11 * bucket);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 10 * bucket + 7), 11 * bucket + 26666);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 9 * bucket + 1), 9 * bucket + 1); /* a slower CPU */
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 11 * bucket + 1), 11 * bucket + 1);
     for (unsigned i = 3; i < 75; i++)
-        fp_reserve(m, r, 11 * bucket, LINE);
-    CHECK_EQ(fp_reserve(m, r, 10 * bucket, LINE), 12 * bucket);
-    CHECK_EQ(fp_reserve(m, r, (10 + FP_BUCKETS) * bucket, LINE), (10 + FP_BUCKETS) * bucket);
-    CHECK_EQ(fp_reserve(m, r, 10 * bucket, LINE), 10 * bucket); /* too long ago to know */
+        fp_reserve(m, FP_RES_OUT, 0, 11 * bucket);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 10 * bucket), 12 * bucket);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, (10 + FP_BUCKETS) * bucket), (10 + FP_BUCKETS) * bucket);
+    CHECK_EQ(fp_reserve(m, FP_RES_OUT, 0, 10 * bucket), 10 * bucket); /* too long ago to know */
 }
 
 /* ---- coherence ----------------------------------------------------------------------------- */
@@ -439,9 +438,9 @@ TEST(a_line_alone_is_modified_without_a_word)
 
     machine(1, mid, "");
     load(0, 0x1000);
-    bus = m->bus[0].bucket[0];
+    bus = m->bucket[m->kind[FP_RES_BUS].first];
     CHECK_EQ(store(0, 0x1000), 0);
-    CHECK_EQ(m->bus[0].bucket[0], bus);
+    CHECK_EQ(m->bucket[m->kind[FP_RES_BUS].first], bus);
     CHECK_EQ(n(0)->ec_hit, 1);
     CHECK_EQ(store(0, 0x1008), 0);
     CHECK_EQ(n(0)->ec_ref, 2); /* level 1 now */

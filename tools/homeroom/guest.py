@@ -358,6 +358,11 @@ class Guest:
             return value or condition()
 
     @property
+    def pid(self) -> int:
+        """Of QEMU, once it was started."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process is not None and not self._ended
 

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""model_speed.py - what the interconnect model costs, in CPU time of the QEMU process.  `make model-speed`.
+
+THEORY      A boot with the model attached and not armed is set against one without it.  Then the program `sweep`
+            goes through memory, watched and unwatched by turns, in one boot; the CPU time of QEMU is read when it
+            prints "begin" and "end".  The least of several runs counts: others on this host only add.
+SEE ALSO    user/bench/sweep.c, docs/fireplane.md
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from homeroom import guest, machine
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+# Name, options of sweep, rounds unwatched, rounds watched.
+PATTERNS = [
+    ("reads that hit level 1 (8 KB each)", "-n 1024", 24000, 6000),
+    ("copies that hit level 1 (2 x 8 KB each)", "-c -n 1024", 12000, 3000),
+    ("reads that hit the external cache (256 KB each)", "-n 32768", 600, 150),
+    ("streaming reads that miss (4 MB each)", "-n 524288", 40, 10),
+    ("streaming copies that miss (2 x 4 MB each)", "-c -n 524288", 20, 5),
+]
+
+
+class Meter:
+    """CPU seconds of a guest's QEMU at the lines of `sweep`."""
+
+    def __init__(self, run: guest.Guest) -> None:
+        self.run, self.seen, self.marks = run, b"", []
+        run.on_console = self.console
+
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.run.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def console(self, data: bytes) -> None:
+        self.seen += data
+        *lines, self.seen = self.seen.split(b"\n")
+        for line in lines:
+            if match := re.match(rb"(begin|end (\d+))\r?$", line):
+                self.marks.append((self.cpu(), int(match[2] or 0)))
+
+
+def boot(name: str, model: str | None) -> float:
+    options = guest.Options(run="true", seed=1, model=model)
+    run = guest.Guest(machine.load(name), options).start()
+    outcome = run.wait(300)
+    if outcome.status != 0:
+        sys.exit(f"model_speed: {outcome.message(True)}")
+    return outcome.cpu_seconds
+
+
+def sweeps(name: str, threads: int, repeat: int, scale: float) -> list[tuple[str, float, float]]:
+    commands = []
+    for _, options, plain, watched in PATTERNS:
+        for _ in range(repeat):
+            commands.append(f"sweep -t {threads} {options} -i {max(1, int(plain * scale / threads))}")
+            commands.append(f"sweep -w -t {threads} {options} -i {max(1, int(watched * scale / threads))}")
+    options = guest.Options(run="; ".join(commands), seed=1, model="fireplane", model_set="ecache_kib=1024")
+    run = guest.Guest(machine.load(name), options)
+    meter = Meter(run)
+    outcome = run.start().wait(1800)
+    if outcome.status != 0 or len(meter.marks) != 2 * len(commands):
+        sys.exit(f"model_speed: {outcome.message(True) or 'the runs are incomplete'}\n{run.tail(10)}")
+    costs = [
+        (end[0] - begin[0]) / (end[1] * threads)
+        for begin, end in zip(meter.marks[::2], meter.marks[1::2], strict=True)
+    ]
+    rows = []
+    for i, (what, *_) in enumerate(PATTERNS):
+        mine = costs[2 * repeat * i : 2 * repeat * (i + 1)]
+        rows.append((what, min(mine[::2]), min(mine[1::2])))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="what the interconnect model costs, in CPU time of QEMU")
+    parser.add_argument("machine", nargs="?", default="sf6800")
+    parser.add_argument("--threads", type=int, default=0, help="by default one for each CPU")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=2.0, help="more accesses, less noise")
+    args = parser.parse_args()
+    try:
+        threads = args.threads or machine.load(args.machine).cpus
+        print(f"{time.strftime('%Y-%m-%d')}  {args.machine}, {threads} threads; CPU time of QEMU, least of {args.repeat}\n")
+        plain = min(boot(args.machine, None) for _ in range(args.repeat))
+        attached = min(boot(args.machine, "fireplane") for _ in range(args.repeat))
+        print(f"{'boot':50} {plain:8.2f} s {attached:8.2f} s   x {attached / plain:.2f}")
+        print(f"\n{'':50} {'M accesses/s':>22}")
+        print(f"{'':50} {'disarmed':>10} {'armed':>10}   slow-down")
+        for what, free, armed in sweeps(args.machine, threads, args.repeat, args.scale):
+            print(f"{what:50} {1e-6 / free:10.0f} {1e-6 / armed:10.0f}   x {armed / free:.1f}")
+    except machine.MachineError as error:
+        sys.exit(f"model_speed: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sweep.c - goes through memory as fast as it can, watched by the interconnect model or not: what the model costs.
+ *
+ * THEORY      Each thread reads, or copies, its own array over and over.  The measuring is done outside, by
+ *             tools/model_speed.py: it reads the CPU time of QEMU when "begin" and "end" are printed.
+ * SEE ALSO    make model-speed, docs/fireplane.md
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define GAP 512 /* words, a page */
+
+static size_t words = 1024;
+static int rounds = 100;
+static bool copies, watched;
+static volatile uint64_t sink;
+
+static uint64_t sum(const uint64_t *from, size_t n)
+{
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        total += from[i];
+        __asm__ volatile("" : "+r"(total)); /* or it becomes loads of two at a time */
+    }
+    return total;
+}
+
+static void copy(uint64_t *restrict to, const uint64_t *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+        __asm__ volatile("" ::: "memory"); /* or it becomes memcpy */
+    }
+}
+
+static void work(int self)
+{
+    /* The halves are an odd number of pages apart, lest they share places in QEMU's TLB. */
+    size_t all = 2 * words + GAP;
+    uint64_t *array = bench_map(all * sizeof *array, 4096, BENCH_FIRST);
+
+    for (size_t i = 0; i < all; i++)
+        array[i] = i;
+    bench_barrier();
+    if (self == 0) {
+        if (watched)
+            fp_arm();
+    }
+    bench_barrier();
+    sink = sum(array, all); /* both halves are in the caches now, if they fit */
+    bench_barrier();
+    if (self == 0) {
+        printf("begin\n");
+        fflush(stdout);
+    }
+    bench_barrier();
+    for (int round = 0; round < rounds; round++)
+        if (copies)
+            copy(array, array + words + GAP, words);
+        else
+            sink += sum(array, words);
+    bench_barrier();
+    if (self == 0) {
+        printf("end %zu\n", (size_t)rounds * words * (copies ? 2 : 1));
+        fp_disarm();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int opt, threads = 1;
+
+    bench_init("sweep");
+    while ((opt = getopt(argc, argv, "t:n:i:cw")) != -1) {
+        switch (opt) {
+        case 't':
+            threads = bench_int(optarg, 1, BENCH_MAX, "threads");
+            break;
+        case 'n':
+            words = bench_count(optarg);
+            break;
+        case 'i':
+            rounds = bench_int(optarg, 1, 1 << 30, "rounds");
+            break;
+        case 'c':
+            copies = true;
+            break;
+        case 'w':
+            watched = true;
+            break;
+        default:
+            fprintf(stderr, "usage: sweep [-t threads] [-n words] [-i rounds] [-c] [-w]\n"
+                            "  -c  copy one half of each array to the other, instead of reading one\n"
+                            "  -w  watched by the interconnect model\n");
+            return 2;
+        }
+    }
+    if (optind != argc)
+        bench_die("no arguments are taken");
+    bench_threads(threads, work, true);
+    return 0;
+}
