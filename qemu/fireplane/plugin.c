@@ -117,8 +117,14 @@ static inline void run(struct fp_cpu_state *c, void *packed)
     fp_run(c, (uintptr_t)packed & 0xffff, (uintptr_t)packed >> 16);
 }
 
+/*
+ * An instruction whose access is made by a helper leaves its list of callbacks behind when it ends in an exception
+ * (QEMU 7.2): what helpers then do for the kernel (FXSAVE, interrupt frames) comes here as well, and is none of ours.
+ */
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)
 {
+    if (__builtin_expect(vaddr >> 63 != 0, 0))
+        return;
     access_of(&cpus[vcpu], info, vaddr);
 }
 
