@@ -281,9 +281,9 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
         l->cred  = x->cred;
         x->cred  = NULL;
         spin_unlock(&proc_lock);
-        p->dumpable = false;
         cred_release(old_cred);
     }
+    p->dumpable = l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
     l->lwpid = p->next_lwpid = 1;
     p->exit_signal           = SIGCHLD;
     p->has_execed            = true;
