@@ -96,7 +96,7 @@ struct fp_lwp {
     int32_t          pid;     /* 0: the calling process                             */
     int32_t          lwpid;   /* the LWP, or the next one above; set to the one found */
     uint64_t         time_ps; /* out: its modelled clock                            */
-    struct fp_counts used;    /* out; time_ps: the modelled time it has run         */
+    struct fp_counts used;    /* out; time_ps: a clock for each instruction, and stall_ps */
 };
 
 /*

@@ -3,7 +3,8 @@
  * modelled.c - see modelled.h.
  *
  * THEORY      Counters only grow, so a thread's share of a CPU's is what they grew by while it ran there.  The clock
- *             jumps, too, when a thread comes that is later; that jump is before `since` is taken, so it is nobody's.
+ *             also jumps (to a later thread's time, or to the others' when the CPU was idle), so the time that a
+ *             thread has run is not its difference: it is one clock for each instruction, and the waits for memory.
  */
 #include "stat/modelled.h"
 
@@ -16,11 +17,15 @@ static struct fp_cpu *slot_of(unsigned cpu)
     return FP_CPU(modelled_page, cpu);
 }
 
-/* sum += now - since, for each counter. */
+/* sum += now - since, for each counter; but see THEORY as to time. */
 static void add_difference(struct fp_counts *sum, const struct fp_counts *now, const struct fp_counts *since)
 {
+    uint64_t clock_ps = ((const struct fp_header *)modelled_page)->clock_ps, ran = sum->time_ps;
+
+    ran += (now->instr - since->instr) * clock_ps + now->stall_ps - since->stall_ps;
     for (unsigned i = 0; i < sizeof *sum / sizeof(uint64_t); i++)
         ((uint64_t *)sum)[i] += ((const uint64_t *)now)[i] - ((const uint64_t *)since)[i];
+    sum->time_ps = ran;
 }
 
 void modelled_switch_now(struct modelled *from, struct modelled *to)
@@ -33,10 +38,8 @@ void modelled_switch_now(struct modelled *from, struct modelled *to)
         add_difference(&from->used, &slot->counts, &from->since);
         from->time_ps = max_of(from->time_ps, slot->counts.time_ps);
     }
-    if (to != NULL) {
+    if (to != NULL)
         to->since = slot->counts;
-        to->since.time_ps = max_of(slot->counts.time_ps, to->time_ps);
-    }
 }
 
 void modelled_pass_now(const struct modelled *from, struct modelled *to)
@@ -59,7 +62,6 @@ uint64_t modelled_read(const struct modelled *m, int cpu, struct fp_counts *used
     if ((unsigned)cpu == this_cpu()->id)
         FP_DOORBELL(FP_OP_SYNC);
     now = slot_of((unsigned)cpu)->counts;
-    now.time_ps = max_of(now.time_ps, m->since.time_ps); /* not published since it came there */
     add_difference(used, &now, &m->since);
-    return now.time_ps;
+    return max_of(now.time_ps, m->time_ps);
 }

@@ -23,7 +23,7 @@
 
 struct modelled {
     uint64_t         time_ps; /* its clock, up to its last switch or what others gave it since */
-    struct fp_counts used;    /* what it has used, up to its last switch; time_ps: time it ran */
+    struct fp_counts used;    /* what it has used, up to its last switch; time_ps: it ran   */
     struct fp_counts since;   /* the CPU's counters when it came there                         */
 };
 

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_fireplane.c - the interconnect model as programs see it: the device, time that travels with threads, counters.
+ *
+ * THEORY    Without the model the first test applies, with it the others.  `page` needs no more than a page with a
+ *           model's header; the rest needs the model itself.  Nothing here depends on wall time: a thread that
+ *           is to be asleep is looked at (/proc/PID/task) until it sleeps.
+ * SEE ALSO  tests/test_fireplane_guest.py
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "check.h"
+#include "fireplane.h"
+#include "uapi/homeroom.h"
+
+enum { BURN = 200000, THREADS = 12, NOBODY = 65534 };
+
+static void need_model(void)
+{
+    if (fp_open() != 0)
+        SKIP("no model");
+}
+
+static void need_counting(void)
+{
+    need_model();
+    if (fp_header()->boards_known == 0 || fp_header()->params[0] == '\0')
+        SKIP("a page, but no model behind it");
+    fp_arm();
+}
+
+/* User instructions, and some memory. */
+static void burn(int loops)
+{
+    static _Thread_local volatile uint64_t cell[512];
+
+    for (int i = 0; i < loops; i++)
+        cell[i % 512]++;
+}
+
+static void run_on(int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(sched_getcpu(), cpu);
+}
+
+static int ask(int fd, int pid, int lwpid, struct fp_lwp *q)
+{
+    *q = (struct fp_lwp){.pid = pid, .lwpid = lwpid};
+    return ioctl(fd, FPIOC_LWP, q);
+}
+
+/* ---- the device ---- */
+
+static void no_model(void)
+{
+    struct fp_counts c;
+
+    if (fp_open() == 0)
+        SKIP("there is a model");
+    EXPECT_EQ(errno, ENODEV);
+    EXPECT_ERR(open("/dev/fireplane", O_RDONLY), ENODEV);
+    EXPECT_EQ(fp_now_ps(), 0);
+    memset(&c, 1, sizeof c);
+    fp_read(&c);
+    EXPECT(c.time_ps == 0 && c.instr == 0 && c.queue_ps[FP_RES_COUNT - 1] == 0);
+    EXPECT_EQ(fp_read_cpu(0, &c), -1);
+    EXPECT(fp_header() == NULL);
+    fp_arm();
+    fp_disarm();
+    EXPECT_ERR(syscall(SYS_track, 1), ENODEV);
+}
+
+static void page(void)
+{
+    struct fp_lwp q;
+    struct fp_counts c;
+    char *map, *copy;
+    pid_t child;
+    int fd, status;
+
+    need_model();
+    EXPECT_ERR(open("/dev/fireplane", O_RDWR), EACCES);
+    EXPECT_ERR(open("/dev/fireplane", O_WRONLY), EACCES);
+    fd = open("/dev/fireplane", O_RDONLY);
+    EXPECT(fd >= 0);
+    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0, EACCES);
+    map = mmap(NULL, FP_SHARED_BYTES + 4096, PROT_READ, MAP_SHARED, fd, 0);
+    copy = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    EXPECT(map != MAP_FAILED && copy != MAP_FAILED);
+    EXPECT(((struct fp_header *)map)->magic == FP_MAGIC && ((struct fp_header *)copy)->magic == FP_MAGIC);
+    EXPECT_ERR(mprotect(map, 4096, PROT_READ | PROT_WRITE), EACCES);
+    copy[0] = 'x';
+    EXPECT(map[0] == 'F');
+    EXPECT_EQ(madvise(map, FP_SHARED_BYTES, HR_MADV_ACCESS_LWP), 0); /* the device's pages stay where they are */
+    run_on((int)fp_header()->ncpus - 1);
+    EXPECT(map[0] == 'F' && map[FP_SHARED_BYTES - 1] == 0);
+    child = fork();
+    if (child == 0)
+        _exit(map[FP_SHARED_BYTES]); /* beyond the page */
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    child = fork();
+    if (child == 0) {
+        *(volatile char *)map = 'x';
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+
+    EXPECT_ERR(ioctl(fd, 0x5401, &q), ENOTTY);
+    EXPECT_ERR(ioctl(fd, FPIOC_LWP, (void *)8), EFAULT);
+    EXPECT_ERR(ask(fd, 32767, 1, &q), ESRCH);
+    EXPECT_ERR(ask(fd, -5, 1, &q), ESRCH);
+    EXPECT_ERR(ask(fd, 0, 2, &q), ESRCH);
+    EXPECT_EQ(ask(fd, 0, -1, &q), 0);
+    EXPECT(q.pid == getpid() && q.lwpid == 1);
+    EXPECT_EQ(fp_read_cpu((int)fp_header()->ncpus, &c), -1);
+    EXPECT_EQ(fp_read_cpu(-1, &c), -1);
+    EXPECT_EQ(fp_read_cpu(0, &c), 0);
+    EXPECT_EQ(munmap(map, FP_SHARED_BYTES + 4096), 0);
+    EXPECT_EQ(setresuid(NOBODY, NOBODY, NOBODY), 0);
+    EXPECT_EQ(ask(fd, 0, 1, &q), 0);
+    EXPECT_ERR(ask(fd, 1, 1, &q), EACCES);
+    EXPECT_ERR(syscall(SYS_track, 99), EBADF);
+    EXPECT_ERR(syscall(SYS_track, fd), EBADF);
+}
+
+/* ---- time ---- */
+
+/* Moving from CPU to CPU, and sleeping, never takes a thread back in time. */
+static void monotonic(void)
+{
+    uint64_t last = 0, first, now;
+
+    need_counting();
+    first = fp_now_ps();
+    for (int round = 0; round < 3; round++)
+        for (int cpu = 0; cpu < (int)fp_header()->ncpus; cpu++) {
+            struct timespec ms = {0, 1000000};
+
+            run_on((cpu * 5 + round) % (int)fp_header()->ncpus);
+            for (int i = 0; i < 3; i++) {
+                now = fp_now_ps();
+                EXPECT(now >= last);
+                last = now;
+                burn(1000);
+                if (i == 1)
+                    nanosleep(&ms, NULL);
+            }
+        }
+    fp_disarm();
+    EXPECT(last - first > 3 * fp_header()->ncpus * 3 * 1000 * fp_header()->clock_ps);
+    last = fp_now_ps();
+    burn(1000);
+    EXPECT_EQ(fp_now_ps(), last); /* nothing is watched any more */
+}
+
+/* What a thread that waits for another does, and how the other lets it go on. */
+static int pipe_fd[2], lock_fd;
+static sem_t sem;
+static pthread_barrier_t barrier;
+static sigset_t usr1;
+static volatile int ready;
+static uint64_t released, resumed; /* time of the one before it let go, of the other after that */
+
+static char byte;
+static void pipe_wait(void) { EXPECT_EQ(read(pipe_fd[0], &byte, 1), 1); }
+static void pipe_go(pthread_t t) { EXPECT_EQ(write(pipe_fd[1], "x", 1), 1); }
+static void sem_wait_(void) { EXPECT_EQ(sem_wait(&sem), 0); }
+static void sem_go(pthread_t t) { EXPECT_EQ(sem_post(&sem), 0); }
+static void barrier_wait(void) { pthread_barrier_wait(&barrier); }
+static void barrier_go(pthread_t t) { pthread_barrier_wait(&barrier); }
+static void signal_go(pthread_t t) { EXPECT_EQ(pthread_kill(t, SIGUSR1), 0); }
+static void signal_wait(void)
+{
+    int sig;
+
+    EXPECT_EQ(sigwait(&usr1, &sig), 0);
+}
+
+static void lock_wait(void)
+{
+    int fd = open("/tmp/t_fireplane.lock", O_RDWR);
+
+    EXPECT(fd >= 0);
+    EXPECT_EQ(flock(fd, LOCK_EX), 0);
+    close(fd);
+}
+
+static void lock_go(pthread_t t) { EXPECT_EQ(flock(lock_fd, LOCK_UN), 0); }
+
+struct way {
+    const char *name;
+    void (*wait)(void);
+    void (*go)(pthread_t waiter);
+};
+static const struct way ways[] = {
+    {"pipe", pipe_wait, pipe_go},    {"semaphore", sem_wait_, sem_go}, {"barrier", barrier_wait, barrier_go},
+    {"signal", signal_wait, signal_go}, {"file lock", lock_wait, lock_go},
+};
+
+static int waiter_tid;
+
+static void *waiter(void *arg)
+{
+    const struct way *way = arg;
+
+    run_on(0);
+    waiter_tid = (int)syscall(SYS_gettid);
+    ready = 1;
+    way->wait();
+    resumed = fp_now_ps();
+    return NULL;
+}
+
+/* Until the thread sleeps. */
+static void until_asleep(int tid)
+{
+    char path[64], text[256], *state;
+    struct timespec ms = {0, 1000000};
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    do {
+        int fd = open(path, O_RDONLY);
+        ssize_t n;
+
+        EXPECT(fd >= 0);
+        n = read(fd, text, sizeof text - 1);
+        EXPECT(n > 0);
+        text[n] = '\0';
+        close(fd);
+        state = strrchr(text, ')');
+        nanosleep(&ms, NULL);
+    } while (state == NULL || state[2] != 'S');
+}
+
+static void wake(void)
+{
+    pthread_t t;
+
+    need_counting();
+    EXPECT_EQ(pipe(pipe_fd), 0);
+    EXPECT_EQ(sem_init(&sem, 0, 0), 0);
+    EXPECT_EQ(pthread_barrier_init(&barrier, NULL, 2), 0);
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    lock_fd = open("/tmp/t_fireplane.lock", O_RDWR | O_CREAT, 0600);
+    EXPECT_EQ(flock(lock_fd, LOCK_EX), 0);
+    run_on((int)fp_header()->ncpus - 1);
+    for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        ready = 0;
+        EXPECT_EQ(pthread_create(&t, NULL, waiter, (void *)&ways[i]), 0);
+        while (!ready)
+            sched_yield();
+        until_asleep(waiter_tid);
+        burn(BURN);
+        released = fp_now_ps();
+        ways[i].go(t);
+        pthread_join(t, NULL);
+        printf("  %s: released at %" PRIu64 ", went on at %" PRIu64 "\n", ways[i].name, released, resumed);
+        EXPECT(resumed >= released);
+        EXPECT(fp_now_ps() >= released);
+    }
+    fp_disarm();
+}
+
+static void *report_time(void *arg)
+{
+    resumed = fp_now_ps();
+    return NULL;
+}
+
+/* A new thread or process begins no earlier than it was made; who waits for its end goes on no earlier than that. */
+static void creation(void)
+{
+    volatile uint64_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_t t;
+    pid_t child;
+    int status;
+
+    need_counting();
+    run_on(1);
+    burn(BURN);
+    released = fp_now_ps();
+    EXPECT_EQ(pthread_create(&t, NULL, report_time, NULL), 0);
+    pthread_join(t, NULL);
+    EXPECT(resumed >= released);
+    burn(BURN);
+    released = fp_now_ps();
+    child = fork();
+    if (child == 0) {
+        shared[0] = fp_now_ps();
+        run_on((int)fp_header()->ncpus - 1);
+        burn(4 * BURN);
+        shared[1] = fp_now_ps();
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(shared[0] >= released && shared[1] > shared[0]);
+    EXPECT(fp_now_ps() >= shared[1]);
+    fp_disarm();
+}
+
+static double deadline; /* of the sleeper, on the wall's clock */
+
+static double wall(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *sleeper(void *arg)
+{
+    struct timespec t = {(time_t)deadline, 0};
+
+    run_on(0);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+    resumed = fp_now_ps();
+    return NULL;
+}
+
+/* A timer wakes a thread at its own time, not at that of whom the interrupt came upon. */
+static void timer(void)
+{
+    pthread_t t;
+
+    need_counting();
+    run_on((int)fp_header()->ncpus - 1);
+    for (int seconds = 2;; seconds *= 2) {
+        deadline = wall() + seconds;
+        EXPECT_EQ(pthread_create(&t, NULL, sleeper, NULL), 0);
+        burn(10 * BURN);
+        released = fp_now_ps();
+        if (wall() < deadline - 1)
+            break;
+        pthread_join(t, NULL); /* too late to say: take more time */
+    }
+    pthread_join(t, NULL);
+    printf("  slept until %" PRIu64 ", the other was at %" PRIu64 "\n", resumed, released);
+    EXPECT(resumed < released);
+    fp_disarm();
+}
+
+/* ---- counters ---- */
+
+static pthread_barrier_t begin, end;
+
+static void *worker(void *arg)
+{
+    pthread_barrier_wait(&begin);
+    for (int i = 0; i < 20; i++) {
+        burn(2000 + (int)(intptr_t)arg * 100);
+        sched_yield();
+    }
+    pthread_barrier_wait(&end);
+    pthread_barrier_wait(&begin); /* stay until all was read */
+    return NULL;
+}
+
+/* What all LWPs of all processes have used.  Returns how many there are. */
+static int all_lwps(int fd, struct fp_counts *sum)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    int n = 0;
+
+    EXPECT(proc != NULL);
+    memset(sum, 0, sizeof *sum);
+    while ((entry = readdir(proc)) != NULL) {
+        int pid = atoi(entry->d_name);
+        struct fp_lwp q = {0};
+
+        for (int lwp = 1; pid > 0 && ask(fd, pid, lwp, &q) == 0; lwp = q.lwpid + 1, n++) {
+            EXPECT(q.used.time_ps == q.used.instr * fp_header()->clock_ps + q.used.stall_ps);
+            for (unsigned i = 0; i < sizeof *sum / sizeof(uint64_t); i++)
+                ((uint64_t *)sum)[i] += ((uint64_t *)&q.used)[i];
+        }
+    }
+    closedir(proc);
+    return n;
+}
+
+/* Threads that share CPUs and move about: what they used is what the CPUs counted, to the last load. */
+static void counts(void)
+{
+    struct fp_counts before, after, cpus_before, cpus_after;
+    pthread_t t[THREADS];
+    int fd = open("/dev/fireplane", O_RDONLY);
+
+    need_counting();
+    fp_disarm();
+    EXPECT_EQ(pthread_barrier_init(&begin, NULL, THREADS + 1), 0);
+    EXPECT_EQ(pthread_barrier_init(&end, NULL, THREADS + 1), 0);
+    for (int i = 0; i < THREADS; i++)
+        EXPECT_EQ(pthread_create(&t[i], NULL, worker, (void *)(intptr_t)i), 0);
+    EXPECT(all_lwps(fd, &before) > THREADS);
+    fp_read(&cpus_before);
+    fp_arm();
+    pthread_barrier_wait(&begin);
+    pthread_barrier_wait(&end);
+    fp_disarm();
+    fp_read(&cpus_after);
+    all_lwps(fd, &after);
+    pthread_barrier_wait(&begin);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    EXPECT(after.instr - before.instr > THREADS * 20 * 2000);
+    for (unsigned i = 1; i < sizeof after / sizeof(uint64_t); i++) /* 0 is the clock */
+        EXPECT_EQ(((uint64_t *)&after)[i] - ((uint64_t *)&before)[i],
+                  ((uint64_t *)&cpus_after)[i] - ((uint64_t *)&cpus_before)[i]);
+}
+
+static const struct check list[] = {
+    {"no_model", no_model}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
+    {"creation", creation}, {"timer", timer}, {"counts", counts},
+};
+CHECK_MAIN(list)
