@@ -55,7 +55,7 @@ static const unsigned share[NPHASES][NAREAS] = {
 
 /* Private areas: their sizes are nearly in proportion to their shares. */
 static const size_t area_bytes[SGA] = {[DATA] = 256 * KIB, [HEAP] = 512 * KIB, [STACK] = 128 * KIB};
-static unsigned char data_area[256 * KIB] __attribute__((aligned(4096)));
+static unsigned char data_area[256 * KIB] __attribute__((aligned(64)));
 
 /* What was asked for. */
 static int nprocs, running, transactions = 8, rows = 400, sga_mib = 64;
@@ -88,30 +88,57 @@ static void usage(void)
     exit(2);
 }
 
-/* Which area the next row is in. */
-static enum area draw(enum phase phase, uint64_t *random)
+/* What a transaction needs to know, on the stack of each process: global variables would be the parent's pages. */
+struct job {
+    unsigned below[NAREAS]; /* a draw below below[i] and none before is of area i */
+    unsigned total, rows;
+    int transactions;
+    int home;
+    int in, out; /* the pipe that wakes the process, and the next one's */
+};
+
+/* Process `self` is number self / running of ring self % running. */
+static int next_in_ring(int self)
 {
-    unsigned total = 0, at;
-    enum area area = DATA;
+    return self + running < nprocs ? self + running : self % running;
+}
+
+static struct job job_of(int self, enum phase phase)
+{
+    struct job job = {
+        .rows = (unsigned)rows,
+        .transactions = transactions,
+        .home = bench_home_self(),
+        .in = pipes[self][0],
+        .out = pipes[next_in_ring(self)][1],
+    };
 
     for (int i = 0; i < NAREAS; i++)
-        total += share[phase][i];
-    for (at = (unsigned)(bench_random(random) >> 32) % total; at >= share[phase][area]; area++)
-        at -= share[phase][area];
+        job.below[i] = job.total += share[phase][i];
+    return job;
+}
+
+static enum area draw(const struct job *job, uint64_t *random)
+{
+    unsigned at = (unsigned)(bench_random(random) >> 32) % job->total;
+    enum area area = DATA;
+
+    while (at >= job->below[area])
+        area++;
     return area;
 }
 
-static void transaction(struct bench_area *area, enum phase phase, uint64_t *random, struct tally *t)
+static void transaction(struct bench_area *area, const struct job *job, uint64_t *random, struct tally *t)
 {
-    int count = rows / 2 + (int)((bench_random(random) >> 32) % (unsigned)rows), home = bench_home_self();
+    unsigned count = job->rows / 2 + (unsigned)(bench_random(random) >> 32) % job->rows;
     bool away = false;
 
-    for (int i = 0; i < count; i++) {
-        enum area which = draw(phase, random);
+    for (unsigned i = 0; i < count; i++) {
+        enum area which = draw(job, random);
         uint64_t draw_row = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw_row & 255) : 0;
 
         if (i % LOOK == 0)
-            away = bench_lgroup_now() != home;
+            away = bench_lgroup_now() != job->home;
         if (which == SGA)
             bench_row_visit(&area[SGA], (draw_row >> 8) & (area[SGA].rows - 1), amount);
         else
@@ -121,25 +148,20 @@ static void transaction(struct bench_area *area, enum phase phase, uint64_t *ran
     }
 }
 
-/* Process `self` is number self / running of ring self % running. */
-static int next_in_ring(int self)
-{
-    return self + running < nprocs ? self + running : self % running;
-}
-
 static void run_phase(int self, enum phase phase, struct bench_area *area, uint64_t *random)
 {
+    struct job job = job_of(self, phase);
     struct tally t = {0};
     char token = 0;
 
     for (int i = 0; i < NAREAS; i++)
         area[i].added = area[i].bad = 0;
     bench_start(self);
-    for (int i = 0; i < transactions; i++) {
-        if (read(pipes[self][0], &token, 1) != 1)
+    for (int i = 0; i < job.transactions; i++) {
+        if (read(job.in, &token, 1) != 1)
             bench_die("pipe: %s", strerror(errno));
-        transaction(area, phase, random, &t);
-        if (write(pipes[next_in_ring(self)][1], &token, 1) != 1)
+        transaction(area, &job, random, &t);
+        if (write(job.out, &token, 1) != 1)
             bench_die("pipe: %s", strerror(errno));
     }
     bench_stop(self);
@@ -230,7 +252,7 @@ static void report_phase(enum phase phase)
 
 static void work(int self)
 {
-    struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)] __attribute__((aligned(64)));
+    _Alignas(64) struct bench_row on_stack[128 * KIB / sizeof(struct bench_row)];
     uint64_t random = bench_seed(seed, (uint64_t)self), balance = 0;
     struct bench_area area[NAREAS];
     void *memory[SGA] = {[DATA] = data_area, [HEAP] = aligned_alloc(64, area_bytes[HEAP]), [STACK] = on_stack};
