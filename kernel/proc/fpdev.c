@@ -77,7 +77,9 @@ static int fp_open(struct vnode *vn, int oflags, struct file *f)
 void fpdev_init(void)
 {
     static const struct fileops ops = {.ioctl = fp_ioctl, .object = &page_object};
-    static struct cdev dev = {.name = "fireplane", .rdev = makedev(10, 241), .mode = 0444, .open = fp_open, .ops = &ops};
+    static struct cdev dev = {
+        .name = "fireplane", .rdev = makedev(10, 241), .mode = 0444, .open = fp_open, .ops = &ops,
+    };
 
     object_init_vnode(&page_object, NULL, NULL);
     page_object.size_pages = modelled_page == NULL ? 0 : FP_SHARED_BYTES >> PAGE_SHIFT;

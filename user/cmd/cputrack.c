@@ -23,6 +23,7 @@
 #include "cpc.h"
 #include "homeroom.h"
 
+#define SYNOPSIS  "-c events [-c events] ... [-efntv] [-N count] [-o file] [-T interval] command [argument ...]"
 #define NCOUNTERS (sizeof(struct fp_counts) / sizeof(uint64_t))
 
 struct lwp {
@@ -66,8 +67,7 @@ static void on_signal(int sig)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: cputrack -c events [-c events] ... [-efntv] [-N count] [-o file] [-T interval] command [argument ...]\n"
-                    "       cputrack -h\n");
+    fprintf(stderr, "usage: cputrack " SYNOPSIS "\n       cputrack -h\n");
     return 2;
 }
 
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
         if (opt == '?' || (opt == 'c' && cpc_add("cputrack", &sets, optarg) != 0))
             return opt == '?' ? usage() : 2;
         if (opt == 'h') {
-            printf("usage: cputrack -c events [-c events] ... [-efntv] [-N count] [-o file] [-T interval] command ...\n");
+            printf("usage: cputrack " SYNOPSIS "\n");
             cpc_help(stdout);
             return 0;
         }
@@ -410,7 +410,8 @@ int main(int argc, char **argv)
         file = opt == 'o' ? optarg : file;
         if ((opt == 'T' && cpc_interval(optarg, &interval) != 0) ||
             (opt == 'N' && hr_parse_int(optarg, 1, 1 << 30, &count) != 0)) {
-            fprintf(stderr, "cputrack: -%c '%s': give %s\n", opt, optarg, opt == 'T' ? "seconds" : "a number of samples");
+            fprintf(stderr, "cputrack: -%c '%s': give %s\n", opt, optarg,
+                    opt == 'T' ? "seconds" : "a number of samples");
             return 2;
         }
     }

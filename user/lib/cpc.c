@@ -96,7 +96,8 @@ int cpc_add(const char *program, struct cpc_sets *sets, const char *spec)
     char copy[256], *rest = copy, *word;
 
     if (sets->count == CPC_SETS || strlen(spec) >= sizeof copy || spec[0] == '\0') {
-        fprintf(stderr, "%s: -c '%.40s': too %s\n", program, spec, sets->count == CPC_SETS ? "many sets" : "long or empty");
+        fprintf(stderr, "%s: -c '%.40s': %s\n", program, spec,
+                sets->count == CPC_SETS ? "too many sets" : "too long or empty");
         return -1;
     }
     strcpy(copy, spec);
@@ -146,8 +147,8 @@ void cpc_help(FILE *out)
     fprintf(out, "\nEvent specification: [picn=]event[,[picn=]event], n 0 or 1; any counter counts any event:\n\n");
     for (int i = 0; i < NEVENTS; i++)
         fprintf(out, "    %-18s %s\n", event[i].name, event[i].meaning);
-    fprintf(out, "\nOnly programs are counted, not the kernel.  The names are those of UltraSPARC III where it has the\n"
-                 "event; the counters are the interconnect model's: see docs/fireplane.md.\n");
+    fprintf(out, "\nOnly programs are counted, not the kernel.  The names are those of UltraSPARC III where it has\n"
+                 "the event; the counters are the interconnect model's.\n");
 }
 
 int cpc_start(const char *program)
