@@ -114,6 +114,7 @@ static void *crowd_thread(void *arg)
 static void *leave_thread(void *arg)
 {
     static int left;
+    static _Atomic int gone;
     bool leaves;
 
     settle(*(int *)arg);
@@ -123,9 +124,13 @@ static void *leave_thread(void *arg)
     leaves = left < nthreads - stay;
     left += leaves;
     pthread_mutex_unlock(&leave_lock);
-    if (leaves)
+    if (leaves) {
+        gone++;
         return NULL;
-    usleep(300000); /* the others are gone when this one wakes */
+    }
+    while (gone < nthreads - stay)
+        usleep(10000);
+    usleep(100000); /* the last of them ends */
     usleep(50000);
     home_second += at_home[getcpuid()];
     for (int i = 0; i < 20; i++) {
@@ -161,7 +166,7 @@ static void dispatches(long *at_home, long *elsewhere)
     free(list);
 }
 
-/* What is dispatched while all threads compute: each once to settle, then four times. */
+/* What is dispatched while all threads compute: each five times to settle, then five times. */
 static void watch(void)
 {
     long home, remote, home0, remote0, home1, remote1;
@@ -170,11 +175,11 @@ static void watch(void)
     do {
         usleep(20000);
         dispatches(&home0, &remote0);
-    } while (home0 + remote0 - home - remote < nthreads);
+    } while (home0 + remote0 - home - remote < 5 * nthreads);
     do {
         usleep(50000);
         dispatches(&home1, &remote1);
-    } while (home1 + remote1 - home0 - remote0 < 4 * nthreads);
+    } while (home1 + remote1 - home0 - remote0 < 5 * nthreads);
     ended = true;
     printf("dispatched_home=%ld\ndispatched_remote=%ld\n", home1 - home0, remote1 - remote0);
 }

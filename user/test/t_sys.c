@@ -449,10 +449,34 @@ static long futex(void *word, int op, unsigned val, void *limit, void *word2, un
 }
 
 static uint32_t word1, word2;
+static _Atomic long waiter; /* its thread id */
 
 static void *futex_waiter(void *op)
 {
+    waiter = syscall(SYS_gettid);
     return (void *)futex(&word1, (int)(long)op, 0, NULL, NULL, 4);
+}
+
+/* Starts a thread that waits for word1; returns when it sleeps. */
+static void start_waiter(pthread_t *t, long op)
+{
+    char path[64], text[128], state = 0;
+
+    waiter = 0;
+    EXPECT_EQ(pthread_create(t, NULL, futex_waiter, (void *)op), 0);
+    while (state != 'S') {
+        int fd, n;
+
+        usleep(10000);
+        if (waiter == 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%ld/stat", (long)waiter);
+        EXPECT((fd = open(path, O_RDONLY)) >= 0);
+        EXPECT((n = (int)read(fd, text, sizeof text - 1)) > 0);
+        text[n] = '\0';
+        close(fd);
+        EXPECT(sscanf(text, "%*d (%*[^)]) %c", &state) == 1);
+    }
 }
 
 static void futex_operations(void)
@@ -460,8 +484,7 @@ static void futex_operations(void)
     pthread_t t;
 
     /* WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
-    EXPECT_EQ(pthread_create(&t, NULL, futex_waiter, (void *)(long)FUTEX_WAIT), 0);
-    usleep(50000);
+    start_waiter(&t, FUTEX_WAIT);
     EXPECT_EQ(
         futex(&word1, FUTEX_WAKE_OP, 1, (void *)1, &word2, FUTEX_OP(OP_SET, 5, CMP_GT, 0)), 1);
     EXPECT_EQ(pthread_join(t, NULL), 0);
@@ -476,8 +499,7 @@ static void futex_operations(void)
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, &word2, FUTEX_OP(7, 0, 0, 0)), ENOSYS);
     EXPECT_ERR(futex(&word1, FUTEX_WAKE_OP, 1, NULL, NOWHERE, 0), EFAULT);
     /* bit sets: only a waker with a common bit counts */
-    EXPECT_EQ(pthread_create(&t, NULL, futex_waiter, (void *)(long)FUTEX_WAIT_BITSET), 0);
-    usleep(50000);
+    start_waiter(&t, FUTEX_WAIT_BITSET);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_BITSET, 1, NULL, NULL, 3), 0);
     EXPECT_EQ(futex(&word1, FUTEX_WAKE_BITSET, 1, NULL, NULL, 6), 1);
     EXPECT_EQ(pthread_join(t, NULL), 0);
