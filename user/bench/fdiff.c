@@ -132,6 +132,8 @@ static void initialise(struct grid *g, size_t room)
                 AT(k, i) = 0.0;
         }
     }
+    for (int k = 0; k < NMATRIX; k++) /* threads have equal parts, but some have a column less */
+        memset(&g->m[k][g->columns * n1], 0, (part - g->columns * n1) * sizeof(double));
 }
 
 /* First set: cu, cv at the velocity's points; z and h. */
