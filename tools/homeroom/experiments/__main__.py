@@ -27,7 +27,7 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
     for one, _ in asked.runs():
         for path in run.inputs(one):
             if not path.is_file():
-                raise MachineError(f"{path.relative_to(TOP)} is missing: make {'peer' if one.os == 'linux' else 'iso'}")
+                raise MachineError(f"{run.shown(path)} is missing: make iso fireplane{' peer' if one.os == 'linux' else ''}")
     tool = Path(sys.executable).with_name("snakemake")
     command = [str(tool), "-s", "tools/experiments/Snakefile", "--keep-going", "--rerun-triggers", "mtime"]
     command += ["--nolock", "--rerun-incomplete", "--quiet", "all", *snakemake, *asked.config()]

@@ -192,7 +192,7 @@ def run_table(rows: list[Row], settings: Settings) -> str:
     names = ("run", "scale", "accesses watched", "CPU s", "M accesses/CPU s, boot included", "log")
     head = "".join(f"<th>{name}</th>" for name in names)
     return (
-        f'<section id="runs"><h2>Runs</h2><p>Logs are in <code>{run.RUNS.relative_to(run.TOP)}</code>. CPU seconds are '
+        f'<section id="runs"><h2>Runs</h2><p>Logs are in <code>{run.shown(run.RUNS)}</code>. CPU seconds are '
         "those of QEMU and the launcher; they are printed, and nothing is concluded from them.</p>"
         f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div></section>'
     )
@@ -228,13 +228,14 @@ def page(rows: list[Row], settings: Settings) -> str:
 def say(rows: list[Row], path: Path) -> None:
     """The end of the sweep, for a person at a terminal."""
     for row in rows:
-        if row.hypothesis is None and (row.band is not None or row.ours is None):
+        if row.hypothesis is None and (row.band is not None or row.ours is None or row.what == "compare"):
             ours = f"{number(row.ours, row.unit)} {row.unit}"
             paper = f"paper {number(row.paper, row.unit)}" if row.paper is not None else ""
-            verdict = "FAILED: " + "; ".join(row.faults) if row.ours is None else ("inside" if row.inside else "OUTSIDE")
+            verdict = {None: "", True: "inside", False: "OUTSIDE"}[row.inside]
+            verdict = "FAILED: " + "; ".join(row.faults) if row.ours is None else verdict
             table = row.experiment.tables[0]
             print(f"  {table:5} {row.experiment.machine:8} {row.label:44} {ours:>18}  {paper:16} {band(row):12} {verdict}")
-    print(f"experiments: {results.CSV.relative_to(run.TOP)}, {path.relative_to(run.TOP)}")
+    print(f"experiments: {run.shown(results.CSV)}, {run.shown(path)}")
 
 
 def make(settings: Settings) -> int:
@@ -242,6 +243,7 @@ def make(settings: Settings) -> int:
     rows = results.collect(settings)
     results.write_csv(rows, settings.suite.seed, keep=bool(settings.names))
     path = run.OUT / (f"{'+'.join(settings.names)}.html" if settings.names else "report.html")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(rows, settings))
     say(rows, path)
     return int(any(row.ours is None for row in rows))

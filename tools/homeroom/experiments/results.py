@@ -84,7 +84,7 @@ def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None)
             break
         if not path.exists():
             why = run.failure(log)
-            case.faults.append(f"{why}; log {log.relative_to(run.TOP)}" if why else "not run")
+            case.faults.append(f"{why}; log {run.shown(log)}" if why else "not run")
             continue
         stored = json.loads(path.read_text())
         found = [metrics.Measurement(m["result"], m["counters"], _numbers(m["pages"])) for m in stored["measurements"]]

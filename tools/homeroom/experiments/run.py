@@ -29,7 +29,7 @@ from homeroom.experiments.definition import Run
 from homeroom.guest import QEMU
 from homeroom.machine import TOP
 
-OUT = TOP / "build/experiments"
+OUT = TOP / os.environ.get("EXPERIMENTS_OUT", "build/experiments")
 RUNS = OUT / "runs"
 ISO = TOP / "build/homeroom.iso"
 PLUGIN = TOP / "build/fireplane.so"
@@ -141,31 +141,36 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
     if reason is None and not measurements:
         reason = "it printed no result: line"
     try:
-        shown = _page(page)
+        model = _page(page)
     except fireplane.PageError as error:
-        shown, reason = None, reason or str(error)
+        model, reason = None, reason or str(error)
     finally:
         page.unlink(missing_ok=True)
     where = f"{describe(run)}, run {repetition}"
     if reason:
-        print(f"experiments: {where}: FAILED: {reason}; its log is {log.relative_to(TOP)}", file=sys.stderr, flush=True)
+        print(f"experiments: {where}: FAILED: {reason}; its log is {shown(log)}", file=sys.stderr, flush=True)
         return 1
     out = {
         "run": asdict(run),
         "repetition": repetition,
         "measurements": [asdict(m) for m in measurements],
-        "page": shown,
+        "page": model,
         "seconds": round(seconds, 1),
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
         "rev": revision(),
         "qemu": qemu_version(),
-        "log": str(log.relative_to(TOP)),
+        "log": shown(log),
     }
     part = result.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(out, indent=1) + "\n")
     part.rename(result)
     print(f"experiments: {progress():>10}  {where}: {seconds:.0f} s", flush=True)
     return 0
+
+
+def shown(path: Path) -> str:
+    """A file's name for people: from the top folder, when it is below that."""
+    return str(path.relative_to(TOP) if path.is_relative_to(TOP) else path)
 
 
 def failure(log: Path) -> str | None:

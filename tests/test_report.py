@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""make experiments from end to end on two boards, its report in a browser, and make watch.
+
+tests/data/experiments.toml is run for real: boots with the model, through Snakemake.  The report is then opened in headless
+Chromium.  Without Chromium that one test is skipped on a person's machine, and fails where CI=true is set.
+"""
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from homeroom.machine import TOP
+
+PYTHON = TOP / ".venv-experiments/bin/python"
+FILE = "tests/data/experiments.toml"
+pytestmark = pytest.mark.xdist_group("experiments")
+
+
+def call(folder, command, *names):
+    environment = os.environ | {"EXPERIMENTS_OUT": str(folder), "PYTHONPATH": "tools"}
+    words = [PYTHON, "-m", "homeroom.experiments", command, "--file", FILE]
+    words += [word for name in names for word in ("--name", name)]
+    return subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True, timeout=500)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """All experiments of the small file, run once: the folder, and what was said."""
+    folder = tmp_path_factory.mktemp("experiments")
+    return folder, call(folder, "sweep")
+
+
+def read_rows(folder):
+    with open(folder / "results.csv", newline="") as file:
+        return {row["row"]: row for row in csv.DictReader(file)}
+
+
+def test_rows_are_measured(sweep):
+    folder, done = sweep
+    rows = read_rows(folder)
+    gain = rows["8 threads, speed-up"]
+    assert gain["note"].startswith("inside"), done.stdout + done.stderr
+    assert (gain["kind"], gain["machine"], gain["scale"], gain["runs"]) == ("modelled", "sf3800", "ecache 64 KiB", "1")
+    base, new = (float(rows[f"8 threads, {v}"]["ours"]) for v in ("no MPO", "MPO"))
+    assert float(gain["ours"]) == pytest.approx(100 * (new / base - 1))
+    assert rows["8 threads, MPO [every store miss reads its line]"]["ours"] != rows["8 threads, MPO"]["ours"]
+    for variant, pages in (("no MPO", "4096"), ("MPO", "2048")):
+        assert rows[f"most pages in an lgroup, {variant}"]["ours"] == pages
+
+
+def test_a_failed_run_is_reported(sweep):
+    """Status 1, the reason on the terminal, a row with the log's path, and the log there; the others went on."""
+    folder, done = sweep
+    assert done.returncode == 1
+    row = read_rows(folder)["a program that is not there, MPO"]
+    assert row["ours"] == ""
+    log = re.search(r"^FAILED: .*; log (\S+)$", row["note"])
+    assert log, row
+    assert "no-such-program: not found" in open(TOP / log[1]).read()
+    assert "FAILED" in done.stderr
+    assert "FAILED" in done.stdout
+
+
+def test_results_are_found_again(sweep):
+    """A second sweep boots nothing but makes the report again."""
+    folder, _ = sweep
+    before = {p: p.stat().st_mtime_ns for p in (folder / "runs").glob("*.log")}
+    (folder / "copy.html").unlink(missing_ok=True)
+    done = call(folder, "sweep", "copy")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {p: p.stat().st_mtime_ns for p in (folder / "runs").glob("*.log")} == before
+    assert (folder / "copy.html").exists()
+
+
+def browse(page, *options):
+    """Open a page in headless Chromium: its DOM, and what the browser logged of the page."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("chromium is missing: tools/deps.sh browser")
+        pytest.skip("chromium is not installed: tools/deps.sh browser")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,6000"]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=5000", f"--user-data-dir={page.parent / 'profile'}"]
+    command += ["--dump-dom", *options, page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+# Run in the page: is every figure drawn, and does anything stick out of it or want something from elsewhere?
+LOOK = """<script>addEventListener("load", () => {
+    const bad = [];
+    for (const svg of document.querySelectorAll("svg")) {
+        const box = svg.getBoundingClientRect();
+        if (box.width < 300 || box.height < 100) bad.push(svg.getAttribute("aria-label") + " is not drawn");
+        if (svg.querySelectorAll("path, use").length < 10) bad.push(svg.getAttribute("aria-label") + " is empty");
+    }
+    if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is wider than the window");
+    if (performance.getEntriesByType("resource").length) bad.push("something was loaded");
+    const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+    if (new Set(ids).size != ids.length) bad.push("an id is there twice");
+    if (bad.length) console.error(bad.join("; "));
+    document.body.dataset.looked = bad.length;
+});</script></body>"""
+
+
+def test_report_in_a_browser(sweep, tmp_path):
+    folder, _ = sweep
+    text = (folder / "report.html").read_text()
+    assert not re.search(r'(?:src|href)="(?!#|data:)', text), "the report asks for another file"
+    page = tmp_path / "looked.html"
+    page.write_text(text.replace("</body>", LOOK))
+    dom, logged = browse(page)
+    assert logged == []
+    assert 'data-looked="0"' in dom
+    for part in ("summary", "table-3-5", "table-3-7", "table-text", "traffic", "parameters", "runs"):
+        section = re.search(rf'<section id="{part}">.*?</section>', dom, re.S)
+        assert section, part
+        assert "<table>" in section[0], part
+    drawn = re.findall(r'<svg class="plot" role="img" aria-label="([^"]+)"', dom)
+    assert drawn == ["gains", "table-3-5", "table-3-7", "traffic-copy"]
+    for row in read_rows(folder):
+        assert row in dom
+    assert "CHOICE" in dom, "sources of parameters"
+
+
+def test_the_browser_tells_of_errors(tmp_path):
+    """What the test above relies on."""
+    page = tmp_path / "wrong.html"
+    page.write_text(f'<html><body><svg aria-label="tiny" width="9" height="9"></svg>{LOOK}</html>')
+    dom, logged = browse(page)
+    assert 'data-looked="2"' in dom
+    assert "tiny is not drawn; tiny is empty" in logged[0]
+
+
+def watch(*arguments):
+    command = [PYTHON, "-m", "homeroom.watch", *map(str, arguments)]
+    return subprocess.run(command, cwd=TOP / "tools", capture_output=True, text=True, timeout=60)
+
+
+def test_watch(tmp_path):
+    """While a guest runs with the model, and on the page it left."""
+    page = tmp_path / "sf3800.page"
+    command = [sys.executable, TOP / "qemu/launch.py", "sf3800", "--run", "memcopy -t 8 -i 4 && read line"]
+    command += ["--model", "fireplane", "--model-page", page, "--timeout", "200"]
+    guest = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        end = time.monotonic() + 180
+        while b"ok" not in (line := guest.stdout.readline()):
+            assert line and time.monotonic() < end, "the guest ended early"
+        live = watch(page)
+        guest.stdin.write(b"\n")
+        guest.stdin.flush()
+        guest.wait(60)
+    finally:
+        guest.kill()
+        guest.wait()
+    assert live.stdout.startswith("sf3800: disarmed"), live.stdout + live.stderr
+    rows = [line.split() for line in live.stdout.splitlines()]
+    assert [row[0] for row in rows[1:5]] == ["board", "0", "1", "all"]
+    local = rows[2][3]
+    assert re.fullmatch(r"[\d.]+[kM]", local), "local misses"
+    assert watch(page, "--once").stdout == live.stdout
+
+
+def test_watch_without_a_guest(tmp_path):
+    done = watch(tmp_path / "none.page")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "No such file" in done.stderr
+    (tmp_path / "short.page").write_bytes(b"x")
+    assert "1 bytes; a page of the model has" in watch(tmp_path / "short.page").stderr
