@@ -23,7 +23,7 @@ from homeroom.machine import TOP, MachineError
 
 
 def sweep(asked: Settings, snakemake: list[str]) -> int:
-    """Hand the runs to Snakemake, whose last act is the report."""
+    """Have Snakemake do the runs that are not there, then make the report, whether or not all went well."""
     for one, _ in asked.runs():
         for path in run.inputs(one):
             if not path.is_file():
@@ -32,7 +32,8 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
     command = [str(tool), "-s", "tools/experiments/Snakefile", "--keep-going", "--rerun-triggers", "mtime"]
     command += ["--nolock", "--rerun-incomplete", "--quiet", "all", *snakemake, *asked.config()]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
-    return min(1, subprocess.run(command, cwd=TOP, env=environment).returncode)
+    status = subprocess.run(command, cwd=TOP, env=environment).returncode
+    return int(report(asked) != 0 or status != 0)
 
 
 def one_run(asked: Settings, name: str, repetition: int) -> int:

@@ -46,7 +46,9 @@ def _svg(figure, name: str) -> str:
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r'(id="|"#|url\(#)', rf"\g<1>{name}-", text)
-    return re.sub(r'<svg width="[^"]*" height="[^"]*"', f'<svg class="plot" role="img" aria-label="{name}"', text, count=1)
+    box = re.search(r'viewBox="[^"]*"', text)[0]
+    head = f'<svg class="plot" role="img" aria-label="{name}" {box} xmlns:xlink="http://www.w3.org/1999/xlink">'
+    return re.sub(r"<svg[^>]*>", head, text, count=1)
 
 
 def _text(value: float) -> str:
