@@ -129,6 +129,7 @@ static void deactivate(struct fp_cpu_state *c)
 void fp_slice(struct fp_cpu_state *c)
 {
     struct fp_model *m = c->model;
+    bool goes_on = c->limit != 0;
     uint64_t others;
 
     if (!m->armed) { /* the rest of a block of code that was still watched */
@@ -143,7 +144,8 @@ void fp_slice(struct fp_cpu_state *c)
         m->latest = c->clock;
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     fp_publish(c);
-    if (c->clock > c->limit)
+    /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */
+    if (others == INACTIVE ? goes_on : c->clock > c->limit)
         m->yield(c->id);
 }
 

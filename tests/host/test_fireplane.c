@@ -577,6 +577,20 @@ TEST(a_cpu_ahead_of_the_others_gives_way)
     CHECK_EQ(m->cpu[0].limit, 101 * 1111 + 1000 * NS);
 }
 
+/* Or it would run on alone until those that it woke have their turn, and they would take its clock for the time. */
+TEST(a_cpu_alone_gives_way_too)
+{
+    machine(1, mid, "");
+    yielded[0] = false;
+    fp_run(&m->cpu[0], 1, 1111);
+    CHECK(!yielded[0]); /* its first turn */
+    fp_run(&m->cpu[0], 900, 900 * 1111);
+    CHECK(!yielded[0]);
+    fp_run(&m->cpu[0], 1, 1111);
+    CHECK(yielded[0]);
+    CHECK_EQ(clock_of(0), 902 * 1111);
+}
+
 TEST(who_waited_catches_up_with_the_slowest)
 {
     machine(1, mid, "");
