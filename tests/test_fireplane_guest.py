@@ -110,6 +110,21 @@ def test_a_page_without_plugin(boot, tmp_path):
     assert machine.run("/usr/test/t_sys").status == 0
 
 
+@pytest.mark.parametrize("place", ["bridge", "above 4 GiB"])
+def test_wherever_the_page_is(boot_once, tmp_path, place):
+    """Behind a bridge; or in a window so large that the firmware puts it above 4 GiB."""
+    options = device(tmp_path / "page", page())
+    if place == "bridge":
+        options[-1] += ",bus=bridge,addr=3"
+        options = ["-device", "pci-bridge,id=bridge,chassis_nr=1", *options]
+    else:
+        with (tmp_path / "page").open("r+b") as file:
+            file.truncate(4 << 30)
+        options[1] = options[1].replace(f"size={PAGE_BYTES}", "size=4G")
+    outcome, text, _ = boot_once("sf3800", run="/usr/test/t_fireplane page", qemu_args=options)
+    assert outcome.status == 0 and "PASS page" in text
+
+
 # ---- with the model ----
 
 
@@ -156,6 +171,14 @@ def test_the_model_is_armed_while_cpustat_runs(machine):
     text = machine.check("cpustat -n -c Instr_cnt 0.5 1 >/tmp/c & sleep 0.2; ls / >/dev/null; wait; cat /tmp/c")
     assert int(rows(text)[-1][3]) > 10000
     assert before[2] == "exit" and int(before[3]) > 100
+
+
+@WITH
+def test_cpustat_goes_on_after_a_benchmark(machine):
+    """A benchmark disarms the model at its end; cpustat arms it again."""
+    text = machine.check("(memcopy -t 2 >/dev/null; while :; do :; done) & cpustat -n -c Instr_cnt 0.5 5; kill $!")
+    last = [int(row[3]) for row in rows(text) if row[2] == "tick"][-16:]
+    assert sum(last[:8]) > 100000 and sum(last[8:]) > 100000
 
 
 @WITH

@@ -160,11 +160,16 @@ int cpc_start(const char *program)
             hr_perror(program, "/dev/fireplane");
         return -1;
     }
-    if (!fp_header()->armed) {
-        armed_by_us = true;
-        fp_arm();
-    }
+    cpc_arm();
     return 0;
+}
+
+void cpc_arm(void)
+{
+    if (fp_header()->armed)
+        return;
+    armed_by_us = true;
+    fp_arm();
 }
 
 void cpc_stop(void)
