@@ -94,6 +94,8 @@ void fp_publish(struct fp_cpu_state *c)
     const uint64_t *from = (const uint64_t *)&c->n;
 
     c->n.time_ps = c->clock;
+    if (c->clock > m->latest) /* the guest may hand on what it reads here: FP_OP_SWITCH must believe it */
+        m->latest = c->clock;
     for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
         to[i] = from[i];
     shared(c)->active = m->seen[c->id] != INACTIVE;
@@ -119,8 +121,6 @@ static void deactivate(struct fp_cpu_state *c)
 {
     struct fp_model *m = c->model;
 
-    if (c->clock > m->latest)
-        m->latest = c->clock;
     m->seen[c->id] = INACTIVE;
     c->limit = 0;
     fp_publish(c);
@@ -140,8 +140,6 @@ void fp_slice(struct fp_cpu_state *c)
     if (c->limit == 0 && others != INACTIVE && others > c->clock)
         c->clock = others;
     m->seen[c->id] = c->clock;
-    if (c->clock > m->latest)
-        m->latest = c->clock;
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     fp_publish(c);
     /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */

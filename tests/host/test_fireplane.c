@@ -645,6 +645,18 @@ TEST(a_switch_waits_for_misses_and_brings_the_threads_time)
     CHECK_EQ(clock_of(2), slot->ret[0]);
 }
 
+TEST(a_time_that_was_published_can_be_handed_on_at_once)
+{
+    machine(1, mid, "");
+    fp_run(&m->cpu[0], 1, 1111); /* begins a slice */
+    fp_run(&m->cpu[0], 100, 100 * 1111); /* within it */
+    fp_doorbell(m, 0, FP_OP_SYNC);
+    CHECK_EQ(clock_of(0), 101 * 1111);
+    FP_CPU(page, 1)->arg[0] = FP_CPU(page, 0)->counts.time_ps;
+    fp_doorbell(m, 1, FP_OP_SWITCH);
+    CHECK_EQ(clock_of(1), 101 * 1111);
+}
+
 TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
 {
     machine(1, mid, "");
