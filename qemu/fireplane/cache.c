@@ -239,18 +239,18 @@ static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
 /* Does this miss continue one of the CPU's streams?  Remember it either way. */
 static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
 {
-    unsigned oldest = 0;
+    unsigned n = (unsigned)c->model->p.streams, oldest = 0;
 
     c->tick++;
-    for (unsigned i = 0; i < c->model->p.streams; i++) {
+    for (unsigned i = 0; i < n; i++)
         if (vline - c->stream[i] + 1 <= 2 && vline != c->stream[i]) {
             c->stream[i] = vline;
             c->stream_age[i] = c->tick;
             return true;
         }
+    for (unsigned i = 1; i < n; i++)
         if (c->stream_age[i] < c->stream_age[oldest])
             oldest = i;
-    }
     c->stream[oldest] = vline;
     c->stream_age[oldest] = c->tick;
     return false;
@@ -349,6 +349,9 @@ static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size,
     if (pg == NULL || !pg->known)
         return;
     line = pg->line + vline % (4096 / FP_LINE_BYTES);
+    /* A stream comes by here next; its tables are larger than the host's caches. */
+    __builtin_prefetch(&c->model->word[line + 8]);
+    __builtin_prefetch(ec_set(c, line + 4));
     if (l->tag == tag && *l->wordp == l->word && (!store || (l->word & FP_STATE) == c->mine))
         return; /* half of an access that crosses two lines */
     if ((w = wc_find(c, line)) != NULL) {
@@ -371,6 +374,13 @@ static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size,
         return;
     }
     *l = (struct fp_l1){.tag = tag, .wordp = &c->model->word[line], .word = c->model->word[line]};
+}
+
+void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
+{
+    wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
+    if (c->clock > c->limit && c->limit != 0)
+        fp_slice(c);
 }
 
 void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)

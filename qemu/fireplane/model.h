@@ -25,7 +25,7 @@
 #define FP_LINE_SHIFT 6
 #define FP_LINE_BYTES 64
 #define FP_L1_LINES   1024 /* 64 KB, the size of UltraSPARC III's data cache       */
-#define FP_PAGES      1024 /* translations remembered for each CPU                 */
+#define FP_PAGES      4096 /* translations remembered for each CPU                 */
 #define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
 #define FP_WC_WAYS    4
 #define FP_BUCKETS    1024 /* buckets kept for each resource                       */
@@ -165,6 +165,9 @@ void fp_slice(struct fp_cpu_state *c);
 /* fp_reference - an access that the level-1 filter did not settle. */
 void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info);
 
+/* fp_line_complete - all bytes of a line in the write cache are there; `need` is its count. */
+void fp_line_complete(struct fp_cpu_state *c, uint64_t *need);
+
 /* ---- wire.c -------------------------------------------------------------------------------- */
 int fp_wire_create(struct fp_model *m);
 /* fp_reserve - the time at or after t at which resource i of a kind can move one more line; takes that of it. */
@@ -234,8 +237,10 @@ static inline void fp_store(struct fp_cpu_state *c, uint64_t virt, unsigned size
     } else {
         uint64_t need = *l->wordp & ~fp_bytes(at, size);
 
-        if (l->tag != (tag | FP_FILLING) || need == 0)
+        if (l->tag != (tag | FP_FILLING))
             fp_reference(c, virt, size, true, info);
+        else if (need == 0)
+            fp_line_complete(c, l->wordp);
         else
             *l->wordp = need;
     }

@@ -120,13 +120,13 @@ static uint64_t remote_latency(struct fp_cpu_state *c)
 static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
 {
     const struct fp_params *p = &c->model->p;
-    unsigned controls;
+    unsigned n = p->board_cpus[home], controls;
 
     if (home != c->board || (owner && owner->board != c->board))
         return remote_latency(c);
-    if (c->seat == FP_SEAT_MAXCPU || p->board_cpus[home] == 0)
+    if (c->seat == FP_SEAT_MAXCPU || n == 0)
         return p->expander_ps;
-    controls = line % p->board_cpus[home];
+    controls = (n & (n - 1)) == 0 ? line & (n - 1) : line % n;
     return controls == c->seat ? p->own_ps : controls / 2 == c->seat / 2 ? p->pair_ps : p->board_ps;
 }
 
