@@ -141,16 +141,17 @@ static void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
     }
 }
 
-/* A transfer the CPU does not wait for, unless all its misses in flight are taken. */
+/* A transfer the CPU does not wait for, unless all its misses in flight are taken.  Slots are in the order of time. */
 static void post(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, enum fp_move move)
 {
-    uint64_t *slot = &c->slot[0];
+    unsigned i, n = (unsigned)c->model->p.misses_in_flight;
+    uint64_t done;
 
-    for (unsigned i = 1; i < c->model->p.misses_in_flight; i++)
-        if (c->slot[i] < *slot)
-            slot = &c->slot[i];
-    fp_stall(c, *slot);
-    *slot = fp_transfer(c, line, home_of(c->model, line), owner, move, c->clock);
+    fp_stall(c, c->slot[0]);
+    done = fp_transfer(c, line, home_of(c->model, line), owner, move, c->clock);
+    for (i = 1; i < n && c->slot[i] < done; i++)
+        c->slot[i - 1] = c->slot[i];
+    c->slot[i - 1] = done;
 }
 
 static void fetch(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, bool wait)
@@ -352,6 +353,7 @@ static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size,
     /* A stream comes by here next; its tables are larger than the host's caches. */
     __builtin_prefetch(&c->model->word[line + 8]);
     __builtin_prefetch(ec_set(c, line + 4));
+    __builtin_prefetch(fp_l1_at(c, tag + 2));
     if (l->tag == tag && *l->wordp == l->word && (!store || (l->word & FP_STATE) == c->mine))
         return; /* half of an access that crosses two lines */
     if ((w = wc_find(c, line)) != NULL) {

@@ -90,7 +90,7 @@ struct fp_cpu_state {
     /* The rest. */
     struct fp_model *model;
     unsigned id, board, seat;
-    uint64_t slot[64];   /* misses in flight: when each ends                            */
+    uint64_t slot[64];   /* misses in flight: when each ends, in order                       */
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
     uint64_t tick;       /* for ages                                                    */

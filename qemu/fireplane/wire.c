@@ -52,12 +52,22 @@ int fp_wire_create(struct fp_model *m)
     return m->bucket ? 0 : -1;
 }
 
-/* Number of the bucket that t is in; CPUs are close together, so it is mostly the last one asked for. */
+/* Number of the bucket that t is in: mostly the last one asked for, or a neighbour. */
 static uint64_t bucket_of(struct fp_model *m, uint64_t t)
 {
-    if (t - m->hint_ps >= m->p.bucket_ps) {
-        m->hint = t / m->p.bucket_ps;
-        m->hint_ps = m->hint * m->p.bucket_ps;
+    uint64_t length = m->p.bucket_ps;
+
+    if (t - m->hint_ps < length)
+        return m->hint;
+    if (t - m->hint_ps < 2 * length) {
+        m->hint++;
+        m->hint_ps += length;
+    } else if (m->hint_ps - t <= length) {
+        m->hint--;
+        m->hint_ps -= length;
+    } else {
+        m->hint = t / length;
+        m->hint_ps = m->hint * length;
     }
     return m->hint;
 }
