@@ -4,27 +4,26 @@
  *
  * THEORY      The paper's program iterates over three sets of equations on thirteen N1 x N2 matrices, a fourteenth
  *             being used in initialisation only; each matrix is split into M grids, and each of M threads initialises
- *             its grid and computes on it alone ("perfectly separable").  Here the equations are those of rotating
+ *             its grid and computes on it alone ("perfectly separable").  Here the equations are those of
  *             shallow water (Sadourny, "The dynamics of finite-difference models of the shallow-water equations",
  *             J. Atmos. Sci. 32, 1975) with a leap-frog step and a Robert filter: u, v and p, each at three
  *             times, and between them the mass fluxes cu and cv, the potential vorticity z and the head h make
- *             3 * 3 + 4 = 13; the stream function psi, from which the first winds come, is the fourteenth.  Nothing
- *             varies along y, so each of the N2 columns is a periodic channel of N1 points of its own, and no grid
- *             reads another's.  Derivatives along y are zero and left out; v still moves, by the rotation.
+ *             3 * 3 + 4 = 13; the stream function psi, from which the first winds come, is the fourteenth.  Each grid
+ *             is periodic in itself, so none reads another's.
  *
  *             The inner loops walk along the second dimension, across columns, while elements are contiguous along
  *             the first.  So one element after the other is in another line, N1 * 8 bytes further: no
  *             two successive misses are to sequential lines, and every eighth turn of the outer loop misses in every
  *             column of every matrix that it reads or writes.  The lines of one turn, at most 10 matrices * columns of
- *             the thread, are used eight times and then not again before the thread's whole grid has passed:
+ *             the grid, are used for eight turns and then not again before the whole grid has passed:
  *               a point costs 26 / 8 = 3.25 lines an iteration: 7 in the first set (3 read, 4 written), 10 in the
  *               second (7 and 3), 9 in the third (9 read, 6 of them written).
  *             A thread's grid is 13 * 8 * N1 * N2 / M bytes.  The paper's N1 = N2 = 3802 with 72 threads
  *             is 20.9 MB, 2.6 times the 8 MB external cache ("each iteration effectively swamps" it).  The default
  *             N1 = N2 = 672 keeps that ratio with caches of 256 KiB: 3802 / sqrt(32) = 672.
- * INVARIANTS  I1  a thread's grid of each matrix begins on a page, so a page has one initialising thread
- *             I2  every element is computed by the same operations in the same order however the columns are
- *                 split: results are equal to the last bit for all thread counts, and -c checks it
+ * INVARIANTS  I1  each grid of each matrix begins on a page, so a page has one initialising thread
+ *             I2  a grid's result does not depend on the thread that computes it: with a fixed number of grids
+ *                 results are equal to the last bit for all thread counts, and -c checks it
  *             I3  the sum of p is constant but for rounding: the flux form loses no mass
  * SEE ALSO    docs/benchmarks.md, tests/test_bench.py
  */
@@ -44,7 +43,6 @@
 
 #define DX           1e5   /* metres between points                       */
 #define DT           90.0  /* seconds a step                              */
-#define CORIOLIS     1e-4  /* 1/s, at 43 degrees                          */
 #define MEAN_P       5e4   /* geopotential, m^2/s^2                       */
 #define AMPLITUDE    1e6   /* of the stream function, m^2/s               */
 #define FILTER       0.001 /* Robert's                                    */
@@ -52,117 +50,123 @@
 enum { U, V, P, UNEW, VNEW, PNEW, UOLD, VOLD, POLD, CU, CV, Z, H, NMATRIX, PSI = NMATRIX, NALL };
 
 /* What was asked for. */
-static int nthreads, iterations = 2;
+static int nthreads, ngrids, iterations = 2;
 static size_t n1 = DEFAULT_N, n2 = DEFAULT_N;
 static bool bind_threads, check, do_placement[2] = {true, false};
 
 /* The run in progress. */
 static double *matrix[NALL];
-static size_t part; /* doubles of one thread's grid of one matrix, whole pages */
+static size_t part; /* doubles of one grid of one matrix, whole pages */
 
-/* A grid: `columns` columns of n1 elements of each matrix; the first is column `from` of the whole. */
+/* A grid: `columns` columns of n1 elements of each matrix. */
 struct grid {
     double *m[NALL];
-    size_t from, columns;
+    size_t columns;
 };
 
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: fdiff [-t threads] [-n N1xN2] [-i iterations] [-p first|random|both] [-b] [-c]\n"
+            "usage: fdiff [-t threads] [-n N1xN2] [-g grids] [-i iterations] [-p first|random|both] [-b] [-c]\n"
             "  -t  threads (default: one per CPU)\n"
             "  -n  size of each of the thirteen matrices (default %dx%d)\n"
+            "  -g  grids that each matrix is split into (default: one per thread)\n"
             "  -i  iterations (default 2)\n"
             "  -p  placement: first touch (default), random, or both in turn\n"
             "  -b  bind thread i to the i-th CPU\n"
-            "  -c  compute again with one thread and compare\n",
+            "  -c  compute again with one thread, and compare\n",
             DEFAULT_N, DEFAULT_N);
     exit(2);
 }
 
-/* First column of thread i's grid. */
-static size_t first_column(int i)
-{
-    return n2 * (size_t)i / (size_t)nthreads;
-}
-
 static struct grid grid_of(int i)
 {
-    struct grid g = {.from = first_column(i), .columns = first_column(i + 1) - first_column(i)};
+    size_t n = (size_t)ngrids, from = n2 * (size_t)i / n;
+    struct grid g = {.columns = n2 * ((size_t)i + 1) / n - from};
 
     for (int k = 0; k < NALL; k++)
         g.m[k] = matrix[k] + (size_t)i * part;
     return g;
 }
 
-/* Element i of column j of matrix k; `next` and `before` of i, round the channel. */
-#define AT(k, i) (g->m[k][j * n1 + (i)])
+/* Element (i, j) of matrix k: i along a column, j across. */
+#define AT(k, i, j) (g->m[k][(j) * n1 + (i)])
 
-static inline size_t next(size_t i)
+/* The indices after and before i of n, which go round. */
+static inline size_t after(size_t i, size_t n)
 {
-    return i + 1 == n1 ? 0 : i + 1;
+    return i + 1 == n ? 0 : i + 1;
 }
 
-static inline size_t before(size_t i)
+static inline size_t before(size_t i, size_t n)
 {
-    return i == 0 ? n1 - 1 : i - 1;
+    return i == 0 ? n - 1 : i - 1;
 }
 
-/* psi is a wave, different in each column; v balances it, u is a fraction of it, and p a bump. */
-static void initialise(struct grid *g, size_t room)
+/* psi is a wave, the winds follow from it, and p has a bump whose sum is 0. */
+static void initialise(struct grid *g)
 {
-    double wave = 2.0 * M_PI / (double)n1;
+    double wave_i = 2.0 * M_PI / (double)n1, wave_j = 2.0 * M_PI / (double)g->columns;
 
-    for (int k = 0; k < NALL; k++) /* up to the page's end: I1 */
-        for (size_t i = g->columns * n1; i < room; i++)
-            g->m[k][i] = 0.0;
-
-    for (size_t j = 0; j < g->columns; j++) {
-        double phase = 2.0 * M_PI * (double)(g->from + j) / (double)n2;
-
+    for (size_t j = 0; j < g->columns; j++)
         for (size_t i = 0; i < n1; i++)
-            AT(PSI, i) = AMPLITUDE * sin(wave * (double)i + phase);
+            AT(PSI, i, j) = AMPLITUDE * sin(wave_i * ((double)i + 0.5)) * sin(wave_j * ((double)j + 0.5));
+    for (size_t j = 0; j < g->columns; j++) {
         for (size_t i = 0; i < n1; i++) {
-            AT(V, i) = AT(VOLD, i) = (AT(PSI, next(i)) - AT(PSI, i)) / DX;
-            AT(U, i) = AT(UOLD, i) = AT(PSI, i) / (2.0 * DX);
-            AT(P, i) = AT(POLD, i) = MEAN_P * (1.0 + 0.01 * cos(2.0 * wave * (double)i + phase));
+            AT(U, i, j) = AT(UOLD, i, j) = -(AT(PSI, i, after(j, g->columns)) - AT(PSI, i, j)) / DX;
+            AT(V, i, j) = AT(VOLD, i, j) = (AT(PSI, after(i, n1), j) - AT(PSI, i, j)) / DX;
+            AT(P, i, j) = AT(POLD, i, j) = MEAN_P * (1.0 + 0.01 * cos(2.0 * wave_i * (double)i));
             for (int k = UNEW; k <= PNEW; k++)
-                AT(k, i) = 0.0;
+                AT(k, i, j) = 0.0;
             for (int k = CU; k <= H; k++)
-                AT(k, i) = 0.0;
+                AT(k, i, j) = 0.0;
         }
     }
-    for (int k = 0; k < NMATRIX; k++) /* threads have equal parts, but some have a column less */
-        memset(&g->m[k][g->columns * n1], 0, (part - g->columns * n1) * sizeof(double));
+    for (int k = 0; k < NALL; k++) /* up to the page's end: I1 */
+        for (size_t i = g->columns * n1; i < part; i++)
+            g->m[k][i] = 0.0;
 }
 
-/* First set: cu, cv at the velocity's points; z and h. */
+/* First set: cu and cv at the winds' points; z and h. */
 static void fluxes(struct grid *g)
 {
     for (size_t i = 0; i < n1; i++) {
-        size_t b = before(i), n = next(i);
+        size_t ib = before(i, n1), ia = after(i, n1);
 
         for (size_t j = 0; j < g->columns; j++) {
-            AT(CU, i) = 0.5 * (AT(P, i) + AT(P, b)) * AT(U, i);
-            AT(CV, i) = AT(P, i) * AT(V, i);
-            AT(Z, i) = 2.0 * (CORIOLIS + (AT(V, i) - AT(V, b)) / DX) / (AT(P, b) + AT(P, i));
-            AT(H, i) = AT(P, i) + 0.25 * (AT(U, n) * AT(U, n) + AT(U, i) * AT(U, i)) + 0.5 * AT(V, i) * AT(V, i);
+            size_t jb = before(j, g->columns), ja = after(j, g->columns);
+
+            AT(CU, i, j) = 0.5 * (AT(P, i, j) + AT(P, ib, j)) * AT(U, i, j);
+            AT(CV, i, j) = 0.5 * (AT(P, i, j) + AT(P, i, jb)) * AT(V, i, j);
+            AT(Z, i, j) = 4.0 / DX * (AT(V, i, j) - AT(V, ib, j) - AT(U, i, j) + AT(U, i, jb)) /
+                          (AT(P, ib, jb) + AT(P, i, jb) + AT(P, i, j) + AT(P, ib, j));
+            AT(H, i, j) = AT(P, i, j) + 0.25 * (AT(U, ia, j) * AT(U, ia, j) + AT(U, i, j) * AT(U, i, j) +
+                                                AT(V, i, ja) * AT(V, i, ja) + AT(V, i, j) * AT(V, i, j));
         }
     }
 }
 
 /* Second set: the values at the next time from those at the last, a leap of 2 dt. */
-static void step(struct grid *g, double leap)
+static void step(struct grid *g)
 {
-    double leap_dx = leap / DX;
+    double leap_8 = 2.0 * DT / 8.0, leap_dx = 2.0 * DT / DX;
 
     for (size_t i = 0; i < n1; i++) {
-        size_t b = before(i), n = next(i);
+        size_t ib = before(i, n1), ia = after(i, n1);
 
         for (size_t j = 0; j < g->columns; j++) {
-            AT(UNEW, i) = AT(UOLD, i) + leap * AT(Z, i) * 0.5 * (AT(CV, i) + AT(CV, b)) - leap_dx * (AT(H, i) - AT(H, b));
-            AT(VNEW, i) = AT(VOLD, i) - leap * 0.25 * (AT(Z, n) + AT(Z, i)) * (AT(CU, n) + AT(CU, i));
-            AT(PNEW, i) = AT(POLD, i) - leap_dx * (AT(CU, n) - AT(CU, i));
+            size_t jb = before(j, g->columns), ja = after(j, g->columns);
+
+            AT(UNEW, i, j) = AT(UOLD, i, j) +
+                             leap_8 * (AT(Z, i, ja) + AT(Z, i, j)) *
+                                 (AT(CV, i, ja) + AT(CV, ib, ja) + AT(CV, ib, j) + AT(CV, i, j)) -
+                             leap_dx * (AT(H, i, j) - AT(H, ib, j));
+            AT(VNEW, i, j) = AT(VOLD, i, j) -
+                             leap_8 * (AT(Z, ia, j) + AT(Z, i, j)) *
+                                 (AT(CU, ia, j) + AT(CU, i, j) + AT(CU, i, jb) + AT(CU, ia, jb)) -
+                             leap_dx * (AT(H, i, j) - AT(H, i, jb));
+            AT(PNEW, i, j) = AT(POLD, i, j) - leap_dx * (AT(CU, ia, j) - AT(CU, i, j)) -
+                             leap_dx * (AT(CV, i, ja) - AT(CV, i, j));
         }
     }
 }
@@ -172,85 +176,80 @@ static void filter(struct grid *g)
 {
     for (size_t i = 0; i < n1; i++) {
         for (size_t j = 0; j < g->columns; j++) {
-            AT(UOLD, i) = AT(U, i) + FILTER * (AT(UNEW, i) - 2.0 * AT(U, i) + AT(UOLD, i));
-            AT(VOLD, i) = AT(V, i) + FILTER * (AT(VNEW, i) - 2.0 * AT(V, i) + AT(VOLD, i));
-            AT(POLD, i) = AT(P, i) + FILTER * (AT(PNEW, i) - 2.0 * AT(P, i) + AT(POLD, i));
-            AT(U, i) = AT(UNEW, i);
-            AT(V, i) = AT(VNEW, i);
-            AT(P, i) = AT(PNEW, i);
+            AT(UOLD, i, j) = AT(U, i, j) + FILTER * (AT(UNEW, i, j) - 2.0 * AT(U, i, j) + AT(UOLD, i, j));
+            AT(VOLD, i, j) = AT(V, i, j) + FILTER * (AT(VNEW, i, j) - 2.0 * AT(V, i, j) + AT(VOLD, i, j));
+            AT(POLD, i, j) = AT(P, i, j) + FILTER * (AT(PNEW, i, j) - 2.0 * AT(P, i, j) + AT(POLD, i, j));
+            AT(U, i, j) = AT(UNEW, i, j);
+            AT(V, i, j) = AT(VNEW, i, j);
+            AT(P, i, j) = AT(PNEW, i, j);
         }
+    }
+}
+
+/* One set of equations on all grids of a thread. */
+static void on_grids(int self, void (*set)(struct grid *g))
+{
+    for (int i = self; i < ngrids; i += nthreads) {
+        struct grid g = grid_of(i);
+
+        set(&g);
     }
 }
 
 static void work(int self)
 {
-    struct grid g = grid_of(self);
-
     bench_barrier();
-    initialise(&g, part);
+    on_grids(self, initialise);
     bench_start(self);
     for (int n = 0; n < iterations; n++) { /* the barriers are those at the end of OpenMP's loops */
-        fluxes(&g);
+        on_grids(self, fluxes);
         bench_barrier();
-        step(&g, 2.0 * DT);
+        on_grids(self, step);
         bench_barrier();
-        filter(&g);
+        on_grids(self, filter);
         if (n + 1 < iterations)
             bench_barrier();
     }
     bench_stop(self);
 }
 
-/* Sums of |u|, |v| and p over all columns in order, whatever the split. */
+/* Sums of |u|, |v| and p over all grids in order. */
 struct sums {
     double u, v, p;
 };
-
-static void add_grid(struct sums *sums, const struct grid *g)
-{
-    for (size_t j = 0; j < g->columns; j++) {
-        for (size_t i = 0; i < n1; i++) {
-            sums->u += fabs(AT(U, i));
-            sums->v += fabs(AT(V, i));
-            sums->p += AT(P, i);
-        }
-    }
-}
 
 static struct sums all_sums(void)
 {
     struct sums sums = {0};
 
-    for (int i = 0; i < nthreads; i++) {
-        struct grid g = grid_of(i);
+    for (int k = 0; k < ngrids; k++) {
+        struct grid one = grid_of(k), *g = &one;
 
-        add_grid(&sums, &g);
+        for (size_t j = 0; j < g->columns; j++) {
+            for (size_t i = 0; i < n1; i++) {
+                sums.u += fabs(AT(U, i, j));
+                sums.v += fabs(AT(V, i, j));
+                sums.p += AT(P, i, j);
+            }
+        }
     }
     return sums;
 }
 
-/* The same with one thread, column after column. */
+/* The same again by one thread, grid after grid. */
 static struct sums serial_sums(void)
 {
-    struct sums sums = {0};
-    struct grid g = {.columns = 1};
-    double *memory = malloc(NALL * n1 * sizeof(double));
+    for (int k = 0; k < ngrids; k++) {
+        struct grid g = grid_of(k);
 
-    if (memory == NULL)
-        bench_die("no memory for -c");
-    for (int k = 0; k < NALL; k++)
-        g.m[k] = memory + (size_t)k * n1;
-    for (g.from = 0; g.from < n2; g.from++) {
-        initialise(&g, n1);
+        initialise(&g);
         for (int n = 0; n < iterations; n++) {
             fluxes(&g);
-            step(&g, 2.0 * DT);
+            step(&g);
             filter(&g);
         }
-        add_grid(&sums, &g);
     }
-    free(memory);
-    return sums;
+    return all_sums();
 }
 
 /* 0, or 1 if the result is not what it must be (I2, I3). */
@@ -281,14 +280,14 @@ static int report_pages(enum bench_placement placement)
 
     memset(&census, 0, sizeof census);
     for (int k = 0; k < NMATRIX; k++)
-        bench_census_add(&census, matrix[k], nthreads, part * sizeof(double), PAGE);
+        bench_census_add(&census, matrix[k], ngrids, nthreads, part * sizeof(double), PAGE);
     return bench_census_report(&census, nthreads, placement);
 }
 
 static int run(enum bench_placement placement)
 {
     const struct bench_measure *m = bench_measured();
-    size_t bytes = part * sizeof(double) * (size_t)nthreads;
+    size_t bytes = part * sizeof(double) * (size_t)ngrids;
     int bad = 0;
 
     printf("placement %s: %d threads, 13 matrices of %zu x %zu, %zu bytes of them a thread, %d iterations\n",
@@ -319,8 +318,8 @@ static void read_size(const char *text)
     char end;
     unsigned a, b;
 
-    if (sscanf(text, "%ux%u%c", &a, &b, &end) != 2 || a < 3 || b < 1 || a > 16384 || b > 16384)
-        bench_die("size: N1xN2, at least 3x1, at most 16384x16384");
+    if (sscanf(text, "%ux%u%c", &a, &b, &end) != 2 || a < 3 || b < 2 || a > 16384 || b > 16384)
+        bench_die("size: N1xN2, at least 3x2, at most 16384x16384");
     n1 = a;
     n2 = b;
 }
@@ -329,13 +328,16 @@ static void read_options(int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "t:n:i:p:bc")) != -1) {
+    while ((opt = getopt(argc, argv, "t:n:g:i:p:bc")) != -1) {
         switch (opt) {
         case 't':
             nthreads = bench_int(optarg, 1, BENCH_MAX, "threads");
             break;
         case 'n':
             read_size(optarg);
+            break;
+        case 'g':
+            ngrids = bench_int(optarg, 1, BENCH_MAX, "grids");
             break;
         case 'i':
             iterations = bench_int(optarg, 1, 100000, "iterations");
@@ -367,9 +369,12 @@ int main(int argc, char **argv)
     read_options(argc, argv);
     if (nthreads == 0)
         nthreads = bench_cpus();
-    if ((size_t)nthreads > n2)
-        bench_die("%d threads: at most one for each of the %zu columns", nthreads, n2);
-    most = (n2 + (size_t)nthreads - 1) / (size_t)nthreads * n1;
+    if (ngrids == 0)
+        ngrids = nthreads;
+    if (ngrids < nthreads || (size_t)ngrids > n2 / 2)
+        bench_die("%d grids: at least one for each of the %d threads, and two of the %zu columns for each", ngrids, nthreads,
+                  n2);
+    most = (n2 + (size_t)ngrids - 1) / (size_t)ngrids * n1;
     part = (most + per_page - 1) / per_page * per_page; /* I1 */
     for (enum bench_placement placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
         if (do_placement[placement])

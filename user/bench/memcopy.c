@@ -86,8 +86,8 @@ static int report_pages(enum bench_placement placement)
     static struct bench_census census;
 
     memset(&census, 0, sizeof census);
-    bench_census_add(&census, a, nthreads, slice * sizeof(double), page_size);
-    bench_census_add(&census, b, nthreads, slice * sizeof(double), page_size);
+    bench_census_add(&census, a, nthreads, nthreads, slice * sizeof(double), page_size);
+    bench_census_add(&census, b, nthreads, nthreads, slice * sizeof(double), page_size);
     return bench_census_report(&census, nthreads, placement);
 }
 

@@ -286,7 +286,7 @@ static void multiply(double *to, const double *vector, size_t from, size_t end)
     }
 }
 
-/* The scalar product of two vectors; all threads get the same (I1).  `which` alternates, so that one barrier is enough. */
+/* The scalar product of two vectors; all threads get the same (I1).  `which` alternates: one barrier is enough. */
 static double dot(const double *a, const double *b, size_t from, size_t end, int which)
 {
     size_t blocks = (n * n + BLOCK - 1) / BLOCK;
@@ -512,7 +512,7 @@ static const struct kind kinds[] = {
     {"fea", 400, 30, fea_setup, fe_work, fe_error, 1e-8},
     {"feb", 400, 30, feb_setup, fe_work, fe_error, 1e-8},
     {"ode", 6144, 100, ode_setup, ode_work, ode_error, 1e-3},
-    {"eigen", 512, 40, eigen_setup, eigen_work, eigen_error, 1e-9},
+    {"eigen", 256, 100, eigen_setup, eigen_work, eigen_error, 1e-9},
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -537,8 +537,8 @@ static int run(const struct kind *kind)
     bench_threads(nthreads, kind->work, bind_threads);
     error = kind->error();
     unmap_arrays();
-    printf("result: bench=solvers kind=%s placement=%s threads=%d size=%zu steps=%zu value=%.15g error=%.2g", kind->name,
-           bench_placement_name[placement], nthreads, n, steps, result, error);
+    printf("result: bench=solvers kind=%s placement=%s threads=%d size=%zu steps=%zu value=%.15g error=%.2g",
+           kind->name, bench_placement_name[placement], nthreads, n, steps, result, error);
     bench_result_end();
     if (!(error < kind->allowed))
         printf("solvers: %s is off by %g; allowed: %g\n", kind->name, error, kind->allowed);

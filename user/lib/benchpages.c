@@ -92,7 +92,7 @@ static void touch_random(char *p, size_t bytes, size_t page_size)
             nodes[n++] = node;
     }
     if (n == 0)
-        bench_die("random placement: neither madvise(MADV_ACCESS_MANY) nor set_mempolicy(2) works: %s", strerror(errno));
+        bench_die("random placement: madvise(MADV_ACCESS_MANY) and set_mempolicy(2) fail: %s", strerror(errno));
     for (size_t at = 0; at < bytes; at += page_size) {
         unsigned long mask = 1ul << nodes[(bench_random(&state) >> 32) % (unsigned)n];
 
@@ -134,7 +134,7 @@ void *bench_shared(size_t bytes, bool large)
     return p;
 }
 
-/* The lgroup (Linux: node) of n pages, -1 where it is not known or the page has another size.  0; -1: cannot be told. */
+/* The lgroup (Linux: node) of n pages, -1 where unknown or the page has another size.  0; -1: cannot be told. */
 static int locate(void **where, int n, size_t page_size, int *lgroup)
 {
     static const uint_t request[] = {MEMINFO_VLGRP, MEMINFO_VPAGESIZE};
@@ -151,7 +151,8 @@ static int locate(void **where, int n, size_t page_size, int *lgroup)
     return 0;
 }
 
-void bench_census_add(struct bench_census *census, const void *array, int n, size_t part_bytes, size_t page_size)
+void bench_census_add(struct bench_census *census, const void *array, int n, int workers, size_t part_bytes,
+                      size_t page_size)
 {
     size_t per_part = part_bytes / page_size, pages = per_part * (size_t)n;
 
@@ -172,7 +173,7 @@ void bench_census_add(struct bench_census *census, const void *array, int n, siz
                 continue;
             }
             census->in[lgroup[i]]++;
-            census->local += bench_home((int)((first + (size_t)i) / per_part)) == lgroup[i];
+            census->local += bench_home((int)((first + (size_t)i) / per_part) % workers) == lgroup[i];
         }
     }
 }
