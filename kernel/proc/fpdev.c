@@ -78,7 +78,7 @@ void fpdev_init(void)
 {
     static const struct fileops ops = {.ioctl = fp_ioctl, .object = &page_object};
     static struct cdev dev = {
-        .name = "fireplane", .rdev = makedev(10, 241), .mode = 0444, .open = fp_open, .ops = &ops,
+        .name = "fireplane", .rdev = makedev(10, 242), .mode = 0444, .open = fp_open, .ops = &ops,
     };
 
     object_init_vnode(&page_object, NULL, NULL);
