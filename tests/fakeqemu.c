@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * fakeqemu.c - stands in for QEMU: loads the plugin, shows it two blocks of code, runs them, and says what was counted.
+ *
+ * Built by tests/test_fireplane_plugin.py, exporting what a QEMU exports:
+ *     -DNEW           the interface of QEMU 9.1 and later: insn_data copies, and two functions that older ones lack
+ *     -DWITHOUT_EXIT  without cpu_exit
+ * Usage: fakeqemu PLUGIN CPUS ARGUMENT...      exit status 1: the plugin refused
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WEAK /* here they are defined */
+#include "qemu_api.h"
+#include "uapi/fireplane.h"
+
+struct qemu_plugin_insn {
+    const char *code;
+    size_t size;
+    qemu_mem_cb access;
+    qemu_vcpu_cb exec;
+    void *access_data, *exec_data;
+};
+
+struct qemu_plugin_tb {
+    uint64_t vaddr;
+    size_t n;
+    struct qemu_plugin_insn insn[4];
+    qemu_vcpu_cb exec;
+    void *exec_data;
+};
+
+static qemu_tb_cb translate;
+static unsigned resets;
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_tb_cb cb)
+{
+    translate = cb;
+}
+
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *data)
+{
+    tb->exec = cb;
+    tb->exec_data = data;
+}
+
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb, int flags, void *data)
+{
+    insn->exec = cb;
+    insn->exec_data = data;
+}
+
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags, int rw, void *data)
+{
+    insn->access = cb;
+    insn->access_data = data;
+}
+
+void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_simple_cb cb)
+{
+}
+
+void qemu_plugin_reset(qemu_plugin_id_t id, qemu_simple_cb cb)
+{
+    translate = NULL;
+    resets++;
+    cb(id);
+}
+
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
+{
+    return tb->n;
+}
+
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb)
+{
+    return tb->vaddr;
+}
+
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
+{
+    return (struct qemu_plugin_insn *)&tb->insn[i];
+}
+
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
+{
+    return insn->size;
+}
+
+uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length)
+{
+#ifdef NEW
+    if (length > insn->size)
+        length = insn->size;
+    memcpy(to, insn->code, length);
+    return length;
+#else
+    return (uintptr_t)insn->code;
+#endif
+}
+
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
+{
+    return info >> 17 & 1;
+}
+
+unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info)
+{
+    return info >> 4 & 7;
+}
+
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr)
+{
+    return (struct qemu_plugin_hwaddr *)vaddr;
+}
+
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hwaddr)
+{
+    return false;
+}
+
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr)
+{
+    return (uintptr_t)hwaddr;
+}
+
+struct CPUState *qemu_get_cpu(int index)
+{
+    return NULL;
+}
+
+#ifndef WITHOUT_EXIT
+void cpu_exit(struct CPUState *cpu)
+{
+}
+#endif
+
+#ifdef NEW
+void qemu_plugin_read_register(void)
+{
+}
+
+void qemu_plugin_request_time_control(void)
+{
+}
+#endif
+
+static void run(struct qemu_plugin_tb tb, const uint64_t *address)
+{
+    translate(0, &tb);
+    if (tb.exec)
+        tb.exec(0, tb.exec_data);
+    for (size_t i = 0; i < tb.n; i++) {
+        bool is_store = tb.insn[i].code[1] == (char)0x89;
+
+        if (tb.insn[i].exec)
+            tb.insn[i].exec(0, tb.insn[i].exec_data);
+        if (address[i] && tb.insn[i].access)
+            tb.insn[i].access(0, 3 << 4 | is_store << 17, address[i], tb.insn[i].access_data);
+    }
+}
+
+static struct qemu_plugin_tb doorbell(char op)
+{
+    static char code[8] = "\x0f\x1f\x84\x00\x00\x00\x50\x46";
+
+    code[4] = op;
+    return (struct qemu_plugin_tb){.vaddr = 0x1000, .n = 1, .insn = {{.code = code, .size = 8}}};
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t none[4], two[4] = {0x5000, 0, 0x6000, 0}, movs[4] = {0, 0x7000};
+    struct qemu_plugin_tb block = {.vaddr = 0x1000, .n = 3, .insn = {{.code = "\x48\x8b\x07", .size = 3},
+                                                                    {.code = "\x48\x01\xc8", .size = 3},
+                                                                    {.code = "\x48\x89\x06", .size = 3}}};
+    struct qemu_plugin_tb vague = {.vaddr = 0x2000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
+                                                                    {.code = "\x0f\x10\x07", .size = 3}}};
+    void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    int (*install)(qemu_plugin_id_t, const qemu_info_t *, int, char **);
+    qemu_info_t info = {.target_name = "x86_64", .system_emulation = true, .system = {atoi(argv[2]), atoi(argv[2])}};
+
+    if (plugin == NULL) {
+        fprintf(stderr, "fakeqemu: %s\n", dlerror());
+        return 2;
+    }
+    printf("version %d\n", *(int *)dlsym(plugin, "qemu_plugin_version"));
+    *(void **)&install = dlsym(plugin, "qemu_plugin_install");
+    if (install(7, &info, argc - 3, argv + 3) != 0)
+        return 1;
+    run(block, two); /* disarmed: nothing */
+    run(doorbell(FP_OP_ARM), none);
+    run(block, two);
+    run(block, two);
+    run(vague, movs);
+    block.vaddr = vague.vaddr = 0xffffffff80000000; /* the kernel's */
+    run(block, two);
+    run(doorbell(FP_OP_SYNC), none);
+    run(doorbell(FP_OP_DISARM), none);
+    printf("resets %u\n", resets);
+    return 0;
+}
