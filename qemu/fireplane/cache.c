@@ -3,15 +3,15 @@
  * cache.c - the caches of each CPU, and what keeps them coherent.
  *
  * THEORY      Level 1: virtual lines that were used lately (model.h).  External cache: physical lines, set-associative,
- *             least recently used first out.  Each line of memory has a coherence word: a version, the CPU that has
- *             it alone (or the owner of a modified line that others read: MOESI's O), whether others may have
+ *             least recently used first out.  Each line of memory has a coherence word: a version, the CPU that
+ *             has it alone (or the owner of a modified line that others read: MOESI's O), whether others may have
  *             copies, whether memory is stale.  A cached line is valid while its version is the line's; so to
  *             invalidate all copies is to count the version up.
- *             A load that misses: from the owner's cache if memory is stale, else from memory.  If it continues one of
- *             the CPU's streams of misses it is as if prefetched: it takes one of the CPU's misses in flight, and the CPU
- *             waits only for a free one.  Else the CPU waits for the data.
- *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).  A line
- *             that gets complete there is written to memory in one transaction, as block stores do, unread.
+ *             A load that misses: from the owner's cache if memory is stale, else from memory.  If it continues
+ *             one of the CPU's streams of misses it is as if prefetched: it takes one of the CPU's misses in
+ *             flight, and the CPU waits only for a free one.  Else the CPU waits for the data.
+ *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).
+ *             A line that gets complete there is written to memory in one transaction, as block stores do, unread.
  *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h

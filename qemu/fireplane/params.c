@@ -106,7 +106,8 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
             continue;
         bytes = *(const uint64_t *)((const char *)p + keys[i].offset) * p->bucket_ps / 1000000;
         if (bytes < 128 || bytes * boards >= 1 << 24)
-            FAIL("%s and bucket_ps: %lu bytes in a bucket; 128 to %d", keys[i].name, (unsigned long)bytes, (1 << 24) - 1);
+            FAIL("%s and bucket_ps: %lu bytes in a bucket; 128 to %d", keys[i].name, (unsigned long)bytes,
+                 (1 << 24) - 1);
     }
     return 0;
 }

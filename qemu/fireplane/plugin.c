@@ -31,7 +31,7 @@
 #include "model.h"
 #include "qemu_api.h"
 
-/* Where meminfo says that an access is a store, and log2 of its size; asked of QEMU for each access would cost too much. */
+/* Where meminfo has the store bit, and log2 of the size: to ask QEMU for each access would cost too much. */
 #define STORE_BIT (1u << 17)
 #define SIZE(info) (1u << ((info) >> 4 & 7))
 

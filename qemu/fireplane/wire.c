@@ -3,17 +3,18 @@
  * wire.c - the interconnect: what a transfer takes of each resource, and how long it lasts.
  *
  * THEORY      A resource has a capacity per bucket of modelled time.  A transfer that comes at time t takes its bytes
- *             from the first bucket at or after t that has room, and starts when those before it in the bucket are through,
- *             so that CPUs which contend get equal shares; in the bucket of t itself it may be ahead of its turn by
- *             the skew, since that is how far the clocks of those before it may be ahead.  So CPUs whose clocks have
- *             drifted apart do not queue behind each other's future (the history-list queue of the Graphite and
- *             Sniper simulators).  A line crosses its resources one after the other; when it has them all, the
- *             pin-to-pin latency of Table B-2 begins.  The data of a read go
+ *             from the first bucket at or after t that has room, and starts when those before it in the bucket
+ *             are through, so that CPUs which contend get equal shares; in the bucket of t itself it may be ahead
+ *             of its turn by the skew, since that is how far the clocks of those before it may be ahead.  So CPUs
+ *             whose clocks have drifted apart do not queue behind each other's future (the history-list queue of
+ *             the Graphite and Sniper simulators).
+ *             A line crosses its resources one after the other; when it has them all, the pin-to-pin latency of
+ *             Table B-2 begins.  The data of a read go
  *                 address bus -> home's memory (or the owner's port) -> out -> centerplane -> in -> CPU's port
- *             those of a write the other way.  Out, centerplane and in only between boards.  In a high-end server each
- *             board has an address bus, and the requester's too is used by a remote transaction ("the requesting agent
- *             reruns the address transaction on the requester's address bus", white paper, appendix B).  In a
- *             mid-range server there is one bus for all and no centerplane.  Every address transaction counts as the 64
+ *             those of a write the other way.  Out, centerplane and in only between boards.  In a high-end server
+ *             each board has an address bus, and the requester's too is used by a remote transaction ("the
+ *             requesting agent reruns the address transaction on the requester's address bus").  In a mid-range
+ *             server there is one bus for all and no centerplane.  Every address transaction counts as the 64
  *             bytes it could start.
  *             Buckets of one time lie side by side, because a transfer uses those of several resources.
  * INVARIANTS  W1  no bucket holds more than its capacity

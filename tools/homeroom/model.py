@@ -9,6 +9,7 @@ SEE ALSO    docs/fireplane.md, qemu/fireplane/plugin.c, guest.py
 """
 
 import functools
+import itertools
 import os
 import shutil
 import subprocess
@@ -79,7 +80,7 @@ def _contradictions(name: str, p: dict, domains: int) -> None:
     if sets * ways != lines or sets & (sets - 1):
         raise MachineError(f"{name}: ecache_kib = {p['ecache_kib']}: the lines in a way must be a power of two")
     order = ["own_ps", "pair_ps", "board_ps", "expander_ps", "remote_ps", "remote_miss_ps"]
-    for near, far in zip(order, order[1:], strict=False):
+    for near, far in itertools.pairwise(order):
         if p[near] > p[far]:
             raise MachineError(f"{name}: {near} = {p[near]} is more than {far} = {p[far]}")
     if p["bus"] == "machine" and p["remote_ps"] != p["remote_miss_ps"]:
