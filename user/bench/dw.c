@@ -4,12 +4,12 @@
  *
  * THEORY      The MPO white paper's data-warehouse test (+12 % on 72 CPUs) is "a variety of queries executed on a
  *             database of about 3 TB"; it tells no more.  What such a query does in memory is known: slave processes,
- *             one for each CPU, each scan a part of the table in the shared region, and keep what they sort or group
- *             in private memory.  So here: SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
+ *             one for each CPU, scan parts of the table in the shared region, and keep what they sort or group
+ *             in private memory; a slave that has finished a part takes the next that nobody has taken.  So here: SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
  *             Each row of the table is read once, in order (a miss every row, shared, placed at random with or
  *             without MPO); each row that is selected updates an entry of the slave's own hash table of 1 MiB, at
  *             random (a miss, private, local with MPO).  Two shared misses to one private one.
- *             The table is 64 MiB; a slave's part need not be kept for the next query, as it does not fit the cache.
+ *             A part is 512 rows, 32 KiB.
  * INVARIANTS  I1  sums over all slaves' groups are what the table's formula gives, whatever the number of slaves
  * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
  */
@@ -22,7 +22,8 @@
 #include "bench.h"
 #include "benchrows.h"
 
-#define GROUPS 16384u /* entries of a slave's hash table, a line each */
+#define GROUPS 16384u /* entries of a slave's hash table, a line each  */
+#define PART   512u   /* rows                                          */
 
 /* An entry of the hash table. */
 struct group {
@@ -34,7 +35,13 @@ struct found {
     uint64_t selected, sum, bad;
 };
 
+/* What slaves share. */
+struct query {
+    _Atomic size_t next; /* the part of the table to be scanned next, counted through all queries */
+};
+
 static int nslaves, queries = 2, table_mib = 64;
+static struct query *shared;
 static struct bench_row *table;
 static struct found *found;
 
@@ -96,8 +103,8 @@ static void work(int self)
     for (size_t i = 0; i < GROUPS; i++)
         groups[i].key = i;
     bench_start(self);
-    for (int query = 0; query < queries; query++)
-        scan(&area, from, to, query, groups);
+    for (size_t part, parts = area.rows / PART; (part = atomic_fetch_add(&shared->next, 1)) < parts * (size_t)queries;)
+        scan(&area, part % parts * PART, (part % parts + 1) * PART, (int)(part / parts), groups);
     bench_stop(self);
     for (size_t i = 0; i < GROUPS; i++) {
         found[self].selected += groups[i].count;
@@ -158,6 +165,7 @@ int main(int argc, char **argv)
         bench_die("MiB: a power of 2");
     m = bench_measured();
     table = bench_shared((size_t)table_mib << 20, false);
+    shared = bench_shared(sizeof *shared, false);
     found = bench_shared((size_t)nslaves * sizeof *found, false);
     rows = (double)((size_t)table_mib << 20) / sizeof(struct bench_row) * queries;
     printf("%d slaves, table of %d MiB, %d queries\n", nslaves, table_mib, queries);
