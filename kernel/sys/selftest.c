@@ -102,11 +102,11 @@ static uint64_t deeper(uint64_t n)
     return n == 0 ? 0 : deeper(n - 1) + space[n % 64];
 }
 
-/* Uses more than the kernel stack, and goes on to switch threads. */
+/* Uses more than the kernel stack, and goes on to switch threads: a sleep too long to be over before it begins. */
 static void do_stack(void)
 {
     (void)deeper(KSTACK_SIZE / 512);
-    thread_sleep_ns(1000000);
+    thread_sleep_ns(1000000000);
 }
 
 static const struct {
