@@ -219,3 +219,14 @@ def test_with_the_model(boot_once):
     assert 0.9 < float(by_name["oltp", "private"]["misses_per_row"]) < 1.3
     assert float(by_name["oltp", "private"]["remote_load_pct"]) < 50
     assert 70 < float(by_name["oltp", "shared"]["remote_load_pct"]) < 95
+
+
+def test_oltp_without_mpo(boot_once):
+    """Memory of all kinds is anywhere: five misses in six are remote, private rows or not."""
+    options = {**MODEL, "system": "set mpo_enable=0"}
+    outcome, text, _ = boot_once("sf6800", run="oltp -l 48 -r 12 -x 4 -m 32", timeout=400, **options)
+    assert outcome.status == 0, text
+    for result in results(text):
+        check_counters(result)
+        assert abs(float(result["remote_load_pct"]) - 100 * 5 / 6) < 2
+        assert float(result["off_home_pct"]) == 0

@@ -5,7 +5,8 @@
  * THEORY      The MPO white paper's data-warehouse test (+12 % on 72 CPUs) is "a variety of queries executed on a
  *             database of about 3 TB"; it tells no more.  What such a query does in memory is known: slave processes,
  *             one for each CPU, scan parts of the table in the shared region, and keep what they sort or group
- *             in private memory; a slave that has finished a part takes the next that nobody has taken.  So here: SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
+ *             in private memory; a slave that has finished a part takes the next that nobody has taken.  So here:
+ *             SELECT group, SUM(amount) ... WHERE half of the rows GROUP BY group.
  *             Each row of the table is read once, in order (a miss every row, shared, placed at random with or
  *             without MPO); each row that is selected updates an entry of the slave's own hash table of 1 MiB, at
  *             random (a miss, private, local with MPO).  Two shared misses to one private one.

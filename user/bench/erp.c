@@ -56,9 +56,9 @@ static void usage(void)
     exit(2);
 }
 
-/* Visits rows, private_share of 100 in the private area, the rest at random in the shared one; updates every fourth. */
-static void visit(struct bench_area *mine, struct bench_area *shared, int count, unsigned private_share, uint64_t *random,
-                  struct tally *t)
+/* Visits rows, private_share of 100 in the private area, the rest at random in the shared one; updates one in four. */
+static void visit(struct bench_area *mine, struct bench_area *shared, int count, unsigned private_share,
+                  uint64_t *random, struct tally *t)
 {
     for (int i = 0; i < count; i++) {
         uint64_t draw = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw & 255) : 0;
@@ -128,7 +128,8 @@ static void work(int self)
     bench_area_fill(&mine, 0, mine.rows); /* I1 */
     bench_area_init(&shared, db ? sga : buffers, db ? SGA_BYTES : BUFFER_BYTES, 0);
     if (db)
-        bench_area_fill(&shared, shared.rows * (size_t)self / (size_t)ndb, shared.rows * ((size_t)self + 1) / (size_t)ndb);
+        bench_area_fill(&shared, shared.rows * (size_t)self / (size_t)ndb,
+                        shared.rows * ((size_t)self + 1) / (size_t)ndb);
     else
         bench_area_fill(&shared, shared.rows * (size_t)(self - ndb) / (size_t)(nprocs - ndb),
                         shared.rows * (size_t)(self - ndb + 1) / (size_t)(nprocs - ndb));
@@ -165,7 +166,8 @@ static int check(int failed)
     if (failed == 0 && all.bad == 0 && all.private_balance == all.private_added &&
         bench_area_balance(&area[0]) == all.buffers_added && bench_area_balance(&area[1]) == all.sga_added)
         return 0;
-    printf("erp: %d processes failed, %lu rows are bad; balances private %lu, buffers %lu, SGA %lu; added %lu, %lu, %lu\n",
+    printf("erp: %d processes failed, %lu rows are bad; balances: private %lu, buffers %lu, SGA %lu; "
+           "added: %lu, %lu, %lu\n",
            failed, all.bad, all.private_balance, bench_area_balance(&area[0]), bench_area_balance(&area[1]),
            all.private_added, all.buffers_added, all.sga_added);
     return 1;

@@ -372,8 +372,8 @@ int main(int argc, char **argv)
     if (ngrids == 0)
         ngrids = nthreads;
     if (ngrids < nthreads || (size_t)ngrids > n2 / 2)
-        bench_die("%d grids: at least one for each of the %d threads, and two of the %zu columns for each", ngrids, nthreads,
-                  n2);
+        bench_die("%d grids: at least one for each of the %d threads, and two of the %zu columns for each", ngrids,
+                  nthreads, n2);
     most = (n2 + (size_t)ngrids - 1) / (size_t)ngrids * n1;
     part = (most + per_page - 1) / per_page * per_page; /* I1 */
     for (enum bench_placement placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
