@@ -2,7 +2,7 @@
 /*
  * qemu_api.h - the functions of QEMU that the plugin uses, declared here because its header is not packaged.
  *
- * All are weak: one that this QEMU lacks is NULL, and the plugin says which it is.  The last four are not part of the
+ * All are weak: one that this QEMU lacks is NULL, and the plugin says which it is.  The last three are not part of the
  * plugin interface; a QEMU exports them when it was built with loadable modules, as Debian's is.
  * Signatures: QEMU 7.2 to 10, docs/devel/tcg-plugins.rst and include/qemu/qemu-plugin.h.
  */
