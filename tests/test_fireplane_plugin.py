@@ -246,6 +246,16 @@ def test_a_guest_that_rings_nonsense(machine):
     assert numbers(machine.check("memcopy -t 2 -i 1"))["bench"] == "memcopy"
 
 
+def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
+    plain = machine.Machine.qemu_args
+    monkeypatch.setattr(
+        machine.Machine, "qemu_args", lambda m: [a.replace("thread=single", "thread=multi") for a in plain(m)]
+    )
+    outcome, _, _ = boot_once("sf3800", run="/usr/test/fpnoise", model="fireplane")
+    assert outcome.kind == "qemu"
+    assert outcome.detail == "fireplane: CPUs run in several host threads: start QEMU with -accel tcg,thread=single"
+
+
 def test_three_runs_are_alike(boot_once):
     """One seed, three boots: modelled time within 1 %."""
     rates = []

@@ -165,7 +165,7 @@ static void on_doorbell(unsigned vcpu, void *op)
         cpu_thread_known = true;
     } else if (!pthread_equal(cpu_thread, pthread_self())) {
         say("CPUs run in several host threads: start QEMU with -accel tcg,thread=single");
-        exit(1);
+        _exit(1);
     }
     if (fp_doorbell(model, vcpu, (unsigned)(uintptr_t)op) == FP_REWATCH)
         qemu_plugin_reset(self, watch);
