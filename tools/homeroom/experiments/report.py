@@ -12,7 +12,7 @@ import html
 import math
 from pathlib import Path
 
-from homeroom.experiments import parameters, plots, results, run
+from homeroom.experiments import metrics, parameters, plots, results, run
 from homeroom.experiments.results import Row
 from homeroom.experiments.settings import Settings
 
@@ -23,11 +23,14 @@ def esc(text: object) -> str:
     return html.escape(str(text))
 
 
-def number(value: float | None, unit: str = "") -> str:
+def number(value: float | None, row: Row) -> str:
+    """A value of a row: gains with their sign, percentages to a tenth, others to three digits or more."""
     if value is None:
         return "–"
-    if unit in ("%", "points"):
+    if row.what in ("compare", "linux") or row.unit == "points":
         return f"{value:+.1f}"
+    if row.unit.startswith("%"):
+        return f"{value:.1f}"
     if value == int(value) and abs(value) < 1e6:
         return f"{value:,.0f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -62,17 +65,16 @@ def line(row: Row, place: bool = False) -> str:
     kind = "hypothesis" if row.hypothesis else ("compare" if row.what in ("compare", "linux") else "")
     both = row.ours is not None and row.paper is not None and comparable(row)
     ratio = f"{row.ours / row.paper:.2f}" if both and row.paper else ""
-    residual = number(row.ours - row.paper, "%" if row.unit in ("%", "points") else "") if both else ""
-    if both and row.unit not in ("%", "points") and row.ours >= row.paper:
-        residual = f"+{residual}"
+    residual = number(row.ours - row.paper, row) if both else ""
+    residual = f"+{residual}" if both and row.ours >= row.paper and residual[0] != "+" else residual
     spread = ""
     if row.spread is not None and row.runs > 1:
-        relative = row.unit not in ("%", "points") and row.ours
+        relative = not row.unit.startswith(("%", "points")) and row.ours
         spread = f"{100 * row.spread / row.ours:.2f} %" if relative else f"{row.spread:.2f}"
-    cells = [lead + esc(row.label), number(row.paper, row.unit), number(row.ours, row.unit), esc(row.unit), ratio, residual]
+    cells = [lead + esc(row.label), number(row.paper, row), number(row.ours, row), esc(row.unit), ratio, residual]
     cells += [f"{spread}{f' ({row.runs})' if row.runs else ''}", band(row), chip(row)]
     out = f'<tr class="{kind}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-    for fault in row.faults:
+    for fault in dict.fromkeys(row.faults):
         out += f'<tr><td colspan="9" class="left fault">{esc(row.label)}: {esc(fault)}</td></tr>'
     return out
 
@@ -97,7 +99,7 @@ def summary(rows: list[Row], settings: Settings) -> str:
     boots = {f["log"]: f for r in rows for f in [r.file] if f}
     first = next(iter(boots.values()), {})
     revs = sorted({f["rev"] for f in boots.values()})
-    spreads = [100 * r.spread / r.ours for r in rows if r.runs > 1 and r.ours and r.unit not in ("%", "points")]
+    spreads = [100 * r.spread / r.ours for r in rows if r.runs > 1 and r.ours and not r.unit.startswith(("%", "points"))]
     facts = [
         (f"{inside} of {len(judged)}", "rows with a band are inside it"),
         (f"{failed}", "rows failed"),
@@ -109,11 +111,25 @@ def summary(rows: list[Row], settings: Settings) -> str:
     return '<div class="facts">' + "".join(f"<span><b>{esc(a)}</b> {esc(b)}</span>" for a, b in facts) + "</div>"
 
 
+def breakdown(rows: list[Row]) -> str:
+    """Where the pages are, lgroup by lgroup, as the paper's Tables 3-4 and 3-7 tell it."""
+    out = {}
+    for row in rows:
+        if row.unit == "pages" and row.file:
+            one = metrics.select(results.measurements(row.file), row.experiment.bench, row.experiment.select)
+            what = row.label.rsplit(", ", 1)[1]
+            lgroups = ", ".join(f"{lgroup:02}: {n:,}" for lgroup, n in sorted(one.pages.items()))
+            threads = one.result.get("threads", "?")
+            out[threads, what] = f"<p class=quiet>Pages by lgroup, {threads} threads, {esc(what)}: {lgroups}</p>"
+    return "".join(out.values())
+
+
 def section(name: str, rows: list[Row], settings: Settings) -> str:
     """One table of the paper."""
     info, suite = settings.suite.tables[name], settings.suite
     title = f"Table {name}. {info['title']}" if name[0].isdigit() else info["title"]
     parts = [f'<section id="table-{name}"><h2>{esc(title)}</h2><p>{esc(info.get("text", ""))}</p>', grid(rows)]
+    parts.append(breakdown(rows))
     parts.append(figure(plots.table(name, rows), "Grey: the paper; colour: ours. The numbers are in the table above."))
     for h in dict.fromkeys(r.hypothesis for r in rows if r.hypothesis):
         one = suite.hypotheses[h]
@@ -229,10 +245,10 @@ def say(rows: list[Row], path: Path) -> None:
     """The end of the sweep, for a person at a terminal."""
     for row in rows:
         if row.hypothesis is None and (row.band is not None or row.ours is None or row.what == "compare"):
-            ours = f"{number(row.ours, row.unit)} {row.unit}"
-            paper = f"paper {number(row.paper, row.unit)}" if row.paper is not None else ""
+            ours = f"{number(row.ours, row)} {row.unit}"
+            paper = f"paper {number(row.paper, row)}" if row.paper is not None else ""
             verdict = {None: "", True: "inside", False: "OUTSIDE"}[row.inside]
-            verdict = "FAILED: " + "; ".join(row.faults) if row.ours is None else verdict
+            verdict = "FAILED: " + row.faults[0] if row.ours is None else verdict
             table = row.experiment.tables[0]
             print(f"  {table:5} {row.experiment.machine:8} {row.label:44} {ours:>18}  {paper:16} {band(row):12} {verdict}")
     print(f"experiments: {run.shown(results.CSV)}, {run.shown(path)}")

@@ -29,7 +29,6 @@ class Case:
 
     run: Run
     values: list[float] = field(default_factory=list)
-    measurements: list[metrics.Measurement] = field(default_factory=list)
     files: list[dict] = field(default_factory=list)  # what run.execute() wrote
     faults: list[str] = field(default_factory=list)
 
@@ -65,7 +64,7 @@ class Row:
 
     @property
     def note(self) -> str:
-        parts = [f"FAILED: {fault}" for fault in self.faults]
+        parts = [f"FAILED: {fault}" for fault in dict.fromkeys(self.faults)]
         if self.band is not None and self.ours is not None:
             least, most = self.band
             limits = f"at least {least:g}" if most == float("inf") else f"{least:g} to {most:g}"
@@ -87,19 +86,19 @@ def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None)
             case.faults.append(f"{why}; log {run.shown(log)}" if why else "not run")
             continue
         stored = json.loads(path.read_text())
-        found = [metrics.Measurement(m["result"], m["counters"], _numbers(m["pages"])) for m in stored["measurements"]]
         try:
-            one = metrics.select(found, e.bench, e.select)
+            one = metrics.select(measurements(stored), e.bench, e.select)
             case.values.append(metrics.METRICS[e.metric].value(one))
-            case.measurements.append(one)
             case.files.append(stored)
         except (metrics.MetricError, ValueError) as error:
             case.faults.append(f"{error}; log {stored['log']}")
     return case
 
 
-def _numbers(pages: dict) -> dict[int, int]:
-    return {int(k): v for k, v in pages.items()}
+def measurements(file: dict) -> list[metrics.Measurement]:
+    """What a run's file holds, as metrics.parse() gave it."""
+    parts = ((m["result"], m["counters"], m["pages"]) for m in file["measurements"])
+    return [metrics.Measurement(r, c, {int(lgroup): n for lgroup, n in p.items()}) for r, c, p in parts]
 
 
 def _spread(values: list[float]) -> float | None:
