@@ -276,7 +276,19 @@ def test_by_hand(suite):
 
 def test_sources_of_parameters():
     text = "# top\n[common]\n# first\n# and more\na = 1\nb = 2\n# CHOICE: c\nc = 3\n[x]\nd = 1\n# again\na = 2\n"
-    assert parameters.parse(text) == {"a": ["first and more", "again"], "b": ["first and more"], "c": ["CHOICE: c"]}
+    assert parameters.parse(text) == {
+        ("common", "a"): "first and more",
+        ("common", "b"): "first and more",
+        ("common", "c"): "CHOICE: c",
+        ("x", "a"): "again",
+    }
+
+
+def test_every_parameter_has_a_source():
+    names = [line.split(" =")[0] for line in run.FAMILIES.read_text().splitlines() if " = " in line and line[0] != "#"]
+    assert len(names) > 20
+    for name in names:
+        assert parameters.source(name, ["sf280r", "sf6800", "sf15k"]), name
 
 
 def test_settings_travel():

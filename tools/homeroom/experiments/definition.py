@@ -23,6 +23,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       band              least and most that is accepted, the same; `linux`: of the gain on the better Linux
       hypotheses        names of [hypothesis] to run beside it
       map               true: draw the traffic between boards
+      repeat            how often, instead of the file's `repeat`
       quick             true: part of `make experiments QUICK=1`
       note              one sentence for the report
 
@@ -45,6 +46,7 @@ COMPARE = {"rate": "%", "time": "%", "points": "points", "none": ""}
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
+    "repeat": int,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -123,6 +125,7 @@ class Experiment:
     quick: bool = False
     note: str = ""
     timeout: int = 300
+    repeat: int | None = None
 
 
 @dataclass
@@ -167,9 +170,9 @@ class Suite:
         """The variants to run: those of Linux only with a peer."""
         return [v for v in [*e.variants, *e.more] if peer or self.variants[v].os == "homeroom"]
 
-    def repeats(self, hypothesis: str | None) -> int:
+    def repeats(self, e: Experiment, hypothesis: str | None) -> int:
         """The spread is measured on the default; a hypothesis runs once."""
-        return 1 if hypothesis else self.repeat
+        return 1 if hypothesis else min(e.repeat or self.repeat, self.repeat)
 
     def runs(self, experiments: list[Experiment], peer: bool = False, hypotheses: bool = True) -> list[tuple[Run, int]]:
         """Every boot that is needed, once, with how often it is repeated."""
@@ -178,7 +181,7 @@ class Suite:
             cases = [(v, None) for v in self.variants_of(e, peer)]
             cases += [(v, h) for h in e.hypotheses if hypotheses for v in e.variants]
             for variant, hypothesis in cases:
-                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(hypothesis)
+                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(e, hypothesis)
                 found[run.key()] = run, max(repeats, found.get(run.key(), (run, 0))[1])
         return list(found.values())
 

@@ -7,37 +7,34 @@
 A comment holds for all the parameters that follow it without another between them.
 """
 
-import functools
 import re
 
+from homeroom import machine
 from homeroom.experiments.run import FAMILIES
 
 TOPOLOGY = ("cpus", "memory_mib")  # what only says where CPUs and memory are
 
 
-def parse(text: str) -> dict[str, list[str]]:
-    """Parameter -> its sources, one for each part of the file that gives another."""
-    found: dict[str, list[str]] = {}
+def parse(text: str) -> dict[tuple[str, str], str]:
+    """(part of the file, parameter) -> source."""
+    found: dict[tuple[str, str], str] = {}
     comment: list[str] = []
-    fresh = True
+    part, fresh = "", True
     for line in text.splitlines():
         if line.startswith("#"):
             comment = [line[1:].strip()] if fresh else [*comment, line[1:].strip()]
             fresh = False
-        elif line.startswith("["):
-            comment, fresh = [], True
+        elif match := re.match(r"\[(.+)\]", line):
+            part, comment, fresh = match[1], [], True
         elif match := re.match(r"(\w+)\s*=", line):
             fresh = True
-            said = " ".join(comment)
-            if said and said not in found.setdefault(match[1], []):
-                found[match[1]].append(said)
+            if comment:
+                found[part, match[1]] = " ".join(comment)
     return found
 
 
-@functools.cache
-def _sources() -> dict[str, list[str]]:
-    return parse(FAMILIES.read_text()) if FAMILIES.exists() else {}
-
-
-def source(key: str) -> str:
-    return " / ".join(_sources().get(key, []))
+def source(key: str, machines: list[str]) -> str:
+    """Where a parameter of these machines is from."""
+    sources = parse(FAMILIES.read_text())
+    families = [(machine.load(name).fireplane or {}).get("family", "") for name in machines]
+    return " / ".join(dict.fromkeys(sources[f, key] for f in ["common", *families] if (f, key) in sources))

@@ -78,7 +78,8 @@ def _gain(axes, rows: list[Row]) -> None:
         for value, shift in ((row.paper, 0.19), (row.ours, -0.19)):
             if value is not None:
                 x = max(value, 0) + 0.012 * max(ends, default=1)
-                axes.text(x, len(main) - 1 - at + shift, f"{value:.3g}", va="center", fontsize=7.5, zorder=4)
+                text = f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}"
+                axes.text(x, len(main) - 1 - at + shift, text, va="center", fontsize=7.5, zorder=4)
     axes.set_yticks(range(len(main)), [f"{r.experiment.name}" for r in reversed(main)])
     axes.tick_params(axis="y", length=0)
     axes.axvline(0, color=QUIET, lw=0.8)
@@ -178,7 +179,7 @@ def traffic(name: str, parts: list[tuple[str, list[list[int]]]]) -> str:
         total = sum(map(sum, mib))
         away = total - sum(mib[i][i] for i in range(len(mib)))
         one.set_title(f"{title}: {100 * away / total if total else 0:.1f} % off board", fontsize=9)
-        one.set_xlabel("to the CPUs of board")
-    axes[0][0].set_ylabel("memory of board")
+        one.set_xlabel("to board")
+    axes[0][0].set_ylabel("from board")
     figure.colorbar(image, ax=axes[0].tolist(), label="MiB moved (square-root scale)", shrink=0.85)
     return _svg(figure, f"traffic-{name}")

@@ -64,7 +64,7 @@ def line(row: Row, place: bool = False) -> str:
     lead = f'<a href="#table-{table}">{table}</a> {row.experiment.machine}: ' if place else ""
     kind = "hypothesis" if row.hypothesis else ("compare" if row.what in ("compare", "linux") else "")
     both = row.ours is not None and row.paper is not None and comparable(row)
-    ratio = f"{row.ours / row.paper:.2f}" if both and row.paper else ""
+    ratio = f"{row.ours / row.paper:.2f}" if both and row.ours * row.paper > 0 else ""
     residual = number(row.ours - row.paper, row) if both else ""
     residual = f"+{residual}" if both and row.ours >= row.paper and residual[0] != "+" else residual
     spread = ""
@@ -72,7 +72,7 @@ def line(row: Row, place: bool = False) -> str:
         relative = not row.unit.startswith(("%", "points")) and row.ours
         spread = f"{100 * row.spread / row.ours:.2f} %" if relative else f"{row.spread:.2f}"
     cells = [lead + esc(row.label), number(row.paper, row), number(row.ours, row), esc(row.unit), ratio, residual]
-    cells += [f"{spread}{f' ({row.runs})' if row.runs else ''}", band(row), chip(row)]
+    cells += [f"{spread or '–'} ({row.runs})" if row.runs else "", band(row), chip(row)]
     out = f'<tr class="{kind}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     for fault in dict.fromkeys(row.faults):
         out += f'<tr><td colspan="9" class="left fault">{esc(row.label)}: {esc(fault)}</td></tr>'
@@ -153,7 +153,7 @@ def heat_maps(rows: list[Row], settings: Settings) -> str:
             if page and row.what in e.variants and row.hypothesis is None:
                 parts.append((settings.suite.variants[row.what].title, page["traffic"]))
         if parts:
-            caption = f"{e.machine}, {e.run}: bytes moved from a board's memory to a board's CPUs and back."
+            caption = f"{e.machine}, {e.run}: bytes moved from board to board, lines that are read and lines that are written."
             lines = []
             for title, matrix in parts:
                 total, own = sum(map(sum, matrix)), sum(matrix[i][i] for i in range(len(matrix)))
@@ -179,10 +179,10 @@ def parameter_table(rows: list[Row]) -> str:
     lines = []
     for key in dict.fromkeys(k for params in found.values() for k in params if k not in parameters.TOPOLOGY):
         values = [found[m].get(key, "–") for m in machines]
-        cells = f'<td colspan="{len(machines)}">{esc(values[0])}</td>' if len(set(values)) == 1 else "".join(
+        cells = f'<td class=centre colspan="{len(machines)}">{esc(values[0])}</td>' if len(set(values)) == 1 else "".join(
             f"<td>{esc(v)}</td>" for v in values
         )
-        lines.append(f"<tr><td>{esc(key)}</td>{cells}<td class=left>{esc(parameters.source(key))}</td></tr>")
+        lines.append(f"<tr><td>{esc(key)}</td>{cells}<td class=left>{esc(parameters.source(key, machines))}</td></tr>")
     head = "<th>parameter</th>" + "".join(f"<th>{esc(m)}</th>" for m in machines) + "<th class=left>source</th>"
     text = "As the model printed them. One value across all columns: the same on every machine."
     return (
@@ -258,7 +258,8 @@ def make(settings: Settings) -> int:
     """Write results.csv and the report.  Returns 0, or 1 when a row has no number."""
     rows = results.collect(settings)
     results.write_csv(rows, settings.suite.seed, keep=bool(settings.names))
-    path = run.OUT / (f"{'+'.join(settings.names)}.html" if settings.names else "report.html")
+    names = settings.names
+    path = run.OUT / ("report.html" if not names else f"{names[0]}.html" if len(names) == 1 else "some.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(rows, settings))
     say(rows, path)
