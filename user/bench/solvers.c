@@ -509,8 +509,8 @@ static double eigen_error(void)
 
 static const struct kind kinds[] = {
     {"fv", 768, 6, fv_setup, fv_work, fv_error, 1e-11},
-    {"fea", 400, 30, fea_setup, fe_work, fe_error, 1e-8},
-    {"feb", 400, 30, feb_setup, fe_work, fe_error, 1e-8},
+    {"fea", 320, 30, fea_setup, fe_work, fe_error, 1e-8},
+    {"feb", 320, 30, feb_setup, fe_work, fe_error, 1e-8},
     {"ode", 6144, 100, ode_setup, ode_work, ode_error, 1e-3},
     {"eigen", 256, 100, eigen_setup, eigen_work, eigen_error, 1e-9},
 };
