@@ -43,6 +43,7 @@ from homeroom.machine import TOP
 
 FOLDER = TOP / "tools/experiments"
 COMPARE = {"rate": "%", "time": "%", "points": "points", "none": ""}
+LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
@@ -163,16 +164,16 @@ class Suite:
             os=v.os,
             balancing=v.balancing,
             seed=self.seed,
-            timeout=e.timeout,
+            timeout=e.timeout * (LINUX_PATIENCE if v.os == "linux" else 1),
         )
 
     def variants_of(self, e: Experiment, peer: bool) -> list[str]:
         """The variants to run: those of Linux only with a peer."""
         return [v for v in [*e.variants, *e.more] if peer or self.variants[v].os == "homeroom"]
 
-    def repeats(self, e: Experiment, hypothesis: str | None) -> int:
-        """The spread is measured on the default; a hypothesis runs once."""
-        return 1 if hypothesis else min(e.repeat or self.repeat, self.repeat)
+    def repeats(self, e: Experiment, variant: str, hypothesis: str | None) -> int:
+        """The spread is measured on the default; a hypothesis runs once, and so does Linux, which takes long."""
+        return 1 if hypothesis or self.variants[variant].os == "linux" else min(e.repeat or self.repeat, self.repeat)
 
     def runs(self, experiments: list[Experiment], peer: bool = False, hypotheses: bool = True) -> list[tuple[Run, int]]:
         """Every boot that is needed, once, with how often it is repeated."""
@@ -181,7 +182,7 @@ class Suite:
             cases = [(v, None) for v in self.variants_of(e, peer)]
             cases += [(v, h) for h in e.hypotheses if hypotheses for v in e.variants]
             for variant, hypothesis in cases:
-                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(e, hypothesis)
+                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(e, variant, hypothesis)
                 found[run.key()] = run, max(repeats, found.get(run.key(), (run, 0))[1])
         return list(found.values())
 

@@ -75,7 +75,7 @@ class Row:
 def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None) -> Case:
     """All repetitions of a run that are there; what lacks is a fault."""
     case = Case(suite.run_of(e, variant, hypothesis))
-    for i in range(1, suite.repeats(e, hypothesis) + 1):
+    for i in range(1, suite.repeats(e, variant, hypothesis) + 1):
         try:
             path, log = run.paths(case.run, i)
         except OSError as error:
