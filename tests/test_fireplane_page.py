@@ -98,14 +98,14 @@ def test_refused(tmp_path, data, word):
 
 
 def test_newest_is_of_a_launcher_that_lives(tmp_path):
-    assert fireplane.newest(tmp_path) is None
+    assert fireplane.newest((tmp_path,)) is None
     dead = subprocess.Popen(["true"])
     dead.wait()
     (tmp_path / f"sf3800.{dead.pid}.page").write_bytes(make_page())
-    assert fireplane.newest(tmp_path) is None
+    assert fireplane.newest((tmp_path,)) is None
     living = tmp_path / f"sf3800.{os.getpid()}.page"
     living.write_bytes(make_page())
-    assert fireplane.newest(tmp_path) == living
+    assert fireplane.newest((tmp_path,)) == living
     live = fireplane.Live(living)
     assert live.read().header.ncpus == 8
     assert not live.ended()

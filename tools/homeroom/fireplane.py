@@ -24,7 +24,7 @@ VERSION = 1
 SHARED_BYTES = 1 << 20
 MAX_CPUS, MAX_BOARDS = 256, 64
 RESOURCES = ("port", "memory", "bus", "out", "in", "centerplane")
-PAGES = TOP / "build/fireplane"
+PAGES = (TOP / "build/fireplane", TOP / "build/experiments/runs")  # where guests that run have theirs
 
 
 class PageError(Exception):
@@ -152,10 +152,10 @@ def _launcher_lives(path: Path) -> bool:
     return True
 
 
-def newest(folder: Path = PAGES) -> Path | None:
+def newest(folders: tuple[Path, ...] = PAGES) -> Path | None:
     """The page of the guest that was started last, None if none runs."""
     found = []
-    for path in folder.glob("*.page"):
+    for path in (path for folder in folders for path in folder.glob("*.page")):
         with contextlib.suppress(OSError):
             if _launcher_lives(path):
                 found.append((path.stat().st_ctime, path))

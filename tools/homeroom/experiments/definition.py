@@ -17,6 +17,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       variants          two names: the base, and what is compared with it; `more` names others to show beside
       bench, select     which `result:` line counts, where a run prints several: its bench= and other keys
       metric, unit      what is read from it (metrics.py)
+      times             what is read is multiplied by it: the paper's problem is so many times ours
       compare           "rate": higher is better; "time": lower is better; "points": percentage points it falls;
                         "none": nothing is compared
       paper             the paper's numbers, by variant and `compare`
@@ -47,7 +48,7 @@ LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
-    "repeat": int,
+    "repeat": int, "times": int,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -127,6 +128,7 @@ class Experiment:
     note: str = ""
     timeout: int = 300
     repeat: int | None = None
+    times: int = 1
 
 
 @dataclass

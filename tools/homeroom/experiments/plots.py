@@ -113,7 +113,7 @@ def gains(rows: list[Row]) -> str:
 def table(name: str, rows: list[Row]) -> str | None:
     """One table's numbers as grouped bars: by experiment, each variant, the paper's beside ours.
 
-    Of times, which depend on the size of the problem, the share of the base is shown.
+    Of times of a problem whose size is not the paper's, the share of the base is shown.
     """
     rows = [r for r in rows if r.what not in ("compare", "linux") and r.hypothesis is None and r.ours is not None]
     if not rows:
@@ -121,7 +121,7 @@ def table(name: str, rows: list[Row]) -> str | None:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.experiment.name, []).append(row)
-    relative = rows[0].experiment.compare == "time"
+    relative = rows[0].experiment.compare == "time" and rows[0].experiment.times == 1
     figure, axes = plt.subplots(figsize=(7.6, 2.7))
     left, ticks, peak = 0.0, [], 0.0
     for group in groups.values():

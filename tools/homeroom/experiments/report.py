@@ -55,7 +55,7 @@ def band(row: Row) -> str:
 
 def comparable(row: Row) -> bool:
     """Whether paper and ours measure the same amount of work: times depend on the size of the problem."""
-    return row.experiment.compare != "time" or row.what in ("compare", "linux")
+    return row.experiment.compare != "time" or row.experiment.times != 1 or row.what in ("compare", "linux")
 
 
 def line(row: Row, place: bool = False) -> str:

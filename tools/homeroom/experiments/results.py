@@ -88,7 +88,7 @@ def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None)
         stored = json.loads(path.read_text())
         try:
             one = metrics.select(measurements(stored), e.bench, e.select)
-            case.values.append(metrics.METRICS[e.metric].value(one))
+            case.values.append(e.times * metrics.METRICS[e.metric].value(one))
             case.files.append(stored)
         except (metrics.MetricError, ValueError) as error:
             case.faults.append(f"{error}; log {stored['log']}")
@@ -162,7 +162,7 @@ def scale(file: dict, e: Experiment) -> str:
     page = file.get("page")
     if not e.model:
         return "no model"
-    return f"ecache {page['ecache_bytes'] // 1024} KiB" if page else ""
+    return f"ecache {page['ecache_bytes'] // 1024} KiB{f', time x {e.times}' if e.times != 1 else ''}" if page else ""
 
 
 def _number(value: float | None) -> str:
