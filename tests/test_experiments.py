@@ -185,6 +185,22 @@ def test_key_is_of_what_a_run_depends_on(suite, tmp_path):
     assert run.key(base) == key
 
 
+def test_key_is_of_the_parts_of_the_image_that_a_run_uses(suite, tmp_path):
+    """Kernel, init and the benchmark it names; not another benchmark, nor the image's own bytes."""
+    parts = [tmp_path / "build" / name for name in ("user/bench/memcopy", "kernel.elf", "user/bin/init", "user/bench/fdiff")]
+    for path in parts:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"one")
+    one = suite.run_of(suite.experiments[0], "base")
+    key = run.key(one)
+    for path, matters in zip([*parts, tmp_path / "ISO"], [True, True, True, False, False], strict=True):
+        was = path.read_bytes()
+        path.write_bytes(b"two")
+        run.digest.cache_clear()
+        assert (run.key(one) != key) == matters, path
+        path.write_bytes(was)
+
+
 def store(one, repetition, mbps, **changed):
     """Leave the files of a run that printed `mbps`."""
     path, log = run.paths(one, repetition)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """run.py - one boot of an experiment, and the files it leaves.
 
-THEORY      A run's files are named by a digest of all it depends on: its definition, the image, the plugin, the machine
-            file, and the parameters all machines share.  So a result is found again as long as nothing of that has
-            changed, on any computer, and a changed input makes another name.
+THEORY      A run's files are named by a digest of all it depends on: its definition, the parts of the image that it uses
+            (kernel, init, the benchmarks its command names), the plugin, the machine file, and the parameters all
+            machines share.  So a result is found again as long as nothing of that has changed, on any computer, and a
+            changed input makes another name.  A command that names no benchmark depends on the whole image.
             KEY.REP.json is written last and only by a run that ended well; KEY.REP.log is there in any case.
 INVARIANTS  I1  a run that failed leaves no .json
 SEE ALSO    tools/experiments/Snakefile, qemu/launch.py
@@ -14,6 +15,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import resource
 import shlex
 import subprocess
@@ -38,9 +40,22 @@ PEER = (TOP / "build/peer/vmlinux", TOP / "build/peer/initramfs.cpio")
 
 
 def inputs(run: Run) -> list[Path]:
-    """The files that a run depends on."""
+    """The files that must be there for a run."""
     files = [*PEER] if run.os == "linux" else [ISO]
     return [*files, machine.find(run.machine), *([PLUGIN, FAMILIES] if run.model else [])]
+
+
+def depends(run: Run) -> list[Path]:
+    """The files whose contents a run depends on: its inputs, with the parts of the image for the image."""
+    files = inputs(run)
+    programs = [TOP / "build/user/bench" / word for word in dict.fromkeys(re.findall(r"[\w-]+", run.command))]
+    programs = [path for path in programs if path.is_file()]
+    if not programs:
+        return files
+    files = [path for path in files if path not in (ISO, PEER[-1])]
+    if run.os == "linux":
+        return [*sorted((TOP / "build/peer/bin").glob("*")), *programs, *files]
+    return [TOP / "build/kernel.elf", TOP / "build/user/bin/init", *programs, *files]
 
 
 @functools.cache
@@ -50,7 +65,7 @@ def digest(path: Path) -> str:
 
 def key(run: Run) -> str:
     """The name of a run's files, without repetition and suffix."""
-    return run.key(" ".join(digest(path) for path in inputs(run)))
+    return run.key(" ".join(digest(path) for path in depends(run)))
 
 
 def paths(run: Run, repetition: int) -> tuple[Path, Path]:
