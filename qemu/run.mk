@@ -58,7 +58,7 @@ fireplane: $(FIREPLANE) ## the interconnect model, a plugin of QEMU (build/firep
 $(FIREPLANE): $(FIREPLANE_SRCS) $(wildcard qemu/fireplane/*.h) include/uapi/fireplane.h | deps
 	@echo '  PLUGIN  $@'
 	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) -std=gnu17 -O3 -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
+	$(Q)$(HOSTCC) -std=gnu17 -O3 $(if $(findstring clang,$(HOSTCC)),,-flto=auto) -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
 	    -Iqemu/fireplane -Iinclude -o $@ $(FIREPLANE_SRCS) -lpthread
 
 # What must be there before a machine runs.
