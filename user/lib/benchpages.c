@@ -82,9 +82,11 @@ int bench_lgroup_now(void)
 /* Linux: touches each page under a policy for a random one of the nodes that have memory. */
 static void touch_random(char *p, size_t bytes, size_t page_size)
 {
-    uint64_t state = bench_seed(SEED, 0);
+    static uint64_t state; /* goes on from array to array */
     int nodes[NODES], n = 0;
 
+    if (state == 0)
+        state = bench_seed(SEED, 0);
     for (int node = 0; node < NODES; node++) {
         unsigned long mask = 1ul << node;
 
