@@ -265,3 +265,14 @@ def test_three_runs_are_alike(boot_once):
         assert outcome.status == 0, text
         rates.append(float(numbers(text)["modelled_mbps"]))
     assert max(rates) <= 1.01 * min(rates), rates
+
+
+def test_what_the_model_costs_is_measured():
+    """A tiny run of make model-speed: its table is whole.  The figures are those of a moment, and not judged."""
+    command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if re.search(r" x \d+\.\d", line)]
+    assert len(rows) == 6 and rows[0].startswith("boot"), done.stdout
+    wrong = subprocess.run([command[0], "sf99"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 1 and wrong.stderr.startswith("model_speed: no machine 'sf99'")

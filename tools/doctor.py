@@ -53,6 +53,9 @@ def main() -> int:
     print(f"{'GRUB for BIOS':20} {'':12} {'ok' if modules else 'missing (grub-pc-bin)'}")
     if not modules:
         lacking.add("run")
+    if shutil.which("qemu-system-x86_64"):
+        takes = "-plugin" in subprocess.run(["qemu-system-x86_64", "-help"], capture_output=True, text=True).stdout
+        print(f"{'plugins of QEMU':20} {'':12} {'ok' if takes else 'not in this QEMU: no MODEL=fireplane'}")
     for folder, needs, maker in ((".venv", "requirements.txt", "test"), EXPERIMENTS):
         made = TOP / folder / "requirements.txt"
         ready = made.exists() and made.read_bytes() == (TOP / needs).read_bytes()

@@ -10,7 +10,6 @@ SEE ALSO    user/bench/sweep.c, docs/fireplane.md
 """
 
 import argparse
-import os
 import re
 import statistics
 import sys
@@ -20,8 +19,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from homeroom import guest, machine
-
-TICK = os.sysconf("SC_CLK_TCK")
 
 # Name, options of sweep, rounds unwatched, rounds watched.
 PATTERNS = [
@@ -41,8 +38,7 @@ class Meter:
         run.on_console = self.console
 
     def cpu(self) -> float:
-        fields = Path(f"/proc/{self.run.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICK
+        return sum(int(f.read_text().split()[0]) for f in Path(f"/proc/{self.run.pid}/task").glob("*/schedstat")) / 1e9
 
     def console(self, data: bytes) -> None:
         self.seen += data
