@@ -75,6 +75,9 @@ def main() -> int:
     except (DefinitionError, MachineError) as error:
         print(f"experiments: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("experiments: stopped; what has been run is kept", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
