@@ -12,12 +12,14 @@ from homeroom.machine import TOP, MachineError
 
 BOOT_LIMIT = 120  # seconds
 
+pytestmark = pytest.mark.xdist_group("peer")  # one worker, so that Linux is built once
+
 
 @pytest.fixture(scope="module")
 def built():
     """Linux, downloaded and built.  Without it there is nothing to test, which is only right on a person's machine."""
     make = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "TEST")}
-    done = subprocess.run(["make", "-s", "peer"], cwd=TOP, env=make, capture_output=True, text=True)
+    done = subprocess.run(["make", "-s", "peer", "fireplane"], cwd=TOP, env=make, capture_output=True, text=True)
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "no Linux" in line]
         if lines and not os.environ.get("CI"):
@@ -71,6 +73,22 @@ def test_a_panic_and_a_reset_are_no_success(linux):
     assert outcome.exit_code(True) == guest.STATUS_PANIC
     outcome, _ = linux("reboot -f")
     assert outcome.exit_code(True) == guest.STATUS_NO_VERDICT
+
+
+def test_the_model_knows_where_linux_memory_is(linux):
+    """Bound threads miss to their own board where they touched first, and to either where pages lie at random."""
+    run = "memcopy -t 8 -i 2 -b -p both"
+    outcome, text = linux(run, balancing=False, model="fireplane")
+    assert outcome.status == 0, text
+    first, random = (
+        {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+        for line in re.findall(r"^counters: (.*)$", text, re.M)
+    )
+    for counts in first, random:
+        counts["remote share"] = counts["miss_remote"] / (counts["miss_local"] + counts["miss_remote"])
+        assert counts["miss_local"] > 50000
+    assert first["remote share"] < 0.01
+    assert 0.4 < random["remote share"] < 0.6
 
 
 @pytest.mark.parametrize("option", [{"system": "set a=1"}, {"watchdog": 5}, {"acpi": b"x"}])
