@@ -91,6 +91,20 @@ def test_the_model_knows_where_linux_memory_is(linux):
     assert 0.4 < random["remote share"] < 0.6
 
 
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--peer", "bsd"], "PEER=bsd: there is only linux"),
+        (["--peer", "linux", "--balancing", "x"], "BALANCING=x: write a number"),
+        (["--balancing", "0"], "BALANCING: only Linux has it (PEER=linux)"),
+    ],
+)
+def test_bad_options(built, options, says):
+    command = [TOP / "qemu/launch.py", "sf3800", "--print", *options]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (guest.STATUS_SETUP, f"homeroom: {says}\n")
+
+
 @pytest.mark.parametrize("option", [{"system": "set a=1"}, {"watchdog": 5}, {"acpi": b"x"}])
 def test_what_linux_does_not_have(option):
     with pytest.raises(MachineError, match="only Homeroom has it"):
