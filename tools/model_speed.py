@@ -22,11 +22,11 @@ from homeroom import guest, machine
 
 # Name, options of sweep, rounds unwatched, rounds watched.
 PATTERNS = [
-    ("reads that hit level 1 (8 KB each)", "-n 1024", 24000, 6000),
-    ("copies that hit level 1 (2 x 8 KB each)", "-c -n 1024", 12000, 3000),
-    ("reads that hit the external cache (256 KB each)", "-n 32768", 600, 150),
-    ("streaming reads that miss (4 MB each)", "-n 524288", 40, 10),
-    ("streaming copies that miss (2 x 4 MB each)", "-c -n 524288", 20, 5),
+    ("reads that hit level 1 (8 KB each)", "-n 1024", 500000, 120000),
+    ("copies that hit level 1 (2 x 8 KB each)", "-c -n 1024", 250000, 60000),
+    ("reads that hit the external cache (256 KB each)", "-n 32768", 16000, 4000),
+    ("streaming reads that miss (4 MB each)", "-n 524288", 1000, 150),
+    ("streaming copies that miss (2 x 4 MB each)", "-c -n 524288", 500, 60),
 ]
 
 
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("machine", nargs="?", default="sf6800")
     parser.add_argument("--threads", type=int, default=0, help="by default one for each CPU")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=2.0, help="more accesses, less noise")
+    parser.add_argument("--scale", type=float, default=1.0, help="1: about a second for each measurement")
     args = parser.parse_args()
     try:
         threads = args.threads or machine.load(args.machine).cpus
