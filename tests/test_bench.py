@@ -84,7 +84,7 @@ def test_solvers_do_not_depend_on_threads(kind):
 
 def test_fdiff_computes_what_a_plain_program_does():
     """The same equations, written down once more: one grid, periodic both ways, ten steps."""
-    n1, n2, steps = 12, 10, 10
+    n1, n2, steps = 17, 10, 10
     text = on_host(f"fdiff -t 1 -n {n1}x{n2} -i {steps}")
     (found,) = re.findall(r"sums: u (\S+) v (\S+) p (\S+)", text)
     dx, leap = 1e5, 180.0

@@ -11,11 +11,10 @@
  *             3 * 3 + 4 = 13; the stream function psi, from which the first winds come, is the fourteenth.  Each grid
  *             is periodic in itself, so none reads another's.
  *
- *             The inner loops walk along the second dimension, across columns, while elements are contiguous along
- *             the first.  So one element after the other is in another line, N1 * 8 bytes further: no
- *             two successive misses are to sequential lines, and every eighth turn of the outer loop misses in every
- *             column of every matrix that it reads or writes.  The lines of one turn, at most 10 matrices * columns of
- *             the grid, are used for eight turns and then not again before the whole grid has passed:
+ *             Elements are contiguous along the first dimension.  The loops take a line of eight elements of a column,
+ *             then go across to the next column, N1 * 8 bytes further: no two successive misses are to sequential lines,
+ *             and a line is complete when it is left, so that stores merge, as in the paper's loops in Fortran.
+ *             A line and its neighbours are used in two turns across, and then not before the whole grid has passed:
  *               a point costs 26 / 8 = 3.25 lines an iteration: 7 in the first set (3 read, 4 written), 10 in the
  *               second (7 and 3), 9 in the third (9 read, 6 of them written).
  *             Matrices begin at different lines of a page, as arrays that follow each other do: else the lines of one
@@ -41,6 +40,7 @@
 
 #define PAGE         4096u
 #define DEFAULT_N    672
+#define LINE         8     /* doubles                                     */
 #define STAGGER      40    /* doubles, an odd number of lines, between the places of two matrices in their first page */
 #define LOST_MASS    1e-10 /* relative: the most that rounding may do in a run */
 
@@ -130,79 +130,97 @@ static void initialise(struct grid *g)
             g->m[k][i] = 0.0;
 }
 
+/* Where an element is: its indices, and those before and after them, which go round at the edges. */
+struct place {
+    size_t i, ib, ia, j, jb, ja;
+};
+
+/* A set of equations at one element. */
+typedef void equations(struct grid *g, struct place at);
+
+#define SET static inline __attribute__((always_inline)) void
+
 /* First set: cu and cv at the winds' points; z and h. */
-static void fluxes(struct grid *g)
+SET fluxes(struct grid *g, struct place at)
 {
-    for (size_t i = 0; i < n1; i++) {
-        size_t ib = before(i, n1), ia = after(i, n1);
+    size_t i = at.i, ib = at.ib, ia = at.ia, j = at.j, jb = at.jb, ja = at.ja;
 
-        for (size_t j = 0; j < g->columns; j++) {
-            size_t jb = before(j, g->columns), ja = after(j, g->columns);
-
-            AT(CU, i, j) = 0.5 * (AT(P, i, j) + AT(P, ib, j)) * AT(U, i, j);
-            AT(CV, i, j) = 0.5 * (AT(P, i, j) + AT(P, i, jb)) * AT(V, i, j);
-            AT(Z, i, j) = 4.0 / DX * (AT(V, i, j) - AT(V, ib, j) - AT(U, i, j) + AT(U, i, jb)) /
-                          (AT(P, ib, jb) + AT(P, i, jb) + AT(P, i, j) + AT(P, ib, j));
-            AT(H, i, j) = AT(P, i, j) + 0.25 * (AT(U, ia, j) * AT(U, ia, j) + AT(U, i, j) * AT(U, i, j) +
-                                                AT(V, i, ja) * AT(V, i, ja) + AT(V, i, j) * AT(V, i, j));
-        }
-    }
+    AT(CU, i, j) = 0.5 * (AT(P, i, j) + AT(P, ib, j)) * AT(U, i, j);
+    AT(CV, i, j) = 0.5 * (AT(P, i, j) + AT(P, i, jb)) * AT(V, i, j);
+    AT(Z, i, j) = 4.0 / DX * (AT(V, i, j) - AT(V, ib, j) - AT(U, i, j) + AT(U, i, jb)) /
+                  (AT(P, ib, jb) + AT(P, i, jb) + AT(P, i, j) + AT(P, ib, j));
+    AT(H, i, j) = AT(P, i, j) + 0.25 * (AT(U, ia, j) * AT(U, ia, j) + AT(U, i, j) * AT(U, i, j) +
+                                        AT(V, i, ja) * AT(V, i, ja) + AT(V, i, j) * AT(V, i, j));
 }
 
 /* Second set: the values at the next time from those at the last, a leap of 2 dt. */
-static void step(struct grid *g)
+SET step(struct grid *g, struct place at)
 {
-    double leap_8 = 2.0 * DT / 8.0, leap_dx = 2.0 * DT / DX;
+    const double leap_8 = 2.0 * DT / 8.0, leap_dx = 2.0 * DT / DX;
+    size_t i = at.i, ib = at.ib, ia = at.ia, j = at.j, jb = at.jb, ja = at.ja;
 
-    for (size_t i = 0; i < n1; i++) {
-        size_t ib = before(i, n1), ia = after(i, n1);
+    AT(UNEW, i, j) = AT(UOLD, i, j) +
+                     leap_8 * (AT(Z, i, ja) + AT(Z, i, j)) *
+                         (AT(CV, i, ja) + AT(CV, ib, ja) + AT(CV, ib, j) + AT(CV, i, j)) -
+                     leap_dx * (AT(H, i, j) - AT(H, ib, j));
+    AT(VNEW, i, j) = AT(VOLD, i, j) -
+                     leap_8 * (AT(Z, ia, j) + AT(Z, i, j)) *
+                         (AT(CU, ia, j) + AT(CU, i, j) + AT(CU, i, jb) + AT(CU, ia, jb)) -
+                     leap_dx * (AT(H, i, j) - AT(H, i, jb));
+    AT(PNEW, i, j) = AT(POLD, i, j) - leap_dx * (AT(CU, ia, j) - AT(CU, i, j)) -
+                     leap_dx * (AT(CV, i, ja) - AT(CV, i, j));
+}
+
+/* Third set: the filter, and the next time becomes this one. */
+SET filter(struct grid *g, struct place at)
+{
+    size_t i = at.i, j = at.j;
+
+    AT(UOLD, i, j) = AT(U, i, j) + FILTER * (AT(UNEW, i, j) - 2.0 * AT(U, i, j) + AT(UOLD, i, j));
+    AT(VOLD, i, j) = AT(V, i, j) + FILTER * (AT(VNEW, i, j) - 2.0 * AT(V, i, j) + AT(VOLD, i, j));
+    AT(POLD, i, j) = AT(P, i, j) + FILTER * (AT(PNEW, i, j) - 2.0 * AT(P, i, j) + AT(POLD, i, j));
+    AT(U, i, j) = AT(UNEW, i, j);
+    AT(V, i, j) = AT(VNEW, i, j);
+    AT(P, i, j) = AT(PNEW, i, j);
+}
+
+/* A set on a whole grid, a line of each column in turn; the edges of a column are apart, as everything else is plain. */
+SET across(struct grid *g, equations *set)
+{
+    for (size_t line = 0; line < n1; line += LINE) {
+        size_t from = line == 0 ? 1 : line, to = line + LINE < n1 ? line + LINE : n1 - 1;
 
         for (size_t j = 0; j < g->columns; j++) {
             size_t jb = before(j, g->columns), ja = after(j, g->columns);
 
-            AT(UNEW, i, j) = AT(UOLD, i, j) +
-                             leap_8 * (AT(Z, i, ja) + AT(Z, i, j)) *
-                                 (AT(CV, i, ja) + AT(CV, ib, ja) + AT(CV, ib, j) + AT(CV, i, j)) -
-                             leap_dx * (AT(H, i, j) - AT(H, ib, j));
-            AT(VNEW, i, j) = AT(VOLD, i, j) -
-                             leap_8 * (AT(Z, ia, j) + AT(Z, i, j)) *
-                                 (AT(CU, ia, j) + AT(CU, i, j) + AT(CU, i, jb) + AT(CU, ia, jb)) -
-                             leap_dx * (AT(H, i, j) - AT(H, i, jb));
-            AT(PNEW, i, j) = AT(POLD, i, j) - leap_dx * (AT(CU, ia, j) - AT(CU, i, j)) -
-                             leap_dx * (AT(CV, i, ja) - AT(CV, i, j));
+            if (line == 0)
+                set(g, (struct place){0, n1 - 1, 1, j, jb, ja});
+            for (size_t i = from; i < to; i++)
+                set(g, (struct place){i, i - 1, i + 1, j, jb, ja});
+            if (line + LINE >= n1)
+                set(g, (struct place){n1 - 1, n1 - 2, 0, j, jb, ja});
         }
     }
 }
 
-/* Third set: the filter, and the next time becomes this one. */
-static void filter(struct grid *g)
-{
-    for (size_t i = 0; i < n1; i++) {
-        for (size_t j = 0; j < g->columns; j++) {
-            AT(UOLD, i, j) = AT(U, i, j) + FILTER * (AT(UNEW, i, j) - 2.0 * AT(U, i, j) + AT(UOLD, i, j));
-            AT(VOLD, i, j) = AT(V, i, j) + FILTER * (AT(VNEW, i, j) - 2.0 * AT(V, i, j) + AT(VOLD, i, j));
-            AT(POLD, i, j) = AT(P, i, j) + FILTER * (AT(PNEW, i, j) - 2.0 * AT(P, i, j) + AT(POLD, i, j));
-            AT(U, i, j) = AT(UNEW, i, j);
-            AT(V, i, j) = AT(VNEW, i, j);
-            AT(P, i, j) = AT(PNEW, i, j);
-        }
-    }
-}
-
-/* One set of equations on all grids of a thread. */
-static void on_grids(int self, void (*set)(struct grid *g))
+/* A set on all grids of a thread. */
+SET on_grids(int self, equations *set)
 {
     for (int i = self; i < ngrids; i += nthreads) {
         struct grid g = grid_of(i);
 
-        set(&g);
+        across(&g, set);
     }
 }
 
 static void work(int self)
 {
     bench_barrier();
-    on_grids(self, initialise);
+    for (int i = self; i < ngrids; i += nthreads) {
+        struct grid g = grid_of(i);
+
+        initialise(&g);
+    }
     bench_start(self);
     for (int n = 0; n < iterations; n++) { /* the barriers are those at the end of OpenMP's loops */
         on_grids(self, fluxes);
@@ -247,9 +265,9 @@ static struct sums serial_sums(void)
 
         initialise(&g);
         for (int n = 0; n < iterations; n++) {
-            fluxes(&g);
-            step(&g);
-            filter(&g);
+            across(&g, fluxes);
+            across(&g, step);
+            across(&g, filter);
         }
     }
     return all_sums();
