@@ -2,11 +2,13 @@
 #
 # experiments.mk - the paper's tables, and the live view.
 #
-# VARIABLES   JOBS=2  runs at once      QUICK=1  a few rows, once each       PEER=linux  the same on Linux
+# VARIABLES   JOBS=1      so many runs at once (default: as many as there are CPUs, and memory for)
+#             QUICK=1     a few rows, once each
+#             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
-JOBS        ?= 1
+JOBS        ?= $(shell nproc 2>/dev/null || echo 2)
 EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
                $(if $(PEER),--peer '$(PEER)')

@@ -11,6 +11,7 @@ Exit status of sweep: 0 when every run ended well, 1 when one failed (the report
 
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -22,6 +23,12 @@ from homeroom.experiments.settings import Settings
 from homeroom.machine import TOP, MachineError
 
 
+def host_memory(least: int) -> list[str]:
+    """Snakemake's limit on how much memory the runs of this host take together; at least one of them may run."""
+    found = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
+    return ["--resources", f"mem_mb={max(least, int(found[1]) // 1024 if found else 0)}"]
+
+
 def sweep(asked: Settings, snakemake: list[str]) -> int:
     """Have Snakemake do the runs that are not there, then make the report, whether or not all went well."""
     for one, _ in asked.runs():
@@ -31,6 +38,8 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
     tool = Path(sys.executable).with_name("snakemake")
     command = [str(tool), "-s", "tools/experiments/Snakefile", "--keep-going", "--rerun-triggers", "mtime"]
     command += ["--nolock", "--rerun-incomplete", "--quiet", "all", *snakemake, *asked.config()]
+    if not any("--profile" in word for word in snakemake):
+        command += host_memory(max(run.memory_mib(one) for one, _ in asked.runs()))
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
     status = subprocess.run(command, cwd=TOP, env=environment).returncode
     return int(report(asked) != 0 or status != 0)
