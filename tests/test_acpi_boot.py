@@ -185,7 +185,7 @@ def test_row(boot_once, name, kind, tables, lgroups, remote, line):
     # memcopy is content when each page is at home, which threads of a board without memory cannot have
     ending = 1 if name == MEMORY_LESS else 0
     assert f"memcopy ended with {ending}" in text
-    assert name != MEMORY_LESS or re.search(r"^lgroup 0: 1024 pages\s*$", text, re.M)
+    assert name != MEMORY_LESS or re.search(r"^lgroup 0: 4096 pages\s*$", text, re.M)
     notes = [ln for ln in text.splitlines() if ln.startswith("lgrp: ")]
     if line is None:
         assert not notes
