@@ -12,8 +12,8 @@
  *             is periodic in itself, so none reads another's.
  *
  *             Elements are contiguous along the first dimension.  The loops take a line of eight elements of a column,
- *             then go across to the next column, N1 * 8 bytes further: no two successive misses are to sequential lines,
- *             and a line is complete when it is left, so that stores merge, as in the paper's loops in Fortran.
+ *             then go across to the next column, N1 * 8 bytes further: no two successive misses are to sequential
+ *             lines, and a line is complete when it is left, so that stores merge, as in the paper's loops in Fortran.
  *             A line and its neighbours are used in two turns across, and then not before the whole grid has passed:
  *               a point costs 26 / 8 = 3.25 lines an iteration: 7 in the first set (3 read, 4 written), 10 in the
  *               second (7 and 3), 9 in the third (9 read, 6 of them written).
@@ -82,13 +82,19 @@ static void usage(void)
     exit(2);
 }
 
+/* Where a grid of matrix k begins in its first page, in doubles. */
+static size_t offset_of(int k)
+{
+    return (size_t)(k % NMATRIX) * STAGGER;
+}
+
 static struct grid grid_of(int i)
 {
     size_t n = (size_t)ngrids, from = n2 * (size_t)i / n;
     struct grid g = {.columns = n2 * ((size_t)i + 1) / n - from};
 
     for (int k = 0; k < NALL; k++)
-        g.m[k] = matrix[k] + (size_t)i * part + k * STAGGER;
+        g.m[k] = matrix[k] + (size_t)i * part + offset_of(k);
     return g;
 }
 
@@ -126,7 +132,7 @@ static void initialise(struct grid *g)
         }
     }
     for (int k = 0; k < NALL; k++) /* up to the page's end: I1 */
-        for (size_t i = g->columns * n1; i < part - (size_t)k * STAGGER; i++)
+        for (size_t i = g->columns * n1; i < part - offset_of(k); i++)
             g->m[k][i] = 0.0;
 }
 
@@ -184,7 +190,7 @@ SET filter(struct grid *g, struct place at)
     AT(P, i, j) = AT(PNEW, i, j);
 }
 
-/* A set on a whole grid, a line of each column in turn; the edges of a column are apart, as everything else is plain. */
+/* A set on a whole grid, a line of each column in turn; the ends of a column are apart. */
 SET across(struct grid *g, equations *set)
 {
     for (size_t line = 0; line < n1; line += LINE) {
@@ -396,7 +402,7 @@ int main(int argc, char **argv)
         bench_die("%d grids: at least one for each of the %d threads, and two of the %zu columns for each", ngrids,
                   nthreads, n2);
     most = (n2 + (size_t)ngrids - 1) / (size_t)ngrids * n1;
-    part = (most + NALL * STAGGER + per_page - 1) / per_page * per_page; /* I1 */
+    part = (most + offset_of(NMATRIX - 1) + per_page - 1) / per_page * per_page; /* I1 */
     for (enum bench_placement placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
         if (do_placement[placement])
             bad |= run(placement);
