@@ -213,7 +213,7 @@ def test_with_the_model(boot_once):
     assert float(by_name["fdiff", "first"]["modelled_s"]) < float(by_name["fdiff", "random"]["modelled_s"])
     copied = by_name["memcopy", "first"]["counters"]
     lines = 768 * 1024 * 8 * 2 / 64  # of one array, in two rounds
-    assert lines * 0.98 < copied["load_miss_local"] < lines * 1.05
+    assert lines * 0.95 < copied["load_miss_local"] < lines * 1.05
     assert lines * 0.7 < copied["writeback"] < lines * 1.05
     # Most rows are misses; those of the private phase are local, those of the shared one lie anywhere.
     assert 0.9 < float(by_name["oltp", "private"]["misses_per_row"]) < 1.3

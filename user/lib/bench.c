@@ -3,7 +3,7 @@
  * bench.c - workers of a benchmark, the barrier between them, and the measured part.
  *
  * THEORY      What workers share lies in one page of shared memory, so that processes and threads are driven
- *             alike.  bench_start(): all wait; worker 0 arms the model and reads the counters; all wait again,
+ *             alike.  bench_start(): all wait; worker 0 reads the counters and arms the model; all wait again,
  *             and each notes its modelled time.  bench_stop() is the mirror image.
  *             busy_s is what the CPUs did, waiting included and idling not: user instructions times the length
  *             of a clock, plus stalls.
@@ -228,8 +228,8 @@ void bench_start(int self)
 {
     bench_barrier();
     if (self == 0) {
+        fp_read(&team->before); /* nothing counts before the model is armed */
         fp_arm();
-        fp_read(&team->before);
         team->wall_begin = bench_now();
     }
     bench_barrier();
