@@ -24,7 +24,8 @@
  * INVARIANTS  I1  a process touches its private areas first, so they are placed by its home
  *             I2  the sum of balances is the sum of amounts that all processes say they added
  * OUTPUT      A result line for each phase.  remote_load_pct: load misses to other boards.  off_home_pct: the share
- *             of rows visited while the process was not on a CPU of its home lgroup (looked at every 16 rows).
+ *             of rows visited while the process was not on a CPU of its home lgroup (looked at every 16 rows), and
+ *             off_home_time_pct the share of modelled time that transactions ran there, where rows cost more.
  *             tps: transactions per modelled second; us_per_tx: modelled CPU time of one.
  * SEE ALSO    docs/benchmarks.md, user/include/benchrows.h
  */
@@ -67,6 +68,7 @@ static bool one_phase;
 struct tally {
     uint64_t visited[NAREAS];
     uint64_t off_home;       /* rows visited on another lgroup than home */
+    uint64_t ran_ps, away_ps; /* modelled time in transactions; of it, on another lgroup than home */
     uint64_t added[2], bad;  /* amounts added: to private areas, to the SGA */
     uint64_t balance;        /* found in the private areas at the end    */
 };
@@ -129,24 +131,40 @@ static enum area draw(const struct job *job, uint64_t *random)
     return area;
 }
 
+/* Where a process has been since it last looked. */
+struct place {
+    uint64_t since_ps;
+    bool away;
+};
+
+static void look(const struct job *job, struct place *place, struct tally *t)
+{
+    uint64_t now = fp_now_ps();
+
+    t->ran_ps += now - place->since_ps;
+    t->away_ps += place->away ? now - place->since_ps : 0;
+    *place = (struct place){now, bench_lgroup_now() != job->home};
+}
+
 static void transaction(struct bench_area *area, const struct job *job, uint64_t *random, struct tally *t)
 {
     unsigned count = job->rows / 2 + (unsigned)(bench_random(random) >> 32) % job->rows;
-    bool away = false;
+    struct place place = {.since_ps = fp_now_ps()};
 
     for (unsigned i = 0; i < count; i++) {
         enum area which = draw(job, random);
         uint64_t draw_row = bench_random(random) >> 16, amount = i % 4 == 0 ? 1 + (draw_row & 255) : 0;
 
         if (i % LOOK == 0)
-            away = bench_lgroup_now() != job->home;
+            look(job, &place, t);
         if (which == SGA)
             bench_row_visit(&area[SGA], (draw_row >> 8) & (area[SGA].rows - 1), amount);
         else
             bench_area_walk(&area[which], amount);
         t->visited[which]++;
-        t->off_home += away;
+        t->off_home += place.away;
     }
+    look(job, &place, t);
 }
 
 static void run_phase(int self, enum phase phase, struct bench_area *area, uint64_t *random)
@@ -198,6 +216,8 @@ static struct tally total(enum phase phase)
         for (int area = 0; area < NAREAS; area++)
             sum.visited[area] += t->visited[area];
         sum.off_home += t->off_home;
+        sum.ran_ps += t->ran_ps;
+        sum.away_ps += t->away_ps;
         sum.added[0] += t->added[0];
         sum.added[1] += t->added[1];
         sum.bad += t->bad;
@@ -236,7 +256,8 @@ static void report_phase(enum phase phase)
            phase_name[phase], nprocs, running, done, private + shared, percent(private, private + shared),
            percent(sum.off_home, private + shared));
     if (m->model)
-        printf(" remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
+        printf(" off_home_time_pct=%.3f remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
+               percent(sum.away_ps, sum.ran_ps),
                percent(m->counts.load_miss_remote, m->counts.load_miss_local + m->counts.load_miss_remote),
                per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
     if (m->model && phase == SHARED) {

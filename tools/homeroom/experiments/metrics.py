@@ -88,8 +88,8 @@ def _share(part: str, *rest: str) -> Callable[[Measurement], float]:
 
 
 def _local_beyond_home(m: Measurement) -> float:
-    """Points by which the share of local load misses is above the share of rows visited at home."""
-    return _share("load_miss_local", "load_miss_remote")(m) - (100.0 - _result("off_home_pct")(m))
+    """Points by which the share of local load misses is above the share of run time at home."""
+    return _share("load_miss_local", "load_miss_remote")(m) - (100.0 - _result("off_home_time_pct")(m))
 
 
 def _pages(choose: Callable) -> Callable[[Measurement], float]:
