@@ -37,7 +37,7 @@ uint32_t pci_read(struct pci_fn f, unsigned reg);
 void     pci_write(struct pci_fn f, unsigned reg, uint32_t value);
 /* pci_find - the first function with this vendor and device id, behind bridges too.  Returns whether there is one. */
 bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out);
-/* pci_bar - place and size of window `n`, 0 .. 5.  0, or -ENOENT: not implemented, or the firmware gave it no place. */
+/* pci_bar - place and size of window `n`, 0 .. 5.  0, or -ENOENT: no such window, or the firmware gave it no place. */
 int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out);
 /* pci_enable - let the device answer on its windows, or use memory: set PCI_CMD_* bits. */
 void pci_enable(struct pci_fn f, unsigned bits);
