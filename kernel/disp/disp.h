@@ -53,6 +53,11 @@ void disp_set_pri(struct thread *t, int pri);
  * runs on.
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
+/*
+ * disp_nearer_idle - whether there is an idle CPU that `t`, which runs on CPU `c`, may use and that is nearer to its
+ * home.  Takes no lock: a hint.
+ */
+bool disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */
 struct thread *disp_next(struct cpu *c);
 /* disp_poke - make CPU `c` look at its queue, and at whether its thread may stay, at the next chance. */

@@ -133,6 +133,22 @@ bool disp_may_run(const struct thread *t, const struct cpu *c)
            (!t->restricted || cpumask_test(&t->affinity, c->id) || !cpumask_intersects(&t->affinity, &t->part->cpus));
 }
 
+bool disp_nearer_idle(const struct thread *t, const struct cpu *c)
+{
+    unsigned home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home;
+
+    if (home == LGRP_NONE || home == c->lgrp || t->bound_cpu >= 0)
+        return false;
+    for (unsigned k = 0; k < lgrp_topo.nlevels[home] && !cpumask_test(&lgrp_topo.level_cpus[home][k], c->id); k++) {
+        struct cpumask m = cpumask_and(&lgrp_topo.level_cpus[home][k], &cpu_idle_mask);
+
+        m = cpumask_and(&m, &t->part->cpus);
+        if (t->restricted ? cpumask_intersects(&m, &t->affinity) : !cpumask_empty(&m))
+            return true;
+    }
+    return false;
+}
+
 void disp_enqueue(struct thread *t, bool front)
 {
     struct cpumask   both;

@@ -170,7 +170,12 @@ void disp_preempt(void)
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
         timer_program(this_cpu());
         spin_unlock(&t->lock);
-        involuntary(switch_if_above(t->pri));
+        if (disp_nearer_idle(t, this_cpu())) {
+            involuntary(true);
+            thread_leave_cpu();
+        } else {
+            involuntary(switch_if_above(t->pri));
+        }
         return;
     }
     involuntary(switch_if_above(t->pri + 1));

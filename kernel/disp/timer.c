@@ -209,10 +209,10 @@ void timer_interrupt(void)
         d->running_timer = NULL;
     }
     if (rdtsc() >= d->quantum_end) {
-        if (d->maxpri >= 0) {
+        if (d->maxpri >= 0 || disp_nearer_idle(c->thread, c)) {
             atomic_fetch_or(&c->thread->ast, AST_RESCHED);
         } else {
-            d->quantum_end = rdtsc() + class_quantum(c->thread); /* nobody waits: another slice */
+            d->quantum_end = rdtsc() + class_quantum(c->thread); /* nobody waits, and it is where it should be: another slice */
         }
     }
     if (rdtsc() < d->quantum_end)

@@ -107,7 +107,6 @@ static void *crowd_thread(void *arg)
     settle(*(int *)arg);
     pthread_barrier_wait(&start);
     compute(now_ms() + (uint64_t)run_ms / 2, false); /* until everybody has found a place */
-    usleep(50000); /* one that something else drove far away is placed anew when it wakes: no slice's end does that */
     compute(now_ms() + (uint64_t)run_ms / 2, true);
     return NULL;
 }
