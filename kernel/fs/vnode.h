@@ -111,6 +111,13 @@ struct vnodeops {
      * NULL: no limit.
      */
     int (*reserve)(struct vnode *vn, uint64_t pages);
+    /*
+     * [W] Bytes off .. off+len-1 are about to be written to pages (write, and page_mkwrite's store): give them blocks.
+     * 0 -ENOSPC -EIO -EROFS -ENOMEM.  NULL: nothing to do.
+     */
+    int (*prepare_write)(struct vnode *vn, uint64_t off, uint64_t len);
+    /* The vnode's size, times, mode, owner or link count were changed by generic code: they are to reach the disk. */
+    void (*dirty_inode)(struct vnode *vn);
     void (*inactive)(struct vnode *vn); /* last reference gone: free or cache it */
 };
 

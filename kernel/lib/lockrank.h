@@ -24,6 +24,8 @@ enum lockrank {
     RANK_VM_FAMILY  = 34, /* the anonymous objects of one fork family                  */
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
     RANK_VM_TLB     = 40,
+    RANK_BUF        = 41, /* the cache of metadata blocks, and the journal's lists       */
+    RANK_BLK        = 42, /* one disk's queue                                            */
     RANK_POLL       = 44, /* lists of pollers                                          */
     RANK_POLLER     = 46, /* one thread in poll                                        */
     RANK_TIMER      = 48, /* one CPU's timer heap                                      */

@@ -30,6 +30,8 @@ enum page_flags {
     PG_EXEC   = 1 << 7, /* [o] file page of an executable                                     */
     PG_SLAB   = 1 << 8,
     PG_PT     = 1 << 9, /* page-table page                                                    */
+    PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
+    PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
     PG_UPTODATE = 1 << 10, /* [o] file page holds valid data                                  */
 };
 

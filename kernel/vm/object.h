@@ -33,6 +33,17 @@ struct pager_ops {
     int (*getpage)(struct vm_object *obj, struct page *pg);
     /* A shared writable mapping is about to dirty the page (times, reservations).  0 or -ENOSPC, -EIO. */
     int (*page_mkwrite)(struct vm_object *obj, struct page *pg);
+    /*
+     * Start reading `n` pages of consecutive indices into a file's cache; they are PG_LOCKED and in the tree.
+     * 0: object_read_done() is called once for each of them, in any context.  An error: for none of them.
+     */
+    int (*readpages)(struct vm_object *obj, struct page **pages, unsigned n);
+    /*
+     * Start writing `n` pages of consecutive indices; they are PG_WRITEBACK, no longer PG_DIRTY, and have blocks.
+     * @sync  somebody waits for them
+     * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
+     */
+    int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, bool sync);
 };
 
 struct vm_object {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/*
+ * blk.h - disks: requests, their queue, their order.
+ *
+ * THEORY      A disk is an array of sectors of 512 bytes.  A request moves consecutive sectors from or to pieces of page
+ *             frames and says for which file and process it does so.  Requests wait in the disk's queue, in an order
+ *             that the tunable disk_sched names (sched.c), until the driver has room for them.  A partition is a disk
+ *             whose requests are shifted and passed on.
+ * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` set: 0 or -EIO
+ *             I2  a BLK_FLUSH ends after everything whose done() was called before it was submitted is on stable storage
+ * LOCKING     the disk's lock (RANK_BLK); done() is called with no lock held, in interrupt context or the submitter's
+ */
+#ifndef BLK_BLK_H
+#define BLK_BLK_H
+
+#include "lib/list.h"
+#include "lib/types.h"
+#include "mem/page.h"
+
+#define SECTOR_SIZE  512
+#define BLK_MAX_VECS 64 /* pieces of a request: 256 KiB in whole pages */
+
+struct disk;
+
+enum blk_op { BLK_READ, BLK_WRITE, BLK_FLUSH };
+
+struct blk_vec { /* `len` bytes at byte `off` of a frame, or of consecutive frames; multiples of SECTOR_SIZE */
+    struct page *pg;
+    uint32_t     off, len;
+};
+
+struct blk_req {
+    struct disk          *disk;
+    uint8_t               op;     /* enum blk_op                                         */
+    bool                  sync;   /* a thread waits for it                               */
+    uint64_t              sector; /* from the start of `disk`                            */
+    uint32_t              nsect;  /* sum of the pieces; 0 for a flush                    */
+    unsigned              nvecs;
+    const struct blk_vec *vec;    /* stays until done()                                  */
+    uint64_t              file;   /* identity of the file it serves, 0: none             */
+    uint32_t              pid;    /* the process, 0: the kernel                          */
+    void (*done)(struct blk_req *r);
+    void                 *arg;    /* the submitter's                                     */
+    int                   error;  /* when done: 0 or -EIO                                */
+    struct list           link;   /* the queue's, from here on                           */
+    uint64_t              submitted_ns;
+};
+
+/* disk_find - by name ("vda", "vda1", "hda"); NULL: there is none.  Disks live for ever. */
+struct disk *disk_find(const char *name);
+const char  *disk_name(const struct disk *d);
+uint64_t     disk_sectors(const struct disk *d);
+bool         disk_readonly(const struct disk *d);
+
+/* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
+void blk_submit(struct blk_req *r);
+/*
+ * blk_rw - move `len` bytes (a multiple of SECTOR_SIZE, at most BLK_MAX_VECS pages) between memory of the kernel's direct
+ *          map and the disk, and wait.  blk_flush - wait until what was written is on stable storage.  0 or -EIO.
+ */
+int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
+int blk_flush(struct disk *d);
+
+#endif
