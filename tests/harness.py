@@ -12,6 +12,7 @@ SEE ALSO    tools/homeroom/guest.py (one run), conftest.py (fixtures)
 import itertools
 import os
 import re
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +152,12 @@ class Pool:
         if self.booted is not None:
             self.booted.close()
             self.booted = None
+
+
+def default_signals():
+    """What nohup or a shell's background jobs ignore (SIGHUP, SIGINT) is not to reach the programs of tests."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def build_exit_image(folder: Path, *defines: str) -> Path:

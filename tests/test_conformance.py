@@ -9,12 +9,13 @@ error included, and exit status must be equal.
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from harness import default_signals
 
 SCRIPTS = sorted((Path(__file__).parent / "conformance").glob("*.sh"))
 UID = 1000
@@ -39,12 +40,6 @@ def applets():
 def start(script, path):
     """The command that runs a script which is one directory up."""
     return f"umask 022 && env -i LC_ALL=C TZ=UTC HOME=/tmp PATH={path} busybox sh ../{script.name}"
-
-
-def default_signals():
-    """A test run in the background of a shell has SIGINT ignored, and its children would inherit that."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def on_host(script, applets):

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import default_signals
+
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_proc", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys"]
@@ -31,7 +33,9 @@ def test_on_linux(program, tmp_path):
     source = ROOT / f"user/test/{program}.c"
     subprocess.run([HRCC, "-O2", "-D_GNU_SOURCE", source, "-o", binary], check=True)
     os.chmod(tmp_path, 0o755)
-    done = subprocess.run([binary], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [binary], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, preexec_fn=default_signals
+    )
     for left in Path(tempfile.gettempdir()).glob(f"{program}.*"):
         subprocess.run(["rm", "-rf", left], check=False)
     assert done.returncode == 0, done.stdout

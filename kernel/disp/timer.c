@@ -212,7 +212,7 @@ void timer_interrupt(void)
         if (d->maxpri >= 0 || disp_nearer_idle(c->thread, c)) {
             atomic_fetch_or(&c->thread->ast, AST_RESCHED);
         } else {
-            d->quantum_end = rdtsc() + class_quantum(c->thread); /* nobody waits, and it is where it should be: another slice */
+            d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
         }
     }
     if (rdtsc() < d->quantum_end)
