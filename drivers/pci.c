@@ -5,9 +5,11 @@
 #include "drivers/pci.h"
 
 #include "lib/errno.h"
+#include "x86/mmu.h"
 #include "x86/pio.h"
 
 enum { PORT_ADDRESS = 0xcf8, PORT_DATA = 0xcfc, NO_DEVICE = 0xffff, MULTI_FUNCTION = 0x80, BRIDGE = 1, NBARS = 6 };
+enum { CAP_MSIX = 0x11, MSIX_ENABLE = 1 << 15, MSIX_MASK_ALL = 1 << 14, HAS_CAPS = 1 << 4, VECTOR_MASKED = 1 };
 enum { BAR_IO = 1, BAR_64 = 4, BRIDGE_BUSES = 0x18 };
 
 static void select_reg(struct pci_fn f, unsigned reg)
@@ -27,7 +29,7 @@ void pci_write(struct pci_fn f, unsigned reg, uint32_t value)
     outl(PORT_DATA, value);
 }
 
-bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out)
+bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg)
 {
     unsigned last = 0; /* highest bus known: bridges tell of the buses below them */
 
@@ -41,10 +43,8 @@ bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out)
                     i += 7;
                 continue;
             }
-            if (id == (vendor | (uint32_t)device << 16)) {
-                *out = f;
+            if (fn(f, id, arg))
                 return true;
-            }
             header = pci_read(f, PCI_HEADER) >> 16 & 0xff;
             if ((header & ~MULTI_FUNCTION) == BRIDGE)
                 last = max_of(last, pci_read(f, BRIDGE_BUSES) >> 16 & 0xff);
@@ -52,6 +52,46 @@ bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out)
                 i += 7;
         }
     return false;
+}
+
+struct wanted {
+    uint32_t      id;
+    struct pci_fn f;
+};
+
+static bool is_wanted(struct pci_fn f, uint32_t id, void *arg)
+{
+    struct wanted *w = arg;
+
+    w->f = f;
+    return id == w->id;
+}
+
+bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out)
+{
+    struct wanted w = {.id = vendor | (uint32_t)device << 16};
+
+    if (!pci_each(is_wanted, &w))
+        return false;
+    *out = w.f;
+    return true;
+}
+
+unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after)
+{
+    unsigned at, seen = 0;
+
+    if (!(pci_read(f, PCI_COMMAND) >> 16 & HAS_CAPS))
+        return 0;
+    at = after == 0 ? pci_read(f, PCI_CAPS) & 0xfc : pci_read(f, after) >> 8 & 0xfc;
+    while (at >= 0x40 && seen++ < 48) { /* as many as there is room for: the list may be a ring */
+        uint32_t head = pci_read(f, at);
+
+        if ((head & 0xff) == id)
+            return at;
+        at = head >> 8 & 0xfc;
+    }
+    return 0;
 }
 
 /* The bits of a window's register that can be written: they tell its size.  The register keeps its value. */
@@ -92,4 +132,42 @@ int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out)
 void pci_enable(struct pci_fn f, unsigned bits)
 {
     pci_write(f, PCI_COMMAND, (pci_read(f, PCI_COMMAND) & 0xffff) | bits);
+}
+
+int pci_msix_open(struct pci_fn f, struct pci_msix *out)
+{
+    unsigned       cap = pci_cap(f, CAP_MSIX, 0);
+    struct pci_bar bar;
+    uint32_t       where;
+
+    if (cap == 0)
+        return -ENODEV;
+    where = pci_read(f, cap + 4);
+    *out = (struct pci_msix){.f = f, .cap = cap, .count = (pci_read(f, cap) >> 16 & 0x7ff) + 1};
+    if (pci_bar(f, where & 7, &bar) != 0 || bar.io || (where & ~7u) + out->count * 16ul > bar.len)
+        return -ENODEV;
+    pci_enable(f, PCI_CMD_MEMORY);
+    out->table = mmu_map_device(bar.base + (where & ~7u), out->count * 16ul);
+    for (unsigned i = 0; i < out->count; i++)
+        out->table[i * 4 + 3] = VECTOR_MASKED;
+    return 0;
+}
+
+void pci_msix_set(struct pci_msix *m, unsigned i, uint64_t addr, uint32_t data)
+{
+    volatile uint32_t *e = m->table + i * 4;
+
+    e[3] = VECTOR_MASKED;
+    e[0] = (uint32_t)addr;
+    e[1] = (uint32_t)(addr >> 32);
+    e[2] = data;
+    e[3] = 0;
+}
+
+void pci_msix_enable(struct pci_msix *m)
+{
+    uint32_t head = pci_read(m->f, m->cap);
+
+    pci_write(m->f, m->cap, (head & ~((uint32_t)MSIX_MASK_ALL << 16)) | (uint32_t)MSIX_ENABLE << 16);
+    pci_enable(m->f, PCI_CMD_MASTER);
 }

@@ -9,6 +9,7 @@
  * SEE ALSO    docs/boot.md
  */
 #include "acpi/acpi.h"
+#include "blk/blk.h"
 #include "disp/clock.h"
 #include "disp/context.h"
 #include "disp/disp.h"
@@ -395,6 +396,7 @@ static void boot_thread(void *arg)
     proc_init();
     procfs_init();
     sysfs_init();
+    disks_init();
     over = overlay_read();
     if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
                       over != NULL ? overlay.len : 0) != 0)

@@ -53,6 +53,7 @@ def arguments() -> argparse.Namespace:
     add("--model", help="fireplane: attach the interconnect model")
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
+    add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
@@ -65,6 +66,8 @@ def arguments() -> argparse.Namespace:
         for name, value in vars(args).items():
             if value is None and os.environ.get(name.upper()):
                 setattr(args, name, os.environ[name.upper()])
+        if isinstance(args.disk, str):
+            args.disk = shlex.split(args.disk)
     return args
 
 
@@ -88,6 +91,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
+        disks=args.disk or [],
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
     )

@@ -38,19 +38,30 @@ struct blk_req {
     unsigned              nvecs;
     const struct blk_vec *vec;    /* stays until done()                                  */
     uint64_t              file;   /* identity of the file it serves, 0: none             */
-    uint32_t              pid;    /* the process, 0: the kernel                          */
+    uint32_t              pid;    /* the process (blk_pid()), 0: the kernel              */
     void (*done)(struct blk_req *r);
     void                 *arg;    /* the submitter's                                     */
     int                   error;  /* when done: 0 or -EIO                                */
-    struct list           link;   /* the queue's, from here on                           */
+    struct list           link;   /* the block layer's, from here on                     */
     uint64_t              submitted_ns;
+    uint64_t              lba;    /* from the start of the whole disk                    */
+    uint32_t              sdone;  /* sectors done                                        */
+    bool                  alone;  /* not to be merged: it was part of a command that failed */
 };
 
-/* disk_find - by name ("vda", "vda1", "hda"); NULL: there is none.  Disks live for ever. */
+/*
+ * disk_find - by name ("vda", "vda1", "hda"); disk_by_dev - by device number.  NULL: there is none.  Disks live for
+ * ever.
+ */
 struct disk *disk_find(const char *name);
+struct disk *disk_by_dev(uint64_t rdev);
+/* disk_next - all disks, each followed by its partitions: NULL gives the first; NULL after the last. */
+struct disk *disk_next(struct disk *d);
 const char  *disk_name(const struct disk *d);
+uint64_t     disk_dev(const struct disk *d); /* major << 8 | minor */
 uint64_t     disk_sectors(const struct disk *d);
 bool         disk_readonly(const struct disk *d);
+struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
 
 /* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
 void blk_submit(struct blk_req *r);
@@ -60,5 +71,21 @@ void blk_submit(struct blk_req *r);
  */
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
 int blk_flush(struct disk *d);
+
+/* blk_pid - the process that runs, for blk_req.pid; 0 in the kernel's own threads.  proc fills in the call-up. */
+extern uint32_t (*blk_pid_upcall)(void);
+static inline uint32_t blk_pid(void)
+{
+    return blk_pid_upcall != NULL ? blk_pid_upcall() : 0;
+}
+
+/* disk_count - what was counted of a whole disk since boot: requests, bytes, ns from submission to end, errors. */
+struct disk_counts {
+    uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight, busy_ns;
+};
+void disk_count(struct disk *d, struct disk_counts *out);
+
+/* disks_init - find all disks and their partitions.  Boot thread: reads from them. */
+void disks_init(void);
 
 #endif

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * devfs.c - character devices, and the file system that shows them (type "devtmpfs", on /dev).
+ * devfs.c - devices by number, and the file system that shows them (type "devtmpfs", on /dev).
  *
  * THEORY      A driver registers a struct cdev.  Opening a VCHR vnode with the same number, in whatever file system it
  *             is, finds the device here.  /dev is a tmpfs of which there is one instance; each device that is
- *             registered, before or after it was made, gets a file in it, and the usual links are there too.
+ *             registered, before or after it was made, gets a file in it, each disk and partition too, and the usual
+ *             links are there.
  * LOCKING     cdev_lock (RANK_VNODE) for the list; devices are never taken off it.
  * SEE ALSO    devmem.c, tmpfs.c
  */
 #include "fs/filepriv.h"
 #include "fs/tmpfs.h"
 
+#include "blk/blk.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
@@ -89,6 +91,8 @@ static int devfs_mount(const char *source, const char *options, struct vfs **out
         while ((d = next_cdev(d)) != NULL)
             if (d->name != NULL)
                 make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+        for (struct disk *k = disk_next(NULL); k != NULL; k = disk_next(k))
+            make_node(disk_name(k), VBLK, 0600, disk_dev(k), NULL);
         for (unsigned i = 0; i < array_size(links); i++)
             make_node(links[i][0], VLNK, 0777, 0, links[i][1]);
         make_node("shm", VDIR, 01777, 0, NULL);

@@ -12,6 +12,7 @@
  */
 #include "fs/file.h"
 
+#include "fs/bdev.h"
 #include "fs/filepriv.h"
 #include "fs/name.h"
 #include "fs/tmpfs.h"
@@ -244,6 +245,7 @@ static int open_type(struct vnode *vn, int oflags, struct file *f)
     case VFIFO:
         return fifo_open(vn, oflags, f);
     case VBLK:
+        return bdev_open(vn, oflags, f);
     case VSOCK:
         return -ENXIO;
     }

@@ -16,6 +16,7 @@
 #include "fs/file.h"
 
 #include "disp/timer.h"
+#include "fs/bdev.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -274,5 +275,7 @@ int vn_readlink(struct vnode *vn, char *buf, size_t size)
 
 int vn_fsync(struct vnode *vn, bool data_only)
 {
+    if (vn->type == VBLK)
+        return bdev_fsync(vn->rdev);
     return vn->op->fsync == NULL ? 0 : vn->op->fsync(vn, data_only);
 }

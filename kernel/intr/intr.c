@@ -2,8 +2,9 @@
 /*
  * intr.c - see intr.h.
  *
- * THEORY      Vectors VEC_IRQ0 + irq belong to the ISA interrupts; the few above VEC_TIMER are the kernel's own: timer,
- *             cross-calls.  A handler runs on the interrupted thread's stack with interrupts off.
+ * THEORY      Vectors VEC_IRQ0 + irq belong to the ISA interrupts (irq 0 .. 15) and to messages of PCI devices (irq 16
+ *             and up, one each); the few from VEC_TIMER are the kernel's own: timer, cross-calls.  A handler runs on
+ *             the interrupted thread's stack with interrupts off.
  * LOCKING     a source is registered once and stays; its fields are constant afterwards
  */
 #include "intr/intr.h"
@@ -18,7 +19,9 @@
 
 void timer_interrupt(void);
 
-enum { NIRQ = 16 };
+enum { NISA = 16, NIRQ = VEC_TIMER - VEC_IRQ0 };
+
+#define MSI_ADDR 0xfee00000ul /* the target's APIC id in bits 12-19; fixed delivery, edge triggered */
 
 static struct {
     void (*fn)(void *);
@@ -27,6 +30,7 @@ static struct {
     unsigned    cpu;
     _Atomic uint64_t count;
 } source[NIRQ];
+static unsigned nmsi; /* messages registered: at boot, by one CPU */
 
 void (*intr_tlb_handler)(void);
 
@@ -58,7 +62,7 @@ void intr_init(void)
 
 int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name)
 {
-    if (irq >= NIRQ)
+    if (irq >= NISA)
         return -ENODEV;
     if (source[irq].fn != NULL)
         return -EBUSY;
@@ -67,6 +71,22 @@ int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *n
     source[irq].name = name;
     source[irq].cpu = 0;
     return ioapic_route(irq, VEC_IRQ0 + irq, cpus[0]->apic_id);
+}
+
+int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name, uint64_t *addr, uint32_t *data)
+{
+    unsigned irq = NISA + nmsi;
+
+    if (irq >= NIRQ)
+        return -EBUSY;
+    nmsi++;
+    source[irq].arg = arg;
+    source[irq].name = name;
+    source[irq].cpu = cpu;
+    source[irq].fn = fn;
+    *addr = MSI_ADDR | (uint64_t)cpus[cpu]->apic_id << 12;
+    *data = VEC_IRQ0 + irq;
+    return 0;
 }
 
 bool intr_source(unsigned i, struct intr_info *out)

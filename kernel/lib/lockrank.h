@@ -26,6 +26,7 @@ enum lockrank {
     RANK_VM_TLB     = 40,
     RANK_BUF        = 41, /* the cache of metadata blocks, and the journal's lists       */
     RANK_BLK        = 42, /* one disk's queue                                            */
+    RANK_DRIVER     = 43, /* one queue or channel of a device                            */
     RANK_POLL       = 44, /* lists of pollers                                          */
     RANK_POLLER     = 46, /* one thread in poll                                        */
     RANK_TIMER      = 48, /* one CPU's timer heap                                      */

@@ -17,6 +17,7 @@
  */
 #include "proc/proc_impl.h"
 
+#include "blk/blk.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/panic.h"
@@ -71,6 +72,12 @@ static int page_fault(uint64_t addr, bool write, bool exec, int *code)
     return as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
 }
 
+/* For whom a disk's request is made. */
+static uint32_t current_pid(void)
+{
+    return curthread->lwp != NULL ? (uint32_t)curproc()->pid : 0;
+}
+
 void proc_init(void)
 {
     proc_cache    = cache("proc", sizeof(struct proc));
@@ -87,6 +94,7 @@ void proc_init(void)
     trap_ops.page_fault    = page_fault;
     trap_ops.signal        = sig_fault;
     trap_ops.out_of_memory = out_of_memory;
+    blk_pid_upcall         = current_pid;
 }
 
 struct proc *proc_new(void)

@@ -124,7 +124,7 @@ static PROCFS_SHOW(show_interrupts)
         text_add(out, "%3u:", info.irq);
         for (unsigned c = 0; c < ncpu; c++)
             text_add(out, " %12lu", c == info.cpu ? info.count : 0ul);
-        text_add(out, "   IO-APIC %3u-edge   %s\n", info.vector, info.name);
+        text_add(out, "   %s %3u-edge   %s\n", info.irq < 16 ? "IO-APIC" : "PCI-MSI", info.vector, info.name);
     }
     return 0;
 }
@@ -277,6 +277,8 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "cpuinfo", .type = VREG, .mode = 0444, .show = show_cpuinfo},
     {.name = "filesystems", .type = VREG, .mode = 0444, .show = show_filesystems},
     {.name = "interrupts", .type = VREG, .mode = 0444, .show = show_interrupts},
+    {.name = "partitions", .type = VREG, .mode = 0444, .show = procfs_show_partitions},
+    {.name = "diskstats", .type = VREG, .mode = 0444, .show = procfs_show_diskstats},
     {.name = "mounts", .type = VLNK, .mode = 0777, .link = mounts_link},
     {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
     {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from homeroom import acpi, model
+from homeroom import acpi, disk, model
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
 from homeroom.verdict import Lines
@@ -101,6 +101,7 @@ class Options:
     model: str | None = None  # "fireplane": attach the interconnect model
     model_page: Path | None = None  # keep its shared page here
     model_set: str | None = None  # parameters, "name=value; name=value"
+    disks: list[str] = field(default_factory=list)  # disk.py says how they are written
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
     gdb_port: int | None = None
@@ -113,6 +114,8 @@ class Options:
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+        for text in self.disks:
+            disk.parse(text)
         if self.model:
             model.check(self.model, QEMU)
         elif self.model_page or self.model_set:
@@ -216,7 +219,7 @@ class Guest:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
-        return args + o.qemu_args
+        return args + disk.qemu_args(o.disks, self.machine.cpus) + o.qemu_args
 
     def repeat(self) -> str:
         """The make command that repeats this run."""
@@ -239,6 +242,8 @@ class Guest:
             words.append(f"MODEL={o.model}")
         if o.model_set:
             words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
+        if o.disks:
+            words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
         if o.qemu_args:
             words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
         if o.iso == TOP / "build/test/homeroom.iso":

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * blk.c - see blk.h.
+ *
+ * THEORY      A request goes into its disk's queue.  As long as the driver has room, the queue's policy names the next
+ *             one, and a command is made of it; when a command ends, its requests end and others are started, in the
+ *             same interrupt.  A request that is larger than what a command may carry is carried out in pieces.  A
+ *             flush waits for nobody and passes all.
+ *             Commands are made when the disk is attached, as many as the device takes at a time: submitting a request
+ *             allocates nothing, so that pages can be written out when there is no memory.
+ * INVARIANTS  those of blk.h;
+ *             I3  a request is in the queue, in one command, or done
+ * LOCKING     d->lock (RANK_BLK)
+ * SEE ALSO    sched.c (order), disks.c (what disks there are), drivers/disk.h, docs/disks.md, tests/test_disk.py
+ */
+#include "blk/blkpriv.h"
+
+#include "disp/sync.h"
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+
+uint32_t (*blk_pid_upcall)(void);
+
+struct command {
+    struct disk_cmd c;
+    struct list     reqs; /* that it carries out, in the order of their sectors */
+};
+
+static struct command *command_of(struct disk_cmd *c)
+{
+    return container_of(c, struct command, c);
+}
+
+/* Add the rest of `r` to the command, as much as fits. */
+static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req *r)
+{
+    uint64_t skip = (uint64_t)r->sdone * SECTOR_SIZE;
+
+    for (unsigned i = 0; i < r->nvecs && c->nsect < d->dev.max_sectors; i++) {
+        const struct blk_vec *v = &r->vec[i];
+        struct disk_seg      *last = c->nsegs > 0 ? &c->seg[c->nsegs - 1] : NULL;
+        paddr_t               pa = page_to_phys(v->pg) + v->off + skip;
+        uint32_t              len;
+
+        if (skip >= v->len) {
+            skip -= v->len;
+            continue;
+        }
+        len = min_of((uint32_t)(v->len - skip), (d->dev.max_sectors - c->nsect) * SECTOR_SIZE);
+        skip = 0;
+        if (last != NULL && last->pa + last->len == pa)
+            last->len += len;
+        else if (c->nsegs < d->dev.max_segs)
+            c->seg[c->nsegs++] = (struct disk_seg){pa, len};
+        else
+            break;
+        c->nsect += len / SECTOR_SIZE;
+    }
+}
+
+/* The next command, or NULL: nothing waits, or all commands run. */
+static struct command *next_command(struct disk *d, uint64_t now)
+{
+    struct command *cmd = list_first(&d->free, struct command, c.link);
+    struct blk_req *r;
+
+    if (list_empty(&d->free))
+        return NULL;
+    r = list_pop(&d->flushes, struct blk_req, link);
+    if (r == NULL && (r = sched_take(&d->sched)) == NULL)
+        return NULL;
+    list_remove(&cmd->c.link);
+    cmd->c.op = r->op;
+    cmd->c.sector = r->lba + r->sdone;
+    cmd->c.nsect = cmd->c.nsegs = 0;
+    list_push_back(&cmd->reqs, &r->link);
+    if (r->op != BLK_FLUSH)
+        add_request(d, &cmd->c, r);
+    stats_unwait(&d->stats, now);
+    stats_run(&d->stats, now);
+    return cmd;
+}
+
+/* Start what can be started; the lock is held. */
+static void dispatch(struct disk *d, uint64_t now)
+{
+    struct command *cmd;
+
+    while ((cmd = d->stalled) != NULL || (cmd = next_command(d, now)) != NULL) {
+        d->stalled = NULL;
+        if (!d->dev.start(d->dev.soft, &cmd->c)) {
+            d->stalled = cmd;
+            break;
+        }
+    }
+}
+
+static void count_end(struct disk *d, const struct blk_req *r, int error, uint64_t now)
+{
+    struct io_stats *s = &d->stats;
+
+    switch (r->op) {
+    case BLK_READ:
+        s->reads++;
+        s->nread += (uint64_t)r->nsect * SECTOR_SIZE;
+        s->rerrors += error != 0;
+        s->rns += now - r->submitted_ns;
+        break;
+    case BLK_WRITE:
+        s->writes++;
+        s->nwritten += (uint64_t)r->nsect * SECTOR_SIZE;
+        s->werrors += error != 0;
+        s->wns += now - r->submitted_ns;
+        break;
+    default:
+        s->flushes++;
+        s->ferrors += error != 0;
+    }
+}
+
+/* The driver ends a command. */
+static void command_done(struct disk_cmd *c, int error)
+{
+    struct command *cmd = command_of(c);
+    struct disk    *d = c->arg;
+    struct list     ended = LIST_INIT(ended);
+    struct blk_req *r;
+    uint64_t        now = clock_mono_ns();
+
+    spin_lock(&d->lock);
+    while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
+        stats_unrun(&d->stats, now);
+        r->sdone += min_of(c->nsect, r->nsect - r->sdone);
+        if (error == 0 && r->sdone < r->nsect) { /* the next piece of it */
+            stats_wait(&d->stats, now);
+            sched_add(&d->sched, r);
+            continue;
+        }
+        r->error = error;
+        count_end(d, r, error, now);
+        list_push_back(&ended, &r->link);
+    }
+    list_push_front(&d->free, &c->link);
+    dispatch(d, now);
+    spin_unlock(&d->lock);
+    while ((r = list_pop(&ended, struct blk_req, link)) != NULL)
+        r->done(r);
+}
+
+/* Whether the request can be carried out at all; sets r->lba. */
+static bool is_sound(const struct disk *d, struct blk_req *r)
+{
+    uint64_t bytes = 0;
+
+    if (r->op == BLK_FLUSH) {
+        r->nsect = 0;
+        return true;
+    }
+    for (unsigned i = 0; i < r->nvecs; i++)
+        bytes += r->vec[i].len;
+    r->lba = d->start + r->sector;
+    return r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE && r->sector < d->sectors &&
+           r->nsect <= d->sectors - r->sector && !(r->op == BLK_WRITE && d->readonly);
+}
+
+void blk_submit(struct blk_req *r)
+{
+    struct disk *d = disk_whole(r->disk);
+    bool         sound = is_sound(r->disk, r);
+
+    r->error = sound ? 0 : -EIO;
+    r->sdone = 0;
+    r->alone = false;
+    if (!sound || (r->op == BLK_FLUSH && (!d->dev.cached || d->readonly))) {
+        r->done(r);
+        return;
+    }
+    r->submitted_ns = clock_mono_ns();
+    spin_lock(&d->lock);
+    stats_wait(&d->stats, r->submitted_ns);
+    if (r->op == BLK_FLUSH)
+        list_push_back(&d->flushes, &r->link);
+    else
+        sched_add(&d->sched, r);
+    dispatch(d, r->submitted_ns);
+    spin_unlock(&d->lock);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+struct waiter {
+    struct spinlock lock;
+    struct cv       cv;
+    bool            done;
+};
+
+static void wake(struct blk_req *r)
+{
+    struct waiter *w = r->arg;
+
+    spin_lock(&w->lock);
+    w->done = true;
+    cv_signal(&w->cv);
+    spin_unlock(&w->lock);
+}
+
+static int submit_and_wait(struct blk_req *r)
+{
+    struct waiter w = {.done = false};
+
+    spin_init(&w.lock, RANK_POLL);
+    cv_init(&w.cv);
+    r->sync = true;
+    r->pid = blk_pid();
+    r->done = wake;
+    r->arg = &w;
+    blk_submit(r);
+    spin_lock(&w.lock);
+    while (!w.done)
+        cv_wait_spin(&w.cv, &w.lock, "disk");
+    spin_unlock(&w.lock);
+    return r->error;
+}
+
+int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len)
+{
+    struct blk_vec vec = {virt_to_page(buf), (uint32_t)((uintptr_t)buf & (PAGE_SIZE - 1)), (uint32_t)len};
+    struct blk_req r = {.disk = d, .op = (uint8_t)op, .sector = sector, .nsect = (uint32_t)(len / SECTOR_SIZE),
+                        .nvecs = 1, .vec = &vec};
+
+    if (len > BLK_MAX_VECS * PAGE_SIZE)
+        return -EIO;
+    return submit_and_wait(&r);
+}
+
+int blk_flush(struct disk *d)
+{
+    struct blk_req r = {.disk = d, .op = BLK_FLUSH};
+
+    return submit_and_wait(&r);
+}
+
+/* ---- making a disk work ---------------------------------------------------------------------- */
+
+int blk_open_queue(struct disk *d)
+{
+    spin_init(&d->lock, RANK_BLK);
+    sched_init(&d->sched);
+    list_init(&d->flushes);
+    list_init(&d->free);
+    for (unsigned i = 0; i < d->dev.depth; i++) {
+        struct command *cmd = kmem_zalloc(sizeof *cmd);
+
+        if (cmd == NULL)
+            return i > 0 ? 0 : -ENOMEM;
+        list_init(&cmd->reqs);
+        cmd->c.done = command_done;
+        cmd->c.arg = d;
+        list_push_back(&d->free, &cmd->c.link);
+    }
+    return 0;
+}

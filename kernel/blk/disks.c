@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * disks.c - what disks and partitions there are.
+ *
+ * THEORY      The drivers find disks at boot and name them; then the first sector of each is read for its partitions.
+ *             A partition is a struct disk of its own with the device numbers after those of the disk.
+ * LOCKING     the list grows in the boot thread, before there are others, and never shrinks
+ */
+#include "blk/blkpriv.h"
+#include "blk/mbr.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+static struct list disks = LIST_INIT(disks);
+static unsigned    nwhole;
+
+struct disk *disk_next(struct disk *d)
+{
+    struct list *l = d == NULL ? disks.next : d->link.next;
+
+    return l == &disks ? NULL : list_entry(l, struct disk, link);
+}
+
+struct disk *disk_find(const char *name)
+{
+    struct disk *d = NULL;
+
+    while ((d = disk_next(d)) != NULL && strcmp(d->name, name) != 0)
+        ;
+    return d;
+}
+
+struct disk *disk_by_dev(uint64_t rdev)
+{
+    struct disk *d = NULL;
+
+    while ((d = disk_next(d)) != NULL && d->rdev != rdev)
+        ;
+    return d;
+}
+
+const char *disk_name(const struct disk *d)
+{
+    return d->name;
+}
+
+uint64_t disk_dev(const struct disk *d)
+{
+    return d->rdev;
+}
+
+uint64_t disk_sectors(const struct disk *d)
+{
+    return d->sectors;
+}
+
+bool disk_readonly(const struct disk *d)
+{
+    return d->readonly;
+}
+
+struct disk *disk_whole(struct disk *d)
+{
+    return d->whole != NULL ? d->whole : d;
+}
+
+static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])
+{
+    uint8_t *tmp = kmem_alloc(SECTOR_SIZE);
+    int      err = tmp == NULL ? -ENOMEM : blk_rw(arg, BLK_READ, sector, tmp, SECTOR_SIZE);
+
+    if (err == 0)
+        memcpy(buf, tmp, SECTOR_SIZE);
+    kmem_free(tmp);
+    return err;
+}
+
+static void add_partitions(struct disk *whole)
+{
+    struct mbr_part part[MBR_PARTS_MAX];
+    unsigned        ignored;
+    int             n = mbr_scan(part, whole->sectors, read_sector, whole, &ignored);
+    struct disk    *prev = whole;
+
+    if (n < 0)
+        warn("%s: its partition table cannot be read: error %d", whole->name, -n);
+    else if (ignored > 0)
+        warn("%s: %u partitions that are empty or reach beyond its end: ignored", whole->name, ignored);
+    for (int i = 0; i < n; i++) {
+        struct disk *d;
+
+        if (part[i].type == 0)
+            continue;
+        if ((d = kmem_zalloc(sizeof *d)) == NULL) {
+            warn("%s: no memory for partition %d", whole->name, i + 1);
+            return;
+        }
+        snprintf(d->name, sizeof d->name, "%s%d", whole->name, i + 1);
+        d->rdev = whole->rdev + (uint64_t)i + 1;
+        d->whole = whole;
+        d->start = part[i].start;
+        d->sectors = part[i].count;
+        d->readonly = whole->readonly;
+        list_push_front(&prev->link, &d->link); /* behind `prev` */
+        prev = d;
+    }
+}
+
+static void attach(const struct disk_dev *dev)
+{
+    struct disk *d = kmem_zalloc(sizeof *d);
+
+    if (d == NULL) {
+        warn("%s: no memory: ignored", dev->name);
+        return;
+    }
+    snprintf(d->name, sizeof d->name, "%s", dev->name);
+    d->rdev = (uint64_t)dev->major << 8 | dev->minor;
+    d->sectors = dev->sectors;
+    d->readonly = dev->readonly;
+    d->dev = *dev;
+    if (blk_open_queue(d) != 0) {
+        warn("%s: no memory: ignored", dev->name);
+        kmem_free(d);
+        return;
+    }
+    stats_register(d, nwhole++);
+    list_push_back(&disks, &d->link);
+    kprintf("%s: %lu sectors (%lu MiB)%s", d->name, d->sectors, d->sectors >> 11, d->readonly ? ", read-only" : "");
+}
+
+void disks_init(void)
+{
+    struct disk *d = NULL;
+
+    virtio_blk_probe(attach);
+    while ((d = disk_next(d)) != NULL)
+        if (d->whole == NULL)
+            add_partitions(d);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mbr.c - see mbr.h.
+ *
+ * THEORY      The last two bytes of the first sector are 55 aa; before them stand four entries of 16 bytes: a flag (0
+ *             or 80), three bytes of old geometry, the type, three more, first sector and count (32 bits each).  One
+ *             entry may be an extended partition (type 5, f, 85): its first sector is such a table again, with a
+ *             logical partition, whose start counts from that table, and the next extended partition, whose start
+ *             counts from the first.  As in Linux, a flag that is neither 0 nor 80 says that the sector is no table:
+ *             boot sectors of FAT end in 55 aa too.
+ * INVARIANTS  I1  each link of the chain leads to a higher sector, so that it ends
+ *             I2  what is given back lies within the disk
+ * SEE ALSO    tests/host/test_mbr.c
+ */
+#include "blk/mbr.h"
+
+enum { TABLE = 446, ENTRY = 16, NPRIMARY = 4 };
+
+static uint32_t word(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static bool is_table(const uint8_t *s)
+{
+    if (s[510] != 0x55 || s[511] != 0xaa)
+        return false;
+    for (unsigned i = 0; i < NPRIMARY; i++)
+        if ((s[TABLE + i * ENTRY] & 0x7f) != 0)
+            return false;
+    return true;
+}
+
+static struct mbr_part entry(const uint8_t *s, unsigned i, uint64_t base)
+{
+    const uint8_t *e = s + TABLE + i * ENTRY;
+
+    return (struct mbr_part){e[4], base + word(e + 8), word(e + 12)};
+}
+
+static bool is_extended(uint8_t type)
+{
+    return type == 0x05 || type == 0x0f || type == 0x85;
+}
+
+static bool is_sound(struct mbr_part p, uint64_t sectors)
+{
+    return p.start > 0 && p.count > 0 && p.start < sectors && p.count <= sectors - p.start;
+}
+
+/* The logical partitions of the extended one that begins at `first`. */
+static unsigned scan_chain(struct mbr_part *part, unsigned n, uint64_t first, uint64_t sectors, mbr_read_fn read,
+                           void *arg, unsigned *ignored)
+{
+    uint64_t at = first;
+    uint8_t  s[512];
+
+    while (n < MBR_PARTS_MAX && at < sectors && read(arg, at, s) == 0 && is_table(s)) {
+        struct mbr_part next = {0};
+
+        for (unsigned i = 0; i < 2; i++) {
+            struct mbr_part p = entry(s, i, at);
+
+            if (is_extended(p.type))
+                next = entry(s, i, first);
+            else if (p.type != 0 && is_sound(p, sectors) && n < MBR_PARTS_MAX)
+                part[n++] = p;
+            else if (p.type != 0)
+                ++*ignored;
+        }
+        if (next.start <= at) /* I1 */
+            break;
+        at = next.start;
+    }
+    return n;
+}
+
+int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn read, void *arg, unsigned *ignored)
+{
+    unsigned n = 0, logical = NPRIMARY;
+    uint8_t  s[512];
+    int      err;
+
+    *ignored = 0;
+    if (sectors == 0)
+        return 0;
+    if ((err = read(arg, 0, s)) != 0)
+        return err;
+    if (!is_table(s))
+        return 0;
+    for (unsigned i = 0; i < MBR_PARTS_MAX; i++)
+        part[i] = (struct mbr_part){0};
+    for (unsigned i = 0; i < NPRIMARY; i++) {
+        struct mbr_part p = entry(s, i, 0);
+
+        if (p.type == 0)
+            continue;
+        if (!is_sound(p, sectors)) {
+            ++*ignored;
+            continue;
+        }
+        if (is_extended(p.type))
+            logical = scan_chain(part, logical, p.start, sectors, read, arg, ignored);
+        else
+            part[i] = p;
+        n = i + 1;
+    }
+    return (int)(logical > NPRIMARY ? logical : n);
+}

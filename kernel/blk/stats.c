@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stats.c - what is counted of a disk: Solaris's kstat_io, and more.
+ *
+ * THEORY      Between two changes of a queue its length is constant, so at each change length times time is added to a
+ *             sum, and the time alone if the length is not zero (kstat_waitq_enter(9F) and its relatives).  From two
+ *             readings iostat makes the mean length of each queue, the share of time that it was not empty and, by
+ *             Little's law, the mean time a request spends in it.
+ *             Beside these fields there are those of errors, of which `iostat -e` makes its columns, and the sums of
+ *             what requests took from submission to end.
+ * SEE ALSO    user/cmd/iostat.c, kernel/proc/procfs_disk.c
+ */
+#include "blk/blkpriv.h"
+
+#include "disp/timer.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+
+static void wait_update(struct io_stats *s, uint64_t now)
+{
+    uint64_t t = now - s->wlastupdate;
+
+    s->wlastupdate = now;
+    s->wlentime += t * s->wcnt;
+    s->wtime += s->wcnt > 0 ? t : 0;
+}
+
+static void run_update(struct io_stats *s, uint64_t now)
+{
+    uint64_t t = now - s->rlastupdate;
+
+    s->rlastupdate = now;
+    s->rlentime += t * s->rcnt;
+    s->rtime += s->rcnt > 0 ? t : 0;
+}
+
+void stats_wait(struct io_stats *s, uint64_t now)
+{
+    wait_update(s, now);
+    s->wcnt++;
+}
+
+void stats_unwait(struct io_stats *s, uint64_t now)
+{
+    wait_update(s, now);
+    s->wcnt--;
+}
+
+void stats_run(struct io_stats *s, uint64_t now)
+{
+    run_update(s, now);
+    s->rcnt++;
+}
+
+void stats_unrun(struct io_stats *s, uint64_t now)
+{
+    run_update(s, now);
+    s->rcnt--;
+}
+
+static const char *const names[] = {
+    "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "wlastupdate", "rtime", "rlentime", "rlastupdate",
+    "wcnt", "rcnt", "flushes", "rmerged", "wmerged", "rerrors", "werrors", "ferrors", "rns", "wns",
+};
+_Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t), "a name for each");
+
+/* All fields of one moment: the two queues' sums are brought up to it. */
+static void snapshot(struct kstat *ks, uint64_t *out)
+{
+    struct disk *d = ks->arg;
+
+    spin_lock(&d->lock);
+    wait_update(&d->stats, clock_mono_ns());
+    run_update(&d->stats, d->stats.wlastupdate);
+    memcpy(out, &d->stats, sizeof d->stats);
+    spin_unlock(&d->lock);
+}
+
+static void clear(struct kstat *ks)
+{
+    struct disk    *d = ks->arg;
+    struct io_stats s;
+
+    spin_lock(&d->lock);
+    s = d->stats;
+    d->stats = (struct io_stats){.wlastupdate = s.wlastupdate, .rlastupdate = s.rlastupdate, .wcnt = s.wcnt,
+                                 .rcnt = s.rcnt};
+    spin_unlock(&d->lock);
+}
+
+void disk_count(struct disk *d, struct disk_counts *out)
+{
+    const struct io_stats *s = &d->stats;
+
+    spin_lock(&d->lock);
+    run_update(&d->stats, clock_mono_ns());
+    *out = (struct disk_counts){s->reads, s->writes, s->rmerged, s->wmerged, s->nread, s->nwritten, s->rns, s->wns,
+                                s->wcnt + s->rcnt, s->rtime};
+    spin_unlock(&d->lock);
+}
+
+void stats_register(struct disk *d, unsigned instance)
+{
+    d->stats.wlastupdate = d->stats.rlastupdate = clock_mono_ns();
+    d->kstat = (struct kstat){.module = "sd", .instance = (int)instance, .kclass = "disk", .nstat = array_size(names),
+                              .names = names, .snapshot = snapshot, .clear = clear, .arg = d};
+    snprintf(d->kstat.name, sizeof d->kstat.name, "%s", d->name);
+    kstat_register(&d->kstat);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * procfs_disk.c - /proc/partitions and /proc/diskstats, in Linux's formats.
+ *
+ * LOCKING     none of its own: the numbers of one disk are of one moment
+ * SEE ALSO    kernel/blk/blk.h (disk_counts), proc(5), docs/disks.md
+ */
+#include "blk/blk.h"
+#include "proc/procfs.h"
+
+static unsigned major_of(const struct disk *d)
+{
+    return (unsigned)(disk_dev(d) >> 8);
+}
+
+static unsigned minor_of(const struct disk *d)
+{
+    return (unsigned)(disk_dev(d) & 0xff);
+}
+
+PROCFS_SHOW(procfs_show_partitions)
+{
+    text_str(out, "major minor  #blocks  name\n\n");
+    for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d))
+        text_add(out, "%4u  %7u %10lu %s\n", major_of(d), minor_of(d), disk_sectors(d) / 2, disk_name(d));
+    return 0;
+}
+
+/* Whole disks only: a partition's requests are counted at its disk. */
+PROCFS_SHOW(procfs_show_diskstats)
+{
+    struct disk_counts c;
+
+    for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d)) {
+        if (disk_whole(d) != d)
+            continue;
+        disk_count(d, &c);
+        text_add(out, "%4u %7u %s %lu %lu %lu %lu ", major_of(d), minor_of(d), disk_name(d), c.reads, c.reads_merged,
+                 c.nread / SECTOR_SIZE, c.rns / 1000000);
+        text_add(out, "%lu %lu %lu %lu %lu %lu %lu\n", c.writes, c.writes_merged, c.nwritten / SECTOR_SIZE,
+                 c.wns / 1000000, c.inflight, c.busy_ns / 1000000, (c.rns + c.wns) / 1000000);
+    }
+    return 0;
+}
