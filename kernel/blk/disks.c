@@ -137,6 +137,7 @@ void disks_init(void)
     struct disk *d = NULL;
 
     virtio_blk_probe(attach);
+    ide_probe(attach);
     while ((d = disk_next(d)) != NULL)
         if (d->whole == NULL)
             add_partitions(d);

@@ -9,7 +9,7 @@ A disk is written  WHAT[,option]...  where WHAT is
 and the options are
 
     bus=virtio|ide      the controller (virtio); QEMU's PIIX takes four disks
-    readonly            the guest may not write
+    readonly            the guest may not write (virtio)
     queues=N            of a virtio disk; by default one for each CPU, at most four
     blkdebug=FILE       inject the errors that FILE describes (QEMU's blkdebug)
     blklogwrites=FILE   record all writes and flushes in FILE (format of Linux's dm-log-writes)
@@ -60,6 +60,8 @@ def parse(text: str) -> Disk:
 
 
 def _check(text: str, disk: Disk) -> None:
+    if disk.bus == "ide" and (disk.readonly or disk.queues):
+        raise MachineError(f"DISK={text}: an IDE disk has one queue and can be written")
     kind, colon, rest = disk.source.partition(":")
     if not disk.source:
         raise MachineError(f"DISK={text}: it names no file; {USAGE}")
