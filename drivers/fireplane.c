@@ -7,6 +7,7 @@
 #include "drivers/pci.h"
 #include "lib/cpu.h"
 #include "mem/init.h"
+#include "mem/page.h"
 #include "stat/modelled.h"
 #include "stat/panic.h"
 
@@ -70,6 +71,8 @@ void fireplane_attach(const struct lgrp_topo *topo)
     for (unsigned i = 0; i < topo->nranges; i++)
         refused += probe(FP_CPU(page, this_cpu()->id), topo->range[i].base, topo->range[i].len, topo->range_node[i]);
     modelled_page = page;
+    if (h->ecache_ways != 0)
+        page_coloring_init((unsigned)min_of(h->ecache_bytes / h->ecache_ways / PAGE_SIZE, (uint64_t)UINT32_MAX));
     kprintf("fireplane: model of %u CPUs on %u boards, external caches of %lu KiB", h->ncpus, h->nboards,
             h->ecache_bytes >> 10);
     if (refused > 0)

@@ -51,7 +51,7 @@ struct fp_header {
     uint64_t accesses;     /* loads and stores watched, all CPUs                */
     uint64_t skew_ps;      /* the furthest a CPU may be ahead of the slowest    */
     uint32_t boards_known; /* boards whose memory was probed                    */
-    uint32_t reserved;
+    uint32_t ecache_ways;  /* ways of the external cache                        */
     char     params[2048]; /* the model's parameters, "key = value" lines, zero-terminated */
 };
 

@@ -65,15 +65,25 @@ static inline unsigned lgrp_mem_node(const struct lgrp_topo *t, unsigned lgrp, u
     return node != LGRP_NONE ? node : lgrp_mem_node_slow(t, lgrp, rnd);
 }
 
-/*
- * lgrp_mem_default - policy of a segment that was never advised: chosen by kind and size
- * (bytes). For growth of a heap or stack, pass the old and the new part together.
- */
-enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes);
-
 extern uint32_t lgrp_mem_default_policy;
 extern uint64_t lgrp_privm_random_thresh;
 extern uint64_t lgrp_shm_random_thresh;
 extern uint32_t lgrp_mem_pset_aware;
+
+/*
+ * lgrp_mem_default - policy of a segment that was never advised: chosen by kind and size
+ * (bytes). For growth of a heap or stack, pass the old and the new part together.
+ */
+static inline enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes)
+{
+    uint64_t thresh = shared ? lgrp_shm_random_thresh : lgrp_privm_random_thresh;
+    uint32_t policy = lgrp_mem_default_policy;
+
+    if (bytes > thresh)
+        return LGRP_MEM_POLICY_RANDOM;
+    if (policy == LGRP_MEM_POLICY_DEFAULT || policy >= LGRP_MEM_POLICY_COUNT)
+        return LGRP_MEM_POLICY_NEXT;
+    return shared ? LGRP_MEM_POLICY_NEXT : (enum lgrp_mem_policy)policy;
+}
 
 #endif

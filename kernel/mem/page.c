@@ -7,6 +7,7 @@
  *             and only heads are read when merging, so descriptors need no initialisation at boot, except in the
  *             4 MiB blocks that are partly in use: there a buddy may be a frame that was never freed.
  *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.
+ *             When there is no block left, free frames that wait in bins by colour come back (color.c).
  * INVARIANTS  page.h I1-I3
  * LOCKING     node->lock (RANK_BUDDY); magazines with interrupts off.  Never two nodes' locks at once.
  * SEE ALSO    docs/memory.md, tests/host/test_buddy.c
@@ -15,6 +16,7 @@
 
 #include "lib/cpu.h"
 #include "lib/string.h"
+#include "mem/color.h"
 #include "mem/init.h"
 #include "mem/percpu.h"
 #include "stat/cpustat.h"
@@ -33,7 +35,7 @@ static struct {
 } reserved[RESERVED_MAX];
 static unsigned nreserved;
 
-static struct page *block_take(struct mem_node *n, unsigned order)
+struct page *block_take(struct mem_node *n, unsigned order)
 {
     uint64_t     usable = n->free_mask >> order << order;
     unsigned     o;
@@ -59,7 +61,7 @@ static struct page *block_take(struct mem_node *n, unsigned order)
     return pg;
 }
 
-static void block_give(struct mem_node *n, struct page *pg, unsigned order)
+void block_give(struct mem_node *n, struct page *pg, unsigned order)
 {
     uint64_t pfn = (uint64_t)(pg - vmemmap);
     uint8_t  node = (uint8_t)(n - mem_nodes);
@@ -89,7 +91,19 @@ static void block_give(struct mem_node *n, struct page *pg, unsigned order)
     n->free_mask |= 1ull << order;
 }
 
-static void page_setup(struct page *pg, unsigned node, unsigned order)
+/* A block of the node's, wherever it is; NULL: there is none. */
+static struct page *block_get(struct mem_node *n, unsigned order)
+{
+    struct page *pg = block_take(n, order);
+
+    if (unlikely(pg == NULL) && n->nbinned > 0) {
+        bins_empty(n);
+        pg = block_take(n, order);
+    }
+    return pg;
+}
+
+void page_setup(struct page *pg, unsigned node, unsigned order)
 {
     pg->flags = order > 0 ? PG_HEAD : 0;
     pg->node = (uint8_t)node;
@@ -110,7 +124,7 @@ static bool magazine_fill(struct mem_cpu *m, unsigned node)
 
     spin_lock(&n->lock);
     while (m->npages < PAGE_MAG_BATCH) {
-        struct page *pg = block_take(n, 0);
+        struct page *pg = block_get(n, 0);
 
         if (pg == NULL)
             break;
@@ -137,7 +151,7 @@ static struct page *node_alloc(unsigned node, unsigned order, bool asked)
     struct page     *pg;
 
     spin_lock(&n->lock);
-    pg = block_take(n, order);
+    pg = block_get(n, order);
     if (pg != NULL && asked)
         n->n_local++;
     else if (pg != NULL)
@@ -234,7 +248,7 @@ int phys_node(paddr_t pa)
 
 uint64_t mem_free_pages(unsigned node)
 {
-    uint64_t n = mem_nodes[node].nfree_pages;
+    uint64_t n = mem_nodes[node].nfree_pages + mem_nodes[node].nbinned;
 
     for (unsigned i = 0; i < ncpu; i++)
         if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)

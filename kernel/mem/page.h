@@ -7,6 +7,10 @@
  *             blocks of 2^order frames; per-CPU magazines of single frames stand before it.
  *             A descriptor is initialised when its frame is allocated; nobody reads one that is free
  *             except for the head of a free block.
+ *             Where the model has an external cache, frames have colours: frames of one colour share the same places of
+ *             the cache.  User pages then come from bins by colour, one list for each, in which a node keeps
+ *             the rest of blocks that were opened for one frame (Kessler and Hill, "Page Placement Algorithms for Large
+ *             Real-Indexed Caches", ACM TOCS 10, 1992).
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
  *             I2  refs > 0 for an allocated frame; 0 for a free one
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
@@ -90,6 +94,25 @@ enum alloc_flags {
  */
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
 
+/*
+ * page_alloc_colored - the same for one frame of `color` (below page_colors).  Takes one of another colour, or of
+ * another node, rather than fail, in that order.
+ */
+struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
+
+/*
+ * page_coloring_init - frames have `colors` colours from now on: a power of two, at most 2^MAX_ORDER.  Called at
+ * boot, when frames can be allocated.  1, or no memory for the bins: none.
+ */
+void page_coloring_init(unsigned colors);
+extern uint32_t page_colors;         /* [c] 1: frames have no colours      */
+extern uint32_t use_page_coloring;   /* tunable, read at boot              */
+
+static inline unsigned page_color(const struct page *pg)
+{
+    return (unsigned)(pg - vmemmap) & (page_colors - 1);
+}
+
 /* page_free - give a block back to its node (I1).  Its reference count must be 1 or 0. */
 void page_free(struct page *pg);
 
@@ -122,6 +145,8 @@ struct mem_node {
     uint64_t        n_local;               /* [b] see struct mem_counts; what magazines served is  */
     uint64_t        n_foreign;             /* [b]     counted there                                */
     _Atomic uint64_t n_fallback;           /* [a]                                                  */
+    struct list     *bin;                  /* [b] by colour: free frames                           */
+    uint64_t         nbinned;              /* [b] in all of them                                   */
 } cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 

@@ -23,9 +23,11 @@
 
 #define STACK_ROOM    (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
 #define RANDOM_PAGES  4096u         /* map_top moves down by up to so many pages             */
+#define COLOR_STRIDE  337u          /* Solaris's (get_color_start): a prime, larger than most working sets' ways */
 
 struct list         as_list = LIST_INIT(as_list);
 struct mutex        as_list_lock;
+static uint32_t     next_color; /* under as_list_lock */
 struct vm_vnode_ops vm_vnode_ops;
 
 static struct kmem_cache *as_cache;
@@ -62,6 +64,7 @@ static struct as *as_new(struct anon_family *family)
     as->cr3 = virt_to_phys(as->pml4);
     mutex_enter(&as_list_lock);
     list_push_back(&as_list, &as->all_link);
+    as->color_start = next_color += COLOR_STRIDE;
     mutex_exit(&as_list_lock);
     return as;
 }

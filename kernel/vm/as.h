@@ -73,6 +73,7 @@ struct as {
     uint64_t          brk_start, brk; /* [r] bytes                                               */
     uint64_t          map_top;     /* [r] new mappings are placed below this address             */
     struct list       dead;        /* [r] segments taken out, to be freed by as_unlock()         */
+    uint32_t          color_start; /* [c] added to page numbers for their colours (place.c)      */
     struct list       all_link;    /* list of all address spaces (as.c)                          */
 };
 

@@ -155,7 +155,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     }
     page_hold(pg);
     spin_unlock(&o->lock);
-    fresh = place_strict(to, order);
+    fresh = place_strict(to, pg);
     if (fresh == NULL || !unmap_all(o, pg)) {
         if (fresh != NULL) {
             lgrp_count(from, LGRP_STAT_MIGR_FAIL_FROM, 1ul << order);

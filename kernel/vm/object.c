@@ -137,7 +137,7 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
 
     index = round_down(index, 1ul << o->order);
     while ((pg = page_present(o, index)) == NULL) {
-        pg = place_page(pl, o->order, overwrite || fill ? 0 : ALLOC_ZERO);
+        pg = place_page(pl, o->order, overwrite || fill ? 0 : ALLOC_ZERO, index);
         if (pg == NULL)
             return -ENOMEM;
         pg->obj = o;

@@ -7,6 +7,11 @@
  *             in practice.  Where neither says anything, kind and size decide (lgrp_mem_default).
  *             First touch, the common case, is decided here in a few instructions; the rest is
  *             lgrp/place.c's.  "First" is the home of the toucher, even while it runs elsewhere.
+ *             Where frames have colours (mem/page.h), the page's number chooses one, so that pages in a row do not
+ *             meet in the external cache.  The two ways to choose are Solaris's, by its name
+ *             consistent_coloring (Solaris Tunable Parameters Reference Manual, "sun4u Specific"); its third,
+ *             bin hopping in the order of touch, is not here.  By way 0 a page one cache way further has the next
+ *             colour.  Each address space begins at another colour.
  * LOCKING     o->lock for the ranges of an object; a segment's fields as vm/as.h says
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
@@ -16,6 +21,10 @@
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "mem/kmem.h"
+#include "stat/tunable.h"
+
+uint32_t consistent_coloring = 0;
+TUNABLE(consistent_coloring, "color of a page by its address: 0: shifted by one each cache way; 1: as it is; place.c");
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
@@ -67,45 +76,70 @@ unsigned place_lgrp(const struct placement *pl)
     return home;
 }
 
-/* A block in lgroup `lgrp`, or as near to it as there is one. */
-static inline struct page *take_near(unsigned lgrp, unsigned order, unsigned flags)
+/* A frame of the colour for page `index` of an object, or of an address space whose colours begin at `start`. */
+static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index, unsigned start)
 {
-    unsigned     node = lgrp_topo.sole_node[lgrp];
-    struct page *pg;
+    uint64_t color = index + start + (consistent_coloring == 0 ? index / page_colors : 0);
 
-    if (unlikely(node == LGRP_NONE))
-        node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    pg = page_alloc(node, order, flags);
+    return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
+}
+
+static inline struct page *count_near(struct page *pg, unsigned lgrp)
+{
     if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
         lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
     return pg;
 }
 
-struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+/* A block for page `index` of an object, or of an address space, in lgroup `lgrp` or as near to it as there is one. */
+static struct page *take(unsigned lgrp, unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
-    return take_near(place_lgrp(pl), order, flags);
+    unsigned node = lgrp_topo.sole_node[lgrp];
+
+    if (unlikely(node == LGRP_NONE))
+        node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
+    if (page_colors > 1 && order == 0)
+        return count_near(alloc_colored(node, flags, index, start), lgrp);
+    return count_near(page_alloc(node, order, flags), lgrp);
+}
+
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
+{
+    return take(place_lgrp(pl), order, flags, index, 0);
+}
+
+/* Whatever is not common: another policy, no home, a home of several nodes, colours. */
+static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr, unsigned order,
+                                                                 unsigned flags)
+{
+    struct placement pl = place_of_seg(s, addr);
+
+    return take(place_lgrp(&pl), order, flags, addr >> PAGE_SHIFT, s->as->color_start);
 }
 
 struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags)
 {
-    unsigned         home = curthread->lg.home;
-    unsigned         policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
-    struct placement pl;
+    unsigned home = curthread->lg.home, node;
+    unsigned policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
 
-    if (likely(policy == LGRP_MEM_POLICY_NEXT && home != LGRP_NONE)) {
-        lgrp_count(home, LGRP_STAT_NEXT, 1);
-        return take_near(home, order, flags);
-    }
-    pl = place_of_seg(s, addr);
-    return take_near(place_by_policy(&pl), order, flags);
+    if (unlikely(policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE || page_colors > 1))
+        return place_private_slow(s, addr, order, flags);
+    node = lgrp_topo.sole_node[home];
+    if (unlikely(node == LGRP_NONE))
+        return place_private_slow(s, addr, order, flags);
+    lgrp_count(home, LGRP_STAT_NEXT, 1);
+    return count_near(page_alloc(node, order, flags), home);
 }
 
-struct page *place_strict(unsigned lgrp, unsigned order)
+struct page *place_strict(unsigned lgrp, const struct page *like)
 {
     struct page *pg;
 
     for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {
-        pg = page_alloc(bit_first(nodes), order, ALLOC_STRICT);
+        if (page_colors > 1 && like->order == 0)
+            pg = page_alloc_colored(bit_first(nodes), page_color(like), ALLOC_STRICT);
+        else
+            pg = page_alloc(bit_first(nodes), like->order, ALLOC_STRICT);
         if (pg != NULL)
             return pg;
     }

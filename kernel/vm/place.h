@@ -14,13 +14,14 @@ struct placement place_of_seg(struct seg *s, uint64_t addr);
 unsigned place_lgrp(const struct placement *pl);
 /*
  * place_page - a block of 2^order frames placed for curthread: in the lgroup of the policy, or the
- * nearest one that has memory left (counted as "alloc fail").  NULL: no memory anywhere.
+ * nearest one that has memory left (counted as "alloc fail").  `index`: number of the page in its object, for its
+ * colour.  NULL: no memory anywhere.
  */
-struct page *place_page(const struct placement *pl, unsigned order, unsigned flags);
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index);
 /* place_private - the same for a new private page at `addr` of a segment. */
 struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags);
-/* place_strict - a block in lgroup `lgrp` or NULL. */
-struct page *place_strict(unsigned lgrp, unsigned order);
+/* place_strict - a block of the size and colour of `like` in lgroup `lgrp`, or NULL. */
+struct page *place_strict(unsigned lgrp, const struct page *like);
 
 /* object_policy - the policy advised for a page of a shared object; 0: none.  Takes o->lock if there are any. */
 unsigned object_policy(struct vm_object *o, uint64_t index);

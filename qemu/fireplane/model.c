@@ -36,6 +36,7 @@ static void write_header(struct fp_model *m, const char *params_text)
     h->nboards = m->p.nboards;
     h->clock_ps = m->p.clock_ps;
     h->ecache_bytes = m->p.ecache_kib << 10;
+    h->ecache_ways = (uint32_t)m->p.ecache_ways;
     h->skew_ps = m->p.skew_ps;
     strncpy(h->params, params_text, sizeof h->params - 1);
     for (unsigned i = 0; i < m->p.ncpus; i++)

@@ -20,7 +20,7 @@ HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
 HOST_as     := $(filter-out kernel/vm/check.c,$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
                tests/host/machine.c
-HOST_buddy  := kernel/mem/page.c kernel/mem/kmem.c tests/host/machine.c
+HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
 HOST_class  := kernel/disp/class.c tests/host/machine.c
 HOST_radix  := kernel/vm/radix.c

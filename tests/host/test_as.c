@@ -106,6 +106,13 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
     return pg;
 }
 
+uint32_t page_colors = 1;
+
+struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
+{
+    return page_alloc(node, 0, flags);
+}
+
 void page_free(struct page *pg)
 {
     unsigned n = 1u << pg->order;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/cpu.h"
+#include "mem/color.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
 #include "mem/percpu.h"
@@ -175,6 +176,25 @@ static struct page *take(unsigned node, unsigned order, unsigned flags)
     CHECK(nblocks < BLOCKS_MAX);
     block[nblocks].pg = pg;
     block[nblocks++].order = order;
+    return pg;
+}
+
+/* A frame of board `node` for `color`; the caller checks which one it is. */
+static struct page *take_colored(unsigned node, unsigned color, unsigned flags)
+{
+    struct page *pg = page_alloc_colored(node, color, flags);
+
+    if (pg == NULL)
+        return NULL;
+    CHECK_EQ(pg->refs, 1);
+    CHECK_EQ(pg->order, 0);
+    CHECK_EQ(pg->flags, 0);
+    CHECK_EQ(phys_node(page_to_phys(pg)), pg->node);
+    CHECK_EQ(owner[pg - vmemmap], 0);
+    owner[pg - vmemmap] = 2;
+    CHECK(nblocks < BLOCKS_MAX);
+    block[nblocks].pg = pg;
+    block[nblocks++].order = 0;
     return pg;
 }
 
@@ -393,4 +413,122 @@ TEST(kmem_without_memory)
     CHECK(p != NULL && p[0] == NULL && p[1023] == NULL);
     kmem_free(p);
     CHECK_EQ(kmem_live_objects(), live);
+}
+
+/* ---- colours; these come last, since the bins' lists stay ---- */
+
+enum { COLORS = 32 };
+
+static void start_colors(void)
+{
+    start();
+    run_on(2);
+    if (page_colors > 1)
+        return;
+    page_coloring_init(24); /* not a power of two */
+    CHECK_EQ(page_colors, 1);
+    page_coloring_init(COLORS);
+    CHECK_EQ(page_colors, COLORS);
+    for (unsigned node = 0; node < 2; node++)
+        own(virt_to_phys(mem_nodes[node].bin), PAGE_SIZE, 1);
+}
+
+static void empty_bins(void)
+{
+    for (unsigned node = 0; node < 2; node++) {
+        spin_lock(&mem_nodes[node].lock);
+        bins_empty(&mem_nodes[node]);
+        spin_unlock(&mem_nodes[node].lock);
+        CHECK_EQ(mem_nodes[node].nbinned, 0);
+    }
+}
+
+TEST(colors_in_turn)
+{
+    struct shape before, after;
+    uint64_t     free0;
+
+    start_colors();
+    empty_bins();
+    before = shape_now();
+    free0 = mem_free_pages(0);
+    for (unsigned i = 0; i < 2000; i++) {
+        struct page *pg = take_colored(0, i % COLORS, ALLOC_STRICT);
+
+        CHECK_EQ(page_color(pg), i % COLORS);
+        CHECK_EQ(pg->node, 0);
+        CHECK_EQ(mem_free_pages(0), free0 - i - 1);
+        CHECK(mem_nodes[0].nbinned < COLORS); /* no more blocks are open than are needed */
+    }
+    give_all();
+    empty_bins();
+    after = shape_now();
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+TEST(colors_at_random_among_blocks)
+{
+    struct shape before, after;
+
+    start_colors();
+    empty_bins();
+    before = shape_now();
+    for (unsigned i = 0; i < 20000; i++) {
+        unsigned what = (unsigned)check_below(4), color = (unsigned)check_below(COLORS);
+
+        if (what == 0 && nblocks < 2000)
+            (void)take((unsigned)check_below(2), (unsigned)check_below(6), ALLOC_STRICT);
+        else if (what == 1 && nblocks < 2000)
+            CHECK_EQ(page_color(take_colored((unsigned)check_below(2), color, ALLOC_STRICT)), color);
+        else if (nblocks > 0)
+            give((unsigned)check_below(nblocks));
+        if (i % 5000 == 0)
+            (void)shape_now();
+    }
+    give_all();
+    empty_bins();
+    after = shape_now();
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+/* One colour alone: the rest of its blocks is there for others; when there is no more of it, other colours serve. */
+TEST(one_color_alone)
+{
+    struct shape before, after;
+    unsigned     want, right = 0, got = 0;
+    struct page *pg;
+
+    start_colors();
+    empty_bins();
+    before = shape_now();
+    want = (unsigned)mem_free_pages(0) - magazines[0].npages;
+    while ((pg = take_colored(0, 5, ALLOC_STRICT)) != NULL) {
+        right += page_color(pg) == 5;
+        got++;
+        CHECK(mem_nodes[0].nbinned <= 5 * COLORS);
+        CHECK_EQ(mem_free_pages(0) - magazines[0].npages, want - got);
+    }
+    CHECK_EQ(got, want);
+    CHECK(right >= want / COLORS - 10 && right <= want / COLORS + 10); /* all there are, but for odd ends */
+    CHECK_EQ(take_colored(0, 5, ALLOC_NEAR)->node, 1);
+    give_all();
+    empty_bins();
+    after = shape_now();
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+}
+
+TEST(bins_give_way_to_blocks)
+{
+    unsigned want, got = 0;
+
+    start_colors();
+    empty_bins();
+    want = (unsigned)mem_free_pages(0) - magazines[0].npages;
+    (void)take_colored(0, 0, ALLOC_STRICT);
+    CHECK(mem_nodes[0].nbinned > 0);
+    while (take(0, 0, ALLOC_STRICT) != NULL)
+        got++;
+    CHECK_EQ(got, want - 1);
+    CHECK_EQ(mem_nodes[0].nbinned, 0);
+    give_all();
 }

@@ -15,14 +15,17 @@ SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(
 
 EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps-experiments
 
-.PHONY: experiments experiment-list watch
+.PHONY: experiments experiment-list experiments-named watch
 experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
 experiment-list: deps-experiments
 	@$(EXPERIMENTS) list
-experiment-%: $(EXPERIMENT_DEPS) FORCE
-	@$(SWEEP) --name '$*'
+# All that are named in one call are one sweep: they share runs, and the report has them all.
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list,$(filter experiment-%,$(MAKECMDGOALS))))
+experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
+experiments-named: $(EXPERIMENT_DEPS)
+	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')
 
 watch: deps-experiments ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)
 	@PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.watch $(PAGE)

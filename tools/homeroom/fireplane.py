@@ -43,7 +43,7 @@ class Header(ctypes.LittleEndianStructure):
         ("accesses", c_uint64),
         ("skew_ps", c_uint64),
         ("boards_known", c_uint32),
-        ("reserved", c_uint32),
+        ("ecache_ways", c_uint32),
         ("params", c_char * 2048),
     )
 

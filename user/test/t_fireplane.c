@@ -439,8 +439,46 @@ static void counts(void)
                   ((uint64_t *)&cpus_after)[i] - ((uint64_t *)&cpus_before)[i]);
 }
 
+/* ---- colours ---- */
+
+static unsigned color_of(const char *p, unsigned colors)
+{
+    const uint_t physical = MEMINFO_VPHYSICAL;
+    uint64_t in = (uint64_t)(uintptr_t)p, out;
+    uint_t valid;
+
+    EXPECT_EQ(meminfo(&in, 1, &physical, 1, &out, &valid), 0);
+    EXPECT_EQ(valid, 3);
+    return (unsigned)(out / 4096 % colors);
+}
+
+/* Pages in a row have colours in a row, in whatever order they are touched; one cache way further, one is left out. */
+static void colors(void)
+{
+    unsigned colors, n;
+    char *p;
+
+    need_counting();
+    fp_disarm();
+    colors = (unsigned)(fp_header()->ecache_bytes / fp_header()->ecache_ways / 4096);
+    EXPECT(colors > 1);
+    n = 3 * colors;
+    p = mmap(NULL, n * 4096ul, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(p != MAP_FAILED);
+    for (unsigned i = 0; i < n; i++) /* 37 has no divisor in common with n, so this is every page */
+        p[(i * 37ul + 11) % n * 4096] = 1;
+    for (unsigned i = 0; i + 1 < n; i++) {
+        const char *next = p + (i + 1) * 4096ul;
+        unsigned step = (uintptr_t)next / 4096 % colors == 0 ? 2 : 1;
+
+        EXPECT_EQ(color_of(next, colors), (color_of(next - 4096, colors) + step) % colors);
+    }
+    munmap(p, n * 4096ul);
+}
+
 static const struct check list[] = {
     {"no_model", no_model}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
     {"creation", creation}, {"timer", timer}, {"counts", counts},
+    {"colors", colors},
 };
 CHECK_MAIN(list)

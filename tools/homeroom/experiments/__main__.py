@@ -10,11 +10,14 @@ Exit status of sweep: 0 when every run ended well, 1 when one failed (the report
 """
 
 import argparse
+import contextlib
+import fcntl
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from homeroom.experiments import run, settings
@@ -29,6 +32,19 @@ def host_memory(least: int) -> list[str]:
     return ["--resources", f"mem_mb={max(least, int(found[1]) // 1024 if found else 0)}"]
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One sweep at a time: the next finds what this one has run."""
+    run.OUT.mkdir(parents=True, exist_ok=True)
+    with open(run.OUT / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("experiments: another sweep is at work: waiting for it", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def sweep(asked: Settings, snakemake: list[str]) -> int:
     """Have Snakemake do the runs that are not there, then make the report, whether or not all went well."""
     for one, _ in asked.runs():
@@ -41,8 +57,9 @@ def sweep(asked: Settings, snakemake: list[str]) -> int:
     if not any("--profile" in word for word in snakemake):
         command += host_memory(max(run.memory_mib(one) for one, _ in asked.runs()))
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
-    status = subprocess.run(command, cwd=TOP, env=environment).returncode
-    return int(report(asked) != 0 or status != 0)
+    with alone():
+        status = subprocess.run(command, cwd=TOP, env=environment).returncode
+        return int(report(asked) != 0 or status != 0)
 
 
 def one_run(asked: Settings, name: str, repetition: int) -> int:

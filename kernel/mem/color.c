@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * color.c - frames by colour, for caches with physical addresses.
+ *
+ * THEORY      Frames that lie in the same places of a way of the external cache have the same colour: their number
+ *             modulo the pages of a way.  Kernels colour user pages so that pages in a row do not meet in the cache,
+ *             and so that a program finds the same places each time it runs (Kessler and Hill, "Page Placement
+ *             Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  Who wants a page names the colour:
+ *             vm/place.c.
+ *             A block as large as all colours has a frame of each.  A colour whose bin is empty opens one; its other
+ *             frames wait in their bins, up to BINNED_MAX of each on average, else they stay with the buddy system.
+ *             Freed frames go there, and so merge again.  When it has nothing left the bins are emptied into it.
+ * INVARIANTS  I1  a frame in a bin is not PG_FREE: its buddy does not merge with it
+ *             I2  nbinned is the number of frames in a node's bins
+ * LOCKING     node->lock (RANK_BUDDY)
+ * TUNABLES    use_page_coloring; page_colors (read only)
+ * SEE ALSO    page.h, docs/memory.md, tests/host/test_buddy.c
+ */
+#include "mem/color.h"
+
+#include "stat/tunable.h"
+
+enum { BINNED_MAX = 4 };
+
+uint32_t use_page_coloring = 1;
+uint32_t page_colors = 1;
+TUNABLE(use_page_coloring, "0: frames have no colours, whatever the caches are; read at boot; color.c");
+TUNABLE_RO(page_colors, "colours of frames: pages in a way of the external cache; 1: none; color.c");
+
+void bins_empty(struct mem_node *n)
+{
+    for (unsigned color = 0; color < page_colors; color++)
+        while (!list_empty(&n->bin[color]))
+            block_give(n, list_pop(&n->bin[color], struct page, link), 0);
+    n->nbinned = 0;
+}
+
+/* A frame of a colour; NULL: there is none, nor a block to open. */
+static struct page *colored_get(struct mem_node *n, unsigned color)
+{
+    struct list *bin = &n->bin[color];
+    struct page *pg;
+
+    if (!list_empty(bin)) {
+        n->nbinned--;
+        return list_pop(bin, struct page, link);
+    }
+    pg = block_take(n, (unsigned)__builtin_ctz(page_colors));
+    for (unsigned i = 0; pg != NULL && i < page_colors; i++) {
+        pg[i].flags = 0; /* all of them first: none is to merge with one that is not free */
+        pg[i].node = (uint8_t)(n - mem_nodes);
+    }
+    for (unsigned i = 0; pg != NULL && i < page_colors; i++) {
+        if (i == color)
+            continue;
+        if (n->nbinned < BINNED_MAX * page_colors) {
+            list_push_front(&n->bin[i], &pg[i].link);
+            n->nbinned++;
+        } else {
+            block_give(n, &pg[i], 0);
+        }
+    }
+    return pg != NULL ? pg + color : NULL;
+}
+
+struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
+{
+    struct mem_node *n = &mem_nodes[node];
+    struct page     *pg = NULL;
+
+    if (n->bin != NULL) {
+        spin_lock(&n->lock);
+        pg = colored_get(n, color);
+        n->n_local += pg != NULL;
+        spin_unlock(&n->lock);
+    }
+    if (unlikely(pg == NULL))
+        return page_alloc(node, 0, flags);
+    page_setup(pg, node, 0);
+    if (flags & ALLOC_ZERO)
+        page_zero(pg, 0);
+    return pg;
+}
+
+void page_coloring_init(unsigned colors)
+{
+    unsigned order = 0;
+
+    colors = min_of(colors, 1u << MAX_ORDER);
+    if (use_page_coloring == 0 || colors <= 1 || (colors & (colors - 1)) != 0)
+        return;
+    while (PAGE_SIZE << order < colors * sizeof(struct list))
+        order++;
+    page_colors = colors;
+    for (unsigned node = 0; node < nnodes; node++) {
+        struct page *pg = page_alloc(node, order, ALLOC_NEAR);
+
+        if (pg == NULL)
+            continue; /* its frames have no colours */
+        mem_nodes[node].bin = page_to_virt(pg);
+        for (unsigned i = 0; i < colors; i++)
+            list_init(&mem_nodes[node].bin[i]);
+    }
+}
