@@ -16,28 +16,34 @@
 #include "blk/blkpriv.h"
 
 #include "disp/sync.h"
-#include "disp/timer.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "stat/tunable.h"
 
 uint32_t (*blk_pid_upcall)(void);
 
 struct command {
     struct disk_cmd c;
     struct list     reqs; /* that it carries out, in the order of their sectors */
+    int             flow; /* for sched_done(); FLUSH: none of its business       */
 };
+
+enum { FLUSH = -2 };
+
+static unsigned disk_depth; /* 0: as many as the disk takes */
+TUNABLE(disk_depth, "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
 
 static struct command *command_of(struct disk_cmd *c)
 {
     return container_of(c, struct command, c);
 }
 
-/* Add the rest of `r` to the command, as much as fits. */
-static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req *r)
+/* Add the rest of `r` to the command, as much as fits into `most` sectors. */
+static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req *r, uint32_t most)
 {
     uint64_t skip = (uint64_t)r->sdone * SECTOR_SIZE;
 
-    for (unsigned i = 0; i < r->nvecs && c->nsect < d->dev.max_sectors; i++) {
+    for (unsigned i = 0; i < r->nvecs && c->nsect < most; i++) {
         const struct blk_vec *v = &r->vec[i];
         struct disk_seg      *last = c->nsegs > 0 ? &c->seg[c->nsegs - 1] : NULL;
         paddr_t               pa = page_to_phys(v->pg) + v->off + skip;
@@ -47,7 +53,7 @@ static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req
             skip -= v->len;
             continue;
         }
-        len = min_of((uint32_t)(v->len - skip), (d->dev.max_sectors - c->nsect) * SECTOR_SIZE);
+        len = min_of((uint32_t)(v->len - skip), (most - c->nsect) * SECTOR_SIZE);
         skip = 0;
         if (last != NULL && last->pa + last->len == pa)
             last->len += len;
@@ -59,41 +65,79 @@ static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req
     }
 }
 
-/* The next command, or NULL: nothing waits, or all commands run. */
-static struct command *next_command(struct disk *d, uint64_t now)
+/* `r` is begun; `ahead`: commands that had not ended when it came, or were begun since. */
+static void count_begin(struct disk *d, const struct blk_req *r, uint64_t now)
 {
-    struct command *cmd = list_first(&d->free, struct command, c.link);
-    struct blk_req *r;
+    uint64_t ahead = d->sched.seq - 1 - r->seq;
 
-    if (list_empty(&d->free))
-        return NULL;
-    r = list_pop(&d->flushes, struct blk_req, link);
-    if (r == NULL && (r = sched_take(&d->sched)) == NULL)
-        return NULL;
-    list_remove(&cmd->c.link);
-    cmd->c.op = r->op;
-    cmd->c.sector = r->lba + r->sdone;
-    cmd->c.nsect = cmd->c.nsegs = 0;
-    list_push_back(&cmd->reqs, &r->link);
-    if (r->op != BLK_FLUSH)
-        add_request(d, &cmd->c, r);
     stats_unwait(&d->stats, now);
     stats_run(&d->stats, now);
+    if (r->op == BLK_READ && r->sdone == 0) {
+        d->stats.rahead += ahead;
+        d->stats.raheadmax = max_of(d->stats.raheadmax, ahead);
+    }
+}
+
+/* The next command, or NULL: nothing waits, or as many run as may. */
+static struct command *next_command(struct disk *d, uint64_t now, uint64_t *again)
+{
+    struct sched_room  room = {d->dev.max_sectors, d->dev.max_segs};
+    struct command    *cmd = list_first(&d->free, struct command, c.link);
+    struct sched_batch batch;
+    struct blk_req    *r;
+
+    if (list_empty(&d->free) || (disk_depth != 0 && d->running >= disk_depth))
+        return NULL;
+    cmd->c.nsect = cmd->c.nsegs = 0;
+    if ((r = list_pop(&d->flushes, struct blk_req, link)) != NULL) {
+        cmd->flow = FLUSH;
+        list_push_back(&cmd->reqs, &r->link);
+        stats_unwait(&d->stats, now);
+        stats_run(&d->stats, now);
+    } else if (sched_take(&d->sched, &room, now, &batch, again)) {
+        cmd->flow = batch.flow;
+        while ((r = list_pop(&batch.reqs, struct blk_req, link)) != NULL) {
+            count_begin(d, r, now);
+            list_push_back(&cmd->reqs, &r->link);
+            add_request(d, &cmd->c, r, batch.sectors);
+        }
+    } else {
+        return NULL;
+    }
+    r = list_first(&cmd->reqs, struct blk_req, link);
+    cmd->c.op = r->op;
+    cmd->c.sector = r->lba + r->sdone;
+    list_remove(&cmd->c.link);
+    d->running++;
     return cmd;
 }
+
+static void look_again(struct timer *t);
 
 /* Start what can be started; the lock is held. */
 static void dispatch(struct disk *d, uint64_t now)
 {
     struct command *cmd;
+    uint64_t        again = UINT64_MAX;
 
-    while ((cmd = d->stalled) != NULL || (cmd = next_command(d, now)) != NULL) {
+    while ((cmd = d->stalled) != NULL || (cmd = next_command(d, now, &again)) != NULL) {
         d->stalled = NULL;
         if (!d->dev.start(d->dev.soft, &cmd->c)) {
             d->stalled = cmd;
             break;
         }
     }
+    if (again != UINT64_MAX)
+        timer_arm(&d->again, again, look_again);
+}
+
+static void look_again(struct timer *t)
+{
+    struct disk *d = container_of(t, struct disk, again);
+
+    spin_lock(&d->lock);
+    dispatch(d, clock_mono_ns());
+    spin_unlock(&d->lock);
 }
 
 static void count_end(struct disk *d, const struct blk_req *r, int error, uint64_t now)
@@ -119,28 +163,40 @@ static void count_end(struct disk *d, const struct blk_req *r, int error, uint64
     }
 }
 
-/* The driver ends a command. */
+/*
+ * The driver ends a command.  If one for several requests failed, nobody knows which of them is to blame: each is tried
+ * again by itself.
+ */
 static void command_done(struct disk_cmd *c, int error)
 {
     struct command *cmd = command_of(c);
     struct disk    *d = c->arg;
     struct list     ended = LIST_INIT(ended);
     struct blk_req *r;
+    bool            several;
     uint64_t        now = clock_mono_ns();
 
     spin_lock(&d->lock);
+    several = cmd->reqs.next != cmd->reqs.prev;
+    if (cmd->flow != FLUSH)
+        sched_done(&d->sched, cmd->flow, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
         stats_unrun(&d->stats, now);
-        r->sdone += min_of(c->nsect, r->nsect - r->sdone);
-        if (error == 0 && r->sdone < r->nsect) { /* the next piece of it */
+        if (error == 0 && !several)
+            r->sdone += c->nsect;
+        if ((error == 0 && !several && r->sdone < r->nsect) || (error != 0 && several)) {
+            r->alone = error != 0;
             stats_wait(&d->stats, now);
-            sched_add(&d->sched, r);
+            sched_add(&d->sched, r, now);
             continue;
         }
         r->error = error;
         count_end(d, r, error, now);
+        if (!list_empty(&cmd->reqs)) /* all but one were merged with it */
+            *(r->op == BLK_READ ? &d->stats.rmerged : &d->stats.wmerged) += 1;
         list_push_back(&ended, &r->link);
     }
+    d->running--;
     list_push_front(&d->free, &c->link);
     dispatch(d, now);
     spin_unlock(&d->lock);
@@ -182,7 +238,8 @@ void blk_submit(struct blk_req *r)
     if (r->op == BLK_FLUSH)
         list_push_back(&d->flushes, &r->link);
     else
-        sched_add(&d->sched, r);
+        sched_add(&d->sched, r, r->submitted_ns);
+    r->seq = d->sched.seq - d->running;
     dispatch(d, r->submitted_ns);
     spin_unlock(&d->lock);
 }

@@ -3,9 +3,9 @@
  * blk.h - disks: requests, their queue, their order.
  *
  * THEORY      A disk is an array of sectors of 512 bytes.  A request moves consecutive sectors from or to pieces of
- *             page frames and says for which file and process it does so.  Requests wait in the disk's queue, in an order
- *             that the tunable disk_sched names (sched.c), until the driver has room for them.  A partition is a disk
- *             whose requests are shifted and passed on.
+ *             page frames and says for which file and process it does so.  Requests wait in the disk's queue, in an
+ *             order that the tunable disk_sched names (sched.c), until the driver has room for them.  A partition is a
+ *             disk whose requests are shifted and passed on.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` set: 0 or -EIO
  *             I2  a BLK_FLUSH ends after all whose done() was called before it was submitted is on stable storage
  * LOCKING     the disk's lock (RANK_BLK); done() is called with no lock held, in interrupt context or the submitter's
@@ -47,6 +47,9 @@ struct blk_req {
     uint64_t              lba;    /* from the start of the whole disk                    */
     uint32_t              sdone;  /* sectors done                                        */
     bool                  alone;  /* not to be merged: it was part of a command that failed */
+    struct blk_req       *child, *next; /* in the heap of the requests that wait: sched.c */
+    uint64_t              pass;   /* the sweep that will carry it out                    */
+    uint64_t              seq;    /* commands that had ended when it was submitted       */
 };
 
 /*
@@ -67,7 +70,7 @@ struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; its
 void blk_submit(struct blk_req *r);
 /*
  * blk_rw - move `len` bytes (a multiple of SECTOR_SIZE, at most BLK_MAX_VECS pages) between memory of the kernel's
- *          direct map and the disk, and wait.  blk_flush - wait until what was written is on stable storage.  0 or -EIO.
+ *          direct map and the disk, and wait.  blk_flush - wait until what was written is on stable storage.  0, -EIO.
  */
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
 int blk_flush(struct disk *d);

@@ -7,6 +7,7 @@
 
 #include "blk/blk.h"
 #include "blk/sched.h"
+#include "disp/timer.h"
 #include "drivers/disk.h"
 #include "lib/spinlock.h"
 #include "stat/kstat.h"
@@ -24,6 +25,7 @@ struct io_stats {
     uint64_t wcnt, rcnt;                     /* how many now                             */
     uint64_t flushes, rmerged, wmerged, rerrors, werrors, ferrors;
     uint64_t rns, wns;                       /* from submission to the end, sums         */
+    uint64_t rahead, raheadmax;              /* commands that were begun or under way before a read's: sum, most */
 };
 
 /* Lock key: [c] constant once attached  [l] lock */
@@ -40,6 +42,8 @@ struct disk {
     struct sched    sched;     /* [l] requests that wait                                    */
     struct list     flushes;   /* [l] flushes that wait                                     */
     struct list     free;      /* [l] commands that do not run                              */
+    unsigned        running;   /* [l] commands                                              */
+    struct timer    again;     /*     looks at the queue once more                          */
     struct command *stalled;   /* [l] ready to be started, when the driver has room again   */
     struct io_stats stats;     /* [l]                                                       */
     struct kstat    kstat;

@@ -3,6 +3,8 @@
  * fshost.c - stand-ins for what kernel/fs calls: memory, page objects, locks, time, user
  * memory.
  */
+#include "blk/blk.h"
+#include "fs/bdev.h"
 #include "fs/file.h"
 
 #include <errno.h>
@@ -322,4 +324,31 @@ void sysfs_init(void)
 
 void statdev_init(void)
 {
+}
+
+/* ---- disks: there are none ---- */
+
+struct disk *disk_next(struct disk *d)
+{
+    return NULL;
+}
+
+const char *disk_name(const struct disk *d)
+{
+    return NULL;
+}
+
+uint64_t disk_dev(const struct disk *d)
+{
+    return 0;
+}
+
+int bdev_open(struct vnode *vn, int oflags, struct file *f)
+{
+    return -ENXIO;
+}
+
+int bdev_fsync(uint64_t rdev)
+{
+    return -ENXIO;
 }

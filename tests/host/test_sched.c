@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_sched.c - the order of disk requests, on a disk of the tests' own: one command at a time, 10 ms of positioning
+ * when the sector is not the next one, 0.4 ms for each sector of 512 bytes.
+ */
+#include "blk/sched.h"
+#include "tests/host/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NMAX = 4096, POSITION_NS = 10000000, SECTOR_NS = 400000, MS = 1000000 };
+
+static struct sched         q;
+static const struct sched_room ROOM = {512, 64};
+static struct blk_req       req[NMAX];
+static unsigned             nreq;
+static uint64_t             now, arm;
+
+static void start(enum sched_mode mode)
+{
+    memset(req, 0, sizeof req);
+    disk_sched = mode;
+    sched_init(&q);
+    nreq = 0;
+    now = 1000 * (uint64_t)MS;
+    arm = 0;
+}
+
+static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_t pid, bool sync)
+{
+    struct blk_req *r = &req[nreq++];
+
+    CHECK(nreq <= NMAX);
+    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8, .pid = pid, .sync = sync};
+    sched_add(&q, r, now);
+    return r;
+}
+
+/* Take a command and carry it out: `now` moves on.  Returns its sectors, 0: nothing could be taken. */
+static uint32_t serve(struct sched_batch *b)
+{
+    uint64_t        again, at;
+    uint32_t        sectors = 0;
+    struct blk_req *r;
+
+    if (!sched_take(&q, &ROOM, now, b, &again))
+        return 0;
+    r = list_first(&b->reqs, struct blk_req, link);
+    at = r->lba + r->sdone;
+    now += at != arm ? POSITION_NS : 0;
+    LIST_FOREACH (r, &b->reqs, link) {
+        CHECK_EQ(r->lba + r->sdone, at + sectors);
+        sectors += r->nsect - r->sdone;
+    }
+    if (sectors > b->sectors)
+        sectors = b->sectors;
+    now += (uint64_t)sectors * SECTOR_NS;
+    arm = at + sectors;
+    return sectors;
+}
+
+/* The command has ended: its requests are done, or the first goes on.  Returns whether `r` was among those done. */
+static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req *wanted)
+{
+    struct blk_req *r;
+    bool            found = false;
+
+    sched_done(&q, b->flow, now);
+    while ((r = list_pop(&b->reqs, struct blk_req, link)) != NULL) {
+        uint32_t part = min_of(sectors, r->nsect - r->sdone);
+
+        r->sdone += part;
+        sectors -= part;
+        if (r->sdone < r->nsect)
+            sched_add(&q, r, now);
+        else
+            found |= r == wanted;
+    }
+    return found;
+}
+
+TEST(fifo_keeps_order_and_merges_nothing)
+{
+    struct sched_batch b;
+
+    start(SCHED_FIFO);
+    for (unsigned i = 0; i < 100; i++)
+        add(i & 1 ? BLK_READ : BLK_WRITE, check_below(1000) * 8, 8, i, false);
+    add(BLK_WRITE, 8000, 8, 1, false);
+    add(BLK_WRITE, 8008, 8, 1, false);
+    for (unsigned i = 0; i < 102; i++) {
+        CHECK_EQ(serve(&b), 8);
+        CHECK(list_first(&b.reqs, struct blk_req, link) == &req[i]);
+        CHECK(finish(&b, 8, &req[i]));
+    }
+    CHECK_EQ(serve(&b), 0);
+}
+
+TEST(elevator_sweeps_in_one_direction)
+{
+    struct sched_batch b;
+    uint64_t           last = 0, turns = 0;
+
+    start(SCHED_ELEVATOR);
+    for (unsigned i = 0; i < 1000; i++)
+        add(BLK_READ, i * 2711 % 1000 * 1000, 8, 1, true);
+    for (unsigned i = 0; i < 2000; i++) {
+        struct blk_req *r;
+        uint64_t        lba;
+
+        CHECK_EQ(serve(&b), 8);
+        r = list_first(&b.reqs, struct blk_req, link);
+        lba = r->lba;
+        turns += lba < last;
+        last = lba;
+        finish(&b, 8, r);
+        if (i < 1000) /* new ones come before and behind the arm */
+            add(BLK_READ, check_below(1000) * 1000 + 100, 8, 1, true);
+    }
+    CHECK_EQ(serve(&b), 0);
+    CHECK(turns >= 1 && turns <= 4); /* a thousand there at first, a thousand more while these are served */
+}
+
+TEST(elevator_merges_front_and_back)
+{
+    static const unsigned order[] = {3, 2, 4, 0, 1, 7, 6, 5}; /* of eight pages that touch */
+    struct sched_batch b;
+    unsigned           n = 0;
+    struct blk_req    *r;
+
+    start(SCHED_ELEVATOR);
+    for (unsigned i = 0; i < 8; i++)
+        add(BLK_WRITE, 800 + order[i] * 8, 8, 1, false);
+    add(BLK_READ, 864, 8, 1, true);    /* another direction */
+    add(BLK_WRITE, 880, 8, 1, false);  /* a gap */
+    add(BLK_WRITE, 888, 500, 1, false);
+    add(BLK_WRITE, 1388, 8, 1, false); /* one sector more than there is room for */
+    req[9].alone = false;
+    CHECK_EQ(serve(&b), 64);
+    LIST_FOREACH (r, &b.reqs, link)
+        CHECK_EQ(r->lba, 800 + 8 * n++);
+    finish(&b, 64, NULL);
+    CHECK_EQ(serve(&b), 8);
+    finish(&b, 8, NULL);
+    CHECK_EQ(serve(&b), 508);
+    finish(&b, 508, NULL);
+    CHECK_EQ(serve(&b), 8);
+    finish(&b, 8, NULL);
+    CHECK_EQ(serve(&b), 0);
+}
+
+TEST(failed_merges_are_tried_alone)
+{
+    struct sched_batch b;
+    struct blk_req    *r;
+
+    start(SCHED_ELEVATOR);
+    for (unsigned i = 0; i < 4; i++)
+        add(BLK_WRITE, i * 8, 8, 1, false);
+    CHECK_EQ(serve(&b), 32);
+    while ((r = list_pop(&b.reqs, struct blk_req, link)) != NULL) {
+        r->alone = true;
+        sched_add(&q, r, now);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_EQ(serve(&b), 8);
+        finish(&b, 8, NULL);
+    }
+}
+
+/* Each request is carried out once, whole, in each mode and across changes of the mode. */
+TEST(nothing_is_lost)
+{
+    unsigned ended = 0;
+
+    start(SCHED_FIFO);
+    for (unsigned step = 0; ended < NMAX; step++) {
+        struct sched_batch b;
+        uint32_t           n;
+
+        if (check_below(50) == 0)
+            disk_sched = (unsigned)check_below(SCHED_MODES);
+        for (uint64_t k = check_below(4); k > 0 && nreq < NMAX; k--)
+            add(check_below(2) ? BLK_READ : BLK_WRITE, check_below(100000), 1 + (uint32_t)check_below(500),
+                (uint32_t)check_below(90), check_below(2) == 0);
+        if ((n = serve(&b)) == 0) {
+            now += 5 * MS;
+            continue;
+        }
+        sched_done(&q, b.flow, now);
+        while (!list_empty(&b.reqs)) {
+            struct blk_req *r = list_pop(&b.reqs, struct blk_req, link);
+            uint32_t        part = min_of(n, r->nsect - r->sdone);
+
+            CHECK(part > 0);
+            n -= part;
+            r->sdone += part;
+            if (r->sdone < r->nsect)
+                sched_add(&q, r, now);
+            else
+                ended++;
+        }
+        CHECK(step < 1000000);
+    }
+    for (unsigned i = 0; i < NMAX; i++)
+        CHECK_EQ(req[i].sdone, req[i].nsect);
+    CHECK(q.heap == NULL && list_empty(&q.fifo) && list_empty(&q.turns));
+    CHECK_EQ(q.nback, 0);
+}
+
+/*
+ * A process writes all the time: its queue is never shorter than 200 pages.  Another reads blocks here and there, each
+ * 1 ms after it got the last.  Returns the time that the reads took; *worst: commands between a read's coming and its
+ * own; *written: sectors that the writer got meanwhile.
+ */
+static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *written)
+{
+    uint64_t lba = 0, before, done = 0, next_read;
+    unsigned reads = 0, ahead = 0;
+    struct blk_req *r = NULL;
+
+    for (unsigned i = 0; i < 200; i++, lba += 8)
+        add(BLK_WRITE, lba, 8, 7, false);
+    *worst = 0;
+    before = next_read = now;
+    while (reads < most) {
+        struct sched_batch b;
+        uint32_t           n;
+
+        if (r == NULL && now >= next_read) {
+            r = add(BLK_READ, 1000000 + check_below(1000000), 8, 8, true);
+            ahead = 0;
+        }
+        if ((n = serve(&b)) == 0) {
+            now += MS / 4;
+            continue;
+        }
+        ahead++;
+        done += b.flow < 0 ? n : 0;
+        for (uint32_t k = b.flow < 0 ? n / 8 : 0; k > 0 && nreq < NMAX; k--, lba += 8)
+            add(BLK_WRITE, lba, 8, 7, false);
+        if (finish(&b, n, r) && r != NULL) {
+            *worst = max_of(*worst, (uint64_t)ahead - 1);
+            reads++;
+            r = NULL;
+            next_read = now + MS;
+        }
+    }
+    *written = done;
+    return now - before;
+}
+
+TEST(fair_reader_does_not_wait_for_a_writer)
+{
+    uint64_t worst, written, alone = POSITION_NS + 8 * SECTOR_NS + MS, took;
+
+    start(SCHED_FIFO);
+    took = reader_beside_writer(10, &worst, &written);
+    CHECK(worst >= 199); /* it waits for the whole queue, each time */
+    CHECK(took > 10 * 30 * alone);
+
+    start(SCHED_FAIR);
+    took = reader_beside_writer(50, &worst, &written);
+    CHECK(worst <= 2);        /* the one under way, and one that starves */
+    CHECK(took <= 50 * 2 * alone);
+    CHECK(written >= 8 * 32); /* and the writer is served */
+}
+
+TEST(fair_background_does_not_starve)
+{
+    uint64_t gap = 0, since;
+    unsigned back = 0;
+
+    start(SCHED_FAIR);
+    for (unsigned i = 0; i < 100; i++)
+        add(BLK_WRITE, i * 1000, 8, 7, false);
+    for (unsigned k = 1; k <= 6; k++) /* six processes that always have a read waiting */
+        add(BLK_READ, 500000 + k * 5000, 8, k, true);
+    since = now;
+    while (back < 100) {
+        struct sched_batch b;
+        uint32_t           n = serve(&b);
+        uint32_t           pid;
+
+        CHECK(n > 0);
+        pid = list_first(&b.reqs, struct blk_req, link)->pid;
+        finish(&b, n, NULL);
+        if (b.flow < 0) {
+            back++;
+            gap = max_of(gap, now - since);
+            since = now;
+        } else {
+            nreq = nreq < NMAX - 1 ? nreq : 1000; /* these have long been done */
+            add(BLK_READ, 500000 + check_below(100000), 8, pid, true);
+        }
+    }
+    CHECK(gap <= (disk_fair_turns + 2) * (uint64_t)(POSITION_NS + 8 * SECTOR_NS));
+}
+
+TEST(fair_flows_take_turns)
+{
+    unsigned           got[3] = {0};
+    struct sched_batch b;
+
+    start(SCHED_FAIR);
+    for (unsigned i = 0; i < 100; i++)
+        add(BLK_READ, i * 512, 512, 1, true); /* reads much, far ahead */
+    for (unsigned i = 0; i < 10; i++)
+        add(BLK_READ, 900000 + i * 1000, 8, 2, true);
+    for (unsigned i = 0; i < 20; i++) {
+        uint32_t n = serve(&b);
+
+        got[list_first(&b.reqs, struct blk_req, link)->pid]++;
+        CHECK(n <= disk_fair_sectors); /* nobody holds the disk for long while another waits */
+        finish(&b, n, NULL);
+    }
+    CHECK_EQ(got[1], 10);
+    CHECK_EQ(got[2], 10);
+    CHECK(serve(&b) > 100); /* alone again: long commands */
+}
+
+TEST(fair_sweep_ends)
+{
+    struct sched_batch b;
+    struct blk_req    *low;
+
+    start(SCHED_FAIR);
+    add(BLK_WRITE, 5000, 8, 7, false);
+    serve(&b);
+    finish(&b, 8, NULL);
+    low = add(BLK_WRITE, 100, 8, 7, false);
+    for (unsigned i = 0; i < 3; i++) { /* a stream in front of the arm does not keep it there */
+        add(BLK_WRITE, 6000 + i * 8, 8, 7, false);
+        if (finish(&b, serve(&b), low))
+            return;
+    }
+    CHECK(false);
+}
