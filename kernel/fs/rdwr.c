@@ -9,15 +9,23 @@
  *             A whole page beyond the end of the file is not zeroed before it is filled.  Nobody sees what
  *             was in the frame before: readers and faults stop at the size, which grows after the copy.
  * INVARIANTS  I2 of vnode.h: bytes of the last page beyond the size are zero, and no page lies beyond it
+ *             A file on a disk goes through filecache.c, page by page.
  * LOCKING     vn->lock for writing round every change of size or data.
  * SEE ALSO    docs/files.md, tests/test_fs.py
  */
 #include "fs/file.h"
 
+#include "fs/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
 #define SIZE_LIMIT (INT64_MAX & PAGE_MASK)
+
+static void dirty_inode(struct vnode *vn)
+{
+    if (vn->op->dirty_inode != NULL)
+        vn->op->dirty_inode(vn);
+}
 
 /* What a hole reads as. */
 static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
@@ -37,7 +45,8 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
             break;
         n = min_of(n, uio->resid);
         n = min_of(n, size - (uint64_t)off);
-        err = object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, !vn->holes, &pg);
+        err = vn->holes ? object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, false, &pg)
+                        : cache_page_get(vn, (uint64_t)off, uio->resid, &pg);
         if (unlikely(err != 0))
             break;
         if (likely(pg != NULL)) {
@@ -50,8 +59,12 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
             break;
         off += (loff_t)n;
     }
-    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly) /* the rule called relatime */
+    if (!vn->holes)
+        cache_read_end(vn, (uint64_t)off, start - uio->resid);
+    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly) { /* the rule called relatime */
         vn_times_now(vn, VA_ATIME);
+        dirty_inode(vn);
+    }
     start -= uio->resid;
     return start != 0 ? (long)start : err;
 }
@@ -100,6 +113,8 @@ static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bo
     int err;
 
     *done = 0;
+    if (vn->obj.io != NULL)
+        return cache_write(vn, uio, off, n, done);
     if (fresh && vn->op->reserve != NULL && (err = vn->op->reserve(vn, 1)) != 0)
         return err;
     err = fresh ? object_page_get_overwrite(&vn->obj, index, &pg)
@@ -124,6 +139,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     int err;
 
     rw_enter_write(&vn->lock);
+    if (vn->obj.io != NULL)
+        object_throttle(&vn->obj);
     off = *offp == -1 ? (loff_t)vn->size : *offp;
     err = left == 0 ? 0 : check_limits(off, &left);
     total = left;
@@ -141,20 +158,27 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         object_truncate(&vn->obj, vn->obj.size_pages);
         if (vn->op->reserve != NULL)
             vn->op->reserve(vn, 0);
+        if (vn->op->prepare_write != NULL)
+            vn->op->prepare_write(vn, vn->size, 0);
     }
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
         clear_setid(vn);
+        dirty_inode(vn);
         *offp = off;
     }
     rw_exit_write(&vn->lock);
     return left != total ? (long)(total - left) : err;
 }
 
-/* Zero the bytes from .. to-1 of a file, which lie in one page; nothing if it is a hole. */
+/*
+ * Zero the bytes from .. to-1 of a file, which lie in one page; nothing if it is a hole.  On a disk a hole reads as
+ * zeros, and must not become dirty, for it has no block: what is zero already stays as it is.
+ */
 static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
 {
     struct page *pg;
+    uint8_t *bytes;
     int err;
 
     if (from >= to)
@@ -162,8 +186,11 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
     err = object_page_get(&vn->obj, from >> PAGE_SHIFT, !vn->holes, &pg);
     if (err != 0 || pg == NULL)
         return err;
-    memset((uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1)), 0, to - from);
-    atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
+    if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
+        memset(bytes, 0, to - from);
+        object_dirty(&vn->obj, pg);
+    }
     page_release(pg);
     return 0;
 }
@@ -208,10 +235,12 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
     }
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
-        int err = object_page_get(&vn->obj, i, true, &pg);
+        int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, &pg) : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
             object_truncate(&vn->obj, vn->obj.size_pages);
+            if (vn->op->prepare_write != NULL)
+                vn->op->prepare_write(vn, vn->size, 0);
             return err == -ENOMEM ? -ENOSPC : err;
         }
         page_release(pg);
@@ -236,6 +265,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         fs_upcalls.signal(25);
         return -EFBIG;
     }
+    if (vn->obj.io != NULL && mode != 0)
+        return -EOPNOTSUPP; /* blocks are given back only by truncation */
     rw_enter_write(&vn->lock);
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
@@ -254,6 +285,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         if (!keep && to > vn->size)
             set_size(vn, to);
         vn_times_now(vn, VA_MTIME);
+        dirty_inode(vn);
     }
     if (vn->op->reserve != NULL)
         vn->op->reserve(vn, 0);

@@ -249,6 +249,7 @@ void fs_init(void)
     mutex_init(&mount_mutex, "mount");
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
+    vm_vnode_ops.fsync = vn_fsync;
     file_init();
     pipe_init();
     lock_init();

@@ -112,7 +112,10 @@ struct vnodeops {
      */
     int (*reserve)(struct vnode *vn, uint64_t pages);
     /*
-     * [W] Bytes off .. off+len-1 are about to be written to pages (write, and page_mkwrite's store): give them blocks.
+     * [W] Bytes off .. off+len-1, of one page, which holds them already: give them blocks.  Whoever orders data before
+     * metadata marks the page (object_dirty_range) before the change of metadata can be committed; the caller does so
+     * when this returns.  An error: the page is thrown away again, if it was clean.
+     * len 0: give back the blocks beyond vn->size, after a write that failed half way.
      * 0 -ENOSPC -EIO -EROFS -ENOMEM.  NULL: nothing to do.
      */
     int (*prepare_write)(struct vnode *vn, uint64_t off, uint64_t len);

@@ -23,7 +23,8 @@ enum lockrank {
     RANK_FUTEX      = 30, /* one hash bucket                                           */
     RANK_VM_FAMILY  = 34, /* the anonymous objects of one fork family                  */
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
-    RANK_VM_TLB     = 40,
+    RANK_VM_DIRTY   = 38, /* lists of objects with dirty pages                          */
+    RANK_VM_TLB     = 40, /* busy pages                                                */
     RANK_BUF        = 41, /* the cache of metadata blocks, and the journal's lists       */
     RANK_BLK        = 42, /* one disk's queue                                            */
     RANK_DRIVER     = 43, /* one queue or channel of a device                            */

@@ -9,7 +9,7 @@
  *             move at their next touch (migrate.c).
  *             Advice is given segment by segment; a hole makes the call fail with -ENOMEM, after the
  *             parts that exist have been advised.
- * LOCKING     as->lock held for writing
+ * LOCKING     as->lock held for writing; msync and mincore: for reading
  * SEE ALSO    docs/memory.md; chapter 3C madvise of the Solaris 9 manual
  */
 #include "include/uapi/homeroom.h"
@@ -170,22 +170,37 @@ int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
 int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
 {
     enum { MS_ASYNC = 1, MS_INVALIDATE = 2, MS_SYNC = 4 };
-    uint64_t    end = addr + round_up(len, PAGE_SIZE);
-    struct seg *s;
-    int         err = 0;
+    uint64_t end = addr + round_up(len, PAGE_SIZE);
+    bool     wait = (flags & MS_SYNC) != 0;
+    int      err = 0;
 
     if (addr % PAGE_SIZE != 0 || (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) != 0 ||
         (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
         return -EINVAL;
     if (len > USER_TOP || end > USER_TOP)
         return -ENOMEM;
-    rw_enter_read(&as->lock); /* read, write and mappings see the same pages: there is nothing to copy */
-    s = seg_after(as, addr);
-    for (uint64_t at = addr; at < end && err == 0; at = s->n.end, s = seg_next(s))
-        if (s == NULL || s->n.start > at) {
+    rw_enter_read(&as->lock);
+    while (addr < end && err == 0) {
+        struct seg   *s = seg_find(as, addr);
+        uint64_t      stop = s != NULL ? min_of(s->n.end, end) : end;
+        struct vnode *vn;
+
+        if (s == NULL) {
             err = -ENOMEM;
-            break;
+        } else if (!seg_shared(s) || s->obj->io == NULL) {
+            /* read, write and mappings see the same pages, and there is no disk */
+        } else if (!wait) {
+            err = object_writeback(s->obj, seg_index(s, addr), seg_index(s, stop) - 1, false);
+        } else {
+            vn = s->vn;
+            vm_vnode_ops.hold(vn);
+            rw_exit_read(&as->lock); /* what the file system does may take long, and locks that come first */
+            err = vm_vnode_ops.fsync(vn, true);
+            vm_vnode_ops.release(vn);
+            rw_enter_read(&as->lock);
         }
+        addr = stop;
+    }
     rw_exit_read(&as->lock);
     return err;
 }

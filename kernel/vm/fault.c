@@ -317,18 +317,25 @@ static bool map_object_around(struct fault *f, struct page *pg)
     return other;
 }
 
-/* A clean page of a file is about to be written through a shared mapping.  The lock is held, and released. */
+/*
+ * A clean page of a file is about to be written through a shared mapping.  The lock is held, and released.  If the file
+ * is on a disk the page is busy meanwhile, so that a truncation waits until its block is known.
+ */
 static int make_dirty(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
     int               err = 0;
 
     page_hold(pg);
+    if (o->io != NULL)
+        atomic_fetch_or(&pg->flags, PG_LOCKED);
     unlock_both(f);
     if (o->ops != NULL && o->ops->page_mkwrite != NULL)
         err = o->ops->page_mkwrite(o, pg);
     if (err == 0)
-        atomic_fetch_or(&pg->flags, PG_DIRTY);
+        object_dirty(o, pg);
+    if (o->io != NULL)
+        page_unlock(pg);
     page_release(pg);
     f->code = CODE_ADRERR;
     return err == 0 ? RETRY : SIG_BUS;

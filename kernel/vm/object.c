@@ -15,6 +15,7 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "vm/pcache.h"
 #include "vm/place.h"
 #include "vm/rmap.h"
 
@@ -27,6 +28,7 @@ void object_boot(void)
     object_cache = kmem_cache_create("vm_object", sizeof(struct vm_object), 0);
     if (object_cache == NULL)
         panic("no memory for objects");
+    pcache_boot();
 }
 
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode)
@@ -89,6 +91,23 @@ void object_release(struct vm_object *o)
 
 /* ---- getting pages --------------------------------------------------------------------------- */
 
+/*
+ * Waiting for a busy page without a reference: it may become another's, which is seen when it is looked up again.  A
+ * page that a disk has in hand may even be freed, so it is held; one that moves (migrate.c) is not, or it could not.
+ */
+static inline void busy_hold(struct vm_object *o, struct page *pg)
+{
+    if (o->io != NULL)
+        page_hold(pg);
+}
+
+static void busy_wait(struct vm_object *o, struct page *pg)
+{
+    page_wait(pg, PG_LOCKED | PG_WRITEBACK);
+    if (o->io != NULL)
+        page_release(pg);
+}
+
 /* The page at `index` with a reference, waiting while it is busy; NULL when absent. */
 static struct page *page_present(struct vm_object *o, uint64_t index)
 {
@@ -100,8 +119,9 @@ static struct page *page_present(struct vm_object *o, uint64_t index)
         if (pg != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) == 0)
             page_hold(pg);
         else if (pg != NULL) {
+            busy_hold(o, pg);
             spin_unlock(&o->lock);
-            page_lock_wait(pg);
+            busy_wait(o, pg);
             continue;
         }
         spin_unlock(&o->lock);
@@ -168,6 +188,8 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
                      struct page **out)
 {
+    if (unlikely(o->io != NULL))
+        return object_page_read(o, index, 1, pl, out);
     return page_make(o, index, pl, false, out);
 }
 
@@ -183,6 +205,8 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
 {
     struct placement pl;
 
+    if (unlikely(o->io != NULL) && create)
+        return object_page_read(o, index, 1, NULL, out);
     *out = page_present(o, round_down(index, 1ul << o->order));
     if (*out != NULL || !create)
         return 0;
@@ -220,12 +244,15 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
             *more = true;
             break;
         }
-        if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) != 0) {
+        if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_LOCKED | PG_WRITEBACK)) != 0) {
+            busy_hold(o, pg);
             busy = pg;
             *more = true;
             break;
         }
         rmap_unmap_shared(o, first, pg, b);
+        if (o->io != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) != 0)
+            pcache_untag_dirty(o, pg);
         radix_remove(&o->tree, first);
         o->npages -= 1ul << o->order;
         list_push_back(dead, &pg->link);
@@ -250,7 +277,7 @@ void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
         while ((pg = list_pop(&dead, struct page, link)) != NULL)
             page_release(pg);
         if (busy != NULL)
-            page_lock_wait(busy);
+            busy_wait(o, busy);
     } while (more);
 }
 

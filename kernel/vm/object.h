@@ -8,6 +8,8 @@
  *             A private anonymous object is cloned at fork: the clone's tree names the same frames, each frame's
  *             `share` counts the objects that name it, and all clones of one ancestor form an anon_family, so that
  *             the family and the index of a page lead to every mapping of it (reverse mapping).
+ *             An object with an object_io is a cache of something on a disk (pcache.c): its pages can be dirty, read
+ *             ahead, written behind, and thrown away.
  *             The placement policy of shared memory lives here, that of private memory in the segment.
  * INVARIANTS  I1  a page in a VNODE or shared ANON object has page->obj == object and page->index == its index
  *             I2  a private page has page->family == its objects' family, and share == number of objects naming it
@@ -18,9 +20,11 @@
 #ifndef VM_OBJECT_H
 #define VM_OBJECT_H
 
+#include "disp/sync.h"
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "mem/page.h"
+#include "vm/cluster.h"
 #include "vm/radix.h"
 
 enum obj_kind { OBJ_VNODE, OBJ_ANON };
@@ -36,10 +40,12 @@ struct pager_ops {
     /*
      * Start reading `n` pages of consecutive indices into a file's cache; they are PG_LOCKED and in the tree.
      * 0: object_read_done() is called once for each of them, in any context.  An error: for none of them.
+     * NULL: pages are read one by one by getpage.
      */
     int (*readpages)(struct vm_object *obj, struct page **pages, unsigned n);
     /*
-     * Start writing `n` pages of consecutive indices; they are PG_WRITEBACK, no longer PG_DIRTY, and have blocks.
+     * Start writing `n` (at most PCACHE_CLUSTER_MAX) pages of consecutive indices; they are PG_WRITEBACK, no longer
+     * PG_DIRTY, and have blocks.
      * @sync  somebody waits for them
      * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
      */
@@ -61,7 +67,26 @@ struct vm_object {
     struct list             family_link; /* under family->lock                                       */
     const struct pager_ops *ops;     /* [c] VNODE                                                    */
     void                   *owner;   /* [c] VNODE: the vnode                                         */
+    struct object_io       *io;      /* [c] VNODE on a disk; NULL: memory is all there is            */
 };
+
+/* The side of a file's object that faces the disk.  Its file system embeds it beside the vnode. */
+struct object_io {
+    uint32_t           ndirty;     /* [o] pages tagged dirty                                              */
+    uint32_t           nwriteback; /* [o] pages tagged as being written                                   */
+    int                error;      /* [o] of a write, to be told to the next who waits; 0: none           */
+    bool               exec;       /* [a] has been mapped for execution: its pages count as executable    */
+    uint32_t           nthrottled; /* [o] writers that the write throttle has stopped                     */
+    uint32_t           npaced;     /* [o] writers that pacing has stopped                                 */
+    struct cv          throttled;  /*     with [o]: the former                                            */
+    struct cv          paced;      /*     with [o]: the latter                                            */
+    uint32_t           pins;       /* under the list's lock: who works on the object without a reference  */
+    struct list        dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)          */
+    struct vm_object  *obj;        /* [c]                                                                 */
+    struct readahead   ra;         /* unlocked: a wrong guess costs a wrong read-ahead                    */
+    struct writebehind wb;         /* under vn->lock                                                      */
+};
+#define PCACHE_CLUSTER_MAX 64u /* pages of one readpages or writepages */
 
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
@@ -97,6 +122,55 @@ struct placement {
     uint64_t bytes;  /* of the segment                                     */
     uint64_t index;  /* page of the segment, for round robin               */
 };
+/*
+ * Objects on a disk: pcache.c.
+ * object_io_init - make the object of a vnode a cache of a disk; after vn_init().
+ * object_io_fini - before the memory of both goes: no page is left (object_truncate).  May sleep.
+ */
+void object_io_init(struct vm_object *o, struct object_io *io);
+void object_io_fini(struct vm_object *o);
+/*
+ * object_dirty - the page, in the tree and held by the caller, differs from the disk from now on.
+ * object_dirty_range - the same for the pages of first .. last that are there.
+ * Any context; take o->lock.  Nothing for an object without object_io but the flag.
+ */
+void object_dirty(struct vm_object *o, struct page *pg);
+void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
+/* object_read_done, object_write_done - the file system is done with one page of readpages, writepages.  0 or -EIO. */
+void object_read_done(struct page *pg, int err);
+void object_write_done(struct page *pg, int err);
+/*
+ * object_writeback - start writing the dirty pages of first .. last.
+ * @sync  somebody will wait: pages that are busy or being written already are waited for, and written (again);
+ *        else they are left out
+ * Returns 0 or what writepages said first (-EIO): those pages are dirty again.  Sleeps.
+ * object_writeback_wait - sleep until no page of the range is being written.  0, or -EIO once after a write went
+ *                         wrong: that page is still dirty.
+ * object_sync - both: afterwards what was dirty at the call has been handed to the disk and is done.
+ */
+int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
+int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last);
+int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
+/* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (vm/throttle.h). */
+void object_throttle(struct vm_object *o);
+/* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */
+void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync);
+/*
+ * object_page_read - the page at `index` of an object on a disk, held, read if absent, with read-ahead.
+ * @want  pages that the caller will read from here on
+ * @pl    where it is to lie; NULL: as for read and write
+ * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).
+ */
+struct placement;
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
+                     struct page **out);
+/*
+ * object_page_new - a frame for page `index`, placed as for read and write, held once, in no tree.  NULL: no memory.
+ * object_page_insert - put it into the tree, which takes a reference of its own.  0, -EEXIST, -ENOMEM.
+ */
+struct page *object_page_new(struct vm_object *o, uint64_t index);
+int          object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
+
 /* object_page_make - as object_page_get with create, placed as told.  0, -ENOMEM, -EIO. */
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, struct page **out);
 void object_boot(void);

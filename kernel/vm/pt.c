@@ -177,14 +177,14 @@ static uint64_t next_present(struct as *as, uint64_t addr, uint64_t end, uint64_
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* What ceases with an entry that has been taken out of a table. */
+/*
+ * What ceases with an entry that has been taken out of a table.  What was stored through it needs no note here: a
+ * file's page is mapped writable only while it is dirty (fault.c, map_writable).
+ */
 static inline void uncount(struct as *as, uint64_t old)
 {
     struct page *pg = pte_page(old);
 
-    if ((old & (PTE_D | PTE_W)) == (PTE_D | PTE_W) &&
-        (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_ANON | PG_DIRTY)) == 0)
-        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
     atomic_fetch_sub_explicit(&pg->mapcount, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&as->rss_pages, (old & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
 }

@@ -62,6 +62,7 @@ static struct radix_node *node_new(uint64_t index, uint32_t shift)
 
     if (n != NULL) {
         n->present = 0;
+        n->tag[RADIX_DIRTY] = n->tag[RADIX_WRITEBACK] = 0;
         n->prefix = index >> shift >> RADIX_BITS;
         n->shift = shift;
     }
@@ -115,6 +116,9 @@ static int link_leaf(struct radix *r, struct radix_node *leaf)
             return -ENOMEM;
         node_set(inner, slot_of(inner, index), leaf);
         node_set(inner, slot_of(inner, base_of(n)), n);
+        for (unsigned t = 0; t < RADIX_TAGS; t++)
+            if (n->tag[t] != 0)
+                inner->tag[t] = 1ull << slot_of(inner, base_of(n));
         leaf = inner;
     }
     *link = leaf;
@@ -187,10 +191,73 @@ void *radix_remove(struct radix *r, uint64_t index)
     if (n == NULL || !has(n, i))
         return NULL;
     item = n->slot[i];
+    if (unlikely(((n->tag[RADIX_DIRTY] | n->tag[RADIX_WRITEBACK]) >> i & 1) != 0))
+        for (unsigned t = 0; t < RADIX_TAGS; t++)
+            radix_untag(r, index, t);
     n->present &= ~(1ull << i);
     if (n->present == 0)
         unlink_leaf(r, n);
     return item;
+}
+
+/* ---- tags ------------------------------------------------------------------------------------ */
+
+#define DEPTH_MAX 11 /* nodes on the way to an index of 64 bits */
+
+void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag)
+{
+    struct radix_node *n = r->root;
+
+    for (;;) {
+        n->tag[tag] |= 1ull << slot_of(n, index);
+        if (n->shift == 0)
+            return;
+        n = n->slot[slot_of(n, index)];
+    }
+}
+
+void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag)
+{
+    struct radix_node *path[DEPTH_MAX], *n = r->root;
+    unsigned           depth = 0;
+
+    for (; n->shift != 0; n = n->slot[slot_of(n, index)])
+        path[depth++] = n;
+    n->tag[tag] &= ~(1ull << slot_of(n, index));
+    while (n->tag[tag] == 0 && depth > 0) {
+        n = path[--depth];
+        n->tag[tag] &= ~(1ull << slot_of(n, index));
+    }
+}
+
+/* The first item with the tag at or after `index` below `n`, whose index becomes *at. */
+static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_tag tag, uint64_t *at)
+{
+    uint64_t bits = n->tag[tag];
+
+    if (index > base_of(n)) {
+        if (!covers(n, index))
+            return NULL;
+        bits &= ~0ull << slot_of(n, index);
+    }
+    for (; bits != 0; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(bits);
+        void    *item;
+
+        if (n->shift == 0) {
+            *at = base_of(n) + i;
+            return n->slot[i];
+        }
+        item = next_tagged_below(n->slot[i], index, tag, at);
+        if (item != NULL)
+            return item;
+    }
+    return NULL;
+}
+
+void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag)
+{
+    return r->root != NULL ? next_tagged_below(r->root, *index, tag, index) : NULL;
 }
 
 static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
@@ -250,6 +317,7 @@ struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n)
     copy->present = n->present;
     copy->prefix = n->prefix;
     copy->shift = 0;
+    copy->tag[RADIX_DIRTY] = copy->tag[RADIX_WRITEBACK] = 0;
     if (link_leaf(r, copy) != 0) {
         node_free(copy);
         return NULL;

@@ -7,8 +7,11 @@
  *             costs one leaf, and two far apart ones cost two leaves and one inner node.  `present`
  *             says which slots hold something; slots whose bit is clear are garbage, so a new node
  *             needs no clearing.
+ *             An item may carry tags.  A node says which of its slots lead to a tagged item, so that the next one is
+ *             found without looking at those without.
  * INVARIANTS  I1  a node in a tree has at least one slot in use, an inner node at least two
  *             I2  an inner node's child lies within the range of the child's slot
+ *             I3  a slot of an inner node has a tag exactly if the node below has it on any slot
  * LOCKING     the owner's; look-ups write the hint, so they need the lock too
  * SEE ALSO    docs/memory.md, tests/host/test_radix.c
  */
@@ -20,11 +23,14 @@
 #define RADIX_BITS  6
 #define RADIX_SLOTS 64
 
+enum radix_tag { RADIX_DIRTY, RADIX_WRITEBACK, RADIX_TAGS };
+
 struct radix_node {
     uint64_t present; /* bit i: slot[i] is in use                              */
     uint64_t prefix;  /* index >> (shift + RADIX_BITS) of everything below     */
     uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes      */
     uint32_t pad;
+    uint64_t tag[RADIX_TAGS]; /* bit i: slot[i] has the tag, or leads to one that has */
     void    *slot[RADIX_SLOTS];
 };
 
@@ -61,7 +67,7 @@ static inline void *radix_lookup(struct radix *r, uint64_t index)
 int radix_insert(struct radix *r, uint64_t index, void *item);
 /* radix_replace - change the item at `index`, which exists.  Returns the old one. */
 void *radix_replace(struct radix *r, uint64_t index, void *item);
-/* radix_remove - take out and return the item at `index`; NULL if there is none. */
+/* radix_remove - take out and return the item at `index`, and its tags; NULL if there is none. */
 void *radix_remove(struct radix *r, uint64_t index);
 
 /* radix_next - the first item at or after *index, which becomes its index; NULL after the last. */
@@ -69,8 +75,14 @@ void *radix_next(struct radix *r, uint64_t *index);
 /* radix_next_leaf - the first leaf with something at or after `index`, or NULL. */
 struct radix_node *radix_next_leaf(struct radix *r, uint64_t index);
 
+/* radix_tag, radix_untag - set or clear a tag of the item at `index`, which exists. */
+void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag);
+void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag);
+/* radix_next_tagged - as radix_next, among the items that have the tag. */
+void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag);
+
 /*
- * radix_clone_leaf - put a copy of another tree's leaf `n` here, where no leaf covers its range.
+ * radix_clone_leaf - put a copy of another tree's leaf `n` here, without tags, where no leaf covers its range.
  * Returns the copy, whose slots the caller may still change; NULL: no memory.
  */
 struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n);

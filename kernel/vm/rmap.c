@@ -6,8 +6,8 @@
  *             the address that its index has there.  A private page can be mapped by each address space
  *             whose private object names it; these objects are on the family's list, and the address
  *             is the index itself.  Nothing is stored per page or per mapping.
- *             A page with PG_LOCKED is being filled, or being moved to another frame; whoever wants
- *             it waits on one of a few condition variables, chosen by the frame's number.
+ *             A page with PG_LOCKED is being filled, or being moved to another frame; one with PG_WRITEBACK is being
+ *             written.  Whoever has to wait does so on one of a few condition variables, chosen by the frame's number.
  * LOCKING     family, then object.  While an object's lock is held, no segment
  *             can leave its list and no page its index, so the tables underneath stay (pt.h).
  * SEE ALSO    docs/memory.md
@@ -39,6 +39,33 @@ void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, str
 
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
+    }
+}
+
+/* Makes the translations of [addr, end) read-only. */
+static void protect(struct as *as, uint64_t addr, uint64_t end)
+{
+    for (; addr < end; addr += PAGE_SIZE) {
+        uint64_t *table = pt_leaf(as, addr);
+
+        if (table != NULL && (table[pt_slot(addr)] & PTE_W) != 0)
+            __atomic_fetch_and(&table[pt_slot(addr)], ~PTE_W, __ATOMIC_RELAXED);
+    }
+}
+
+void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
+{
+    struct seg *s;
+
+    LIST_FOREACH (s, &o->segs, obj_link) {
+        uint64_t end = s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
+        uint64_t from = max_of(first, s->obj_first), to = min_of(last + 1, end);
+
+        if (!seg_shared(s) || (s->max_prot & PROT_WRITE) == 0 || from >= to)
+            continue;
+        protect(s->as, s->n.start + ((from - s->obj_first) << PAGE_SHIFT),
+                s->n.start + ((to - s->obj_first) << PAGE_SHIFT));
+        tlb_batch_add(b, s->as);
     }
 }
 
@@ -88,22 +115,22 @@ static unsigned bucket_of(const struct page *pg)
     return (unsigned)(page_to_phys(pg) >> PAGE_SHIFT) % WAIT_BUCKETS;
 }
 
-void page_lock_wait(struct page *pg)
+void page_wait(struct page *pg, uint32_t mask)
 {
     unsigned i = bucket_of(pg);
 
     spin_lock(&waiting[i].lock);
-    while ((atomic_load(&pg->flags) & PG_LOCKED) != 0)
+    while ((atomic_load(&pg->flags) & mask) != 0)
         cv_wait_spin(&waiting[i].cv, &waiting[i].lock, "busy page");
     spin_unlock(&waiting[i].lock);
 }
 
-void page_unlock(struct page *pg)
+void page_done(struct page *pg, uint32_t mask)
 {
     unsigned i = bucket_of(pg);
 
     spin_lock(&waiting[i].lock);
-    atomic_fetch_and(&pg->flags, ~(uint32_t)PG_LOCKED);
+    atomic_fetch_and(&pg->flags, ~mask);
     cv_broadcast(&waiting[i].cv);
     spin_unlock(&waiting[i].lock);
 }

@@ -18,10 +18,24 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
 /* rmap_replace_private - name `to` instead of `from` in every object of the family; lock as above. */
 void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to);
 
-/* page_lock_wait - sleep until PG_LOCKED is clear; the caller holds a reference and no spin lock. */
-void page_lock_wait(struct page *pg);
-/* page_unlock - clear PG_LOCKED and wake those who wait. */
-void page_unlock(struct page *pg);
+/*
+ * rmap_protect_shared - make every translation of pages first .. last of an object read-only.  o->lock is held.  All
+ * spaces that could write there are flushed by tlb_batch_done(), also those whose translation is just being taken away.
+ */
+void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
+
+/* page_wait - sleep until none of the flags in `mask` (PG_LOCKED, PG_WRITEBACK) is set; no spin lock is held. */
+void page_wait(struct page *pg, uint32_t mask);
+/* page_done - clear them and wake those who wait.  Any context. */
+void page_done(struct page *pg, uint32_t mask);
+static inline void page_lock_wait(struct page *pg)
+{
+    page_wait(pg, PG_LOCKED);
+}
+static inline void page_unlock(struct page *pg)
+{
+    page_done(pg, PG_LOCKED);
+}
 void rmap_boot(void);
 
 #endif

@@ -60,6 +60,7 @@ void     as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /* as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*; chapter 4.4's errors. */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);
+/* as_msync - msync(2).  MS_SYNC: what was stored is on disk.  -EINVAL -ENOMEM (a hole) -EIO. */
 int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags);
 int as_mincore(struct as *as, uint64_t addr, uint64_t len, uint8_t *vec);
 
@@ -129,10 +130,11 @@ uint64_t vm_cached_tables(void);
 /* vm_check - walk all page tables: panics on a page that is writable and executable, or a kernel page open to users. */
 void vm_check(void);
 
-/* The call that vm makes upwards: a vnode's references (filled in by fs). */
+/* The calls that vm makes upwards, about vnodes (filled in by fs). */
 struct vm_vnode_ops {
     void (*hold)(struct vnode *);
     void (*release)(struct vnode *);
+    int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
 };
 extern struct vm_vnode_ops vm_vnode_ops;
 

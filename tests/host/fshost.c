@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "disp/timer.h"
+#include "fs/filecache.h"
 #include "fs/statdev.h"
 #include "fs/sysfs.h"
 #include "fs/tmpfs.h"
@@ -97,7 +98,8 @@ uint64_t mem_total_pages(void)
     return 2000;
 }
 
-/* ---- page objects: a list of all pages of all objects ---- */
+/* ---- page objects: a list of all pages of all objects; HOST_REAL_OBJECTS: the test brings kernel/vm's ---- */
+#ifndef HOST_REAL_OBJECTS
 struct slot {
     struct slot *next;
     struct vm_object *obj;
@@ -177,6 +179,42 @@ void object_truncate(struct vm_object *o, uint64_t first)
     object_punch(o, first, UINT64_MAX);
 }
 
+/* No file here is on a disk. */
+void object_dirty(struct vm_object *o, struct page *pg)
+{
+    atomic_fetch_or(&pg->flags, PG_DIRTY);
+}
+
+int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    return 0;
+}
+
+void object_throttle(struct vm_object *o)
+{
+}
+
+/* filecache.c */
+int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
+{
+    return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
+}
+
+void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
+{
+}
+
+int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t *done)
+{
+    abort();
+}
+
+int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg)
+{
+    abort();
+}
+#endif
+
 /* ---- locks ---- */
 void mutex_init(struct mutex *m, const char *name)
 {
@@ -237,6 +275,7 @@ int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *w
 
 unsigned cv_broadcast(struct cv *cv)
 {
+    cv->lock.rank++; /* how often */
     return 0;
 }
 

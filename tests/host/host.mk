@@ -33,6 +33,10 @@ HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmp
                pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
+HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c object.c) kernel/fs/rdwr.c \
+               kernel/fs/filecache.c tests/host/fshost.c
+build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
+HOST_cluster := kernel/vm/cluster.c
 HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
 build/host/test_fireplane: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane: $(wildcard qemu/fireplane/*.h)

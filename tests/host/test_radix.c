@@ -14,6 +14,7 @@ enum { NKEYS = 600 };
 
 static uint64_t keys[NKEYS];
 static bool     in[NKEYS];
+static uint8_t  tags[NKEYS]; /* bit t: has tag t */
 
 /* Sorted, distinct keys in a few clusters, as an address space has them, up to 52 bits. */
 static int by_value(const void *a, const void *b)
@@ -37,6 +38,7 @@ static void make_keys(void)
         else
             last = keys[i];
         in[i] = false;
+        tags[i] = 0;
     }
     qsort(keys, NKEYS, sizeof keys[0], by_value);
 }
@@ -57,6 +59,8 @@ static void verify_node(struct radix_node *n)
         struct radix_node *child = n->slot[i];
 
         CHECK(child->shift < n->shift);
+        for (unsigned t = 0; t < RADIX_TAGS; t++) /* I3 */
+            CHECK((child->tag[t] != 0) == (n->tag[t] >> i & 1));
         CHECK(child->prefix << child->shift << 6 >> n->shift == (n->prefix << 6 | i));
         verify_node(child);
     }
@@ -80,6 +84,29 @@ static void verify(struct radix *r)
         index++;
     }
     CHECK(radix_next(r, &index) == NULL);
+    for (unsigned t = 0; t < RADIX_TAGS; t++) {
+        index = 0;
+        for (unsigned i = 0; i < NKEYS; i++) {
+            if (!in[i] || (tags[i] >> t & 1) == 0)
+                continue;
+            CHECK(radix_next_tagged(r, &index, t) == item(i));
+            CHECK_EQ(index, keys[i]);
+            index++;
+        }
+        CHECK(radix_next_tagged(r, &index, t) == NULL);
+    }
+}
+
+/* Sets or clears a tag of an item that is there. */
+static void change_tag(struct radix *r, unsigned i)
+{
+    unsigned t = (unsigned)check_below(RADIX_TAGS);
+
+    tags[i] ^= (uint8_t)(1u << t);
+    if ((tags[i] >> t & 1) != 0)
+        radix_tag(r, keys[i], t);
+    else
+        radix_untag(r, keys[i], t);
 }
 
 static unsigned freed;
@@ -98,12 +125,15 @@ TEST(random_operations)
     for (unsigned step = 0; step < 4000; step++) {
         unsigned i = (unsigned)check_below(NKEYS);
 
-        if (check_below(step < 2000 ? 3 : 2) != 0) {
+        if (in[i] && check_below(3) == 0) {
+            change_tag(&r, i);
+        } else if (check_below(step < 2000 ? 3 : 2) != 0) {
             CHECK_EQ(radix_insert(&r, keys[i], item(i)), in[i] ? -EEXIST : 0);
             in[i] = true;
         } else {
             CHECK(radix_remove(&r, keys[i]) == (in[i] ? item(i) : NULL));
             in[i] = false;
+            tags[i] = 0;
         }
         if (step % 64 == 0)
             verify(&r);

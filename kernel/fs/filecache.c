@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/*
+ * filecache.c - read and write of files on a disk, one page at a time.
+ *
+ * THEORY      Bytes are copied into the page first; then the file system gives it blocks (prepare_write), and it is dirty.
+ *             So a page that is written as a whole, or lies beyond the end, is never read: its frame is filled before it
+ *             goes into the tree, where others could see it.  While it is filled the writer may fault, even on the
+ *             same page of the same file; nothing is locked then but vn->lock.
+ *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
+ *             are gathered and written as one (vm/cluster.h).
+ *             If there is no room for a page that was clean, it is thrown away; its bytes were seen for a moment.
+ * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
+ * LOCKING     vn->lock for writing round cache_write; reads take none
+ * SEE ALSO    rdwr.c, vm/pcache.c, docs/pagecache.md
+ */
+#include "fs/filecache.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "vm/pcache.h"
+
+#define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
+
+int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
+{
+    uint64_t want = ((off & (PAGE_SIZE - 1)) + resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    int      err;
+
+    if (vn->obj.io == NULL)
+        return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
+    *pg = NULL;
+    err = object_page_read(&vn->obj, off >> PAGE_SHIFT, want, NULL, pg);
+    return err == -ENXIO ? 0 : err;
+}
+
+void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
+{
+    (void)vn, (void)off, (void)n;
+}
+
+/* A write of the page is done up to byte `end` of the file: write what has been completed. */
+static void write_behind(struct vnode *vn, uint64_t end)
+{
+    uint64_t        first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
+    struct page_run run;
+
+    if (end % MAXBSIZE != 0)
+        return;
+    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, pcache_cluster());
+    if (run.n != 0) /* an error is told to fsync */
+        object_writeback(&vn->obj, run.first, run.first + run.n - 1, false);
+}
+
+/*
+ * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and puts
+ * it into the tree.  *out is the page then, held.
+ */
+static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done,
+                     struct page **out)
+{
+    struct vm_object *o = &vn->obj;
+    uint64_t          index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
+    size_t            before = uio->resid;
+    struct page      *pg = object_page_new(o, index), *there;
+    uint8_t          *bytes;
+    int               err, insert;
+
+    if (pg == NULL)
+        return -ENOMEM;
+    bytes = page_to_virt(pg);
+    err = uio_move(bytes + in, n, uio);
+    *done = before - uio->resid;
+    if (n < PAGE_SIZE || *done < n) {
+        memset(bytes, 0, in);
+        memset(bytes + in + *done, 0, PAGE_SIZE - in - *done);
+    }
+    insert = *done == n || beyond ? object_page_insert(o, index, pg) : -EEXIST;
+    if (insert == 0) {
+        *out = pg;
+        return err;
+    }
+    /* Somebody has read the page meanwhile, or not all of it was filled: the bytes go where they belong. */
+    if (insert == -EEXIST)
+        insert = object_page_read(o, index, 1, NULL, &there);
+    if (insert == 0) {
+        memcpy((uint8_t *)page_to_virt(there) + in, bytes + in, *done);
+        *out = there;
+    }
+    page_release(pg);
+    return insert != 0 ? insert : err;
+}
+
+/* Gives bytes off .. off + n - 1, which the page holds, blocks; then it is dirty.  Or it is thrown away, if clean. */
+static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
+{
+    bool clean = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) == 0;
+    int  err = vn->op->prepare_write != NULL ? vn->op->prepare_write(vn, off, n) : 0;
+
+    if (err == 0)
+        object_dirty(&vn->obj, pg);
+    else if (clean)
+        object_punch(&vn->obj, pg->index, pg->index);
+    return err;
+}
+
+int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg)
+{
+    int err = object_page_read(&vn->obj, index, 1, NULL, pg);
+
+    if (err == -ENXIO) { /* beyond the end */
+        *pg = object_page_new(&vn->obj, index);
+        if (*pg == NULL)
+            return -ENOMEM;
+        page_zero(*pg, 0);
+        err = object_page_insert(&vn->obj, index, *pg);
+        if (err != 0)
+            page_release(*pg);
+    }
+    if (err == 0 && (err = make_dirty(vn, index << PAGE_SHIFT, PAGE_SIZE, *pg)) != 0)
+        page_release(*pg);
+    return err;
+}
+
+int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *done)
+{
+    struct vm_object *o = &vn->obj;
+    uint64_t          off = (uint64_t)at, index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
+    bool              beyond = off - in >= vn->size;
+    struct page      *pg = NULL;
+    size_t            before = uio->resid;
+    int               err, prepared;
+
+    err = object_page_get(o, index, false, &pg);
+    if (err == 0 && pg == NULL && (beyond || n == PAGE_SIZE)) {
+        err = write_new(vn, uio, off, n, beyond, done, &pg);
+    } else {
+        if (err == 0 && pg == NULL)
+            err = object_page_read(o, index, 1, NULL, &pg);
+        if (err == 0) {
+            err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
+            *done = before - uio->resid;
+        }
+    }
+    if (pg == NULL || *done == 0) {
+        if (pg != NULL)
+            page_release(pg);
+        *done = 0;
+        return err;
+    }
+    prepared = make_dirty(vn, off, *done, pg);
+    page_release(pg);
+    if (prepared != 0) {
+        *done = 0;
+        return prepared;
+    }
+    write_behind(vn, off + *done);
+    return err;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * filecache.h - read and write of files on a disk, one page at a time: filecache.c, for rdwr.c.
+ */
+#ifndef FS_FILECACHE_H
+#define FS_FILECACHE_H
+
+#include "fs/vnode.h"
+
+/*
+ * cache_page_get - the page with byte `off`, held, read if need be, with read-ahead.
+ * @resid  bytes that the reader wants from there on
+ * 0 and *pg (NULL: the file has become shorter), -ENOMEM, -EIO.
+ */
+int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg);
+/* cache_read_end - a read of `n` bytes has ended before byte `off`: free what a long sequential reader left behind. */
+void cache_read_end(struct vnode *vn, uint64_t off, size_t n);
+/*
+ * cache_write - write up to n bytes, of one page, at `off`; *done tells how many.  [W]
+ * 0, -EFAULT -ENOSPC -EIO -ENOMEM -EROFS.
+ */
+int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t *done);
+/* cache_page_allocate - page `index`, which may lie beyond the end, with blocks: dirty, held.  [W]  As cache_write. */
+int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg);
+
+#endif

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pcache.c - files on a disk: which pages are dirty, and their way to the disk.
+ *
+ * THEORY      A file's pages are a cache of its blocks.  The object's tree tags those that differ from the disk and those
+ *             that are being written, so that writing a range looks at no other page.  A page is written like this:
+ *             under the object's lock all its translations become read-only, DIRTY is exchanged for WRITEBACK, and
+ *             then, without the lock, other processors forget their translations and the file system gets a run of
+ *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
+ *             again, while the write goes on.
+ *             A write that fails makes its pages dirty again and is remembered, to be told once to whoever waits next.
+ *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
+ *             page becomes dirty or its last one clean.
+ * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
+ *                 ndirty and nwriteback count them
+ *             I2  a page of the file is mapped writable only while it is dirty
+ *             I3  a page with PG_WRITEBACK stays in the tree
+ *             I4  an object is on a list of dirty objects exactly while ndirty > 0
+ * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock (RANK_VM_DIRTY).  Completion
+ *             comes from interrupts.
+ * TUNABLES    maxphys: bytes of one transfer; ufs_WRITES, ufs_HW, ufs_LW, maxpout, minpout: throttle.h
+ * SEE ALSO    pcache_read.c, docs/pagecache.md, tests/host/test_pcache.c
+ */
+#include "vm/pcache.h"
+
+#include "lib/errno.h"
+#include "stat/panic.h"
+#include "stat/tunable.h"
+#include "vm/rmap.h"
+#include "vm/throttle.h"
+
+static uint32_t maxphys = 131072;
+TUNABLE(maxphys, "default 131072 bytes, 4096 .. 262144: largest transfer of file pages; read at each");
+
+static uint32_t ufs_WRITES = 1;
+static uint32_t ufs_HW = 393216;
+static uint32_t ufs_LW = 262144;
+static _Atomic uint32_t ufs_throttles;
+TUNABLE_M("ufs", ufs_WRITES, 1, "default 1: 0 turns the write throttle off; read at each write");
+TUNABLE_M("ufs", ufs_HW, 1, "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
+TUNABLE_M("ufs", ufs_LW, 1, "default 262144 bytes: sleepers are woken when so much is left");
+TUNABLE_M("ufs", ufs_throttles, 0, "count: how often a writer slept for ufs_HW");
+
+static uint32_t maxpout, minpout;
+TUNABLE(maxpout, "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
+TUNABLE(minpout, "default 0 pages: a writer stopped by maxpout goes on when so many are left");
+
+#define DIRTY_SETS 16
+
+static struct dirty_set {
+    struct spinlock lock;
+    struct list     objs; /* struct object_io */
+    struct cv       unpinned;
+} dirty_sets[DIRTY_SETS];
+
+static struct mutex all_mutex; /* one object_writeback_all() at a time */
+
+void pcache_boot(void)
+{
+    for (unsigned i = 0; i < DIRTY_SETS; i++) {
+        spin_init(&dirty_sets[i].lock, RANK_VM_DIRTY);
+        list_init(&dirty_sets[i].objs);
+        cv_init(&dirty_sets[i].unpinned);
+    }
+    mutex_init(&all_mutex, "sync");
+}
+
+uint64_t pcache_cluster(void)
+{
+    uint64_t pages = maxphys >> PAGE_SHIFT;
+
+    return max_of(min_of(pages, (uint64_t)PCACHE_CLUSTER_MAX), 1ul);
+}
+
+static struct dirty_set *set_of(const struct vm_object *o)
+{
+    return &dirty_sets[((uintptr_t)o >> 8) % DIRTY_SETS];
+}
+
+void object_io_init(struct vm_object *o, struct object_io *io)
+{
+    *io = (struct object_io){.obj = o};
+    cv_init(&io->throttled);
+    cv_init(&io->paced);
+    list_init(&io->dirty_link);
+    o->io = io;
+}
+
+void object_io_fini(struct vm_object *o)
+{
+    struct dirty_set *set = set_of(o);
+
+    ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0, "pcache: a file goes with pages to be written");
+    spin_lock(&set->lock);
+    while (o->io->pins != 0)
+        cv_wait_spin(&set->unpinned, &set->lock, "sync");
+    spin_unlock(&set->lock);
+}
+
+/* ---- dirty pages ----------------------------------------------------------------------------- */
+
+/* Both: o->lock is held. */
+void pcache_tag_dirty(struct vm_object *o, struct page *pg)
+{
+    struct object_io *io = o->io;
+
+    atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+    radix_tag(&o->tree, pg->index, RADIX_DIRTY);
+    if (io->ndirty++ == 0) {
+        struct dirty_set *set = set_of(o);
+
+        spin_lock(&set->lock);
+        list_push_back(&set->objs, &io->dirty_link);
+        spin_unlock(&set->lock);
+    }
+}
+
+void pcache_untag_dirty(struct vm_object *o, struct page *pg)
+{
+    struct object_io *io = o->io;
+
+    atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_DIRTY, memory_order_relaxed);
+    radix_untag(&o->tree, pg->index, RADIX_DIRTY);
+    if (--io->ndirty == 0) {
+        struct dirty_set *set = set_of(o);
+
+        spin_lock(&set->lock);
+        list_remove(&io->dirty_link);
+        spin_unlock(&set->lock);
+    }
+}
+
+static inline uint32_t flags_of(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->flags, memory_order_relaxed);
+}
+
+void object_dirty(struct vm_object *o, struct page *pg)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* what was stored is seen by whoever clears the flag after this look */
+    if ((flags_of(pg) & PG_DIRTY) != 0)
+        return;
+    if (o->io == NULL) {
+        atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
+        return;
+    }
+    spin_lock(&o->lock);
+    if ((flags_of(pg) & PG_DIRTY) == 0 && radix_lookup(&o->tree, pg->index) == pg)
+        pcache_tag_dirty(o, pg);
+    spin_unlock(&o->lock);
+}
+
+void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct page *pg;
+
+    spin_lock(&o->lock);
+    for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++)
+        if ((flags_of(pg) & PG_DIRTY) == 0)
+            pcache_tag_dirty(o, pg);
+    spin_unlock(&o->lock);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* A run of pages on their way to the file system. */
+struct run {
+    struct page     *page[PCACHE_CLUSTER_MAX];
+    unsigned         n;
+    struct page     *busy; /* stands in the way, held */
+    struct tlb_batch tlb;
+};
+
+/* DIRTY becomes WRITEBACK for a run of pages; o->lock is held. */
+static void begin_write(struct vm_object *o, struct run *r)
+{
+    uint64_t first = r->page[0]->index;
+
+    rmap_protect_shared(o, first, first + r->n - 1, &r->tlb);
+    for (unsigned i = 0; i < r->n; i++) {
+        struct page *pg = r->page[i];
+
+        pcache_untag_dirty(o, pg);
+        atomic_fetch_or_explicit(&pg->flags, PG_WRITEBACK, memory_order_relaxed);
+        radix_tag(&o->tree, pg->index, RADIX_WRITEBACK);
+        page_hold(pg);
+    }
+    o->io->nwriteback += r->n;
+}
+
+/* Takes the next run of dirty pages of *first .. last, which moves behind it. */
+static void take_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync, struct run *r)
+{
+    uint64_t     at = *first, cluster = pcache_cluster();
+    struct page *pg;
+
+    r->n = 0;
+    r->busy = NULL;
+    tlb_batch_init(&r->tlb);
+    spin_lock(&o->lock);
+    for (; r->n < cluster && (pg = radix_next_tagged(&o->tree, &at, RADIX_DIRTY)) != NULL && at <= last; at++) {
+        if (r->n != 0 && at != r->page[0]->index + r->n)
+            break;
+        if ((flags_of(pg) & (PG_LOCKED | PG_WRITEBACK)) == 0) {
+            r->page[r->n++] = pg;
+        } else if (r->n != 0) {
+            break;
+        } else if (sync) {
+            r->busy = pg;
+            page_hold(pg);
+            break;
+        }
+    }
+    if (r->n != 0) {
+        begin_write(o, r);
+        *first = r->page[0]->index + r->n;
+    }
+    spin_unlock(&o->lock);
+}
+
+int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync)
+{
+    struct run r;
+    int        err = 0, e;
+
+    if (o->io == NULL)
+        return 0;
+    while (first <= last) {
+        take_run(o, &first, last, sync, &r);
+        if (r.busy != NULL) {
+            page_wait(r.busy, PG_LOCKED | PG_WRITEBACK);
+            page_release(r.busy);
+            continue;
+        }
+        if (r.n == 0)
+            break;
+        tlb_batch_done(&r.tlb);
+        e = o->ops->writepages(o, r.page, r.n, sync);
+        for (unsigned i = 0; e != 0 && i < r.n; i++)
+            object_write_done(r.page[i], e);
+        if (err == 0)
+            err = e;
+    }
+    return err;
+}
+
+void object_write_done(struct page *pg, int err)
+{
+    struct vm_object *o = pg->obj;
+    struct object_io *io = o->io;
+    struct throttle   t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
+    struct pacing     p = {maxpout, minpout};
+    uint64_t          before;
+
+    spin_lock(&o->lock);
+    ASSERT((flags_of(pg) & PG_WRITEBACK) != 0, "pcache: done once");
+    radix_untag(&o->tree, pg->index, RADIX_WRITEBACK);
+    before = io->nwriteback--;
+    if (unlikely(err != 0)) {
+        io->error = err;
+        if ((flags_of(pg) & PG_DIRTY) == 0)
+            pcache_tag_dirty(o, pg);
+    }
+    if (unlikely(io->nthrottled != 0) && throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
+        cv_broadcast(&io->throttled);
+    if (unlikely(io->npaced != 0) && pacing_wakes(&p, before - 1))
+        cv_broadcast(&io->paced);
+    page_done(pg, PG_WRITEBACK); /* I3: from here on the file may go, once the lock is free */
+    spin_unlock(&o->lock);
+    page_release(pg);
+}
+
+int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct page *pg;
+    int          err;
+
+    if (o->io == NULL)
+        return 0;
+    for (;; first++) {
+        spin_lock(&o->lock);
+        pg = radix_next_tagged(&o->tree, &first, RADIX_WRITEBACK);
+        if (pg == NULL || first > last)
+            break;
+        page_hold(pg);
+        spin_unlock(&o->lock);
+        page_wait(pg, PG_WRITEBACK);
+        page_release(pg);
+    }
+    err = o->io->error;
+    o->io->error = 0;
+    spin_unlock(&o->lock);
+    return err;
+}
+
+int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    int err = object_writeback(o, first, last, true), waited = object_writeback_wait(o, first, last);
+
+    return waited != 0 ? waited : err;
+}
+
+/* Pins the first object of a set, which moves to its end; NULL: the set is empty. */
+static struct object_io *pin_first(struct dirty_set *set)
+{
+    struct object_io *io = NULL;
+
+    spin_lock(&set->lock);
+    if (!list_empty(&set->objs)) {
+        io = list_pop(&set->objs, struct object_io, dirty_link);
+        list_push_back(&set->objs, &io->dirty_link);
+        io->pins++;
+    }
+    spin_unlock(&set->lock);
+    return io;
+}
+
+static void unpin(struct dirty_set *set, struct object_io *io)
+{
+    spin_lock(&set->lock);
+    if (--io->pins == 0)
+        cv_broadcast(&set->unpinned);
+    spin_unlock(&set->lock);
+}
+
+static unsigned length(struct dirty_set *set)
+{
+    struct object_io *io;
+    unsigned          n = 0;
+
+    spin_lock(&set->lock);
+    LIST_FOREACH (io, &set->objs, dirty_link)
+        n++;
+    spin_unlock(&set->lock);
+    return n;
+}
+
+void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync)
+{
+    mutex_enter(&all_mutex);
+    for (unsigned i = 0; i < DIRTY_SETS; i++)
+        for (unsigned n = length(&dirty_sets[i]); n > 0; n--) { /* no more: those that cannot be written come round */
+            struct object_io *io = pin_first(&dirty_sets[i]);
+
+            if (io == NULL)
+                break;
+            if (want(io->obj->owner, arg))
+                object_writeback(io->obj, 0, UINT64_MAX, sync);
+            unpin(&dirty_sets[i], io);
+        }
+    mutex_exit(&all_mutex);
+}
+
+/* ---- waiting before a write -------------------------------------------------------------------- */
+
+void object_throttle(struct vm_object *o)
+{
+    struct object_io *io = o->io;
+    bool              paced = false;
+
+    if (likely(io->nwriteback == 0))
+        return;
+    spin_lock(&o->lock);
+    for (;;) {
+        struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
+        struct pacing   p = {maxpout, minpout};
+
+        if (throttle_blocks(&t, (uint64_t)io->nwriteback << PAGE_SHIFT)) {
+            atomic_fetch_add_explicit(&ufs_throttles, 1, memory_order_relaxed);
+            io->nthrottled++;
+            cv_wait_spin(&io->throttled, &o->lock, "write throttle");
+            io->nthrottled--;
+        } else if (paced ? !pacing_wakes(&p, io->nwriteback) : pacing_blocks(&p, io->nwriteback)) {
+            paced = true;
+            io->npaced++;
+            cv_wait_spin(&io->paced, &o->lock, "disk I/O pacing");
+            io->npaced--;
+        } else {
+            break;
+        }
+    }
+    spin_unlock(&o->lock);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_cluster.c - read-ahead and write-behind: worked sequences.
+ */
+#include "tests/host/check.h"
+
+#include "vm/cluster.h"
+#include "vm/throttle.h"
+
+enum { LIMIT = 32 };
+
+static void expect(struct page_run r, uint64_t first, uint64_t n)
+{
+    CHECK_EQ(r.n, n);
+    if (n != 0)
+        CHECK_EQ(r.first, first);
+}
+
+/* Touches `index`; what is below ra->end is there. */
+static struct page_run touch(struct readahead *ra, uint64_t index, uint64_t want, uint64_t eof)
+{
+    bool there = index < ra->end;
+
+    if (there && readahead_plain(ra, index))
+        return (struct page_run){index, 0};
+    return readahead_touch(ra, index, want, there, eof, LIMIT);
+}
+
+/* Page by page: windows of 4, 8, 16, 32, 32, each started when the first page of the one before is touched. */
+TEST(sequential_windows)
+{
+    static const struct {
+        uint64_t at, first, n;
+    } starts[] = {{0, 0, 4}, {1, 4, 8}, {4, 12, 16}, {12, 28, 32}, {28, 60, 32}, {60, 92, 32}, {92, 124, 4}};
+    struct readahead ra = {0};
+    unsigned         k = 0;
+
+    for (uint64_t i = 0; i < 128; i++) {
+        struct page_run r = touch(&ra, i, 1, 128);
+
+        if (k < 7 && i == starts[k].at) {
+            expect(r, starts[k].first, starts[k].n);
+            k++;
+        } else {
+            CHECK_EQ(r.n, 0);
+        }
+    }
+    CHECK_EQ(k, 7);
+}
+
+/* A large read gets at least what it wants, and what follows starts when the next one begins. */
+TEST(large_reads)
+{
+    struct readahead ra = {0};
+
+    expect(touch(&ra, 0, 16, 1000), 0, 16);
+    for (uint64_t i = 1; i < 16; i++)
+        CHECK_EQ(touch(&ra, i, 16 - i, 1000).n, 0);
+    expect(touch(&ra, 16, 16, 1000), 16, 32);
+    for (uint64_t i = 17; i < 32; i++)
+        CHECK_EQ(touch(&ra, i, 32 - i, 1000).n, 0);
+    expect(touch(&ra, 32, 16, 1000), 48, 32);
+}
+
+/* A reader who jumps about gets what he asks for and nothing else. */
+TEST(random_reads)
+{
+    struct readahead ra = {0};
+
+    for (unsigned k = 0; k < 1000; k++) {
+        uint64_t at = 2 + check_below(100000) * 8, want = 1 + check_below(6);
+
+        ra.end = 0; /* nothing is there */
+        expect(readahead_touch(&ra, at, want, false, 1u << 30, LIMIT), at, want);
+        CHECK_EQ(ra.size, 0);
+    }
+}
+
+/* Whatever is touched, a run lies in the file, and a missing page is in it. */
+TEST(bounds)
+{
+    struct readahead ra = {0};
+
+    for (unsigned k = 0; k < 200000; k++) {
+        uint64_t        eof = 1 + check_below(200), at = check_below(eof), want = 1 + check_below(eof - at);
+        bool            there = check_below(2) != 0;
+        struct page_run r = readahead_touch(&ra, at, want, there, eof, LIMIT);
+
+        CHECK(r.n <= LIMIT && (r.n == 0 || r.first + r.n <= eof));
+        CHECK(there || (r.first == at && r.n >= 1));
+    }
+}
+
+TEST(write_behind)
+{
+    struct writebehind wb = {0};
+
+    for (uint64_t b = 0; b < 15; b++) /* blocks of 2 pages, clusters of 32 */
+        CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
+    expect(writebehind_put(&wb, 30, 2, 32), 0, 32);
+    CHECK_EQ(writebehind_put(&wb, 32, 2, 32).n, 0);
+    expect(writebehind_put(&wb, 100, 2, 32), 32, 2); /* elsewhere: what was gathered goes */
+    CHECK_EQ(writebehind_put(&wb, 102, 2, 32).n, 0);
+    expect(writebehind_put(&wb, 100, 2, 32), 100, 4);
+}
+
+/* Each page that is put is pushed at most once, in order, and at most a cluster stays behind. */
+TEST(write_behind_loses_nothing)
+{
+    struct writebehind wb = {0};
+    uint64_t           put = 0, pushed = 0, at = 0;
+
+    for (unsigned k = 0; k < 10000; k++) {
+        struct page_run r;
+
+        if (check_below(10) == 0)
+            at += check_below(100);
+        r = writebehind_put(&wb, at, 2, 32);
+        at += 2;
+        put += 2;
+        pushed += r.n;
+        CHECK_EQ(put, pushed + wb.n);
+        CHECK(wb.n <= 33);
+    }
+}
+
+/* Solaris 8's marks: a writer stops above 393216 bytes, and goes on at 262144. */
+TEST(throttle)
+{
+    struct throttle t = {true, 393216, 262144};
+    unsigned        woken = 0;
+
+    CHECK(!throttle_blocks(&t, 393216));
+    CHECK(throttle_blocks(&t, 393217));
+    for (uint64_t left = 524288; left > 0; left -= 8192)
+        if (throttle_wakes(&t, left, left - 8192)) {
+            CHECK(left - 8192 == 262144 || left - 8192 == 262144 - 8192 || left == 8192);
+            woken++;
+        }
+    CHECK_EQ(woken, 3); /* reaching the mark, leaving it (>= before, <= after), and the end */
+    t.on = false;
+    CHECK(!throttle_blocks(&t, 1u << 30));
+    CHECK(!throttle_wakes(&t, 393216, 262144)); /* turned off: those who sleep stay until the end */
+    t = (struct throttle){true, 100000, 200000};
+    CHECK(throttle_wakes(&t, 8192, 0)); /* marks the wrong way round stop nobody for ever */
+}
+
+/* AIX's: at maxpout or more, until minpout or fewer. */
+TEST(pacing)
+{
+    struct pacing p = {33, 24};
+
+    CHECK(!pacing_blocks(&p, 32));
+    CHECK(pacing_blocks(&p, 33));
+    CHECK(!pacing_wakes(&p, 25));
+    CHECK(pacing_wakes(&p, 24));
+    p = (struct pacing){0, 0};
+    CHECK(!pacing_blocks(&p, 1000000));
+    CHECK(pacing_wakes(&p, 1000000));
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_pcache.c - a file on a disk against a model: random writes, reads, truncations, syncs and evictions, with a disk
+ * that finishes its requests late, in any order, and sometimes with an error.
+ *
+ * THEORY      The disk is an array of blocks of a page.  A request stays in its queue until the code under test waits, or
+ *             by chance earlier; a write takes its bytes when it is submitted or when it ends, by chance, as a device may.
+ *             The model is the bytes that the file should have.
+ */
+#include "tests/host/check.h"
+
+#include <string.h>
+
+#include "fs/file.h"
+#include "lib/errno.h"
+#include "vm/pcache.h"
+#include "vm/place.h"
+#include "vm/rmap.h"
+
+enum { PAGES = 150, MAX_BYTES = PAGES * PAGE_SIZE, QUEUE = 256 };
+
+static struct vnode     vn;
+static struct object_io io;
+static uint8_t          model[MAX_BYTES], buf[MAX_BYTES];
+static uint8_t          disk[PAGES][PAGE_SIZE];
+static bool             block[PAGES]; /* there is one */
+static unsigned         nblocks, blocks_max;
+static unsigned         error_every; /* one request of so many fails; 0: none */
+static unsigned         errors, reads_asked;
+
+static struct request {
+    struct page *pg;
+    bool         write, early;
+    uint8_t      bytes[PAGE_SIZE];
+} *queue[QUEUE];
+static unsigned nqueue;
+
+struct fs_upcalls fs_upcalls;
+
+void vn_times_now(struct vnode *v, unsigned mask)
+{
+    (void)v, (void)mask;
+}
+
+unsigned object_policy(struct vm_object *o, uint64_t index)
+{
+    (void)o, (void)index;
+    return 0;
+}
+
+void object_forget_advice(struct vm_object *o)
+{
+    (void)o;
+}
+
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+{
+    (void)pl;
+    return page_alloc(0, order, flags);
+}
+
+void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
+{
+    (void)o, (void)index, (void)pg, (void)b;
+}
+
+void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
+{
+    CHECK(o->lock.held && first <= last);
+    (void)b;
+}
+
+void tlb_batch_done(struct tlb_batch *b)
+{
+    (void)b;
+    CHECK(host_spins_held == 0);
+}
+
+/* ---- the disk ---- */
+
+static void finish(unsigned i)
+{
+    struct request *r = queue[i];
+    struct page    *pg = r->pg;
+    int             err = error_every != 0 && check_below(error_every) == 0 ? -EIO : 0;
+
+    queue[i] = queue[--nqueue];
+    CHECK(pg->refs > 0);
+    if (err != 0 && r->write)
+        errors++;
+    else if (err == 0 && r->write && block[pg->index])
+        memcpy(disk[pg->index], r->early ? r->bytes : page_to_virt(pg), PAGE_SIZE);
+    else if (err == 0 && block[pg->index])
+        memcpy(page_to_virt(pg), disk[pg->index], PAGE_SIZE);
+    else if (err == 0)
+        memset(page_to_virt(pg), 0, PAGE_SIZE);
+    if (r->write)
+        object_write_done(pg, err);
+    else
+        object_read_done(pg, err);
+    free(r);
+}
+
+void page_wait(struct page *pg, uint32_t mask)
+{
+    while ((pg->flags & mask) != 0) {
+        CHECK(nqueue > 0);
+        finish((unsigned)check_below(nqueue));
+    }
+}
+
+void page_done(struct page *pg, uint32_t mask)
+{
+    atomic_fetch_and(&pg->flags, ~mask);
+}
+
+void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
+{
+    int woken = cv->lock.rank;
+
+    (void)what;
+    spin_unlock(l);
+    while (cv->lock.rank == woken) {
+        CHECK(nqueue > 0);
+        finish((unsigned)check_below(nqueue));
+    }
+    spin_lock(l);
+}
+
+static void submit(struct page **pages, unsigned n, bool write)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct request *r = malloc(sizeof *r);
+
+        CHECK(pages[i]->index == pages[0]->index + i);
+        CHECK((pages[i]->flags & (write ? PG_WRITEBACK : PG_LOCKED)) != 0);
+        if (nqueue == QUEUE)
+            finish((unsigned)check_below(nqueue));
+        *r = (struct request){.pg = pages[i], .write = write, .early = check_below(2) != 0};
+        memcpy(r->bytes, page_to_virt(pages[i]), PAGE_SIZE);
+        queue[nqueue++] = r;
+    }
+}
+
+static int readpages(struct vm_object *o, struct page **pages, unsigned n)
+{
+    (void)o;
+    if (error_every != 0 && check_below(error_every * 4) == 0)
+        return -EIO;
+    reads_asked += n;
+    submit(pages, n, false);
+    return 0;
+}
+
+static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+{
+    (void)o, (void)sync;
+    if (error_every != 0 && check_below(error_every * 4) == 0) {
+        errors++;
+        return -EIO;
+    }
+    submit(pages, n, true);
+    return 0;
+}
+
+static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
+{
+    if (len == 0) {
+        for (uint64_t i = (v->size + PAGE_SIZE - 1) >> PAGE_SHIFT; i < PAGES; i++) {
+            nblocks -= block[i];
+            block[i] = false;
+        }
+        return 0;
+    }
+    CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
+    if (block[off >> PAGE_SHIFT])
+        return 0;
+    if (nblocks == blocks_max)
+        return -ENOSPC;
+    memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* what the block held before */
+    block[off >> PAGE_SHIFT] = true;
+    nblocks++;
+    return 0;
+}
+
+static const struct pager_ops pager = {.readpages = readpages, .writepages = writepages};
+static const struct vnodeops  ops = {.prepare_write = prepare_write};
+static struct vfs             vfs;
+
+static void start(void)
+{
+    memset(&vn, 0, sizeof vn);
+    vn.type = VREG;
+    vn.op = &ops;
+    vn.vfs = &vfs;
+    rw_init(&vn.lock, "file");
+    object_init_vnode(&vn.obj, &pager, &vn);
+    object_io_init(&vn.obj, &io);
+    memset(model, 0, sizeof model);
+    memset(block, 0, sizeof block);
+    nblocks = errors = error_every = 0;
+    blocks_max = PAGES;
+}
+
+/* ---- what the test does ---- */
+
+static long do_write(uint64_t off, size_t n)
+{
+    struct iovec one;
+    struct uio   uio;
+    loff_t       at = (loff_t)off;
+    long         r;
+
+    uio_init_kernel(&uio, &one, buf, n, UIO_WRITE);
+    r = vn_write_pages(&vn, &uio, &at);
+    if (r > 0)
+        memcpy(model + off, buf, (size_t)r);
+    return r;
+}
+
+static long do_read(uint64_t off, size_t n)
+{
+    struct iovec one;
+    struct uio   uio;
+    long         r;
+
+    uio_init_kernel(&uio, &one, buf, n, UIO_READ);
+    r = vn_read_pages(&vn, &uio, (loff_t)off);
+    for (long i = 0; i < r; i++)
+        if (buf[i] != model[off + (uint64_t)i])
+            check_fail(__FILE__, __LINE__, "byte %ld of the file is %u, not %u", (long)off + i, buf[i],
+                       model[off + (uint64_t)i]);
+    return r;
+}
+
+static void fill(size_t n)
+{
+    uint8_t b = (uint8_t)check_random();
+
+    for (size_t i = 0; i < n; i++)
+        buf[i] = (uint8_t)(b + i * 7);
+}
+
+static void do_truncate(uint64_t size)
+{
+    uint64_t old = vn.size;
+    int      err;
+
+    rw_enter_write(&vn.lock);
+    err = vn_truncate_pages(&vn, size);
+    prepare_write(&vn, vn.size, 0);
+    rw_exit_write(&vn.lock);
+    CHECK(err == 0 || (err == -EIO && error_every != 0));
+    CHECK_EQ(vn.size, size);
+    if (size < old)
+        memset(model + size, 0, old - size);
+}
+
+/* Pages that are clean and that nobody uses may go at any time. */
+static void evict(void)
+{
+    for (uint64_t i = 0; i < PAGES; i++) {
+        struct page *pg = radix_lookup(&vn.obj.tree, i);
+
+        if (pg != NULL && (pg->flags & (PG_DIRTY | PG_LOCKED | PG_WRITEBACK)) == 0 && check_below(2) == 0)
+            object_punch(&vn.obj, i, i);
+    }
+}
+
+static void verify_tags(void)
+{
+    uint32_t dirty = 0, writeback = 0;
+    uint64_t i = 0;
+    struct page *pg;
+
+    for (; (pg = radix_next(&vn.obj.tree, &i)) != NULL; i++) {
+        dirty += (pg->flags & PG_DIRTY) != 0;
+        writeback += (pg->flags & PG_WRITEBACK) != 0;
+        CHECK((pg->flags & PG_DIRTY) == 0 || block[i]);
+    }
+    CHECK_EQ(io.ndirty, dirty);
+    CHECK_EQ(io.nwriteback, writeback);
+    CHECK_EQ(list_empty(&io.dirty_link), dirty == 0);
+}
+
+/* What the disk holds is the file. */
+static void verify_disk(void)
+{
+    for (uint64_t i = 0; i * PAGE_SIZE < vn.size; i++) {
+        static const uint8_t zeros[PAGE_SIZE];
+        uint64_t             n = min_of(PAGE_SIZE, vn.size - i * PAGE_SIZE);
+
+        CHECK(memcmp(block[i] ? disk[i] : zeros, model + i * PAGE_SIZE, n) == 0);
+    }
+}
+
+static void random_step(void)
+{
+    uint64_t off = check_below(MAX_BYTES - 1), n = 1 + check_below(MAX_BYTES - off);
+    long     r;
+
+    if (check_below(3) != 0)
+        n = 1 + check_below(min_of(n, 12000ul));
+    if (check_below(4) == 0)
+        off &= PAGE_MASK;
+    switch (check_below(12)) {
+    case 0: case 1: case 2: case 3:
+        fill(n);
+        r = do_write(off, n);
+        CHECK(r > 0 || (r == -ENOSPC && nblocks == blocks_max) || (r == -EIO && error_every != 0));
+        break;
+    case 4: case 5: case 6: case 7:
+        r = do_read(off, n);
+        if (error_every == 0)
+            CHECK_EQ(r, off >= vn.size ? 0 : min_of(n, vn.size - off));
+        break;
+    case 8:
+        do_truncate(check_below(4) == 0 ? 0 : off);
+        break;
+    case 9:
+        r = object_sync(&vn.obj, 0, UINT64_MAX);
+        if (r == 0 && error_every == 0)
+            verify_disk();
+        CHECK(r == 0 || error_every != 0);
+        break;
+    case 10:
+        evict();
+        break;
+    case 11:
+        host_fault_after = (long)check_below(20000);
+        fill(n);
+        do_write(off, n);
+        host_fault_after = -1;
+        break;
+    }
+    while (nqueue > 0 && check_below(3) == 0)
+        finish((unsigned)check_below(nqueue));
+}
+
+static void finish_all(void)
+{
+    error_every = 0;
+    object_sync(&vn.obj, 0, UINT64_MAX);
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
+    CHECK_EQ(io.ndirty, 0);
+    verify_disk();
+    object_truncate(&vn.obj, 0);
+    while (nqueue > 0)
+        finish(0);
+    object_io_fini(&vn.obj);
+    CHECK_EQ(vn.obj.npages, 0);
+    CHECK_EQ(host_pages, 0);
+}
+
+TEST(random_against_model)
+{
+    pcache_boot();
+    for (unsigned round = 0; round < 20; round++) {
+        start();
+        blocks_max = round % 3 == 2 ? PAGES / 2 : PAGES;
+        for (unsigned step = 0; step < 400; step++) {
+            random_step();
+            verify_tags();
+        }
+        finish_all();
+    }
+}
+
+/* With errors: what fails stays dirty and is told to a later sync; nothing is lost once the disk works again. */
+TEST(errors_are_told_and_nothing_is_lost)
+{
+    unsigned told = 0, happened = 0;
+
+    pcache_boot();
+    for (unsigned round = 0; round < 20; round++) {
+        start();
+        for (unsigned step = 0; step < 300; step++) {
+            uint64_t off = check_below(MAX_BYTES - 1), n = 1 + check_below(min_of(MAX_BYTES - off, 40000ul));
+            long     r;
+
+            error_every = 10;
+            fill(n);
+            r = do_write(off, n);
+            CHECK(r > 0 || r == -EIO);
+            if (check_below(4) == 0) {
+                errors = 0;
+                r = object_sync(&vn.obj, 0, UINT64_MAX);
+                told += r == -EIO;
+                happened += errors != 0;
+                CHECK(r == -EIO || errors == 0);
+                error_every = 0;
+                r = object_sync(&vn.obj, 0, UINT64_MAX); /* only what happened since */
+                CHECK_EQ(r, 0);
+                verify_disk();
+            }
+            verify_tags();
+        }
+        finish_all();
+    }
+    CHECK(happened > 20 && told >= happened);
+}
+
+/* A sequential reader asks the disk for each page once, and is ahead of it. */
+TEST(read_ahead)
+{
+    pcache_boot();
+    start();
+    fill(MAX_BYTES);
+    CHECK_EQ(do_write(0, MAX_BYTES), MAX_BYTES);
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
+    object_truncate(&vn.obj, 0);
+    reads_asked = 0;
+    CHECK_EQ(do_read(0, 100), 100);
+    CHECK_EQ(reads_asked, READAHEAD_FIRST);
+    for (uint64_t off = 100; off < MAX_BYTES; off += 1000)
+        do_read(off, 1000);
+    CHECK_EQ(reads_asked, PAGES);
+    finish_all();
+}
+
+/* Blocks that are complete are written in clusters without being asked; a writer who is faster than the disk sleeps. */
+TEST(write_behind_and_throttle)
+{
+    pcache_boot();
+    start();
+    for (uint64_t off = 0; off < 31 * PAGE_SIZE; off += 1000) {
+        fill(1000);
+        do_write(off, 1000);
+        CHECK_EQ(io.nwriteback, 0);
+    }
+    fill(2 * PAGE_SIZE);
+    do_write(30 * PAGE_SIZE, 2 * PAGE_SIZE);
+    CHECK_EQ(io.nwriteback, 32); /* maxphys */
+    for (unsigned k = 1; k < 4; k++) {
+        fill(32 * PAGE_SIZE);
+        do_write(k * 32 * PAGE_SIZE, 32 * PAGE_SIZE);
+        CHECK_EQ(io.nwriteback, (k + 1) * 32); /* the last one overshoots: 96 pages are not more than ufs_HW */
+    }
+    fill(10);
+    do_write(0, 10);
+    CHECK(io.nwriteback <= 64); /* it slept until ufs_LW */
+    finish_all();
+}
