@@ -277,5 +277,7 @@ int vn_fsync(struct vnode *vn, bool data_only)
 {
     if (vn->type == VBLK)
         return bdev_fsync(vn->rdev);
-    return vn->op->fsync == NULL ? 0 : vn->op->fsync(vn, data_only);
+    if (vn->op->fsync != NULL)
+        return vn->op->fsync(vn, data_only);
+    return vn->obj.io != NULL ? object_sync(&vn->obj, 0, UINT64_MAX) : 0;
 }
