@@ -28,7 +28,7 @@ static struct page *new_page(struct vm_object *o, uint64_t index, const struct p
 {
     unsigned         policy = pl == NULL ? object_policy(o, index) : 0;
     struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index};
-    struct page     *pg = place_page(pl != NULL ? pl : &by_call, 0, 0);
+    struct page     *pg = place_page(pl != NULL ? pl : &by_call, 0, 0, index);
 
     if (pg != NULL) {
         pg->obj = o;

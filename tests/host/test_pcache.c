@@ -53,9 +53,9 @@ void object_forget_advice(struct vm_object *o)
     (void)o;
 }
 
-struct page *place_page(const struct placement *pl, unsigned order, unsigned flags)
+struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
 {
-    (void)pl;
+    (void)pl, (void)index;
     return page_alloc(0, order, flags);
 }
 
