@@ -3,27 +3,28 @@
  * sched.c - the order in which a disk's requests are carried out: a pure policy.
  *
  * THEORY      0 fifo      In order of arrival, each by itself.
- *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and what
- *                         lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become one command.
- *                         Sorting makes them neighbours in the queue, whichever of them came first.
- *             2 fair      Two kinds of requests are told apart.  A process waits for its reads, and for the writes of an
- *                         fsync: these are its flow.  What is written because it is to be written some time is the
- *                         background; nobody waits for it, and one process alone can fill the queue with it.
+ *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and
+ *                         what lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become
+ *                         one command. Sorting makes them neighbours in the queue, whichever of them came first.
+ *             2 fair      Two kinds of requests are told apart.  A process waits for its reads, and for the writes
+ *                         of an fsync: these are its flow.  What is written because it is to be written some time is
+ *                         the background; nobody waits for it, and one process alone can fill the queue with it.
  *                         Flows take turns, one command each; none has more than FLOW_RUNNING at the device.  The
  *                         background is served in sorted sweeps when no flow has anything to do; and while one had
  *                         until disk_fair_linger ms ago, one command of at most disk_fair_sectors at a time.
- *                         A program that reads here and there asks for the next block shortly after it has got the last.
- *                         If the arm went back to the background in this pause, the program would wait for a command of
- *                         the background at each of its reads.  So the disk is held for a flow whose last pause was
- *                         short, disk_fair_hold us at most (Iyer and Druschel, "Anticipatory scheduling", SOSP 2001).
- *                         The background gets one command after disk_fair_turns of the flows, and after disk_fair_starve
- *                         ms in any case.  Within it nothing starves: a sweep takes only what was there when it began
- *                         (FSCAN), so that a stream of writes cannot keep the arm at its place.
+ *                         A program that reads here and there asks for the next block shortly after it has got the
+ *                         last. If the arm went back to the background in this pause, the program would wait for a
+ *                         command of the background at each of its reads.  So the disk is held for a flow whose last
+ *                         pause was short, disk_fair_hold us at most (Iyer and Druschel, "Anticipatory scheduling",
+ *                         SOSP 2001).
+ *                         The background gets one command after disk_fair_turns of the flows, and after
+ *                         disk_fair_starve ms in any case.  Within it nothing starves: a sweep takes only what was
+ *                         there when it began (FSCAN), so that a stream of writes cannot keep the arm at its place.
  *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
  *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
  * INVARIANTS  I1  a request is in one of: fifo, heap, the reqs of one flow
  *             I2  a flow is on `turns` exactly if its reqs are not empty
- *             I3  each request of the background is taken in the sweep after the one that went on when it came, or earlier
+ *             I3  each request of the background is taken in the sweep after the one that went on when it came
  * LOCKING     the disk's
  * TUNABLES    disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md

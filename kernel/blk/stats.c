@@ -59,7 +59,8 @@ void stats_unrun(struct io_stats *s, uint64_t now)
 
 static const char *const names[] = {
     "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "wlastupdate", "rtime", "rlentime", "rlastupdate",
-    "wcnt", "rcnt", "flushes", "rmerged", "wmerged", "rerrors", "werrors", "ferrors", "rns", "wns", "rahead", "raheadmax",
+    "wcnt", "rcnt", "flushes", "rmerged", "wmerged", "rerrors", "werrors", "ferrors", "rns", "wns",
+    "rahead", "raheadmax",
 };
 _Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t), "a name for each");
 

@@ -32,7 +32,8 @@ static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_
     struct blk_req *r = &req[nreq++];
 
     CHECK(nreq <= NMAX);
-    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8, .pid = pid, .sync = sync};
+    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8, .pid = pid,
+                          .sync = sync};
     sched_add(&q, r, now);
     return r;
 }
@@ -228,15 +229,20 @@ static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *w
         struct sched_batch b;
         uint32_t           n;
 
-        if (r == NULL && now >= next_read) {
-            r = add(BLK_READ, 1000000 + check_below(1000000), 8, 8, true);
-            ahead = 0;
-        }
-        if ((n = serve(&b)) == 0) {
+        n = serve(&b);
+        if (n == 0)
             now += MS / 4;
-            continue;
+        ahead += n != 0;
+        if (r == NULL && now >= next_read) { /* it came while the command was under way */
+            uint64_t later = now;
+
+            now = next_read;
+            r = add(BLK_READ, 1000000 + check_below(1000000), 8, 8, true);
+            now = later;
+            ahead = n != 0;
         }
-        ahead++;
+        if (n == 0)
+            continue;
         done += b.flow < 0 ? n : 0;
         for (uint32_t k = b.flow < 0 ? n / 8 : 0; k > 0 && nreq < NMAX; k--, lba += 8)
             add(BLK_WRITE, lba, 8, 7, false);
