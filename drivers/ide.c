@@ -4,11 +4,11 @@
  *
  * THEORY      ATA/ATAPI-6 (T13/1410D) for the commands, Intel's PIIX data sheet (290550) and "Programming Interface
  *             for Bus Master IDE Controller" 1.0 for DMA.  Two channels, at the places and interrupts of the ISA bus,
- *             have two disks each; a channel carries out one command at a time, so the second disk's waits. With
- *             programmed I/O (PIO) the processor moves each word between the data port and memory, in blocks of as
- *             many sectors as the disk gives with one interrupt (READ MULTIPLE).  With DMA the controller moves all by
- *             itself, along a table of pieces of memory (PRD), and interrupts once.  The table holds 32-bit addresses:
- *             a command with memory above 4 GiB goes by PIO, as all do when ide_dma is 0.
+ *             have two disks each; a channel carries out one command at a time, so the second disk's waits.
+ *             With programmed I/O (PIO) the processor moves each word between the data port and memory, in blocks of
+ *             as many sectors as the disk gives with one interrupt (READ MULTIPLE).  With DMA the controller moves all
+ *             by itself, along a table of pieces of memory (PRD), and interrupts once.  The table holds 32-bit
+ *             addresses: a command with memory above 4 GiB goes by PIO, as all do when ide_dma is 0.
  * INVARIANTS  I1  ch->cur is the command that the channel carries out; NULL: it is idle and ch->waiting is empty
  * LOCKING     ch->lock (RANK_DRIVER); probing is done by polling, before the interrupts are registered
  * TUNABLES    ide_dma

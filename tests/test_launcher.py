@@ -77,6 +77,10 @@ def test_every_machine_file_is_taken_by_qemu():
         (["sf3800", "--overlay", "/nonexistent"], "OVERLAY: /nonexistent is not a directory"),
         (["sf3800", "--acpi", "/nonexistent"], "ACPI: /nonexistent is not a file"),
         (["sf3800", "--iso", "/nonexistent"], "/nonexistent is missing: make iso"),
+        (["sf3800", "--disk", "/nonexistent"], "/nonexistent is not a file"),
+        (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is no option; DISK='FILE[,bus=ide]"),
+        (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
+        (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
     ],
 )
 def test_wrong_options_are_one_line(args, says, tmp_path):

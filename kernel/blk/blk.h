@@ -63,6 +63,7 @@ struct disk *disk_next(struct disk *d);
 const char  *disk_name(const struct disk *d);
 uint64_t     disk_dev(const struct disk *d); /* major << 8 | minor */
 uint64_t     disk_sectors(const struct disk *d);
+uint64_t     disk_start(const struct disk *d); /* of a partition: its first sector; 0 for a whole disk */
 bool         disk_readonly(const struct disk *d);
 struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
 

@@ -57,6 +57,11 @@ uint64_t disk_sectors(const struct disk *d)
     return d->sectors;
 }
 
+uint64_t disk_start(const struct disk *d)
+{
+    return d->start;
+}
+
 bool disk_readonly(const struct disk *d)
 {
     return d->readonly;

@@ -3,10 +3,10 @@
  * sysfs.c - /sys: the tree's upper part.
  *
  * THEORY      Only what programs that ask about NUMA nodes and CPUs look for (numactl, lstopo,
- *             libc's sysconf), plus the files of fw_cfg.  A node here is a memory node of the
+ *             libc's sysconf), the disks, plus the files of fw_cfg.  A node here is a memory node of the
  *             kernel, that is a board; an lgroup is something else, a CPU or a board may belong to
  *             another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
- * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_fw_cfg.c, docs/devices.md
+ * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_block.c, sysfs_fw_cfg.c, docs/devices.md
  */
 #include "fs/sysfs.h"
 
@@ -31,7 +31,7 @@ static const struct pseudo_node firmware_dirs[] = {
 static const struct pseudo_node top_dirs[] = {
     {.name = "devices", .type = VDIR, .mode = 0555, .children = devices_dirs},
     {.name = "firmware", .type = VDIR, .mode = 0555, .children = firmware_dirs},
-    {.name = "block", .type = VDIR, .mode = 0555},
+    {.name = "block", .type = VDIR, .mode = 0555, .next = sysfs_block_next, .find = sysfs_block_find},
     {.name = "class", .type = VDIR, .mode = 0555},
     {.name = "bus", .type = VDIR, .mode = 0555},
     {.name = "kernel", .type = VDIR, .mode = 0555},

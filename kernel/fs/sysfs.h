@@ -16,5 +16,9 @@ extern const struct pseudo_node sysfs_fw_cfg_files[]; /* /sys/firmware/qemu_fw_c
 
 int sysfs_cpu_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
 int sysfs_node_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
+/* /sys/block */
+int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
+int sysfs_block_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
+                     struct pseudo_entry *e);
 
 #endif
