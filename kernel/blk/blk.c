@@ -62,7 +62,47 @@ static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req
         else
             break;
         c->nsect += len / SECTOR_SIZE;
+        if (r->split)
+            break;
     }
+}
+
+/* The command with the next piece of `r` failed: that piece is bad, and done with. */
+static void skip_piece(struct blk_req *r)
+{
+    uint32_t end = 0;
+
+    for (unsigned i = 0; i < r->nvecs; i++) {
+        end += r->vec[i].len / SECTOR_SIZE;
+        if (end > r->sdone) {
+            r->bad |= 1ull << i;
+            r->sdone = end;
+            return;
+        }
+    }
+}
+
+/*
+ * A command of which `r` was a part, the only one unless `several`, has ended.  Whether there is something left to do.
+ * If a command for several requests failed, nobody knows which of them is to blame: each is tried again by itself.
+ * Likewise the pieces of one request.
+ */
+static bool goes_on(struct blk_req *r, bool several, uint32_t nsect, int error)
+{
+    if (r->op == BLK_FLUSH) {
+        r->error = error;
+        return false;
+    }
+    if (error != 0 && several)
+        return r->alone = true;
+    if (error != 0 && !r->split && r->nvecs > 1)
+        return r->split = r->alone = true;
+    if (error != 0)
+        skip_piece(r);
+    else
+        r->sdone = several ? r->nsect : r->sdone + nsect;
+    r->error = r->bad != 0 ? -EIO : 0;
+    return r->sdone < r->nsect;
 }
 
 /* `r` is begun; `ahead`: commands that had not ended when it came, or were begun since. */
@@ -140,7 +180,7 @@ static void look_again(struct timer *t)
     spin_unlock(&d->lock);
 }
 
-static void count_end(struct disk *d, const struct blk_req *r, int error, uint64_t now)
+static void count_end(struct disk *d, const struct blk_req *r, uint64_t now)
 {
     struct io_stats *s = &d->stats;
 
@@ -148,25 +188,22 @@ static void count_end(struct disk *d, const struct blk_req *r, int error, uint64
     case BLK_READ:
         s->reads++;
         s->nread += (uint64_t)r->nsect * SECTOR_SIZE;
-        s->rerrors += error != 0;
+        s->rerrors += r->error != 0;
         s->rns += now - r->submitted_ns;
         break;
     case BLK_WRITE:
         s->writes++;
         s->nwritten += (uint64_t)r->nsect * SECTOR_SIZE;
-        s->werrors += error != 0;
+        s->werrors += r->error != 0;
         s->wns += now - r->submitted_ns;
         break;
     default:
         s->flushes++;
-        s->ferrors += error != 0;
+        s->ferrors += r->error != 0;
     }
 }
 
-/*
- * The driver ends a command.  If one for several requests failed, nobody knows which of them is to blame: each is tried
- * again by itself.
- */
+/* The driver ends a command. */
 static void command_done(struct disk_cmd *c, int error)
 {
     struct command *cmd = command_of(c);
@@ -182,17 +219,13 @@ static void command_done(struct disk_cmd *c, int error)
         sched_done(&d->sched, cmd->flow, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
         stats_unrun(&d->stats, now);
-        if (error == 0 && !several)
-            r->sdone += c->nsect;
-        if ((error == 0 && !several && r->sdone < r->nsect) || (error != 0 && several)) {
-            r->alone = error != 0;
+        if (goes_on(r, several, c->nsect, error)) {
             stats_wait(&d->stats, now);
             sched_add(&d->sched, r, now);
             continue;
         }
-        r->error = error;
-        count_end(d, r, error, now);
-        if (!list_empty(&cmd->reqs)) /* all but one were merged with it */
+        count_end(d, r, now);
+        if (error == 0 && !list_empty(&cmd->reqs)) /* all but one were merged with it */
             *(r->op == BLK_READ ? &d->stats.rmerged : &d->stats.wmerged) += 1;
         list_push_back(&ended, &r->link);
     }
@@ -216,7 +249,7 @@ static bool is_sound(const struct disk *d, struct blk_req *r)
     for (unsigned i = 0; i < r->nvecs; i++)
         bytes += r->vec[i].len;
     r->lba = d->start + r->sector;
-    return r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE && r->sector < d->sectors &&
+    return r->nvecs <= BLK_MAX_VECS && r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE && r->sector < d->sectors &&
            r->nsect <= d->sectors - r->sector && !(r->op == BLK_WRITE && d->readonly);
 }
 
@@ -226,8 +259,9 @@ void blk_submit(struct blk_req *r)
     bool         sound = is_sound(r->disk, r);
 
     r->error = sound ? 0 : -EIO;
+    r->bad = sound ? 0 : UINT64_MAX;
     r->sdone = 0;
-    r->alone = false;
+    r->alone = r->split = false;
     if (!sound || (r->op == BLK_FLUSH && (!d->dev.cached || d->readonly))) {
         r->done(r);
         return;

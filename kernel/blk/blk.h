@@ -6,7 +6,7 @@
  *             page frames and says for which file and process it does so.  Requests wait in the disk's queue, in an
  *             order that the tunable disk_sched names (sched.c), until the driver has room for them.  A partition is a
  *             disk whose requests are shifted and passed on.
- * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` set: 0 or -EIO
+ * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and `bad` set
  *             I2  a BLK_FLUSH ends after all whose done() was called before it was submitted is on stable storage
  * LOCKING     the disk's lock (RANK_BLK); done() is called with no lock held, in interrupt context or the submitter's
  */
@@ -42,11 +42,13 @@ struct blk_req {
     void (*done)(struct blk_req *r);
     void                 *arg;    /* the submitter's                                     */
     int                   error;  /* when done: 0 or -EIO                                */
+    uint64_t              bad;    /* when done: bit i: piece i is not done               */
     struct list           link;   /* the block layer's, from here on                     */
     uint64_t              submitted_ns;
     uint64_t              lba;    /* from the start of the whole disk                    */
     uint32_t              sdone;  /* sectors done                                        */
     bool                  alone;  /* not to be merged: it was part of a command that failed */
+    bool                  split;  /* piece by piece: it failed as a whole                */
     struct blk_req       *child, *next; /* in the heap of the requests that wait: sched.c */
     uint64_t              pass;   /* the sweep that will carry it out                    */
     uint64_t              seq;    /* commands that had ended when it was submitted       */
@@ -66,6 +68,10 @@ uint64_t     disk_sectors(const struct disk *d);
 uint64_t     disk_start(const struct disk *d); /* of a partition: its first sector; 0 for a whole disk */
 bool         disk_readonly(const struct disk *d);
 struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
+
+/* disk_owner, disk_set_owner - what the file system layer keeps with the disk; NULL at first. */
+void *disk_owner(const struct disk *d);
+void  disk_set_owner(struct disk *d, void *owner);
 
 /* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
 void blk_submit(struct blk_req *r);

@@ -67,6 +67,16 @@ bool disk_readonly(const struct disk *d)
     return d->readonly;
 }
 
+void *disk_owner(const struct disk *d)
+{
+    return d->owner;
+}
+
+void disk_set_owner(struct disk *d, void *owner)
+{
+    d->owner = owner;
+}
+
 struct disk *disk_whole(struct disk *d)
 {
     return d->whole != NULL ? d->whole : d;

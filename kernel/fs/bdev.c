@@ -2,18 +2,23 @@
 /*
  * bdev.c - disks as files: /dev/vda, /dev/vda1.
  *
- * THEORY      Bytes move between the program and the disk through a piece of the kernel's memory, at most PIECE bytes
- *             at a time; where a write covers a part of a sector, the sector is read first.  Positions beyond the end
- *             read as the end of the file and are -ENOSPC for a write.
- * LOCKING     none of its own: two writers of one sector are ordered by the disk, as if there were two machines
- * SEE ALSO    devfs.c (names), kernel/blk/blk.h
+ * THEORY      A disk that is open has a vnode of its own, which no directory names; its object is the cache of the
+ *             disk's bytes, and all files opened on the disk, by whatever name, read and write through it.  The last
+ *             close writes what is dirty and throws the pages away, so that a file system, which has buffers of its
+ *             own, and programs that open the disk see each other's data.
+ *             With O_DIRECT bytes move between program and disk through a piece of the kernel's memory, PIECE bytes at
+ *             most; where a write covers a part of a sector, the sector is read first.
+ *             Positions beyond the end read as the end of the file and are -ENOSPC for a write.
+ * INVARIANTS  I1  a disk that is not open has no pages
+ * LOCKING     opening: open_lock.  vn->lock for writing round a write, cached or direct, and round throwing away.
+ * SEE ALSO    devfs.c (names), kernel/blk/blk.h, docs/disks.md
  */
 #include "fs/bdev.h"
 
 #include "blk/blk.h"
 #include "lib/errno.h"
 #include "lib/string.h"
-#include "mem/page.h"
+#include "mem/kmem.h"
 
 enum { PIECE_ORDER = 4 };
 #define PIECE (PAGE_SIZE << PIECE_ORDER)
@@ -24,48 +29,209 @@ enum { /* requests of ioctl, as in Linux */
 #define BLKBSZGET    0x80081270u
 #define BLKGETSIZE64 0x80081272u
 
-static uint64_t size_of(const struct disk *d)
+struct bdev {
+    struct vnode     vn;
+    struct object_io io;
+    struct disk     *disk;
+    unsigned         nopen; /* open_lock */
+};
+
+static struct mutex open_lock;
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+struct transfer { /* of some pages, under way */
+    struct blk_req req;
+    struct page   *page[PCACHE_CLUSTER_MAX];
+    struct blk_vec vec[PCACHE_CLUSTER_MAX];
+};
+
+static void pages_done(struct blk_req *r)
 {
-    return disk_sectors(d) * SECTOR_SIZE;
+    struct transfer *t = container_of(r, struct transfer, req);
+
+    for (unsigned i = 0; i < r->nvecs; i++) {
+        int err = r->bad >> i & 1 ? -EIO : 0;
+
+        if (r->op == BLK_READ)
+            object_read_done(t->page[i], err);
+        else
+            object_write_done(t->page[i], err);
+    }
+    kmem_free(t);
 }
 
+/* Bytes of page `index` that the disk has: all but in the last page. */
+static uint32_t page_bytes(const struct disk *d, uint64_t index)
+{
+    return (uint32_t)min_of(PAGE_SIZE, disk_sectors(d) * SECTOR_SIZE - (index << PAGE_SHIFT));
+}
+
+static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
+{
+    struct bdev     *b = container_of((struct vnode *)o->owner, struct bdev, vn);
+    struct transfer *t = kmem_alloc(sizeof *t);
+    uint64_t         first = pages[0]->index;
+
+    if (t == NULL)
+        return -ENOMEM;
+    t->req = (struct blk_req){.disk = b->disk, .op = (uint8_t)op, .sync = sync, .nvecs = n, .vec = t->vec,
+                              .sector = first * (PAGE_SIZE / SECTOR_SIZE), .file = (uintptr_t)b, .pid = blk_pid(),
+                              .done = pages_done};
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t len = page_bytes(b->disk, first + i);
+
+        if (len < PAGE_SIZE && op == BLK_READ)
+            memset((uint8_t *)page_to_virt(pages[i]) + len, 0, PAGE_SIZE - len);
+        t->page[i] = pages[i];
+        t->vec[i] = (struct blk_vec){pages[i], 0, len};
+        t->req.nsect += len / SECTOR_SIZE;
+    }
+    blk_submit(&t->req);
+    return 0;
+}
+
+static int bdev_readpages(struct vm_object *o, struct page **pages, unsigned n)
+{
+    return start_pages(o, pages, n, BLK_READ, true);
+}
+
+/* When there is no memory to write some pages at once, they are written one by one. */
+static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+{
+    struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
+
+    if (start_pages(o, pages, n, BLK_WRITE, sync) == 0)
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t index = pages[i]->index;
+
+        object_write_done(pages[i], blk_rw(b->disk, BLK_WRITE, index * (PAGE_SIZE / SECTOR_SIZE),
+                                           page_to_virt(pages[i]), page_bytes(b->disk, index)));
+    }
+    return 0;
+}
+
+static const struct pager_ops bdev_pager = {.readpages = bdev_readpages, .writepages = bdev_writepages};
+
+/* ---- the vnode ------------------------------------------------------------------------------- */
+
+static void bdev_inactive(struct vnode *vn) /* never: the disk lives for ever */
+{
+}
+
+static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
+static struct vfs            bdev_vfs = {.type = "bdev", .readonly = true}; /* so that reading sets no times */
+
+/* The disk's vnode, made by whoever is first.  NULL: no memory.  open_lock is held. */
+static struct bdev *bdev_of(struct disk *d)
+{
+    struct bdev *b = disk_owner(d);
+
+    if (b == NULL && (b = kmem_zalloc(sizeof *b)) != NULL) {
+        b->disk = d;
+        vn_init(&b->vn, &bdev_vfs, VREG, &bdev_vnodeops, &bdev_pager);
+        b->vn.size = disk_sectors(d) * SECTOR_SIZE;
+        b->vn.obj.size_pages = (b->vn.size + PAGE_SIZE - 1) >> PAGE_SHIFT;
+        object_io_init(&b->vn.obj, &b->io);
+        disk_set_owner(d, b);
+    }
+    return b;
+}
+
+static int sync_disk(struct bdev *b)
+{
+    int err = object_sync(&b->vn.obj, 0, UINT64_MAX);
+    int flush = blk_flush(b->disk);
+
+    return err != 0 ? err : flush;
+}
+
+/* What is dirty is written, and all pages go; those that cannot be written too, after the error was told. */
+static int forget(struct bdev *b)
+{
+    int err;
+
+    rw_enter_write(&b->vn.lock);
+    err = sync_disk(b);
+    object_truncate(&b->vn.obj, 0);
+    rw_exit_write(&b->vn.lock);
+    return err;
+}
+
+/* ---- reading and writing --------------------------------------------------------------------- */
+
 /* Moves up to a piece at `off` of the disk; returns bytes done or an error. */
-static long move_piece(struct disk *d, uint8_t *buf, struct uio *uio, uint64_t off)
+static long move_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uint64_t off)
 {
     uint64_t first = off / SECTOR_SIZE, head = off % SECTOR_SIZE;
-    size_t   n = min_of(min_of(uio->resid, size_of(d) - off), PIECE - head);
+    size_t   n = min_of(min_of(uio->resid, b->vn.size - off), PIECE - head);
     size_t   sectors = (head + n + SECTOR_SIZE - 1) / SECTOR_SIZE, before = uio->resid;
     bool     whole = head == 0 && n % SECTOR_SIZE == 0;
     int      err = 0;
 
     if (uio->dir == UIO_READ || !whole)
-        err = blk_rw(d, BLK_READ, first, buf, sectors * SECTOR_SIZE);
+        err = blk_rw(b->disk, BLK_READ, first, buf, sectors * SECTOR_SIZE);
     if (err == 0)
         err = uio_move(buf + head, n, uio);
     if (err == 0 && uio->dir == UIO_WRITE)
-        err = blk_rw(d, BLK_WRITE, first, buf, sectors * SECTOR_SIZE);
+        err = blk_rw(b->disk, BLK_WRITE, first, buf, sectors * SECTOR_SIZE);
     return err != 0 ? err : (long)(before - uio->resid);
+}
+
+static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
+{
+    struct page *pg = page_alloc(this_cpu()->node, PIECE_ORDER, ALLOC_NEAR);
+    uint64_t     last = (at + uio->resid - 1) >> PAGE_SHIFT, first = at >> PAGE_SHIFT;
+    bool         write = uio->dir == UIO_WRITE;
+    long         n = 0, done = 0;
+
+    if (pg == NULL)
+        return -ENOMEM;
+    if (write)
+        rw_enter_write(&b->vn.lock);
+    if (b->io.ndirty + b->io.nwriteback > 0)
+        n = object_sync(&b->vn.obj, first, last);
+    while (n >= 0 && uio->resid > 0 && at < b->vn.size && (n = move_piece(b, page_to_virt(pg), uio, at)) > 0) {
+        at += (uint64_t)n;
+        done += n;
+    }
+    if (write) {
+        object_punch(&b->vn.obj, first, last);
+        rw_exit_write(&b->vn.lock);
+    }
+    page_release(pg);
+    return done > 0 ? done : n;
+}
+
+static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned flags)
+{
+    size_t beyond = uio->resid - min_of(uio->resid, b->vn.size - (uint64_t)at);
+    long   n;
+    int    err;
+
+    if (uio->dir == UIO_READ)
+        return vn_read_pages(&b->vn, uio, at);
+    uio->resid -= beyond; /* a disk does not grow */
+    n = vn_write_pages(&b->vn, uio, &at);
+    uio->resid += beyond;
+    if (n > 0 && (flags & O_DSYNC) && (err = sync_disk(b)) != 0)
+        return err;
+    return n;
 }
 
 static long transfer(struct file *f, struct uio *uio, loff_t off)
 {
-    struct disk *d = f->data;
-    uint64_t     at = (uint64_t)off;
-    struct page *pg;
-    long         n = 0, done = 0;
+    struct bdev *b = f->data;
+    unsigned     flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
 
     if (off < 0)
-        return -EINVAL;
-    if (at >= size_of(d) || uio->resid == 0)
-        return uio->dir == UIO_READ || uio->resid == 0 ? 0 : -ENOSPC;
-    if ((pg = page_alloc(this_cpu()->node, PIECE_ORDER, ALLOC_NEAR)) == NULL)
-        return -ENOMEM;
-    while (uio->resid > 0 && at < size_of(d) && (n = move_piece(d, page_to_virt(pg), uio, at)) > 0) {
-        at += (uint64_t)n;
-        done += n;
-    }
-    page_release(pg);
-    return done > 0 ? done : n;
+        off = f->off; /* O_APPEND means nothing here */
+    if (uio->resid == 0)
+        return 0;
+    if ((uint64_t)off >= b->vn.size)
+        return uio->dir == UIO_READ ? 0 : -ENOSPC;
+    return flags & O_DIRECT ? move_direct(b, uio, (uint64_t)off) : move_cached(b, uio, off, flags);
 }
 
 static loff_t bdev_seek(struct file *f, loff_t off, int whence)
@@ -73,7 +239,7 @@ static loff_t bdev_seek(struct file *f, loff_t off, int whence)
     if (whence == 1)
         off += f->off;
     else if (whence == 2)
-        off += (loff_t)size_of(f->data);
+        off += (loff_t)((struct bdev *)f->data)->vn.size;
     if (whence > 2 || whence < 0 || off < 0)
         return -EINVAL;
     return f->off = off;
@@ -81,8 +247,9 @@ static loff_t bdev_seek(struct file *f, loff_t off, int whence)
 
 static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
-    struct disk *d = f->data;
-    uint64_t     bytes = size_of(d), sectors = disk_sectors(d);
+    struct bdev *b = f->data;
+    struct disk *d = b->disk;
+    uint64_t     bytes = b->vn.size, sectors = disk_sectors(d);
     uint32_t     word = SECTOR_SIZE;
 
     switch (cmd) {
@@ -98,30 +265,65 @@ static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
         word = disk_readonly(d);
         return copy_out(arg, &word, sizeof word);
     case BLKFLSBUF:
-        return blk_flush(d);
+        return forget(b);
     default:
         return -ENOTTY;
     }
 }
 
-static const struct fileops bdev_ops = {.read = transfer, .write = transfer, .seek = bdev_seek, .ioctl = bdev_ioctl};
+/* The last one writes what is dirty and throws the pages away (I1). */
+static void bdev_close(struct file *f)
+{
+    struct bdev *b = f->data;
+
+    mutex_enter(&open_lock);
+    if (--b->nopen == 0)
+        forget(b); /* an error: nobody is left to be told */
+    mutex_exit(&open_lock);
+}
+
+static const struct fileops bdev_ops = {
+    .read = transfer, .write = transfer, .seek = bdev_seek, .ioctl = bdev_ioctl, .close = bdev_close,
+};
 
 int bdev_open(struct vnode *vn, int oflags, struct file *f)
 {
     struct disk *d = disk_by_dev(vn->rdev);
+    struct bdev *b;
 
     if (d == NULL)
         return -ENXIO;
     if (disk_readonly(d) && (oflags & O_ACCMODE) != O_RDONLY)
         return -EROFS;
+    mutex_enter(&open_lock);
+    if ((b = bdev_of(d)) != NULL)
+        b->nopen++;
+    mutex_exit(&open_lock);
+    if (b == NULL)
+        return -ENOMEM;
     f->ops = &bdev_ops;
-    f->data = d;
+    f->data = b;
     return 0;
 }
 
 int bdev_fsync(uint64_t rdev)
 {
     struct disk *d = disk_by_dev(rdev);
+    struct bdev *b = d != NULL ? disk_owner(d) : NULL;
 
-    return d != NULL ? blk_flush(d) : -ENXIO;
+    return b != NULL ? sync_disk(b) : 0;
+}
+
+void bdev_sync_all(void)
+{
+    struct disk *d = NULL;
+
+    while ((d = disk_next(d)) != NULL)
+        if (disk_owner(d) != NULL)
+            sync_disk(disk_owner(d));
+}
+
+void bdev_init(void)
+{
+    mutex_init(&open_lock, "disk open");
 }

@@ -10,6 +10,7 @@
  *             pointers of I1, held while a look-up goes through them.
  * SEE ALSO    name.c, tmpfs.c, initramfs.c
  */
+#include "fs/bdev.h"
 #include "fs/filepriv.h"
 #include "fs/initramfs.h"
 #include "fs/name.h"
@@ -204,6 +205,7 @@ static int sync_one(struct vfs *vfs, const char *path, void *arg)
 void vfs_sync_all(void)
 {
     vfs_each(sync_one, NULL);
+    bdev_sync_all();
 }
 
 /* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
@@ -255,5 +257,6 @@ void fs_init(void)
     lock_init();
     tmpfs_init();
     devfs_init();
+    bdev_init();
     devmem_init();
 }

@@ -391,3 +391,11 @@ int bdev_fsync(uint64_t rdev)
 {
     return -ENXIO;
 }
+
+void bdev_sync_all(void)
+{
+}
+
+void bdev_init(void)
+{
+}
