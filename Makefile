@@ -106,7 +106,7 @@ doctor: ## what is installed, what is missing, what to type
 
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
 .PHONY: test test-images
-test-images: deps-test fireplane
+test-images: deps-test fireplane refdisk
 	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
 	$(Q)$(MAKE) --no-print-directory TEST= iso
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some

@@ -170,9 +170,14 @@ def main() -> int:
         if saved:
             tty.setraw(0)
         run.start()
+        for note in run.notes:
+            print(f"homeroom: {note}", end="\r\n" if saved else "\n", file=sys.stderr, flush=True)
         keyboard = threading.Thread(target=relay_keyboard, args=(run, is_tty), daemon=True)
         keyboard.start()
         outcome = run.wait(limit)
+    except machine.MachineError as error:
+        say(str(error))
+        return guest.STATUS_SETUP
     except KeyboardInterrupt:
         run.kill("quit")
         outcome = run.wait()

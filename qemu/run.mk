@@ -61,8 +61,19 @@ $(FIREPLANE): $(FIREPLANE_SRCS) $(wildcard qemu/fireplane/*.h) include/uapi/fire
 	$(Q)$(HOSTCC) -std=gnu17 -O3 $(if $(findstring clang,$(HOSTCC)),,-flto=auto) -g -fPIC -shared -fvisibility=hidden $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
 	    -Iqemu/fireplane -Iinclude -o $@ $(FIREPLANE_SRCS) -lpthread
 
+# The reference disk, a plugin of nbdkit.
+REFDISK := build/refdisk.so
+.PHONY: refdisk deps-refdisk
+deps-refdisk:
+	@tools/deps.sh refdisk
+refdisk: $(REFDISK) ## the reference disk, a plugin of nbdkit (build/refdisk.so)
+$(REFDISK): qemu/refdisk/refdisk.c | deps-refdisk
+	@echo '  PLUGIN  $@'
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=gnu17 -O2 -g -fPIC -shared $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -o $@ $< -lm
+
 # What must be there before a machine runs.
-BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE))
+BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)

@@ -22,7 +22,7 @@ DISKS = (
     f"{FOLDER}/ide.img,bus=ide",
     f"{FOLDER}/badide.img,bus=ide,blkdebug={FOLDER}/bad.conf",
 )
-pytestmark = pytest.mark.machine("sf3800", disks=DISKS, system="set disk_sched=1")
+ALL = pytest.mark.machine("sf3800", disks=DISKS, system="set disk_sched=1")
 
 
 def entry(kind: int, start: int, count: int) -> bytes:
@@ -48,6 +48,7 @@ def images():
     contents["parts"][8192 * SECTOR : 8193 * SECTOR] = table(entry(0x83, 8, 100))
     for name, data in contents.items():
         (FOLDER / f"{name}.img").write_bytes(data)
+    (FOLDER / "slow.img").write_bytes(bytes(64 << 20))
     (FOLDER / "bad.conf").write_text(rule("read", BAD_READ) + rule("write", BAD_WRITE))
     return contents
 
@@ -65,6 +66,7 @@ def image(name: str) -> bytes:
     return (FOLDER / f"{name}.img").read_bytes()
 
 
+@ALL
 def test_names(machine, images):
     rows = [line.split() for line in machine.check("cat /proc/partitions").splitlines()[2:]]
     blocks = {row[3]: int(row[2]) for row in rows}
@@ -78,6 +80,7 @@ def test_names(machine, images):
     assert blocks == ["16384", "2048", "1"]
 
 
+@ALL
 def test_contents(machine, images):
     whole = {"vda": images["parts"], "vdb": images["short"], "hda": images["ide"]}
     whole["vda1"] = images["parts"][2048 * SECTOR : 6144 * SECTOR]
@@ -86,6 +89,7 @@ def test_contents(machine, images):
     assert [line.split()[0] for line in out.splitlines()] == [md5(data) for data in whole.values()]
 
 
+@ALL
 @pytest.mark.parametrize("name, file, start", [("vda5", "parts", 8200), ("hda", "ide", 0)])
 def test_writes_reach_the_image(machine, name, file, start):
     """Unaligned ones too; what lies beside them stays."""
@@ -99,6 +103,7 @@ def test_writes_reach_the_image(machine, name, file, start):
     assert after == before
 
 
+@ALL
 def test_end_of_disk(machine, images):
     out = machine.check("dd if=/dev/vdb bs=1k skip=1024 2>/dev/null | md5sum")
     assert out.split()[0] == md5(images["short"][-SECTOR:])
@@ -108,12 +113,14 @@ def test_end_of_disk(machine, images):
     assert image("parts")[8300 * SECTOR : 8301 * SECTOR] == images["parts"][8300 * SECTOR : 8301 * SECTOR]
 
 
+@ALL
 def test_read_only(machine, images):
     result = machine.run("dd if=/dev/zero of=/dev/vdb count=1")
     assert result.status != 0 and "Read-only" in result.out
     assert image("short") == images["short"]
 
 
+@ALL
 @pytest.mark.parametrize("name, file", [("vdc", "bad"), ("hdb", "badide")])
 def test_errors(machine, images, name, file):
     """A bad sector is an error for whoever asks for it, is counted, and harms nobody else."""
@@ -137,6 +144,7 @@ def test_errors(machine, images, name, file):
     assert int(machine.check(f"iostat -xe {name} | tail -1").split()[-1]) >= 5
 
 
+@ALL
 def test_pio_reads_and_writes_the_same(machine, images):
     forget(machine, "hda")
     machine.check("echo 'ide_dma/W 0' | mdb -kw")
@@ -151,6 +159,7 @@ def test_pio_reads_and_writes_the_same(machine, images):
     )
 
 
+@ALL
 def test_queues_interrupt_their_own_cpus(machine):
     """Reads from each CPU use the queue whose interrupt arrives nearest."""
 
@@ -169,6 +178,7 @@ def test_queues_interrupt_their_own_cpus(machine):
         assert gained[number * 4] >= 4 * 4 and sum(gained) == gained[number * 4], (name, gained)
 
 
+@ALL
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_orders(machine, order):
     """Many processes read and write at the same time: everything is where it belongs, in each order."""
@@ -186,6 +196,7 @@ def test_orders(machine, order):
     machine.check("echo disk_sched/W 1 | mdb -kw")
 
 
+@ALL
 def test_counts(machine):
     """Each block read and written once is counted once, by both interfaces."""
     forget(machine, "hda")
@@ -203,3 +214,30 @@ def test_counts(machine):
     title, columns, first = machine.check("iostat -x hda").splitlines()
     assert title.strip() == "extended device statistics" and columns.split()[-1] == "%b"
     assert first.split()[0] == "hda" and float(first.split()[3]) > 0
+
+
+# ---- the reference disk: a machine of its own ----
+
+REFERENCE = pytest.mark.machine(
+    "sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=20,log={FOLDER}/slow.log",), system="set disk_depth=1"
+)
+
+
+@REFERENCE
+def test_reference_disk(machine):
+    """It takes what its parameters say, unscaled: command, transfer, half a revolution, seek."""
+    log = FOLDER / "slow.log"
+    cylinder = 14 * 48
+    for sector in (0, 40000, 40000 + cylinder * 100, 40000 + cylinder * 101):
+        machine.check(f"dd if=/dev/vda of=/dev/null bs=4k count=1 skip={sector // 8} iflag=direct")
+    machine.check("dd if=/dev/zero of=/dev/vda bs=16k count=3 seek=100 oflag=direct")
+    machine.guest.close()
+    rows = [line.split() for line in log.read_text().splitlines() if line[0] in "RW"]
+    reads = {int(r[1]): float(r[5]) / 1000 for r in rows if r[0] == "R" and int(r[1]) >= 40000}
+    turn, command = 60000 / 4316.5, 2.94
+    page = command + turn / 2 + 8 * turn / 48
+    seek = [2.0 + 0.46 * distance**0.5 + 0.01 * distance for distance in (40000 // cylinder, 100, 1)]
+    assert list(reads.values()) == pytest.approx([page + s for s in seek], abs=0.01)
+    writes = [r for r in rows if r[0] == "W"]
+    assert [int(r[1]) for r in writes] == [3200, 3232, 3264] and {int(r[2]) for r in writes} == {32}
+    assert [float(r[5]) / 1000 for r in writes[1:]] == pytest.approx([command + 32 * turn / 48] * 2, abs=0.01)

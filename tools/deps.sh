@@ -9,6 +9,7 @@
 #   browser      test the report in Chromium       (package; only when asked for: it is large)
 #   lint         check style                       (packages, and .venv)
 #   gdb          debug the kernel                  (packages)
+#   refdisk      the reference disk                (packages)
 #   peer         run Linux on the same machines    (build/peer/vmlinux, of a package that is not installed)
 #
 # With everything in place it takes some milliseconds and prints nothing.  -n prints what is missing and
@@ -53,6 +54,8 @@ for group in "$@"; do
         need mformat mtools
         ;;
     test)
+        need nbdkit nbdkit
+        need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
         need cpio cpio
         need gdb gdb
         need_venv .venv requirements.txt
@@ -64,8 +67,12 @@ for group in "$@"; do
         need_venv .venv requirements.txt
         ;;
     gdb) need gdb gdb ;;
+    refdisk)
+        need nbdkit nbdkit
+        need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
+        ;;
     peer) [ -s build/peer/vmlinux ] || peer=1 ;;
-    *) echo "deps.sh: no group '$group'; there are run, test, experiments, browser, lint, gdb, peer" >&2; exit 2 ;;
+    *) echo "deps.sh: no group '$group'; there are run, test, experiments, browser, lint, gdb, refdisk, peer" >&2; exit 2 ;;
     esac
 done
 

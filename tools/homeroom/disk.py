@@ -5,6 +5,7 @@ A disk is written  WHAT[,option]...  where WHAT is
 
     FILE                a raw image
     nbd:SOCKET          what a server of network block devices offers on a Unix socket
+    refdisk:FILE        a raw image, served as slowly as the reference disk (qemu/refdisk)
 
 and the options are
 
@@ -14,18 +15,30 @@ and the options are
     blkdebug=FILE       inject the errors that FILE describes (QEMU's blkdebug)
     blklogwrites=FILE   record all writes and flushes in FILE (format of Linux's dm-log-writes)
 
+of a refdisk also
+
+    scale=N             all times divided by N (1)
+    model=NAME          its parameters: qemu/refdisk/NAME.toml (ibm0661)
+    log=FILE            a line for each request
+
 The i-th virtio disk is /dev/vda, /dev/vdb, ...; the i-th IDE disk /dev/hda, /dev/hdb, ...  Errors of the image reach
 the guest as errors of the disk.
 """
 
 import json
+import shutil
+import subprocess
+import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom.machine import MachineError
+from homeroom.machine import TOP, MachineError
 
 BUSES = ("virtio", "ide")
 IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL = 4, 16, 4
+PLUGIN = TOP / "build/refdisk.so"
+SERVER_SECONDS = 20  # in which nbdkit has to be ready
 USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,blkdebug=FILE][,blklogwrites=FILE]'"
 
 
@@ -37,6 +50,14 @@ class Disk:
     queues: int | None = None
     blkdebug: str | None = None
     blklogwrites: str | None = None
+    scale: str | None = None
+    model: str | None = None
+    log: str | None = None
+
+    @property
+    def reference(self) -> str | None:
+        """The image of a reference disk."""
+        return self.source.removeprefix("refdisk:") if self.source.startswith("refdisk:") else None
 
 
 def parse(text: str) -> Disk:
@@ -51,12 +72,16 @@ def parse(text: str) -> Disk:
             disk.bus = value
         elif key == "queues" and value.isdigit() and int(value) > 0:
             disk.queues = int(value)
-        elif key in ("blkdebug", "blklogwrites") and value:
+        elif value and (key in ("blkdebug", "blklogwrites") or (disk.reference and key in ("scale", "model", "log"))):
             setattr(disk, key, value)
         else:
             raise MachineError(f"DISK={text}: '{option}' is no option; {USAGE}")
     _check(text, disk)
     return disk
+
+
+def _model(disk: Disk) -> Path:
+    return TOP / f"qemu/refdisk/{disk.model or 'ibm0661'}.toml"
 
 
 def _check(text: str, disk: Disk) -> None:
@@ -68,18 +93,69 @@ def _check(text: str, disk: Disk) -> None:
     if kind == "nbd" and colon:
         if not Path(rest).is_socket():
             raise MachineError(f"DISK={text}: {rest} is not a socket")
-    elif not Path(disk.source).is_file():
-        raise MachineError(f"DISK={text}: {disk.source} is not a file")
-    elif Path(disk.source).stat().st_size < 512:
-        raise MachineError(f"DISK={text}: {disk.source} is smaller than a sector")
+        return
+    image = Path(disk.reference or disk.source)
+    if not image.is_file():
+        raise MachineError(f"DISK={text}: {image} is not a file")
+    if image.stat().st_size < 512:
+        raise MachineError(f"DISK={text}: {image} is smaller than a sector")
+    if disk.reference:
+        if shutil.which("nbdkit") is None:
+            raise MachineError("nbdkit is missing: tools/deps.sh refdisk")
+        if not PLUGIN.is_file():
+            raise MachineError(f"{PLUGIN} is missing: make refdisk")
+        if not _model(disk).is_file():
+            raise MachineError(f"DISK={text}: there is no {_model(disk)}")
     if disk.blkdebug and not Path(disk.blkdebug).is_file():
         raise MachineError(f"DISK={text}: {disk.blkdebug} is not a file")
 
 
-def _node(disk: Disk, name: str) -> dict:
+def _socket(folder: Path, number: int) -> Path:
+    return folder / f"disk{number}.sock"
+
+
+def serve(disks: list[str], folder: Path) -> tuple[list[subprocess.Popen], list[str]]:
+    """Start the servers of the reference disks, with their sockets in `folder`.  They, and a line to print for each."""
+    servers, notes = [], []
+    for number, text in enumerate(disks):
+        disk = parse(text)
+        if disk.reference is None:
+            continue
+        values = tomllib.loads(_model(disk).read_text())
+        title = values.pop("title")
+        words = [f"{key}={value}" for key, value in values.items()]
+        words += [f"file={Path(disk.reference).absolute()}", f"scale={disk.scale or 1}"]
+        words += [f"log={Path(disk.log).absolute()}"] if disk.log else []
+        command = ["nbdkit", "-f", "--exit-with-parent", "-t", "1", "-U", _socket(folder, number), PLUGIN, *words]
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        servers.append(server)
+        end = time.monotonic() + SERVER_SECONDS
+        while not _socket(folder, number).is_socket():
+            if server.poll() is not None or time.monotonic() > end:
+                stop(servers)
+                raise MachineError(f"DISK={text}: nbdkit: {(server.stderr.read() or 'is not ready').strip()}")
+            time.sleep(0.01)
+        notes.append(f"disk {number}: {title}, times divided by {disk.scale or 1}")
+    return servers, notes
+
+
+def stop(servers: list[subprocess.Popen]) -> None:
+    for server in servers:
+        server.terminate()
+        try:
+            server.wait(5)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _node(disk: Disk, name: str, socket: Path) -> dict:
     """QEMU's description of where the bytes are."""
-    if disk.source.startswith("nbd:"):
-        node = {"driver": "nbd", "server": {"type": "unix", "path": disk.source[4:]}}
+    if disk.source.startswith("nbd:") or disk.reference:
+        path = str(socket) if disk.reference else disk.source[4:]
+        node = {"driver": "nbd", "server": {"type": "unix", "path": path}}
     else:
         node = {"driver": "raw", "file": {"driver": "file", "filename": disk.source}}
         if disk.readonly:
@@ -96,8 +172,8 @@ def _node(disk: Disk, name: str) -> dict:
     return node
 
 
-def qemu_args(disks: list[str], cpus: int) -> list[str]:
-    """The arguments for all disks of a run on a machine with so many CPUs."""
+def qemu_args(disks: list[str], cpus: int, folder: Path) -> list[str]:
+    """The arguments for all disks of a run on a machine with so many CPUs; `folder` as for serve()."""
     args: list[str] = []
     counts = dict.fromkeys(BUSES, 0)
     for number, text in enumerate(disks):
@@ -106,7 +182,7 @@ def qemu_args(disks: list[str], cpus: int) -> list[str]:
         counts[disk.bus] += 1
         if i >= (IDE_LIMIT if disk.bus == "ide" else VIRTIO_LIMIT):
             raise MachineError(f"DISK={text}: there may be {IDE_LIMIT} IDE and {VIRTIO_LIMIT} virtio disks")
-        args += ["-blockdev", json.dumps(_node(disk, name))]
+        args += ["-blockdev", json.dumps(_node(disk, name, _socket(folder, number)))]
         if disk.bus == "ide":
             device = f"ide-hd,drive={name},bus=ide.{i // 2},unit={i % 2}"
         else:

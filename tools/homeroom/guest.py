@@ -136,6 +136,7 @@ class Guest:
         self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "little")
         self.console = bytearray()  # all the console has printed
         self.lines: list[str] = []  # verdict lines, without the @
+        self.notes: list[str] = []  # what the person who starts it should know of its disks
         self.on_console: Callable[[bytes], None] | None = None
         self.on_line: Callable[[bytes], None] | None = None
         self.changed = threading.Condition()  # console or lines grew, or QEMU ended
@@ -219,7 +220,7 @@ class Guest:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
-        return args + disk.qemu_args(o.disks, self.machine.cpus) + o.qemu_args
+        return args + disk.qemu_args(o.disks, self.machine.cpus, files) + o.qemu_args
 
     def repeat(self) -> str:
         """The make command that repeats this run."""
@@ -259,6 +260,7 @@ class Guest:
         if self._model_text is not None:
             (folder / "fireplane").write_text(self._model_text)
             self.page = model.new_page(self.machine, self.options.model_page)
+        self._servers, self.notes = disk.serve(self.options.disks, folder)
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)
         self._stderr = open(folder / "stderr", "w+")
@@ -401,6 +403,7 @@ class Guest:
         self._qmp_file.close()
         for end in (self._console, self._verdict, self._qmp):
             end.close()
+        disk.stop(self._servers)
         self._files.cleanup()
         if self.page and not self.options.model_page:
             self.page.unlink(missing_ok=True)
