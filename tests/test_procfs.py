@@ -68,6 +68,8 @@ def test_descriptors(machine):
     assert out.splitlines()[0] == "/etc/passwd" and "5" in out.split()
     links = "cd /tmp; echo x > l1; ln l1 l2; rm l2; exec 5< l1; readlink /proc/self/fd/5; rm l1"
     assert machine.check(links) == "/tmp/l1\n"
+    links = "cd /tmp; echo x > l1; ln l1 l2; exec 5< l1 6< l2 5< l1; readlink /proc/self/fd/5; rm l1 l2"
+    assert machine.check(links) == "/tmp/l1\n"
     assert machine.check("exec 5> /tmp/fd5; rm /tmp/fd5; echo kept >&5; cat /proc/self/fd/5") == "kept\n"
     assert machine.check("echo piped | cat /dev/stdin") == "piped\n"
     assert machine.check("echo piped | cat /proc/self/fd/0") == "piped\n"

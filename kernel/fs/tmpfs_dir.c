@@ -5,8 +5,8 @@
  * THEORY      A directory is a hash table of entries, doubled when there are two entries to a bucket, and a list of
  *             the same entries in the order they were made.  Each entry has a number of its own that only grows,
  *             which is its readdir position: removing and adding entries moves no other.
- *             An entry holds a reference to its file, and the file remembers one entry that names it: the way up
- *             for directories, and the name of an open file.
+ *             An entry holds a reference to its file, and the file remembers the entry it was last found by: the way
+ *             up for directories, and the name of an open file.
  * INVARIANTS  I1  a directory has one entry; its nlink is 2 + its subdirectories; 0 once it is removed
  *             I2  node->nentries is the number of entries that name it; node->entry is one of them, or NULL
  *             I3  cookies on dir->order ascend and are at least COOKIE_FIRST
@@ -109,12 +109,11 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 
     if (e == NULL)
         return -ENOENT;
-    if (unlikely(e->node->entry == NULL)) { /* the name it was known by is gone: from now on it is known by this one */
+    if (unlikely(e->node->entry != e)) { /* it has, or had, another name: from now on it is known by this one */
         struct tmount *tm = tmount_of(dir);
 
         spin_lock(&tm->lock);
-        if (e->node->entry == NULL)
-            e->node->entry = e;
+        e->node->entry = e;
         spin_unlock(&tm->lock);
     }
     *out = &e->node->vn;

@@ -175,6 +175,8 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
     p->pid    = id;
     p->parent = flags & CLONE_PARENT ? mine->parent : mine;
     p->ppid   = p->parent->pid;
+    if (flags & CLONE_PARENT)
+        p->exit_signal = mine->exit_signal; /* no other signal than the one that the parent has agreed to */
     list_push_back(&p->parent->children, &p->sibling);
     list_push_back(&proc_all, &p->all_link);
     proc_hash_add(p);

@@ -425,12 +425,34 @@ static void affinity(void)
     EXPECT_ERR(sched_setaffinity(0, sizeof set, &set), EINVAL);
 }
 
+/* Who gives its parent another child cannot choose the signal that the parent gets when it ends. */
+static void sibling_signals_as_its_maker(void)
+{
+    int told[2];
+    pid_t maker, sibling = -1;
+
+    EXPECT_EQ(pipe(told), 0);
+    maker = fork();
+    if (maker == 0) {
+        sibling = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGTERM, NULL, NULL, NULL, NULL);
+        if (sibling != 0)
+            write(told[1], &sibling, sizeof sibling);
+        _exit(0);
+    }
+    EXPECT_EQ(read(told[0], &sibling, sizeof sibling), sizeof sibling);
+    EXPECT_EQ(status_of(maker), 0);
+    EXPECT_EQ(status_of(sibling), 0); /* and no SIGTERM has ended us */
+    close(told[0]);
+    close(told[1]);
+}
+
 static const struct check list[] = {
     {"wait_status", wait_status},
     {"wait_nohang", wait_nohang},
     {"stop_and_continue", stop_and_continue},
     {"many_children", many_children},
     {"orphan_is_adopted", orphan_is_adopted},
+    {"sibling_signals_as_its_maker", sibling_signals_as_its_maker},
     {"vfork_shares", vfork_shares},
     {"exec_arguments", exec_arguments},
     {"exec_errors", exec_errors},

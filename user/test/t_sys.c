@@ -575,7 +575,8 @@ static void scheduling(void)
 
 static void niceness(void)
 {
-    EXPECT_EQ(getpriority(PRIO_PROCESS, 0), 0);
+    if (getpriority(PRIO_PROCESS, 0) > 3)
+        SKIP("started by nice");
     EXPECT_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), 5);
     EXPECT_EQ(getpriority(PRIO_PROCESS, getpid()), 5);
