@@ -21,8 +21,13 @@ experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: bui
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
 experiment-list: deps-experiments
 	@$(EXPERIMENTS) list
+# Those with disks are programs of their own.
+DISK_EXPERIMENTS := experiment-idedma
+.PHONY: $(DISK_EXPERIMENTS)
+$(DISK_EXPERIMENTS): $(ISO) $(REFDISK) deps-experiments ## disks: docs/disks.md
+	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
 # All that are named in one call are one sweep: they share runs, and the report has them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list,$(filter experiment-%,$(MAKECMDGOALS))))
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list $(DISK_EXPERIMENTS),$(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: $(EXPERIMENT_DEPS)
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""idedma.py - the same work on an IDE disk with PIO and with DMA: what it costs the processor, and how long it takes.
+
+THEORY      iocost (user/bench/iocost.c) reads and writes the disk in order and here and there, beside a process that
+            counts on the same CPU: what this one does not get is the cost of the transfer.  With one CPU and time
+            counted in instructions the cost is exact.  A rep string instruction counts once for each word.
+            Time is wall time of the guest without the counting, as a ratio in one boot, the two taking turns: QEMU's
+            disk has no speed of its own, so this is what the two ways cost the host, and no figure of a real disk.
+            The paper (AIPS on a Celeron) has one number for each way: AIPSmark 9.1 with DMA, 5.7 without.
+USAGE       make experiment-idedma
+SEE ALSO    drivers/ide.c, docs/disks.md
+"""
+
+import re
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from homeroom.experiments import run, storage
+from homeroom.experiments.storage import Value
+from homeroom.machine import MachineError
+
+MACHINE, SEED, MIB, PAGES, TURNS = "sf280r", 4, 8, 1000, 5
+WORKS = {"seqread": "sequential read", "seqwrite": "sequential write", "randread": "random read of pages"}
+MODES = {"PIO": 0, "DMA": 1}
+PAPER = {"PIO": 5.7, "DMA": 9.1}  # AIPSmark
+
+
+def set_mode(guest: storage.Machine, mode: str) -> None:
+    guest.check(f"echo ide_dma/W {MODES[mode]} | mdb -kw")
+
+
+def costs(image: Path) -> dict[tuple[str, str], dict[str, float]]:
+    """(mode, work) -> instructions and interrupts for each MiB."""
+    out = {}
+    with storage.Machine(MACHINE, seed=SEED, icount=True, disks=[f"{image},bus=ide"]) as guest:
+        for mode in MODES:
+            set_mode(guest, mode)
+            text = guest.check(f"iocost -m {MIB} -n {PAGES} /dev/hda", 900)
+            for work, size, cpu in re.findall(r"work=(\S+) bytes=(\d+) cpu_ns=(\d+)", text):
+                out[mode, work] = {"instructions": float(cpu) / (int(size) / 2**20)}
+        for mode in MODES:
+            set_mode(guest, mode)
+            before = interrupts(guest)
+            guest.check(f"blockdev --flushbufs /dev/hda; dd if=/dev/hda of=/dev/null bs=64k count={MIB * 16}")
+            out[mode, "seqread"]["interrupts"] = (interrupts(guest) - before) / MIB
+    return out
+
+
+def interrupts(guest: storage.Machine) -> int:
+    return int(re.search(r"^ *14: +(\d+)", guest.check("cat /proc/interrupts"), re.M)[1])
+
+
+def times(image: Path) -> dict[str, list[float]]:
+    """Work -> the ratios of the time with PIO to that with DMA, the two taking turns."""
+    ratios: dict[str, list[float]] = {work: [] for work in WORKS}
+    with storage.Machine(MACHINE, seed=SEED, disks=[f"{image},bus=ide"]) as guest:
+        for _ in range(TURNS):
+            took: dict[tuple[str, str], float] = {}
+            for mode in MODES:
+                set_mode(guest, mode)
+                text = guest.check(f"iocost -t -m {MIB} -n {PAGES} /dev/hda")
+                for work, elapsed in re.findall(r"work=(\S+) .*elapsed_ns=(\d+)", text):
+                    took[mode, work] = float(elapsed)
+            for work in WORKS:
+                ratios[work].append(took["PIO", work] / took["DMA", work])
+    return ratios
+
+
+def plot(cost: dict) -> Path:
+    fig, axes = storage.figure("idedma", height=2.6)
+    for shift, mode, colour in ((0.2, "PIO", "#8fb8de"), (-0.2, "DMA", "#1f5f99")):
+        values = [cost[mode, work]["instructions"] / 1e6 for work in WORKS]
+        axes.barh([i + shift for i in range(len(WORKS))], values, 0.38, color=colour, label=mode)
+    axes.set_yticks(range(len(WORKS)), list(WORKS.values()))
+    axes.set_xlabel("million instructions for each MiB")
+    axes.legend()
+    return storage.save(fig, "idedma")
+
+
+def main() -> int:
+    try:
+        with tempfile.TemporaryDirectory(prefix="homeroom.") as folder:
+            image = Path(folder) / "ide.img"
+            image.write_bytes(bytes(2 * MIB << 20))
+            cost, ratios = costs(image), times(image)
+    except MachineError as error:
+        print(f"idedma: {error}", file=sys.stderr)
+        return 2
+    values, rows = [], []
+    for work, title in WORKS.items():
+        pio, dma = (cost[mode, work]["instructions"] for mode in MODES)
+        ratio = statistics.median(ratios[work])
+        values += [Value(f"{title}, {m}", "instructions", "per MiB", cost[m, work]["instructions"]) for m in MODES]
+        values.append(
+            Value(f"{title}, time with PIO / with DMA", "wall", "ratio", ratio,
+                  spread=max(ratios[work]) - min(ratios[work]), runs=TURNS)
+        )  # fmt: skip
+        rows.append([title, f"{pio:,.0f}", f"{dma:,.0f}", f"{pio / dma:.2f}", f"{ratio:.2f}"])
+    for mode in MODES:
+        values.append(Value(f"interrupts, {mode}", "counters", "per MiB", cost[mode, "seqread"]["interrupts"]))
+    head = ["", "PIO, instr/MiB", "DMA, instr/MiB", "PIO/DMA", "time PIO/DMA (wall)"]
+    print(storage.table(f"IDE: PIO and DMA ({MACHINE}, one CPU, {MIB} MiB; {PAGES} pages)", head, rows))
+    counts = ", ".join(f"{mode} {cost[mode, 'seqread']['interrupts']:.1f}" for mode in MODES)
+    print(f"interrupts for each MiB read in order: {counts}")
+    print(f"the paper, AIPSmark of a whole program: PIO {PAPER['PIO']}, DMA {PAPER['DMA']}")
+    print(f"rows in {run.shown(storage.record('idedma', values, MACHINE, 'no scale', SEED)}, plot {plot(cost)}")
+    return int(any(cost["PIO", w]["instructions"] <= cost["DMA", w]["instructions"] for w in WORKS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

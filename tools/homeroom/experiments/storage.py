@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""storage.py - what the experiments with disks share: booting a machine, a table on the terminal, results.csv, a plot.
+
+These experiments are programs of their own, not rows of paper.toml: what they measure is not one number of a benchmark but
+a table with a setting in each row, or a curve.
+"""
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from homeroom import guest, machine
+from homeroom.experiments import run
+from homeroom.experiments.results import COLUMNS, CSV
+from homeroom.machine import MachineError
+
+
+@dataclass
+class Value:
+    """A row of results.csv; the rest of its columns comes from the run."""
+
+    row: str
+    kind: str  # counters, instructions, modelled, wall
+    unit: str
+    ours: float | None
+    paper: float | None = None
+    spread: float | None = None
+    runs: int = 1
+    note: str = ""
+
+
+class Machine:
+    """A machine at work, as in the tests: commands go to the agent, answers come back over the verdict port."""
+
+    def __init__(self, name: str, *, boards: int | None = None, memory: str | None = None, **options) -> None:
+        speed = float(os.environ.get("HR_SPEED", "4"))
+        self.guest = guest.Guest(
+            machine.load(name, boards, memory), guest.Options(agent="yes", speed=speed, **options)
+        )
+        self.number = 0
+        self.guest.start()
+        if not self.guest.wait_until(lambda: "ready" in self.guest.lines, 120):
+            self.guest.kill("timeout")
+            raise MachineError(f"{name} did not come up: {self.guest.wait().message(False)}")
+
+    def run(self, command: str, timeout: float = 600) -> tuple[int, str]:
+        """Status and output of a command; MachineError when it does not end in time."""
+        from homeroom.verdict import escape, unescape
+
+        self.number += 1
+        first, mine, done = len(self.guest.lines), f" {self.number} ", f"done {self.number} "
+        self.guest.send_verdict(b"run %d 0 %s\n" % (self.number, escape(command.encode())))
+
+        def answer() -> str | None:
+            return next((line for line in self.guest.lines[first:] if line.startswith(done)), None)
+
+        last = self.guest.wait_until(answer, timeout)
+        lines = [line for line in self.guest.lines[first:] if line.startswith("out" + mine)]
+        text = b"".join(unescape(line.split(" ", 2)[2].encode()) for line in lines).decode(errors="replace")
+        if last is None:
+            raise MachineError(f"'{command}' did not end; it printed:\n{text}\n{self.guest.tail(20)}")
+        return int(last.split()[2]), text
+
+    def check(self, command: str, timeout: float = 600) -> str:
+        status, text = self.run(command, timeout)
+        if status != 0:
+            raise MachineError(f"'{command}' ended with status {status}:\n{text}")
+        return text
+
+    def kstats(self, prefix: str) -> dict[str, int]:
+        """Statistics of one kstat ("sd:0:vda"), by their names."""
+        rows = [line.split("\t") for line in self.check("cat /dev/kstat").splitlines() if line.startswith(prefix + ":")]
+        return {name.rsplit(":", 1)[1]: int(value) for name, value in rows}
+
+    def close(self) -> None:
+        self.guest.close()
+
+    def __enter__(self) -> "Machine":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def table(title: str, head: list[str], rows: list[list[str]]) -> str:
+    """Columns of text: the first to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+
+    def line(row: list[str]) -> str:
+        cells = [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([title, line(head), "-" * (sum(widths) + 2 * len(widths) - 2), *map(line, rows)])
+
+
+def record(name: str, values: list[Value], machine_name: str, scale: str, seed: int | str) -> Path:
+    """Put the rows into results.csv, in place of those that had the same names."""
+    new = [
+        dict(zip(COLUMNS, (
+            name, v.row, v.kind, v.unit, *("" if n is None else f"{n:.10g}" for n in (v.paper, v.ours, v.spread)),
+            str(v.runs), machine_name, scale, str(seed), run.revision(), run.qemu_version(), v.note,
+        ), strict=True))
+        for v in values
+    ]  # fmt: skip
+    old: list[dict] = []
+    if CSV.exists():
+        with open(CSV, newline="") as file:
+            old = [r for r in csv.DictReader(file) if r["table"] != name]
+    CSV.parent.mkdir(parents=True, exist_ok=True)
+    with open(CSV, "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([*old, *new])
+    return CSV
+
+
+def figure(name: str, width: float = 7.0, height: float = 3.6):
+    """A figure and its axes; save(figure, name) writes build/experiments/NAME.svg."""
+    from homeroom.experiments import plots  # sets the style; matplotlib takes a second to load
+
+    return plots.plt.subplots(figsize=(width, height))
+
+
+def save(fig, name: str) -> Path:
+    path = run.OUT / f"{name}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(path, format="svg", metadata={"Date": None})
+    return path

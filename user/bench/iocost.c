@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/*
+ * iocost.c - what reading and writing a disk costs a processor.
+ *
+ * THEORY      A process of the lowest priority counts, on the same processor as the one that reads or writes.  So the
+ *             processor is never idle, and what the counting does not get is what the transfer costs: system calls,
+ *             copies, drivers, interrupts.  What one step of counting takes is measured before, with nothing else to
+ *             do.  With ICOUNT=1 times are instructions.
+ *             The data goes through the page cache, which is emptied before each piece of work.
+ *                 seqread    all of the file or disk from its start, 64 KiB with each call
+ *                 seqwrite   likewise, and an fsync at the end
+ *                 randread   pages here and there, -n of them
+ *             With -t nothing is counted: elapsed_ns alone means something.
+ * USAGE       iocost [-t] [-m MiB] [-n pages] [-s seed] file
+ * OUTPUT      result: bench=iocost work=... bytes=... cpu_ns=... elapsed_ns=... step_ns=... (of 1000 steps)
+ * SEE ALSO    make experiment-idedma, docs/disks.md
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCK      65536
+#define PAGE       4096
+#define BLKFLSBUF  0x1261
+#define CALIBRATE  200000000l /* ns */
+
+static volatile uint64_t *steps; /* shared with the process that counts */
+static const char        *name;
+static int                alone;
+static long               mib = 8, npages = 1000;
+static uint64_t           seed = 1;
+static char               buf[BLOCK] __attribute__((aligned(4096)));
+
+static void die(const char *what)
+{
+    fprintf(stderr, "iocost: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    return seed ^= seed << 17;
+}
+
+static pid_t start_counting(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        errno = 0;
+        if (nice(19) == -1 && errno != 0)
+            die("nice");
+        for (;;)
+            ++*steps;
+    }
+    return pid;
+}
+
+static void seqread(int fd)
+{
+    for (long done = 0; done < mib << 20; done += BLOCK)
+        if (read(fd, buf, BLOCK) != BLOCK)
+            die("read");
+}
+
+static void seqwrite(int fd)
+{
+    memset(buf, 0x5a, sizeof buf);
+    for (long done = 0; done < mib << 20; done += BLOCK)
+        if (write(fd, buf, BLOCK) != BLOCK)
+            die("write");
+    if (fsync(fd) != 0)
+        die("fsync");
+}
+
+static void randread(int fd)
+{
+    for (long i = 0; i < npages; i++) {
+        off_t at = (off_t)(next_random() % ((uint64_t)mib << 8)) * PAGE;
+
+        if (pread(fd, buf, PAGE, at) != PAGE)
+            die("pread");
+    }
+}
+
+/* Do a piece of work; `step` is what 1000 steps of counting take alone. */
+static void measure(const char *work, void (*fn)(int), long bytes, double step)
+{
+    int      fd = open(name, O_RDWR);
+    uint64_t counted;
+    double   begin, elapsed;
+
+    if (fd < 0)
+        die(name);
+    ioctl(fd, BLKFLSBUF, 0); /* not for a file: then the caller sees to it */
+    counted = *steps;
+    begin = now_ns();
+    fn(fd);
+    elapsed = now_ns() - begin;
+    counted = *steps - counted;
+    printf("result: bench=iocost work=%s bytes=%ld cpu_ns=%.0f elapsed_ns=%.0f step_ns=%.1f\n", work, bytes,
+           elapsed - (double)counted * step / 1000, elapsed, step);
+    fflush(stdout);
+    close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    struct timespec wait = {.tv_nsec = CALIBRATE};
+    cpu_set_t       first;
+    uint64_t        counted;
+    double          begin, step = 0;
+    pid_t           counter = 0;
+    int             opt;
+
+    while ((opt = getopt(argc, argv, "tm:n:s:")) != -1) {
+        long value = opt == 't' ? 1 : strtol(optarg != NULL ? optarg : "0", NULL, 0);
+
+        if (value <= 0)
+            opt = '?';
+        if (opt == 't')
+            alone = 1;
+        else if (opt == 'm')
+            mib = value;
+        else if (opt == 'n')
+            npages = value;
+        else if (opt == 's')
+            seed = (uint64_t)value;
+        else
+            optind = argc;
+    }
+    if (optind != argc - 1) {
+        fprintf(stderr, "usage: iocost [-t] [-m MiB] [-n pages] [-s seed] file\n");
+        return 2;
+    }
+    name = argv[optind];
+    CPU_ZERO(&first);
+    CPU_SET(0, &first); /* where the interrupts of IDE channels arrive */
+    sched_setaffinity(0, sizeof first, &first);
+    steps = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (steps == MAP_FAILED || (!alone && (counter = start_counting()) < 0))
+        die("start");
+    if (!alone) {
+        nanosleep(&wait, NULL);
+        begin = now_ns();
+        counted = *steps;
+        nanosleep(&wait, NULL);
+        step = (now_ns() - begin) * 1000 / (double)(*steps - counted);
+    }
+    measure("seqread", seqread, mib << 20, step);
+    measure("seqwrite", seqwrite, mib << 20, step);
+    measure("randread", randread, npages * PAGE, step);
+    if (!alone) {
+        kill(counter, SIGKILL);
+        waitpid(counter, NULL, 0);
+    }
+    return 0;
+}
