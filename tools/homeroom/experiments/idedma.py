@@ -105,7 +105,8 @@ def main() -> int:
     counts = ", ".join(f"{mode} {cost[mode, 'seqread']['interrupts']:.1f}" for mode in MODES)
     print(f"interrupts for each MiB read in order: {counts}")
     print(f"the paper, AIPSmark of a whole program: PIO {PAPER['PIO']}, DMA {PAPER['DMA']}")
-    print(f"rows in {run.shown(storage.record('idedma', values, MACHINE, 'no scale', SEED)}, plot {plot(cost)}")
+    rows_file = storage.record("idedma", values, MACHINE, "no scale", SEED)
+    print(f"rows in {run.shown(rows_file)}, plot {run.shown(plot(cost))}")
     return int(any(cost["PIO", w]["instructions"] <= cost["DMA", w]["instructions"] for w in WORKS))
 
 
