@@ -37,6 +37,19 @@ HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c o
                kernel/fs/filecache.c tests/host/fshost.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_cluster := kernel/vm/cluster.c
+
+# The file system, without its kernel side, over a disk in memory.
+EXT_SRCS    := $(filter-out kernel/fs/ext/vnops.c kernel/fs/ext/pages.c,$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
+               tests/host/exthost.c
+HOST_ext    := $(EXT_SRCS)
+HOST_extfuzz := $(EXT_SRCS)
+build/host/test_ext build/host/test_extfuzz build/host/ext-replay: HOST_FLAGS += -include tests/host/exthost.h
+build/host/test_ext build/host/test_extfuzz: $(wildcard kernel/fs/ext/*.h)
+build/host/ext-replay: tests/host/ext_replay.c $(EXT_SRCS) $(wildcard tests/host/*.h kernel/*/*.h kernel/fs/ext/*.h)
+	@mkdir -p $(@D)
+	@echo '  HOSTCC  $@'
+	$(Q)$(HOSTCC) $(HOST_FLAGS) -O2 -o $@ $(filter %.c,$^)
+
 HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
 build/host/test_fireplane: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane: $(wildcard qemu/fireplane/*.h)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * balloc.c - free blocks.
+ *
+ * THEORY      One bitmap block to a group.  A file asks for blocks with a goal, the block after its last one: if that
+ *             is free, the file goes on there.  Otherwise it gets a place where eight blocks lie free together, so
+ *             that files that grow side by side interleave in pieces of eight, not of one; only when there is no such
+ *             place left, the next free block.  A file without a goal starts where the group's last one started
+ *             (the rover), so that a search does not begin at the front.  A full group is passed on its count alone.
+ *             Freed blocks are clear in the bitmap but set in `pending` until the transaction that freed them is on
+ *             the disk: before that a crash brings the old file back, with its old data.
+ * INVARIANTS  I1  a bit set in `pending` is clear in the bitmap
+ *             I2  the bitmap's bits for the group's own metadata are set (checked when it is first read)
+ * LOCKING     group.lock
+ * SEE ALSO    ext.h (I3), docs/ext.md
+ */
+#include "fs/ext/bits.h"
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+static inline uint32_t group_start(const struct ext_fs *fs, uint32_t g)
+{
+    return fs->first_block + g * fs->bpg;
+}
+
+/* I2, once for each group. */
+static int check_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d, const uint8_t *map)
+{
+    uint32_t start = group_start(fs, g);
+    uint32_t head = ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0;
+
+    if (!bits_all(map, 0, head) || !bit_get(map, d->block_bitmap - start) || !bit_get(map, d->inode_bitmap - start) ||
+        !bits_all(map, d->inode_table - start, fs->table_blocks))
+        return ext_error(fs, "group %u: its own blocks are free in its bitmap", g);
+    fs->groups[g].block_checked = true;
+    return 0;
+}
+
+/* The group's bitmap, held and checked.  Group locked. */
+static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
+{
+    struct buf       *db;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    int               err = buf_read(fs, d->block_bitmap, out);
+
+    if (err == 0 && !fs->groups[g].block_checked && (err = check_bitmap(fs, g, d, (*out)->data)) != 0)
+        buf_put(*out);
+    return err;
+}
+
+/* Where in the group to begin, by the rules above; n if it has nothing free. */
+static uint32_t choose(struct ext_group *grp, const uint8_t *map, uint32_t from, bool exact, uint32_t n)
+{
+    uint32_t i;
+
+    if (exact && bits_next_clear(map, grp->pending, from, from + 1) == from)
+        return from;
+    if ((i = bits_next_byte(map, grp->pending, from, n)) < n)
+        return i;
+    if ((i = bits_next_byte(map, grp->pending, 0, from)) < from)
+        return i;
+    if ((i = bits_next_clear(map, grp->pending, from, n)) < n)
+        return i;
+    return (i = bits_next_clear(map, grp->pending, 0, from)) < from ? i : n;
+}
+
+/* Takes blocks of group g.  1: got some; 0: none there; or an error. */
+static int take_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
+{
+    struct ext_fs    *fs = h->fs;
+    struct ext_group *grp = &fs->groups[g];
+    struct buf       *db, *mb;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    uint32_t          n = ext_group_blocks(fs, g), base = group_start(fs, g), i, k;
+    bool              exact = goal != 0 && goal >= base && goal < base + n;
+    int               err = 0;
+
+    mutex_enter(&grp->lock);
+    if (d->free_blocks == 0 || (err = get_bitmap(fs, g, &mb)) != 0) {
+        mutex_exit(&grp->lock);
+        return d->free_blocks == 0 ? 0 : err;
+    }
+    i = choose(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, exact, n);
+    if (i < n) {
+        for (k = 1; k < want && k < d->free_blocks && i + k < n; k++)
+            if (bits_next_clear(mb->data, grp->pending, i + k, i + k + 1) != i + k)
+                break;
+        jnl_access(h, mb);
+        jnl_access(h, db);
+        bits_set(mb->data, i, k);
+        d->free_blocks = (uint16_t)(d->free_blocks - k);
+        atomic_fetch_sub_explicit(&fs->free_blocks, k, memory_order_relaxed);
+        if (!exact)
+            grp->block_hint = i + k;
+        *start = base + i;
+        *got = k;
+    }
+    mutex_exit(&grp->lock);
+    buf_put(mb);
+    if (i >= n)
+        return 0;
+    if (unlikely(!ext_block_ok(fs, *start, *got)))
+        return ext_error(fs, "blocks %u, %u long, are the file system's own and free in the bitmap", *start, *got);
+    return 1;
+}
+
+int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
+{
+    struct ext_fs *fs = h->fs;
+    int64_t        spare = fs->free_blocks;
+    int            r;
+
+    if (spare <= fs->sb->r_blocks_count && !fs->up->privileged())
+        return -ENOSPC;
+    if (goal < fs->first_block || goal >= fs->blocks)
+        goal = 0;
+    if (goal != 0)
+        group = (goal - fs->first_block) / fs->bpg;
+    for (uint32_t k = 0, g = group; k < fs->ngroups; k++) {
+        if ((r = take_in_group(h, g, k == 0 ? goal : 0, want, start, got)) != 0)
+            return r < 0 ? r : 0;
+        if (++g == fs->ngroups)
+            g = 0;
+    }
+    return -ENOSPC;
+}
+
+/* Frees bits first .. first+n-1 of group g. */
+static int free_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t n)
+{
+    struct ext_fs    *fs = h->fs;
+    struct ext_group *grp = &fs->groups[g];
+    struct buf       *db, *mb;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    int               err;
+
+    mutex_enter(&grp->lock);
+    err = get_bitmap(fs, g, &mb);
+    if (err == 0) {
+        if (grp->pending == NULL && (grp->pending = kmem_zalloc(fs->bsize)) == NULL)
+            err = -ENOMEM;
+        else if (!bits_all(mb->data, first, n) || d->free_blocks + n > ext_group_blocks(fs, g))
+            err = ext_error(fs, "a block at %u, %u long, is freed that is free", group_start(fs, g) + first, n);
+        else
+            err = jnl_freed(h, group_start(fs, g) + first, n);
+        if (err == 0) {
+            jnl_access(h, mb);
+            jnl_access(h, db);
+            bits_clear(mb->data, first, n);
+            bits_set(grp->pending, first, n);
+            grp->npending += n;
+            d->free_blocks = (uint16_t)(d->free_blocks + n);
+            atomic_fetch_add_explicit(&fs->free_blocks, n, memory_order_relaxed);
+        }
+        buf_put(mb);
+    }
+    mutex_exit(&grp->lock);
+    return err;
+}
+
+int ext_bfree(struct handle *h, uint32_t start, uint32_t n)
+{
+    struct ext_fs *fs = h->fs;
+
+    if (!ext_block_ok(fs, start, n))
+        return ext_error(fs, "blocks %u, %u long, cannot be a file's", start, n);
+    while (n != 0) {
+        uint32_t g = (start - fs->first_block) / fs->bpg, first = (start - fs->first_block) % fs->bpg;
+        uint32_t k = min_of(n, fs->bpg - first);
+        int      err = free_in_group(h, g, first, k);
+
+        if (err != 0)
+            return err;
+        start += k;
+        n -= k;
+    }
+    return 0;
+}
+
+int ext_bfree_meta(struct handle *h, uint32_t block)
+{
+    int err = jnl_forget(h, block);
+
+    return err != 0 ? err : ext_bfree(h, block, 1);
+}
+
+void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n)
+{
+    while (n != 0) {
+        uint32_t          g = (start - fs->first_block) / fs->bpg, first = (start - fs->first_block) % fs->bpg;
+        uint32_t          k = min_of(n, fs->bpg - first);
+        struct ext_group *grp = &fs->groups[g];
+
+        mutex_enter(&grp->lock);
+        bits_clear(grp->pending, first, k);
+        grp->npending -= k;
+        mutex_exit(&grp->lock);
+        start += k;
+        n -= k;
+    }
+}

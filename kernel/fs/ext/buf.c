@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * buf.c - blocks of metadata in memory.
+ *
+ * THEORY      A hash table by block number, one spin lock to a bucket, so that look-ups of different blocks do not
+ *             meet.  Buffers are thrown away second-chance: a hand goes round the list of all, takes the mark
+ *             BUF_REFERENCED away, and frees those that it finds without it.  What a transaction or a checkpoint
+ *             still needs is not thrown away, so the bound may be passed by as much as the journal pins.
+ *             A block is read under one of a few sleeping locks, so that two who want it read it once.
+ * INVARIANTS  I1  a buffer is in the hash and on fs->bufs, or nobody has it
+ *             I2  refs grows from 0 only under the bucket's lock; a buffer is freed under it, with refs 0
+ *             I3  txn == NULL and ckpt == NULL: the bytes are those on the disk
+ * LOCKING     buf_hash_lock[] and buf_lock (both RANK_BUF, never two at a time)
+ * TUNABLES    ext_buf_percent: share of memory that one file system's metadata may take
+ * SEE ALSO    journal.c
+ */
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/tunable.h"
+
+#define READ_LOCKS 16
+#define MIN_BUFS   256
+#define MAX_HASH   16384
+
+static uint32_t ext_buf_percent = 5;
+TUNABLE(ext_buf_percent, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
+
+static inline uint32_t bucket(const struct ext_fs *fs, uint32_t block)
+{
+    return (block * 0x9e3779b1u >> 12) & fs->buf_mask;
+}
+
+/* The cache of blocks of 1 or 2 KiB, aligned to their size; pages need none. */
+static void *block_cache(uint32_t size)
+{
+    static struct kmem_cache *cache[2];
+    unsigned                  k = size / 2048;
+
+    if (k < 2 && cache[k] == NULL)
+        cache[k] = kmem_cache_create("ext_block", size, size);
+    return k < 2 ? cache[k] : NULL;
+}
+
+int bufs_init(struct ext_fs *fs)
+{
+    uint64_t max = mem_total_pages() * ext_buf_percent / 100 * (PAGE_SIZE / fs->bsize);
+    uint32_t n = 64;
+
+    fs->buf_cache = block_cache(fs->bsize);
+    list_init(&fs->bufs);
+    spin_init(&fs->buf_lock, RANK_BUF);
+    fs->max_bufs = (uint32_t)min_of(max_of(max, (uint64_t)MIN_BUFS), (uint64_t)1 << 24);
+    while (n < fs->max_bufs / 2 && n < MAX_HASH)
+        n *= 2;
+    fs->buf_mask = n - 1;
+    fs->buf_hash = kmem_zalloc(n * sizeof *fs->buf_hash);
+    fs->buf_hash_lock = kmem_zalloc(n * sizeof *fs->buf_hash_lock);
+    fs->buf_read_lock = kmem_zalloc(READ_LOCKS * sizeof *fs->buf_read_lock);
+    if (fs->buf_hash == NULL || fs->buf_hash_lock == NULL || fs->buf_read_lock == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        spin_init(&fs->buf_hash_lock[i], RANK_BUF);
+    for (uint32_t i = 0; i < READ_LOCKS; i++)
+        mutex_init(&fs->buf_read_lock[i], "metadata read");
+    return 0;
+}
+
+static void buf_free(struct ext_fs *fs, struct buf *b)
+{
+    ext_block_free(fs, b->data);
+    kmem_free(b);
+    atomic_fetch_sub(&fs->nbufs, 1);
+}
+
+void bufs_destroy(struct ext_fs *fs)
+{
+    struct buf *b;
+
+    if (fs->bufs.next != NULL)
+        while ((b = list_pop(&fs->bufs, struct buf, all)) != NULL)
+            buf_free(fs, b);
+    kmem_free(fs->buf_hash);
+    kmem_free(fs->buf_hash_lock);
+    kmem_free(fs->buf_read_lock);
+}
+
+/* Takes b out of the hash if nobody needs it. */
+static bool unhash(struct ext_fs *fs, struct buf *b)
+{
+    uint32_t     k = bucket(fs, b->block);
+    struct buf **p;
+    bool         free;
+
+    spin_lock(&fs->buf_hash_lock[k]);
+    free = b->refs == 0 && b->txn == NULL && b->ckpt == NULL;
+    if (free) {
+        for (p = &fs->buf_hash[k]; *p != b; p = &(*p)->hnext)
+            ;
+        *p = b->hnext;
+    }
+    spin_unlock(&fs->buf_hash_lock[k]);
+    return free;
+}
+
+/* One step of the hand: the buffer under it goes, or moves to the far end. */
+static void evict_one(struct ext_fs *fs)
+{
+    struct buf *b;
+
+    spin_lock(&fs->buf_lock);
+    b = list_pop(&fs->bufs, struct buf, all); /* nobody else frees it: it is on no list */
+    spin_unlock(&fs->buf_lock);
+    if (b == NULL)
+        return;
+    if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) && unhash(fs, b)) {
+        buf_free(fs, b);
+        return;
+    }
+    spin_lock(&fs->buf_lock);
+    list_push_back(&fs->bufs, &b->all);
+    spin_unlock(&fs->buf_lock);
+}
+
+static struct buf *find(struct ext_fs *fs, uint32_t block, uint32_t k)
+{
+    struct buf *b;
+
+    for (b = fs->buf_hash[k]; b != NULL && b->block != block; b = b->hnext)
+        ;
+    if (b != NULL) {
+        buf_hold(b);
+        if (!(b->flags & BUF_REFERENCED))
+            atomic_fetch_or_explicit(&b->flags, BUF_REFERENCED, memory_order_relaxed);
+    }
+    return b;
+}
+
+struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
+{
+    uint32_t    k = bucket(fs, block);
+    struct buf *b;
+
+    spin_lock(&fs->buf_hash_lock[k]);
+    b = find(fs, block, k);
+    spin_unlock(&fs->buf_hash_lock[k]);
+    return b;
+}
+
+/* The buffer of `block`, made if need be, held; NULL: no memory. */
+static struct buf *get(struct ext_fs *fs, uint32_t block)
+{
+    uint32_t    k = bucket(fs, block);
+    struct buf *b = buf_cached(fs, block), *other;
+
+    if (likely(b != NULL))
+        return b;
+    for (unsigned i = 0; i < 8 && fs->nbufs >= fs->max_bufs; i++)
+        evict_one(fs);
+    if ((b = kmem_zalloc(sizeof *b)) == NULL)
+        return NULL;
+    if ((b->data = ext_block_alloc(fs)) == NULL) {
+        kmem_free(b);
+        return NULL;
+    }
+    b->block = block;
+    b->refs = 1;
+    b->flags = BUF_REFERENCED;
+    list_init(&b->link);
+    list_init(&b->clink);
+    atomic_fetch_add(&fs->nbufs, 1);
+    spin_lock(&fs->buf_hash_lock[k]);
+    other = find(fs, block, k);
+    if (other == NULL) {
+        b->hnext = fs->buf_hash[k];
+        fs->buf_hash[k] = b;
+    }
+    spin_unlock(&fs->buf_hash_lock[k]);
+    if (other != NULL) {
+        buf_free(fs, b);
+        return other;
+    }
+    spin_lock(&fs->buf_lock);
+    list_push_back(&fs->bufs, &b->all);
+    spin_unlock(&fs->buf_lock);
+    return b;
+}
+
+int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out)
+{
+    struct buf *b = get(fs, block);
+    int         err = 0;
+
+    *out = NULL;
+    if (unlikely(b == NULL))
+        return -ENOMEM;
+    if (unlikely(!(atomic_load_explicit(&b->flags, memory_order_acquire) & BUF_UPTODATE))) {
+        struct mutex *m = &fs->buf_read_lock[block % READ_LOCKS];
+
+        mutex_enter(m);
+        if (!(b->flags & BUF_UPTODATE)) {
+            err = ext_io_one(fs, BLK_READ, block, b->data);
+            fs->n_buf_reads++;
+            if (err == 0)
+                atomic_fetch_or(&b->flags, BUF_UPTODATE);
+        }
+        mutex_exit(m);
+        if (err != 0) {
+            buf_put(b);
+            return err;
+        }
+    }
+    *out = b;
+    return 0;
+}
+
+int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
+{
+    struct buf   *b = get(fs, block);
+    struct mutex *m = &fs->buf_read_lock[block % READ_LOCKS];
+
+    *out = b;
+    if (b == NULL)
+        return -ENOMEM;
+    mutex_enter(m); /* not beside somebody's reading of what was there before */
+    memset(b->data, 0, fs->bsize);
+    atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
+    atomic_fetch_or(&b->flags, BUF_UPTODATE);
+    mutex_exit(m);
+    return 0;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ext.h - the journalled file system, as its own files know it.
+ *
+ * THEORY      Layers, from the disk up:
+ *               buf.c      blocks of metadata in memory
+ *               journal.c  transactions over them; log.c writes them down, recover.c reads them after a crash
+ *               balloc.c, ialloc.c, bmap.c, inode.c, dir.c, htree.c, namei.c  what the blocks mean
+ *               super.c    mounting, features, errors
+ *               vnops.c, pages.c  the kernel's side: vnodes, the page cache, the thread that commits
+ *             All but the last line is plain code over blk.h, and is built and tested as a host program too.
+ *             A change of metadata is made in a handle (journal.h): jnl_access() first, then the bytes.
+ * INVARIANTS  I1  a block number read from the disk is checked (ext_block_ok) before it is used
+ *             I2  a buffer's bytes change only in an open handle, after jnl_access()
+ *             I3  no free bit is handed out again before the transaction that freed it is on the disk
+ *             I4  a file's blocks never lie beyond its size on the disk, unless it is on the orphan list
+ * LOCKING     vn->lock -> handle -> inode map_lock -> group lock -> journal lock -> spin locks (RANK_BUF).
+ *             Nothing waits for a new handle while it holds a map_lock or a group lock: a commit may need them.
+ * SEE ALSO    docs/ext.md, tests/host/test_ext.c
+ */
+#ifndef FS_EXT_EXT_H
+#define FS_EXT_EXT_H
+
+#include "blk/blk.h"
+#include "disp/sync.h"
+#include "fs/ext/format.h"
+#include "fs/vnode.h"
+#include "lib/errno.h"
+#include "lib/spinlock.h"
+
+#ifndef EUCLEAN
+#define EUCLEAN 117
+#endif
+
+struct ext_fs;
+struct ext_inode;
+struct txn;
+struct journal;
+
+/* ---- buffers (buf.c) ---- */
+enum { BUF_UPTODATE = 1, BUF_CHECKED = 2 /* directory block: its entries are well formed */, BUF_REFERENCED = 4,
+       BUF_FREED = 8 /* in the transaction as freed: not to be written */, BUF_ERROR = 16 };
+
+/* Lock key: [h] hash bucket's lock  [j] journal lock  [a] atomic  [c] constant */
+struct buf {
+    struct buf      *hnext; /* [h] */
+    uint32_t         block; /* [c] */
+    _Atomic uint32_t refs;  /* [a] grows from 0 only under [h] */
+    _Atomic uint32_t flags; /* [a] BUF_* */
+    uint8_t         *data;  /* [c] one block */
+    struct txn      *txn;   /* [j] the running transaction that has changed it, or NULL */
+    struct list      link;  /* [j] txn->bufs */
+    struct txn      *ckpt;  /* [j] the last committed transaction that holds it, while it is not in its place */
+    struct list      clink; /* [j] ckpt->ckpts */
+    struct list      all;   /* fs->bufs, under fs->buf_lock */
+};
+
+/*
+ * buf_read - the block, with a reference.  -EIO -ENOMEM.  buf_new - the block zeroed, for a use that is new: not read.
+ * buf_cached - only if it is in memory, else NULL.  buf_put - give the reference back.
+ */
+int         buf_read(struct ext_fs *fs, uint32_t block, struct buf **out);
+int         buf_new(struct ext_fs *fs, uint32_t block, struct buf **out);
+struct buf *buf_cached(struct ext_fs *fs, uint32_t block);
+static inline void buf_put(struct buf *b)
+{
+    if (b != NULL)
+        atomic_fetch_sub_explicit(&b->refs, 1, memory_order_release);
+}
+static inline void buf_hold(struct buf *b)
+{
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+int  bufs_init(struct ext_fs *fs);
+void bufs_destroy(struct ext_fs *fs); /* drops all; nobody uses one */
+
+/* One block to move, for ext_io(): sorted by `block`, neighbours become one request. */
+struct ioblock {
+    uint32_t    block;
+    void       *data;
+    struct buf *b; /* the caller's */
+};
+/* ext_io - read or write all of v[n] and wait.  0 or -EIO -ENOMEM. */
+int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n);
+int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data);
+void ext_io_sort(struct ioblock *v, size_t n);
+/* ext_block_alloc - memory for one block, aligned to its size.  ext_block_free: NULL is allowed. */
+void *ext_block_alloc(struct ext_fs *fs);
+void  ext_block_free(struct ext_fs *fs, void *p);
+
+/* ---- the journal (journal.c, log.c, recover.c) ---- */
+struct extent {
+    uint32_t start, len;
+};
+
+struct handle {
+    struct ext_fs *fs;
+    struct txn    *txn;
+    int            credits; /* buffers that it may still add to the transaction */
+};
+
+/*
+ * jnl_start - open a handle that will change at most `credits` blocks.  Waits for a commit when the transaction or the
+ *             log is full.  -EROFS: the file system has become read-only.
+ * jnl_stop - close it.  jnl_restart - close and open, so that a long change becomes several transactions.
+ * jnl_access - the bytes of b are about to change.
+ * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
+ * jnl_order - i's data reaches the disk before the transaction does.  jnl_unorder - i goes away.
+ * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
+ * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO -EROFS.
+ */
+int  jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
+void jnl_stop(struct handle *h);
+int  jnl_restart(struct handle *h, unsigned credits);
+void jnl_access_slow(struct handle *h, struct buf *b);
+static inline void jnl_access(struct handle *h, struct buf *b)
+{
+    if (b->txn != h->txn)
+        jnl_access_slow(h, b);
+}
+int      jnl_forget(struct handle *h, uint32_t block);
+void     jnl_order(struct handle *h, struct ext_inode *i);
+void     jnl_unorder(struct ext_inode *i);
+int      jnl_freed(struct handle *h, uint32_t start, uint32_t len);
+uint32_t jnl_tid(const struct handle *h);
+int      jnl_commit(struct ext_fs *fs, uint32_t tid);
+int      jnl_commit_all(struct ext_fs *fs);
+bool     jnl_committed(struct ext_fs *fs, uint32_t tid);
+
+/*
+ * jnl_load - read the journal's superblock and find its blocks; jnl_recover - replay what it holds (*replayed:
+ * transactions); jnl_open - make it ready for handles (without a journal: transactions are written in place);
+ * jnl_close - everything into its place, the journal empty; jnl_free - its memory.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
+ */
+int  jnl_load(struct ext_fs *fs);
+int  jnl_recover(struct ext_fs *fs, unsigned *replayed);
+int  jnl_open(struct ext_fs *fs);
+int  jnl_close(struct ext_fs *fs);
+void jnl_free(struct ext_fs *fs);
+void jnl_abort(struct ext_fs *fs);
+
+/* ---- one mounted file system ---- */
+/* Lock key: [g] the group's lock  [c] constant */
+struct ext_group {
+    struct mutex lock;
+    uint32_t     block_hint, inode_hint; /* [g] no free bit lies before it      */
+    uint32_t     npending;               /* [g] bits set in `pending`             */
+    uint8_t     *pending;                /* [g] freed, not yet on the disk (I3); NULL: none ever */
+    bool         block_checked, inode_checked; /* [g] the bitmaps have been validated */
+};
+
+/* What the core asks of the kernel's side. */
+struct ext_up {
+    const struct vnodeops  *ops;
+    const struct pager_ops *pager;
+    int  (*write_data)(struct ext_inode *i);                /* write dirty pages and wait; 0 or -EIO */
+    void (*drop_pages)(struct ext_inode *i, uint64_t size); /* pages beyond `size` bytes go */
+    bool (*may_evict)(struct ext_inode *i);                 /* no dirty pages, no I/O */
+    bool (*privileged)(void);                               /* may use the reserved blocks */
+};
+
+#define ICACHE_PARTS 16
+struct icache_part {
+    struct mutex       lock;
+    struct ext_inode **hash;
+    uint32_t           count;
+    struct list        clock; /* hand at its front */
+};
+
+struct ext_fs {
+    struct disk *disk;
+    struct vfs  *vfs;
+    char         name[32];
+    const struct ext_up *up;
+
+    /* [c] from the superblock */
+    uint32_t bsize, bshift, spb;        /* bytes, log2, sectors of 512 bytes  */
+    uint32_t blocks, first_block, bpg, ipg, inodes, ngroups, isize, ipb, first_ino, table_blocks;
+    uint32_t apb, apb_shift;            /* block numbers in a block           */
+    uint32_t gdt_blocks, reserved_gdt;
+    bool     journalled, index_dirs, filetype, unsigned_hash;
+    uint8_t  errors;                    /* EXT_ERRORS_*                       */
+    _Atomic bool rdonly;                /* no change may be made              */
+    _Atomic bool failed;                /* an error was found                 */
+    char     reason[160];               /* why the mount was refused          */
+
+    struct buf        *sb_buf;
+    struct ext_super  *sb;              /* in sb_buf                          */
+    struct buf       **gdt;             /* pinned                             */
+    struct ext_group  *groups;
+    _Atomic int64_t    free_blocks, free_inodes, ndirs;
+    _Atomic uint32_t   next_generation;
+
+    struct journal    *jnl;
+    struct mutex       orphan_lock;
+    struct list        orphans;         /* under orphan_lock: last added first */
+    struct spinlock    dirty_lock;      /* RANK_BUF */
+    struct list        dirty;           /* inodes changed in memory only, oldest first */
+
+    struct buf       **buf_hash;
+    struct spinlock   *buf_hash_lock;
+    struct mutex      *buf_read_lock;   /* BUF_LOCKS of each                  */
+    uint32_t           buf_mask;
+    struct spinlock    buf_lock;        /* RANK_BUF: list of all              */
+    struct list        bufs;
+    _Atomic uint32_t   nbufs;
+    uint32_t           max_bufs;
+    void              *buf_cache;       /* kmem cache of blocks               */
+
+    struct icache_part part[ICACHE_PARTS];
+    uint32_t           max_inodes;      /* per part                           */
+    void              *thread;          /* the kernel side's                  */
+    _Atomic uint64_t   n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
+};
+
+static inline struct ext_gdesc *ext_gdesc(struct ext_fs *fs, uint32_t g, struct buf **b)
+{
+    uint32_t per = fs->bsize / 32;
+
+    *b = fs->gdt[g / per];
+    return (struct ext_gdesc *)(*b)->data + g % per;
+}
+
+/* ---- super.c ---- */
+/*
+ * ext_mount - read and check the file system on `disk`, replay its journal, end what the orphans need.
+ * @rdonly  no change is made, but for the replay
+ * 0 and *out; else an error, and `reason` (size bytes) says what is wrong: -EINVAL (not this format), -EUCLEAN,
+ * -EOPNOTSUPP (feature), -EROFS (the disk cannot be written, and there is a journal to replay), -EIO -ENOMEM.
+ */
+int  ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs, const struct ext_up *up,
+               struct ext_fs **out, char *reason, size_t size);
+/* ext_writable - from read-only to writable.  -EROFS: it must not.  ext_quiesce - all changes to the disk, clean. */
+int  ext_writable(struct ext_fs *fs);
+int  ext_quiesce(struct ext_fs *fs);
+/* ext_unmount - quiesce and free everything; nobody uses an inode. */
+int  ext_unmount(struct ext_fs *fs);
+int  ext_sync(struct ext_fs *fs);
+/* ext_error - the disk is corrupt: say so, mark it, go read-only (errors=).  Returns -EUCLEAN. */
+int  ext_error(struct ext_fs *fs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* ext_block_ok - whether file data or an indirect block may lie in start .. start+n-1. */
+bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n);
+bool ext_has_super(struct ext_fs *fs, uint32_t group);
+uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
+
+/* ---- balloc.c ---- */
+/*
+ * ext_balloc - take 1 .. want consecutive blocks near `goal` (0: anywhere in or after `group`); *got tells how many.  -ENOSPC -EIO
+ *              -EUCLEAN.  Takes the group's lock.
+ * ext_bfree - free start .. start+n-1 (data).  ext_bfree_meta - free one block of metadata.
+ */
+int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got);
+int ext_bfree(struct handle *h, uint32_t start, uint32_t n);
+int ext_bfree_meta(struct handle *h, uint32_t block);
+void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n);
+
+/* ---- ialloc.c ---- */
+int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *ino);
+int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
+/* ext_ino_used - whether the bitmap says so; 1, 0 or an error. */
+int ext_ino_used(struct ext_fs *fs, uint32_t ino);
+
+/* ---- inode.c ---- */
+/* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part */
+struct ext_inode {
+    struct vnode      vn;      /* first; mode, owner, links, size and times are its        */
+    struct ext_fs    *fs;      /* [c]                                                      */
+    struct mutex      map_lock;
+    uint32_t          block[15]; /* [m]; a fast link's target                               */
+    uint32_t          nsectors;  /* [m] of 512 bytes: i_blocks                              */
+    uint32_t          flags, generation, file_acl, crtime, crtime_extra, dtime;
+    uint16_t          extra_isize;
+    uint64_t          disksize;  /* size on the disk, in the running transaction's view      */
+    struct buf       *ibuf;      /* [c] its block of the inode table, held                   */
+    uint32_t          ioff;      /* [c] byte offset there                                    */
+    uint32_t          map_lblk, map_pblk, map_len; /* [m] the last mapping looked up         */
+    uint32_t          last_alloc; /* [m] goal for the next block                            */
+    uint64_t          growing;   /* [W] size that the write under way will give, or 0       */
+    uint32_t          parent;    /* [W of parent] a directory's: its ".."; else the last dir it was found in */
+    _Atomic uint32_t  tid;       /* last transaction that holds a change of it              */
+    struct list       orphan;    /* [o]                                                     */
+    bool              orphaned;  /* [o]                                                     */
+    bool              dirty;     /* [d] on fs->dirty                                        */
+    struct list       dirty_link; /* [d]                                                    */
+    struct txn       *otxn;      /* [j] ordered in                                          */
+    struct list       olink;     /* [j]                                                     */
+    bool              ordered_again; /* [j] and of the next transaction                      */
+    struct ext_inode *hnext;     /* [p]                                                     */
+    struct list       clock;     /* [p]                                                     */
+    bool              hashed, referenced; /* [p]                                            */
+    uint32_t          dir_hint;  /* [W] directory: block where room was found last          */
+};
+static inline struct ext_inode *ext_i(struct vnode *vn)
+{
+    return (struct ext_inode *)vn;
+}
+
+/*
+ * ext_iget - the inode, with a reference.  -EUCLEAN -ESTALE(-ENOENT: it is free) -EIO -ENOMEM.
+ * ext_iwrite - its attributes into the table.  Credits: 1.
+ * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iflush - those of all.
+ * ext_inactive - vnode operation: the last reference is gone; deletes a file without links.
+ * ext_iforget - take it out of the cache (no links left).
+ */
+int  ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
+void ext_iput(struct ext_inode *i);
+void ext_ihash(struct ext_inode *i);
+void ext_iforget(struct ext_inode *i);
+struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type);
+int  ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out); /* past the cache */
+int  ext_ibuf(struct ext_inode *i);
+void ext_iwrite(struct handle *h, struct ext_inode *i);
+void ext_idirty(struct ext_inode *i);
+int  ext_iflush_one(struct ext_inode *i);
+int  ext_iflush(struct ext_fs *fs);
+void ext_inactive(struct vnode *vn);
+int  icache_init(struct ext_fs *fs);
+/* icache_drop - free all inodes but the root; the number in use. */
+unsigned icache_drop(struct ext_fs *fs);
+void icache_destroy(struct ext_fs *fs);
+int  ext_orphan_add(struct handle *h, struct ext_inode *i);
+int  ext_orphan_del(struct handle *h, struct ext_inode *i);
+int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
+int  ext_delete(struct ext_inode *i);
+enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
+extern const uint8_t ext_dirent_type[];  /* by enum vtype */
+enum vtype ext_vtype(uint32_t mode);
+
+/* ---- bmap.c, truncate.c ---- */
+/*
+ * ext_map - where block `lblk` of the file lies: *pblk (0: a hole), and *n blocks after it likewise (at most `max`).
+ *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.
+ * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
+ *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
+ * ext_truncate - free all blocks beyond `size` bytes; opens handles of its own.
+ */
+int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
+int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t n, uint32_t *pblk, uint32_t *got,
+                  bool *fresh);
+unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
+/*
+ * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; with them the size on the disk grows
+ *               (I4).  fresh(arg, lblk, n) is told of new blocks while the handle is open: the transaction cannot
+ *               be committed before it returns.
+ * ext_mapped - whether all of them have blocks: 1, 0 or an error.
+ */
+int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(void *arg, uint64_t lblk, uint32_t n),
+                 void *arg);
+int  ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len);
+/* ext_trim - a write ended early: back to vn.size. */
+int  ext_trim(struct ext_inode *i);
+int  ext_truncate(struct ext_inode *i, uint64_t size);
+int  ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size); /* in a handle, which it may restart */
+uint64_t ext_max_size(struct ext_fs *fs);
+
+/* ---- dir.c, htree.c, namei.c ---- */
+/* Where an entry is: its block, held, and the record. */
+struct dirpos {
+    struct buf        *b;
+    struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
+};
+int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out); /* a checked block */
+int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, uint32_t *lblk);
+int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos);
+int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
+void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos);
+int ext_dir_empty(struct ext_inode *dir); /* 1, 0 or an error */
+bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, uint32_t lblk);
+struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *name, size_t len,
+                                 struct ext_dirent **prev);
+bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name, size_t len, uint32_t ino,
+                  enum vtype type);
+int  htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos); /* 1: not usable */
+int  htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
+int  htree_make(struct handle *h, struct ext_inode *dir);
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len);
+enum { DIR_ADD_CREDITS_BASE = 10 };
+
+int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out);
+int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, uint32_t uid,
+               uint32_t gid, uint64_t rdev, const char *target, struct ext_inode **out);
+int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i);
+int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *victim);
+int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd, const char *nn, size_t nl,
+               struct ext_inode *moved, struct ext_inode *replaced);
+int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+int ext_readlink(struct ext_inode *i, char *buf, size_t size);
+int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t size);
+
+#endif

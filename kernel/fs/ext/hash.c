@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hash.c - the hash functions of hashed directories.
+ *
+ * THEORY      Part of the format: half of MD4's rounds (RFC 1320) over eight words, the cipher TEA (Wheeler and
+ *             Needham, 1994) as a hash, and a plain one of the first days.  Each exists twice, for compilers whose
+ *             `char` is signed and for those whose is not; the superblock says which the disk was made with.
+ * SEE ALSO    htree.c; debugfs's command dx_hash tells the same numbers
+ */
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+
+static inline int ch(const char *p, size_t i, bool is_unsigned)
+{
+    return is_unsigned ? (int)(uint8_t)p[i] : (int)(int8_t)p[i];
+}
+
+static uint32_t legacy(const char *p, size_t len, bool is_unsigned)
+{
+    uint32_t h0 = 0x12a3fe2d, h1 = 0x37abe8f9;
+
+    for (size_t i = 0; i < len; i++) {
+        uint32_t h = h1 + (h0 ^ (uint32_t)(ch(p, i, is_unsigned) * 7152373));
+
+        if (h & 0x80000000)
+            h -= 0x7fffffff;
+        h1 = h0;
+        h0 = h;
+    }
+    return h0 << 1;
+}
+
+/* `num` words of the name, filled up with its length. */
+static void words(const char *p, size_t len, uint32_t *out, unsigned num, bool is_unsigned)
+{
+    uint32_t pad = (uint32_t)len | (uint32_t)len << 8, v;
+
+    pad |= pad << 16;
+    v = pad;
+    len = min_of(len, (size_t)num * 4);
+    for (size_t i = 0; i < len; i++) {
+        v = (uint32_t)ch(p, i, is_unsigned) + (v << 8);
+        if (i % 4 == 3) {
+            *out++ = v;
+            v = pad;
+            num--;
+        }
+    }
+    if (num != 0) {
+        *out++ = v;
+        num--;
+    }
+    while (num-- != 0)
+        *out++ = pad;
+}
+
+static inline uint32_t rol(uint32_t x, unsigned s)
+{
+    return x << s | x >> (32 - s);
+}
+
+static void half_md4(uint32_t buf[4], const uint32_t in[8])
+{
+    static const uint8_t order[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
+    static const uint8_t shift[3][4] = {{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}};
+    static const uint32_t k[3] = {0, 0x5a827999, 0x6ed9eba1};
+    uint32_t a = buf[0], b = buf[1], c = buf[2], d = buf[3];
+
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < 8; i++) {
+            uint32_t f = round == 0 ? d ^ (b & (c ^ d)) : round == 1 ? (b & c) + ((b ^ c) & d) : b ^ c ^ d;
+            uint32_t t = rol(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
+
+            a = d;
+            d = c;
+            c = b;
+            b = t;
+        }
+    buf[0] += a;
+    buf[1] += b;
+    buf[2] += c;
+    buf[3] += d;
+}
+
+static void tea(uint32_t buf[4], const uint32_t in[4])
+{
+    uint32_t sum = 0, b0 = buf[0], b1 = buf[1];
+
+    for (unsigned i = 0; i < 16; i++) {
+        sum += 0x9e3779b9;
+        b0 += ((b1 << 4) + in[0]) ^ (b1 + sum) ^ ((b1 >> 5) + in[1]);
+        b1 += ((b0 << 4) + in[2]) ^ (b0 + sum) ^ ((b0 >> 5) + in[3]);
+    }
+    buf[0] += b0;
+    buf[1] += b1;
+}
+
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len)
+{
+    bool     is_unsigned = version >= HASH_UNSIGNED;
+    uint32_t buf[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}, in[8], h;
+    unsigned kind = version % HASH_UNSIGNED;
+    size_t   step = kind == HASH_HALF_MD4 ? 32 : 16;
+
+    if (kind == HASH_LEGACY) {
+        h = legacy(name, len, is_unsigned);
+    } else {
+        if ((sb->hash_seed[0] | sb->hash_seed[1] | sb->hash_seed[2] | sb->hash_seed[3]) != 0)
+            memcpy(buf, sb->hash_seed, sizeof buf);
+        for (size_t i = 0; i < len; i += step) {
+            words(name + i, len - i, in, (unsigned)step / 4, is_unsigned);
+            if (kind == HASH_HALF_MD4)
+                half_md4(buf, in);
+            else
+                tea(buf, in);
+        }
+        h = kind == HASH_HALF_MD4 ? buf[1] : buf[0];
+    }
+    h &= ~1u;
+    return h == 0xfffffffe ? 0xfffffffc : h;
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+/*
+ * htree.c - hashed directories.
+ *
+ * THEORY      After Phillips ("A directory index for Ext2", 2001): a tree, one or two levels of index blocks over
+ *             blocks of entries, ordered by the hash of the name.  Index blocks are disguised as empty entries, so
+ *             that code without an idea of it sees a list.  Block 0 is the root: each index entry has a hash and a
+ *             block, which holds the names from that hash to the next one's.  A full block is split in two by
+ *             hash; when a hash runs over from one block into the next, the second's index entry has bit 0 set.
+ *             The tree grows and never shrinks.
+ * INVARIANTS  I1  an index block is used only after its limits have been checked (node_ok)
+ *             I2  what an operation needs of new blocks it gets before it changes anything
+ * LOCKING     the directory's vn->lock
+ * SEE ALSO    hash.c, dir.c
+ */
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+/* One level of a walk. */
+struct frame {
+    struct buf      *b;
+    struct dx_entry *v; /* v[0] holds limit and count in place of its hash */
+    uint32_t         at;
+};
+struct probe {
+    struct frame f[2];
+    unsigned     levels; /* of index blocks below the root: 0 or 1 */
+    uint32_t     hash;
+};
+
+static uint16_t *limit_of(struct dx_entry *v)
+{
+    return (uint16_t *)v;
+}
+static uint16_t *count_of(struct dx_entry *v)
+{
+    return (uint16_t *)v + 1;
+}
+static inline uint32_t hash_at(const struct dx_entry *v, uint32_t k)
+{
+    return k == 0 ? 0 : v[k].hash;
+}
+
+static struct dx_info *info_of(struct buf *root)
+{
+    return (struct dx_info *)(root->data + DX_ROOT_OFFSET);
+}
+
+static void release(struct probe *p)
+{
+    buf_put(p->f[0].b);
+    buf_put(p->f[1].b);
+}
+
+/* The last entry that is not after `hash`. */
+static uint32_t search(const struct dx_entry *v, uint32_t n, uint32_t hash)
+{
+    uint32_t lo = 1, hi = n;
+
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+
+        if (v[mid].hash > hash)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo - 1;
+}
+
+/* I1: count and limit of the entries at byte `off` of block b. */
+static bool node_ok(struct ext_fs *fs, const struct buf *b, uint32_t off)
+{
+    struct dx_entry *v = (struct dx_entry *)(b->data + off);
+
+    return *limit_of(v) == (fs->bsize - off) / sizeof *v && *count_of(v) >= 1 && *count_of(v) <= *limit_of(v);
+}
+
+/* Where block number k of the entries leads: a block of the directory, not its root. */
+static int child(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
+{
+    *lblk = e->block & 0x0fffffff;
+    if (*lblk == 0 || *lblk >= dir->vn.size >> dir->fs->bshift)
+        return ext_error(dir->fs, "directory %u: its index leads to block %u", (uint32_t)dir->vn.ino, *lblk);
+    return 0;
+}
+
+static int node_bad(struct ext_inode *dir)
+{
+    return ext_error(dir->fs, "directory %u: an index block is wrong", (uint32_t)dir->vn.ino);
+}
+
+static int read_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
+{
+    uint32_t lblk;
+    int      err = child(dir, e, &lblk);
+
+    if (err != 0 || (err = ext_dir_read(dir, lblk, &f->b)) != 0)
+        return err;
+    if (((struct ext_dirent *)f->b->data)->ino != 0 || !node_ok(dir->fs, f->b, DX_NODE_OFFSET)) {
+        buf_put(f->b);
+        f->b = NULL;
+        return node_bad(dir);
+    }
+    f->v = (struct dx_entry *)(f->b->data + DX_NODE_OFFSET);
+    return 0;
+}
+
+/* Walks to the index entry that covers the name.  1: there is no index that we know. */
+static int probe(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
+{
+    struct ext_fs  *fs = dir->fs;
+    struct dx_info *info;
+    int             err;
+
+    *p = (struct probe){.levels = 0};
+    if ((err = ext_dir_read(dir, 0, &p->f[0].b)) != 0)
+        return err;
+    info = info_of(p->f[0].b);
+    if (info->zero != 0 || info->hash_version > HASH_TEA || info->info_length != sizeof *info || info->levels > 1 ||
+        (info->flags & 1) || ((struct ext_dirent *)p->f[0].b->data)->rec_len != 12 ||
+        !node_ok(fs, p->f[0].b, DX_ROOT_OFFSET + sizeof *info)) {
+        release(p);
+        return 1;
+    }
+    p->hash = ext_hash(fs->sb, info->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0), name, len);
+    p->levels = info->levels;
+    p->f[0].v = (struct dx_entry *)(info + 1);
+    p->f[0].at = search(p->f[0].v, *count_of(p->f[0].v), p->hash);
+    if (p->levels == 1) {
+        if ((err = read_node(dir, &p->f[0].v[p->f[0].at], &p->f[1])) != 0) {
+            release(p);
+            return err;
+        }
+        p->f[1].at = search(p->f[1].v, *count_of(p->f[1].v), p->hash);
+    }
+    return 0;
+}
+
+/* To the next block of entries, if the wanted hash runs over into it.  1, 0 or an error. */
+static int next_leaf(struct ext_inode *dir, struct probe *p)
+{
+    struct frame *f = &p->f[p->levels];
+    uint32_t      h;
+    int           err;
+
+    if (f->at + 1 < *count_of(f->v)) {
+        h = f->v[f->at + 1].hash;
+        if ((h & ~1u) != p->hash || !(h & 1))
+            return 0;
+        f->at++;
+        return 1;
+    }
+    if (p->levels == 0 || p->f[0].at + 1 >= *count_of(p->f[0].v))
+        return 0;
+    h = p->f[0].v[p->f[0].at + 1].hash;
+    if ((h & ~1u) != p->hash || !(h & 1))
+        return 0;
+    buf_put(f->b);
+    f->b = NULL;
+    if ((err = read_node(dir, &p->f[0].v[++p->f[0].at], f)) != 0)
+        return err;
+    f->at = 0;
+    return 1;
+}
+
+int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
+{
+    struct probe p;
+    int          r = probe(dir, name, len, &p);
+
+    if (r != 0)
+        return r;
+    do {
+        struct frame *f = &p.f[p.levels];
+        uint32_t      lblk;
+
+        if ((r = child(dir, &f->v[f->at], &lblk)) != 0 || (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
+            break;
+        if ((pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev)) != NULL)
+            break;
+        buf_put(pos->b);
+        r = next_leaf(dir, &p);
+        if (r == 0)
+            r = -ENOENT;
+    } while (r > 0);
+    release(&p);
+    return r;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------- */
+
+/* An entry of a block that is to be split. */
+struct item {
+    uint32_t hash;
+    uint16_t off, size;
+};
+
+/* Shell's sort: short, and quick enough for one block's entries. */
+static void sort(struct item *v, unsigned n)
+{
+    for (unsigned gap = n / 2; gap != 0; gap /= 2)
+        for (unsigned i = gap; i < n; i++) {
+            struct item t = v[i];
+            unsigned    k = i;
+
+            for (; k >= gap && v[k - gap].hash > t.hash; k -= gap)
+                v[k] = v[k - gap];
+            v[k] = t;
+        }
+}
+
+static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
+{
+    unsigned n = 0;
+
+    for (uint32_t off = from; off < fs->bsize;) {
+        const struct ext_dirent *e = (const struct ext_dirent *)(data + off);
+
+        if (e->ino != 0)
+            v[n++] = (struct item){ext_hash(fs->sb, version, e->name, e->name_len), (uint16_t)off,
+                                   (uint16_t)DIRENT_SIZE(e->name_len)};
+        off += e->rec_len;
+    }
+    return n;
+}
+
+/* Fills a block with the entries v[0..n) of `from`, one after the other. */
+static void pack(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v, unsigned n)
+{
+    struct ext_dirent *e = (struct ext_dirent *)to;
+    uint32_t           off = 0;
+
+    memset(to, 0, fs->bsize);
+    for (unsigned i = 0; i < n; i++) {
+        e = (struct ext_dirent *)(to + off);
+        memcpy(e, from + v[i].off, v[i].size);
+        e->rec_len = v[i].size;
+        off += v[i].size;
+    }
+    if (n == 0)
+        e->rec_len = (uint16_t)fs->bsize;
+    else
+        e->rec_len = (uint16_t)(e->rec_len + fs->bsize - off);
+}
+
+/* Puts (hash, block) after entry `at`. */
+static void insert(struct dx_entry *v, uint32_t at, uint32_t hash, uint32_t block)
+{
+    uint32_t n = *count_of(v);
+
+    memmove(&v[at + 2], &v[at + 1], (n - at - 1) * sizeof *v);
+    v[at + 1] = (struct dx_entry){hash, block};
+    *count_of(v) = (uint16_t)(n + 1);
+}
+
+/* Makes an empty block an index block with n entries, copied from `from`. */
+static struct dx_entry *make_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from, uint32_t n)
+{
+    struct ext_dirent *e = (struct ext_dirent *)b->data;
+    struct dx_entry   *v = (struct dx_entry *)(b->data + DX_NODE_OFFSET);
+
+    e->ino = 0;
+    e->rec_len = (uint16_t)fs->bsize;
+    memcpy(v, from, n * sizeof *v);
+    *limit_of(v) = (uint16_t)((fs->bsize - DX_NODE_OFFSET) / sizeof *v);
+    *count_of(v) = (uint16_t)n;
+    return v;
+}
+
+/* The lowest frame is full: a new level, or half of it into a new block.  -ENOSPC when both levels are full. */
+static int grow(struct handle *h, struct ext_inode *dir, struct probe *p)
+{
+    struct ext_fs *fs = dir->fs;
+    struct frame  *root = &p->f[0], *f = &p->f[p->levels];
+    uint32_t       lblk, n = *count_of(f->v), half = n / 2;
+    struct buf    *b;
+    int            err;
+
+    if (p->levels == 1 && *count_of(root->v) == *limit_of(root->v))
+        return -ENOSPC;
+    if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
+        return err;
+    jnl_access(h, root->b);
+    if (p->levels == 0) {
+        p->f[1] = (struct frame){b, make_node(fs, b, root->v, n), root->at};
+        *count_of(root->v) = 1;
+        root->v[0].block = lblk;
+        root->at = 0;
+        info_of(root->b)->levels = 1;
+        p->levels = 1;
+        return 0;
+    }
+    jnl_access(h, f->b);
+    insert(root->v, root->at, f->v[half].hash, lblk);
+    make_node(fs, b, f->v + half, n - half);
+    *count_of(f->v) = (uint16_t)half;
+    if (f->at >= half) {
+        buf_put(f->b);
+        *f = (struct frame){b, (struct dx_entry *)(b->data + DX_NODE_OFFSET), f->at - half};
+        root->at++;
+    } else {
+        buf_put(b);
+    }
+    return 0;
+}
+
+/* Splits the full block `leaf`; *into is the half that the wanted hash belongs to (leaf or a new block, held). */
+static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struct buf *leaf, struct buf **into)
+{
+    struct ext_fs *fs = dir->fs;
+    struct frame  *f = &p->f[p->levels];
+    unsigned       version = info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
+    struct item   *v = kmem_alloc(fs->bsize / 12 * sizeof *v);
+    uint8_t       *copy = ext_block_alloc(fs);
+    uint32_t       lblk, hash2, size = 0;
+    unsigned       n, k;
+    struct buf    *b;
+    int            err = v == NULL || copy == NULL ? -ENOMEM : 0;
+
+    if (err == 0)
+        err = ext_dir_append(h, dir, &b, &lblk);
+    if (err == 0) {
+        memcpy(copy, leaf->data, fs->bsize);
+        n = collect(fs, version, copy, 0, v);
+        sort(v, n);
+        for (k = n; k > 1 && size + v[k - 1].size / 2 <= fs->bsize / 2; k--)
+            size += v[k - 1].size;
+        if (k == n && n > 1)
+            k--;
+        if (n < 2) { /* one entry fills the block: cannot be */
+            buf_put(b);
+            err = ext_error(fs, "directory %u: a full block has %u entries", (uint32_t)dir->vn.ino, n);
+        }
+    }
+    if (err == 0) {
+        hash2 = v[k].hash;
+        jnl_access(h, leaf);
+        jnl_access(h, f->b);
+        pack(fs, leaf->data, copy, v, k);
+        pack(fs, b->data, copy, v + k, n - k);
+        insert(f->v, f->at, hash2 | (hash2 == v[k - 1].hash), lblk);
+        *into = b;
+        if (p->hash < hash2) {
+            *into = leaf;
+            buf_hold(leaf);
+            buf_put(b);
+        }
+    }
+    kmem_free(v);
+    ext_block_free(fs, copy);
+    return err;
+}
+
+int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type)
+{
+    struct buf   *leaf, *into;
+    struct frame *f;
+    struct probe  p;
+    uint32_t      lblk;
+    int           err = probe(dir, name, len, &p);
+
+    if (err != 0)
+        return err;
+    f = &p.f[p.levels];
+    if ((err = child(dir, &f->v[f->at], &lblk)) != 0 || (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
+        release(&p);
+        return err;
+    }
+    if (!dirblock_add(h, dir, leaf, name, len, ino, type)) {
+        if (*count_of(f->v) == *limit_of(f->v))
+            err = grow(h, dir, &p);
+        if (err == 0)
+            err = split(h, dir, &p, leaf, &into);
+        if (err == 0) {
+            if (!dirblock_add(h, dir, into, name, len, ino, type))
+                err = -ENOSPC;
+            buf_put(into);
+        }
+    }
+    buf_put(leaf);
+    release(&p);
+    return err;
+}
+
+int htree_make(struct handle *h, struct ext_inode *dir)
+{
+    struct ext_fs     *fs = dir->fs;
+    struct buf        *root, *b;
+    struct ext_dirent *dot, *dotdot;
+    struct dx_info    *info;
+    struct dx_entry   *v;
+    struct item       *items = kmem_alloc(fs->bsize / 12 * sizeof *items);
+    uint32_t           lblk, first;
+    int                err = items == NULL ? -ENOMEM : ext_dir_read(dir, 0, &root);
+
+    if (err != 0) {
+        kmem_free(items);
+        return err;
+    }
+    if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
+        goto out;
+    dot = (struct ext_dirent *)root->data;
+    dotdot = (struct ext_dirent *)(root->data + dot->rec_len);
+    first = (uint32_t)dot->rec_len + dotdot->rec_len;
+    pack(fs, b->data, root->data, items, collect(fs, HASH_LEGACY, root->data, first, items));
+    buf_put(b);
+    jnl_access(h, root);
+    if (dot->rec_len != 12) {
+        memmove(root->data + 12, dotdot, 12);
+        dot->rec_len = 12;
+        dotdot = (struct ext_dirent *)(root->data + 12);
+    }
+    dotdot->rec_len = (uint16_t)(fs->bsize - 12);
+    memset(root->data + DX_ROOT_OFFSET, 0, fs->bsize - DX_ROOT_OFFSET);
+    info = info_of(root);
+    info->hash_version = fs->sb->def_hash_version <= HASH_TEA ? fs->sb->def_hash_version : HASH_HALF_MD4;
+    info->info_length = sizeof *info;
+    v = (struct dx_entry *)(info + 1);
+    v[0].block = lblk;
+    *limit_of(v) = (uint16_t)((fs->bsize - DX_ROOT_OFFSET - sizeof *info) / sizeof *v);
+    *count_of(v) = 1;
+    dir->flags |= EXT_FL_INDEX;
+    ext_iwrite(h, dir);
+out:
+    buf_put(root);
+    kmem_free(items);
+    return err;
+}

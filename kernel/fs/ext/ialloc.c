@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ialloc.c - free inodes, and the choice of a group for a new one.
+ *
+ * THEORY      After Orlov (FreeBSD's and Linux's rule, made simple): a directory in the root goes to the group that
+ *             has the most free inodes among those with at least an average share of free blocks, so that trees
+ *             spread over the disk; a directory below goes to its parent's group while that has an average share
+ *             of both.  A file goes to its directory's group, so that what is used together lies together, or to
+ *             the next that has a free inode.
+ * INVARIANTS  I1  inodes before first_ino are never handed out or freed
+ * LOCKING     group.lock
+ * SEE ALSO    balloc.c
+ */
+#include "fs/ext/bits.h"
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+
+static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
+{
+    struct buf       *db;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    int               err = buf_read(fs, d->inode_bitmap, out);
+
+    if (err == 0 && g == 0 && !bits_all((*out)->data, 0, fs->first_ino - 1)) {
+        buf_put(*out);
+        err = ext_error(fs, "reserved inodes are free in the bitmap");
+    }
+    return err;
+}
+
+/* Whether group g has at least its share of free inodes and blocks. */
+static bool has_share(struct ext_fs *fs, uint32_t g)
+{
+    struct buf       *b;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &b);
+
+    return d->free_inodes != 0 && (int64_t)d->free_inodes * fs->ngroups >= fs->free_inodes &&
+           (int64_t)d->free_blocks * fs->ngroups >= fs->free_blocks;
+}
+
+static uint32_t choose_group(struct ext_fs *fs, const struct ext_inode *dir, bool is_dir)
+{
+    uint32_t parent = ((uint32_t)dir->vn.ino - 1) / fs->ipg, best = parent, most = 0;
+
+    if (!is_dir || (dir->vn.ino != EXT_ROOT_INO && has_share(fs, parent)))
+        return parent;
+    for (uint32_t g = 0; g < fs->ngroups; g++) {
+        struct buf       *b;
+        struct ext_gdesc *d = ext_gdesc(fs, g, &b);
+
+        if ((int64_t)d->free_blocks * fs->ngroups >= fs->free_blocks && d->free_inodes > most) {
+            best = g;
+            most = d->free_inodes;
+        }
+    }
+    return best;
+}
+
+/* An inode of group g.  1: got one; 0: none there; or an error. */
+static int take_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *ino)
+{
+    struct ext_fs    *fs = h->fs;
+    struct ext_group *grp = &fs->groups[g];
+    struct buf       *db, *mb = NULL;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    uint32_t          first = g == 0 ? fs->first_ino - 1 : 0, i = fs->ipg;
+    int               err = 0;
+
+    mutex_enter(&grp->lock);
+    if (d->free_inodes != 0 && (err = get_bitmap(fs, g, &mb)) == 0)
+        i = bits_next_clear(mb->data, NULL, max_of(first, grp->inode_hint), fs->ipg);
+    if (i < fs->ipg) {
+        jnl_access(h, mb);
+        jnl_access(h, db);
+        bits_set(mb->data, i, 1);
+        d->free_inodes--;
+        if (is_dir) {
+            d->used_dirs++;
+            atomic_fetch_add_explicit(&fs->ndirs, 1, memory_order_relaxed);
+        }
+        atomic_fetch_sub_explicit(&fs->free_inodes, 1, memory_order_relaxed);
+        grp->inode_hint = i + 1;
+        *ino = g * fs->ipg + i + 1;
+    } else if (err == 0 && d->free_inodes != 0) {
+        grp->inode_hint = fs->ipg; /* the count lies; there is nothing */
+    }
+    mutex_exit(&grp->lock);
+    buf_put(mb);
+    return err != 0 ? err : i < fs->ipg;
+}
+
+int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *ino)
+{
+    struct ext_fs *fs = h->fs;
+    uint32_t       g = choose_group(fs, dir, is_dir);
+
+    for (uint32_t k = 0; k < fs->ngroups; k++) {
+        int r = take_in_group(h, g, is_dir, ino);
+
+        if (r != 0)
+            return r < 0 ? r : 0;
+        if (++g == fs->ngroups)
+            g = 0;
+    }
+    return -ENOSPC;
+}
+
+int ext_ifree(struct handle *h, uint32_t ino, bool is_dir)
+{
+    struct ext_fs    *fs = h->fs;
+    uint32_t          g = (ino - 1) / fs->ipg, i = (ino - 1) % fs->ipg;
+    struct ext_group *grp = &fs->groups[g];
+    struct buf       *db, *mb;
+    struct ext_gdesc *d = ext_gdesc(fs, g, &db);
+    int               err;
+
+    if (ino < fs->first_ino || ino > fs->inodes)
+        return ext_error(fs, "inode %u is freed", ino);
+    mutex_enter(&grp->lock);
+    if ((err = get_bitmap(fs, g, &mb)) == 0) {
+        if (!bit_get(mb->data, i) || d->free_inodes >= fs->ipg || (is_dir && d->used_dirs == 0)) {
+            err = ext_error(fs, "inode %u is freed that is free", ino);
+        } else {
+            jnl_access(h, mb);
+            jnl_access(h, db);
+            bits_clear(mb->data, i, 1);
+            d->free_inodes++;
+            if (is_dir) {
+                d->used_dirs--;
+                atomic_fetch_sub_explicit(&fs->ndirs, 1, memory_order_relaxed);
+            }
+            atomic_fetch_add_explicit(&fs->free_inodes, 1, memory_order_relaxed);
+            grp->inode_hint = min_of(grp->inode_hint, i);
+        }
+        buf_put(mb);
+    }
+    mutex_exit(&grp->lock);
+    return err;
+}
+
+int ext_ino_used(struct ext_fs *fs, uint32_t ino)
+{
+    uint32_t          g = (ino - 1) / fs->ipg;
+    struct ext_group *grp = &fs->groups[g];
+    struct buf       *mb;
+    int               r;
+
+    mutex_enter(&grp->lock);
+    if ((r = get_bitmap(fs, g, &mb)) == 0) {
+        r = bit_get(mb->data, (ino - 1) % fs->ipg);
+        buf_put(mb);
+    }
+    mutex_exit(&grp->lock);
+    return r;
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+/*
+ * journal.c - handles and transactions.
+ *
+ * THEORY      All changes between two commits are one transaction: after a crash the disk shows all of them or none.
+ *             A handle is one operation's part in it; it says beforehand how many blocks it may change, so that a
+ *             transaction never outgrows the log.  One transaction runs and takes handles while the one before it
+ *             is written.  Whoever needs a commit carries it out himself, if nobody does already: the thread that
+ *             commits every five seconds, fsync, and a handle that finds no room.
+ *             A commit copies all changed blocks at one moment without an open handle; from then on the buffers
+ *             belong to the next transaction, and no bytes of it can get into the old one.
+ * INVARIANTS  I1  nbufs + reserved <= max for the running transaction
+ *             I2  whoever waits for a commit or a handle has no open handle
+ *             I3  when there is no running and no committing transaction, no buffer has txn set
+ * LOCKING     journal.lock, see journal.h; `busy` is a lock of its own, held over the disk's work.
+ * SEE ALSO    log.c, recover.c, docs/ext.md; the format: JBD2
+ */
+#include "fs/ext/journal.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+static struct txn *txn_new(struct journal *j)
+{
+    struct txn *t = kmem_zalloc(sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    list_init(&t->bufs);
+    list_init(&t->ordered);
+    list_init(&t->ckpts);
+    list_init(&t->link);
+    t->tid = j->next_tid++;
+    return t;
+}
+
+/* Whether the log has room for a new transaction beside the one that is being written. */
+static bool room_for_txn(struct journal *j)
+{
+    uint32_t need = jnl_log_need(j, j->max);
+
+    if (!j->log)
+        return true;
+    if (j->committing != NULL)
+        need += jnl_log_need(j, j->max);
+    return jnl_log_free(j) >= need;
+}
+
+/* Empties the log; j->lock held, and given back meanwhile. */
+static int make_room(struct journal *j)
+{
+    int err;
+
+    j->busy = true;
+    mutex_exit(&j->lock);
+    err = jnl_checkpoint(j);
+    mutex_enter(&j->lock);
+    j->busy = false;
+    cv_broadcast(&j->cv);
+    return err;
+}
+
+static bool is_full(const struct journal *j, const struct txn *t, unsigned credits)
+{
+    return t->nbufs + t->reserved + credits > j->max || t->nrevoked > j->max_revoked / 2;
+}
+
+int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
+{
+    struct journal *j = fs->jnl;
+    struct txn     *t;
+    int             err = 0;
+
+    mutex_enter(&j->lock);
+    for (;;) {
+        if (unlikely(fs->rdonly || j->aborted)) {
+            err = -EROFS;
+            break;
+        }
+        if (unlikely(j->locking)) {
+            cv_wait(&j->cv, &j->lock, "transaction");
+            continue;
+        }
+        t = j->running;
+        if (t == NULL) {
+            if (!room_for_txn(j)) {
+                if (j->busy)
+                    cv_wait(&j->cv, &j->lock, "journal space");
+                else if (make_room(j) != 0)
+                    jnl_abort(fs);
+                continue;
+            }
+            if ((t = txn_new(j)) == NULL) {
+                err = -ENOMEM;
+                break;
+            }
+            j->running = t;
+        }
+        ASSERT(credits < j->max, "I1");
+        if (likely(!is_full(j, t, credits)))
+            break;
+        mutex_exit(&j->lock);
+        jnl_commit(fs, t->tid);
+        mutex_enter(&j->lock);
+    }
+    if (err == 0) {
+        t->updates++;
+        t->reserved += credits;
+        *h = (struct handle){fs, t, (int)credits};
+    }
+    mutex_exit(&j->lock);
+    return err;
+}
+
+void jnl_stop(struct handle *h)
+{
+    struct journal *j = h->fs->jnl;
+    struct txn     *t = h->txn;
+
+    mutex_enter(&j->lock);
+    t->reserved -= (unsigned)h->credits;
+    if (--t->updates == 0 && j->locking)
+        cv_broadcast(&j->cv);
+    mutex_exit(&j->lock);
+    h->txn = NULL;
+}
+
+int jnl_restart(struct handle *h, unsigned credits)
+{
+    struct ext_fs *fs = h->fs;
+
+    jnl_stop(h);
+    return jnl_start(fs, credits, h);
+}
+
+uint32_t jnl_tid(const struct handle *h)
+{
+    return h->txn->tid;
+}
+
+/* Puts b into the handle's transaction.  j->lock held. */
+static void take(struct journal *j, struct handle *h, struct buf *b)
+{
+    struct txn *t = h->txn;
+
+    if (b->txn == t)
+        return;
+    ASSERT(b->txn == NULL, "I3");
+    b->txn = t;
+    list_push_back(&t->bufs, &b->link);
+    t->nbufs++;
+    if (likely(h->credits > 0)) {
+        h->credits--;
+        t->reserved--;
+    } else {
+        atomic_fetch_add(&j->overruns, 1);
+    }
+}
+
+void jnl_access_slow(struct handle *h, struct buf *b)
+{
+    struct journal *j = h->fs->jnl;
+
+    mutex_enter(&j->lock);
+    take(j, h, b);
+    if (b->flags & BUF_FREED)
+        atomic_fetch_and(&b->flags, ~(uint32_t)BUF_FREED);
+    mutex_exit(&j->lock);
+}
+
+/* Room for one more element of an array of `size` bytes each. */
+static int grow(void **v, unsigned n, unsigned *cap, size_t size)
+{
+    unsigned want = *cap == 0 ? 16 : 2 * *cap;
+    void    *p;
+
+    if (n < *cap)
+        return 0;
+    if ((p = kmem_alloc(want * size)) == NULL)
+        return -ENOMEM;
+    if (n != 0)
+        memcpy(p, *v, n * size);
+    kmem_free(*v);
+    *v = p;
+    *cap = want;
+    return 0;
+}
+
+int jnl_forget(struct handle *h, uint32_t block)
+{
+    struct journal *j = h->fs->jnl;
+    struct txn     *t = h->txn;
+    struct buf     *b;
+    int             err = 0;
+
+    mutex_enter(&j->lock);
+    if (j->log && (err = grow((void **)&t->revoked, t->nrevoked, &t->revoked_cap, sizeof *t->revoked)) == 0) {
+        t->revoked[t->nrevoked++] = block;
+        h->fs->n_revokes++;
+    }
+    if (err == 0 && (b = buf_cached(h->fs, block)) != NULL) {
+        take(j, h, b);
+        atomic_fetch_or(&b->flags, BUF_FREED);
+        buf_put(b);
+    }
+    mutex_exit(&j->lock);
+    return err;
+}
+
+int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
+{
+    struct journal *j = h->fs->jnl;
+    struct txn     *t = h->txn;
+    struct extent  *last;
+    int             err = 0;
+
+    mutex_enter(&j->lock);
+    last = t->nfreed != 0 ? &t->freed[t->nfreed - 1] : NULL;
+    if (last != NULL && last->start + last->len == start)
+        last->len += len;
+    else if ((err = grow((void **)&t->freed, t->nfreed, &t->freed_cap, sizeof *t->freed)) == 0)
+        t->freed[t->nfreed++] = (struct extent){start, len};
+    mutex_exit(&j->lock);
+    return err;
+}
+
+void jnl_order(struct handle *h, struct ext_inode *i)
+{
+    struct journal *j = h->fs->jnl;
+
+    if (i->otxn == h->txn)
+        return;
+    mutex_enter(&j->lock);
+    if (i->otxn == NULL) {
+        i->otxn = h->txn;
+        list_push_back(&h->txn->ordered, &i->olink);
+    } else {
+        i->ordered_again = true; /* of the transaction that is being written: then of the next one, too */
+    }
+    mutex_exit(&j->lock);
+}
+
+void jnl_unorder(struct ext_inode *i)
+{
+    struct journal *j = i->fs->jnl;
+
+    if (i->otxn == NULL || j == NULL)
+        return;
+    mutex_enter(&j->lock);
+    while (i->otxn != NULL && i->otxn == j->committing)
+        cv_wait(&j->cv, &j->lock, "ordered data");
+    if (i->otxn != NULL)
+        list_remove(&i->olink);
+    i->otxn = NULL;
+    mutex_exit(&j->lock);
+}
+
+bool jnl_committed(struct ext_fs *fs, uint32_t tid)
+{
+    return (int32_t)(fs->jnl->committed - tid) >= 0;
+}
+
+int jnl_commit(struct ext_fs *fs, uint32_t tid)
+{
+    struct journal *j = fs->jnl;
+    int             err = 0;
+
+    mutex_enter(&j->lock);
+    while (!jnl_committed(fs, tid)) {
+        if (j->aborted) {
+            err = -EIO;
+            break;
+        }
+        if (j->busy) {
+            cv_wait(&j->cv, &j->lock, "commit");
+            continue;
+        }
+        if (j->running == NULL)
+            break;
+        j->busy = true;
+        err = jnl_write(j);
+        j->busy = false;
+        cv_broadcast(&j->cv);
+        if (err != 0) {
+            jnl_abort(fs);
+            break;
+        }
+    }
+    mutex_exit(&j->lock);
+    return err;
+}
+
+int jnl_commit_all(struct ext_fs *fs)
+{
+    struct journal *j = fs->jnl;
+    uint32_t        tid;
+
+    mutex_enter(&j->lock);
+    tid = j->running != NULL ? j->running->tid : j->committing != NULL ? j->committing->tid : j->committed;
+    mutex_exit(&j->lock);
+    return jnl_commit(fs, tid);
+}
+
+void jnl_abort(struct ext_fs *fs)
+{
+    if (fs->jnl != NULL && !fs->jnl->aborted) {
+        fs->jnl->aborted = true;
+        warn("%s: journal aborted, read-only from now on", fs->name);
+    }
+    fs->rdonly = true;
+    fs->failed = true;
+    if (fs->vfs != NULL)
+        fs->vfs->readonly = true;
+    if (fs->jnl != NULL)
+        cv_broadcast(&fs->jnl->cv);
+}
+
+static void txn_free(struct txn *t)
+{
+    kmem_free(t->revoked);
+    kmem_free(t->freed);
+    kmem_free(t);
+}
+
+int jnl_open(struct ext_fs *fs)
+{
+    struct journal *j = fs->jnl;
+    unsigned        tags = (fs->bsize - 28) / sizeof(struct jbd_tag);
+    size_t          n;
+
+    j->max = j->log ? min_of((j->maxlen - j->first) / 4, JNL_MAX_TXN) : 512;
+    j->max_revoked = REVOKE_BLOCKS * ((fs->bsize - 16) / 4);
+    n = j->max + 8;
+    j->nspare = max_of((unsigned)n / tags + 4 + REVOKE_BLOCKS, CKPT_BATCH);
+    if (j->ents == NULL) {
+        j->ents = kmem_alloc(n * sizeof *j->ents);
+        j->copies = kmem_zalloc(n * sizeof *j->copies);
+        j->out = kmem_alloc((n + j->nspare) * sizeof *j->out);
+        j->spare = kmem_alloc((size_t)j->nspare * fs->bsize);
+    }
+    if (j->ents == NULL || j->copies == NULL || j->out == NULL || j->spare == NULL)
+        return -ENOMEM;
+    j->head = j->tail = j->first;
+    return j->log ? jnl_write_super(j, j->head, j->seq) : 0;
+}
+
+int jnl_close(struct ext_fs *fs)
+{
+    struct journal *j = fs->jnl;
+    int             err = jnl_commit_all(fs);
+
+    if (err != 0 || !j->log)
+        return err;
+    mutex_enter(&j->lock);
+    while (j->busy)
+        cv_wait(&j->cv, &j->lock, "journal");
+    if ((err = make_room(j)) == 0)
+        err = jnl_write_super(j, 0, j->seq);
+    mutex_exit(&j->lock);
+    return err;
+}
+
+void jnl_free(struct ext_fs *fs)
+{
+    struct journal *j = fs->jnl;
+    struct txn     *t;
+
+    if (j == NULL)
+        return;
+    if (j->running != NULL)
+        txn_free(j->running);
+    if (j->done.next != NULL)
+        while ((t = list_pop(&j->done, struct txn, link)) != NULL)
+            txn_free(t);
+    ext_block_free(fs, j->super);
+    kmem_free(j->map);
+    kmem_free(j->ents);
+    kmem_free(j->copies);
+    kmem_free(j->out);
+    kmem_free(j->spare);
+    kmem_free(j);
+    fs->jnl = NULL;
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/*
+ * log.c - writing transactions into the log, and what they hold into its place.
+ *
+ * THEORY      A commit, in this order:
+ *               1  no handle begins; wait until the open ones end
+ *               2  copy every buffer; handles go on, in the next transaction
+ *               3  write the data of ordered files and wait
+ *               4  revoke records, descriptors and copies into the log; wait; flush
+ *               5  the commit block; flush: now the transaction has happened
+ *             A checkpoint writes buffers that no running transaction has changed into their places, flushes, and
+ *             moves the log's tail.  When it runs between two transactions it empties the log.
+ *             Without a journal, steps 4 and 5 write the copies into their places.
+ * INVARIANTS  I1  the log's tail passes a transaction only when each of its buffers is in its place or in a later
+ *                 transaction that is on the disk, and the flush after that has ended
+ *             I2  the journal's superblock names the tail before the log's blocks behind it are written again
+ * LOCKING     The caller has `busy`.
+ * SEE ALSO    journal.c
+ */
+#include "fs/ext/journal.h"
+
+#include "disp/timer.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+uint32_t jnl_log_block(const struct journal *j, uint32_t i)
+{
+    const struct extent *x = j->map;
+
+    while (i >= x->len) {
+        i -= x->len;
+        x++;
+    }
+    return x->start + i;
+}
+
+static unsigned tags_in_block(const struct journal *j)
+{
+    return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) / (unsigned)sizeof(struct jbd_tag);
+}
+
+uint32_t jnl_log_need(const struct journal *j, unsigned n)
+{
+    return n + n / tags_in_block(j) + 2 + REVOKE_BLOCKS;
+}
+
+uint32_t jnl_log_free(const struct journal *j)
+{
+    uint32_t len = j->maxlen - j->first;
+
+    return len - 1 - (j->head + len - j->tail) % len;
+}
+
+int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq)
+{
+    struct jbd_super *s = (struct jbd_super *)j->super;
+    int               err;
+
+    s->start = be32(start);
+    s->sequence = be32(seq);
+    if ((err = blk_flush(j->fs->disk)) == 0)
+        err = ext_io_one(j->fs, BLK_WRITE, jnl_log_block(j, 0), j->super);
+    return err != 0 ? err : blk_flush(j->fs->disk);
+}
+
+/* ---- writing one transaction --------------------------------------------------------------------- */
+
+/* What is being laid out for the log. */
+struct layout {
+    struct journal *j;
+    size_t          nout;
+    unsigned        nspare;
+    uint32_t        seq;
+};
+
+/* The next block of the log gets `data`. */
+static void put_block(struct layout *l, void *data)
+{
+    struct journal *j = l->j;
+
+    j->out[l->nout++] = (struct ioblock){jnl_log_block(j, j->head), data, NULL};
+    if (++j->head == j->maxlen)
+        j->head = j->first;
+}
+
+/* A block of the journal's own, with its header. */
+static uint8_t *own_block(struct layout *l, uint32_t type)
+{
+    struct journal *j = l->j;
+    uint8_t        *p = j->spare + (size_t)l->nspare++ * j->fs->bsize;
+
+    ASSERT(l->nspare <= j->nspare, "I1");
+    memset(p, 0, j->fs->bsize);
+    *(struct jbd_header *)p = (struct jbd_header){be32(JBD_MAGIC), be32(type), be32(l->seq)};
+    put_block(l, p);
+    return p;
+}
+
+static void put_revokes(struct layout *l, const struct txn *t)
+{
+    unsigned per = (l->j->fs->bsize - (unsigned)sizeof(struct jbd_revoke)) / 4;
+
+    for (unsigned i = 0; i < t->nrevoked;) {
+        struct jbd_revoke *r = (struct jbd_revoke *)own_block(l, JBD_REVOKE);
+        uint32_t          *v = (uint32_t *)(r + 1);
+        unsigned           n = 0;
+
+        while (n < per && i < t->nrevoked)
+            v[n++] = be32(t->revoked[i++]);
+        r->count = be32((uint32_t)sizeof *r + n * 4);
+    }
+}
+
+static void put_buffers(struct layout *l, size_t n)
+{
+    struct journal *j = l->j;
+    unsigned        per = tags_in_block(j), k = per;
+    struct jbd_tag *tag = NULL;
+    uint8_t        *p = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *data = j->ents[i].data;
+        uint16_t flags = 0;
+
+        if (data == NULL) /* freed */
+            continue;
+        if (k == per) {
+            if (tag != NULL)
+                tag->flags |= be16(JBD_TAG_LAST);
+            p = own_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
+            k = 0;
+        }
+        if (*(uint32_t *)data == be32(JBD_MAGIC)) { /* would look like the journal's own; always a copy */
+            *(uint32_t *)data = 0;
+            flags |= JBD_TAG_ESCAPE;
+        }
+        tag = (struct jbd_tag *)p;
+        p += sizeof *tag;
+        if (k++ == 0) {
+            memcpy(p, ((struct jbd_super *)j->super)->uuid, 16);
+            p += 16;
+        } else {
+            flags |= JBD_TAG_SAME_UUID;
+        }
+        *tag = (struct jbd_tag){be32(j->ents[i].b->block), 0, be16(flags)};
+        put_block(l, data);
+    }
+    if (tag != NULL)
+        tag->flags |= be16(JBD_TAG_LAST);
+}
+
+static int write_log(struct journal *j, struct txn *t, size_t n)
+{
+    struct layout l = {j, 0, 0, j->seq};
+    struct jbd_commit *c;
+    uint64_t now = clock_real_ns();
+    int err;
+
+    t->seq = j->seq;
+    t->log_start = j->head;
+    put_revokes(&l, t);
+    put_buffers(&l, n);
+    if (l.nout == 0)
+        return blk_flush(j->fs->disk);
+    err = ext_io(j->fs, BLK_WRITE, j->out, l.nout);
+    if (err == 0)
+        err = blk_flush(j->fs->disk);
+    if (err != 0)
+        return err;
+    l.nout = 0;
+    l.nspare = 0;
+    c = (struct jbd_commit *)own_block(&l, JBD_COMMIT);
+    c->sec = be64(now / 1000000000);
+    c->nsec = be32((uint32_t)(now % 1000000000));
+    j->seq++;
+    if ((err = ext_io(j->fs, BLK_WRITE, j->out, 1)) != 0)
+        return err;
+    return blk_flush(j->fs->disk);
+}
+
+/* Without a journal: everything into its place. */
+static int write_in_place(struct journal *j, size_t n)
+{
+    size_t m = 0;
+    int    err;
+
+    for (size_t i = 0; i < n; i++)
+        if (j->ents[i].data != NULL)
+            j->out[m++] = (struct ioblock){j->ents[i].b->block, j->ents[i].data, NULL};
+    ext_io_sort(j->out, m);
+    err = m != 0 ? ext_io(j->fs, BLK_WRITE, j->out, m) : 0;
+    return err != 0 ? err : blk_flush(j->fs->disk);
+}
+
+/* Step 2: copies of all buffers, which now belong to nobody.  Returns how many; *all: each got a copy. */
+static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
+{
+    struct buf *b;
+    size_t      n = 0;
+
+    *all = true;
+    while (!list_empty(&t->bufs)) {
+        bool magic, freed;
+
+        b = list_first(&t->bufs, struct buf, link);
+        magic = *(uint32_t *)b->data == be32(JBD_MAGIC);
+        freed = (b->flags & BUF_FREED) != 0;
+        j->copies[n] = freed ? NULL : ext_block_alloc(j->fs);
+        if (j->copies[n] == NULL && !freed) {
+            *all = false;
+            while (magic && (j->copies[n] = ext_block_alloc(j->fs)) == NULL)
+                thread_sleep_ns(10000000); /* one in four thousand million blocks, and then no memory */
+        }
+        if (j->copies[n] != NULL)
+            memcpy(j->copies[n], b->data, j->fs->bsize);
+        j->ents[n] = (struct ioblock){0, freed ? NULL : j->copies[n] != NULL ? j->copies[n] : b->data, b};
+        n++;
+        buf_hold(b);
+        list_remove(&b->link);
+        b->txn = NULL;
+    }
+    return n;
+}
+
+/* Step 3.  j->lock held, and given back meanwhile. */
+static void write_ordered(struct journal *j, struct txn *t)
+{
+    while (!list_empty(&t->ordered)) {
+        struct ext_inode *i = list_first(&t->ordered, struct ext_inode, olink);
+
+        mutex_exit(&j->lock);
+        j->fs->up->write_data(i); /* an error is the file's: its next fsync says so */
+        j->fs->n_ordered++;
+        mutex_enter(&j->lock);
+        list_remove(&i->olink);
+        i->otxn = NULL;
+        if (i->ordered_again && j->running != NULL) {
+            i->otxn = j->running;
+            list_push_back(&j->running->ordered, &i->olink);
+        }
+        i->ordered_again = false;
+        cv_broadcast(&j->cv);
+    }
+}
+
+/* After step 5: the buffers wait for a checkpoint, the freed blocks may be used. */
+static void finish(struct journal *j, struct txn *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct buf *b = j->ents[i].b;
+
+        if (b->ckpt != NULL)
+            list_remove(&b->clink);
+        b->ckpt = NULL;
+        if (j->log && j->ents[i].data != NULL) {
+            b->ckpt = t;
+            list_push_back(&t->ckpts, &b->clink);
+        }
+        buf_put(b);
+    }
+}
+
+static void free_txn(struct txn *t)
+{
+    kmem_free(t->revoked);
+    kmem_free(t->freed);
+    kmem_free(t);
+}
+
+int jnl_write(struct journal *j)
+{
+    struct txn *t = j->running;
+    bool        all;
+    size_t      n;
+    int         err;
+
+    j->locking = true;
+    while (t->updates != 0)
+        cv_wait(&j->cv, &j->lock, "open handles");
+    n = take_buffers(j, t, &all);
+    j->running = NULL;
+    j->committing = t;
+    j->locking = !all;
+    cv_broadcast(&j->cv);
+    write_ordered(j, t);
+    mutex_exit(&j->lock);
+    err = j->log ? write_log(j, t, n) : write_in_place(j, n);
+    for (size_t i = 0; i < n; i++)
+        ext_block_free(j->fs, j->copies[i]);
+    if (err == 0)
+        for (unsigned i = 0; i < t->nfreed; i++)
+            ext_release_pending(j->fs, t->freed[i].start, t->freed[i].len);
+    mutex_enter(&j->lock);
+    if (err == 0) /* else what they hold stays as it is, in memory */
+        finish(j, t, n);
+    j->committing = NULL;
+    j->locking = false;
+    j->fs->n_commits++;
+    if (err == 0)
+        j->committed = t->tid;
+    if (j->log && err == 0 && t->seq + 1 == j->seq)
+        list_push_back(&j->done, &t->link);
+    else
+        free_txn(t);
+    cv_broadcast(&j->cv);
+    if (err == 0 && j->log && jnl_log_free(j) < (j->maxlen - j->first) / 2) {
+        mutex_exit(&j->lock);
+        err = jnl_checkpoint(j);
+        mutex_enter(&j->lock);
+    }
+    return err;
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------- */
+
+/* Copies of up to CKPT_BATCH buffers that may be written now.  Takes j->lock. */
+static size_t gather(struct journal *j)
+{
+    struct txn *t;
+    struct buf *b;
+    size_t      n = 0;
+
+    mutex_enter(&j->lock);
+    LIST_FOREACH (t, &j->done, link) {
+        LIST_FOREACH (b, &t->ckpts, clink) {
+            uint8_t *copy = j->spare + n * j->fs->bsize;
+
+            if (b->txn != NULL) /* has uncommitted bytes */
+                continue;
+            if (n == CKPT_BATCH)
+                goto out;
+            memcpy(copy, b->data, j->fs->bsize);
+            buf_hold(b);
+            j->out[n++] = (struct ioblock){b->block, copy, b};
+        }
+    }
+out:
+    mutex_exit(&j->lock);
+    return n;
+}
+
+static void placed(struct journal *j, size_t n)
+{
+    mutex_enter(&j->lock);
+    for (size_t i = 0; i < n; i++) {
+        struct buf *b = j->out[i].b;
+
+        list_remove(&b->clink);
+        b->ckpt = NULL;
+        buf_put(b);
+    }
+    mutex_exit(&j->lock);
+}
+
+int jnl_checkpoint(struct journal *j)
+{
+    struct txn *t;
+    bool        moved = false;
+    size_t      n;
+    int         err;
+
+    if (!j->log)
+        return 0;
+    while ((n = gather(j)) != 0) {
+        ext_io_sort(j->out, n);
+        err = ext_io(j->fs, BLK_WRITE, j->out, n);
+        if (err != 0) {
+            for (size_t i = 0; i < n; i++)
+                buf_put(j->out[i].b);
+            return err;
+        }
+        placed(j, n);
+    }
+    mutex_enter(&j->lock);
+    while (!list_empty(&j->done)) {
+        t = list_first(&j->done, struct txn, link);
+        if (!list_empty(&t->ckpts))
+            break;
+        list_remove(&t->link);
+        free_txn(t);
+        moved = true;
+    }
+    t = list_empty(&j->done) ? NULL : list_first(&j->done, struct txn, link);
+    mutex_exit(&j->lock);
+    if (!moved)
+        return 0;
+    j->tail = t != NULL ? t->log_start : j->head;
+    j->fs->n_checkpoints++;
+    return jnl_write_super(j, j->tail, t != NULL ? t->seq : j->seq);
+}

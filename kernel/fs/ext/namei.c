@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: MIT
+/*
+ * namei.c - names: looking them up, making, linking, removing and renaming files.
+ *
+ * THEORY      Each change is one handle: entry, inode and directory reach the disk together.  A file that loses its
+ *             last name goes on the orphan list in the same handle, and is deleted when nobody has it open.
+ *             A directory is believed to be where it is found only if its ".." says so: so the directories that
+ *             have been reached from the root are a tree, however the disk was corrupted.
+ * INVARIANTS  I1  i->parent of a directory in memory is its parent's inode number, or 0 when it was not yet found
+ * LOCKING     vn->lock of the directories for writing, as vnode.h says
+ * SEE ALSO    dir.c, inode.c
+ */
+#include "fs/ext/ext.h"
+
+#include "lib/string.h"
+#include "stat/panic.h"
+
+#define MAKE_CREDITS 8 /* bitmap, descriptor, inode, directory's inode, superblock, an orphan, two spare */
+
+static unsigned add_credits(struct ext_fs *fs)
+{
+    return DIR_ADD_CREDITS_BASE + 2 * ext_map_credits(fs, 1);
+}
+
+/* A directory's parent, from its own "..". */
+static int read_parent(struct ext_inode *dir, uint32_t *ino)
+{
+    struct buf        *b;
+    struct ext_dirent *e;
+    int                err = ext_dir_read(dir, 0, &b);
+
+    if (err != 0)
+        return err;
+    e = (struct ext_dirent *)b->data;
+    e = (struct ext_dirent *)(b->data + e->rec_len);
+    *ino = e->ino;
+    buf_put(b);
+    return 0;
+}
+
+/* I1: `i` was found in `dir`. */
+static int check_parent(struct ext_inode *dir, struct ext_inode *i)
+{
+    uint32_t up = i->parent;
+    int      err;
+
+    if (i->vn.type != VDIR) {
+        i->parent = (uint32_t)dir->vn.ino;
+        return 0;
+    }
+    if (up == 0 && (err = read_parent(i, &up)) != 0)
+        return err;
+    if (up != dir->vn.ino || i->vn.ino == EXT_ROOT_INO)
+        return ext_error(dir->fs, "directory %u is in %u, and says in %u", (uint32_t)i->vn.ino, (uint32_t)dir->vn.ino, up);
+    i->parent = up;
+    return 0;
+}
+
+int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out)
+{
+    struct dirpos pos;
+    uint32_t      ino;
+    int           err = ext_dir_find(dir, name, len, &pos);
+
+    if (err != 0)
+        return err;
+    ino = pos.e->ino;
+    buf_put(pos.b);
+    if (ino == dir->vn.ino)
+        return ext_error(dir->fs, "directory %u is in itself", ino);
+    if ((err = ext_iget(dir->fs, ino, out)) != 0)
+        return err;
+    if ((err = check_parent(dir, *out)) != 0)
+        ext_iput(*out);
+    return err;
+}
+
+static void touch_dir(struct handle *h, struct ext_inode *dir)
+{
+    vn_times_now(&dir->vn, VA_MTIME);
+    ext_iwrite(h, dir);
+}
+
+/* ---- making -------------------------------------------------------------------------------------- */
+
+/* "." and "..": a directory's first block. */
+static int make_dots(struct handle *h, struct ext_inode *i, struct ext_inode *dir)
+{
+    struct ext_fs     *fs = i->fs;
+    struct ext_dirent *e;
+    struct buf        *b;
+    uint32_t           lblk;
+    int                err = ext_dir_append(h, i, &b, &lblk);
+
+    if (err != 0)
+        return err;
+    e = (struct ext_dirent *)b->data;
+    *e = (struct ext_dirent){(uint32_t)i->vn.ino, 12, 1, fs->filetype ? ext_dirent_type[VDIR] : 0};
+    e->name[0] = '.';
+    e = (struct ext_dirent *)(b->data + 12);
+    *e = (struct ext_dirent){(uint32_t)dir->vn.ino, (uint16_t)(fs->bsize - 12), 2,
+                             fs->filetype ? ext_dirent_type[VDIR] : 0};
+    e->name[0] = e->name[1] = '.';
+    buf_put(b);
+    return 0;
+}
+
+static int make_link(struct handle *h, struct ext_inode *i, const char *target)
+{
+    size_t      len = strlen(target);
+    uint32_t    pblk, got;
+    struct buf *b;
+    bool        fresh;
+    int         err;
+
+    if (len >= i->fs->bsize)
+        return -ENAMETOOLONG;
+    i->vn.size = len;
+    if (len < sizeof i->block) {
+        memcpy(i->block, target, len);
+        return 0;
+    }
+    if ((err = ext_map_alloc(h, i, 0, 1, &pblk, &got, &fresh)) != 0 || (err = buf_new(i->fs, pblk, &b)) != 0)
+        return err;
+    jnl_access(h, b);
+    memcpy(b->data, target, len);
+    buf_put(b);
+    return 0;
+}
+
+static int fill(struct handle *h, struct ext_inode *dir, struct ext_inode *i, const char *target)
+{
+    if (i->vn.type == VDIR)
+        return make_dots(h, i, dir);
+    if (i->vn.type == VLNK)
+        return make_link(h, i, target);
+    if (i->vn.type == VCHR || i->vn.type == VBLK) {
+        if (i->vn.rdev > UINT32_MAX)
+            return -EINVAL;
+        i->block[i->vn.rdev > 0xffff] = (uint32_t)i->vn.rdev; /* the old place while it fits */
+    }
+    return 0;
+}
+
+/* A new inode, in memory and in the table, without a name. */
+static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, uint32_t mode, uint32_t uid,
+                      uint32_t gid, struct ext_inode **out)
+{
+    struct ext_fs     *fs = dir->fs;
+    struct ext_inode  *i = ext_ialloc_mem(fs, type);
+    struct ext_dinode *d;
+    uint32_t           ino = 0, extra;
+    int                err;
+
+    if (i == NULL)
+        return -ENOMEM;
+    i->vn.nlink = 1; /* so that giving up here only frees memory */
+    if ((err = ext_ialloc(h, dir, type == VDIR, &ino)) != 0)
+        goto fail;
+    i->vn.ino = ino;
+    if ((err = ext_ibuf(i)) != 0)
+        goto fail;
+    d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
+    if (d->links != 0 && d->mode != 0) {
+        err = ext_error(fs, "inode %u is free in the bitmap and in use", ino);
+        goto fail;
+    }
+    jnl_access(h, i->ibuf);
+    memset(d, 0, fs->isize);
+    i->vn.mode = mode;
+    i->vn.uid = uid;
+    i->vn.gid = gid;
+    i->parent = (uint32_t)dir->vn.ino;
+    i->generation = fs->next_generation++;
+    extra = max_of(fs->sb->want_extra_isize, fs->sb->min_extra_isize);
+    if (fs->isize > 128)
+        i->extra_isize = extra >= 24 && extra <= fs->isize - 128 && extra % 4 == 0 ? (uint16_t)extra
+                                                                                   : (uint16_t)min_of(32u, fs->isize - 128);
+    vn_times_now(&i->vn, VA_ATIME | VA_MTIME);
+    i->crtime = (uint32_t)(i->vn.ctime_ns / 1000000000);
+    i->crtime_extra = (uint32_t)(i->vn.ctime_ns % 1000000000) << 2;
+    *out = i;
+    return 0;
+fail:
+    if (ino != 0 && !fs->rdonly)
+        ext_ifree(h, ino, type == VDIR);
+    ext_iput(i);
+    return err;
+}
+
+static int create_in(struct handle *h, struct ext_inode *dir, const char *name, size_t len, enum vtype type,
+                     uint32_t mode, uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,
+                     struct ext_inode **out)
+{
+    struct ext_inode *i = NULL;
+    int               err = make_inode(h, dir, type, mode, uid, gid, &i);
+
+    if (err != 0)
+        return err;
+    i->vn.rdev = rdev;
+    i->vn.nlink = type == VDIR ? 2 : 1;
+    *out = i;
+    if ((err = fill(h, dir, i, target)) == 0 &&
+        (err = ext_dir_add(h, dir, name, len, (uint32_t)i->vn.ino, type)) == 0) {
+        if (type == VDIR)
+            dir->vn.nlink++;
+        touch_dir(h, dir);
+        ext_iwrite(h, i);
+        return 0;
+    }
+    i->vn.nlink = 0; /* the last reference deletes it */
+    ext_orphan_add(h, i);
+    return err;
+}
+
+int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, uint32_t uid,
+               uint32_t gid, uint64_t rdev, const char *target, struct ext_inode **out)
+{
+    struct ext_fs    *fs = dir->fs;
+    struct ext_inode *i = NULL;
+    struct dirpos     pos;
+    struct handle     h;
+    int               err;
+
+    if (dir->vn.nlink == 0)
+        return -ENOENT;
+    if (type == VDIR && dir->vn.nlink >= EXT_LINK_MAX)
+        return -EMLINK;
+    if ((err = ext_dir_find(dir, name, len, &pos)) != -ENOENT) {
+        if (err == 0)
+            buf_put(pos.b);
+        return err == 0 ? -EEXIST : err;
+    }
+    for (unsigned tries = 0;; tries++) {
+        i = NULL;
+        if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs) + ext_map_credits(fs, 1), &h)) != 0)
+            return err;
+        err = create_in(&h, dir, name, len, type, mode, uid, gid, rdev, target, &i);
+        jnl_stop(&h);
+        if (err != 0 && i != NULL)
+            ext_iput(i);
+        if (err != -ENOSPC || fs->free_blocks == 0 || fs->free_inodes == 0 || tries == 1 || jnl_commit_all(fs) != 0)
+            break;
+    }
+    if (err != 0)
+        return err;
+    ext_ihash(i);
+    *out = i;
+    return 0;
+}
+
+int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i)
+{
+    struct ext_fs *fs = dir->fs;
+    struct dirpos  pos;
+    struct handle  h;
+    int            err;
+
+    if (dir->vn.nlink == 0)
+        return -ENOENT;
+    if ((err = ext_dir_find(dir, name, len, &pos)) != -ENOENT) {
+        if (err == 0)
+            buf_put(pos.b);
+        return err == 0 ? -EEXIST : err;
+    }
+    if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs), &h)) != 0)
+        return err;
+    mutex_enter(&i->map_lock); /* two directories may link or unlink one file at a time */
+    if (i->vn.nlink == 0)
+        err = -ENOENT;
+    else if (i->vn.nlink >= EXT_LINK_MAX)
+        err = -EMLINK;
+    else
+        i->vn.nlink++;
+    mutex_exit(&i->map_lock);
+    if (err == 0) {
+        err = ext_dir_add(&h, dir, name, len, (uint32_t)i->vn.ino, (enum vtype)i->vn.type);
+        if (err == 0) {
+            touch_dir(&h, dir);
+            vn_times_now(&i->vn, 0);
+        } else {
+            mutex_enter(&i->map_lock);
+            i->vn.nlink--;
+            mutex_exit(&i->map_lock);
+        }
+        ext_iwrite(&h, i);
+    }
+    jnl_stop(&h);
+    return err;
+}
+
+/* ---- removing ------------------------------------------------------------------------------------ */
+
+/* `i` has lost a name.  Whether that was the last. */
+static bool drop_link(struct handle *h, struct ext_inode *i)
+{
+    bool last;
+
+    mutex_enter(&i->map_lock);
+    i->vn.nlink = i->vn.type == VDIR || i->vn.nlink == 0 ? 0 : i->vn.nlink - 1;
+    last = i->vn.nlink == 0;
+    mutex_exit(&i->map_lock);
+    vn_times_now(&i->vn, 0);
+    if (last)
+        ext_orphan_add(h, i);
+    ext_iwrite(h, i);
+    return last;
+}
+
+static void lose_subdir(struct ext_inode *dir)
+{
+    if (dir->vn.nlink > 2)
+        dir->vn.nlink--;
+}
+
+/* Finds the entry of `name`, which must be inode `ino`. */
+static int find_entry(struct ext_inode *dir, const char *name, size_t len, uint64_t ino, struct dirpos *pos)
+{
+    int err = ext_dir_find(dir, name, len, pos);
+
+    if (err == 0 && pos->e->ino != ino) {
+        buf_put(pos->b);
+        err = -ENOENT;
+    }
+    return err;
+}
+
+static int must_be_empty(struct ext_inode *i)
+{
+    int r = i == NULL || i->vn.type != VDIR ? 1 : ext_dir_empty(i);
+
+    return r < 0 ? r : r == 0 ? -ENOTEMPTY : 0;
+}
+
+int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *victim)
+{
+    struct dirpos pos;
+    struct handle h;
+    bool          last;
+    int           err;
+
+    if ((err = must_be_empty(victim)) != 0 || (err = find_entry(dir, name, len, victim->vn.ino, &pos)) != 0)
+        return err;
+    if ((err = jnl_start(dir->fs, MAKE_CREDITS, &h)) == 0) {
+        ext_dir_remove(&h, dir, &pos);
+        if (victim->vn.type == VDIR)
+            lose_subdir(dir);
+        touch_dir(&h, dir);
+        last = drop_link(&h, victim);
+        jnl_stop(&h);
+        if (last)
+            ext_iforget(victim);
+    }
+    buf_put(pos.b);
+    return err;
+}
+
+/* ---- renaming ------------------------------------------------------------------------------------ */
+
+/* The new name: a new entry, or the one of `replaced`, changed. */
+static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl, struct ext_inode *moved,
+                    struct ext_inode *replaced)
+{
+    struct dirpos pos;
+    int           err;
+
+    if (replaced == NULL)
+        return ext_dir_add(h, nd, nn, nl, (uint32_t)moved->vn.ino, (enum vtype)moved->vn.type);
+    if ((err = find_entry(nd, nn, nl, replaced->vn.ino, &pos)) != 0)
+        return err;
+    jnl_access(h, pos.b);
+    pos.e->ino = (uint32_t)moved->vn.ino;
+    pos.e->type = nd->fs->filetype ? ext_dirent_type[moved->vn.type] : 0;
+    buf_put(pos.b);
+    return 0;
+}
+
+/* A directory's ".." to its new parent. */
+static int set_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
+{
+    struct buf        *b;
+    struct ext_dirent *e;
+    int                err = ext_dir_read(dir, 0, &b);
+
+    if (err != 0)
+        return err;
+    jnl_access(h, b);
+    e = (struct ext_dirent *)b->data;
+    e = (struct ext_dirent *)(b->data + e->rec_len);
+    e->ino = (uint32_t)parent->vn.ino;
+    buf_put(b);
+    return 0;
+}
+
+static int rename_in(struct handle *h, struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
+                     const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced)
+{
+    bool          dir = moved->vn.type == VDIR;
+    struct dirpos pos;
+    int           err = put_name(h, nd, nn, nl, moved, replaced);
+
+    if (err != 0)
+        return err;
+    if ((err = find_entry(od, on, ol, moved->vn.ino, &pos)) == 0) { /* only now: a split may have moved it */
+        ext_dir_remove(h, od, &pos);
+        buf_put(pos.b);
+        if (dir && od != nd)
+            err = set_parent(h, moved, nd);
+    }
+    if (err != 0)
+        return ext_error(od->fs, "directory %u cannot be read in the middle of a rename", (uint32_t)od->vn.ino);
+    if (dir && replaced != NULL)
+        lose_subdir(nd);
+    if (dir && od != nd) {
+        lose_subdir(od);
+        nd->vn.nlink++;
+    }
+    moved->parent = (uint32_t)nd->vn.ino;
+    touch_dir(h, od);
+    if (od != nd)
+        touch_dir(h, nd);
+    vn_times_now(&moved->vn, 0);
+    ext_iwrite(h, moved);
+    return 0;
+}
+
+int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd, const char *nn, size_t nl,
+               struct ext_inode *moved, struct ext_inode *replaced)
+{
+    struct ext_fs *fs = od->fs;
+    struct handle  h;
+    bool           last = false;
+    int            err = must_be_empty(replaced);
+
+    if (err == 0 && nd->vn.nlink == 0)
+        err = -ENOENT;
+    if (err == 0 && moved->vn.type == VDIR && od != nd && replaced == NULL && nd->vn.nlink >= EXT_LINK_MAX)
+        err = -EMLINK;
+    if (err != 0 || (err = jnl_start(fs, 2 * MAKE_CREDITS + add_credits(fs), &h)) != 0)
+        return err;
+    err = rename_in(&h, od, on, ol, nd, nn, nl, moved, replaced);
+    if (err == 0 && replaced != NULL)
+        last = drop_link(&h, replaced);
+    jnl_stop(&h);
+    if (last)
+        ext_iforget(replaced);
+    return err;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+int ext_readlink(struct ext_inode *i, char *buf, size_t size)
+{
+    size_t      n = min_of((size_t)i->vn.size, size);
+    uint32_t    pblk, got;
+    struct buf *b;
+    int         err;
+
+    if (i->nsectors == (i->file_acl != 0 ? i->fs->spb : 0)) {
+        memcpy(buf, i->block, n);
+        return (int)n;
+    }
+    if ((err = ext_map(i, 0, 1, &pblk, &got)) != 0)
+        return err;
+    if (pblk == 0)
+        return ext_error(i->fs, "symbolic link %u has no block", (uint32_t)i->vn.ino);
+    if ((err = buf_read(i->fs, pblk, &b)) != 0)
+        return err;
+    memcpy(buf, b->data, n);
+    buf_put(b);
+    return memchr(buf, 0, n) != NULL ? ext_error(i->fs, "symbolic link %u: its target is shorter than its size",
+                                                 (uint32_t)i->vn.ino)
+                                     : (int)n;
+}
+
+struct name_search {
+    uint64_t ino;
+    char    *buf;
+    size_t   size;
+    int      len;
+};
+
+static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+{
+    struct name_search *s = arg;
+
+    if (ino != s->ino || (len <= 2 && name[0] == '.' && (len == 1 || name[1] == '.')))
+        return 0;
+    s->len = len > s->size ? -ENAMETOOLONG : (int)len;
+    if (s->len > 0)
+        memcpy(s->buf, name, len);
+    return 1;
+}
+
+int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t size)
+{
+    struct name_search s = {i->vn.ino, buf, size, -ENOENT};
+    struct ext_inode  *up;
+    uint32_t           ino = i->parent;
+    int                err = 0;
+
+    if (i->vn.nlink == 0)
+        return -ENOENT;
+    if (ino == 0 && i->vn.type == VDIR)
+        err = read_parent(i, &ino);
+    if (err != 0 || ino == 0 || ino == i->vn.ino)
+        return err != 0 ? err : -ENOENT;
+    if ((err = ext_iget(i->fs, ino, &up)) != 0)
+        return err;
+    if (up->vn.type != VDIR) {
+        err = -ENOENT;
+    } else if (size != 0) {
+        rw_enter_read(&up->vn.lock);
+        err = ext_readdir(up, 0, see, &s);
+        rw_exit_read(&up->vn.lock);
+        if (err == 0)
+            err = s.len;
+    }
+    if (err >= 0 && parent != NULL)
+        *parent = up;
+    else
+        ext_iput(up);
+    return err;
+}

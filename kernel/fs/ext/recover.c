@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+/*
+ * recover.c - the journal at mount time: finding it, and replaying it.
+ *
+ * THEORY      Three passes over the log from the block and sequence number that its superblock names.  The first
+ *             finds the last transaction that has its commit block; the second notes what was revoked, and when;
+ *             the third writes every block of every transaction into its place, unless the block was revoked in
+ *             the same transaction or later.  A transaction without its commit block never happened.
+ * INVARIANTS  I1  a pass goes over each block of the log at most once
+ *             I2  nothing is written before the first two passes have found every block number to be one
+ * SEE ALSO    log.c (the order in which the log is written), docs/ext.md
+ */
+#include "fs/ext/journal.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+#define JOURNAL_INO_MIN 8
+
+static int bad(struct ext_fs *fs, int err, const char *why)
+{
+    str_copy(fs->reason, why, sizeof fs->reason);
+    return err;
+}
+
+/* Adds block `b` to the end of the map. */
+static int map_add(struct journal *j, uint32_t start, uint32_t n)
+{
+    struct extent *last = j->nmap != 0 ? &j->map[j->nmap - 1] : NULL, *v;
+
+    if (last != NULL && last->start + last->len == start) {
+        last->len += n;
+        return 0;
+    }
+    if ((j->nmap & (j->nmap - 1)) == 0) { /* a power of two: full */
+        if ((v = kmem_alloc((j->nmap == 0 ? 1 : 2 * j->nmap) * sizeof *v)) == NULL)
+            return -ENOMEM;
+        if (j->nmap != 0)
+            memcpy(v, j->map, j->nmap * sizeof *v);
+        kmem_free(j->map);
+        j->map = v;
+    }
+    j->map[j->nmap++] = (struct extent){start, n};
+    return 0;
+}
+
+static int find_blocks(struct ext_fs *fs, struct journal *j)
+{
+    struct ext_inode *i;
+    uint32_t          nblocks, pblk, n;
+    int               err = ext_iload(fs, fs->sb->journal_ino, &i);
+
+    if (err != 0)
+        return bad(fs, err == -ENOMEM ? err : -EUCLEAN, "the journal's inode cannot be read");
+    nblocks = (uint32_t)min_of((uint64_t)i->vn.size >> fs->bshift, (uint64_t)fs->blocks);
+    if (i->vn.type != VREG || nblocks < JNL_MIN_BLOCKS)
+        err = bad(fs, -EUCLEAN, "the journal is not a file of at least 1024 blocks");
+    for (uint32_t k = 0; err == 0 && k < nblocks; k += n) {
+        err = ext_map(i, k, nblocks - k, &pblk, &n);
+        if (err == 0 && pblk == 0)
+            err = -EUCLEAN;
+        if (err != 0)
+            err = bad(fs, err, "the journal's blocks cannot be found");
+        else
+            err = map_add(j, pblk, n);
+    }
+    j->maxlen = nblocks;
+    i->vn.nlink = 1; /* it goes from memory only */
+    ext_iput(i);
+    return err;
+}
+
+static int check_super(struct ext_fs *fs, struct journal *j)
+{
+    struct jbd_super *s = (struct jbd_super *)j->super;
+
+    if (s->h.magic != be32(JBD_MAGIC) || s->h.type != be32(JBD_SUPER_V2))
+        return bad(fs, -EUCLEAN, "the journal has no superblock of version 2");
+    if (s->blocksize != be32(fs->bsize) || be32(s->maxlen) > j->maxlen || be32(s->maxlen) < JNL_MIN_BLOCKS)
+        return bad(fs, -EUCLEAN, "the journal's superblock has another size than the journal");
+    j->maxlen = be32(s->maxlen);
+    j->first = be32(s->first);
+    if (j->first == 0 || j->first > j->maxlen / 2 || be32(s->start) >= j->maxlen ||
+        (s->start != 0 && be32(s->start) < j->first))
+        return bad(fs, -EUCLEAN, "the journal's log begins outside the journal");
+    if ((be32(s->incompat) & ~(uint32_t)JBD_INCOMPAT_REVOKE) != 0 || s->ro_compat != 0 || (be32(s->compat) & ~1u) != 0)
+        return bad(fs, -EOPNOTSUPP, "the journal has a feature that is not known (64bit or checksums)");
+    j->seq = be32(s->sequence);
+    return 0;
+}
+
+int jnl_load(struct ext_fs *fs)
+{
+    struct journal *j = kmem_zalloc(sizeof *j);
+    int             err;
+
+    if (j == NULL)
+        return -ENOMEM;
+    fs->jnl = j;
+    j->fs = fs;
+    mutex_init(&j->lock, "journal");
+    cv_init(&j->cv);
+    list_init(&j->done);
+    j->next_tid = 2;
+    j->committed = 1;
+    j->log = fs->journalled;
+    if (!j->log)
+        return 0;
+    if ((err = find_blocks(fs, j)) != 0)
+        return err;
+    if ((j->super = ext_block_alloc(fs)) == NULL)
+        return -ENOMEM;
+    if ((err = ext_io_one(fs, BLK_READ, jnl_log_block(j, 0), j->super)) != 0)
+        return bad(fs, err, "the journal's superblock cannot be read");
+    if ((err = check_super(fs, j)) == 0 && !fs->rdonly)
+        ((struct jbd_super *)j->super)->incompat |= be32(JBD_INCOMPAT_REVOKE);
+    return err;
+}
+
+/* ---- replay -------------------------------------------------------------------------------------- */
+
+/* What was revoked: a hash table with open addressing, block 0 for an empty place. */
+struct revoked {
+    uint32_t block, seq;
+};
+
+struct replay {
+    struct ext_fs  *fs;
+    struct journal *j;
+    uint8_t        *buf, *data;
+    uint32_t        end_seq; /* first transaction that is not complete */
+    uint32_t        end_pos; /* log block after the last complete one  */
+    struct revoked *table;
+    uint32_t        mask, count;
+    unsigned        written;
+};
+enum pass { SCAN, REVOKE, REPLAY };
+
+static uint32_t next(const struct journal *j, uint32_t pos)
+{
+    return pos + 1 == j->maxlen ? j->first : pos + 1;
+}
+
+static struct revoked *slot(const struct replay *r, uint32_t block)
+{
+    uint32_t k = block * 0x9e3779b1u & r->mask;
+
+    while (r->table[k].block != 0 && r->table[k].block != block)
+        k = (k + 1) & r->mask;
+    return &r->table[k];
+}
+
+static int revoke_grow(struct replay *r)
+{
+    struct revoked *old = r->table;
+    uint32_t        n = old == NULL ? 0 : r->mask + 1;
+
+    if (r->count * 2 < n)
+        return 0;
+    r->mask = n == 0 ? 255 : 2 * n - 1;
+    if ((r->table = kmem_zalloc((r->mask + 1) * sizeof *r->table)) == NULL) {
+        r->table = old;
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i].block != 0)
+            *slot(r, old[i].block) = old[i];
+    kmem_free(old);
+    return 0;
+}
+
+static int note_revokes(struct replay *r, uint32_t seq)
+{
+    struct jbd_revoke *rv = (struct jbd_revoke *)r->buf;
+    uint32_t           bytes = be32(rv->count), *v = (uint32_t *)(rv + 1);
+
+    if (bytes < sizeof *rv || bytes > r->fs->bsize)
+        return bad(r->fs, -EUCLEAN, "a revoke record of the journal has a wrong length");
+    for (uint32_t i = 0; i < (bytes - sizeof *rv) / 4; i++) {
+        uint32_t        block = be32(v[i]);
+        struct revoked *s;
+        int             err;
+
+        if (block == 0 || block >= r->fs->blocks)
+            continue; /* keeps nothing from being written */
+        if ((err = revoke_grow(r)) != 0)
+            return err;
+        s = slot(r, block);
+        if (s->block == 0)
+            r->count++;
+        *s = (struct revoked){block, seq};
+    }
+    return 0;
+}
+
+static bool is_revoked(const struct replay *r, uint32_t block, uint32_t seq)
+{
+    const struct revoked *s;
+
+    if (r->table == NULL)
+        return false;
+    s = slot(r, block);
+    return s->block != 0 && (int32_t)(s->seq - seq) >= 0;
+}
+
+/* Whether a journal may hold a new version of the block. */
+static bool target_ok(const struct replay *r, uint32_t block)
+{
+    if (block < r->fs->first_block || block >= r->fs->blocks)
+        return false;
+    for (unsigned i = 0; i < r->j->nmap; i++)
+        if (block - r->j->map[i].start < r->j->map[i].len)
+            return false;
+    return true;
+}
+
+static int replay_one(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
+{
+    uint32_t block = be32(tag->block);
+    int      err;
+
+    if (is_revoked(r, block, seq))
+        return 0;
+    if ((err = ext_io_one(r->fs, BLK_READ, jnl_log_block(r->j, pos), r->data)) != 0)
+        return err;
+    if (be16(tag->flags) & JBD_TAG_ESCAPE)
+        *(uint32_t *)r->data = be32(JBD_MAGIC);
+    r->written++;
+    return ext_io_one(r->fs, BLK_WRITE, block, r->data);
+}
+
+/* The tags of the descriptor in r->buf; *pos moves over the blocks that they describe. */
+static int descriptor(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos, uint32_t *left)
+{
+    uint32_t off = sizeof(struct jbd_header);
+    bool     last = false;
+
+    while (!last) {
+        const struct jbd_tag *tag = (const struct jbd_tag *)(r->buf + off);
+        uint16_t              flags;
+        int                   err;
+
+        if (off + sizeof *tag > r->fs->bsize) {
+            if (pass == SCAN)
+                return bad(r->fs, -EUCLEAN, "a descriptor of the journal does not end");
+            break;
+        }
+        flags = be16(tag->flags);
+        last = (flags & JBD_TAG_LAST) != 0;
+        off += (uint32_t)sizeof *tag + (flags & JBD_TAG_SAME_UUID ? 0 : 16);
+        if (*left == 0)
+            return bad(r->fs, -EUCLEAN, "the journal's log is longer than the journal");
+        --*left;
+        if (pass == REVOKE && !target_ok(r, be32(tag->block)))
+            return bad(r->fs, -EUCLEAN, "the journal holds a block that is outside the file system");
+        if (pass == REPLAY && (err = replay_one(r, *pos, tag, seq)) != 0)
+            return err;
+        *pos = next(r->j, *pos);
+    }
+    return 0;
+}
+
+static int run_pass(struct replay *r, enum pass pass)
+{
+    struct journal *j = r->j;
+    uint32_t        pos = be32(((struct jbd_super *)j->super)->start), seq = j->seq, left = j->maxlen - j->first;
+    int             err = 0;
+
+    while (err == 0 && left-- != 0) {
+        struct jbd_header *hd = (struct jbd_header *)r->buf;
+
+        if (pass != SCAN && seq == r->end_seq)
+            break;
+        if ((err = ext_io_one(r->fs, BLK_READ, jnl_log_block(j, pos), r->buf)) != 0)
+            break;
+        if (hd->magic != be32(JBD_MAGIC) || hd->sequence != be32(seq))
+            break;
+        pos = next(j, pos);
+        switch (be32(hd->type)) {
+        case JBD_DESCRIPTOR:
+            err = descriptor(r, pass, seq, &pos, &left);
+            /* Blocks of a transaction that was not finished may be anything: then it ends here. */
+            if (pass == SCAN && err == -EUCLEAN)
+                return 0;
+            break;
+        case JBD_COMMIT:
+            seq++;
+            if (pass == SCAN) {
+                r->end_seq = seq;
+                r->end_pos = pos;
+            }
+            break;
+        case JBD_REVOKE:
+            if (pass == REVOKE)
+                err = note_revokes(r, seq);
+            break;
+        default:
+            left = 0;
+        }
+    }
+    return err;
+}
+
+int jnl_recover(struct ext_fs *fs, unsigned *replayed)
+{
+    struct journal *j = fs->jnl;
+    struct replay   r = {.fs = fs, .j = j, .end_seq = j->seq};
+    uint32_t        was = j->seq;
+    int             err = 0;
+
+    *replayed = 0;
+    if (((struct jbd_super *)j->super)->start == 0)
+        return 0;
+    r.buf = ext_block_alloc(fs);
+    r.data = ext_block_alloc(fs);
+    if (r.buf == NULL || r.data == NULL)
+        err = -ENOMEM;
+    for (enum pass p = SCAN; err == 0 && p <= REPLAY; p++)
+        err = run_pass(&r, p);
+    if (err == -EIO)
+        bad(fs, err, "the journal cannot be replayed: the disk has errors");
+    if (err == 0) {
+        j->seq = r.end_seq + 1; /* one more: what lies behind it in the log never counts */
+        *replayed = r.end_seq - was;
+        fs->n_replayed = *replayed;
+        err = jnl_write_super(j, 0, j->seq);
+    }
+    ext_block_free(fs, r.buf);
+    ext_block_free(fs, r.data);
+    kmem_free(r.table);
+    return err;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * truncate.c - taking a file's blocks away.
+ *
+ * THEORY      The tree of pointers is walked from the first block that goes.  A run of blocks and the pointers to
+ *             them go in one handle; when its credits run low, the inode is put on the orphan list, the handle ends,
+ *             and the next goes on where it ended: after a crash in between, mounting goes on.
+ *             A block of pointers goes after all it points to.
+ * INVARIANTS  I1  a pointer is zeroed in the handle that frees its block
+ *             I2  map_lock is not held over a restart (a commit may need it)
+ * LOCKING     vn->lock for writing keeps others from the blocks beyond the size.
+ * SEE ALSO    bmap.c, inode.c (orphans)
+ */
+#include "fs/ext/ext.h"
+
+#define META_RUN      4  /* blocks of metadata in one run */
+#define STEP_CREDITS  9  /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
+#define END_CREDITS   4  /* inode, superblock, the orphan before it, one spare */
+#define CUT_CREDITS   32
+#define RUNS_PER_TXN  512
+
+struct cut {
+    struct handle    *h;
+    struct ext_inode *i;
+    unsigned          runs;
+};
+
+/* Credits for one more step; map_lock held, given back over a restart (I2). */
+static int refill(struct cut *c)
+{
+    int err;
+
+    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->runs++ < RUNS_PER_TXN)
+        return 0;
+    c->runs = 0;
+    mutex_exit(&c->i->map_lock);
+    ext_orphan_add(c->h, c->i);
+    ext_iwrite(c->h, c->i);
+    err = jnl_restart(c->h, CUT_CREDITS);
+    mutex_enter(&c->i->map_lock);
+    return err;
+}
+
+static void uncount(struct ext_inode *i, uint32_t blocks)
+{
+    uint32_t n = blocks * i->fs->spb;
+
+    i->nsectors -= min_of(n, i->nsectors);
+}
+
+/* Frees the blocks that v[from..to) names; b holds v, NULL: the inode. */
+static int free_leaf(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, uint32_t to)
+{
+    bool meta = c->i->vn.type != VREG; /* a directory's blocks, a long link's: they were in the journal */
+
+    for (uint32_t k = from; k < to;) {
+        uint32_t n = 1;
+        int      err;
+
+        if (v[k] == 0) {
+            k++;
+            continue;
+        }
+        if ((err = refill(c)) != 0)
+            return err;
+        while (k + n < to && v[k + n] == v[k] + n && !(meta && n == META_RUN))
+            n++;
+        for (uint32_t m = 0; meta && m < n; m++)
+            if ((err = jnl_forget(c->h, v[k] + m)) != 0)
+                return err;
+        if ((err = ext_bfree(c->h, v[k], n)) != 0)
+            return err;
+        if (b != NULL)
+            jnl_access(c->h, b);
+        for (uint32_t m = 0; m < n; m++)
+            v[k + m] = 0;
+        uncount(c->i, n);
+        k += n;
+    }
+    return 0;
+}
+
+/* Frees the block of pointers itself, which *slot (in `owner`, NULL: the inode) names. */
+static int free_node(struct cut *c, uint32_t *slot, struct buf *owner)
+{
+    uint32_t block = *slot;
+    int      err = refill(c);
+
+    if (err == 0)
+        err = ext_bfree_meta(c->h, block);
+    if (err != 0)
+        return err;
+    if (owner != NULL)
+        jnl_access(c->h, owner);
+    *slot = 0;
+    uncount(c->i, 1);
+    return 0;
+}
+
+/* The tree below *slot, `level` blocks of pointers deep, from its block number `from` on. */
+static int free_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner, uint64_t from)
+{
+    struct ext_fs *fs = c->i->fs;
+    unsigned       shift = (level - 1) * fs->apb_shift;
+    struct buf    *b;
+    uint32_t      *v;
+    int            err;
+
+    if (*slot == 0)
+        return 0;
+    if (!ext_block_ok(fs, *slot, 1))
+        return ext_error(fs, "inode %u: indirect block %u", (uint32_t)c->i->vn.ino, *slot);
+    if ((err = buf_read(fs, *slot, &b)) != 0)
+        return err;
+    v = (uint32_t *)b->data;
+    if (level == 1) {
+        err = free_leaf(c, b, v, (uint32_t)from, fs->apb);
+    } else {
+        uint32_t first = (uint32_t)(from >> shift);
+
+        for (uint32_t k = first; k < fs->apb && err == 0; k++)
+            err = free_tree(c, level - 1, &v[k], b, k == first ? from & ((1ull << shift) - 1) : 0);
+    }
+    buf_put(b);
+    return err == 0 && from == 0 ? free_node(c, slot, owner) : err;
+}
+
+int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
+{
+    struct ext_fs *fs = i->fs;
+    struct cut     c = {h, i, 0};
+    uint64_t       from = (size + fs->bsize - 1) >> fs->bshift;
+    int            err = 0;
+
+    if (i->vn.type == VLNK && i->nsectors == (i->file_acl != 0 ? fs->spb : 0))
+        return 0; /* the pointers are its target */
+    mutex_enter(&i->map_lock);
+    i->map_len = 0;
+    i->last_alloc = 0;
+    if (from < EXT_NDIR)
+        err = free_leaf(&c, NULL, i->block, (uint32_t)from, EXT_NDIR);
+    from = from < EXT_NDIR ? 0 : from - EXT_NDIR;
+    for (unsigned level = 1; level <= 3 && err == 0; level++) {
+        uint64_t n = 1ull << level * fs->apb_shift;
+
+        if (from < n)
+            err = free_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
+        from = from < n ? 0 : from - n;
+    }
+    mutex_exit(&i->map_lock);
+    return err;
+}
+
+int ext_truncate(struct ext_inode *i, uint64_t size)
+{
+    struct handle h;
+    int           err = jnl_start(i->fs, CUT_CREDITS, &h);
+
+    if (err != 0)
+        return err;
+    i->growing = 0;
+    ext_iwrite(&h, i);
+    err = ext_free_blocks(&h, i, size);
+    if (h.txn == NULL)
+        return err;
+    if (err == 0 && i->vn.nlink != 0)
+        ext_orphan_del(&h, i);
+    ext_iwrite(&h, i);
+    jnl_stop(&h);
+    return err;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/*
+ * exthost.h - the floor under kernel/fs/ext when it runs as a host program: included before everything.
+ *
+ * One thread; locks only check that they are used rightly.  A disk is a file or memory; it can keep a record of what
+ * was written and flushed, so that a test can cut the power afterwards.
+ */
+#ifndef TESTS_HOST_EXTHOST_H
+#define TESTS_HOST_EXTHOST_H
+
+#define LIB_CPU_H
+#define LIB_SPINLOCK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/lockrank.h"
+#include "lib/types.h"
+
+struct cpu {
+    unsigned node;
+};
+static inline struct cpu *this_cpu(void)
+{
+    static struct cpu only;
+
+    return &only;
+}
+
+struct spinlock {
+    int held, rank;
+};
+#define SPINLOCK_INIT(r) {0, (r)}
+static inline void host_check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "lock misused: %s\n", what);
+        abort();
+    }
+}
+static inline void spin_init(struct spinlock *l, enum lockrank rank)
+{
+    l->held = 0;
+    l->rank = rank;
+}
+extern int host_spins_held;
+static inline void spin_lock(struct spinlock *l)
+{
+    host_check(!l->held, "spin lock taken twice");
+    l->held = 1;
+    host_spins_held++;
+}
+static inline void spin_unlock(struct spinlock *l)
+{
+    host_check(l->held, "spin lock not held");
+    l->held = 0;
+    host_spins_held--;
+}
+
+#include "mem/page.h"
+
+#define page_to_virt(p) ((void *)(p))
+#define virt_to_page(v) ((struct page *)((uintptr_t)(v) & PAGE_MASK))
+
+struct ext_fs;
+struct ext_inode;
+struct disk;
+
+/* One write, or a flush (n == 0), in the order in which they came. */
+struct host_write {
+    uint64_t sector;
+    uint32_t n; /* sectors */
+    uint8_t *data;
+};
+
+struct disk {
+    uint8_t *mem; /* the whole disk; a private or shared mapping of a file, or malloc */
+    uint64_t sectors;
+    bool     readonly, mapped;
+    bool     record;
+    struct host_write *log;
+    size_t   nlog;
+    long     fail_after; /* reads and writes that still succeed; -1: all */
+    uint64_t reads, writes, flushes;
+};
+
+/* host_disk_open - the file as a disk; `shared`: writes reach it.  host_disk_mem - a copy of memory. */
+struct disk *host_disk_open(const char *path, bool shared);
+struct disk *host_disk_mem(const void *data, size_t bytes);
+void host_disk_close(struct disk *d);
+
+/* Bytes of kmem in use, and allocations that still succeed (-1: all). */
+extern long host_kmem;
+extern bool host_quiet; /* no warnings */
+extern char host_warning[256]; /* the last one */
+
+/* host_mount - 0 and *out, or the error; what was refused is in host_reason. */
+extern char host_reason[256];
+int host_mount(struct disk *d, bool rdonly, struct ext_fs **out);
+/* host_unmount - 0, -EBUSY if an inode is still in use, or the error. */
+int host_unmount(struct ext_fs *fs);
+/* host_path - the inode of an absolute path, held. */
+int host_path(struct ext_fs *fs, const char *path, struct ext_inode **out);
+/* host_parent - of the last component: the directory, held, and the name. */
+int host_parent(struct ext_fs *fs, const char *path, struct ext_inode **dir, const char **name);
+/* Data, past any cache.  Bytes, or an error. */
+long host_read(struct ext_inode *i, void *buf, size_t n, uint64_t off);
+long host_write(struct ext_inode *i, const void *buf, size_t n, uint64_t off);
+int  host_truncate(struct ext_inode *i, uint64_t size);
+
+#endif

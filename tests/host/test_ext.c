@@ -1,0 +1,802 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_ext.c - the journalled file system on a host: the kernel's code, on images that mke2fs makes and e2fsck judges.
+ *
+ * The crash test records every write and flush, and rebuilds the disk as a power cut at some moment would leave it:
+ * all that was flushed, and of what came after it any subset.
+ */
+#include "fs/ext/journal.h"
+
+#include <string.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "tests/host/check.h"
+
+#define DIR_PATH "build/host/ext.d"
+
+static char image[128];
+
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *fmt, ...)
+{
+    char cmd[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(cmd, sizeof cmd, fmt, ap);
+    va_end(ap);
+    return system(cmd);
+}
+
+/* A new image as a disk in memory. */
+static struct disk *make_disk(const char *type, unsigned block, unsigned kib, const char *more)
+{
+    struct disk *d, *m;
+
+    host_quiet = true;
+    run("mkdir -p " DIR_PATH);
+    snprintf(image, sizeof image, DIR_PATH "/%d.img", getpid());
+    unlink(image);
+    CHECK_EQ(run("mke2fs -q -F -t %s -b %u %s %s %uk >/dev/null 2>&1", type, block, more, image, kib), 0);
+    d = host_disk_open(image, false);
+    m = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+    host_disk_close(d);
+    unlink(image);
+    return m;
+}
+
+static void save(const void *mem, size_t bytes)
+{
+    FILE *f = fopen(image, "wb");
+
+    CHECK(f != NULL);
+    CHECK_EQ(fwrite(mem, 1, bytes, f), bytes);
+    fclose(f);
+}
+
+/* What e2fsck says of a disk that is not mounted. */
+static void fsck_mem(const void *mem, size_t bytes)
+{
+    save(mem, bytes);
+    if (run("e2fsck -fn %s > %s.log 2>&1", image, image) != 0) {
+        run("cat %s.log; cp %s " DIR_PATH "/bad.img", image, image);
+        check_fail(__FILE__, __LINE__, "e2fsck finds errors, see " DIR_PATH "/bad.img");
+    }
+    run("rm -f %s %s.log", image, image);
+}
+
+static void fsck(struct disk *d)
+{
+    fsck_mem(d->mem, d->sectors * SECTOR_SIZE);
+}
+
+static struct ext_fs *mounted(struct disk *d)
+{
+    struct ext_fs *fs = NULL;
+    int err = host_mount(d, false, &fs);
+
+    if (err != 0)
+        check_fail(__FILE__, __LINE__, "mount: %d %s", err, host_reason);
+    return fs;
+}
+
+static void unmount(struct ext_fs *fs)
+{
+    CHECK_EQ(fs->jnl->overruns, 0);
+    CHECK_EQ(fs->failed, false);
+    CHECK_EQ(host_unmount(fs), 0);
+}
+
+static int make(struct ext_fs *fs, const char *path, enum vtype type, const char *target)
+{
+    struct ext_inode *dir, *i;
+    const char *name;
+    int err = host_parent(fs, path, &dir, &name);
+
+    if (err != 0)
+        return err;
+    err = dir->vn.type != VDIR ? -ENOTDIR
+                               : ext_create(dir, name, strlen(name), type, type == VDIR ? 0755 : 0644, 0, 0, 0x812,
+                                            target, &i);
+    if (err == 0)
+        ext_iput(i);
+    ext_iput(dir);
+    return err;
+}
+
+static int rm(struct ext_fs *fs, const char *path)
+{
+    struct ext_inode *dir, *i;
+    const char *name;
+    int err = host_parent(fs, path, &dir, &name);
+
+    if (err != 0)
+        return err;
+    err = dir->vn.type != VDIR ? -ENOTDIR : ext_lookup(dir, name, strlen(name), &i);
+    if (err == 0) {
+        err = ext_unlink(dir, name, strlen(name), i);
+        ext_iput(i);
+    }
+    ext_iput(dir);
+    return err;
+}
+
+/* Whether directory a is d or above it. */
+static bool above(struct ext_inode *a, struct ext_inode *d)
+{
+    struct ext_inode *up;
+    bool yes = false;
+
+    vn_hold(&d->vn);
+    while (!yes) {
+        yes = a == d;
+        if (ext_parent(d, &up, NULL, 0) < 0)
+            break;
+        ext_iput(d);
+        d = up;
+    }
+    ext_iput(d);
+    return yes;
+}
+
+static int mv(struct ext_fs *fs, const char *from, const char *to)
+{
+    struct ext_inode *od = NULL, *nd = NULL, *m = NULL, *r = NULL;
+    const char *on, *nn;
+    int err = host_parent(fs, from, &od, &on);
+
+    if (err == 0)
+        err = host_parent(fs, to, &nd, &nn);
+    if (err == 0)
+        err = od->vn.type != VDIR || nd->vn.type != VDIR ? -ENOTDIR : ext_lookup(od, on, strlen(on), &m);
+    if (err == 0) {
+        err = ext_lookup(nd, nn, strlen(nn), &r);
+        if (err == -ENOENT)
+            err = 0;
+    }
+    if (err == 0 && m->vn.type == VDIR && above(m, nd))
+        err = -EINVAL;
+    if (err == 0 && r != NULL && r != m && (m->vn.type == VDIR) != (r->vn.type == VDIR))
+        err = -EISDIR;
+    if (err == 0 && r != NULL && r->vn.type == VDIR && above(r, od))
+        err = -ENOTEMPTY;
+    if (err == 0 && m != r)
+        err = ext_rename(od, on, strlen(on), nd, nn, strlen(nn), m, r);
+    if (r != NULL)
+        ext_iput(r);
+    if (m != NULL)
+        ext_iput(m);
+    if (nd != NULL)
+        ext_iput(nd);
+    if (od != NULL)
+        ext_iput(od);
+    return err;
+}
+
+static int ln(struct ext_fs *fs, const char *old, const char *path)
+{
+    struct ext_inode *dir, *i;
+    const char *name;
+    int err = host_path(fs, old, &i);
+
+    if (err != 0)
+        return err;
+    err = host_parent(fs, path, &dir, &name);
+    if (err == 0) {
+        err = dir->vn.type != VDIR ? -ENOTDIR : i->vn.type == VDIR ? -EPERM : ext_link(dir, name, strlen(name), i);
+        ext_iput(dir);
+    }
+    ext_iput(i);
+    return err;
+}
+
+static long put(struct ext_fs *fs, const char *path, const void *data, size_t n, uint64_t off)
+{
+    struct ext_inode *i;
+    long r = host_path(fs, path, &i);
+
+    if (r == 0) {
+        r = host_write(i, data, n, off);
+        ext_iput(i);
+    }
+    return r;
+}
+
+static long get(struct ext_fs *fs, const char *path, void *data, size_t n, uint64_t off)
+{
+    struct ext_inode *i;
+    long r = host_path(fs, path, &i);
+
+    if (r == 0) {
+        r = host_read(i, data, n, off);
+        ext_iput(i);
+    }
+    return r;
+}
+
+static uint64_t size_of(struct ext_fs *fs, const char *path)
+{
+    struct ext_inode *i;
+    uint64_t n;
+
+    CHECK_EQ(host_path(fs, path, &i), 0);
+    n = i->vn.size;
+    ext_iput(i);
+    return n;
+}
+
+/* ---- reading what mke2fs wrote ---- */
+
+TEST(reads_a_tree)
+{
+    static char buf[300000], want[300000];
+    char target[100];
+    struct ext_inode *i;
+    struct ext_fs *fs;
+    struct disk *d;
+
+    CHECK_EQ(run("rm -rf " DIR_PATH "/tree && mkdir -p " DIR_PATH "/tree/a/b/c && cd " DIR_PATH "/tree &&"
+                 "head -c 300000 /dev/urandom > a/big && echo hello > a/b/c/small && ln -s a/b/c/small link &&"
+                 "ln -s $(printf 'x%%.0s' $(seq 90)) long && chmod 4751 a/b/c/small && touch -d @1234567890 a/b &&"
+                 "for i in $(seq 400); do echo $i > a/b/file-$i; done"), 0);
+    for (unsigned bs = 1024; bs <= 4096; bs *= 2) {
+        FILE *f = fopen(DIR_PATH "/tree/a/big", "rb");
+
+        d = make_disk("ext3", bs, 16384, "-d " DIR_PATH "/tree");
+        fs = mounted(d);
+        CHECK_EQ(get(fs, "/a/big", buf, sizeof buf, 0), sizeof buf);
+        CHECK_EQ(fread(want, 1, sizeof want, f), sizeof want);
+        fclose(f);
+        CHECK(memcmp(buf, want, sizeof buf) == 0);
+        for (unsigned k = 1; k <= 400; k++) {
+            char name[40], text[10];
+
+            snprintf(name, sizeof name, "/a/b/file-%u", k);
+            snprintf(text, sizeof text, "%u\n", k);
+            CHECK_EQ(get(fs, name, buf, 100, 0), strlen(text));
+            CHECK(memcmp(buf, text, strlen(text)) == 0);
+        }
+        CHECK_EQ(host_path(fs, "/a/b/c/small", &i), 0);
+        CHECK_EQ(i->vn.mode, 04751);
+        ext_iput(i);
+        CHECK_EQ(host_path(fs, "/link", &i), 0);
+        CHECK_EQ(ext_readlink(i, target, sizeof target), 11);
+        ext_iput(i);
+        CHECK_EQ(host_path(fs, "/long", &i), 0);
+        CHECK_EQ(ext_readlink(i, target, sizeof target), 90);
+        ext_iput(i);
+        CHECK_EQ(get(fs, "/nothing", buf, 1, 0), -ENOENT);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    run("rm -rf " DIR_PATH "/tree");
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* ---- what we write ---- */
+
+TEST(makes_every_kind)
+{
+    static const enum vtype kinds[] = {VREG, VDIR, VLNK, VCHR, VBLK, VFIFO, VSOCK};
+    char name[16], longer[200];
+    struct ext_inode *i;
+    struct ext_fs *fs;
+
+    memset(longer, 'y', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    for (unsigned bs = 1024; bs <= 4096; bs *= 2) {
+        struct disk *d = make_disk("ext3", bs, 8192, "");
+
+        fs = mounted(d);
+        for (unsigned k = 0; k < 7; k++) {
+            snprintf(name, sizeof name, "/k%u", k);
+            CHECK_EQ(make(fs, name, kinds[k], "target"), 0);
+            CHECK_EQ(make(fs, name, kinds[k], "target"), -EEXIST);
+        }
+        CHECK_EQ(make(fs, "/long", VLNK, longer), 0);
+        CHECK_EQ(ln(fs, "/k0", "/k1/again"), 0);
+        CHECK_EQ(rm(fs, "/k1"), -ENOTEMPTY);
+        CHECK_EQ(mv(fs, "/k0", "/k1/moved"), 0);
+        CHECK_EQ(mv(fs, "/k1", "/dir"), 0);
+        CHECK_EQ(mv(fs, "/dir/moved", "/long"), 0);
+        CHECK_EQ(put(fs, "/long", "text", 4, 100), 4);
+        unmount(fs);
+        fsck(d);
+        fs = mounted(d);
+        CHECK_EQ(host_path(fs, "/k3", &i), 0);
+        CHECK_EQ(i->vn.type, VCHR);
+        CHECK_EQ(i->vn.rdev, 0x812);
+        ext_iput(i);
+        CHECK_EQ(host_path(fs, "/dir/again", &i), 0);
+        CHECK_EQ(i->vn.nlink, 2);
+        CHECK_EQ(i->vn.size, 104);
+        CHECK(i->vn.mtime_ns % 1000000000 != 0);
+        ext_iput(i);
+        for (unsigned k = 2; k < 7; k++) {
+            snprintf(name, sizeof name, "/k%u", k);
+            CHECK_EQ(rm(fs, name), 0);
+        }
+        CHECK_EQ(rm(fs, "/long"), 0);
+        CHECK_EQ(rm(fs, "/dir/again"), 0);
+        CHECK_EQ(rm(fs, "/dir"), 0);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+static int count_one(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+{
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+/* A directory so large that its index has two levels (1 KiB blocks); looking up a name reads few blocks. */
+TEST(large_directories)
+{
+    static const char *const hashes[] = {"", "-E hash_seed=00000000-0000-0000-0000-000000000001"};
+
+    for (unsigned bs = 1024; bs <= 4096; bs *= 4) {
+        struct disk *d = make_disk("ext3", bs, 65536, hashes[bs == 4096]);
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *dir, *i;
+        unsigned n = 0;
+        char name[80];
+        uint64_t before;
+
+        CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+        CHECK_EQ(host_path(fs, "/d", &dir), 0);
+        for (unsigned k = 0; k < 10000; k++) {
+            int len = snprintf(name, sizeof name, "%u-a-name-of-some-length", k);
+
+            CHECK_EQ(ext_create(dir, name, (size_t)len, VREG, 0644, 0, 0, 0, NULL, &i), 0);
+            ext_iput(i);
+        }
+        CHECK(dir->flags & EXT_FL_INDEX);
+        ext_iput(dir);
+        unmount(fs);
+        fsck(d);
+        fs = mounted(d);
+        CHECK_EQ(host_path(fs, "/d", &dir), 0);
+        before = fs->n_buf_reads;
+        CHECK_EQ(ext_lookup(dir, "7777-a-name-of-some-length", 26, &i), 0);
+        CHECK(fs->n_buf_reads - before <= 8); /* the map's, two of the index, one of entries, the inode's */
+        ext_iput(i);
+        before = fs->n_buf_reads;
+        CHECK_EQ(ext_lookup(dir, "no such name", 12, &i), -ENOENT);
+        CHECK(fs->n_buf_reads - before <= 4);
+        CHECK_EQ(ext_readdir(dir, 0, count_one, &n), 0);
+        CHECK_EQ(n, 10002);
+        for (unsigned k = 0; k < 10000; k += 1 + k % 3) {
+            int len = snprintf(name, sizeof name, "%u-a-name-of-some-length", k);
+
+            CHECK_EQ(ext_lookup(dir, name, (size_t)len, &i), 0);
+            CHECK_EQ(ext_unlink(dir, name, (size_t)len, i), 0);
+            ext_iput(i);
+        }
+        ext_iput(dir);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+TEST(sparse_and_large_files)
+{
+    static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};
+    char buf[16];
+
+    for (unsigned bs = 1024; bs <= 4096; bs *= 2) {
+        struct disk *d = make_disk("ext3", bs, 8192, "");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *i;
+
+        CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+        for (unsigned k = 0; k < 7; k++)
+            CHECK_EQ(put(fs, "/f", "0123456789", 10, offs[k] - (k != 0 ? 5 : 0)), 10);
+        CHECK_EQ(put(fs, "/f", "x", 1, 1ull << 42), -EFBIG);
+        unmount(fs);
+        fsck(d);
+        fs = mounted(d);
+        for (unsigned k = 1; k < 7; k++) {
+            CHECK_EQ(get(fs, "/f", buf, 12, offs[k] - 5), k == 6 ? 10 : 12);
+            CHECK(memcmp(buf, "0123456789\0\0", k == 6 ? 10 : 12) == 0);
+            CHECK_EQ(get(fs, "/f", buf, 10, offs[k] - 5000), 10);
+            CHECK(memcmp(buf, "\0\0\0\0\0\0\0\0\0\0", 10) == 0);
+        }
+        CHECK_EQ(host_path(fs, "/f", &i), 0);
+        for (unsigned k = 6; k > 0; k--) {
+            CHECK_EQ(host_truncate(i, offs[k]), 0);
+            CHECK_EQ(ext_sync(fs), 0);
+        }
+        CHECK_EQ(host_truncate(i, 0), 0);
+        CHECK_EQ(i->nsectors, 0);
+        ext_iput(i);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The disk is filled three times; what is deleted can be used again at once, and nothing is lost. */
+TEST(full_disk)
+{
+    static char block[40000];
+    struct disk *d = make_disk("ext3", 1024, 6144, "");
+    struct ext_fs *fs = mounted(d);
+    char name[40];
+    unsigned total = 0;
+
+    memset(block, 'z', sizeof block);
+    CHECK_EQ(make(fs, "/keep", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/keep", block, 30000, 0), 30000);
+    for (unsigned round = 0; round < 3; round++) {
+        unsigned n = 0;
+        long r = 0;
+
+        while (r >= 0) {
+            snprintf(name, sizeof name, "/f%u", n);
+            r = make(fs, name, VREG, NULL);
+            if (r == 0) {
+                n++;
+                r = put(fs, name, block, sizeof block, 0);
+            }
+        }
+        CHECK_EQ(r, -ENOSPC);
+        CHECK(n > 50);
+        if (round != 0)
+            CHECK_EQ(n, total);
+        total = n;
+        CHECK_EQ(ext_sync(fs), 0);
+        CHECK_EQ(size_of(fs, "/keep"), 30000);
+        while (n-- != 0) {
+            snprintf(name, sizeof name, "/f%u", n);
+            CHECK_EQ(rm(fs, name), 0);
+        }
+    }
+    for (unsigned n = 0;; n++) { /* no inode left */
+        int err;
+
+        snprintf(name, sizeof name, "/i%u", n);
+        if ((err = make(fs, name, VREG, NULL)) != 0) {
+            CHECK_EQ(err, -ENOSPC);
+            break;
+        }
+    }
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+TEST(open_files_without_a_name)
+{
+    struct disk *d = make_disk("ext3", 4096, 16384, ""), *after;
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *i[3];
+    char block[9000], name[10];
+    int64_t was = fs->free_blocks;
+
+    memset(block, 1, sizeof block);
+    for (unsigned k = 0; k < 3; k++) {
+        snprintf(name, sizeof name, "/o%u", k);
+        CHECK_EQ(make(fs, name, VREG, NULL), 0);
+        CHECK_EQ(put(fs, name, block, sizeof block, 300000 * k), sizeof block);
+        CHECK_EQ(host_path(fs, name, &i[k]), 0);
+        CHECK_EQ(rm(fs, name), 0);
+    }
+    ext_iput(i[1]); /* out of the middle of the list */
+    CHECK_EQ(host_read(i[2], block, 10, 600000), 10);
+    CHECK_EQ(ext_sync(fs), 0);
+    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE); /* the power goes */
+    ext_iput(i[0]);
+    ext_iput(i[2]);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    fs = mounted(after);
+    CHECK_EQ(fs->free_blocks, was);
+    CHECK_EQ(fs->sb->last_orphan, 0);
+    unmount(fs);
+    fsck(after);
+    host_disk_close(after);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* Features: unknown ones of each kind. */
+TEST(features)
+{
+    struct disk *d = make_disk("ext4", 4096, 16384, "");
+    struct ext_fs *fs;
+    struct ext_super *s;
+
+    CHECK_EQ(host_mount(d, false, &fs), -EOPNOTSUPP);
+    CHECK(strstr(host_reason, "extent") != NULL);
+    host_disk_close(d);
+    d = make_disk("ext3", 4096, 16384, "");
+    s = (struct ext_super *)(d->mem + 1024);
+    s->incompat |= 0x80000000;
+    CHECK_EQ(host_mount(d, false, &fs), -EOPNOTSUPP);
+    s->incompat &= ~0x80000000;
+    s->ro_compat |= 0x10; /* uninit_bg */
+    CHECK_EQ(host_mount(d, false, &fs), 0);
+    CHECK(fs->rdonly);
+    CHECK(strstr(host_warning, "uninit_bg") != NULL);
+    CHECK_EQ(make(fs, "/x", VREG, NULL), -EROFS);
+    CHECK_EQ(ext_writable(fs), -EROFS);
+    CHECK_EQ(host_unmount(fs), 0);
+    s->ro_compat &= ~0x10;
+    s->compat |= 0x80000000; /* a compatible one: no matter */
+    CHECK_EQ(host_mount(d, false, &fs), 0);
+    CHECK(!fs->rdonly);
+    unmount(fs);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* ---- journals that others wrote, and ours replayed by others ---- */
+
+TEST(replays_debugfs_journals)
+{
+    static uint8_t buf[4096], want[4096];
+    struct disk *d = make_disk("ext3", 4096, 16384, ""), *m;
+    struct ext_fs *fs;
+    uint32_t free_block = 3000;
+
+    /* Two transactions: both write the block; the second revokes another that the first wrote. */
+    save(d->mem, d->sectors * SECTOR_SIZE);
+    host_disk_close(d);
+    CHECK_EQ(run("head -c 8192 /dev/urandom > " DIR_PATH "/data && head -c 4096 /dev/urandom > " DIR_PATH "/data2"), 0);
+    CHECK_EQ(run("printf 'jo\\njw -b %u,%u " DIR_PATH "/data\\njw -b %u -r %u " DIR_PATH "/data2\\njc\\n' |"
+                 "debugfs -w -f - %s >/dev/null 2>&1", free_block, free_block + 1, free_block, free_block + 1, image), 0);
+    m = host_disk_open(image, false);
+    d = host_disk_mem(m->mem, m->sectors * SECTOR_SIZE);
+    host_disk_close(m);
+    memcpy(buf, d->mem + 4096ul * (free_block + 1), 4096);
+    fs = mounted(d);
+    CHECK(fs->n_replayed >= 2);
+    FILE *f = fopen(DIR_PATH "/data2", "rb");
+    CHECK_EQ(fread(want, 1, 4096, f), 4096);
+    fclose(f);
+    CHECK(memcmp(d->mem + 4096ul * free_block, want, 4096) == 0);
+    CHECK(memcmp(d->mem + 4096ul * (free_block + 1), buf, 4096) == 0); /* the revoked one stays */
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* A block that begins like one of the journal's own comes back as it was. */
+TEST(escapes_magic)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, ""), *after;
+    struct ext_fs *fs = mounted(d);
+    uint32_t start, got, magic = be32(JBD_MAGIC);
+    struct handle h;
+    struct buf *b;
+
+    CHECK_EQ(jnl_start(fs, 10, &h), 0);
+    CHECK_EQ(ext_balloc(&h, 0, 0, 1, &start, &got), 0);
+    CHECK_EQ(buf_new(fs, start, &b), 0);
+    jnl_access(&h, b);
+    memcpy(b->data, &magic, 4);
+    memcpy(b->data + 4, "rest", 4);
+    buf_put(b);
+    jnl_stop(&h);
+    CHECK_EQ(jnl_commit_all(fs), 0);
+    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+    CHECK(memcmp(after->mem + 1024ul * start, &magic, 4) != 0); /* not yet in its place */
+    unmount(fs);
+    host_disk_close(d);
+    fs = mounted(after);
+    CHECK(memcmp(after->mem + 1024ul * start, &magic, 4) == 0);
+    CHECK(memcmp(after->mem + 1024ul * start + 4, "rest", 4) == 0);
+    unmount(fs);
+    host_disk_close(after);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* ---- random work ---- */
+
+#define NAMES 40
+
+static void random_name(char *name, size_t size)
+{
+    static const char *const dirs[] = {"", "/da", "/db", "/da/dc"};
+
+    snprintf(name, size, "%s/n%u", dirs[check_below(4)], (unsigned)check_below(NAMES));
+}
+
+static void random_change(struct ext_fs *fs)
+{
+    static char data[20000];
+    char a[64], b[64];
+    struct ext_inode *i;
+
+    random_name(a, sizeof a);
+    random_name(b, sizeof b);
+    switch (check_below(12)) {
+    case 0: case 1: case 2:
+        make(fs, a, VREG, NULL);
+        break;
+    case 3:
+        make(fs, a, check_below(2) ? VDIR : VLNK, "somewhere/else/that/is/longer/than/what/an/inode/has/room/for/itself");
+        break;
+    case 4: case 5:
+        rm(fs, a);
+        break;
+    case 6:
+        mv(fs, a, b);
+        break;
+    case 7:
+        ln(fs, a, b);
+        break;
+    case 8: case 9: case 10:
+        if (host_path(fs, a, &i) == 0) {
+            memset(data, (int)check_below(256), sizeof data);
+            if (i->vn.type == VREG)
+                host_write(i, data, check_below(sizeof data), check_below(8) ? check_below(40000) : check_below(3u << 20));
+            ext_iput(i);
+        }
+        break;
+    case 11:
+        if (host_path(fs, a, &i) == 0) {
+            if (i->vn.type == VREG)
+                host_truncate(i, check_below(60000));
+            ext_iput(i);
+        }
+        break;
+    }
+}
+
+static void make_random_dirs(struct ext_fs *fs)
+{
+    CHECK_EQ(make(fs, "/da", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/db", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/da/dc", VDIR, NULL), 0);
+}
+
+TEST(random_changes)
+{
+    for (unsigned k = 0; k < 6; k++) {
+        struct disk *d = make_disk(k < 3 ? "ext3" : "ext2", 1024u << k % 3, 12288, "-N 512");
+        struct ext_fs *fs = mounted(d);
+
+        make_random_dirs(fs);
+        for (unsigned n = 0; n < 4000; n++) {
+            random_change(fs);
+            if (check_below(100) == 0)
+                CHECK_EQ(ext_sync(fs), 0);
+            if (check_below(1500) == 0) {
+                unmount(fs);
+                fsck(d);
+                fs = mounted(d);
+            }
+        }
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* What fsync promised: the content of one file that grows and is overwritten, by number. */
+struct promise {
+    size_t at;   /* writes and flushes recorded when it was given */
+    uint64_t number;
+};
+
+/* The disk after `cut` recorded writes, those since the last flush kept with probability 1/2. */
+static void rebuild(uint8_t *mem, const struct disk *d, size_t cut, bool drop)
+{
+    size_t flushed = 0;
+
+    for (size_t k = 0; k < cut; k++)
+        if (d->log[k].n == 0)
+            flushed = k;
+    for (size_t k = 0; k < cut; k++)
+        if (d->log[k].n != 0 && (k < flushed || !drop || check_below(2)))
+            memcpy(mem + d->log[k].sector * SECTOR_SIZE, d->log[k].data, (size_t)d->log[k].n * SECTOR_SIZE);
+}
+
+static void check_cut(const struct disk *d, const uint8_t *base, size_t cut, const struct promise *p, unsigned np,
+                      bool drop, bool by_e2fsck)
+{
+    size_t bytes = d->sectors * SECTOR_SIZE;
+    uint8_t *mem = malloc(bytes);
+    uint64_t number = 0, least = 0;
+    struct disk *after;
+    struct ext_fs *fs;
+
+    memcpy(mem, base, bytes);
+    rebuild(mem, d, cut, drop);
+    if (by_e2fsck) { /* another's replay of our journal */
+        save(mem, bytes);
+        CHECK(run("e2fsck -fy %s >/dev/null 2>&1", image) != -1);
+        CHECK_EQ(run("e2fsck -fn %s >/dev/null 2>&1", image), 0);
+        unlink(image);
+    }
+    after = host_disk_mem(mem, bytes);
+    free(mem);
+    fs = mounted(after);
+    for (unsigned k = 0; k < np && p[k].at <= cut; k++)
+        least = p[k].number;
+    if (least != 0) {
+        CHECK_EQ(get(fs, "/promise", &number, 8, 0), 8);
+        CHECK(number >= least);
+        CHECK_EQ(get(fs, "/promise", &number, 8, least * 8), 8); /* every number was appended, too */
+        CHECK_EQ(number, least);
+    }
+    unmount(fs);
+    fsck(after);
+    host_disk_close(after);
+}
+
+TEST(power_cuts)
+{
+    for (unsigned round = 0; round < 3; round++) {
+        struct disk *d = make_disk("ext3", 1024u << round, 12288, "-N 512 -J size=4");
+        size_t bytes = d->sectors * SECTOR_SIZE;
+        struct promise p[400];
+        uint64_t number = 0;
+        unsigned np = 0;
+        struct ext_inode *i;
+        uint8_t *base;
+        struct ext_fs *fs = mounted(d);
+
+        make_random_dirs(fs);
+        CHECK_EQ(make(fs, "/promise", VREG, NULL), 0);
+        CHECK_EQ(ext_sync(fs), 0);
+        base = malloc(bytes);
+        memcpy(base, d->mem, bytes);
+        d->record = true;
+        for (unsigned n = 0; n < 3000; n++) {
+            random_change(fs);
+            if (n % 10 == 0) {
+                number++;
+                CHECK_EQ(put(fs, "/promise", &number, 8, 0), 8);
+                CHECK_EQ(put(fs, "/promise", &number, 8, number * 8), 8);
+                CHECK_EQ(host_path(fs, "/promise", &i), 0);
+                CHECK_EQ(ext_iflush_one(i), 0);
+                CHECK_EQ(jnl_commit(fs, i->tid), 0);
+                ext_iput(i);
+                p[np++] = (struct promise){d->nlog, number};
+            }
+        }
+        d->record = false;
+        for (unsigned k = 0; k < 60; k++)
+            check_cut(d, base, check_below(d->nlog + 1), p, np, k % 3 != 0, k % 6 == 5);
+        CHECK_EQ(ext_sync(fs), 0);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+        free(base);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The disk fails after some thousand accesses: errors, no crash; what was acknowledged before is there. */
+TEST(failing_disk)
+{
+    for (unsigned k = 0; k < 30; k++) {
+        struct disk *d = make_disk("ext3", 1024, 8192, "-N 256");
+        struct ext_fs *fs = mounted(d);
+
+        make_random_dirs(fs);
+        CHECK_EQ(ext_sync(fs), 0);
+        d->fail_after = (long)check_below(3000);
+        for (unsigned n = 0; n < 800; n++) {
+            random_change(fs);
+            if (check_below(50) == 0)
+                ext_sync(fs);
+        }
+        host_unmount(fs);
+        d->fail_after = -1;
+        host_disk_close(d);
+    }
+}
