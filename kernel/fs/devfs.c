@@ -73,7 +73,7 @@ int cdev_open(struct vnode *vn, int oflags, struct file *f)
     return d->open != NULL ? d->open(vn, oflags, f) : 0;
 }
 
-static int devfs_mount(const char *source, const char *options, struct vfs **out)
+static int devfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     static const char *const links[][2] = {
         {"fd", "/proc/self/fd"},
@@ -85,7 +85,7 @@ static int devfs_mount(const char *source, const char *options, struct vfs **out
     int err;
 
     if (devfs == NULL) {
-        if ((err = tmpfs_mount(source, "size=16m,mode=755", &devfs)) != 0)
+        if ((err = tmpfs_mount(source, "size=16m,mode=755", flags, &devfs)) != 0)
             return err;
         devfs->type = "devtmpfs";
         while ((d = next_cdev(d)) != NULL)

@@ -40,7 +40,7 @@ static const struct pseudo_node top_dirs[] = {
 
 static const struct pseudo_node root = {.type = VDIR, .mode = 0555, .children = top_dirs};
 
-static int mount(const char *source, const char *options, struct vfs **out)
+static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("sysfs", source, 0x62656572, &root, out);
 }

@@ -288,7 +288,7 @@ static uint64_t option(const char *list, const char *key, unsigned base, uint64_
     }
 }
 
-int tmpfs_mount(const char *source, const char *options, struct vfs **out)
+int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     struct vfs *vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
     struct tmount *tm = kmem_zalloc(sizeof *tm);

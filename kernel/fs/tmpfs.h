@@ -90,7 +90,7 @@ int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg);
 int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
 
 /* tmpfs_mount - a fresh instance of any type name; options "size=BYTES[k|m|g],mode=OCTAL". */
-int tmpfs_mount(const char *source, const char *options, struct vfs **out);
+int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out);
 void tmpfs_init(void);
 void devfs_init(void);
 void devmem_init(void);

@@ -12,6 +12,7 @@
  */
 #include "fs/bdev.h"
 #include "fs/filepriv.h"
+#include "fs/ext/init.h"
 #include "fs/initramfs.h"
 #include "fs/name.h"
 #include "fs/tmpfs.h"
@@ -119,6 +120,25 @@ static void detach(struct vfs *vfs)
     spin_unlock(&cross_lock);
 }
 
+/* `mount -o remount`: new options for the file system whose root `dir` is. */
+static int remount(struct vnode *dir, const char *options, unsigned flags)
+{
+    struct vfs *vfs = dir->vfs;
+    int err;
+
+    if (vfs->root != dir)
+        return -EINVAL;
+    mutex_enter(&mount_mutex);
+    if (vfs->op != NULL && vfs->op->remount != NULL) {
+        err = vfs->op->remount(vfs, options, flags);
+    } else {
+        vfs->readonly = (flags & MS_RDONLY) != 0;
+        err = 0;
+    }
+    mutex_exit(&mount_mutex);
+    return err;
+}
+
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
@@ -126,14 +146,17 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
     struct vfs *vfs;
     int err;
 
+    if (flags & MS_REMOUNT)
+        return remount(dir, options, flags);
     if (t == NULL)
         return -ENODEV;
     if (dir->type != VDIR)
         return -ENOTDIR;
-    if ((err = t->mount(source, options, &vfs)) != 0)
+    if ((err = t->mount(source, options, flags, &vfs)) != 0)
         return err;
     mutex_enter(&mount_mutex);
-    vfs->readonly = (flags & MS_RDONLY) != 0;
+    if (flags & MS_RDONLY)
+        vfs->readonly = true;
     if (vfs->covered != NULL) /* a type with one instance that is mounted already */
         err = -EBUSY;
     else if ((err = attach(vfs, dir)) == 0)
@@ -229,7 +252,7 @@ static void mount_at(const char *path, const char *type)
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
 {
     struct vfs *vfs;
-    int err = tmpfs_mount("tmpfs", "", &vfs);
+    int err = tmpfs_mount("tmpfs", "", 0, &vfs);
 
     if (err != 0)
         return err;
@@ -259,4 +282,5 @@ void fs_init(void)
     devfs_init();
     bdev_init();
     devmem_init();
+    ext_init();
 }

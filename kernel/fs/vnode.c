@@ -151,7 +151,10 @@ void vn_getattr(struct vnode *vn, struct vattr *va)
     va->gid = vn->gid;
     va->ino = vn->ino;
     va->size = vn->size;
-    va->blocks = vn->type == VREG ? vn->obj.npages * (PAGE_SIZE / 512) : 0;
+    if (vn->op->blocks != NULL)
+        va->blocks = vn->op->blocks(vn);
+    else
+        va->blocks = vn->type == VREG ? vn->obj.npages * (PAGE_SIZE / 512) : 0;
     va->dev = vn->vfs->dev;
     va->rdev = vn->rdev;
     va->blksize = PAGE_SIZE;

@@ -100,6 +100,7 @@ struct vnodeops {
     long (*write)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
     int (*open)(struct vnode *vn, int oflags, struct file *f); /* devices, FIFOs: may change f->ops, f->data */
     int (*fsync)(struct vnode *vn, bool data_only);
+    uint64_t (*blocks)(struct vnode *vn); /* of 512 bytes, on the disk; NULL: what its pages take */
     /*
      * The way up: *parent (if not NULL) gets the directory that `vn` is in, held; buf[size] (if size > 0) its name
      * there, without a NUL.  Every directory but a file system's root must know its parent (getcwd, "..").
@@ -151,6 +152,7 @@ struct vfs_ops {
     void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree);
     int (*sync)(struct vfs *vfs);
     int (*unmount)(struct vfs *vfs); /* -EBUSY */
+    int (*remount)(struct vfs *vfs, const char *options, unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */
 };
 
 struct vfs {
@@ -161,6 +163,7 @@ struct vfs {
     char                  source[32];
     uint64_t              dev;     /* st_dev */
     bool                  readonly;
+    bool                  noatime; /* reading changes no times */
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
     struct list           link;    /* list of mounts */
@@ -261,7 +264,8 @@ long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off);
  */
 struct vfs_type {
     const char  *name;
-    int (*mount)(const char *source, const char *options, struct vfs **out);
+    int (*mount)(const char *source, const char *options, unsigned flags, struct vfs **out); /* flags: MS_* */
+    bool         disk; /* source is a disk */
     struct list  link;
 };
 void vfs_register_type(struct vfs_type *t);
@@ -274,7 +278,7 @@ void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg
 const struct vfs_type *vfs_next_type(const struct vfs_type *t);
 /* vfs_sync_all - sync(2). */
 void vfs_sync_all(void);
-#define MS_RDONLY 1
+enum { MS_RDONLY = 1, MS_REMOUNT = 32, MS_NOATIME = 1024 };
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
 int  vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */

@@ -296,7 +296,7 @@ static const struct pseudo_node root = {
     .type = VDIR, .mode = 0555, .children = procfs_system_files, .prefix = "", .next = root_next,
 };
 
-static int mount(const char *source, const char *options, struct vfs **out)
+static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("proc", source, 0x9fa0, &root, out);
 }

@@ -197,7 +197,7 @@ static int mount_line(struct vfs *vfs, const char *path, void *arg)
 
     text_add(out, "%s ", vfs->source[0] != '\0' ? vfs->source : vfs->type);
     text_str(out, path);
-    text_add(out, " %s %s,relatime 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw");
+    text_add(out, " %s %s,%s 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw", vfs->noatime ? "noatime" : "relatime");
     return 0;
 }
 
@@ -212,7 +212,7 @@ static PROCFS_SHOW(show_filesystems)
     const struct vfs_type *t = NULL;
 
     while ((t = vfs_next_type(t)) != NULL)
-        text_add(out, "nodev\t%s\n", t->name);
+        text_add(out, "%s\t%s\n", t->disk ? "" : "nodev", t->name);
     return 0;
 }
 

@@ -325,7 +325,7 @@ static const struct pseudo_node pts_entry = {.type = VCHR, .mode = 0620, .owner 
 
 static const struct pseudo_node root = {.type = VDIR, .mode = 0755, .prefix = "", .next = pts_next};
 
-static int mount(const char *source, const char *options, struct vfs **out)
+static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("devpts", source, 0x1cd1, &root, out);
 }

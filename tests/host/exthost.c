@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "disp/timer.h"
-#include "fs/bdev.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 
@@ -214,9 +213,19 @@ void panic(const char *fmt, ...)
 }
 
 /* Parts of the kernel that are not built here. */
+int bdev_fsync(uint64_t rdev);
 int bdev_fsync(uint64_t rdev)
 {
     return 0;
+}
+
+void object_io_init(struct vm_object *o, struct object_io *io)
+{
+    o->io = io;
+}
+
+void object_io_fini(struct vm_object *o)
+{
 }
 
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "disp/timer.h"
+#include "fs/ext/init.h"
 #include "fs/filecache.h"
 #include "fs/statdev.h"
 #include "fs/sysfs.h"
@@ -354,6 +355,10 @@ void panic(const char *fmt, ...)
 
 /* Parts of the room that are not built here. */
 void devmem_init(void)
+{
+}
+
+void ext_init(void)
 {
 }
 

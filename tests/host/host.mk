@@ -39,7 +39,7 @@ build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_O
 HOST_cluster := kernel/vm/cluster.c
 
 # The file system, without its kernel side, over a disk in memory.
-EXT_SRCS    := $(filter-out kernel/fs/ext/vnops.c kernel/fs/ext/pages.c,$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
+EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
                tests/host/exthost.c
 HOST_ext    := $(EXT_SRCS)
 HOST_extfuzz := $(EXT_SRCS)

@@ -107,7 +107,8 @@ struct handle {
  * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
  * jnl_order - i's data reaches the disk before the transaction does.  jnl_unorder - i goes away.
  * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
- * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO -EROFS.
+ * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO.
+ * jnl_sync - and so is all that was written before the call: a flush, if no commit came after it.
  */
 int  jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
 void jnl_stop(struct handle *h);
@@ -124,6 +125,7 @@ void     jnl_unorder(struct ext_inode *i);
 int      jnl_freed(struct handle *h, uint32_t start, uint32_t len);
 uint32_t jnl_tid(const struct handle *h);
 int      jnl_commit(struct ext_fs *fs, uint32_t tid);
+int      jnl_sync(struct ext_fs *fs, uint32_t tid);
 int      jnl_commit_all(struct ext_fs *fs);
 bool     jnl_committed(struct ext_fs *fs, uint32_t tid);
 
@@ -264,6 +266,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 /* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part */
 struct ext_inode {
     struct vnode      vn;      /* first; mode, owner, links, size and times are its        */
+    struct object_io  io;      /* of a regular file's pages                                */
     struct ext_fs    *fs;      /* [c]                                                      */
     struct mutex      map_lock;
     uint32_t          block[15]; /* [m]; a fast link's target                               */
@@ -318,6 +321,9 @@ int  icache_init(struct ext_fs *fs);
 /* icache_drop - free all inodes but the root; the number in use. */
 unsigned icache_drop(struct ext_fs *fs);
 void icache_destroy(struct ext_fs *fs);
+/* icache_each - call fn for each inode in memory.  icache_writers - how many are open for writing. */
+void icache_each(struct ext_fs *fs, void (*fn)(struct ext_inode *i));
+unsigned icache_writers(struct ext_fs *fs);
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);

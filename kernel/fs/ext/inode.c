@@ -200,6 +200,8 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
     if (i == NULL)
         return NULL;
     vn_init(&i->vn, fs->vfs, type, fs->up->ops, fs->up->pager);
+    if (type == VREG)
+        object_io_init(&i->vn.obj, &i->io);
     i->fs = fs;
     mutex_init(&i->map_lock, "file map");
     list_init(&i->orphan);
@@ -211,6 +213,8 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
 
 static void free_mem(struct ext_inode *i)
 {
+    if (i->vn.obj.io != NULL)
+        object_io_fini(&i->vn.obj);
     buf_put(i->ibuf);
     kmem_free(i);
 }
@@ -301,17 +305,36 @@ static void take_out(struct icache_part *p, struct ext_inode *i)
     p->count--;
 }
 
+/* Takes i off fs->dirty. */
+static void undirty(struct ext_inode *i)
+{
+    struct ext_fs *fs = i->fs;
+
+    spin_lock(&fs->dirty_lock);
+    if (i->dirty)
+        list_remove(&i->dirty_link);
+    i->dirty = false;
+    spin_unlock(&fs->dirty_lock);
+}
+
 /* Frees the inode if only the cache has it and nothing of it is under way.  Part locked. */
 static bool evict(struct icache_part *p, struct ext_inode *i)
 {
-    uint32_t one = 1;
+    struct ext_fs *fs = i->fs;
+    uint32_t       one = 1;
 
-    if (i->dirty || i->orphaned || i->otxn != NULL || !i->fs->up->may_evict(i))
+    if (i->vn.refs != 1 || !fs->up->may_evict(i) || (!fs->rdonly && (i->dirty || i->orphaned || i->otxn != NULL)))
         return false;
     if (!atomic_compare_exchange_strong(&i->vn.refs, &one, 0))
         return false;
     take_out(p, i);
-    i->fs->up->drop_pages(i, 0);
+    if (fs->rdonly) { /* after an error: what was under way stays undone */
+        undirty(i);
+        jnl_unorder(i);
+        list_remove(&i->orphan);
+    }
+    if (i->vn.type == VREG)
+        fs->up->drop_pages(i, 0);
     free_mem(i);
     return true;
 }
@@ -408,6 +431,32 @@ unsigned icache_drop(struct ext_fs *fs)
     return busy;
 }
 
+void icache_each(struct ext_fs *fs, void (*fn)(struct ext_inode *i))
+{
+    struct ext_inode *i;
+
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        mutex_enter(&fs->part[k].lock);
+        LIST_FOREACH (i, &fs->part[k].clock, clock)
+            fn(i);
+        mutex_exit(&fs->part[k].lock);
+    }
+}
+
+unsigned icache_writers(struct ext_fs *fs)
+{
+    struct ext_inode *i;
+    unsigned          n = 0;
+
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        mutex_enter(&fs->part[k].lock);
+        LIST_FOREACH (i, &fs->part[k].clock, clock)
+            n += i->vn.writers > 0;
+        mutex_exit(&fs->part[k].lock);
+    }
+    return n;
+}
+
 /* ---- inodes that are newer in memory ------------------------------------------------------------- */
 
 void ext_idirty(struct ext_inode *i)
@@ -421,17 +470,6 @@ void ext_idirty(struct ext_inode *i)
         i->dirty = true;
         list_push_back(&fs->dirty, &i->dirty_link);
     }
-    spin_unlock(&fs->dirty_lock);
-}
-
-static void undirty(struct ext_inode *i)
-{
-    struct ext_fs *fs = i->fs;
-
-    spin_lock(&fs->dirty_lock);
-    if (i->dirty)
-        list_remove(&i->dirty_link);
-    i->dirty = false;
     spin_unlock(&fs->dirty_lock);
 }
 

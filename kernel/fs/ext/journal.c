@@ -291,6 +291,19 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
     return err;
 }
 
+int jnl_sync(struct ext_fs *fs, uint32_t tid)
+{
+    struct journal *j = fs->jnl;
+    bool            begun;
+    int             err;
+
+    mutex_enter(&j->lock);
+    begun = j->running == NULL || (int32_t)(j->running->tid - tid) > 0; /* its flushes may have come too early */
+    mutex_exit(&j->lock);
+    err = jnl_commit(fs, tid);
+    return err == 0 && begun ? blk_flush(fs->disk) : err;
+}
+
 int jnl_commit_all(struct ext_fs *fs)
 {
     struct journal *j = fs->jnl;
@@ -341,6 +354,8 @@ int jnl_open(struct ext_fs *fs)
     }
     if (j->ents == NULL || j->copies == NULL || j->out == NULL || j->spare == NULL)
         return -ENOMEM;
+    if (j->log)
+        ((struct jbd_super *)j->super)->incompat |= be32(JBD_INCOMPAT_REVOKE);
     j->head = j->tail = j->first;
     return j->log ? jnl_write_super(j, j->head, j->seq) : 0;
 }

@@ -113,9 +113,7 @@ int jnl_load(struct ext_fs *fs)
         return -ENOMEM;
     if ((err = ext_io_one(fs, BLK_READ, jnl_log_block(j, 0), j->super)) != 0)
         return bad(fs, err, "the journal's superblock cannot be read");
-    if ((err = check_super(fs, j)) == 0 && !fs->rdonly)
-        ((struct jbd_super *)j->super)->incompat |= be32(JBD_INCOMPAT_REVOKE);
-    return err;
+    return check_super(fs, j);
 }
 
 /* ---- replay -------------------------------------------------------------------------------------- */

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mount.c - the file system types ext3 and ext2: options, mounting, sync, the thread that commits.
+ *
+ * THEORY      Both names are one implementation: what the disk is made with decides whether there is a journal.
+ *             Every five seconds (or `commit=` seconds) a thread writes inodes that are newer in memory and commits.
+ * LOCKING     mounts_mutex: which disks are mounted.  vfs.c lets one mount, remount or unmount happen at a time.
+ * SEE ALSO    super.c, docs/ext.md
+ */
+#include "fs/ext/init.h"
+
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "fs/ext/vnops.h"
+#include "fs/name.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+
+#define EXT_SUPER_MAGIC 0xef53
+#define COMMIT_SECONDS  5
+
+/* One mounted instance: vfs->data. */
+struct extmount {
+    struct ext_fs *fs;
+    struct list    link; /* mounted */
+    struct mutex   lock;
+    struct cv      cv;
+    uint32_t       commit_s;
+    bool           stop, stopped; /* under lock: the thread is to end, has ended */
+};
+
+static struct mutex mounts_mutex;
+static struct list  mounted = LIST_INIT(mounted);
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+struct options {
+    unsigned flags;  /* MS_RDONLY, MS_NOATIME */
+    int      errors; /* EXT_ERRORS_*, 0: as the disk says */
+    uint32_t commit_s;
+};
+
+static bool is(const char *p, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(p, word, n) == 0;
+}
+
+/* What other systems' fstab lines say, and means nothing here. */
+static bool is_idle(const char *p, size_t n)
+{
+    static const char *const words[] = {"defaults", "rw", "relatime", "atime", "data=ordered", "barrier", "barrier=1", "nosuid",
+                                        "nodev", "noexec", "suid", "dev", "exec", "async", "auto", "noauto", "nouser",
+                                        "nodiratime", "diratime", "user_xattr", "nouser_xattr", "acl", "noacl", "silent"};
+
+    for (size_t i = 0; i < array_size(words); i++)
+        if (is(p, n, words[i]))
+            return true;
+    return false;
+}
+
+static uint32_t number(const char *p, size_t n)
+{
+    uint32_t v = 0;
+
+    for (; n != 0 && *p >= '0' && *p <= '9' && v < 100000; n--)
+        v = v * 10 + (uint32_t)(*p++ - '0');
+    return v;
+}
+
+static int parse(const char *p, struct options *o)
+{
+    while (*p != '\0') {
+        const char *end = strchr(p, ',');
+        size_t      n = end != NULL ? (size_t)(end - p) : strlen(p);
+
+        if (is(p, n, "ro"))
+            o->flags |= MS_RDONLY;
+        else if (is(p, n, "noatime"))
+            o->flags |= MS_NOATIME;
+        else if (is(p, n, "errors=continue"))
+            o->errors = EXT_ERRORS_CONTINUE;
+        else if (is(p, n, "errors=remount-ro"))
+            o->errors = EXT_ERRORS_RO;
+        else if (n > 7 && memcmp(p, "commit=", 7) == 0)
+            o->commit_s = number(p + 7, n - 7);
+        else if (n != 0 && !is_idle(p, n)) {
+            kprintf("ext3: mount option '%.*s' is not known", (int)n, p);
+            return -EINVAL;
+        }
+        p += n + (end != NULL);
+    }
+    return 0;
+}
+
+static void apply(struct extmount *m, const struct options *o)
+{
+    m->fs->vfs->noatime = (o->flags & MS_NOATIME) != 0;
+    if (o->errors != 0)
+        m->fs->errors = (uint8_t)o->errors;
+    if (o->commit_s != 0)
+        m->commit_s = o->commit_s;
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------- */
+
+static void commit_thread(void *arg)
+{
+    struct extmount *m = arg;
+
+    mutex_enter(&m->lock);
+    while (!m->stop) {
+        cv_wait_sig(&m->cv, &m->lock, clock_mono_ns() + m->commit_s * 1000000000ul, "commit timer");
+        if (m->stop)
+            break;
+        mutex_exit(&m->lock);
+        if (!m->fs->rdonly)
+            ext_sync(m->fs);
+        mutex_enter(&m->lock);
+    }
+    m->stopped = true;
+    cv_broadcast(&m->cv);
+    mutex_exit(&m->lock);
+    thread_exit_switch();
+}
+
+static void stop_thread(struct extmount *m)
+{
+    mutex_enter(&m->lock);
+    m->stop = true;
+    cv_broadcast(&m->cv);
+    while (!m->stopped)
+        cv_wait(&m->cv, &m->lock, "commit thread");
+    mutex_exit(&m->lock);
+}
+
+/* ---- operations of a mounted file system ----------------------------------------------------------- */
+
+static void op_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+    uint64_t       own = fs->first_block;
+
+    for (uint32_t g = 0; g < fs->ngroups; g++)
+        own += 2 + fs->table_blocks + (ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0);
+    *blocks = (fs->blocks - own) << fs->bshift >> PAGE_SHIFT;
+    *bfree = (uint64_t)fs->free_blocks << fs->bshift >> PAGE_SHIFT;
+    *files = fs->inodes;
+    *ffree = (uint64_t)fs->free_inodes;
+}
+
+static bool is_ours(void *owner, void *arg)
+{
+    return ((struct vnode *)owner)->vfs == arg;
+}
+
+static int op_sync(struct vfs *vfs)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+    int            err;
+
+    object_writeback_all(is_ours, vfs, true);
+    ext_wait_written(fs);
+    err = ext_sync(fs);
+    return err == 0 && !fs->rdonly ? blk_flush(fs->disk) : err;
+}
+
+static void destroy(struct extmount *m)
+{
+    mutex_enter(&mounts_mutex);
+    list_remove(&m->link);
+    mutex_exit(&mounts_mutex);
+    kmem_free(m);
+}
+
+static int op_unmount(struct vfs *vfs)
+{
+    struct extmount *m = vfs->data;
+    struct vnode    *root = vfs->root;
+    int              err;
+
+    op_sync(vfs);
+    if (icache_drop(m->fs) != 1 || root->refs != 2) /* the root, whose references are the cache's and ours */
+        return -EBUSY;
+    stop_thread(m);
+    vn_release(root);
+    if (icache_drop(m->fs) != 0)
+        panic("ext: an inode of %s came into use while nobody was there", m->fs->name);
+    err = ext_unmount(m->fs);
+    if (err != 0)
+        warn("%s: unmounted with an error: %d", vfs->source, -err);
+    destroy(m);
+    return 0;
+}
+
+static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
+{
+    struct extmount *m = vfs->data;
+    struct options   o = {.flags = flags};
+    int              err = parse(text, &o);
+
+    if (err != 0)
+        return err;
+    if ((o.flags & MS_RDONLY) && !vfs->readonly) {
+        vfs->readonly = true; /* nothing new begins */
+        if (icache_writers(m->fs) != 0 || (err = op_sync(vfs)) != 0 || (err = ext_quiesce(m->fs)) != 0) {
+            vfs->readonly = m->fs->rdonly;
+            return err != 0 ? err : -EBUSY;
+        }
+    } else if (!(o.flags & MS_RDONLY) && vfs->readonly) {
+        if ((err = ext_writable(m->fs)) != 0)
+            return err;
+        vfs->readonly = false;
+    }
+    apply(m, &o);
+    return 0;
+}
+
+static const struct vfs_ops ext_vfs_ops = {
+    .statfs = op_statfs,
+    .sync = op_sync,
+    .unmount = op_unmount,
+    .remount = op_remount,
+};
+
+/* ---- mounting ------------------------------------------------------------------------------------ */
+
+/* "/dev/vda", by its node if there is one, else by its name; "vda". */
+static int find_disk(const char *source, struct disk **out)
+{
+    static const struct cred root = {.refs = 1};
+    struct fs_ctx            ctx = {vfs_root, vfs_root, &root};
+    struct vnode            *vn;
+
+    *out = NULL;
+    if (source[0] == '/' && vfs_root != NULL && name_lookup(&ctx, NULL, source, NAME_FOLLOW, &vn) == 0) {
+        bool block = vn->type == VBLK;
+
+        if (block)
+            *out = disk_by_dev(vn->rdev);
+        vn_release(vn);
+        return !block ? -ENOTBLK : *out == NULL ? -ENXIO : 0;
+    }
+    if (strncmp(source, "/dev/", 5) == 0)
+        source += 5;
+    *out = disk_find(source);
+    return *out == NULL ? -ENOENT : 0;
+}
+
+/* -EBUSY if the disk is mounted.  mounts_mutex is held. */
+static int claimed(struct disk *d)
+{
+    struct extmount *m;
+
+    LIST_FOREACH (m, &mounted, link)
+        if (m->fs->disk == d)
+            return -EBUSY;
+    return 0;
+}
+
+static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const struct options *o)
+{
+    struct ext_inode *root;
+    char              reason[160];
+    int               err;
+
+    err = ext_mount(d, disk_name(d), (o->flags & MS_RDONLY) != 0, vfs, &ext_kernel_up, &m->fs, reason, sizeof reason);
+    if (err != 0) {
+        kprintf("%s: cannot be mounted: %s", disk_name(d), reason);
+        return err;
+    }
+    if ((err = ext_iget(m->fs, EXT_ROOT_INO, &root)) == 0) {
+        vfs->root = &root->vn;
+        if (kthread_create("ext-commit", PRI_SYS, commit_thread, m) != NULL)
+            return 0;
+        ext_iput(root);
+        err = -ENOMEM;
+    }
+    icache_drop(m->fs);
+    ext_unmount(m->fs);
+    return err;
+}
+
+static int mount_type(const char *type, const char *source, const char *text, unsigned flags, struct vfs **out)
+{
+    struct options   o = {.flags = flags & (MS_RDONLY | MS_NOATIME)};
+    struct disk     *d;
+    struct vfs      *vfs;
+    struct extmount *m;
+    int              err = parse(text, &o);
+
+    if (err != 0 || (err = find_disk(source, &d)) != 0)
+        return err;
+    if (disk_readonly(d))
+        o.flags |= MS_RDONLY;
+    vfs = vfs_alloc(type, &ext_vfs_ops, source, EXT_SUPER_MAGIC);
+    m = kmem_zalloc(sizeof *m);
+    if (vfs == NULL || m == NULL) {
+        err = -ENOMEM;
+        goto fail;
+    }
+    vfs->data = m;
+    mutex_init(&m->lock, "commit timer");
+    cv_init(&m->cv);
+    list_init(&m->link);
+    m->commit_s = COMMIT_SECONDS;
+    mutex_enter(&mounts_mutex);
+    if ((err = claimed(d)) == 0)
+        err = mount_on(vfs, m, d, &o);
+    if (err == 0)
+        list_push_back(&mounted, &m->link);
+    mutex_exit(&mounts_mutex);
+    if (err != 0)
+        goto fail;
+    vfs->readonly = m->fs->rdonly;
+    apply(m, &o);
+    *out = vfs;
+    return 0;
+fail:
+    kmem_free(m);
+    if (vfs != NULL)
+        vfs_free(vfs);
+    return err;
+}
+
+static int mount_ext3(const char *source, const char *options, unsigned flags, struct vfs **out)
+{
+    return mount_type("ext3", source, options, flags, out);
+}
+
+static int mount_ext2(const char *source, const char *options, unsigned flags, struct vfs **out)
+{
+    return mount_type("ext2", source, options, flags, out);
+}
+
+void ext_init(void)
+{
+    static struct vfs_type ext3 = {.name = "ext3", .mount = mount_ext3, .disk = true};
+    static struct vfs_type ext2 = {.name = "ext2", .mount = mount_ext2, .disk = true};
+
+    mutex_init(&mounts_mutex, "mounts");
+    vfs_register_type(&ext3);
+    vfs_register_type(&ext2);
+}

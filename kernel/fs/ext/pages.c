@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pages.c - a file's pages and the disk.
+ *
+ * THEORY      The page cache asks for runs of pages to be read or written.  Their blocks are looked up; pieces that
+ *             lie one after the other on the disk become one request, and a page is done when its last piece is.
+ *             A page of small blocks may need several pieces; one without a block needs none: reading it gives zeros.
+ *             When there is no memory for requests, the pages are moved block by block, so that memory can be freed.
+ * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
+ *             I2  what a page shows beyond the end of its file is zero (vnode.h)
+ * LOCKING     map_lock, for the look-up; completion comes from interrupts
+ * SEE ALSO    vnops.c, vm/pcache.c
+ */
+#include "fs/ext/vnops.h"
+
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+struct transfer;
+
+struct part {
+    struct blk_req   r;
+    struct transfer *t;
+    struct part     *next;
+    struct blk_vec   vec[BLK_MAX_VECS];
+};
+
+/* A run of pages under way. */
+struct transfer {
+    struct ext_inode *i;
+    bool              write;
+    unsigned          n;
+    _Atomic unsigned  left; /* requests, and one for the submitter */
+    struct part      *parts;
+    struct {
+        struct page     *pg;
+        _Atomic uint16_t left; /* pieces of it, and one for the submitter */
+        _Atomic bool     failed;
+    } page[];
+};
+
+/* I2, for a page that has been read. */
+static void zero_beyond(struct ext_inode *i, struct page *pg)
+{
+    uint64_t size = i->vn.size, at = pg->index << PAGE_SHIFT;
+
+    if (size < at + PAGE_SIZE) {
+        uint64_t in = size > at ? size - at : 0;
+
+        memset((uint8_t *)page_to_virt(pg) + in, 0, PAGE_SIZE - in);
+    }
+}
+
+static void page_piece_done(struct transfer *t, unsigned k, bool ok)
+{
+    struct page *pg = t->page[k].pg;
+
+    if (!ok)
+        t->page[k].failed = true;
+    if (atomic_fetch_sub(&t->page[k].left, 1) != 1)
+        return;
+    if (t->write) {
+        object_write_done(pg, t->page[k].failed ? -EIO : 0);
+    } else {
+        zero_beyond(t->i, pg);
+        object_read_done(pg, t->page[k].failed ? -EIO : 0);
+    }
+}
+
+static void put(struct transfer *t)
+{
+    if (atomic_fetch_sub(&t->left, 1) == 1)
+        kmem_free(t);
+}
+
+static void part_done(struct blk_req *r)
+{
+    struct part     *p = container_of(r, struct part, r);
+    struct transfer *t = p->t;
+    uint64_t         base = t->page[0].pg->index;
+    unsigned         k[BLK_MAX_VECS], n = r->nvecs;
+
+    for (unsigned v = 0; v < n; v++) /* all before the first is done: then t's pages may be somebody else's */
+        k[v] = (unsigned)(p->vec[v].pg->index - base);
+    for (unsigned v = 0; v < n; v++)
+        page_piece_done(t, k[v], r->error == 0);
+    kmem_free(p);
+    put(t);
+}
+
+/* Adds a piece of page k to the last request, or to a new one.  -ENOMEM. */
+static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off, uint32_t block)
+{
+    struct ext_fs *fs = t->i->fs;
+    struct part   *p = *last;
+    uint64_t       sector = (uint64_t)block * fs->spb;
+
+    if (p == NULL || p->r.sector + p->r.nsect != sector || p->r.nvecs == BLK_MAX_VECS) {
+        if ((p = kmem_alloc(sizeof *p)) == NULL)
+            return -ENOMEM;
+        memset(&p->r, 0, sizeof p->r);
+        p->r.disk = fs->disk;
+        p->r.op = t->write ? BLK_WRITE : BLK_READ;
+        p->r.sector = sector;
+        p->r.vec = p->vec;
+        p->r.file = t->i->vn.ino;
+        p->r.pid = blk_pid();
+        p->r.done = part_done;
+        list_init(&p->r.link);
+        p->t = t;
+        p->next = t->parts;
+        t->parts = p;
+        *last = p;
+    }
+    if (p->r.nvecs != 0 && p->vec[p->r.nvecs - 1].pg == t->page[k].pg) {
+        p->vec[p->r.nvecs - 1].len += fs->bsize;
+    } else {
+        p->vec[p->r.nvecs++] = (struct blk_vec){t->page[k].pg, off, fs->bsize};
+        t->page[k].left++;
+    }
+    p->r.nsect += fs->spb;
+    return 0;
+}
+
+/* Looks up all blocks and makes the requests.  -ENOMEM, or what the map says. */
+static int lay_out(struct transfer *t)
+{
+    struct ext_fs *fs = t->i->fs;
+    unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
+    uint64_t       lblk = t->page[0].pg->index * per;
+    uint32_t       total = t->n * per, pblk = 0, run = 0;
+    struct part   *last = NULL;
+    int            err;
+
+    for (uint32_t b = 0; b < total; b++, run--) {
+        if (run == 0 && (err = ext_map(t->i, lblk + b, total - b, &pblk, &run)) != 0)
+            return err;
+        if (pblk == 0) {
+            if (!t->write)
+                memset((uint8_t *)page_to_virt(t->page[b / per].pg) + (b % per << fs->bshift), 0, fs->bsize);
+            continue;
+        }
+        if ((err = add(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
+            return err;
+        pblk++;
+    }
+    return 0;
+}
+
+/* One page, block by block. */
+static int move_page(struct ext_inode *i, struct page *pg, bool write)
+{
+    struct ext_fs *fs = i->fs;
+    unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
+
+    for (unsigned b = 0; b < per; b++) {
+        uint8_t *at = (uint8_t *)page_to_virt(pg) + ((size_t)b << fs->bshift);
+        uint32_t pblk, n;
+        int      err = ext_map(i, pg->index * per + b, 1, &pblk, &n);
+
+        if (err == 0 && pblk != 0)
+            err = ext_io_one(fs, write ? BLK_WRITE : BLK_READ, pblk, at);
+        else if (err == 0 && !write)
+            memset(at, 0, fs->bsize);
+        if (err != 0)
+            return err;
+    }
+    if (!write)
+        zero_beyond(i, pg);
+    return 0;
+}
+
+static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write)
+{
+    for (unsigned k = 0; k < n; k++) {
+        int err = move_page(i, pages[k], write);
+
+        if (write)
+            object_write_done(pages[k], err != 0 ? -EIO : 0);
+        else
+            object_read_done(pages[k], err != 0 ? -EIO : 0);
+    }
+    return 0;
+}
+
+static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
+{
+    struct transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
+    struct part     *p, *next;
+    int              err;
+
+    if (t == NULL)
+        return move_slowly(i, pages, n, write);
+    t->i = i;
+    t->write = write;
+    t->n = n;
+    t->left = 1;
+    for (unsigned k = 0; k < n; k++) {
+        t->page[k].pg = pages[k];
+        t->page[k].left = 1;
+    }
+    err = lay_out(t);
+    for (p = t->parts; p != NULL; p = next) {
+        next = p->next;
+        if (err != 0) {
+            kmem_free(p);
+        } else {
+            p->r.sync = sync;
+            atomic_fetch_add(&t->left, 1);
+        }
+    }
+    if (err != 0) {
+        kmem_free(t);
+        return err == -ENOMEM ? move_slowly(i, pages, n, write) : -EIO;
+    }
+    for (p = t->parts; p != NULL; p = next) {
+        next = p->next;
+        blk_submit(&p->r);
+    }
+    for (unsigned k = 0; k < n; k++)
+        page_piece_done(t, k, true);
+    put(t);
+    return 0;
+}
+
+static int ext_getpage(struct vm_object *obj, struct page *pg)
+{
+    int err = move_page(ext_i(obj->owner), pg, false);
+
+    return err == 0 ? 0 : -EIO;
+}
+
+static int ext_readpages(struct vm_object *obj, struct page **pages, unsigned n)
+{
+    return move(ext_i(obj->owner), pages, n, false, true);
+}
+
+static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n, bool sync)
+{
+    return move(ext_i(obj->owner), pages, n, true, sync);
+}
+
+/* New blocks: their pages are dirty before the transaction can be committed (ext_prepare). */
+static void mark_dirty(void *arg, uint64_t lblk, uint32_t n)
+{
+    struct ext_inode *i = arg;
+    unsigned          shift = PAGE_SHIFT - i->fs->bshift;
+
+    object_dirty_range(&i->vn.obj, lblk >> shift, (lblk + n - 1) >> shift);
+}
+
+int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
+{
+    struct ext_inode *i = ext_i(vn);
+
+    if (len == 0)
+        return ext_trim(i);
+    return i->fs->rdonly ? -EROFS : ext_prepare(i, off, len, mark_dirty, i);
+}
+
+static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
+{
+    struct vnode *vn = obj->owner;
+    uint64_t      size = vn->size, at = pg->index << PAGE_SHIFT;
+    int           err;
+
+    if (at >= size)
+        return -EIO; /* the file has become shorter */
+    err = ext_vn_prepare(vn, at, min_of(PAGE_SIZE, size - at));
+    if (err == 0) {
+        vn_times_now(vn, VA_MTIME);
+        ext_idirty(ext_i(vn));
+    }
+    return err;
+}
+
+const struct pager_ops ext_pager = {
+    .getpage = ext_getpage,
+    .page_mkwrite = ext_page_mkwrite,
+    .readpages = ext_readpages,
+    .writepages = ext_writepages,
+};

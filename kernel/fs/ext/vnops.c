@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vnops.c - the vnode operations.
+ *
+ * THEORY      An inode in memory is a vnode, so most operations only pass on to namei.c and inode.c.  Data goes through
+ *             the page cache (pages.c).  fsync writes the file's dirty pages, waits, puts its inode into the
+ *             table, and commits the transaction that holds the last change of it; when that has long been
+ *             committed, a flush is enough.
+ *             A write that fails is told once, to fsync: whoever else waits for pages (a commit) puts the error back.
+ * LOCKING     as vnode.h says of each operation
+ * SEE ALSO    ext.h, pages.c, mount.c
+ */
+#include "fs/ext/vnops.h"
+
+#include "fs/file.h"
+#include "lib/string.h"
+
+#define S_ISGID 02000u
+
+static int op_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
+{
+    struct ext_inode *i;
+    int               err = ext_lookup(ext_i(dir), name, len, &i);
+
+    if (err == 0)
+        *out = &i->vn;
+    return err;
+}
+
+static int op_create(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
+                     const struct cred *cr, uint64_t rdev, const char *target, struct vnode **out)
+{
+    struct ext_inode *i;
+    uint32_t          gid = dir->mode & S_ISGID ? dir->gid : cr->fsgid;
+    int               err = ext_create(ext_i(dir), name, len, type, mode, cr->fsuid, gid, rdev, target, &i);
+
+    if (err == 0)
+        *out = &i->vn;
+    return err;
+}
+
+static int op_link(struct vnode *dir, const char *name, size_t len, struct vnode *target)
+{
+    return ext_link(ext_i(dir), name, len, ext_i(target));
+}
+
+static int op_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *victim)
+{
+    return ext_unlink(ext_i(dir), name, len, ext_i(victim));
+}
+
+static int op_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
+                     size_t nlen, struct vnode *moved, struct vnode *replaced)
+{
+    return ext_rename(ext_i(odir), oname, olen, ext_i(ndir), nname, nlen, ext_i(moved),
+                      replaced != NULL ? ext_i(replaced) : NULL);
+}
+
+static int op_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
+{
+    return ext_readdir(ext_i(dir), off, fn, arg);
+}
+
+static int op_readlink(struct vnode *vn, char *buf, size_t size)
+{
+    return ext_readlink(ext_i(vn), buf, size);
+}
+
+static int op_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
+{
+    struct ext_inode *up;
+    int               n = ext_parent(ext_i(vn), parent != NULL ? &up : NULL, buf, size);
+
+    if (n >= 0 && parent != NULL)
+        *parent = &up->vn;
+    return n;
+}
+
+static uint64_t op_blocks(struct vnode *vn)
+{
+    return ext_i(vn)->nsectors;
+}
+
+static int resize(struct vnode *vn, uint64_t size)
+{
+    struct ext_inode *i = ext_i(vn);
+    uint64_t          old = vn->size;
+    int               err;
+
+    if (size > ext_max_size(i->fs))
+        return -EFBIG;
+    if (i->fs->rdonly)
+        return -EROFS;
+    if ((err = vn_truncate_pages(vn, size)) != 0)
+        return err;
+    vn_times_now(vn, VA_MTIME);
+    return size < old ? ext_truncate(i, size) : 0;
+}
+
+static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
+{
+    struct handle h;
+    int           err = 0;
+
+    if ((mask & VA_SIZE) && (err = resize(vn, va->size)) != 0)
+        return err;
+    if ((err = jnl_start(ext_i(vn)->fs, 2, &h)) != 0)
+        return err;
+    vn_setattr_default(vn, mask, va);
+    ext_iwrite(&h, ext_i(vn));
+    jnl_stop(&h);
+    return 0;
+}
+
+static void op_dirty_inode(struct vnode *vn)
+{
+    ext_idirty(ext_i(vn));
+}
+
+static int op_fsync(struct vnode *vn, bool data_only)
+{
+    struct ext_inode *i = ext_i(vn);
+    int               err = vn->type == VREG ? object_sync(&vn->obj, 0, UINT64_MAX) : 0, e;
+
+    if (i->fs->rdonly)
+        return err != 0 ? err : i->fs->failed ? -EIO : 0;
+    if (!data_only || vn->size != i->disksize)
+        if ((e = ext_iflush_one(i)) != 0 && err == 0)
+            err = e == -EROFS ? -EIO : e;
+    e = jnl_sync(i->fs, i->tid);
+    return err != 0 ? err : e;
+}
+
+const struct vnodeops ext_ops = {
+    .lookup = op_lookup,
+    .create = op_create,
+    .link = op_link,
+    .unlink = op_unlink,
+    .rename = op_rename,
+    .readdir = op_readdir,
+    .readlink = op_readlink,
+    .parent = op_parent,
+    .blocks = op_blocks,
+    .setattr = op_setattr,
+    .prepare_write = ext_vn_prepare,
+    .dirty_inode = op_dirty_inode,
+    .fsync = op_fsync,
+    .inactive = ext_inactive,
+};
+
+/* ---- what the core asks for ---------------------------------------------------------------------- */
+
+/* Waits for the file's pages, and leaves an error for its fsync. */
+static int wait_pages(struct ext_inode *i)
+{
+    struct vm_object *o = &i->vn.obj;
+    int               err = object_writeback_wait(o, 0, UINT64_MAX);
+
+    if (err != 0) {
+        spin_lock(&o->lock);
+        o->io->error = err;
+        spin_unlock(&o->lock);
+    }
+    return err;
+}
+
+static int up_write_data(struct ext_inode *i)
+{
+    object_writeback(&i->vn.obj, 0, UINT64_MAX, true);
+    return wait_pages(i);
+}
+
+static void up_drop_pages(struct ext_inode *i, uint64_t size)
+{
+    object_truncate(&i->vn.obj, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+}
+
+static bool up_may_evict(struct ext_inode *i)
+{
+    return i->vn.obj.io == NULL || i->fs->rdonly || (i->io.ndirty == 0 && i->io.nwriteback == 0);
+}
+
+static bool up_privileged(void)
+{
+    return fs_upcalls.cred == NULL || fs_upcalls.cred()->fsuid == 0;
+}
+
+const struct ext_up ext_kernel_up = {
+    .ops = &ext_ops,
+    .pager = &ext_pager,
+    .write_data = up_write_data,
+    .drop_pages = up_drop_pages,
+    .may_evict = up_may_evict,
+    .privileged = up_privileged,
+};
+
+static void wait_one(struct ext_inode *i)
+{
+    if (i->vn.obj.io != NULL && i->io.nwriteback != 0)
+        wait_pages(i);
+}
+
+void ext_wait_written(struct ext_fs *fs)
+{
+    icache_each(fs, wait_one);
+}
