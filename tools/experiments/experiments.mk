@@ -6,6 +6,7 @@
 #             QUICK=1     a few rows, once each
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
+#             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)
@@ -22,7 +23,7 @@ experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: bui
 experiment-list: deps-experiments
 	@$(EXPERIMENTS) list
 # Those with disks are programs of their own.
-DISK_EXPERIMENTS := experiment-idedma
+DISK_EXPERIMENTS := experiment-idedma experiment-pacing
 .PHONY: $(DISK_EXPERIMENTS)
 $(DISK_EXPERIMENTS): $(ISO) $(REFDISK) deps-experiments ## disks: docs/disks.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""pacing.py - AIX's table of disk-I/O pacing: a large copy, and an editor that starts from the copy's target.
+
+THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB with each write, while vi starts, whose
+            program file lies on the target, cold; so it is paged in, a few pages at a time, between the copy's writes.
+            Both disks are given one command at a time, so that whatever waits, waits in the guest's queue.
+            The rows of the paper: order of arrival, no write throttle, clusters of four pages (AIX's write-behind) in both
+            directions, and the paper's pairs of marks.  Then automatic mode, disk_sched=2, without any mark; and once more
+            with everything else as it comes (write throttle on, clusters of maxphys).
+            Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
+            them stand counts: for the reads of vi, how many commands the target disk carried out between a read's
+            coming and its turn.  The copy is over when its last write(2) returns, and on the disk after a sync.
+USAGE       make experiment-pacing [SCALE=4] [MIB=64] [ROWS='17/8 auto']
+SEE ALSO    kernel/blk/sched.c, kernel/vm/throttle.h, qemu/refdisk, docs/disks.md
+"""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom.experiments import run, storage
+from homeroom.experiments.storage import Value
+from homeroom.machine import MachineError
+
+MACHINE, SEED = "sf280r", 4
+DISK_MIB = 160
+PLAIN = {"disk_sched": 0, "disk_depth": 1, "ufs:ufs_WRITES": 0, "maxphys": 16384}
+STARTS_AFTER = 0.2  # of the time that the copy takes unpaced, by the paper
+
+
+@dataclass
+class Row:
+    name: str
+    settings: dict[str, int]
+    paper_cp: float | None = None
+    paper_vi: float | None = None
+    paper_word: str = ""
+    cp: float = 0  # seconds, scaled
+    synced: float = 0
+    vi: float = 0
+    reads: int = 0
+    ahead: float = 0
+    ahead_most: int = 0
+    after_cp: bool = False
+    faults: list[str] = field(default_factory=list)
+
+
+def marks(high: int, low: int) -> dict[str, int]:
+    return PLAIN | {"maxpout": high, "minpout": low}
+
+
+ROWS = [
+    Row("0/0", marks(0, 0), 50, None, "not done"),
+    Row("0/0 again", marks(0, 0), 50, None, "after cp"),
+    Row("9/6", marks(9, 6), 77, 2.7),
+    Row("17/8", marks(17, 8), 64, 3.4),
+    Row("17/12", marks(17, 12), 58, 3.6),
+    Row("33/16", marks(33, 16), 55, 4.9),
+    Row("33/24", marks(33, 24), 52, 9.0),
+    Row("automatic", PLAIN | {"disk_sched": 2}),
+    Row("automatic, defaults", {"disk_sched": 2, "disk_depth": 1}),
+]
+
+
+def build_images(folder: Path, mib: int) -> None:
+    """The source with the file, the target with vi: file systems that mke2fs makes and fills."""
+    for name in ("source", "target"):
+        (folder / name).mkdir()
+    (folder / "source/big").write_bytes(random.Random(SEED).randbytes(mib << 20))
+    shutil.copy("/bin/busybox", folder / "target/vi")
+    for name in ("source", "target"):
+        image = folder / f"{name}.img"
+        with open(image, "wb") as file:
+            file.truncate(DISK_MIB << 20)
+        command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", "-E", "root_owner=0:0", "-d", folder / name, image]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise MachineError(f"mke2fs: {done.stderr.strip()}")
+
+
+def boot(folder: Path, row: Row, scale: float) -> storage.Machine:
+    """Fresh disks, mounted."""
+    shutil.copy(folder / "target.img", folder / "now.img")
+    disks = [f"refdisk:{folder / 'source.img'},scale={scale:g}", f"refdisk:{folder / 'now.img'},scale={scale:g}"]
+    system = "; ".join(f"set {name}={value}" for name, value in row.settings.items())
+    guest = storage.Machine(MACHINE, seed=SEED, disks=disks, system=system)
+    guest.check("mkdir -p /src /dst && mount -t ext3 /dev/vda /src && mount -t ext3 /dev/vdb /dst && sync")
+    return guest
+
+
+def start_vi(guest: storage.Machine) -> tuple[float, dict[str, int]]:
+    """Seconds of the guest, and what was counted of the target disk meanwhile."""
+    guest.check("echo sd:1:vdb > /dev/kstat")  # all counts from 0
+    text = guest.check("vistart /dst/vi /dst/new", 1200)
+    after = guest.kstats("sd:1:vdb")
+    took = float(re.search(r"start_ns=(\d+)", text)[1]) / 1e9
+    return took, after
+
+
+def unloaded(folder: Path, scale: float) -> tuple[float, int]:
+    with boot(folder, ROWS[0], scale) as guest:
+        took, counts = start_vi(guest)
+    return took * scale, counts["reads"]
+
+
+def measure(folder: Path, row: Row, scale: float) -> None:
+    with boot(folder, row, scale) as guest:
+        guest.check(
+            "(t0=$(cut -d' ' -f1 /proc/uptime); dd if=/src/big of=/dst/copy bs=4k 2>/dev/null; "
+            "t1=$(cut -d' ' -f1 /proc/uptime); sync; t2=$(cut -d' ' -f1 /proc/uptime); "
+            "echo $t0 $t1 $t2 > /tmp/times.new; mv /tmp/times.new /tmp/times) > /dev/null 2>&1 &"
+        )
+        guest.check(f"sleep {50 * STARTS_AFTER / scale:.2f}")
+        begun = float(guest.check("cut -d' ' -f1 /proc/uptime"))
+        took, counts = start_vi(guest)
+        guest.check("while [ ! -e /tmp/times ]; do sleep 0.1; done", 1200)
+        start, end, synced = map(float, guest.check("cat /tmp/times").split())
+        status, text = guest.run("cmp /src/big /dst/copy")
+        if status:
+            row.faults.append(f"the copy differs: {text.strip()}")
+    row.cp, row.synced, row.vi = (end - start) * scale, (synced - start) * scale, took * scale
+    row.reads, row.ahead_most = counts["reads"], counts["raheadmax"]
+    row.ahead = counts["rahead"] / max(1, row.reads)
+    row.after_cp = begun + took > end
+
+
+def shown(value: float | None, word: str = "") -> str:
+    return word if value is None else f"{value:.1f}"
+
+
+def plot(rows: list[Row], alone: float) -> Path:
+    fig, axes = storage.figure("pacing")
+    for paper, colour, label in ((True, "#7d8894", "AIX"), (False, "#1f5f99", "ours")):
+        points = [(r.paper_cp, r.paper_vi, r) if paper else (r.cp, r.vi, r) for r in rows]
+        points = [p for p in points if p[1]]
+        axes.plot([p[0] for p in points], [p[1] for p in points], "o", color=colour, label=label)
+        for x, y, row in points:
+            axes.annotate(row.name, (x, y), textcoords="offset points", xytext=(5, 3), fontsize=7, color=colour)
+    axes.axhline(alone, color="#b3382c", lw=0.8)
+    axes.annotate("vi alone", (axes.get_xlim()[0], alone), textcoords="offset points", xytext=(3, 3), fontsize=7)
+    axes.set_yscale("log")
+    axes.set_xlabel("copy, s")
+    axes.set_ylabel("start of vi, s")
+    axes.legend()
+    return storage.save(fig, "pacing")
+
+
+def judge(rows: list[Row], alone: float) -> list[str]:
+    """What the table is to show, each as a line that begins with yes or no."""
+    by_name = {r.name: r for r in rows}
+    lines = []
+
+    def say(holds: bool, what: str) -> None:
+        lines.append(f"{'yes' if holds else 'NO '}  {what}")
+
+    if "0/0" in by_name:
+        say(by_name["0/0"].after_cp, "without pacing vi waits for the copy")
+    marked = [r for r in rows if r.paper_vi]
+    order = sorted(marked, key=lambda r: r.paper_vi)
+    if len(order) > 1:
+        say(order == sorted(marked, key=lambda r: r.vi), "vi: the paper's order: " + " < ".join(r.name for r in order))
+        order = sorted(marked, key=lambda r: -r.paper_cp)
+        say(order == sorted(marked, key=lambda r: -r.cp), "cp: the paper's order: " + " > ".join(r.name for r in order))
+    unpaced = [r.cp for r in rows if r.name.startswith("0/0")]
+    for row in rows:
+        if row.name.startswith("automatic") and unpaced:
+            times, cost = row.vi / alone, row.cp / (sum(unpaced) / len(unpaced))
+            say(times <= 3, f"{row.name}: vi {times:.2f} times its start alone (3 at most)")
+            say(cost <= 1.1, f"{row.name}: cp {cost:.2f} times its unpaced time (1.1 at most)")
+    return lines
+
+
+def values(rows: list[Row], alone: float, alone_reads: int) -> list[Value]:
+    out = [Value("vi alone", "wall", "s", alone, 0.71), Value("vi alone, reads", "counters", "reads", alone_reads, 50)]
+    for r in rows:
+        note = "; ".join([*(f"{k}={v}" for k, v in r.settings.items()), *r.faults])
+        out.append(Value(f"{r.name}: cp", "wall", "s", r.cp, r.paper_cp, note=note))
+        out.append(Value(f"{r.name}: cp and sync", "wall", "s", r.synced, note=note))
+        out.append(Value(f"{r.name}: vi", "wall", "s", r.vi, r.paper_vi, note=note))
+        out.append(Value(f"{r.name}: ahead of each read", "counters", "commands", r.ahead, note=note))
+    return out
+
+
+def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: int) -> None:
+    lines = []
+    for r in rows:
+        lines.append([
+            r.name, " ".join(f"{k.split(':')[-1]}={v}" for k, v in r.settings.items() if "pout" not in k),
+            shown(r.paper_cp, "-"), shown(r.cp), shown(r.synced), shown(r.paper_vi, r.paper_word or "-"),
+            shown(r.vi) + (" after cp" if r.after_cp else ""), str(r.reads), f"{r.ahead:.1f}", str(r.ahead_most),
+        ])  # fmt: skip
+    head = ["high/low", "settings", "AIX cp", "cp", "cp+sync", "AIX vi", "vi", "reads", "ahead", "most"]
+    print(storage.table(f"Pacing: {mib} MiB copied ({MACHINE}, times of the disks divided by {scale:g})", head, lines))
+    print(f"vi alone: {alone:.2f} s, {alone_reads} reads (AIX: 0.71 s, about 50)")
+    for line in [*judge(rows, alone), *(f"{r.name}: {f}" for r in rows for f in r.faults)]:
+        print(line)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="pacing")
+    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or 4))
+    parser.add_argument("--mib", type=int, default=int(os.environ.get("MIB") or 64))
+    parser.add_argument("--rows", default=os.environ.get("ROWS", ""), help="names, or beginnings of them")
+    args = parser.parse_args()
+    wanted = [r for r in ROWS if not args.rows or any(r.name.startswith(word) for word in args.rows.split())]
+    try:
+        with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
+            folder = Path(name)
+            build_images(folder, args.mib)
+            alone, alone_reads = unloaded(folder, args.scale)
+            for row in wanted:
+                measure(folder, row, args.scale)
+                print(f"pacing: {row.name}: cp {row.cp:.1f} s, vi {row.vi:.2f} s", file=sys.stderr, flush=True)
+    except MachineError as error:
+        print(f"pacing: {error}", file=sys.stderr)
+        return 2
+    report(wanted, alone, alone_reads, args.scale, args.mib)
+    file = storage.record("pacing", values(wanted, alone, alone_reads), MACHINE, f"disk times / {args.scale:g}", SEED)
+    print(f"rows in {run.shown(file)}, plot {run.shown(plot(wanted, alone))}")
+    return int(any(r.faults for r in wanted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vistart.c - how long an editor takes to show its first screen.
+ *
+ * THEORY      The program gets a terminal of its own (a pseudo-terminal).  It has started when its output holds `mark`,
+ *             which for vi is the tilde of an empty line.  Then it gets `:q!` and is waited for.
+ * USAGE       vistart [-m mark] program [argument ...]
+ * OUTPUT      result: bench=vistart start_ns=... majflt=...
+ * SEE ALSO    make experiment-pacing
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void die(const char *what)
+{
+    fprintf(stderr, "vistart: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* In the child: the terminal becomes its own, then the program. */
+static void run(const char *tty, char **argv)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    int            fd;
+
+    setsid();
+    if ((fd = open(tty, O_RDWR)) < 0)
+        _exit(126);
+    ioctl(fd, TIOCSCTTY, 0);
+    ioctl(fd, TIOCSWINSZ, &size);
+    for (int i = 0; i < 3; i++)
+        dup2(fd, i);
+    setenv("TERM", "vt100", 1);
+    execv(argv[0], argv);
+    _exit(127);
+}
+
+int main(int argc, char **argv)
+{
+    const char   *mark = "~";
+    char          text[65536];
+    size_t        len = 0;
+    struct rusage usage;
+    int           opt, master, status = 0;
+    double        begin, took;
+    pid_t         pid;
+
+    while ((opt = getopt(argc, argv, "+m:")) != -1) {
+        if (opt != 'm')
+            optind = argc;
+        else
+            mark = optarg;
+    }
+    if (optind >= argc) {
+        fprintf(stderr, "usage: vistart [-m mark] program [argument ...]\n");
+        return 2;
+    }
+    if ((master = posix_openpt(O_RDWR | O_NOCTTY)) < 0 || unlockpt(master) != 0)
+        die("terminal");
+    begin = now_ns();
+    if ((pid = fork()) == 0)
+        run(ptsname(master), argv + optind);
+    if (pid < 0)
+        die("fork");
+    for (;;) {
+        ssize_t n = read(master, text + len, sizeof text - 1 - len);
+
+        if (n <= 0) {
+            fprintf(stderr, "vistart: %s ended without showing '%s'\n", argv[optind], mark);
+            return 1;
+        }
+        len += (size_t)n;
+        text[len] = '\0';
+        if (memmem(text, len, mark, strlen(mark)) != NULL)
+            break;
+        if (len > sizeof text / 2)
+            len = 0;
+    }
+    took = now_ns() - begin;
+    if (write(master, ":q!\r", 4) != 4)
+        die("write");
+    while (read(master, text, sizeof text) > 0)
+        ;
+    if (wait4(pid, &status, 0, &usage) != pid)
+        die("wait");
+    printf("result: bench=vistart start_ns=%.0f majflt=%ld\n", took, usage.ru_majflt);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
