@@ -42,6 +42,7 @@
 #include "stat/tunable.h"
 #include "sys/selftest.h"
 #include "sys/sys.h"
+#include "vm/pageout.h"
 #include "vm/vm.h"
 #include "x86/apic.h"
 #include "x86/arch.h"
@@ -405,6 +406,7 @@ static void boot_thread(void *arg)
         mem_unreserve(overlay.at, overlay.len);
     if (boot.initrd != 0)
         mem_unreserve(boot.initrd, boot.initrd_len);
+    pageout_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);
     proc_start_init();
 }

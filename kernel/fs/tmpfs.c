@@ -19,6 +19,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/tunable.h"
+#include "vm/vm.h"
 
 #define TMPFS_MAGIC 0x01021994
 #define S_ISGID     02000u
@@ -28,6 +29,7 @@ TUNABLE(tmpfs_max_percent,
         "default 50 %: share of memory that one tmpfs may take; read when it is mounted");
 
 static struct kmem_cache *tnode_cache;
+static _Atomic uint64_t all_pages; /* in use by file data, over all mounts */
 
 /* Counts n pages of `t`; -ENOSPC when the mount is full. */
 static int charge(struct tnode *t, uint64_t n)
@@ -39,6 +41,7 @@ static int charge(struct tnode *t, uint64_t n)
         return -ENOSPC;
     }
     atomic_fetch_add_explicit(&t->charged, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&all_pages, n, memory_order_relaxed);
     return 0;
 }
 
@@ -48,6 +51,7 @@ static void settle(struct tnode *t, uint64_t n)
     uint64_t was = atomic_exchange_explicit(&t->charged, n, memory_order_relaxed);
 
     atomic_fetch_sub_explicit(&tmount_of(&t->vn)->pages, was - n, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&all_pages, was - n, memory_order_relaxed);
 }
 
 static int tmpfs_reserve(struct vnode *vn, uint64_t pages)
@@ -288,6 +292,12 @@ static uint64_t option(const char *list, const char *key, unsigned base, uint64_
     }
 }
 
+/* vm_vnode_ops.memory_pages */
+static uint64_t tmpfs_pages(void)
+{
+    return atomic_load_explicit(&all_pages, memory_order_relaxed);
+}
+
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     struct vfs *vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
@@ -321,6 +331,7 @@ void tmpfs_init(void)
 {
     static struct vfs_type type = {.name = "tmpfs", .mount = tmpfs_mount};
 
+    vm_vnode_ops.memory_pages = tmpfs_pages;
     tnode_cache = kmem_cache_create("tnode", sizeof(struct tnode), 0);
     vfs_register_type(&type);
 }

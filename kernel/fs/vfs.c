@@ -275,6 +275,7 @@ void fs_init(void)
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
     vm_vnode_ops.fsync = vn_fsync;
+    vm_vnode_ops.sync_inodes = vfs_sync_all;
     file_init();
     pipe_init();
     lock_init();

@@ -24,6 +24,7 @@ enum lockrank {
     RANK_VM_FAMILY  = 34, /* the anonymous objects of one fork family                  */
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
     RANK_VM_DIRTY   = 38, /* lists of objects with dirty pages                          */
+    RANK_VM_CACHE   = 39, /* one node's cache list                                      */
     RANK_VM_TLB     = 40, /* busy pages                                                */
     RANK_BUF        = 41, /* the cache of metadata blocks, and the journal's lists       */
     RANK_BLK        = 42, /* one disk's queue                                            */

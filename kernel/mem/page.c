@@ -25,6 +25,7 @@
 struct mem_node mem_nodes[NODE_MAX];
 unsigned        nnodes;
 struct mem_cpu  mem_boot_cpu;
+struct mem_ops  mem_ops;
 
 enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
 static struct mem_range ranges[RANGES_MAX];
@@ -47,6 +48,9 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
+    if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* from here on every descriptor says whether its frame is in use */
+        for (unsigned i = 1; i < 1u << o; i++)
+            pg[i].flags = 0;
     while (o > order) { /* keep the first half, free the second */
         struct page *half = pg + (1ul << --o);
 
@@ -160,10 +164,10 @@ static struct page *node_alloc(unsigned node, unsigned order, bool asked)
     return pg;
 }
 
-struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
+/* From the CPU's magazine, which is filled first, or from the node; then from the nodes near it.  NULL: none. */
+static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     struct page *pg = NULL;
-    unsigned     from = node;
 
     irq_push();
     if (order == 0 && node == this_cpu()->node) {
@@ -177,19 +181,56 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
         pg = node_alloc(node, order, true);
     }
     irq_pop();
+    *from = node;
     if (unlikely(pg == NULL) && !(flags & ALLOC_STRICT)) {
         struct mem_node *n = &mem_nodes[node];
 
         for (unsigned i = 0; i < n->nnear && pg == NULL; i++) {
-            from = n->near[i];
-            if (from != node)
-                pg = node_alloc(from, order, false);
+            *from = n->near[i];
+            if (*from != node)
+                pg = node_alloc(*from, order, false);
         }
         if (pg != NULL)
             atomic_fetch_add_explicit(&n->n_fallback, 1, memory_order_relaxed);
     }
-    if (pg == NULL)
-        return NULL;
+    return pg;
+}
+
+/* The magazine is empty, or not asked. */
+static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
+{
+    const struct mem_node *n = &mem_nodes[node];
+    bool                   wait = (flags & ALLOC_WAIT) != 0;
+    struct page           *pg;
+
+    if (unlikely(n->nfree_pages < n->low_pages))
+        mem_ops.low(node, wait, false);
+    do
+        pg = alloc_once(node, order, flags, from);
+    while (unlikely(pg == NULL) && mem_ops.low != NULL && mem_ops.low(node, wait, true) && wait);
+    return pg;
+}
+
+struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
+{
+    struct page *pg = NULL;
+    unsigned     from = node;
+
+    irq_push();
+    if (order == 0 && node == this_cpu()->node) {
+        struct mem_cpu *m = this_cpu()->mem;
+
+        if (likely(m->npages > 0)) {
+            pg = m->page[--m->npages];
+            m->n_local++;
+        }
+    }
+    irq_pop();
+    if (unlikely(pg == NULL)) {
+        pg = alloc_slow(node, order, flags, &from);
+        if (pg == NULL)
+            return NULL;
+    }
     page_setup(pg, from, order);
     if (flags & ALLOC_ZERO)
         page_zero(pg, order);
@@ -201,6 +242,10 @@ void page_free(struct page *pg)
     unsigned node = pg->node, order = pg->order;
 
     ASSERT(pg->refs <= 1 && !(pg->flags & PG_FREE), "page.h I2");
+    if (unlikely((pg->flags & PG_SWAPPED) != 0)) {
+        mem_ops.free_swapped(pg);
+        return;
+    }
     pg->flags = 0;
     pg->refs = 0;
     irq_push();
@@ -335,10 +380,33 @@ static paddr_t boot_alloc(unsigned node, size_t len)
     panic("no memory for the kernel's own tables");
 }
 
+static struct mem_stretch stretches[RANGES_MAX + RESERVED_MAX];
+static unsigned           nstretches;
+
+static void stretch_add(paddr_t base, paddr_t end)
+{
+    struct mem_stretch s = {phys_to_page(base), phys_to_page(end)};
+
+    if (nstretches > 0 && stretches[nstretches - 1].end == s.first)
+        stretches[nstretches - 1].end = s.end;
+    else if (nstretches < sizeof stretches / sizeof stretches[0])
+        stretches[nstretches++] = s;
+}
+
+bool mem_stretch(unsigned i, struct mem_stretch *out)
+{
+    if (i >= nstretches)
+        return false;
+    *out = stretches[i];
+    return true;
+}
+
 /* Frees [base, end): aligned blocks, largest first. */
 static void range_free(unsigned node, paddr_t base, paddr_t end)
 {
     uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
+
+    stretch_add(base, end);
 
     while (pfn < last) {
         unsigned order = pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
@@ -347,6 +415,8 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
             order--;
         vmemmap[pfn].flags = 0;
         block_give(&mem_nodes[node], vmemmap + pfn, order);
+        if (order == MAX_ORDER) /* smaller ones lie in blocks that edges_clear() has seen */
+            vmemmap[pfn].flags |= PG_VIRGIN;
         pfn += 1ull << order;
     }
 }
@@ -434,6 +504,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
 
         if (node < 0)
             continue;
+        stretch_add(base, base + PAGE_SIZE);
         page_setup(pg, (unsigned)node, 0);
         page_free(pg);
     }

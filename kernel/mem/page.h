@@ -28,6 +28,7 @@ enum page_flags {
     PG_FREE   = 1 << 0, /* [b] head of a free block                                           */
     PG_HEAD   = 1 << 1, /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
     PG_DIRTY  = 1 << 2, /* [a] file page that differs from its backing store                  */
+    PG_DISK   = 1 << 3, /* [o] file page of an object with a disk (vm/pcache.c)                */
     PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
     PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
     PG_ANON   = 1 << 6, /* [o] belongs to an anonymous object                                 */
@@ -37,6 +38,11 @@ enum page_flags {
     PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
     PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
     PG_UPTODATE = 1 << 10, /* [o] file page holds valid data                                  */
+    PG_CACHED = 1 << 13,   /* [a] on its node's cache list (vm/cachelist.c)                   */
+    PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
+    PG_SWAPPED = 1 << 15,  /* [c] no frame: stands for a page that is on swap (vm/swap.c)     */
+    PG_PRIVATE = 1 << 17,  /* [c] PG_ANON: a private page, of a family                        */
+    PG_RECLAIM = 1 << 16,  /* [a] to be freed when it has been written                        */
 };
 
 struct page {
@@ -85,7 +91,20 @@ enum alloc_flags {
     ALLOC_NEAR   = 0,      /* the node, else the nearest with a free frame */
     ALLOC_STRICT = 1 << 0, /* only that node                               */
     ALLOC_ZERO   = 1 << 1, /* contents zeroed                              */
+    ALLOC_WAIT   = 1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
 };
+
+/* What mem asks of vm when memory is short. */
+struct mem_ops {
+    /*
+     * Fewer than low_pages frames of a node are free.  @wait  as ALLOC_WAIT; else it only wakes somebody.  @failed  an
+     * allocation has just failed.  Returns whether it is worth while to try again.
+     */
+    bool (*low)(unsigned node, bool wait, bool failed);
+    /* The last reference of a page with PG_SWAPPED is gone. */
+    void (*free_swapped)(struct page *pg);
+};
+extern struct mem_ops mem_ops;
 
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
@@ -139,6 +158,7 @@ struct mem_node {
     struct list     free[HUGE_ORDER + 2];  /* by order; the largest is MAX_ORDER                   */
     uint64_t        free_mask;             /* bit o: free[o] is not empty                          */
     _Atomic uint64_t nfree_pages;          /* in the buddy lists (magazines not counted)           */
+    uint64_t        low_pages;             /* fewer than these: mem_ops.low; set by vm             */
     uint64_t        ninstalled_pages;      /* [c]                                                  */
     uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
     unsigned        nnear;                 /* [c]                                                  */
@@ -156,6 +176,15 @@ extern unsigned        nnodes;
 /* mem_free_pages - free frames of a node, magazines included (a sum over CPUs).  mem_total_pages - installed frames. */
 uint64_t mem_free_pages(unsigned node);
 uint64_t mem_total_pages(void);
+
+/*
+ * mem_stretch - the i'th run of frames that the allocator has had: descriptors first .. end - 1; false: there are no more.
+ * In a free block whose head has PG_VIRGIN only the head's descriptor means anything.
+ */
+struct mem_stretch {
+    struct page *first, *end;
+};
+bool mem_stretch(unsigned i, struct mem_stretch *out);
 
 /* mem_node_counts - how many allocations a node saw since boot or since mem_node_counts_clear(). */
 struct mem_counts {

@@ -19,6 +19,9 @@
 #include "proc/procfs.h"
 #include "proc/uts.h"
 #include "stat/cpustat.h"
+#include "vm/cachelist.h"
+#include "vm/reserve.h"
+#include "vm/swap.h"
 #include "x86/package.h"
 
 enum { KB_PER_PAGE = PAGE_SIZE / 1024, NS_PER_TICK = 1000000000 / HZ };
@@ -71,17 +74,32 @@ static int add_file_pages(struct vfs *vfs, const char *path, void *arg)
 
 static PROCFS_SHOW(show_meminfo)
 {
-    uint64_t free = 0, shmem = 0;
+    uint64_t free = 0, shmem = 0, cached = cachelist_pages(), promised, limit, swap, swap_free;
 
     for (unsigned i = 0; i < nnodes; i++)
         free += mem_free_pages(i);
+    swap_total(&swap, &swap_free);
+    reserve_state(&promised, &limit);
     vfs_each(add_file_pages, &shmem); /* a block of tmpfs is a page */
     text_add(out, "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
-             mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, free * KB_PER_PAGE);
-    text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0, shmem * KB_PER_PAGE,
-             0);
-    text_add(out, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\nShmem:          %8lu kB\n", 0, 0,
-             shmem * KB_PER_PAGE);
+             mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, (free + cached) * KB_PER_PAGE);
+    text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0,
+             (shmem + cached) * KB_PER_PAGE, 0);
+    text_add(out, "SwapTotal:      %8lu kB\nSwapFree:       %8lu kB\nShmem:          %8lu kB\n", swap * KB_PER_PAGE,
+             swap_free * KB_PER_PAGE, shmem * KB_PER_PAGE);
+    text_add(out, "CommitLimit:    %8lu kB\nCommitted_AS:   %8lu kB\n", limit * KB_PER_PAGE, promised * KB_PER_PAGE);
+    return 0;
+}
+
+/* Areas of swap, sizes in KiB, as Linux shows them. */
+static PROCFS_SHOW(show_swaps)
+{
+    struct swap_info s;
+
+    text_add(out, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
+    for (unsigned i = 0; swap_next(i, &s); i++)
+        text_add(out, "%-40s%s\t%lu\t\t%lu\t\t-1\n", s.name, s.file ? "file     " : "partition", s.pages * KB_PER_PAGE,
+                 (s.pages - s.free) * KB_PER_PAGE);
     return 0;
 }
 
@@ -271,6 +289,7 @@ static const struct pseudo_node sys_dirs[] = {
 const struct pseudo_node procfs_system_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .show = show_stat},
     {.name = "meminfo", .type = VREG, .mode = 0444, .show = show_meminfo},
+    {.name = "swaps", .type = VREG, .mode = 0444, .show = show_swaps},
     {.name = "loadavg", .type = VREG, .mode = 0444, .show = show_loadavg},
     {.name = "uptime", .type = VREG, .mode = 0444, .show = show_uptime},
     {.name = "version", .type = VREG, .mode = 0444, .show = show_version},

@@ -46,7 +46,7 @@ void vdso_init(void)
     struct page *pg;
 
     vdso_pages = 1 + ((size + PAGE_SIZE - 1) >> PAGE_SHIFT);
-    vdso_object = object_create_anon(vdso_pages);
+    vdso_object = object_create_anon(vdso_pages, false);
     if (vdso_object == NULL)
         panic("no memory for the vDSO");
     for (uint64_t i = 0; i < vdso_pages; i++) {

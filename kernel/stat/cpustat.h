@@ -34,7 +34,25 @@
     X(forks, "processes created")                                                              \
     X(execs, "programs executed")                                                              \
     X(zero_pages, "pages zeroed")                                                              \
-    X(cow_faults, "copy-on-write copies")
+    X(cow_faults, "copy-on-write copies")                                                      \
+    X(pgrec, "page reclaims: pages found again before they were used otherwise")               \
+    X(pgfrec, "page reclaims from the cache list")                                             \
+    X(pgin, "page-ins: requests")                                                              \
+    X(pgpgin, "pages paged in")                                                                \
+    X(pgout, "page-outs: requests")                                                            \
+    X(pgpgout, "pages paged out")                                                              \
+    X(scan, "pages examined by the pageout daemon")                                            \
+    X(rev, "revolutions of the pageout daemon's hand")                                         \
+    X(dfree, "pages freed by the pageout daemon")                                              \
+    X(execpgin, "pages of executables paged in")                                               \
+    X(execpgout, "pages of executables paged out")                                             \
+    X(execfree, "pages of executables freed")                                                  \
+    X(anonpgin, "anonymous pages paged in")                                                    \
+    X(anonpgout, "anonymous pages paged out")                                                  \
+    X(anonfree, "anonymous pages freed")                                                       \
+    X(fspgin, "file pages paged in")                                                           \
+    X(fspgout, "file pages paged out")                                                         \
+    X(fsfree, "file pages freed")
 
 struct cpu_stat {
 #define X(name, doc) uint64_t name;
@@ -46,6 +64,13 @@ struct cpu_stat {
     __asm__ volatile("movq %%gs:%c0, %%rax; incq %c1(%%rax)"                                   \
                      :                                                                         \
                      : "i"(offsetof(struct cpu, stat)), "i"(offsetof(struct cpu_stat, field))  \
+                     : "rax", "memory")
+
+#define CPUSTAT_ADD(field, n)                                                                  \
+    __asm__ volatile("movq %%gs:%c0, %%rax; addq %2, %c1(%%rax)"                               \
+                     :                                                                         \
+                     : "i"(offsetof(struct cpu, stat)), "i"(offsetof(struct cpu_stat, field)), \
+                       "r"((uint64_t)(n))                                                      \
                      : "rax", "memory")
 
 #endif

@@ -18,7 +18,9 @@ extern const struct tunable __tunables_start[], __tunables_end[];
 
 const struct tunable *tunable_next(const struct tunable *t)
 {
-    t = t == NULL ? __tunables_start : t + 1;
+    do
+        t = t == NULL ? __tunables_start : t + 1;
+    while (t < __tunables_end && t->there != NULL && !t->there());
     return t < __tunables_end ? t : NULL;
 }
 

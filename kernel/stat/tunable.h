@@ -18,18 +18,23 @@ struct tunable {
     uint64_t    size;   /* bytes: 1, 2, 4, 8                              */
     uint64_t    writable; /* 0: mdb and /etc/system may only read it      */
     const char *doc;    /* unit, meaning, who reads it                    */
-};
+    bool (*there)(void); /* whether it exists in this configuration; NULL: always */
+} __attribute__((aligned(16)));
 
 #ifdef HR_HOST
 #define TUNABLE_M(mod, var, wr, text) struct tunable_unused_##var
+#define TUNABLE_THERE(mod, var, wr, text, there) struct tunable_unused_##var
 #else
-#define TUNABLE_M(mod, var, wr, text)                                                          \
+#define TUNABLE_THERE(mod, var, wr, text, there)                                               \
     static const struct tunable tunable_##var                                                  \
         __attribute__((used, section(".tunables"), aligned(16))) = {                           \
-            mod, #var, (void *)&(var), sizeof(var), wr, text}
+            mod, #var, (void *)&(var), sizeof(var), wr, text, there}
+#define TUNABLE_M(mod, var, wr, text) TUNABLE_THERE(mod, var, wr, text, NULL)
 #endif
 /* TUNABLE - register the global `var` under its own name.  `text`: "default 75 %, share of ...; read by ..." */
 #define TUNABLE(var, text)    TUNABLE_M("", var, 1, text)
+/* TUNABLE_IF - one that exists only while there() says so. */
+#define TUNABLE_IF(var, there, text) TUNABLE_THERE("", var, 1, text, there)
 #define TUNABLE_RO(var, text) TUNABLE_M("", var, 0, text)
 
 /* tunable_find - by name, or "module:name".  NULL if there is none. */

@@ -15,6 +15,7 @@
 #include "proc/uts.h"
 #include "stat/panic.h"
 #include "sys/sys.h"
+#include "vm/swap.h"
 
 long sys_uname(struct regs *r)
 {
@@ -70,6 +71,9 @@ long sys_sysinfo(struct regs *r)
 
     for (unsigned i = 0; i < 3; i++)
         si.loads[i] = (uint64_t)loadavg[i] << (16 - LOADAVG_SHIFT);
+    swap_total(&si.totalswap, &si.freeswap);
+    si.totalswap *= PAGE_SIZE;
+    si.freeswap *= PAGE_SIZE;
     for (unsigned node = 0; node < nnodes; node++)
         si.freeram += mem_free_pages(node) * PAGE_SIZE;
     for (int pid = proc_next(1); pid != 0; pid = proc_next(pid + 1))

@@ -43,7 +43,7 @@
     X(145, sched_getscheduler) X(146, sched_get_priority_max) X(147, sched_get_priority_min)   \
     X(148, sched_rr_get_interval) X(149, mlock) X(150, munlock) X(151, mlockall)               \
     X(152, munlockall) X(157, prctl) X(158, arch_prctl) X(160, setrlimit) X(161, chroot)       \
-    X(162, sync) X(164, settimeofday) X(165, mount) X(166, umount2) X(169, reboot)             \
+    X(162, sync) X(164, settimeofday) X(165, mount) X(166, umount2) X(167, swapon) X(168, swapoff) X(169, reboot)             \
     X(170, sethostname) X(171, setdomainname) X(186, gettid) X(200, tkill) X(201, time)        \
     X(202, futex) X(203, sched_setaffinity) X(204, sched_getaffinity) X(217, getdents64)       \
     X(218, set_tid_address) X(219, restart_syscall) X(221, fadvise64) X(227, clock_settime)    \
@@ -69,7 +69,7 @@
     X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(101, ptrace) X(125, capget)    \
     X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
     X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \
-    X(163, acct) X(167, swapon) X(168, swapoff) X(172, iopl) X(173, ioperm)                    \
+    X(163, acct) X(172, iopl) X(173, ioperm)                    \
     X(175, init_module) X(176, delete_module) X(179, quotactl) X(187, readahead)               \
     X(188, setxattr) X(189, lsetxattr) X(190, fsetxattr) X(191, getxattr) X(192, lgetxattr)    \
     X(193, fgetxattr) X(194, listxattr) X(195, llistxattr) X(196, flistxattr)                  \
@@ -107,7 +107,7 @@
 #define SYSCALL_PATHS(X)                                                                       \
     X(2, 0) X(4, 0) X(6, 0) X(21, 0) X(59, 0) X(76, 0) X(80, 0) X(82, 0) X(83, 0) X(84, 0)     \
     X(85, 0) X(86, 0) X(87, 0) X(88, 0) X(89, 0) X(90, 0) X(92, 0) X(94, 0) X(132, 0)          \
-    X(133, 0) X(137, 0) X(161, 0) X(165, 1) X(166, 0) X(235, 0) X(257, 1) X(258, 1) X(259, 1)  \
+    X(133, 0) X(137, 0) X(161, 0) X(165, 1) X(166, 0) X(167, 0) X(168, 0) X(235, 0) X(257, 1) X(258, 1) X(259, 1)  \
     X(260, 1) X(261, 1) X(262, 1) X(263, 1) X(264, 1) X(265, 1) X(266, 0) X(267, 1) X(268, 1)  \
     X(269, 1) X(280, 1) X(316, 1) X(322, 1) X(332, 1) X(439, 1) X(1042, 1)
 

@@ -210,14 +210,16 @@ static bool in_core(struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
     uint64_t          index = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
+    struct page      *pg;
     bool              in;
 
     if (seg_huge(s))
         index = round_down(index, 1ul << HUGE_ORDER);
     spin_lock(&o->lock);
-    in = radix_lookup(&o->tree, index) != NULL;
+    pg = radix_lookup(&o->tree, index);
+    in = pg != NULL && (atomic_load(&pg->flags) & PG_SWAPPED) == 0;
     spin_unlock(&o->lock);
-    if (in || seg_shared(s) || s->obj == NULL)
+    if (pg != NULL || seg_shared(s) || s->obj == NULL)
         return in;
     spin_lock(&s->obj->lock);
     in = radix_lookup(&s->obj->tree, seg_index(s, addr)) != NULL;

@@ -18,7 +18,10 @@
  */
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "vm/pageout.h"
+#include "vm/place.h"
 #include "vm/pt.h"
+#include "vm/swap.h"
 
 #define LEAVES_PER_HOLD 16  /* of 64 pages each: bounds the time with interrupts off */
 #define PAGES_PER_HOLD  128 /* freed with one hold of the lock                      */
@@ -62,15 +65,20 @@ static void unname(void *arg, void *item)
 void anon_fini(struct as *as)
 {
     struct anon_family *f = as->anon.family;
-    bool                last;
 
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
     radix_destroy(&as->anon.tree, unname, NULL); /* nobody finds it any more */
-    last = atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1;
-    if (last)
-        kmem_free(f);
+    anon_family_release(f);
+}
+
+void anon_family_release(struct anon_family *f)
+{
+    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    pageout_quiesce();
+    kmem_free(f);
 }
 
 /* Write-protects the parent's translations of a leaf's pages. */
@@ -165,11 +173,25 @@ static struct page *copy_for_move(struct page *from)
 
     if (to != NULL) {
         page_copy(to, from, from->order);
-        atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_UPTODATE, memory_order_relaxed);
+        atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
         to->family = from->family;
         atomic_store_explicit(&to->share, 1, memory_order_relaxed);
     }
     return to;
+}
+
+/* Gets a page back from swap.  Locks of family and object are held, and released. */
+static int bring_in(struct vm_object *o, struct page *pg)
+{
+    struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index};
+    int              err;
+
+    page_hold(pg);
+    spin_unlock(&o->lock);
+    spin_unlock(&o->family->lock);
+    err = swap_in(o, pg, &pl);
+    page_release(pg);
+    return err;
 }
 
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
@@ -186,9 +208,14 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
         spin_lock(&o->lock);
         pg = radix_next(&o->tree, &index);
         if (pg != NULL && index <= last) {
-            moved = atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0
-                        ? pg
-                        : copy_for_move(pg);
+            bool movable = atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
+
+            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) { /* its bytes are needed: here, and again */
+                err = bring_in(o, pg);
+                index--;
+                continue;
+            }
+            moved = movable ? pg : copy_for_move(pg);
             err = moved == NULL ? -ENOMEM : radix_insert(&o->tree, (index + shift) & (~0ul >> PAGE_SHIFT), moved);
             if (err == 0) {
                 radix_remove(&o->tree, index);

@@ -20,6 +20,8 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
+#include "vm/reserve.h"
+#include "vm/swap.h"
 
 #define STACK_ROOM    (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
 #define RANDOM_PAGES  4096u         /* map_top moves down by up to so many pages             */
@@ -42,6 +44,7 @@ void vm_init(void)
     object_boot();
     seg_boot();
     rmap_boot();
+    swap_boot();
 }
 
 static struct as *as_new(struct anon_family *family)
@@ -124,16 +127,14 @@ static void as_destroy(struct as *as)
         uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
 
         s = seg_of(n);
-        if (s->obj != NULL) {
-            spin_lock(&s->obj->lock);
-            list_remove(&s->obj_link);
-            spin_unlock(&s->obj->lock);
-        }
+        if (s->obj != NULL)
+            seg_unlink_object(s);
         pt_free_range(as, n->start, n->end, 0, end);
         list_remove(&n->link);
         seg_free(s);
     }
     pt_top_free(as->pml4);
+    reserve_return(as->resv_pages);
     kmem_cache_free(as_cache, as);
 }
 
@@ -231,7 +232,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
         if (err != 0)
             return err;
     }
-    if (over_limits(as, q))
+    if (over_limits(as, q) || reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
         return -ENOMEM;
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
@@ -263,8 +264,10 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     if (err != 0)
         return err;
     if (obj == NULL && (flags & MAP_SHARED) != 0) {
-        made = (flags & MAP_HUGETLB) != 0 ? object_create_huge(q.len >> PAGE_SHIFT)
-                                          : object_create_anon(q.len >> PAGE_SHIFT);
+        bool reserve = (flags & MAP_NORESERVE) == 0;
+
+        made = (flags & MAP_HUGETLB) != 0 ? object_create_huge(q.len >> PAGE_SHIFT, reserve)
+                                          : object_create_anon(q.len >> PAGE_SHIFT, reserve);
         if (made == NULL)
             return -ENOMEM;
         obj = made;
@@ -278,9 +281,11 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         if ((flags & MAP_SHARED) == 0 || made != NULL || file_writable)
             s->max_prot |= PROT_WRITE; /* the vDSO, whose pages everybody shares, stays as it is */
         s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
-                   (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB));
+                   (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
         s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK
                   : obj != NULL && vn == NULL && made == NULL ? SEG_VDSO : SEG_OTHER;
+        if (obj != NULL && obj->io != NULL && (prot & PROT_EXEC) != 0)
+            obj->io->exec = true;
         s->obj = obj;
         s->obj_first = q.off >> PAGE_SHIFT;
         s->vn = vn;

@@ -50,7 +50,7 @@ struct seg {
 struct anon_family {
     struct spinlock  lock;   /* RANK_VM_FAMILY                              */
     struct list      objs;   /* private objects that descend from one exec  */
-    _Atomic uint32_t refs;   /* objects on the list                         */
+    _Atomic uint32_t refs;   /* objects on the list, pages on their way out */
 };
 
 struct as {
@@ -69,6 +69,8 @@ struct as {
     uint64_t          data_pages;  /* [r] private and writable, the stack apart                  */
     uint64_t          stack_pages; /* [r] growing down                                           */
     uint64_t          text_pages;  /* [r] executable                                             */
+    uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
+    uint64_t          resv_pages;  /* [r] promised to it                                         */
     struct as_limits  limits;      /* [r]                                                        */
     uint64_t          brk_start, brk; /* [r] bytes                                               */
     uint64_t          map_top;     /* [r] new mappings are placed below this address             */
@@ -85,6 +87,14 @@ static inline struct seg *seg_of(struct seg_node *n)
 static inline bool seg_shared(const struct seg *s)
 {
     return (s->flags & MAP_SHARED) != 0;
+}
+
+/* Pages of anonymous memory that have to be promised for `pages` of a segment. */
+static inline uint64_t seg_need(int prot, uint32_t flags, uint64_t pages)
+{
+    return (flags & (MAP_SHARED | MAP_NORESERVE)) == 0 && ((prot & PROT_WRITE) != 0 || (flags & MAP_GROWSDOWN) != 0)
+               ? pages
+               : 0;
 }
 
 static inline bool seg_huge(const struct seg *s)
@@ -110,6 +120,8 @@ struct seg *seg_create(struct as *as, uint64_t start, uint64_t end);
 void seg_insert(struct seg *s);
 /* seg_delete - take it out of tree, object and counts; as_unlock() will free it. */
 void seg_delete(struct seg *s);
+/* seg_unlink_object - off its object's list; pages that nobody maps any more count as free.  Nothing maps its own. */
+void seg_unlink_object(struct seg *s);
 /* seg_free - drop the references of a segment that is in no tree any more, and free it. */
 void seg_free(struct seg *s);
 /* seg_split - cut at `addr`, inside it: s keeps the lower part.  Returns the upper one, or NULL. */
@@ -144,6 +156,8 @@ static inline struct seg *seg_next(struct seg *s)
 /* anon.c: private pages. */
 int  anon_init(struct as *as, struct anon_family *family); /* NULL: a new family.  0 or -ENOMEM */
 void anon_fini(struct as *as);
+/* anon_family_release - drop a reference: an object's, or that of a page on its way to swap. */
+void anon_family_release(struct anon_family *f);
 /* anon_clone - give `child` the private pages of `parent`, copy on write.  0 or -ENOMEM. */
 int anon_clone(struct as *child, struct as *parent);
 /* anon_drop - give back the private pages of [start, end), which nothing maps any more. */

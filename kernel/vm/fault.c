@@ -21,9 +21,12 @@
 #include "disp/thread.h"
 #include "lib/errno.h"
 #include "stat/cpustat.h"
+#include "vm/cachelist.h"
 #include "vm/migrate.h"
 #include "vm/pt.h"
+#include "vm/reserve.h"
 #include "vm/rmap.h"
+#include "vm/swap.h"
 
 enum { RETRY = 1 }; /* not a result of as_fault: start again */
 enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };
@@ -101,7 +104,7 @@ static void map_private_around(struct fault *f)
         struct page *pg = leaf->slot[base + i];
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
-            (page_flags(pg) & (PG_LOCKED | PG_MARKED)) == 0)
+            (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0)
             pt_set(f->as, f->table, pt_slot(addr), pg, pt_prot(f->seg->prot, alone(pg)));
     }
 }
@@ -123,7 +126,7 @@ static inline void map_private(struct fault *f, struct page *pg, bool around)
 
 static void init_private(struct fault *f, struct page *pg)
 {
-    atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_UPTODATE, memory_order_relaxed);
+    atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
     pg->family = f->as->anon.family;
     pg->index = f->index;
     atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
@@ -181,12 +184,33 @@ static int copy_private(struct fault *f, struct page *pg)
     return 0;
 }
 
+/* The page of `o` is on swap.  The locks are held, and released by `unlock`. */
+static int fault_swapped(struct fault *f, struct vm_object *o, struct page *pg, void (*unlock)(struct fault *f))
+{
+    struct placement pl = place_of_seg(f->seg, f->addr);
+    int              err;
+
+    page_hold(pg);
+    unlock(f);
+    err = swap_in(o, pg, &pl);
+    page_release(pg);
+    f->code = CODE_ADRERR;
+    return err == 0 ? RETRY : err == -ENOMEM ? err : SIG_BUS;
+}
+
+static void unlock_anon(struct fault *f)
+{
+    spin_unlock(&f->as->anon.lock);
+}
+
 /* The space's own object has the page; its lock is held, and released. */
 static __attribute__((noinline)) int fault_present(struct fault *f, struct page *pg)
 {
     uint32_t flags = page_flags(pg);
 
-    if (unlikely((flags & (PG_LOCKED | PG_MARKED)) != 0)) {
+    if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) != 0)) {
+        if ((flags & PG_SWAPPED) != 0)
+            return fault_swapped(f, &f->as->anon, pg, unlock_anon);
         if ((flags & PG_LOCKED) != 0) {
             spin_unlock(&f->as->anon.lock);
             page_lock_wait(pg);
@@ -310,9 +334,14 @@ static bool map_object_around(struct fault *f, struct page *pg)
         flags = page_flags(pg);
         if ((exec & ~flags) != 0)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
-        if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED)) == 0 &&
+        if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
             pt_set(f->as, f->table, pt_slot(from), pg, pt_prot(s->prot, map_writable(f, pg)));
+        if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
+            cachelist_take(pg);
+            CPUSTAT_INC(pgrec);
+            CPUSTAT_INC(pgfrec);
+        }
     }
     return other;
 }
@@ -368,6 +397,8 @@ static int fault_object(struct fault *f)
         page_release(pg);
         return RETRY;
     }
+    if (unlikely((page_flags(pg) & PG_SWAPPED) != 0))
+        return fault_swapped(f, o, pg, unlock_both);
     if (unlikely((page_flags(pg) & PG_LOCKED) != 0)) {
         unlock_both(f);
         page_lock_wait(pg);
@@ -410,7 +441,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
         as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT || start < USER_LOW + STACK_GUARD ||
-        (prev != NULL && prev->n.end > start - STACK_GUARD))
+        (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(as, more) != 0)
         return false;
     seg_resize(s, start, s->n.end);
     s->size = s->n.end - start;

@@ -55,7 +55,7 @@ static void mark_object(struct vm_object *o, uint64_t first, uint64_t last, stru
             return;
         }
         step = base_pages(pg);
-        if ((atomic_load(&pg->flags) & PG_LOCKED) != 0 || in_use(pg, private, 0)) {
+        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 || in_use(pg, private, 0)) {
             lgrp_count(lgrp_of(pg), LGRP_STAT_MARK_FAIL, step);
             pg = NULL;
         } else {

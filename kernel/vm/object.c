@@ -15,8 +15,11 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "vm/cachelist.h"
+#include "vm/pageout.h"
 #include "vm/pcache.h"
 #include "vm/place.h"
+#include "vm/reserve.h"
 #include "vm/rmap.h"
 
 #define DROP_BATCH 64 /* pages unmapped with one hold of the lock */
@@ -29,6 +32,7 @@ void object_boot(void)
     if (object_cache == NULL)
         panic("no memory for objects");
     pcache_boot();
+    cachelist_boot();
 }
 
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode)
@@ -40,10 +44,14 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
     list_init(&o->family_link);
 }
 
-static struct vm_object *create_anon(uint64_t pages, unsigned order)
+static struct vm_object *create_anon(uint64_t pages, unsigned order, bool reserve)
 {
     struct vm_object *o = kmem_cache_alloc(object_cache);
 
+    if (o != NULL && reserve && reserve_pages(pages) != 0) {
+        kmem_cache_free(object_cache, o);
+        return NULL;
+    }
     if (o == NULL)
         return NULL;
     object_init_vnode(o, NULL, NULL);
@@ -51,17 +59,18 @@ static struct vm_object *create_anon(uint64_t pages, unsigned order)
     o->order = (uint8_t)order;
     atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
     atomic_store_explicit(&o->size_pages, pages, memory_order_relaxed);
+    o->reserved = reserve;
     return o;
 }
 
-struct vm_object *object_create_anon(uint64_t pages)
+struct vm_object *object_create_anon(uint64_t pages, bool reserve)
 {
-    return create_anon(pages, 0);
+    return create_anon(pages, 0, reserve);
 }
 
-struct vm_object *object_create_huge(uint64_t pages)
+struct vm_object *object_create_huge(uint64_t pages, bool reserve)
 {
-    return create_anon(pages, HUGE_ORDER);
+    return create_anon(pages, HUGE_ORDER, reserve);
 }
 
 void object_hold(struct vm_object *o)
@@ -81,11 +90,20 @@ static void page_drop(void *arg, void *item)
 
 void object_release(struct vm_object *o)
 {
+    struct radix pages;
+
     if (o->kind != OBJ_ANON || atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
         return;
     ASSERT(list_empty(&o->segs), "vm: a mapped object has references");
-    radix_destroy(&o->tree, page_drop, NULL);
+    spin_lock(&o->lock); /* pageout may be looking */
+    pages = o->tree;
+    o->tree = (struct radix){NULL, NULL};
+    spin_unlock(&o->lock);
+    pageout_quiesce();
+    radix_destroy(&pages, page_drop, NULL);
     object_forget_advice(o);
+    if (o->reserved)
+        reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
     kmem_cache_free(object_cache, o);
 }
 
@@ -251,8 +269,8 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
             break;
         }
         rmap_unmap_shared(o, first, pg, b);
-        if (o->io != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) != 0)
-            pcache_untag_dirty(o, pg);
+        if (o->io != NULL)
+            pcache_forget(o, pg);
         radix_remove(&o->tree, first);
         o->npages -= 1ul << o->order;
         list_push_back(dead, &pg->link);

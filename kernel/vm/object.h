@@ -56,6 +56,7 @@ struct vm_object {
     struct spinlock         lock;
     uint8_t                 kind;    /* [c] enum obj_kind                                            */
     uint8_t                 order;   /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
+    bool                    reserved; /* [c] ANON shared: its size_pages are promised                */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
     _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
     struct radix            tree;    /* [o] pages by index                                           */
@@ -90,10 +91,13 @@ struct object_io {
 
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
-/* object_create_anon - a shared anonymous object for `pages` pages, with one reference; NULL: no memory. */
-struct vm_object *object_create_anon(uint64_t pages);
+/*
+ * object_create_anon - a shared anonymous object for `pages` pages, with one reference; NULL: no memory.
+ * @reserve  promise its memory (vm/reserve.h)
+ */
+struct vm_object *object_create_anon(uint64_t pages, bool reserve);
 /* object_create_huge - the same, of 2 MiB pages; `pages` counts 4 KiB. */
-struct vm_object *object_create_huge(uint64_t pages);
+struct vm_object *object_create_huge(uint64_t pages, bool reserve);
 /* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
 void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);

@@ -2,8 +2,8 @@
 /*
  * pcache.c - files on a disk: which pages are dirty, and their way to the disk.
  *
- * THEORY      A file's pages are a cache of its blocks.  The object's tree tags those that differ from the disk and those
- *             that are being written, so that writing a range looks at no other page.  A page is written like this:
+ * THEORY      A file's pages are a cache of its blocks.  The object's tree tags those that differ from the disk and
+ *             those that are being written, so that writing a range looks at no other page.  A page is written like this:
  *             under the object's lock all its translations become read-only, DIRTY is exchanged for WRITEBACK, and
  *             then, without the lock, other processors forget their translations and the file system gets a run of
  *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
@@ -16,8 +16,8 @@
  *             I2  a page of the file is mapped writable only while it is dirty
  *             I3  a page with PG_WRITEBACK stays in the tree
  *             I4  an object is on a list of dirty objects exactly while ndirty > 0
- * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock (RANK_VM_DIRTY).  Completion
- *             comes from interrupts.
+ * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock (RANK_VM_DIRTY).
+ *             Completion comes from interrupts.
  * TUNABLES    maxphys: bytes of one transfer; ufs_WRITES, ufs_HW, ufs_LW, maxpout, minpout: throttle.h
  * SEE ALSO    pcache_read.c, docs/pagecache.md, tests/host/test_pcache.c
  */
@@ -26,6 +26,8 @@
 #include "lib/errno.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
+#include "vm/cachelist.h"
+#include "vm/pageout.h"
 #include "vm/rmap.h"
 #include "vm/throttle.h"
 
@@ -95,6 +97,12 @@ void object_io_fini(struct vm_object *o)
     while (o->io->pins != 0)
         cv_wait_spin(&set->unpinned, &set->lock, "sync");
     spin_unlock(&set->lock);
+    pageout_quiesce();
+}
+
+static inline uint32_t flags_of(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
 
 /* ---- dirty pages ----------------------------------------------------------------------------- */
@@ -104,6 +112,7 @@ void pcache_tag_dirty(struct vm_object *o, struct page *pg)
 {
     struct object_io *io = o->io;
 
+    cachelist_take(pg);
     atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
     radix_tag(&o->tree, pg->index, RADIX_DIRTY);
     if (io->ndirty++ == 0) {
@@ -130,9 +139,40 @@ void pcache_untag_dirty(struct vm_object *o, struct page *pg)
     }
 }
 
-static inline uint32_t flags_of(const struct page *pg)
+void pcache_forget(struct vm_object *o, struct page *pg)
 {
-    return atomic_load_explicit(&pg->flags, memory_order_relaxed);
+    cachelist_take(pg);
+    if ((flags_of(pg) & PG_DIRTY) != 0)
+        pcache_untag_dirty(o, pg);
+}
+
+#define UNMAPPED_BATCH 64 /* pages looked at with one hold of the lock */
+
+void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct page *pg;
+
+    while (cachelist_on && first <= last) {
+        spin_lock(&o->lock);
+        for (unsigned n = 0; n < UNMAPPED_BATCH; n++, first++) {
+            pg = radix_next(&o->tree, &first);
+            if (pg == NULL || first > last) {
+                spin_unlock(&o->lock);
+                return;
+            }
+            cachelist_put(pg, false);
+        }
+        spin_unlock(&o->lock);
+    }
+}
+
+void pcache_pin(struct vm_object *o)
+{
+    struct dirty_set *set = set_of(o);
+
+    spin_lock(&set->lock);
+    o->io->pins++;
+    spin_unlock(&set->lock);
 }
 
 void object_dirty(struct vm_object *o, struct page *pg)
@@ -235,6 +275,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
         if (r.n == 0)
             break;
         tlb_batch_done(&r.tlb);
+        pcache_count_out(pcache_kind(o), r.n);
         e = o->ops->writepages(o, r.page, r.n, sync);
         for (unsigned i = 0; e != 0 && i < r.n; i++)
             object_write_done(r.page[i], e);
@@ -244,6 +285,27 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
     return err;
 }
 
+/*
+ * A page has been written: pageout's, if still clean and unused, leaves the tree (returns true: the caller drops the
+ * tree's reference), or goes onto the cache list.  o->lock is held; once it is free the file may go (I3).
+ */
+static bool written(struct vm_object *o, struct page *pg)
+{
+    uint32_t reclaim = flags_of(pg) & PG_RECLAIM;
+
+    page_done(pg, PG_WRITEBACK | PG_RECLAIM);
+    if (cachelist_on) {
+        cachelist_put(pg, false);
+        return false;
+    }
+    if (reclaim == 0 || (flags_of(pg) & (PG_DIRTY | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
+        atomic_load(&pg->refs) != 2)
+        return false;
+    radix_remove(&o->tree, pg->index);
+    o->npages--;
+    return true;
+}
+
 void object_write_done(struct page *pg, int err)
 {
     struct vm_object *o = pg->obj;
@@ -251,6 +313,7 @@ void object_write_done(struct page *pg, int err)
     struct throttle   t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
     struct pacing     p = {maxpout, minpout};
     uint64_t          before;
+    bool              drop;
 
     spin_lock(&o->lock);
     ASSERT((flags_of(pg) & PG_WRITEBACK) != 0, "pcache: done once");
@@ -265,8 +328,10 @@ void object_write_done(struct page *pg, int err)
         cv_broadcast(&io->throttled);
     if (unlikely(io->npaced != 0) && pacing_wakes(&p, before - 1))
         cv_broadcast(&io->paced);
-    page_done(pg, PG_WRITEBACK); /* I3: from here on the file may go, once the lock is free */
+    drop = written(o, pg);
     spin_unlock(&o->lock);
+    if (drop)
+        page_release(pg); /* the tree's */
     page_release(pg);
 }
 
@@ -315,10 +380,12 @@ static struct object_io *pin_first(struct dirty_set *set)
     return io;
 }
 
-static void unpin(struct dirty_set *set, struct object_io *io)
+void pcache_unpin(struct vm_object *o)
 {
+    struct dirty_set *set = set_of(o);
+
     spin_lock(&set->lock);
-    if (--io->pins == 0)
+    if (--o->io->pins == 0)
         cv_broadcast(&set->unpinned);
     spin_unlock(&set->lock);
 }
@@ -346,7 +413,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
                 break;
             if (want(io->obj->owner, arg))
                 object_writeback(io->obj, 0, UINT64_MAX, sync);
-            unpin(&dirty_sets[i], io);
+            pcache_unpin(io->obj);
         }
     mutex_exit(&all_mutex);
 }

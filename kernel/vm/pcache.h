@@ -6,12 +6,28 @@
 #define VM_PCACHE_H
 
 #include "vm/object.h"
+#include "vm/paging.h"
 
 void pcache_boot(void);
 /* pcache_cluster - pages of the largest transfer (maxphys). */
 uint64_t pcache_cluster(void);
-/* pcache_tag_dirty, pcache_untag_dirty - set and clear PG_DIRTY of a page in the tree that has it not, or has it.  o->lock. */
+/* pcache_tag_dirty, pcache_untag_dirty - set or clear PG_DIRTY of a page in the tree, where it is not so yet.  o->lock. */
 void pcache_tag_dirty(struct vm_object *o, struct page *pg);
 void pcache_untag_dirty(struct vm_object *o, struct page *pg);
+/* pcache_forget - a page is about to leave the tree, whatever it holds.  o->lock. */
+void pcache_forget(struct vm_object *o, struct page *pg);
+/* pcache_unmapped - nobody maps the file any more: pages first .. last that are clean go onto the cache list. */
+void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last);
+/* pcache_kind - what its pages are to the pageout daemon. */
+static inline enum page_kind pcache_kind(const struct vm_object *o)
+{
+    return o->io->exec ? KIND_EXEC : KIND_FILE;
+}
+/* pcache_count_in, pcache_count_out - n pages come from the disk, or go there, with one request. */
+void pcache_count_in(enum page_kind kind, unsigned n);
+void pcache_count_out(enum page_kind kind, unsigned n);
+/* pcache_pin, pcache_unpin - keep an object that has a dirty page from going (object_io_fini).  pin: with o->lock. */
+void pcache_pin(struct vm_object *o);
+void pcache_unpin(struct vm_object *o);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * pcache_read.c - files on a disk: getting pages, with read-ahead.
  *
- * THEORY      A page that is to be read goes into the tree first, busy (PG_LOCKED), so that it is read once.  The reader's
- *             page and what follows it are asked for in runs; cluster.h says how many.  Whoever needs a busy page
- *             waits for it.  A page whose read fails leaves the tree; then the next who needs it tries again
+ * THEORY      A page that is to be read goes into the tree first, busy (PG_LOCKED), so that it is read once.  The
+ *             reader's page and what follows it are asked for in runs; cluster.h says how many.  Whoever needs a busy
+ *             page waits for it.  A page whose read fails leaves the tree; then the next who needs it tries again
  *             and gets the error.
  *             A page may lie only below the end of the file: a truncation moves the end first, then takes the pages
  *             out, so a page that is inserted under the lock below the end is seen by it.
@@ -16,6 +16,7 @@
 
 #include "lib/errno.h"
 #include "stat/panic.h"
+#include "vm/cachelist.h"
 #include "vm/place.h"
 #include "vm/rmap.h"
 
@@ -33,6 +34,7 @@ static struct page *new_page(struct vm_object *o, uint64_t index, const struct p
     if (pg != NULL) {
         pg->obj = o;
         pg->index = index;
+        atomic_fetch_or_explicit(&pg->flags, PG_DISK, memory_order_relaxed);
     }
     return pg;
 }
@@ -74,12 +76,14 @@ void object_read_done(struct page *pg, int err)
 {
     struct vm_object *o = pg->obj;
 
+    spin_lock(&o->lock);
     if (likely(err == 0)) {
         atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_release);
         page_unlock(pg);
+        cachelist_put(pg, false);
+        spin_unlock(&o->lock);
         return;
     }
-    spin_lock(&o->lock);
     radix_remove(&o->tree, pg->index);
     o->npages--;
     spin_unlock(&o->lock);
@@ -92,6 +96,7 @@ static void submit(struct vm_object *o, struct page **run, unsigned n)
 {
     int err;
 
+    pcache_count_in(pcache_kind(o), n);
     if (o->ops->readpages != NULL) {
         err = o->ops->readpages(o, run, n);
         for (unsigned i = 0; err != 0 && i < n; i++)

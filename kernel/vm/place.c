@@ -81,7 +81,7 @@ static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index,
 {
     uint64_t color = index + start + (consistent_coloring == 0 ? index / page_colors : 0);
 
-    return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
+    return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags | ALLOC_WAIT);
 }
 
 static inline struct page *count_near(struct page *pg, unsigned lgrp)
@@ -100,7 +100,7 @@ static struct page *take(unsigned lgrp, unsigned order, unsigned flags, uint64_t
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
     if (page_colors > 1 && order == 0)
         return count_near(alloc_colored(node, flags, index, start), lgrp);
-    return count_near(page_alloc(node, order, flags), lgrp);
+    return count_near(page_alloc(node, order, flags | ALLOC_WAIT), lgrp);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
@@ -128,7 +128,7 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
     if (unlikely(node == LGRP_NONE))
         return place_private_slow(s, addr, order, flags);
     lgrp_count(home, LGRP_STAT_NEXT, 1);
-    return count_near(page_alloc(node, order, flags), home);
+    return count_near(page_alloc(node, order, flags | ALLOC_WAIT), home);
 }
 
 struct page *place_strict(unsigned lgrp, const struct page *like)

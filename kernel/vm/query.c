@@ -35,7 +35,7 @@ static void look_unmapped(struct as_page_info *out, struct seg *s, uint64_t addr
         return;
     spin_lock(&o->lock);
     pg = radix_lookup(&o->tree, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT);
-    if (pg != NULL)
+    if (pg != NULL && (atomic_load(&pg->flags) & PG_SWAPPED) == 0)
         fill_info(out, pg, addr);
     spin_unlock(&o->lock);
 }

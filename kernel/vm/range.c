@@ -10,6 +10,7 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
+#include "vm/reserve.h"
 
 void range_zap(struct seg *s, uint64_t start, uint64_t end)
 {
@@ -87,7 +88,7 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len)
 static int may_protect(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     struct seg *s = seg_find(as, start);
-    uint64_t    more_data = 0;
+    uint64_t    more_data = 0, more = 0;
 
     for (uint64_t at = start; at < end; at = s->n.end, s = seg_next(s)) {
         if (s == NULL || s->n.start > at)
@@ -96,10 +97,15 @@ static int may_protect(struct as *as, uint64_t start, uint64_t end, int prot)
             return -EACCES;
         if ((prot & PROT_WRITE) != 0 && (s->prot & PROT_WRITE) == 0 && !seg_shared(s))
             more_data += (min_of(s->n.end, end) - at) >> PAGE_SHIFT;
+        if ((prot & PROT_WRITE) != 0)
+            more += seg_need(prot, s->flags, (min_of(s->n.end, end) - at) >> PAGE_SHIFT) -
+                    seg_need(s->prot, s->flags, (min_of(s->n.end, end) - at) >> PAGE_SHIFT);
     }
     if (more_data != 0 && as->data_pages + more_data > as->limits.data_bytes >> PAGE_SHIFT)
         return -ENOMEM;
-    return aligned_for(as, start, end) ? 0 : -EINVAL;
+    if (!aligned_for(as, start, end))
+        return -EINVAL;
+    return reserve_grow(as, more);
 }
 
 static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
@@ -155,7 +161,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
         (end - as->brk_start) > as->limits.data_bytes ||
-        !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE))
+        !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
         return false;
     s = old > 0 ? seg_find(as, old - 1) : NULL;
     if (s != NULL && s->what == SEG_HEAP && s->n.end == old && s->prot == (PROT_READ | PROT_WRITE)) {

@@ -11,6 +11,7 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
+#include "vm/reserve.h"
 
 enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
 
@@ -107,7 +108,9 @@ static int remap(struct remap *m)
         m->to = m->old;
         return m->new_len < m->old_len ? range_unmap(m->as, m->old + m->new_len, end) : 0;
     }
-    if (m->new_len > m->old_len && over_limits(m->as, s, m->new_len - m->old_len))
+    if (m->new_len > m->old_len &&
+        (over_limits(m->as, s, m->new_len - m->old_len) ||
+         reserve_grow(m->as, seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
         return -ENOMEM;
     if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end && end <= USER_TOP - (m->new_len - m->old_len) &&
         segtree_is_free(&m->as->segs, end, m->new_len - m->old_len)) {

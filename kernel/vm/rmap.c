@@ -84,6 +84,56 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
     }
 }
 
+/* Whether the entry of `pg` at `addr` of `as` says that it was touched; cleared if so told. */
+static bool referenced_one(struct as *as, uint64_t addr, struct page *pg, bool clear, struct tlb_batch *b)
+{
+    uint64_t *table = pt_leaf(as, addr), e;
+
+    if (table == NULL)
+        return false;
+    e = __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED);
+    if (e == 0 || pte_page(e) != pg || (e & PTE_A) == 0)
+        return false;
+    if (clear) {
+        while (e != 0 && pte_page(e) == pg &&
+               !__atomic_compare_exchange_n(&table[pt_slot(addr)], &e, e & ~PTE_A, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED))
+            ;
+        tlb_batch_add(b, as);
+    }
+    return true;
+}
+
+bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b)
+{
+    struct seg *s;
+    bool        yes = false;
+
+    if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+        return false;
+    LIST_FOREACH (s, &o->segs, obj_link) {
+        uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
+
+        if (index >= s->obj_first && index - s->obj_first < pages)
+            yes |= referenced_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b);
+    }
+    return yes;
+}
+
+bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b)
+{
+    struct vm_object *o;
+    bool              yes = false;
+
+    LIST_FOREACH (o, &f->objs, family_link) {
+        spin_lock(&o->lock);
+        if (radix_lookup(&o->tree, pg->index) == pg)
+            yes |= referenced_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, clear, b);
+        spin_unlock(&o->lock);
+    }
+    return yes;
+}
+
 void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
     struct vm_object *o;

@@ -24,6 +24,13 @@ void rmap_replace_private(struct anon_family *f, struct page *from, struct page 
  */
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
 
+/*
+ * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping?  @clear  and forget
+ * it, so that the next touch is seen once the batch is done.  Locks as for rmap_unmap_*.
+ */
+bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b);
+bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b);
+
 /* page_wait - sleep until none of the flags in `mask` (PG_LOCKED, PG_WRITEBACK) is set; no spin lock is held. */
 void page_wait(struct page *pg, uint32_t mask);
 /* page_done - clear them and wake those who wait.  Any context. */

@@ -14,6 +14,8 @@
  * SEE ALSO    vm/segtree.h, docs/memory.md
  */
 #include "vm/as.h"
+#include "vm/pcache.h"
+#include "vm/reserve.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
@@ -34,6 +36,7 @@ static void count(struct seg *s, int64_t sign)
     uint64_t   pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
 
     as->virt_pages += pages;
+    as->need_pages += seg_need(s->prot, s->flags, pages);
     if ((s->flags & MAP_GROWSDOWN) != 0)
         as->stack_pages += pages;
     else if ((s->prot & PROT_WRITE) != 0 && !seg_shared(s))
@@ -55,9 +58,20 @@ static void unlink_object(struct seg *s)
 {
     if (s->obj == NULL)
         return;
-    spin_lock(&s->obj->lock);
+    seg_unlink_object(s);
+}
+
+void seg_unlink_object(struct seg *s)
+{
+    struct vm_object *o = s->obj;
+    bool              last;
+
+    spin_lock(&o->lock);
     list_remove(&s->obj_link);
-    spin_unlock(&s->obj->lock);
+    last = list_empty(&o->segs);
+    spin_unlock(&o->lock);
+    if (last && o->io != NULL)
+        pcache_unmapped(o, s->obj_first, s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
 }
 
 static void hold_backing(struct seg *s)
@@ -108,6 +122,7 @@ void as_unlock(struct as *as)
     struct list      dead = LIST_INIT(dead);
     struct seg_node *n;
 
+    reserve_settle(as);
     if (likely(list_empty(&as->dead))) {
         rw_exit_write(&as->lock);
         return;
@@ -231,6 +246,8 @@ int seg_clone_all(struct as *to, struct as *from)
 {
     struct seg_node *n;
 
+    if (reserve_grow(to, from->need_pages) != 0)
+        return -ENOMEM;
     if (!segtree_clone(&to->segs, &from->segs, clone_one, to)) {
         while ((n = list_pop(&to->segs.order, struct seg_node, link)) != NULL)
             seg_free(seg_of(n));
@@ -243,5 +260,6 @@ int seg_clone_all(struct as *to, struct as *from)
     to->data_pages = from->data_pages;
     to->stack_pages = from->stack_pages;
     to->text_pages = from->text_pages;
+    to->need_pages = from->need_pages;
     return 0;
 }

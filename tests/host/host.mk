@@ -18,7 +18,7 @@ HOST_topo   := $(ACPI_SRCS) $(TOPO_SRCS) tests/host/mktables.c
 HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out kernel/vm/check.c,$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c pageout.c scan.c swap.c),$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
@@ -36,6 +36,7 @@ build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-param
 HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c object.c) kernel/fs/rdwr.c \
                kernel/fs/filecache.c tests/host/fshost.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
+HOST_paging := kernel/vm/paging.c
 HOST_cluster := kernel/vm/cluster.c
 
 # The file system, without its kernel side, over a disk in memory.

@@ -40,7 +40,7 @@ static unsigned        fail_every; /* every so many'th allocation fails; 0: none
 static int64_t         live;       /* kmem objects */
 
 struct cpu             *cpus[CPU_MAX];
-unsigned                ncpu = 1;
+unsigned                ncpu = 1, nnodes = NODES;
 struct mem_node         mem_nodes[NODE_MAX];
 struct lgrp_counters    lgrp_counters[LGRP_MAX];
 paddr_t                 kernel_pml4;
@@ -53,6 +53,28 @@ void panic(const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
     abort();
+}
+
+/* There is no swap, and no pageout daemon. */
+struct mem_ops mem_ops;
+void pageout_quiesce(void)
+{
+}
+uint64_t pageout_promisable(void)
+{
+    return FRAMES;
+}
+void swap_boot(void)
+{
+}
+void swap_total(uint64_t *pages, uint64_t *free)
+{
+    *pages = *free = 0;
+}
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
+{
+    (void)o, (void)pg, (void)pl;
+    panic("nothing is on swap");
 }
 
 static bool fails(void)
@@ -658,7 +680,7 @@ static void start(void)
     memset(file_value, 0, sizeof file_value);
     memset(shm_value, 0, sizeof shm_value);
     for (unsigned i = 0; i < NSHARED; i++)
-        shm[i] = object_create_anon(FILE_PAGES);
+        shm[i] = object_create_anon(FILE_PAGES, true);
 }
 
 /* Ends everything and checks that nothing is left. */

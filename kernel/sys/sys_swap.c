@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_swap.c - swapon(2), swapoff(2).
+ *
+ * THEORY      The area is a disk, or a file whose blocks the file system can tell (bmap): all of them are asked for once.
+ *             A file with holes is refused.
+ * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
+ */
+#include "blk/blk.h"
+#include "lib/errno.h"
+#include "mem/kmem.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+#include "vm/reserve.h"
+#include "vm/swap.h"
+
+/* Fills in the place of each page of a file.  0, -EINVAL (no such file system, a hole) -ENOMEM -EIO. */
+static int map_file(struct vnode *vn, struct swap_new *n)
+{
+    int err = 0;
+
+    if (vn->op->bmap == NULL)
+        return -EINVAL;
+    n->pages = vn->size >> PAGE_SHIFT;
+    n->sector = kmem_alloc(max_of(n->pages, 1ul) * sizeof *n->sector);
+    if (n->sector == NULL)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < n->pages && err == 0; i++)
+        err = vn->op->bmap(vn, i, &n->disk, &n->sector[i]);
+    return err == -ENOENT ? -EINVAL : err;
+}
+
+static int add(struct vnode *vn, const char *name)
+{
+    struct swap_new n = {.vn = vn, .name = name};
+    int             err = 0;
+
+    if (vn->type == VBLK) {
+        n.disk = disk_by_dev(vn->rdev);
+        if (n.disk == NULL || disk_readonly(n.disk))
+            return n.disk == NULL ? -ENODEV : -EROFS;
+        n.pages = disk_sectors(n.disk) / (PAGE_SIZE / SECTOR_SIZE);
+    } else {
+        err = vn->type == VREG ? map_file(vn, &n) : -EINVAL;
+    }
+    if (err == 0)
+        err = swap_add(&n);
+    if (err != 0)
+        kmem_free(n.sector);
+    return err;
+}
+
+static long change(struct regs *r, bool on)
+{
+    struct vnode *vn;
+    char         *path;
+    int           err;
+
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    err = path_get(r->arg[0], &path);
+    if (err != 0)
+        return err;
+    err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
+    if (err == 0) {
+        err = on ? add(vn, path) : swap_remove(vn);
+        vn_release(vn);
+        reserve_recount();
+    }
+    path_put(path);
+    return err;
+}
+
+long sys_swapon(struct regs *r)
+{
+    return change(r, true);
+}
+
+long sys_swapoff(struct regs *r)
+{
+    return change(r, false);
+}

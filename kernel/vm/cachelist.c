@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cachelist.c - file pages that nobody maps and that are clean, oldest first: Solaris 8's cache list.
+ *
+ * THEORY      Such a page keeps its place in its file, so that it is found again, but counts as free: the allocator
+ *             takes from the list when free frames are short, without any scan.  A page that has been touched by read or
+ *             write since it came goes to the end once more.
+ *             A page is on the list under its object's lock and the list's.  Reclaiming comes from the other side: it
+ *             holds the list's lock, under which a page on the list is in a living object, and may only try that
+ *             object's lock.
+ * INVARIANTS  I1  a page with PG_CACHED is on its node's list, in its object's tree, clean, unmapped, not busy
+ * LOCKING     object, then list (RANK_VM_CACHE)
+ * SEE ALSO    docs/pageout.md
+ */
+#include "vm/cachelist.h"
+
+#include "stat/cpustat.h"
+#include "vm/object.h"
+
+static struct cachelist {
+    struct spinlock  lock;
+    struct list      pages;
+    _Atomic uint64_t n;
+} cacheline_aligned lists[NODE_MAX];
+
+bool cachelist_on;
+
+void cachelist_boot(void)
+{
+    for (unsigned i = 0; i < NODE_MAX; i++) {
+        spin_init(&lists[i].lock, RANK_VM_CACHE);
+        list_init(&lists[i].pages);
+    }
+}
+
+static inline uint32_t flags_of(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->flags, memory_order_relaxed);
+}
+
+void cachelist_put(struct page *pg, bool first)
+{
+    struct cachelist *l = &lists[pg->node];
+
+    if (!cachelist_on || (flags_of(pg) & (PG_DISK | PG_DIRTY | PG_WRITEBACK | PG_LOCKED | PG_CACHED)) != PG_DISK ||
+        atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0)
+        return;
+    spin_lock(&l->lock);
+    if (first)
+        list_push_front(&l->pages, &pg->link);
+    else
+        list_push_back(&l->pages, &pg->link);
+    l->n++;
+    atomic_fetch_or_explicit(&pg->flags, PG_CACHED, memory_order_relaxed);
+    spin_unlock(&l->lock);
+}
+
+void cachelist_take(struct page *pg)
+{
+    struct cachelist *l = &lists[pg->node];
+
+    if ((flags_of(pg) & PG_CACHED) == 0)
+        return;
+    spin_lock(&l->lock);
+    if ((flags_of(pg) & PG_CACHED) != 0) {
+        list_remove(&pg->link);
+        l->n--;
+        atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_CACHED, memory_order_relaxed);
+    }
+    spin_unlock(&l->lock);
+}
+
+/* The oldest page that can go, off the list, its object's lock held; NULL: none of the first few.  l->lock is held. */
+static struct page *oldest(struct cachelist *l)
+{
+    for (unsigned tries = 0; tries < 64 && !list_empty(&l->pages); tries++) {
+        struct page *pg = list_pop(&l->pages, struct page, link);
+
+        if ((flags_of(pg) & PG_REFERENCED) != 0) {
+            atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
+        } else if (spin_trylock(&pg->obj->lock)) {
+            if (atomic_load(&pg->refs) == 1)
+                return pg;
+            spin_unlock(&pg->obj->lock);
+        }
+        list_push_back(&l->pages, &pg->link);
+    }
+    return NULL;
+}
+
+unsigned cachelist_reclaim(unsigned node, unsigned want)
+{
+    struct cachelist *l = &lists[node];
+    unsigned          n = 0;
+
+    for (; n < want; n++) {
+        struct vm_object *o;
+        struct page      *pg;
+
+        spin_lock(&l->lock);
+        pg = oldest(l);
+        if (pg != NULL) {
+            l->n--;
+            atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_CACHED, memory_order_relaxed);
+        }
+        spin_unlock(&l->lock);
+        if (pg == NULL)
+            break;
+        o = pg->obj;
+        radix_remove(&o->tree, pg->index);
+        o->npages--;
+        spin_unlock(&o->lock);
+        page_release(pg);
+    }
+    return n;
+}
+
+uint64_t cachelist_pages_of(unsigned node)
+{
+    return lists[node].n;
+}
+
+uint64_t cachelist_pages(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < nnodes; i++)
+        n += lists[i].n;
+    return n;
+}

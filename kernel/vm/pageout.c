@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pageout.c - the pageout daemon and fsflush: what paging.h decides is done here.
+ *
+ * THEORY      All frames of all boards lie in one circle.  The daemon wakes four times a second, and at once when somebody
+ *             finds less than minfree; while less than the mark is free it moves both hands through the circle.  A
+ *             page to be taken is unmapped and busy (PG_LOCKED) first; then, some dozens at a time, processors forget
+ *             their translations, and the pages are freed, or go onto the cache list.  Dirty file pages are
+ *             written with their neighbours, anonymous ones go to swap; both are free when the disk has them.
+ *             Threads that find less than throttlefree sleep until a round has ended.
+ *             fsflush walks the same circle so that it sees every frame once in autoup seconds, starts to write the dirty
+ *             file pages it meets, and counts what frames are used for.
+ * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
+ * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
+ * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
+ *             tune_t_fsflushr, dopageflush, doiflush
+ * SEE ALSO    scan.c, cachelist.c, swap.c, docs/pageout.md
+ */
+#include "vm/pageout.h"
+
+#include "disp/sync.h"
+#include "disp/thread.h"
+#include "disp/timer.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "stat/tunable.h"
+#include "vm/cachelist.h"
+#include "vm/pcache.h"
+#include "vm/reserve.h"
+#include "vm/rmap.h"
+#include "vm/scan.h"
+#include "vm/swap.h"
+#include "vm/vm.h"
+
+static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
+static uint64_t fastscan, slowscan, handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu;
+static uint64_t priority_paging, pages_before_pager = 200, deficit, needfree;
+static uint32_t po_share = PO_SHARE_MIN, pageout_policy = 2;
+static int64_t  autoup = 30, tune_t_fsflushr = 5;
+static uint32_t dopageflush = 1, doiflush = 1;
+
+/* Solaris 8 and later know neither of these: system_file_apply() says so. */
+static bool before_solaris_8(void)
+{
+    return pageout_policy < 2;
+}
+TUNABLE(pageout_policy, "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
+TUNABLE_IF(priority_paging, before_solaris_8, "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
+TUNABLE_IF(cachefree, before_solaris_8, "pages, default lotsfree: below it file pages are taken; policy 1; live");
+TUNABLE(lotsfree, "pages, default memory/64, at least 512 KiB: below it the scanner runs; live");
+TUNABLE(desfree, "pages, default lotsfree/2; live");
+TUNABLE(minfree, "pages, default desfree/2: below it the scanner is woken at once; live");
+TUNABLE(throttlefree, "pages, default minfree: below it threads that want memory sleep; live");
+TUNABLE(pageout_reserve, "pages, default throttlefree/2: the last ones, for the scanner itself; live");
+TUNABLE(fastscan, "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
+TUNABLE(slowscan, "pages a second, default 100 or fastscan/10: speed at the mark; live");
+TUNABLE(handspreadpages, "pages, default fastscan: distance of the clock's hands; read at boot");
+TUNABLE(maxpgio, "default 40: page-outs started in a second; live");
+TUNABLE(min_percent_cpu, "default 4: part of one CPU that the scanner may take at the mark; live");
+TUNABLE(max_percent_cpu, "default 80: the same with nothing free; live");
+TUNABLE(po_share, "default 8: pages that more address spaces map are passed over; moves by itself");
+TUNABLE(pages_before_pager, "default 200 pages above lotsfree: sequential readers free what they leave behind; live");
+TUNABLE_RO(deficit, "pages that are going to be wanted: always 0, for nothing is swapped in as a whole");
+TUNABLE_RO(needfree, "threads that wait for memory");
+TUNABLE(autoup, "default 30 s: in so much time fsflush looks at all of memory; live");
+TUNABLE(tune_t_fsflushr, "default 5 s: fsflush wakes so often; live");
+TUNABLE(dopageflush, "default 1: fsflush writes pages; live");
+TUNABLE(doiflush, "default 1: fsflush writes inodes; live");
+
+static struct thread  *pageout_thread, *fsflush_thread;
+static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
+static struct cv       pageout_cv; /* the daemon                     */
+static struct cv       memory_cv;  /* those who wait for memory      */
+static _Atomic bool    kicked;
+static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
+static struct {
+    uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
+} counted;
+
+/* The tunables as they are now, made valid. */
+static struct paging now(void)
+{
+    struct paging p = {lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree, fastscan, slowscan,
+                       handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu, priority_paging, scan_total(),
+                       pageout_policy};
+
+    paging_setup(&p, PAGE_SIZE);
+    return p;
+}
+
+static uint64_t free_frames(void)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < nnodes; i++)
+        n += mem_nodes[i].nfree_pages;
+    return n;
+}
+
+uint64_t freemem(void)
+{
+    return free_frames() + cachelist_pages();
+}
+
+bool pageout_low_file_memory(void)
+{
+    return freemem() < lotsfree + pages_before_pager;
+}
+
+/* What fsflush has counted may be old by autoup; tmpfs, which can grow fast, is asked. */
+static uint64_t tmpfs_pages(void)
+{
+    return vm_vnode_ops.memory_pages != NULL ? vm_vnode_ops.memory_pages() : 0;
+}
+
+uint64_t pageout_promisable(void)
+{
+    uint64_t taken = counted.other + tmpfs_pages() - min_of(counted.tmpfs, counted.other) + desfree;
+
+    return scan_total() > taken ? scan_total() - taken : 0;
+}
+
+/* ---- those who want memory ------------------------------------------------------------------- */
+
+void pageout_kick(void)
+{
+    if (!atomic_exchange(&kicked, true))
+        cv_signal(&pageout_cv);
+}
+
+void pageout_freed(void)
+{
+    if (needfree != 0)
+        cv_broadcast(&memory_cv);
+}
+
+/* Sleeps until the daemon has made a round or pages have become free. */
+static void wait_round(void)
+{
+    spin_lock(&sleeping_lock);
+    needfree++;
+    pageout_kick();
+    cv_wait_spin(&memory_cv, &sleeping_lock, "memory");
+    needfree--;
+    spin_unlock(&sleeping_lock);
+}
+
+#define RECLAIM_BATCH 64u  /* pages taken from the cache list at once             */
+#define HOPELESS      200u /* rounds after which an allocation fails after all    */
+
+/* mem_ops.low */
+static bool low(unsigned node, bool wait, bool failed)
+{
+    const struct mem_node *n = &mem_nodes[node];
+    unsigned               got = 0;
+
+    if (pageout_thread == NULL)
+        return false;
+    if (wait && cachelist_on) {
+        got = cachelist_reclaim(node, RECLAIM_BATCH);
+        for (unsigned i = 0; failed && got == 0 && i < n->nnear; i++)
+            got = cachelist_reclaim(n->near[i], RECLAIM_BATCH);
+        if (got != 0)
+            return true;
+    }
+    if (freemem() < minfree || (cachelist_on && !wait))
+        pageout_kick();
+    if (!wait || curthread == pageout_thread || curthread == fsflush_thread)
+        return false;
+    for (unsigned i = 0; i < HOPELESS && (failed || freemem() < throttlefree); i++) {
+        wait_round();
+        if (failed && free_frames() + cachelist_pages() != 0)
+            return true;
+    }
+    return freemem() != 0;
+}
+
+/* ---- taking pages -------------------------------------------------------------------------------- */
+
+#define VICTIMS SWAP_CLUSTER
+
+/* Pages that have been unmapped and are busy, held, and wait for the flush of translations. */
+struct victims {
+    unsigned         nfile, nanon;
+    struct page     *file[VICTIMS], *anon[VICTIMS];
+    struct swap_owner owner[VICTIMS]; /* of anon[] */
+    struct tlb_batch tlb;
+};
+
+struct round {
+    struct paging  p;
+    struct victims v;
+    uint64_t       pushes; /* requests for page-outs */
+    uint64_t       taken;  /* pages                  */
+};
+
+/* Frees a file's page that is busy, unless somebody has got hold of it. */
+static void free_file_page(struct page *pg)
+{
+    struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
+    bool              exec = pcache_kind(o) == KIND_EXEC, gone = false;
+
+    spin_lock(&o->lock);
+    if (cachelist_on) {
+        page_unlock(pg);
+        cachelist_put(pg, false);
+    } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
+        pcache_forget(o, pg);
+        radix_remove(&o->tree, pg->index);
+        o->npages--;
+        gone = true;
+        page_unlock(pg);
+    } else {
+        page_unlock(pg);
+    }
+    spin_unlock(&o->lock);
+    if (gone)
+        page_release(pg); /* the tree's */
+    page_release(pg);
+    CPUSTAT_INC(dfree);
+    if (exec)
+        CPUSTAT_INC(execfree);
+    else
+        CPUSTAT_INC(fsfree);
+}
+
+static void finish(struct round *r)
+{
+    struct victims *v = &r->v;
+
+    tlb_batch_done(&v->tlb); /* I1 */
+    for (unsigned i = 0; i < v->nfile; i++)
+        free_file_page(v->file[i]);
+    if (v->nanon != 0) {
+        r->taken += swap_out(v->anon, v->owner, v->nanon);
+        r->pushes++;
+    }
+    r->taken += v->nfile;
+    v->nfile = v->nanon = 0;
+    pageout_freed();
+}
+
+/* Starts writing a dirty page and its neighbours.  The owner is locked, and released. */
+static void push_file(struct round *r, const struct scan_page *sp)
+{
+    struct vm_object *o = sp->obj;
+    uint64_t          cluster = pcache_cluster(), first = round_down(sp->pg->index, cluster);
+
+    rmap_unmap_shared(o, sp->pg->index, sp->pg, &r->v.tlb);
+    atomic_fetch_or_explicit(&sp->pg->flags, PG_RECLAIM, memory_order_relaxed);
+    pcache_pin(o);
+    spin_unlock(&o->lock);
+    tlb_batch_done(&r->v.tlb);
+    object_writeback(o, first, first + cluster - 1, false);
+    pcache_unpin(o);
+    r->pushes++;
+    r->taken++;
+}
+
+static void take_file(struct round *r, const struct scan_page *sp)
+{
+    struct page *pg = sp->pg;
+
+    rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
+    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
+    page_hold(pg);
+    r->v.file[r->v.nfile++] = pg;
+    scan_unlock(sp);
+}
+
+/* Keeps what an anonymous page belongs to.  false: it is about to go. */
+static bool owner_hold(const struct scan_page *sp)
+{
+    uint32_t refs;
+
+    if (sp->family != NULL) {
+        atomic_fetch_add(&sp->family->refs, 1); /* an object on its list has one */
+        return true;
+    }
+    refs = atomic_load(&sp->obj->refs);
+    while (refs != 0 && !atomic_compare_exchange_weak(&sp->obj->refs, &refs, refs + 1))
+        ;
+    return refs != 0;
+}
+
+static void take_anon(struct round *r, const struct scan_page *sp)
+{
+    struct page *pg = sp->pg;
+
+    if (owner_hold(sp)) {
+        atomic_fetch_or(&pg->flags, PG_LOCKED);
+        page_hold(pg);
+        if (sp->family != NULL)
+            rmap_unmap_private(sp->family, pg, &r->v.tlb);
+        else
+            rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
+        r->v.owner[r->v.nanon] = (struct swap_owner){sp->obj, sp->family};
+        r->v.anon[r->v.nanon++] = pg;
+    }
+    scan_unlock(sp);
+}
+
+static bool referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
+{
+    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0, mapped;
+
+    if (clear && called)
+        atomic_fetch_and_explicit(&sp->pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
+    mapped = sp->family != NULL ? rmap_referenced_private(sp->family, sp->pg, clear, b)
+                                : rmap_referenced_shared(sp->obj, sp->pg->index, sp->pg, clear, b);
+    return called || mapped;
+}
+
+/* What the locked page is. */
+static struct page_seen see(const struct scan_page *sp, struct tlb_batch *b)
+{
+    uint32_t         flags = atomic_load(&sp->pg->flags);
+    bool             anon = (flags & PG_ANON) != 0;
+    uint32_t         named = sp->family != NULL ? atomic_load(&sp->pg->share) : 1;
+    struct page_seen s = {
+        .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
+        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != named,
+        .dirty = anon || (flags & PG_DIRTY) != 0,
+        .spaces = atomic_load(&sp->pg->mapcount),
+    };
+
+    s.referenced = !s.busy && referenced(sp, false, b);
+    return s;
+}
+
+/* One hand looks at one page.  Returns whether it counts against the round's pages. */
+static bool check_page(struct round *r, struct page *pg, enum hand hand)
+{
+    enum scan_use     use = scan_use(pg);
+    struct scan_page  sp;
+    struct page_seen  s;
+    enum page_verdict verdict;
+
+    CPUSTAT_INC(scan);
+    if ((use != SCAN_DISK && use != SCAN_ANON) || !scan_lock(SCAN_PAGEOUT, pg, &sp))
+        return false;
+    s = see(&sp, &r->v.tlb);
+    verdict = paging_judge(&r->p, &s, hand, freemem(), po_share);
+    if (verdict == PAGE_PUSH && (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) ||
+                                 (s.kind == KIND_ANON && !swap_room())))
+        verdict = PAGE_KEEP;
+    if (verdict == PAGE_CLEAR)
+        referenced(&sp, true, &r->v.tlb);
+    if (verdict == PAGE_PUSH && s.kind == KIND_ANON)
+        take_anon(r, &sp);
+    else if (verdict == PAGE_PUSH)
+        push_file(r, &sp);
+    else if (verdict == PAGE_FREE)
+        take_file(r, &sp);
+    else
+        scan_unlock(&sp);
+    if (r->v.nfile == VICTIMS || r->v.nanon == VICTIMS)
+        finish(r);
+    return verdict != PAGE_SKIP;
+}
+
+static struct scan_pos front, back;
+
+/* One round: a quarter of a second's worth.  Returns pages taken. */
+static uint64_t scan_round(void)
+{
+    struct round  r = {.p = now()};
+    uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
+    uint64_t      budget = paging_percent(&r.p, freemem()) * 1000000000ull / PAGING_HZ / 100;
+    uint64_t      start = clock_mono_ns();
+    const unsigned check = 256; /* frames between looks at the clock */
+
+    tlb_batch_init(&r.v.tlb);
+    while (done < goal && freemem() < paging_mark(&r.p) + needfree && looked < 2 * r.p.physmem) {
+        bool wrapped = false, ignored = false, counts;
+
+        counts = check_page(&r, scan_next(&front, &wrapped), FRONT);
+        counts |= check_page(&r, scan_next(&back, &ignored), BACK);
+        if (wrapped)
+            CPUSTAT_INC(rev);
+        done += counts;
+        if (++looked % check == 0 && clock_mono_ns() - start > budget)
+            break;
+    }
+    finish(&r);
+    return r.taken;
+}
+
+/* Free frames for those who cannot wait, from the cache list. */
+static void refill(void)
+{
+    for (unsigned i = 0; cachelist_on && i < nnodes; i++)
+        if (mem_nodes[i].nfree_pages < mem_nodes[i].low_pages)
+            cachelist_reclaim(i, (unsigned)mem_nodes[i].low_pages);
+}
+
+static void pageout_main(void *arg)
+{
+    unsigned fruitless = 0;
+
+    (void)arg;
+    for (;;) {
+        struct paging p;
+
+        spin_lock(&sleeping_lock);
+        rounds++;
+        cv_broadcast(&memory_cv);
+        if (!atomic_load(&kicked))
+            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + 1000000000ull / PAGING_HZ, "pageout");
+        atomic_store(&kicked, false);
+        spin_unlock(&sleeping_lock);
+        refill();
+        p = now();
+        if (freemem() < paging_mark(&p) + needfree)
+            fruitless = scan_round() == 0 ? fruitless + 1 : 0;
+        else
+            fruitless = 0;
+        po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
+        if (needfree != 0 && fruitless != 0) /* nothing to take: the disks have to finish first */
+            thread_sleep_ns(10000000);
+    }
+}
+
+/* ---- fsflush --------------------------------------------------------------------------------- */
+
+/* Starts writing the dirty pages round a dirty page. */
+static void flush_page(struct page *pg)
+{
+    struct scan_page  sp;
+    struct vm_object *o;
+    uint64_t          cluster = pcache_cluster(), first;
+
+    if ((atomic_load(&pg->flags) & (PG_DISK | PG_DIRTY | PG_LOCKED | PG_WRITEBACK)) != (PG_DISK | PG_DIRTY) ||
+        !scan_lock(SCAN_FSFLUSH, pg, &sp))
+        return;
+    o = sp.obj;
+    if ((atomic_load(&pg->flags) & PG_DIRTY) == 0) {
+        scan_unlock(&sp);
+        return;
+    }
+    first = round_down(pg->index, cluster);
+    pcache_pin(o);
+    scan_unlock(&sp);
+    object_writeback(o, first, first + cluster - 1, false);
+    pcache_unpin(o);
+}
+
+static void fsflush_main(void *arg)
+{
+    struct scan_pos pos = scan_start(0);
+    uint64_t        use[4] = {0}, seconds = 0;
+
+    (void)arg;
+    for (;;) {
+        struct fsflush f = {autoup, tune_t_fsflushr};
+        uint64_t       n;
+
+        if (fsflush_setup(&f)) {
+            warn("autoup %ld, tune_t_fsflushr %ld: %ld and %ld are in force", autoup, tune_t_fsflushr, f.autoup,
+                 f.interval);
+            autoup = f.autoup;
+            tune_t_fsflushr = f.interval;
+        }
+        thread_sleep_ns((uint64_t)f.interval * 1000000000ull);
+        for (n = fsflush_pages(&f, scan_total()); n > 0; n--) {
+            bool         wrapped = false;
+            struct page *pg = scan_next(&pos, &wrapped);
+
+            use[scan_use(pg)]++;
+            if (wrapped) {
+                counted.other = use[SCAN_KERNEL];
+                counted.tmpfs = tmpfs_pages();
+                reserve_recount();
+                use[SCAN_FREE] = use[SCAN_KERNEL] = use[SCAN_DISK] = use[SCAN_ANON] = 0;
+            }
+            if (dopageflush != 0)
+                flush_page(pg);
+        }
+        seconds += (uint64_t)f.interval;
+        if (doiflush != 0 && seconds >= (uint64_t)f.autoup && vm_vnode_ops.sync_inodes != NULL) {
+            vm_vnode_ops.sync_inodes();
+            seconds = 0;
+        }
+    }
+}
+
+void pageout_start(void)
+{
+    struct paging p;
+
+    if (pageout_policy > 2) {
+        warn("pageout_policy %u: there are 0, 1 and 2; 2 is in force", pageout_policy);
+        pageout_policy = 2;
+    }
+    p = now();
+    lotsfree = p.lotsfree, desfree = p.desfree, minfree = p.minfree, throttlefree = p.throttlefree;
+    pageout_reserve = p.pageout_reserve, cachefree = p.cachefree;
+    fastscan = p.fastscan, slowscan = p.slowscan, handspreadpages = p.handspreadpages, maxpgio = p.maxpgio;
+    min_percent_cpu = p.min_percent_cpu, max_percent_cpu = p.max_percent_cpu;
+    cachelist_on = pageout_policy == 2;
+    back = scan_start(0);
+    front = scan_start(p.handspreadpages);
+    cv_init(&pageout_cv);
+    cv_init(&memory_cv);
+    counted.other = scan_total() - free_frames();
+    counted.tmpfs = tmpfs_pages();
+    reserve_recount();
+    for (unsigned i = 0; i < nnodes; i++)
+        mem_nodes[i].low_pages = max_of(minfree / nnodes, (uint64_t)RECLAIM_BATCH);
+    fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
+    mem_ops.low = low;
+    pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
+    if (pageout_thread == NULL || fsflush_thread == NULL)
+        panic("no memory for the pageout daemon");
+}

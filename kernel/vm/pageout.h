@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pageout.h - the pageout daemon and fsflush.  See pageout.c.
+ */
+#ifndef VM_PAGEOUT_H
+#define VM_PAGEOUT_H
+
+#include "vm/paging.h"
+
+/* pageout_start - thresholds from the tunables, and the threads; once there are threads and file systems. */
+void pageout_start(void);
+/* freemem - pages that can be had at once: free frames and the cache list. */
+uint64_t freemem(void);
+/* pageout_low_file_memory - is memory so short that a sequential reader should free what it leaves behind? */
+bool pageout_low_file_memory(void);
+/* pageout_kick - run the scanner now.  Any context, locks below RANK_CV. */
+void pageout_kick(void);
+/* pageout_freed - pages have become free: wake those who wait for some.  Likewise. */
+void pageout_freed(void);
+/*
+ * pageout_quiesce - before the memory of an object, family or address space that pages led to is freed: wait until no
+ * scanner is about to lock it.  Its pages are gone.  Spins for some instructions at most.
+ */
+void pageout_quiesce(void);
+/* pageout_promisable - pages of memory that programs can have in all: all but the kernel's and tmpfs's, and desfree. */
+uint64_t pageout_promisable(void);
+
+#endif

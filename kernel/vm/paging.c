@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * paging.c - when pages are taken away, how fast, and which; see paging.h.
+ */
+#include "vm/paging.h"
+
+#define LOTSFREE_MIN  (512ul << 10) /* bytes */
+#define FASTSCAN_MAX  (64ul << 20)  /* bytes a second */
+#define SLOWSCAN_MAX  100u          /* pages a second */
+#define MAXPGIO       40u           /* two thirds of a disk's 60 revolutions a second */
+#define PERCENT_MIN   4u
+#define PERCENT_MAX   80u
+
+void paging_setup(struct paging *p, uint64_t page_size)
+{
+    if (p->lotsfree == 0 || p->lotsfree >= p->physmem)
+        p->lotsfree = max_of(p->physmem / 64, LOTSFREE_MIN / page_size);
+    if (p->desfree == 0 || p->desfree >= p->lotsfree)
+        p->desfree = p->lotsfree / 2;
+    if (p->minfree == 0 || p->minfree >= p->desfree)
+        p->minfree = p->desfree / 2;
+    if (p->throttlefree == 0 || p->throttlefree >= p->desfree)
+        p->throttlefree = p->minfree;
+    if (p->pageout_reserve == 0 || p->pageout_reserve >= p->throttlefree)
+        p->pageout_reserve = p->throttlefree / 2;
+    if (p->cachefree == 0)
+        p->cachefree = p->priority_paging != 0 ? 2 * p->lotsfree : p->lotsfree;
+    if (p->cachefree < p->lotsfree)
+        p->cachefree = p->lotsfree;
+    if (p->fastscan == 0)
+        p->fastscan = min_of(FASTSCAN_MAX / page_size, p->physmem / 2);
+    p->fastscan = min_of(p->fastscan, p->physmem / 2);
+    if (p->slowscan == 0)
+        p->slowscan = min_of(p->fastscan / 10, (uint64_t)SLOWSCAN_MAX);
+    p->slowscan = max_of(min_of(p->slowscan, p->fastscan / 2), 1ul);
+    if (p->handspreadpages == 0)
+        p->handspreadpages = p->fastscan;
+    if (p->handspreadpages >= p->physmem)
+        p->handspreadpages = p->physmem - 1;
+    if (p->maxpgio == 0)
+        p->maxpgio = MAXPGIO;
+    if (p->min_percent_cpu == 0)
+        p->min_percent_cpu = PERCENT_MIN;
+    if (p->max_percent_cpu == 0)
+        p->max_percent_cpu = PERCENT_MAX;
+}
+
+/* How far below the mark: free pages less what will be wanted, within 0 .. mark. */
+static uint64_t level(uint64_t mark, uint64_t free, uint64_t deficit)
+{
+    return free > deficit ? min_of(free - deficit, mark) : 0;
+}
+
+uint64_t paging_goal(const struct paging *p, uint64_t free, uint64_t deficit, bool waiting)
+{
+    uint64_t mark = paging_mark(p), v = level(mark, free, deficit);
+
+    if (waiting)
+        return p->fastscan / PAGING_HZ;
+    return (p->slowscan * v + p->fastscan * (mark - v)) / mark / PAGING_HZ;
+}
+
+uint64_t paging_percent(const struct paging *p, uint64_t free)
+{
+    uint64_t mark = paging_mark(p), v = level(mark, free, 0);
+
+    return p->min_percent_cpu + (p->max_percent_cpu - p->min_percent_cpu) * (mark - v) / mark;
+}
+
+enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand, uint64_t free,
+                               uint32_t po_share)
+{
+    if (s->busy || s->spaces > po_share)
+        return PAGE_SKIP;
+    if (p->policy == 1 && free >= p->lotsfree && s->kind != KIND_FILE)
+        return PAGE_SKIP; /* priority paging */
+    if (s->referenced)
+        return hand == FRONT ? PAGE_CLEAR : PAGE_KEEP;
+    return s->dirty ? PAGE_PUSH : PAGE_FREE;
+}
+
+bool fsflush_setup(struct fsflush *f)
+{
+    struct fsflush was = *f;
+
+    if (f->autoup <= 0)
+        f->autoup = 30;
+    if (f->interval <= 0)
+        f->interval = 5;
+    f->interval = min_of(f->interval, f->autoup);
+    return was.autoup != f->autoup || was.interval != f->interval;
+}

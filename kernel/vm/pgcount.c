@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pgcount.c - counting pages that come and go, by kind: what vmstat -p shows.
+ *
+ * LOCKING  cpustat.h
+ */
+#include "stat/cpustat.h"
+#include "vm/pcache.h"
+
+void pcache_count_in(enum page_kind kind, unsigned n)
+{
+    CPUSTAT_INC(pgin);
+    CPUSTAT_ADD(pgpgin, n);
+    if (kind == KIND_ANON)
+        CPUSTAT_ADD(anonpgin, n);
+    else if (kind == KIND_EXEC)
+        CPUSTAT_ADD(execpgin, n);
+    else
+        CPUSTAT_ADD(fspgin, n);
+}
+
+void pcache_count_out(enum page_kind kind, unsigned n)
+{
+    CPUSTAT_INC(pgout);
+    CPUSTAT_ADD(pgpgout, n);
+    if (kind == KIND_ANON)
+        CPUSTAT_ADD(anonpgout, n);
+    else if (kind == KIND_EXEC)
+        CPUSTAT_ADD(execpgout, n);
+    else
+        CPUSTAT_ADD(fspgout, n);
+}

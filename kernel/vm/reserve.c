@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * reserve.c - promising memory only as long as there is some.
+ *
+ * THEORY      Private writable memory, stacks and shared memory without a file will need a frame or a slot of swap for each
+ *             page, some time.  They are reserved when they are mapped, so that mmap, brk, fork and the growth of a stack
+ *             fail while the program can still do something about it, and a store to memory that was promised does
+ *             not.  MAP_NORESERVE asks for no promise.
+ *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
+ *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).
+ *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
+ * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); need_pages <= resv_pages outside of changes
+ *             I2  promised is the sum of resv_pages over all spaces, and of shared objects
+ * LOCKING     as->lock held for writing; `promised` and `limit` are atomic
+ * SEE ALSO    docs/memory.md, docs/pageout.md
+ */
+#include "vm/reserve.h"
+
+#include "lib/errno.h"
+#include "vm/pageout.h"
+#include "vm/swap.h"
+
+static _Atomic int64_t promised; /* pages */
+static _Atomic int64_t limit = INT64_MAX;
+
+void reserve_recount(void)
+{
+    uint64_t swap, free;
+
+    swap_total(&swap, &free);
+    atomic_store(&limit, (int64_t)(pageout_promisable() + swap));
+}
+
+int reserve_pages(uint64_t pages)
+{
+    if (pages > INT64_MAX / 2)
+        return -ENOMEM;
+    if (atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages <=
+        atomic_load_explicit(&limit, memory_order_relaxed))
+        return 0;
+    reserve_recount();
+    if (atomic_load(&promised) <= atomic_load(&limit))
+        return 0;
+    reserve_return(pages);
+    return -ENOMEM;
+}
+
+void reserve_return(uint64_t pages)
+{
+    atomic_fetch_sub_explicit(&promised, (int64_t)pages, memory_order_relaxed);
+}
+
+int reserve_slow(struct as *as, uint64_t pages)
+{
+    uint64_t more = as->need_pages + pages - as->resv_pages, extra = RESERVE_SLACK / 4;
+
+    if (pages > INT64_MAX / 2)
+        return -ENOMEM;
+    if (reserve_pages(more + extra) != 0) {
+        extra = 0;
+        if (reserve_pages(more) != 0)
+            return -ENOMEM;
+    }
+    as->resv_pages += more + extra;
+    return 0;
+}
+
+void reserve_give(struct as *as, uint64_t keep)
+{
+    reserve_return(as->resv_pages - as->need_pages - keep);
+    as->resv_pages = as->need_pages + keep;
+}
+
+void reserve_state(uint64_t *out, uint64_t *lim)
+{
+    reserve_recount();
+    *out = (uint64_t)max_of(atomic_load(&promised), (int64_t)0);
+    *lim = (uint64_t)atomic_load(&limit);
+}

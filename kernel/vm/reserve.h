@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * reserve.h - promising memory only as long as there is some: anonymous memory is reserved when it is mapped.  reserve.c.
+ */
+#ifndef VM_RESERVE_H
+#define VM_RESERVE_H
+
+#include "vm/as.h"
+
+#define RESERVE_SLACK 64u /* pages that a space may keep reserved for later */
+
+/*
+ * reserve_grow - `pages` more are going to be added to as->need_pages.  0 or -ENOMEM: nobody could promise them.
+ * as->lock is held for writing, or nobody else knows the space.
+ */
+int reserve_slow(struct as *as, uint64_t pages);
+static inline int reserve_grow(struct as *as, uint64_t pages)
+{
+    return likely(as->need_pages + pages <= as->resv_pages) ? 0 : reserve_slow(as, pages);
+}
+/* reserve_settle - give back what the space does not need any more.  Likewise. */
+void reserve_give(struct as *as, uint64_t keep);
+static inline void reserve_settle(struct as *as)
+{
+    if (unlikely(as->resv_pages > as->need_pages + RESERVE_SLACK))
+        reserve_give(as, RESERVE_SLACK / 4);
+}
+/* reserve_pages, reserve_return - the same for memory of no space: shared objects.  0 or -ENOMEM. */
+int  reserve_pages(uint64_t pages);
+void reserve_return(uint64_t pages);
+
+/* reserve_state - pages promised, and how many can be: those of memory that programs may have, and of swap. */
+void reserve_state(uint64_t *promised, uint64_t *limit);
+/* reserve_recount - what the limit depends on has changed. */
+void reserve_recount(void);
+
+#endif

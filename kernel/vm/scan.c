@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/*
+ * scan.c - looking at frames one after the other, and locking what they belong to.
+ *
+ * THEORY      A frame's descriptor names the object or the fork family of its page, but nothing keeps these from
+ *             being freed before the scanner has their lock: most pages come and go without a thought of scanners,
+ *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
+ *             the page is still in a tree there, and makes the number even.  Whoever frees an object, having taken its
+ *             pages out, waits while a number is odd (pageout_quiesce): some dozens of instructions, and only if a
+ *             scanner happens to be between the two.  A descriptor is read twice, flags and name, so that a frame that changes
+ *             its use in between is not taken for what it was.
+ * LOCKING     family or object, tried, then objects of the family
+ * SEE ALSO    pageout.c
+ */
+#include "vm/scan.h"
+
+#include "vm/as.h"
+#include "vm/pageout.h"
+
+static _Atomic uint32_t looking[SCANNERS]; /* odd: between reading a name and holding its lock */
+
+void pageout_quiesce(void)
+{
+    for (unsigned i = 0; i < SCANNERS; i++) {
+        uint32_t seen = atomic_load(&looking[i]);
+
+        while ((seen & 1) != 0 && atomic_load(&looking[i]) == seen)
+            cpu_pause();
+    }
+}
+
+uint64_t scan_total(void)
+{
+    struct mem_stretch s;
+    uint64_t           n = 0;
+
+    for (unsigned i = 0; mem_stretch(i, &s); i++)
+        n += (uint64_t)(s.end - s.first);
+    return n;
+}
+
+struct scan_pos scan_start(uint64_t offset)
+{
+    struct mem_stretch s = {0};
+    unsigned           i = 0;
+
+    for (; mem_stretch(i, &s) && offset >= (uint64_t)(s.end - s.first); i++)
+        offset -= (uint64_t)(s.end - s.first);
+    return (struct scan_pos){i, s.first + offset};
+}
+
+struct page *scan_next(struct scan_pos *pos, bool *wrapped)
+{
+    struct mem_stretch s;
+    struct page       *pg;
+
+    if (!mem_stretch(pos->stretch, &s) || pos->at >= s.end) {
+        if (!mem_stretch(++pos->stretch, &s)) {
+            pos->stretch = 0;
+            mem_stretch(0, &s);
+            *wrapped = true;
+        }
+        pos->at = s.first;
+    }
+    pg = pos->at++;
+    return pg;
+}
+
+static inline uint32_t flags_of(const struct page *pg)
+{
+    return atomic_load_explicit(&pg->flags, memory_order_acquire);
+}
+
+enum scan_use scan_use(const struct page *pg)
+{
+    const uint64_t     pfn = (uint64_t)(pg - vmemmap);
+    const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
+    uint32_t           flags;
+
+    if ((flags_of(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
+        return SCAN_FREE; /* nothing can be said of its other descriptors */
+    flags = flags_of(pg);
+    if ((flags & PG_HEAD) != 0)
+        return SCAN_KERNEL; /* or 2 MiB of a program's, which stay */
+    if ((flags & PG_DISK) != 0)
+        return SCAN_DISK;
+    if ((flags & PG_ANON) != 0)
+        return SCAN_ANON;
+    return (flags & PG_FREE) != 0 || atomic_load_explicit(&pg->refs, memory_order_relaxed) == 0 ? SCAN_FREE
+                                                                                                 : SCAN_KERNEL;
+}
+
+/* Does an object of the family name the page?  The family is locked. */
+static bool named(struct anon_family *f, struct page *pg)
+{
+    struct vm_object *o;
+    bool              yes = false;
+
+    LIST_FOREACH (o, &f->objs, family_link) {
+        spin_lock(&o->lock);
+        yes = radix_lookup(&o->tree, pg->index) == pg;
+        spin_unlock(&o->lock);
+        if (yes)
+            break;
+    }
+    return yes;
+}
+
+/* Locks the object, or the family of a private page. */
+static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct scan_page *out)
+{
+    *out = (struct scan_page){.pg = pg};
+    if (private) {
+        struct anon_family *f = (struct anon_family *)owner;
+
+        if (!spin_trylock(&f->lock))
+            return false;
+        out->family = f;
+        if (named(f, pg))
+            return true;
+    } else {
+        struct vm_object *o = (struct vm_object *)owner;
+
+        if (!spin_trylock(&o->lock))
+            return false;
+        out->obj = o;
+        if (radix_lookup(&o->tree, pg->index) == pg)
+            return true;
+    }
+    scan_unlock(out);
+    return false;
+}
+
+/* What tells uses of a frame apart. */
+#define SCAN_FLAGS (PG_DISK | PG_ANON | PG_PRIVATE | PG_HEAD | PG_FREE | PG_SLAB | PG_PT)
+
+bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)
+{
+    uint32_t flags;
+    uint64_t owner;
+    bool     ok = false;
+
+    irq_push();
+    atomic_fetch_add(&looking[who], 1);
+    flags = flags_of(pg) & SCAN_FLAGS;
+    owner = *(volatile uint64_t *)&pg->priv;
+    if ((flags == PG_DISK || flags == PG_ANON || flags == (PG_ANON | PG_PRIVATE)) && owner != 0 &&
+        (flags_of(pg) & SCAN_FLAGS) == flags && *(volatile uint64_t *)&pg->priv == owner)
+        ok = lock_owner(pg, owner, (flags & PG_PRIVATE) != 0, out);
+    atomic_fetch_add(&looking[who], 1);
+    irq_pop();
+    return ok;
+}
+
+void scan_unlock(const struct scan_page *sp)
+{
+    if (sp->obj != NULL)
+        spin_unlock(&sp->obj->lock);
+    else
+        spin_unlock(&sp->family->lock);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * paging.c - programs for tests of pageout and swap.
+ *
+ *     paging anon MB SEED     fill MB of private memory, fork, change some of it on both sides, look at all of it
+ *     paging shared MB SEED   the same with shared memory: what one writes the other sees
+ *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
+ *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
+ * Output: lines `key=value`; status 0 if all is as it should be.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, WORDS = PAGE / 8 };
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+static void fill(uint64_t *page, uint64_t tag)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        page[i] = mix(tag * WORDS + i);
+}
+
+static unsigned long wrong(const uint64_t *page, uint64_t tag)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        if (page[i] != mix(tag * WORDS + i))
+            return 1;
+    return 0;
+}
+
+static uint64_t *map(size_t bytes, int flags)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED) {
+        printf("mmap of %zu MB: %s\n", bytes >> 20, strerror(errno));
+        exit(1);
+    }
+    return p;
+}
+
+/* Every `step`-th page from `first` on gets another value on this side. */
+static void change(uint64_t *mem, size_t pages, uint64_t seed, size_t first, size_t step)
+{
+    for (size_t i = first; i < pages; i += step)
+        fill(mem + i * WORDS, seed + i);
+}
+
+static unsigned long look(const uint64_t *mem, size_t pages, uint64_t seed, uint64_t changed, size_t first, size_t step)
+{
+    unsigned long bad = 0;
+
+    for (size_t i = 0; i < pages; i++)
+        bad += wrong(mem + i * WORDS, (i % step == first ? changed : seed) + i);
+    return bad;
+}
+
+static int anon(size_t mb, uint64_t seed)
+{
+    size_t        pages = mb << 8;
+    uint64_t     *mem = map(mb << 20, MAP_PRIVATE);
+    unsigned long bad;
+    int           status = 0;
+    pid_t         child;
+
+    change(mem, pages, seed, 0, 1);
+    bad = look(mem, pages, seed, seed, 0, 1);
+    child = fork();
+    if (child == 0) {
+        change(mem, pages, seed + 1000000, 1, 7);
+        _exit(look(mem, pages, seed, seed + 1000000, 1, 7) != 0);
+    }
+    if (child > 0) {
+        change(mem, pages, seed + 2000000, 2, 5);
+        bad += look(mem, pages, seed, seed + 2000000, 2, 5);
+        waitpid(child, &status, 0);
+        bad += look(mem, pages, seed, seed + 2000000, 2, 5);
+    }
+    printf("forked=%d child_bad=%d bad=%lu\n", child > 0, status != 0, bad);
+    return bad != 0 || status != 0;
+}
+
+static int shared(size_t mb, uint64_t seed)
+{
+    size_t        pages = mb << 8;
+    uint64_t     *mem = map(mb << 20, MAP_SHARED);
+    unsigned long bad;
+    int           status = 0;
+    pid_t         child;
+
+    change(mem, pages, seed, 0, 1);
+    child = fork();
+    if (child == 0) {
+        change(mem, pages, seed + 1000000, 1, 3);
+        _exit(look(mem, pages, seed, seed + 1000000, 1, 3) != 0);
+    }
+    waitpid(child, &status, 0);
+    bad = look(mem, pages, seed, seed + 1000000, 1, 3);
+    printf("child_bad=%d bad=%lu\n", status != 0, bad);
+    return bad != 0 || status != 0;
+}
+
+/* Takes pieces of 1 MB until it is refused.  What was promised can then be used. */
+static int early(size_t mb)
+{
+    size_t   got = 0;
+    int      why = 0, brk_why = 0;
+    char    *last = NULL;
+    void    *top = sbrk(0);
+
+    while (got < mb) {
+        char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (p == MAP_FAILED) {
+            why = errno;
+            break;
+        }
+        last = p;
+        got++;
+    }
+    if (brk((char *)top + (64 << 20)) != 0)
+        brk_why = errno;
+    if (last != NULL)
+        memset(last, 1, 1 << 20);
+    printf("promised_mb=%zu refused=%s brk=%s noreserve=%s\n", got, why ? strerror(why) : "no",
+           brk_why ? strerror(brk_why) : "no",
+           mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
+                   MAP_FAILED
+               ? "ok"
+               : strerror(errno));
+    return 0;
+}
+
+static int rounds(size_t mb, unsigned n)
+{
+    size_t        pages = mb << 8;
+    uint64_t     *mem = map(mb << 20, MAP_PRIVATE);
+    unsigned long bad = 0;
+
+    for (unsigned r = 0; r <= n; r++)
+        for (size_t i = 0; i < pages; i++) {
+            if (r > 0)
+                bad += wrong(mem + i * WORDS, (r - 1) * pages + i);
+            fill(mem + i * WORDS, r * pages + i);
+        }
+    printf("bad=%lu\n", bad);
+    return bad != 0;
+}
+
+int main(int argc, char **argv)
+{
+    size_t   mb = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    uint64_t third = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
+
+    if (mb != 0 && strcmp(argv[1], "anon") == 0)
+        return anon(mb, third);
+    if (mb != 0 && strcmp(argv[1], "shared") == 0)
+        return shared(mb, third);
+    if (mb != 0 && strcmp(argv[1], "early") == 0)
+        return early(mb);
+    if (mb != 0 && strcmp(argv[1], "rounds") == 0)
+        return rounds(mb, (unsigned)third);
+    fprintf(stderr, "usage: paging anon|shared|early|rounds MB [SEED|N]\n");
+    return 2;
+}
