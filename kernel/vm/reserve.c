@@ -9,7 +9,7 @@
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
  *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
- * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); need_pages <= resv_pages outside of changes
+ * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
  *             I2  promised is the sum of resv_pages over all spaces, and of shared objects
  * LOCKING     as->lock held for writing; `promised` and `limit` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * reserve.h - promising memory only as long as there is some: anonymous memory is reserved when it is mapped.  reserve.c.
+ * reserve.h - anonymous memory is reserved when it is mapped, only as long as there is some.  See reserve.c.
  */
 #ifndef VM_RESERVE_H
 #define VM_RESERVE_H

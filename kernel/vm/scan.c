@@ -7,8 +7,8 @@
  *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
  *             the page is still in a tree there, and makes the number even.  Whoever frees an object, having taken its
  *             pages out, waits while a number is odd (pageout_quiesce): some dozens of instructions, and only if a
- *             scanner happens to be between the two.  A descriptor is read twice, flags and name, so that a frame that changes
- *             its use in between is not taken for what it was.
+ *             scanner happens to be between the two.  A descriptor is read twice, flags and name, so that a frame that
+ *             changes its use in between is not taken for what it was.
  * LOCKING     family or object, tried, then objects of the family
  * SEE ALSO    pageout.c
  */

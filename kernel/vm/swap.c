@@ -4,8 +4,8 @@
  *
  * THEORY      A page that goes to swap is replaced by a stand-in: a struct page without a frame, with PG_SWAPPED, that
  *             says where its bytes are.  It takes the page's place in every object that named it, as a page does that
- *             moves to another board, with the same counts of references and sharers.  So fork, exit and munmap treat it
- *             like any page; only who needs the bytes has to look (fault.c, anon.c), and swaps them in: the
+ *             moves to another board, with the same counts of references and sharers.  So fork, exit and munmap treat
+ *             it like any page; only who needs the bytes has to look (fault.c, anon.c), and swaps them in: the
  *             stand-in is replaced by a new frame.  The last reference of a stand-in gives its slot back.
  *             While it is written the page is busy (PG_LOCKED) and unmapped; while it is read the stand-in is busy.
  *             A swap area is a bitmap of page-sized slots on a disk, or in a file whose blocks are looked up once, when
@@ -286,7 +286,9 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
         return 0;
     }
     fresh = place_page(pl, 0, 0, pg->index);
-    err = fresh == NULL ? -ENOMEM : blk_rw(a->disk, BLK_READ, sector_of(a, slot_of(pg)), page_to_virt(fresh), PAGE_SIZE);
+    err = -ENOMEM;
+    if (fresh != NULL)
+        err = blk_rw(a->disk, BLK_READ, sector_of(a, slot_of(pg)), page_to_virt(fresh), PAGE_SIZE);
     if (err == 0) {
         fresh->priv = pg->priv;
         fresh->index = pg->index;
