@@ -84,6 +84,9 @@ void bufs_destroy(struct ext_fs *fs)
     kmem_free(fs->buf_hash);
     kmem_free(fs->buf_hash_lock);
     kmem_free(fs->buf_read_lock);
+    fs->buf_hash = NULL;
+    fs->buf_hash_lock = NULL;
+    fs->buf_read_lock = NULL;
 }
 
 /* Takes b out of the hash if nobody needs it. */

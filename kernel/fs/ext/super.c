@@ -178,6 +178,10 @@ static int check_super(struct ext_fs *fs, const struct ext_super *s)
         return refuse(fs, -EOPNOTSUPP, "revision %u is not known", s->rev_level);
     if (s->log_block_size > 2)
         return refuse(fs, -EUCLEAN, "block size 2^%u", s->log_block_size + 10);
+    if (fs->bsize != 0 && (fs->bshift != s->log_block_size + 10 || fs->blocks != s->blocks_count ||
+                           fs->bpg != s->blocks_per_group || fs->ipg != s->inodes_per_group ||
+                           fs->isize != (s->rev_level == 0 ? 128 : s->inode_size)))
+        return refuse(fs, -EUCLEAN, "the journal holds another superblock");
     fs->bshift = s->log_block_size + 10;
     fs->bsize = 1u << fs->bshift;
     fs->spb = fs->bsize / SECTOR_SIZE;
@@ -453,10 +457,11 @@ static int check_root(struct ext_fs *fs)
     struct ext_inode *root;
     int               err = ext_iget(fs, EXT_ROOT_INO, &root);
 
-    if (err == 0 && root->vn.type != VDIR)
-        err = -EUCLEAN;
-    else if (err == 0)
+    if (err == 0) {
+        if (root->vn.type != VDIR)
+            err = -EUCLEAN;
         ext_iput(root);
+    }
     return err == 0 ? 0 : refuse(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
 }
 
