@@ -4,10 +4,85 @@
  *
  *   ext-replay IMAGE            0: it is clean now; 1: refused or failed, the reason on standard error
  *   ext-replay IMAGE cat FILE   after that, writes the file to standard output
+ *   ext-replay IMAGE copy DIR   after that, copies all files and directories into DIR, which is there
+ *
+ * Several images in one run: ext-replay --list, with "IMAGE" or "IMAGE cat FILE" or "IMAGE copy DIR" on each line of
+ * standard input; a line "OK" or "FAILED" answers each.
  */
 #include "fs/ext/ext.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+static int copy_file(struct ext_inode *i, const char *to)
+{
+    static char buf[65536];
+    uint64_t off = 0;
+    FILE *f = fopen(to, "wb");
+    long n;
+
+    if (f == NULL)
+        return 1;
+    while ((n = host_read(i, buf, sizeof buf, off)) > 0) {
+        fwrite(buf, 1, (size_t)n, f);
+        off += (uint64_t)n;
+    }
+    fclose(f);
+    return n != 0;
+}
+
+struct names {
+    char (*name)[256];
+    unsigned n, cap;
+};
+
+static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+{
+    struct names *v = arg;
+
+    if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
+        return 0;
+    if (v->n == v->cap)
+        v->name = realloc(v->name, (v->cap = 2 * v->cap + 16) * sizeof *v->name);
+    memcpy(v->name[v->n], name, len);
+    v->name[v->n++][len] = '\0';
+    return 0;
+}
+
+static int copy_dir(struct ext_inode *dir, const char *to)
+{
+    struct names v = {NULL, 0, 0};
+    struct ext_inode *i;
+    char path[2000];
+    int err = ext_readdir(dir, 0, see, &v);
+
+    for (unsigned k = 0; err == 0 && k < v.n; k++) {
+        snprintf(path, sizeof path, "%s/%s", to, v.name[k]);
+        if ((err = ext_lookup(dir, v.name[k], strlen(v.name[k]), &i)) != 0)
+            break;
+        if (i->vn.type == VDIR) {
+            mkdir(path, 0755);
+            err = copy_dir(i, path);
+        } else if (i->vn.type == VREG) {
+            err = copy_file(i, path);
+        }
+        ext_iput(i);
+    }
+    free(v.name);
+    return err != 0;
+}
+
+static int copy(struct ext_fs *fs, const char *to)
+{
+    struct ext_inode *root;
+    int err = ext_iget(fs, EXT_ROOT_INO, &root);
+
+    if (err == 0) {
+        err = copy_dir(root, to);
+        ext_iput(root);
+    }
+    return err != 0;
+}
 
 static int cat(struct ext_fs *fs, const char *path)
 {
@@ -29,27 +104,53 @@ static int cat(struct ext_fs *fs, const char *path)
     return n != 0;
 }
 
-int main(int argc, char **argv)
+/* 0 if all went well. */
+static int one(const char *image, const char *what, const char *arg)
 {
     struct ext_fs *fs;
-    struct disk *d;
-    int err, status = 0;
+    struct disk *d = host_disk_open(image, true);
+    int err = host_mount(d, false, &fs), status = 0;
 
-    if (argc != 2 && !(argc == 4 && strcmp(argv[2], "cat") == 0)) {
-        fprintf(stderr, "usage: ext-replay IMAGE [cat FILE]\n");
-        return 2;
-    }
-    d = host_disk_open(argv[1], true);
-    if ((err = host_mount(d, false, &fs)) != 0) {
-        fprintf(stderr, "%s: %s (error %d)\n", argv[1], host_reason, -err);
+    if (err != 0) {
+        fprintf(stderr, "%s: %s (error %d)\n", image, host_reason, -err);
+        host_disk_close(d);
         return 1;
     }
-    if (argc == 4)
-        status = cat(fs, argv[3]);
+    if (what != NULL && strcmp(what, "cat") == 0)
+        status = cat(fs, arg);
+    else if (what != NULL)
+        status = copy(fs, arg);
+    if (fs->failed)
+        status = 1;
     if ((err = host_unmount(fs)) != 0) {
-        fprintf(stderr, "%s: error %d at the end\n", argv[1], -err);
+        fprintf(stderr, "%s: error %d at the end\n", image, -err);
         status = 1;
     }
     host_disk_close(d);
     return status;
+}
+
+static int list(void)
+{
+    static char line[4096];
+
+    host_quiet = true;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char *image = strtok(line, " \n"), *what = strtok(NULL, " \n"), *arg = strtok(NULL, " \n");
+
+        puts(image != NULL && one(image, arg != NULL ? what : NULL, arg) == 0 ? "OK" : "FAILED");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--list") == 0)
+        return list();
+    if (argc != 2 && !(argc == 4 && (strcmp(argv[2], "cat") == 0 || strcmp(argv[2], "copy") == 0))) {
+        fprintf(stderr, "usage: ext-replay IMAGE [cat FILE | copy DIRECTORY]\n");
+        return 2;
+    }
+    return one(argv[1], argc == 4 ? argv[2] : NULL, argc == 4 ? argv[3] : NULL);
 }
