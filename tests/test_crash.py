@@ -94,7 +94,7 @@ class Replayer:
         answer = self.program.stdout.readline()
         if answer != "OK\n":
             return [f"the replay failed: {answer}{self.program.stderr.read() if answer == '' else ''}"]
-        faults = crash.check_promises(self.files, mark)
+        faults = crash.check_promises(self.files, mark) + crash.check_order(self.files)
         if said := e2fsck(self.part):
             faults.append(said)
         return faults
