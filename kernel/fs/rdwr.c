@@ -198,9 +198,16 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
 int vn_truncate_pages(struct vnode *vn, uint64_t size)
 {
     uint64_t old = vn->size;
+    int err;
 
     if (size > SIZE_LIMIT)
         return -EFBIG;
+    /*
+     * On a disk, while the old size is in force: a page that is read shows zeros beyond the end, and would not be
+     * known to differ from its block.
+     */
+    if (size < old && vn->obj.io != NULL && (err = zero_within(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
+        return err;
     set_size(vn, size);
     if (size < old) {
         object_truncate(&vn->obj, vn->obj.size_pages);

@@ -139,10 +139,16 @@ static void finish(unsigned i)
         memcpy(page_to_virt(pg), disk[pg->index], PAGE_SIZE);
     else if (err == 0)
         memset(page_to_virt(pg), 0, PAGE_SIZE);
-    if (r->write)
+    if (r->write) {
         object_write_done(pg, err);
-    else
+    } else {
+        if (((pg->index + 1) << PAGE_SHIFT) > vn.size) { /* what lies beyond the end reads as zero */
+            uint64_t in = max_of(vn.size, pg->index << PAGE_SHIFT) - (pg->index << PAGE_SHIFT);
+
+            memset((uint8_t *)page_to_virt(pg) + in, 0, PAGE_SIZE - in);
+        }
         object_read_done(pg, err);
+    }
     free(r);
 }
 
