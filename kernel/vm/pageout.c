@@ -88,6 +88,13 @@ static struct paging now(void)
     return p;
 }
 
+struct paging pageout_now(uint64_t *share, uint64_t *waiting)
+{
+    *share = po_share;
+    *waiting = needfree;
+    return now();
+}
+
 static uint64_t free_frames(void)
 {
     uint64_t n = 0;
@@ -512,4 +519,5 @@ void pageout_start(void)
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
     if (pageout_thread == NULL || fsflush_thread == NULL)
         panic("no memory for the pageout daemon");
+    pageout_stats_init();
 }

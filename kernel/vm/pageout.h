@@ -22,6 +22,10 @@ void pageout_freed(void);
  * scanner is about to lock it.  Its pages are gone.  Spins for some instructions at most.
  */
 void pageout_quiesce(void);
+/* pageout_now - the thresholds in force; *share: po_share; *waiting: threads that wait for memory. */
+struct paging pageout_now(uint64_t *share, uint64_t *waiting);
+/* pageout_stats_init - the kstats unix:0:system_pages and unix:0:swap. */
+void pageout_stats_init(void);
 /* pageout_promisable - pages of memory that programs can have in all: all but the kernel's and tmpfs's, and desfree. */
 uint64_t pageout_promisable(void);
 

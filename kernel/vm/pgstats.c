@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pgstats.c - what commands see of memory: the kstats unix:0:system_pages and unix:0:swap, all in pages.
+ *
+ * LOCKING     values are read without a lock, each by itself
+ * SEE ALSO    user/cmd/vmstat.c, user/cmd/swap.c, docs/pageout.md
+ */
+#include "stat/kstat.h"
+#include "vm/cachelist.h"
+#include "vm/pageout.h"
+#include "vm/reserve.h"
+#include "vm/swap.h"
+
+static const char *const page_names[] = {
+    "physmem", "freemem", "cachelist", "lotsfree", "desfree", "minfree", "throttlefree", "pageout_reserve", "cachefree",
+    "fastscan", "slowscan", "handspreadpages", "maxpgio", "po_share", "needfree", "pageout_policy",
+};
+
+static void pages_snapshot(struct kstat *ks, uint64_t *out)
+{
+    uint64_t       share, waiting;
+    struct paging  p = pageout_now(&share, &waiting);
+    const uint64_t v[] = {p.physmem, freemem(), cachelist_pages(), p.lotsfree, p.desfree, p.minfree, p.throttlefree,
+                          p.pageout_reserve, p.cachefree, p.fastscan, p.slowscan, p.handspreadpages, p.maxpgio, share,
+                          waiting, p.policy};
+
+    _Static_assert(array_size(v) == array_size(page_names), "a value for each name");
+    (void)ks;
+    for (unsigned i = 0; i < array_size(v); i++)
+        out[i] = v[i];
+}
+
+/* reserved and available add up to what can be promised: memory and swap. */
+static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free"};
+
+static void swap_snapshot(struct kstat *ks, uint64_t *out)
+{
+    uint64_t limit;
+
+    (void)ks;
+    reserve_state(&out[0], &limit);
+    out[1] = limit > out[0] ? limit - out[0] : 0;
+    swap_total(&out[2], &out[3]);
+}
+
+static void no_clear(struct kstat *ks)
+{
+    (void)ks;
+}
+
+static struct kstat pages_stat = {
+    .module = "unix", .name = "system_pages", .kclass = "pages", .nstat = array_size(page_names), .names = page_names,
+    .snapshot = pages_snapshot, .clear = no_clear,
+};
+static struct kstat swap_stat = {
+    .module = "unix", .name = "swap", .kclass = "vm", .nstat = array_size(swap_names), .names = swap_names,
+    .snapshot = swap_snapshot, .clear = no_clear,
+};
+
+void pageout_stats_init(void)
+{
+    kstat_register(&pages_stat);
+    kstat_register(&swap_stat);
+}

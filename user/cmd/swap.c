@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * swap.c - swap areas, as Solaris's swap(1M): list, summary, add, delete.
+ *
+ *     swap -l      areas: name, device, first block, blocks and free blocks of 512 bytes
+ *     swap -s      what programs have been promised, and what there is left: memory and swap together
+ *     swap -a F    add a disk or a file;  swap -d F  take it away
+ *
+ * SEE ALSO  docs/pageout.md; busybox's swapon and swapoff
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+enum { BLOCKS = 8, FIRST = 8, KB = 4 /* in a page */ };
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: swap -l | -s | -a swapname | -d swapname\n");
+    exit(2);
+}
+
+static int list(void)
+{
+    FILE     *f = fopen(hr_path("/proc/swaps"), "r");
+    char      name[256], type[32], line[512];
+    long long size, used;
+    int       n = 0;
+
+    if (f == NULL) {
+        hr_perror("swap", "/proc/swaps");
+        return 1;
+    }
+    while (fgets(line, sizeof line, f) != NULL) {
+        struct stat st = {0};
+
+        if (sscanf(line, "%255s %31s %lld %lld", name, type, &size, &used) != 4)
+            continue; /* the heading */
+        if (n++ == 0)
+            printf("swapfile             dev  swaplo blocks   free\n");
+        stat(name, &st);
+        if (S_ISBLK(st.st_mode))
+            snprintf(type, sizeof type, "%u,%u", major(st.st_rdev), minor(st.st_rdev));
+        else
+            snprintf(type, sizeof type, "-");
+        printf("%-19s %5s %7d %6lld %6lld\n", name, type, FIRST, size * 2, (size - used) * 2);
+    }
+    fclose(f);
+    if (n == 0)
+        fprintf(stderr, "No swap devices configured\n");
+    return n == 0;
+}
+
+/* Solaris tells what is allocated from what is only reserved; here all that is promised is reserved. */
+static void summary(void)
+{
+    long long reserved = hr_kstat_value("unix", 0, "swap", "reserved", 0) * KB;
+    long long available = hr_kstat_value("unix", 0, "swap", "available", 0) * KB;
+    long long out = (hr_kstat_value("unix", 0, "swap", "disk_total", 0) -
+                     hr_kstat_value("unix", 0, "swap", "disk_free", 0)) * KB;
+
+    printf("total: %lldk bytes allocated + %lldk reserved = %lldk used, %lldk available\n", out, reserved - out,
+           reserved, available);
+}
+
+static int change(const char *name, int (*call)(const char *))
+{
+    if (call(name) == 0)
+        return 0;
+    fprintf(stderr, "swap: %s: %s\n", name, strerror(errno));
+    return 1;
+}
+
+static int add(const char *name)
+{
+    return swapon(name, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int opt = getopt(argc, argv, "lsa:d:"), status = 0;
+
+    if (opt == -1 || optind != argc)
+        usage();
+    switch (opt) {
+    case 'l':
+        return list();
+    case 's':
+        summary();
+        break;
+    case 'a':
+        status = change(optarg, add);
+        break;
+    case 'd':
+        status = change(optarg, swapoff);
+        break;
+    default:
+        usage();
+    }
+    return status;
+}
