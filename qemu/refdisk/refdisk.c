@@ -12,7 +12,7 @@
  *           All times are divided by `scale`.  What the host needs for the image is hidden in the time of the request,
  *           unless it is longer; then it is counted as late.
  *           With `log` each request is a line: R or W, sector, sectors, time of arrival and of the answer in us since
- *           the start, and what the disk took for it, unscaled, in us.
+ *           the start, and what the disk took for it, unscaled, in us.  The first line says when the start was.
  * SEE ALSO  ibm0661.toml (the parameters and their sources), tools/homeroom/disk.py, docs/disks.md
  */
 #define NBDKIT_API_VERSION 2
@@ -105,6 +105,8 @@ static int refdisk_get_ready(void)
         return -1;
     }
     started = now_us();
+    if (log_file != NULL)
+        fprintf(log_file, "# started at %.0f us of the monotonic clock\n", started);
     return 0;
 }
 

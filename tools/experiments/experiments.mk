@@ -7,6 +7,8 @@
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
+#             SCALE=40 ROWS=batch RECORDS=9000  of experiment-mkeyed
+#             SCALE=20 ROWS='policy0 policy2' STEPS='0.8 1.2'  of experiment-ddt
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)
@@ -23,7 +25,7 @@ experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: bui
 experiment-list: deps-experiments
 	@$(EXPERIMENTS) list
 # Those with disks are programs of their own.
-DISK_EXPERIMENTS := experiment-idedma experiment-pacing
+DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experiment-ddt
 .PHONY: $(DISK_EXPERIMENTS)
 $(DISK_EXPERIMENTS): $(ISO) $(REFDISK) deps-experiments ## disks: docs/disks.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)

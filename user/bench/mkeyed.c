@@ -2,26 +2,26 @@
 /*
  * mkeyed.c - a keyed file with nine indexes that grows past memory: what inserting costs from batch to batch.
  *
- * THEORY      One file of 4 KiB pages, taken in order: the header, pages of four records, and the nodes of nine B-trees.
- *             The program reads and writes pages by read and write calls, one write for each node that changes, and
+ * THEORY      One file of blocks of 1 KiB, taken in order: the header, the records, and the nodes of nine B-trees.  The
+ *             program reads and writes blocks by read and write calls, one write for each node that changes, and
  *             keeps in memory, for each tree, only the nodes on the way to the place it was at last.  What is kept
  *             beyond that is the system's page cache.  A full node is split into halves; leaves are chained.
- *             Batch b inserts the records (b-1)N+1 .. bN.  A record has a key for each index.  Usually the keys of a batch
- *             are the numbers (b-1)N+1 .. bN too, in an order of its own for each index.  All are larger than those
- *             before, so a batch works at the right edge of each tree: on N keys' leaves, however large the tree is.
+ *             Batch b inserts the records (b-1)N+1 .. bN.  A record has a key for each index.  Usually the keys of a
+ *             batch are the numbers (b-1)N+1 .. bN too, in an order of its own for each index.  All are larger than
+ *             those before, so a batch works at the right edge of each tree: on N keys' leaves, however large it is.
  *             With -u the keys are 1 .. (batches * N) in one such order: every leaf of the tree is as likely as any
  *             other, so the pages that are wanted again soon are the whole tree, and once it has outgrown memory
  *             a growing part of the insertions has to read its leaf, and to write another.
  *             The order is a permutation that is computed, not kept: four Feistel rounds on the next larger
  *             power of four, repeated until the value is in range (Black and Rogaway, 2002).
- *             At the end every index is walked: each key is there, once, in order, at the record that has it; and `-c`
- *             records are looked up in every index and compared.
+ *             At the end every index is walked: each key is there, once, in order; and `-c` records are looked up
+ *             in every index and compared.
  * INVARIANTS  I1  a node on a path in memory is as in the file
  *             I2  a key in an inner node is at most every key below its child, and above all keys left of it;
  *                 the first is not looked at
  * USAGE       mkeyed [-u] [-b batches] [-n records] [-c lookups] [-s seed] [-k] file      (-k: keep the file)
- * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=... real_s=...
- *             reads=... writes=... splits=... pgin=... pgout=... (pages; of the whole system), then ok or FAILED
+ * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=...
+ *             real_s=... reads=... writes=... splits=... pgin=... pgout=... (pages; of the whole system); ok or FAILED
  * SEE ALSO    make experiment-mkeyed, docs/benchmarks.md
  */
 #include <errno.h>
@@ -36,44 +36,43 @@
 #include "bench.h"
 #include "benchpaging.h"
 
-#define PAGE    4096u
-#define KEY     32 /* bytes */
-#define NINDEX  9
-#define RECORD  1024u
-#define FANOUT  ((PAGE - 16) / sizeof(struct entry)) /* 102 */
-#define HEIGHT  8                                    /* 51^8 keys */
-#define MAGIC   "mkeyed 1"
-#define PER_PAGE (PAGE / RECORD)
+#define BLOCK  1024u
+#define KEY    32 /* bytes */
+#define NINDEX 9
+#define FANOUT ((BLOCK - 16) / sizeof(struct entry)) /* 25 */
+#define HEIGHT 8                                     /* 12^8 keys and more */
+#define MAGIC  "mkeyed 1"
 
 struct entry {
     char     key[KEY];
-    uint64_t value; /* leaf: record; above: page of a node */
+    uint64_t value; /* leaf: block of the record; above: block of a node */
 };
 
 struct node {
     uint32_t     level; /* 0: leaf */
     uint32_t     n;
-    uint64_t     next;  /* leaf: the page of the next one, 0 at the end */
+    uint64_t     next; /* leaf: the block of the next one, 0 at the end */
     struct entry e[FANOUT];
+    char         unused[BLOCK - 16 - FANOUT * sizeof(struct entry)];
 };
 
 struct record {
     uint64_t number;
     char     key[NINDEX][KEY];
-    char     fill[RECORD - 8 - NINDEX * KEY];
+    char     fill[BLOCK - 8 - NINDEX * KEY];
 };
 
 struct header {
     char     magic[8];
-    uint64_t records, pages, root[NINDEX];
+    uint64_t records, blocks, root[NINDEX];
     uint32_t height[NINDEX];
 };
 
-_Static_assert(sizeof(struct node) == PAGE && sizeof(struct record) == RECORD, "a page");
+_Static_assert(sizeof(struct node) == BLOCK && sizeof(struct record) == BLOCK, "a block");
 
 static struct header head;
 static struct {
-    uint64_t    page; /* 0: none */
+    uint64_t    block; /* 0: none */
     struct node node;
 } path[NINDEX][HEIGHT]; /* by level */
 
@@ -81,34 +80,34 @@ static const char *name;
 static int         fd = -1;
 static bool        uniform;
 static uint64_t    batches = 14, batch_records = 9000, seed = 1, lookups = 1000;
-static uint64_t    nreads, nwrites, nsplits, record_page;
+static uint64_t    nreads, nwrites, nsplits;
 
-/* ---- pages ----------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-static void read_at(uint64_t at, void *to, size_t bytes)
+static void read_block(uint64_t block, void *to)
 {
-    ssize_t got = pread(fd, to, bytes, (off_t)at);
+    ssize_t got = pread(fd, to, BLOCK, (off_t)(block * BLOCK));
 
-    if (got != (ssize_t)bytes)
-        bench_die("%s: read at %llu: %s", name, (unsigned long long)at, got < 0 ? strerror(errno) : "end of file");
+    if (got != BLOCK)
+        bench_die("%s: block %llu: %s", name, (unsigned long long)block, got < 0 ? strerror(errno) : "end of file");
     nreads++;
 }
 
-static void write_at(uint64_t at, const void *from, size_t bytes)
+static void write_block(uint64_t block, const void *from)
 {
-    ssize_t put = pwrite(fd, from, bytes, (off_t)at);
+    ssize_t put = pwrite(fd, from, BLOCK, (off_t)(block * BLOCK));
 
-    if (put != (ssize_t)bytes)
-        bench_die("%s: write at %llu: %s", name, (unsigned long long)at, put < 0 ? strerror(errno) : "disk full");
+    if (put != BLOCK)
+        bench_die("%s: block %llu: %s", name, (unsigned long long)block, put < 0 ? strerror(errno) : "disk full");
     nwrites++;
 }
 
 static void write_header(void)
 {
-    static char page[PAGE];
+    static char block[BLOCK];
 
-    memcpy(page, &head, sizeof head);
-    write_at(0, page, PAGE);
+    memcpy(block, &head, sizeof head);
+    write_block(0, block);
 }
 
 static void open_file(int flags)
@@ -169,21 +168,16 @@ static void make_record(struct record *record, uint64_t r)
     memset(record->fill, (int)('a' + r % 26), sizeof record->fill);
 }
 
-static uint64_t record_at(uint64_t page, uint64_t r)
-{
-    return page * PAGE + (r - 1) % PER_PAGE * RECORD;
-}
-
 /* ---- the trees ------------------------------------------------------------------------------- */
 
-static struct node *visit(unsigned index, unsigned level, uint64_t page)
+static struct node *visit(unsigned index, unsigned level, uint64_t block)
 {
-    if (path[index][level].page != page) {
-        read_at(page * PAGE, &path[index][level].node, PAGE);
-        path[index][level].page = page;
+    if (path[index][level].block != block) {
+        read_block(block, &path[index][level].node);
+        path[index][level].block = block;
     }
     if (path[index][level].node.level != level || path[index][level].node.n > FANOUT)
-        bench_die("page %llu is no node of level %u", (unsigned long long)page, level);
+        bench_die("block %llu is no node of level %u", (unsigned long long)block, level);
     return &path[index][level].node;
 }
 
@@ -206,15 +200,15 @@ static unsigned rank(const struct node *node, const char key[KEY])
 /* Goes down to the leaf of a key; slot[level] is the entry taken (in the leaf: behind which the key belongs) plus 1. */
 static struct node *find_leaf(unsigned index, const char key[KEY], unsigned slot[HEIGHT])
 {
-    uint64_t     page = head.root[index];
+    uint64_t     block = head.root[index];
     struct node *node = NULL;
 
     for (unsigned level = head.height[index]; level-- > 0;) {
-        node = visit(index, level, page);
+        node = visit(index, level, block);
         slot[level] = rank(node, key);
         if (level > 0) {
             slot[level] = slot[level] != 0 ? slot[level] : 1;
-            page = node->e[slot[level] - 1].value;
+            block = node->e[slot[level] - 1].value;
         }
     }
     return node;
@@ -227,7 +221,7 @@ static void put(struct node *node, unsigned at, const struct entry *new)
     node->n++;
 }
 
-/* Moves the upper half of a full node to a new one, puts `new` where it belongs; *new becomes the entry for it above. */
+/* Moves the upper half of a full node to a new one and puts *new into one of them; *new becomes the entry above. */
 static void split(struct node *left, unsigned at, struct entry *new)
 {
     static struct node right;
@@ -245,11 +239,11 @@ static void split(struct node *left, unsigned at, struct entry *new)
         put(&right, at - half, new);
     if (left->level == 0) {
         right.next = left->next;
-        left->next = head.pages;
+        left->next = head.blocks;
     }
     memcpy(new->key, right.e[0].key, KEY);
-    new->value = head.pages++;
-    write_at(new->value * PAGE, &right, PAGE);
+    new->value = head.blocks++;
+    write_block(new->value, &right);
     nsplits++;
 }
 
@@ -270,14 +264,14 @@ static void grow(unsigned index, const struct entry *new)
         root->e[0].value = head.root[index];
         root->e[1] = *new;
     }
-    head.root[index] = path[index][level].page = head.pages++;
-    write_at(head.root[index] * PAGE, root, PAGE);
+    head.root[index] = path[index][level].block = head.blocks++;
+    write_block(head.root[index], root);
 }
 
-static void insert(unsigned index, const char key[KEY], uint64_t record)
+static void insert(unsigned index, const char key[KEY], uint64_t block)
 {
     unsigned     slot[HEIGHT], level = 0;
-    struct entry new = {.value = record};
+    struct entry new = {.value = block};
     struct node *node = find_leaf(index, key, slot);
     bool         full;
 
@@ -295,22 +289,19 @@ static void insert(unsigned index, const char key[KEY], uint64_t record)
             split(node, slot[level], &new);
         else
             put(node, slot[level], &new);
-        write_at(path[index][level++].page * PAGE, node, PAGE);
+        write_block(path[index][level++].block, node);
     } while (full);
 }
 
-/* The value of an index's entry is the record's number and the page it is on. */
-#define RECORD_BITS 32
 static void insert_record(uint64_t r)
 {
     static struct record record;
+    uint64_t             block = head.blocks++;
 
     make_record(&record, r);
-    if ((r - 1) % PER_PAGE == 0)
-        record_page = head.pages++;
-    write_at(record_at(record_page, r), &record, RECORD);
+    write_block(block, &record);
     for (unsigned i = 0; i < NINDEX; i++)
-        insert(i, record.key[i], record_page << RECORD_BITS | r);
+        insert(i, record.key[i], block);
     head.records++;
 }
 
@@ -338,7 +329,7 @@ static void run_batch(uint64_t batch)
     printf("result: bench=mkeyed keys=%s batch=%llu records=%llu file_bytes=%llu user_s=%.3f sys_s=%.3f real_s=%.3f "
            "reads=%llu writes=%llu splits=%llu",
            uniform ? "uniform" : "batch", (unsigned long long)batch, (unsigned long long)head.records,
-           (unsigned long long)head.pages * PAGE, seconds(end.ru_utime) - seconds(begin.ru_utime),
+           (unsigned long long)head.blocks * BLOCK, seconds(end.ru_utime) - seconds(begin.ru_utime),
            seconds(end.ru_stime) - seconds(begin.ru_stime), real, (unsigned long long)(nreads - reads),
            (unsigned long long)(nwrites - writes), (unsigned long long)(nsplits - splits));
     if (bench_paging(&after) == 0)
@@ -349,22 +340,29 @@ static void run_batch(uint64_t batch)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
+static bool is_record(uint64_t block, uint64_t r)
+{
+    static struct record wanted, found;
+
+    make_record(&wanted, r);
+    read_block(block, &found);
+    return memcmp(&found, &wanted, sizeof wanted) == 0;
+}
+
 /* Walks the leaves of an index.  Returns how many things are wrong. */
 static uint64_t check_index(unsigned index)
 {
-    uint64_t     bad = 0, number = 0, page = head.root[index];
+    uint64_t     bad = 0, number = 0, block = head.root[index];
     char         key[KEY];
     struct node *leaf;
 
     for (unsigned level = head.height[index] - 1; level > 0; level--)
-        page = visit(index, level, page)->e[0].value;
-    for (; page != 0; page = leaf->next) {
-        leaf = visit(index, 0, page);
+        block = visit(index, level, block)->e[0].value;
+    for (; block != 0; block = leaf->next) {
+        leaf = visit(index, 0, block);
         for (unsigned i = 0; i < leaf->n; i++) {
-            uint64_t r = leaf->e[i].value & ((1ull << RECORD_BITS) - 1);
-
             make_key(key, index, ++number);
-            bad += memcmp(leaf->e[i].key, key, KEY) != 0 || r == 0 || r > head.records || key_number(index, r) != number;
+            bad += memcmp(leaf->e[i].key, key, KEY) != 0;
         }
     }
     return bad + (number != head.records);
@@ -372,21 +370,17 @@ static uint64_t check_index(unsigned index)
 
 static uint64_t check_lookup(uint64_t r)
 {
-    static struct record wanted, found;
-    unsigned             slot[HEIGHT];
-    uint64_t             bad = 0;
+    char     key[KEY];
+    unsigned slot[HEIGHT];
+    uint64_t bad = 0;
 
-    make_record(&wanted, r);
     for (unsigned i = 0; i < NINDEX; i++) {
-        struct node  *leaf = find_leaf(i, wanted.key[i], slot);
-        struct entry *e = slot[0] > 0 ? &leaf->e[slot[0] - 1] : NULL;
+        struct node *leaf;
 
-        if (e == NULL || memcmp(e->key, wanted.key[i], KEY) != 0) {
-            bad++;
-            continue;
-        }
-        read_at(record_at(e->value >> RECORD_BITS, r), &found, RECORD);
-        bad += memcmp(&found, &wanted, RECORD) != 0;
+        make_key(key, i, key_number(i, r));
+        leaf = find_leaf(i, key, slot);
+        bad += slot[0] == 0 || memcmp(leaf->e[slot[0] - 1].key, key, KEY) != 0 ||
+               !is_record(leaf->e[slot[0] - 1].value, r);
     }
     return bad;
 }
@@ -395,20 +389,21 @@ static uint64_t check_lookup(uint64_t r)
 static uint64_t check(void)
 {
     struct header expected = head;
+    char          block[BLOCK];
     uint64_t      bad = 0, random = bench_seed(seed, ~0ull), n = lookups < head.records ? lookups : head.records;
     off_t         end;
 
     open_file(O_RDONLY);
     memset(path, 0, sizeof path);
-    read_at(0, &head, sizeof head);
+    read_block(0, block);
+    memcpy(&head, block, sizeof head);
     end = lseek(fd, 0, SEEK_END);
-    if (memcmp(&head, &expected, sizeof head) != 0 || ((uint64_t)end + PAGE - 1) / PAGE != head.pages) {
+    if (memcmp(&head, &expected, sizeof head) != 0 || (uint64_t)end != head.blocks * BLOCK) {
         fprintf(stderr, "mkeyed: %s: header or size (%lld) is wrong\n", name, (long long)end);
         return 1;
     }
-    if (!uniform || head.records == batches * batch_records)
-        for (unsigned i = 0; i < NINDEX; i++)
-            bad += check_index(i);
+    for (unsigned i = 0; i < NINDEX; i++)
+        bad += check_index(i);
     for (uint64_t i = 0; i < n; i++)
         bad += check_lookup(1 + (n == head.records ? i : bench_random(&random) % head.records));
     printf("check: %llu records, %d indexes, %llu looked up in each, %llu wrong\n", (unsigned long long)head.records,
@@ -455,7 +450,7 @@ int main(int argc, char **argv)
     name = argv[optind];
     open_file(O_RDWR | O_CREAT | O_TRUNC);
     memcpy(head.magic, MAGIC, sizeof head.magic);
-    head.pages = 1;
+    head.blocks = 1;
     for (unsigned i = 0; i < NINDEX; i++)
         grow(i, NULL);
     printf("mkeyed: %llu batches of %llu records, %s keys, seed %llu\n", (unsigned long long)batches,

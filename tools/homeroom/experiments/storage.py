@@ -7,6 +7,9 @@ a table with a setting in each row, or a curve.
 
 import csv
 import os
+import re
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +47,13 @@ class Machine:
             self.guest.kill("timeout")
             raise MachineError(f"{name} did not come up: {self.guest.wait().message(False)}")
 
-    def run(self, command: str, timeout: float = 600) -> tuple[int, str]:
-        """Status and output of a command; MachineError when it does not end in time."""
+    def run(self, command: str, timeout: float = 600, watch: Callable[[str], None] | None = None) -> tuple[int, str]:
+        """Status and output of a command; MachineError when it does not end in time.  `watch` sees lines as they come."""
         from homeroom.verdict import escape, unescape
 
         self.number += 1
         first, mine, done = len(self.guest.lines), f" {self.number} ", f"done {self.number} "
+        self.guest.on_line = (lambda line: watch(line.decode(errors="replace"))) if watch else None
         self.guest.send_verdict(b"run %d 0 %s\n" % (self.number, escape(command.encode())))
 
         def answer() -> str | None:
@@ -62,8 +66,8 @@ class Machine:
             raise MachineError(f"'{command}' did not end; it printed:\n{text}\n{self.guest.tail(20)}")
         return int(last.split()[2]), text
 
-    def check(self, command: str, timeout: float = 600) -> str:
-        status, text = self.run(command, timeout)
+    def check(self, command: str, timeout: float = 600, watch: Callable[[str], None] | None = None) -> str:
+        status, text = self.run(command, timeout, watch)
         if status != 0:
             raise MachineError(f"'{command}' ended with status {status}:\n{text}")
         return text
@@ -81,6 +85,37 @@ class Machine:
 
     def __exit__(self, *_) -> None:
         self.close()
+
+
+def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
+    """A new image with an ext3 file system of so many MiB, filled from a directory."""
+    with open(image, "wb") as file:
+        file.truncate(mib << 20)
+    command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", "-E", "root_owner=0:0"]
+    done = subprocess.run([*command, *(["-d", tree] if tree else []), image], capture_output=True, text=True)
+    if done.returncode:
+        raise MachineError(f"mke2fs: {done.stderr.strip()}")
+    return image
+
+
+class DiskLog:
+    """The log of a reference disk; it is whole when the machine is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.requests: list[tuple[float, float]] | None = None  # when it was answered (monotonic, s), what it took (s)
+
+    def read(self) -> None:
+        head, *lines = self.path.read_text().splitlines()
+        started = float(re.search(r"started at (\d+)", head)[1])
+        rows = [line.split() for line in lines if line[0] in "RW"]
+        self.requests = [((started + float(row[4])) / 1e6, float(row[5]) / 1e6) for row in rows]
+
+    def busy(self, begin: float, end: float) -> float:
+        """Seconds that the disk was busy, unscaled, with requests answered between two times of time.monotonic()."""
+        if self.requests is None:
+            self.read()
+        return sum(took for when, took in self.requests if begin <= when < end)
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> str:

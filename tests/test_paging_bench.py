@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""mkeyed and ddt, the programs of the experiments with files larger than memory, and how the experiments judge them."""
+
+import re
+import subprocess
+
+import pytest
+
+from homeroom.experiments import ddt, mkeyed, storage
+from homeroom.machine import TOP
+
+BENCH = TOP / "build/user/bench"
+
+
+def on_host(command, status=0):
+    program, *options = command.split()
+    done = subprocess.run([BENCH / program, *options], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def check_keyed(text, batches, records):
+    found = mkeyed.parse(text, 1)
+    assert [b.records for b in found] == [records * i for i in range(1, batches + 1)]
+    assert f"{batches * records} records, 9 indexes, {batches * records} looked up in each, 0 wrong" in text
+    assert text.splitlines()[-1] == "ok"
+    return found
+
+
+@pytest.mark.parametrize("kind", ["", "-u "])
+@pytest.mark.parametrize("seed", [1, 7])
+def test_keyed_file(tmp_path, kind, seed):
+    """The file has room for what is in it: records, and nodes that are half full at least."""
+    found = check_keyed(on_host(f"mkeyed {kind}-b 3 -n 700 -c 2100 -s {seed} {tmp_path}/keyed"), 3, 700)
+    assert 2100 * 1024 * (1 + 9 / 25) < found[-1].file_bytes < 2100 * 1024 * (1 + 9 * 2.3 / 12)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keyed_file_is_kept(tmp_path):
+    """What the program says it wrote is in the file."""
+    text = on_host(f"mkeyed -k -b 1 -n 100 {tmp_path}/keyed")
+    data = (tmp_path / "keyed").read_bytes()
+    assert len(data) == mkeyed.parse(text, 1)[0].file_bytes
+    for index in range(9):  # each record has a key of each index, and so has a leaf
+        assert data.count(b"%c%031d" % (ord("A") + index, 57)) >= 2
+
+
+def test_uniform_keys_touch_more(tmp_path):
+    """Nodes read for an insertion: the same from batch to batch at the right edge, more and more over the whole tree."""
+    reads = {}
+    for kind in ("", "-u "):
+        text = on_host(f"mkeyed {kind}-b 6 -n 500 {tmp_path}/keyed")
+        reads[kind] = [int(n) for n in re.findall(r" reads=(\d+)", text)]
+    assert reads[""][5] < reads[""][1] * 1.1
+    assert reads["-u "][5] > reads["-u "][1] * 1.1
+
+
+def test_ddt(tmp_path):
+    on_host(f"ddt -i -f 2 {tmp_path}")
+    text = on_host(f"ddt -f 2 -m 3001 -c 2 {tmp_path}")
+    assert text.splitlines()[-1] == "ok"
+    assert "memory_kib=3004 code_kib=512 file_mib=2 cycles=2 " in text
+    assert {p.name: p.stat().st_size >> 20 for p in tmp_path.iterdir()} == {"observations": 2, "sorted": 2, "image": 1}
+
+
+def test_ddt_sees_damage(tmp_path):
+    on_host(f"ddt -i -f 2 {tmp_path}")
+    with open(tmp_path / "observations", "r+b") as file:
+        file.seek(40 * 512)
+        file.write(b"\xff")
+    assert on_host(f"ddt -f 2 -m 3000 {tmp_path}", status=1).splitlines()[-1] == "FAILED"
+
+
+@pytest.mark.parametrize(
+    "command", ["mkeyed", "mkeyed -b 0 x", "mkeyed -n 2m x", "mkeyed x y", "ddt", "ddt -f 0 /tmp", "ddt -c x /tmp", "ddt a b"]
+)
+def test_bad_options(command):
+    on_host(command, status=2)
+
+
+def test_no_such_file(tmp_path):
+    on_host(f"mkeyed {tmp_path}/none/keyed", status=2)
+    on_host(f"ddt -f 1 {tmp_path}", status=2)
+
+
+# ---- how the experiments judge -------------------------------------------------------------------------------------------
+
+
+def batches(times):
+    return [mkeyed.Batch(i, i * 10, t / 4, t / 4, t, 0, 0, t) for i, t in enumerate(times, 1)]
+
+
+@pytest.mark.parametrize(("times", "verdict"), [([1, 2, 5, 5, 5.1, 5.2, 5.1], "yes"), ([1, 2, 5, 6, 7, 8, 9], "NO ")])
+def test_growth(times, verdict):
+    """Of the batches behind the one that made the file larger than memory (25: the third)."""
+    lines = mkeyed.judge({"batch": batches(times)}, 25)
+    assert [line[:3] for line in lines] == [verdict] * 3
+    assert mkeyed.growth(batches(times), 25, "real") == (4, pytest.approx(times[-1] / times[3] - 1))
+    assert mkeyed.slope(batches([0, 0, 0, 2, 3, 4]), 25, "real") == pytest.approx(1)
+
+
+def point(policy, marks, elapsed, pages, low=0):
+    return ddt.Point(policy, marks, 0.8, elapsed, 0, pages, 0, 0, 0, 0, 300, low, 50, 0, disk=elapsed)
+
+
+def test_ddt_judges():
+    points = [point("policy1", "default", 100, 50), point("policy1-pp", "default", 75, 25)]
+    points += [point("policy2", "default", 100, 0), point("policy2", "large", 90, 0)]
+    lines = ddt.judge(points)
+    assert lines[0].startswith("yes") and "50 to 25" in lines[0]
+    assert "0.8: 25 % (25 %)" in lines[1]
+    assert lines[2].startswith("NO") and "10.0 %" in lines[2]
+    points[1] = point("policy1-pp", "default", 75, 26)
+    assert ddt.judge(points)[0].startswith("NO")
+    points[1] = point("policy1-pp", "default", 75, 26, low=1)
+    assert "less than lotsfree was free at times" in ddt.judge(points)[0]
+
+
+def test_settings_of_policies():
+    for policy in ddt.POLICIES:
+        text = ddt.settings(policy, 20)
+        assert f"set pageout_policy={policy[6]}" in text and "set maxpgio=800" in text
+        assert ("priority_paging" in text) == policy.endswith("-pp")
+    assert len(ddt.STEPS) == 8 and (ddt.STEPS[0], ddt.STEPS[-1]) == (0.6, 1.3)
+
+
+def test_disk_log(tmp_path):
+    log = tmp_path / "log"
+    log.write_text(
+        "# started at 5000000 us of the monotonic clock\nR 0 8 10 1000000 12000\nW 8 8 20 3000000 20000\n# 1 reads\n"
+    )
+    disk = storage.DiskLog(log)
+    assert (disk.busy(5, 7), disk.busy(7, 9), disk.busy(0, 10)) == pytest.approx((0.012, 0.020, 0.032))
+
+
+# ---- on a machine --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.machine("sf280r")
+def test_keyed_file_on_tmpfs(machine):
+    check_keyed(machine.check("mkeyed -b 2 -n 300 -c 600 /tmp/keyed"), 2, 300)
+    check_keyed(machine.check("mkeyed -u -b 2 -n 300 -c 600 /tmp/keyed"), 2, 300)
+
+
+@pytest.mark.machine("sf280r")
+def test_ddt_on_tmpfs(machine):
+    """Nothing is paged, for there is no disk."""
+    text = machine.check("ddt -i -f 1 /tmp && ddt -f 1 -m 2000 /tmp")
+    one = ddt.parse(text, "policy2", "default", 1, 1)
+    assert text.splitlines()[-1] == "ok"
+    assert (one.epi, one.api, one.fpi, one.apo) == (0, 0, 0, 0)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""mkeyed.py - a keyed file with nine indexes grows to several times the size of memory: user, system and real time per batch.
+
+THEORY      user/bench/mkeyed.c inserts 14 batches of records into one file on the reference disk.  The article's keys of a
+            batch are larger than all before; beside them stands the same with keys that are uniform over the whole
+            range.  A batch of the first kind works on the leaves at the right edge of each tree, as many as a batch
+            needs, so once the file is larger than memory nothing changes any more from batch to batch.  A batch of
+            the second kind works on all leaves, so what has to be read and written grows with the file.
+            Real time is that of the guest times the disk's scale.  User and system time are the guest's as they are.
+            The disk's own time comes from its log: what it took for each request that a batch made, unscaled.
+            The article has curves without numbers: consistent from run 3, when the file has 1 GB, to run 14, 7.2 GB.
+USAGE       make experiment-mkeyed [SCALE=40] [ROWS='batch uniform'] [RECORDS=9000]
+SEE ALSO    user/bench/mkeyed.c, docs/benchmarks.md, qemu/refdisk
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from homeroom.experiments import run, storage
+from homeroom.experiments.storage import Value
+from homeroom.machine import MachineError
+
+MACHINE, MEMORY, SEED, BATCHES, RECORDS, SCALE = "sf280r", "64M", 4, 14, 9000, 40
+DISK_MIB = 400
+MOST = 0.10  # a batch may take so much longer at the end than when the file outgrew memory
+KINDS = {"batch": "keys of each batch above all before", "uniform": "keys uniform over the whole range"}
+CLOCK = "cut -d' ' -f1 /proc/uptime"
+
+
+@dataclass
+class Batch:
+    records: int
+    file_bytes: int
+    user: float
+    system: float
+    real: float  # seconds, scaled
+    pgin: int
+    pgout: int
+    disk: float | None = None  # seconds of the disk, unscaled
+
+    @property
+    def processor(self) -> float:
+        return self.user + self.system
+
+
+def parse(text: str, scale: float) -> list[Batch]:
+    out = []
+    for line in text.splitlines():
+        if line.startswith("result: bench=mkeyed"):
+            f = dict(word.split("=", 1) for word in line.split()[1:])
+            out.append(
+                Batch(int(f["records"]), int(f["file_bytes"]), float(f["user_s"]), float(f["sys_s"]),
+                      float(f["real_s"]) * scale, int(f.get("pgin", 0)), int(f.get("pgout", 0)))
+            )  # fmt: skip
+    return out
+
+
+def measure(kind: str, folder: Path, records: int, scale: float, batches: int = BATCHES) -> list[Batch]:
+    """One boot on a fresh disk.  MachineError if the program finds its file wrong."""
+    image = storage.make_disk(folder / f"{kind}.img", DISK_MIB)
+    log = storage.DiskLog(folder / f"{kind}.log")
+    disks = [f"refdisk:{image},scale={scale:g},log={log.path}"]
+    with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=disks, system="set disk_depth=1") as guest:
+        guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && sync")
+        flag = "-u " if kind == "uniform" else ""
+        marks: list[float] = []
+
+        def watch(line: str) -> None:
+            if "result:" in line:
+                marks.append(time.monotonic())
+
+        begun = time.monotonic()
+        text = guest.check(f"mkeyed {flag}-b {batches} -n {records} -s {SEED} /mnt/keyed", 1500, watch)
+    found = parse(text, scale)
+    if len(found) != batches or len(marks) != batches:
+        raise MachineError(f"mkeyed printed {len(found)} batches:\n{text}")
+    for batch, first, last in zip(found, [begun, *marks], marks, strict=False):
+        batch.disk = log.busy(first, last)
+    return found
+
+
+def growth(batches: list[Batch], memory: int, what: str) -> tuple[int, float]:
+    """The first batch that ends with a file larger than memory is followed by: its number, and how much more the last takes."""
+    base = next(i for i, b in enumerate(batches) if b.file_bytes > memory) + 1
+    first, last = (getattr(batches[i], what) for i in (base, -1))
+    return base + 1, last / first - 1
+
+
+def slope(batches: list[Batch], memory: int, what: str) -> float:
+    """The same by the straight line through all batches that follow: not moved by one batch that was disturbed."""
+    base = next(i for i, b in enumerate(batches) if b.file_bytes > memory) + 1
+    y = [getattr(b, what) for b in batches[base:]]
+    middle, mean = (len(y) - 1) / 2, sum(y) / len(y)
+    rise = sum((i - middle) * (v - mean) for i, v in enumerate(y)) / sum((i - middle) ** 2 for i in range(len(y)))
+    return rise * (len(y) - 1) / (mean - rise * middle)
+
+
+def plot(runs: dict[str, list[Batch]], memory: int) -> Path:
+    fig, axes = storage.figure("mkeyed")
+    for kind, colour in (("batch", "#1f5f99"), ("uniform", "#b3382c")):
+        batches = runs.get(kind, [])
+        x = range(1, len(batches) + 1)
+        axes.plot(x, [b.real for b in batches], "o-", color=colour, label=f"{kind}, real")
+        axes.plot(x, [b.disk for b in batches], "--", color=colour, lw=0.8, label=f"{kind}, disk busy")
+    first = next(iter(runs.values()))
+    outgrown = next((i for i, b in enumerate(first) if b.file_bytes > memory), None)
+    if outgrown is not None:
+        axes.axvline(outgrown + 0.5, color="#7d8894", lw=0.8)
+        axes.annotate("file larger than memory", (outgrown + 0.6, 0), fontsize=7, color="#7d8894",
+                      textcoords="offset points", xytext=(0, 4))  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("batch")
+    axes.set_ylabel("s")
+    axes.legend(fontsize=7)
+    return storage.save(fig, "mkeyed")
+
+
+def judge(runs: dict[str, list[Batch]], memory: int) -> list[str]:
+    """What the curves are to show, each as a line that begins with yes or no."""
+    lines = []
+    if "batch" in runs:
+        for what, title in (("real", "real time"), ("processor", "user + system"), ("disk", "disk busy")):
+            base, more = growth(runs["batch"], memory, what)
+            line = slope(runs["batch"], memory, what)
+            holds = line < MOST
+            lines.append(f"{'yes' if holds else 'NO '}  batch: {title} grows by less than {MOST:.0%} from batch {base} to the "
+                         f"last: {line:+.1%} along the line through them, {more:+.1%} from the one to the other")  # fmt: skip
+    if "uniform" in runs:
+        base, more = growth(runs["uniform"], memory, "real")
+        rises = slope(runs["uniform"], memory, "real") > MOST
+        lines.append(f"{'yes' if rises else 'NO '}  uniform: real time rises: {more:+.0%} from batch {base} to the last")
+    return lines
+
+
+def values(runs: dict[str, list[Batch]], memory: int) -> list[Value]:
+    out = []
+    for kind, batches in runs.items():
+        for i, b in enumerate(batches, 1):
+            note = f"file of {b.file_bytes >> 20} MiB"
+            out += [
+                Value(f"{kind}, batch {i}: real", "wall", "s", b.real, note=note),
+                Value(f"{kind}, batch {i}: user", "wall", "s", b.user, note=note),
+                Value(f"{kind}, batch {i}: system", "wall", "s", b.system, note=note),
+                Value(f"{kind}, batch {i}: disk busy", "modelled", "s", b.disk, note=note),
+                Value(f"{kind}, batch {i}: pages in", "counters", "pages", b.pgin, note=note),
+                Value(f"{kind}, batch {i}: pages out", "counters", "pages", b.pgout, note=note),
+            ]
+        for what in ("real", "processor", "disk"):
+            out.append(Value(f"{kind}: growth of {what}, file larger than memory to the last batch",
+                             "modelled" if what == "disk" else "wall", "%", 100 * slope(batches, memory, what)))  # fmt: skip
+    return out
+
+
+def report(runs: dict[str, list[Batch]], scale: float, records: int) -> None:
+    head = ["batch", "MiB", "user", "sys", "real", "disk", "pages in", "out"]
+    for kind, batches in runs.items():
+        rows = [
+            [str(i), f"{b.file_bytes / 2**20:.0f}", f"{b.user:.2f}", f"{b.system:.2f}", f"{b.real:.1f}", f"{b.disk:.1f}",
+             str(b.pgin), str(b.pgout)]
+            for i, b in enumerate(batches, 1)
+        ]  # fmt: skip
+        print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds", head, rows))
+        print()
+    print(f"{MACHINE} with {MEMORY}; disk times divided by {scale:g}: real is multiplied by that, user and sys are not.")
+    print("The article: 305,000 records a batch, 1 GB after 2 batches, 7.2 GB after 14; consistent from batch 3 to batch 14.")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mkeyed")
+    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or SCALE))
+    parser.add_argument("--records", type=int, default=int(os.environ.get("RECORDS") or RECORDS))
+    parser.add_argument("--rows", default=os.environ.get("ROWS") or "batch uniform")
+    args = parser.parse_args()
+    memory = int(re.match(r"\d+", MEMORY)[0]) << 20
+    runs: dict[str, list[Batch]] = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
+            for kind in (k for k in KINDS if k in args.rows.split()):
+                runs[kind] = measure(kind, Path(name), args.records, args.scale)
+                print(f"mkeyed: {kind}: last batch {runs[kind][-1].real:.1f} s", file=sys.stderr, flush=True)
+    except MachineError as error:
+        print(f"mkeyed: {error}", file=sys.stderr)
+        return 2
+    if any(batches[-2].file_bytes <= memory for batches in runs.values()):
+        print("mkeyed: the file does not outgrow memory: RECORDS is too small", file=sys.stderr)
+        return 2
+    report(runs, args.scale, args.records)
+    print("\n".join(judge(runs, memory)))
+    file = storage.record("mkeyed", values(runs, memory), f"{MACHINE} MEM={MEMORY}", f"disk times / {args.scale:g}", SEED)
+    print(f"rows in {run.shown(file)}, plot {run.shown(plot(runs, memory))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

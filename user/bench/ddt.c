@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ddt.c - a program that needs much memory and reads and writes large files meanwhile, as the AIPS package's DDT test.
+ *
+ * THEORY      DDT puts a set of radio-astronomical observations through AIPS's main tasks: sorting, gridding, Fourier
+ *             transform, cleaning.  Each holds an image in memory that it goes through again and again, and reads or
+ *             writes files that are too large to stay in memory and would not be wanted again soon if they did.  The
+ *             question is what the system gives up for the files' pages.  Here a cycle has four phases:
+ *                 sort    reads a file of observations, blocks of 32 KiB here and there, and writes them in order;
+ *                 map     reads the sorted file from its start;
+ *                 fft     goes through memory by columns, without files;
+ *                 image   writes a file of half the size.
+ *             Beside each block goes an equal part of memory, so each phase visits all of it once, every word of it.
+ *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
+ *             code page of its own, and page p is done by copy p mod 128.
+ *             Elapsed time is that from the first block to the last; sync_s is what an fsync of the files takes then.
+ *             Pages paged in and out are counted in the same time, for the whole system.  Beside each block the
+ *             free memory is noted (sysinfo), and where it lies between lotsfree and cachefree.
+ * INVARIANTS  I1  a word of page p that began as x is x * 3^k + shift[p] after k visits; looked at in every visit
+ * USAGE       ddt -i [-f file-MiB] directory             makes the file of observations
+ *             ddt [-m memory-KiB] [-f file-MiB] [-c cycles] [-s seed] directory
+ * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... cycles=... elapsed_s=... sync_s=... (and of
+ *             each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=... free_low_pct=...
+ *             free_between_pct=...; then ok or FAILED
+ * SEE ALSO    make experiment-ddt, docs/benchmarks.md
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "benchpaging.h"
+#include "homeroom.h"
+
+#define PAGE    4096u
+#define WORDS   (PAGE / sizeof(uint64_t))
+#define BLOCK   32768u
+#define COLUMNS 16u
+#define COPIES  128u
+
+/* ---- code: 128 pages of it ------------------------------------------------------------------- */
+
+typedef void visit_page(uint64_t *page, uint64_t add);
+
+#define VISIT(id)                                                                                  \
+    static __attribute__((noinline, no_icf, aligned(4096))) void visit_##id(uint64_t *page, uint64_t add) \
+    {                                                                                              \
+        for (unsigned i = 0; i < WORDS; i++)                                                       \
+            page[i] = page[i] * 3 + add;                                                           \
+    }
+#define TIMES8(X, p)  X(p##0) X(p##1) X(p##2) X(p##3) X(p##4) X(p##5) X(p##6) X(p##7)
+#define TIMES64(X, p) TIMES8(X, p##0) TIMES8(X, p##1) TIMES8(X, p##2) TIMES8(X, p##3) \
+    TIMES8(X, p##4) TIMES8(X, p##5) TIMES8(X, p##6) TIMES8(X, p##7)
+
+TIMES64(VISIT, a)
+TIMES64(VISIT, b)
+
+#define NAME(id) visit_##id,
+static visit_page *const visits[COPIES] = {TIMES64(NAME, a) TIMES64(NAME, b)};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static uint64_t *memory, *shift; /* I1 */
+static uint64_t  npages = 4096, visited, power = 1, nbad;
+
+static void visit(uint64_t p, uint64_t add)
+{
+    uint64_t *page = memory + p * WORDS;
+    uint64_t  at = p % WORDS;
+
+    nbad += page[at] != (visited == 0 ? 0 : (p * WORDS + at) * power + shift[p]);
+    if (visited == 0)
+        for (unsigned i = 0; i < WORDS; i++)
+            page[i] = p * WORDS + i;
+    visits[p % COPIES](page, add);
+    shift[p] = shift[p] * 3 + add;
+}
+
+/* Part i of n of memory. */
+static void visit_part(uint64_t i, uint64_t n, uint64_t add)
+{
+    for (uint64_t p = npages * i / n; p < npages * (i + 1) / n; p++)
+        visit(p, add);
+}
+
+/* All of it has been visited. */
+static void visit_end(void)
+{
+    visited++;
+    power *= 3;
+}
+
+/* ---- what is watched ------------------------------------------------------------------------- */
+
+static struct {
+    uint64_t lotsfree, cachefree; /* pages; 0: not known */
+    uint64_t least, low, between, samples;
+} watch = {.least = UINT64_MAX};
+
+static uint64_t tunable(const char *what)
+{
+    struct hr_tunable t;
+
+    return hr_tunable_get(what, &t) == 0 ? t.value : 0;
+}
+
+static void watch_memory(void)
+{
+    struct sysinfo info;
+    uint64_t       free;
+
+    if (sysinfo(&info) != 0)
+        return;
+    free = (uint64_t)info.freeram * info.mem_unit / PAGE;
+    watch.least = free < watch.least ? free : watch.least;
+    watch.low += free < watch.lotsfree;
+    watch.between += free >= watch.lotsfree && free < watch.cachefree;
+    watch.samples++;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static const char *directory;
+static uint64_t    seed = 1, nblocks = 12 * 32;
+static uint64_t    block[BLOCK / sizeof(uint64_t)];
+
+static int open_file(const char *name, int flags)
+{
+    char path[256];
+    int  fd;
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    fd = open(path, flags, 0644);
+    if (fd < 0)
+        bench_die("%s: %s", path, strerror(errno));
+    return fd;
+}
+
+static void fill_block(uint64_t number)
+{
+    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i++)
+        block[i] = number * BLOCK + i;
+}
+
+static void write_block(int fd, uint64_t at)
+{
+    ssize_t put = pwrite(fd, block, BLOCK, (off_t)(at * BLOCK));
+
+    if (put != BLOCK)
+        bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
+}
+
+static void read_block(int fd, uint64_t at, uint64_t number)
+{
+    ssize_t got = pread(fd, block, BLOCK, (off_t)(at * BLOCK));
+
+    if (got != BLOCK)
+        bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
+    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
+        nbad += block[i] != number * BLOCK + i;
+}
+
+/* Where observation `number` is in the file that is not sorted yet: an order by a step without a common divisor. */
+static uint64_t unsorted(uint64_t number)
+{
+    uint64_t step = nblocks * 5 / 8 | 1, a = nblocks, b = step;
+
+    for (;;) {
+        while (b != 0) {
+            uint64_t rest = a % b;
+
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return (number * step + seed) % nblocks;
+        step += 2;
+        a = nblocks;
+        b = step;
+    }
+}
+
+static void make_observations(void)
+{
+    int fd = open_file("observations", O_RDWR | O_CREAT | O_TRUNC);
+
+    for (uint64_t i = 0; i < nblocks; i++) {
+        fill_block(i);
+        write_block(fd, unsorted(i));
+    }
+    if (fsync(fd) != 0 || close(fd) != 0)
+        bench_die("fsync: %s", strerror(errno));
+}
+
+/* ---- phases ---------------------------------------------------------------------------------- */
+
+static int observations, sorted, image;
+
+static void sort(void)
+{
+    for (uint64_t i = 0; i < nblocks; i++) {
+        read_block(observations, unsorted(i), i);
+        visit_part(i, nblocks, block[0]);
+        write_block(sorted, i);
+        watch_memory();
+    }
+    visit_end();
+}
+
+static void map(void)
+{
+    for (uint64_t i = 0; i < nblocks; i++) {
+        read_block(sorted, i, i);
+        visit_part(i, nblocks, block[1]);
+        watch_memory();
+    }
+    visit_end();
+}
+
+static void fft(void)
+{
+    for (uint64_t column = 0; column < COLUMNS; column++) {
+        for (uint64_t p = column; p < npages; p += COLUMNS)
+            visit(p, column);
+        watch_memory();
+    }
+    visit_end();
+}
+
+static void write_image(void)
+{
+    for (uint64_t i = 0; i < nblocks / 2; i++) {
+        visit_part(i, nblocks / 2, i);
+        memcpy(block, memory + npages * i / (nblocks / 2) * WORDS, PAGE);
+        write_block(image, i);
+        watch_memory();
+    }
+    visit_end();
+}
+
+static void run(uint64_t cycles)
+{
+    static void (*const  phase[])(void) = {sort, map, fft, write_image};
+    double               begin, elapsed, synced, took[4] = {0};
+    struct bench_paging  a, b;
+
+    watch.lotsfree = tunable("lotsfree");
+    watch.cachefree = tunable("cachefree");
+    bench_paging(&a);
+    begin = bench_now();
+    for (uint64_t c = 0; c < cycles; c++)
+        for (unsigned i = 0; i < 4; i++) {
+            double start = bench_now();
+
+            phase[i]();
+            took[i] += bench_now() - start;
+        }
+    elapsed = bench_now() - begin;
+    bench_paging(&b);
+    if (fsync(sorted) != 0 || fsync(image) != 0)
+        bench_die("fsync: %s", strerror(errno));
+    synced = bench_now() - begin - elapsed;
+    printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu cycles=%llu elapsed_s=%.3f sync_s=%.3f",
+           (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)nblocks / 32,
+           (unsigned long long)cycles, elapsed, synced);
+    printf(" sort_s=%.3f map_s=%.3f fft_s=%.3f image_s=%.3f", took[0], took[1], took[2], took[3]);
+    printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
+           b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
+           b.fspgout - a.fspgout, b.scan - a.scan);
+    printf(" free_min=%llu free_low_pct=%.1f free_between_pct=%.1f\n", (unsigned long long)watch.least,
+           100.0 * (double)watch.low / (double)watch.samples, 100.0 * (double)watch.between / (double)watch.samples);
+}
+
+static uint64_t number(const char *text, uint64_t most)
+{
+    uint64_t value = bench_count(text);
+
+    if (value > most)
+        bench_die("%s: %llu at most", text, (unsigned long long)most);
+    return value;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t cycles = 1;
+    bool     make = false;
+    int      opt;
+
+    bench_init("ddt");
+    while ((opt = getopt(argc, argv, "im:f:c:s:")) != -1) {
+        if (opt == 'i')
+            make = true;
+        else if (opt == 'm')
+            npages = (number(optarg, 1u << 30) + 3) / 4;
+        else if (opt == 'f')
+            nblocks = 32 * number(optarg, 4096);
+        else if (opt == 'c')
+            cycles = number(optarg, 1000);
+        else if (opt == 's')
+            seed = number(optarg, UINT32_MAX);
+        else
+            optind = argc + 1;
+    }
+    if (optind != argc - 1) {
+        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-c cycles] [-s seed] directory\n");
+        return 2;
+    }
+    directory = argv[optind];
+    if (make) {
+        make_observations();
+        printf("ok\n");
+        return 0;
+    }
+    memory = bench_map(npages * PAGE, PAGE, BENCH_FIRST);
+    shift = bench_map((npages * sizeof *shift + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
+    observations = open_file("observations", O_RDONLY);
+    sorted = open_file("sorted", O_RDWR | O_CREAT | O_TRUNC);
+    image = open_file("image", O_RDWR | O_CREAT | O_TRUNC);
+    printf("ddt: %llu KiB of memory, files of %llu MiB, seed %llu\n", (unsigned long long)npages * 4,
+           (unsigned long long)nblocks / 32, (unsigned long long)seed);
+    run(cycles);
+    printf(nbad == 0 ? "ok\n" : "FAILED\n");
+    return nbad != 0;
+}
