@@ -443,6 +443,7 @@ void kmain(uint32_t magic, uint64_t info)
     clock_calibrate(fadt.pm_timer_port, fadt.pm_timer_bits);
     clock_set_real(rtc_read() * 1000000000ull);
     lgrp_part_init(&cpupart_default.lgrps);
+    cpupart_default.rng = rng_next();
     lgrp_load_average = load_of;
     lgrp_runnable_now = clock_runnable_now;
     disp_init();

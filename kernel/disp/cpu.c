@@ -95,7 +95,7 @@ static void rehome_all(unsigned g)
         spin_lock(&t->part->lock);
         if (t->lg.part != NULL && t->lg.home == g)
             lgrp_count_rehome(g, lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(),
-                                                    (uint32_t)rng_next()));
+                                                    (uint32_t)rng_step(&t->part->rng)));
         spin_unlock(&t->part->lock);
     }
     spin_unlock(&all_threads_lock);

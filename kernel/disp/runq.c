@@ -175,6 +175,8 @@ void disp_enqueue(struct thread *t, bool front)
     if (c->idle) {
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
         disp_poke(c);
+        if (d->nrun > 1) /* it has not begun yet what it was called for, and one of the two will wait */
+            poke_thief(t, c->lgrp, p.allowed);
     } else if (t->pri > d->runpri) {
         disp_poke(c);
     } else {

@@ -413,7 +413,8 @@ unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *c
         t->lg.proc = p;
         lgrp_thread_join(&part->lgrps, &t->lg, cpus[t->bound_cpu]->lgrp, now);
     } else {
-        lgrp_thread_home(&part->lgrps, &t->lg, p, creator != NULL ? &creator->lg : NULL, now, (uint32_t)rng_next());
+        lgrp_thread_home(&part->lgrps, &t->lg, p, creator != NULL ? &creator->lg : NULL, now,
+                         (uint32_t)rng_step(&part->rng));
     }
     spin_unlock(&part->lock);
     return t->lg.home;

@@ -181,6 +181,7 @@ struct cpupart {
     struct spinlock   lock;    /* RANK_PART: load records                             */
     struct cpumask    cpus;    /* [a] its on-line CPUs                                */
     struct lgrp_part  lgrps;   /* loads and homes per lgroup                          */
+    uint64_t          rng;     /* draws homes alone, so that a program's homes follow from the boot's seed */
 };
 extern struct cpupart cpupart_default;
 

@@ -96,7 +96,7 @@ static int aff_set(struct lwp *l, void *arg)
     spin_lock(&part->lock);
     if (l->t.lg.part != NULL)
         lgrp_count_rehome(home, lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
-                                                   clock_mono_ns(), (uint32_t)rng_next()));
+                                                   clock_mono_ns(), (uint32_t)rng_step(&part->rng)));
     spin_unlock(&part->lock);
     return 0;
 }

@@ -40,7 +40,6 @@
 
 #define PAGE         4096u
 #define DEFAULT_N    672
-#define LINE         8     /* doubles                                     */
 #define STAGGER      40    /* doubles, an odd number of lines, between the places of two matrices in their first page */
 #define LOST_MASS    1e-10 /* relative: the most that rounding may do in a run */
 
@@ -190,22 +189,18 @@ SET filter(struct grid *g, struct place at)
     AT(P, i, j) = AT(PNEW, i, j);
 }
 
-/* A set on a whole grid, a line of each column in turn; the ends of a column are apart. */
+/* A set on a whole grid: the plain loop nest, across columns inside; the first and the last column are apart. */
 SET across(struct grid *g, equations *set)
 {
-    for (size_t line = 0; line < n1; line += LINE) {
-        size_t from = line == 0 ? 1 : line, to = line + LINE < n1 ? line + LINE : n1 - 1;
+    size_t last = g->columns - 1;
 
-        for (size_t j = 0; j < g->columns; j++) {
-            size_t jb = before(j, g->columns), ja = after(j, g->columns);
+    for (size_t i = 0; i < n1; i++) {
+        size_t ib = before(i, n1), ia = after(i, n1);
 
-            if (line == 0)
-                set(g, (struct place){0, n1 - 1, 1, j, jb, ja});
-            for (size_t i = from; i < to; i++)
-                set(g, (struct place){i, i - 1, i + 1, j, jb, ja});
-            if (line + LINE >= n1)
-                set(g, (struct place){n1 - 1, n1 - 2, 0, j, jb, ja});
-        }
+        set(g, (struct place){i, ib, ia, 0, last, 1});
+        for (size_t j = 1; j < last; j++)
+            set(g, (struct place){i, ib, ia, j, j - 1, j + 1});
+        set(g, (struct place){i, ib, ia, last, last - 1, 0});
     }
 }
 
