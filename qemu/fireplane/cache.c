@@ -141,17 +141,25 @@ static void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
     }
 }
 
-/* A transfer the CPU does not wait for, unless all its misses in flight are taken.  Slots are in the order of time. */
+/*
+ * A transfer the CPU does not wait for, unless all its misses in flight are taken.  Slots are a ring in the order of
+ * time; mostly the new one is the last, and takes the place of the first.
+ */
 static void post(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, enum fp_move move)
 {
-    unsigned i, n = (unsigned)c->model->p.misses_in_flight;
+    unsigned n = (unsigned)c->model->p.misses_in_flight, i = c->first_slot, before;
     uint64_t done;
 
-    fp_stall(c, c->slot[0]);
+    fp_stall(c, c->slot[i]);
     done = fp_transfer(c, line, home_of(c->model, line), owner, move, c->clock);
-    for (i = 1; i < n && c->slot[i] < done; i++)
-        c->slot[i - 1] = c->slot[i];
-    c->slot[i - 1] = done;
+    c->first_slot = i + 1 < n ? i + 1 : 0;
+    for (; i != c->first_slot; i = before) {
+        before = i != 0 ? i - 1 : n - 1;
+        if (c->slot[before] <= done)
+            break;
+        c->slot[i] = c->slot[before];
+    }
+    c->slot[i] = done;
 }
 
 static void fetch(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, bool wait)
@@ -175,23 +183,35 @@ static struct fp_ec *ec_set(struct fp_cpu_state *c, uint32_t line)
     return &c->ec[(line & (c->model->ec_sets - 1)) * c->model->p.ecache_ways];
 }
 
+static uint32_t version_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
 /* The line's entry, now the most recently used of its set; NULL: not there, or stale. */
 static struct fp_ec *ec_find(struct fp_cpu_state *c, uint32_t line)
 {
-    struct fp_ec want = {line + 1, (uint32_t)(c->model->word[line] >> 32)}, *set = ec_set(c, line);
+    struct fp_ec *set = ec_set(c, line), found;
 
-    for (unsigned i = 0; i < c->model->p.ecache_ways; i++)
-        if (set[i].line == want.line && set[i].version == want.version) {
-            for (; i > 0; i--)
-                set[i] = set[i - 1];
-            set[0] = want;
-            return set;
-        }
+    for (unsigned i = 0; i < c->model->p.ecache_ways; i++) {
+        found = set[i];
+        if (found.line != line + 1)
+            continue;
+        if ((found.version & ~FP_WROTE) != version_of(c->model->word[line]))
+            return NULL; /* a line has one entry */
+        for (; i > 0; i--)
+            set[i] = set[i - 1];
+        set[0] = found;
+        return set;
+    }
     return NULL;
 }
 
-/* Put the line in; the least recently used of its set leaves, and is written back if memory is stale (M3). */
-static void ec_insert(struct fp_cpu_state *c, uint32_t line)
+/*
+ * Put the line in, `wrote`: FP_WROTE or 0; the least recently used of its set leaves, and is written back if memory is
+ * stale (M3), which it can be only for a line that this CPU has written.
+ */
+static void ec_insert(struct fp_cpu_state *c, uint32_t line, uint32_t wrote)
 {
     struct fp_ec *set = ec_set(c, line), out;
     uint64_t *word;
@@ -202,11 +222,11 @@ static void ec_insert(struct fp_cpu_state *c, uint32_t line)
     out = set[i];
     for (; i > 0; i--)
         set[i] = set[i - 1];
-    set[0] = (struct fp_ec){line + 1, (uint32_t)(c->model->word[line] >> 32)};
-    if (out.line == 0 || out.line == line + 1)
+    set[0] = (struct fp_ec){line + 1, version_of(c->model->word[line]) | wrote};
+    if (out.line == 0 || out.line == line + 1 || !(out.version & FP_WROTE))
         return;
     word = &c->model->word[out.line - 1];
-    if (*word >> 32 != out.version || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
+    if (version_of(*word) != (out.version & ~FP_WROTE) || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
         return;
     *word &= ~(FP_OWNER | FP_DIRTY);
     c->n.writeback++;
@@ -221,7 +241,7 @@ static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
     count_miss(c, home_of(c->model, line), false);
     fetch(c, line, supplier(c, *word), wait);
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP + c->mine;
-    ec_insert(c, line);
+    ec_insert(c, line, FP_WROTE);
 }
 
 /* A store to a line that is in the external cache. */
@@ -232,8 +252,8 @@ static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
     if ((*word & FP_SHARED) || (owner != 0 && owner != c->id + 1)) {
         post(c, line, NULL, FP_ADDRESS);
         *word += FP_VERSION_STEP;
-        entry->version++;
     }
+    entry->version = version_of(*word) | FP_WROTE;
     *word = (*word & ~FP_STATE) | c->mine;
 }
 
@@ -267,7 +287,7 @@ static void load_miss(struct fp_cpu_state *c, uint32_t line, uint64_t vline)
         *word |= FP_SHARED;
     else if (!(*word & FP_SHARED))
         *word |= c->id + 1;
-    ec_insert(c, line);
+    ec_insert(c, line, 0);
 }
 
 /* ---- write cache --------------------------------------------------------------------------- */

@@ -30,12 +30,12 @@
 #define FP_WC_WAYS    4
 #define FP_BUCKETS    1024 /* buckets kept for each resource                       */
 
-/* The coherence word of a line of memory: version in bits 32-63, and these. */
+/* The coherence word of a line of memory: version in bits 33-63, and these. */
 #define FP_OWNER  0x1ffull /* CPU number + 1 of the last to have it alone; 0: nobody  */
 #define FP_SHARED 0x200ull /* others may have copies of this version                 */
 #define FP_DIRTY  0x400ull /* memory is stale; the owner's cache supplies the line   */
 #define FP_STATE  0x7ffull
-#define FP_VERSION_STEP (1ull << 32)
+#define FP_VERSION_STEP (2ull << 32)
 
 /* Virtual tags carry a generation, so that a new address space makes all of them old at once. */
 #define FP_GENERATION (1ull << 44)
@@ -64,7 +64,11 @@ struct fp_wc {
     uint32_t line; /* physical line + 1, 0: nothing                */
 };
 
-/* An entry of the external cache, valid while version is the line's. */
+/*
+ * An entry of the external cache, valid while version is the line's.  Bit 0 of the version is free: FP_WROTE there says
+ * that the CPU has written the line; one that it has only read leaves without a look at the line's word.
+ */
+#define FP_WROTE 1u
 struct fp_ec {
     uint32_t line; /* physical line + 1, 0: nothing */
     uint32_t version;
@@ -90,7 +94,8 @@ struct fp_cpu_state {
     /* The rest. */
     struct fp_model *model;
     unsigned id, board, seat;
-    uint64_t slot[64];   /* misses in flight: when each ends, in order                       */
+    uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
+    unsigned first_slot;
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
     uint64_t tick;       /* for ages                                                    */
@@ -127,6 +132,7 @@ struct fp_model {
     unsigned row; /* resources in all */
     uint64_t *bucket; /* [FP_BUCKETS][row]: (bucket number << 24) | bytes used */
     uint64_t hint, hint_ps; /* a bucket number, and its start: the last one used */
+    uint64_t *hint_row;     /* that bucket of all resources                      */
     uint64_t traffic[FP_MAX_BOARDS][FP_MAX_BOARDS];
     /* Given by the host program. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);

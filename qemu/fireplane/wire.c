@@ -50,16 +50,17 @@ int fp_wire_create(struct fp_model *m)
         m->row += kinds[k].count;
     }
     m->bucket = calloc((size_t)FP_BUCKETS * m->row, sizeof *m->bucket);
+    m->hint_row = m->bucket;
     return m->bucket ? 0 : -1;
 }
 
-/* Number of the bucket that t is in: mostly the last one asked for, or a neighbour. */
-static uint64_t bucket_of(struct fp_model *m, uint64_t t)
+/* m->hint becomes the bucket that t is in: mostly the one that it is, or a neighbour. */
+static void seek(struct fp_model *m, uint64_t t)
 {
     uint64_t length = m->p.bucket_ps;
 
     if (t - m->hint_ps < length)
-        return m->hint;
+        return;
     if (t - m->hint_ps < 2 * length) {
         m->hint++;
         m->hint_ps += length;
@@ -70,16 +71,14 @@ static uint64_t bucket_of(struct fp_model *m, uint64_t t)
         m->hint = t / length;
         m->hint_ps = m->hint * length;
     }
-    return m->hint;
+    m->hint_row = &m->bucket[m->hint % FP_BUCKETS * m->row];
 }
 
-uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
+/* The first bucket after m->hint with room; a transfer waits for its beginning, and for those before it there. */
+static uint64_t reserve_later(struct fp_model *m, const struct fp_kind *k, unsigned i, uint64_t t)
 {
-    const struct fp_kind *k = &m->kind[kind];
-
-    i += k->first;
-    for (uint64_t b = bucket_of(m, t);; b++) {
-        uint64_t *word = &m->bucket[b % FP_BUCKETS * m->row + i], epoch = *word >> USED_BITS, turn;
+    for (uint64_t b = m->hint + 1;; b++) {
+        uint64_t *word = &m->bucket[b % FP_BUCKETS * m->row + i], epoch = *word >> USED_BITS;
         uint64_t used = epoch == b ? *word & USED_MASK : 0;
 
         if (epoch > b) /* forgotten long ago: nobody waits for what was then */
@@ -87,16 +86,37 @@ uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint6
         if (used + FP_LINE_BYTES > k->capacity) /* W1 */
             continue;
         *word = b << USED_BITS | (used + FP_LINE_BYTES);
-        turn = b * m->p.bucket_ps + used / FP_LINE_BYTES * k->line_ps;
-        if (b != m->hint)
-            return turn;
-        return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
+        return b * m->p.bucket_ps + used / FP_LINE_BYTES * k->line_ps;
     }
 }
 
-static uint64_t cross(struct fp_cpu_state *c, enum fp_resource kind, unsigned i, uint64_t t)
+static inline uint64_t reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
 {
-    uint64_t start = fp_reserve(c->model, kind, i, t);
+    const struct fp_kind *k = &m->kind[kind];
+    uint64_t *word, epoch, used, turn;
+
+    seek(m, t);
+    i += k->first;
+    word = &m->hint_row[i];
+    epoch = *word >> USED_BITS;
+    if (epoch > m->hint)
+        return t;
+    used = epoch == m->hint ? *word & USED_MASK : 0;
+    if (used + FP_LINE_BYTES > k->capacity)
+        return reserve_later(m, k, i, t);
+    *word = m->hint << USED_BITS | (used + FP_LINE_BYTES);
+    turn = m->hint_ps + used / FP_LINE_BYTES * k->line_ps;
+    return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
+}
+
+uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
+{
+    return reserve(m, kind, i, t);
+}
+
+static inline uint64_t cross(struct fp_cpu_state *c, enum fp_resource kind, unsigned i, uint64_t t)
+{
+    uint64_t start = reserve(c->model, kind, i, t);
 
     c->n.queue_ps[kind] += start - t;
     return start;

@@ -729,7 +729,7 @@ static void check_invariants(const struct fp_counts *before)
                 const struct fp_ec *e = &s->ec[((wc->line - 1) & (m->ec_sets - 1)) * m->p.ecache_ways];
 
                 for (unsigned i = 0; wc->line && i < m->p.ecache_ways; i++)
-                    CHECK(e[i].line != wc->line || e[i].version != m->word[wc->line - 1] >> 32);
+                    CHECK(e[i].line != wc->line || (e[i].version & ~FP_WROTE) != m->word[wc->line - 1] >> 32);
                 CHECK(!wc->line || wc->need != 0);
             }
     }
@@ -743,7 +743,7 @@ static void check_invariants(const struct fp_counts *before)
         CHECK((word & FP_OWNER) >= 1 && (word & FP_OWNER) <= ncpus);
         e = &m->cpu[(word & FP_OWNER) - 1].ec[(line & (m->ec_sets - 1)) * m->p.ecache_ways];
         for (unsigned i = 0; i < m->p.ecache_ways; i++)
-            there |= e[i].line == line + 1 && e[i].version == word >> 32;
+            there |= e[i].line == line + 1 && e[i].version == (word >> 32 | FP_WROTE);
         CHECK(there);
     }
 }

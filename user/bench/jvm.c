@@ -42,7 +42,7 @@ struct mutator {
     uint64_t random, allocated, objects, read, bad;
 };
 
-static int nthreads, rounds = 6, warm = 2, young_kib;
+static int nthreads, rounds = 12, warm = 2, young_kib;
 static uint64_t *young, *old;
 static size_t young_words, old_words;
 static _Atomic size_t young_used; /* in words; may pass young_words when threads ask at the end */
@@ -56,7 +56,7 @@ static void usage(void)
             "usage: jvm [-t threads] [-y KiB] [-i rounds]\n"
             "  -t  threads (default: one per CPU)\n"
             "  -y  size of the young generation (default 512 a thread)\n"
-            "  -i  measured rounds, each of which ends with a collection (default 6; two come before)\n");
+            "  -i  measured rounds, each of which ends with a collection (default 12; two come before)\n");
     exit(2);
 }
 
