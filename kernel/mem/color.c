@@ -10,8 +10,9 @@
  *             A block as large as all colours has a frame of each.  A colour whose bin is empty opens one; its other
  *             frames wait in their bins, up to BINNED_MAX of each on average, else they stay with the buddy system.
  *             Freed frames go there, and so merge again.  When it has nothing left the bins are emptied into it.
+ *             Where memory is short colours do not count.
  * INVARIANTS  I1  a frame in a bin is not PG_FREE: its buddy does not merge with it
- *             I2  nbinned is the number of frames in a node's bins
+ *             I2  nbinned is the number of frames in a node's bins; nfree_pages counts them too
  * LOCKING     node->lock (RANK_BUDDY)
  * TUNABLES    use_page_coloring; page_colors (read only)
  * SEE ALSO    page.h, docs/memory.md, tests/host/test_buddy.c
@@ -29,6 +30,7 @@ TUNABLE_RO(page_colors, "colours of frames: pages in a way of the external cache
 
 void bins_empty(struct mem_node *n)
 {
+    n->nfree_pages -= n->nbinned;
     for (unsigned color = 0; color < page_colors; color++)
         while (!list_empty(&n->bin[color]))
             block_give(n, list_pop(&n->bin[color], struct page, link), 0);
@@ -43,6 +45,7 @@ static struct page *colored_get(struct mem_node *n, unsigned color)
 
     if (!list_empty(bin)) {
         n->nbinned--;
+        n->nfree_pages--;
         return list_pop(bin, struct page, link);
     }
     pg = block_take(n, (unsigned)__builtin_ctz(page_colors));
@@ -56,6 +59,7 @@ static struct page *colored_get(struct mem_node *n, unsigned color)
         if (n->nbinned < BINNED_MAX * page_colors) {
             list_push_front(&n->bin[i], &pg[i].link);
             n->nbinned++;
+            n->nfree_pages++;
         } else {
             block_give(n, &pg[i], 0);
         }
@@ -68,7 +72,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     struct mem_node *n = &mem_nodes[node];
     struct page     *pg = NULL;
 
-    if (n->bin != NULL) {
+    if (n->bin != NULL && n->nfree_pages >= n->low_pages) { /* else page_alloc() may have to wake the pageout */
         spin_lock(&n->lock);
         pg = colored_get(n, color);
         n->n_local += pg != NULL;

@@ -293,7 +293,7 @@ int phys_node(paddr_t pa)
 
 uint64_t mem_free_pages(unsigned node)
 {
-    uint64_t n = mem_nodes[node].nfree_pages + mem_nodes[node].nbinned;
+    uint64_t n = mem_nodes[node].nfree_pages;
 
     for (unsigned i = 0; i < ncpu; i++)
         if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)

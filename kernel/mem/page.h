@@ -157,7 +157,7 @@ struct mem_node {
     struct spinlock lock;                  /* rank RANK_BUDDY                                      */
     struct list     free[HUGE_ORDER + 2];  /* by order; the largest is MAX_ORDER                   */
     uint64_t        free_mask;             /* bit o: free[o] is not empty                          */
-    _Atomic uint64_t nfree_pages;          /* in the buddy lists (magazines not counted)           */
+    _Atomic uint64_t nfree_pages;          /* in buddy lists and bins (magazines not counted)      */
     uint64_t        low_pages;             /* fewer than these: mem_ops.low; set by vm             */
     uint64_t        ninstalled_pages;      /* [c]                                                  */
     uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */

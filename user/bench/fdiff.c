@@ -12,11 +12,12 @@
  *             is periodic in itself, so none reads another's.
  *
  *             Elements are contiguous along the first dimension.  Each set is one plain loop nest whose inner loop goes
- *             across columns, N1 * 8 bytes further at each turn.  The paper tells of "nice spatial locality", of an access
- *             pattern with which "data prefetch is relatively ineffective", and that latency, not bandwidth, limits the
- *             program: here each line is used in eight turns of the outer loop, and no two successive misses are to
- *             sequential lines.  (Inner loops along a column would give streams, which are prefetched.)  Stores go
- *             to another line each time, so lines leave the write cache before they are complete, and are read first.
+ *             across columns, N1 * 8 bytes further at each turn.  The paper tells of "nice spatial locality", of an
+ *             access pattern with which "data prefetch is relatively ineffective", and that latency limits the
+ *             program, not bandwidth: here each line is used in eight turns of the outer loop, and no two successive
+ *             misses are to sequential lines.  (Inner loops along a column would give streams, which are prefetched.)
+ *             Stores go to another line each time, so lines leave the write cache before they are complete, and are
+ *             read first.
  *             A line and its neighbours are used in eight turns, and then not before the whole grid has passed:
  *               a point costs 26 / 8 = 3.25 lines an iteration: 7 in the first set (3 read, 4 written), 10 in the
  *               second (7 and 3), 9 in the third (9 read, 6 of them written).
