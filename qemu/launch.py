@@ -54,6 +54,7 @@ def arguments() -> argparse.Namespace:
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
     add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times")
+    add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
@@ -80,10 +81,25 @@ def number(name: str, text: str | None) -> int | None:
         raise machine.MachineError(f"{name}={text}: write a number") from None
 
 
+def root_disk(kind: str | None) -> list[str]:
+    if not kind:
+        return []
+    image = machine.TOP / "build/root.img"
+    if kind != "ext":
+        raise machine.MachineError(f"ROOT={kind}: there is only ext")
+    if not image.is_file():
+        raise machine.MachineError(f"{image} is missing: make root")
+    return [str(image)]
+
+
+def root_lines(kind: str | None) -> str:
+    return "rootfs:ext3; rootdev:/dev/vda; " if kind else ""
+
+
 def make_guest(args: argparse.Namespace) -> guest.Guest:
     options = guest.Options(
         run=args.run,
-        system=args.system,
+        system=root_lines(args.root) + (args.system or "") or None,
         overlay=Path(args.overlay) if args.overlay else None,
         seed=number("SEED", args.seed),
         watchdog=number("WATCHDOG", args.watchdog),
@@ -91,7 +107,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
-        disks=args.disk or [],
+        disks=[*root_disk(args.root), *(args.disk or [])],
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
     )

@@ -7,7 +7,7 @@
 # need nothing but the shell's own rules.
 
 RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
-RUN_VARS   += MODEL MODEL_SET MODEL_PAGE DISK
+RUN_VARS   += MODEL MODEL_SET MODEL_PAGE DISK ROOT
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
 
@@ -28,6 +28,15 @@ $(B)/initramfs.cpio: $(UCMDS) $(UBENCH) $(if $(filter 1,$(TEST)),$(UTESTS)) $(wi
 $(ISO): $(B)/kernel.elf $(B)/initramfs.cpio boot/grub.cfg $(IMAGE_DEPS)
 	@echo '  ISO     $@'
 	$(Q)$(IMAGE) iso $@ $(B)/kernel.elf $(B)/initramfs.cpio
+
+# The same tree as a disk, for ROOT=ext; what a run writes on it stays until it is made again.
+ROOT_IMAGE := $(B)/root.img
+.PHONY: root
+root: $(ROOT_IMAGE) ## the root file system as a disk (build/root.img), for ROOT=ext
+$(ROOT_IMAGE): $(B)/initramfs.cpio $(IMAGE_DEPS) | deps
+	@echo '  MKE2FS  $@'
+	$(Q)$(IMAGE) root $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) \
+	    $(if $(and $(filter 1,$(TEST)),$(UTESTS)),--test $(U)/test)
 
 # An image that ends at once: what the firmware and GRUB cost.
 build/boot/exit_at_once.elf: tests/boot/exit_at_once.S
@@ -73,7 +82,7 @@ $(REFDISK): qemu/refdisk/refdisk.c | deps-refdisk
 	$(Q)$(HOSTCC) -std=gnu17 -O2 -g -fPIC -shared $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -o $@ $< -lm
 
 # What must be there before a machine runs.
-BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
+BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)

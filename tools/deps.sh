@@ -52,6 +52,8 @@ for group in "$@"; do
         need_file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin
         need xorriso xorriso
         need mformat mtools
+        need_file /usr/sbin/mke2fs e2fsprogs
+        need fakeroot fakeroot
         ;;
     test)
         need nbdkit nbdkit

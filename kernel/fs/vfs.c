@@ -4,7 +4,8 @@
  *
  * THEORY      A mount hides a directory behind the root of another file system: the directory's `mounted` leads down,
  *             the file system's `covered` leads up.  A look-up that finds a vnode with `mounted` set crosses here.
- *             The root file system is a tmpfs filled from the initramfs and then from the overlay archive.
+ *             The root file system is a tmpfs filled from the initramfs, or the disk that /etc/system names; then the
+ *             overlay archive is laid over it.
  * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
  * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair of
  *             pointers of I1, held while a look-up goes through them.
@@ -21,6 +22,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
+#include "stat/tunable.h"
 #include "vm/vm.h"
 
 struct vnode *vfs_root;
@@ -249,16 +251,47 @@ static void mount_at(const char *path, const char *type)
         warn("cannot mount %s on %s: error %d", type, path, -err);
 }
 
-int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
+void vfs_shutdown(void)
 {
     struct vfs *vfs;
-    int err = tmpfs_mount("tmpfs", "", 0, &vfs);
+
+    vfs_sync_all();
+    mutex_enter(&mount_mutex);
+    LIST_FOREACH (vfs, &mounts, link)
+        if (vfs->op->shutdown != NULL)
+            vfs->op->shutdown(vfs);
+    mutex_exit(&mount_mutex);
+}
+
+/* The root that /etc/system names (rootdev:, rootfs:), NULL if it names none or that cannot be mounted. */
+static struct vfs *disk_root(void)
+{
+    const char *name = system_root_fs[0] != '\0' ? system_root_fs : "ext3";
+    const struct vfs_type *t = find_type(name);
+    struct vfs *vfs;
+    int err = -ENODEV;
+
+    if (system_root_dev[0] == '\0')
+        return NULL;
+    if (t != NULL && t->disk)
+        err = t->mount(system_root_dev, "", 0, &vfs);
+    if (err == 0)
+        return vfs;
+    warn("cannot mount %s of type %s as root: error %d; the root is in memory", system_root_dev, name, -err);
+    return NULL;
+}
+
+int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
+{
+    struct vfs *vfs = disk_root();
+    bool memory = vfs == NULL;
+    int err = memory ? tmpfs_mount("tmpfs", "", 0, &vfs) : 0;
 
     if (err != 0)
         return err;
     vfs_root = vfs->root;
     list_push_back(&mounts, &vfs->link);
-    if (initramfs != NULL)
+    if (memory && initramfs != NULL)
         initramfs_unpack("initramfs", initramfs, len);
     if (overlay != NULL)
         initramfs_unpack("overlay", overlay, overlay_len);

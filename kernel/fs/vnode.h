@@ -155,6 +155,7 @@ struct vfs_ops {
     void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree);
     int (*sync)(struct vfs *vfs);
     int (*unmount)(struct vfs *vfs); /* -EBUSY */
+    void (*shutdown)(struct vfs *vfs); /* the machine is about to end: all on the disk, nothing changes any more */
     int (*remount)(struct vfs *vfs, const char *options, unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */
 };
 
@@ -281,6 +282,8 @@ void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg
 const struct vfs_type *vfs_next_type(const struct vfs_type *t);
 /* vfs_sync_all - sync(2). */
 void vfs_sync_all(void);
+/* vfs_shutdown - the same, and disks are left as if they had been unmounted. */
+void vfs_shutdown(void);
 enum { MS_RDONLY = 1, MS_REMOUNT = 32, MS_NOATIME = 1024 };
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
 int  vfs_unmount(struct vnode *root, unsigned flags);

@@ -5,9 +5,10 @@
  * THEORY      One command a line, `*` or `#` in the first column for a comment:
  *                 set [module:]name {= | & | |} [~ | -]number
  *                 forceload: exclude: include: moddir: rootfs: rootdev: swapfs: swapdev: name
- *             Numbers are decimal, 0x hexadecimal or 0 octal.  The commands with a colon concern
- *             loadable modules and the root device, which Homeroom does not have: they are
- *             checked and otherwise ignored.  A keyword is all small or all capital letters.
+ *             Numbers are decimal, 0x hexadecimal or 0 octal.  rootfs and rootdev say what the root file
+ *             system is (system_root_fs, system_root_dev); the other commands with a colon concern loadable
+ *             modules, which Homeroom does not have: they are checked and otherwise ignored.  A keyword is
+ *             all small or all capital letters.
  *             What a value means, and whether it is sensible, is for its reader to judge.
  * INVARIANTS  I1  a line that draws a warning other than "extraneous input" or "more than once"
  *                 changes nothing
@@ -218,9 +219,13 @@ static void do_set(struct cursor *c, struct assigned *as)
     assign(c, has_module ? first : "", has_module ? second : first, op, value, as);
 }
 
-/* keyword: name - all that has a colon is accepted and ignored. */
-static void do_colon(struct cursor *c)
+char system_root_fs[16], system_root_dev[32];
+
+/* keyword: name - kept in `keep` if that is not NULL; the last one wins. */
+static void do_colon(struct cursor *c, char *keep, size_t size)
 {
+    const char *from;
+
     if (!take(c, ':')) {
         complain(c, "missing colon");
         return;
@@ -229,8 +234,18 @@ static void do_colon(struct cursor *c)
         complain(c, "missing value");
         return;
     }
-    while (c->p < c->end && !is_blank(*c->p))
-        c->p++;
+    for (from = c->p; c->p < c->end && !is_blank(*c->p); c->p++)
+        ;
+    if (keep != NULL) {
+        size_t n = (size_t)(c->p - from);
+
+        if (n >= size) {
+            complain(c, "name too long");
+            return;
+        }
+        memcpy(keep, from, n);
+        keep[n] = '\0';
+    }
     check_rest(c);
 }
 
@@ -264,7 +279,8 @@ static void do_line(struct cursor *c, struct assigned *as)
         }
         for (unsigned i = 0; i < array_size(with_colon); i++)
             if (is_keyword(word, with_colon[i])) {
-                do_colon(c);
+                do_colon(c, i == 4 ? system_root_fs : i == 5 ? system_root_dev : NULL,
+                         i == 4 ? sizeof system_root_fs : sizeof system_root_dev);
                 return;
             }
     }

@@ -50,5 +50,7 @@ const struct tunable *tunable_next(const struct tunable *t);
  * go to the console with the line's number.  `text` need not end in a NUL.
  */
 void system_file_apply(const char *text, size_t len);
+/* system_root_fs, system_root_dev - what `rootfs:` and `rootdev:` named; "" if they were not given. */
+extern char system_root_fs[16], system_root_dev[32];
 
 #endif

@@ -156,11 +156,11 @@ long sys_reboot(struct regs *r)
     if ((uint32_t)r->arg[0] != magic1 || !known)
         return -EINVAL;
     if (cmd == POWER_OFF || cmd == halt) {
-        vfs_sync_all();
+        vfs_shutdown();
         machine_exit(EXIT_CLEAN);
     }
     if (cmd == RESTART) {
-        vfs_sync_all();
+        vfs_shutdown();
         machine_reset();
     }
     return cmd == CAD_OFF || cmd == cad_on ? 0 : -EINVAL;

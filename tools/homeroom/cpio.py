@@ -51,6 +51,26 @@ class Archive:
             else:
                 raise ValueError(f"{path} is neither a file, a directory nor a symbolic link")
 
+    def extract(self, top: Path) -> None:
+        """Write the files below the host directory `top`, without what needs a privilege: owners, set-id bits."""
+        top.mkdir(mode=0o755, exist_ok=True)
+        for path in sorted(self.entries):
+            mode, data = self.entries[path]
+            target = top / path
+            if stat.S_ISLNK(mode):
+                target.symlink_to(data.decode())
+            elif stat.S_ISDIR(mode):
+                target.mkdir()
+                target.chmod(stat.S_IMODE(mode) & 0o777)
+            else:
+                target.write_bytes(data)
+                target.chmod(stat.S_IMODE(mode) & 0o777)
+                os.utime(target, (MTIME, MTIME))
+
+    def special(self) -> list[tuple[str, tuple[int, bytes]]]:
+        """What has set-id or sticky bits."""
+        return [item for item in self.entries.items() if not stat.S_ISLNK(item[1][0]) and item[1][0] & 0o7000]
+
     def pack(self, owners: dict[str, int] | None = None) -> bytes:
         """Return the archive.  `owners` gives the uid (and gid) of paths that are not root's."""
         out = bytearray()

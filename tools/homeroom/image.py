@@ -2,15 +2,19 @@
 """image.py - build the initramfs and the bootable ISO.
 
     python3 -m homeroom.image initramfs OUT --etc DIR [--bin DIR]... [--test DIR]
+    python3 -m homeroom.image root OUT --etc DIR [--bin DIR]... [--test DIR]
     python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
 
 THEORY   The initramfs is busybox under the name of each of its applets, our own commands in /usr/bin, and
          /etc.  The kernel provides /dev, /proc and /sys, and reads the archive as a multiboot2 module.
+         `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root.
          What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
          How the ISO is made is a matter of boot time and was measured; docs/boot.md has the figures.
 """
 
 import argparse
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +25,8 @@ from homeroom.cpio import Archive
 
 TOP = Path(__file__).resolve().parents[2]
 STUDENT_UID = 1000
+ROOT_MIB = 64
+ROOT_UUID = "686f6d65-726f-6f6d-8000-000000000001"
 
 
 def fail(message: str) -> None:
@@ -46,7 +52,8 @@ def stripped(path: Path) -> bytes:
         return Path(out.name).read_bytes()
 
 
-def initramfs(args: argparse.Namespace) -> None:
+def tree(args: argparse.Namespace) -> Archive:
+    """The root file system."""
     archive = Archive()
     for name in ("bin", "sbin", "usr/bin", "usr/sbin", "dev", "proc", "sys", "var", "mnt", "home"):
         archive.directory(name)
@@ -70,7 +77,37 @@ def initramfs(args: argparse.Namespace) -> None:
             archive.file(f"usr/test/{source.name}", stripped(source), 0o755)
     for source in sorted(Path(args.etc).iterdir()):
         archive.file(f"etc/{source.name}", source.read_bytes(), 0o600 if source.name == "shadow" else 0o644)
-    Path(args.out).write_bytes(archive.pack({"home/student": STUDENT_UID}))
+    return archive
+
+
+def initramfs(args: argparse.Namespace) -> None:
+    Path(args.out).write_bytes(tree(args).pack({"home/student": STUDENT_UID}))
+
+
+def tool(name: str) -> str:
+    """A program that may be where only root looks for it."""
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if path is None:
+        fail(f"{name} is missing: tools/deps.sh run")
+    return path
+
+
+def root(args: argparse.Namespace) -> None:
+    """mke2fs copies a folder; fakeroot lets it see other owners than us, and set-id bits."""
+    archive, out = tree(args), Path(args.out)
+    with tempfile.TemporaryDirectory() as scratch:
+        top = Path(scratch) / "root"
+        archive.extract(top)
+        mke2fs = [tool("mke2fs"), "-q", "-F", "-t", "ext3", "-b", "4096", "-U", ROOT_UUID, "-L", "root"]
+        mke2fs += ["-E", f"hash_seed={ROOT_UUID}", "-d", str(top), str(out), f"{ROOT_MIB}M"]
+        steps = [["chown", "-hR", "0:0", str(top)], ["chown", f"{STUDENT_UID}:{STUDENT_UID}", str(top / "home/student")]]
+        steps += [["chmod", f"{mode & 0o7777:o}", str(top / name)] for name, (mode, _) in archive.special()]
+        script = " && ".join(shlex.join(step) for step in [*steps, mke2fs])
+        out.unlink(missing_ok=True)
+        done = subprocess.run([tool("fakeroot"), "sh", "-c", script], capture_output=True, text=True)
+    if done.returncode != 0:
+        out.unlink(missing_ok=True)
+        fail(f"mke2fs failed:\n{done.stdout}{done.stderr}")
 
 
 def iso(args: argparse.Namespace) -> None:
@@ -94,12 +131,13 @@ def iso(args: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="image")
     commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("initramfs")
-    one.add_argument("out")
-    one.add_argument("--etc", required=True)
-    one.add_argument("--bin", action="append", default=[])
-    one.add_argument("--test")
-    one.set_defaults(run=initramfs)
+    for name, make in (("initramfs", initramfs), ("root", root)):
+        one = commands.add_parser(name)
+        one.add_argument("out")
+        one.add_argument("--etc", required=True)
+        one.add_argument("--bin", action="append", default=[])
+        one.add_argument("--test")
+        one.set_defaults(run=make)
     two = commands.add_parser("iso")
     two.add_argument("out")
     two.add_argument("kernel")

@@ -165,6 +165,15 @@ static int op_sync(struct vfs *vfs)
     return err == 0 && !fs->rdonly ? blk_flush(fs->disk) : err;
 }
 
+static void op_shutdown(struct vfs *vfs)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+
+    vfs->readonly = true;
+    if (!fs->rdonly && ext_quiesce(fs) != 0)
+        warn("%s: could not be written", vfs->source);
+}
+
 static void destroy(struct extmount *m)
 {
     mutex_enter(&mounts_mutex);
@@ -220,6 +229,7 @@ static const struct vfs_ops ext_vfs_ops = {
     .statfs = op_statfs,
     .sync = op_sync,
     .unmount = op_unmount,
+    .shutdown = op_shutdown,
     .remount = op_remount,
 };
 

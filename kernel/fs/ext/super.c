@@ -361,9 +361,11 @@ int ext_quiesce(struct ext_fs *fs)
 
     if (fs->rdonly)
         return 0;
-    if ((err = ext_sync(fs)) != 0 || (err = jnl_close(fs)) != 0)
+    if ((err = ext_sync(fs)) != 0)
         return err;
-    fs->rdonly = true;
+    fs->rdonly = true; /* no handle begins; those that are open end before the last commit */
+    if ((err = jnl_close(fs)) != 0)
+        return err;
     fs->sb->free_blocks = (uint32_t)fs->free_blocks;
     fs->sb->free_inodes = (uint32_t)fs->free_inodes;
     if (fs->journalled)

@@ -81,6 +81,22 @@ static uint64_t op_blocks(struct vnode *vn)
     return ext_i(vn)->nsectors;
 }
 
+static int op_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector)
+{
+    struct ext_inode *i = ext_i(vn);
+    struct ext_fs    *fs = i->fs;
+    uint32_t          per = (uint32_t)(PAGE_SIZE >> fs->bshift), pblk, n;
+    int               err = ext_map(i, index * per, per, &pblk, &n);
+
+    if (err != 0)
+        return -EIO;
+    if (pblk == 0 || n < per)
+        return -ENOENT;
+    *disk = fs->disk;
+    *sector = (uint64_t)pblk * fs->spb;
+    return 0;
+}
+
 static int resize(struct vnode *vn, uint64_t size)
 {
     struct ext_inode *i = ext_i(vn);
@@ -141,6 +157,7 @@ const struct vnodeops ext_ops = {
     .readlink = op_readlink,
     .parent = op_parent,
     .blocks = op_blocks,
+    .bmap = op_bmap,
     .setattr = op_setattr,
     .prepare_write = ext_vn_prepare,
     .dirty_inode = op_dirty_inode,
