@@ -24,6 +24,7 @@ FOLDER = TOP / "build/test-crash"
 REPLAY = TOP / "build/host/ext-replay"
 MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "1024", "-N", "256", "-J", "size=1"]
 SHM = Path("/dev/shm")
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 
 @pytest.fixture(scope="module")

@@ -219,7 +219,7 @@ static void do_set(struct cursor *c, struct assigned *as)
     assign(c, has_module ? first : "", has_module ? second : first, op, value, as);
 }
 
-char system_root_fs[16], system_root_dev[32];
+char system_root_fs[16], system_root_dev[96];
 
 /* keyword: name - kept in `keep` if that is not NULL; the last one wins. */
 static void do_colon(struct cursor *c, char *keep, size_t size)

@@ -51,6 +51,6 @@ const struct tunable *tunable_next(const struct tunable *t);
  */
 void system_file_apply(const char *text, size_t len);
 /* system_root_fs, system_root_dev - what `rootfs:` and `rootdev:` named; "" if they were not given. */
-extern char system_root_fs[16], system_root_dev[32];
+extern char system_root_fs[16], system_root_dev[96];
 
 #endif

@@ -358,6 +358,8 @@ void devmem_init(void)
 {
 }
 
+char system_root_fs[16], system_root_dev[96];
+
 void ext_init(void)
 {
 }

@@ -58,7 +58,7 @@ static void load(struct base *b, const char *options)
 
     snprintf(path, sizeof path, "build/host/fuzz.%d.img", getpid());
     snprintf(cmd, sizeof cmd,
-             "T=%s.d; rm -rf $T; mkdir -p $T/a/b/c && head -c 90000 /dev/zero | tr '\\0' q > $T/a/big &&"
+             "PATH=$PATH:/usr/sbin:/sbin; T=%s.d; rm -rf $T; mkdir -p $T/a/b/c && head -c 90000 /dev/zero | tr '\\0' q > $T/a/big &&"
              "for i in $(seq 90); do echo $i > $T/a/b/some-longer-name-$i; done; ln -s a/b $T/link;"
              "ln $T/a/big $T/a/b/hard; ln -s $(printf 'y%%.0s' $(seq 80)) $T/long;"
              "mke2fs -q -F %s -d $T %s 4096k >/dev/null 2>&1 && rm -rf $T", path, options, path);

@@ -12,7 +12,7 @@ static inline bool bit_get(const uint8_t *p, uint32_t i)
     return p[i >> 3] >> (i & 7) & 1;
 }
 
-/* bits_set, bits_clear - bits first .. first+n-1.  bits_all - whether all of them are set.  bits_any - whether one is. */
+/* bits_set, bits_clear - bits first .. first+n-1.  bits_all - whether all of them are set. */
 static inline void bits_set(uint8_t *p, uint32_t first, uint32_t n)
 {
     for (; n != 0 && (first & 7) != 0; n--, first++)

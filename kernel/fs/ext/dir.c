@@ -15,7 +15,8 @@
 
 #include "lib/string.h"
 
-const uint8_t ext_dirent_type[] = {[VREG] = 1, [VDIR] = 2, [VCHR] = 3, [VBLK] = 4, [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
+const uint8_t ext_dirent_type[] = {[VREG] = 1, [VDIR] = 2,  [VCHR] = 3, [VBLK] = 4,
+                                   [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
 
 static bool is_dots(const struct ext_dirent *e, unsigned n)
 {

@@ -247,8 +247,8 @@ uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group);
 
 /* ---- balloc.c ---- */
 /*
- * ext_balloc - take 1 .. want consecutive blocks near `goal` (0: anywhere in or after `group`); *got tells how many.  -ENOSPC -EIO
- *              -EUCLEAN.  Takes the group's lock.
+ * ext_balloc - take 1 .. want consecutive blocks near `goal` (0: anywhere in or after `group`); *got tells how many.
+ *              -ENOSPC -EIO -EUCLEAN.  Takes the group's lock.
  * ext_bfree - free start .. start+n-1 (data).  ext_bfree_meta - free one block of metadata.
  */
 int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got);

@@ -629,7 +629,8 @@ static int free_attributes(struct handle *h, struct ext_inode *i)
 
 static bool has_blocks(const struct ext_inode *i)
 {
-    return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) && (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
+    return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) &&
+           (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
 }
 
 int ext_delete(struct ext_inode *i)

@@ -49,9 +49,11 @@ static bool is(const char *p, size_t n, const char *word)
 /* What other systems' fstab lines say, and means nothing here. */
 static bool is_idle(const char *p, size_t n)
 {
-    static const char *const words[] = {"defaults", "rw", "relatime", "atime", "data=ordered", "barrier", "barrier=1", "nosuid",
-                                        "nodev", "noexec", "suid", "dev", "exec", "async", "auto", "noauto", "nouser",
-                                        "nodiratime", "diratime", "user_xattr", "nouser_xattr", "acl", "noacl", "silent"};
+    static const char *const words[] = {
+        "defaults", "rw",   "relatime", "atime", "data=ordered", "barrier", "barrier=1",  "nosuid",   "nodev",
+        "noexec",   "suid", "dev",      "exec",  "async",        "auto",    "noauto",     "nouser",   "nodiratime",
+        "diratime", "acl",  "noacl",    "user_xattr",   "silent",  "nouser_xattr",
+    };
 
     for (size_t i = 0; i < array_size(words); i++)
         if (is(p, n, words[i]))

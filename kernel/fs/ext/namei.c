@@ -51,7 +51,8 @@ static int check_parent(struct ext_inode *dir, struct ext_inode *i)
     if (up == 0 && (err = read_parent(i, &up)) != 0)
         return err;
     if (up != dir->vn.ino || i->vn.ino == EXT_ROOT_INO)
-        return ext_error(dir->fs, "directory %u is in %u, and says in %u", (uint32_t)i->vn.ino, (uint32_t)dir->vn.ino, up);
+        return ext_error(dir->fs, "directory %u is in %u, and says in %u", (uint32_t)i->vn.ino,
+                         (uint32_t)dir->vn.ino, up);
     i->parent = up;
     return 0;
 }
@@ -174,8 +175,9 @@ static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, 
     i->generation = fs->next_generation++;
     extra = max_of(fs->sb->want_extra_isize, fs->sb->min_extra_isize);
     if (fs->isize > 128)
-        i->extra_isize = extra >= 24 && extra <= fs->isize - 128 && extra % 4 == 0 ? (uint16_t)extra
-                                                                                   : (uint16_t)min_of(32u, fs->isize - 128);
+        i->extra_isize = (uint16_t)(extra >= 24 && extra <= fs->isize - 128 && extra % 4 == 0
+                                        ? extra
+                                        : min_of(32u, fs->isize - 128));
     vn_times_now(&i->vn, VA_ATIME | VA_MTIME);
     i->crtime = (uint32_t)(i->vn.ctime_ns / 1000000000);
     i->crtime_extra = (uint32_t)(i->vn.ctime_ns % 1000000000) << 2;
