@@ -70,10 +70,12 @@ void cachelist_take(struct page *pg)
     spin_unlock(&l->lock);
 }
 
+#define TRIES 64u /* pages looked at under the list's lock */
+
 /* The oldest page that can go, off the list, its object's lock held; NULL: none of the first few.  l->lock is held. */
 static struct page *oldest(struct cachelist *l)
 {
-    for (unsigned tries = 0; tries < 64 && !list_empty(&l->pages); tries++) {
+    for (unsigned tries = 0; tries < TRIES && !list_empty(&l->pages); tries++) {
         struct page *pg = list_pop(&l->pages, struct page, link);
 
         if ((flags_of(pg) & PG_REFERENCED) != 0) {
@@ -91,9 +93,10 @@ static struct page *oldest(struct cachelist *l)
 unsigned cachelist_reclaim(unsigned node, unsigned want)
 {
     struct cachelist *l = &lists[node];
+    uint64_t          fruitless = 0, round = l->n / TRIES + 2; /* when all are in use, one look at each */
     unsigned          n = 0;
 
-    for (; n < want; n++) {
+    while (n < want && fruitless < round) {
         struct vm_object *o;
         struct page      *pg;
 
@@ -104,13 +107,16 @@ unsigned cachelist_reclaim(unsigned node, unsigned want)
             atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_CACHED, memory_order_relaxed);
         }
         spin_unlock(&l->lock);
-        if (pg == NULL)
-            break;
+        if (pg == NULL) {
+            fruitless++;
+            continue;
+        }
         o = pg->obj;
         radix_remove(&o->tree, pg->index);
         o->npages--;
         spin_unlock(&o->lock);
         page_release(pg);
+        n++;
     }
     return n;
 }
