@@ -2,14 +2,17 @@
 /*
  * filecache.c - read and write of files on a disk, one page at a time.
  *
- * THEORY      Bytes are copied into the page first; then the file system gives it blocks (prepare_write), and it is dirty.
- *             So a page that is written as a whole, or lies beyond the end, is never read: its frame is filled before it
- *             goes into the tree, where others could see it.  While it is filled the writer may fault, even on the
- *             same page of the same file; nothing is locked then but vn->lock.
+ * THEORY      Bytes are copied into the page first; then the file system gives it blocks (prepare_write), and it is
+ *             dirty. So a page that is written as a whole, or lies beyond the end, is never read: its frame is filled
+ *             before it goes into the tree, where others could see it.  While it is filled the writer may fault, even
+ *             on the same page of the same file; nothing is locked then but vn->lock.
  *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
  *             are gathered and written as one (vm/cluster.h).
+ *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
+ *             passed is freed first (freebehind).
  *             If there is no room for a page that was clean, it is thrown away; its bytes were seen for a moment.
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
+ * TUNABLES    freebehind, smallfile
  * LOCKING     vn->lock for writing round cache_write; reads take none
  * SEE ALSO    rdwr.c, vm/pcache.c, docs/pagecache.md
  */
@@ -17,7 +20,12 @@
 
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "stat/tunable.h"
 #include "vm/pcache.h"
+
+static uint32_t freebehind = 1, smallfile = 32768;
+TUNABLE_M("ufs", freebehind, 1, "default 1: sequential readers free what they leave behind when memory is short");
+TUNABLE_M("ufs", smallfile, 1, "default 32768 bytes: the beginning of a file that free-behind leaves alone");
 
 #define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
 
@@ -35,7 +43,8 @@ int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **p
 
 void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
 {
-    (void)vn, (void)off, (void)n;
+    if (freebehind != 0 && vn->obj.io != NULL && off > smallfile && off >= PAGE_SIZE && n != 0)
+        object_free_behind(&vn->obj, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
 }
 
 /* A write of the page is done up to byte `end` of the file: write what has been completed. */
@@ -52,8 +61,8 @@ static void write_behind(struct vnode *vn, uint64_t end)
 }
 
 /*
- * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and puts
- * it into the tree.  *out is the page then, held.
+ * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and
+ * puts it into the tree.  *out is the page then, held.
  */
 static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done,
                      struct page **out)

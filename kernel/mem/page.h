@@ -178,8 +178,8 @@ uint64_t mem_free_pages(unsigned node);
 uint64_t mem_total_pages(void);
 
 /*
- * mem_stretch - the i'th run of frames that the allocator has had: descriptors first .. end - 1; false: there are no more.
- * In a free block whose head has PG_VIRGIN only the head's descriptor means anything.
+ * mem_stretch - the i'th run of frames that the allocator has had: descriptors first .. end - 1; false: there are no
+ * more. In a free block whose head has PG_VIRGIN only the head's descriptor means anything.
  */
 struct mem_stretch {
     struct page *first, *end;

@@ -2,8 +2,8 @@
 /*
  * sys_swap.c - swapon(2), swapoff(2).
  *
- * THEORY      The area is a disk, or a file whose blocks the file system can tell (bmap): all of them are asked for once.
- *             A file with holes is refused.
+ * THEORY      The area is a disk, or a file whose blocks the file system can tell (bmap): all of them are asked for
+ *             once. A file with holes is refused.
  * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"

@@ -43,7 +43,8 @@
     X(145, sched_getscheduler) X(146, sched_get_priority_max) X(147, sched_get_priority_min)   \
     X(148, sched_rr_get_interval) X(149, mlock) X(150, munlock) X(151, mlockall)               \
     X(152, munlockall) X(157, prctl) X(158, arch_prctl) X(160, setrlimit) X(161, chroot)       \
-    X(162, sync) X(164, settimeofday) X(165, mount) X(166, umount2) X(167, swapon) X(168, swapoff) X(169, reboot)             \
+    X(162, sync) X(164, settimeofday) X(165, mount) X(166, umount2) X(167, swapon)             \
+    X(168, swapoff) X(169, reboot)                                                             \
     X(170, sethostname) X(171, setdomainname) X(186, gettid) X(200, tkill) X(201, time)        \
     X(202, futex) X(203, sched_setaffinity) X(204, sched_getaffinity) X(217, getdents64)       \
     X(218, set_tid_address) X(219, restart_syscall) X(221, fadvise64) X(227, clock_settime)    \

@@ -3,8 +3,8 @@
  * cachelist.c - file pages that nobody maps and that are clean, oldest first: Solaris 8's cache list.
  *
  * THEORY      Such a page keeps its place in its file, so that it is found again, but counts as free: the allocator
- *             takes from the list when free frames are short, without any scan.  A page that has been touched by read or
- *             write since it came goes to the end once more.
+ *             takes from the list when free frames are short, without any scan.  A page that has been touched by read
+ *             or write since it came goes to the end once more.
  *             A page is on the list under its object's lock and the list's.  Reclaiming comes from the other side: it
  *             holds the list's lock, under which a page on the list is in a living object, and may only try that
  *             object's lock.

@@ -12,8 +12,8 @@ void        cachelist_boot(void);
 extern bool cachelist_on; /* [c] after pageout_start() */
 
 /*
- * cachelist_put - a page of a file, in its tree, whose object's lock is held: onto its node's list, if it is fit for it.
- * @first  it will not be needed again: to be reused before all others
+ * cachelist_put - a page of a file, in its tree, whose object's lock is held: onto its node's list, if it is fit for
+ * it. @first  it will not be needed again: to be reused before all others
  * cachelist_take - off the list, if it is on it: it has become dirty, mapped, or leaves its tree.
  */
 void cachelist_put(struct page *pg, bool first);

@@ -155,6 +155,11 @@ void object_write_done(struct page *pg, int err);
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
 int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
+/*
+ * object_free_behind - a sequential reader has passed pages first .. last: when memory is short those that nobody uses
+ * are freed, or are the next to be.
+ */
+void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last);
 /* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (vm/throttle.h). */
 void object_throttle(struct vm_object *o);
 /* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */

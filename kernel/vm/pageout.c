@@ -2,14 +2,14 @@
 /*
  * pageout.c - the pageout daemon and fsflush: what paging.h decides is done here.
  *
- * THEORY      All frames of all boards lie in one circle.  The daemon wakes four times a second, and at once when somebody
- *             finds less than minfree; while less than the mark is free it moves both hands through the circle.  A
- *             page to be taken is unmapped and busy (PG_LOCKED) first; then, some dozens at a time, processors forget
- *             their translations, and the pages are freed, or go onto the cache list.  Dirty file pages are
- *             written with their neighbours, anonymous ones go to swap; both are free when the disk has them.
+ * THEORY      All frames of all boards lie in one circle.  The daemon wakes four times a second, and at once when
+ *             somebody finds less than minfree; while less than the mark is free it moves both hands through the
+ *             circle.  A page to be taken is unmapped and busy (PG_LOCKED) first; then, some dozens at a time,
+ *             processors forget their translations, and the pages are freed, or go onto the cache list.  Dirty file
+ *             pages are written with their neighbours, anonymous ones go to swap; both are free when the disk has them.
  *             Threads that find less than throttlefree sleep until a round has ended.
- *             fsflush walks the same circle so that it sees every frame once in autoup seconds, starts to write the dirty
- *             file pages it meets, and counts what frames are used for.
+ *             fsflush walks the same circle so that it sees every frame once in autoup seconds, starts to write the
+ *             dirty file pages it meets, and counts what frames are used for.
  * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
  * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,

@@ -3,9 +3,9 @@
  * paging.h - when pages are taken away, how fast, and which: the decisions of the pageout daemon.
  *
  * THEORY      Solaris's pageout is a clock with two hands (Babaoglu and Joy, SOSP 1981): the front hand clears the
- *             reference bit of a page, the back hand, handspreadpages behind it, takes the page if nobody has touched it
- *             meanwhile.  It runs when less than lotsfree is free, four times a second, the faster the less there is.
- *             Three generations of policy, pageout_policy:
+ *             reference bit of a page, the back hand, handspreadpages behind it, takes the page if nobody has touched
+ *             it meanwhile.  It runs when less than lotsfree is free, four times a second, the faster the less there
+ *             is. Three generations of policy, pageout_policy:
  *               0  before Solaris 7: all pages compete.
  *               1  Solaris 7: with cachefree above lotsfree the scanner starts there, and between the two takes
  *                  only plain file pages: not those of files that are executed, not anonymous ones.

@@ -3,9 +3,9 @@
  * pcache.c - files on a disk: which pages are dirty, and their way to the disk.
  *
  * THEORY      A file's pages are a cache of its blocks.  The object's tree tags those that differ from the disk and
- *             those that are being written, so that writing a range looks at no other page.  A page is written like this:
- *             under the object's lock all its translations become read-only, DIRTY is exchanged for WRITEBACK, and
- *             then, without the lock, other processors forget their translations and the file system gets a run of
+ *             those that are being written, so that writing a range looks at no other page.  A page is written like
+ *             this: under the object's lock all its translations become read-only, DIRTY is exchanged for WRITEBACK,
+ *             and then, without the lock, other processors forget their translations and the file system gets a run of
  *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
  *             again, while the write goes on.
  *             A write that fails makes its pages dirty again and is remembered, to be told once to whoever waits next.
@@ -199,6 +199,33 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
         if ((flags_of(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     spin_unlock(&o->lock);
+}
+
+void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct list  dead = LIST_INIT(dead);
+    struct page *pg;
+
+    if (o->io->ra.size == 0 || !pageout_low_file_memory())
+        return;
+    spin_lock(&o->lock);
+    for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++) {
+        if ((flags_of(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
+            atomic_load(&pg->refs) != 1)
+            continue;
+        atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
+        cachelist_take(pg);
+        if (cachelist_on) {
+            cachelist_put(pg, true);
+        } else {
+            radix_remove(&o->tree, first);
+            o->npages--;
+            list_push_back(&dead, &pg->link);
+        }
+    }
+    spin_unlock(&o->lock);
+    while ((pg = list_pop(&dead, struct page, link)) != NULL)
+        page_release(pg);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

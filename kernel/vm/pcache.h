@@ -11,7 +11,7 @@
 void pcache_boot(void);
 /* pcache_cluster - pages of the largest transfer (maxphys). */
 uint64_t pcache_cluster(void);
-/* pcache_tag_dirty, pcache_untag_dirty - set or clear PG_DIRTY of a page in the tree, where it is not so yet.  o->lock. */
+/* pcache_tag_dirty, pcache_untag_dirty - set, clear PG_DIRTY of a page in the tree, where it is not so.  o->lock. */
 void pcache_tag_dirty(struct vm_object *o, struct page *pg);
 void pcache_untag_dirty(struct vm_object *o, struct page *pg);
 /* pcache_forget - a page is about to leave the tree, whatever it holds.  o->lock. */

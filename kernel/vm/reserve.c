@@ -3,9 +3,9 @@
  * reserve.c - promising memory only as long as there is some.
  *
  * THEORY      Private writable memory, stacks and shared memory without a file will need a frame or a slot of swap for
- *             each page, some time.  They are reserved when they are mapped, so that mmap, brk, fork and the growth of a
- *             stack fail while the program can still do something about it, and a store to memory that was promised does
- *             not.  MAP_NORESERVE asks for no promise.
+ *             each page, some time.  They are reserved when they are mapped, so that mmap, brk, fork and the growth of
+ *             a stack fail while the program can still do something about it, and a store to memory that was promised
+ *             does not.  MAP_NORESERVE asks for no promise.
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
  *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.

@@ -96,6 +96,11 @@ void cachelist_take(struct page *pg)
     (void)pg;
 }
 
+bool pageout_low_file_memory(void)
+{
+    return check_below(2) != 0;
+}
+
 void pageout_quiesce(void)
 {
 }

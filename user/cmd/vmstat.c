@@ -159,8 +159,8 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
     }
     printf(" %.0f %.0f %d %6.0f %5.0f", b->running, b->blocked, 0, b->available * KB, b->freemem * KB);
     printf(" %3.0f %3.0f", swapping ? 0 : rate(a, b, C_pgrec), swapping ? 0 : rate(a, b, C_minf));
-    printf(" %2.0f %2.0f %2.0f %2d %2.0f", rate(a, b, C_pgpgin) * KB, rate(a, b, C_pgpgout) * KB, rate(a, b, C_dfree) * KB,
-           0, rate(a, b, C_scan));
+    printf(" %2.0f %2.0f %2.0f %2d %2.0f", rate(a, b, C_pgpgin) * KB, rate(a, b, C_pgpgout) * KB,
+           rate(a, b, C_dfree) * KB, 0, rate(a, b, C_scan));
     for (int i = 0; i < b->ndisks; i++)
         printf(" %2.0f", t > 0 ? (b->ops[i] - (i < a->ndisks ? a->ops[i] : 0)) / t : 0);
     printf("%*s %4.0f %4.0f %4.0f %2.0f %2.0f %2.0f\n", 3 * (DISKS - b->ndisks), "", rate(a, b, C_intr),

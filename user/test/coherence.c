@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * coherence.c - one file, several processes: read, write, mmap, truncate, msync mixed at random, checked against a model.
+ * coherence.c - one file, several processes: read, write, mmap, truncate, msync at random, checked against a model.
  *
  *     coherence FILE PROCS OPS SEED [KB]
  *
@@ -26,8 +26,10 @@
 
 enum { REGIONS = 16, PIECE = 20000 };
 enum op { READ, WRITE, LOAD, STORE, MSYNC, FSYNC, TRUNCATE, EXTEND, REMAP, NOPS };
-static const char *const op_names[NOPS] = {"read", "write", "load", "store", "msync", "fsync", "truncate", "extend", "remap"};
-static const unsigned    weights[NOPS] = {22, 22, 20, 20, 5, 2, 3, 4, 2}; /* per cent */
+static const char *const op_names[NOPS] = {
+    "read", "write", "load", "store", "msync", "fsync", "truncate", "extend", "remap",
+};
+static const unsigned weights[NOPS] = {22, 22, 20, 20, 5, 2, 3, 4, 2}; /* per cent */
 
 static struct shared {
     pthread_rwlock_t size_lock; /* write: the size changes */

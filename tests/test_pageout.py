@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Pageout, swap and promised memory on a machine with little of it: contents, policies, refusals, tunables."""
+
+import os
+import random
+import re
+
+import pytest
+
+from homeroom.machine import TOP
+
+FOLDER = TOP / "build/test-pageout"
+MB = 1 << 20
+FILE_MB = 96
+
+
+def disks(name: str) -> tuple[str, str]:
+    return (f"{FOLDER}/{name}-swap.img", f"{FOLDER}/file.img,readonly")
+
+
+def put(name: str, data: bytes) -> None:
+    """Make a file at once, for several processes may run these tests."""
+    if not (FOLDER / name).exists():
+        new = FOLDER / f"{name}.{os.getpid()}"
+        new.write_bytes(data)
+        new.replace(FOLDER / name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def images():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    put("file.img", random.Random(6).randbytes(MB) * FILE_MB)
+    for name in ("cache", "priority", "old"):
+        put(f"{name}-swap.img", bytes(256 * MB))
+
+
+def little(name: str, system: str = ""):
+    """64 MiB of memory, a disk for swap (vda) and one with 96 MiB that is only read (vdb)."""
+    return pytest.mark.machine("sf280r", memory="64M", disks=disks(name), system=system)
+
+
+CACHE = little("cache", "set priority_paging=1")
+PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
+OLD = little("old", "set pageout_policy=0;set lotsfree=999999;set desfree=99999;set slowscan=999999;set ufs:freebehind=0")
+
+
+def counts(machine) -> dict[str, int]:
+    """The counters of all CPUs, added up."""
+    total: dict[str, int] = {}
+    for line in machine.check("kstat -p cpu:::").splitlines():
+        name, value = line.rsplit("\t", 1)
+        name = name.rsplit(":", 1)[1]
+        total[name] = total.get(name, 0) + int(value)
+    return total
+
+
+def pages(machine) -> dict[str, int]:
+    rows = (line.split("\t") for line in machine.check("kstat -p unix:0:system_pages:").splitlines())
+    return {name.rsplit(":", 1)[1]: int(value) for name, value in rows}
+
+
+def swap_on(machine) -> None:
+    if "/dev/vda" not in machine.check("cat /proc/swaps"):
+        machine.check("swap -a /dev/vda")
+
+
+@CACHE
+def test_memory_goes_out_and_comes_back(machine):
+    """Private, forked and shared memory larger than the machine's: every byte is there."""
+    swap_on(machine)
+    before = counts(machine)
+    for kind in ("anon", "shared"):
+        assert "bad=0" in machine.check(f"/usr/test/paging {kind} 80 {kind[0] == 'a':d}", timeout=120)
+    after = counts(machine)
+    assert after["anonpgout"] - before["anonpgout"] > 5000
+    assert after["anonpgin"] - before["anonpgin"] > 5000
+    assert machine.check("swap -l").split()[-1] > "500000", "nearly all blocks are free again"
+
+
+@CACHE
+def test_refused_early(machine):
+    """What is promised can be used; what cannot be promised is refused with ENOMEM, by mmap and brk; MAP_NORESERVE works."""
+    swap_on(machine)
+    found = re.search(r"promised_mb=(\d+) refused=(.*) brk=(.*) noreserve=(.*)", machine.check("/usr/test/paging early 1000"))
+    assert 256 <= int(found[1]) <= 256 + 64
+    assert found[2] == found[3] == "Out of memory" and found[4] == "ok"
+    machine.check("swap -d /dev/vda")
+    found = re.search(r"promised_mb=(\d+) ", machine.check("/usr/test/paging early 1000"))
+    assert 20 <= int(found[1]) <= 64
+    assert machine.run("/usr/test/paging rounds 200 1").status != 0, "more than there is"
+    swap_on(machine)
+
+
+@CACHE
+def test_cache_list(machine):
+    """By Solaris 8's policy a long read recycles the cache list: it counts as free, and nothing is scanned."""
+    assert "sorry, variable 'priority_paging' is not defined in the 'kernel'" in machine.check("dmesg")
+    before = counts(machine)
+    assert pages(machine)["pageout_policy"] == 2
+    free = pages(machine)["freemem"]
+    machine.check("exec 3< /dev/vdb; cat <&3 > /dev/null; kstat -p unix:0:system_pages: > /tmp/while")
+    during = dict(line.split("\t") for line in machine.check("cat /tmp/while").splitlines())
+    after = counts(machine)
+    assert after["fspgin"] - before["fspgin"] >= FILE_MB * 256
+    assert after["scan"] == before["scan"] and after["anonpgout"] == before["anonpgout"]
+    assert int(during["unix:0:system_pages:cachelist"]) > 8000
+    assert abs(int(during["unix:0:system_pages:freemem"]) - free) < 1000
+
+
+@PRIORITY
+def test_priority_paging(machine):
+    """Between lotsfree and cachefree only file pages go: memory and programs stay."""
+    swap_on(machine)
+    assert pages(machine)["cachefree"] == 4000
+    before = counts(machine)
+    # Slowly: a reader who is faster than the scanner's rounds brings memory below lotsfree, where all are equal.
+    machine.check("exec 3< /dev/vdb; for i in $(seq 20); do dd bs=64k count=64 <&3 > /dev/null 2>&1; sleep 0.3; done")
+    after = counts(machine)
+    assert after["scan"] > before["scan"]
+    assert after["fsfree"] - before["fsfree"] > 1000
+    assert after["anonfree"] == before["anonfree"] and after["execfree"] == before["execfree"]
+
+
+@OLD
+def test_all_compete(machine):
+    """Before Solaris 7 a long read takes pages of programs, too; and nothing is lost by it."""
+    swap_on(machine)
+    out = machine.check("/usr/test/paging rounds 30 20 & exec 3< /dev/vdb; cat <&3 > /dev/null; wait; echo ok")
+    assert "bad=0" in out
+    assert counts(machine)["anonfree"] > 0
+
+
+@OLD
+def test_validation(machine):
+    """Values that make no sense are replaced by defaults."""
+    p = pages(machine)
+    assert p["lotsfree"] == max(p["physmem"] // 64, 128)
+    assert p["desfree"] == p["lotsfree"] // 2 and p["minfree"] == p["desfree"] // 2
+    assert p["throttlefree"] == p["minfree"] and p["pageout_reserve"] == p["throttlefree"] // 2
+    assert p["fastscan"] == p["physmem"] // 2 and p["slowscan"] == p["fastscan"] // 2
+    assert p["pageout_policy"] == 0
+
+
+@CACHE
+def test_vmstat(machine):
+    head = machine.check("vmstat -p").splitlines()
+    assert head[1].split() == "swap free re mf fr de sr epi epo epf api apo apf fpi fpo fpf".split()
+    assert len(head[2].split()) == 16
+    assert re.search(r"^ *\d+ pages examined by the clock daemon$", machine.check("vmstat -s"), re.M)
+    assert machine.check("vmstat -S | head -2").splitlines()[1].split()[5:7] == ["si", "so"]
+    assert machine.check("vmstat 1 2 | wc -l").strip() == "4"
+    assert "Total" in machine.check("vmstat -i")
