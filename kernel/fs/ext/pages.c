@@ -30,6 +30,7 @@ struct transfer {
     struct ext_inode *i;
     bool              write;
     unsigned          n;
+    uint64_t          first; /* index of page[0], which may be done, and somebody else's, before the others */
     _Atomic unsigned  left; /* requests, and one for the submitter */
     struct part      *parts;
     struct {
@@ -77,11 +78,10 @@ static void part_done(struct blk_req *r)
 {
     struct part     *p = container_of(r, struct part, r);
     struct transfer *t = p->t;
-    uint64_t         base = t->page[0].pg->index;
     unsigned         k[BLK_MAX_VECS], n = r->nvecs;
 
     for (unsigned v = 0; v < n; v++) /* all before the first is done: then t's pages may be somebody else's */
-        k[v] = (unsigned)(p->vec[v].pg->index - base);
+        k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
         page_piece_done(t, k[v], r->error == 0);
     kmem_free(p);
@@ -127,7 +127,7 @@ static int lay_out(struct transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
     unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
-    uint64_t       lblk = t->page[0].pg->index * per;
+    uint64_t       lblk = t->first * per;
     uint32_t       total = t->n * per, pblk = 0, run = 0;
     struct part   *last = NULL;
     int            err;
@@ -194,6 +194,7 @@ static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write
     t->i = i;
     t->write = write;
     t->n = n;
+    t->first = pages[0]->index;
     t->left = 1;
     for (unsigned k = 0; k < n; k++) {
         t->page[k].pg = pages[k];
