@@ -73,6 +73,8 @@ def sweeps(name: str, threads: int, repeat: int, scale: float) -> list[tuple[str
         (end[0] - begin[0]) / (end[1] * threads)
         for begin, end in zip(meter.marks[::2], meter.marks[1::2], strict=True)
     ]
+    if min(costs) <= 0:
+        sys.exit("model_speed: too short to be measured: take a larger --scale")
     rows = []
     for i, (what, *_) in enumerate(PATTERNS):
         mine = costs[2 * repeat * i : 2 * repeat * (i + 1)]
