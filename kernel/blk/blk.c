@@ -26,6 +26,7 @@ struct command {
     struct disk_cmd c;
     struct list     reqs; /* that it carries out, in the order of their sectors */
     int             flow; /* for sched_done(); FLUSH: none of its business       */
+    uint64_t        begun_ns;
 };
 
 enum { FLUSH = -2 };
@@ -148,6 +149,7 @@ static struct command *next_command(struct disk *d, uint64_t now, uint64_t *agai
     cmd->c.op = r->op;
     cmd->c.sector = r->lba + r->sdone;
     list_remove(&cmd->c.link);
+    cmd->begun_ns = now;
     d->running++;
     return cmd;
 }
@@ -216,7 +218,7 @@ static void command_done(struct disk_cmd *c, int error)
     spin_lock(&d->lock);
     several = cmd->reqs.next != cmd->reqs.prev;
     if (cmd->flow != FLUSH)
-        sched_done(&d->sched, cmd->flow, now);
+        sched_done(&d->sched, cmd->flow, cmd->begun_ns, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
         stats_unrun(&d->stats, now);
         if (goes_on(r, several, c->nsect, error)) {
@@ -249,8 +251,8 @@ static bool is_sound(const struct disk *d, struct blk_req *r)
     for (unsigned i = 0; i < r->nvecs; i++)
         bytes += r->vec[i].len;
     r->lba = d->start + r->sector;
-    return r->nvecs <= BLK_MAX_VECS && r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE && r->sector < d->sectors &&
-           r->nsect <= d->sectors - r->sector && !(r->op == BLK_WRITE && d->readonly);
+    return r->nvecs <= BLK_MAX_VECS && r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE &&
+           r->sector < d->sectors && r->nsect <= d->sectors - r->sector && !(r->op == BLK_WRITE && d->readonly);
 }
 
 void blk_submit(struct blk_req *r)

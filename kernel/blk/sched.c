@@ -15,8 +15,8 @@
  *                         A program that reads here and there asks for the next block shortly after it has got the
  *                         last. If the arm went back to the background in this pause, the program would wait for a
  *                         command of the background at each of its reads.  So the disk is held for a flow whose last
- *                         pause was short, disk_fair_hold us at most (Iyer and Druschel, "Anticipatory scheduling",
- *                         SOSP 2001).
+ *                         pause was short: for the time of a command, disk_fair_hold us at most (Iyer and Druschel,
+ *                         "Anticipatory scheduling", SOSP 2001).
  *                         The background gets one command after disk_fair_turns of the flows, and after
  *                         disk_fair_starve ms in any case.  Within it nothing starves: a sweep takes only what was
  *                         there when it began (FSCAN), so that a stream of writes cannot keep the arm at its place.
@@ -37,8 +37,8 @@ enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000
 
 unsigned disk_sched = SCHED_ELEVATOR;
 TUNABLE(disk_sched, "default 1; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
-unsigned disk_fair_hold = 8000;
-TUNABLE(disk_fair_hold, "default 8000 us; how long a disk is held for a process that reads in quick succession");
+unsigned disk_fair_hold = 20000;
+TUNABLE(disk_fair_hold, "default 20000 us; a disk is held no longer for a process that reads in quick succession");
 unsigned disk_fair_starve = 100;
 TUNABLE(disk_fair_starve, "default 100 ms; one background write at least in this time, whatever waits");
 unsigned disk_fair_turns = 4;
@@ -127,6 +127,17 @@ static bool is_flow(const struct blk_req *r)
     return r->op == BLK_READ || r->sync;
 }
 
+/*
+ * How long the disk is held for a flow that pauses: as long as the command would take that is begun instead.  Who waits
+ * so long and is wrong has lost no more than by not waiting when that had been right.
+ */
+static uint64_t hold_ns(const struct sched *s)
+{
+    uint64_t most = (uint64_t)disk_fair_hold * NS_PER_US;
+
+    return s->service_ns != 0 ? min_of(most, s->service_ns) : most;
+}
+
 static bool within(uint64_t since, uint64_t span, uint64_t now)
 {
     return since != 0 && now - since < span;
@@ -140,7 +151,7 @@ static void flow_add(struct sched *s, struct blk_req *r, uint64_t now)
         list_push_front(&f->reqs, &r->link);
     } else {
         if (f->idle_ns != 0)
-            f->quick = within(f->idle_ns, (uint64_t)disk_fair_hold * NS_PER_US, now);
+            f->quick = within(f->idle_ns, hold_ns(s), now);
         list_push_back(&f->reqs, &r->link);
     }
     f->idle_ns = 0;
@@ -268,7 +279,7 @@ static struct sched_flow *next_flow(struct sched *s)
 /* Until when the disk is held for the flow that was served last and pauses; 0: it is not. */
 static uint64_t held_until(const struct sched *s, uint64_t now)
 {
-    uint64_t hold = (uint64_t)disk_fair_hold * NS_PER_US;
+    uint64_t hold = hold_ns(s);
 
     return s->last != NULL && s->last->quick && within(s->last->idle_ns, hold, now) ? s->last->idle_ns + hold : 0;
 }
@@ -322,10 +333,13 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     return true;
 }
 
-void sched_done(struct sched *s, int flow, uint64_t now)
+void sched_done(struct sched *s, int flow, uint64_t begun, uint64_t now)
 {
     struct sched_flow *f = &s->flow[flow < 0 ? 0 : flow];
+    uint64_t           took = now - max_of(begun, s->done_ns);
 
+    s->done_ns = now;
+    s->service_ns = s->service_ns == 0 ? took : s->service_ns - s->service_ns / 8 + took / 8;
     if (flow < 0) {
         s->running_back -= s->running_back > 0;
         return;

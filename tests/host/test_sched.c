@@ -15,7 +15,7 @@ static struct sched         q;
 static const struct sched_room ROOM = {512, 64};
 static struct blk_req       req[NMAX];
 static unsigned             nreq;
-static uint64_t             now, arm;
+static uint64_t             now, arm, begun;
 
 static void start(enum sched_mode mode)
 {
@@ -47,6 +47,7 @@ static uint32_t serve(struct sched_batch *b)
 
     if (!sched_take(&q, &ROOM, now, b, &again))
         return 0;
+    begun = now;
     r = list_first(&b->reqs, struct blk_req, link);
     at = r->lba + r->sdone;
     now += at != arm ? POSITION_NS : 0;
@@ -67,7 +68,7 @@ static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req
     struct blk_req *r;
     bool            found = false;
 
-    sched_done(&q, b->flow, now);
+    sched_done(&q, b->flow, begun, now);
     while ((r = list_pop(&b->reqs, struct blk_req, link)) != NULL) {
         uint32_t part = min_of(sectors, r->nsect - r->sdone);
 
@@ -189,7 +190,7 @@ TEST(nothing_is_lost)
             now += 5 * MS;
             continue;
         }
-        sched_done(&q, b.flow, now);
+        sched_done(&q, b.flow, begun, now);
         while (!list_empty(&b.reqs)) {
             struct blk_req *r = list_pop(&b.reqs, struct blk_req, link);
             uint32_t        part = min_of(n, r->nsect - r->sdone);
