@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 import struct
+import subprocess
 
 import pytest
 
@@ -48,6 +49,11 @@ def images():
     contents["parts"][8192 * SECTOR : 8193 * SECTOR] = table(entry(0x83, 8, 100))
     for name, data in contents.items():
         (FOLDER / f"{name}.img").write_bytes(data)
+    (FOLDER / "lossy.img").write_bytes(bytes(16 << 20))
+    command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "lossy.img"]
+    subprocess.run(command, check=True, capture_output=True)
+    lossy = range(16000, 16064)  # in the middle, where a file of 12 of 16 MiB has data
+    (FOLDER / "lossy.conf").write_text("".join(rule("write", sector) for sector in lossy))
     (FOLDER / "slow.img").write_bytes(bytes(64 << 20))
     (FOLDER / "bad.conf").write_text(rule("read", BAD_READ) + rule("write", BAD_WRITE))
     return contents
@@ -214,6 +220,27 @@ def test_counts(machine):
     title, columns, first = machine.check("iostat -x hda").splitlines()
     assert title.strip() == "extended device statistics" and columns.split()[-1] == "%b"
     assert first.split()[0] == "hda" and float(first.split()[3]) > 0
+
+
+# ---- a file system on a disk that cannot write some of its sectors ----
+
+LOSSY = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/lossy.img,blkdebug={FOLDER}/lossy.conf",))
+
+
+@LOSSY
+def test_fsync_reports_lost_writes(machine):
+    """Data that does not reach the disk: fsync says so, for that file; the page stays, and others are not harmed."""
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+    machine.check("dd if=/bin/busybox of=/mnt/small bs=4k count=4 conv=fsync")
+    lost = machine.run("yes 0123456 | dd of=/mnt/large bs=64k count=192 iflag=fullblock conv=fsync")
+    assert lost.status != 0 and "Input/output error" in lost.out
+    assert machine.kstats("sd:0:vda:")["sd:0:vda:werrors"] >= 1
+    text = machine.check("dd if=/mnt/large bs=64k 2>/dev/null | md5sum").split()[0]
+    assert text == md5((b"0123456\n" * (192 * 65536 // 8))[: 192 * 65536])
+    machine.check("dd if=/bin/busybox of=/mnt/small bs=4k count=8 conv=fsync")
+    assert machine.check("dd if=/mnt/small bs=4k 2>/dev/null | md5sum") == machine.check(
+        "dd if=/bin/busybox bs=4k count=8 2>/dev/null | md5sum"
+    )
 
 
 # ---- the reference disk: a machine of its own ----

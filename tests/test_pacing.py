@@ -51,9 +51,10 @@ def start_vi_beside_cp(machine) -> dict[str, int]:
 
 
 SETTINGS = {
-    "fifo": "set disk_depth=1; set disk_sched=0; set ufs:ufs_WRITES=0; set maxphys=16384",
-    "paced": "set disk_depth=1; set disk_sched=0; set ufs:ufs_WRITES=0; set maxphys=16384; set maxpout=9; set minpout=6",
-    "automatic": "set disk_depth=1; set disk_sched=2; set ufs:ufs_WRITES=0; set maxphys=16384",
+    "fifo": "set disk_depth=1; set disk_sched=0; set ufs:ufs_WRITES=0; set maxphys=32768; set ufs:maxcontig=2",
+    "paced": "set disk_depth=1; set disk_sched=0; set ufs:ufs_WRITES=0; set maxphys=32768; set ufs:maxcontig=2; "
+    "set maxpout=9; set minpout=6",
+    "automatic": "set disk_depth=1; set disk_sched=2; set ufs:ufs_WRITES=0; set maxphys=32768; set ufs:maxcontig=2",
 }
 
 

@@ -29,6 +29,9 @@ TUNABLE_M("ufs", smallfile, 1, "default 32768 bytes: the beginning of a file tha
 
 #define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
 
+static uint32_t maxcontig = 16;
+TUNABLE_M("ufs", maxcontig, 1, "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
+
 int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
 {
     uint64_t want = ((off & (PAGE_SIZE - 1)) + resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
@@ -47,6 +50,13 @@ void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
         object_free_behind(&vn->obj, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
 }
 
+/* Pages that write-behind gathers. */
+static uint64_t write_cluster(void)
+{
+    return max_of(min_of((uint64_t)maxcontig * (MAXBSIZE >> PAGE_SHIFT), pcache_cluster()),
+                  (uint64_t)(MAXBSIZE >> PAGE_SHIFT));
+}
+
 /* A write of the page is done up to byte `end` of the file: write what has been completed. */
 static void write_behind(struct vnode *vn, uint64_t end)
 {
@@ -55,7 +65,7 @@ static void write_behind(struct vnode *vn, uint64_t end)
 
     if (end % MAXBSIZE != 0)
         return;
-    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, pcache_cluster());
+    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, write_cluster());
     if (run.n != 0) /* an error is told to fsync */
         object_writeback(&vn->obj, run.first, run.first + run.n - 1, false);
 }
