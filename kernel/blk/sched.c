@@ -2,7 +2,7 @@
 /*
  * sched.c - the order in which a disk's requests are carried out: a pure policy.
  *
- * THEORY      0 fifo      In order of arrival.  What goes on where the one that came before it ends, goes along with it.
+ * THEORY      0 fifo      In order of arrival, each by itself.
  *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and
  *                         what lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become
  *                         one command. Sorting makes them neighbours in the queue, whichever of them came first.
@@ -244,26 +244,20 @@ static void take_heap(struct sched *s, const struct sched_room *room, struct sch
     }
 }
 
-/* Takes the requests at the front of `l`, as long as one continues the other. */
-static void take_list(struct sched *s, struct list *l, const struct sched_room *room, int flow, struct sched_batch *out)
+static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, struct sched_batch *out)
 {
-    struct blk_req *last = list_pop(l, struct blk_req, link);
+    struct blk_req *last = list_pop(&f->reqs, struct blk_req, link);
     uint32_t        sectors = last->nsect - last->sdone;
     unsigned        vecs = last->nvecs;
 
-    begin(s, last, room, flow, out);
-    while (!list_empty(l) && joins(last, list_first(l, struct blk_req, link), room, sectors, vecs)) {
-        last = list_pop(l, struct blk_req, link);
+    begin(s, last, room, (int)(f - s->flow), out);
+    while (!list_empty(&f->reqs) && joins(last, list_first(&f->reqs, struct blk_req, link), room, sectors, vecs)) {
+        last = list_pop(&f->reqs, struct blk_req, link);
         sectors += last->nsect;
         vecs += last->nvecs;
         list_push_back(&out->reqs, &last->link);
         s->head = last->lba + last->nsect;
     }
-}
-
-static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, struct sched_batch *out)
-{
-    take_list(s, &f->reqs, room, (int)(f - s->flow), out);
     list_remove(&f->turn); /* to the end of the line */
     if (!list_empty(&f->reqs))
         list_push_back(&s->turns, &f->turn);
@@ -333,7 +327,7 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     if (s->mode == SCHED_ELEVATOR && s->heap != NULL)
         take_heap(s, room, out);
     else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
-        take_list(s, &s->fifo, room, -1, out);
+        begin(s, list_pop(&s->fifo, struct blk_req, link), room, -1, out);
     else
         return false;
     return true;

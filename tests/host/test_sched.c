@@ -82,7 +82,7 @@ static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req
     return found;
 }
 
-TEST(fifo_keeps_order)
+TEST(fifo_keeps_order_and_merges_nothing)
 {
     struct sched_batch b;
 
@@ -95,16 +95,13 @@ TEST(fifo_keeps_order)
         CHECK(finish(&b, 8, &req[i]));
     }
     CHECK_EQ(serve(&b), 0);
-    add(BLK_WRITE, 8000, 8, 1, false);
-    add(BLK_WRITE, 8008, 8, 1, false); /* goes on there: one command */
-    add(BLK_WRITE, 7992, 8, 1, false); /* only what comes behind, and at once */
-    add(BLK_WRITE, 8016, 8, 1, false);
-    for (unsigned i = 0; i < 3; i++) {
-        uint32_t n = serve(&b);
-
-        CHECK_EQ(n, i == 0 ? 16 : 8);
-        finish(&b, n, NULL);
+    for (unsigned i = 0; i < 4; i++) /* these touch */
+        add(BLK_WRITE, 8000 + i * 8, 8, 1, false);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_EQ(serve(&b), 8);
+        finish(&b, 8, NULL);
     }
+    CHECK_EQ(serve(&b), 0);
 }
 
 TEST(elevator_sweeps_in_one_direction)
@@ -272,7 +269,7 @@ TEST(fair_reader_does_not_wait_for_a_writer)
 
     start(SCHED_FIFO);
     took = reader_beside_writer(10, &worst, &written);
-    CHECK(worst >= 3); /* it waits for the whole queue, each time: 200 pages, at most 64 in a command */
+    CHECK(worst >= 199); /* it waits for the whole queue, each time */
     CHECK(took > 10 * 30 * alone);
 
     start(SCHED_FAIR);

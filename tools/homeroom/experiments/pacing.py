@@ -5,8 +5,7 @@ THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB
             program file lies on the target, cold; so it is paged in, a few pages at a time, between the copy's writes.
             Both disks are given one command at a time, so that whatever waits, waits in the guest's queue.
             The rows of the paper: order of arrival, no write throttle, AIX's write-behind of four pages and read-ahead of
-            eight, and the paper's pairs of marks.  A longer queue makes longer commands of the writes in it, and so a
-            faster copy; a shorter one lets vi in.  Then automatic mode, disk_sched=2, without any mark; and once more
+            eight, and the paper's pairs of marks.  Then automatic mode, disk_sched=2, without any mark; and once more
             with everything else as it comes (write throttle on, clusters of maxphys).
             Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
             them stand counts: for the reads of vi, how many commands the target disk carried out between a read's
