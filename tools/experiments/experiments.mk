@@ -6,7 +6,7 @@
 #             QUICK=1     a few rows, once each
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
-#             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
+#             SCALE=2 MIB=64 ROWS='17/8 auto'  of experiment-pacing
 #             SCALE=40 ROWS=batch RECORDS=9000  of experiment-mkeyed
 #             SCALE=20 ROWS='policy0 policy2' STEPS='0.8 1.2'  of experiment-ddt
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile

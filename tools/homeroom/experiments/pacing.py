@@ -10,7 +10,7 @@ THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB
             Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
             them stand counts: for the reads of vi, how many commands the target disk carried out between a read's
             coming and its turn.  The copy is over when its last write(2) returns, and on the disk after a sync.
-USAGE       make experiment-pacing [SCALE=4] [MIB=64] [ROWS='17/8 auto']
+USAGE       make experiment-pacing [SCALE=2] [MIB=64] [ROWS='17/8 auto']
 SEE ALSO    kernel/blk/sched.c, kernel/vm/throttle.h, qemu/refdisk, docs/disks.md
 """
 
@@ -164,12 +164,20 @@ def judge(rows: list[Row], alone: float) -> list[str]:
     if "0/0" in by_name:
         say(by_name["0/0"].after_cp, "without pacing vi waits for the copy")
     marked = [r for r in rows if r.paper_vi]
+    unpaced = [r.cp for r in rows if r.name.startswith("0/0")]
+    if marked and unpaced:
+        say(min(r.cp for r in marked) > max(unpaced), "with any marks cp takes longer than without")
+        say(max(r.vi for r in marked) < min(r.vi for r in rows if r.name.startswith("0/0")), "and vi starts sooner")
+    highs = sorted({r.settings["maxpout"] for r in marked})
+    slowest = [max(r.vi for r in marked if r.settings["maxpout"] == high) for high in highs]
+    quickest = [min(r.vi for r in marked if r.settings["maxpout"] == high) for high in highs]
+    if len(highs) > 1:
+        say(all(a < b for a, b in zip(slowest, quickest[1:], strict=False)), "vi starts sooner with a smaller high mark")
     order = sorted(marked, key=lambda r: r.paper_vi)
     if len(order) > 1:
         say(order == sorted(marked, key=lambda r: r.vi), "vi: the paper's order: " + " < ".join(r.name for r in order))
         order = sorted(marked, key=lambda r: -r.paper_cp)
         say(order == sorted(marked, key=lambda r: -r.cp), "cp: the paper's order: " + " > ".join(r.name for r in order))
-    unpaced = [r.cp for r in rows if r.name.startswith("0/0")]
     for row in rows:
         if row.name.startswith("automatic") and unpaced:
             times, cost = row.vi / alone, row.cp / (sum(unpaced) / len(unpaced))
@@ -206,7 +214,7 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="pacing")
-    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or 4))
+    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or 2))
     parser.add_argument("--mib", type=int, default=int(os.environ.get("MIB") or 64))
     parser.add_argument("--rows", default=os.environ.get("ROWS", ""), help="names, or beginnings of them")
     args = parser.parse_args()
