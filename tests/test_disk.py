@@ -52,7 +52,7 @@ def images():
     (FOLDER / "lossy.img").write_bytes(bytes(16 << 20))
     command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "lossy.img"]
     subprocess.run(command, check=True, capture_output=True)
-    lossy = range(16000, 16064)  # in the middle, where a file of 12 of 16 MiB has data
+    lossy = range(16000, 16064)  # in the middle, where a file of 10 of 16 MiB has data
     (FOLDER / "lossy.conf").write_text("".join(rule("write", sector) for sector in lossy))
     (FOLDER / "slow.img").write_bytes(bytes(64 << 20))
     (FOLDER / "bad.conf").write_text(rule("read", BAD_READ) + rule("write", BAD_WRITE))
@@ -232,11 +232,11 @@ def test_fsync_reports_lost_writes(machine):
     """Data that does not reach the disk: fsync says so, for that file; the page stays, and others are not harmed."""
     machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
     machine.check("dd if=/bin/busybox of=/mnt/small bs=4k count=4 conv=fsync")
-    lost = machine.run("yes 0123456 | dd of=/mnt/large bs=64k count=192 iflag=fullblock conv=fsync")
+    lost = machine.run("yes 0123456 | dd of=/mnt/large bs=64k count=160 iflag=fullblock conv=fsync")
     assert lost.status != 0 and "Input/output error" in lost.out
     assert machine.kstats("sd:0:vda:")["sd:0:vda:werrors"] >= 1
     text = machine.check("dd if=/mnt/large bs=64k 2>/dev/null | md5sum").split()[0]
-    assert text == md5((b"0123456\n" * (192 * 65536 // 8))[: 192 * 65536])
+    assert text == md5((b"0123456\n" * (160 * 65536 // 8))[: 160 * 65536])
     machine.check("dd if=/bin/busybox of=/mnt/small bs=4k count=8 conv=fsync")
     assert machine.check("dd if=/mnt/small bs=4k 2>/dev/null | md5sum") == machine.check(
         "dd if=/bin/busybox bs=4k count=8 2>/dev/null | md5sum"
