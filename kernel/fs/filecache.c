@@ -115,10 +115,12 @@ static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *p
     bool clean = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) == 0;
     int  err = vn->op->prepare_write != NULL ? vn->op->prepare_write(vn, off, n) : 0;
 
-    if (err == 0)
+    if (err == 0) {
         object_dirty(&vn->obj, pg);
-    else if (clean)
+    } else if (clean) {
+        object_writeback(&vn->obj, pg->index, pg->index, true); /* blocks it got must not keep what was in them */
         object_punch(&vn->obj, pg->index, pg->index);
+    }
     return err;
 }
 

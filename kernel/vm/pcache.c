@@ -92,7 +92,9 @@ void object_io_fini(struct vm_object *o)
 {
     struct dirty_set *set = set_of(o);
 
+    spin_lock(&o->lock); /* whoever took the last page out of the tree has let go of the lock */
     ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0, "pcache: a file goes with pages to be written");
+    spin_unlock(&o->lock);
     spin_lock(&set->lock);
     while (o->io->pins != 0)
         cv_wait_spin(&set->unpinned, &set->lock, "sync");

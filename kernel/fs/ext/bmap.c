@@ -277,9 +277,11 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
             break;
         lblk += got;
         if (is_new) {
+            uint64_t to = min_of(lblk << fs->bshift, end);
+
             jnl_order(&h, i);
-            if (lblk << fs->bshift > i->vn.size)
-                i->growing = min_of(lblk << fs->bshift, end);
+            if (to > i->vn.size) /* never by a store to a mapping, which does not hold vn->lock */
+                i->growing = to;
             ext_iwrite(&h, i);
             if (fresh != NULL)
                 fresh(arg, lblk - got, got);

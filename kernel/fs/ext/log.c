@@ -228,18 +228,19 @@ static void write_ordered(struct journal *j, struct txn *t)
 {
     while (!list_empty(&t->ordered)) {
         struct ext_inode *i = list_first(&t->ordered, struct ext_inode, olink);
+        struct txn       *next;
 
         mutex_exit(&j->lock);
         j->fs->up->write_data(i); /* an error is the file's: its next fsync says so */
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);
-        i->otxn = NULL;
-        if (i->ordered_again && j->running != NULL) {
-            i->otxn = j->running;
-            list_push_back(&j->running->ordered, &i->olink);
-        }
+        next = i->ordered_again ? j->running : NULL;
         i->ordered_again = false;
+        if (next != NULL)
+            list_push_back(&next->ordered, &i->olink);
+        atomic_thread_fence(memory_order_release);
+        i->otxn = next; /* NULL: from here on it may be evicted */
         cv_broadcast(&j->cv);
     }
 }

@@ -250,27 +250,55 @@ static void mark_dirty(void *arg, uint64_t lblk, uint32_t n)
     object_dirty_range(&i->vn.obj, lblk >> shift, (lblk + n - 1) >> shift);
 }
 
+int ext_vn_fill_page(struct vnode *vn, uint64_t size)
+{
+    struct ext_inode *i = ext_i(vn);
+    uint64_t          old = vn->size, at = round_down(old, PAGE_SIZE);
+    struct page      *pg;
+    int               err;
+
+    if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
+        return 0;
+    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, !list_empty(&vn->obj.segs), &pg)) != 0 || pg == NULL)
+        return err;
+    if (!list_empty(&vn->obj.segs) || (atomic_load(&pg->flags) & PG_DIRTY) != 0)
+        err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), mark_dirty, i);
+    page_release(pg);
+    return err;
+}
+
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
 {
     struct ext_inode *i = ext_i(vn);
+    uint64_t          from = off, end = off + len;
+    int               err;
 
     if (len == 0)
         return ext_trim(i);
-    return i->fs->rdonly ? -EROFS : ext_prepare(i, off, len, mark_dirty, i);
+    if (i->fs->rdonly)
+        return -EROFS;
+    if (unlikely(i->fs->bsize < PAGE_SIZE)) { /* what else of the page the file has: stores to a dirty page are not told */
+        from = round_down(off, PAGE_SIZE);
+        end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));
+        if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
+            return err;
+    }
+    return ext_prepare(i, from, end - from, mark_dirty, i);
 }
 
 static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
 {
-    struct vnode *vn = obj->owner;
-    uint64_t      size = vn->size, at = pg->index << PAGE_SHIFT;
-    int           err;
+    struct vnode     *vn = obj->owner;
+    struct ext_inode *i = ext_i(vn);
+    uint64_t          size = vn->size, at = pg->index << PAGE_SHIFT;
+    int               err;
 
     if (at >= size)
         return -EIO; /* the file has become shorter */
-    err = ext_vn_prepare(vn, at, min_of(PAGE_SIZE, size - at));
+    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), mark_dirty, i);
     if (err == 0) {
         vn_times_now(vn, VA_MTIME);
-        ext_idirty(ext_i(vn));
+        ext_idirty(i);
     }
     return err;
 }

@@ -147,6 +147,7 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
             err = free_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
         from = from < n ? 0 : from - n;
     }
+    i->map_len = 0; /* a reader of the last page may have come in between (I2) */
     mutex_exit(&i->map_lock);
     return err;
 }
@@ -159,6 +160,8 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     if (err != 0)
         return err;
     i->growing = 0;
+    if (i->vn.type == VREG && size % i->fs->bsize != 0)
+        jnl_order(&h, i); /* the zeros that take the place of the last block's rest */
     ext_iwrite(&h, i);
     err = ext_free_blocks(&h, i, size);
     if (h.txn == NULL)

@@ -107,8 +107,10 @@ static int resize(struct vnode *vn, uint64_t size)
         return -EFBIG;
     if (i->fs->rdonly)
         return -EROFS;
-    if ((err = vn_truncate_pages(vn, size)) != 0)
+    if ((err = ext_vn_fill_page(vn, size)) != 0 || (err = vn_truncate_pages(vn, size)) != 0) {
+        ext_trim(i);
         return err;
+    }
     vn_times_now(vn, VA_MTIME);
     return size < old ? ext_truncate(i, size) : 0;
 }

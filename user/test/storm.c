@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/*
+ * storm.c - many processes at the same few files of a disk: races of the page cache, the journal and truncation.
+ *
+ *     storm DIR SEED OPS WRITERS   WRITERS processes do OPS operations each, mixed at random; some are killed
+ *     storm part DIR               parts of a page: blocks that are smaller than a page, holes, stores by mmap
+ *     storm check DIR              what `part` left, after the disk was mounted again
+ *
+ * THEORY  Each process has a file of its own whose bytes it knows, and checks; beside that all work on files that they
+ *         share, where nothing is known but that nothing may hang or break.  The file system itself is judged by
+ *         e2fsck afterwards.
+ * OUTPUT  lines `key=value`; status 0 if all is as it should be
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, SHARED = 6, OWN_MAX = 96 * 1024, SHARED_MAX = 400 * 1024 };
+
+static unsigned seed;
+static char     buf[64 * 1024];
+
+static unsigned below(unsigned n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % n;
+}
+
+static void fail(const char *what, long a, long b)
+{
+    printf("storm: %s: %ld %ld (%s)\n", what, a, b, strerror(errno));
+    fflush(stdout);
+    _exit(1);
+}
+
+/* ---- parts of a page ------------------------------------------------------------------------- */
+
+static char *map(int fd, size_t n)
+{
+    char *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (p == MAP_FAILED)
+        fail("mmap", fd, (long)n);
+    return p;
+}
+
+static int make(const char *name, off_t size)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+    if (fd < 0 || ftruncate(fd, size) != 0)
+        fail(name, fd, size);
+    return fd;
+}
+
+/* Each file gets a byte at each of three places that lie in different blocks of one page, in different ways. */
+static int part(void)
+{
+    int   fd = make("hole", PAGE);
+    char *p = map(fd, PAGE);
+
+    if (pwrite(fd, "a", 1, 0) != 1) /* the page is dirty and has one block */
+        fail("pwrite", 0, 0);
+    p[1500] = 'b'; /* no fault, or one that finds it dirty */
+    p[3500] = 'c';
+
+    fd = make("grown", 1);
+    p = map(fd, PAGE);
+    p[0] = 'a';
+    if (ftruncate(fd, PAGE) != 0) /* mapped, writable, dirty; now it has more blocks */
+        fail("ftruncate", 0, 0);
+    p[1500] = 'b';
+    p[3500] = 'c';
+
+    fd = make("appended", 1);
+    p = map(fd, PAGE);
+    p[0] = 'a';
+    if (pwrite(fd, "d", 1, 10000) != 1)
+        fail("pwrite", 0, 0);
+    p[1500] = 'b';
+    p[3500] = 'c';
+
+    fd = make("later", 0);
+    if (pwrite(fd, "a", 1, 0) != 1 || ftruncate(fd, PAGE) != 0)
+        fail("pwrite", 0, 0);
+    p = map(fd, PAGE); /* after it has grown */
+    p[1500] = 'b';
+    p[3500] = 'c';
+    sync();
+    return 0;
+}
+
+static int check(void)
+{
+    static const char *const names[] = {"hole", "grown", "appended", "later"};
+    int bad = 0;
+
+    for (int i = 0; i < 4; i++) {
+        int fd = open(names[i], O_RDONLY);
+
+        memset(buf, 0, PAGE);
+        if (fd < 0 || pread(fd, buf, PAGE, 0) != PAGE)
+            fail(names[i], fd, 0);
+        if (buf[0] != 'a' || buf[1500] != 'b' || buf[3500] != 'c') {
+            printf("%s: %d %d %d\n", names[i], buf[0], buf[1500], buf[3500]);
+            bad++;
+        }
+        close(fd);
+    }
+    printf("bad=%d\n", bad);
+    return bad != 0;
+}
+
+/* ---- the storm ------------------------------------------------------------------------------- */
+
+static char own[32], *model; /* the file of this process and what is in it */
+static long own_size;
+
+static void own_check(int fd)
+{
+    long n, at = 0;
+
+    for (; at < own_size; at += n) {
+        n = pread(fd, buf, sizeof buf, at);
+        if (n <= 0)
+            fail("own file is short", at, own_size);
+        for (long i = 0; i < n; i++)
+            if (buf[i] != model[at + i])
+                fail("own file differs at", at + i, own_size);
+    }
+    if (lseek(fd, 0, SEEK_END) != own_size)
+        fail("own file's size", lseek(fd, 0, SEEK_END), own_size);
+}
+
+static void own_step(void)
+{
+    int  fd = open(own, O_RDWR | O_CREAT | (below(20) == 0 ? O_SYNC : 0), 0644);
+    long at = below(OWN_MAX), n = 1 + below(below(2) ? 9000 : 300);
+    char c = (char)('A' + below(26)), other[40], *p;
+
+    if (fd < 0) {
+        if (errno == ENOSPC)
+            return;
+        fail("open own", errno, 0);
+    }
+    if (at + n > OWN_MAX)
+        n = OWN_MAX - at;
+    switch (below(8)) {
+    case 0:
+    case 1:
+    case 2: /* write */
+        memset(buf, c, (size_t)n);
+        n = pwrite(fd, buf, (size_t)n, at);
+        if (n < 0 && errno != ENOSPC)
+            fail("pwrite own", at, n);
+        if (n > 0) {
+            memset(model + at, c, (size_t)n);
+            own_size = own_size > at + n ? own_size : at + n;
+        }
+        break;
+    case 3: /* store */
+        if (own_size > at + n) {
+            p = map(fd, OWN_MAX);
+            memset(p + at, c, (size_t)n);
+            memset(model + at, c, (size_t)n);
+            if (below(2) && msync(p, (size_t)(at + n), MS_SYNC) != 0)
+                fail("msync", at, n);
+            munmap(p, OWN_MAX);
+        }
+        break;
+    case 4: /* shorter, longer */
+        if (ftruncate(fd, at) != 0 && errno != ENOSPC)
+            fail("ftruncate own", at, 0);
+        if (at < own_size)
+            memset(model + at, 0, (size_t)(OWN_MAX - at));
+        own_size = at;
+        break;
+    case 5:
+        if (below(4) == 0 && fsync(fd) != 0)
+            fail("fsync own", 0, 0);
+        own_check(fd);
+        break;
+    case 6: /* by another name */
+        snprintf(other, sizeof other, "%s.%u", own, below(4));
+        unlink(other);
+        if (link(own, other) == 0 && below(2))
+            rename(other, own);
+        break;
+    case 7:
+        if (below(8) == 0) {
+            unlink(own);
+            own_check(fd);
+            own_size = 0;
+            memset(model, 0, OWN_MAX);
+        }
+    }
+    close(fd);
+}
+
+static void shared_name(char *name)
+{
+    sprintf(name, "d%u/s%u", below(2), below(SHARED));
+}
+
+static void on_bus(int sig)
+{
+    (void)sig;
+    _exit(7); /* the file was cut under the mapping, or the disk is full */
+}
+
+static void store_in_child(int fd)
+{
+    pid_t pid = fork();
+    int   status;
+
+    if (pid == 0) {
+        struct stat st;
+        char       *p = map(fd, SHARED_MAX);
+
+        signal(SIGBUS, on_bus);
+        for (int i = 0; i < 20 && fstat(fd, &st) == 0 && st.st_size > 0; i++)
+            p[below((unsigned)(st.st_size < SHARED_MAX ? st.st_size : SHARED_MAX))] = (char)i;
+        _exit(0);
+    }
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && (!WIFEXITED(status) || (WEXITSTATUS(status) & ~7) != 0))
+        fail("storing child", status, 0);
+}
+
+static void shared_step(void)
+{
+    char  a[32], b[32];
+    int   fd;
+    long  at = below(SHARED_MAX), n = 1 + below(40000);
+    char *p;
+
+    shared_name(a);
+    shared_name(b);
+    switch (below(12)) {
+    case 0:
+        rename(a, b);
+        return;
+    case 1:
+        unlink(a);
+        return;
+    case 2:
+        link(a, b);
+        return;
+    case 3:
+        sprintf(b, "d%u/m%u", below(2), below(3));
+        if (mkdir(b, 0755) != 0)
+            rmdir(b);
+        return;
+    case 4:
+        if (below(10) == 0)
+            sync();
+        return;
+    }
+    fd = open(a, O_RDWR | O_CREAT | (below(10) == 0 ? O_TRUNC : 0), 0644);
+    if (fd < 0)
+        return;
+    switch (below(8)) {
+    case 0:
+    case 1:
+        memset(buf, (char)at, (size_t)n);
+        pwrite(fd, buf, (size_t)n, at);
+        break;
+    case 2:
+        ftruncate(fd, at);
+        break;
+    case 3:
+        if (below(3) == 0)
+            fsync(fd);
+        break;
+    case 4:
+        store_in_child(fd);
+        break;
+    case 5:
+        pread(fd, buf, (size_t)n, at);
+        break;
+    case 6: /* written from a mapping of itself */
+        p = map(fd, SHARED_MAX);
+        pwrite(fd, p + below(SHARED_MAX - 40000), (size_t)n, at);
+        munmap(p, SHARED_MAX);
+        break;
+    case 7: /* without a name, still written */
+        unlink(a);
+        pwrite(fd, buf, (size_t)n, at);
+        break;
+    }
+    close(fd);
+}
+
+static int writer(unsigned who, unsigned first_seed, long ops)
+{
+    seed = first_seed * 7919 + who * 104729 + 1;
+    snprintf(own, sizeof own, "own%u", who);
+    model = calloc(1, OWN_MAX);
+    unlink(own);
+    if (model == NULL)
+        fail("calloc", 0, 0);
+    for (long i = 0; i < ops; i++) {
+        if (below(2))
+            own_step();
+        else
+            shared_step();
+    }
+    return 0;
+}
+
+static int storm(unsigned first, long ops, unsigned writers)
+{
+    pid_t pid[64];
+    int   bad = 0, status, killed = 0;
+
+    mkdir("d0", 0755);
+    mkdir("d1", 0755);
+    seed = first;
+    for (unsigned i = 0; i < writers; i++)
+        if ((pid[i] = fork()) == 0)
+            _exit(writer(i, first, ops));
+    for (unsigned i = 0; i < writers / 4; i++, killed++) { /* one in four ends in the middle of something */
+        usleep(200000 + below(400000));
+        kill(pid[i], SIGKILL);
+    }
+    for (unsigned i = 0; i < writers; i++)
+        if (waitpid(pid[i], &status, 0) != pid[i] || (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)))
+            bad++;
+    printf("seed=%u writers=%u killed=%d bad=%d\n", first, writers, killed, bad);
+    return bad != 0;
+}
+
+int main(int argc, char **argv)
+{
+    int named = argc == 3;
+
+    if ((argc != 5 && !named) || chdir(argv[named ? 2 : 1]) != 0) {
+        fprintf(stderr, "usage: storm DIR SEED OPS WRITERS | storm part DIR | storm check DIR\n");
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (named)
+        return strcmp(argv[1], "part") == 0 ? part() : check();
+    return storm((unsigned)atoi(argv[2]), atol(argv[3]), (unsigned)atoi(argv[4]));
+}
