@@ -301,7 +301,7 @@ static unsigned home_node(unsigned home)
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg)
 {
     unsigned     node = home_node(t->lg.home);
-    struct page *stack = page_alloc(node, KSTACK_ORDER, ALLOC_NEAR);
+    struct page *stack = page_alloc(node, KSTACK_ORDER, ALLOC_NEAR | ALLOC_WAIT);
     uint64_t    *sp;
 
     if (stack == NULL)

@@ -23,6 +23,7 @@
 #include "stat/cpustat.h"
 #include "vm/cachelist.h"
 #include "vm/migrate.h"
+#include "vm/pageout.h"
 #include "vm/pt.h"
 #include "vm/reserve.h"
 #include "vm/rmap.h"
@@ -496,6 +497,7 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, 
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code)
 {
     struct fault f;
+    unsigned     tries = 0;
     int          r = SIG_SEGV;
 
     f.as = as;
@@ -506,7 +508,7 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
         rw_enter_read(&as->lock);
         do
             r = fault_once(&f, addr, access);
-        while (r == RETRY);
+        while (r == RETRY || (unlikely(r == -ENOMEM) && pageout_make_room(tries++)));
         rw_exit_read(&as->lock);
     }
     *code = f.code;

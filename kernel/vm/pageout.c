@@ -154,6 +154,7 @@ static void wait_round(void)
 
 #define RECLAIM_BATCH 64u  /* pages taken from the cache list at once             */
 #define HOPELESS      200u /* rounds after which an allocation fails after all    */
+#define ROOM_TRIES    16u
 
 /* mem_ops.low */
 static bool low(unsigned node, bool wait, bool failed)
@@ -180,6 +181,11 @@ static bool low(unsigned node, bool wait, bool failed)
             return true;
     }
     return freemem() != 0;
+}
+
+bool pageout_make_room(unsigned tries)
+{
+    return tries < ROOM_TRIES && low(this_cpu()->node, true, true);
 }
 
 /* ---- taking pages -------------------------------------------------------------------------------- */
@@ -513,7 +519,7 @@ void pageout_start(void)
     counted.tmpfs = tmpfs_pages();
     reserve_recount();
     for (unsigned i = 0; i < nnodes; i++)
-        mem_nodes[i].low_pages = max_of(minfree / nnodes, (uint64_t)RECLAIM_BATCH);
+        mem_nodes[i].low_pages = max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
     mem_ops.low = low;
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);

@@ -13,6 +13,11 @@ void pageout_start(void);
 uint64_t freemem(void);
 /* pageout_low_file_memory - is memory so short that a sequential reader should free what it leaves behind? */
 bool pageout_low_file_memory(void);
+/*
+ * pageout_make_room - the kernel could not get memory for itself: frees some, or waits until some is free.  Returns
+ * whether to try again.  The caller holds no spin lock and has tried so many times already; 0 at first.
+ */
+bool pageout_make_room(unsigned tries);
 /* pageout_kick - run the scanner now.  Any context, locks below RANK_CV. */
 void pageout_kick(void);
 /* pageout_freed - pages have become free: wake those who wait for some.  Likewise. */

@@ -17,6 +17,7 @@
 #include "lib/errno.h"
 #include "stat/panic.h"
 #include "vm/cachelist.h"
+#include "vm/pageout.h"
 #include "vm/place.h"
 #include "vm/rmap.h"
 
@@ -48,8 +49,7 @@ struct page *object_page_new(struct vm_object *o, uint64_t index)
     return pg;
 }
 
-/* `below`: only below the end of the file (-ENXIO). */
-static int insert(struct vm_object *o, struct page *pg, bool below)
+static int insert_once(struct vm_object *o, struct page *pg, bool below)
 {
     int err = 0;
 
@@ -63,6 +63,18 @@ static int insert(struct vm_object *o, struct page *pg, bool below)
         o->npages++;
     }
     spin_unlock(&o->lock);
+    return err;
+}
+
+/* `below`: only below the end of the file (-ENXIO). */
+static int insert(struct vm_object *o, struct page *pg, bool below)
+{
+    unsigned tries = 0;
+    int      err;
+
+    do
+        err = insert_once(o, pg, below);
+    while (unlikely(err == -ENOMEM) && pageout_make_room(tries++));
     return err;
 }
 

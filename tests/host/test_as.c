@@ -64,6 +64,12 @@ bool pageout_low_file_memory(void)
 void pageout_quiesce(void)
 {
 }
+
+bool pageout_make_room(unsigned tries)
+{
+    (void)tries;
+    return false;
+}
 uint64_t pageout_promisable(void)
 {
     return FRAMES;

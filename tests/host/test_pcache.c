@@ -105,6 +105,12 @@ void pageout_quiesce(void)
 {
 }
 
+bool pageout_make_room(unsigned tries)
+{
+    (void)tries;
+    return false;
+}
+
 void pcache_count_in(enum page_kind kind, unsigned n)
 {
     (void)kind, (void)n;
