@@ -14,13 +14,19 @@
 #include "vm/reserve.h"
 #include "vm/swap.h"
 
-/* Fills in the place of each page of a file.  0, -EINVAL (no such file system, a hole) -ENOMEM -EIO. */
+/*
+ * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file system, a
+ * hole) -ENOMEM -EIO.
+ */
 static int map_file(struct vnode *vn, struct swap_new *n)
 {
     int err = 0;
 
     if (vn->op->bmap == NULL)
         return -EINVAL;
+    if ((err = vn_fsync(vn, false)) != 0)
+        return err;
+    object_punch(&vn->obj, 0, UINT64_MAX);
     n->pages = vn->size >> PAGE_SHIFT;
     n->sector = kmem_alloc(max_of(n->pages, 1ul) * sizeof *n->sector);
     if (n->sector == NULL)
@@ -40,13 +46,20 @@ static int add(struct vnode *vn, const char *name)
         if (n.disk == NULL || disk_readonly(n.disk))
             return n.disk == NULL ? -ENODEV : -EROFS;
         n.pages = disk_sectors(n.disk) / (PAGE_SIZE / SECTOR_SIZE);
+    } else if (vn->type != VREG) {
+        return -EINVAL;
+    } else if ((err = vn_deny_write(vn)) != 0) { /* from here on its blocks are swap's */
+        return err;
     } else {
-        err = vn->type == VREG ? map_file(vn, &n) : -EINVAL;
+        err = map_file(vn, &n);
     }
     if (err == 0)
         err = swap_add(&n);
-    if (err != 0)
+    if (err != 0) {
         kmem_free(n.sector);
+        if (vn->type == VREG)
+            vn_allow_write(vn);
+    }
     return err;
 }
 
@@ -64,6 +77,8 @@ static long change(struct regs *r, bool on)
     err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
     if (err == 0) {
         err = on ? add(vn, path) : swap_remove(vn);
+        if (err == 0 && !on && vn->type == VREG)
+            vn_allow_write(vn);
         vn_release(vn);
         reserve_recount();
     }

@@ -24,6 +24,7 @@
 #include "vm/cachelist.h"
 #include "vm/migrate.h"
 #include "vm/pageout.h"
+#include "vm/pcache.h"
 #include "vm/pt.h"
 #include "vm/reserve.h"
 #include "vm/rmap.h"
@@ -340,8 +341,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
             pt_set(f->as, f->table, pt_slot(from), pg, pt_prot(s->prot, map_writable(f, pg)));
         if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
             cachelist_take(pg);
-            CPUSTAT_INC(pgrec);
-            CPUSTAT_INC(pgfrec);
+            pcache_count_reclaim();
         }
     }
     return other;

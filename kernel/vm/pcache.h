@@ -26,6 +26,8 @@ static inline enum page_kind pcache_kind(const struct vm_object *o)
 /* pcache_count_in, pcache_count_out - n pages come from the disk, or go there, with one request. */
 void pcache_count_in(enum page_kind kind, unsigned n);
 void pcache_count_out(enum page_kind kind, unsigned n);
+/* pcache_count_reclaim - a page was found on the cache list. */
+void pcache_count_reclaim(void);
 /* pcache_pin, pcache_unpin - keep an object that has a dirty page from going (object_io_fini).  pin: with o->lock. */
 void pcache_pin(struct vm_object *o);
 void pcache_unpin(struct vm_object *o);

@@ -192,6 +192,13 @@ static int read_absent(struct vm_object *o, struct page_run run, const struct pl
     return -EIO;
 }
 
+/* The first touch since the page came, or since a hand passed. */
+static void touch(struct page *pg)
+{
+    if ((atomic_fetch_or_explicit(&pg->flags, PG_REFERENCED, memory_order_relaxed) & PG_CACHED) != 0)
+        pcache_count_reclaim();
+}
+
 int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, struct page **out)
 {
     struct readahead *ra = &o->io->ra;
@@ -209,7 +216,7 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
                 read_run(o, readahead_touch(ra, index, want, true, eof, limit), pl, NULL);
             if (likely(!busy)) {
                 if ((flags_of(pg) & PG_REFERENCED) == 0)
-                    atomic_fetch_or_explicit(&pg->flags, PG_REFERENCED, memory_order_relaxed);
+                    touch(pg);
                 *out = pg;
                 return 0;
             }

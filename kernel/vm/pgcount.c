@@ -30,3 +30,9 @@ void pcache_count_out(enum page_kind kind, unsigned n)
     else
         CPUSTAT_ADD(fspgout, n);
 }
+
+void pcache_count_reclaim(void)
+{
+    CPUSTAT_INC(pgrec);
+    CPUSTAT_INC(pgfrec);
+}
