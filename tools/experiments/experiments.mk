@@ -8,7 +8,7 @@
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=2 MIB=64 ROWS='17/8 auto'  of experiment-pacing
 #             SCALE=40 ROWS=batch RECORDS=9000  of experiment-mkeyed
-#             SCALE=20 ROWS='policy0 policy2' STEPS='0.8 1.2'  of experiment-ddt
+#             SCALE=10 ROWS='policy0 policy2' STEPS='0.8 1.2'  of experiment-ddt
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)

@@ -8,16 +8,17 @@
  *             question is what the system gives up for the files' pages.  Here a cycle has four phases:
  *                 sort    reads a file of observations, blocks of 32 KiB here and there, and writes them in order;
  *                 map     reads the sorted file from its start;
- *                 fft     goes through memory by columns, without files;
- *                 image   writes a file of half the size.
- *             Beside each block goes an equal part of memory, so each phase visits all of it once, every word of it.
+ *                 image   writes a file of half the size, from pages here and there;
+ *                 clean   goes through memory by columns, without files.
+ *             Beside each block that sort and map read goes an equal part of memory, so they visit all of it once,
+ *             every word; so does clean.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
  *             Elapsed time is that from the first block to the last; sync_s is what an fsync of the files takes then.
  *             Pages paged in and out are counted in the same time, for the whole system.  Beside each block the
  *             free memory is noted (sysinfo), and where it lies between lotsfree and cachefree.
  * INVARIANTS  I1  a word of page p that began as x is x * 3^k + shift[p] after k visits; looked at in every visit
- * USAGE       ddt -i [-f file-MiB] directory             makes the file of observations
+ * USAGE       ddt -i [-f file-MiB] [-s seed] directory     makes the file of observations
  *             ddt [-m memory-KiB] [-f file-MiB] [-c cycles] [-s seed] directory
  * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... cycles=... elapsed_s=... sync_s=... (and of
  *             each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=... free_low_pct=...
@@ -69,12 +70,20 @@ static visit_page *const visits[COPIES] = {TIMES64(NAME, a) TIMES64(NAME, b)};
 static uint64_t *memory, *shift; /* I1 */
 static uint64_t  npages = 4096, visited, power = 1, nbad;
 
+/* Compares a number of what kind, with that index, and tells of the first that are wrong. */
+static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t expected)
+{
+    if (found != expected && nbad++ < 5)
+        printf("wrong: %s %llu: %#llx, not %#llx\n", kind, (unsigned long long)index, (unsigned long long)found,
+               (unsigned long long)expected);
+}
+
 static void visit(uint64_t p, uint64_t add)
 {
     uint64_t *page = memory + p * WORDS;
     uint64_t  at = p % WORDS;
 
-    nbad += page[at] != (visited == 0 ? 0 : (p * WORDS + at) * power + shift[p]);
+    expect("page of memory", p, page[at], visited == 0 ? 0 : (p * WORDS + at) * power + shift[p]);
     if (visited == 0)
         for (unsigned i = 0; i < WORDS; i++)
             page[i] = p * WORDS + i;
@@ -156,14 +165,14 @@ static void write_block(int fd, uint64_t at)
         bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
 }
 
-static void read_block(int fd, uint64_t at, uint64_t number)
+static void read_block(int fd, const char *kind, uint64_t at, uint64_t number)
 {
     ssize_t got = pread(fd, block, BLOCK, (off_t)(at * BLOCK));
 
     if (got != BLOCK)
         bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
     for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
-        nbad += block[i] != number * BLOCK + i;
+        expect(kind, number, block[i], number * BLOCK + i);
 }
 
 /* Where observation `number` is in the file that is not sorted yet: an order by a step without a common divisor. */
@@ -205,7 +214,7 @@ static int observations, sorted, image;
 static void sort(void)
 {
     for (uint64_t i = 0; i < nblocks; i++) {
-        read_block(observations, unsorted(i), i);
+        read_block(observations, "observation", unsorted(i), i);
         visit_part(i, nblocks, block[0]);
         write_block(sorted, i);
         watch_memory();
@@ -216,14 +225,28 @@ static void sort(void)
 static void map(void)
 {
     for (uint64_t i = 0; i < nblocks; i++) {
-        read_block(sorted, i, i);
+        read_block(sorted, "sorted observation", i, i);
         visit_part(i, nblocks, block[1]);
         watch_memory();
     }
     visit_end();
 }
 
-static void fft(void)
+static void write_image(void)
+{
+    uint64_t n = nblocks / 2;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t p = npages * i / n;
+
+        memcpy(block, memory + p * WORDS, PAGE);
+        expect("page of memory", p, block[0], p * WORDS * power + shift[p]);
+        write_block(image, i);
+        watch_memory();
+    }
+}
+
+static void clean(void)
 {
     for (uint64_t column = 0; column < COLUMNS; column++) {
         for (uint64_t p = column; p < npages; p += COLUMNS)
@@ -233,20 +256,9 @@ static void fft(void)
     visit_end();
 }
 
-static void write_image(void)
-{
-    for (uint64_t i = 0; i < nblocks / 2; i++) {
-        visit_part(i, nblocks / 2, i);
-        memcpy(block, memory + npages * i / (nblocks / 2) * WORDS, PAGE);
-        write_block(image, i);
-        watch_memory();
-    }
-    visit_end();
-}
-
 static void run(uint64_t cycles)
 {
-    static void (*const  phase[])(void) = {sort, map, fft, write_image};
+    static void (*const  phase[])(void) = {sort, map, write_image, clean};
     double               begin, elapsed, synced, took[4] = {0};
     struct bench_paging  a, b;
 
@@ -269,7 +281,7 @@ static void run(uint64_t cycles)
     printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu cycles=%llu elapsed_s=%.3f sync_s=%.3f",
            (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)nblocks / 32,
            (unsigned long long)cycles, elapsed, synced);
-    printf(" sort_s=%.3f map_s=%.3f fft_s=%.3f image_s=%.3f", took[0], took[1], took[2], took[3]);
+    printf(" sort_s=%.3f map_s=%.3f image_s=%.3f clean_s=%.3f", took[0], took[1], took[2], took[3]);
     printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
            b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
            b.fspgout - a.fspgout, b.scan - a.scan);

@@ -2,7 +2,8 @@
 """ddt.py - memory against files: a program like the AIPS package's DDT test, with every policy of the pageout daemon.
 
 THEORY      user/bench/ddt.c goes through its memory again and again and reads and writes files meanwhile.  Its memory and
-            code are swept from 0.6 to 1.3 of the memory that programs can have: what is free when the machine is up.
+            code are swept from 0.6 to 1.3 of the memory that programs can have: what is free when the machine is up and
+            34 MiB have been taken away by a file in tmpfs, for a large sweep takes long.
             Files are on one reference disk, with the program itself, swap is on another.
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
               marks     of the write throttle: Solaris 8's 393216/262144, and the paper's 6291456/4194304
@@ -14,7 +15,7 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             lotsfree, to LOTSFREE pages, with all policies.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
             by Solaris 8 the marks make 2 %.
-USAGE       make experiment-ddt [SCALE=20] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2']
+USAGE       make experiment-ddt [SCALE=10] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2']
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
 """
 
@@ -31,10 +32,11 @@ from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
 from homeroom.machine import TOP, MachineError
 
-MACHINE, MEMORY, SEED, SCALE = "sf280r", "64M", 4, 20
+MACHINE, MEMORY, SEED, SCALE = "sf280r", "64M", 4, 10
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-FILE_MIB, DISK_MIB, SWAP_MIB = 12, 96, 96
-LOTSFREE = 1024  # pages
+FILE_MIB, DISK_MIB, SWAP_MIB = 5, 64, 64
+TAKEN_MIB = 34  # of memory, by a file in tmpfs
+LOTSFREE = 512  # pages
 MAXPGIO = 40
 POLICIES = {
     "policy0": ("0, before Solaris 7", {"pageout_policy": 0}),
@@ -83,7 +85,9 @@ def parse(text: str, policy: str, marks: str, step: float, scale: float) -> Poin
 
 
 def settings(policy: str, scale: float) -> str:
-    pairs = POLICIES[policy][1] | {"lotsfree": LOTSFREE, "maxpgio": round(MAXPGIO * scale), "disk_depth": 1}
+    pairs = POLICIES[policy][1] | {
+        "lotsfree": LOTSFREE, "maxpgio": round(MAXPGIO * scale), "disk_depth": 1, "tmpfs_max_percent": 75,
+    }  # fmt: skip
     return "; ".join(f"set {name}={value}" for name, value in pairs.items())
 
 
@@ -108,8 +112,9 @@ def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list
     points = []
     with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=disks, system=settings(policy, scale)) as guest:
         guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
+        guest.check(f"dd if=/dev/zero of=/tmp/taken bs=1024k count={TAKEN_MIB} 2>/dev/null")
         room = int(guest.check("grep MemFree /proc/meminfo").split()[1])  # KiB
-        guest.check(f"/mnt/ddt -i -f {FILE_MIB} /mnt; sync")
+        guest.check(f"/mnt/ddt -i -f {FILE_MIB} -s {SEED} /mnt; sync")
         for step in steps:
             for marks, (high, low) in MARKS.items():
                 guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
@@ -228,8 +233,8 @@ def report(points: list[Point], scale: float) -> None:
             ]  # fmt: skip
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
-    print(f"{MACHINE} with {MEMORY}, files of {FILE_MIB} MiB; disk times divided by {scale:g}; lotsfree={LOTSFREE}, "
-          f"maxpgio={round(MAXPGIO * scale)}; elapsed is the guest's time times the scale, in seconds.")  # fmt: skip
+    print(f"{MACHINE} with {MEMORY}, {TAKEN_MIB} MiB of them taken, files of {FILE_MIB} MiB; disk times divided by {scale:g}; "
+          f"lotsfree={LOTSFREE}, maxpgio={round(MAXPGIO * scale)}; elapsed is the guest's time times the scale, in s.")  # fmt: skip
     print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 the marks 2 %.")
 
 
