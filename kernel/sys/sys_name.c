@@ -379,6 +379,7 @@ long sys_umount2(struct regs *r)
     if (err != 0)
         return err;
     err = vfs_unmount(root, (unsigned)r->arg[1]);
-    vn_release(root);
+    if (err != 0)
+        vn_release(root);
     return err;
 }

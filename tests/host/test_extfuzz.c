@@ -6,7 +6,8 @@
  * in its log, and one without a journal and 4 KiB blocks.  Each of 2,000 images has up to eight changes: of a field
  * of the superblock, a descriptor, an inode, a directory entry, a pointer, the journal, or of bytes anywhere.  It is
  * mounted, read through, worked on, and unmounted; each image has a limit of time and of disk accesses.
- * build/host/test_extfuzz -s SEED repeats a run; image N of it alone: FUZZ_ONLY=N.
+ * build/host/test_extfuzz -s SEED repeats a run; image N of it alone: FUZZ_ONLY=N.  FUZZ_DUMP=FILE writes the first 50
+ * images into a file instead, one after the other, for a machine to mount (tests/test_ext.py).
  */
 #include "fs/ext/journal.h"
 
@@ -17,6 +18,7 @@
 #include "tests/host/check.h"
 
 #define IMAGES    2000
+#define DUMPED    50
 #define SECONDS   20      /* for one image, under the sanitizers, on a machine with other work */
 #define ACCESSES  400000u /* reads and writes of one image */
 
@@ -333,7 +335,7 @@ static void work(struct ext_fs *fs)
     }
 }
 
-static bool one(const struct base *b)
+static bool one(const struct base *b, FILE *dump)
 {
     struct disk *d = host_disk_mem(b->mem, b->bytes);
     struct layout l = {.mem = d->mem, .s = (const struct ext_super *)(b->mem + 1024)};
@@ -362,6 +364,11 @@ static bool one(const struct base *b)
         if (!changed)
             memcpy(g, keep, sizeof keep);
     }
+    if (dump != NULL) {
+        CHECK_EQ(fwrite(d->mem, 1, b->bytes, dump), b->bytes);
+        host_disk_close(d);
+        return false;
+    }
     mounts = host_mount(d, below(8) == 0, &fs) == 0;
     if (mounts) {
         if (ext_iget(fs, EXT_ROOT_INO, &root) == 0) {
@@ -382,7 +389,8 @@ static bool one(const struct base *b)
 
 TEST(mutated_images)
 {
-    const char *only = getenv("FUZZ_ONLY");
+    const char *only = getenv("FUZZ_ONLY"), *file = getenv("FUZZ_DUMP");
+    FILE *dump = file != NULL ? fopen(file, "wb") : NULL;
     uint64_t seed = check_random();
     unsigned mounted = 0;
 
@@ -391,21 +399,24 @@ TEST(mutated_images)
     load(&bases[0], "-t ext3 -b 1024 -J size=1 -N 160");
     load(&bases[2], "-t ext2 -b 4096 -N 160");
     make_dirty(&bases[1], &bases[0]);
-    for (current = 0; current < IMAGES; current++) {
+    CHECK(file == NULL || dump != NULL);
+    for (current = 0; current < (dump != NULL ? DUMPED : IMAGES); current++) {
         state = seed ^ current * 0x2545f4914f6cdd1dull;
         if (only != NULL && (unsigned)atoi(only) != current)
             continue;
         alarm(SECONDS);
-        mounted += one(&bases[current % 3]);
+        mounted += one(&bases[current % 3], dump);
         alarm(0);
         if (host_kmem != 0)
             check_fail(__FILE__, __LINE__, "image %u: %ld pieces of memory are lost", current, host_kmem);
     }
     /* Neither are all refused nor all taken, or the changes would be none to speak of. */
-    if (only == NULL) {
+    if (only == NULL && dump == NULL) {
         CHECK(mounted > IMAGES / 4);
         CHECK(mounted < IMAGES * 9 / 10);
     }
     for (unsigned k = 0; k < 3; k++)
         free(bases[k].mem);
+    if (dump != NULL)
+        fclose(dump);
 }

@@ -3,8 +3,10 @@
  * mount.c - the file system types ext3 and ext2: options, mounting, sync, the thread that commits.
  *
  * THEORY      Both names are one implementation: what the disk is made with decides whether there is a journal.
- *             Every five seconds (or `commit=` seconds) a thread writes inodes that are newer in memory and commits.
- * LOCKING     mounts_mutex: which disks are mounted.  vfs.c lets one mount, remount or unmount happen at a time.
+ *             Every five seconds (or `commit=` seconds) a thread, one for all mounts, writes inodes that are newer in
+ *             memory and commits.
+ * LOCKING     mounts_mutex: which disks are mounted; held while the thread works, so none of them goes meanwhile.
+ *             vfs.c lets one remount or unmount happen at a time.
  * SEE ALSO    super.c, docs/ext.md
  */
 #include "fs/ext/init.h"
@@ -24,14 +26,13 @@
 struct extmount {
     struct ext_fs *fs;
     struct list    link; /* mounted */
-    struct mutex   lock;
-    struct cv      cv;
     uint32_t       commit_s;
-    bool           stop, stopped; /* under lock: the thread is to end, has ended */
+    uint64_t       next_commit_ns;
 };
 
-static struct mutex mounts_mutex;
-static struct list  mounted = LIST_INIT(mounted);
+static struct mutex   mounts_mutex;
+static struct list    mounted = LIST_INIT(mounted); /* under mounts_mutex */
+static struct thread *committer;                    /* under mounts_mutex; NULL: nothing was ever mounted */
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
@@ -106,34 +107,27 @@ static void apply(struct extmount *m, const struct options *o)
 
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
-static void commit_thread(void *arg)
+static void commit_due(uint64_t now)
 {
-    struct extmount *m = arg;
+    struct extmount *m;
 
-    mutex_enter(&m->lock);
-    while (!m->stop) {
-        cv_wait_sig(&m->cv, &m->lock, clock_mono_ns() + m->commit_s * 1000000000ul, "commit timer");
-        if (m->stop)
-            break;
-        mutex_exit(&m->lock);
-        if (!m->fs->rdonly)
-            ext_sync(m->fs);
-        mutex_enter(&m->lock);
-    }
-    m->stopped = true;
-    cv_broadcast(&m->cv);
-    mutex_exit(&m->lock);
-    thread_exit_switch();
+    mutex_enter(&mounts_mutex);
+    LIST_FOREACH (m, &mounted, link)
+        if (now >= m->next_commit_ns) {
+            m->next_commit_ns = now + m->commit_s * 1000000000ul;
+            if (!m->fs->rdonly)
+                ext_sync(m->fs);
+        }
+    mutex_exit(&mounts_mutex);
 }
 
-static void stop_thread(struct extmount *m)
+static void commit_thread(void *arg)
 {
-    mutex_enter(&m->lock);
-    m->stop = true;
-    cv_broadcast(&m->cv);
-    while (!m->stopped)
-        cv_wait(&m->cv, &m->lock, "commit thread");
-    mutex_exit(&m->lock);
+    (void)arg;
+    for (;;) {
+        thread_sleep_ns(1000000000);
+        commit_due(clock_mono_ns());
+    }
 }
 
 /* ---- operations of a mounted file system ----------------------------------------------------------- */
@@ -176,31 +170,28 @@ static void op_shutdown(struct vfs *vfs)
         warn("%s: could not be written", vfs->source);
 }
 
-static void destroy(struct extmount *m)
-{
-    mutex_enter(&mounts_mutex);
-    list_remove(&m->link);
-    mutex_exit(&mounts_mutex);
-    kmem_free(m);
-}
-
 static int op_unmount(struct vfs *vfs)
 {
     struct extmount *m = vfs->data;
     struct vnode    *root = vfs->root;
+    bool             busy;
     int              err;
 
     op_sync(vfs);
-    if (icache_drop(m->fs) != 1 || root->refs != 2) /* the root, whose references are the cache's and ours */
+    mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
+    busy = icache_drop(m->fs) != 1 || root->refs != 2; /* the root, whose references are the cache's and ours */
+    if (!busy)
+        list_remove(&m->link);
+    mutex_exit(&mounts_mutex);
+    if (busy)
         return -EBUSY;
-    stop_thread(m);
     vn_release(root);
     if (icache_drop(m->fs) != 0)
         panic("ext: an inode of %s came into use while nobody was there", m->fs->name);
     err = ext_unmount(m->fs);
     if (err != 0)
         warn("%s: unmounted with an error: %d", vfs->source, -err);
-    destroy(m);
+    kmem_free(m);
     return 0;
 }
 
@@ -283,7 +274,9 @@ static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const s
     }
     if ((err = ext_iget(m->fs, EXT_ROOT_INO, &root)) == 0) {
         vfs->root = &root->vn;
-        if (kthread_create("ext-commit", PRI_SYS, commit_thread, m) != NULL)
+        if (committer == NULL)
+            committer = kthread_create("ext-commit", PRI_SYS, commit_thread, NULL);
+        if (committer != NULL)
             return 0;
         ext_iput(root);
         err = -ENOMEM;
@@ -312,10 +305,9 @@ static int mount_type(const char *type, const char *source, const char *text, un
         goto fail;
     }
     vfs->data = m;
-    mutex_init(&m->lock, "commit timer");
-    cv_init(&m->cv);
     list_init(&m->link);
     m->commit_s = COMMIT_SECONDS;
+    m->next_commit_ns = clock_mono_ns() + COMMIT_SECONDS * 1000000000ul;
     mutex_enter(&mounts_mutex);
     if ((err = claimed(d)) == 0)
         err = mount_on(vfs, m, d, &o);

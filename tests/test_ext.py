@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: MIT
+"""The journalled file system on a machine: mke2fs makes its disks, e2fsck and debugfs judge what it writes."""
+
+import os
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from homeroom.machine import TOP
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+
+FOLDER = TOP / "build/test-ext"
+TREE = FOLDER / "tree"
+MACHINE = "sf3800"
+DISKS = tuple(f"{FOLDER}/{name}.img" for name in ("main", "small", "ext4", "rofeat", "old"))
+EXT = pytest.mark.machine(MACHINE, disks=DISKS)
+BAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/bad.img,blkdebug={FOLDER}/bad.conf",))
+LOGBAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/logbad.img,blkdebug={FOLDER}/logbad.conf",), watchdog=30)
+FUZZ = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/fuzz.img", f"{FOLDER}/scratch.img"))
+FUZZ_IMAGES, FUZZ_SIZE = 50, 4 << 20
+
+
+def tool(*words: str) -> str:
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+    assert done.returncode == 0, f"{shlex.join(map(str, words))}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def mke2fs(name: str, mib: int, *options: str, kind: str = "ext3") -> None:
+    path = FOLDER / f"{name}.img"
+    path.unlink(missing_ok=True)
+    with path.open("wb") as file:
+        file.truncate(mib << 20)
+    tool("mke2fs", "-q", "-F", "-t", kind, *options, path)
+
+
+def fsck(name: str) -> None:
+    done = subprocess.run(["e2fsck", "-fn", FOLDER / f"{name}.img"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def debugfs(name: str, request: str) -> str:
+    return tool("debugfs", "-R", request, FOLDER / f"{name}.img")
+
+
+def rule(iotype: str, sector: int) -> str:
+    return f'[inject-error]\nevent = "none"\niotype = "{iotype}"\nsector = "{sector}"\nerrno = "5"\n'
+
+
+def block_of(name: str, path: str) -> int:
+    return int(debugfs(name, f"blocks {path}").split()[0])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def images():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    (TREE / "dir/sub").mkdir(parents=True)
+    (TREE / "big").write_bytes(os.urandom(1 << 20))
+    (TREE / "dir/small").write_text("small\n")
+    (TREE / "dir/sub/link").symlink_to("../small")
+    for name in ("a", "b"):
+        (TREE / name).write_bytes(name.encode() * 4096)
+    mke2fs("main", 64, "-b", "4096", "-d", str(TREE))
+    mke2fs("small", 8, "-b", "1024")
+    mke2fs("ext4", 8, kind="ext4")
+    mke2fs("rofeat", 8)
+    mke2fs("old", 8, "-b", "2048", kind="ext2")
+    with (FOLDER / "rofeat.img").open("r+b") as file:  # a read-only-compatible feature that is not known
+        file.seek(1024 + 0x64)
+        (bits,) = struct.unpack("<I", file.read(4))
+        file.seek(1024 + 0x64)
+        file.write(struct.pack("<I", bits | 0x10000000))
+    for name in ("bad", "logbad"):
+        mke2fs(name, 16, "-b", "4096", "-d", str(TREE))
+    (FOLDER / "bad.conf").write_text(rule("read", block_of("bad", "/a") * 8) + rule("write", block_of("bad", "/b") * 8))
+    log = [int(word) for word in debugfs("logbad", "blocks <8>").split()]
+    (FOLDER / "logbad.conf").write_text("".join(rule("write", block * 8) for block in log[20:24]))
+    subprocess.run(["make", "-s", "build/host/test_extfuzz"], cwd=TOP, check=True)
+    dump = {**os.environ, "FUZZ_DUMP": str(FOLDER / "fuzz.img")}
+    subprocess.run(["build/host/test_extfuzz"], cwd=TOP, env=dump, check=True, capture_output=True)
+    (FOLDER / "scratch.img").write_bytes(bytes(FUZZ_SIZE))
+
+
+@pytest.fixture(autouse=True)
+def places(request):
+    """Directories to mount on; what a test that failed has left mounted goes."""
+    if "machine" in request.fixturenames:
+        machine = request.getfixturevalue("machine")
+        machine.run("cd /; umount /mnt/m /mnt/s /mnt 2>/dev/null; mkdir -p /mnt/m /mnt/s")
+
+
+@EXT
+def test_mounting(machine):
+    machine.check("mount -t ext3 /dev/vda /mnt/m")
+    assert "/dev/vda on /mnt/m type ext3 (rw,relatime)" in machine.check("mount")
+    kinds = machine.check("cat /proc/filesystems")
+    assert "\text3\n" in kinds and "\text2\n" in kinds and "nodev\text3" not in kinds
+    assert machine.run("mount -t ext3 /dev/vda /mnt/s").out.count("busy") == 1
+    assert machine.run("cd /mnt/m && umount /mnt/m").status != 0
+    assert machine.run("mount -t ext3 /dev/nothing /mnt/s").status != 0
+    assert machine.run("mount -t ext3 -o nonsense /dev/vdb /mnt/s").status != 0
+    assert "is not known" in machine.check("dmesg")
+    size, used = machine.check("df /mnt/m").splitlines()[1].split()[1:3]
+    assert 56000 < int(size) < 65536 and 1024 < int(used) < 8000
+    assert machine.check("stat -f -c '%t %s %l' /mnt/m").split() == ["ef53", "4096", "255"]
+    machine.check("umount /mnt/m")
+    fsck("main")
+
+
+@EXT
+def test_reads_what_mke2fs_wrote(machine):
+    machine.check("mount -o ro -t ext3 /dev/vda /mnt/m")
+    assert machine.check("md5sum < /mnt/m/big").split()[0] in tool("md5sum", TREE / "big")
+    assert machine.check("cat /mnt/m/dir/sub/link && cd /mnt/m/dir/sub && pwd -P") == "small\n/mnt/m/dir/sub\n"
+    assert "Read-only file system" in machine.run("touch /mnt/m/x").out
+    machine.check("mount -o remount,rw /mnt/m && touch /mnt/m/x && rm /mnt/m/x")
+    assert "busy" in machine.run("exec 3>/mnt/m/y; mount -o remount,ro /mnt/m").out
+    machine.check("rm /mnt/m/y; mount -o remount,ro /mnt/m")
+    assert machine.run("rm /mnt/m/a").status != 0
+    machine.check("umount /mnt/m")
+    fsck("main")
+
+
+@EXT
+def test_e2fsck_and_debugfs_agree(machine):
+    """Every kind of file, and what debugfs says of it."""
+    machine.check(
+        "mount -t ext3 /dev/vda /mnt/m && cd /mnt/m && mkdir k && cd k && echo data > f && ln f hard && ln -s f soft && "
+        f"ln -s {'x' * 100} long && mknod c c 4 70 && mknod b b 300 70000 && mkfifo p && mkdir d && chmod 750 f && "
+        "chown 1234:70000 f && touch -d '2001-02-03 04:05:06' f && mv d e && echo over > g && mv g soft && "
+        "dd if=/dev/zero of=sparse bs=1 count=1 seek=3000000000 2>/dev/null && cp /bin/busybox . && cmp busybox /bin/busybox"
+    )
+    assert machine.check("cat /mnt/m/k/soft; ls -l /mnt/m/k/sparse | cut -c20-").startswith("over\n")
+    assert machine.check("du -k /mnt/m/k/sparse").split()[0] in ("16", "12")
+    machine.check("cd / && umount /mnt/m")
+    fsck("main")
+    said = debugfs("main", "stat /k/f")
+    assert re.search(r"Mode:\s+0750", said) and re.search(r"User:\s+1234\s+Group:\s+70000", said)
+    assert "Links: 2" in said and "mtime: 0x3a7b83c2" in said
+    assert debugfs("main", "cat /k/soft") == "over\n"
+    assert "x" * 100 in debugfs("main", "stat /k/long") or "x" * 100 in debugfs("main", "cat /k/long")
+    assert "Device major/minor number: 04:70" in debugfs("main", "stat /k/c")
+    assert "Device major/minor number: 300:70000" in debugfs("main", "stat /k/b")
+    assert "Size: 3000000001" in debugfs("main", "stat /k/sparse")
+    machine.check("mount -t ext3 /dev/vda /mnt/m && cd /mnt/m/k && stat -c '%t:%T' b && rm -r ../k && cd / && umount /mnt/m")
+    fsck("main")
+
+
+@EXT
+def test_times_have_nanoseconds(machine):
+    machine.check("mount -t ext3 /dev/vda /mnt/m && touch /mnt/m/t && sync && umount /mnt/m && mount -t ext3 /dev/vda /mnt/m")
+    assert machine.check("stat -c %y /mnt/m/t").split(".")[1][:9] != "000000000"
+    machine.check("mount -o remount,noatime /mnt/m && touch -a -d '2001-01-01 00:00:00' /mnt/m/t && cat /mnt/m/t")
+    assert machine.check("stat -c %x /mnt/m/t").startswith("2001-01-01 00:00:00")
+    assert "noatime" in machine.check("grep /mnt/m /proc/mounts")
+    machine.check("rm /mnt/m/t && umount /mnt/m")
+    fsck("main")
+
+
+@EXT
+def test_large_directory(machine):
+    """10,000 names: made, found by the index, read once each, removed."""
+    machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir /mnt/m/d && cd /mnt/m/d && seq 10000 | xargs touch", timeout=120)
+    assert machine.check("ls /mnt/m/d | sort -n | uniq | wc -l; ls /mnt/m/d | wc -l") == "10000\n10000\n"
+    machine.check("umount /mnt/m")
+    fsck("main")
+    assert "Flags: 0x1000" in debugfs("main", "stat /d")
+    machine.check("mount -t ext3 /dev/vda /mnt/m && cd /mnt/m/d && for i in 1 5000 9999; do [ -e $i ] || exit 1; done")
+    assert machine.run("test -e /mnt/m/d/10001").status == 1
+    machine.check("rm -r /mnt/m/d && umount /mnt/m", timeout=120)
+    fsck("main")
+
+
+@EXT
+def test_full_disk(machine):
+    machine.check("mount -t ext3 /dev/vdb /mnt/s && echo kept > /mnt/s/kept && sync")
+    before = machine.check("df /mnt/s").splitlines()[1].split()[2]
+    for _ in range(2):
+        out = machine.run("dd if=/dev/zero of=/mnt/s/fill bs=64k; sync; df /mnt/s").out
+        assert "No space left on device" in out and out.splitlines()[-1].split()[4] in ("99%", "100%")
+        assert machine.check("cat /mnt/s/kept; tail -c 1000 /mnt/s/fill | tr -d '\\0' | wc -c") == "kept\n0\n"
+        machine.check("rm /mnt/s/fill")
+    machine.check("sync")
+    assert machine.check("df /mnt/s").splitlines()[1].split()[2] == before
+    assert machine.run("cd /mnt/s && i=0; while mkdir d$i 2>/tmp/said; do i=$((i+1)); done; cat /tmp/said").out.count("No space") == 1
+    machine.check("umount /mnt/s")
+    fsck("small")
+
+
+@EXT
+def test_deleted_while_open(machine):
+    machine.check("mount -t ext3 /dev/vdb /mnt/s && rm -rf /mnt/s/d*; sync")
+    before = machine.check("df /mnt/s").splitlines()[1].split()[2]
+    out = machine.check("cd /mnt/s; exec 3<>o; echo text >&3; rm o; sync; cat /proc/self/fd/3; df . | tail -1; exec 3>&-")
+    assert out.startswith("text\n")
+    machine.check("sync")
+    assert machine.check("df /mnt/s").splitlines()[1].split()[2] == before
+    machine.check("umount /mnt/s")
+    fsck("small")
+
+
+@EXT
+def test_without_a_journal(machine):
+    machine.check("mount -t ext2 /dev/vde /mnt/s && mkdir -p /mnt/s/a/b && cp /bin/busybox /mnt/s/a && mv /mnt/s/a /mnt/s/c")
+    assert " type ext2 " in machine.check("mount | grep vde")
+    machine.check("cmp /mnt/s/c/busybox /bin/busybox && umount /mnt/s")
+    fsck("old")
+
+
+@EXT
+def test_features(machine):
+    """An unknown incompatible feature refuses the mount by name; a read-only-compatible one makes it read-only."""
+    assert machine.run("mount -t ext3 /dev/vdc /mnt/s").status != 0
+    assert "vdc: cannot be mounted: incompatible feature 0x40 extent is not known" in machine.check("dmesg")
+    machine.check("mount -t ext3 /dev/vdd /mnt/s")
+    assert "(ro," in machine.check("mount | grep vdd")
+    assert machine.run("touch /mnt/s/x").status != 0
+    assert machine.run("mount -o remount,rw /mnt/s").status != 0
+    machine.check("umount /mnt/s")
+
+
+@EXT
+def test_programs_work_on_it(machine):
+    """The tests of files and mappings, with their files there; and the coherence of all ways to one file."""
+    machine.check("mount -t ext3 /dev/vda /mnt/m && mkdir -p /mnt/m/tmp && chmod 1777 /mnt/m/tmp")
+    machine.check("cp -a /tmp /mnt/m/old.tmp; mount -t tmpfs none /mnt/s")
+    for program in ("t_file", "t_fsrace"):
+        out = machine.run(f"cd /mnt/m/tmp && TMPDIR=/mnt/m/tmp /usr/test/{program}", timeout=120)
+        assert out.status == 0, out.out
+    assert "bad=0" in machine.check("cd /mnt/m/tmp && /usr/test/coherence f 4 20000 5", timeout=120)
+    machine.check("umount /mnt/s; rm -r /mnt/m/tmp /mnt/m/old.tmp; umount /mnt/m")
+    fsck("main")
+
+
+@BAD
+def test_errors_of_the_disk(machine):
+    """EIO to who reads and to who syncs; the rest goes on."""
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+    assert "Input/output error" in machine.run("cat /mnt/a").out
+    assert machine.check("md5sum < /mnt/big").split()[0] in tool("md5sum", TREE / "big")
+    out = machine.run("dd if=/dev/zero of=/mnt/b bs=4096 count=1 conv=notrunc,fsync")
+    assert out.status != 0 and "Input/output error" in out.out
+    machine.check("echo more > /mnt/c && sync && cat /mnt/c")
+
+
+@LOGBAD
+def test_errors_of_the_journal(machine):
+    """The journal cannot be written: read-only from then on, EIO to fsync, and no more than that."""
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+    out = machine.run("cd /mnt; for i in $(seq 40); do echo $i > n$i; sync; done; dd if=/dev/zero of=n conv=fsync bs=1 count=1")
+    assert out.status != 0 and "Read-only file system" in out.out
+    assert "journal aborted" in machine.check("dmesg")
+    assert machine.check("md5sum < /mnt/big").split()[0] in tool("md5sum", TREE / "big")
+    machine.check("umount /mnt")
+
+
+@FUZZ
+def test_corrupt_images(machine):
+    """What the host program has made of good images: mounted, read, changed, unmounted, or refused."""
+    machine.check("mkdir -p /mnt")
+    mounted = 0
+    for number in range(FUZZ_IMAGES):
+        out = machine.check(
+            f"dd if=/dev/vda of=/dev/vdb bs=4M skip={number} count=1 conv=fsync 2>/dev/null;"
+            "mount -t ext3 /dev/vdb /mnt 2>/dev/null || exit 0; echo mounted; ls -lR /mnt >/dev/null 2>&1;"
+            "cat /mnt/a/big /mnt/a/b/* /mnt/n1 /mnt/long >/dev/null 2>&1; cd /mnt; for i in 1 2 3; do echo x > new$i; mkdir d$i;"
+            "mv new$i d$i; rm -rf n$i a/b/some-longer-name-$i*; echo y >> a/big; done >/dev/null 2>&1; sync; cd /; umount /mnt"
+        )
+        mounted += out == "mounted\n"
+    assert FUZZ_IMAGES // 5 < mounted < FUZZ_IMAGES
+
+
+def test_root(boot_once, speed):
+    """A machine with its root on a disk: the same tree, everything root's; what is written is there the next time."""
+    subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)
+    shutil.copy(TOP / "build/test/root.img", FOLDER / "root.img")
+    fsck("root")
+    assert "User:     0" in debugfs("root", "stat /bin/busybox") and "Mode:  04755" in debugfs("root", "stat /bin/busybox")
+    disk = {"disks": (f"{FOLDER}/root.img",), "system": "rootfs:ext3; rootdev:/dev/vda"}
+    run = "mount | head -1; echo kept > /root/kept; ls -ld /home/student /tmp"
+    outcome, text, _ = boot_once("sf280r", run=run, **disk)
+    assert outcome.kind == "clean" and outcome.status == 0, text
+    assert "/dev/vda on / type ext3 (rw,relatime)" in text and "student" in text and "drwxrwxrwt" in text
+    fsck("root")
+    outcome, text, _ = boot_once("sf280r", run="cat /root/kept", **disk)
+    assert outcome.status == 0 and "kept" in text
+    outcome, text, _ = boot_once("sf280r", run="mount | head -1", system="rootdev:/dev/vda")
+    assert outcome.status == 0 and "the root is in memory" in text and "tmpfs on /" in text
