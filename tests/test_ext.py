@@ -187,7 +187,8 @@ def test_full_disk(machine):
         machine.check("rm /mnt/s/fill")
     machine.check("sync")
     assert machine.check("df /mnt/s").splitlines()[1].split()[2] == before
-    assert machine.run("cd /mnt/s && i=0; while mkdir d$i 2>/tmp/said; do i=$((i+1)); done; cat /tmp/said").out.count("No space") == 1
+    out = machine.run("cd /mnt/s && i=0; while mkdir d$i 2>/tmp/said; do i=$((i+1)); done; cat /tmp/said").out
+    assert "No space" in out
     machine.check("umount /mnt/s")
     fsck("small")
 
@@ -268,8 +269,8 @@ def test_corrupt_images(machine):
         out = machine.check(
             f"dd if=/dev/vda of=/dev/vdb bs=4M skip={number} count=1 conv=fsync 2>/dev/null;"
             "mount -t ext3 /dev/vdb /mnt 2>/dev/null || exit 0; echo mounted; ls -lR /mnt >/dev/null 2>&1;"
-            "cat /mnt/a/big /mnt/a/b/* /mnt/n1 /mnt/long >/dev/null 2>&1; cd /mnt; for i in 1 2 3; do echo x > new$i; mkdir d$i;"
-            "mv new$i d$i; rm -rf n$i a/b/some-longer-name-$i*; echo y >> a/big; done >/dev/null 2>&1; sync; cd /; umount /mnt"
+            "cat /mnt/a/big /mnt/a/b/* /mnt/n1 /mnt/long >/dev/null 2>&1; cd /mnt; for i in 1 2 3; do echo x > new$i;"
+            "mkdir d$i; mv new$i d$i; rm -rf n$i a/b/some-longer-name-$i*; echo y >> a/big; done >/dev/null 2>&1; sync; cd /; umount /mnt"
         )
         mounted += out == "mounted\n"
     assert FUZZ_IMAGES // 5 < mounted < FUZZ_IMAGES
