@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """mkeyed and ddt, the programs of the experiments with files larger than memory, and how the experiments judge them."""
 
+import csv
 import re
 import subprocess
 
 import pytest
 
-from homeroom.experiments import ddt, mkeyed, storage
+from homeroom.experiments import ddt, mkeyed, results, storage
 from homeroom.machine import TOP
 
 BENCH = TOP / "build/user/bench"
@@ -131,6 +132,23 @@ def test_disk_log(tmp_path):
     )
     disk = storage.DiskLog(log)
     assert (disk.busy(5, 7), disk.busy(7, 9), disk.busy(0, 10)) == pytest.approx((0.012, 0.020, 0.032))
+
+
+def test_rows_stay_and_are_in_the_report(tmp_path, monkeypatch):
+    """A sweep of the other experiments keeps these rows, and its report shows them, with their plot."""
+    path = tmp_path / "results.csv"
+    row = dict.fromkeys(results.COLUMNS, "") | {"table": "ddt", "row": "policy2, 0.8", "ours": "5", "kind": "wall"}
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, results.COLUMNS)
+        writer.writeheader()
+        writer.writerows([row, row | {"table": "3-8"}])
+    results.write_csv([], 1, keep=False, path=path)
+    assert results.read_csv(path) == [row]
+    (tmp_path / "ddt.svg").write_text("<?xml?><svg>curve</svg>")
+    monkeypatch.setattr(storage, "read_csv", lambda: [row])
+    monkeypatch.setattr(storage.run, "OUT", tmp_path)
+    text = storage.section()
+    assert "<h3>ddt</h3><figure><svg>curve</svg>" in text and "policy2, 0.8" in text and "mkeyed" not in text
 
 
 # ---- on a machine --------------------------------------------------------------------------------------------------------

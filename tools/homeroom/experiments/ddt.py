@@ -234,7 +234,7 @@ def report(points: list[Point], scale: float) -> None:
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
     print(f"{MACHINE} with {MEMORY}, {TAKEN_MIB} MiB of them taken, files of {FILE_MIB} MiB; disk times divided by {scale:g}; "
-          f"lotsfree={LOTSFREE}, maxpgio={round(MAXPGIO * scale)}; elapsed is the guest's time times the scale, in s.")  # fmt: skip
+          f"lotsfree={LOTSFREE}, maxpgio={round(MAXPGIO * scale)}; elapsed is the guest's times that, in s.")  # fmt: skip
     print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 the marks 2 %.")
 
 

@@ -12,7 +12,7 @@ import html
 import math
 from pathlib import Path
 
-from homeroom.experiments import metrics, parameters, plots, results, run
+from homeroom.experiments import metrics, parameters, plots, results, run, storage
 from homeroom.experiments.results import Row
 from homeroom.experiments.settings import Settings
 
@@ -237,7 +237,7 @@ def page(rows: list[Row], settings: Settings) -> str:
         summary(rows, settings), f"<p>{intro}</p><nav>{links}</nav>",
         f'<section id="summary"><h2>Summary</h2>{gains}{grid(judged, place=True)}</section>',
         *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
-        heat_maps(rows, settings), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
+        heat_maps(rows, settings), storage.section(), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
     ])  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from homeroom.experiments.definition import COMPARE, Experiment, Run, Suite
 from homeroom.experiments.settings import Settings
 
 CSV = run.OUT / "results.csv"
+DISKS = ("idedma", "pacing", "mkeyed", "ddt")  # tables of the experiments with disks, programs of their own
 COLUMNS = [
     "table", "row", "kind", "unit", "paper", "ours", "spread", "runs", "machine", "scale", "seed", "rev", "qemu", "note",
 ]  # fmt: skip
@@ -178,16 +179,23 @@ def as_csv(row: Row, seed: int) -> dict[str, str]:
     ), strict=True))  # fmt: skip
 
 
+def read_csv(path: Path = CSV) -> list[dict[str, str]]:
+    """The rows of a results.csv; none if there is none, or one with other columns."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        reader = csv.DictReader(file)
+        return list(reader) if reader.fieldnames == COLUMNS else []
+
+
 def write_csv(rows: list[Row], seed: int, keep: bool, path: Path = CSV) -> None:
-    """Write results.csv; with `keep`, rows of other experiments stay (I2)."""
+    """Write results.csv; with `keep`, rows of other experiments stay (I2), and those of experiments with disks always."""
     new = [as_csv(row, seed) for row in rows]
     names = {(r["table"], r["row"], r["machine"]) for r in new}
     old: list[dict] = []
-    if keep and path.exists():
-        with open(path, newline="") as file:
-            reader = csv.DictReader(file)
-            if reader.fieldnames == COLUMNS:
-                old = [r for r in reader if (r["table"], r["row"], r["machine"]) not in names]
+    for r in read_csv(path):
+        if r["table"] in DISKS or (keep and (r["table"], r["row"], r["machine"]) not in names):
+            old.append(r)
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -6,6 +6,7 @@ a table with a setting in each row, or a curve.
 """
 
 import csv
+import html
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from homeroom import guest, machine
 from homeroom.experiments import run
-from homeroom.experiments.results import COLUMNS, CSV
+from homeroom.experiments.results import COLUMNS, CSV, DISKS, read_csv
 from homeroom.machine import MachineError
 
 
@@ -138,16 +139,31 @@ def record(name: str, values: list[Value], machine_name: str, scale: str, seed: 
         ), strict=True))
         for v in values
     ]  # fmt: skip
-    old: list[dict] = []
-    if CSV.exists():
-        with open(CSV, newline="") as file:
-            old = [r for r in csv.DictReader(file) if r["table"] != name]
+    old = [r for r in read_csv() if r["table"] != name]
     CSV.parent.mkdir(parents=True, exist_ok=True)
     with open(CSV, "w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows([*old, *new])
     return CSV
+
+
+def section() -> str:
+    """What these experiments have left, for the report: their plots and all of their rows."""
+    names, parts = ("row", "kind", "paper", "ours", "spread", "unit", "scale", "rev", "note"), []
+    for table in DISKS:
+        lines = [r for r in read_csv() if r["table"] == table]
+        if not lines:
+            continue
+        plot = run.OUT / f"{table}.svg"
+        svg = plot.read_text() if plot.exists() else ""
+        drawn = f"<figure>{svg[svg.find('<svg') :]}<figcaption>make experiment-{table}</figcaption></figure>" if svg else ""
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(r[name])}</td>" for name in names) + "</tr>" for r in lines)
+        grid = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+        parts.append(f"<h3>{table}</h3>{drawn}<details><summary>{len(lines)} rows</summary>{grid}</details>")
+    text = "Times are the guest's, multiplied by the disk's scale (wall), or the disk's own, from its log (modelled)."
+    return f'<section id="disks"><h2>Disks</h2><p>{text}</p>{"".join(parts)}</section>' if parts else ""
 
 
 def figure(name: str, width: float = 7.0, height: float = 3.6):
