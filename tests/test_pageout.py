@@ -150,3 +150,46 @@ def test_vmstat(machine):
     assert machine.check("vmstat -S | head -2").splitlines()[1].split()[5:7] == ["si", "so"]
     assert machine.check("vmstat 1 2 | wc -l").strip() == "4"
     assert "Total" in machine.check("vmstat -i")
+
+
+# ---- writers that wait: a disk of the papers' days, a machine of its own ----
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow_disk():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    put("slow.img", bytes(16 * MB))
+
+
+SLOW = pytest.mark.machine("sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=50",), system="set maxphys=16384")
+
+
+def setting(machine, name: str, value: int | None = None) -> int:
+    """Set a tunable if told to, and what it is then."""
+    if value is not None:
+        machine.check(f"echo '{name}/W 0t{value}' | mdb -kw")
+    return int(machine.check(f"echo '{name}/U' | mdb -k").split()[-1])
+
+
+def sleeps(machine, ufs: int, high: int, low: int, maxpout: int = 0, minpout: int = 0) -> tuple[int, int]:
+    """How often a writer of 1 MiB, in pieces of 4 KiB, sleeps for the write throttle and for pacing."""
+    for name, value in (("ufs_WRITES", ufs), ("ufs_HW", high), ("ufs_LW", low), ("maxpout", maxpout), ("minpout", minpout)):
+        setting(machine, name, value)
+    before = setting(machine, "ufs_throttles"), setting(machine, "pout_sleeps")
+    machine.check("dd if=/dev/zero of=/dev/vda bs=4k count=256 2>/dev/null", timeout=120)
+    return setting(machine, "ufs_throttles") - before[0], setting(machine, "pout_sleeps") - before[1]
+
+
+@SLOW
+def test_writers_wait(machine):
+    """Each rule stops writers by itself; the nearer its marks, the oftener; and not at all when it is off."""
+    assert setting(machine, "ufs_HW") == 393216 and setting(machine, "ufs_LW") == 262144
+    assert sleeps(machine, 0, 393216, 262144) == (0, 0)
+    default, none = sleeps(machine, 1, 393216, 262144)
+    assert default > 0 and none == 0
+    small, none = sleeps(machine, 1, 65536, 32768)
+    assert small > default and none == 0
+    none, coarse = sleeps(machine, 0, 393216, 262144, 33, 16)
+    assert coarse > 0 and none == 0
+    none, fine = sleeps(machine, 0, 393216, 262144, 9, 6)
+    assert fine > coarse and none == 0

@@ -45,6 +45,8 @@ TUNABLE_M("ufs", ufs_throttles, 0, "count: how often a writer slept for ufs_HW")
 
 static uint32_t maxpout, minpout;
 TUNABLE(maxpout, "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
+static _Atomic uint32_t pout_sleeps;
+TUNABLE_RO(pout_sleeps, "count: how often a writer slept for maxpout");
 TUNABLE(minpout, "default 0 pages: a writer stopped by maxpout goes on when so many are left");
 
 #define DIRTY_SETS 16
@@ -467,6 +469,8 @@ void object_throttle(struct vm_object *o)
             cv_wait_spin(&io->throttled, &o->lock, "write throttle");
             io->nthrottled--;
         } else if (paced ? !pacing_wakes(&p, io->nwriteback) : pacing_blocks(&p, io->nwriteback)) {
+            if (!paced)
+                atomic_fetch_add_explicit(&pout_sleeps, 1, memory_order_relaxed);
             paced = true;
             io->npaced++;
             cv_wait_spin(&io->paced, &o->lock, "disk I/O pacing");

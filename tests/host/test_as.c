@@ -25,6 +25,7 @@
 #include "stat/panic.h"
 #include "vm/migrate.h"
 #include "vm/pt.h"
+#include "vm/reserve.h"
 #include "vm/rmap.h"
 #include "x86/ipi.h"
 
@@ -621,6 +622,8 @@ static void verify(void)
         if (space[i].as != NULL) {
             count_table(space[i].as->pml4, 0, 256, 39);
             count_tree(&space[i].as->anon);
+            CHECK(space[i].as->need_pages <= space[i].as->resv_pages);
+            CHECK_EQ(space[i].as->need_pages, space[i].as->data_pages + space[i].as->stack_pages);
         }
     count_tree(&file);
     for (unsigned i = 0; i < NSHARED; i++)
@@ -696,6 +699,8 @@ static void start(void)
 /* Ends everything and checks that nothing is left. */
 static void finish(uint64_t frames, int64_t objects)
 {
+    uint64_t promised, limit;
+
     fail_every = 0;
     for (unsigned i = 0; i < SPACES; i++)
         if (space[i].as != NULL)
@@ -705,6 +710,8 @@ static void finish(uint64_t frames, int64_t objects)
         object_release(shm[i]);
     CHECK_EQ(free_frames() + vm_cached_tables(), frames);
     CHECK_EQ(live, objects);
+    reserve_state(&promised, &limit);
+    CHECK_EQ(promised, 0);
 }
 
 static void random_calls(unsigned steps)
