@@ -18,6 +18,7 @@
 #include "fs/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "vm/rmap.h"
 
 #define SIZE_LIMIT (INT64_MAX & PAGE_MASK)
 
@@ -186,6 +187,8 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
     err = object_page_get(&vn->obj, from >> PAGE_SHIFT, !vn->holes, &pg);
     if (err != 0 || pg == NULL)
         return err;
+    if (vn->obj.io != NULL)
+        page_wait(pg, PG_PREPARE); /* for the size that was in force */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
         memset(bytes, 0, to - from);

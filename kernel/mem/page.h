@@ -42,6 +42,7 @@ enum page_flags {
     PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
     PG_SWAPPED = 1 << 15,  /* [c] no frame: stands for a page that is on swap (vm/swap.c)     */
     PG_PRIVATE = 1 << 17,  /* [c] PG_ANON: a private page, of a family                        */
+    PG_PREPARE = 1 << 18,  /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
     PG_RECLAIM = 1 << 16,  /* [a] to be freed when it has been written                        */
 };
 

@@ -349,7 +349,8 @@ static bool map_object_around(struct fault *f, struct page *pg)
 
 /*
  * A clean page of a file is about to be written through a shared mapping.  The lock is held, and released.  If the file
- * is on a disk the page is busy meanwhile, so that a truncation waits until its block is known.
+ * is on a disk a truncation waits until the page's block is known.  The page is not busy for others: the file system may
+ * wait for a commit, and the commit for this page, when a write(2) has made it dirty meanwhile.
  */
 static int make_dirty(struct fault *f, struct page *pg)
 {
@@ -357,15 +358,21 @@ static int make_dirty(struct fault *f, struct page *pg)
     int               err = 0;
 
     page_hold(pg);
-    if (o->io != NULL)
-        atomic_fetch_or(&pg->flags, PG_LOCKED);
+    if (o->io != NULL && (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread does it */
+        unlock_both(f);
+        page_wait(pg, PG_PREPARE);
+        page_release(pg);
+        return RETRY;
+    }
     unlock_both(f);
     if (o->ops != NULL && o->ops->page_mkwrite != NULL)
         err = o->ops->page_mkwrite(o, pg);
     if (err == 0)
         object_dirty(o, pg);
+    else if (o->io != NULL) /* if it got a part of its blocks: clean again, so that the next store asks again */
+        object_writeback(o, pg->index, pg->index, true);
     if (o->io != NULL)
-        page_unlock(pg);
+        page_done(pg, PG_PREPARE);
     page_release(pg);
     f->code = CODE_ADRERR;
     return err == 0 ? RETRY : SIG_BUS;

@@ -22,6 +22,7 @@
 #include "vm/reserve.h"
 #include "vm/rmap.h"
 
+#define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* of taking a page away */
 #define DROP_BATCH 64 /* pages unmapped with one hold of the lock */
 
 static struct kmem_cache *object_cache;
@@ -119,9 +120,9 @@ static inline void busy_hold(struct vm_object *o, struct page *pg)
         page_hold(pg);
 }
 
-static void busy_wait(struct vm_object *o, struct page *pg)
+static void busy_wait(struct vm_object *o, struct page *pg, uint32_t mask)
 {
-    page_wait(pg, PG_LOCKED | PG_WRITEBACK);
+    page_wait(pg, mask);
     if (o->io != NULL)
         page_release(pg);
 }
@@ -139,7 +140,7 @@ static struct page *page_present(struct vm_object *o, uint64_t index)
         else if (pg != NULL) {
             busy_hold(o, pg);
             spin_unlock(&o->lock);
-            busy_wait(o, pg);
+            busy_wait(o, pg, PG_LOCKED | PG_WRITEBACK);
             continue;
         }
         spin_unlock(&o->lock);
@@ -262,7 +263,7 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
             *more = true;
             break;
         }
-        if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_LOCKED | PG_WRITEBACK)) != 0) {
+        if ((atomic_load(&pg->flags) & IN_THE_WAY) != 0) {
             busy_hold(o, pg);
             busy = pg;
             *more = true;
@@ -295,7 +296,7 @@ void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
         while ((pg = list_pop(&dead, struct page, link)) != NULL)
             page_release(pg);
         if (busy != NULL)
-            busy_wait(o, busy);
+            busy_wait(o, busy, IN_THE_WAY);
     } while (more);
 }
 
