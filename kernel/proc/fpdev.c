@@ -37,7 +37,6 @@ static int lwp_counts(struct fp_lwp *q)
     struct proc *p;
     struct lwp  *l;
     int          err = -ESRCH;
-    bool         runs;
 
     spin_lock(&proc_lock);
     p = q->pid == 0 ? curproc() : proc_find(q->pid);
@@ -47,9 +46,7 @@ static int lwp_counts(struct fp_lwp *q)
     }
     if (err == 0) {
         spin_lock(&l->t.lock);
-        /* ONPROC comes first, the switch a moment later: until then what the CPU counts is another's. */
-        runs = l->t.state == TS_ONPROC && l->t.cpu->thread == &l->t;
-        q->time_ps = modelled_read(l->t.modelled, runs ? (int)l->t.cpu->id : -1, &q->used);
+        q->time_ps = modelled_read(l->t.modelled, &q->used);
         spin_unlock(&l->t.lock);
         q->pid = p->pid;
         q->lwpid = l->lwpid;

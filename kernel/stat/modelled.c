@@ -32,14 +32,20 @@ void modelled_switch_now(struct modelled *from, struct modelled *to)
 {
     struct fp_cpu *slot = slot_of(this_cpu()->id);
 
+    if (to != NULL)
+        atomic_store(&to->coming, true); /* before the doorbell: from there on this CPU counts for it */
     slot->arg[0] = to != NULL ? to->time_ps : 0;
     FP_DOORBELL(FP_OP_SWITCH);
     if (from != NULL) {
         add_difference(&from->used, &slot->counts, &from->since);
         from->time_ps = max_of(from->time_ps, slot->counts.time_ps);
+        from->on = 0;
     }
-    if (to != NULL)
+    if (to != NULL) {
         to->since = slot->counts;
+        to->on = this_cpu()->id + 1;
+        atomic_store_explicit(&to->coming, false, memory_order_release);
+    }
 }
 
 void modelled_pass_now(const struct modelled *from, struct modelled *to)
@@ -52,16 +58,18 @@ void modelled_pass_now(const struct modelled *from, struct modelled *to)
     to->time_ps = max_of(to->time_ps, slot_of(c->id)->counts.time_ps);
 }
 
-uint64_t modelled_read(const struct modelled *m, int cpu, struct fp_counts *used)
+uint64_t modelled_read(const struct modelled *m, struct fp_counts *used)
 {
     struct fp_counts now;
 
+    while (atomic_load_explicit(&m->coming, memory_order_acquire))
+        cpu_pause();
     *used = m->used;
-    if (cpu < 0)
+    if (m->on == 0)
         return m->time_ps;
-    if ((unsigned)cpu == this_cpu()->id)
+    if (m->on - 1 == this_cpu()->id)
         FP_DOORBELL(FP_OP_SYNC);
-    now = slot_of((unsigned)cpu)->counts;
+    now = slot_of(m->on - 1)->counts;
     add_difference(used, &now, &m->since);
     return max_of(now.time_ps, m->time_ps);
 }

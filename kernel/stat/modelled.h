@@ -12,7 +12,8 @@
  * INVARIANTS  I1  a thread's time never goes back
  *             I2  a thread that was made to go on by another is, once it runs, not earlier than that one was then
  *             I3  the counters of all threads that ever were, with those of CPUs without a program, add up to the CPUs'
- * LOCKING     the thread's lock for its struct modelled; a CPU's slot of the page only by that CPU, interrupts off
+ * LOCKING     the thread's lock for its struct modelled, save that the CPU it comes to sets `since` and `on` with `coming`
+ *             set, without it; a CPU's slot of the page only by that CPU, interrupts off
  * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/thread.c, docs/concurrency.md
  */
 #ifndef STAT_MODELLED_H
@@ -25,6 +26,8 @@ struct modelled {
     uint64_t         time_ps; /* its clock, up to its last switch or what others gave it since */
     struct fp_counts used;    /* what it has used, up to its last switch; time_ps: it ran   */
     struct fp_counts since;   /* the CPU's counters when it came there                         */
+    uint32_t         on;      /* 1 + the CPU that counts for it now; 0: none                   */
+    _Atomic bool     coming;  /* a CPU is about to: `since` and `on` change                    */
 };
 
 extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */
@@ -33,8 +36,8 @@ void modelled_switch_now(struct modelled *from, struct modelled *to);
 void modelled_pass_now(const struct modelled *from, struct modelled *to);
 
 /*
- * modelled_switch - the running CPU goes from a thread to another; NULL: one without modelled time.  Both threads'
- * locks are held, or nobody else can use them; interrupts are off.
+ * modelled_switch - the running CPU goes from a thread to another; NULL: one without modelled time.  The lock of the
+ * one that leaves is held, the other is ONPROC here; interrupts are off.
  */
 static inline void modelled_switch(struct modelled *from, struct modelled *to)
 {
@@ -53,9 +56,10 @@ static inline void modelled_pass(const struct modelled *from, struct modelled *t
 }
 
 /*
- * modelled_read - what a thread has used up to now; `cpu` is where it runs, -1: nowhere.  Returns its time, in ps.
- * Its lock is held.  Another CPU's counters may lag a little behind (include/uapi/fireplane.h).
+ * modelled_read - what a thread has used up to now.  Returns its time, in ps.  Its lock is held; that keeps it from
+ * leaving a CPU, and one that it is coming to is waited for.  Another CPU's counters may lag a little behind
+ * (include/uapi/fireplane.h).
  */
-uint64_t modelled_read(const struct modelled *m, int cpu, struct fp_counts *used);
+uint64_t modelled_read(const struct modelled *m, struct fp_counts *used);
 
 #endif

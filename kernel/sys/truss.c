@@ -150,7 +150,7 @@ static void put_counts(struct lwp *l, const char *event)
     size_t n;
 
     spin_lock(&l->t.lock);
-    modelled_read(l->t.modelled, (int)this_cpu()->id, &used);
+    modelled_read(l->t.modelled, &used);
     spin_unlock(&l->t.lock);
     n = (size_t)snprintf(line, sizeof line, "%s %d %d %d %lu", event, p->pid, l->lwpid, p->ppid,
                          clock_mono_ns());
