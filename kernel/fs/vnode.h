@@ -102,7 +102,7 @@ struct vnodeops {
     int (*open)(struct vnode *vn, int oflags, struct file *f); /* devices, FIFOs: may change f->ops, f->data */
     int (*fsync)(struct vnode *vn, bool data_only);
     uint64_t (*blocks)(struct vnode *vn); /* of 512 bytes, on the disk; NULL: what its pages take */
-    /* Where page `index` of the file lies, all of it in a row.  0 -ENOENT (a hole, not in a row) -EIO.  NULL: nowhere */
+    /* Where page `index` of the file lies, all of it in a row.  0 -ENOENT (a hole, or not so) -EIO.  NULL: nowhere */
     int (*bmap)(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector);
     /*
      * The way up: *parent (if not NULL) gets the directory that `vn` is in, held; buf[size] (if size > 0) its name

@@ -15,8 +15,8 @@
 #include "vm/swap.h"
 
 /*
- * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file system, a
- * hole) -ENOMEM -EIO.
+ * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file
+ * system, a hole) -ENOMEM -EIO.
  */
 static int map_file(struct vnode *vn, struct swap_new *n)
 {

@@ -384,26 +384,52 @@ int swap_add(const struct swap_new *n)
     return err;
 }
 
-/* Brings back all that is on swap, of every space. */
-static int all_in(void)
+/* The space after `as` on the list of all (NULL: the first), held; NULL: there is none. */
+static struct as *next_space(struct as *as)
 {
-    struct as *as;
-    int        err = 0;
+    struct list *l;
+    uint32_t     refs = 0;
 
     mutex_enter(&as_list_lock);
-    LIST_FOREACH (as, &as_list, all_link) {
-        struct seg_node *n;
+    l = as != NULL ? as->all_link.next : as_list.next; /* `as` is held, so it is still on the list */
+    for (as = NULL; l != &as_list && as == NULL; l = l->next) {
+        struct as *next = list_entry(l, struct as, all_link);
 
-        if (err != 0)
-            break;
-        rw_enter_read(&as->lock);
-        err = swap_in_range(as, 0, USER_TOP);
-        LIST_FOREACH (n, &as->segs.order, link)
-            if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
-                err = object_swap_in(seg_of(n)->obj, 0, UINT64_MAX);
-        rw_exit_read(&as->lock);
+        refs = atomic_load(&next->refs);
+        while (refs != 0 && !atomic_compare_exchange_weak(&next->refs, &refs, refs + 1))
+            ;
+        as = refs != 0 ? next : NULL; /* 0: it is about to go */
     }
     mutex_exit(&as_list_lock);
+    return as;
+}
+
+/* Brings back all that is on swap of a space. */
+static int space_in(struct as *as)
+{
+    struct seg_node *n;
+    int              err;
+
+    rw_enter_read(&as->lock);
+    err = swap_in_range(as, 0, USER_TOP);
+    LIST_FOREACH (n, &as->segs.order, link)
+        if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
+            err = object_swap_in(seg_of(n)->obj, 0, UINT64_MAX);
+    rw_exit_read(&as->lock);
+    return err;
+}
+
+static int all_in(void)
+{
+    struct as *as, *next;
+    int        err = 0;
+
+    for (as = next_space(NULL); as != NULL; as = next) {
+        if (err == 0)
+            err = space_in(as);
+        next = next_space(as);
+        as_release(as);
+    }
     return err;
 }
 
