@@ -169,10 +169,11 @@ static uint8_t poll_ready(struct channel *ch)
 
 static void timed_out(struct timer *t);
 
+/* A timer that is set may be running already, and wait for our lock: it is left alone, and looks at the deadline. */
 static void watch(struct channel *ch, uint64_t deadline)
 {
     ch->deadline = deadline;
-    if (!ch->timer_set || deadline < ch->timer.deadline_ns) {
+    if (!ch->timer_set) {
         ch->timer_set = true;
         timer_arm(&ch->timer, deadline, timed_out);
     }
@@ -189,7 +190,7 @@ static void start_dma(struct channel *ch, unsigned code)
     outb(ch->bm + BM_COMMAND, (uint8_t)(dir | BM_START));
 }
 
-/* Starts ch->cur; the lock is held.  What cannot be started ends by the timer, at once. */
+/* Starts ch->cur; the lock is held.  What cannot be started ends by the timer. */
 static void start_current(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;

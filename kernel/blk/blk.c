@@ -169,8 +169,10 @@ static void dispatch(struct disk *d, uint64_t now)
             break;
         }
     }
-    if (again != UINT64_MAX)
+    if (again != UINT64_MAX && !d->again_set) { /* not when it may be running: it waits for our lock */
+        d->again_set = true;
         timer_arm(&d->again, again, look_again);
+    }
 }
 
 static void look_again(struct timer *t)
@@ -178,6 +180,7 @@ static void look_again(struct timer *t)
     struct disk *d = container_of(t, struct disk, again);
 
     spin_lock(&d->lock);
+    d->again_set = false;
     dispatch(d, clock_mono_ns());
     spin_unlock(&d->lock);
 }
@@ -218,7 +221,7 @@ static void command_done(struct disk_cmd *c, int error)
     spin_lock(&d->lock);
     several = cmd->reqs.next != cmd->reqs.prev;
     if (cmd->flow != FLUSH)
-        sched_done(&d->sched, cmd->flow, cmd->begun_ns, now);
+        sched_done(&d->sched, cmd->flow, c->nsect, cmd->begun_ns, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
         stats_unrun(&d->stats, now);
         if (goes_on(r, several, c->nsect, error)) {

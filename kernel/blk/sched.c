@@ -11,7 +11,8 @@
  *                         the background; nobody waits for it, and one process alone can fill the queue with it.
  *                         Flows take turns, one command each; none has more than FLOW_RUNNING at the device.  The
  *                         background is served in sorted sweeps when no flow has anything to do; and while one had
- *                         until disk_fair_linger ms ago, one command of at most disk_fair_sectors at a time.
+ *                         until disk_fair_linger ms ago, one command at a time, as large as the disk carries out in
+ *                         disk_fair_slice us, but disk_fair_sectors at least.
  *                         A program that reads here and there asks for the next block shortly after it has got the
  *                         last. If the arm went back to the background in this pause, the program would wait for a
  *                         command of the background at each of its reads.  So the disk is held for a flow whose last
@@ -26,7 +27,8 @@
  *             I2  a flow is on `turns` exactly if its reqs are not empty
  *             I3  each request of the background is taken in the sweep after the one that went on when it came
  * LOCKING     the disk's
- * TUNABLES    disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors
+ * TUNABLES    disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_slice,
+ *             disk_fair_sectors
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
 #include "blk/sched.h"
@@ -46,7 +48,9 @@ TUNABLE(disk_fair_turns, "default 4; commands of processes that wait before one 
 unsigned disk_fair_linger = 200;
 TUNABLE(disk_fair_linger, "default 200 ms; after a process's request, background writes go one at a time for so long");
 unsigned disk_fair_sectors = 32;
-TUNABLE(disk_fair_sectors, "default 32 sectors; size of a command while others wait or lately did");
+TUNABLE(disk_fair_sectors, "default 32 sectors; least size of a command while others wait or lately did");
+unsigned disk_fair_slice = 10000;
+TUNABLE(disk_fair_slice, "default 10000 us; such a command is as large as the disk carries out in this time");
 
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
@@ -284,22 +288,33 @@ static uint64_t held_until(const struct sched *s, uint64_t now)
     return s->last != NULL && s->last->quick && within(s->last->idle_ns, hold, now) ? s->last->idle_ns + hold : 0;
 }
 
-/* Whether the background is to wait; *again: until when at most. */
+/* Whether the background is to wait; *again: until when, if it may be that nothing happens before. */
 static bool back_waits(const struct sched *s, bool flows_wait, uint64_t now, uint64_t *again)
 {
-    uint64_t starved = s->back_ns + (uint64_t)disk_fair_starve * NS_PER_MS;
-    uint64_t until = flows_wait || s->running_flows > 0 ? starved : held_until(s, now);
+    uint64_t starved = s->back_ns + (uint64_t)disk_fair_starve * NS_PER_MS, until;
 
-    if (until == 0 || now >= starved || s->turns_since_back >= disk_fair_turns)
+    if (now >= starved || s->turns_since_back >= disk_fair_turns)
         return false;
-    *again = min_of(until, starved);
+    if (flows_wait || s->running_flows > 0)
+        return true; /* a command will end */
+    if ((until = held_until(s, now)) == 0)
+        return false;
+    *again = until;
     return true;
+}
+
+/* Sectors of a command while somebody may wait for its end. */
+static uint32_t small_sectors(const struct sched *s, uint32_t most)
+{
+    uint64_t fit = s->sector_ns != 0 ? (uint64_t)disk_fair_slice * NS_PER_US / s->sector_ns : 0;
+
+    return (uint32_t)min_of(max_of(fit, max_of((uint64_t)disk_fair_sectors, 8ul)), (uint64_t)most);
 }
 
 static bool take_fair(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
                       uint64_t *again)
 {
-    struct sched_room  small = {min_of(room->sectors, max_of(disk_fair_sectors, 8u)), room->vecs};
+    struct sched_room  small = {small_sectors(s, room->sectors), room->vecs};
     struct sched_flow *f = next_flow(s);
     uint64_t           linger = (uint64_t)disk_fair_linger * NS_PER_MS;
     bool               lively = f != NULL || s->running_flows > 0 || within(s->flow_ns, linger, now);
@@ -333,13 +348,19 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     return true;
 }
 
-void sched_done(struct sched *s, int flow, uint64_t begun, uint64_t now)
+static uint64_t average(uint64_t old, uint64_t value)
+{
+    return old == 0 ? value : old - old / 8 + value / 8;
+}
+
+void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now)
 {
     struct sched_flow *f = &s->flow[flow < 0 ? 0 : flow];
     uint64_t           took = now - max_of(begun, s->done_ns);
 
     s->done_ns = now;
-    s->service_ns = s->service_ns == 0 ? took : s->service_ns - s->service_ns / 8 + took / 8;
+    s->service_ns = average(s->service_ns, took);
+    s->sector_ns = average(s->sector_ns, took / max_of(sectors, 1u));
     if (flow < 0) {
         s->running_back -= s->running_back > 0;
         return;

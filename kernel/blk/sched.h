@@ -35,6 +35,7 @@ struct sched {
     struct sched_flow *last;     /* fair: whose                                                      */
     uint64_t          done_ns;   /* when a command last ended                                        */
     uint64_t          service_ns; /* what a command takes, moving average; 0: not known yet          */
+    uint64_t          sector_ns; /* and what it takes for each sector                                */
     struct sched_flow flow[SCHED_FLOWS];
     struct list       turns;
 };
@@ -62,12 +63,13 @@ void sched_add(struct sched *s, struct blk_req *r, uint64_t now);
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
                 uint64_t *again);
 /*
- * sched_done - a command has ended that was made of a batch of `flow` and begun at `begun`; before the rest of it is
- * added again.
+ * sched_done - a command has ended that was made of a batch of `flow`, begun at `begun` and moved `sectors`; before the
+ * rest of it is added again.
  */
-void sched_done(struct sched *s, int flow, uint64_t begun, uint64_t now);
+void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /* Tunables; sched.c describes them. */
-extern unsigned disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors;
+extern unsigned disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors,
+    disk_fair_slice;
 
 #endif

@@ -9,7 +9,7 @@
 
 struct disk;
 
-/* bdev_open - an open file on the disk with vn's device number: sets f->ops.  -ENXIO: there is none, -EROFS, -ENOMEM. */
+/* bdev_open - an open file on the disk with vn's device number: sets f->ops.  -ENXIO: none has it, -EROFS, -ENOMEM. */
 int bdev_open(struct vnode *vn, int oflags, struct file *f);
 /* bdev_fsync - what was written to the disk with this device number is on stable storage: 0 or -EIO. */
 int bdev_fsync(uint64_t rdev);

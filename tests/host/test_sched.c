@@ -68,7 +68,7 @@ static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req
     struct blk_req *r;
     bool            found = false;
 
-    sched_done(&q, b->flow, begun, now);
+    sched_done(&q, b->flow, sectors, begun, now);
     while ((r = list_pop(&b->reqs, struct blk_req, link)) != NULL) {
         uint32_t part = min_of(sectors, r->nsect - r->sdone);
 
@@ -195,7 +195,7 @@ TEST(nothing_is_lost)
             now += 5 * MS;
             continue;
         }
-        sched_done(&q, b.flow, begun, now);
+        sched_done(&q, b.flow, n, begun, now);
         while (!list_empty(&b.reqs)) {
             struct blk_req *r = list_pop(&b.reqs, struct blk_req, link);
             uint32_t        part = min_of(n, r->nsect - r->sdone);
