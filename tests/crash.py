@@ -48,19 +48,21 @@ def read_log(path: Path) -> list[Entry]:
     return entries
 
 
-def partition_table() -> bytes:
-    def entry(start, count):
-        return struct.pack("<B3sB3sII", 0, b"", 0x83, b"", start, count)
+def table(*parts: tuple[int, int]) -> bytes:
+    """A partition table: first sector and length of each."""
+    rows = b"".join(struct.pack("<B3sB3sII", 0, b"", 0x83, b"", *part) for part in parts)
+    return b"\0" * 446 + rows.ljust(64, b"\0") + b"\x55\xaa"
 
-    table = entry(FS_START, FS_SECTORS) + entry(MARKER_START, MARKER_SECTORS)
-    return b"\0" * 446 + table.ljust(64, b"\0") + b"\x55\xaa"
+
+def partition_table() -> bytes:
+    return table((FS_START, FS_SECTORS), (MARKER_START, MARKER_SECTORS))
 
 
 class Cuts:
     """The disk after a cut: `base` is what it was when the record began."""
 
-    def __init__(self, base: bytes, entries: list[Entry]) -> None:
-        self.entries = entries
+    def __init__(self, base: bytes, entries: list[Entry], marker: int = MARKER_START) -> None:
+        self.entries, self.marker = entries, marker
         self.image = bytearray(base)  # all up to `done`
         self.done = 0
 
@@ -93,7 +95,7 @@ class Cuts:
     def mark(self, cut: int) -> int:
         """The fsyncs that had returned: the marker was written after them, whether or not it has come to the disk."""
         for entry in reversed(self.entries[:cut]):
-            if entry.sector == MARKER_START and len(entry.data) >= 8:
+            if entry.sector == self.marker and len(entry.data) >= 8:
                 magic, number = struct.unpack_from("<II", entry.data)
                 if magic == MARK:
                     return number

@@ -270,7 +270,8 @@ def test_corrupt_images(machine):
             f"dd if=/dev/vda of=/dev/vdb bs=4M skip={number} count=1 conv=fsync 2>/dev/null;"
             "mount -t ext3 /dev/vdb /mnt 2>/dev/null || exit 0; echo mounted; ls -lR /mnt >/dev/null 2>&1;"
             "cat /mnt/a/big /mnt/a/b/* /mnt/n1 /mnt/long >/dev/null 2>&1; cd /mnt; for i in 1 2 3; do echo x > new$i;"
-            "mkdir d$i; mv new$i d$i; rm -rf n$i a/b/some-longer-name-$i*; echo y >> a/big; done >/dev/null 2>&1; sync; cd /; umount /mnt"
+            "mkdir d$i; mv new$i d$i; rm -rf n$i a/b/some-longer-name-$i*; echo y >> a/big; done"
+            " >/dev/null 2>&1; sync; cd /; umount /mnt"
         )
         mounted += out == "mounted\n"
     assert FUZZ_IMAGES // 5 < mounted < FUZZ_IMAGES

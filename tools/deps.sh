@@ -59,6 +59,7 @@ for group in "$@"; do
         need nbdkit nbdkit
         need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
         need cpio cpio
+        need sqlite3 sqlite3
         need gdb gdb
         need_venv .venv requirements.txt
         ;;

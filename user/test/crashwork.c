@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * crashwork.c - work on files, for the test that cuts the power: crashwork DIRECTORY MARKER STEPS
+ *               only write a number to the marker: crashwork -m MARKER NUMBER
  *
  * Each step creates, renames over, unlinks, appends and overwrites, with an fsync after each; some changes that
  * nobody syncs come between.  When the k-th fsync has returned, k is written to the device MARKER.  What then must be
@@ -32,14 +33,19 @@ static void check(int good, const char *what)
     exit(1);
 }
 
-static void synced(int fd, uint32_t number)
+static void mark(uint32_t number)
 {
     static uint32_t sector[128] __attribute__((aligned(4096)));
 
-    check(fsync(fd) == 0, "fsync");
     sector[0] = 0x6b72616d; /* "mark" */
     sector[1] = number;
     check(pwrite(marker, sector, sizeof sector, 0) == sizeof sector, "marker");
+}
+
+static void synced(int fd, uint32_t number)
+{
+    check(fsync(fd) == 0, "fsync");
+    mark(number);
 }
 
 /* Words that tell the number and the place, so that a wrong block shows. */
@@ -117,6 +123,10 @@ int main(int argc, char **argv)
     }
     marker = open(argv[2], O_WRONLY | O_DIRECT);
     check(marker >= 0, argv[2]);
+    if (strcmp(argv[1], "-m") == 0) {
+        mark((uint32_t)atoi(argv[3]));
+        return 0;
+    }
     check(chdir(argv[1]) == 0, argv[1]);
     check(mkdir("c", 0755) == 0 && mkdir("noise", 0755) == 0 && mkdir("noise/0", 0755) == 0 &&
               mkdir("noise/1", 0755) == 0 && mkdir("noise/2", 0755) == 0, "mkdir");

@@ -277,7 +277,7 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         return ext_trim(i);
     if (i->fs->rdonly)
         return -EROFS;
-    if (unlikely(i->fs->bsize < PAGE_SIZE)) { /* what else of the page the file has: stores to a dirty page are not told */
+    if (unlikely(i->fs->bsize < PAGE_SIZE)) { /* what else of the page the file has: later stores are not told */
         from = round_down(off, PAGE_SIZE);
         end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)

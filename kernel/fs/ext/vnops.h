@@ -13,8 +13,9 @@ extern const struct vnodeops  ext_ops;
 /* ext_vn_prepare - vnode operation prepare_write. */
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len);
 /*
- * ext_vn_fill_page - the file is to grow from inside a page to `size`.  Where blocks are smaller than pages, all of that page
- *                    gets blocks, if it is dirty or mapped: a store to a page that is dirty already is told to nobody.  [W]
+ * ext_vn_fill_page - the file is to grow from inside a page to `size`.  Where blocks are smaller than pages, all of
+ *                    that page gets blocks, if it is dirty or mapped: a store to a page that is dirty already is told
+ *                    to nobody.  [W]
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
 /* ext_wait_written - all data of all files that is on its way to the disk has come there. */
