@@ -158,6 +158,19 @@ static void take(struct journal *j, struct handle *h, struct buf *b)
     }
 }
 
+/* Takes b, which no older transaction holds, out of the handle's: as if it had not been changed.  j->lock held. */
+static void give_back(struct handle *h, struct buf *b)
+{
+    struct txn *t = h->txn;
+
+    ASSERT(b->txn == t, "I3");
+    list_remove(&b->link);
+    b->txn = NULL;
+    t->nbufs--;
+    t->reserved++;
+    h->credits++;
+}
+
 void jnl_access_slow(struct handle *h, struct buf *b)
 {
     struct journal *j = h->fs->jnl;
@@ -200,8 +213,12 @@ int jnl_forget(struct handle *h, uint32_t block)
         h->fs->n_revokes++;
     }
     if (err == 0 && (b = buf_cached(h->fs, block)) != NULL) {
-        take(j, h, b);
-        atomic_fetch_or(&b->flags, BUF_FREED);
+        if (b->ckpt != NULL || (b->flags & BUF_COMMITTING)) { /* until this is committed the old version is needed */
+            take(j, h, b);
+            atomic_fetch_or(&b->flags, BUF_FREED);
+        } else if (b->txn != NULL) {
+            give_back(h, b);
+        }
         buf_put(b);
     }
     mutex_exit(&j->lock);

@@ -217,6 +217,7 @@ static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
         j->ents[n] = (struct ioblock){0, freed ? NULL : j->copies[n] != NULL ? j->copies[n] : b->data, b};
         n++;
         buf_hold(b);
+        atomic_fetch_or(&b->flags, BUF_COMMITTING);
         list_remove(&b->link);
         b->txn = NULL;
     }
@@ -251,6 +252,7 @@ static void finish(struct journal *j, struct txn *t, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct buf *b = j->ents[i].b;
 
+        atomic_fetch_and(&b->flags, ~(uint32_t)BUF_COMMITTING);
         if (b->ckpt != NULL)
             list_remove(&b->clink);
         b->ckpt = NULL;
