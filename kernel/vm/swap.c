@@ -27,6 +27,7 @@
 #include "vm/pageout.h"
 #include "vm/pcache.h"
 #include "vm/place.h"
+#include "vm/reserve.h"
 #include "vm/rmap.h"
 
 enum { AREAS = 8, SECTORS = PAGE_SIZE / SECTOR_SIZE };
@@ -443,11 +444,12 @@ int swap_remove(struct vnode *vn)
         if (areas[i].vn == vn)
             a = &areas[i];
     if (a != NULL) {
-        uint64_t used = a->pages - 1 - a->free, total, others;
+        uint64_t used = a->pages - 1 - a->free, total, others, promised, limit;
 
         swap_total(&total, &others);
+        reserve_state(&promised, &limit);
         a->leaving = true;
-        err = used > freemem() + others - a->free ? -ENOMEM : all_in();
+        err = promised + a->pages - 1 > limit || used > freemem() + others - a->free ? -ENOMEM : all_in();
         if (err == 0 && a->free != a->pages - 1)
             err = -EBUSY; /* pages on their way out */
         if (err == 0) {
