@@ -31,7 +31,7 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
 bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b);
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b);
 
-/* page_wait - sleep until none of the flags in `mask` (PG_LOCKED, PG_WRITEBACK, PG_PREPARE) is set; no spin lock is held. */
+/* page_wait - sleep until no flag of `mask` (PG_LOCKED, PG_WRITEBACK, PG_PREPARE) is set; no spin lock is held. */
 void page_wait(struct page *pg, uint32_t mask);
 /* page_done - clear them and wake those who wait.  Any context. */
 void page_done(struct page *pg, uint32_t mask);

@@ -42,7 +42,8 @@ struct swap_new {
 };
 /*
  * swap_add - swapon(2): -EINVAL (too small) -EBUSY (is one already) -ENOMEM.
- * swap_remove - swapoff(2): -EINVAL (is none) -ENOMEM (no room for what is on it, or is promised) -EIO -EBUSY (in use: try again).
+ * swap_remove - swapoff(2): -EINVAL (is none) -ENOMEM (no room for what is on it, or promised) -EIO -EBUSY (pages are
+ *               on their way out: try again).
  */
 int swap_add(const struct swap_new *n);
 int swap_remove(struct vnode *vn);
