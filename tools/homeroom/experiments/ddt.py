@@ -7,7 +7,7 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             Files are on one reference disk, with the program itself, swap is on another.
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
               marks     of the write throttle: Solaris 8's 393216/262144, and the paper's 6291456/4194304
-            A policy is one boot; its runs follow each other, each after the files of the one before are gone.
+            A policy is one boot; its runs follow each other.  Before each the files are mounted anew and the program is read.
             Elapsed is the guest's time times the disks' scale.  disk is the disks' own time, from their logs, unscaled:
             what was asked of them, in their seconds.
             The scale makes the disks faster and leaves the daemon's clock as it is, so what is per second is set to
@@ -45,6 +45,8 @@ POLICIES = {
     "policy2": ("2, Solaris 8", {"pageout_policy": 2}),
 }
 MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
+# Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
+CLEAN = "rm -f /mnt/sorted /mnt/image; umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
 PAPER_GAIN = 25  # %, of priority paging
 
@@ -114,10 +116,11 @@ def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list
         guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
         guest.check(f"dd if=/dev/zero of=/tmp/taken bs=1024k count={TAKEN_MIB} 2>/dev/null")
         room = int(guest.check("grep MemFree /proc/meminfo").split()[1])  # KiB
-        guest.check(f"/mnt/ddt -i -f {FILE_MIB} -s {SEED} /mnt; sync")
+        guest.check(f"/mnt/ddt -i -f {FILE_MIB} -s {SEED} /mnt")
         for step in steps:
             for marks, (high, low) in MARKS.items():
                 guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
+                guest.check(CLEAN)
                 throttled = number(guest, "ufs_throttles")
                 begun = time.monotonic()
                 memory = round(room * step) - 512  # KiB; the code is the rest
@@ -126,7 +129,6 @@ def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list
                 point.begun, point.ended = begun, time.monotonic()
                 point.throttles = number(guest, "ufs_throttles") - throttled
                 points.append(point)
-                guest.check("rm -f /mnt/sorted /mnt/image; sync; umount /mnt && mount -t ext3 /dev/vda /mnt")
                 print(f"ddt: {policy}, {marks} marks, {step}: {point.elapsed:.1f} s, api {point.api}, epi {point.epi}, "
                       f"fpi {point.fpi}", file=sys.stderr, flush=True)  # fmt: skip
     for point in points:

@@ -74,6 +74,7 @@ def measure(kind: str, folder: Path, records: int, scale: float, batches: int = 
         def watch(line: str) -> None:
             if "result:" in line:
                 marks.append(time.monotonic())
+                print(f"mkeyed: {kind}: batch {len(marks)} after {marks[-1] - begun:.0f} s", file=sys.stderr, flush=True)
 
         begun = time.monotonic()
         text = guest.check(f"mkeyed {flag}-b {batches} -n {records} -s {SEED} /mnt/keyed", 1500, watch)
@@ -183,7 +184,6 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
             for kind in (k for k in KINDS if k in args.rows.split()):
                 runs[kind] = measure(kind, Path(name), args.records, args.scale)
-                print(f"mkeyed: {kind}: last batch {runs[kind][-1].real:.1f} s", file=sys.stderr, flush=True)
     except MachineError as error:
         print(f"mkeyed: {error}", file=sys.stderr)
         return 2
