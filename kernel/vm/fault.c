@@ -349,8 +349,8 @@ static bool map_object_around(struct fault *f, struct page *pg)
 
 /*
  * A clean page of a file is about to be written through a shared mapping.  The lock is held, and released.  If the file
- * is on a disk a truncation waits until the page's block is known.  The page is not busy for others: the file system may
- * wait for a commit, and the commit for this page, when a write(2) has made it dirty meanwhile.
+ * is on a disk a truncation waits until the page's block is known.  The page is not busy for others: the file system
+ * may wait for a commit, and the commit for this page, when a write(2) has made it dirty meanwhile.
  */
 static int make_dirty(struct fault *f, struct page *pg)
 {

@@ -195,6 +195,11 @@ void object_throttle(struct vm_object *o)
 {
 }
 
+void page_wait(struct page *pg, uint32_t mask)
+{
+    host_check((pg->flags & mask) == 0, "a single thread waits for a page");
+}
+
 /* filecache.c */
 int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
 {
