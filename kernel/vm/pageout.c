@@ -30,6 +30,7 @@
 #include "vm/rmap.h"
 #include "vm/scan.h"
 #include "vm/swap.h"
+#include "vm/tlb.h"
 #include "vm/vm.h"
 
 static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
@@ -520,6 +521,7 @@ void pageout_start(void)
     reserve_recount();
     for (unsigned i = 0; i < nnodes; i++)
         mem_nodes[i].low_pages = max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
+    dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
     mem_ops.low = low;
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);

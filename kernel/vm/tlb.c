@@ -237,7 +237,7 @@ void tlb_batch_done(struct tlb_batch *b)
     for (unsigned i = 0; i < b->n; i++) {
         if (!b->everyone)
             tlb_flush_all(b->as[i]);
-        as_release(b->as[i]);
+        as_release_later(b->as[i]);
     }
     tlb_batch_init(b);
 }

@@ -62,6 +62,11 @@ bool pageout_low_file_memory(void)
 {
     return false;
 }
+void as_release_later(struct as *as)
+{
+    as_release(as);
+}
+
 void pageout_quiesce(void)
 {
 }

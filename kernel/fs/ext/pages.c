@@ -94,6 +94,7 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
     struct ext_fs *fs = t->i->fs;
     struct part   *p = *last;
     uint64_t       sector = (uint64_t)block * fs->spb;
+    struct blk_vec *v;
 
     if (p == NULL || p->r.sector + p->r.nsect != sector || p->r.nvecs == BLK_MAX_VECS) {
         if ((p = kmem_alloc(sizeof *p)) == NULL)
@@ -112,8 +113,9 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
         t->parts = p;
         *last = p;
     }
-    if (p->r.nvecs != 0 && p->vec[p->r.nvecs - 1].pg == t->page[k].pg) {
-        p->vec[p->r.nvecs - 1].len += fs->bsize;
+    v = p->r.nvecs != 0 ? &p->vec[p->r.nvecs - 1] : NULL;
+    if (v != NULL && v->pg == t->page[k].pg && v->off + v->len == off) { /* no hole in between */
+        v->len += fs->bsize;
     } else {
         p->vec[p->r.nvecs++] = (struct blk_vec){t->page[k].pg, off, fs->bsize};
         t->page[k].left++;
