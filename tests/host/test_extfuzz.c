@@ -60,7 +60,8 @@ static void load(struct base *b, const char *options)
 
     snprintf(path, sizeof path, "build/host/fuzz.%d.img", getpid());
     snprintf(cmd, sizeof cmd,
-             "PATH=$PATH:/usr/sbin:/sbin; T=%s.d; rm -rf $T; mkdir -p $T/a/b/c && head -c 90000 /dev/zero | tr '\\0' q > $T/a/big &&"
+             "PATH=$PATH:/usr/sbin:/sbin; T=%s.d; rm -rf $T;"
+             " mkdir -p $T/a/b/c && head -c 90000 /dev/zero | tr '\\0' q > $T/a/big &&"
              "for i in $(seq 90); do echo $i > $T/a/b/some-longer-name-$i; done; ln -s a/b $T/link;"
              "ln $T/a/big $T/a/b/hard; ln -s $(printf 'y%%.0s' $(seq 80)) $T/long;"
              "mke2fs -q -F %s -d $T %s 4096k >/dev/null 2>&1 && rm -rf $T", path, options, path);
@@ -299,8 +300,10 @@ static void read_through(struct ext_inode *dir, unsigned depth)
 
 static void work(struct ext_fs *fs)
 {
-    static const char *const names[] = {"/a", "/a/b", "/a/big", "/a/b/hard", "/n1", "/n2", "/x", "/a/x", "/a/b/c", "/n5/y",
-                                        "/a/b/some-longer-name-7", "/a/b/some-longer-name-70", "/link", "/long", "/n10"};
+    static const char *const names[] = {
+        "/a",    "/a/b", "/a/big", "/a/b/hard",               "/n1",  "/n2", "/x", "/a/x", "/a/b/c",
+        "/n5/y", "/n10", "/link",  "/a/b/some-longer-name-7", "/long", "/a/b/some-longer-name-70",
+    };
     static char data[9000];
     struct ext_inode *i;
 
