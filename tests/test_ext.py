@@ -22,6 +22,7 @@ EXT = pytest.mark.machine(MACHINE, disks=DISKS)
 BAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/bad.img,blkdebug={FOLDER}/bad.conf",))
 LOGBAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/logbad.img,blkdebug={FOLDER}/logbad.conf",), watchdog=30)
 FUZZ = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/fuzz.img", f"{FOLDER}/scratch.img"))
+STORM = pytest.mark.machine("sf3800", memory="64M", disks=(f"{FOLDER}/storm.img", f"{FOLDER}/parts.img"))
 FUZZ_IMAGES, FUZZ_SIZE = 50, 4 << 20
 
 
@@ -70,6 +71,8 @@ def images():
     mke2fs("ext4", 8, kind="ext4")
     mke2fs("rofeat", 8)
     mke2fs("old", 8, "-b", "2048", kind="ext2")
+    mke2fs("storm", 8, "-b", "1024", "-J", "size=1")
+    mke2fs("parts", 8, "-b", "1024")
     with (FOLDER / "rofeat.img").open("r+b") as file:  # a read-only-compatible feature that is not known
         file.seek(1024 + 0x64)
         (bits,) = struct.unpack("<I", file.read(4))
@@ -236,6 +239,26 @@ def test_programs_work_on_it(machine):
     assert "bad=0" in machine.check("cd /mnt/m/tmp && /usr/test/coherence f 4 20000 5", timeout=120)
     machine.check("umount /mnt/s; rm -r /mnt/m/tmp /mnt/m/old.tmp; umount /mnt/m")
     fsck("main")
+
+
+@STORM
+def test_many_at_the_same_files(machine):
+    """Writes, stores, truncation, unlinking, syncing and killing at random, on a small disk with a small journal."""
+    machine.check("mount -t ext3 /dev/vda /mnt/m")
+    out = machine.check("/usr/test/storm /mnt/m 11 400 12", timeout=180)
+    machine.check("umount /mnt/m")
+    assert "bad=0" in out
+    fsck("storm")
+
+
+@STORM
+def test_stores_to_parts_of_pages(machine):
+    """Blocks smaller than a page: what was stored through a mapping is there after the disk was mounted again."""
+    machine.check("mount -t ext3 /dev/vdb /mnt/s && /usr/test/storm part /mnt/s")
+    machine.check("umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s")
+    assert "bad=0" in machine.check("/usr/test/storm check /mnt/s")
+    machine.check("umount /mnt/s")
+    fsck("parts")
 
 
 @BAD
