@@ -286,7 +286,7 @@ void vfs_sync_all(void);
 void vfs_shutdown(void);
 enum { MS_RDONLY = 1, MS_REMOUNT = 32, MS_NOATIME = 1024 };
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
-/* vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone.  -EBUSY -EINVAL. */
+/* vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone. -EBUSY -EINVAL */
 int  vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);

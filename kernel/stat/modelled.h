@@ -12,8 +12,8 @@
  * INVARIANTS  I1  a thread's time never goes back
  *             I2  a thread that was made to go on by another is, once it runs, not earlier than that one was then
  *             I3  the counters of all threads that ever were, with those of CPUs without a program, add up to the CPUs'
- * LOCKING     the thread's lock for its struct modelled, save that the CPU it comes to sets `since` and `on` with `coming`
- *             set, without it; a CPU's slot of the page only by that CPU, interrupts off
+ * LOCKING     the thread's lock for its struct modelled, save that the CPU it comes to sets `since` and `on` with
+ *             `coming` set, without it; a CPU's slot of the page only by that CPU, interrupts off
  * SEE ALSO    include/uapi/fireplane.h, drivers/fireplane.c, disp/thread.c, docs/concurrency.md
  */
 #ifndef STAT_MODELLED_H

@@ -3,9 +3,9 @@
  * dying.c - the end of address spaces whose last reference a user of reverse mappings had.
  *
  * THEORY      Whoever unmaps or protects pages of others holds their spaces for the time of the flush (tlb.h).  When a
- *             process has ended meanwhile, that reference is the last one, and the end of the space lets files go.  That may
- *             wait for what the holder has in hand: pages under way to the disk, a commit, a pinned object.  So a thread
- *             of its own does it.
+ *             process has ended meanwhile, that reference is the last one, and the end of the space lets files go.
+ *             That may wait for what the holder has in hand: pages under way to the disk, a commit, a pinned object.
+ *             So a thread of its own does it.
  * LOCKING     dying_lock (RANK_VM_TLB)
  * SEE ALSO    tlb.c, as.c
  */

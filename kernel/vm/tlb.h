@@ -59,7 +59,7 @@ void tlb_batch_add(struct tlb_batch *b, struct as *as);
 /* tlb_batch_done - flush what was gathered; the batch is empty afterwards.  No spin lock may be held. */
 void tlb_batch_done(struct tlb_batch *b);
 /*
- * as_release_later - as as_release(), but a thread gives up the last reference: the caller may hold anything that sleeps.
+ * as_release_later - as as_release(), but a thread gives up the last reference: the caller may hold what sleeps.
  * dying_start - that thread (dying.c).
  */
 void as_release_later(struct as *as);

@@ -330,7 +330,8 @@ static int storm(unsigned first, long ops, unsigned writers)
         kill(pid[i], SIGKILL);
     }
     for (unsigned i = 0; i < writers; i++)
-        if (waitpid(pid[i], &status, 0) != pid[i] || (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)))
+        if (waitpid(pid[i], &status, 0) != pid[i] ||
+            (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)))
             bad++;
     printf("seed=%u writers=%u killed=%d bad=%d\n", first, writers, killed, bad);
     return bad != 0;
