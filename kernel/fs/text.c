@@ -2,9 +2,9 @@
 /*
  * text.c - text of unknown length, as the files of procfs and sysfs are made of.
  *
- * THEORY      A chain of chunks: a small one first, because most such files are small, then large
- *             ones.  Nothing is ever copied to make room.  When memory runs out the text is marked
- *             as failed and adding does nothing more.
+ * THEORY      A chain of chunks, so that nothing is ever copied to make room; small ones, so that statistics can be
+ *             read while memory is short and in pieces.  When it runs out the text is marked as failed and adding
+ *             does nothing more.
  * LOCKING     the owner's
  * SEE ALSO    pseudo.h
  */
@@ -14,24 +14,24 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 
-enum { CHUNK_FIRST = 1000, CHUNK_NEXT = 32000, LINE = 256 };
+enum { CHUNK = 1000, LINE = 256 };
 
 struct text_chunk {
     struct text_chunk *next;
-    size_t             cap, used;
-    char               data[];
+    size_t             used;
+    char               data[CHUNK];
 };
 
 static bool grow(struct text *t)
 {
-    size_t             cap = t->first == NULL ? CHUNK_FIRST : CHUNK_NEXT;
-    struct text_chunk *c   = kmem_alloc(sizeof *c + cap);
+    struct text_chunk *c = kmem_alloc(sizeof *c);
 
     if (c == NULL) {
         t->failed = true;
         return false;
     }
-    *c = (struct text_chunk){.cap = cap};
+    c->next = NULL;
+    c->used = 0;
     if (t->first == NULL)
         t->first = c;
     else
@@ -48,12 +48,12 @@ void text_bytes(struct text *t, const void *p, size_t n)
         struct text_chunk *c = t->last;
         size_t             k;
 
-        if (c == NULL || c->used == c->cap) {
+        if (c == NULL || c->used == CHUNK) {
             if (!grow(t))
                 return;
             continue;
         }
-        k = min_of(n, c->cap - c->used);
+        k = min_of(n, CHUNK - c->used);
         memcpy(c->data + c->used, from, k);
         c->used += k;
         t->len += k;
