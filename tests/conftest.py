@@ -61,10 +61,10 @@ def machine_key(item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one machine follow each other, in one worker (pytest -n 2 --dist loadgroup)."""
+    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 2 --dist loadgroup)."""
     items.sort(key=machine_key)
     for item in items:
-        if key := machine_key(item):
+        if (key := machine_key(item)) and not item.get_closest_marker("xdist_group"):
             # A name without brackets: pytest-xdist takes what follows the last "]" only.
             item.add_marker(pytest.mark.xdist_group(f"{zlib.crc32(key.encode()):08x}"))
 

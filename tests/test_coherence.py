@@ -10,6 +10,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-coherence"
+pytestmark = pytest.mark.xdist_group("coherence")  # one worker: the disks in FOLDER are made once
 OPS, SEED = 100000, 7
 
 

@@ -21,6 +21,7 @@ from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 320, 20, 70, 4
 FOLDER = TOP / "build/test-crash"
+pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
 MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "1024", "-N", "256", "-J", "size=1"]
 SHM = Path("/dev/shm")

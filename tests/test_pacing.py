@@ -14,6 +14,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-pacing"
+pytestmark = pytest.mark.xdist_group("pacing")  # one worker: the disks in FOLDER are made once
 MIB, SCALE = 24, 20
 
 

@@ -10,6 +10,7 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-pageout"
+pytestmark = pytest.mark.xdist_group("pageout")  # one worker: the disks in FOLDER are made once
 MB = 1 << 20
 FILE_MB = 96
 

@@ -21,6 +21,7 @@ from homeroom.machine import TOP
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "build/test-sqlite"
+pytestmark = pytest.mark.xdist_group("sqlite")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
 ROWS, COMMITS, CUTS, BOOTS, SEED = 100000, 8, 24, 2, 9
 PART_MIB = 24
