@@ -10,12 +10,12 @@ import pytest
 from homeroom.experiments import ddt, mkeyed, results, storage
 from homeroom.machine import TOP
 
-BENCH = TOP / "build/user/bench"
-
 
 def on_host(command, status=0):
     program, *options = command.split()
-    done = subprocess.run([BENCH / program, *options], capture_output=True, text=True, timeout=120, check=False)
+    folder = "ondisk" if program == "ddt" else "bench"
+    binary = TOP / "build/user" / folder / program
+    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

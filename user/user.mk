@@ -4,7 +4,8 @@
 #
 #   user/lib/*.c     -> build/user/lib/libhomeroom.a    the calls that only Solaris has
 #   user/cmd/*.c     -> build/user/bin/NAME             commands, installed in every image
-#   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image
+#   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image; but ddt, whose code is
+#                                                       large on purpose and which runs from a disk: build/user/ondisk
 #   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
 #
 # A command that needs a second file keeps it in user/lib.
@@ -18,11 +19,12 @@ UCC        := $(MUSL_GCC) $(UFLAGS)
 ULIB       := $(U)/lib/libhomeroom.a
 ULIB_OBJS  := $(patsubst user/lib/%.c,$(U)/obj/lib/%.o,$(sort $(wildcard user/lib/*.c)))
 UCMDS      := $(patsubst user/cmd/%.c,$(U)/bin/%,$(sort $(wildcard user/cmd/*.c)))
-UBENCH     := $(patsubst user/bench/%.c,$(U)/bench/%,$(sort $(wildcard user/bench/*.c)))
+UONDISK    := $(U)/ondisk/ddt
+UBENCH     := $(filter-out %/ddt,$(patsubst user/bench/%.c,$(U)/bench/%,$(sort $(wildcard user/bench/*.c))))
 UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
 
 .PHONY: user user-tests
-user: $(UCMDS) $(UBENCH) ## the programs of the image (build/user/bin)
+user: $(UCMDS) $(UBENCH) $(UONDISK) ## the programs of the image (build/user/bin)
 user-tests: $(UTESTS)
 
 $(U)/obj/%.o: user/%.c | deps
@@ -44,6 +46,8 @@ endef
 $(UCMDS): $(U)/bin/%: $(U)/obj/cmd/%.o $(ULIB)
 	$(user_link)
 $(UBENCH): $(U)/bench/%: $(U)/obj/bench/%.o $(ULIB)
+	$(user_link)
+$(UONDISK): $(U)/ondisk/%: $(U)/obj/bench/%.o $(ULIB)
 	$(user_link)
 $(UTESTS): $(U)/test/%: $(U)/obj/test/%.o $(ULIB)
 	$(user_link)

@@ -27,7 +27,7 @@ experiment-list: deps-experiments
 # Those with disks are programs of their own.
 DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experiment-ddt
 .PHONY: $(DISK_EXPERIMENTS)
-$(DISK_EXPERIMENTS): $(ISO) $(REFDISK) deps-experiments ## disks: docs/disks.md
+$(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps-experiments ## disks: docs/disks.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
 # All that are named in one call are one sweep: they share runs, and the report has them all.
 NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list $(DISK_EXPERIMENTS),$(filter experiment-%,$(MAKECMDGOALS))))

@@ -99,7 +99,7 @@ def number(guest: storage.Machine, variable: str) -> int:
 
 def build_disks(folder: Path) -> None:
     (folder / "tree").mkdir()
-    shutil.copy(TOP / "build/user/bench/ddt", folder / "tree/ddt")
+    shutil.copy(TOP / "build/user/ondisk/ddt", folder / "tree/ddt")
     storage.make_disk(folder / "files.img", DISK_MIB, folder / "tree")
 
 
