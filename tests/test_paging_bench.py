@@ -160,10 +160,10 @@ def test_keyed_file_on_tmpfs(machine):
     check_keyed(machine.check("mkeyed -u -b 2 -n 300 -c 600 /tmp/keyed"), 2, 300)
 
 
-@pytest.mark.machine("sf280r")
+@pytest.mark.machine("sf280r", overlay=TOP / "build/user/ondisk")
 def test_ddt_on_tmpfs(machine):
     """Nothing is paged, for there is no disk."""
-    text = machine.check("ddt -i -f 1 /tmp && ddt -f 1 -m 2000 /tmp")
+    text = machine.check("/ddt -i -f 1 /tmp && /ddt -f 1 -m 2000 /tmp")
     one = ddt.parse(text, "policy2", "default", 1, 1)
     assert text.splitlines()[-1] == "ok"
     assert (one.epi, one.api, one.fpi, one.apo) == (0, 0, 0, 0)
