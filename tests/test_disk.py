@@ -218,6 +218,8 @@ def test_counts(machine):
         line.split() for line in machine.check("cat /proc/diskstats").splitlines() if line.split()[2] == "hda"
     )
     assert [int(fields[5]), int(fields[9])] == [after["sd:3:hda:nread"] // 512, after["sd:3:hda:nwritten"] // 512]
+    for wrong in ("iostat 1 2 3", "iostat 1 hda", "vmstat 1 2 3"):
+        assert "usage: " in machine.run(wrong).out
     title, columns, first = machine.check("iostat -x hda").splitlines()
     assert title.strip() == "extended device statistics" and columns.split()[-1] == "%b"
     assert first.split()[0] == "hda" and float(first.split()[3]) > 0

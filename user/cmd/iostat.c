@@ -39,8 +39,7 @@ struct reading {
 };
 
 static bool extended, by_name, errors, disks_only, cpu_only;
-static char **wanted; /* names of disks; none: all */
-static int    nwanted;
+static struct hr_stat_args args;
 
 static void usage(void)
 {
@@ -48,19 +47,11 @@ static void usage(void)
     exit(2);
 }
 
-static bool is_wanted(const char *name)
-{
-    for (int i = 0; i < nwanted; i++)
-        if (strcmp(wanted[i], name) == 0)
-            return true;
-    return nwanted == 0;
-}
-
 static void take_statistic(struct reading *r, const struct hr_kstat *k)
 {
     struct disk *d = r->ndisks > 0 ? &r->disk[r->ndisks - 1] : NULL;
 
-    if (strcmp(k->module, "sd") != 0 || !is_wanted(k->name))
+    if (strcmp(k->module, "sd") != 0 || !hr_stat_wanted(&args, k->name))
         return;
     if (d == NULL || strcmp(d->name, k->name) != 0) {
         if (r->ndisks == MAX_DISKS)
@@ -185,7 +176,7 @@ static void print_usual(const struct reading *a, const struct reading *b, bool h
 int main(int argc, char **argv)
 {
     static struct reading r[2]; /* the first: boot, when all was 0 */
-    int                   opt, interval = 0, count = 1, numbers = 0;
+    int                   opt;
 
     while ((opt = getopt(argc, argv, "cdenx")) != -1) {
         switch (opt) {
@@ -208,26 +199,13 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    wanted = argv + optind;
-    for (; optind < argc; optind++) {
-        int number;
-
-        if (hr_parse_int(argv[optind], 1, 1 << 30, &number) != 0) {
-            if (numbers > 0)
-                usage();
-            nwanted++;
-        } else if (numbers++ == 0) {
-            interval = number;
-            count = -1; /* until interrupted, unless a count follows */
-        } else {
-            count = number;
-        }
-    }
-    for (int i = 0; count != 0; i++, count--) {
+    if (hr_stat_args(argv + optind, &args) != 0)
+        usage();
+    for (int i = 0; args.count != 0; i++, args.count--) {
         struct reading *old = &r[i % 2], *new = &r[(i + 1) % 2];
 
         if (i > 0)
-            sleep((unsigned)interval);
+            sleep((unsigned)args.interval);
         if (take(new) != 0)
             return 1;
         if (extended || (by_name && !cpu_only))

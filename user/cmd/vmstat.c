@@ -45,8 +45,7 @@ struct reading {
 };
 
 static bool  paging, swapping;
-static char **wanted;
-static int    nwanted;
+static struct hr_stat_args args;
 
 static void usage(void)
 {
@@ -54,19 +53,11 @@ static void usage(void)
     exit(2);
 }
 
-static bool is_wanted(const char *name)
-{
-    for (int i = 0; i < nwanted; i++)
-        if (strcmp(wanted[i], name) == 0)
-            return true;
-    return nwanted == 0;
-}
-
 static void take_disk(struct reading *r, const struct hr_kstat *k)
 {
     int i = r->ndisks - 1;
 
-    if (!is_wanted(k->name))
+    if (!hr_stat_wanted(&args, k->name))
         return;
     if (i < 0 || strcmp(r->disk[i], k->name) != 0) {
         if (r->ndisks == DISKS)
@@ -236,7 +227,7 @@ static int print_interrupts(void)
 int main(int argc, char **argv)
 {
     static struct reading r[2]; /* the first: boot, when all was 0 */
-    int                   opt, interval = 0, count = 1, numbers = 0;
+    int                   opt;
     bool                  totals = false, interrupts = false;
 
     while ((opt = getopt(argc, argv, "ipsS")) != -1) {
@@ -257,31 +248,18 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    wanted = argv + optind;
-    for (; optind < argc; optind++) {
-        int number;
-
-        if (hr_parse_int(argv[optind], 1, 1 << 30, &number) != 0) {
-            if (numbers > 0)
-                usage();
-            nwanted++;
-        } else if (numbers++ == 0) {
-            interval = number;
-            count = -1; /* until interrupted, unless a count follows */
-        } else {
-            count = number;
-        }
-    }
+    if (hr_stat_args(argv + optind, &args) != 0)
+        usage();
     if (totals || interrupts) {
         if (totals)
             print_totals();
         return interrupts ? print_interrupts() : 0;
     }
-    for (int i = 0; count != 0; i++, count--) {
+    for (int i = 0; args.count != 0; i++, args.count--) {
         struct reading *old = &r[i % 2], *new = &r[(i + 1) % 2];
 
         if (i > 0)
-            sleep((unsigned)interval);
+            sleep((unsigned)args.interval);
         take(new);
         if (paging)
             print_paging(old, new, i % HEADING == 0);

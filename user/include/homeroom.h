@@ -63,6 +63,18 @@ char *hr_ranges(char *buf, size_t size, const int *number, size_t n);
 /* hr_parse_int - a whole decimal number in [low, high].  0 and *out, or -1. */
 int hr_parse_int(const char *text, long low, long high, int *out);
 
+/* The operands of vmstat and iostat: [name ...] [interval [count]]. */
+struct hr_stat_args {
+    char **names; /* none: all are wanted */
+    int nnames;
+    int interval; /* seconds */
+    int count;    /* how often to print; negative: until interrupted */
+};
+/* hr_stat_args - parse what is left of an argument list, which ends with NULL.  0, or -1: it is not of that form. */
+int hr_stat_args(char **argv, struct hr_stat_args *out);
+/* hr_stat_wanted - whether `name` is among the operands, or none is. */
+int hr_stat_wanted(const struct hr_stat_args *args, const char *name);
+
 /* hr_lwps - LWP ids of a process, ascending.  Returns the count (at most max); -1 with ESRCH.
  */
 int hr_lwps(pid_t pid, int *lwps, int max);

@@ -92,3 +92,33 @@ void hr_perror(const char *program, const char *what)
 {
     fprintf(stderr, "%s: %s: %s\n", program, what, hr_strerror(errno));
 }
+
+int hr_stat_args(char **argv, struct hr_stat_args *out)
+{
+    int numbers = 0, number;
+
+    *out = (struct hr_stat_args){.names = argv, .count = 1};
+    for (; *argv != NULL; argv++) {
+        if (hr_parse_int(*argv, 1, 1 << 30, &number) != 0) {
+            if (numbers > 0)
+                return -1;
+            out->nnames++;
+        } else if (numbers++ == 0) {
+            out->interval = number;
+            out->count = -1;
+        } else if (numbers == 2) {
+            out->count = number;
+        } else {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int hr_stat_wanted(const struct hr_stat_args *args, const char *name)
+{
+    for (int i = 0; i < args->nnames; i++)
+        if (strcmp(args->names[i], name) == 0)
+            return 1;
+    return args->nnames == 0;
+}
