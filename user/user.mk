@@ -9,9 +9,10 @@
 #   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
 #
 # A command that needs a second file keeps it in user/lib.
+# Functions have sections of their own, and what a program does not call is left out: the boot loader reads each byte.
 
 MUSL_GCC   ?= musl-gcc
-UFLAGS     := -std=gnu17 -O2 -g -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter \
+UFLAGS     := -std=gnu17 -O2 -g -ffunction-sections -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter \
               -Iuser/include -Iinclude
 U          := build/user
 
@@ -40,7 +41,7 @@ $(ULIB): $(ULIB_OBJS)
 define user_link
 	@mkdir -p $(@D)
 	@echo '  ULD     $@'
-	$(Q)$(UCC) -static -o $@ $< $(ULIB) -lm -lpthread
+	$(Q)$(UCC) -static -Wl,--gc-sections -Wl,-z,noseparate-code -o $@ $< $(ULIB) -lm -lpthread
 endef
 
 $(UCMDS): $(U)/bin/%: $(U)/obj/cmd/%.o $(ULIB)
