@@ -96,7 +96,7 @@ include tools/experiments/experiments.mk
 deps:
 	@tools/deps.sh run
 deps-test:
-	@tools/deps.sh run test experiments
+	@tools/deps.sh run dynamic test experiments
 deps-experiments:
 	@tools/deps.sh run experiments
 
@@ -108,7 +108,7 @@ doctor: ## what is installed, what is missing, what to type
 .PHONY: test test-images
 test-images: deps-test fireplane refdisk
 	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
-	$(Q)$(MAKE) --no-print-directory TEST= iso $(UONDISK)
+	$(Q)$(MAKE) --no-print-directory TEST= iso dynamic $(UONDISK)
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 

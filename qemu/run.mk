@@ -29,13 +29,24 @@ $(ISO): $(B)/kernel.elf $(B)/initramfs.cpio boot/grub.cfg $(IMAGE_DEPS)
 	@echo '  ISO     $@'
 	$(Q)$(IMAGE) iso $@ $(B)/kernel.elf $(B)/initramfs.cpio
 
-# The same tree as a disk, for ROOT=ext; what a run writes on it stays until it is made again.
+# Debian's programs and ours that are linked at run time, as a tree for OVERLAY=build/dynamic; the file says it is whole.
+DYNAMIC    := build/dynamic.made
+.PHONY: dynamic deps-dynamic
+deps-dynamic:
+	@tools/deps.sh dynamic
+dynamic: $(DYNAMIC) ## iperf, sqlite3, numactl, madv.so.1, ...: a tree for OVERLAY=build/dynamic
+$(DYNAMIC): $(UDYNAMIC) $(UPRELOAD) tools/homeroom/dynamic.py | deps-dynamic
+	@echo '  COPY    build/dynamic'
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/dynamic $(UDYNAMIC:%=--bin %) $(UPRELOAD:%=--lib %)
+	$(Q)touch $@
+
+# All of it as a disk, for ROOT=ext; what a run writes on it stays until it is made again.
 ROOT_IMAGE := $(B)/root.img
 .PHONY: root
 root: $(ROOT_IMAGE) ## the root file system as a disk (build/root.img), for ROOT=ext
-$(ROOT_IMAGE): $(B)/initramfs.cpio $(IMAGE_DEPS) | deps
+$(ROOT_IMAGE): $(B)/initramfs.cpio $(DYNAMIC) $(IMAGE_DEPS) | deps
 	@echo '  MKE2FS  $@'
-	$(Q)$(IMAGE) root $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) \
+	$(Q)$(IMAGE) root $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) --tree build/dynamic \
 	    $(if $(and $(filter 1,$(TEST)),$(UTESTS)),--test $(U)/test)
 
 # An image that ends at once: what the firmware and GRUB cost.
@@ -82,7 +93,8 @@ $(REFDISK): qemu/refdisk/refdisk.c | deps-refdisk
 	$(Q)$(HOSTCC) -std=gnu17 -O2 -g -fPIC -shared $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -o $@ $< -lm
 
 # What must be there before a machine runs.
-BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
+BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
+              $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 .PHONY: $(MACHINES:%=qemu-%)

@@ -4,6 +4,7 @@
 # deps.sh - install what a command lacks: deps.sh [-n] GROUP...     (make calls it; so may you)
 #
 #   run          build the image and run machines  (Debian packages)
+#   dynamic      Debian's programs for images      (packages)
 #   test         run the tests                     (packages, and .venv with requirements.txt)
 #   experiments  make experiments, make watch      (.venv-experiments with requirements-experiments.txt)
 #   browser      test the report in Chromium       (package; only when asked for: it is large)
@@ -59,9 +60,18 @@ for group in "$@"; do
         need nbdkit nbdkit
         need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
         need cpio cpio
-        need sqlite3 sqlite3
         need gdb gdb
         need_venv .venv requirements.txt
+        ;;
+    dynamic)
+        need ldd libc-bin
+        need iperf iperf
+        need iperf3 iperf3
+        need sqlite3 sqlite3
+        need lua5.4 lua5.4
+        need numactl numactl
+        need lstopo-no-graphics hwloc-nox
+        need_file /lib/terminfo/v/vt100 ncurses-base
         ;;
     experiments) need_venv .venv-experiments requirements-experiments.txt ;;
     browser) need chromium chromium ;;
@@ -75,7 +85,7 @@ for group in "$@"; do
         need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
         ;;
     peer) [ -s build/peer/vmlinux ] || peer=1 ;;
-    *) echo "deps.sh: no group '$group'; there are run, test, experiments, browser, lint, gdb, refdisk, peer" >&2; exit 2 ;;
+    *) echo "deps.sh: no group '$group'; there are run, dynamic, test, experiments, browser, lint, gdb, refdisk, peer" >&2; exit 2 ;;
     esac
 done
 

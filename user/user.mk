@@ -7,6 +7,8 @@
 #   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image; but ddt, whose code is
 #                                                       large on purpose and which runs from a disk: build/user/ondisk
 #   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
+#   user/preload/*.c -> build/user/dynamic/NAME.so.1    objects for LD_PRELOAD, and beside them benchmarks that are linked
+#                                                       with musl at run time: in build/dynamic (qemu/run.mk)
 #
 # A command that needs a second file keeps it in user/lib.
 # Functions have sections of their own, and what a program does not call is left out: the boot loader reads each byte.
@@ -22,10 +24,12 @@ ULIB_OBJS  := $(patsubst user/lib/%.c,$(U)/obj/lib/%.o,$(sort $(wildcard user/li
 UCMDS      := $(patsubst user/cmd/%.c,$(U)/bin/%,$(sort $(wildcard user/cmd/*.c)))
 UONDISK    := $(U)/ondisk/ddt
 UBENCH     := $(filter-out %/ddt,$(patsubst user/bench/%.c,$(U)/bench/%,$(sort $(wildcard user/bench/*.c))))
+UPRELOAD   := $(patsubst user/preload/%.c,$(U)/dynamic/%.so.1,$(sort $(wildcard user/preload/*.c)))
+UDYNAMIC   := $(U)/dynamic/memcopy
 UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
 
 .PHONY: user user-tests
-user: $(UCMDS) $(UBENCH) $(UONDISK) ## the programs of the image (build/user/bin)
+user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) ## the programs of the image (build/user/bin)
 user-tests: $(UTESTS)
 
 $(U)/obj/%.o: user/%.c | deps
@@ -53,5 +57,17 @@ $(UONDISK): $(U)/ondisk/%: $(U)/obj/bench/%.o $(ULIB)
 $(UTESTS): $(U)/test/%: $(U)/obj/test/%.o $(ULIB)
 	$(user_link)
 
+$(UDYNAMIC): $(U)/dynamic/%: $(U)/obj/bench/%.o $(ULIB)
+	@mkdir -p $(@D)
+	@echo '  ULD     $@'
+	$(Q)$(UCC) -o $@ $< $(ULIB) -lm -lpthread
+
+# They name no C library: they take the one of the program they come into.
+$(UPRELOAD): $(U)/dynamic/%.so.1: user/preload/%.c | deps
+	@mkdir -p $(@D)
+	@echo '  ULD     $@'
+	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -MF $(U)/dynamic/$*.d -fPIC -fvisibility=hidden -shared \
+	    -nostdlib -Wl,-soname,$(@F) -o $@ $<
+
 .PRECIOUS: $(U)/obj/%.o
--include $(wildcard $(U)/obj/*/*.d)
+-include $(wildcard $(U)/obj/*/*.d $(U)/dynamic/*.d)

@@ -76,25 +76,29 @@ static int map_program(struct as *as, struct program *pr)
     return 0;
 }
 
-/* The dynamic loader named by PT_INTERP: anywhere there is room. */
+/*
+ * The dynamic loader named by PT_INTERP: anywhere there is room.  -ELIBBAD if the file of that name is none: with
+ * -ENOEXEC a shell would take the program, which is all right, for a script.
+ */
 static int load_interpreter(struct exec *x)
 {
     struct elf_image *e    = &x->interp.elf;
     uint64_t          n    = x->main.elf.interp_len, place = 0;
     char             *path = kmem_alloc(n);
-    int               err  = -ENOMEM;
+    bool              named;
+    int               err;
 
     if (path == NULL)
-        return err;
-    if (vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) != (long)n || path[n - 1] != '\0')
-        err = -ENOEXEC;
-    else
-        err = exec_program_open(&x->interp, path);
+        return -ENOMEM;
+    named = vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) == (long)n && path[n - 1] == '\0';
+    err   = named ? exec_program_open(&x->interp, path) : -ENOEXEC;
     kmem_free(path);
-    if (err != 0 || (err = read_headers(&x->interp)) != 0)
+    if (err == 0)
+        err = read_headers(&x->interp);
+    if (named && (err == -ENOEXEC || (err == 0 && (!e->dynamic || e->interp_len != 0))))
+        return -ELIBBAD;
+    if (err != 0)
         return err;
-    if (!e->dynamic || e->interp_len != 0)
-        return -ENOEXEC;
     err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false);
     if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
         return err;

@@ -2,12 +2,13 @@
 """image.py - build the initramfs and the bootable ISO.
 
     python3 -m homeroom.image initramfs OUT --etc DIR [--bin DIR]... [--test DIR]
-    python3 -m homeroom.image root OUT --etc DIR [--bin DIR]... [--test DIR]
+    python3 -m homeroom.image root OUT --etc DIR [--bin DIR]... [--test DIR] [--tree DIR]
     python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
 
 THEORY   The initramfs is busybox under the name of each of its applets, our own commands in /usr/bin, and
          /etc.  The kernel provides /dev, /proc and /sys, and reads the archive as a multiboot2 module.
-         `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root.
+         `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root; --tree is
+         laid over it (dynamic.py).
          What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
          How the ISO is made is a matter of boot time and was measured; docs/boot.md has the figures.
 """
@@ -75,6 +76,8 @@ def tree(args: argparse.Namespace) -> Archive:
     if args.test:
         for source in sorted(Path(args.test).iterdir()):
             archive.file(f"usr/test/{source.name}", stripped(source), 0o755)
+    if args.tree:
+        archive.tree(Path(args.tree))
     for source in sorted(Path(args.etc).iterdir()):
         archive.file(f"etc/{source.name}", source.read_bytes(), 0o600 if source.name == "shadow" else 0o644)
     return archive
@@ -137,6 +140,7 @@ def main() -> None:
         one.add_argument("--etc", required=True)
         one.add_argument("--bin", action="append", default=[])
         one.add_argument("--test")
+        one.add_argument("--tree")
         one.set_defaults(run=make)
     two = commands.add_parser("iso")
     two.add_argument("out")

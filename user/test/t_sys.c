@@ -730,7 +730,43 @@ static void tracing(void)
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 6);
 }
 
+/* Nodes of memory, as Linux's programs ask for them; what numactl makes of it is in tests/test_dynamic.py. */
+static void memory_policy(void)
+{
+    enum { NODE = 1, ADDR = 2, ALLOWED = 4, BITS = 1024 };
+    unsigned long mask[BITS / 64], all[BITS / 64];
+    char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int mode = -1;
+
+    EXPECT(p != MAP_FAILED);
+    if (syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) != 0)
+        SKIP("the host forbids it");
+    EXPECT_EQ(mode, 0); /* MPOL_DEFAULT */
+    memset(mask, 0xff, sizeof mask);
+    EXPECT_EQ(syscall(SYS_get_mempolicy, NULL, mask, BITS + 1, NULL, 0), 0);
+    for (int i = 0; i < BITS / 64; i++)
+        EXPECT_EQ(mask[i], 0);
+    EXPECT_EQ(syscall(SYS_get_mempolicy, NULL, all, BITS + 1, NULL, ALLOWED), 0);
+    EXPECT(all[0] != 0);
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, NULL, 0, p, NODE | ADDR), 0); /* touches it */
+    EXPECT(mode >= 0 && mode < 64 && (all[0] >> mode & 1) != 0);
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, mask, BITS + 1, p, ADDR), 0);
+    EXPECT_EQ(mode, 0);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, mask, 0, NULL, ALLOWED), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, mask, 8ul * 4096 + 65, NULL, ALLOWED), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, 8), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, NODE), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, ALLOWED | ADDR), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, NULL, 0, p, 0), EINVAL);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NOWHERE, NULL, 0, NULL, 0), EFAULT);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, NULL, NOWHERE, BITS + 1, NULL, 0), EFAULT);
+    munmap(p, 4096);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, &mode, NULL, 0, p, NODE | ADDR), EFAULT);
+    EXPECT_ERR(syscall(SYS_get_mempolicy, &mode, NULL, 0, NOWHERE, ADDR), EFAULT);
+}
+
 static const struct check list[] = {
+    {"memory_policy", memory_policy},
     {"unknown_numbers", unknown_numbers},
     {"selecting", selecting},
     {"masks_of_waiting_calls", masks_of_waiting_calls},

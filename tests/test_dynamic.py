@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Programs that are linked at run time, from the disk that `make root` fills: Debian's, unmodified, and ours with musl.
+
+numactl and lstopo are asked what the machine looks like, and the machine's file says what is true.  madv.so.1's choices are
+tested in test_madv.py; here is what its advice does to memory.
+"""
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from homeroom.machine import TOP
+
+FOLDER = TOP / "build/test-dynamic"
+ROOT = {"disks": (f"{FOLDER}/root.img",), "system": "rootfs:ext3; rootdev:/dev/vda; set lgrp_loadavg_tolerance=0x1000"}
+pytestmark = [pytest.mark.xdist_group("dynamic"), pytest.mark.machine("sf6800", **ROOT)]
+GLIBC, MUSL = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
+FAKE = "/tmp/dd/is-no-loader-at-all"  # as long as glibc's, so that it can stand in its place
+PAGE = 4096
+
+
+@pytest.fixture(scope="module", autouse=True)
+def disk():
+    FOLDER.mkdir(exist_ok=True)
+    subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)
+    shutil.copy(TOP / "build/test/root.img", FOLDER / "root.img")
+
+
+def even(counts: dict[int, int], lgroups: int) -> bool:
+    """Whether pages that were placed at random lie on all boards: each within six standard deviations of its share."""
+    total = sum(counts.values())
+    share = total / lgroups
+    slack = 6 * (share * (1 - 1 / lgroups)) ** 0.5
+    return len(counts) == lgroups and all(abs(n - share) < slack for n in counts.values())
+
+
+# ---- Debian's programs ------------------------------------------------------------------------------------------------------
+
+
+def test_unmodified(machine):
+    """The files on the disk are the ones of this machine."""
+    for name in ("iperf", "iperf3", "sqlite3", "lua5.4", "numactl", "lstopo-no-graphics"):
+        here = subprocess.run(["md5sum", shutil.which(name)], capture_output=True, text=True, check=True).stdout.split()[0]
+        assert machine.check(f"md5sum /usr/bin/{name.removesuffix('-no-graphics')}").split()[0] == here
+
+
+def test_they_run(machine):
+    assert machine.check("iperf3 --version").startswith("iperf 3.")
+    assert "pthreads" in machine.run("iperf --version").out
+    assert machine.check("echo 'select sum(n) from (select 40 n union select 2);' | sqlite3").split() == ["42"]
+    script = 'local t = {} for i = 1, 1e5 do t[i] = tostring(i) end print(#table.concat(t), math.sqrt(2), os.getenv("X"))'
+    assert machine.check(f"X=y lua5.4 -e '{script}'").split() == ["488895", "1.4142135623731", "y"]
+    assert "loadlib" in machine.check("lua5.4 -e 'print(package.loadlib(\"libm.so.6\", \"*\") and \"loadlib\")'")
+    assert machine.run("lua5.4 -e 'os.exit(7)'").status == 7
+
+
+def test_loaders(machine):
+    """Started as programs, they start the program that they are given."""
+    listed = machine.check(f"{GLIBC} --list /usr/bin/sqlite3")
+    assert "libsqlite3.so.0 => /lib/x86_64-linux-gnu/libsqlite3.so.0" in listed and "not found" not in listed
+    assert machine.check(f"{GLIBC} /usr/bin/lua5.4 -e 'print(6*7)'") == "42\n"
+    assert machine.check(f"{MUSL} /usr/bin/memcopy -t 2 -i 1").endswith("ok\n")
+    assert "libc.so" in machine.check(f"{MUSL} --list /usr/bin/memcopy")
+    assert "cannot be preloaded" in machine.check("LD_PRELOAD=nowhere.so lua5.4 -e 'print(1)'")
+
+
+def test_no_interpreter(machine):
+    """A loader that is missing, and a file that is none: an error, and no shell takes the program for a script."""
+    machine.check(f"cp /usr/bin/lua5.4 /tmp/prog; sed -i 's,{GLIBC},{FAKE},' /tmp/prog")
+    machine.check("mkdir -p /tmp/dd; rm -f /tmp/dd/*")
+    assert machine.run("/tmp/prog").status == 127
+    for content in ("text", "", "#!/bin/sh"):
+        machine.check(f"printf '{content}' > {FAKE}; chmod 755 /tmp/dd/*")
+        result = machine.run("/tmp/prog -e 'print(1)'")
+        assert result.status == 126 and "shared library" in result.out, result
+    machine.check("chmod 644 /tmp/dd/*")
+    assert "Permission denied" in machine.run("/tmp/prog").out
+    machine.check(f"cp {GLIBC} {FAKE}; chmod 755 /tmp/dd/*")
+    assert machine.check("/tmp/prog -e 'print(1)'") == "1\n"
+
+
+def test_numactl_hardware(machine):
+    want = machine.machine
+    text = machine.check("numactl --hardware")
+    assert text.startswith(f"available: {want.domains} nodes (0-{want.domains - 1})\n")
+    for node in range(want.domains):
+        cpus = " ".join(map(str, want.domain_cpus(node)))
+        assert f"node {node} cpus: {cpus}\n" in text
+        size = int(re.search(rf"^node {node} size: (\d+) MB$", text, re.M)[1])
+        free = int(re.search(rf"^node {node} free: (\d+) MB$", text, re.M)[1])
+        assert want.domain_memory_mib(node) - 2 <= size <= want.domain_memory_mib(node) and size // 2 < free <= size
+    rows = re.findall(r"^ +(\d+): +([\d ]+?) *$", text, re.M)
+    assert len(rows) == want.domains
+    for node, row in rows:
+        assert [int(d) for d in row.split()] == [10 if int(node) == other else 12 for other in range(want.domains)]
+
+
+def test_numactl_show(machine):
+    """The policy is the default, a process may use all nodes; there is no binding, and that is said."""
+    text = machine.check("numactl --show")
+    assert "policy: default" in text and "membind: 0 1 2 3 4 5" in text and "cpubind: 0 1 2 3 4 5" in text
+    assert machine.check("numactl --cpunodebind=2 sh -c 'grep Cpus_allowed_list /proc/self/status'").split()[1] == "8-11"
+    bound = machine.run("numactl --membind=2 true")
+    assert bound.status != 0 and "not implemented" in bound.out
+
+
+def test_lstopo(machine):
+    """Six boards, each with its node, two packages of two CPUs."""
+    want = machine.machine
+    text = machine.check("lstopo --no-io")
+    assert text.count("NUMANode L#") == want.domains and text.count("PU L#") == want.cpus
+    tree = ET.fromstring(machine.check("lstopo --no-io --of xml"))
+    boards = [o for o in tree.iter("object") if any(c.get("type") == "NUMANode" for c in o.findall("object"))]
+    assert len(boards) == want.domains
+    for board in boards:
+        node = board.find("object[@type='NUMANode']")
+        number = int(node.get("os_index"))
+        packages = board.findall("object[@type='Package']")
+        places = [[int(pu.get("os_index")) for pu in p.iter("object") if pu.get("type") == "PU"] for p in packages]
+        assert [cpu for place in places for cpu in place] == want.domain_cpus(number)
+        assert all(len(place) == want.cores for place in places)
+        assert want.domain_memory_mib(number) - 2 <= int(node.get("local_memory")) >> 20 <= want.domain_memory_mib(number)
+
+
+# ---- madv.so.1 --------------------------------------------------------------------------------------------------------------
+
+
+def breakdown(text: str) -> tuple[dict[int, int], int, int]:
+    """memcopy's pages by lgroup, those at home, and all."""
+    pages = {int(a): int(b) for a, b in re.findall(r"lgroup (\d+): (\d+) pages", text)}
+    local, total = re.search(r"pages on the home of .*: (\d+) of (\d+)", text).groups()
+    return pages, int(local), int(total)
+
+
+def test_memcopy(machine):
+    """The arrays are mapped, so the advice reaches them: first touch without it, at random with it, whatever memcopy asks."""
+    pages, local, total = breakdown(machine.check("memcopy -t 24 -i 1"))
+    assert pages == {lgroup: total // 6 for lgroup in range(6)} and local == total
+    result = machine.run("LD_PRELOAD=madv.so.1 MADV=access_many memcopy -t 24 -i 1")
+    pages, local, again = breakdown(result.out)
+    assert again == total and even(pages, 6) and total // 10 < local < total // 4
+    assert result.status == 1  # which is memcopy's word for pages that are not at home
+    for setting in ("MADV=access_lwp", "MADV=sequential", "MADV=normal", "MADV="):
+        pages, local, total = breakdown(machine.check(f"LD_PRELOAD=madv.so.1 {setting} memcopy -t 6 -i 1"))
+        assert local == total, setting
+
+
+def test_configured(machine):
+    """By a file, for one program and one kind; a wrong line is told where it was asked to be told."""
+    machine.check("echo 'memcopy -t:mapprivate=access_many' > /tmp/c; echo 'memcopy:madv=willneed' >> /tmp/c; rm -f /tmp/e")
+    env = "LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c MADVERRFILE=/tmp/e"
+    pages, local, total = breakdown(machine.run(f"{env} memcopy -t 24 -i 1").out)
+    assert even(pages, 6) and local < total // 4
+    pages, local, total = breakdown(machine.check(f"{env} memcopy -n 48k -i 1"))
+    assert local == total
+    assert machine.check("cat /tmp/e") == "madv.so.1: /tmp/c: line 2: bad advice: madv=willneed\n"
+    machine.check("echo 'memcopy:map=access_many' > /etc/madv.conf")
+    pages, local, total = breakdown(machine.run("LD_PRELOAD=madv.so.1 memcopy -t 24 -i 1").out)
+    machine.check("rm /etc/madv.conf")
+    assert even(pages, 6) and local < total // 4
+
+
+HEAP = """
+local t = {} for i = 1, 120000 do t[i] = {i} end
+local pid = io.open("/proc/self/stat"):read("n")
+os.execute("pmap -L " .. pid)
+"""
+
+
+def heap_pages(text: str) -> dict[int, int]:
+    pages = {}
+    for size, lgroup in re.findall(r"^\S+ +(\d+)K \S+ +(\d+) +\[ heap \]$", text, re.M):
+        pages[int(lgroup)] = pages.get(int(lgroup), 0) + int(size) * 1024 // PAGE
+    return pages
+
+
+def test_heap(machine):
+    """Advised when the program starts, before it has grown; what it grows by inherits.  glibc's programs are served as well."""
+    machine.check(f"cat > /tmp/heap.lua <<'EOF'\n{HEAP}\nEOF\n")
+    plain = heap_pages(machine.check("lua5.4 /tmp/heap.lua"))
+    assert len(plain) == 1 and sum(plain.values()) > 1000
+    advised = heap_pages(machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 /tmp/heap.lua"))
+    assert advised == {} or len(advised) == 1  # the file names memcopy only
+    machine.check("echo 'lua5.4:heap=access_many' > /tmp/c")
+    advised = heap_pages(machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 /tmp/heap.lua"))
+    assert sum(advised.values()) > 1000 and even(advised, 6)
+
+
+def test_fork_and_exec(machine):
+    """A child has the advice of its parent; what it executes looks for its own."""
+    machine.check("echo '*:heap=access_many' > /tmp/c")
+    inner = "for i = 1, 2 do os.execute(\"lua5.4 /tmp/heap.lua\") end"
+    both = machine.check(f"LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 -e '{inner}'")
+    assert even(heap_pages(both), 6)
+    machine.check("echo 'nobody:heap=access_many' > /tmp/c")
+    both = machine.check(f"LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 -e '{inner}'")
+    assert len(heap_pages(both)) <= 2
+
+
+def test_shell_in_between(machine):
+    """A static program takes no notice of LD_PRELOAD, and passes it on."""
+    out = machine.run("export LD_PRELOAD=madv.so.1 MADV=access_many; sh -c 'busybox env | grep MADV; memcopy -t 24 -i 1'").out
+    assert "MADV=access_many" in out and even(breakdown(out)[0], 6)
