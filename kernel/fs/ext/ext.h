@@ -5,7 +5,7 @@
  * THEORY      Layers, from the disk up:
  *               buf.c      blocks of metadata in memory
  *               journal.c  transactions over them; log.c writes them down, recover.c reads them after a crash
- *               balloc.c, ialloc.c, bmap.c, inode.c, dir.c, htree.c, namei.c  what the blocks mean
+ *               balloc.c, ialloc.c, bmap.c, inode.c, icache.c, orphan.c, dir.c, htree.c, namei.c  what the blocks mean
  *               super.c    mounting, features, errors
  *               vnops.c, pages.c  the kernel's side: vnodes, the page cache, the thread that commits
  *             All but the last line is plain code over blk.h, and is built and tested as a host program too.
@@ -263,7 +263,7 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
 /* ext_ino_used - whether the bitmap says so; 1, 0 or an error. */
 int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 
-/* ---- inode.c ---- */
+/* ---- inode.c, icache.c, orphan.c ---- */
 /* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part */
 struct ext_inode {
     struct vnode      vn;      /* first; mode, owner, links, size and times are its        */
@@ -302,7 +302,9 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
 /*
  * ext_iget - the inode, with a reference.  -EUCLEAN -ESTALE(-ENOENT: it is free) -EIO -ENOMEM.
  * ext_iwrite - its attributes into the table.  Credits: 1.
- * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iflush - those of all.
+ * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iundirty - it need not any more.
+ * ext_iflush - the table learns of all that changed, ext_iflush_one - of one.
+ * ext_ifree_mem - its memory, when nobody has it.
  * ext_inactive - vnode operation: the last reference is gone; deletes a file without links.
  * ext_iforget - take it out of the cache (no links left).
  */
@@ -315,6 +317,8 @@ int  ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out); /* past
 int  ext_ibuf(struct ext_inode *i);
 void ext_iwrite(struct handle *h, struct ext_inode *i);
 void ext_idirty(struct ext_inode *i);
+void ext_iundirty(struct ext_inode *i);
+void ext_ifree_mem(struct ext_inode *i);
 int  ext_iflush_one(struct ext_inode *i);
 int  ext_iflush(struct ext_fs *fs);
 void ext_inactive(struct vnode *vn);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * icache.c - the inodes in memory.
+ *
+ * THEORY      The cache holds one reference to each inode that it can find; an inode with only that one left is thrown
+ *             away second-chance when there are too many.  When the last link goes, the cache gives its reference up:
+ *             the last user's vn_release() then deletes the file.
+ * INVARIANTS  I1  an inode is in the cache's hash at most once, and not when nlink is 0
+ * LOCKING     icache_part.lock
+ * SEE ALSO    inode.c, docs/ext.md
+ */
+#include "fs/ext/ext.h"
+
+#include "mem/kmem.h"
+#include "stat/tunable.h"
+
+#define HASH_SIZE 256 /* chains of one part */
+
+static uint32_t ext_inode_max = 0;
+TUNABLE(ext_inode_max, "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
+
+static struct icache_part *part_of(struct ext_fs *fs, uint64_t ino)
+{
+    return &fs->part[ino % ICACHE_PARTS];
+}
+
+static struct ext_inode **chain_of(struct icache_part *p, uint64_t ino)
+{
+    return &p->hash[ino / ICACHE_PARTS % HASH_SIZE];
+}
+
+int icache_init(struct ext_fs *fs)
+{
+    uint64_t max = ext_inode_max != 0 ? ext_inode_max : mem_total_pages() / 16;
+
+    fs->max_inodes = (uint32_t)max_of(max / ICACHE_PARTS, (uint64_t)16);
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        mutex_init(&fs->part[k].lock, "inode cache");
+        list_init(&fs->part[k].clock);
+        if ((fs->part[k].hash = kmem_zalloc(HASH_SIZE * sizeof(struct ext_inode *))) == NULL)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void icache_destroy(struct ext_fs *fs)
+{
+    for (unsigned k = 0; k < ICACHE_PARTS; k++)
+        kmem_free(fs->part[k].hash);
+}
+
+static void insert(struct icache_part *p, struct ext_inode *i)
+{
+    struct ext_inode **c = chain_of(p, i->vn.ino);
+
+    i->hnext = *c;
+    *c = i;
+    i->hashed = true;
+    i->referenced = true;
+    list_push_back(&p->clock, &i->clock);
+    p->count++;
+    vn_hold(&i->vn); /* the cache's */
+}
+
+static void take_out(struct icache_part *p, struct ext_inode *i)
+{
+    struct ext_inode **c = chain_of(p, i->vn.ino);
+
+    while (*c != i)
+        c = &(*c)->hnext;
+    *c = i->hnext;
+    i->hashed = false;
+    list_remove(&i->clock);
+    p->count--;
+}
+
+/* Frees the inode if only the cache has it and nothing of it is under way.  Part locked. */
+static bool evict(struct icache_part *p, struct ext_inode *i)
+{
+    struct ext_fs *fs = i->fs;
+    uint32_t       one = 1;
+
+    if (i->vn.refs != 1 || !fs->up->may_evict(i) || (!fs->rdonly && (i->dirty || i->orphaned || i->otxn != NULL)))
+        return false;
+    if (!atomic_compare_exchange_strong(&i->vn.refs, &one, 0))
+        return false;
+    take_out(p, i);
+    if (fs->rdonly) { /* after an error: what was under way stays undone */
+        ext_iundirty(i);
+        jnl_unorder(i);
+        list_remove(&i->orphan);
+    }
+    if (i->vn.type == VREG)
+        fs->up->drop_pages(i, 0);
+    ext_ifree_mem(i);
+    return true;
+}
+
+static void trim(struct ext_fs *fs, struct icache_part *p)
+{
+    for (unsigned k = 0; k < 4 && p->count >= fs->max_inodes; k++) {
+        struct ext_inode *i = list_first(&p->clock, struct ext_inode, clock);
+
+        if (!i->referenced && evict(p, i))
+            continue;
+        i->referenced = false;
+        list_remove(&i->clock);
+        list_push_back(&p->clock, &i->clock);
+    }
+}
+
+int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
+{
+    struct icache_part *p = part_of(fs, ino);
+    struct ext_inode   *i;
+    int                 err = 0;
+
+    mutex_enter(&p->lock);
+    for (i = *chain_of(p, ino); i != NULL && i->vn.ino != ino; i = i->hnext)
+        ;
+    if (likely(i != NULL)) {
+        vn_hold(&i->vn);
+        i->referenced = true;
+    } else {
+        trim(fs, p);
+        if (ino != EXT_ROOT_INO && ino < fs->first_ino)
+            err = ext_error(fs, "a name leads to inode %u", ino);
+        else
+            err = ext_iload(fs, ino, &i);
+        if (err == 0 && i->vn.nlink == 0) {
+            ext_ifree_mem(i);
+            i = NULL;
+            err = ext_error(fs, "a name leads to inode %u, which is free", ino);
+        }
+        if (err == 0)
+            insert(p, i);
+    }
+    mutex_exit(&p->lock);
+    *out = i;
+    return err;
+}
+
+void ext_iput(struct ext_inode *i)
+{
+    vn_release(&i->vn);
+}
+
+void ext_ihash(struct ext_inode *i)
+{
+    struct icache_part *p = part_of(i->fs, i->vn.ino);
+
+    mutex_enter(&p->lock);
+    insert(p, i);
+    trim(i->fs, p);
+    mutex_exit(&p->lock);
+}
+
+void ext_iforget(struct ext_inode *i)
+{
+    struct icache_part *p = part_of(i->fs, i->vn.ino);
+    bool                was;
+
+    mutex_enter(&p->lock);
+    was = i->hashed;
+    if (was)
+        take_out(p, i);
+    mutex_exit(&p->lock);
+    if (was)
+        vn_release(&i->vn);
+}
+
+unsigned icache_drop(struct ext_fs *fs)
+{
+    unsigned busy = 0;
+
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        struct icache_part *p = &fs->part[k];
+        struct ext_inode   *i, *tmp;
+
+        if (p->hash == NULL)
+            continue;
+        mutex_enter(&p->lock);
+        LIST_FOREACH_SAFE (i, tmp, &p->clock, clock)
+            if (!evict(p, i))
+                busy++;
+        mutex_exit(&p->lock);
+    }
+    return busy;
+}
+
+void icache_each(struct ext_fs *fs, void (*fn)(struct ext_inode *i))
+{
+    struct ext_inode *i;
+
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        mutex_enter(&fs->part[k].lock);
+        LIST_FOREACH (i, &fs->part[k].clock, clock)
+            fn(i);
+        mutex_exit(&fs->part[k].lock);
+    }
+}
+
+unsigned icache_writers(struct ext_fs *fs)
+{
+    struct ext_inode *i;
+    unsigned          n = 0;
+
+    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
+        mutex_enter(&fs->part[k].lock);
+        LIST_FOREACH (i, &fs->part[k].clock, clock)
+            n += i->vn.writers > 0;
+        mutex_exit(&fs->part[k].lock);
+    }
+    return n;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * orphan.c - inodes without a name, and the end of an inode.
+ *
+ * THEORY      An inode that must not survive a crash as it is (no links left, or blocks beyond its size) is on the
+ *             orphan list: on the disk, the superblock names the first and each names the next in its dtime.
+ *             When nobody uses an inode without links any more, its blocks, its attributes and the inode itself are
+ *             freed, and it leaves the list in the transaction that does the last of it.
+ * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view
+ * LOCKING     orphan_lock (in a handle)
+ * SEE ALSO    inode.c, truncate.c, docs/ext.md
+ */
+#include "fs/ext/ext.h"
+
+#include "disp/timer.h"
+
+#define NS 1000000000
+
+int ext_orphan_add(struct handle *h, struct ext_inode *i)
+{
+    struct ext_fs *fs = h->fs;
+
+    mutex_enter(&fs->orphan_lock);
+    if (!i->orphaned) {
+        i->orphaned = true;
+        jnl_access(h, fs->sb_buf);
+        i->dtime = fs->sb->last_orphan;
+        fs->sb->last_orphan = (uint32_t)i->vn.ino;
+        list_push_front(&fs->orphans, &i->orphan);
+        ext_iwrite(h, i);
+    }
+    mutex_exit(&fs->orphan_lock);
+    return 0;
+}
+
+int ext_orphan_del(struct handle *h, struct ext_inode *i)
+{
+    struct ext_fs *fs = h->fs;
+
+    mutex_enter(&fs->orphan_lock);
+    if (i->orphaned) {
+        if (i->orphan.prev == &fs->orphans) {
+            jnl_access(h, fs->sb_buf);
+            fs->sb->last_orphan = i->dtime;
+        } else {
+            struct ext_inode  *prev = list_entry(i->orphan.prev, struct ext_inode, orphan);
+            struct ext_dinode *d = (struct ext_dinode *)(prev->ibuf->data + prev->ioff);
+
+            jnl_access(h, prev->ibuf);
+            prev->dtime = i->dtime;
+            d->dtime = i->dtime;
+        }
+        list_remove(&i->orphan);
+        i->orphaned = false;
+        i->dtime = 0;
+        ext_iwrite(h, i);
+    }
+    mutex_exit(&fs->orphan_lock);
+    return 0;
+}
+
+/* At mount time: what a crash left on the list.  Each is deleted, or cut to its size. */
+int ext_orphans_end(struct ext_fs *fs, unsigned *n)
+{
+    int err = 0;
+
+    *n = 0;
+    for (uint32_t left = fs->inodes; err == 0 && fs->sb->last_orphan != 0; left--) {
+        uint32_t          ino = fs->sb->last_orphan;
+        struct ext_inode *i;
+        struct handle     h;
+
+        if (left == 0 || ino < fs->first_ino || ino > fs->inodes || (err = ext_ino_used(fs, ino)) != 1)
+            return err < 0 ? err : ext_error(fs, "the orphan list leads to inode %u", ino);
+        if ((err = ext_iload(fs, ino, &i)) != 0)
+            break;
+        i->orphaned = true;
+        mutex_enter(&fs->orphan_lock);
+        list_push_front(&fs->orphans, &i->orphan);
+        mutex_exit(&fs->orphan_lock);
+        ++*n;
+        if (i->vn.nlink != 0) {
+            err = i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK ? ext_truncate(i, i->vn.size) : 0;
+            if (err == 0 && (err = jnl_start(fs, ORPHAN_CREDITS, &h)) == 0) {
+                ext_orphan_del(&h, i);
+                jnl_stop(&h);
+            }
+        }
+        ext_iput(i); /* without links: this deletes it */
+        if (err == 0 && fs->sb->last_orphan == ino)
+            err = fs->rdonly ? -EIO : ext_error(fs, "orphan inode %u cannot be deleted", ino);
+    }
+    return err;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+/* Gives up the block of extended attributes, which inodes may share. */
+static int free_attributes(struct handle *h, struct ext_inode *i)
+{
+    struct ext_fs *fs = h->fs;
+    struct buf    *b;
+    uint32_t      *hd, block = i->file_acl;
+    int            err;
+
+    if (block == 0)
+        return 0;
+    if ((err = buf_read(fs, block, &b)) != 0)
+        return err;
+    hd = (uint32_t *)b->data; /* magic, count of inodes */
+    if (hd[0] != 0xea020000 || hd[1] == 0) {
+        err = ext_error(fs, "inode %u: its attribute block %u is none", (uint32_t)i->vn.ino, block);
+    } else if (hd[1] == 1) {
+        err = ext_bfree_meta(h, block);
+    } else {
+        jnl_access(h, b);
+        hd[1]--;
+    }
+    buf_put(b);
+    i->file_acl = 0;
+    return err;
+}
+
+static bool has_blocks(const struct ext_inode *i)
+{
+    return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) &&
+           (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
+}
+
+int ext_delete(struct ext_inode *i)
+{
+    struct ext_fs *fs = i->fs;
+    struct handle  h;
+    int            err = jnl_start(fs, 2 * DELETE_CREDITS, &h);
+
+    if (err != 0)
+        return err;
+    i->vn.size = 0;
+    if (has_blocks(i))
+        err = ext_free_blocks(&h, i, 0);
+    if (err == 0 && h.credits < DELETE_CREDITS) {
+        ext_iwrite(&h, i);
+        if ((err = jnl_restart(&h, DELETE_CREDITS)) != 0)
+            return err;
+    }
+    if (h.txn == NULL)
+        return err;
+    if (err == 0)
+        err = free_attributes(&h, i);
+    if (err == 0) {
+        ext_orphan_del(&h, i);
+        i->dtime = (uint32_t)(clock_real_ns() / NS);
+        i->nsectors = 0;
+        ext_iwrite(&h, i);
+        err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR);
+    }
+    jnl_stop(&h);
+    return err;
+}
+
+void ext_inactive(struct vnode *vn)
+{
+    struct ext_inode *i = ext_i(vn);
+    struct ext_fs    *fs = i->fs;
+
+    if (i->dirty)
+        ext_iundirty(i);
+    if (vn->type == VREG)
+        fs->up->drop_pages(i, 0);
+    jnl_unorder(i);
+    if (vn->nlink == 0 && !fs->rdonly)
+        ext_delete(i);
+    mutex_enter(&fs->orphan_lock);
+    list_remove(&i->orphan); /* after an error; else it is not there */
+    mutex_exit(&fs->orphan_lock);
+    ext_ifree_mem(i);
+}
