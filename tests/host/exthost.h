@@ -94,6 +94,9 @@ extern long host_kmem;
 extern bool host_quiet; /* no warnings */
 extern char host_warning[256]; /* the last one */
 
+/* host_privileged - is asked when only reserved blocks are left, inside a handle; NULL: yes. */
+extern bool (*host_privileged)(void);
+
 /* host_mount - 0 and *out, or the error; what was refused is in host_reason. */
 extern char host_reason[256];
 int host_mount(struct disk *d, bool rdonly, struct ext_fs **out);

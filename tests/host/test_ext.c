@@ -514,6 +514,59 @@ TEST(open_files_without_a_name)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* The other name of the file that is getting one goes when the disk is asked for a block, and there is none. */
+static struct ext_fs *beside;
+
+static bool unlink_beside(void)
+{
+    struct ext_fs *fs = beside;
+
+    beside = NULL;
+    if (fs != NULL)
+        CHECK_EQ(rm(fs, "/d2/name"), 0);
+    return false;
+}
+
+TEST(link_fails_beside_an_unlink)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, "-m 0");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *i;
+    int64_t was = fs->free_inodes;
+    uint32_t reserved = fs->sb->r_blocks_count;
+    char name[32];
+    int err = 0;
+
+    CHECK_EQ(make(fs, "/d1", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/d2", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/d2/name", VREG, NULL), 0);
+    CHECK_EQ(make(fs, "/other", VREG, NULL), 0);
+    beside = fs;
+    host_privileged = unlink_beside;
+    for (int n = 0; err == 0; n++) { /* until the directory needs another block */
+        fs->sb->r_blocks_count = fs->blocks;
+        snprintf(name, sizeof name, "/d1/%d", n);
+        err = ln(fs, "/d2/name", name);
+        fs->sb->r_blocks_count = reserved;
+        if (err == 0)
+            CHECK_EQ(rm(fs, name), 0);
+        if (err == 0)
+            CHECK_EQ(ln(fs, "/other", name), 0);
+    }
+    host_privileged = NULL;
+    CHECK_EQ(err, -ENOSPC);
+    CHECK(beside == NULL);
+    CHECK_EQ(get(fs, "/d2/name", &err, 1, 0), -ENOENT);
+    CHECK_EQ(fs->free_inodes, was - 3);
+    CHECK_EQ(fs->sb->last_orphan, 0);
+    CHECK_EQ(host_path(fs, "/other", &i), 0);
+    ext_iput(i);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* Features: unknown ones of each kind. */
 TEST(features)
 {

@@ -264,7 +264,8 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
 int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 
 /* ---- inode.c, icache.c, orphan.c ---- */
-/* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part */
+/* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part
+ *           [t] table_lock: spin lock, RANK_BUF */
 struct ext_inode {
     struct vnode      vn;      /* first; mode, owner, links, size and times are its        */
     struct object_io  io;      /* of a regular file's pages                                */
@@ -272,9 +273,11 @@ struct ext_inode {
     struct mutex      map_lock;
     uint32_t          block[15]; /* [m]; a fast link's target                               */
     uint32_t          nsectors;  /* [m] of 512 bytes: i_blocks                              */
-    uint32_t          flags, generation, file_acl, crtime, crtime_extra, dtime;
+    struct spinlock   table_lock; /* round storing into the table                          */
+    uint32_t          flags, generation, file_acl, crtime, crtime_extra;
+    uint32_t          dtime;     /* [o] and [t] to change it; orphans: the next one          */
     uint16_t          extra_isize;
-    uint64_t          disksize;  /* size on the disk, in the running transaction's view      */
+    uint64_t          disksize;  /* [t] size on the disk, in the running transaction's view      */
     struct buf       *ibuf;      /* [c] its block of the inode table, held                   */
     uint32_t          ioff;      /* [c] byte offset there                                    */
     uint32_t          map_lblk, map_pblk, map_len; /* [m] the last mapping looked up         */
@@ -326,8 +329,13 @@ int  icache_init(struct ext_fs *fs);
 /* icache_drop - free all inodes but the root; the number in use. */
 unsigned icache_drop(struct ext_fs *fs);
 void icache_destroy(struct ext_fs *fs);
-/* icache_each - call fn for each inode in memory.  icache_writers - how many are open for writing. */
-void icache_each(struct ext_fs *fs, void (*fn)(struct ext_inode *i));
+/*
+ * icache_some - hold up to `max` inodes in memory for which want() is true into out[], from *at (at first 0) on; how
+ *               many: 0 when there are no more.  Those of out[] must be put, and unwanted, before the next call.
+ * icache_writers - how many are open for writing.
+ */
+unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
+                     unsigned max);
 unsigned icache_writers(struct ext_fs *fs);
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);

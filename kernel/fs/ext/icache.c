@@ -188,16 +188,30 @@ unsigned icache_drop(struct ext_fs *fs)
     return busy;
 }
 
-void icache_each(struct ext_fs *fs, void (*fn)(struct ext_inode *i))
+unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
+                     unsigned max)
 {
-    struct ext_inode *i;
+    unsigned n = 0;
 
-    for (unsigned k = 0; k < ICACHE_PARTS; k++) {
-        mutex_enter(&fs->part[k].lock);
-        LIST_FOREACH (i, &fs->part[k].clock, clock)
-            fn(i);
-        mutex_exit(&fs->part[k].lock);
+    while (n == 0 && *at < ICACHE_PARTS * HASH_SIZE) {
+        struct icache_part *p = &fs->part[*at / HASH_SIZE];
+
+        mutex_enter(&p->lock);
+        do {
+            struct ext_inode *i = p->hash[*at % HASH_SIZE];
+
+            for (; i != NULL && n < max; i = i->hnext)
+                if (want(i)) {
+                    vn_hold(&i->vn);
+                    out[n++] = i;
+                }
+            if (i != NULL) /* the rest of this chain next time */
+                break;
+            ++*at;
+        } while (n < max && *at % HASH_SIZE != 0);
+        mutex_exit(&p->lock);
     }
+    return n;
 }
 
 unsigned icache_writers(struct ext_fs *fs)

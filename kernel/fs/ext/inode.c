@@ -140,13 +140,14 @@ static int read_in(struct ext_inode *i, const struct ext_dinode *d)
     return 0;
 }
 
-void ext_iwrite(struct handle *h, struct ext_inode *i)
+/* The inode's fields into the table; table_lock held.  Returns whether the file has become longer there. */
+static bool put_fields(struct ext_inode *i)
 {
     struct ext_dinode *d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
     struct vnode      *vn = &i->vn;
     uint64_t           size = max_of(vn->size, i->growing);
+    bool               longer = vn->type == VREG && size > i->disksize;
 
-    jnl_access(h, i->ibuf);
     d->mode = (uint16_t)(mode_of[vn->type] | vn->mode);
     d->uid = (uint16_t)vn->uid;
     d->uid_high = (uint16_t)(vn->uid >> 16);
@@ -162,7 +163,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
     d->file_acl = i->file_acl;
     d->dtime = i->dtime;
     memcpy(d->block, i->block, sizeof i->block);
-    if (h->fs->isize > 128)
+    if (i->fs->isize > 128)
         d->extra_isize = i->extra_isize;
     time_out(vn->ctime_ns, &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
     time_out(vn->mtime_ns, &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
@@ -171,14 +172,25 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
         d->crtime = i->crtime;
     if (HAS(i, crtime_extra))
         d->crtime_extra = i->crtime_extra;
-    if (vn->type == VREG && size > i->disksize) {
+    i->disksize = size;
+    return longer;
+}
+
+void ext_iwrite(struct handle *h, struct ext_inode *i)
+{
+    bool longer;
+
+    jnl_access(h, i->ibuf);
+    spin_lock(&i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
+    longer = put_fields(i);
+    spin_unlock(&i->table_lock);
+    if (longer) {
         jnl_order(h, i); /* what the new size shows has to be there */
-        if (unlikely(size > INT32_MAX && !(h->fs->sb->ro_compat & RO_LARGE_FILE))) {
+        if (unlikely(i->disksize > INT32_MAX && !(h->fs->sb->ro_compat & RO_LARGE_FILE))) {
             jnl_access(h, h->fs->sb_buf);
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
         }
     }
-    i->disksize = size;
     i->tid = jnl_tid(h);
 }
 
@@ -193,6 +205,7 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
         object_io_init(&i->vn.obj, &i->io);
     i->fs = fs;
     mutex_init(&i->map_lock, "file map");
+    spin_init(&i->table_lock, RANK_BUF);
     list_init(&i->orphan);
     list_init(&i->dirty_link);
     list_init(&i->olink);

@@ -193,7 +193,10 @@ static int write_in_place(struct journal *j, size_t n)
     return err != 0 ? err : blk_flush(j->fs->disk);
 }
 
-/* Step 2: copies of all buffers, which now belong to nobody.  Returns how many; *all: each got a copy. */
+/*
+ * Step 2: copies of all buffers, which now belong to nobody.  Returns how many; *all: each got a copy.
+ * No handle is open and none begins, so they stand still; up to some megabytes are copied, without j->lock.
+ */
 static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
 {
     struct buf *b;
@@ -281,7 +284,9 @@ int jnl_write(struct journal *j)
     j->locking = true;
     while (t->updates != 0)
         cv_wait(&j->cv, &j->lock, "open handles");
+    mutex_exit(&j->lock);
     n = take_buffers(j, t, &all);
+    mutex_enter(&j->lock);
     j->running = NULL;
     j->committing = t;
     j->locking = !all;

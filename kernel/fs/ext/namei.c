@@ -251,11 +251,30 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
     return 0;
 }
 
+/* ---- links, and removing ------------------------------------------------------------------------------------ */
+
+/* `i` has lost a name.  Whether that was the last. */
+static bool drop_link(struct handle *h, struct ext_inode *i)
+{
+    bool last;
+
+    mutex_enter(&i->map_lock);
+    i->vn.nlink = i->vn.type == VDIR || i->vn.nlink == 0 ? 0 : i->vn.nlink - 1;
+    last = i->vn.nlink == 0;
+    mutex_exit(&i->map_lock);
+    vn_times_now(&i->vn, 0);
+    if (last)
+        ext_orphan_add(h, i);
+    ext_iwrite(h, i);
+    return last;
+}
+
 int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i)
 {
     struct ext_fs *fs = dir->fs;
     struct dirpos  pos;
     struct handle  h;
+    bool           last = false;
     int            err;
 
     if (dir->vn.nlink == 0)
@@ -280,33 +299,15 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
         if (err == 0) {
             touch_dir(&h, dir);
             vn_times_now(&i->vn, 0);
+            ext_iwrite(&h, i);
         } else {
-            mutex_enter(&i->map_lock);
-            i->vn.nlink--;
-            mutex_exit(&i->map_lock);
+            last = drop_link(&h, i); /* its other name may have gone meanwhile */
         }
-        ext_iwrite(&h, i);
     }
     jnl_stop(&h);
-    return err;
-}
-
-/* ---- removing ------------------------------------------------------------------------------------ */
-
-/* `i` has lost a name.  Whether that was the last. */
-static bool drop_link(struct handle *h, struct ext_inode *i)
-{
-    bool last;
-
-    mutex_enter(&i->map_lock);
-    i->vn.nlink = i->vn.type == VDIR || i->vn.nlink == 0 ? 0 : i->vn.nlink - 1;
-    last = i->vn.nlink == 0;
-    mutex_exit(&i->map_lock);
-    vn_times_now(&i->vn, 0);
     if (last)
-        ext_orphan_add(h, i);
-    ext_iwrite(h, i);
-    return last;
+        ext_iforget(i);
+    return err;
 }
 
 static void lose_subdir(struct ext_inode *dir)

@@ -47,8 +47,10 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
             struct ext_dinode *d = (struct ext_dinode *)(prev->ibuf->data + prev->ioff);
 
             jnl_access(h, prev->ibuf);
+            spin_lock(&prev->table_lock); /* its user may be writing it */
             prev->dtime = i->dtime;
             d->dtime = i->dtime;
+            spin_unlock(&prev->table_lock);
         }
         list_remove(&i->orphan);
         i->orphaned = false;

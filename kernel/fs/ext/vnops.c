@@ -213,13 +213,19 @@ const struct ext_up ext_kernel_up = {
     .privileged = up_privileged,
 };
 
-static void wait_one(struct ext_inode *i)
+static bool is_being_written(struct ext_inode *i)
 {
-    if (i->vn.obj.io != NULL && i->io.nwriteback != 0)
-        wait_pages(i);
+    return i->vn.obj.io != NULL && i->io.nwriteback != 0;
 }
 
 void ext_wait_written(struct ext_fs *fs)
 {
-    icache_each(fs, wait_one);
+    struct ext_inode *some[16];
+    unsigned          n, at = 0;
+
+    while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
+        while (n > 0) {
+            wait_pages(some[--n]);
+            ext_iput(some[n]);
+        }
 }
