@@ -8,9 +8,9 @@
  *             Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  Who wants a page names the colour:
  *             vm/place.c.
  *             A block as large as all colours has a frame of each.  A colour whose bin is empty opens one; its other
- *             frames wait in their bins, up to BINNED_MAX of each on average, else they stay with the buddy system.
- *             Freed frames go there, and so merge again.  When it has nothing left the bins are emptied into it.
- *             Where memory is short colours do not count.
+ *             frames wait in their bins.  Freed frames go to the buddy system, and merge there but for those of their
+ *             block that wait.  So the bins are emptied into it when they hold more than BINNED_MAX of each colour on
+ *             average, or it has no such block, or nothing at all, left.  Where memory is short colours do not count.
  * INVARIANTS  I1  a frame in a bin is not PG_FREE: its buddy does not merge with it
  *             I2  nbinned is the number of frames in a node's bins; nfree_pages counts them too
  * LOCKING     node->lock (RANK_BUDDY)
@@ -40,31 +40,32 @@ void bins_empty(struct mem_node *n)
 /* A frame of a colour; NULL: there is none, nor a block to open. */
 static struct page *colored_get(struct mem_node *n, unsigned color)
 {
+    unsigned     order = (unsigned)__builtin_ctz(page_colors);
     struct list *bin = &n->bin[color];
-    struct page *pg;
+    struct page *pg = NULL;
 
     if (!list_empty(bin)) {
         n->nbinned--;
         n->nfree_pages--;
         return list_pop(bin, struct page, link);
     }
-    pg = block_take(n, (unsigned)__builtin_ctz(page_colors));
-    for (unsigned i = 0; pg != NULL && i < page_colors; i++) {
-        pg[i].flags = 0; /* all of them first: none is to merge with one that is not free */
+    if (n->nbinned <= (BINNED_MAX - 1) * page_colors)
+        pg = block_take(n, order);
+    if (pg == NULL) {
+        bins_empty(n);
+        pg = block_take(n, order);
+    }
+    if (pg == NULL)
+        return NULL;
+    for (unsigned i = 0; i < page_colors; i++) {
+        pg[i].flags = 0;
         pg[i].node = (uint8_t)(n - mem_nodes);
-    }
-    for (unsigned i = 0; pg != NULL && i < page_colors; i++) {
-        if (i == color)
-            continue;
-        if (n->nbinned < BINNED_MAX * page_colors) {
+        if (i != color)
             list_push_front(&n->bin[i], &pg[i].link);
-            n->nbinned++;
-            n->nfree_pages++;
-        } else {
-            block_give(n, &pg[i], 0);
-        }
     }
-    return pg != NULL ? pg + color : NULL;
+    n->nbinned += page_colors - 1;
+    n->nfree_pages += page_colors - 1;
+    return pg + color;
 }
 
 struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)

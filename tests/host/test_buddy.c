@@ -517,6 +517,26 @@ TEST(one_color_alone)
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 }
 
+/* Those who want half of the colours only get them from half of all frames, and blocks that come back serve again. */
+TEST(half_of_the_colors)
+{
+    unsigned want;
+
+    start_colors();
+    empty_bins();
+    want = (unsigned)(mem_free_pages(0) - magazines[0].npages) / 2 - 5 * COLORS; /* odd ends */
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < want; i++) {
+            unsigned color = COLORS / 2 + i % (COLORS / 2);
+
+            CHECK_EQ(page_color(take_colored(0, color, ALLOC_STRICT)), color);
+            CHECK(mem_nodes[0].nbinned <= 4 * COLORS);
+        }
+        give_all();
+    }
+    empty_bins();
+}
+
 TEST(bins_give_way_to_blocks)
 {
     unsigned want, got = 0;
