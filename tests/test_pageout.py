@@ -114,8 +114,10 @@ def test_priority_paging(machine):
     swap_on(machine)
     assert pages(machine)["cachefree"] == 4000
     before = counts(machine)
-    # Slowly: a reader who is faster than the scanner's rounds brings memory below lotsfree, where all are equal.
-    machine.check("exec 3< /dev/vdb; for i in $(seq 20); do dd bs=64k count=64 <&3 > /dev/null 2>&1; sleep 0.3; done")
+    # A reader who is faster than the scanner's rounds would bring memory below lotsfree, where all are equal: so each
+    # 1024 pages wait until there is room for twice as many.
+    wait = "while [ $(kstat -p unix:0:system_pages:freemem | cut -f 2) -lt 2500 ]; do sleep 0.1; done"
+    machine.check(f"exec 3< /dev/vdb; for i in $(seq 20); do {wait}; dd bs=64k count=64 <&3 > /dev/null 2>&1; done")
     after = counts(machine)
     assert after["scan"] > before["scan"]
     assert after["fsfree"] - before["fsfree"] > 1000

@@ -11,6 +11,7 @@
  * OUTPUT      lines `key=value`; exit status 0 unless a call failed
  * SEE ALSO    tests/test_dispatch.py
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,6 +34,7 @@ static pthread_barrier_t start;
 static _Atomic int remote_pages, home_second, remote_seen;
 static _Atomic unsigned char seen[HR_MAXCPU]; /* CPUs on which a thread computed */
 static unsigned char at_home[HR_MAXCPU];      /* CPUs of the lgroup */
+static _Atomic int computing;                 /* of `full` */
 static _Atomic bool ended;                    /* computing threads stop at once */
 static pthread_mutex_t leave_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -144,44 +146,68 @@ static void *full_thread(void *arg)
 {
     (void)arg;
     pthread_barrier_wait(&start);
+    computing++;
     compute(UINT64_MAX, false);
     return NULL;
 }
 
-/* Dispatches of all CPUs so far. */
-static void dispatches(long *at_home, long *elsewhere)
+struct dispatched {
+    long home, remote;
+    long by[HR_MAXCPU]; /* each CPU's */
+};
+
+/* Dispatches so far. */
+static struct dispatched dispatches(void)
 {
+    struct dispatched d = {0};
     struct hr_kstat *list;
     long n = hr_kstat_read(&list);
 
     if (n < 0)
         die("/dev/kstat");
-    *at_home = *elsewhere = 0;
     for (long i = 0; i < n; i++) {
-        if (strcmp(list[i].statistic, "disp_home") == 0)
-            *at_home += atol(list[i].value);
-        else if (strcmp(list[i].statistic, "disp_remote") == 0)
-            *elsewhere += atol(list[i].value);
+        long value = atol(list[i].value);
+        bool home = strcmp(list[i].statistic, "disp_home") == 0;
+
+        if (!home && strcmp(list[i].statistic, "disp_remote") != 0)
+            continue;
+        *(home ? &d.home : &d.remote) += value;
+        d.by[list[i].instance] += value;
     }
     free(list);
+    return d;
 }
 
-/* What is dispatched while all threads compute: each five times to settle, then five times. */
+/* The least that a CPU dispatched between the two. */
+static long least(const struct dispatched *from, const struct dispatched *to)
+{
+    long n = LONG_MAX;
+
+    for (long cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1; cpu >= 0; cpu--)
+        if (to->by[cpu] - from->by[cpu] < n)
+            n = to->by[cpu] - from->by[cpu];
+    return n;
+}
+
+/* What is dispatched while all threads compute: on each CPU five times a thread until priorities are alike, then again. */
 static void watch(void)
 {
-    long home, remote, home0, remote0, home1, remote1;
+    long each = 5l * nthreads / sysconf(_SC_NPROCESSORS_ONLN);
+    struct dispatched begun, settled, now;
 
-    dispatches(&home, &remote);
+    while (computing < nthreads)
+        usleep(20000);
+    begun = dispatches();
     do {
         usleep(20000);
-        dispatches(&home0, &remote0);
-    } while (home0 + remote0 - home - remote < 5 * nthreads);
+        settled = dispatches();
+    } while (least(&begun, &settled) < each);
     do {
         usleep(50000);
-        dispatches(&home1, &remote1);
-    } while (home1 + remote1 - home0 - remote0 < 5 * nthreads);
+        now = dispatches();
+    } while (now.home + now.remote - settled.home - settled.remote < 5 * nthreads);
     ended = true;
-    printf("dispatched_home=%ld\ndispatched_remote=%ld\n", home1 - home0, remote1 - remote0);
+    printf("dispatched_home=%ld\ndispatched_remote=%ld\n", now.home - settled.home, now.remote - settled.remote);
 }
 
 static void run(void *(*fn)(void *), int cpu)
