@@ -25,6 +25,7 @@
 #define FP_LINE_SHIFT 6
 #define FP_LINE_BYTES 64
 #define FP_L1_LINES   1024 /* 64 KB, the size of UltraSPARC III's data cache       */
+#define FP_L1_STEP    617  /* odd: lines so many further for each 64 KB of address */
 #define FP_PAGES      4096 /* translations remembered for each CPU                 */
 #define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
 #define FP_WC_WAYS    4
@@ -214,7 +215,7 @@ static inline uint64_t fp_bytes(unsigned at, unsigned size)
 
 static inline struct fp_l1 *fp_l1_at(struct fp_cpu_state *c, uint64_t tag)
 {
-    return &c->l1[(tag ^ tag >> 10) % FP_L1_LINES];
+    return &c->l1[(tag + (tag / FP_L1_LINES) * FP_L1_STEP) % FP_L1_LINES];
 }
 
 /* fp_load, fp_store - an access of `size` bytes to user address virt; translate() is given `info`. */
