@@ -255,19 +255,22 @@ REFERENCE = pytest.mark.machine(
 
 @REFERENCE
 def test_reference_disk(machine):
-    """It takes what its parameters say, unscaled: command, transfer, half a revolution, seek."""
+    """It takes what its parameters say, unscaled: command, transfer, half a revolution, seek; what continues is special."""
     log = FOLDER / "slow.log"
     cylinder = 14 * 48
     for sector in (0, 40000, 40000 + cylinder * 100, 40000 + cylinder * 101):
         machine.check(f"dd if=/dev/vda of=/dev/null bs=4k count=1 skip={sector // 8} iflag=direct")
+    machine.check("dd if=/dev/vda of=/dev/null bs=4k count=3 skip=1 iflag=direct")
     machine.check("dd if=/dev/zero of=/dev/vda bs=16k count=3 seek=100 oflag=direct")
     machine.guest.close()
     rows = [line.split() for line in log.read_text().splitlines() if line[0] in "RW"]
     reads = {int(r[1]): float(r[5]) / 1000 for r in rows if r[0] == "R" and int(r[1]) >= 40000}
-    turn, command = 60000 / 4316.5, 2.94
+    turn, command = 60000 / 4316.5, 2.46
     page = command + turn / 2 + 8 * turn / 48
     seek = [2.0 + 0.46 * distance**0.5 + 0.01 * distance for distance in (40000 // cylinder, 100, 1)]
     assert list(reads.values()) == pytest.approx([page + s for s in seek], abs=0.01)
+    following = [float(r[5]) / 1000 for r in rows if r[0] == "R" and int(r[1]) in (16, 24)]
+    assert following == pytest.approx([command + 8 * turn / 48] * 2, abs=0.01)
     writes = [r for r in rows if r[0] == "W"]
     assert [int(r[1]) for r in writes] == [3200, 3232, 3264] and {int(r[2]) for r in writes} == {32}
-    assert [float(r[5]) / 1000 for r in writes[1:]] == pytest.approx([command + 32 * turn / 48] * 2, abs=0.01)
+    assert [float(r[5]) / 1000 for r in writes[1:]] == pytest.approx([turn + 32 * turn / 48] * 2, abs=0.01)

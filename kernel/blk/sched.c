@@ -2,7 +2,8 @@
 /*
  * sched.c - the order in which a disk's requests are carried out: a pure policy.
  *
- * THEORY      0 fifo      In order of arrival, each by itself.
+ * THEORY      0 fifo      In order of arrival, each by itself; or, with disk_coalesce, together with those behind it
+ *                         that continue it.
  *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and
  *                         what lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become
  *                         one command. Sorting makes them neighbours in the queue, whichever of them came first.
@@ -27,8 +28,8 @@
  *             I2  a flow is on `turns` exactly if its reqs are not empty
  *             I3  each request of the background is taken in the sweep after the one that went on when it came
  * LOCKING     the disk's
- * TUNABLES    disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_slice,
- *             disk_fair_sectors
+ * TUNABLES    disk_sched, disk_coalesce, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger,
+ *             disk_fair_slice, disk_fair_sectors
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
 #include "blk/sched.h"
@@ -39,6 +40,8 @@ enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000
 
 unsigned disk_sched = SCHED_ELEVATOR;
 TUNABLE(disk_sched, "default 1; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
+unsigned disk_coalesce = 0;
+TUNABLE(disk_coalesce, "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
 unsigned disk_fair_hold = 20000;
 TUNABLE(disk_fair_hold, "default 20000 us; a disk is held no longer for a process that reads in quick succession");
 unsigned disk_fair_starve = 100;
@@ -248,20 +251,28 @@ static void take_heap(struct sched *s, const struct sched_room *room, struct sch
     }
 }
 
-static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, struct sched_batch *out)
+/* The first of `reqs`, and those behind it that continue it, as long as all are no more than `most` sectors. */
+static void take_list(struct sched *s, struct list *reqs, const struct sched_room *room, uint32_t most, int flow,
+                      struct sched_batch *out)
 {
-    struct blk_req *last = list_pop(&f->reqs, struct blk_req, link);
-    uint32_t        sectors = last->nsect - last->sdone;
-    unsigned        vecs = last->nvecs;
+    struct sched_room joined = {min_of(room->sectors, most), room->vecs};
+    struct blk_req   *last = list_pop(reqs, struct blk_req, link);
+    uint32_t          sectors = last->nsect - last->sdone;
+    unsigned          vecs = last->nvecs;
 
-    begin(s, last, room, (int)(f - s->flow), out);
-    while (!list_empty(&f->reqs) && joins(last, list_first(&f->reqs, struct blk_req, link), room, sectors, vecs)) {
-        last = list_pop(&f->reqs, struct blk_req, link);
+    begin(s, last, room, flow, out);
+    while (!list_empty(reqs) && joins(last, list_first(reqs, struct blk_req, link), &joined, sectors, vecs)) {
+        last = list_pop(reqs, struct blk_req, link);
         sectors += last->nsect;
         vecs += last->nvecs;
         list_push_back(&out->reqs, &last->link);
         s->head = last->lba + last->nsect;
     }
+}
+
+static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, struct sched_batch *out)
+{
+    take_list(s, &f->reqs, room, room->sectors, (int)(f - s->flow), out);
     list_remove(&f->turn); /* to the end of the line */
     if (!list_empty(&f->reqs))
         list_push_back(&s->turns, &f->turn);
@@ -342,7 +353,7 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     if (s->mode == SCHED_ELEVATOR && s->heap != NULL)
         take_heap(s, room, out);
     else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
-        begin(s, list_pop(&s->fifo, struct blk_req, link), room, -1, out);
+        take_list(s, &s->fifo, room, disk_coalesce / SECTOR_SIZE, -1, out);
     else
         return false;
     return true;

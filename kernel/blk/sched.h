@@ -69,7 +69,7 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /* Tunables; sched.c describes them. */
-extern unsigned disk_sched, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors,
-    disk_fair_slice;
+extern unsigned disk_sched, disk_coalesce, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger,
+    disk_fair_sectors, disk_fair_slice;
 
 #endif

@@ -5,10 +5,13 @@
  * THEORY    One request at a time, in the order in which they come: whoever wants another order has to keep the queue
  *           himself.  A request takes
  *               overhead + seek(distance) + half a revolution + bytes / rate
- *           and neither seek nor revolution when it begins where the one before it ended.  The distance is that of
- *           cylinders of heads * sectors * 512 bytes; seek(d) = seek_a + seek_b * sqrt(d) + seek_c * d ms, 0 if d is
- *           0; the rate is that of the sectors of a track in a revolution.  There is no cache: a write is answered when
- *           it is on the disk, and a flush takes no time.
+ *           The distance is that of cylinders of heads * sectors * 512 bytes; seek(d) = seek_a + seek_b * sqrt(d) +
+ *           seek_c * d ms, 0 if d is 0; the rate is that of the sectors of a track in a revolution.
+ *           A request that begins where the one before it ended finds the arm in its place.  A read has no revolution
+ *           to wait for either, as the disk has read on into its buffer.  A write has a whole one: its first sector
+ *           was under the head when the one before it ended, and while the command comes it passes; command and wait
+ *           are a revolution.  So it is large writes that are quick.  The disk has no cache for writes: one is
+ *           answered when it is on the disk, and a flush takes no time.
  *           All times are divided by `scale`.  What the host needs for the image is hidden in the time of the request,
  *           unless it is longer; then it is counted as late.
  *           With `log` each request is a line: R or W, sector, sectors, time of arrival and of the answer in us since
@@ -122,8 +125,8 @@ static int64_t refdisk_get_size(void *handle)
     return fstat(image, &st) == 0 ? st.st_size / SECTOR * SECTOR : -1;
 }
 
-/* What the disk needs for a request, in us; the arm goes along. */
-static double service_us(uint64_t offset, uint32_t count)
+/* What the disk needs for a request ('R' or 'W'), in us; the arm goes along. */
+static double service_us(char kind, uint64_t offset, uint32_t count)
 {
     double revolution = 60e6 / parameter[RPM].value;
     double cylinder = parameter[HEADS].value * parameter[SECTORS].value * SECTOR;
@@ -132,6 +135,8 @@ static double service_us(uint64_t offset, uint32_t count)
 
     if (offset != arm)
         us += revolution / 2;
+    else if (kind == 'W')
+        us += fmax(revolution - parameter[OVERHEAD].value * 1e3, 0);
     if (distance > 0)
         us += 1e3 * (parameter[SEEK_A].value + parameter[SEEK_B].value * sqrt(distance) +
                      parameter[SEEK_C].value * distance);
@@ -142,7 +147,7 @@ static double service_us(uint64_t offset, uint32_t count)
 /* The request that came at `came` has been carried out on the image: wait until the disk would have done it. */
 static void answer(char kind, uint64_t offset, uint32_t count, double came)
 {
-    double          us = service_us(offset, count), end = came + us / parameter[SCALE].value, now = now_us();
+    double          us = service_us(kind, offset, count), end = came + us / parameter[SCALE].value, now = now_us();
     struct timespec t = {(time_t)(end / 1e6), (long)(fmod(end, 1e6) * 1e3)};
 
     busy_us += us;

@@ -104,6 +104,28 @@ TEST(fifo_keeps_order_and_merges_nothing)
     CHECK_EQ(serve(&b), 0);
 }
 
+TEST(fifo_joins_what_follows_and_continues)
+{
+    const uint32_t     expected[] = {128, 64, 96, 32, 8, 200, 0}; /* sectors, 128 of those that are joined */
+    struct sched_batch b;
+
+    start(SCHED_FIFO);
+    disk_coalesce = 128 * SECTOR_SIZE;
+    for (unsigned i = 0; i < 9; i++)
+        add(BLK_WRITE, 8000 + (i < 6 ? i : i + 1) * 32, 32, 1, false); /* a gap behind the sixth */
+    add(BLK_READ, 8320, 32, 2, true); /* continues, but is a read */
+    add(BLK_WRITE, 8352, 8, 1, false);
+    add(BLK_WRITE, 8360, 200, 1, false); /* larger by itself */
+    for (unsigned i = 0; i < 7; i++) {
+        uint32_t n = serve(&b);
+
+        CHECK_EQ(n, expected[i]);
+        if (n != 0)
+            finish(&b, n, NULL);
+    }
+    disk_coalesce = 0;
+}
+
 TEST(elevator_sweeps_in_one_direction)
 {
     struct sched_batch b;
