@@ -196,3 +196,18 @@ def test_writers_wait(machine):
     assert coarse > 0 and none == 0
     none, fine = sleeps(machine, 0, 393216, 262144, 9, 6)
     assert fine > coarse and none == 0
+
+
+@pytest.mark.machine(
+    "sf280r",
+    disks=(f"refdisk:{FOLDER}/slow.img,scale=50",),
+    system="set autoup=2000; set tune_t_fsflushr=2000; set pageout_timescale=1000",
+)
+def test_clocks_of_daemons_go_faster(machine):
+    """fsflush, which would look for dirty pages after 2000 s, does so after 2; the disk is open, so nothing else writes."""
+    machine.check("echo sd:0:vda > /dev/kstat")
+    machine.check(
+        "exec 3<>/dev/vda; echo dirty >&3; grep -q 'sd:0:vda:writes[^0-9]0$' /dev/kstat || exit 1; "
+        "until grep -q 'sd:0:vda:writes[^0-9][1-9]' /dev/kstat; do sleep 0.1; done",
+        timeout=60,
+    )

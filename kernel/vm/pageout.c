@@ -13,7 +13,7 @@
  * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
  * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
- *             tune_t_fsflushr, dopageflush, doiflush
+ *             tune_t_fsflushr, dopageflush, doiflush; pageout_timescale
  * SEE ALSO    scan.c, cachelist.c, swap.c, docs/pageout.md
  */
 #include "vm/pageout.h"
@@ -38,7 +38,7 @@ static uint64_t fastscan, slowscan, handspreadpages, maxpgio, min_percent_cpu, m
 static uint64_t priority_paging, pages_before_pager = 200, deficit, needfree;
 static uint32_t po_share = PO_SHARE_MIN, pageout_policy = 2;
 static int64_t  autoup = 30, tune_t_fsflushr = 5;
-static uint32_t dopageflush = 1, doiflush = 1;
+static uint32_t dopageflush = 1, doiflush = 1, pageout_timescale = 1;
 
 /* Solaris 8 and later know neither of these: system_file_apply() says so. */
 static bool before_solaris_8(void)
@@ -67,6 +67,10 @@ TUNABLE(autoup, "default 30 s: in so much time fsflush looks at all of memory; l
 TUNABLE(tune_t_fsflushr, "default 5 s: fsflush wakes so often; live");
 TUNABLE(dopageflush, "default 1: fsflush writes pages; live");
 TUNABLE(doiflush, "default 1: fsflush writes inodes; live");
+TUNABLE(pageout_timescale, "default 1: pageout and fsflush run so many times as often, for disks with divided times");
+
+#define NS_PER_S 1000000000ull
+#define ROUND_NS (NS_PER_S / PAGING_HZ)
 
 static struct thread  *pageout_thread, *fsflush_thread;
 static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
@@ -77,6 +81,15 @@ static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
 static struct {
     uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
 } counted;
+
+/*
+ * What is `ns` by the daemons' clocks.  A disk whose times are divided by a number asks for daemons that are as much
+ * quicker; else it fills all memory between two of their rounds, which a disk with its own times never does.
+ */
+static uint64_t scaled(uint64_t ns)
+{
+    return ns / max_of(pageout_timescale, 1u);
+}
 
 /* The tunables as they are now, made valid. */
 static struct paging now(void)
@@ -351,7 +364,8 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
     enum page_verdict verdict;
 
     CPUSTAT_INC(scan);
-    if ((use != SCAN_DISK && use != SCAN_ANON) || !scan_lock(SCAN_PAGEOUT, pg, &sp))
+    if ((use != SCAN_DISK && use != SCAN_ANON) || (use == SCAN_ANON && paging_spares(&r->p, KIND_ANON, freemem())) ||
+        !scan_lock(SCAN_PAGEOUT, pg, &sp))
         return false;
     s = see(&sp, &r->v.tlb);
     verdict = paging_judge(&r->p, &s, hand, freemem(), po_share);
@@ -380,7 +394,7 @@ static uint64_t scan_round(void)
 {
     struct round  r = {.p = now()};
     uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
-    uint64_t      budget = paging_percent(&r.p, freemem()) * 1000000000ull / PAGING_HZ / 100;
+    uint64_t      budget = paging_percent(&r.p, freemem()) * scaled(ROUND_NS) / 100;
     uint64_t      start = clock_mono_ns();
     const unsigned check = 256; /* frames between looks at the clock */
 
@@ -420,7 +434,7 @@ static void pageout_main(void *arg)
         rounds++;
         cv_broadcast(&memory_cv);
         if (!atomic_load(&kicked))
-            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + 1000000000ull / PAGING_HZ, "pageout");
+            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + scaled(ROUND_NS), "pageout");
         atomic_store(&kicked, false);
         spin_unlock(&sleeping_lock);
         refill();
@@ -431,7 +445,7 @@ static void pageout_main(void *arg)
             fruitless = 0;
         po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
         if (needfree != 0 && fruitless != 0) /* nothing to take: the disks have to finish first */
-            thread_sleep_ns(10000000);
+            thread_sleep_ns(scaled(NS_PER_S / 100));
     }
 }
 
@@ -475,7 +489,7 @@ static void fsflush_main(void *arg)
             autoup = f.autoup;
             tune_t_fsflushr = f.interval;
         }
-        thread_sleep_ns((uint64_t)f.interval * 1000000000ull);
+        thread_sleep_ns(scaled((uint64_t)f.interval * NS_PER_S));
         for (n = fsflush_pages(&f, scan_total()); n > 0; n--) {
             bool         wrapped = false;
             struct page *pg = scan_next(&pos, &wrapped);

@@ -70,10 +70,8 @@ uint64_t paging_percent(const struct paging *p, uint64_t free)
 enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand, uint64_t free,
                                uint32_t po_share)
 {
-    if (s->busy || s->spaces > po_share)
+    if (s->busy || s->spaces > po_share || paging_spares(p, s->kind, free))
         return PAGE_SKIP;
-    if (p->policy == 1 && free >= p->lotsfree && s->kind != KIND_FILE)
-        return PAGE_SKIP; /* priority paging */
     if (s->referenced)
         return hand == FRONT ? PAGE_CLEAR : PAGE_KEEP;
     return s->dirty ? PAGE_PUSH : PAGE_FREE;

@@ -72,6 +72,11 @@ enum page_verdict {
     PAGE_FREE,  /* take it                                          */
     PAGE_PUSH,  /* write it, then take it                           */
 };
+/* paging_spares - whether priority paging passes over all pages of a kind while so many are free. */
+static inline bool paging_spares(const struct paging *p, enum page_kind kind, uint64_t free)
+{
+    return p->policy == 1 && free >= p->lotsfree && kind != KIND_FILE;
+}
 /* paging_judge - what to do with a page; @free pages, @po_share spaces that may share it. */
 enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand, uint64_t free,
                                uint32_t po_share);
