@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     double rows;
     int opt, bad;
 
-    bench_init("dw");
+    bench_init();
     while ((opt = getopt(argc, argv, "l:q:m:")) != -1) {
         if (opt == 'l')
             nslaves = bench_int(optarg, 1, BENCH_MAX, "slaves");

@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     double done;
     int bad;
 
-    bench_init("erp");
+    bench_init();
     read_options(argc, argv);
     m = bench_measured();
     tally = bench_shared((size_t)nprocs * sizeof *tally, false);

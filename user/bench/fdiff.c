@@ -391,7 +391,7 @@ int main(int argc, char **argv)
     size_t most, per_page = PAGE / sizeof(double);
     int bad = 0;
 
-    bench_init("fdiff");
+    bench_init();
     read_options(argc, argv);
     if (nthreads == 0)
         nthreads = bench_cpus();

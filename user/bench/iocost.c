@@ -29,10 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 #define BLOCK      65536
 #define PAGE       4096
 #define BLKFLSBUF  0x1261
 #define CALIBRATE  200000000l /* ns */
+#define NS         1e9
 
 static volatile uint64_t *steps; /* shared with the process that counts */
 static const char        *name;
@@ -41,27 +44,6 @@ static long               mib = 8, npages = 1000;
 static uint64_t           seed = 1;
 static char               buf[BLOCK] __attribute__((aligned(4096)));
 
-static void die(const char *what)
-{
-    fprintf(stderr, "iocost: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static double now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static uint64_t next_random(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    return seed ^= seed << 17;
-}
-
 static pid_t start_counting(void)
 {
     pid_t pid = fork();
@@ -69,7 +51,7 @@ static pid_t start_counting(void)
     if (pid == 0) {
         errno = 0;
         if (nice(19) == -1 && errno != 0)
-            die("nice");
+            bench_die("nice: %s", strerror(errno));
         for (;;)
             ++*steps;
     }
@@ -80,7 +62,7 @@ static void seqread(int fd)
 {
     for (long done = 0; done < mib << 20; done += BLOCK)
         if (read(fd, buf, BLOCK) != BLOCK)
-            die("read");
+            bench_die("read: %s", strerror(errno));
 }
 
 static void seqwrite(int fd)
@@ -88,22 +70,22 @@ static void seqwrite(int fd)
     memset(buf, 0x5a, sizeof buf);
     for (long done = 0; done < mib << 20; done += BLOCK)
         if (write(fd, buf, BLOCK) != BLOCK)
-            die("write");
+            bench_die("write: %s", strerror(errno));
     if (fsync(fd) != 0)
-        die("fsync");
+        bench_die("fsync: %s", strerror(errno));
 }
 
 static void randread(int fd)
 {
     for (long i = 0; i < npages; i++) {
-        off_t at = (off_t)(next_random() % ((uint64_t)mib << 8)) * PAGE;
+        off_t at = (off_t)(bench_random(&seed) % ((uint64_t)mib << 8)) * PAGE;
 
         if (pread(fd, buf, PAGE, at) != PAGE)
-            die("pread");
+            bench_die("pread: %s", strerror(errno));
     }
 }
 
-/* Do a piece of work; `step` is what 1000 steps of counting take alone. */
+/* Do a piece of work; `step` is what 1000 steps of counting take alone, in s. */
 static void measure(const char *work, void (*fn)(int), long bytes, double step)
 {
     int      fd = open(name, O_RDWR);
@@ -111,15 +93,15 @@ static void measure(const char *work, void (*fn)(int), long bytes, double step)
     double   begin, elapsed;
 
     if (fd < 0)
-        die(name);
+        bench_die("%s: %s", name, strerror(errno));
     ioctl(fd, BLKFLSBUF, 0); /* not for a file: then the caller sees to it */
     counted = *steps;
-    begin = now_ns();
+    begin = bench_now();
     fn(fd);
-    elapsed = now_ns() - begin;
+    elapsed = bench_now() - begin;
     counted = *steps - counted;
     printf("result: bench=iocost work=%s bytes=%ld cpu_ns=%.0f elapsed_ns=%.0f step_ns=%.1f\n", work, bytes,
-           elapsed - (double)counted * step / 1000, elapsed, step);
+           (elapsed - (double)counted * step / 1000) * NS, elapsed * NS, step * NS);
     fflush(stdout);
     close(fd);
 }
@@ -145,7 +127,7 @@ int main(int argc, char **argv)
         else if (opt == 'n')
             npages = value;
         else if (opt == 's')
-            seed = (uint64_t)value;
+            seed = bench_seed((uint64_t)value, 0);
         else
             optind = argc;
     }
@@ -159,13 +141,13 @@ int main(int argc, char **argv)
     sched_setaffinity(0, sizeof first, &first);
     steps = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (steps == MAP_FAILED || (!alone && (counter = start_counting()) < 0))
-        die("start");
+        bench_die("start: %s", strerror(errno));
     if (!alone) {
         nanosleep(&wait, NULL);
-        begin = now_ns();
+        begin = bench_now();
         counted = *steps;
         nanosleep(&wait, NULL);
-        step = (now_ns() - begin) * 1000 / (double)(*steps - counted);
+        step = (bench_now() - begin) * 1000 / (double)(*steps - counted);
     }
     measure("seqread", seqread, mib << 20, step);
     measure("seqwrite", seqwrite, mib << 20, step);

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     size_t unused;
     int opt;
 
-    bench_init("jvm");
+    bench_init();
     while ((opt = getopt(argc, argv, "t:y:i:")) != -1) {
         if (opt == 't')
             nthreads = bench_int(optarg, 1, BENCH_MAX, "threads");

@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     size_t per_page;
     int bad = 0;
 
-    bench_init("memcopy");
+    bench_init();
     read_options(argc, argv);
     if (nthreads == 0)
         nthreads = bench_cpus();

@@ -426,7 +426,6 @@ int main(int argc, char **argv)
     uint64_t bad;
     int      opt;
 
-    bench_init("mkeyed");
     while ((opt = getopt(argc, argv, "ub:n:c:s:k")) != -1) {
         if (opt == 'u')
             uniform = true;

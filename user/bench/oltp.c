@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 {
     int failed, bad;
 
-    bench_init("oltp");
+    bench_init();
     read_options(argc, argv);
     tally = bench_shared((size_t)nprocs * sizeof *tally, false);
     sga = bench_shared((size_t)sga_mib << 20, true);

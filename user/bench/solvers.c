@@ -551,7 +551,7 @@ int main(int argc, char **argv)
     const char *only = NULL;
     int opt, bad = 0, found = 0;
 
-    bench_init("solvers");
+    bench_init();
     while ((opt = getopt(argc, argv, "k:t:n:i:p:b")) != -1) {
         if (opt == 'k')
             only = optarg;

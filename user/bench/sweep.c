@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 {
     int opt, threads = 1;
 
-    bench_init("sweep");
+    bench_init();
     while ((opt = getopt(argc, argv, "t:n:i:cw")) != -1) {
         switch (opt) {
         case 't':

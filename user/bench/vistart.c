@@ -10,29 +10,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static void die(const char *what)
-{
-    fprintf(stderr, "vistart: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static double now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+#include "bench.h"
 
 /* In the child: the terminal becomes its own, then the program. */
 static void run(const char *tty, char **argv)
@@ -73,12 +59,12 @@ int main(int argc, char **argv)
         return 2;
     }
     if ((master = posix_openpt(O_RDWR | O_NOCTTY)) < 0 || unlockpt(master) != 0)
-        die("terminal");
-    begin = now_ns();
+        bench_die("terminal: %s", strerror(errno));
+    begin = bench_now();
     if ((pid = fork()) == 0)
         run(ptsname(master), argv + optind);
     if (pid < 0)
-        die("fork");
+        bench_die("fork: %s", strerror(errno));
     for (;;) {
         ssize_t n = read(master, text + len, sizeof text - 1 - len);
 
@@ -93,13 +79,13 @@ int main(int argc, char **argv)
         if (len > sizeof text / 2)
             len = 0;
     }
-    took = now_ns() - begin;
+    took = bench_now() - begin;
     if (write(master, ":q!\r", 4) != 4)
-        die("write");
+        bench_die("write: %s", strerror(errno));
     while (read(master, text, sizeof text) > 0)
         ;
     if (wait4(pid, &status, 0, &usage) != pid)
-        die("wait");
-    printf("result: bench=vistart start_ns=%.0f majflt=%ld\n", took, usage.ru_majflt);
+        bench_die("wait: %s", strerror(errno));
+    printf("result: bench=vistart start_ns=%.0f majflt=%ld\n", took * 1e9, usage.ru_majflt);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }

@@ -38,14 +38,13 @@ struct bench_measure {
 /* A worker; `self` is 0 .. n-1. */
 typedef void bench_work(int self);
 
-/* bench_init - must come first.  `name` is the program's, for messages. */
-void bench_init(const char *name);
+/* bench_init - must come first in a program that has workers or a measured part. */
+void bench_init(void);
 
-/* bench_die - "name: message" on standard error, status 2. */
+/* benchbase.c: needs no bench_init. */
+
+/* bench_die - "name: message" on standard error, status 2; the name is the program's. */
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* bench_cpus - on-line CPUs, at least 1, at most BENCH_MAX. */
-int bench_cpus(void);
 
 /* bench_now - the monotonic wall clock, in seconds. */
 double bench_now(void);
@@ -55,6 +54,11 @@ size_t bench_count(const char *text);
 
 /* bench_int - a whole number in [low, high], for option `what`; ends the program if it is not. */
 int bench_int(const char *text, int low, int high, const char *what);
+
+/* bench.c: workers. */
+
+/* bench_cpus - on-line CPUs, at least 1, at most BENCH_MAX. */
+int bench_cpus(void);
 
 /*
  * bench_threads - run work(0) .. work(n-1) as n threads, thread 0 being the caller, and wait for all.

@@ -8,7 +8,7 @@
  *             busy_s is what the CPUs did, waiting included and idling not: user instructions times the length
  *             of a clock, plus stalls.
  * INVARIANTS  I1  between the two barriers of bench_start() and of bench_stop() only worker 0 runs
- * SEE ALSO    user/include/bench.h
+ * SEE ALSO    user/include/bench.h, user/lib/benchbase.c
  */
 #include "bench.h"
 
@@ -22,12 +22,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "homeroom.h"
@@ -49,29 +47,15 @@ struct team {
     int home[BENCH_MAX];
 };
 
-static const char *program;
 static bool model;
 static struct team *team;
 
-void bench_init(const char *name)
+void bench_init(void)
 {
-    program = name;
     model = fp_open() == 0;
     team = mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (team == MAP_FAILED)
         bench_die("no memory: %s", strerror(errno));
-}
-
-void bench_die(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, format, ap);
-    fprintf(stderr, "\n");
-    va_end(ap);
-    exit(2);
 }
 
 int bench_cpus(void)
@@ -79,35 +63,6 @@ int bench_cpus(void)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     return cpus < 1 ? 1 : (int)(cpus > BENCH_MAX ? BENCH_MAX : cpus);
-}
-
-double bench_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-size_t bench_count(const char *text)
-{
-    char *end;
-    unsigned long long value = strtoull(text, &end, 0);
-
-    if (*end == 'k' || *end == 'm')
-        value *= *end++ == 'k' ? 1024 : 1024 * 1024;
-    if (end == text || *end != '\0' || value == 0 || value > 1ull << 40)
-        bench_die("bad number: %s", text);
-    return (size_t)value;
-}
-
-int bench_int(const char *text, int low, int high, const char *what)
-{
-    int value;
-
-    if (hr_parse_int(text, low, high, &value) != 0)
-        bench_die("%s: %d to %d", what, low, high);
-    return value;
 }
 
 /* Binds the caller to the i-th on-line CPU, wrapping round. */
