@@ -2,27 +2,28 @@
 /*
  * ddt.c - a program that needs much memory and reads and writes large files meanwhile, as the AIPS package's DDT test.
  *
- * THEORY      DDT puts a set of radio-astronomical observations through AIPS's main tasks: sorting, gridding, Fourier
- *             transform, cleaning.  Each holds an image in memory that it goes through again and again, and reads or
- *             writes files that are too large to stay in memory and would not be wanted again soon if they did.  The
- *             question is what the system gives up for the files' pages.  Here a cycle has four phases:
+ * THEORY      DDT puts a set of radio-astronomical observations through AIPS's main tasks: sorting, gridding and
+ *             Fourier transform, cleaning.  Each works in memory, and reads or writes files that are too large to stay
+ *             there and would not be wanted again soon if they did.  The question is what the system gives up for the
+ *             files' pages.  Here a cycle has four phases:
  *                 sort    reads a file of observations, blocks of 32 KiB here and there, and writes them in order;
- *                 map     reads the sorted file from its start;
- *                 image   writes a file of half the size, from pages here and there;
- *                 clean   goes through memory by columns, without files.
- *             Beside each block that sort and map read goes an equal part of memory, so they visit all of it once,
- *             every word; so does clean.
+ *                         beside each block it visits an equal part of memory;
+ *                 map     reads the sorted file from its start, and beside each block visits every second page of
+ *                         an equal part of memory;
+ *                 image   writes the map and the beam, a file each, from pages here and there, as fast as it may;
+ *                 clean   visits the other pages of memory, by columns, without files.
+ *             So what `image` has written can go to the disk while `clean` works, unless the writer is made to wait.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
- *             Elapsed time is that from the first block to the last; sync_s is what an fsync of the files takes then.
- *             Pages paged in and out are counted in the same time, for the whole system.  Beside each block the
- *             free memory is noted (sysinfo), and where it lies between lotsfree and cachefree.
- * INVARIANTS  I1  a word of page p that began as x is x * 3^k + shift[p] after k visits; looked at in every visit
+ *             Elapsed time is that from the first block to the last visit; sync_s is what an fsync of the files takes
+ *             then.  Pages paged in and out are counted in the same time, for the whole system.  Beside each block and
+ *             every 16 visits the free memory is noted, and where it lies between lotsfree and cachefree.
+ * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
  * USAGE       ddt -i [-f file-MiB] [-s seed] directory     makes the file of observations
- *             ddt [-m memory-KiB] [-f file-MiB] [-c cycles] [-s seed] directory
- * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... cycles=... elapsed_s=... sync_s=... (and of
- *             each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=... free_low_pct=...
- *             free_between_pct=...; then ok or FAILED
+ *             ddt [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-s seed] directory
+ * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... image_mib=... cycles=... elapsed_s=...
+ *             sync_s=... (and of each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
+ *             free_low_pct=... free_between_pct=...; then ok or FAILED
  * SEE ALSO    make experiment-ddt, docs/benchmarks.md
  */
 #include <errno.h>
@@ -32,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -67,8 +67,13 @@ static visit_page *const visits[COPIES] = {TIMES64(NAME, a) TIMES64(NAME, b)};
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static uint64_t *memory, *shift; /* I1 */
-static uint64_t  npages = 4096, visited, power = 1, nbad;
+struct page_state {
+    uint64_t power, shift; /* I1; power 0: never visited */
+};
+
+static uint64_t          *memory;
+static struct page_state *state;
+static uint64_t           npages = 4096, nvisits, nbad;
 
 /* Compares a number of what kind, with that index, and tells of the first that are wrong. */
 static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t expected)
@@ -76,33 +81,6 @@ static void expect(const char *kind, uint64_t index, uint64_t found, uint64_t ex
     if (found != expected && nbad++ < 5)
         printf("wrong: %s %llu: %#llx, not %#llx\n", kind, (unsigned long long)index, (unsigned long long)found,
                (unsigned long long)expected);
-}
-
-static void visit(uint64_t p, uint64_t add)
-{
-    uint64_t *page = memory + p * WORDS;
-    uint64_t  at = p % WORDS;
-
-    expect("page of memory", p, page[at], visited == 0 ? 0 : (p * WORDS + at) * power + shift[p]);
-    if (visited == 0)
-        for (unsigned i = 0; i < WORDS; i++)
-            page[i] = p * WORDS + i;
-    visits[p % COPIES](page, add);
-    shift[p] = shift[p] * 3 + add;
-}
-
-/* Part i of n of memory. */
-static void visit_part(uint64_t i, uint64_t n, uint64_t add)
-{
-    for (uint64_t p = npages * i / n; p < npages * (i + 1) / n; p++)
-        visit(p, add);
-}
-
-/* All of it has been visited. */
-static void visit_end(void)
-{
-    visited++;
-    power *= 3;
 }
 
 /* ---- what is watched ------------------------------------------------------------------------- */
@@ -119,24 +97,69 @@ static uint64_t tunable(const char *what)
     return hr_tunable_get(what, &t) == 0 ? t.value : 0;
 }
 
+/* Free pages, with those of files that count as free: MemAvailable.  0: not known. */
+static uint64_t free_pages(void)
+{
+    static int  fd = -1;
+    char        text[256];
+    const char *at;
+    ssize_t     n;
+
+    if (fd < 0)
+        fd = open("/proc/meminfo", O_RDONLY);
+    n = pread(fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    at = strstr(text, "MemAvailable:");
+    return at != NULL ? strtoull(at + strlen("MemAvailable:"), NULL, 10) * 1024 / PAGE : 0;
+}
+
 static void watch_memory(void)
 {
-    struct sysinfo info;
-    uint64_t       free;
+    uint64_t free = free_pages();
 
-    if (sysinfo(&info) != 0)
-        return;
-    free = (uint64_t)info.freeram * info.mem_unit / PAGE;
     watch.least = free < watch.least ? free : watch.least;
     watch.low += free < watch.lotsfree;
     watch.between += free >= watch.lotsfree && free < watch.cachefree;
     watch.samples++;
 }
 
+/* ---- visits ---------------------------------------------------------------------------------- */
+
+/* Word `at` of page p as it should be. */
+static uint64_t expected_word(uint64_t p, uint64_t at)
+{
+    return state[p].power == 0 ? 0 : (p * WORDS + at) * state[p].power + state[p].shift;
+}
+
+static void visit(uint64_t p, uint64_t add)
+{
+    uint64_t *page = memory + p * WORDS;
+    uint64_t  at = p % WORDS;
+
+    expect("page of memory", p, page[at], expected_word(p, at));
+    if (state[p].power == 0) {
+        for (unsigned i = 0; i < WORDS; i++)
+            page[i] = p * WORDS + i;
+        state[p].power = 1;
+    }
+    visits[p % COPIES](page, add);
+    state[p].power *= 3;
+    state[p].shift = state[p].shift * 3 + add;
+    if (++nvisits % 16 == 0)
+        watch_memory();
+}
+
+/* Part i of n of memory, every `step`-th page. */
+static void visit_part(uint64_t i, uint64_t n, uint64_t step, uint64_t add)
+{
+    for (uint64_t p = (npages * i / n + step - 1) / step * step; p < npages * (i + 1) / n; p += step)
+        visit(p, add);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *directory;
-static uint64_t    seed = 1, nblocks = 12 * 32;
+static uint64_t    seed = 1, nblocks = 12 * 32, image_blocks = 4 * 32;
 static uint64_t    block[BLOCK / sizeof(uint64_t)];
 
 static int open_file(const char *name, int flags)
@@ -209,56 +232,49 @@ static void make_observations(void)
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-static int observations, sorted, image;
+static int observations, sorted, image[2]; /* map and beam */
 
 static void sort(void)
 {
     for (uint64_t i = 0; i < nblocks; i++) {
         read_block(observations, "observation", unsorted(i), i);
-        visit_part(i, nblocks, block[0]);
+        visit_part(i, nblocks, 1, block[0]);
         write_block(sorted, i);
         watch_memory();
     }
-    visit_end();
 }
 
 static void map(void)
 {
     for (uint64_t i = 0; i < nblocks; i++) {
         read_block(sorted, "sorted observation", i, i);
-        visit_part(i, nblocks, block[1]);
+        visit_part(i, nblocks, 2, block[1]);
         watch_memory();
     }
-    visit_end();
 }
 
-static void write_image(void)
+static void write_images(void)
 {
-    uint64_t n = nblocks / 2;
-
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t p = npages * i / n;
+    for (uint64_t i = 0; i < 2 * image_blocks; i++) {
+        uint64_t p = npages * i / (2 * image_blocks);
 
         memcpy(block, memory + p * WORDS, PAGE);
-        expect("page of memory", p, block[0], p * WORDS * power + shift[p]);
-        write_block(image, i);
+        expect("page of memory", p, block[0], expected_word(p, 0));
+        write_block(image[i / image_blocks], i % image_blocks);
         watch_memory();
     }
 }
 
 static void clean(void)
 {
-    for (uint64_t column = 0; column < COLUMNS; column++) {
+    for (uint64_t column = 1; column < COLUMNS; column += 2)
         for (uint64_t p = column; p < npages; p += COLUMNS)
             visit(p, column);
-        watch_memory();
-    }
-    visit_end();
 }
 
 static void run(uint64_t cycles)
 {
-    static void (*const  phase[])(void) = {sort, map, write_image, clean};
+    static void (*const  phase[])(void) = {sort, map, write_images, clean};
     double               begin, elapsed, synced, took[4] = {0};
     struct bench_paging  a, b;
 
@@ -275,12 +291,13 @@ static void run(uint64_t cycles)
         }
     elapsed = bench_now() - begin;
     bench_paging(&b);
-    if (fsync(sorted) != 0 || fsync(image) != 0)
+    if (fsync(sorted) != 0 || fsync(image[0]) != 0 || fsync(image[1]) != 0)
         bench_die("fsync: %s", strerror(errno));
     synced = bench_now() - begin - elapsed;
-    printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu cycles=%llu elapsed_s=%.3f sync_s=%.3f",
+    printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu image_mib=%llu cycles=%llu",
            (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)nblocks / 32,
-           (unsigned long long)cycles, elapsed, synced);
+           (unsigned long long)image_blocks / 32, (unsigned long long)cycles);
+    printf(" elapsed_s=%.3f sync_s=%.3f", elapsed, synced);
     printf(" sort_s=%.3f map_s=%.3f image_s=%.3f clean_s=%.3f", took[0], took[1], took[2], took[3]);
     printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
            b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
@@ -304,14 +321,15 @@ int main(int argc, char **argv)
     bool     make = false;
     int      opt;
 
-    bench_init("ddt");
-    while ((opt = getopt(argc, argv, "im:f:c:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "im:f:g:c:s:")) != -1) {
         if (opt == 'i')
             make = true;
         else if (opt == 'm')
             npages = (number(optarg, 1u << 30) + 3) / 4;
         else if (opt == 'f')
             nblocks = 32 * number(optarg, 4096);
+        else if (opt == 'g')
+            image_blocks = 32 * number(optarg, 4096);
         else if (opt == 'c')
             cycles = number(optarg, 1000);
         else if (opt == 's')
@@ -320,7 +338,8 @@ int main(int argc, char **argv)
             optind = argc + 1;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-c cycles] [-s seed] directory\n");
+        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-s seed] "
+                        "directory\n");
         return 2;
     }
     directory = argv[optind];
@@ -330,12 +349,15 @@ int main(int argc, char **argv)
         return 0;
     }
     memory = bench_map(npages * PAGE, PAGE, BENCH_FIRST);
-    shift = bench_map((npages * sizeof *shift + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
+    state = bench_map((npages * sizeof *state + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
     observations = open_file("observations", O_RDONLY);
     sorted = open_file("sorted", O_RDWR | O_CREAT | O_TRUNC);
-    image = open_file("image", O_RDWR | O_CREAT | O_TRUNC);
-    printf("ddt: %llu KiB of memory, files of %llu MiB, seed %llu\n", (unsigned long long)npages * 4,
-           (unsigned long long)nblocks / 32, (unsigned long long)seed);
+    image[0] = open_file("map", O_RDWR | O_CREAT | O_TRUNC);
+    image[1] = open_file("beam", O_RDWR | O_CREAT | O_TRUNC);
+    printf("ddt: %llu KiB of memory, files of %llu MiB, images of %llu MiB, seed %llu\n",
+           (unsigned long long)npages * 4, (unsigned long long)nblocks / 32, (unsigned long long)image_blocks / 32,
+           (unsigned long long)seed);
+    fflush(stdout); /* who watches the disks learns when it begins */
     run(cycles);
     printf(nbad == 0 ? "ok\n" : "FAILED\n");
     return nbad != 0;
