@@ -58,10 +58,11 @@ def test_uniform_keys_touch_more(tmp_path):
 
 def test_ddt(tmp_path):
     on_host(f"ddt -i -f 2 {tmp_path}")
-    text = on_host(f"ddt -f 2 -m 3001 -c 2 {tmp_path}")
+    text = on_host(f"ddt -f 2 -g 1 -m 3001 -c 2 {tmp_path}")
     assert text.splitlines()[-1] == "ok"
-    assert "memory_kib=3004 code_kib=512 file_mib=2 cycles=2 " in text
-    assert {p.name: p.stat().st_size >> 20 for p in tmp_path.iterdir()} == {"observations": 2, "sorted": 2, "image": 1}
+    assert "memory_kib=3004 code_kib=512 file_mib=2 image_mib=1 cycles=2 " in text
+    sizes = {"observations": 2, "sorted": 2, "map": 1, "beam": 1}
+    assert {p.name: p.stat().st_size >> 20 for p in tmp_path.iterdir()} == sizes
 
 
 def test_ddt_sees_damage(tmp_path):
@@ -101,7 +102,7 @@ def test_growth(times, verdict):
 
 
 def point(policy, marks, elapsed, pages, low=0):
-    return ddt.Point(policy, marks, 0.8, elapsed, 0, pages, 0, 0, 0, 0, 300, low, 50, 0, disk=elapsed)
+    return ddt.Point(policy, marks, 0.8, 0, 0, pages, 0, 0, 0, 0, 300, low, 50, elapsed=elapsed)
 
 
 def test_ddt_judges():
@@ -109,7 +110,7 @@ def test_ddt_judges():
     points += [point("policy2", "default", 100, 0), point("policy2", "large", 90, 0)]
     lines = ddt.judge(points)
     assert lines[0].startswith("yes") and "50 to 25" in lines[0]
-    assert "0.8: 25 % (25 %)" in lines[1]
+    assert "saves 0.8: 25 %;" in lines[1]
     assert lines[2].startswith("NO") and "10.0 %" in lines[2]
     points[1] = point("policy1-pp", "default", 75, 26)
     assert ddt.judge(points)[0].startswith("NO")
@@ -120,18 +121,20 @@ def test_ddt_judges():
 def test_settings_of_policies():
     for policy in ddt.POLICIES:
         text = ddt.settings(policy, 20)
-        assert f"set pageout_policy={policy[6]}" in text and "set maxpgio=800" in text
+        assert f"set pageout_policy={policy[6]}" in text and "set pageout_timescale=20" in text
         assert ("priority_paging" in text) == policy.endswith("-pp")
     assert len(ddt.STEPS) == 8 and (ddt.STEPS[0], ddt.STEPS[-1]) == (0.6, 1.3)
 
 
-def test_disk_log(tmp_path):
-    log = tmp_path / "log"
-    log.write_text(
-        "# started at 5000000 us of the monotonic clock\nR 0 8 10 1000000 12000\nW 8 8 20 3000000 20000\n# 1 reads\n"
-    )
-    disk = storage.DiskLog(log)
-    assert (disk.busy(5, 7), disk.busy(7, 9), disk.busy(0, 10)) == pytest.approx((0.012, 0.020, 0.032))
+def test_disk_logs(tmp_path):
+    """Two disks, quicker by 2: one serves from 5 and from 7 s on, the other from 5.2 s on, when the first still works."""
+    head = "# started at 5000000 us of the monotonic clock\n"
+    (tmp_path / "a.log").write_text(f"{head}R 0 8 0 500000 1000000\nW 8 8 2000000 3000000 1200000\n# 1 reads\n")
+    (tmp_path / "b.log").write_text(f"{head}R 0 8 200000 700000 1000000\n")
+    one, two = (storage.DiskLog(tmp_path / f"{name}.img", 2) for name in "ab")
+    assert (one.busy(5, 7), one.busy(7, 9), one.busy(0, 10)) == pytest.approx((1, 1.2, 2.2))
+    assert storage.at_work([one, two], 4, 6, 2) == pytest.approx(1.4)
+    assert storage.at_work([one, two], 4, 9, 2) == pytest.approx(2.6)
 
 
 def test_rows_stay_and_are_in_the_report(tmp_path, monkeypatch):

@@ -6,9 +6,10 @@
 #             QUICK=1     a few rows, once each
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
-#             SCALE=2 MIB=64 ROWS='17/8 auto'  of experiment-pacing
-#             SCALE=40 ROWS=batch RECORDS=9000  of experiment-mkeyed
-#             SCALE=10 ROWS='policy0 policy2' STEPS='0.8 1.2'  of experiment-ddt
+#             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
+#             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
+#             SCALE=40 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
+#             SET='disk_sched=2'  more settings, of these three
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)

@@ -2,29 +2,30 @@
 """ddt.py - memory against files: a program like the AIPS package's DDT test, with every policy of the pageout daemon.
 
 THEORY      user/bench/ddt.c goes through its memory again and again and reads and writes files meanwhile.  Its memory and
-            code are swept from 0.6 to 1.3 of the memory that programs can have: what is free when the machine is up and
-            34 MiB have been taken away by a file in tmpfs, for a large sweep takes long.
-            Files are on one reference disk, with the program itself, swap is on another.
+            code are swept from 0.6 to 1.3 of the memory that programs can have, which is 64 MiB: a file in tmpfs takes what
+            else is free when the machine is up.  Files are on one reference disk, with the program itself, swap is on
+            another.
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
               marks     of the write throttle: Solaris 8's 393216/262144, and the paper's 6291456/4194304
-            A policy is one boot; its runs follow each other.  Before each the files are mounted anew and the program is read.
-            Elapsed is the guest's time times the disks' scale.  disk is the disks' own time, from their logs, unscaled:
-            what was asked of them, in their seconds.
-            The scale makes the disks faster and leaves the daemon's clock as it is, so what is per second is set to
-            `scale` times its default: maxpgio; and the room that has to last from one of its rounds to the next,
-            lotsfree, to LOTSFREE pages, with all policies.
+            A policy is one boot, on a machine with one processor at work; its runs follow each other.  Before each the files
+            are mounted anew and the program is read.  A run that comes first is not counted: it moves the clock's hands.
+            The first, after which the hands of the clock have been everywhere, is not counted.
+            The scale makes the disks faster.  So that the daemons have the time that they would have beside slow ones, their
+            clocks go as much faster (pageout_timescale); nothing else of pageout is set.
+            Times are the disks' own, from their logs, unscaled, until all that the program has written is on the disk: else
+            large marks would seem to save what they only put off.  busy is what both disks took for all that was asked of
+            them, elapsed the time in which at least one was at work: that of a machine whose processor needs no time.
+            wall is the guest's time times the scale, in which the emulator is as slow as it is.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
-            by Solaris 8 the marks make 2 %.
-USAGE       make experiment-ddt [SCALE=10] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2']
+            by Solaris 8 the marks make 2 %.  Neither helps with 64 megabytes or less.
+USAGE       make experiment-ddt [SCALE=40] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2]
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
 """
 
-import argparse
-import os
 import shutil
 import sys
-import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +33,12 @@ from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
 from homeroom.machine import TOP, MachineError
 
-MACHINE, MEMORY, SEED, SCALE = "sf280r", "64M", 4, 10
+MACHINE, MEMORY, SEED, SCALE = "sf280r", "128M", 4, 40
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-FILE_MIB, DISK_MIB, SWAP_MIB = 5, 64, 64
-TAKEN_MIB = 34  # of memory, by a file in tmpfs
-LOTSFREE = 512  # pages
-MAXPGIO = 40
+ROOM_MIB = 64  # for programs and their files
+FILE_MIB, IMAGE_MIB, DISK_MIB, SWAP_MIB = 12, 4, 64, 96
+WARM_UP = 0.7  # step of the run that is not counted
+JOBS = 2  # policies measured at a time
 POLICIES = {
     "policy0": ("0, before Solaris 7", {"pageout_policy": 0}),
     "policy1": ("1, Solaris 7", {"pageout_policy": 1}),
@@ -46,7 +47,7 @@ POLICIES = {
 }
 MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
 # Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
-CLEAN = "rm -f /mnt/sorted /mnt/image; umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
+CLEAN = "rm -f /mnt/sorted /mnt/map /mnt/beam; umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
 PAPER_GAIN = 25  # %, of priority paging
 
@@ -56,8 +57,8 @@ class Point:
     policy: str
     marks: str
     step: float  # memory and code / memory that programs can have
-    elapsed: float  # seconds, scaled
-    sync: float
+    wall: float  # seconds, scaled
+    sync: float  # of which after the program's last visit
     epi: int
     api: int
     fpi: int
@@ -66,10 +67,11 @@ class Point:
     free_min: int  # pages
     low: float  # % of the samples in which less than lotsfree was free
     between: float  # % between lotsfree and cachefree
-    throttles: int
+    throttles: int = 0
     begun: float = 0  # of the host's clock
     ended: float = 0
-    disk: float = 0  # seconds of both disks, unscaled
+    elapsed: float = 0  # seconds with a disk at work, unscaled
+    busy: float = 0  # seconds of both disks, unscaled
 
     @property
     def program_pages(self) -> int:
@@ -77,20 +79,19 @@ class Point:
 
 
 def parse(text: str, policy: str, marks: str, step: float, scale: float) -> Point:
-    line = next((line for line in text.splitlines() if line.startswith("result: bench=ddt")), None)
-    if line is None:
+    lines = storage.result_lines(text, "ddt")
+    if not lines:
         raise MachineError(f"ddt printed no result:\n{text}")
-    f = dict(word.split("=", 1) for word in line.split()[1:])
+    f = lines[0]
     counts = (int(f[key]) for key in ("epi", "api", "fpi", "apo", "scan", "free_min"))
-    return Point(policy, marks, step, float(f["elapsed_s"]) * scale, float(f["sync_s"]) * scale, *counts,
-                 float(f["free_low_pct"]), float(f["free_between_pct"]), 0)  # fmt: skip
+    sync = float(f["sync_s"])
+    return Point(policy, marks, step, (float(f["elapsed_s"]) + sync) * scale, sync * scale, *counts,
+                 float(f["free_low_pct"]), float(f["free_between_pct"]))  # fmt: skip
 
 
 def settings(policy: str, scale: float) -> str:
-    pairs = POLICIES[policy][1] | {
-        "lotsfree": LOTSFREE, "maxpgio": round(MAXPGIO * scale), "disk_depth": 1, "tmpfs_max_percent": 75,
-    }  # fmt: skip
-    return "; ".join(f"set {name}={value}" for name, value in pairs.items())
+    pairs = {"pageout_timescale": round(scale), "disk_depth": 1, "tmpfs_max_percent": 75}
+    return storage.system(POLICIES[policy][1] | pairs)
 
 
 def number(guest: storage.Machine, variable: str) -> int:
@@ -103,36 +104,39 @@ def build_disks(folder: Path) -> None:
     storage.make_disk(folder / "files.img", DISK_MIB, folder / "tree")
 
 
+def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale: float) -> Point:
+    high, low = MARKS[marks]
+    guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
+    guest.check(CLEAN)
+    throttled = number(guest, "ufs_throttles")
+    begun: list[float] = []  # first of all the program says that it begins
+    memory = round(ROOM_MIB * 1024 * step) - 512  # KiB; the code is the rest
+    command = f"/mnt/ddt -f {FILE_MIB} -g {IMAGE_MIB} -m {memory} -s {SEED} /mnt"
+    point = parse(guest.check(command, 1500, lambda _: begun.append(time.monotonic())), policy, marks, step, scale)
+    point.begun, point.ended = begun[0], time.monotonic()
+    point.throttles = number(guest, "ufs_throttles") - throttled
+    storage.progress(f"ddt: {policy}, {marks} marks, {step}: {point.ended - point.begun:.1f} s, api {point.api}, "
+                     f"epi {point.epi}, fpi {point.fpi}")  # fmt: skip
+    return point
+
+
 def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list[Point]:
     """All runs of a policy, in one boot on fresh disks."""
-    shutil.copy(folder / "files.img", folder / "now.img")
-    with open(folder / "swap.img", "wb") as file:
+    images = [folder / f"{policy}-{name}.img" for name in ("files", "swap")]
+    shutil.copy(folder / "files.img", images[0])
+    with open(images[1], "wb") as file:
         file.truncate(SWAP_MIB << 20)
-    logs = [storage.DiskLog(folder / f"{policy}-{name}.log") for name in ("files", "swap")]
-    disks = [f"refdisk:{folder / image},scale={scale:g},log={log.path}"
-             for image, log in zip(("now.img", "swap.img"), logs, strict=True)]  # fmt: skip
-    points = []
+    logs = [storage.DiskLog(image, scale) for image in images]
+    disks = [log.disk for log in logs]
     with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=disks, system=settings(policy, scale)) as guest:
-        guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
-        guest.check(f"dd if=/dev/zero of=/tmp/taken bs=1024k count={TAKEN_MIB} 2>/dev/null")
-        room = int(guest.check("grep MemFree /proc/meminfo").split()[1])  # KiB
+        guest.check("psradm -f 1; mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
+        storage.leave_room(guest, ROOM_MIB)
         guest.check(f"/mnt/ddt -i -f {FILE_MIB} -s {SEED} /mnt")
-        for step in steps:
-            for marks, (high, low) in MARKS.items():
-                guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
-                guest.check(CLEAN)
-                throttled = number(guest, "ufs_throttles")
-                begun = time.monotonic()
-                memory = round(room * step) - 512  # KiB; the code is the rest
-                text = guest.check(f"/mnt/ddt -f {FILE_MIB} -m {memory} -s {SEED} /mnt", 1500)
-                point = parse(text, policy, marks, step, scale)
-                point.begun, point.ended = begun, time.monotonic()
-                point.throttles = number(guest, "ufs_throttles") - throttled
-                points.append(point)
-                print(f"ddt: {policy}, {marks} marks, {step}: {point.elapsed:.1f} s, api {point.api}, epi {point.epi}, "
-                      f"fpi {point.fpi}", file=sys.stderr, flush=True)  # fmt: skip
+        one_run(guest, policy, "default", WARM_UP, scale)
+        points = [one_run(guest, policy, marks, step, scale) for step in steps for marks in MARKS]
     for point in points:
-        point.disk = sum(log.busy(point.begun, point.ended) for log in logs)
+        point.busy = sum(log.busy(point.begun, point.ended) for log in logs)
+        point.elapsed = storage.at_work(logs, point.begun, point.ended, scale)
     return points
 
 
@@ -140,42 +144,45 @@ def pick(points: list[Point], policy: str, marks: str) -> list[Point]:
     return [p for p in points if p.policy == policy and p.marks == marks]
 
 
+def saved(a: Point, b: Point) -> float:
+    """% of elapsed time that b needs less than a."""
+    return 100 * (1 - b.elapsed / a.elapsed)
+
+
+def pairs(points: list[Point], first: tuple[str, str], second: tuple[str, str]) -> list[tuple[Point, Point]]:
+    """Points of two curves, (policy, marks) each, step by step."""
+    return list(zip(pick(points, *first), pick(points, *second), strict=False))
+
+
 def judge(points: list[Point]) -> list[str]:
-    """What the curves are to show, each as a line that begins with yes or no."""
-    lines = []
-
-    def say(holds: bool, what: str) -> None:
-        lines.append(f"{'yes' if holds else 'NO '}  {what}")
-
+    """What the curves are to show."""
+    judged = storage.Judgement()
     for marks in MARKS:
-        pairs = list(zip(pick(points, "policy1", marks), pick(points, "policy1-pp", marks), strict=False))
-        if not pairs:
-            continue
-        within = [(a, b) for a, b in pairs if b.low == 0]
+        both = pairs(points, ("policy1", marks), ("policy1-pp", marks))
+        within = [(a, b) for a, b in both if b.low == 0]
         for without, with_it in within:
-            say(2 * with_it.program_pages <= without.program_pages,
+            judged.say(2 * with_it.program_pages <= without.program_pages,
                 f"{marks} marks, {with_it.step}: never less than lotsfree free: priority_paging=1 halves executable and "
                 f"anonymous page-ins: {without.program_pages} to {with_it.program_pages}")  # fmt: skip
-        if not within:
-            lines.append(f"     {marks} marks: with priority_paging=1 less than lotsfree was free at times at every step")
-        gains = [(b.step, 100 * (1 - b.elapsed / a.elapsed), 100 * (1 - b.disk / a.disk)) for a, b in pairs]
-        text = ", ".join(f"{s}: {e:.0f} % ({d:.0f} %)" for s, e, d in gains)
-        lines.append(f"     {marks} marks: priority_paging=1 saves of elapsed time (of the disks' time): {text}; "
-                     f"the paper: {PAPER_GAIN} %")  # fmt: skip
+        if both and not within:
+            judged.note(f"{marks} marks: with priority_paging=1 less than lotsfree was free at times at every step")
+        if both:
+            text = ", ".join(f"{b.step}: {saved(a, b):.0f} %" for a, b in both)
+            judged.note(f"{marks} marks: priority_paging=1 saves {text}; the paper: {PAPER_GAIN} %")
     for policy in POLICIES:
-        pairs = list(zip(pick(points, policy, "default"), pick(points, policy, "large"), strict=False))
-        if not pairs:
+        both = pairs(points, (policy, "default"), (policy, "large"))
+        if not both:
             continue
-        gains = [100 * (1 - b.elapsed / a.elapsed) for a, b in pairs]
+        gains = [saved(a, b) for a, b in both]
         mean = sum(gains) / len(gains)
         text = f"policy {POLICIES[policy][0]}: large marks save {mean:.1f} % on average: " + ", ".join(
-            f"{a.step}: {gain:.1f} %" for (a, _), gain in zip(pairs, gains, strict=True)
+            f"{a.step}: {gain:.1f} %" for (a, _), gain in zip(both, gains, strict=True)
         )
         if policy == "policy2":
-            say(all(abs(g) <= 5 for g in gains), f"{text}; 5 % at most either way (the paper: 2 %)")
+            judged.say(all(abs(g) <= 5 for g in gains), f"{text}; 5 % at most either way (the paper: 2 %)")
         else:
-            say(mean > 0, f"{text} (the paper: 10 to 30 %)")
-    return lines
+            judged.say(mean > 0, f"{text} (the paper: 10 to 30 %)")
+    return judged.lines
 
 
 def plot(points: list[Point]) -> Path:
@@ -202,65 +209,60 @@ def values(points: list[Point], scale: float) -> list[Value]:
     out = []
     for p in points:
         name = f"{p.policy}, {p.marks} marks, {p.step}"
-        note = f"{settings(p.policy, scale)}; ufs_HW={MARKS[p.marks][0]} ufs_LW={MARKS[p.marks][1]}; {FILE_MIB} MiB files; " \
-               f"below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
+        note = f"{settings(p.policy, scale)}; ufs_HW={MARKS[p.marks][0]} ufs_LW={MARKS[p.marks][1]}; {FILE_MIB} MiB files, " \
+               f"{IMAGE_MIB} MiB images; below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
         out += [
-            Value(f"{name}: elapsed", "wall", "s", p.elapsed, note=note),
-            Value(f"{name}: disks busy", "modelled", "s", p.disk, note=note),
+            Value(f"{name}: elapsed", "modelled", "s", p.elapsed, note=note),
+            Value(f"{name}: disks busy", "modelled", "s", p.busy, note=note),
+            Value(f"{name}: elapsed in the guest", "wall", "s", p.wall, note=note),
             Value(f"{name}: epi", "counters", "pages", p.epi, note=note),
             Value(f"{name}: api", "counters", "pages", p.api, note=note),
             Value(f"{name}: fpi", "counters", "pages", p.fpi, note=note),
             Value(f"{name}: throttled", "counters", "times", p.throttles, note=note),
         ]
     for marks in MARKS:
-        for a, b in zip(pick(points, "policy1", marks), pick(points, "policy1-pp", marks), strict=False):
-            out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "wall", "%",
-                             100 * (1 - b.elapsed / a.elapsed), PAPER_GAIN))  # fmt: skip
+        for a, b in pairs(points, ("policy1", marks), ("policy1-pp", marks)):
+            out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "modelled", "%", saved(a, b), PAPER_GAIN))
     for policy in POLICIES:
-        for a, b in zip(pick(points, policy, "default"), pick(points, policy, "large"), strict=False):
-            out.append(Value(f"large marks save, {policy}, {a.step}", "wall", "%", 100 * (1 - b.elapsed / a.elapsed),
-                             2 if policy == "policy2" else None))  # fmt: skip
+        for a, b in pairs(points, (policy, "default"), (policy, "large")):
+            paper = 2 if policy == "policy2" else None
+            out.append(Value(f"large marks save, {policy}, {a.step}", "modelled", "%", saved(a, b), paper))
     return out
 
 
 def report(points: list[Point], scale: float) -> None:
-    head = ["set / memory", "elapsed", "sync", "disks", "epi", "api", "fpi", "apo", "scanned", "least free", "< lotsfree",
-            "< cachefree", "throttled"]  # fmt: skip
+    head = ["set / memory", "elapsed", "busy", "wall", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
+            "< lotsfree", "< cachefree", "throttled"]  # fmt: skip
     for policy, (title, _) in POLICIES.items():
         for marks in MARKS:
             rows = [
-                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.sync:.1f}", f"{p.disk:.1f}", str(p.epi), str(p.api), str(p.fpi),
-                 str(p.apo), str(p.scan), str(p.free_min), f"{p.low:.0f} %", f"{p.between:.0f} %", str(p.throttles)]
+                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.busy:.1f}", f"{p.wall:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
+                 str(p.fpi), str(p.apo), str(p.scan), str(p.free_min), f"{p.low:.0f} %", f"{p.between:.0f} %", str(p.throttles)]
                 for p in pick(points, policy, marks)
             ]  # fmt: skip
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
-    print(f"{MACHINE} with {MEMORY}, {TAKEN_MIB} MiB of them taken, files of {FILE_MIB} MiB; disk times divided by {scale:g}; "
-          f"lotsfree={LOTSFREE}, maxpgio={round(MAXPGIO * scale)}; elapsed is the guest's times that, in s.")  # fmt: skip
+    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them for programs, files of {FILE_MIB} MiB, images of {IMAGE_MIB} MiB; "
+          f"disk times divided by {scale:g}, the daemons' clocks multiplied by it; seconds are unscaled.")  # fmt: skip
     print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 the marks 2 %.")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="ddt")
-    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or SCALE))
-    parser.add_argument("--steps", default=os.environ.get("STEPS") or " ".join(map(str, STEPS)))
-    parser.add_argument("--rows", default=os.environ.get("ROWS") or " ".join(POLICIES))
-    args = parser.parse_args()
-    points: list[Point] = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
-            build_disks(Path(name))
-            for policy in (p for p in POLICIES if p in args.rows.split()):
-                points += measure(policy, Path(name), [float(s) for s in args.steps.split()], args.scale)
-    except MachineError as error:
-        print(f"ddt: {error}", file=sys.stderr)
-        return 2
-    report(points, args.scale)
-    lines = judge(points)
-    print("\n".join(lines))
-    file = storage.record("ddt", values(points, args.scale), f"{MACHINE} MEM={MEMORY}", f"disk times / {args.scale:g}", SEED)
-    print(f"rows in {run.shown(file)}, plot {run.shown(plot(points))}")
-    return 0
+    args = storage.arguments("ddt", scale=float(SCALE), steps=" ".join(map(str, STEPS)), rows=" ".join(POLICIES), jobs=JOBS)
+    steps, chosen = [float(s) for s in args.steps.split()], [p for p in POLICIES if p in args.rows.split()]
+
+    def experiment(folder: Path) -> int:
+        build_disks(folder)
+        with ThreadPoolExecutor(max(args.jobs, 1)) as pool:
+            points = [p for curve in pool.map(lambda p: measure(p, folder, steps, args.scale), chosen) for p in curve]
+        report(points, args.scale)
+        print("\n".join(judge(points)))
+        scale = f"disk times / {args.scale:g}"
+        file = storage.record("ddt", values(points, args.scale), f"{MACHINE} MEM={MEMORY}", scale, SEED)
+        print(f"rows in {run.shown(file)}, plot {run.shown(plot(points))}")
+        return 0
+
+    return storage.program("ddt", experiment)
 
 
 if __name__ == "__main__":

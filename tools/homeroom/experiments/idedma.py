@@ -14,12 +14,10 @@ SEE ALSO    drivers/ide.c, docs/disks.md
 import re
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 
 from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
-from homeroom.machine import MachineError
 
 MACHINE, SEED, MIB, PAGES, TURNS = "sf280r", 4, 8, 1000, 5
 WORKS = {"seqread": "sequential read", "seqwrite": "sequential write", "randread": "random read of pages"}
@@ -79,15 +77,10 @@ def plot(cost: dict) -> Path:
     return storage.save(fig, "idedma")
 
 
-def main() -> int:
-    try:
-        with tempfile.TemporaryDirectory(prefix="homeroom.") as folder:
-            image = Path(folder) / "ide.img"
-            image.write_bytes(bytes(2 * MIB << 20))
-            cost, ratios = costs(image), times(image)
-    except MachineError as error:
-        print(f"idedma: {error}", file=sys.stderr)
-        return 2
+def experiment(folder: Path) -> int:
+    image = folder / "ide.img"
+    image.write_bytes(bytes(2 * MIB << 20))
+    cost, ratios = costs(image), times(image)
     values, rows = [], []
     for work, title in WORKS.items():
         pio, dma = (cost[mode, work]["instructions"] for mode in MODES)
@@ -111,4 +104,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(storage.program("idedma", experiment))

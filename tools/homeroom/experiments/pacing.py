@@ -4,35 +4,34 @@
 THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB with each write, while vi starts, whose
             program file lies on the target, cold; so it is paged in, a few pages at a time, between the copy's writes.
             Both disks are given one command at a time, so that whatever waits, waits in the guest's queue.
-            The rows of the paper: order of arrival, no write throttle, AIX's write-behind of four pages and read-ahead of
-            eight, and the paper's pairs of marks.  Then automatic mode, disk_sched=2, without any mark; and once more
-            with everything else as it comes (write throttle on, clusters of maxphys).
+            The rows of the paper: order of arrival, requests that continue each other joined up to 64 KiB as by AIX's SCSI
+            driver, no write throttle, AIX's write-behind of four pages and read-ahead of eight, the paper's pairs of
+            marks.  Then automatic mode, disk_sched=2, without any mark; and once more with everything else as it comes
+            (write throttle on, clusters of maxphys), and the elevator like this.
             Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
-            them stand counts: for the reads of vi, how many commands the target disk carried out between a read's
-            coming and its turn.  The copy is over when its last write(2) returns, and on the disk after a sync.
-USAGE       make experiment-pacing [SCALE=2] [MIB=64] [ROWS='17/8 auto']
+            them stands the target disk's own time for all that it was asked, from its log, unscaled; and counts: for the
+            reads of vi, how many commands the target carried out between a read's coming and its turn.  The copy is
+            over when its last write(2) returns, and on the disk after a sync.
+USAGE       make experiment-pacing [SCALE=4] [MIB=64] [ROWS='17/8 auto']
 SEE ALSO    kernel/blk/sched.c, kernel/vm/throttle.h, qemu/refdisk, docs/disks.md
 """
 
-import argparse
-import os
 import random
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
-from homeroom.machine import MachineError
 
-MACHINE, SEED = "sf280r", 4
+MACHINE, SEED, SCALE = "sf280r", 4, 4
 DISK_MIB = 160
-# AIX: read-ahead of 8 pages (maxpgahead), write-behind of 4 (numclust=1).
-PLAIN = {"disk_sched": 0, "disk_depth": 1, "ufs:ufs_WRITES": 0, "maxphys": 32768, "ufs:maxcontig": 2}
+# AIX: read-ahead of 8 pages (maxpgahead), write-behind of 4 (numclust=1), the SCSI driver joins up to 64 KB (max_coalesce).
+PLAIN = {"disk_sched": 0, "disk_depth": 1, "disk_coalesce": 65536, "ufs:ufs_WRITES": 0, "maxphys": 32768, "ufs:maxcontig": 2}
+SAME = 0.03  # between two runs of one row
 STARTS_AFTER = 0.2  # of the time that the copy takes unpaced, by the paper
 
 
@@ -45,6 +44,7 @@ class Row:
     paper_word: str = ""
     cp: float = 0  # seconds, scaled
     synced: float = 0
+    busy: float = 0  # seconds of the target, unscaled
     vi: float = 0
     reads: int = 0
     ahead: float = 0
@@ -67,6 +67,7 @@ ROWS = [
     Row("33/24", marks(33, 24), 52, 9.0),
     Row("automatic", PLAIN | {"disk_sched": 2}),
     Row("automatic, defaults", {"disk_sched": 2, "disk_depth": 1}),
+    Row("elevator, defaults", {"disk_sched": 1, "disk_depth": 1}),
 ]
 
 
@@ -77,23 +78,16 @@ def build_images(folder: Path, mib: int) -> None:
     (folder / "source/big").write_bytes(random.Random(SEED).randbytes(mib << 20))
     shutil.copy("/bin/busybox", folder / "target/vi")
     for name in ("source", "target"):
-        image = folder / f"{name}.img"
-        with open(image, "wb") as file:
-            file.truncate(DISK_MIB << 20)
-        command = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", "-E", "root_owner=0:0", "-d", folder / name, image]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise MachineError(f"mke2fs: {done.stderr.strip()}")
+        storage.make_disk(folder / f"{name}.img", DISK_MIB, folder / name)
 
 
-def boot(folder: Path, row: Row, scale: float) -> storage.Machine:
-    """Fresh disks, mounted."""
+def boot(folder: Path, row: Row, scale: float) -> tuple[storage.Machine, storage.DiskLog]:
+    """Fresh disks, mounted; the target's log."""
     shutil.copy(folder / "target.img", folder / "now.img")
-    disks = [f"refdisk:{folder / 'source.img'},scale={scale:g}", f"refdisk:{folder / 'now.img'},scale={scale:g}"]
-    system = "; ".join(f"set {name}={value}" for name, value in row.settings.items())
-    guest = storage.Machine(MACHINE, seed=SEED, disks=disks, system=system)
+    source, target = (storage.DiskLog(folder / f"{name}.img", scale) for name in ("source", "now"))
+    guest = storage.Machine(MACHINE, seed=SEED, disks=[source.disk, target.disk], system=storage.system(row.settings))
     guest.check("mkdir -p /src /dst && mount -t ext3 /dev/vda /src && mount -t ext3 /dev/vdb /dst && sync")
-    return guest
+    return guest, target
 
 
 def start_vi(guest: storage.Machine) -> tuple[float, dict[str, int]]:
@@ -106,13 +100,16 @@ def start_vi(guest: storage.Machine) -> tuple[float, dict[str, int]]:
 
 
 def unloaded(folder: Path, scale: float) -> tuple[float, int]:
-    with boot(folder, ROWS[0], scale) as guest:
+    guest, _ = boot(folder, ROWS[0], scale)
+    with guest:
         took, counts = start_vi(guest)
     return took * scale, counts["reads"]
 
 
 def measure(folder: Path, row: Row, scale: float) -> None:
-    with boot(folder, row, scale) as guest:
+    guest, target = boot(folder, row, scale)
+    clock = time.monotonic()
+    with guest:
         guest.check(
             "(t0=$(cut -d' ' -f1 /proc/uptime); dd if=/src/big of=/dst/copy bs=4k 2>/dev/null; "
             "t1=$(cut -d' ' -f1 /proc/uptime); sync; t2=$(cut -d' ' -f1 /proc/uptime); "
@@ -123,6 +120,7 @@ def measure(folder: Path, row: Row, scale: float) -> None:
         took, counts = start_vi(guest)
         guest.check("while [ ! -e /tmp/times ]; do sleep 0.1; done", 1200)
         start, end, synced = map(float, guest.check("cat /tmp/times").split())
+        clock_end = time.monotonic()
         status, text = guest.run("cmp /src/big /dst/copy")
         if status:
             row.faults.append(f"the copy differs: {text.strip()}")
@@ -130,6 +128,7 @@ def measure(folder: Path, row: Row, scale: float) -> None:
     row.reads, row.ahead_most = counts["reads"], counts["raheadmax"]
     row.ahead = counts["rahead"] / max(1, row.reads)
     row.after_cp = begun + took > end
+    row.busy = target.busy(clock, clock_end)
 
 
 def shown(value: float | None, word: str = "") -> str:
@@ -154,13 +153,10 @@ def plot(rows: list[Row], alone: float) -> Path:
 
 
 def judge(rows: list[Row], alone: float) -> list[str]:
-    """What the table is to show, each as a line that begins with yes or no."""
+    """What the table is to show."""
     by_name = {r.name: r for r in rows}
-    lines = []
-
-    def say(holds: bool, what: str) -> None:
-        lines.append(f"{'yes' if holds else 'NO '}  {what}")
-
+    judged = storage.Judgement()
+    say = judged.say
     if "0/0" in by_name:
         say(by_name["0/0"].after_cp, "without pacing vi waits for the copy")
     marked = [r for r in rows if r.paper_vi]
@@ -173,17 +169,19 @@ def judge(rows: list[Row], alone: float) -> list[str]:
     quickest = [min(r.vi for r in marked if r.settings["maxpout"] == high) for high in highs]
     if len(highs) > 1:
         say(all(a < b for a, b in zip(slowest, quickest[1:], strict=False)), "vi starts sooner with a smaller high mark")
-    order = sorted(marked, key=lambda r: r.paper_vi)
-    if len(order) > 1:
-        say(order == sorted(marked, key=lambda r: r.vi), "vi: the paper's order: " + " < ".join(r.name for r in order))
-        order = sorted(marked, key=lambda r: -r.paper_cp)
-        say(order == sorted(marked, key=lambda r: -r.cp), "cp: the paper's order: " + " > ".join(r.name for r in order))
+    if len(marked) > 1:
+        for what, sign, between in (("vi", 1, " < "), ("cp", -1, " > ")):
+            order = sorted(marked, key=lambda r, what=what, sign=sign: sign * getattr(r, f"paper_{what}"))
+            ours = [sign * getattr(r, what) for r in order]
+            holds = all(b > a - SAME * abs(a) for i, a in enumerate(ours) for b in ours[i + 1 :])
+            names = between.join(r.name for r in order)
+            say(holds, f"{what}: the paper's order: {names} (what differs by {SAME:.0%} is equal)")
     for row in rows:
         if row.name.startswith("automatic") and unpaced:
             times, cost = row.vi / alone, row.cp / (sum(unpaced) / len(unpaced))
             say(times <= 3, f"{row.name}: vi {times:.2f} times its start alone (3 at most)")
             say(cost <= 1.1, f"{row.name}: cp {cost:.2f} times its unpaced time (1.1 at most)")
-    return lines
+    return judged.lines
 
 
 def values(rows: list[Row], alone: float, alone_reads: int) -> list[Value]:
@@ -192,6 +190,7 @@ def values(rows: list[Row], alone: float, alone_reads: int) -> list[Value]:
         note = "; ".join([*(f"{k}={v}" for k, v in r.settings.items()), *r.faults])
         out.append(Value(f"{r.name}: cp", "wall", "s", r.cp, r.paper_cp, note=note))
         out.append(Value(f"{r.name}: cp and sync", "wall", "s", r.synced, note=note))
+        out.append(Value(f"{r.name}: target busy", "modelled", "s", r.busy, note=note))
         out.append(Value(f"{r.name}: vi", "wall", "s", r.vi, r.paper_vi, note=note))
         out.append(Value(f"{r.name}: ahead of each read", "counters", "commands", r.ahead, note=note))
     return out
@@ -202,10 +201,10 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
     for r in rows:
         lines.append([
             r.name, " ".join(f"{k.split(':')[-1]}={v}" for k, v in r.settings.items() if "pout" not in k),
-            shown(r.paper_cp, "-"), shown(r.cp), shown(r.synced), shown(r.paper_vi, r.paper_word or "-"),
+            shown(r.paper_cp, "-"), shown(r.cp), shown(r.synced), shown(r.busy), shown(r.paper_vi, r.paper_word or "-"),
             shown(r.vi) + (" after cp" if r.after_cp else ""), str(r.reads), f"{r.ahead:.1f}", str(r.ahead_most),
         ])  # fmt: skip
-    head = ["high/low", "settings", "AIX cp", "cp", "cp+sync", "AIX vi", "vi", "reads", "ahead", "most"]
+    head = ["high/low", "settings", "AIX cp", "cp", "cp+sync", "target", "AIX vi", "vi", "reads", "ahead", "most"]
     print(storage.table(f"Pacing: {mib} MiB copied ({MACHINE}, times of the disks divided by {scale:g})", head, lines))
     print(f"vi alone: {alone:.2f} s, {alone_reads} reads (AIX: 0.71 s, about 50)")
     for line in [*judge(rows, alone), *(f"{r.name}: {f}" for r in rows for f in r.faults)]:
@@ -213,27 +212,21 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="pacing")
-    parser.add_argument("--scale", type=float, default=float(os.environ.get("SCALE") or 2))
-    parser.add_argument("--mib", type=int, default=int(os.environ.get("MIB") or 64))
-    parser.add_argument("--rows", default=os.environ.get("ROWS", ""), help="names, or beginnings of them")
-    args = parser.parse_args()
+    args = storage.arguments("pacing", scale=float(SCALE), mib=64, rows="")  # rows: names, or beginnings of them
     wanted = [r for r in ROWS if not args.rows or any(r.name.startswith(word) for word in args.rows.split())]
-    try:
-        with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
-            folder = Path(name)
-            build_images(folder, args.mib)
-            alone, alone_reads = unloaded(folder, args.scale)
-            for row in wanted:
-                measure(folder, row, args.scale)
-                print(f"pacing: {row.name}: cp {row.cp:.1f} s, vi {row.vi:.2f} s", file=sys.stderr, flush=True)
-    except MachineError as error:
-        print(f"pacing: {error}", file=sys.stderr)
-        return 2
-    report(wanted, alone, alone_reads, args.scale, args.mib)
-    file = storage.record("pacing", values(wanted, alone, alone_reads), MACHINE, f"disk times / {args.scale:g}", SEED)
-    print(f"rows in {run.shown(file)}, plot {run.shown(plot(wanted, alone))}")
-    return int(any(r.faults for r in wanted))
+
+    def experiment(folder: Path) -> int:
+        build_images(folder, args.mib)
+        alone, alone_reads = unloaded(folder, args.scale)
+        for row in wanted:
+            measure(folder, row, args.scale)
+            storage.progress(f"pacing: {row.name}: cp {row.cp:.1f} s, vi {row.vi:.2f} s")
+        report(wanted, alone, alone_reads, args.scale, args.mib)
+        file = storage.record("pacing", values(wanted, alone, alone_reads), MACHINE, f"disk times / {args.scale:g}", SEED)
+        print(f"rows in {run.shown(file)}, plot {run.shown(plot(wanted, alone))}")
+        return int(any(r.faults for r in wanted))
+
+    return storage.program("pacing", experiment)
 
 
 if __name__ == "__main__":

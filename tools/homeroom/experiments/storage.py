@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""storage.py - what the experiments with disks share: booting a machine, a table on the terminal, results.csv, a plot.
+"""storage.py - what the experiments with disks share: options, a machine, disks and their logs, tables, results.csv, a plot.
 
 These experiments are programs of their own, not rows of paper.toml: what they measure is not one number of a benchmark but
 a table with a setting in each row, or a curve.
 """
 
+import argparse
 import csv
 import html
 import os
 import re
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +91,58 @@ class Machine:
         self.close()
 
 
+def arguments(prog: str, **defaults) -> argparse.Namespace:
+    """An option --name for each default, of its type; without it the variable NAME of the environment counts."""
+    parser = argparse.ArgumentParser(prog=prog)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=type(default)(os.environ.get(name.upper()) or default))
+    return parser.parse_args()
+
+
+def program(name: str, body: Callable[[Path], int]) -> int:
+    """Status of an experiment that works in a folder of its own: what body says, 2 when a machine failed."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="homeroom.") as folder:
+            return body(Path(folder))
+    except MachineError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def result_lines(text: str, bench: str) -> list[dict[str, str]]:
+    """What a program printed in lines that begin with "result: bench=NAME"."""
+    start = f"result: bench={bench} "
+    return [dict(word.split("=", 1) for word in line.split()[1:]) for line in text.splitlines() if line.startswith(start)]
+
+
+def system(pairs: dict[str, int]) -> str:
+    """Lines of /etc/system, for a machine; those of SET='name=value ...' come last, and so count."""
+    return "; ".join(f"set {pair}" for pair in [*(f"{n}={v}" for n, v in pairs.items()), *os.environ.get("SET", "").split()])
+
+
+def leave_room(guest: "Machine", mib: int) -> None:
+    """A file in tmpfs takes memory until so much is free."""
+    free = int(guest.check("grep MemFree /proc/meminfo").split()[1])  # KiB
+    guest.check(f"dd if=/dev/zero of=/tmp/taken bs=1k count={free - mib * 1024} 2>/dev/null")
+
+
+class Judgement:
+    """What an experiment is to show, each as a line that begins with yes or no."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, holds: bool, what: str) -> None:
+        self.lines.append(f"{'yes' if holds else 'NO '}  {what}")
+
+    def note(self, what: str) -> None:
+        self.lines.append(f"     {what}")
+
+
 def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
     """A new image with an ext3 file system of so many MiB, filled from a directory."""
     with open(image, "wb") as file:
@@ -99,24 +154,45 @@ def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
     return image
 
 
+@dataclass
+class Request:
+    """Of a reference disk; times of time.monotonic()."""
+
+    came: float  # when the disk got it, s
+    ended: float  # when it was answered, s
+    took: float  # what it takes, s, unscaled
+
+
 class DiskLog:
-    """The log of a reference disk; it is whole when the machine is closed."""
+    """The log of a reference disk with an image; it is whole when the machine is closed."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.requests: list[tuple[float, float]] | None = None  # when it was answered (monotonic, s), what it took (s)
+    def __init__(self, image: Path, scale: float) -> None:
+        self.path = image.with_suffix(".log")
+        self.disk = f"refdisk:{image},scale={scale:g},log={self.path}"  # for a machine
+        self.requests: list[Request] | None = None
 
-    def read(self) -> None:
-        head, *lines = self.path.read_text().splitlines()
-        started = float(re.search(r"started at (\d+)", head)[1])
-        rows = [line.split() for line in lines if line[0] in "RW"]
-        self.requests = [((started + float(row[4])) / 1e6, float(row[5]) / 1e6) for row in rows]
+    def between(self, begin: float, end: float) -> list[Request]:
+        """Requests answered between two times of time.monotonic()."""
+        if self.requests is None:
+            head, *lines = self.path.read_text().splitlines()
+            started = float(re.search(r"started at (\d+)", head)[1])
+            rows = [[float(word) for word in line.split()[3:6]] for line in lines if line[0] in "RW"]
+            self.requests = [Request((started + a) / 1e6, (started + b) / 1e6, took / 1e6) for a, b, took in rows]
+        return [r for r in self.requests if begin <= r.ended < end]
 
     def busy(self, begin: float, end: float) -> float:
-        """Seconds that the disk was busy, unscaled, with requests answered between two times of time.monotonic()."""
-        if self.requests is None:
-            self.read()
-        return sum(took for when, took in self.requests if begin <= when < end)
+        """Seconds that the disk was busy, unscaled."""
+        return sum(r.took for r in self.between(begin, end))
+
+
+def at_work(logs: list[DiskLog], begin: float, end: float, scale: float) -> float:
+    """Seconds in which at least one disk was busy, unscaled: each request counts from its coming as long as it takes."""
+    spans = sorted((r.came, r.came + r.took / scale) for log in logs for r in log.between(begin, end))
+    total, until = 0.0, begin
+    for first, last in spans:
+        total += max(0.0, last - max(first, until))
+        until = max(until, last)
+    return total * scale
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> str:
