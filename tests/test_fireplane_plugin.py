@@ -257,11 +257,11 @@ def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
 
 
 def test_three_runs_are_alike(boot_once):
-    """One seed, three boots: modelled time within 1 %."""
+    """One seed, three boots: modelled time within 1 %.  40 ms of it: which CPU asks first within a slice is the host's."""
     rates = []
     for _ in range(3):
         options = {"model": "fireplane", "model_set": "ecache_kib=64", "seed": 7, "kernel": "normal"}
-        outcome, text, _ = boot_once("sf3800", run="memcopy -t 8 -b -i 5 -p random", timeout=200, **options)
+        outcome, text, _ = boot_once("sf3800", run="memcopy -t 8 -b -i 20 -p random", timeout=200, **options)
         assert outcome.status == 0, text
         rates.append(float(numbers(text)["modelled_mbps"]))
     assert max(rates) <= 1.01 * min(rates), rates
