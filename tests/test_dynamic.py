@@ -15,16 +15,48 @@ import pytest
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-dynamic"
-ROOT = {"disks": (f"{FOLDER}/root.img",), "system": "rootfs:ext3; rootdev:/dev/vda; set lgrp_loadavg_tolerance=0x1000"}
+ROOT = {
+    "disks": (f"{FOLDER}/root.img",), "overlay": FOLDER / "overlay",
+    "system": "rootfs:ext3; rootdev:/dev/vda; set lgrp_loadavg_tolerance=0x1000",
+}  # fmt: skip
 pytestmark = [pytest.mark.xdist_group("dynamic"), pytest.mark.machine("sf6800", **ROOT)]
 GLIBC, MUSL = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 FAKE = "/tmp/dd/is-no-loader-at-all"  # as long as glibc's, so that it can stand in its place
 PAGE = 4096
+PLACES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+enum { BYTES = 600 * 4096 };
+int main(int argc, char **argv)
+{
+    int id = shmget(IPC_PRIVATE, BYTES, IPC_CREAT | 0600), count[64] = {0}, shm = strcmp(argv[argc - 1], "shm") == 0;
+    char *p = shm ? shmat(id, NULL, 0) : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANON, -1, 0);
+    uint_t what = MEMINFO_VLGRP;
+    shmctl(id, IPC_RMID, NULL);
+    for (size_t at = 0; at < BYTES; at += 4096) {
+        uint64_t in = (uint64_t)(p + at), out;
+        uint_t valid;
+        p[at] = 1;
+        if (meminfo(&in, 1, &what, 1, &out, &valid) == 0 && valid == 3)
+            count[out]++;
+    }
+    for (int i = 0; i < 64; i++)
+        if (count[i] > 0)
+            printf("lgroup %d: %d pages\n", i, count[i]);
+    return 0;
+}
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def disk():
-    FOLDER.mkdir(exist_ok=True)
+    programs = FOLDER / "overlay/usr/bin"
+    programs.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "places.c").write_text(PLACES)
+    subprocess.run([TOP / "tools/hrcc", "-dynamic", "-O2", FOLDER / "places.c", "-o", programs / "places"], check=True)
     subprocess.run(["make", "-s", "TEST=1", "root"], cwd=TOP, check=True)
     shutil.copy(TOP / "build/test/root.img", FOLDER / "root.img")
 
@@ -128,9 +160,13 @@ def test_lstopo(machine):
 # ---- madv.so.1 --------------------------------------------------------------------------------------------------------------
 
 
+def by_lgroup(text: str) -> dict[int, int]:
+    return {int(a): int(b) for a, b in re.findall(r"lgroup (\d+): (\d+) pages", text)}
+
+
 def breakdown(text: str) -> tuple[dict[int, int], int, int]:
     """memcopy's pages by lgroup, those at home, and all."""
-    pages = {int(a): int(b) for a, b in re.findall(r"lgroup (\d+): (\d+) pages", text)}
+    pages = by_lgroup(text)
     local, total = re.search(r"pages on the home of .*: (\d+) of (\d+)", text).groups()
     return pages, int(local), int(total)
 
@@ -161,6 +197,20 @@ def test_configured(machine):
     pages, local, total = breakdown(machine.run("LD_PRELOAD=madv.so.1 memcopy -t 24 -i 1").out)
     machine.check("rm /etc/madv.conf")
     assert even(pages, 6) and local < total // 4
+
+
+def test_shared(machine):
+    """Shared memory: System V's when it is attached, mappings when they are made; each by its own option."""
+    machine.check("printf 'places shm:shm=access_many\\nplaces map:mapshared=access_many\\n' > /tmp/c; rm -f /tmp/e")
+    env = "LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c MADVERRFILE=/tmp/e"
+    for kind in ("shm", "map"):
+        assert list(by_lgroup(machine.check(f"places {kind}")).values()) == [600]
+        assert list(by_lgroup(machine.check(f"MADV=access_many places {kind}")).values()) == [600]
+        assert even(by_lgroup(machine.check(f"{env} places {kind}")), 6)
+    machine.check("echo 'places:shm=access_many,mapshared=access_lwp' > /tmp/c")
+    assert even(by_lgroup(machine.check(f"{env} places shm")), 6)
+    assert list(by_lgroup(machine.check(f"{env} places map")).values()) == [600]
+    assert machine.run("cat /tmp/e").status != 0
 
 
 HEAP = """

@@ -79,6 +79,19 @@ def test_memory_goes_out_and_comes_back(machine):
 
 
 @CACHE
+def test_segment_nobody_has_attached(machine):
+    """It goes to swap, and comes back when swap is given up: no address space leads to its pages."""
+    swap_on(machine)
+    assert "made=1 bad=0" in machine.check("/usr/test/paging sysv 12 7")
+    machine.check("/usr/test/paging anon 80 1", timeout=120)
+    before = counts(machine)
+    machine.check("swap -d /dev/vda")
+    assert counts(machine)["anonpgin"] - before["anonpgin"] > 1000
+    assert "made=0 bad=0" in machine.check("/usr/test/paging sysv 12 7")
+    swap_on(machine)
+
+
+@CACHE
 def test_refused_early(machine):
     """What is promised can be used; what cannot be promised is refused with ENOMEM, by mmap and brk; MAP_NORESERVE works."""
     swap_on(machine)

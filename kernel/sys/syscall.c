@@ -104,6 +104,7 @@ void syscall_dispatch(struct regs *r)
 void syscall_init(void)
 {
     path_init();
+    shm_init();
     time_init();
     truss_init();
     kstat_register(&enosys_kstat);

@@ -24,9 +24,11 @@
     X(13, rt_sigaction) X(14, rt_sigprocmask) X(15, rt_sigreturn) X(16, ioctl)                 \
     X(17, pread64) X(18, pwrite64) X(19, readv) X(20, writev) X(21, access) X(22, pipe)        \
     X(23, select) X(24, sched_yield) X(25, mremap) X(26, msync) X(27, mincore)                 \
-    X(28, madvise) X(32, dup) X(33, dup2) X(34, pause) X(35, nanosleep) X(36, getitimer)       \
+    X(28, madvise) X(29, shmget) X(30, shmat) X(31, shmctl) X(32, dup) X(33, dup2)             \
+    X(34, pause) X(35, nanosleep) X(36, getitimer)                                             \
     X(37, alarm) X(38, setitimer) X(39, getpid) X(40, sendfile) X(56, clone) X(57, fork)       \
     X(58, vfork) X(59, execve) X(60, exit) X(61, wait4) X(62, kill) X(63, uname)               \
+    X(67, shmdt)                                                                               \
     X(72, fcntl) X(73, flock) X(74, fsync) X(75, fdatasync) X(76, truncate) X(77, ftruncate)   \
     X(79, getcwd) X(80, chdir) X(81, fchdir) X(82, rename) X(83, mkdir) X(84, rmdir)           \
     X(85, creat) X(86, link) X(87, unlink) X(88, symlink) X(89, readlink) X(90, chmod)         \
@@ -64,10 +66,10 @@
     X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
-    X(29, shmget) X(30, shmat) X(31, shmctl) X(41, socket) X(42, connect) X(43, accept)        \
+    X(41, socket) X(42, connect) X(43, accept)        \
     X(44, sendto) X(45, recvfrom) X(46, sendmsg) X(47, recvmsg) X(48, shutdown) X(49, bind)    \
     X(50, listen) X(51, getsockname) X(52, getpeername) X(53, socketpair) X(54, setsockopt)    \
-    X(55, getsockopt) X(64, semget) X(65, semop) X(66, semctl) X(67, shmdt) X(68, msgget)      \
+    X(55, getsockopt) X(64, semget) X(65, semop) X(66, semctl) X(68, msgget)      \
     X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(101, ptrace) X(125, capget)    \
     X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
     X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \

@@ -283,7 +283,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
                    (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
         s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK
-                  : obj != NULL && vn == NULL && made == NULL ? SEG_VDSO : SEG_OTHER;
+                  : obj != NULL && vn == NULL && made == NULL && !obj->sysv ? SEG_VDSO : SEG_OTHER;
         if (obj != NULL && obj->io != NULL && (prot & PROT_EXEC) != 0)
             obj->io->exec = true;
         s->obj = obj;

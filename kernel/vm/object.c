@@ -27,11 +27,16 @@
 
 static struct kmem_cache *object_cache;
 
+/* Those of shmget: no address space leads to one that nobody has attached. */
+static struct list  sysv_objects = LIST_INIT(sysv_objects);
+static struct mutex sysv_lock;
+
 void object_boot(void)
 {
     object_cache = kmem_cache_create("vm_object", sizeof(struct vm_object), 0);
     if (object_cache == NULL)
         panic("no memory for objects");
+    mutex_init(&sysv_lock, "sysv objects");
     pcache_boot();
     cachelist_boot();
 }
@@ -74,6 +79,32 @@ struct vm_object *object_create_huge(uint64_t pages, bool reserve)
     return create_anon(pages, HUGE_ORDER, reserve);
 }
 
+struct vm_object *object_create_sysv(uint64_t pages, bool huge, bool reserve)
+{
+    struct vm_object *o = create_anon(pages, huge ? HUGE_ORDER : 0, reserve);
+
+    if (o == NULL)
+        return NULL;
+    o->sysv = true;
+    mutex_enter(&sysv_lock);
+    list_push_back(&sysv_objects, &o->family_link);
+    mutex_exit(&sysv_lock);
+    return o;
+}
+
+int object_each_sysv(int (*fn)(struct vm_object *))
+{
+    struct vm_object *o;
+    int               err = 0;
+
+    mutex_enter(&sysv_lock);
+    LIST_FOREACH (o, &sysv_objects, family_link)
+        if (err == 0)
+            err = fn(o);
+    mutex_exit(&sysv_lock);
+    return err;
+}
+
 void object_hold(struct vm_object *o)
 {
     if (o->kind == OBJ_ANON)
@@ -96,6 +127,11 @@ void object_release(struct vm_object *o)
     if (o->kind != OBJ_ANON || atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
         return;
     ASSERT(list_empty(&o->segs), "vm: a mapped object has references");
+    if (o->sysv) {
+        mutex_enter(&sysv_lock);
+        list_remove(&o->family_link);
+        mutex_exit(&sysv_lock);
+    }
     spin_lock(&o->lock); /* pageout may be looking */
     pages = o->tree;
     o->tree = (struct radix){NULL, NULL};

@@ -58,6 +58,7 @@ struct vm_object {
     uint8_t                 order;   /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
     bool                    reserved; /* [c] ANON shared: its size_pages are promised                */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
+    bool                    sysv;    /* [c] ANON shared: made by shmget                              */
     _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
     struct radix            tree;    /* [o] pages by index                                           */
     uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
@@ -65,7 +66,7 @@ struct vm_object {
     _Atomic uint64_t        size_pages; /* [a] VNODE: faults at or beyond it are SIGBUS; ANON: placement size */
     struct list             segs;    /* [o] segments that map it (not of private ANON)               */
     struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */
-    struct list             family_link; /* under family->lock                                       */
+    struct list             family_link; /* under family->lock; of those of shmget: under their list's */
     const struct pager_ops *ops;     /* [c] VNODE                                                    */
     void                   *owner;   /* [c] VNODE: the vnode                                         */
     struct object_io       *io;      /* [c] VNODE on a disk; NULL: memory is all there is            */
@@ -98,6 +99,12 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
 struct vm_object *object_create_anon(uint64_t pages, bool reserve);
 /* object_create_huge - the same, of 2 MiB pages; `pages` counts 4 KiB. */
 struct vm_object *object_create_huge(uint64_t pages, bool reserve);
+/*
+ * object_create_sysv - as object_create_anon (or _huge), for shmget(): it may have pages and no mapping.
+ * object_each_sysv - fn for each such object, up to the first that gives an error.  Sleeps.
+ */
+struct vm_object *object_create_sysv(uint64_t pages, bool huge, bool reserve);
+int               object_each_sysv(int (*fn)(struct vm_object *));
 /* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
 void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);

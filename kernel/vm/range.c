@@ -82,6 +82,28 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len)
     return err;
 }
 
+int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
+{
+    struct seg *s;
+    int         err = -EINVAL;
+
+    rw_enter_write(&as->lock);
+    s = seg_find(as, addr);
+    if (s != NULL && s->n.start == addr && s->obj != NULL && s->obj->sysv && s->obj_first == 0) {
+        *obj = s->obj;
+        err = 0;
+    }
+    /* mprotect() may have cut it, munmap() may have made holes. */
+    while (err == 0 && s != NULL && s->obj == *obj && s->obj_first == (s->n.start - addr) >> PAGE_SHIFT) {
+        uint64_t end = s->n.end;
+
+        err = range_unmap(as, s->n.start, end);
+        s = seg_after(as, end);
+    }
+    as_unlock(as);
+    return err;
+}
+
 /* ---- protection ------------------------------------------------------------------------------ */
 
 /* May all of [start, end) get `prot`?  -ENOMEM: a hole, or too much private data; -EACCES: the file forbids it. */

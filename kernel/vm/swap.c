@@ -405,6 +405,11 @@ static struct as *next_space(struct as *as)
     return as;
 }
 
+static int object_all_in(struct vm_object *o)
+{
+    return object_swap_in(o, 0, UINT64_MAX);
+}
+
 /* Brings back all that is on swap of a space. */
 static int space_in(struct as *as)
 {
@@ -415,7 +420,7 @@ static int space_in(struct as *as)
     err = swap_in_range(as, 0, USER_TOP);
     LIST_FOREACH (n, &as->segs.order, link)
         if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
-            err = object_swap_in(seg_of(n)->obj, 0, UINT64_MAX);
+            err = object_all_in(seg_of(n)->obj);
     rw_exit_read(&as->lock);
     return err;
 }
@@ -423,7 +428,7 @@ static int space_in(struct as *as)
 static int all_in(void)
 {
     struct as *as, *next;
-    int        err = 0;
+    int        err = object_each_sysv(object_all_in);
 
     for (as = next_space(NULL); as != NULL; as = next) {
         if (err == 0)

@@ -52,6 +52,11 @@ void as_release(struct as *as);
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj, uint64_t off,
            struct vnode *vn, bool file_writable);
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
+/*
+ * as_detach - unmap what shmat() mapped at `addr`.  *obj: whose mapping it was, to be compared with, not to be used.
+ * -EINVAL: no mapping of such an object begins there.
+ */
+int as_detach(struct as *as, uint64_t addr, struct vm_object **obj);
 int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot);
 /* as_remap - mremap(2); *new_addr in (MREMAP_FIXED) and out. */
 int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr);

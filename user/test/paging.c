@@ -5,6 +5,7 @@
  *     paging anon MB SEED     fill MB of private memory, fork, change some of it on both sides, look at all of it
  *     paging shared MB SEED   the same with shared memory: what one writes the other sees
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
+ *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +115,26 @@ static int shared(size_t mb, uint64_t seed)
     return bad != 0 || status != 0;
 }
 
+static int sysv(size_t mb, uint64_t seed)
+{
+    int           made = shmget((key_t)seed, mb << 20, IPC_CREAT | IPC_EXCL | 0600);
+    int           id = made >= 0 ? made : shmget((key_t)seed, 0, 0);
+    uint64_t     *mem = shmat(id, NULL, 0);
+    unsigned long bad = 0;
+
+    if (mem == (void *)-1) {
+        printf("segment of %zu MB: %s\n", mb, strerror(errno));
+        return 1;
+    }
+    if (made >= 0)
+        change(mem, mb << 8, seed, 0, 1);
+    else
+        shmctl(id, IPC_RMID, NULL);
+    bad = look(mem, mb << 8, seed, seed, 0, 1);
+    printf("made=%d bad=%lu\n", made >= 0, bad);
+    return bad != 0;
+}
+
 /* Takes pieces of 1 MB until it is refused.  What was promised can then be used. */
 static int early(size_t mb)
 {
@@ -168,10 +191,12 @@ int main(int argc, char **argv)
         return anon(mb, third);
     if (mb != 0 && strcmp(argv[1], "shared") == 0)
         return shared(mb, third);
+    if (mb != 0 && strcmp(argv[1], "sysv") == 0)
+        return sysv(mb, third);
     if (mb != 0 && strcmp(argv[1], "early") == 0)
         return early(mb);
     if (mb != 0 && strcmp(argv[1], "rounds") == 0)
         return rounds(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|early|rounds MB [SEED|N]\n");
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|rounds MB [SEED|N]\n");
     return 2;
 }

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #define PAGE 4096
@@ -297,7 +299,102 @@ static void kernel_addresses_refused(void)
     EXPECT_ERR(pipe((int *)kernel), EFAULT);
 }
 
+static unsigned long attached(int id)
+{
+    struct shmid_ds ds;
+
+    EXPECT_EQ(shmctl(id, IPC_STAT, &ds), 0);
+    return ds.shm_nattch;
+}
+
+/* System V shared memory: one segment in two processes, and its end. */
+static void shared_segments(void)
+{
+    int id = shmget(IPC_PRIVATE, 3 * PAGE - 100, IPC_CREAT | 0600), status;
+    volatile char *p = shmat(id, NULL, 0), *q = shmat(id, NULL, SHM_RDONLY);
+    struct shmid_ds ds;
+
+    EXPECT(id >= 0 && p != (void *)-1 && q != (void *)-1 && p != q);
+    EXPECT_EQ(p[0] + p[3 * PAGE - 1], 0);
+    p[PAGE] = 5;
+    EXPECT_EQ(q[PAGE], 5);
+    EXPECT_EQ(touch(q, 1), SIGSEGV);
+    EXPECT_ERR(mprotect((void *)q, PAGE, RW), EACCES);
+    EXPECT_EQ(shmctl(id, IPC_STAT, &ds), 0);
+    EXPECT(ds.shm_segsz == 3 * PAGE - 100 && ds.shm_nattch == 2 && ds.shm_cpid == getpid());
+    EXPECT_EQ(ds.shm_perm.mode & 0777, 0600);
+    if (fork() == 0) {
+        if (attached(id) != 4 || shmdt((void *)q) != 0 || attached(id) != 3)
+            _exit(1);
+        p[2 * PAGE] = 7;
+        _exit(0);
+    }
+    EXPECT(wait(&status) > 0 && status == 0);
+    EXPECT_EQ(q[2 * PAGE], 7);
+    EXPECT_EQ(attached(id), 2);
+    EXPECT_EQ(mprotect((char *)p + PAGE, PAGE, PROT_READ), 0); /* three pieces */
+    EXPECT_ERR(shmdt((char *)p + PAGE), EINVAL);
+    EXPECT_EQ(shmdt((void *)p), 0);
+    EXPECT_EQ(touch(p, 0), SIGSEGV);
+    EXPECT_EQ(touch(p + 2 * PAGE, 0), SIGSEGV);
+    EXPECT_ERR(shmdt((void *)p), EINVAL);
+    EXPECT_EQ(attached(id), 1);
+    EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
+    EXPECT_EQ(q[PAGE], 5); /* what is attached stays */
+    EXPECT_EQ(shmdt((void *)q), 0);
+    EXPECT(shmat(id, NULL, 0) == (void *)-1 && (errno == EINVAL || errno == EIDRM));
+}
+
+static void segment_keys(void)
+{
+    key_t key = 0x486d0000 + getpid();
+    int id = shmget(key, 8 * PAGE, IPC_CREAT | IPC_EXCL | 0640), other;
+    char *p, *hole = mmap(NULL, 8 * PAGE, RW, ANON, -1, 0);
+    struct shmid_ds ds;
+
+    EXPECT(id >= 0 && hole != MAP_FAILED);
+    EXPECT_EQ(shmget(key, PAGE, 0), id);
+    EXPECT_EQ(shmget(key, 0, IPC_CREAT | 0600), id);
+    EXPECT_ERR(shmget(key, PAGE, IPC_CREAT | IPC_EXCL | 0600), EEXIST);
+    EXPECT_ERR(shmget(key, 9 * PAGE, 0), EINVAL);
+    EXPECT_ERR(shmget(key + 1, PAGE, 0600), ENOENT);
+    EXPECT_ERR(shmget(IPC_PRIVATE, 0, IPC_CREAT | 0600), EINVAL);
+    EXPECT(shmat(id, hole, 0) == (void *)-1 && errno == EINVAL);         /* something is there */
+    EXPECT(shmat(id, hole + 100, 0) == (void *)-1 && errno == EINVAL);   /* not a page's address */
+    EXPECT(shmat(id, NULL, SHM_REMAP) == (void *)-1 && errno == EINVAL);
+    EXPECT(shmat(id, hole + 100, SHM_RND | SHM_REMAP) == (void *)hole);
+    EXPECT_ERR(shmctl(id, 77, &ds), EINVAL);
+    EXPECT_ERR(shmctl(id, IPC_STAT, (void *)16), EFAULT);
+    EXPECT_ERR(shmctl(-1, IPC_STAT, &ds), EINVAL);
+    munmap(hole + PAGE, PAGE); /* a hole in it */
+    EXPECT_EQ(shmdt(hole), 0);
+    EXPECT_EQ(touch(hole + 7 * PAGE, 0), SIGSEGV);
+    if (geteuid() == 0) {
+        if (fork() == 0) { /* somebody else, whom the mode keeps out */
+            EXPECT(setgid(4242) == 0 && setuid(4242) == 0);
+            EXPECT_ERR(shmget(key, PAGE, 0600), EACCES);
+            EXPECT(shmat(id, NULL, SHM_RDONLY) == (void *)-1 && errno == EACCES);
+            EXPECT_ERR(shmctl(id, IPC_STAT, &ds), EACCES);
+            EXPECT_ERR(shmctl(id, IPC_RMID, NULL), EPERM);
+            EXPECT_ERR(shmctl(id, IPC_SET, &ds), EPERM);
+            _exit(0);
+        }
+        EXPECT(wait(&other) > 0 && other == 0);
+    }
+    EXPECT_EQ(shmctl(id, IPC_STAT, &ds), 0);
+    ds.shm_perm.mode = 0400;
+    EXPECT_EQ(shmctl(id, IPC_SET, &ds), 0);
+    EXPECT(shmctl(id, IPC_STAT, &ds) == 0 && (ds.shm_perm.mode & 0777) == 0400);
+    EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
+    EXPECT((other = shmget(key, PAGE, IPC_CREAT | 0600)) >= 0 && other != id);
+    p = shmat(other, NULL, 0);
+    EXPECT(p != (void *)-1 && *p == 0);
+    EXPECT_EQ(shmctl(other, IPC_RMID, NULL), 0);
+}
+
 static const struct check list[] = {
+    {"shared_segments", shared_segments},
+    {"segment_keys", segment_keys},
     {"anonymous_is_zero", anonymous_is_zero},
     {"unmap_middle", unmap_middle},
     {"protection", protection},

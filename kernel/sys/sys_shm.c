@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_shm.c - System V shared memory: shmget, shmat, shmdt, shmctl.
+ *
+ * THEORY      A segment is a shared anonymous object under a number: attaching maps it, and from then on it is memory
+ *             like any other.  The object's references are the table's one and one for each mapping, so nobody counts
+ *             attachments: fork, exec and exit do it by what they do to mappings.  (A mapping that mprotect() cut in
+ *             two counts twice, as in Linux.)  IPC_RMID takes a segment out of the table at once; its memory goes with
+ *             the last mapping.  A number is a place in the table and a count of how often the place was used before,
+ *             so the number of a segment that is gone stays wrong for long.
+ * LOCKING     shm_lock -> address space, object
+ * SEE ALSO    vm/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2), shmctl(2)
+ */
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "proc/proc.h"
+#include "sys/sys.h"
+#include "vm/object.h"
+#include "x86/uaccess.h"
+
+enum { SHM_PLACES = 1024 };                                      /* segments, at most */
+enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
+enum { SHM_HUGETLB = 04000, SHM_NORESERVE = 010000 };            /* of shmget */
+enum { SHM_RDONLY = 010000, SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000 }; /* of shmat */
+enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
+enum { MAY_WRITE = 2, MAY_READ = 4 };
+
+/* As programs see it: struct shmid_ds of Linux x86-64. */
+struct shmid_ds {
+    int32_t  key;
+    uint32_t uid, gid, cuid, cgid, mode;
+    uint16_t seq, pad;
+    uint64_t unused[2];
+    uint64_t segsz;
+    int64_t  atime, dtime, ctime;
+    int32_t  cpid, lpid;
+    uint64_t nattch, unused2[2];
+};
+_Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
+
+struct shm {
+    struct vm_object *obj; /* [c] one reference                  */
+    struct shmid_ds   ds;  /* under shm_lock, but nattch: unused */
+    bool              huge;
+};
+
+static struct shm  *table[SHM_PLACES];
+static uint16_t     used_before[SHM_PLACES]; /* how often; 15 bits count */
+static struct mutex shm_lock;
+
+void shm_init(void)
+{
+    mutex_init(&shm_lock, "shm");
+}
+
+static int64_t now(void)
+{
+    return (int64_t)(clock_real_ns() / 1000000000);
+}
+
+static int id_of(unsigned place)
+{
+    return (int)((used_before[place] & 0x7fffu) * SHM_PLACES + place);
+}
+
+static struct shm *find(int id)
+{
+    unsigned place = (unsigned)id % SHM_PLACES;
+
+    return id >= 0 && table[place] != NULL && id_of(place) == id ? table[place] : NULL;
+}
+
+static bool in_group(const struct cred *cr, uint32_t gid)
+{
+    bool in = cr->egid == gid;
+
+    for (unsigned i = 0; i < cr->ngroups; i++)
+        in |= cr->groups[i] == gid;
+    return in;
+}
+
+/* Whether the caller may do all of `want` (MAY_READ, MAY_WRITE): owner and creator count as owners. */
+static int check_access(const struct shm *s, unsigned want)
+{
+    const struct cred *cr = curcred();
+    unsigned           mode = s->ds.mode;
+
+    if (cr->euid == s->ds.uid || cr->euid == s->ds.cuid)
+        mode >>= 6;
+    else if (in_group(cr, s->ds.gid) || in_group(cr, s->ds.cgid))
+        mode >>= 3;
+    return (mode & want) == want || cred_superuser(cr) ? 0 : -EACCES;
+}
+
+/* Make a segment.  Its number, -ENOSPC (no place), -ENOMEM, -EINVAL (size). */
+static int create(int key, uint64_t size, int flags)
+{
+    const struct cred *cr = curcred();
+    bool               huge = (flags & SHM_HUGETLB) != 0;
+    uint64_t           bytes = round_up(size, huge ? HUGE_SIZE : PAGE_SIZE);
+    unsigned           place = 0;
+    struct shm        *s;
+
+    if (size == 0 || size > USER_TOP)
+        return -EINVAL;
+    while (place < SHM_PLACES && table[place] != NULL)
+        place++;
+    if (place == SHM_PLACES)
+        return -ENOSPC;
+    if ((s = kmem_zalloc(sizeof *s)) == NULL)
+        return -ENOMEM;
+    s->obj = object_create_sysv(bytes >> PAGE_SHIFT, huge, !(flags & SHM_NORESERVE));
+    if (s->obj == NULL) {
+        kmem_free(s);
+        return -ENOMEM;
+    }
+    s->huge = huge;
+    s->ds = (struct shmid_ds){.key = key, .uid = cr->euid, .gid = cr->egid, .cuid = cr->euid, .cgid = cr->egid,
+                              .mode = (uint32_t)flags & 0777, .segsz = size, .ctime = now(), .cpid = curproc()->pid};
+    used_before[place]++;
+    s->ds.seq = used_before[place];
+    table[place] = s;
+    return id_of(place);
+}
+
+/* shmget(key, size, flags) */
+long sys_shmget(struct regs *r)
+{
+    int      key = (int)r->arg[0], flags = (int)r->arg[2], err;
+    uint64_t size = r->arg[1];
+    unsigned want = (unsigned)((flags | flags >> 3 | flags >> 6) & 7) & (MAY_READ | MAY_WRITE);
+
+    mutex_enter(&shm_lock);
+    err = key == IPC_PRIVATE || (flags & IPC_CREAT) ? 0 : -ENOENT;
+    for (unsigned i = 0; i < SHM_PLACES && key != IPC_PRIVATE; i++)
+        if (table[i] != NULL && table[i]->ds.key == key) {
+            err = (flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL) ? -EEXIST
+                  : size > table[i]->ds.segsz ? -EINVAL : check_access(table[i], want);
+            err = err == 0 ? id_of(i) : err;
+            mutex_exit(&shm_lock);
+            return err;
+        }
+    if (err == 0)
+        err = create(key, size, flags);
+    mutex_exit(&shm_lock);
+    return err;
+}
+
+/* Map it; *addr as as_map() wants it.  The table is locked. */
+static int attach(struct shm *s, uint64_t *addr, int flags)
+{
+    int prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
+    int map = MAP_SHARED | MAP_ANONYMOUS | (s->huge ? MAP_HUGETLB : 0);
+    int err = check_access(s, MAY_READ | (flags & SHM_RDONLY ? 0 : MAY_WRITE));
+
+    if (err != 0)
+        return err;
+    if (*addr != 0)
+        map |= flags & SHM_REMAP ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+    err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL, (flags & SHM_RDONLY) == 0);
+    if (err != 0)
+        return err == -EEXIST ? -EINVAL : err;
+    s->ds.atime = now();
+    s->ds.lpid = curproc()->pid;
+    return 0;
+}
+
+/* shmat(id, addr, flags) */
+long sys_shmat(struct regs *r)
+{
+    int         flags = (int)r->arg[2], err = -EINVAL;
+    uint64_t    addr = r->arg[1];
+    struct shm *s;
+
+    if (flags & SHM_RND)
+        addr &= PAGE_MASK;
+    if ((addr & ~PAGE_MASK) != 0 || (addr == 0 && (flags & SHM_REMAP)))
+        return -EINVAL;
+    mutex_enter(&shm_lock);
+    if ((s = find((int)r->arg[0])) != NULL)
+        err = attach(s, &addr, flags);
+    mutex_exit(&shm_lock);
+    return err != 0 ? err : (long)addr;
+}
+
+/* shmdt(addr) */
+long sys_shmdt(struct regs *r)
+{
+    struct vm_object *obj;
+    int               err = as_detach(curproc()->as, r->arg[0], &obj);
+
+    if (err != 0)
+        return err;
+    mutex_enter(&shm_lock);
+    for (unsigned i = 0; i < SHM_PLACES; i++)
+        if (table[i] != NULL && table[i]->obj == obj) {
+            table[i]->ds.dtime = now();
+            table[i]->ds.lpid = curproc()->pid;
+        }
+    mutex_exit(&shm_lock);
+    return 0;
+}
+
+/* Change owner and mode to what the program gives, or take the segment out.  The table is locked. */
+static int set_or_remove(struct shm *s, unsigned place, int cmd, uint64_t udata)
+{
+    const struct cred *cr = curcred();
+    struct shmid_ds    ds;
+    int                err;
+
+    if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
+        return -EPERM;
+    if (cmd == IPC_RMID) {
+        table[place] = NULL;
+        object_release(s->obj);
+        kmem_free(s);
+        return 0;
+    }
+    if ((err = copy_in(&ds, udata, sizeof ds)) != 0)
+        return err;
+    s->ds.uid = ds.uid;
+    s->ds.gid = ds.gid;
+    s->ds.mode = ds.mode & 0777;
+    s->ds.ctime = now();
+    return 0;
+}
+
+/* shmctl(id, cmd, struct shmid_ds *).  What ipcs asks for (IPC_INFO and others) is not there. */
+long sys_shmctl(struct regs *r)
+{
+    int             id = (int)r->arg[0], cmd = (int)r->arg[1], err = -EINVAL;
+    struct shmid_ds ds;
+    struct shm     *s;
+
+    mutex_enter(&shm_lock);
+    s = find(id);
+    if (s == NULL) {
+        err = -EINVAL;
+    } else if (cmd == IPC_STAT) {
+        ds = s->ds;
+        ds.nattch = atomic_load(&s->obj->refs) - 1;
+        err = check_access(s, MAY_READ);
+        if (err == 0)
+            err = copy_out(r->arg[2], &ds, sizeof ds);
+    } else if (cmd == IPC_SET || cmd == IPC_RMID) {
+        err = set_or_remove(s, (unsigned)id % SHM_PLACES, cmd, r->arg[2]);
+    } else if (cmd == SHM_LOCK || cmd == SHM_UNLOCK) {
+        err = 0; /* as mlock(2) */
+    }
+    mutex_exit(&shm_lock);
+    return err;
+}
