@@ -193,6 +193,13 @@ void mutex_enter(struct mutex *m)
     mutex_sleep(m);
 }
 
+bool mutex_tryenter(struct mutex *m)
+{
+    uintptr_t free = 0;
+
+    return atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread);
+}
+
 void mutex_exit(struct mutex *m)
 {
     struct thread *t = curthread;

@@ -37,10 +37,12 @@ struct cv {
 
 /*
  * mutex_enter - take `m`, sleeping (deaf to signals) until it is free; not for its owner, nor with a spin lock held.
+ * mutex_tryenter - take it if that needs no waiting; whether it did.
  * mutex_exit - by the owner; the first waiter becomes the owner.  `name` is what people see a thread wait for.
  */
 void mutex_init(struct mutex *m, const char *name);
 void mutex_enter(struct mutex *m);
+bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
 
 /*

@@ -91,25 +91,37 @@ static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enu
     return 0;
 }
 
-static int bdev_readpages(struct vm_object *o, struct page **pages, unsigned n)
-{
-    return start_pages(o, pages, n, BLK_READ, true);
-}
-
-/* When there is no memory to write some pages at once, they are written one by one. */
-static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+/* When there is no memory to move some pages at once, they are moved one by one. */
+static int move_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
 {
     struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
 
-    if (start_pages(o, pages, n, BLK_WRITE, sync) == 0)
+    if (start_pages(o, pages, n, op, sync) == 0)
         return 0;
     for (unsigned i = 0; i < n; i++) {
         uint64_t index = pages[i]->index;
+        uint32_t len = page_bytes(b->disk, index);
+        uint8_t *at = page_to_virt(pages[i]);
+        int      err = blk_rw(b->disk, op, index * (PAGE_SIZE / SECTOR_SIZE), at, len);
 
-        object_write_done(pages[i], blk_rw(b->disk, BLK_WRITE, index * (PAGE_SIZE / SECTOR_SIZE),
-                                           page_to_virt(pages[i]), page_bytes(b->disk, index)));
+        if (op == BLK_READ) {
+            memset(at + len, 0, PAGE_SIZE - len);
+            object_read_done(pages[i], err);
+        } else {
+            object_write_done(pages[i], err);
+        }
     }
     return 0;
+}
+
+static int bdev_readpages(struct vm_object *o, struct page **pages, unsigned n)
+{
+    return move_pages(o, pages, n, BLK_READ, true);
+}
+
+static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
+{
+    return move_pages(o, pages, n, BLK_WRITE, sync);
 }
 
 static const struct pager_ops bdev_pager = {.readpages = bdev_readpages, .writepages = bdev_writepages};

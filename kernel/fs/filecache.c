@@ -2,15 +2,16 @@
 /*
  * filecache.c - read and write of files on a disk, one page at a time.
  *
- * THEORY      Bytes are copied into the page first; then the file system gives it blocks (prepare_write), and it is
- *             dirty. So a page that is written as a whole, or lies beyond the end, is never read: its frame is filled
- *             before it goes into the tree, where others could see it.  While it is filled the writer may fault, even
- *             on the same page of the same file; nothing is locked then but vn->lock.
+ * THEORY      A page that is there gets blocks from the file system (prepare_write), then the bytes; so a write for
+ *             which there is no room changes nothing.  A page that is written as a whole, or lies beyond the end, is
+ *             never read: its frame is filled before it goes into the tree, where others could see it, and gets blocks
+ *             then.  While it is filled the writer may fault, even on the same page of the same file; nothing is
+ *             locked then but vn->lock.
  *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
  *             are gathered and written as one (vm/cluster.h).
  *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
  *             passed is freed first (freebehind).
- *             If there is no room for a page that was clean, it is thrown away; its bytes were seen for a moment.
+ *             If there is no room for a new page, it is thrown away; its bytes were seen for a moment.
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile
  * LOCKING     vn->lock for writing round cache_write; reads take none
@@ -109,11 +110,16 @@ static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, 
     return insert != 0 ? insert : err;
 }
 
+static int prepare(struct vnode *vn, uint64_t off, uint64_t n)
+{
+    return vn->op->prepare_write != NULL ? vn->op->prepare_write(vn, off, n) : 0;
+}
+
 /* Gives bytes off .. off + n - 1, which the page holds, blocks; then it is dirty.  Or it is thrown away, if clean. */
 static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
     bool clean = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) == 0;
-    int  err = vn->op->prepare_write != NULL ? vn->op->prepare_write(vn, off, n) : 0;
+    int  err = prepare(vn, off, n);
 
     if (err == 0) {
         object_dirty(&vn->obj, pg);
@@ -124,7 +130,7 @@ static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *p
     return err;
 }
 
-int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg)
+int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
 {
     int err = object_page_read(&vn->obj, index, 1, NULL, pg);
 
@@ -137,43 +143,60 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg)
         if (err != 0)
             page_release(*pg);
     }
-    if (err == 0 && (err = make_dirty(vn, index << PAGE_SHIFT, PAGE_SIZE, *pg)) != 0)
+    if (err == 0 && (err = make_dirty(vn, index << PAGE_SHIFT, n, *pg)) != 0)
         page_release(*pg);
     return err;
 }
 
+/* Writes into a page that is in the tree, held. */
+static int write_present(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
+{
+    size_t before = uio->resid;
+    int    err = prepare(vn, off, n);
+
+    if (err != 0)
+        return err;
+    err = uio_move((uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1)), n, uio);
+    *done = before - uio->resid;
+    if (*done != 0)
+        object_dirty(&vn->obj, pg);
+    return err;
+}
+
+/* Writes a page that is not in the tree and need not be read. */
+static int write_absent(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done)
+{
+    struct page *pg = NULL;
+    int          err = write_new(vn, uio, off, n, beyond, done, &pg), prepared = 0;
+
+    if (pg != NULL && *done != 0)
+        prepared = make_dirty(vn, off, *done, pg);
+    if (pg != NULL)
+        page_release(pg);
+    if (pg == NULL || prepared != 0)
+        *done = 0;
+    return prepared != 0 ? prepared : err;
+}
+
 int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *done)
 {
-    struct vm_object *o = &vn->obj;
-    uint64_t          off = (uint64_t)at, index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
-    bool              beyond = off - in >= vn->size;
-    struct page      *pg = NULL;
-    size_t            before = uio->resid;
-    int               err, prepared;
+    uint64_t     off = (uint64_t)at, index = off >> PAGE_SHIFT;
+    bool         beyond = round_down(off, PAGE_SIZE) >= vn->size;
+    struct page *pg = NULL;
+    int          err = object_page_get(&vn->obj, index, false, &pg);
 
-    err = object_page_get(o, index, false, &pg);
+    *done = 0;
     if (err == 0 && pg == NULL && (beyond || n == PAGE_SIZE)) {
-        err = write_new(vn, uio, off, n, beyond, done, &pg);
+        err = write_absent(vn, uio, off, n, beyond, done);
     } else {
         if (err == 0 && pg == NULL)
-            err = object_page_read(o, index, 1, NULL, &pg);
-        if (err == 0) {
-            err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
-            *done = before - uio->resid;
-        }
-    }
-    if (pg == NULL || *done == 0) {
+            err = object_page_read(&vn->obj, index, 1, NULL, &pg);
+        if (err == 0)
+            err = write_present(vn, uio, off, n, done, pg);
         if (pg != NULL)
             page_release(pg);
-        *done = 0;
-        return err;
     }
-    prepared = make_dirty(vn, off, *done, pg);
-    page_release(pg);
-    if (prepared != 0) {
-        *done = 0;
-        return prepared;
-    }
-    write_behind(vn, off + *done);
+    if (*done != 0)
+        write_behind(vn, off + *done);
     return err;
 }

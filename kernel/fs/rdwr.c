@@ -132,6 +132,21 @@ static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bo
     return err;
 }
 
+/*
+ * The file is about to grow to `size` from inside a page.  What a program has stored there through a mapping, behind the
+ * end, must not come to light.  On a disk there are zeros: that the page equals it again makes it not dirty.  [W]
+ */
+static void zero_behind(struct vnode *vn, uint64_t size)
+{
+    uint64_t from = vn->size, to = min_of(size, round_up(from, PAGE_SIZE));
+    struct page *pg;
+
+    if (from >= to || object_page_get(&vn->obj, from >> PAGE_SHIFT, false, &pg) != 0 || pg == NULL)
+        return;
+    memset((uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1)), 0, to - from);
+    page_release(pg);
+}
+
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 {
     size_t total = uio->resid, left = total, done;
@@ -145,6 +160,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     off = *offp == -1 ? (loff_t)vn->size : *offp;
     err = left == 0 ? 0 : check_limits(off, &left);
     total = left;
+    if (left != 0 && err == 0)
+        zero_behind(vn, (uint64_t)off);
     while (left != 0 && err == 0) {
         size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
 
@@ -211,6 +228,7 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      */
     if (size < old && vn->obj.io != NULL && (err = zero_within(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
         return err;
+    zero_behind(vn, size);
     set_size(vn, size);
     if (size < old) {
         object_truncate(&vn->obj, vn->obj.size_pages);
@@ -245,7 +263,8 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
     }
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
-        int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, &pg) : object_page_get(&vn->obj, i, true, &pg);
+        size_t n = min_of(PAGE_SIZE, to - (i << PAGE_SHIFT));
+        int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg) : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
             object_truncate(&vn->obj, vn->obj.size_pages);
@@ -292,8 +311,10 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         err = -EOPNOTSUPP;
     }
     if (err == 0) {
-        if (!keep && to > vn->size)
+        if (!keep && to > vn->size) {
+            zero_behind(vn, to);
             set_size(vn, to);
+        }
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
     }

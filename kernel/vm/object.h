@@ -147,7 +147,10 @@ void object_io_fini(struct vm_object *o);
  */
 void object_dirty(struct vm_object *o, struct page *pg);
 void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
-/* object_read_done, object_write_done - the file system is done with one page of readpages, writepages.  0 or -EIO. */
+/*
+ * object_read_done, object_write_done - the file system is done with one page of readpages, writepages.  0 or -EIO;
+ * a write also -ENOMEM, and -EAGAIN: not now, which is no error (only where nobody waits).
+ */
 void object_read_done(struct page *pg, int err);
 void object_write_done(struct page *pg, int err);
 /*

@@ -170,6 +170,11 @@ static void wait_round(void)
 #define HOPELESS      200u /* rounds after which an allocation fails after all    */
 #define ROOM_TRIES    16u
 
+bool pageout_is_caller(void)
+{
+    return curthread == pageout_thread;
+}
+
 /* mem_ops.low */
 static bool low(unsigned node, bool wait, bool failed)
 {
@@ -187,7 +192,7 @@ static bool low(unsigned node, bool wait, bool failed)
     }
     if (freemem() < minfree || (cachelist_on && !wait))
         pageout_kick();
-    if (!wait || curthread == pageout_thread || curthread == fsflush_thread)
+    if (!wait || pageout_is_caller())
         return false;
     for (unsigned i = 0; i < HOPELESS && (failed || freemem() < throttlefree); i++) {
         wait_round();

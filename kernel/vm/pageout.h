@@ -18,6 +18,8 @@ bool pageout_low_file_memory(void);
  * whether to try again.  The caller holds no spin lock and has tried so many times already; 0 at first.
  */
 bool pageout_make_room(unsigned tries);
+/* pageout_is_caller - is this the daemon?  It must wait for nothing that may itself be waiting for memory. */
+bool pageout_is_caller(void);
 /* pageout_kick - run the scanner now.  Any context, locks below RANK_CV. */
 void pageout_kick(void);
 /* pageout_freed - pages have become free: wake those who wait for some.  Likewise. */

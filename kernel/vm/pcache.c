@@ -9,6 +9,7 @@
  *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
  *             again, while the write goes on.
  *             A write that fails makes its pages dirty again and is remembered, to be told once to whoever waits next.
+ *             One for which there is no memory now, and nobody waits, makes them dirty again and no more.
  *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
  *             page becomes dirty or its last one clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
@@ -351,7 +352,8 @@ void object_write_done(struct page *pg, int err)
     radix_untag(&o->tree, pg->index, RADIX_WRITEBACK);
     before = io->nwriteback--;
     if (unlikely(err != 0)) {
-        io->error = err;
+        if (err != -EAGAIN)
+            io->error = err;
         if ((flags_of(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,63 +16,13 @@
 #include "mem/kmem.h"
 #include "stat/panic.h"
 
-int host_spins_held;
-long host_kmem;
-bool host_quiet;
-char host_warning[256], host_reason[256];
+char host_reason[256];
 
 /* ---- memory ---- */
-struct kmem_cache {
-    size_t size, align;
-};
-
-struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
-{
-    static struct kmem_cache caches[16];
-    static unsigned n;
-
-    caches[n] = (struct kmem_cache){size, align};
-    return &caches[n++];
-}
-
-void *kmem_alloc(size_t size)
-{
-    void *p;
-
-    if (size > 4 << 20)
-        return NULL;
-    host_kmem++;
-    p = size >= PAGE_SIZE ? aligned_alloc(PAGE_SIZE, round_up(size, PAGE_SIZE)) : malloc(size);
-    memset(p, 0xa5, size);
-    return p;
-}
-
-void *kmem_zalloc(size_t size)
-{
-    void *p = kmem_alloc(size);
-
-    return p == NULL ? NULL : memset(p, 0, size);
-}
-
-void kmem_free(void *p)
-{
-    host_kmem -= p != NULL;
-    free(p);
-}
-
-void *kmem_cache_alloc(struct kmem_cache *c)
-{
-    host_kmem++;
-    return aligned_alloc(c->align, c->size);
-}
-
-void kmem_cache_free(struct kmem_cache *c, void *obj)
-{
-    kmem_free(obj);
-}
-
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
+    if (host_no_memory())
+        return NULL;
     host_kmem++;
     return aligned_alloc(PAGE_SIZE, PAGE_SIZE);
 }
@@ -95,57 +44,7 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
     o->owner = vnode;
 }
 
-/* ---- locks ---- */
-void mutex_init(struct mutex *m, const char *name)
-{
-    m->owner = 0;
-    m->name = name;
-}
-
-void mutex_enter(struct mutex *m)
-{
-    host_check(host_spins_held == 0 && m->owner == 0, m->name);
-    m->owner = 1;
-}
-
-void mutex_exit(struct mutex *m)
-{
-    host_check(m->owner == 1, m->name);
-    m->owner = 0;
-}
-
-void rw_init(struct rwlock *rw, const char *name)
-{
-    rw->word = 0;
-    rw->name = name;
-}
-
-void rw_enter_read(struct rwlock *rw)
-{
-    host_check(rw->word % 4 == 0, rw->name);
-    rw->word += 4;
-}
-
-void rw_exit_read(struct rwlock *rw)
-{
-    rw->word -= 4;
-}
-
-void rw_enter_write(struct rwlock *rw)
-{
-    host_check(rw->word == 0, rw->name);
-    rw->word = 1;
-}
-
-void rw_exit_write(struct rwlock *rw)
-{
-    rw->word = 0;
-}
-
-void cv_init(struct cv *cv)
-{
-}
-
+/* ---- waiting ---- */
 void cv_wait(struct cv *cv, struct mutex *m, const char *what)
 {
     host_check(0, what); /* nobody could wake us */
@@ -156,60 +55,8 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
     host_check(0, what);
 }
 
-unsigned cv_broadcast(struct cv *cv)
-{
-    return 0;
-}
-
 void thread_sleep_ns(uint64_t ns)
 {
-}
-
-/* ---- the rest ---- */
-uint64_t clock_real_ns(void)
-{
-    static uint64_t now = 1000000000ull * 1000000000;
-
-    return now += 1000;
-}
-
-size_t str_copy(char *dst, const char *src, size_t size)
-{
-    snprintf(dst, size, "%s", src);
-    return strlen(src);
-}
-
-void warn(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(host_warning, sizeof host_warning, fmt, ap);
-    va_end(ap);
-    if (!host_quiet)
-        fprintf(stderr, "%s\n", host_warning);
-}
-
-void kprintf(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    if (!host_quiet) {
-        vfprintf(stderr, fmt, ap);
-        fputc('\n', stderr);
-    }
-    va_end(ap);
-}
-
-void panic(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    abort();
 }
 
 /* Parts of the kernel that are not built here. */
@@ -371,7 +218,16 @@ static bool privileged(void)
 
 static const struct vnodeops ops = {.inactive = ext_inactive};
 static const struct pager_ops pager;
-static const struct ext_up up = {&ops, &pager, write_data, drop_pages, may_evict, privileged};
+/* Memory comes back by itself. */
+unsigned host_waits;
+
+static bool make_room(unsigned tries)
+{
+    host_waits++;
+    return tries < 16;
+}
+
+static const struct ext_up up = {&ops, &pager, write_data, drop_pages, may_evict, privileged, make_room};
 
 int host_mount(struct disk *d, bool rdonly, struct ext_fs **out)
 {

@@ -2,60 +2,13 @@
 /*
  * exthost.h - the floor under kernel/fs/ext when it runs as a host program: included before everything.
  *
- * One thread; locks only check that they are used rightly.  A disk is a file or memory; it can keep a record of what
+ * A disk is a file or memory; it can keep a record of what
  * was written and flushed, so that a test can cut the power afterwards.
  */
 #ifndef TESTS_HOST_EXTHOST_H
 #define TESTS_HOST_EXTHOST_H
 
-#define LIB_CPU_H
-#define LIB_SPINLOCK_H
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "lib/lockrank.h"
-#include "lib/types.h"
-
-struct cpu {
-    unsigned node;
-};
-static inline struct cpu *this_cpu(void)
-{
-    static struct cpu only;
-
-    return &only;
-}
-
-struct spinlock {
-    int held, rank;
-};
-#define SPINLOCK_INIT(r) {0, (r)}
-static inline void host_check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "lock misused: %s\n", what);
-        abort();
-    }
-}
-static inline void spin_init(struct spinlock *l, enum lockrank rank)
-{
-    l->held = 0;
-    l->rank = rank;
-}
-extern int host_spins_held;
-static inline void spin_lock(struct spinlock *l)
-{
-    host_check(!l->held, "spin lock taken twice");
-    l->held = 1;
-    host_spins_held++;
-}
-static inline void spin_unlock(struct spinlock *l)
-{
-    host_check(l->held, "spin lock not held");
-    l->held = 0;
-    host_spins_held--;
-}
+#include "tests/host/floor.h"
 
 #include "mem/page.h"
 
@@ -89,13 +42,11 @@ struct disk *host_disk_open(const char *path, bool shared);
 struct disk *host_disk_mem(const void *data, size_t bytes);
 void host_disk_close(struct disk *d);
 
-/* Bytes of kmem in use, and allocations that still succeed (-1: all). */
-extern long host_kmem;
-extern bool host_quiet; /* no warnings */
-extern char host_warning[256]; /* the last one */
-
 /* host_privileged - is asked when only reserved blocks are left, inside a handle; NULL: yes. */
 extern bool (*host_privileged)(void);
+
+/* How often somebody waited for memory. */
+extern unsigned host_waits;
 
 /* host_mount - 0 and *out, or the error; what was refused is in host_reason. */
 extern char host_reason[256];

@@ -8,7 +8,6 @@
 #include "fs/file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "disp/timer.h"
@@ -21,53 +20,12 @@
 #include "stat/panic.h"
 #include "vm/vm.h"
 
-int host_spins_held, host_signals;
-long host_pages, host_page_limit = -1, host_kmem, host_fault_after = -1;
+int host_signals;
+long host_pages, host_page_limit = -1, host_fault_after = -1;
 
 struct vm_vnode_ops vm_vnode_ops;
 
 /* ---- memory ---- */
-struct kmem_cache {
-    size_t size;
-};
-
-struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
-{
-    static struct kmem_cache caches[16];
-    static unsigned n;
-
-    caches[n].size = size;
-    return &caches[n++];
-}
-
-void *kmem_alloc(size_t size)
-{
-    host_kmem++;
-    return malloc(size);
-}
-
-void *kmem_zalloc(size_t size)
-{
-    host_kmem++;
-    return calloc(1, size);
-}
-
-void kmem_free(void *p)
-{
-    host_kmem -= p != NULL;
-    free(p);
-}
-
-void *kmem_cache_alloc(struct kmem_cache *c)
-{
-    return kmem_alloc(c->size);
-}
-
-void kmem_cache_free(struct kmem_cache *c, void *obj)
-{
-    kmem_free(obj);
-}
-
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
     struct host_page *p;
@@ -215,74 +173,16 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t 
     abort();
 }
 
-int cache_page_allocate(struct vnode *vn, uint64_t index, struct page **pg)
+int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
 {
     abort();
 }
 #endif
 
-/* ---- locks ---- */
-void mutex_init(struct mutex *m, const char *name)
-{
-    m->owner = 0;
-    m->name = name;
-}
-
-void mutex_enter(struct mutex *m)
-{
-    host_check(host_spins_held == 0 && m->owner == 0, m->name);
-    m->owner = 1;
-}
-
-void mutex_exit(struct mutex *m)
-{
-    host_check(m->owner == 1, m->name);
-    m->owner = 0;
-}
-
-void rw_init(struct rwlock *rw, const char *name)
-{
-    rw->word = 0;
-    rw->name = name;
-}
-
-void rw_enter_read(struct rwlock *rw)
-{
-    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rw->name);
-    rw->word += 4;
-}
-
-void rw_exit_read(struct rwlock *rw)
-{
-    host_check(rw->word >= 4, rw->name);
-    rw->word -= 4;
-}
-
-void rw_enter_write(struct rwlock *rw)
-{
-    host_check(host_spins_held == 0 && rw->word == 0, rw->name);
-    rw->word = 1;
-}
-
-void rw_exit_write(struct rwlock *rw)
-{
-    host_check(rw->word == 1, rw->name);
-    rw->word = 0;
-}
-
-void cv_init(struct cv *cv)
-{
-}
-
+/* ---- waiting ---- */
 int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what)
 {
     return -EINTR; /* nobody could wake us: a signal comes */
-}
-
-unsigned cv_broadcast(struct cv *cv)
-{
-    cv->lock.rank++; /* how often */
-    return 0;
 }
 
 void pollhead_init(struct pollhead *ph)
@@ -298,13 +198,6 @@ void poll_wake(struct pollhead *ph)
 }
 
 /* ---- the rest ---- */
-uint64_t clock_real_ns(void)
-{
-    static uint64_t now = 1000000000ull * 1000000000;
-
-    return now += 1000;
-}
-
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir)
 {
     *one = (struct iovec){(uintptr_t)buf, n};
@@ -331,31 +224,6 @@ int uio_move(void *kbuf, size_t n, struct uio *uio)
     uio->skip += n;
     uio->resid -= n;
     return err;
-}
-
-size_t str_copy(char *dst, const char *src, size_t size)
-{
-    snprintf(dst, size, "%s", src);
-    return strlen(src);
-}
-
-void warn(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-}
-
-void panic(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    abort();
 }
 
 /* Parts of the room that are not built here. */

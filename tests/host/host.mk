@@ -30,18 +30,18 @@ HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 HOST_cpio   := kernel/fs/cpio.c
 HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
-               pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c
+               pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c object.c) kernel/fs/rdwr.c \
-               kernel/fs/filecache.c tests/host/fshost.c
+               kernel/fs/filecache.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_paging := kernel/vm/paging.c
 HOST_cluster := kernel/vm/cluster.c
 
 # The file system, without its kernel side, over a disk in memory.
 EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
-               tests/host/exthost.c
+               tests/host/exthost.c tests/host/floor.c
 HOST_ext    := $(EXT_SRCS)
 HOST_extfuzz := $(EXT_SRCS)
 build/host/test_ext build/host/test_extfuzz build/host/ext-replay: HOST_FLAGS += -include tests/host/exthost.h

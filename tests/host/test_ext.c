@@ -798,6 +798,41 @@ static void check_cut(const struct disk *d, const uint8_t *base, size_t cut, con
     host_disk_close(after);
 }
 
+/* One allocation of a few fails, and memory comes back: nobody is told. */
+TEST(short_memory)
+{
+    for (unsigned k = 0; k < 3; k++) {
+        struct disk *d = make_disk("ext3", 1024u << k, 8192, "");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *i;
+        static char data[40000];
+
+        make_random_dirs(fs);
+        host_waits = 0;
+        host_alloc_fails = 3;
+        for (unsigned n = 0; n < 400; n++) {
+            random_change(fs);
+            if (n % 100 == 99) {
+                CHECK_EQ(make(fs, "/big", VREG, NULL), 0);
+                for (unsigned at = 0; at < 3000000; at += 300000)
+                    CHECK_EQ(put(fs, "/big", data, sizeof data, at), sizeof data);
+                CHECK_EQ(host_path(fs, "/big", &i), 0);
+                CHECK_EQ(host_truncate(i, 500000), 0);
+                ext_iput(i);
+                CHECK_EQ(ext_sync(fs), 0);
+                CHECK_EQ(rm(fs, "/big"), 0);
+            }
+        }
+        CHECK_EQ(ext_sync(fs), 0);
+        host_alloc_fails = 0;
+        CHECK(host_waits > 0);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
 TEST(power_cuts)
 {
     for (unsigned round = 0; round < 3; round++) {

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,61 @@ static int make(const char *name, off_t size)
     return fd;
 }
 
+/* Stores behind the end, in the last page: the disk does not get them, and a file that grows does not show them. */
+static void part_behind(void)
+{
+    static const char *const names[] = {"behind", "behind.cut", "behind.gap"};
+    char *p, c[2] = {'x', 'x'};
+    int   fd = -1;
+
+    for (int i = 0; i < 3; i++) {
+        fd = make(names[i], 100);
+        p = map(fd, PAGE);
+        p[99] = 'a';
+        p[200] = p[3000] = 'x';
+        if (msync(p, PAGE, MS_SYNC) != 0)
+            fail("msync", i, 0);
+        p[300] = 'x'; /* once more, when it has been clean */
+        if ((i == 1 && ftruncate(fd, 2000) != 0) || (i == 2 && pwrite(fd, "y", 1, 2500) != 1))
+            fail(names[i], 0, 0);
+        if (i == 1 && (pread(fd, &c[0], 1, 200) != 1 || pread(fd, &c[1], 1, 300) != 1 || c[0] != 0 || c[1] != 0))
+            fail("a longer file shows", c[0], c[1]);
+        if (msync(p, PAGE, MS_SYNC) != 0)
+            fail("msync", i, 1);
+    }
+    fd = make("reserved", 0);
+    if (posix_fallocate(fd, 0, 5000) != 0 || lseek(fd, 0, SEEK_END) != 5000)
+        fail("posix_fallocate", 0, 0);
+}
+
+/* After a mount, so that what is seen comes from the disk: made longer, the files show zeros behind their ends. */
+static int check_behind(void)
+{
+    static const struct {
+        const char *name;
+        off_t       size;
+        int         y; /* where there is one */
+    } was[] = {{"behind", 100, -1}, {"behind.cut", 2000, -1}, {"behind.gap", 2501, 2500}, {"reserved", 5000, -1}};
+    int bad = 0;
+
+    for (int i = 0; i < 4; i++) {
+        int fd = open(was[i].name, O_RDWR);
+        off_t size = lseek(fd, 0, SEEK_END);
+
+        memset(buf, 1, 2 * PAGE);
+        if (fd < 0 || ftruncate(fd, 2 * PAGE) != 0 || pread(fd, buf, 2 * PAGE, 0) != 2 * PAGE)
+            fail(was[i].name, fd, size);
+        for (int k = 0; k < 2 * PAGE; k++)
+            if (buf[k] != (i < 3 && k == 99 ? 'a' : k == was[i].y ? 'y' : 0) || size != was[i].size) {
+                printf("%s: byte %d is %d, size %ld\n", was[i].name, k, buf[k], (long)size);
+                bad++;
+                break;
+            }
+        close(fd);
+    }
+    return bad;
+}
+
 /* Each file gets a byte at each of three places that lie in different blocks of one page, in different ways. */
 static int part(void)
 {
@@ -93,6 +149,7 @@ static int part(void)
     p = map(fd, PAGE); /* after it has grown */
     p[1500] = 'b';
     p[3500] = 'c';
+    part_behind();
     sync();
     return 0;
 }
@@ -100,7 +157,7 @@ static int part(void)
 static int check(void)
 {
     static const char *const names[] = {"hole", "grown", "appended", "later"};
-    int bad = 0;
+    int bad = check_behind();
 
     for (int i = 0; i < 4; i++) {
         int fd = open(names[i], O_RDONLY);
@@ -139,6 +196,28 @@ static void own_check(int fd)
         fail("own file's size", lseek(fd, 0, SEEK_END), own_size);
 }
 
+static sigjmp_buf no_room;
+
+static void on_no_room(int sig)
+{
+    siglongjmp(no_room, sig);
+}
+
+/* Stores c into n bytes of the own file; the disk may be full: then the rest of them is as it was. */
+static void own_store(char *p, long at, long n, char c)
+{
+    static volatile long done;
+
+    done = 0;
+    signal(SIGBUS, on_no_room);
+    if (sigsetjmp(no_room, 1) == 0)
+        for (; done < n; done++) {
+            ((volatile char *)p)[at + done] = c;
+            model[at + done] = c;
+        }
+    signal(SIGBUS, SIG_DFL);
+}
+
 static void own_step(void)
 {
     int  fd = open(own, O_RDWR | O_CREAT | (below(20) == 0 ? O_SYNC : 0), 0644);
@@ -168,8 +247,7 @@ static void own_step(void)
     case 3: /* store */
         if (own_size > at + n) {
             p = map(fd, OWN_MAX);
-            memset(p + at, c, (size_t)n);
-            memset(model + at, c, (size_t)n);
+            own_store(p, at, n, c);
             if (below(2) && msync(p, (size_t)(at + n), MS_SYNC) != 0)
                 fail("msync", at, n);
             munmap(p, OWN_MAX);

@@ -139,7 +139,7 @@ static int free_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t 
     mutex_enter(&grp->lock);
     err = get_bitmap(fs, g, &mb);
     if (err == 0) {
-        if (grp->pending == NULL && (grp->pending = kmem_zalloc(fs->bsize)) == NULL)
+        if (grp->pending == NULL && (grp->pending = ext_alloc(fs, fs->bsize)) == NULL)
             err = -ENOMEM;
         else if (!bits_all(mb->data, first, n) || d->free_blocks + n > ext_group_blocks(fs, g))
             err = ext_error(fs, "a block at %u, %u long, is freed that is free", group_start(fs, g) + first, n);

@@ -135,6 +135,17 @@ int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, ui
     return err;
 }
 
+int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n)
+{
+    int err;
+
+    if (!mutex_tryenter(&i->map_lock))
+        return -EAGAIN;
+    err = map_locked(i, lblk, max, pblk, n);
+    mutex_exit(&i->map_lock);
+    return err;
+}
+
 int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len)
 {
     uint64_t lblk = off >> i->fs->bshift, end = (off + len + i->fs->bsize - 1) >> i->fs->bshift;
@@ -318,5 +329,6 @@ int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(v
 
 int ext_trim(struct ext_inode *i)
 {
+    atomic_store(&i->writing, 0);
     return i->growing > i->vn.size ? ext_truncate(i, i->vn.size) : 0;
 }

@@ -6,6 +6,7 @@
  *             meet.  Buffers are thrown away second-chance: a hand goes round the list of all, takes the mark
  *             BUF_REFERENCED away, and frees those that it finds without it.  What a transaction or a checkpoint
  *             still needs is not thrown away, so the bound may be passed by as much as the journal pins.
+ *             When there is no memory for a buffer, others are given up before anybody waits.
  *             A block is read under one of a few sleeping locks, so that two who want it read it once.
  * INVARIANTS  I1  a buffer is in the hash and on fs->bufs, or nobody has it
  *             I2  refs grows from 0 only under the bucket's lock; a buffer is freed under it, with refs 0
@@ -23,6 +24,7 @@
 #define READ_LOCKS 16
 #define MIN_BUFS   256
 #define MAX_HASH   16384
+#define SHRINK     16 /* buffers given up when there is no memory */
 
 static uint32_t ext_buf_percent = 5;
 TUNABLE(ext_buf_percent, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
@@ -107,8 +109,8 @@ static bool unhash(struct ext_fs *fs, struct buf *b)
     return free;
 }
 
-/* One step of the hand: the buffer under it goes, or moves to the far end. */
-static void evict_one(struct ext_fs *fs)
+/* One step of the hand: the buffer under it goes (returns true), or moves to the far end. */
+static bool evict_one(struct ext_fs *fs)
 {
     struct buf *b;
 
@@ -116,14 +118,24 @@ static void evict_one(struct ext_fs *fs)
     b = list_pop(&fs->bufs, struct buf, all); /* nobody else frees it: it is on no list */
     spin_unlock(&fs->buf_lock);
     if (b == NULL)
-        return;
+        return false;
     if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) && unhash(fs, b)) {
         buf_free(fs, b);
-        return;
+        return true;
     }
     spin_lock(&fs->buf_lock);
     list_push_back(&fs->bufs, &b->all);
     spin_unlock(&fs->buf_lock);
+    return false;
+}
+
+bool bufs_shrink(struct ext_fs *fs)
+{
+    unsigned freed = 0;
+
+    for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--) /* twice: the first look takes the mark */
+        freed += evict_one(fs);
+    return freed != 0;
 }
 
 static struct buf *find(struct ext_fs *fs, uint32_t block, uint32_t k)
@@ -151,6 +163,26 @@ struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
     return b;
 }
 
+/* A buffer in no list; NULL: no memory. */
+static struct buf *make(struct ext_fs *fs)
+{
+    struct buf *b = ext_alloc(fs, sizeof *b);
+    unsigned    tries = 0;
+
+    if (b == NULL)
+        return NULL;
+    do
+        b->data = ext_block_alloc(fs);
+    while (unlikely(b->data == NULL) && ext_make_room(fs, tries++));
+    if (b->data == NULL) {
+        kmem_free(b);
+        return NULL;
+    }
+    list_init(&b->link);
+    list_init(&b->clink);
+    return b;
+}
+
 /* The buffer of `block`, made if need be, held; NULL: no memory. */
 static struct buf *get(struct ext_fs *fs, uint32_t block)
 {
@@ -161,17 +193,11 @@ static struct buf *get(struct ext_fs *fs, uint32_t block)
         return b;
     for (unsigned i = 0; i < 8 && fs->nbufs >= fs->max_bufs; i++)
         evict_one(fs);
-    if ((b = kmem_zalloc(sizeof *b)) == NULL)
+    if ((b = make(fs)) == NULL)
         return NULL;
-    if ((b->data = ext_block_alloc(fs)) == NULL) {
-        kmem_free(b);
-        return NULL;
-    }
     b->block = block;
     b->refs = 1;
     b->flags = BUF_REFERENCED;
-    list_init(&b->link);
-    list_init(&b->clink);
     atomic_fetch_add(&fs->nbufs, 1);
     spin_lock(&fs->buf_hash_lock[k]);
     other = find(fs, block, k);

@@ -16,6 +16,8 @@
  *             I4  a file's blocks never lie beyond its size on the disk, unless it is on the orphan list
  * LOCKING     vn->lock -> handle -> inode map_lock -> group lock -> journal lock -> spin locks (RANK_BUF).
  *             Nothing waits for a new handle while it holds a map_lock or a group lock: a commit may need them.
+ *             Whoever needs memory may wait for it with any of these held but the spin locks: the pageout daemon takes
+ *             a map_lock only if it is free, and none of the others.
  * SEE ALSO    docs/ext.md, tests/host/test_ext.c
  */
 #ifndef FS_EXT_EXT_H
@@ -59,6 +61,7 @@ struct buf {
 /*
  * buf_read - the block, with a reference.  -EIO -ENOMEM.  buf_new - the block zeroed, for a use that is new: not read.
  * buf_cached - only if it is in memory, else NULL.  buf_put - give the reference back.
+ * bufs_shrink - free some that nobody needs; whether there were any.
  */
 int         buf_read(struct ext_fs *fs, uint32_t block, struct buf **out);
 int         buf_new(struct ext_fs *fs, uint32_t block, struct buf **out);
@@ -73,6 +76,7 @@ static inline void buf_hold(struct buf *b)
     atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 int  bufs_init(struct ext_fs *fs);
+bool bufs_shrink(struct ext_fs *fs);
 void bufs_destroy(struct ext_fs *fs); /* drops all; nobody uses one */
 
 /* One block to move, for ext_io(): sorted by `block`, neighbours become one request. */
@@ -85,8 +89,15 @@ struct ioblock {
 int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n);
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data);
 void ext_io_sort(struct ioblock *v, size_t n);
-/* ext_block_alloc - memory for one block, aligned to its size.  ext_block_free: NULL is allowed. */
+/*
+ * ext_block_alloc - memory for one block, aligned to its size.  ext_block_free: NULL is allowed.
+ * ext_alloc - zeroed memory, which kmem_free takes.  When there is none, buffers are given up, and then it waits.  NULL
+ *             only to the pageout daemon, and when waiting has been in vain.
+ * ext_make_room - an allocation has failed so many times: whether to try again, likewise.
+ */
 void *ext_block_alloc(struct ext_fs *fs);
+void *ext_alloc(struct ext_fs *fs, size_t size);
+bool  ext_make_room(struct ext_fs *fs, unsigned tries);
 void  ext_block_free(struct ext_fs *fs, void *p);
 
 /* ---- the journal (journal.c, log.c, recover.c) ---- */
@@ -160,6 +171,7 @@ struct ext_up {
     void (*drop_pages)(struct ext_inode *i, uint64_t size); /* pages beyond `size` bytes go */
     bool (*may_evict)(struct ext_inode *i);                 /* no dirty pages, no I/O */
     bool (*privileged)(void);                               /* may use the reserved blocks */
+    bool (*make_room)(unsigned tries);                      /* no memory: wait for some; whether to try again */
 };
 
 #define ICACHE_PARTS 16
@@ -282,6 +294,7 @@ struct ext_inode {
     uint32_t          ioff;      /* [c] byte offset there                                    */
     uint32_t          map_lblk, map_pblk, map_len; /* [m] the last mapping looked up         */
     uint32_t          last_alloc; /* [m] goal for the next block                            */
+    _Atomic uint64_t  writing;   /* [W] changed; where the write under way ends, if beyond the size */
     uint64_t          growing;   /* [W] size that the write under way will give, or 0       */
     uint32_t          parent;    /* [W of parent] a directory's: its ".."; else the last dir it was found in */
     _Atomic uint32_t  tid;       /* last transaction that holds a change of it              */
@@ -348,12 +361,13 @@ enum vtype ext_vtype(uint32_t mode);
 /* ---- bmap.c, truncate.c ---- */
 /*
  * ext_map - where block `lblk` of the file lies: *pblk (0: a hole), and *n blocks after it likewise (at most `max`).
- *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.
+ *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
  * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
  *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
  * ext_truncate - free all blocks beyond `size` bytes; opens handles of its own.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
+int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t n, uint32_t *pblk, uint32_t *got,
                   bool *fresh);
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);

@@ -196,7 +196,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
 
 struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
 {
-    struct ext_inode *i = kmem_zalloc(sizeof *i);
+    struct ext_inode *i = ext_alloc(fs, sizeof *i);
 
     if (i == NULL)
         return NULL;

@@ -58,6 +58,22 @@ void ext_block_free(struct ext_fs *fs, void *p)
         page_free(virt_to_page(p));
 }
 
+bool ext_make_room(struct ext_fs *fs, unsigned tries)
+{
+    return bufs_shrink(fs) || fs->up->make_room(tries);
+}
+
+void *ext_alloc(struct ext_fs *fs, size_t size)
+{
+    unsigned tries = 0;
+    void    *p;
+
+    do
+        p = kmem_zalloc(size);
+    while (unlikely(p == NULL) && ext_make_room(fs, tries++));
+    return p;
+}
+
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
 {
     return blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);

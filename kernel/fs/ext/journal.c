@@ -23,7 +23,7 @@
 
 static struct txn *txn_new(struct journal *j)
 {
-    struct txn *t = kmem_zalloc(sizeof *t);
+    struct txn *t = ext_alloc(j->fs, sizeof *t);
 
     if (t == NULL)
         return NULL;
@@ -183,14 +183,14 @@ void jnl_access_slow(struct handle *h, struct buf *b)
 }
 
 /* Room for one more element of an array of `size` bytes each. */
-static int grow(void **v, unsigned n, unsigned *cap, size_t size)
+static int grow(struct ext_fs *fs, void **v, unsigned n, unsigned *cap, size_t size)
 {
     unsigned want = *cap == 0 ? 16 : 2 * *cap;
     void    *p;
 
     if (n < *cap)
         return 0;
-    if ((p = kmem_alloc(want * size)) == NULL)
+    if ((p = ext_alloc(fs, want * size)) == NULL)
         return -ENOMEM;
     if (n != 0)
         memcpy(p, *v, n * size);
@@ -208,7 +208,7 @@ int jnl_forget(struct handle *h, uint32_t block)
     int             err = 0;
 
     mutex_enter(&j->lock);
-    if (j->log && (err = grow((void **)&t->revoked, t->nrevoked, &t->revoked_cap, sizeof *t->revoked)) == 0) {
+    if (j->log && (err = grow(h->fs, (void **)&t->revoked, t->nrevoked, &t->revoked_cap, sizeof *t->revoked)) == 0) {
         t->revoked[t->nrevoked++] = block;
         h->fs->n_revokes++;
     }
@@ -236,7 +236,7 @@ int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
     last = t->nfreed != 0 ? &t->freed[t->nfreed - 1] : NULL;
     if (last != NULL && last->start + last->len == start)
         last->len += len;
-    else if ((err = grow((void **)&t->freed, t->nfreed, &t->freed_cap, sizeof *t->freed)) == 0)
+    else if ((err = grow(h->fs, (void **)&t->freed, t->nfreed, &t->freed_cap, sizeof *t->freed)) == 0)
         t->freed[t->nfreed++] = (struct extent){start, len};
     mutex_exit(&j->lock);
     return err;

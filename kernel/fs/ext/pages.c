@@ -6,8 +6,13 @@
  *             lie one after the other on the disk become one request, and a page is done when its last piece is.
  *             A page of small blocks may need several pieces; one without a block needs none: reading it gives zeros.
  *             When there is no memory for requests, the pages are moved block by block, so that memory can be freed.
+ *             A program may store behind the end of a file that it has mapped, up to the end of the page.  The disk must
+ *             not get that: such a page is written from a copy with zeros there.  The page itself is left alone, for
+ *             beside us a write(2) that has not moved the end yet may be filling it.
+ *             Write-back for which there is no memory fails only if somebody waits for it; else it is put off.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
- *             I2  what a page shows beyond the end of its file is zero (vnode.h)
+ *             I2  what a page shows beyond the end of its file when it has been read is zero (vnode.h)
+ *             I3  a file's last block has zeros beyond the end of the file
  * LOCKING     map_lock, for the look-up; completion comes from interrupts
  * SEE ALSO    vnops.c, vm/pcache.c
  */
@@ -15,6 +20,7 @@
 
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "vm/pageout.h"
 
 struct transfer;
 
@@ -33,12 +39,52 @@ struct transfer {
     uint64_t          first; /* index of page[0], which may be done, and somebody else's, before the others */
     _Atomic unsigned  left; /* requests, and one for the submitter */
     struct part      *parts;
+    struct page      *clean; /* what is written instead of the last page (I3), or NULL */
     struct {
         struct page     *pg;
         _Atomic uint16_t left; /* pieces of it, and one for the submitter */
         _Atomic bool     failed;
     } page[];
 };
+
+/* Bytes of the page that the file has, and those of a write under way. */
+static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
+{
+    uint64_t end = max_of(i->vn.size, atomic_load(&i->writing)), at = pg->index << PAGE_SHIFT;
+
+    return end > at ? min_of(end - at, PAGE_SIZE) : 0;
+}
+
+/* Has somebody stored behind the end of the file?  (I3) */
+static bool has_tail(const struct ext_inode *i, const struct page *pg)
+{
+    const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
+    size_t         k = bytes_in_file(i, pg);
+
+    for (; k < PAGE_SIZE && k % 8 != 0; k++)
+        if (bytes[k] != 0)
+            return true;
+    for (; k < PAGE_SIZE; k += 8)
+        if (*(const uint64_t *)(bytes + k) != 0)
+            return true;
+    return false;
+}
+
+/* A copy of the page for I3; NULL: no memory. */
+static struct page *clean_copy(const struct ext_inode *i, struct page *pg)
+{
+    struct page *copy = page_alloc(pg->node, 0, ALLOC_NEAR);
+    size_t       n = bytes_in_file(i, pg);
+    uint8_t     *to;
+
+    if (copy == NULL)
+        return NULL;
+    to = page_to_virt(copy);
+    memcpy(to, page_to_virt(pg), n);
+    memset(to + n, 0, PAGE_SIZE - n);
+    copy->index = pg->index;
+    return copy;
+}
 
 /* I2, for a page that has been read. */
 static void zero_beyond(struct ext_inode *i, struct page *pg)
@@ -70,8 +116,11 @@ static void page_piece_done(struct transfer *t, unsigned k, bool ok)
 
 static void put(struct transfer *t)
 {
-    if (atomic_fetch_sub(&t->left, 1) == 1)
-        kmem_free(t);
+    if (atomic_fetch_sub(&t->left, 1) != 1)
+        return;
+    if (t->clean != NULL)
+        page_release(t->clean);
+    kmem_free(t);
 }
 
 static void part_done(struct blk_req *r)
@@ -92,6 +141,7 @@ static void part_done(struct blk_req *r)
 static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off, uint32_t block)
 {
     struct ext_fs *fs = t->i->fs;
+    struct page   *pg = t->clean != NULL && k == t->n - 1 ? t->clean : t->page[k].pg;
     struct part   *p = *last;
     uint64_t       sector = (uint64_t)block * fs->spb;
     struct blk_vec *v;
@@ -114,17 +164,25 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
         *last = p;
     }
     v = p->r.nvecs != 0 ? &p->vec[p->r.nvecs - 1] : NULL;
-    if (v != NULL && v->pg == t->page[k].pg && v->off + v->len == off) { /* no hole in between */
+    if (v != NULL && v->pg == pg && v->off + v->len == off) { /* no hole in between */
         v->len += fs->bsize;
     } else {
-        p->vec[p->r.nvecs++] = (struct blk_vec){t->page[k].pg, off, fs->bsize};
+        p->vec[p->r.nvecs++] = (struct blk_vec){pg, off, fs->bsize};
         t->page[k].left++;
     }
     p->r.nsect += fs->spb;
     return 0;
 }
 
-/* Looks up all blocks and makes the requests.  -ENOMEM, or what the map says. */
+/* ext_map.  The pageout daemon must not wait for one who may be waiting for memory with the map locked: -EAGAIN. */
+static int look_up(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write, uint32_t *pblk, uint32_t *n)
+{
+    if (write && pageout_is_caller())
+        return ext_map_now(i, lblk, max, pblk, n);
+    return ext_map(i, lblk, max, pblk, n);
+}
+
+/* Looks up all blocks and makes the requests.  -ENOMEM, or what look_up() says. */
 static int lay_out(struct transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
@@ -135,7 +193,7 @@ static int lay_out(struct transfer *t)
     int            err;
 
     for (uint32_t b = 0; b < total; b++, run--) {
-        if (run == 0 && (err = ext_map(t->i, lblk + b, total - b, &pblk, &run)) != 0)
+        if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
             if (!t->write)
@@ -149,19 +207,50 @@ static int lay_out(struct transfer *t)
     return 0;
 }
 
+/* Memory for one block, if need be after a wait. */
+static uint8_t *get_block(struct ext_fs *fs)
+{
+    unsigned tries = 0;
+    uint8_t *p;
+
+    do
+        p = ext_block_alloc(fs);
+    while (p == NULL && ext_make_room(fs, tries++));
+    return p;
+}
+
+/* Writes a block of which the file has the first n bytes (I3). */
+static int write_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
+{
+    uint8_t *copy;
+    int      err;
+
+    if (n >= fs->bsize)
+        return ext_io_one(fs, BLK_WRITE, pblk, at);
+    if ((copy = get_block(fs)) == NULL)
+        return -ENOMEM;
+    memcpy(copy, at, n);
+    memset(copy + n, 0, fs->bsize - n);
+    err = ext_io_one(fs, BLK_WRITE, pblk, copy);
+    ext_block_free(fs, copy);
+    return err;
+}
+
 /* One page, block by block. */
 static int move_page(struct ext_inode *i, struct page *pg, bool write)
 {
     struct ext_fs *fs = i->fs;
     unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
+    size_t         bytes = bytes_in_file(i, pg);
 
     for (unsigned b = 0; b < per; b++) {
-        uint8_t *at = (uint8_t *)page_to_virt(pg) + ((size_t)b << fs->bshift);
+        size_t   off = (size_t)b << fs->bshift;
+        uint8_t *at = (uint8_t *)page_to_virt(pg) + off;
         uint32_t pblk, n;
-        int      err = ext_map(i, pg->index * per + b, 1, &pblk, &n);
+        int      err = look_up(i, pg->index * per + b, 1, write, &pblk, &n);
 
         if (err == 0 && pblk != 0)
-            err = ext_io_one(fs, write ? BLK_WRITE : BLK_READ, pblk, at);
+            err = write ? write_block(fs, pblk, at, bytes > off ? bytes - off : 0) : ext_io_one(fs, BLK_READ, pblk, at);
         else if (err == 0 && !write)
             memset(at, 0, fs->bsize);
         if (err != 0)
@@ -172,27 +261,47 @@ static int move_page(struct ext_inode *i, struct page *pg, bool write)
     return 0;
 }
 
-static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write)
+/* What object_write_done() is told. */
+static int write_error(int err, bool sync)
+{
+    if (err != -ENOMEM && err != -EAGAIN)
+        return err != 0 ? -EIO : 0;
+    return sync ? -ENOMEM : -EAGAIN;
+}
+
+static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
 {
     for (unsigned k = 0; k < n; k++) {
         int err = move_page(i, pages[k], write);
 
         if (write)
-            object_write_done(pages[k], err != 0 ? -EIO : 0);
+            object_write_done(pages[k], write_error(err, sync));
         else
             object_read_done(pages[k], err != 0 ? -EIO : 0);
     }
     return 0;
 }
 
+/* Throws away what has been laid out and not submitted. */
+static void give_up(struct transfer *t)
+{
+    struct part *p;
+
+    while ((p = t->parts) != NULL) {
+        t->parts = p->next;
+        kmem_free(p);
+    }
+    put(t);
+}
+
 static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
 {
     struct transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
     struct part     *p, *next;
-    int              err;
+    int              err = 0;
 
     if (t == NULL)
-        return move_slowly(i, pages, n, write);
+        return move_slowly(i, pages, n, write, sync);
     t->i = i;
     t->write = write;
     t->n = n;
@@ -202,19 +311,17 @@ static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write
         t->page[k].pg = pages[k];
         t->page[k].left = 1;
     }
-    err = lay_out(t);
-    for (p = t->parts; p != NULL; p = next) {
-        next = p->next;
-        if (err != 0) {
-            kmem_free(p);
-        } else {
-            p->r.sync = sync;
-            atomic_fetch_add(&t->left, 1);
-        }
-    }
+    if (write && unlikely(has_tail(i, pages[n - 1])) && (t->clean = clean_copy(i, pages[n - 1])) == NULL)
+        err = -ENOMEM;
+    if (err == 0)
+        err = lay_out(t);
     if (err != 0) {
-        kmem_free(t);
-        return err == -ENOMEM ? move_slowly(i, pages, n, write) : -EIO;
+        give_up(t);
+        return err == -ENOMEM ? move_slowly(i, pages, n, write, sync) : write ? write_error(err, sync) : -EIO;
+    }
+    for (p = t->parts; p != NULL; p = p->next) {
+        p->r.sync = sync;
+        atomic_fetch_add(&t->left, 1);
     }
     for (p = t->parts; p != NULL; p = next) {
         next = p->next;
@@ -279,6 +386,8 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         return ext_trim(i);
     if (i->fs->rdonly)
         return -EROFS;
+    if (end > vn->size)
+        atomic_store(&i->writing, end); /* before the page is dirty: it is written as far as that */
     if (unlikely(i->fs->bsize < PAGE_SIZE)) { /* what else of the page the file has: later stores are not told */
         from = round_down(off, PAGE_SIZE);
         end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));

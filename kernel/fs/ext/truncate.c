@@ -160,6 +160,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     if (err != 0)
         return err;
     i->growing = 0;
+    atomic_store(&i->writing, 0);
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
         jnl_order(&h, i); /* the zeros that take the place of the last block's rest */
     ext_iwrite(&h, i);

@@ -14,6 +14,7 @@
 
 #include "fs/file.h"
 #include "lib/string.h"
+#include "vm/pageout.h"
 
 #define S_ISGID 02000u
 
@@ -211,6 +212,7 @@ const struct ext_up ext_kernel_up = {
     .drop_pages = up_drop_pages,
     .may_evict = up_may_evict,
     .privileged = up_privileged,
+    .make_room = pageout_make_room,
 };
 
 static bool is_being_written(struct ext_inode *i)

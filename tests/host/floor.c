@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+/*
+ * floor.c - memory, locks, time and words: see floor.h.
+ */
+#include "disp/sync.h"
+#include "disp/timer.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "stat/panic.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+int      host_spins_held;
+long     host_kmem;
+unsigned host_alloc_fails;
+bool     host_quiet;
+char     host_warning[256];
+
+/* ---- memory ---- */
+bool host_no_memory(void)
+{
+    static unsigned n;
+
+    return host_alloc_fails != 0 && ++n % host_alloc_fails == 0;
+}
+
+struct kmem_cache {
+    size_t size, align;
+};
+
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+    static struct kmem_cache caches[16];
+    static unsigned n;
+
+    caches[n] = (struct kmem_cache){size, max_of(align, (size_t)16)};
+    return &caches[n++];
+}
+
+void *kmem_alloc(size_t size)
+{
+    void *p;
+
+    if (size > 4 << 20 || host_no_memory())
+        return NULL;
+    host_kmem++;
+    p = size >= PAGE_SIZE ? aligned_alloc(PAGE_SIZE, round_up(size, PAGE_SIZE)) : malloc(size);
+    return memset(p, 0xa5, size);
+}
+
+void *kmem_zalloc(size_t size)
+{
+    void *p = kmem_alloc(size);
+
+    return p == NULL ? NULL : memset(p, 0, size);
+}
+
+void kmem_free(void *p)
+{
+    host_kmem -= p != NULL;
+    free(p);
+}
+
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+    if (host_no_memory())
+        return NULL;
+    host_kmem++;
+    return aligned_alloc(c->align, round_up(c->size, c->align));
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *obj)
+{
+    kmem_free(obj);
+}
+
+/* ---- locks ---- */
+void mutex_init(struct mutex *m, const char *name)
+{
+    m->owner = 0;
+    m->name = name;
+}
+
+void mutex_enter(struct mutex *m)
+{
+    host_check(host_spins_held == 0 && m->owner == 0, m->name);
+    m->owner = 1;
+}
+
+bool mutex_tryenter(struct mutex *m)
+{
+    if (m->owner != 0)
+        return false;
+    mutex_enter(m);
+    return true;
+}
+
+void mutex_exit(struct mutex *m)
+{
+    host_check(m->owner == 1, m->name);
+    m->owner = 0;
+}
+
+void rw_init(struct rwlock *rw, const char *name)
+{
+    rw->word = 0;
+    rw->name = name;
+}
+
+void rw_enter_read(struct rwlock *rw)
+{
+    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rw->name);
+    rw->word += 4;
+}
+
+void rw_exit_read(struct rwlock *rw)
+{
+    host_check(rw->word >= 4, rw->name);
+    rw->word -= 4;
+}
+
+void rw_enter_write(struct rwlock *rw)
+{
+    host_check(host_spins_held == 0 && rw->word == 0, rw->name);
+    rw->word = 1;
+}
+
+void rw_exit_write(struct rwlock *rw)
+{
+    host_check(rw->word == 1, rw->name);
+    rw->word = 0;
+}
+
+void cv_init(struct cv *cv)
+{
+}
+
+unsigned cv_broadcast(struct cv *cv)
+{
+    cv->lock.rank++; /* how often */
+    return 0;
+}
+
+/* ---- the rest ---- */
+uint64_t clock_real_ns(void)
+{
+    static uint64_t now = 1000000000ull * 1000000000;
+
+    return now += 1000;
+}
+
+size_t str_copy(char *dst, const char *src, size_t size)
+{
+    snprintf(dst, size, "%s", src);
+    return strlen(src);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(host_warning, sizeof host_warning, fmt, ap);
+    va_end(ap);
+    if (!host_quiet)
+        fprintf(stderr, "%s\n", host_warning);
+}
+
+void kprintf(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (!host_quiet) {
+        vfprintf(stderr, fmt, ap);
+        fputc('\n', stderr);
+    }
+    va_end(ap);
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    abort();
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * floor.h - what all kernel code stands on, when parts of it run as a host program: for exthost.h and fshost.h.
+ *
+ * One thread; locks only check that they are used rightly: not taken twice, released by who took them, no sleeping lock
+ * under a spin lock.  Memory comes from malloc, so that the sanitizer sees what the kernel's allocator would not.
+ */
+#ifndef TESTS_HOST_FLOOR_H
+#define TESTS_HOST_FLOOR_H
+
+#define LIB_CPU_H
+#define LIB_SPINLOCK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/lockrank.h"
+#include "lib/types.h"
+
+struct cpu {
+    unsigned node;
+};
+static inline struct cpu *this_cpu(void)
+{
+    static struct cpu only;
+
+    return &only;
+}
+
+struct spinlock {
+    int held, rank;
+};
+#define SPINLOCK_INIT(r) {0, (r)}
+static inline void host_check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "lock misused: %s\n", what);
+        abort();
+    }
+}
+static inline void spin_init(struct spinlock *l, enum lockrank rank)
+{
+    l->held = 0;
+    l->rank = rank;
+}
+extern int host_spins_held;
+static inline void spin_lock(struct spinlock *l)
+{
+    host_check(!l->held, "spin lock taken twice");
+    l->held = 1;
+    host_spins_held++;
+}
+static inline void spin_unlock(struct spinlock *l)
+{
+    host_check(l->held, "spin lock not held");
+    l->held = 0;
+    host_spins_held--;
+}
+
+/* Pieces of kmem in use; one of so many allocations that fails (0: none). */
+extern long     host_kmem;
+extern unsigned host_alloc_fails;
+bool            host_no_memory(void); /* does this one? */
+
+extern bool host_quiet;        /* no warnings  */
+extern char host_warning[256]; /* the last one */
+
+#endif
