@@ -439,6 +439,8 @@ static int all_in(void)
     return err;
 }
 
+#define TRIES 200 /* of 10 ms: for pages that are on their way out, and spaces on theirs */
+
 int swap_remove(struct vnode *vn)
 {
     struct area *a = NULL;
@@ -455,8 +457,12 @@ int swap_remove(struct vnode *vn)
         reserve_state(&promised, &limit);
         a->leaving = true;
         err = promised + a->pages - 1 > limit || used > freemem() + others - a->free ? -ENOMEM : all_in();
+        for (unsigned i = 0; err == 0 && a->free != a->pages - 1 && i < TRIES; i++) {
+            thread_sleep_ns(10000000);
+            err = all_in();
+        }
         if (err == 0 && a->free != a->pages - 1)
-            err = -EBUSY; /* pages on their way out */
+            err = -EBUSY;
         if (err == 0) {
             a->vn = NULL;
             kmem_free(a->used);

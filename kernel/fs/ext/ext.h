@@ -197,6 +197,7 @@ struct ext_fs {
     uint8_t  errors;                    /* EXT_ERRORS_*                       */
     _Atomic bool rdonly;                /* no change may be made              */
     _Atomic bool failed;                /* an error was found                 */
+    bool         leaving;               /* being unmounted, and nobody uses it */
     char     reason[160];               /* why the mount was refused          */
 
     struct buf        *sb_buf;
@@ -345,11 +346,11 @@ void icache_destroy(struct ext_fs *fs);
 /*
  * icache_some - hold up to `max` inodes in memory for which want() is true into out[], from *at (at first 0) on; how
  *               many: 0 when there are no more.  Those of out[] must be put, and unwanted, before the next call.
- * icache_writers - how many are open for writing.
+ * icache_count - how many there are for which want() is true.
  */
 unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
                      unsigned max);
-unsigned icache_writers(struct ext_fs *fs);
+unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);

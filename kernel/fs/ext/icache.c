@@ -214,7 +214,7 @@ unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_in
     return n;
 }
 
-unsigned icache_writers(struct ext_fs *fs)
+unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i))
 {
     struct ext_inode *i;
     unsigned          n = 0;
@@ -222,7 +222,7 @@ unsigned icache_writers(struct ext_fs *fs)
     for (unsigned k = 0; k < ICACHE_PARTS; k++) {
         mutex_enter(&fs->part[k].lock);
         LIST_FOREACH (i, &fs->part[k].clock, clock)
-            n += i->vn.writers > 0;
+            n += want(i);
         mutex_exit(&fs->part[k].lock);
     }
     return n;

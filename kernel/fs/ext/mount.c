@@ -170,6 +170,30 @@ static void op_shutdown(struct vfs *vfs)
         warn("%s: could not be written", vfs->source);
 }
 
+static bool is_written_to(struct ext_inode *i)
+{
+    return i->vn.writers > 0;
+}
+
+static bool is_used(struct ext_inode *i)
+{
+    return i->vn.refs > 1; /* one is the cache's */
+}
+
+/* Whether all inodes could be thrown away but the root, whose references are the cache's and ours. */
+static bool empty_cache(struct ext_fs *fs, struct vnode *root)
+{
+    if (icache_drop(fs) == 1)
+        return root->refs == 2;
+    if (root->refs != 2 || icache_count(fs, is_used) != 1)
+        return false;
+    fs->leaving = true; /* what is left are files whose pages the disk has refused once more */
+    if (icache_drop(fs) == 1)
+        return true;
+    fs->leaving = false;
+    return false;
+}
+
 static int op_unmount(struct vfs *vfs)
 {
     struct extmount *m = vfs->data;
@@ -179,7 +203,7 @@ static int op_unmount(struct vfs *vfs)
 
     op_sync(vfs);
     mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
-    busy = icache_drop(m->fs) != 1 || root->refs != 2; /* the root, whose references are the cache's and ours */
+    busy = !empty_cache(m->fs, root);
     if (!busy)
         list_remove(&m->link);
     mutex_exit(&mounts_mutex);
@@ -205,7 +229,7 @@ static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
         vfs->readonly = true; /* nothing new begins */
-        if (icache_writers(m->fs) != 0 || (err = op_sync(vfs)) != 0 || (err = ext_quiesce(m->fs)) != 0) {
+        if (icache_count(m->fs, is_written_to) != 0 || (err = op_sync(vfs)) != 0 || (err = ext_quiesce(m->fs)) != 0) {
             vfs->readonly = m->fs->rdonly;
             return err != 0 ? err : -EBUSY;
         }

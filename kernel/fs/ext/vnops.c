@@ -14,6 +14,7 @@
 
 #include "fs/file.h"
 #include "lib/string.h"
+#include "stat/panic.h"
 #include "vm/pageout.h"
 
 #define S_ISGID 02000u
@@ -192,12 +193,18 @@ static int up_write_data(struct ext_inode *i)
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
 {
+    if (unlikely(i->fs->leaving && i->io.ndirty != 0))
+        warn("%s: %u pages of inode %u could not be written and are lost", i->fs->name, i->io.ndirty,
+             (uint32_t)i->vn.ino);
     object_truncate(&i->vn.obj, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
 }
 
+/* A file that is unmounted goes with what the disk did not take; not with what there was no memory to write. */
 static bool up_may_evict(struct ext_inode *i)
 {
-    return i->vn.obj.io == NULL || i->fs->rdonly || (i->io.ndirty == 0 && i->io.nwriteback == 0);
+    bool refused = i->fs->leaving && i->io.error != 0 && i->io.error != -ENOMEM;
+
+    return i->vn.obj.io == NULL || i->fs->rdonly || (i->io.nwriteback == 0 && (i->io.ndirty == 0 || refused));
 }
 
 static bool up_privileged(void)
