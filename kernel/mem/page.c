@@ -196,6 +196,12 @@ static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, un
     return pg;
 }
 
+/* The last frames are not for everybody. */
+static bool refused(const struct mem_node *n)
+{
+    return unlikely(n->nfree_pages < n->low_pages) && mem_ops.may_take != NULL && !mem_ops.may_take();
+}
+
 /* The magazine is empty, or not asked. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
@@ -206,7 +212,7 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     if (unlikely(n->nfree_pages < n->low_pages))
         mem_ops.low(node, wait, false);
     do
-        pg = alloc_once(node, order, flags, from);
+        pg = refused(n) ? NULL : alloc_once(node, order, flags, from);
     while (unlikely(pg == NULL) && mem_ops.low != NULL && mem_ops.low(node, wait, true) && wait);
     return pg;
 }

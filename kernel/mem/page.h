@@ -102,6 +102,8 @@ struct mem_ops {
      * allocation has just failed.  Returns whether it is worth while to try again.
      */
     bool (*low)(unsigned node, bool wait, bool failed);
+    /* Fewer than low_pages frames of a node are free: may whoever runs take one? */
+    bool (*may_take)(void);
     /* The last reference of a page with PG_SWAPPED is gone. */
     void (*free_swapped)(struct page *pg);
 };

@@ -175,6 +175,18 @@ bool pageout_is_caller(void)
     return curthread == pageout_thread;
 }
 
+/* Frames that are left to the daemon: it needs some to bring pages to the disk. */
+static uint64_t reserve(void)
+{
+    return pageout_reserve < throttlefree ? pageout_reserve : throttlefree / 2;
+}
+
+/* mem_ops.may_take */
+static bool may_take(void)
+{
+    return free_frames() >= reserve() || pageout_is_caller();
+}
+
 /* mem_ops.low */
 static bool low(unsigned node, bool wait, bool failed)
 {
@@ -196,10 +208,10 @@ static bool low(unsigned node, bool wait, bool failed)
         return false;
     for (unsigned i = 0; i < HOPELESS && (failed || freemem() < throttlefree); i++) {
         wait_round();
-        if (failed && free_frames() + cachelist_pages() != 0)
+        if (failed && freemem() > reserve())
             return true;
     }
-    return freemem() != 0;
+    return freemem() > reserve();
 }
 
 bool pageout_make_room(unsigned tries)
@@ -543,6 +555,7 @@ void pageout_start(void)
     dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
     mem_ops.low = low;
+    mem_ops.may_take = may_take;
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
     if (pageout_thread == NULL || fsflush_thread == NULL)
         panic("no memory for the pageout daemon");

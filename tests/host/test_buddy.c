@@ -391,6 +391,38 @@ TEST(kmem_comes_from_the_node)
         }
 }
 
+static bool may_take = true;
+
+static bool answer(void)
+{
+    return may_take;
+}
+
+static bool never(unsigned node, bool wait, bool failed)
+{
+    return false;
+}
+
+/* Below low_pages whoever may not take the last frames gets none; above, and who may, is not asked or gets one. */
+TEST(last_frames_are_reserved)
+{
+    unsigned n = 0;
+
+    start();
+    run_on(2);
+    mem_ops = (struct mem_ops){.may_take = answer, .low = never};
+    mem_nodes[1].low_pages = mem_nodes[1].nfree_pages - 10;
+    may_take = false;
+    while (take(1, 2, ALLOC_STRICT) != NULL)
+        n++;
+    may_take = true;
+    CHECK_EQ(n, 3);
+    CHECK(take(1, 2, ALLOC_STRICT) != NULL);
+    give_all();
+    mem_nodes[1].low_pages = 0;
+    mem_ops = (struct mem_ops){0};
+}
+
 TEST(kmem_without_memory)
 {
     uint64_t live;
