@@ -24,6 +24,7 @@ BAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/bad.img,blkdebug={FOLDER}/
 LOGBAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/logbad.img,blkdebug={FOLDER}/logbad.conf",), watchdog=30)
 FUZZ = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/fuzz.img", f"{FOLDER}/scratch.img"))
 STORM = pytest.mark.machine("sf3800", memory="64M", disks=(f"{FOLDER}/storm.img", f"{FOLDER}/parts.img"))
+SHORT = pytest.mark.machine("sf280r", memory="64M", disks=(f"{FOLDER}/short.img", f"{FOLDER}/swap.img"))
 FUZZ_IMAGES, FUZZ_SIZE = 50, 4 << 20
 
 
@@ -74,6 +75,9 @@ def images():
     mke2fs("old", 8, "-b", "2048", kind="ext2")
     mke2fs("storm", 8, "-b", "1024", "-J", "size=1")
     mke2fs("parts", 8, "-b", "1024")
+    mke2fs("short", 12, "-b", "1024", "-J", "size=1")
+    with (FOLDER / "swap.img").open("wb") as file:
+        file.truncate(128 << 20)
     with (FOLDER / "rofeat.img").open("r+b") as file:  # a read-only-compatible feature that is not known
         file.seek(1024 + 0x64)
         (bits,) = struct.unpack("<I", file.read(4))
@@ -252,9 +256,25 @@ def test_many_at_the_same_files(machine):
     fsck("storm")
 
 
+@SHORT
+def test_many_when_memory_and_disk_are_short(machine):
+    """The same while pages go out and come in, on a disk that is full again and again."""
+    machine.check("swapon /dev/vdb && mount -t ext3 /dev/vda /mnt/m")
+    left = int(machine.check("df -k /mnt/m").splitlines()[1].split()[3])
+    machine.check(f"dd if=/dev/zero of=/mnt/m/fill bs=64k count={left // 64 - 24} 2>/dev/null")
+    machine.check("/usr/test/paging rounds 44 1000 >/dev/null 2>&1 & echo $! >/tmp/hog")
+    assert "bad=0" in machine.check("/usr/test/storm /mnt/m 13 300 12", timeout=180)
+    machine.check("kill -9 $(cat /tmp/hog); umount /mnt/m")
+    fsck("short")
+    assert sum(int(line.split("\t")[1]) for line in machine.check("kstat -p cpu:::anonpgout").splitlines()) > 0
+
+
 @STORM
 def test_stores_to_parts_of_pages(machine):
-    """Blocks smaller than a page: what was stored through a mapping is there after the disk was mounted again."""
+    """
+    Blocks smaller than a page, and the end of a file in the middle of one: what was stored through a mapping is there after
+    the disk was mounted again, and what was stored behind the end is not.
+    """
     machine.check("mount -t ext3 /dev/vdb /mnt/s && /usr/test/storm part /mnt/s")
     machine.check("umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s")
     assert "bad=0" in machine.check("/usr/test/storm check /mnt/s")

@@ -2,11 +2,12 @@
 /*
  * filecache.c - read and write of files on a disk, one page at a time.
  *
- * THEORY      A page that is there gets blocks from the file system (prepare_write), then the bytes; so a write for
- *             which there is no room changes nothing.  A page that is written as a whole, or lies beyond the end, is
- *             never read: its frame is filled before it goes into the tree, where others could see it, and gets blocks
- *             then.  While it is filled the writer may fault, even on the same page of the same file; nothing is
- *             locked then but vn->lock.
+ * THEORY      What makes the file longer is copied into the page first; then the file system gives it blocks
+ *             (prepare_write), and it is dirty: the disk never shows a size before the bytes.  Where the file has bytes,
+ *             blocks come first: a write for which there is no room changes nothing.
+ *             A page that is written as a whole, or lies beyond the end, is never read: its frame is filled before it
+ *             goes into the tree, where others could see it.  While it is filled the writer may fault, even
+ *             on the same page of the same file; nothing is locked then but vn->lock.
  *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
  *             are gathered and written as one (vm/cluster.h).
  *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
@@ -148,19 +149,24 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page 
     return err;
 }
 
-/* Writes into a page that is in the tree, held. */
+/* Writes into a page that is in the tree, held: all of it where the file has bytes, or all behind its end. */
 static int write_present(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
 {
+    bool   longer = off >= vn->size;
     size_t before = uio->resid;
-    int    err = prepare(vn, off, n);
+    int    err = longer ? 0 : prepare(vn, off, n), prepared = 0;
 
     if (err != 0)
         return err;
     err = uio_move((uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1)), n, uio);
     *done = before - uio->resid;
-    if (*done != 0)
+    if (*done != 0 && longer)
+        prepared = make_dirty(vn, off, *done, pg);
+    else if (*done != 0)
         object_dirty(&vn->obj, pg);
-    return err;
+    if (prepared != 0)
+        *done = 0;
+    return prepared != 0 ? prepared : err;
 }
 
 /* Writes a page that is not in the tree and need not be read. */
@@ -186,6 +192,8 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
     int          err = object_page_get(&vn->obj, index, false, &pg);
 
     *done = 0;
+    if (off < vn->size) /* what makes it longer comes in a second step */
+        n = min_of(n, vn->size - off);
     if (err == 0 && pg == NULL && (beyond || n == PAGE_SIZE)) {
         err = write_absent(vn, uio, off, n, beyond, done);
     } else {
