@@ -3,8 +3,8 @@
  * filecache.c - read and write of files on a disk, one page at a time.
  *
  * THEORY      What makes the file longer is copied into the page first; then the file system gives it blocks
- *             (prepare_write), and it is dirty: the disk never shows a size before the bytes.  Where the file has bytes,
- *             blocks come first: a write for which there is no room changes nothing.
+ *             (prepare_write), and it is dirty: the disk never shows a size before the bytes.  Where the file has
+ *             bytes, blocks come first: a write for which there is no room changes nothing.
  *             A page that is written as a whole, or lies beyond the end, is never read: its frame is filled before it
  *             goes into the tree, where others could see it.  While it is filled the writer may fault, even
  *             on the same page of the same file; nothing is locked then but vn->lock.

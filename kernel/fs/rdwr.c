@@ -133,8 +133,8 @@ static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bo
 }
 
 /*
- * The file is about to grow to `size` from inside a page.  What a program has stored there through a mapping, behind the
- * end, must not come to light.  On a disk there are zeros: that the page equals it again makes it not dirty.  [W]
+ * The file is about to grow to `size` from inside a page.  What a program has stored there through a mapping, behind
+ * the end, must not come to light.  A disk has zeros there: the page is like it again, and so not dirty by this.  [W]
  */
 static void zero_behind(struct vnode *vn, uint64_t size)
 {
