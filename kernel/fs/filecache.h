@@ -21,8 +21,8 @@ void cache_read_end(struct vnode *vn, uint64_t off, size_t n);
  */
 int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t *done);
 /*
- * cache_page_allocate - page `index`, which may lie beyond the end, with blocks for its first n bytes: dirty, held.  [W]
- * As cache_write.
+ * cache_page_allocate - page `index`, which may lie beyond the end, with blocks for its first n bytes: dirty, held.
+ * [W]  As cache_write.
  */
 int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg);
 

@@ -7,8 +7,8 @@
  *             A page of small blocks may need several pieces; one without a block needs none: reading it gives zeros.
  *             When there is no memory for requests, the pages are moved block by block, so that memory can be freed.
  *             A program may store behind the end of a file that it has mapped, up to the end of the page.  The disk
- *             must not get that: such a page is written from a copy with zeros there.  The page itself is left alone, for
- *             beside us a write(2) that has not moved the end yet may be filling it.
+ *             must not get that: such a page is written from a copy with zeros there.  The page itself is left alone,
+ *             for beside us a write(2) that has not moved the end yet may be filling it.
  *             Write-back for which there is no memory fails only if somebody waits for it; else it is put off.
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
  *             I2  what a page shows beyond the end of its file when it has been read is zero (vnode.h)
