@@ -30,6 +30,7 @@ static struct txn *txn_new(struct journal *j)
     list_init(&t->bufs);
     list_init(&t->ordered);
     list_init(&t->ckpts);
+    list_init(&t->freed);
     list_init(&t->link);
     t->tid = j->next_tid++;
     return t;
@@ -182,21 +183,21 @@ void jnl_access_slow(struct handle *h, struct buf *b)
     mutex_exit(&j->lock);
 }
 
-/* Room for one more element of an array of `size` bytes each. */
-static int grow(struct ext_fs *fs, void **v, unsigned n, unsigned *cap, size_t size)
+/* Room for one more block in t->revoked. */
+static int grow_revoked(struct ext_fs *fs, struct txn *t)
 {
-    unsigned want = *cap == 0 ? 16 : 2 * *cap;
-    void    *p;
+    unsigned  cap = t->revoked_cap == 0 ? 16 : 2 * t->revoked_cap;
+    uint32_t *v;
 
-    if (n < *cap)
+    if (t->nrevoked < t->revoked_cap)
         return 0;
-    if ((p = ext_alloc(fs, want * size)) == NULL)
+    if ((v = ext_alloc(fs, cap * sizeof *v)) == NULL)
         return -ENOMEM;
-    if (n != 0)
-        memcpy(p, *v, n * size);
-    kmem_free(*v);
-    *v = p;
-    *cap = want;
+    if (t->nrevoked != 0)
+        memcpy(v, t->revoked, t->nrevoked * sizeof *v);
+    kmem_free(t->revoked);
+    t->revoked = v;
+    t->revoked_cap = cap;
     return 0;
 }
 
@@ -208,7 +209,7 @@ int jnl_forget(struct handle *h, uint32_t block)
     int             err = 0;
 
     mutex_enter(&j->lock);
-    if (j->log && (err = grow(h->fs, (void **)&t->revoked, t->nrevoked, &t->revoked_cap, sizeof *t->revoked)) == 0) {
+    if (j->log && (err = grow_revoked(h->fs, t)) == 0) {
         t->revoked[t->nrevoked++] = block;
         h->fs->n_revokes++;
     }
@@ -225,19 +226,36 @@ int jnl_forget(struct handle *h, uint32_t block)
     return err;
 }
 
+/* Adds blocks to the last of t->freed.  false: it is full. */
+static bool add_freed(struct freed *f, uint32_t start, uint32_t len)
+{
+    struct extent *last = &f->e[f->n - 1];
+
+    if (last->start + last->len == start)
+        last->len += len;
+    else if (f->n < array_size(f->e))
+        f->e[f->n++] = (struct extent){start, len};
+    else
+        return false;
+    return true;
+}
+
 int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
 {
     struct journal *j = h->fs->jnl;
-    struct txn     *t = h->txn;
-    struct extent  *last;
+    struct list    *l = &h->txn->freed;
+    struct freed   *f;
     int             err = 0;
 
     mutex_enter(&j->lock);
-    last = t->nfreed != 0 ? &t->freed[t->nfreed - 1] : NULL;
-    if (last != NULL && last->start + last->len == start)
-        last->len += len;
-    else if ((err = grow(h->fs, (void **)&t->freed, t->nfreed, &t->freed_cap, sizeof *t->freed)) == 0)
-        t->freed[t->nfreed++] = (struct extent){start, len};
+    if (list_empty(l) || !add_freed(list_entry(l->prev, struct freed, link), start, len)) {
+        if ((f = ext_alloc(h->fs, sizeof *f)) != NULL) {
+            f->e[f->n++] = (struct extent){start, len};
+            list_push_back(l, &f->link);
+        } else {
+            err = -ENOMEM;
+        }
+    }
     mutex_exit(&j->lock);
     return err;
 }
@@ -346,10 +364,13 @@ void jnl_abort(struct ext_fs *fs)
         cv_broadcast(&fs->jnl->cv);
 }
 
-static void txn_free(struct txn *t)
+void txn_free(struct txn *t)
 {
+    struct freed *f;
+
+    while ((f = list_pop(&t->freed, struct freed, link)) != NULL)
+        kmem_free(f);
     kmem_free(t->revoked);
-    kmem_free(t->freed);
     kmem_free(t);
 }
 

@@ -7,6 +7,13 @@
 
 #include "fs/ext/ext.h"
 
+/* Blocks that a transaction has freed: some of them. */
+struct freed {
+    struct list   link;
+    unsigned      n;
+    struct extent e[60];
+};
+
 /* Lock key: [j] journal.lock  [b] who has set `busy` */
 struct txn {
     uint32_t       tid;       /* [j] in the order they were begun                                */
@@ -19,8 +26,7 @@ struct txn {
     struct list    ckpts;     /* [j] committed: buffers not yet in their place                   */
     uint32_t      *revoked;   /* [j] blocks                                                      */
     unsigned       nrevoked, revoked_cap;
-    struct extent *freed;     /* [j] blocks to be used again when it is on the disk              */
-    unsigned       nfreed, freed_cap;
+    struct list    freed;     /* [j] struct freed: blocks to be used again when it is on the disk */
     uint32_t       log_start; /* [b] first of its blocks in the log                              */
     struct list    link;      /* [j] journal.done                                                */
 };
@@ -69,6 +75,8 @@ uint32_t jnl_log_free(const struct journal *j);
 /* jnl_write - commit the running transaction; jnl_checkpoint - write what is committed into its place.  Busy. */
 int jnl_write(struct journal *j);
 int jnl_checkpoint(struct journal *j);
+/* txn_free - its memory; it is on no list. */
+void txn_free(struct txn *t);
 int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq);
 
 #endif

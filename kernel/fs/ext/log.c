@@ -267,11 +267,14 @@ static void finish(struct journal *j, struct txn *t, size_t n)
     }
 }
 
-static void free_txn(struct txn *t)
+/* What t has freed may be used. */
+static void release_freed(struct journal *j, struct txn *t)
 {
-    kmem_free(t->revoked);
-    kmem_free(t->freed);
-    kmem_free(t);
+    struct freed *f;
+
+    LIST_FOREACH (f, &t->freed, link)
+        for (unsigned i = 0; i < f->n; i++)
+            ext_release_pending(j->fs, f->e[i].start, f->e[i].len);
 }
 
 int jnl_write(struct journal *j)
@@ -297,8 +300,7 @@ int jnl_write(struct journal *j)
     for (size_t i = 0; i < n; i++)
         ext_block_free(j->fs, j->copies[i]);
     if (err == 0)
-        for (unsigned i = 0; i < t->nfreed; i++)
-            ext_release_pending(j->fs, t->freed[i].start, t->freed[i].len);
+        release_freed(j, t);
     mutex_enter(&j->lock);
     if (err == 0) /* else what they hold stays as it is, in memory */
         finish(j, t, n);
@@ -310,7 +312,7 @@ int jnl_write(struct journal *j)
     if (j->log && err == 0 && t->seq + 1 == j->seq)
         list_push_back(&j->done, &t->link);
     else
-        free_txn(t);
+        txn_free(t);
     cv_broadcast(&j->cv);
     if (err == 0 && j->log && jnl_log_free(j) < (j->maxlen - j->first) / 2) {
         mutex_exit(&j->lock);
@@ -386,7 +388,7 @@ int jnl_checkpoint(struct journal *j)
         if (!list_empty(&t->ckpts))
             break;
         list_remove(&t->link);
-        free_txn(t);
+        txn_free(t);
         moved = true;
     }
     t = list_empty(&j->done) ? NULL : list_first(&j->done, struct txn, link);
