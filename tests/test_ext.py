@@ -262,7 +262,7 @@ def test_many_when_memory_and_disk_are_short(machine):
     machine.check("swapon /dev/vdb && mount -t ext3 /dev/vda /mnt/m")
     left = int(machine.check("df -k /mnt/m").splitlines()[1].split()[3])
     machine.check(f"dd if=/dev/zero of=/mnt/m/fill bs=64k count={left // 64 - 24} 2>/dev/null")
-    machine.check("/usr/test/paging rounds 44 1000 >/dev/null 2>&1 & echo $! >/tmp/hog")
+    machine.check("/usr/test/paging rounds 54 4000 >/dev/null 2>&1 & echo $! >/tmp/hog")
     assert "bad=0" in machine.check("/usr/test/storm /mnt/m 13 300 12", timeout=180)
     machine.check("kill -9 $(cat /tmp/hog); umount /mnt/m")
     fsck("short")
