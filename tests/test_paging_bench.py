@@ -61,7 +61,7 @@ def test_ddt(tmp_path):
     text = on_host(f"ddt -f 2 -g 1 -m 3001 -c 2 {tmp_path}")
     assert text.splitlines()[-1] == "ok"
     assert "memory_kib=3004 code_kib=512 file_mib=2 image_mib=1 cycles=2 " in text
-    sizes = {"observations": 2, "sorted": 2, "map": 1, "beam": 1}
+    sizes = {"observations": 2, "sorted": 2, "map": 1, "beam": 1, "residual": 1, "components": 1}
     assert {p.name: p.stat().st_size >> 20 for p in tmp_path.iterdir()} == sizes
 
 

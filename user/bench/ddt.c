@@ -5,14 +5,14 @@
  * THEORY      DDT puts a set of radio-astronomical observations through AIPS's main tasks: sorting, gridding and
  *             Fourier transform, cleaning.  Each works in memory, and reads or writes files that are too large to stay
  *             there and would not be wanted again soon if they did.  The question is what the system gives up for the
- *             files' pages.  Here a cycle has four phases:
+ *             files' pages.  Here a cycle has three phases:
  *                 sort    reads a file of observations, blocks of 32 KiB here and there, and writes them in order;
  *                         beside each block it visits an equal part of memory;
  *                 map     reads the sorted file from its start, and beside each block visits every second page of
  *                         an equal part of memory;
- *                 image   writes the map and the beam, a file each, from pages here and there, as fast as it may;
- *                 clean   visits the other pages of memory, by columns, without files.
- *             So what `image` has written can go to the disk while `clean` works, unless the writer is made to wait.
+ *                 clean   four times: writes an image, a file each, from pages here and there, as fast as it may;
+ *                         then visits a quarter of the other pages of memory, by columns.
+ *             So an image can go to the disk while clean works, unless the writer is made to wait.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
  *             Elapsed time is that from the first block to the last visit; sync_s is what an fsync of the files takes
@@ -232,7 +232,11 @@ static void make_observations(void)
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-static int observations, sorted, image[2]; /* map and beam */
+static const char *const image_name[] = {"map", "beam", "residual", "components"};
+
+#define IMAGES (sizeof image_name / sizeof image_name[0])
+
+static int observations, sorted, image[IMAGES];
 
 static void sort(void)
 {
@@ -253,29 +257,38 @@ static void map(void)
     }
 }
 
-static void write_images(void)
+static void write_image(int fd)
 {
-    for (uint64_t i = 0; i < 2 * image_blocks; i++) {
-        uint64_t p = npages * i / (2 * image_blocks);
+    for (uint64_t i = 0; i < image_blocks; i++) {
+        uint64_t p = npages * i / image_blocks;
 
         memcpy(block, memory + p * WORDS, PAGE);
         expect("page of memory", p, block[0], expected_word(p, 0));
-        write_block(image[i / image_blocks], i % image_blocks);
+        write_block(fd, i);
         watch_memory();
     }
 }
 
 static void clean(void)
 {
-    for (uint64_t column = 1; column < COLUMNS; column += 2)
-        for (uint64_t p = column; p < npages; p += COLUMNS)
-            visit(p, column);
+    for (unsigned i = 0; i < IMAGES; i++) {
+        write_image(image[i]);
+        for (uint64_t column = i * COLUMNS / IMAGES + 1; column < (i + 1) * COLUMNS / IMAGES; column += 2)
+            for (uint64_t p = column; p < npages; p += COLUMNS)
+                visit(p, column);
+    }
+}
+
+static void sync_file(int fd)
+{
+    if (fsync(fd) != 0)
+        bench_die("fsync: %s", strerror(errno));
 }
 
 static void run(uint64_t cycles)
 {
-    static void (*const  phase[])(void) = {sort, map, write_images, clean};
-    double               begin, elapsed, synced, took[4] = {0};
+    static void (*const  phase[])(void) = {sort, map, clean};
+    double               begin, elapsed, synced, took[3] = {0};
     struct bench_paging  a, b;
 
     watch.lotsfree = tunable("lotsfree");
@@ -283,7 +296,7 @@ static void run(uint64_t cycles)
     bench_paging(&a);
     begin = bench_now();
     for (uint64_t c = 0; c < cycles; c++)
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < 3; i++) {
             double start = bench_now();
 
             phase[i]();
@@ -291,14 +304,15 @@ static void run(uint64_t cycles)
         }
     elapsed = bench_now() - begin;
     bench_paging(&b);
-    if (fsync(sorted) != 0 || fsync(image[0]) != 0 || fsync(image[1]) != 0)
-        bench_die("fsync: %s", strerror(errno));
+    sync_file(sorted);
+    for (unsigned i = 0; i < IMAGES; i++)
+        sync_file(image[i]);
     synced = bench_now() - begin - elapsed;
     printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu image_mib=%llu cycles=%llu",
            (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)nblocks / 32,
            (unsigned long long)image_blocks / 32, (unsigned long long)cycles);
     printf(" elapsed_s=%.3f sync_s=%.3f", elapsed, synced);
-    printf(" sort_s=%.3f map_s=%.3f image_s=%.3f clean_s=%.3f", took[0], took[1], took[2], took[3]);
+    printf(" sort_s=%.3f map_s=%.3f clean_s=%.3f", took[0], took[1], took[2]);
     printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
            b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
            b.fspgout - a.fspgout, b.scan - a.scan);
@@ -352,8 +366,8 @@ int main(int argc, char **argv)
     state = bench_map((npages * sizeof *state + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
     observations = open_file("observations", O_RDONLY);
     sorted = open_file("sorted", O_RDWR | O_CREAT | O_TRUNC);
-    image[0] = open_file("map", O_RDWR | O_CREAT | O_TRUNC);
-    image[1] = open_file("beam", O_RDWR | O_CREAT | O_TRUNC);
+    for (unsigned i = 0; i < IMAGES; i++)
+        image[i] = open_file(image_name[i], O_RDWR | O_CREAT | O_TRUNC);
     printf("ddt: %llu KiB of memory, files of %llu MiB, images of %llu MiB, seed %llu\n",
            (unsigned long long)npages * 4, (unsigned long long)nblocks / 32, (unsigned long long)image_blocks / 32,
            (unsigned long long)seed);

@@ -18,7 +18,7 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             wall is the guest's time times the scale, in which the emulator is as slow as it is.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
             by Solaris 8 the marks make 2 %.  Neither helps with 64 megabytes or less.
-USAGE       make experiment-ddt [SCALE=40] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2]
+USAGE       make experiment-ddt [SCALE=20] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2]
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
 """
 
@@ -33,7 +33,7 @@ from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
 from homeroom.machine import TOP, MachineError
 
-MACHINE, MEMORY, SEED, SCALE = "sf280r", "128M", 4, 40
+MACHINE, MEMORY, SEED, SCALE = "sf280r", "128M", 4, 20
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 ROOM_MIB = 64  # for programs and their files
 FILE_MIB, IMAGE_MIB, DISK_MIB, SWAP_MIB = 12, 4, 64, 96
@@ -47,7 +47,10 @@ POLICIES = {
 }
 MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
 # Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
-CLEAN = "rm -f /mnt/sorted /mnt/map /mnt/beam; umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
+CLEAN = (
+    "cd /mnt && rm -f sorted map beam residual components; "
+    "cd / && umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
+)
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
 PAPER_GAIN = 25  # %, of priority paging
 
