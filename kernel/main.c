@@ -29,6 +29,7 @@
 #include "lib/string.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
+#include "net/net.h"
 #include "proc/fpdev.h"
 #include "proc/futex.h"
 #include "proc/proc.h"
@@ -385,7 +386,8 @@ static uint32_t load_of(unsigned lgrp)
 
 static void boot_thread(void *arg)
 {
-    void *over;
+    static char addresses[512];
+    void       *over;
 
     fs_init();
     tty_init();
@@ -398,6 +400,7 @@ static void boot_thread(void *arg)
     procfs_init();
     sysfs_init();
     disks_init();
+    net_init(option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses : NULL);
     over = overlay_read();
     if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
                       over != NULL ? overlay.len : 0) != 0)

@@ -3,7 +3,7 @@
 #
 # deps.sh - install what a command lacks: deps.sh [-n] GROUP...     (make calls it; so may you)
 #
-#   run          build the image and run machines  (Debian packages)
+#   run          build the image and run machines  (Debian packages, and the sources of lwIP in build/lwip)
 #   dynamic      Debian's programs for images      (packages)
 #   test         run the tests                     (packages, and .venv with requirements.txt)
 #   experiments  make experiments, make watch      (.venv-experiments with requirements-experiments.txt)
@@ -34,6 +34,7 @@ need_file() {
 }
 
 peer=
+lwip=
 # need_venv FOLDER REQUIREMENTS: an environment for Python tools, made anew when its list has changed.
 venvs=
 need_venv() {
@@ -55,6 +56,8 @@ for group in "$@"; do
         need mformat mtools
         need_file /usr/sbin/mke2fs e2fsprogs
         need fakeroot fakeroot
+        need xz xz-utils
+        [ -s build/lwip/lwip.tar.xz ] || lwip=1
         ;;
     test)
         need nbdkit nbdkit
@@ -92,13 +95,14 @@ done
 if [ -n "$venvs" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
     missing="$missing python3-venv"
 fi
-[ -n "$missing$venvs$peer" ] || exit 0
+[ -n "$missing$venvs$peer$lwip" ] || exit 0
 if [ -n "$dry" ]; then
     [ -z "$missing" ] || echo "missing:$missing"
     for pair in $venvs; do
         echo "missing: ${pair%:*} with the packages of ${pair#*:}"
     done
     [ -z "$peer" ] || echo "missing: build/peer/vmlinux, Debian's Linux kernel"
+    [ -z "$lwip" ] || echo "missing: build/lwip/lwip.tar.xz, the sources of lwIP"
     exit 1
 fi
 
@@ -133,4 +137,5 @@ for pair in $venvs; do
     cp "$list" "$folder/requirements.txt"
 done
 
+[ -z "$lwip" ] || tools/net/lwip.sh build/lwip/lwip.tar.xz
 [ -z "$peer" ] || tools/peer/kernel.py build/peer/vmlinux

@@ -42,6 +42,8 @@ struct fileops {
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* last reference gone */
     struct vm_object *object;      /* what mmap shows of a device; NULL: it cannot be mapped */
+    const char *kind;              /* of files without a vnode: "socket"; NULL: "pipe" */
+    uint8_t type;                  /* the same as enum vtype; 0: VFIFO */
 };
 
 struct file {

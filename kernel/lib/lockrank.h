@@ -21,6 +21,7 @@ enum lockrank {
     RANK_TTY        = 26,
     RANK_PIPE       = 28,
     RANK_FUTEX      = 30, /* one hash bucket                                           */
+    RANK_NET        = 32, /* lwIP and all sockets                                      */
     RANK_VM_FAMILY  = 34, /* the anonymous objects of one fork family                  */
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
     RANK_VM_DIRTY   = 38, /* lists of objects with dirty pages                          */

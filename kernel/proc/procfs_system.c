@@ -16,6 +16,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/page.h"
+#include "net/net.h"
 #include "proc/procfs.h"
 #include "proc/uts.h"
 #include "stat/cpustat.h"
@@ -286,7 +287,15 @@ static const struct pseudo_node sys_dirs[] = {
     {.name = NULL},
 };
 
+#define NET_FILE(file, what) {.name = file, .type = VREG, .mode = 0444, .tag = what, .show = net_show}
+static const struct pseudo_node net_files[] = {
+    NET_FILE("tcp", NET_SHOW_TCP), NET_FILE("udp", NET_SHOW_UDP), NET_FILE("raw", NET_SHOW_RAW),
+    NET_FILE("unix", NET_SHOW_UNIX), NET_FILE("packet", NET_SHOW_PACKET), NET_FILE("dev", NET_SHOW_DEV),
+    NET_FILE("route", NET_SHOW_ROUTE), NET_FILE("arp", NET_SHOW_ARP), {0},
+};
+
 const struct pseudo_node procfs_system_files[] = {
+    {.name = "net", .type = VDIR, .mode = 0555, .children = net_files},
     {.name = "stat", .type = VREG, .mode = 0444, .show = show_stat},
     {.name = "meminfo", .type = VREG, .mode = 0444, .show = show_meminfo},
     {.name = "swaps", .type = VREG, .mode = 0444, .show = show_swaps},

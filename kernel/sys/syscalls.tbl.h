@@ -61,15 +61,16 @@
     X(302, prlimit64) X(306, syncfs) X(309, getcpu) X(316, renameat2) X(318, getrandom)        \
     X(322, execveat) X(327, preadv2) X(328, pwritev2) X(332, statx) X(435, clone3)             \
     X(436, close_range) X(439, faccessat2)                                                     \
+    X(41, socket) X(42, connect) X(43, accept) X(44, sendto) X(45, recvfrom)                   \
+    X(46, sendmsg) X(47, recvmsg) X(48, shutdown) X(49, bind) X(50, listen)                    \
+    X(51, getsockname) X(52, getpeername) X(53, socketpair) X(54, setsockopt)                  \
+    X(55, getsockopt) X(288, accept4) X(299, recvmmsg) X(307, sendmmsg)                        \
     X(1024, meminfo) X(1025, gethomelgroup) X(1026, getcpuid) X(1027, p_online)                \
     X(1028, processor_info) X(1029, processor_bind) X(1040, lgrp) X(1041, memcntl)             \
     X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
-    X(41, socket) X(42, connect) X(43, accept)        \
-    X(44, sendto) X(45, recvfrom) X(46, sendmsg) X(47, recvmsg) X(48, shutdown) X(49, bind)    \
-    X(50, listen) X(51, getsockname) X(52, getpeername) X(53, socketpair) X(54, setsockopt)    \
-    X(55, getsockopt) X(64, semget) X(65, semop) X(66, semctl) X(68, msgget)      \
+    X(64, semget) X(65, semop) X(66, semctl) X(68, msgget)      \
     X(69, msgsnd) X(70, msgrcv) X(71, msgctl) X(78, getdents) X(101, ptrace) X(125, capget)    \
     X(126, capset) X(134, uselib) X(135, personality) X(136, ustat) X(139, sysfs)              \
     X(153, vhangup) X(154, modify_ldt) X(155, pivot_root) X(156, _sysctl) X(159, adjtimex)     \
@@ -89,10 +90,10 @@
     X(254, inotify_add_watch) X(255, inotify_rm_watch) X(256, migrate_pages)                   \
     X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice) X(279, move_pages)             \
     X(281, epoll_pwait) X(282, signalfd) X(283, timerfd_create) X(284, eventfd)                \
-    X(286, timerfd_settime) X(287, timerfd_gettime) X(288, accept4) X(289, signalfd4)          \
+    X(286, timerfd_settime) X(287, timerfd_gettime) X(289, signalfd4)          \
     X(290, eventfd2) X(291, epoll_create1) X(294, inotify_init1) X(298, perf_event_open)       \
-    X(299, recvmmsg) X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)     \
-    X(304, open_by_handle_at) X(305, clock_adjtime) X(307, sendmmsg) X(308, setns)             \
+    X(300, fanotify_init) X(301, fanotify_mark) X(303, name_to_handle_at)     \
+    X(304, open_by_handle_at) X(305, clock_adjtime) X(308, setns)             \
     X(310, process_vm_readv) X(311, process_vm_writev) X(312, kcmp) X(313, finit_module)       \
     X(314, sched_setattr) X(315, sched_getattr) X(317, seccomp) X(319, memfd_create)           \
     X(320, kexec_file_load) X(321, bpf) X(323, userfaultfd) X(324, membarrier)                 \

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dgram.c - sockets with messages: the queue they share, UDP, and raw IP.
+ *
+ * THEORY      A message that came in is queued with its sender's address, if the socket's buffer (SO_RCVBUF) has room for it;
+ *             else it is dropped and counted, as on any network.  A message that goes out is copied to the kernel, then
+ *             handed to lwIP; if there is no memory or no buffer of the card for it, it is lost, too.
+ *             Raw sockets get copies of all packets of their protocol, with the IP header, beside the protocol itself.
+ * LOCKING     netpriv.h
+ * SEE ALSO    RFC 768; packet.c
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+#include "lwip/inet.h"
+#include "lwip/raw.h"
+#include "lwip/udp.h"
+
+enum { IPPROTO_UDP = 17, IPPROTO_ICMP = 1, UDP_MAX = 65507, RAW_MAX = 65515, SHUT_RD = 0, SHUT_WR = 1 };
+enum { OVERHEAD = 256 }; /* bytes that a queued message counts beside its own */
+enum { IPPROTO_IP = 0, IP_HDRINCL = 3 };
+
+struct list udp_sockets = LIST_INIT(udp_sockets), raw_sockets = LIST_INIT(raw_sockets);
+
+/* ---- the queue ---- */
+
+void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
+{
+    struct dgram *d = NULL;
+
+    if (s->rx_shut || s->rx_bytes + p->tot_len + OVERHEAD > s->rcvbuf || (d = kmem_alloc(sizeof *d)) == NULL) {
+        s->rx_drops++;
+        pbuf_free(p);
+        return;
+    }
+    d->p = p;
+    d->from = *from;
+    list_push_back(&s->dgrams, &d->link);
+    s->rx_bytes += p->tot_len + (uint32_t)OVERHEAD;
+    socket_wake_reader(s);
+}
+
+/* The first message, taken off the queue unless it is only peeked at; NULL: none.  Locked, rlock held. */
+static struct dgram *first(struct socket *s, bool peek)
+{
+    struct dgram *d;
+
+    if (list_empty(&s->dgrams))
+        return NULL;
+    d = list_first(&s->dgrams, struct dgram, link);
+    if (!peek) {
+        list_remove(&d->link);
+        s->rx_bytes -= d->p->tot_len + (uint32_t)OVERHEAD;
+    }
+    return d;
+}
+
+static long copy_message(const struct dgram *d, struct sock_msg *m, bool real_length)
+{
+    size_t done = 0, want = min_of((size_t)d->p->tot_len, m->uio->resid);
+    int    err = 0;
+
+    for (const struct pbuf *p = d->p; p != NULL && done < want && err == 0; p = p->next) {
+        size_t n = min_of((size_t)p->len, want - done);
+
+        err = uio_move(p->payload, n, m->uio);
+        done += n;
+    }
+    m->name = d->from;
+    m->flags = want < d->p->tot_len ? MSG_TRUNC : 0;
+    return err != 0 ? err : real_length ? d->p->tot_len : (long)want;
+}
+
+long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
+    bool     peek = (m->flags & MSG_PEEK) != 0, real_length = (m->flags & MSG_TRUNC) != 0;
+    int      err = 0;
+
+    m->name.len = 0;
+    for (;;) {
+        struct dgram *d;
+        long          n = 0;
+
+        mutex_enter(&s->rlock);
+        net_enter();
+        d = first(s, peek);
+        net_exit();
+        if (d != NULL)
+            n = copy_message(d, m, real_length);
+        mutex_exit(&s->rlock);
+        if (d != NULL) {
+            if (!peek) {
+                pbuf_free(d->p);
+                kmem_free(d);
+            }
+            return n;
+        }
+        net_enter();
+        while (err == 0 && list_empty(&s->dgrams)) {
+            if (s->err != 0)
+                err = socket_error(s);
+            else if (s->rx_shut)
+                err = 1;
+            else
+                err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "socket read");
+        }
+        net_exit();
+        if (err != 0) {
+            m->flags = 0;
+            return err == 1 ? 0 : err;
+        }
+    }
+}
+
+unsigned dgram_poll(struct socket *s)
+{
+    unsigned r = s->state == SS_CLOSED ? POLLHUP : POLLOUT | POLLWRNORM;
+
+    if (s->err != 0)
+        r |= POLLERR;
+    return !list_empty(&s->dgrams) || s->rx_shut ? r | POLLIN | POLLRDNORM : r;
+}
+
+long dgram_readable(struct socket *s)
+{
+    return list_empty(&s->dgrams) ? 0 : list_first(&s->dgrams, struct dgram, link)->p->tot_len;
+}
+
+int pbuf_from_uio(struct uio *uio, size_t n, struct pbuf **out)
+{
+    struct pbuf *p = pbuf_alloc(PBUF_TRANSPORT, (u16_t)n, PBUF_RAM);
+
+    if (p == NULL)
+        return -ENOBUFS;
+    if (uio_move(p->payload, n, uio) != 0) {
+        pbuf_free(p);
+        return -EFAULT;
+    }
+    *out = p;
+    return 0;
+}
+
+/* What lwIP said of a message as send(2) says it: one that found no memory has been sent, and is lost. */
+static int send_errno(err_t e)
+{
+    return e == ERR_MEM || e == ERR_BUF ? 0 : e == ERR_VAL ? -EACCES : net_errno(e);
+}
+
+static int dgram_shutdown(struct socket *s, int how)
+{
+    int err = 0;
+
+    net_enter();
+    if (s->state != SS_CONNECTED)
+        err = -ENOTCONN;
+    if (how != SHUT_WR)
+        s->rx_shut = true;
+    if (how != SHUT_RD)
+        s->tx_shut = true;
+    socket_wake_reader(s);
+    net_exit();
+    return err;
+}
+
+/* ---- UDP ---- */
+
+static inline struct udp_pcb *udp_of(struct socket *s)
+{
+    return s->pcb;
+}
+
+static void on_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
+{
+    struct sock_addr from;
+
+    inet_put(&from, ip->addr, port);
+    dgram_add(arg, p, &from);
+}
+
+static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = inet_get(a, &ip.addr, &port);
+
+    if (err != 0)
+        return err;
+    net_enter();
+    err = udp_of(s)->local_port != 0 ? -EINVAL : !iface_may_bind(ip.addr) ? -EADDRNOTAVAIL
+                                                                             : net_errno(udp_bind(udp_of(s), &ip, port));
+    net_exit();
+    return err;
+}
+
+static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = 0;
+
+    if (a->len >= 2 && a->family == AF_UNSPEC) {
+        net_enter();
+        udp_disconnect(udp_of(s));
+        s->state = SS_NEW;
+        net_exit();
+        return 0;
+    }
+    if ((err = inet_get(a, &ip.addr, &port)) != 0)
+        return err;
+    if (ip.addr == IPADDR_ANY)
+        ip.addr = lwip_htonl(IPADDR_LOOPBACK);
+    net_enter();
+    if (ip4_route(&ip) == NULL) {
+        err = -ENETUNREACH;
+    } else if ((err = net_errno(udp_connect(udp_of(s), &ip, port))) == 0) {
+        s->state = SS_CONNECTED;
+        if (udp_of(s)->local_ip.addr == IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
+            udp_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
+    }
+    net_exit();
+    return err;
+}
+
+static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    size_t       n = m->uio->resid;
+    ip_addr_t    ip;
+    uint16_t     port;
+    struct pbuf *p;
+    int          err = 0;
+
+    if (n > UDP_MAX)
+        return -EMSGSIZE;
+    if (m->name.len != 0 && (err = inet_get(&m->name, &ip.addr, &port)) != 0)
+        return err;
+    if (m->name.len != 0 && port == 0)
+        return -EINVAL;
+    if ((err = pbuf_from_uio(m->uio, n, &p)) != 0)
+        return err;
+    net_enter();
+    if (s->tx_shut)
+        err = -EPIPE;
+    else if (m->name.len == 0 && s->state != SS_CONNECTED)
+        err = -EDESTADDRREQ;
+    else if (s->err != 0)
+        err = socket_error(s);
+    else
+        err = send_errno(m->name.len != 0 ? udp_sendto(udp_of(s), p, &ip, port) : udp_send(udp_of(s), p));
+    pbuf_free(p);
+    net_exit();
+    if (err == -EPIPE)
+        return socket_signal_pipe(m->flags);
+    return err != 0 ? err : (long)n;
+}
+
+static int udp_name(struct socket *s, bool peer, struct sock_addr *a)
+{
+    int err = 0;
+
+    net_enter();
+    if (peer && s->state != SS_CONNECTED)
+        err = -ENOTCONN;
+    else if (peer)
+        inet_put(a, udp_of(s)->remote_ip.addr, udp_of(s)->remote_port);
+    else
+        inet_put(a, udp_of(s)->local_ip.addr, udp_of(s)->local_port);
+    net_exit();
+    return err;
+}
+
+static int pcb_set_option(struct socket *s, int level, int name, const void *val, unsigned len)
+{
+    int v = 0;
+
+    if (s->type == SOCK_RAW && level == IPPROTO_IP && name == IP_HDRINCL && len >= sizeof v) {
+        memcpy(&v, val, sizeof v);
+        ((struct raw_pcb *)s->pcb)->flags = v != 0 ? RAW_FLAGS_HDRINCL : 0;
+        return 0;
+    }
+    return inet_option_set(s, s->pcb, level, name, val, len);
+}
+
+static int pcb_get_option(struct socket *s, int level, int name, void *val, unsigned *len)
+{
+    return inet_option_get(s, s->pcb, level, name, val, len);
+}
+
+static void udp_close(struct socket *s)
+{
+    net_enter();
+    list_remove(&s->link);
+    udp_remove(udp_of(s));
+    net_exit();
+}
+
+static const struct sock_ops udp_ops = {
+    .bind = udp_bind_socket, .connect = udp_connect_socket, .send = udp_send_socket, .receive = dgram_receive,
+    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = udp_name, .set_option = pcb_set_option,
+    .get_option = pcb_get_option, .readable = dgram_readable, .close = udp_close,
+};
+
+int socket_make_udp(int protocol, struct socket **out)
+{
+    struct socket *s;
+
+    if (protocol != 0 && protocol != IPPROTO_UDP)
+        return -EPROTONOSUPPORT;
+    if ((s = socket_new(&udp_ops, AF_INET, SOCK_DGRAM, IPPROTO_UDP)) == NULL)
+        return -ENOMEM;
+    net_enter();
+    if ((s->pcb = udp_new()) != NULL) {
+        udp_recv(udp_of(s), on_datagram, s);
+        list_push_back(&udp_sockets, &s->link);
+    }
+    net_exit();
+    if (s->pcb == NULL) {
+        socket_free(s);
+        return -ENOBUFS;
+    }
+    *out = s;
+    return 0;
+}
+
+/* ---- raw IP ---- */
+
+static inline struct raw_pcb *raw_of(struct socket *s)
+{
+    return s->pcb;
+}
+
+static u8_t on_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
+{
+    struct pbuf     *copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
+    struct sock_addr from;
+
+    inet_put(&from, ip->addr, 0);
+    if (copy != NULL)
+        dgram_add(arg, copy, &from);
+    else
+        ((struct socket *)arg)->rx_drops++;
+    return 0; /* the protocol itself gets it, too */
+}
+
+static int raw_bind_socket(struct socket *s, const struct sock_addr *a)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = inet_get(a, &ip.addr, &port);
+
+    if (err != 0)
+        return err;
+    net_enter();
+    err = iface_may_bind(ip.addr) ? net_errno(raw_bind(raw_of(s), &ip)) : -EADDRNOTAVAIL;
+    net_exit();
+    return err;
+}
+
+static int raw_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = inet_get(a, &ip.addr, &port);
+
+    if (err != 0)
+        return err;
+    net_enter();
+    if ((err = net_errno(raw_connect(raw_of(s), &ip))) == 0)
+        s->state = SS_CONNECTED;
+    net_exit();
+    return err;
+}
+
+static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    size_t       n = m->uio->resid;
+    ip_addr_t    ip;
+    uint16_t     port;
+    struct pbuf *p;
+    int          err;
+
+    if (n > RAW_MAX)
+        return -EMSGSIZE;
+    if (m->name.len != 0 && (err = inet_get(&m->name, &ip.addr, &port)) != 0)
+        return err;
+    if ((err = pbuf_from_uio(m->uio, n, &p)) != 0)
+        return err;
+    net_enter();
+    if (m->name.len == 0 && s->state != SS_CONNECTED)
+        err = -EDESTADDRREQ;
+    else
+        err = send_errno(m->name.len != 0 ? raw_sendto(raw_of(s), p, &ip) : raw_send(raw_of(s), p));
+    pbuf_free(p);
+    net_exit();
+    return err != 0 ? err : (long)n;
+}
+
+static int raw_name(struct socket *s, bool peer, struct sock_addr *a)
+{
+    if (peer && s->state != SS_CONNECTED)
+        return -ENOTCONN;
+    net_enter();
+    inet_put(a, peer ? raw_of(s)->remote_ip.addr : raw_of(s)->local_ip.addr, 0);
+    net_exit();
+    return 0;
+}
+
+static void raw_close(struct socket *s)
+{
+    net_enter();
+    list_remove(&s->link);
+    raw_remove(raw_of(s));
+    net_exit();
+}
+
+static const struct sock_ops raw_ops = {
+    .bind = raw_bind_socket, .connect = raw_connect_socket, .send = raw_send_socket, .receive = dgram_receive,
+    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = raw_name, .set_option = pcb_set_option,
+    .get_option = pcb_get_option, .readable = dgram_readable, .close = raw_close,
+};
+
+int socket_make_raw(int protocol, struct socket **out)
+{
+    struct socket *s;
+
+    if (protocol <= 0 || protocol > 255)
+        return -EPROTONOSUPPORT;
+    if ((s = socket_new(&raw_ops, AF_INET, SOCK_RAW, protocol)) == NULL)
+        return -ENOMEM;
+    net_enter();
+    if ((s->pcb = raw_new((u8_t)protocol)) != NULL) {
+        raw_recv(raw_of(s), on_packet, s);
+        if (protocol == 255) /* IPPROTO_RAW: the program makes the header */
+            raw_of(s)->flags = RAW_FLAGS_HDRINCL;
+        list_push_back(&raw_sockets, &s->link);
+    }
+    net_exit();
+    if (s->pcb == NULL) {
+        socket_free(s);
+        return -ENOBUFS;
+    }
+    *out = s;
+    return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/*
+ * inet.c - internet addresses as programs write them, and the options that all sockets of that family have.
+ *
+ * LOCKING     netpriv.h
+ * SEE ALSO    ip(7), socket(7) of Linux's manual
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#include "lwip/ip.h"
+#include "lwip/netif.h"
+
+enum { IPPROTO_IP = 0, SOL_SOCKET = 1, INET_ADDR_BYTES = 16 };
+enum {
+    IP_TOS_OPTION = 1, IP_TTL_OPTION = 2, IP_OPTIONS = 4, IP_RECVOPTS = 6, IP_PKTINFO = 8, IP_MTU_DISCOVER = 10, IP_RECVERR = 11,
+    IP_RECVTTL = 12, IP_RECVTOS = 13, IP_MTU = 14, IP_FREEBIND = 15, IP_BIND_ADDRESS_NO_PORT = 24,
+};
+enum { SO_REUSEADDR = 2, SO_BROADCAST = 6, SO_KEEPALIVE = 9, SO_BINDTODEVICE = 25 };
+
+int inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port)
+{
+    struct inet_addr in;
+
+    if (a->len < INET_ADDR_BYTES)
+        return -EINVAL;
+    memcpy(&in, a, sizeof in);
+    if (in.family != AF_INET && !(in.family == AF_UNSPEC && in.ip == 0))
+        return -EAFNOSUPPORT;
+    *ip = in.ip;
+    *port = lwip_ntohs(in.port);
+    return 0;
+}
+
+void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port)
+{
+    struct inet_addr in = {.family = AF_INET, .port = lwip_htons(port), .ip = ip};
+
+    memcpy(a, &in, sizeof in);
+    a->len = INET_ADDR_BYTES;
+}
+
+static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name, unsigned len)
+{
+    char          text[16];
+    struct netif *n;
+
+    len = min_of(len, (unsigned)sizeof text - 1);
+    memcpy(text, name, len);
+    text[len] = '\0';
+    n = text[0] != '\0' ? iface_by_name(text) : NULL;
+    if (n == NULL && text[0] != '\0')
+        return -ENODEV;
+    s->ifindex = n != NULL ? iface_index(n) : 0;
+    if (pcb != NULL)
+        pcb->netif_idx = n != NULL ? netif_get_index(n) : NETIF_NO_INDEX;
+    return 0;
+}
+
+/* SOL_SOCKET's flags were stored in the socket; lwIP has its own. */
+static int tell_pcb(struct socket *s, struct ip_pcb *pcb, int name)
+{
+    static const struct {
+        int     name;
+        uint8_t flag;
+    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR}, {SO_BROADCAST, SOF_BROADCAST}, {SO_KEEPALIVE, SOF_KEEPALIVE}};
+
+    for (unsigned i = 0; i < array_size(flags); i++) {
+        bool on = i == 0 ? s->reuse : i == 1 ? s->broadcast : s->keepalive;
+
+        if (flags[i].name == name && pcb != NULL) {
+            if (on)
+                ip_set_option(pcb, flags[i].flag);
+            else
+                ip_reset_option(pcb, flags[i].flag);
+            return 0;
+        }
+    }
+    return -ENOPROTOOPT;
+}
+
+/* An option's number; programs give one byte or four. */
+static int number(const void *val, unsigned len, int *v)
+{
+    if (len == 0)
+        return -EINVAL;
+    *v = *(const uint8_t *)val;
+    if (len >= sizeof *v)
+        memcpy(v, val, sizeof *v);
+    return 0;
+}
+
+int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, const void *val, unsigned len)
+{
+    int v, err;
+
+    if (level == SOL_SOCKET)
+        return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len) : tell_pcb(s, pcb, name);
+    if (level != IPPROTO_IP)
+        return -ENOPROTOOPT;
+    if ((err = number(val, len, &v)) != 0)
+        return err;
+    switch (name) {
+    case IP_TOS_OPTION:
+        if (pcb != NULL)
+            pcb->tos = (uint8_t)v;
+        return 0;
+    case IP_TTL_OPTION:
+        if (v == -1)
+            v = IP_DEFAULT_TTL;
+        if (v < 1 || v > 255)
+            return -EINVAL;
+        if (pcb != NULL)
+            pcb->ttl = (uint8_t)v;
+        return 0;
+    case IP_MTU_DISCOVER: /* what they ask for is not there, and not to have it does no harm */
+    case IP_RECVERR:
+    case IP_RECVTTL:
+    case IP_RECVTOS:
+    case IP_RECVOPTS:
+    case IP_OPTIONS:
+    case IP_PKTINFO:
+    case IP_FREEBIND:
+    case IP_BIND_ADDRESS_NO_PORT:
+        return 0;
+    }
+    return -ENOPROTOOPT;
+}
+
+int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, void *val, unsigned *len)
+{
+    int v;
+
+    if (level != IPPROTO_IP)
+        return -ENOPROTOOPT;
+    switch (name) {
+    case IP_TOS_OPTION:
+        v = pcb != NULL ? pcb->tos : 0;
+        break;
+    case IP_TTL_OPTION:
+        v = pcb != NULL ? pcb->ttl : IP_DEFAULT_TTL;
+        break;
+    case IP_OPTIONS:
+        *len = 0;
+        return 0;
+    case IP_MTU_DISCOVER:
+    case IP_RECVERR:
+        v = 0;
+        break;
+    case IP_MTU:
+        v = 1500;
+        break;
+    default:
+        return -ENOPROTOOPT;
+    }
+    *len = min_of(*len, (unsigned)sizeof v);
+    memcpy(val, &v, *len);
+    return 0;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stream.c - the queue of bytes that a stream socket has received.
+ *
+ * THEORY      A chain of buffers as they came.  Others add at its end, under net_lock; only the holder of rlock takes off its
+ *             front, so a reader copies what it has seen there without net_lock, which it must, since the program's memory may
+ *             have to be brought in.  A reader waits without rlock: who does not want to wait is not held up by it.
+ * INVARIANTS  I2, I3 of netpriv.h
+ * LOCKING     netpriv.h
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+
+#include "lwip/pbuf.h"
+
+void stream_add(struct socket *s, struct pbuf *p)
+{
+    if (s->rx_first == NULL)
+        s->rx_first = p;
+    else
+        s->rx_last->next = p;
+    s->rx_bytes += p->tot_len;
+    while (p->next != NULL)
+        p = p->next;
+    s->rx_last = p;
+    socket_wake_reader(s);
+}
+
+/* Copies `n` bytes of the queue, which are there, to the uio.  rlock held. */
+static long copy_queue(struct socket *s, struct uio *uio, size_t n)
+{
+    struct pbuf *p = s->rx_first;
+    size_t       skip = s->rx_skip, done = 0;
+    int          err = 0;
+
+    while (done < n && err == 0) {
+        size_t len = min_of((size_t)p->len - skip, n - done), before = uio->resid;
+
+        err = uio_move((uint8_t *)p->payload + skip, len, uio);
+        done += before - uio->resid;
+        skip = 0;
+        if (done < n && err == 0)
+            p = p->next;
+    }
+    return done > 0 ? (long)done : err;
+}
+
+/* Takes `n` bytes off the queue.  Locked, rlock held. */
+static void consume(struct socket *s, size_t n)
+{
+    size_t left = n;
+
+    while (left > 0) {
+        struct pbuf *p = s->rx_first;
+        size_t       here = p->len - s->rx_skip;
+
+        if (left < here) {
+            s->rx_skip += (uint32_t)left;
+            break;
+        }
+        left -= here;
+        s->rx_skip = 0;
+        s->rx_first = p->next;
+        p->next = NULL;
+        p->tot_len = p->len;
+        pbuf_free(p);
+    }
+    s->rx_bytes -= (uint32_t)n;
+    s->ops->consumed(s, n);
+}
+
+/* What the queue has now, as much as is asked for.  Bytes; 0: nothing there.  rlock held. */
+static long take(struct socket *s, struct uio *uio, bool peek)
+{
+    size_t avail;
+    long   n;
+
+    net_enter();
+    avail = min_of((size_t)s->rx_bytes, uio->resid);
+    net_exit();
+    if (avail == 0)
+        return 0;
+    n = copy_queue(s, uio, avail);
+    if (n > 0 && !peek) {
+        net_enter();
+        consume(s, (size_t)n);
+        net_exit();
+    }
+    return n;
+}
+
+long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
+    bool     peek = (m->flags & MSG_PEEK) != 0, all = (m->flags & MSG_WAITALL) && !peek;
+    size_t   total = 0;
+    int      end = 0;
+
+    m->name.len = 0;
+    m->flags = 0;
+    for (;;) {
+        long n;
+
+        mutex_enter(&s->rlock);
+        n = take(s, m->uio, peek);
+        mutex_exit(&s->rlock);
+        if (n < 0)
+            return total > 0 ? (long)total : n;
+        total += (size_t)n;
+        if (m->uio->resid == 0 || (total > 0 && !all))
+            return (long)total;
+        net_enter();
+        while (end == 0 && s->rx_bytes == 0)
+            if ((end = s->ops->read_end(s)) == 0)
+                end = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "socket read");
+        net_exit();
+        if (end != 0)
+            return total > 0 ? (long)total : end == 1 ? 0 : end;
+    }
+}

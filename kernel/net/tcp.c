@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tcp.c - TCP sockets over lwIP's raw interface.
+ *
+ * THEORY      lwIP calls back when a connection is made, has data, has room, or has died; the functions of that kind
+ *             are called with net_lock held, and queue and wake.  What arrives is kept as lwIP's buffers until a reader takes
+ *             it; only then the window opens again (tcp_recved), so a peer can have at most TCP_WND bytes waiting here.
+ *             What is written is copied to the kernel in pieces, then to lwIP's segments, which hold it until it is
+ *             acknowledged: at most TCP_SND_BUF, or what SO_SNDBUF allows.
+ *             Connections that were made wait in their listener's queue as whole sockets, so data may come before
+ *             accept(2).  The listener's backlog counts them and those half made.
+ * INVARIANTS  I1 .. I3 of netpriv.h
+ *             I4  a connection in a listener's queue has `listener` set, and counts in naccepted
+ * LOCKING     netpriv.h.  A reader holds rlock while it copies, not while it waits.
+ * SEE ALSO    RFC 793; tests/test_net.py
+ */
+#include "net/netpriv.h"
+
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+#include "lwip/priv/tcp_priv.h"
+#include "lwip/tcp.h"
+
+enum { PIECE = 8192, SMALL = 256, IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1, SHUT_RDWR = 2 };
+enum { POLLRDHUP = 0x2000 };
+
+struct list tcp_sockets = LIST_INIT(tcp_sockets);
+
+static const struct sock_ops tcp_ops;
+static uint8_t               ext_id; /* of what lwIP keeps with a pcb for us */
+
+static inline struct tcp_pcb *pcb_of(struct socket *s)
+{
+    return s->pcb;
+}
+
+/* ---- lwIP calls (net_lock held) ---- */
+
+static err_t on_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
+{
+    struct socket *s = arg;
+
+    if (p == NULL) {
+        s->rx_eof = true;
+        socket_wake_reader(s);
+        return ERR_OK;
+    }
+    if (s->rx_shut) { /* nobody will read it */
+        tcp_recved(pcb, p->tot_len);
+        pbuf_free(p);
+        return ERR_OK;
+    }
+    stream_add(s, p);
+    return ERR_OK;
+}
+
+static uint32_t room(const struct socket *s)
+{
+    struct tcp_pcb *pcb = pcb_of((struct socket *)s);
+    uint32_t        held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
+
+    return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
+}
+
+static bool roomy(const struct socket *s)
+{
+    return room(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
+}
+
+static err_t on_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
+{
+    if (roomy(arg))
+        socket_wake_writer(arg);
+    return ERR_OK;
+}
+
+/* Twice a second, for writers that found no memory. */
+static err_t on_poll(void *arg, struct tcp_pcb *pcb)
+{
+    socket_wake_writer(arg);
+    return ERR_OK;
+}
+
+static void on_error(void *arg, err_t err)
+{
+    struct socket *s = arg;
+
+    if (s == NULL)
+        return;
+    s->pcb = NULL; /* lwIP has freed it */
+    if (s->state == SS_CONNECTING)
+        s->err = err == ERR_RST ? ECONNREFUSED : ETIMEDOUT;
+    else if (err != ERR_CLSD) /* that is: both sides have ended in peace */
+        s->err = err == ERR_RST ? ECONNRESET : err == ERR_ABRT ? ETIMEDOUT : -net_errno(err);
+    s->state = SS_CLOSED;
+    s->rx_eof = true;
+    socket_wake_reader(s);
+    socket_wake_writer(s);
+}
+
+static err_t on_connected(void *arg, struct tcp_pcb *pcb, err_t err)
+{
+    struct socket *s = arg;
+
+    s->state = SS_CONNECTED;
+    socket_wake_writer(s);
+    return ERR_OK;
+}
+
+/* The pcb is freed: also when its time in TIME_WAIT is over, of which lwIP says nothing else. */
+static void on_destroyed(u8_t id, void *data)
+{
+    if (data != NULL)
+        ((struct socket *)data)->pcb = NULL;
+}
+
+static const struct tcp_ext_arg_callbacks ext_callbacks = {.destroy = on_destroyed};
+
+static void adopt(struct socket *s, struct tcp_pcb *pcb)
+{
+    s->pcb = pcb;
+    tcp_ext_arg_set_callbacks(pcb, ext_id, &ext_callbacks);
+    tcp_ext_arg_set(pcb, ext_id, s);
+    tcp_arg(pcb, s);
+    tcp_recv(pcb, on_data);
+    tcp_sent(pcb, on_sent);
+    tcp_err(pcb, on_error);
+    tcp_poll(pcb, on_poll, 1);
+}
+
+static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
+{
+    struct socket *l = arg, *s;
+
+    if (err != ERR_OK || pcb == NULL || l == NULL)
+        return ERR_VAL;
+    if ((s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP)) == NULL)
+        return ERR_MEM; /* lwIP ends the connection */
+    s->state = SS_CONNECTED;
+    s->sndbuf = l->sndbuf;
+    s->rcvbuf = l->rcvbuf;
+    s->keepalive = l->keepalive;
+    s->linger = l->linger;
+    s->linger_s = l->linger_s;
+    s->listener = l;
+    adopt(s, pcb);
+    tcp_backlog_delayed(pcb);
+    list_push_back(&tcp_sockets, &s->link);
+    list_push_back(&l->accepted, &s->accept_link);
+    l->naccepted++;
+    socket_wake_reader(l);
+    return ERR_OK;
+}
+
+/* ---- making, naming, connecting ---- */
+
+static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = inet_get(a, &ip.addr, &port);
+
+    if (err != 0)
+        return err;
+    net_enter();
+    if (s->state != SS_NEW || s->pcb == NULL || pcb_of(s)->local_port != 0) {
+        err = -EINVAL;
+    } else if (!iface_may_bind(ip.addr)) {
+        err = -EADDRNOTAVAIL;
+    } else {
+        if (s->reuse)
+            ip_set_option(pcb_of(s), SOF_REUSEADDR);
+        err = net_errno(tcp_bind(pcb_of(s), &ip, port));
+    }
+    net_exit();
+    return err;
+}
+
+/* Waits for the outcome of a connect.  Locked. */
+static int await_connection(struct socket *s, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    int      err = 0;
+
+    while (s->state == SS_CONNECTING && err == 0)
+        err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "connect");
+    if (s->state == SS_CONNECTED)
+        return 0;
+    if (s->state == SS_CLOSED && s->err != 0)
+        return socket_error(s);
+    return err == -EAGAIN ? -EINPROGRESS : err;
+}
+
+static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
+{
+    ip_addr_t ip;
+    uint16_t  port;
+    int       err = inet_get(a, &ip.addr, &port);
+
+    if (err != 0)
+        return err;
+    net_enter();
+    switch (s->state) {
+    case SS_CONNECTING:
+        err = nonblock ? -EALREADY : await_connection(s, false);
+        break;
+    case SS_CONNECTED:
+        err = -EISCONN;
+        break;
+    case SS_NEW:
+        if (ip.addr == IPADDR_ANY)
+            ip.addr = lwip_htonl(IPADDR_LOOPBACK);
+        if ((err = net_errno(tcp_connect(pcb_of(s), &ip, port, on_connected))) == 0) {
+            s->state = SS_CONNECTING;
+            err = await_connection(s, nonblock);
+        } else if (err == -ENOBUFS) {
+            err = -EADDRNOTAVAIL; /* no port is free */
+        }
+        break;
+    default:
+        err = s->err != 0 ? socket_error(s) : -EINVAL;
+    }
+    net_exit();
+    return err;
+}
+
+static int tcp_listen_socket(struct socket *s, int backlog)
+{
+    struct tcp_pcb *l;
+    ip_addr_t       any = {IPADDR_ANY};
+    err_t           e = ERR_OK;
+    int             err = 0;
+    uint8_t         n = (uint8_t)min_of((unsigned)max_of(backlog, 1), (unsigned)BACKLOG_MAX);
+
+    net_enter();
+    if (s->state == SS_LISTENING) {
+        tcp_backlog_set(pcb_of(s), n);
+    } else if (s->state != SS_NEW || s->pcb == NULL) {
+        err = -EINVAL;
+    } else {
+        if (pcb_of(s)->local_port == 0)
+            err = net_errno(tcp_bind(pcb_of(s), &any, 0));
+        if (err == 0 && (l = tcp_listen_with_backlog_and_err(pcb_of(s), n, &e)) == NULL)
+            err = net_errno(e);
+        if (err == 0) {
+            s->pcb = l;
+            s->state = SS_LISTENING;
+            tcp_arg(l, s);
+            tcp_accept(l, on_accept);
+        }
+    }
+    net_exit();
+    return err;
+}
+
+static int tcp_accept_socket(struct socket *s, bool nonblock, struct socket **out)
+{
+    uint64_t       deadline;
+    struct socket *n = NULL;
+    int            err = 0;
+
+    net_enter();
+    deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
+    while (err == 0 && n == NULL) {
+        if (s->state != SS_LISTENING)
+            err = -EINVAL;
+        else if ((n = list_pop(&s->accepted, struct socket, accept_link)) == NULL)
+            err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "accept");
+    }
+    if (n != NULL) {
+        s->naccepted--;
+        n->listener = NULL;
+        if (n->pcb != NULL)
+            tcp_backlog_accepted(pcb_of(n));
+        *out = n;
+    }
+    net_exit();
+    return n != NULL ? 0 : err;
+}
+
+static int tcp_name(struct socket *s, bool peer, struct sock_addr *a)
+{
+    struct tcp_pcb *pcb;
+    int             err = 0;
+
+    net_enter();
+    pcb = pcb_of(s);
+    if (peer && (pcb == NULL || s->state != SS_CONNECTED))
+        err = -ENOTCONN;
+    else if (peer)
+        inet_put(a, pcb->remote_ip.addr, pcb->remote_port);
+    else
+        inet_put(a, pcb != NULL ? pcb->local_ip.addr : 0, pcb != NULL ? pcb->local_port : 0);
+    net_exit();
+    return err;
+}
+
+/* ---- data ---- */
+
+/* Why a write cannot go on; 0: it can.  Locked. */
+static int write_error(struct socket *s)
+{
+    if (s->err != 0)
+        return socket_error(s);
+    if (s->tx_shut || s->state == SS_CLOSED)
+        return -EPIPE;
+    return s->state == SS_CONNECTED ? 0 : s->state == SS_CONNECTING ? -EAGAIN : s->state == SS_NEW ? -EPIPE : -ENOTCONN;
+}
+
+/* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
+static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    size_t   done = 0;
+    int      err = 0;
+
+    net_enter();
+    while (done < n && err == 0) {
+        uint32_t free;
+        size_t   len;
+        err_t    e;
+
+        if ((err = write_error(s)) == -EAGAIN || (err == 0 && (free = room(s)) == 0)) {
+            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
+            continue;
+        }
+        if (err != 0)
+            break;
+        len = min_of(n - done, (size_t)free);
+        e = tcp_write(pcb_of(s), data + done, (u16_t)len,
+                      TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
+        if (e == ERR_OK)
+            done += len;
+        else if (e == ERR_MEM) /* what is on its way must be acknowledged first, or memory freed elsewhere */
+            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
+        else
+            err = net_errno(e);
+        if (s->pcb != NULL)
+            tcp_output(pcb_of(s));
+    }
+    net_exit();
+    return done > 0 ? (long)done : err;
+}
+
+static long tcp_send(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    uint8_t      few[SMALL], *buf = few;
+    struct uio  *uio = m->uio;
+    size_t       size = min_of(uio->resid, (size_t)PIECE), total = 0;
+    long         n = 0;
+
+    if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
+        return -ENOBUFS;
+    mutex_enter(&s->wlock);
+    do {
+        size_t len = min_of(uio->resid, size);
+
+        if (len > 0 && (n = uio_move(buf, len, uio)) != 0)
+            break;
+        if (len == 0) {
+            net_enter();
+            n = write_error(s);
+            net_exit();
+            break;
+        }
+        n = put(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
+        if (n > 0)
+            total += (size_t)n;
+        if (n < (long)len)
+            break;
+    } while (uio->resid > 0);
+    mutex_exit(&s->wlock);
+    if (buf != few)
+        kmem_free(buf);
+    if (total > 0)
+        return (long)total;
+    return n == -EPIPE ? socket_signal_pipe(m->flags) : n;
+}
+
+static void tcp_consumed(struct socket *s, size_t n)
+{
+    for (; n > 0 && s->pcb != NULL; n -= min_of(n, 0x8000ul))
+        tcp_recved(pcb_of(s), (u16_t)min_of(n, 0x8000ul));
+}
+
+/* Why a read with an empty queue ends: 1 end of file, or an error; 0: it waits.  Locked. */
+static int tcp_read_end(struct socket *s)
+{
+    if (s->err != 0 && s->state == SS_CLOSED)
+        return socket_error(s);
+    if (s->rx_eof || s->rx_shut)
+        return 1;
+    return s->state == SS_CONNECTED || s->state == SS_CONNECTING ? 0 : -ENOTCONN;
+}
+
+static long tcp_readable(struct socket *s)
+{
+    return s->state == SS_LISTENING ? -EINVAL : (long)s->rx_bytes;
+}
+
+static unsigned tcp_poll_socket(struct socket *s)
+{
+    unsigned r = 0;
+
+    if (s->state == SS_LISTENING)
+        return list_empty(&s->accepted) ? 0 : POLLIN | POLLRDNORM;
+    if (s->err != 0)
+        r |= POLLERR;
+    if (s->rx_bytes != 0 || s->rx_eof || s->rx_shut)
+        r |= POLLIN | POLLRDNORM;
+    if (s->rx_eof || s->rx_shut)
+        r |= POLLRDHUP;
+    if (s->state == SS_NEW || s->state == SS_CLOSED || ((s->rx_eof || s->rx_shut) && s->tx_shut))
+        r |= POLLHUP;
+    if (s->state != SS_CONNECTING && (s->pcb == NULL || s->tx_shut || roomy(s)))
+        r |= POLLOUT | POLLWRNORM;
+    return r;
+}
+
+/* ---- ending ---- */
+
+static int tcp_shutdown_socket(struct socket *s, int how)
+{
+    int err = 0;
+
+    net_enter();
+    if (s->state == SS_LISTENING && how != SHUT_WR) {
+        s->state = SS_CLOSED; /* who waits in accept is told; the port is given back at close */
+        socket_wake_reader(s);
+    } else if (s->state != SS_CONNECTED) {
+        err = -ENOTCONN;
+    } else {
+        if (how != SHUT_WR)
+            s->rx_shut = true;
+        if (how != SHUT_RD && !s->tx_shut) {
+            s->tx_shut = true;
+            if (s->pcb != NULL)
+                err = net_errno(tcp_shutdown(pcb_of(s), 0, 1));
+        }
+        socket_wake_reader(s);
+        socket_wake_writer(s);
+    }
+    net_exit();
+    return err;
+}
+
+/* Takes the connection away from its socket: it goes on alone to its end, or, with `hard`, ends now.  Locked. */
+static void detach(struct socket *s, bool hard)
+{
+    struct tcp_pcb *pcb = pcb_of(s);
+
+    list_remove(&s->link);
+    s->pcb = NULL;
+    if (pcb == NULL)
+        return;
+    tcp_arg(pcb, NULL);
+    tcp_ext_arg_set(pcb, ext_id, NULL);
+    if (pcb->state == LISTEN) {
+        tcp_accept(pcb, NULL);
+        (void)tcp_close(pcb);
+        return;
+    }
+    tcp_recv(pcb, NULL);
+    tcp_sent(pcb, NULL);
+    tcp_err(pcb, NULL);
+    tcp_poll(pcb, NULL, 0);
+    if (hard || s->rx_bytes != 0 || tcp_close(pcb) != ERR_OK)
+        tcp_abort(pcb); /* unread data: the peer is to know (RFC 1122, 4.2.2.13) */
+}
+
+static void tcp_close_socket(struct socket *s)
+{
+    struct list    orphans;
+    struct socket *n;
+
+    list_init(&orphans);
+    net_enter();
+    while ((n = list_pop(&s->accepted, struct socket, accept_link)) != NULL) {
+        if (n->pcb != NULL)
+            tcp_backlog_accepted(pcb_of(n));
+        detach(n, true);
+        list_push_back(&orphans, &n->accept_link);
+    }
+    detach(s, s->linger && s->linger_s == 0);
+    net_exit();
+    while ((n = list_pop(&orphans, struct socket, accept_link)) != NULL)
+        socket_free(n);
+}
+
+static int tcp_set_option(struct socket *s, int level, int name, const void *val, unsigned len)
+{
+    return tcp_option_set(s, pcb_of(s), level, name, val, len);
+}
+
+static int tcp_get_option(struct socket *s, int level, int name, void *val, unsigned *len)
+{
+    return tcp_option_get(s, pcb_of(s), level, name, val, len);
+}
+
+static const struct sock_ops tcp_ops = {
+    .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = tcp_accept_socket,
+    .send = tcp_send, .receive = stream_receive, .read_end = tcp_read_end, .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket,
+    .name = tcp_name, .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = tcp_readable,
+    .close = tcp_close_socket,
+};
+
+void socket_tcp_init(void)
+{
+    ext_id = tcp_ext_arg_alloc_id();
+}
+
+int socket_make_tcp(int protocol, struct socket **out)
+{
+    struct tcp_pcb *pcb;
+    struct socket  *s;
+
+    if (protocol != 0 && protocol != IPPROTO_TCP)
+        return -EPROTONOSUPPORT;
+    if ((s = socket_new(&tcp_ops, AF_INET, SOCK_STREAM, IPPROTO_TCP)) == NULL)
+        return -ENOMEM;
+    net_enter();
+    if ((pcb = tcp_new()) != NULL) {
+        adopt(s, pcb);
+        list_push_back(&tcp_sockets, &s->link);
+    }
+    net_exit();
+    if (pcb == NULL) {
+        socket_free(s);
+        return -ENOBUFS;
+    }
+    *out = s;
+    return 0;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+/*
+ * unix.c - sockets between the programs of this machine (AF_UNIX), streams.
+ *
+ * THEORY      Two sockets that know each other: what one writes is queued at the other, up to its buffer.  A listener is
+ *             found by the file that it is bound to, or by its name, if that begins with a NUL (Linux's abstract names).
+ *             The system-call edge makes and finds the file: sock_addr.vn.
+ * INVARIANTS  I5  a->peer == b iff b->peer == a
+ * LOCKING     netpriv.h
+ * SEE ALSO    stream.c, unix(7) of Linux's manual
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+#include "lwip/pbuf.h"
+
+enum { PIECE = 7936, SHUT_RD = 0, SHUT_WR = 1, BACKLOG_MAX = 4096, POLLRDHUP = 0x2000 };
+
+struct list unix_sockets = LIST_INIT(unix_sockets);
+
+static const struct sock_ops unix_ops;
+static struct cv             backlog_cv; /* all who wait for room in a listener's queue */
+
+static struct socket *unix_new(void)
+{
+    return socket_new(&unix_ops, AF_UNIX, SOCK_STREAM, 0);
+}
+
+static void connect_two(struct socket *a, struct socket *b)
+{
+    a->peer = b;
+    b->peer = a;
+    a->state = b->state = SS_CONNECTED;
+}
+
+static bool same_name(const struct socket *s, const struct sock_addr *a)
+{
+    return a->vn != NULL ? s->vn == a->vn : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
+}
+
+/* Who is bound to `a`.  Locked. */
+static struct socket *find(const struct sock_addr *a)
+{
+    struct socket *s;
+
+    LIST_FOREACH (s, &unix_sockets, link)
+        if (s->name.len != 0 && same_name(s, a))
+            return s;
+    return NULL;
+}
+
+static int unix_bind(struct socket *s, const struct sock_addr *a)
+{
+    int err = 0;
+
+    net_enter();
+    if (s->name.len != 0) {
+        err = -EINVAL;
+    } else if (find(a) != NULL) {
+        err = -EADDRINUSE;
+    } else {
+        s->name = *a;
+        if ((s->vn = a->vn) != NULL)
+            vn_hold(s->vn);
+    }
+    net_exit();
+    return err;
+}
+
+static int unix_listen(struct socket *s, int backlog)
+{
+    int err = 0;
+
+    net_enter();
+    if (s->name.len == 0 || (s->state != SS_NEW && s->state != SS_LISTENING)) {
+        err = -EINVAL;
+    } else {
+        s->state = SS_LISTENING;
+        s->backlog = (unsigned)min_of(max_of(backlog, 1), BACKLOG_MAX);
+    }
+    net_exit();
+    return err;
+}
+
+static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblock)
+{
+    uint64_t       deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    struct socket *n = unix_new(), *l;
+    int            err = n == NULL ? -ENOMEM : 0;
+
+    net_enter();
+    while (err == 0) {
+        if (s->state != SS_NEW) {
+            err = s->state == SS_CONNECTED ? -EISCONN : -EINVAL;
+        } else if ((l = find(a)) == NULL || l->state != SS_LISTENING) {
+            err = -ECONNREFUSED;
+        } else if (l->naccepted < l->backlog) {
+            n->name = l->name;
+            n->name.vn = NULL;
+            n->listener = l;
+            connect_two(s, n);
+            list_push_back(&unix_sockets, &n->link);
+            list_push_back(&l->accepted, &n->accept_link);
+            l->naccepted++;
+            socket_wake_reader(l);
+            n = NULL;
+            break;
+        } else {
+            err = socket_wait(&backlog_cv, deadline, s->sndtimeo_ns, "connect");
+        }
+    }
+    net_exit();
+    if (n != NULL)
+        socket_free(n);
+    return err;
+}
+
+static int unix_accept(struct socket *s, bool nonblock, struct socket **out)
+{
+    uint64_t       deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
+    struct socket *n = NULL;
+    int            err = 0;
+
+    net_enter();
+    while (err == 0 && n == NULL) {
+        if (s->state != SS_LISTENING)
+            err = -EINVAL;
+        else if ((n = list_pop(&s->accepted, struct socket, accept_link)) == NULL)
+            err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "accept");
+    }
+    if (n != NULL) {
+        s->naccepted--;
+        n->listener = NULL;
+        *out = n;
+        cv_broadcast(&backlog_cv);
+    }
+    net_exit();
+    return n != NULL ? 0 : err;
+}
+
+static bool full(const struct socket *peer)
+{
+    return peer->rx_bytes >= peer->rcvbuf;
+}
+
+/* Why a write cannot go on; 0: it can.  Locked. */
+static int write_error(struct socket *s)
+{
+    if (s->state == SS_NEW || s->state == SS_LISTENING)
+        return -ENOTCONN;
+    return s->tx_shut || s->peer == NULL || s->peer->rx_shut ? -EPIPE : 0;
+}
+
+/* One piece.  Its pbuf passes over.  0 or an error. */
+static int put(struct socket *s, struct pbuf *p, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    int      err;
+
+    net_enter();
+    while ((err = write_error(s)) == 0 && full(s->peer))
+        if ((err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write")) != 0)
+            break;
+    if (err == 0)
+        stream_add(s->peer, p);
+    net_exit();
+    if (err != 0)
+        pbuf_free(p);
+    return err;
+}
+
+static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    size_t total = m->uio->resid, done = 0;
+    int    err = 0;
+
+    if (m->name.len != 0)
+        return s->state == SS_CONNECTED ? -EISCONN : -EOPNOTSUPP;
+    mutex_enter(&s->wlock);
+    while (done < total && err == 0) {
+        size_t       n = min_of(total - done, (size_t)PIECE);
+        struct pbuf *p = pbuf_alloc(PBUF_RAW, (u16_t)n, PBUF_RAM);
+
+        if (p == NULL) {
+            err = -ENOBUFS;
+        } else if (uio_move(p->payload, n, m->uio) != 0) {
+            pbuf_free(p);
+            err = -EFAULT;
+        } else if ((err = put(s, p, nonblock)) == 0) {
+            done += n;
+        }
+    }
+    mutex_exit(&s->wlock);
+    if (done > 0)
+        return (long)done;
+    return err == -EPIPE ? socket_signal_pipe(m->flags) : err;
+}
+
+static int unix_read_end(struct socket *s)
+{
+    if (s->rx_shut || (s->state == SS_CONNECTED && (s->peer == NULL || s->peer->tx_shut)))
+        return 1;
+    return s->state == SS_CONNECTED ? 0 : -EINVAL;
+}
+
+static void unix_consumed(struct socket *s, size_t n)
+{
+    if (s->peer != NULL && !full(s))
+        socket_wake_writer(s->peer);
+}
+
+static unsigned unix_poll(struct socket *s)
+{
+    unsigned r = 0;
+    bool     ended = s->rx_shut || (s->state == SS_CONNECTED && (s->peer == NULL || s->peer->tx_shut));
+
+    if (s->state == SS_LISTENING)
+        return list_empty(&s->accepted) ? 0 : POLLIN | POLLRDNORM;
+    if (s->rx_bytes != 0 || ended)
+        r |= POLLIN | POLLRDNORM;
+    if (ended)
+        r |= POLLRDHUP;
+    if (s->state == SS_NEW || (s->state == SS_CONNECTED && s->peer == NULL))
+        r |= POLLHUP;
+    if (s->peer == NULL || !full(s->peer))
+        r |= POLLOUT | POLLWRNORM;
+    return r;
+}
+
+static int unix_shutdown(struct socket *s, int how)
+{
+    int err = 0;
+
+    net_enter();
+    if (s->state != SS_CONNECTED) {
+        err = -ENOTCONN;
+    } else {
+        s->rx_shut |= how != SHUT_WR;
+        s->tx_shut |= how != SHUT_RD;
+        socket_wake_reader(s);
+        socket_wake_writer(s);
+        if (s->peer != NULL) {
+            socket_wake_reader(s->peer);
+            socket_wake_writer(s->peer);
+        }
+    }
+    net_exit();
+    return err;
+}
+
+static int unix_name(struct socket *s, bool peer, struct sock_addr *a)
+{
+    struct socket *of = peer ? s->peer : s;
+    int            err = 0;
+
+    net_enter();
+    *a = (struct sock_addr){.family = AF_UNIX, .len = 2};
+    if (of == NULL)
+        err = -ENOTCONN;
+    else if (of->name.len != 0)
+        *a = of->name;
+    a->vn = NULL;
+    net_exit();
+    return err;
+}
+
+static long unix_readable(struct socket *s)
+{
+    return s->state == SS_LISTENING ? -EINVAL : (long)s->rx_bytes;
+}
+
+/* Locked. */
+static void leave(struct socket *s)
+{
+    struct socket *peer = s->peer;
+
+    list_remove(&s->link);
+    s->state = SS_CLOSED;
+    s->peer = NULL;
+    if (peer != NULL) {
+        peer->peer = NULL; /* I5 */
+        socket_wake_reader(peer);
+        socket_wake_writer(peer);
+    }
+}
+
+static void unix_close(struct socket *s)
+{
+    struct list    orphans;
+    struct socket *n;
+
+    list_init(&orphans);
+    net_enter();
+    while ((n = list_pop(&s->accepted, struct socket, accept_link)) != NULL) {
+        leave(n);
+        list_push_back(&orphans, &n->accept_link);
+    }
+    leave(s);
+    cv_broadcast(&backlog_cv);
+    net_exit();
+    while ((n = list_pop(&orphans, struct socket, accept_link)) != NULL)
+        socket_free(n);
+}
+
+static const struct sock_ops unix_ops = {
+    .bind = unix_bind, .connect = unix_connect, .listen = unix_listen, .accept = unix_accept, .send = unix_send,
+    .receive = stream_receive, .poll = unix_poll, .shutdown = unix_shutdown, .name = unix_name,
+    .readable = unix_readable, .read_end = unix_read_end, .consumed = unix_consumed, .close = unix_close,
+};
+
+void socket_unix_init(void)
+{
+    cv_init(&backlog_cv);
+}
+
+int socket_make_unix(int type, int protocol, struct socket **out)
+{
+    if (type != SOCK_STREAM)
+        return -ESOCKTNOSUPPORT;
+    if (protocol != 0 && protocol != AF_UNIX)
+        return -EPROTONOSUPPORT;
+    if ((*out = unix_new()) == NULL)
+        return -ENOMEM;
+    net_enter();
+    list_push_back(&unix_sockets, &(*out)->link);
+    net_exit();
+    return 0;
+}
+
+int unix_pair(int type, struct socket *out[2])
+{
+    int err = socket_make_unix(type, 0, &out[0]);
+
+    if (err != 0)
+        return err;
+    if ((err = socket_make_unix(type, 0, &out[1])) != 0) {
+        unix_close(out[0]);
+        socket_free(out[0]);
+        return err;
+    }
+    net_enter();
+    connect_two(out[0], out[1]);
+    net_exit();
+    return 0;
+}

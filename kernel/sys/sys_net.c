@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_net.c - system calls of sockets.
+ *
+ * THEORY      Addresses, options and message headers are copied in whole before anything is done, and copied out after it;
+ *             data moves through a struct uio.  A name of AF_UNIX that is a path becomes a vnode here, since only here paths
+ *             are known.  There is no control data: msg_control is not read, and comes back empty.
+ * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
+ */
+#include "net/net.h"
+
+#include "disp/timer.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "sys/path.h"
+#include "sys/sys.h"
+#include "sys/utime.h"
+
+enum { IOV_MAX = 1024, IOV_STACK = 8, MMSG_MAX = 1024, MSG_WAITFORONE = 0x10000, UNIX_PATH_MAX = 108 };
+#define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
+
+struct user_msghdr {
+    uint64_t name;
+    uint32_t namelen, pad;
+    uint64_t iov, iovlen, control, controllen;
+    int32_t  flags, pad2;
+};
+_Static_assert(sizeof(struct user_msghdr) == 56, "as Linux's");
+
+/* ---- addresses ---- */
+
+static int addr_in(struct sock_addr *a, uint64_t uaddr, uint64_t len)
+{
+    memset(a, 0, sizeof *a);
+    if ((int)len < 0 || (uint32_t)len > SOCK_ADDR_MAX)
+        return -EINVAL;
+    a->len = (uint32_t)len;
+    return copy_in(a, uaddr, a->len);
+}
+
+/* As accept(2) and others give one back: cut to what there is room for, with its true length. */
+static int addr_out(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
+{
+    int32_t room, len = (int32_t)a->len;
+    int     err;
+
+    if (uaddr == 0 || ulen == 0)
+        return 0;
+    if ((err = copy_in(&room, ulen, sizeof room)) != 0)
+        return err;
+    if (room < 0)
+        return -EINVAL;
+    if ((err = copy_out(uaddr, a, (size_t)min_of(room, len))) != 0)
+        return err;
+    return copy_out(ulen, &len, sizeof len);
+}
+
+/*
+ * Finds the file that an AF_UNIX address names, or makes it (`create`): a->vn, held; NULL when the name is none of a file.
+ * -EADDRINUSE, and a look-up's errors.
+ */
+static int unix_resolve(struct sock_addr *a, bool create)
+{
+    char          path[UNIX_PATH_MAX + 1];
+    struct fs_ctx ctx;
+    size_t        n = a->len - 2;
+    int           err = 0;
+
+    if (a->family != AF_UNIX || a->len <= 2 || a->data[0] == '\0')
+        return a->family != AF_UNIX || a->len <= 2 ? -EINVAL : 0;
+    if (n > UNIX_PATH_MAX)
+        return -EINVAL;
+    memcpy(path, a->data, n);
+    path[n] = '\0';
+    fs_context(&ctx);
+    if (create)
+        err = name_create(&ctx, NULL, path, VSOCK, 0777 & ~curproc()->fs->umask, 0, NULL);
+    if (err == -EEXIST)
+        err = -EADDRINUSE;
+    if (err == 0)
+        err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &a->vn);
+    if (err == 0 && (err = a->vn->type != VSOCK ? -ECONNREFUSED : vn_access(a->vn, 2, ctx.cred)) != 0) {
+        vn_release(a->vn);
+        a->vn = NULL;
+    }
+    fs_context_done(&ctx);
+    return err;
+}
+
+/* Calls fn(f, address) for the socket and the address of the arguments. */
+static long with_addr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *), bool create)
+{
+    struct sock_addr a;
+    struct file     *f = fd_file(r->arg[0]);
+    long             err;
+
+    if (f == NULL)
+        return -EBADF;
+    err = file_is_socket(f) ? addr_in(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
+    if (err == 0 && socket_family(f) == AF_UNIX)
+        err = unix_resolve(&a, create);
+    if (err == 0) {
+        err = fn(f, &a);
+        if (a.vn != NULL)
+            vn_release(a.vn);
+    }
+    file_release(f);
+    return err;
+}
+
+long sys_bind(struct regs *r)
+{
+    return with_addr(r, socket_bind, true);
+}
+
+long sys_connect(struct regs *r)
+{
+    return with_addr(r, socket_connect, false);
+}
+
+/* ---- making ---- */
+
+static unsigned oflags_of(unsigned type)
+{
+    return type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+}
+
+static unsigned fdflags_of(unsigned type)
+{
+    return type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
+}
+
+/* A descriptor for f; f goes when there is none. */
+static long install(struct file *f, unsigned type)
+{
+    int fd = fd_install(curproc()->files, f, 0, fdflags_of(type), (unsigned)limit(RLIMIT_NOFILE));
+
+    if (fd < 0)
+        file_release(f);
+    return fd;
+}
+
+long sys_socket(struct regs *r)
+{
+    unsigned     type = (unsigned)r->arg[1];
+    struct file *f;
+    int          err;
+
+    if (type & ~(unsigned)(SOCK_TYPE | SOCK_NONBLOCK | SOCK_CLOEXEC))
+        return -EINVAL;
+    err = socket_file((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &f);
+    return err != 0 ? err : install(f, type);
+}
+
+long sys_socketpair(struct regs *r)
+{
+    unsigned     type = (unsigned)r->arg[1];
+    struct file *a, *b;
+    int32_t      fd[2];
+    int          err;
+
+    if (type & ~(unsigned)(SOCK_TYPE | SOCK_NONBLOCK | SOCK_CLOEXEC))
+        return -EINVAL;
+    err = socket_pair((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &a, &b);
+    if (err != 0)
+        return err;
+    if ((fd[0] = (int32_t)install(a, type)) < 0) {
+        file_release(b);
+        return fd[0];
+    }
+    if ((fd[1] = (int32_t)install(b, type)) < 0) {
+        fd_close(curproc()->files, fd[0]);
+        return fd[1];
+    }
+    if ((err = copy_out(r->arg[3], fd, sizeof fd)) != 0) {
+        fd_close(curproc()->files, fd[0]);
+        fd_close(curproc()->files, fd[1]);
+    }
+    return err;
+}
+
+static long do_accept(struct regs *r, unsigned flags)
+{
+    struct file     *f, *n;
+    struct sock_addr from = {0};
+    long             fd, err;
+
+    if (flags & ~(unsigned)(SOCK_NONBLOCK | SOCK_CLOEXEC))
+        return -EINVAL;
+    if ((f = fd_file(r->arg[0])) == NULL)
+        return -EBADF;
+    err = socket_accept(f, oflags_of(flags), &from, &n);
+    file_release(f);
+    if (err != 0)
+        return err;
+    if ((err = addr_out(&from, r->arg[1], r->arg[2])) != 0) {
+        file_release(n);
+        return err;
+    }
+    fd = install(n, flags);
+    return fd;
+}
+
+long sys_accept(struct regs *r)
+{
+    return do_accept(r, 0);
+}
+
+long sys_accept4(struct regs *r)
+{
+    return do_accept(r, (unsigned)r->arg[3]);
+}
+
+long sys_listen(struct regs *r)
+{
+    struct file *f = fd_file(r->arg[0]);
+    long         err;
+
+    if (f == NULL)
+        return -EBADF;
+    err = socket_listen(f, (int)r->arg[1]);
+    file_release(f);
+    return err;
+}
+
+long sys_shutdown(struct regs *r)
+{
+    struct file *f = fd_file(r->arg[0]);
+    long         err;
+
+    if (f == NULL)
+        return -EBADF;
+    err = socket_shutdown(f, (int)r->arg[1]);
+    file_release(f);
+    return err;
+}
+
+static long do_name(struct regs *r, bool peer)
+{
+    struct sock_addr a = {0};
+    struct file     *f = fd_file(r->arg[0]);
+    long             err;
+
+    if (f == NULL)
+        return -EBADF;
+    err = socket_name(f, peer, &a);
+    file_release(f);
+    if (err == 0 && (r->arg[1] == 0 || r->arg[2] == 0))
+        err = -EFAULT;
+    return err != 0 ? err : addr_out(&a, r->arg[1], r->arg[2]);
+}
+
+long sys_getsockname(struct regs *r)
+{
+    return do_name(r, false);
+}
+
+long sys_getpeername(struct regs *r)
+{
+    return do_name(r, true);
+}
+
+/* ---- options ---- */
+
+long sys_setsockopt(struct regs *r)
+{
+    uint64_t     val[SOCK_OPT_MAX / 8];
+    struct file *f;
+    int          len = (int)r->arg[4];
+    long         err;
+
+    if ((f = fd_file(r->arg[0])) == NULL)
+        return -EBADF;
+    if (!file_is_socket(f))
+        err = -ENOTSOCK;
+    else if (len < 0)
+        err = -EINVAL;
+    else if ((err = copy_in(val, r->arg[3], min_of((size_t)len, sizeof val))) == 0)
+        err = socket_set_option(f, (int)r->arg[1], (int)r->arg[2], val, (unsigned)min_of((size_t)len, sizeof val));
+    file_release(f);
+    return err;
+}
+
+long sys_getsockopt(struct regs *r)
+{
+    uint64_t     val[SOCK_OPT_MAX / 8] = {0};
+    struct file *f;
+    int32_t      room;
+    unsigned     len;
+    long         err;
+
+    if ((f = fd_file(r->arg[0])) == NULL)
+        return -EBADF;
+    err = file_is_socket(f) ? copy_in(&room, r->arg[4], sizeof room) : -ENOTSOCK;
+    if (err == 0 && room < 0)
+        err = -EINVAL;
+    if (err == 0) {
+        len = (unsigned)min_of((size_t)room, sizeof val);
+        err = socket_get_option(f, (int)r->arg[1], (int)r->arg[2], val, &len);
+    }
+    if (err == 0)
+        err = copy_out(r->arg[3], val, len);
+    if (err == 0)
+        err = copy_out(r->arg[4], &len, sizeof len);
+    file_release(f);
+    return err;
+}
+
+/* ---- messages ---- */
+
+/* One buffer in `uaddr`, `len`; `one` must live as long as the uio. */
+static int uio_one(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len, enum uio_dir dir)
+{
+    len = min_of(len, MAX_RW);
+    if (len > 0 && (uaddr >= USER_TOP || len > USER_TOP - uaddr))
+        return -EFAULT;
+    *one = (struct iovec){.base = uaddr, .len = len};
+    *uio = (struct uio){.iov = one, .niov = 1, .resid = len, .dir = dir, .user = true};
+    return 0;
+}
+
+long sys_sendto(struct regs *r)
+{
+    struct iovec    one;
+    struct uio      uio;
+    struct sock_msg m = {.uio = &uio, .flags = (unsigned)r->arg[3]};
+    struct file    *f = fd_file(r->arg[0]);
+    long            n;
+
+    if (f == NULL)
+        return -EBADF;
+    n = uio_one(&uio, &one, r->arg[1], r->arg[2], UIO_WRITE);
+    if (n == 0 && r->arg[4] != 0)
+        n = addr_in(&m.name, r->arg[4], r->arg[5]);
+    if (n == 0)
+        n = socket_send(f, &m);
+    file_release(f);
+    return n;
+}
+
+long sys_recvfrom(struct regs *r)
+{
+    struct iovec    one;
+    struct uio      uio;
+    struct sock_msg m = {.uio = &uio, .flags = (unsigned)r->arg[3]};
+    struct file    *f = fd_file(r->arg[0]);
+    long            n, err;
+
+    if (f == NULL)
+        return -EBADF;
+    n = uio_one(&uio, &one, r->arg[1], r->arg[2], UIO_READ);
+    if (n == 0)
+        n = socket_receive(f, &m);
+    file_release(f);
+    if (n >= 0 && r->arg[4] != 0 && (err = addr_out(&m.name, r->arg[4], r->arg[5])) != 0)
+        return err;
+    return n;
+}
+
+/* A message header and its buffers, in kernel copies. */
+struct kmsg {
+    struct user_msghdr h;
+    struct iovec       few[IOV_STACK], *v;
+    struct uio         uio;
+    struct sock_msg    m;
+};
+
+static int iov_in(struct kmsg *k)
+{
+    size_t n = k->h.iovlen;
+    int    err;
+
+    if (n > IOV_MAX)
+        return -EMSGSIZE;
+    k->v = k->few;
+    if (n > IOV_STACK && (k->v = kmem_alloc(n * sizeof *k->v)) == NULL)
+        return -ENOMEM;
+    err = copy_in(k->v, k->h.iov, n * sizeof *k->v);
+    for (size_t i = 0; err == 0 && i < n; i++) {
+        struct iovec *v = &k->v[i];
+
+        if ((int64_t)v->len < 0)
+            err = -EINVAL;
+        v->len = min_of(v->len, MAX_RW - k->uio.resid);
+        if (v->len > 0 && (v->base >= USER_TOP || v->len > USER_TOP - v->base))
+            err = -EFAULT;
+        k->uio.resid += v->len;
+    }
+    if (err != 0 && k->v != k->few)
+        kmem_free(k->v);
+    return err;
+}
+
+/* Takes the header at `uaddr`; on success kmsg_done() gives back what it took. */
+static int kmsg_in(struct kmsg *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
+{
+    int err = copy_in(&k->h, uaddr, sizeof k->h);
+
+    if (err != 0)
+        return err;
+    k->m = (struct sock_msg){.uio = &k->uio, .flags = flags};
+    if (dir == UIO_WRITE && k->h.name != 0 && (err = addr_in(&k->m.name, k->h.name, k->h.namelen)) != 0)
+        return err;
+    k->uio = (struct uio){.niov = (unsigned)k->h.iovlen, .dir = dir, .user = true};
+    if ((err = iov_in(k)) != 0)
+        return err;
+    k->uio.iov = k->v;
+    return 0;
+}
+
+static void kmsg_done(struct kmsg *k)
+{
+    if (k->v != k->few)
+        kmem_free(k->v);
+}
+
+static long send_one(struct file *f, uint64_t uaddr, unsigned flags)
+{
+    struct kmsg k;
+    long        n = kmsg_in(&k, uaddr, flags, UIO_WRITE);
+
+    if (n != 0)
+        return n;
+    n = socket_send(f, &k.m);
+    kmsg_done(&k);
+    return n;
+}
+
+static long receive_one(struct file *f, uint64_t uaddr, unsigned flags)
+{
+    struct kmsg k;
+    long        n = kmsg_in(&k, uaddr, flags, UIO_READ), err = 0;
+
+    if (n != 0)
+        return n;
+    n = socket_receive(f, &k.m);
+    kmsg_done(&k);
+    if (n < 0)
+        return n;
+    if (k.h.name != 0)
+        err = copy_out(k.h.name, &k.m.name, min_of(k.m.name.len, k.h.namelen));
+    k.h.namelen = k.m.name.len;
+    k.h.controllen = 0;
+    k.h.flags = (int32_t)(k.m.flags & MSG_TRUNC);
+    if (err == 0)
+        err = copy_out(uaddr, &k.h, sizeof k.h);
+    return err != 0 ? err : n;
+}
+
+static long do_msg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned))
+{
+    struct file *f = fd_file(r->arg[0]);
+    long         n;
+
+    if (f == NULL)
+        return -EBADF;
+    n = file_is_socket(f) ? one(f, r->arg[1], (unsigned)r->arg[2]) : -ENOTSOCK;
+    file_release(f);
+    return n;
+}
+
+long sys_sendmsg(struct regs *r)
+{
+    return do_msg(r, send_one);
+}
+
+long sys_recvmsg(struct regs *r)
+{
+    return do_msg(r, receive_one);
+}
+
+/* sendmmsg, recvmmsg: as many as go; an error counts only for the first. */
+static long do_mmsg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned), uint64_t deadline)
+{
+    enum { STRIDE = sizeof(struct user_msghdr) + 8 };
+    unsigned     flags = (unsigned)r->arg[3], n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
+    struct file *f = fd_file(r->arg[0]);
+    long         err = 0;
+
+    if (f == NULL)
+        return -EBADF;
+    if (!file_is_socket(f))
+        err = -ENOTSOCK;
+    while (err == 0 && done < n) {
+        uint64_t at = r->arg[1] + (uint64_t)done * STRIDE;
+        uint32_t len;
+
+        if ((err = one(f, at, flags & ~(unsigned)MSG_WAITFORONE)) < 0)
+            break;
+        len = (uint32_t)err;
+        if ((err = copy_out(at + sizeof(struct user_msghdr), &len, sizeof len)) == 0)
+            done++;
+        if (flags & MSG_WAITFORONE)
+            flags |= MSG_DONTWAIT;
+        if (deadline != NO_DEADLINE && clock_mono_ns() >= deadline)
+            break;
+    }
+    file_release(f);
+    return done > 0 ? (long)done : err;
+}
+
+long sys_sendmmsg(struct regs *r)
+{
+    return do_mmsg(r, send_one, NO_DEADLINE);
+}
+
+long sys_recvmmsg(struct regs *r)
+{
+    uint64_t deadline = NO_DEADLINE;
+    int64_t  ns;
+    int      err;
+
+    if (r->arg[4] != 0) {
+        if ((err = timespec_in(r->arg[4], &ns)) != 0)
+            return err;
+        deadline = clock_mono_ns() + (uint64_t)ns;
+    }
+    return do_mmsg(r, receive_one, deadline);
+}

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# lwip.sh - lwIP's sources, of Debian's source package: lwip.sh ARCHIVE     (tools/deps.sh calls it)
+#
+# The archive is fetched from the mirrors that apt uses here, then from Debian's own, with apt's helper (which knows
+# of proxies and compares the checksum, that of the package's signed description, lwip_2.1.3+dfsg1-2.dsc).  A copy is
+# kept in the user's cache, so that `make clean` costs no download.
+set -eu
+out=$1
+path=pool/main/l/lwip/lwip_2.1.3+dfsg1.orig.tar.xz
+sum=0a8276d09fc4e97bbba2f953d74af2388fc2195ea156be9d7589e297a68fde24
+kept=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/homeroom/${path##*/}
+
+is_it() {
+    [ -f "$1" ] && echo "$sum  $1" | sha256sum -c --status 2>/dev/null
+}
+
+mkdir -p "$(dirname "$out")"
+if is_it "$kept"; then
+    cp "$kept" "$out.part" && mv "$out.part" "$out"
+    exit 0
+fi
+echo "deps.sh: fetching the sources of lwIP (Debian's package lwip)"
+mirrors=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -i debian | sort -u || true)
+archived=https://snapshot.debian.org/archive/debian/20230601T000000Z/
+for mirror in $mirrors https://deb.debian.org/debian/ http://deb.debian.org/debian/ "$archived"; do
+    rm -f "$out.part"
+    if [ -x /usr/lib/apt/apt-helper ]; then
+        /usr/lib/apt/apt-helper -o Acquire::Retries=2 -o APT::Sandbox::User= download-file "${mirror%/}/$path" \
+            "$out.part" "SHA256:$sum" >/dev/null 2>&1 || true
+    elif command -v curl >/dev/null 2>&1; then
+        curl -fsSL -o "$out.part" "${mirror%/}/$path" || true
+    fi
+    if is_it "$out.part"; then
+        if mkdir -p "$(dirname "$kept")" 2>/dev/null; then
+            cp "$out.part" "$kept.$$" 2>/dev/null && mv "$kept.$$" "$kept" || true
+        fi
+        mv "$out.part" "$out"
+        exit 0
+    fi
+done
+rm -f "$out.part"
+echo "deps.sh: lwIP's sources cannot be fetched; put $path of a Debian mirror here: $out" >&2
+exit 1

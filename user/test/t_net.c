@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_net.c - sockets over the loopback: what each call gives, and each error; the same as on Linux.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+static struct sockaddr_in loopback(unsigned port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return a;
+}
+
+static int tcp(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    EXPECT(fd >= 0);
+    return fd;
+}
+
+/* A listener on a port that the system picks. */
+static int listener(struct sockaddr_in *a)
+{
+    socklen_t len = sizeof *a;
+    int       fd = tcp();
+
+    *a = loopback(0);
+    EXPECT_EQ(bind(fd, (struct sockaddr *)a, sizeof *a), 0);
+    EXPECT_EQ(listen(fd, 16), 0);
+    EXPECT_EQ(getsockname(fd, (struct sockaddr *)a, &len), 0);
+    EXPECT_EQ(len, sizeof *a);
+    EXPECT(a->sin_port != 0);
+    return fd;
+}
+
+/* Both ends of a connection. */
+static void connection(int fd[2])
+{
+    struct sockaddr_in a;
+    int                l = listener(&a);
+
+    fd[0] = tcp();
+    EXPECT_EQ(connect(fd[0], (struct sockaddr *)&a, sizeof a), 0);
+    fd[1] = accept(l, NULL, NULL);
+    EXPECT(fd[1] >= 0);
+    close(l);
+}
+
+static void making(void)
+{
+    int fd;
+
+    EXPECT_ERR(socket(12345, SOCK_STREAM, 0), EAFNOSUPPORT);
+    EXPECT_ERR(socket(AF_INET, 7, 0), ESOCKTNOSUPPORT);
+    EXPECT_ERR(socket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    EXPECT(fd >= 0);
+    EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    EXPECT_ERR(lseek(fd, 0, SEEK_SET), ESPIPE);
+}
+
+static void errors(void)
+{
+    struct sockaddr_in a = loopback(1);
+    struct stat        st;
+    socklen_t          len = sizeof a;
+    int                fd = tcp(), file = open("/dev/null", O_RDWR), v = 0;
+
+    EXPECT_ERR(connect(fd, (struct sockaddr *)&a, sizeof a), ECONNREFUSED);
+    close(fd);
+    fd = tcp();
+    EXPECT_ERR(bind(file, (struct sockaddr *)&a, sizeof a), ENOTSOCK);
+    EXPECT_ERR(bind(-1, (struct sockaddr *)&a, sizeof a), EBADF);
+    EXPECT_ERR(bind(fd, (struct sockaddr *)&a, 3), EINVAL);
+    EXPECT_ERR(bind(fd, (void *)8, sizeof a), EFAULT);
+    EXPECT_ERR(accept(fd, NULL, NULL), EINVAL);
+    EXPECT_ERR(getpeername(fd, (struct sockaddr *)&a, &len), ENOTCONN);
+    EXPECT_ERR(recv(fd, &v, 4, 0), ENOTCONN);
+    EXPECT_ERR(send(fd, &v, 4, MSG_NOSIGNAL), EPIPE);
+    EXPECT_ERR(shutdown(fd, SHUT_RDWR), ENOTCONN);
+    EXPECT_ERR(shutdown(fd, 17), EINVAL);
+    EXPECT_ERR(setsockopt(fd, SOL_SOCKET, 9999, &v, sizeof v), ENOPROTOOPT);
+    EXPECT_ERR(getsockopt(fd, SOL_SOCKET, SO_TYPE, &v, (void *)8), EFAULT);
+    EXPECT_EQ(fstat(fd, &st), 0);
+    EXPECT(S_ISSOCK(st.st_mode));
+}
+
+static void ports(void)
+{
+    struct sockaddr_in a;
+    int                l = listener(&a), fd = tcp(), on = 1, v = 0;
+    socklen_t          len = sizeof v;
+
+    EXPECT_ERR(bind(fd, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+    a.sin_addr.s_addr = inet_addr("203.0.113.9");
+    a.sin_port = 0;
+    EXPECT_ERR(bind(fd, (struct sockaddr *)&a, sizeof a), EADDRNOTAVAIL);
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &v, &len), 0);
+    EXPECT_EQ(v, 1);
+    EXPECT_EQ(getsockopt(l, SOL_SOCKET, SO_ACCEPTCONN, &v, &len), 0);
+    EXPECT_EQ(v, 1);
+}
+
+static void options(void)
+{
+    struct timeval tv = {1, 500000}, back = {0, 0};
+    socklen_t      len = sizeof back;
+    int            fd = tcp(), v = 1, got = 0;
+    char           name[16];
+
+    EXPECT_EQ(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &v, sizeof v), 0);
+    len = sizeof got;
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &got, &len), 0);
+    EXPECT(got != 0);
+    v = 65536;
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &v, sizeof v), 0);
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &got, &len), 0);
+    EXPECT_EQ(got, 131072);
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv), 0);
+    len = sizeof back;
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &back, &len), 0);
+    EXPECT(back.tv_sec == 1 && back.tv_usec >= 490000);
+    len = sizeof name;
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+    EXPECT_ERR(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "no-such", 7), ENOENT);
+    len = sizeof got;
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_TYPE, &got, &len), 0);
+    EXPECT_EQ(got, SOCK_STREAM);
+}
+
+static void talk(void)
+{
+    struct sockaddr_in a, b;
+    socklen_t          len = sizeof a;
+    char               buf[32] = {0};
+    int                fd[2], n = -1;
+
+    connection(fd);
+    EXPECT_EQ(getpeername(fd[0], (struct sockaddr *)&a, &len), 0);
+    EXPECT_EQ(getsockname(fd[1], (struct sockaddr *)&b, &len), 0);
+    EXPECT_EQ(a.sin_port, b.sin_port);
+    EXPECT_EQ(write(fd[0], "hello", 5), 5);
+    EXPECT_EQ(recv(fd[1], buf, 3, MSG_PEEK), 3);
+    EXPECT_EQ(ioctl(fd[1], FIONREAD, &n), 0);
+    EXPECT_EQ(n, 5);
+    EXPECT_EQ(read(fd[1], buf, 3), 3);
+    EXPECT_EQ(recv(fd[1], buf + 3, 8, 0), 2);
+    EXPECT(strcmp(buf, "hello") == 0);
+    EXPECT_ERR(recv(fd[1], buf, 1, MSG_DONTWAIT), EAGAIN);
+    EXPECT_ERR(recv(fd[1], (void *)8, 1, MSG_DONTWAIT), EAGAIN);
+    EXPECT_EQ(send(fd[1], "x", 1, 0), 1);
+    EXPECT_ERR(read(fd[0], (void *)8, 1), EFAULT);
+    EXPECT_EQ(read(fd[0], buf, 1), 1); /* a failed copy loses nothing */
+    EXPECT_ERR(write(fd[0], (void *)8, 1), EFAULT);
+}
+
+static void halves(void)
+{
+    char buf[8];
+    int  fd[2];
+
+    signal(SIGPIPE, SIG_IGN);
+    connection(fd);
+    EXPECT_EQ(shutdown(fd[0], SHUT_WR), 0);
+    EXPECT_EQ(read(fd[1], buf, 1), 0);
+    EXPECT_EQ(write(fd[1], "back", 4), 4);
+    EXPECT_EQ(read(fd[0], buf, 8), 4);
+    EXPECT_ERR(write(fd[0], "x", 1), EPIPE);
+    close(fd[1]);
+    EXPECT_EQ(read(fd[0], buf, 1), 0);
+}
+
+static volatile int piped;
+
+static void on_pipe(int sig)
+{
+    piped = sig;
+}
+
+static void sigpipe(void)
+{
+    int fd[2];
+
+    signal(SIGPIPE, on_pipe);
+    connection(fd);
+    shutdown(fd[0], SHUT_WR);
+    EXPECT_ERR(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+    EXPECT_EQ(piped, 0);
+    EXPECT_ERR(send(fd[0], "x", 1, 0), EPIPE);
+    EXPECT_EQ(piped, SIGPIPE);
+}
+
+/* Closing with unread data resets the connection. */
+static void reset(void)
+{
+    char buf[4];
+    int  fd[2];
+
+    signal(SIGPIPE, SIG_IGN);
+    connection(fd);
+    EXPECT_EQ(write(fd[0], "data", 4), 4);
+    EXPECT_EQ(recv(fd[1], buf, 4, MSG_PEEK), 4);
+    close(fd[1]);
+    EXPECT_ERR(read(fd[0], buf, 4), ECONNRESET);
+    EXPECT_ERR(write(fd[0], "x", 1), EPIPE);
+}
+
+static void nonblocking(void)
+{
+    struct sockaddr_in a;
+    struct pollfd      p;
+    socklen_t          len = sizeof(int);
+    int                l = listener(&a), fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), s, r, err = -1;
+    char               block[4096] = {0};
+    long               sent = 0;
+
+    fcntl(l, F_SETFL, O_NONBLOCK);
+    EXPECT_ERR(accept(l, NULL, NULL), EAGAIN);
+    r = connect(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
+    EXPECT(r == 0 || r == EINPROGRESS);
+    p = (struct pollfd){.fd = fd, .events = POLLOUT};
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+    EXPECT_EQ(err, 0);
+    p = (struct pollfd){.fd = l, .events = POLLIN};
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    s = accept4(l, NULL, NULL, SOCK_NONBLOCK);
+    EXPECT(s >= 0);
+    EXPECT_ERR(read(s, block, 1), EAGAIN);
+    while ((r = (int)write(fd, block, sizeof block)) > 0)
+        sent += r;
+    EXPECT_EQ(r, -1);
+    EXPECT(sent > 65536);
+    p = (struct pollfd){.fd = fd, .events = POLLOUT};
+    EXPECT_EQ(poll(&p, 1, 0), 0);
+    while (sent > 0) {
+        p = (struct pollfd){.fd = s, .events = POLLIN};
+        EXPECT_EQ(poll(&p, 1, 10000), 1);
+        while ((r = (int)read(s, block, sizeof block)) > 0)
+            sent -= r;
+        EXPECT_EQ(r, -1);
+    }
+    p = (struct pollfd){.fd = fd, .events = POLLOUT};
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    close(fd);
+    p = (struct pollfd){.fd = s, .events = POLLIN | POLLRDHUP};
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    EXPECT(p.revents & POLLRDHUP);
+    EXPECT_EQ(read(s, block, 1), 0);
+}
+
+static void refused_later(void)
+{
+    struct sockaddr_in a;
+    struct pollfd      p;
+    socklen_t          len = sizeof(int);
+    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), l = listener(&a), err = 0;
+
+    close(l);
+    err = connect(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
+    if (err == ECONNREFUSED) /* at once */
+        return;
+    EXPECT_EQ(err, EINPROGRESS);
+    p = (struct pollfd){.fd = fd, .events = POLLOUT};
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    EXPECT(p.revents & POLLERR);
+    EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+    EXPECT_EQ(err, ECONNREFUSED);
+}
+
+enum { BULK = 8 << 20 };
+
+static unsigned char pattern(long i)
+{
+    return (unsigned char)((unsigned long)i * 2654435761u >> 24);
+}
+
+static void *bulk_sender(void *arg)
+{
+    static unsigned char block[50000];
+    int                  fd = *(int *)arg;
+
+    for (long sent = 0; sent < BULK;) {
+        long n = BULK - sent < (long)sizeof block ? BULK - sent : (long)sizeof block;
+
+        for (long i = 0; i < n; i++)
+            block[i] = pattern(sent + i);
+        n = write(fd, block, (size_t)n);
+        EXPECT(n > 0);
+        sent += n;
+    }
+    EXPECT_EQ(shutdown(fd, SHUT_WR), 0);
+    return NULL;
+}
+
+static void bulk(void)
+{
+    static unsigned char block[33333];
+    pthread_t            t;
+    int                  fd[2];
+    long                 got = 0, n;
+
+    connection(fd);
+    EXPECT_EQ(pthread_create(&t, NULL, bulk_sender, &fd[0]), 0);
+    while ((n = read(fd[1], block, sizeof block)) > 0) {
+        for (long i = 0; i < n; i++)
+            EXPECT_EQ(block[i], pattern(got + i));
+        got += n;
+    }
+    EXPECT_EQ(n, 0);
+    EXPECT_EQ(got, BULK);
+    pthread_join(t, NULL);
+}
+
+static void time_limit(void)
+{
+    struct timeval tv = {0, 20000};
+    char           c;
+    int            fd[2];
+
+    connection(fd);
+    EXPECT_EQ(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv), 0);
+    EXPECT_ERR(read(fd[0], &c, 1), EAGAIN);
+}
+
+static void udp_messages(void)
+{
+    struct sockaddr_in a = loopback(0), from;
+    socklen_t          len = sizeof a;
+    char               buf[16] = {0};
+    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), n = -1;
+    static char        big[65536];
+
+    EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
+    EXPECT_ERR(send(c, "x", 1, 0), EDESTADDRREQ);
+    EXPECT_EQ(sendto(c, "hello", 5, 0, (struct sockaddr *)&a, sizeof a), 5);
+    EXPECT_EQ(sendto(c, "", 0, 0, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(ioctl(s, FIONREAD, &n), 0);
+    EXPECT_EQ(n, 5);
+    EXPECT_EQ(recvfrom(s, buf, 2, MSG_TRUNC, (struct sockaddr *)&from, &len), 5); /* the rest of it is lost */
+    EXPECT_EQ(len, sizeof from);
+    EXPECT_EQ(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    EXPECT_EQ(recv(s, buf, sizeof buf, 0), 0);
+    EXPECT_ERR(recv(s, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+    EXPECT_EQ(connect(s, (struct sockaddr *)&from, sizeof from), 0);
+    EXPECT_EQ(send(s, "answer", 6, 0), 6);
+    EXPECT_EQ(recv(c, buf, sizeof buf, 0), 6);
+    EXPECT_ERR(sendto(c, big, sizeof big, 0, (struct sockaddr *)&a, sizeof a), EMSGSIZE);
+    EXPECT_EQ(sendto(c, big, 60000, 0, (struct sockaddr *)&a, sizeof a), 60000);
+    EXPECT_EQ(recv(s, big, sizeof big, 0), 60000);
+}
+
+static void gather(void)
+{
+    struct sockaddr_in a = loopback(0), from;
+    socklen_t          len = sizeof a;
+    char               x[4] = {0}, y[8] = {0};
+    struct iovec       out[2] = {{"abc", 3}, {"defgh", 5}}, in[2] = {{x, 3}, {y, 4}};
+    struct msghdr      m = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = out, .msg_iovlen = 2};
+    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), fd[2];
+
+    EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
+    EXPECT_EQ(sendmsg(c, &m, 0), 8);
+    m = (struct msghdr){.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = in, .msg_iovlen = 2};
+    EXPECT_EQ(recvmsg(s, &m, 0), 7);
+    EXPECT(m.msg_flags & MSG_TRUNC);
+    EXPECT_EQ(m.msg_namelen, sizeof from);
+    EXPECT(memcmp(x, "abc", 3) == 0 && memcmp(y, "defg", 4) == 0);
+    EXPECT_ERR(syscall(SYS_recvmsg, s, (void *)8, 0), EFAULT);
+    connection(fd);
+    EXPECT_EQ(writev(fd[0], out, 2), 8);
+    EXPECT_EQ(recv(fd[1], y, 8, MSG_WAITALL), 8);
+    EXPECT(memcmp(y, "abcdefgh", 8) == 0);
+}
+
+static void unix_streams(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock"};
+    char               buf[8];
+    int                fd[2], l, c, s;
+
+    signal(SIGPIPE, SIG_IGN);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    EXPECT_EQ(write(fd[0], "abc", 3), 3);
+    EXPECT_EQ(read(fd[1], buf, 8), 3);
+    close(fd[0]);
+    EXPECT_EQ(read(fd[1], buf, 8), 0);
+    EXPECT_ERR(write(fd[1], "x", 1), EPIPE);
+    unlink(a.sun_path);
+    l = socket(AF_UNIX, SOCK_STREAM, 0);
+    c = socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_ERR(connect(c, (struct sockaddr *)&a, sizeof a), ENOENT);
+    EXPECT_EQ(bind(l, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_ERR(connect(c, (struct sockaddr *)&a, sizeof a), ECONNREFUSED);
+    EXPECT_EQ(listen(l, 4), 0);
+    EXPECT_EQ(connect(c, (struct sockaddr *)&a, sizeof a), 0);
+    s = accept(l, NULL, NULL);
+    EXPECT_EQ(write(c, "hello", 5), 5);
+    EXPECT_EQ(read(s, buf, 8), 5);
+    s = socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_ERR(bind(s, (struct sockaddr *)&a, sizeof a), EADDRINUSE);
+    EXPECT_EQ(unlink(a.sun_path), 0);
+}
+
+static const struct check list[] = {
+    {"making", making}, {"errors", errors}, {"ports", ports}, {"options", options}, {"talk", talk},
+    {"halves", halves}, {"sigpipe", sigpipe}, {"reset", reset}, {"nonblocking", nonblocking},
+    {"refused_later", refused_later}, {"bulk", bulk}, {"time_limit", time_limit}, {"udp_messages", udp_messages},
+    {"gather", gather}, {"unix_streams", unix_streams},
+};
+CHECK_MAIN(list)
