@@ -23,7 +23,7 @@ enum { /* of the common structure */
     R_Q_DRIVER = 40, R_Q_DEVICE = 48,
 };
 enum { S_ACKNOWLEDGE = 1, S_DRIVER = 2, S_DRIVER_OK = 4, S_FEATURES_OK = 8, S_FAILED = 128 };
-enum { D_NEXT = 1, D_WRITE = 2, USED_NO_NOTIFY = 1, NO_VECTOR = 0xffff, QUEUE_MAX = 256 };
+enum { D_NEXT = 1, D_WRITE = 2, USED_NO_NOTIFY = 1, AVAIL_NO_INTERRUPT = 1, NO_VECTOR = 0xffff, QUEUE_MAX = 256 };
 #define F_VERSION_1 (1ull << 32)
 
 struct virtq_desc {
@@ -184,19 +184,29 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
         return -ENODEV;
     if ((err = alloc_arrays(q, cpus[cpu]->node)) != 0)
         return err;
-    if ((err = intr_register_msi(cpu, fn, arg, name, &addr, &data)) != 0)
-        return err;
-    pci_msix_set(&d->msix, index, addr, data);
+    if (fn == NULL) {
+        q->avail[0] = AVAIL_NO_INTERRUPT;
+        write16(d->common + R_Q_MSIX, NO_VECTOR);
+    } else {
+        if ((err = intr_register_msi(cpu, fn, arg, name, &addr, &data)) != 0)
+            return err;
+        pci_msix_set(&d->msix, index, addr, data);
+        write16(d->common + R_Q_MSIX, index);
+        if (virtio_read16(d->common + R_Q_MSIX) == NO_VECTOR)
+            return -ENODEV;
+    }
     write16(d->common + R_Q_SIZE, q->size);
-    write16(d->common + R_Q_MSIX, index);
-    if (virtio_read16(d->common + R_Q_MSIX) == NO_VECTOR)
-        return -ENODEV;
     write64(d->common + R_Q_DESC, virt_to_phys(q->desc));
     write64(d->common + R_Q_DRIVER, virt_to_phys((void *)(uintptr_t)q->avail));
     write64(d->common + R_Q_DEVICE, virt_to_phys((void *)(uintptr_t)q->used));
     q->notify = (volatile uint32_t *)(d->notify + virtio_read16(d->common + R_Q_NOTIFY) * d->notify_step);
     write16(d->common + R_Q_ENABLE, 1);
     return 0;
+}
+
+void virtq_tell(struct virtq *q)
+{
+    *(volatile uint16_t *)q->notify = q->index;
 }
 
 bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
@@ -225,21 +235,21 @@ bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, voi
     atomic_thread_fence(memory_order_release);
     q->avail[1] = (uint16_t)(q->avail[1] + 1);
     atomic_thread_fence(memory_order_seq_cst);
-    tell = !(q->used[0] & USED_NO_NOTIFY);
+    tell = !(q->used[0] & USED_NO_NOTIFY) && !q->quiet;
     spin_unlock(&q->lock);
     if (tell)
-        *(volatile uint16_t *)q->notify = q->index;
+        virtq_tell(q);
     return true;
 }
 
-void *virtq_get(struct virtq *q)
+void *virtq_get(struct virtq *q, uint32_t *written)
 {
     void *cookie = NULL;
 
     spin_lock(&q->lock);
     while (cookie == NULL && q->next_used != q->used[1]) {
         volatile uint32_t *e = (volatile uint32_t *)(q->used + 2) + 2 * (q->next_used & (q->size - 1));
-        uint32_t           head = (atomic_thread_fence(memory_order_acquire), e[0]);
+        uint32_t           head = (atomic_thread_fence(memory_order_acquire), e[0]), len = e[1];
         uint16_t           n = 1, last;
 
         q->next_used++;
@@ -247,6 +257,8 @@ void *virtq_get(struct virtq *q)
             warn("virtio: the device ended a chain, %u, that it was not given", head);
             continue;
         }
+        if (written != NULL)
+            *written = len;
         q->cookie[head] = NULL;
         for (last = (uint16_t)head; q->desc[last].flags & D_NEXT; last = q->desc[last].next)
             n++;

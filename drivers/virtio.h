@@ -9,7 +9,7 @@
  *             each queue).
  * INVARIANTS  I1  a descriptor is on the free chain, or in exactly one chain that was given to the device
  * LOCKING     q->lock (RANK_DRIVER); the functions here take it
- * SEE ALSO    drivers/virtio_blk.c
+ * SEE ALSO    drivers/virtio_blk.c, drivers/virtio_net.c
  */
 #ifndef DRIVERS_VIRTIO_H
 #define DRIVERS_VIRTIO_H
@@ -38,6 +38,7 @@ struct virtq {
     uint16_t               size;      /* [c] descriptors                              */
     uint16_t               free_head, nfree; /* [l]                                   */
     uint16_t               next_used; /* [l]                                          */
+    bool                   quiet;     /* [l] the device is not told yet: before virtio_start() */
     void                 **cookie;    /* [l] of the chain that begins at a descriptor; NULL: none begins there */
 };
 
@@ -61,13 +62,17 @@ uint64_t virtio_read64(volatile const uint8_t *reg);
 unsigned virtio_nqueues(struct virtio_dev *d);
 /*
  * virtq_open - make queue `index`; its interrupts call fn(arg) on CPU `cpu`, whose node the arrays come from.
- * 0, -ENOMEM, -EBUSY (no vector), -ENODEV.
+ * fn NULL: the queue does not interrupt.  0, -ENOMEM, -EBUSY (no vector), -ENODEV.
  */
 int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu, void (*fn)(void *), void *arg,
                const char *name);
-/* virtq_put - give the device a chain.  false: too few descriptors are free.  virtq_get - the cookie of one that it is
- * done with, or NULL. */
+/*
+ * virtq_put - give the device a chain.  false: too few descriptors are free.  virtq_get - the cookie of one that it is
+ * done with, or NULL; *written (may be NULL): bytes that it says it has written there, not to be trusted.
+ * virtq_tell - tell the device of what was given to it while the queue was quiet.
+ */
 bool  virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
-void *virtq_get(struct virtq *q);
+void *virtq_get(struct virtq *q, uint32_t *written);
+void  virtq_tell(struct virtq *q);
 
 #endif

@@ -67,7 +67,7 @@ static void interrupt(void *arg)
     struct vblk_queue *vq = arg;
     struct disk_cmd   *c;
 
-    while ((c = virtq_get(&vq->q)) != NULL) {
+    while ((c = virtq_get(&vq->q, NULL)) != NULL) {
         bool ok = ((struct header *)c->hw)->status == STATUS_OK;
 
         if (!ok)

@@ -1,3 +1,191 @@
 // SPDX-License-Identifier: MIT
+/*
+ * virtio_net.c - network cards of a virtual machine.
+ *
+ * THEORY      VIRTIO 1.1, 5.1.  A card has a queue of buffers to fill and one of buffers to send; each buffer begins with a
+ *             header of 12 bytes, all zero, since no offloading is agreed on.  All buffers are made at boot and stay the
+ *             card's: a frame that came in is handed up, copied there, and its buffer given back at once.  The card
+ *             interrupts for frames that came in, on a CPU of its own.  It does not for those that went out: their buffers are
+ *             taken back when the next one is sent.
+ *             Nothing that the device writes is trusted: a chain that it was not given is refused by virtio.c, and a length
+ *             that cannot be is dropped here and counted.
+ * INVARIANTS  I1  a receive buffer is in the queue, or being handed up
+ *             I2  a send buffer is in `free`, or in the queue
+ * LOCKING     [q] the queues' locks; [s] under the network's lock, in which send() is called; [i] the interrupt's handler,
+ *             which runs on one CPU at a time
+ * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
+ */
 #include "drivers/net.h"
-void virtio_net_probe(nic_attach_fn attach) {}
+#include "drivers/virtio.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "mem/page.h"
+#include "stat/kstat.h"
+#include "stat/panic.h"
+
+enum { DEVICE_TRANSITIONAL = 0x1000, DEVICE_MODERN = 0x1041 };
+enum { F_MAC = 1 << 5 };
+enum { RX_QUEUE, TX_QUEUE };
+enum { HEADER = 12, BUFFER = 2048, NRX = 128, NTX = 128, PER_PAGE = PAGE_SIZE / BUFFER };
+
+struct vnet {
+    struct virtio_dev dev;
+    struct nic_dev    nic;
+    struct virtq      rx, tx;
+    void             *free[NTX]; /* [s] send buffers */
+    unsigned          nfree;     /* [s]              */
+    char              name[16];
+    uint64_t          interrupts, bad_length; /* [i] */
+    uint64_t          no_buffer;              /* [s] */
+    struct kstat      ks;
+};
+
+static unsigned      ncards;
+static nic_attach_fn attach_card;
+
+static bool give_rx(struct vnet *v, void *buf)
+{
+    struct virtq_piece piece = {virt_to_phys(buf), BUFFER, true};
+
+    return virtq_put(&v->rx, &piece, 1, buf);
+}
+
+/* One frame, in a buffer of which the device says that it has written `written` bytes. */
+static void take_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
+{
+    if (written < HEADER + NIC_FRAME_MIN || written > HEADER + NIC_FRAME_MAX)
+        v->bad_length++;
+    else
+        v->nic.receive(v->nic.upper, buf + HEADER, written - HEADER);
+}
+
+static void interrupt(void *arg)
+{
+    struct vnet *v = arg;
+    uint32_t     written;
+    void        *buf;
+
+    v->interrupts++;
+    while ((buf = virtq_get(&v->rx, &written)) != NULL) {
+        take_frame(v, buf, written);
+        (void)give_rx(v, buf); /* there is room: it has just left */
+    }
+}
+
+static bool send(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg)
+{
+    struct vnet       *v = soft;
+    uint8_t           *buf;
+    struct virtq_piece piece;
+
+    while (v->nfree < NTX && (buf = virtq_get(&v->tx, NULL)) != NULL)
+        v->free[v->nfree++] = buf;
+    if (v->nfree == 0 || len > NIC_FRAME_MAX) {
+        v->no_buffer++;
+        return false;
+    }
+    buf = v->free[--v->nfree];
+    memset(buf, 0, HEADER);
+    fill(buf + HEADER, arg);
+    piece = (struct virtq_piece){virt_to_phys(buf), HEADER + len, false};
+    if (virtq_put(&v->tx, &piece, 1, buf))
+        return true;
+    v->free[v->nfree++] = buf;
+    v->no_buffer++;
+    return false;
+}
+
+/* Buffers of both directions, from the memory of the CPU's board. */
+static int make_buffers(struct vnet *v, unsigned node)
+{
+    for (unsigned i = 0; i < NRX + NTX; i += PER_PAGE) {
+        struct page *pg = page_alloc(node, 0, 0);
+
+        if (pg == NULL)
+            return -ENOMEM;
+        for (unsigned k = 0; k < PER_PAGE; k++) {
+            uint8_t *buf = (uint8_t *)page_to_virt(pg) + k * BUFFER;
+
+            if (i < NRX && !give_rx(v, buf))
+                return 0; /* the device's queue is shorter */
+            if (i >= NRX)
+                v->free[v->nfree++] = buf;
+        }
+    }
+    return 0;
+}
+
+static const char *const names[] = {"interrupts", "bad_length", "no_buffer"};
+
+static void snapshot(struct kstat *ks, uint64_t *out)
+{
+    const struct vnet *v = ks->arg;
+
+    out[0] = v->interrupts, out[1] = v->bad_length, out[2] = v->no_buffer;
+}
+
+static void clear(struct kstat *ks)
+{
+    struct vnet *v = ks->arg;
+
+    v->interrupts = v->bad_length = v->no_buffer = 0;
+}
+
+static int open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
+{
+    uint64_t features;
+    int      err;
+
+    if ((err = virtio_open(&v->dev, f, F_MAC, &features)) != 0)
+        return err;
+    if (!(features & F_MAC) || v->dev.config_len < sizeof v->nic.mac)
+        return -ENODEV;
+    for (unsigned i = 0; i < sizeof v->nic.mac; i++)
+        v->nic.mac[i] = v->dev.config[i];
+    if ((err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, interrupt, v, v->name)) != 0 ||
+        (err = virtq_open(&v->dev, &v->tx, TX_QUEUE, cpu, NULL, NULL, NULL)) != 0)
+        return err;
+    v->rx.quiet = true; /* until the device has started */
+    return make_buffers(v, cpus[cpu]->node);
+}
+
+static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
+{
+    unsigned     cpu = (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu; /* apart, and from what is on CPU 0 */
+    struct vnet *v;
+    int          err;
+
+    if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) && id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
+        return false;
+    if (ncards == NIC_MAX || (v = kmem_zalloc(sizeof *v)) == NULL) {
+        warn("virtio-net: more cards than %u, or no memory: ignored", (unsigned)NIC_MAX);
+        return false;
+    }
+    snprintf(v->name, sizeof v->name, "vnet%u", ncards);
+    v->nic.soft = v;
+    v->nic.send = send;
+    if ((err = open_card(v, f, cpu)) != 0) {
+        warn("%s: PCI %02x:%02x.%u cannot be used: error %d", v->name, f.bus, f.dev, f.fn, -err);
+        return false; /* v stays: the device may know its queues */
+    }
+    v->ks = (struct kstat){
+        .module = "link", .instance = (int)ncards, .kclass = "net", .nstat = array_size(names), .names = names,
+        .snapshot = snapshot, .clear = clear, .arg = v,
+    };
+    str_copy(v->ks.name, v->name, sizeof v->ks.name);
+    kstat_register(&v->ks);
+    ncards++;
+    attach_card(&v->nic); /* before the first interrupt: it fills in where frames go */
+    virtio_start(&v->dev);
+    v->rx.quiet = false;
+    virtq_tell(&v->rx);
+    return false;
+}
+
+void virtio_net_probe(nic_attach_fn attach)
+{
+    attach_card = attach;
+    pci_each(probe_one, NULL);
+}

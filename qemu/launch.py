@@ -54,6 +54,8 @@ def arguments() -> argparse.Namespace:
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
     add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times")
+    add("--net", help="network cards, each with a user network of QEMU's (docs/network.md)")
+    add("--forward", action="append", help="PORT[/udp][@CARD] of the guest: the host reaches it; may be given several times")
     add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
@@ -69,6 +71,8 @@ def arguments() -> argparse.Namespace:
                 setattr(args, name, os.environ[name.upper()])
         if isinstance(args.disk, str):
             args.disk = shlex.split(args.disk)
+        if isinstance(args.forward, str):
+            args.forward = args.forward.split()
     return args
 
 
@@ -108,6 +112,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
         disks=[*root_disk(args.root), *(args.disk or [])],
+        forward=args.forward or [],
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
     )
@@ -117,7 +122,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         if not Path(args.acpi).is_file():
             raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
         options.acpi = Path(args.acpi).read_bytes()
-    chosen = machine.load(args.machine, number("BOARDS", args.boards), args.mem)
+    chosen = machine.load(args.machine, number("BOARDS", args.boards), args.mem, number("NET", args.net))
     if not args.peer:
         if args.balancing:
             raise machine.MachineError("BALANCING: only Linux has it (PEER=linux)")

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from homeroom import acpi, disk, model
+from homeroom import acpi, disk, model, net
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
 from homeroom.verdict import Lines
@@ -102,6 +102,7 @@ class Options:
     model_page: Path | None = None  # keep its shared page here
     model_set: str | None = None  # parameters, "name=value; name=value"
     disks: list[str] = field(default_factory=list)  # disk.py says how they are written
+    forward: list[str] = field(default_factory=list)  # ports of the guest that the host reaches (net.py)
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
     gdb_port: int | None = None
@@ -149,6 +150,8 @@ class Guest:
         self._files: tempfile.TemporaryDirectory | None = None
         self._model_text = model.parameters(machine, options.model_set) if options.model else None
         self.page: Path | None = None  # the model's shared page, while the guest runs
+        self.forwards = net.parse(options.forward, machine.cards)
+        self.notes += [f.note() for f in self.forwards]
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
 
@@ -197,6 +200,8 @@ class Guest:
             tables += acpi.tables(self.machine, self.machine.proximity_domains)
         if tables:
             files["acpi"] = tables
+        if self.machine.cards:
+            files["net"] = net.config(self.machine.cards)
         if o.watchdog:
             files["watchdog"] = str(o.watchdog).encode()
         if o.agent is not None:
@@ -220,6 +225,7 @@ class Guest:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
+        args += net.qemu_args(self.machine.cards, self.forwards)
         return args + disk.qemu_args(o.disks, self.machine.cpus, files) + o.qemu_args
 
     def repeat(self) -> str:
@@ -245,6 +251,8 @@ class Guest:
             words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
         if o.disks:
             words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
+        if o.forward:
+            words.append(f"FORWARD={shlex.quote(' '.join(o.forward))}")
         if o.qemu_args:
             words.append(f"QEMU_ARGS={shlex.quote(shlex.join(o.qemu_args))}")
         if o.iso == TOP / "build/test/homeroom.iso":
@@ -260,7 +268,8 @@ class Guest:
         if self._model_text is not None:
             (folder / "fireplane").write_text(self._model_text)
             self.page = model.new_page(self.machine, self.options.model_page)
-        self._servers, self.notes = disk.serve(self.options.disks, folder)
+        self._servers, notes = disk.serve(self.options.disks, folder)
+        self.notes += notes
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)
         self._stderr = open(folder / "stderr", "w+")

@@ -14,6 +14,7 @@ A machine file (qemu/machines/NAME.toml) has
     remote_distance    SLIT distance between any two domains, 11 to 254
     slit               instead: the whole matrix; with neither, QEMU makes no SLIT
     srat = false       no SRAT (and no SLIT)
+    cards              network cards (0); net.py says what is behind them
     proximity_domains  numbers that stand for domains 0, 1, ... in the tables the kernel sees
     [fireplane]        parameters of the interconnect model (model.py)
 
@@ -31,7 +32,8 @@ PLACES = (TOP / "qemu/machines", TOP / "tests/machines")
 CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
 CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
 DOMAIN_LIMIT = 64
-KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains", "fireplane"}
+CARD_LIMIT = 8  # NIC_MAX of drivers/net.h
+KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains", "fireplane", "cards"}
 BOARD_KEYS = {"count", "cpus", "memory", "domain"}
 
 
@@ -56,6 +58,7 @@ class Machine:
     srat: bool = True
     proximity_domains: list[int] | None = None
     fireplane: dict | None = None
+    cards: int = 0
     changes: tuple[str, ...] = ()  # the make variables that changed it
 
     @property
@@ -157,8 +160,8 @@ def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> lis
     return boards
 
 
-def load(name: str, boards: int | None = None, memory: str | None = None) -> Machine:
-    """Read and check a machine; `boards` takes its first boards only, `memory` is that of each board."""
+def load(name: str, boards: int | None = None, memory: str | None = None, cards: int | None = None) -> Machine:
+    """Read and check a machine; `boards` takes its first boards only, `memory` is that of each board, `cards` are there."""
     path = find(name)
     try:
         raw = tomllib.loads(path.read_text())
@@ -167,7 +170,8 @@ def load(name: str, boards: int | None = None, memory: str | None = None) -> Mac
         raise MachineError(f"{path}: {error!r}") from error
     if unknown := set(raw) - KEYS:
         raise MachineError(f"{path}: unknown key '{min(unknown)}'")
-    machine.changes = tuple(f"{k}={v}" for k, v in (("BOARDS", boards), ("MEM", memory)) if v is not None)
+    changes = (("BOARDS", boards), ("MEM", memory), ("NET", cards))
+    machine.changes = tuple(f"{k}={v}" for k, v in changes if v is not None)
     n = machine.domains
     machine.cores = raw.get("cores", 2)
     machine.srat = raw.get("srat", True)
@@ -179,6 +183,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None) -> Mac
     if "proximity_domains" in raw:
         machine.proximity_domains = raw["proximity_domains"][:n]
     machine.fireplane = raw.get("fireplane")
+    machine.cards = raw.get("cards", 0) if cards is None else cards
     _check(machine)
     return machine
 
@@ -194,6 +199,8 @@ def _check(m: Machine) -> None:
         raise MachineError(f"{m.name}: the first board needs 32 MiB or more (MEM=)")
     if any(b.cpus % m.cores for b in m.boards[:-1]):
         raise MachineError(f"{m.name}: a socket of {m.cores} CPUs may not be on two boards")
+    if not 0 <= m.cards <= CARD_LIMIT:
+        raise MachineError(f"{m.name}: {m.cards} network cards; there may be 0 to {CARD_LIMIT} (NET=)")
     if m.slit is not None:
         square = len(m.slit) == m.domains and all(len(row) == m.domains for row in m.slit)
         if not square or any(not 10 <= d <= 254 for row in m.slit for d in row):
@@ -206,7 +213,7 @@ def one_cpu(m: Machine) -> Machine:
     """The machine cut down to CPU 0 of its first board, for counting instructions."""
     first = m.boards[0]
     boards = [Board(1, first.memory_mib, 0)]
-    return Machine(m.name, m.title, boards, cores=1, srat=m.srat, fireplane=m.fireplane, changes=m.changes)
+    return Machine(m.name, m.title, boards, cores=1, srat=m.srat, fireplane=m.fireplane, cards=m.cards, changes=m.changes)
 
 
 def check_host_memory(m: Machine) -> None:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""net.py - the network cards of a run, and what is behind them.
+
+THEORY      Each card has a user network of QEMU's of its own: card i is 10.0.(2+i).15, and 10.0.(2+i).2 is the host, whose
+            loopback the guest reaches there.  Nothing reaches the guest but through ports that are forwarded: PORT, PORT/udp,
+            PORT@CARD.  The host's end of one is on its loopback, at a port that was free just now.
+SEE ALSO    docs/network.md, kernel/net/iface.c (configure), QEMU's manual, "Using the user mode network stack"
+"""
+
+import re
+import socket
+from dataclasses import dataclass
+
+from homeroom.machine import MachineError
+
+FIRST_NET = 2
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A port of the guest that the host reaches."""
+
+    kind: str  # tcp, udp
+    guest: int
+    card: int
+    host: int  # the port on the host's loopback
+
+    def note(self) -> str:
+        return f"port {self.guest}/{self.kind} of the guest is 127.0.0.1:{self.host}"
+
+
+def free_port(kind: str) -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def parse(texts: list[str], cards: int) -> list[Forward]:
+    """The forwarded ports; raise MachineError for one that is written wrong."""
+    out = []
+    for text in texts:
+        match = re.fullmatch(r"(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text)
+        if match is None or not 1 <= int(match[1]) <= 65535:
+            raise MachineError(f"FORWARD: '{text}': write PORT, PORT/udp or PORT@CARD")
+        kind, card = match[2] or "tcp", int(match[3] or 0)
+        if card >= cards:
+            raise MachineError(f"FORWARD: '{text}': the machine has {cards} cards (NET=)")
+        out.append(Forward(kind, int(match[1]), card, free_port(kind)))
+    return out
+
+
+def address(card: int, host: int) -> str:
+    return f"10.0.{FIRST_NET + card}.{host}"
+
+
+def config(cards: int) -> bytes:
+    """What the kernel is told: a line for each card, its address and its gateway."""
+    return "".join(f"{address(card, 15)}/24 {address(card, 2)}\n" for card in range(cards)).encode()
+
+
+def qemu_args(cards: int, forwards: list[Forward]) -> list[str]:
+    args = []
+    for card in range(cards):
+        back = f"user,id=net{card},net={address(card, 0)}/24,host={address(card, 2)},dhcpstart={address(card, 15)}"
+        for f in forwards:
+            if f.card == card:
+                back += f",hostfwd={f.kind}:127.0.0.1:{f.host}-:{f.guest}"
+        # Without its ROM: the firmware would spend time on it.
+        mac = f"52:54:00:12:34:{0x56 + card:02x}"
+        args += ["-netdev", back, "-device", f"virtio-net-pci,netdev=net{card},mac={mac},romfile=,disable-legacy=on"]
+    return args
