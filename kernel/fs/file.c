@@ -48,6 +48,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->data = NULL;
     f->seekable = ops->seek != NULL;
     f->locked = false;
+    f->watched = NULL;
     return f;
 }
 
@@ -57,6 +58,8 @@ void file_release(struct file *f)
 
     if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
         return;
+    if (unlikely(f->watched != NULL))
+        epoll_file_gone(f);
     if (f->ops->close != NULL)
         f->ops->close(f);
     if (vn != NULL) {

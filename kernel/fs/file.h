@@ -56,6 +56,7 @@ struct file {
     void                 *data;  /* ops' own */
     bool                  seekable; /* [c] reads and writes use and move `off`  */
     bool                  locked;   /* [a] has held a flock                     */
+    struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
 };
 
 /* file_alloc - a new open file with one reference.  NULL: no memory. */
@@ -147,6 +148,20 @@ struct pollfd {
 };
 /* poll_files - poll(2) on kernel copies; deadline in ns, NO_DEADLINE, 0: no wait.  Ready count, -EINTR, -ENOMEM. */
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
+
+/*
+ * epoll (epoll.c): epoll_create - the open file.  epoll_change - epoll_ctl(2) on `f`, which is descriptor fd; op and events
+ * are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM.
+ * epoll_take - epoll_wait(2): up to n events; deadline as poll_files().  Count, -EINVAL, -EINTR.
+ */
+enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };
+struct epoll_event {
+    uint32_t events;
+    uint64_t data;
+} __attribute__((packed));
+int  epoll_create(struct file **out);
+int  epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
+long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
 /* pipe_buffered - bytes in a pipe (FIONREAD); -ENOTTY if f is none. */
 long pipe_buffered(struct file *f);

@@ -30,9 +30,29 @@ struct file *fd_peek(struct fdtable *t, int fd);
 /* fdtable_private - whether the calling thread is the only one that can change the table. */
 bool fdtable_private(const struct fdtable *t);
 
+/* One place of a poller in a pollhead's list, and who wants to hear of files: wake() runs under the pollhead's lock. */
+struct poll_entry {
+    struct list link; /* on ph->pollers */
+    struct pollhead *ph;
+    struct poller *poller;
+};
+struct poller {
+    void (*wake)(struct poller *p);
+    unsigned n, size; /* entries used, entries there are; a file needs two at most */
+    bool nomem;       /* there were too few */
+    struct poll_entry *entry;
+};
+/* file_events - what f is ready for; with `p` also registers it there.  poller_leave - off all pollheads. */
+unsigned file_events(struct file *f, struct poller *p);
+void poller_leave(struct poller *p);
+
+/* epoll_file_gone - f, which is about to be closed for good, is watched no more. */
+void epoll_file_gone(struct file *f);
+
 /* What fs_init() calls in each file. */
 void file_init(void);
 void pipe_init(void);
 void lock_init(void);
+void epoll_init(void);
 
 #endif

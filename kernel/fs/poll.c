@@ -5,11 +5,12 @@
  * THEORY      A file that can become ready has a pollhead; poll_wake() on it wakes the pollers queued there.
  *             poll_files() looks at all files once; if none is ready and it may wait, it queues a poller at each,
  *             looks again and sleeps until it is woken, the deadline or a signal.  select(2) is built on it.
+ *             Who else wants to hear of a file (epoll.c) makes a poller with a wake function of its own.
  * INVARIANTS  I1  who makes a file ready changes its state, then looks for pollers; who polls queues itself, then
  *                 looks at the state: with a fence between the two steps on both sides one sees the other
  *             I2  an entry is taken off its pollhead before its file's reference is dropped
- * LOCKING     pollhead.lock (RANK_POLL), then poller.lock (RANK_POLLER).
- * SEE ALSO    pipe.c
+ * LOCKING     pollhead.lock (RANK_POLL), under which wake() is called, then waiting.lock (RANK_POLLER).
+ * SEE ALSO    pipe.c, epoll.c
  */
 #include "fs/filepriv.h"
 
@@ -20,18 +21,12 @@
 
 #define NINLINE 10u /* files that need no memory: most callers have few */
 
-struct poll_entry {
-    struct list link; /* on ph->pollers */
-    struct pollhead *ph;
-    struct poller *poller;
-};
-
-struct poller {
+/* One thread in poll_files(). */
+struct waiting {
+    struct poller p;
     struct spinlock lock; /* guards `woken` */
     struct cv cv;
-    bool woken, nomem;
-    unsigned n, size; /* entries used, entries there are */
-    struct poll_entry *entry;
+    bool woken;
     struct file **held;
     struct poll_entry entry0[NINLINE];
     struct file *held0[NINLINE];
@@ -60,12 +55,14 @@ void poll_register(struct poller *p, struct pollhead *ph)
     atomic_thread_fence(memory_order_seq_cst); /* I1 */
 }
 
-static void poller_wake(struct poller *p)
+static void waiting_wake(struct poller *p)
 {
-    spin_lock(&p->lock);
-    p->woken = true;
-    cv_signal(&p->cv);
-    spin_unlock(&p->lock);
+    struct waiting *w = container_of(p, struct waiting, p);
+
+    spin_lock(&w->lock);
+    w->woken = true;
+    cv_signal(&w->cv);
+    spin_unlock(&w->lock);
 }
 
 void poll_wake(struct pollhead *ph)
@@ -77,19 +74,18 @@ void poll_wake(struct pollhead *ph)
         return;
     spin_lock(&ph->lock);
     LIST_FOREACH (e, &ph->pollers, link)
-        poller_wake(e->poller);
+        e->poller->wake(e->poller);
     spin_unlock(&ph->lock);
 }
 
-static unsigned file_events(struct file *f, struct poller *p)
+unsigned file_events(struct file *f, struct poller *p)
 {
     if (f->ops->poll != NULL)
         return f->ops->poll(f, p);
     return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM; /* files never keep anybody waiting */
 }
 
-/* Takes the entries off their pollheads and drops the files (I2). */
-static void poller_leave(struct poller *p, unsigned nheld)
+void poller_leave(struct poller *p)
 {
     for (unsigned i = 0; i < p->n; i++) {
         struct poll_entry *e = &p->entry[i];
@@ -99,18 +95,24 @@ static void poller_leave(struct poller *p, unsigned nheld)
         spin_unlock(&e->ph->lock);
     }
     p->n = 0;
+}
+
+/* Takes the entries off their pollheads and drops the files (I2). */
+static void waiting_leave(struct waiting *w, unsigned nheld)
+{
+    poller_leave(&w->p);
     for (unsigned i = 0; i < nheld; i++)
-        if (p->held[i] != NULL)
-            file_release(p->held[i]);
+        if (w->held[i] != NULL)
+            file_release(w->held[i]);
 }
 
 /*
- * One look at every file; with `p` the files are held in p->held and the poller is queued at them.  Ready count.
+ * One look at every file; with `w` the files are held in w->held and its poller is queued at them.  Ready count.
  * A table that nobody else uses keeps its files open by itself: no reference is needed to look.
  */
-static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct poller *p)
+static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiting *w)
 {
-    bool own = p == NULL && fdtable_private(t);
+    bool own = w == NULL && fdtable_private(t);
     long ready = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -122,27 +124,27 @@ static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct polle
             if (f == NULL)
                 r = POLLNVAL;
             else
-                r = file_events(f, p) & ((unsigned)fds[i].events | POLLERR | POLLHUP);
+                r = file_events(f, w != NULL ? &w->p : NULL) & ((unsigned)fds[i].events | POLLERR | POLLHUP);
         }
         fds[i].revents = (int16_t)r;
         ready += r != 0;
-        if (p != NULL)
-            p->held[i] = f;
+        if (w != NULL)
+            w->held[i] = f;
         else if (!own && f != NULL)
             file_release(f);
     }
     return ready;
 }
 
-/* The files that `p` holds once more, after a wake-up. */
-static long look_again(struct pollfd *fds, unsigned n, struct poller *p)
+/* The files that `w` holds once more, after a wake-up. */
+static long look_again(struct pollfd *fds, unsigned n, struct waiting *w)
 {
     long ready = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        if (p->held[i] == NULL)
+        if (w->held[i] == NULL)
             continue;
-        fds[i].revents = (int16_t)(file_events(p->held[i], NULL) &
+        fds[i].revents = (int16_t)(file_events(w->held[i], NULL) &
                                    ((unsigned)fds[i].events | POLLERR | POLLHUP));
         ready += fds[i].revents != 0;
     }
@@ -150,29 +152,29 @@ static long look_again(struct pollfd *fds, unsigned n, struct poller *p)
 }
 
 /* Sleeps until woken.  0, -EINTR, -ETIMEDOUT. */
-static int poller_sleep(struct poller *p, uint64_t deadline)
+static int waiting_sleep(struct waiting *w, uint64_t deadline)
 {
     int err = 0;
 
-    spin_lock(&p->lock);
-    while (!p->woken && err == 0)
-        err = cv_wait_sig_spin(&p->cv, &p->lock, deadline, "poll");
-    p->woken = false;
-    spin_unlock(&p->lock);
+    spin_lock(&w->lock);
+    while (!w->woken && err == 0)
+        err = cv_wait_sig_spin(&w->cv, &w->lock, deadline, "poll");
+    w->woken = false;
+    spin_unlock(&w->lock);
     return err;
 }
 
 static long wait_for(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
-                     struct poller *p)
+                     struct waiting *w)
 {
-    long ready = look(t, fds, n, p);
-    int err = p->nomem ? -ENOMEM : 0;
+    long ready = look(t, fds, n, w);
+    int err = w->p.nomem ? -ENOMEM : 0;
 
     while (ready == 0 && err == 0) {
-        err = poller_sleep(p, deadline);
-        ready = look_again(fds, n, p);
+        err = waiting_sleep(w, deadline);
+        ready = look_again(fds, n, w);
     }
-    poller_leave(p, n);
+    waiting_leave(w, n);
     if (ready != 0)
         return ready;
     return err == -ETIMEDOUT ? 0 : err;
@@ -180,25 +182,23 @@ static long wait_for(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t
 
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline)
 {
-    struct poller p;
+    struct waiting w;
     long ready = look(t, fds, n, NULL);
 
     if (ready != 0 || deadline == 0)
         return ready;
-    spin_init(&p.lock, RANK_POLLER);
-    cv_init(&p.cv);
-    p.woken = p.nomem = false;
-    p.n = 0;
-    p.size = NINLINE;
-    p.entry = p.entry0;
-    p.held = p.held0;
+    w.p = (struct poller){.wake = waiting_wake, .size = NINLINE, .entry = w.entry0};
+    spin_init(&w.lock, RANK_POLLER);
+    cv_init(&w.cv);
+    w.woken = false;
+    w.held = w.held0;
     if (n <= NINLINE / 2) /* a file may have two pollheads */
-        return wait_for(t, fds, n, deadline, &p);
-    p.size = 2 * n;
-    p.entry = kmem_alloc(p.size * sizeof *p.entry);
-    p.held = kmem_alloc(n * sizeof *p.held);
-    ready = p.entry == NULL || p.held == NULL ? -ENOMEM : wait_for(t, fds, n, deadline, &p);
-    kmem_free(p.entry);
-    kmem_free(p.held);
+        return wait_for(t, fds, n, deadline, &w);
+    w.p.size = 2 * n;
+    w.p.entry = kmem_alloc(w.p.size * sizeof *w.p.entry);
+    w.held = kmem_alloc(n * sizeof *w.held);
+    ready = w.p.entry == NULL || w.held == NULL ? -ENOMEM : wait_for(t, fds, n, deadline, &w);
+    kmem_free(w.p.entry);
+    kmem_free(w.held);
     return ready;
 }

@@ -312,6 +312,7 @@ void fs_init(void)
     file_init();
     pipe_init();
     lock_init();
+    epoll_init();
     tmpfs_init();
     devfs_init();
     bdev_init();

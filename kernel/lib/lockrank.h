@@ -31,6 +31,7 @@ enum lockrank {
     RANK_BLK        = 42, /* one disk's queue                                            */
     RANK_DRIVER     = 43, /* one queue or channel of a device                            */
     RANK_POLL       = 44, /* lists of pollers                                          */
+    RANK_EPOLL      = 45, /* one epoll's ready list                                    */
     RANK_POLLER     = 46, /* one thread in poll                                        */
     RANK_TIMER      = 48, /* one CPU's timer heap                                      */
     RANK_CV         = 52, /* one condition variable's, mutex's, rwlock's sleepers      */

@@ -23,6 +23,8 @@
 #include "lwip/ip4.h"
 #include "netif/ethernet.h"
 
+enum { WIRE_MIN = 60 }; /* bytes that a frame has on a wire at least: shorter ones are padded (IEEE 802.3, 3.2.8) */
+
 struct iface ifaces[NIC_MAX + 1];
 unsigned     nifaces;
 
@@ -143,13 +145,15 @@ static err_t card_output(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 static void card_receive(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
+    unsigned      padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
     struct pbuf  *p;
 
-    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_RAM)) == NULL) {
+    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = pbuf_alloc(PBUF_RAW, (u16_t)padded, PBUF_RAM)) == NULL) {
         i->rx_drops++;
         return;
     }
-    (void)pbuf_take(p, frame, (u16_t)len);
+    memcpy(p->payload, frame, len);
+    memset((uint8_t *)p->payload + len, 0, padded - len);
     net_enter();
     i->rx_packets++;
     i->rx_bytes += len;

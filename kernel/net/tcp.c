@@ -23,6 +23,7 @@
 
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
+#include "net/port/hooks.h"
 
 enum { PIECE = 8192, SMALL = 256, IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1, SHUT_RDWR = 2 };
 enum { POLLRDHUP = 0x2000 };
@@ -101,10 +102,52 @@ static void on_error(void *arg, err_t err)
     socket_wake_writer(s);
 }
 
+/*
+ * A segment's size follows from what the peer has said when the connection began, and must not change once segments are
+ * queued, on which lwIP relies but for which it does not see: it takes the option from any segment, and bounds the size by half of
+ * the largest window so far.  So segments with the option in the wrong place are dropped, and the bound is lifted.
+ * A size that is absurd is not accepted (Linux's least is 48).
+ */
+err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
+{
+    enum { END = 0, NOTHING = 1, MSS = 2 };
+    const uint8_t *opt1 = (const uint8_t *)(hdr + 1);
+    unsigned       i = 0;
+
+    if (TCPH_FLAGS(hdr) & TCP_SYN)
+        return ERR_OK;
+    while (i < optlen) {
+        uint8_t kind = i < opt1len ? opt1[i] : opt2[i - opt1len], len = 1;
+
+        if (kind == MSS)
+            return ERR_VAL;
+        if (kind == END)
+            break;
+        if (kind != NOTHING) {
+            if (i + 1 >= optlen)
+                break;
+            len = i + 1 < opt1len ? opt1[i + 1] : opt2[i + 1 - opt1len];
+        }
+        if (len == 0)
+            break;
+        i += len;
+    }
+    return ERR_OK;
+}
+
+static void fix_segment_size(struct tcp_pcb *pcb)
+{
+    enum { LEAST = 64 };
+
+    pcb->mss = max_of(pcb->mss, (u16_t)LEAST);
+    pcb->snd_wnd_max = max_of(pcb->snd_wnd_max, (tcpwnd_size_t)2 * TCP_MSS);
+}
+
 static err_t on_connected(void *arg, struct tcp_pcb *pcb, err_t err)
 {
     struct socket *s = arg;
 
+    fix_segment_size(pcb);
     s->state = SS_CONNECTED;
     socket_wake_writer(s);
     return ERR_OK;
@@ -147,6 +190,7 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
     s->linger_s = l->linger_s;
     s->listener = l;
     adopt(s, pcb);
+    fix_segment_size(pcb);
     tcp_backlog_delayed(pcb);
     list_push_back(&tcp_sockets, &s->link);
     list_push_back(&l->accepted, &s->accept_link);
@@ -428,7 +472,10 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 
     net_enter();
     if (s->state == SS_LISTENING && how != SHUT_WR) {
-        s->state = SS_CLOSED; /* who waits in accept is told; the port is given back at close */
+        s->state = SS_CLOSED; /* who waits in accept is told; what waits in the queue goes at close */
+        tcp_arg(pcb_of(s), NULL);
+        (void)tcp_close(pcb_of(s));
+        s->pcb = NULL;
         socket_wake_reader(s);
     } else if (s->state != SS_CONNECTED) {
         err = -ENOTCONN;

@@ -118,7 +118,8 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     case TCP_MAXSEG:
         if (v < 88 || v > TCP_MSS)
             return -EINVAL;
-        pcb->mss = (uint16_t)min_of(v, (int)pcb->mss);
+        if (pcb->unsent == NULL) /* lwIP takes it that what is queued has the size of now */
+            pcb->mss = (uint16_t)min_of(v, (int)pcb->mss);
         return 0;
     case TCP_KEEPIDLE_OPTION:
     case TCP_KEEPINTVL_OPTION:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_poll.c - waiting for several descriptors: poll, ppoll, select, pselect6.
+ * sys_poll.c - waiting for several descriptors: poll, ppoll, select, pselect6, epoll.
  *
  * THEORY      All four become poll_files() on a kernel array of struct pollfd. select's three
  *             bit sets are turned into one entry for each descriptor that is in any of them,
@@ -8,7 +8,7 @@
  *             handler ran. The mask of ppoll and pselect6 is in force only during the call;
  *             when a handler is to run it stays until the handler's frame holds the old one
  *             (sig_mask_push in proc.h).
- * SEE ALSO    fs/poll.c
+ * SEE ALSO    fs/poll.c, fs/epoll.c
  */
 #include "disp/timer.h"
 #include "lib/string.h"
@@ -249,5 +249,99 @@ long sys_pselect6(struct regs *r)
     mask_pop(pushed, n);
     if (r->arg[4] != 0)
         put_left(r->arg[4], deadline, 1);
+    return n;
+}
+
+/* ---- epoll ---- */
+
+static long do_epoll_create(unsigned flags)
+{
+    struct file *f;
+    int fd, err;
+
+    if (flags & ~(unsigned)O_CLOEXEC)
+        return -EINVAL;
+    if ((err = epoll_create(&f)) != 0)
+        return err;
+    fd = fd_install(curproc()->files, f, 0, flags & O_CLOEXEC ? FD_CLOEXEC : 0, (unsigned)limit(RLIMIT_NOFILE));
+    if (fd < 0)
+        file_release(f);
+    return fd;
+}
+
+long sys_epoll_create(struct regs *r)
+{
+    return (int)r->arg[0] <= 0 ? -EINVAL : do_epoll_create(0);
+}
+
+long sys_epoll_create1(struct regs *r)
+{
+    return do_epoll_create((unsigned)r->arg[0]);
+}
+
+/* epoll_ctl(epfd, op, fd, event) */
+long sys_epoll_ctl(struct regs *r)
+{
+    struct epoll_event ev = {0};
+    struct file *epf, *f;
+    long err = 0;
+
+    if ((int)r->arg[1] != EPOLL_CTL_DEL && (err = copy_in(&ev, r->arg[3], sizeof ev)) != 0)
+        return err;
+    epf = fd_file(r->arg[0]);
+    f = fd_file(r->arg[2]);
+    err = epf == NULL || f == NULL ? -EBADF : epoll_change(epf, (int)r->arg[1], f, (int)r->arg[2], &ev);
+    if (epf != NULL)
+        file_release(epf);
+    if (f != NULL)
+        file_release(f);
+    return err;
+}
+
+/* epoll_wait(epfd, events, max, ms); what cannot be stored is lost, as are events of an edge. */
+static long do_epoll_wait(struct regs *r)
+{
+    enum { EPOLL_STACK = 16, EPOLL_MOST = 4096 };
+    struct epoll_event few[EPOLL_STACK], *out = few;
+    int max = (int)r->arg[2], ms = (int)r->arg[3];
+    unsigned n = (unsigned)min_of(max, EPOLL_MOST);
+    struct file *f;
+    long got;
+
+    if (max <= 0)
+        return -EINVAL;
+    if (r->arg[1] >= USER_TOP || n * sizeof *out > USER_TOP - r->arg[1])
+        return -EFAULT;
+    if ((f = fd_file(r->arg[0])) == NULL)
+        return -EBADF;
+    if (n > EPOLL_STACK && (out = kmem_alloc(n * sizeof *out)) == NULL) {
+        file_release(f);
+        return -ENOMEM;
+    }
+    got = epoll_take(f, out, n, ms < 0 ? NO_DEADLINE : deadline_in(ms * NSEC_PER_MSEC));
+    if (got > 0 && copy_out(r->arg[1], out, (size_t)got * sizeof *out) != 0)
+        got = -EFAULT;
+    if (out != few)
+        kmem_free(out);
+    file_release(f);
+    return got;
+}
+
+long sys_epoll_wait(struct regs *r)
+{
+    return do_epoll_wait(r);
+}
+
+long sys_epoll_pwait(struct regs *r)
+{
+    bool pushed;
+    long n = mask_push(r->arg[4], r->arg[5], &pushed);
+
+    if (n != 0)
+        return n;
+    n = do_epoll_wait(r);
+    if (n == -EINTR && pushed)
+        n = -ERESTARTNOHAND; /* the mask stays until the handler's frame holds the old one */
+    mask_pop(pushed, n);
     return n;
 }

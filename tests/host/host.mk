@@ -51,6 +51,11 @@ build/host/ext-replay: tests/host/ext_replay.c $(EXT_SRCS) $(wildcard tests/host
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -O2 -o $@ $(filter %.c,$^)
 
+# The network: our sockets and driver, and lwIP as the kernel has it.
+HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c $(LWIP_SRCS) tests/host/nethost.c
+build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -w
+build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
+
 HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
 build/host/test_fireplane: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane: $(wildcard qemu/fireplane/*.h)

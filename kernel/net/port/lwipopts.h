@@ -34,6 +34,9 @@
 #define LWIP_NETIF_API                0
 #define LWIP_NETIF_HWADDRHINT         0
 
+#define LWIP_HOOK_FILENAME            "net/port/hooks.h"
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, hdr, optlen, opt1len, opt2, p) net_tcp_judge(hdr, optlen, opt1len, opt2)
+
 #define MEM_ALIGNMENT                 16
 #define MEM_LIBC_MALLOC               1
 #define MEMP_MEM_MALLOC               1 /* kernel/net/memory.c instead of lwIP's memp.c */

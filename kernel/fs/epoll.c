@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+/*
+ * epoll.c - waiting for files that stay watched between calls.
+ *
+ * THEORY      An item watches one file for one epoll: its poller stays at the file's pollheads.  When the file wakes its
+ *             pollers, the item goes to the end of the epoll's ready list, which costs the same however many are
+ *             watched.  epoll_take() asks the files of that list, and no others, what they are ready for now: who is not
+ *             ready leaves the list; who is gives an event and, if level-triggered, goes back to the end of it, so that it is asked
+ *             again next time.  An edge-triggered item comes back when its file wakes it again, a one-shot one after EPOLL_CTL_MOD.
+ *             An item holds no reference to its file: the last close takes it away.
+ *             An epoll cannot watch an epoll (-EINVAL); poll(2) can.
+ * INVARIANTS  I1  item->queued iff the item is on the ready list, or in the hands of epoll_take()
+ *             I2  an item is on its file's list iff it is in its epoll's table
+ * LOCKING     epoll_mutex guards the files' lists of items, for adding, removing, and the end of files; then ep->lock (a
+ *             mutex): the table, and asking files; then, under a pollhead's lock or none, ep->rlock (RANK_EPOLL): the ready list.
+ *             A file that epoll_take() asks cannot end meanwhile: its end waits for ep->lock.
+ * SEE ALSO    poll.c, epoll(7) of Linux's manual
+ */
+#include "fs/filepriv.h"
+
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+
+enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16 };
+#define EPOLLONESHOT (1u << 30)
+#define EPOLLET      (1u << 31)
+#define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28) /* with EPOLLWAKEUP, EPOLLEXCLUSIVE: hints */
+
+struct eventpoll;
+
+struct epitem {
+    struct poller     p;
+    struct poll_entry entry[2];
+    struct eventpoll *ep;
+    struct file      *f;
+    int               fd;
+    uint32_t          events;  /* [ep->lock] as given; 0: a one-shot that has been told of */
+    uint64_t          data;    /* [ep->lock] */
+    bool              queued;  /* [ep->rlock] I1 */
+    struct list       ready;   /* [ep->rlock] */
+    struct list       hash;    /* [ep->lock] in ep->bucket */
+    struct epitem    *next_on_file; /* [epoll_mutex] */
+};
+
+struct eventpoll {
+    struct mutex    lock;
+    struct spinlock rlock;
+    struct list     ready;
+    struct cv       cv;
+    struct pollhead ph;
+    struct list    *bucket; /* by descriptor */
+    unsigned        nbuckets, nitems;
+};
+
+static struct mutex epoll_mutex;
+
+static const struct fileops epoll_ops;
+
+void epoll_init(void)
+{
+    mutex_init(&epoll_mutex, "epoll files");
+}
+
+/* ---- the ready list ---- */
+
+static bool queue(struct epitem *it)
+{
+    struct eventpoll *ep = it->ep;
+    bool              fresh;
+
+    spin_lock(&ep->rlock);
+    fresh = !it->queued;
+    if (fresh) {
+        it->queued = true;
+        list_push_back(&ep->ready, &it->ready);
+    }
+    spin_unlock(&ep->rlock);
+    return fresh;
+}
+
+static void tell(struct eventpoll *ep)
+{
+    cv_signal(&ep->cv);
+    poll_wake(&ep->ph);
+}
+
+static void item_wake(struct poller *p)
+{
+    struct epitem *it = container_of(p, struct epitem, p);
+
+    if (queue(it))
+        tell(it->ep);
+}
+
+/* What the item's file is ready for, of what was asked.  ep->lock held. */
+static uint32_t ready_events(const struct epitem *it)
+{
+    return it->events == 0 ? 0 : file_events(it->f, NULL) & ((it->events & ~EPOLLPRIVATE) | ALWAYS);
+}
+
+/* ---- items ---- */
+
+static unsigned bucket_of(const struct eventpoll *ep, int fd)
+{
+    return (unsigned)fd & (ep->nbuckets - 1);
+}
+
+static struct epitem *find(struct eventpoll *ep, struct file *f, int fd)
+{
+    struct epitem *it;
+
+    LIST_FOREACH (it, &ep->bucket[bucket_of(ep, fd)], hash)
+        if (it->f == f && it->fd == fd)
+            return it;
+    return NULL;
+}
+
+static struct list *make_buckets(unsigned n)
+{
+    struct list *b = kmem_alloc(n * sizeof *b);
+
+    for (unsigned i = 0; b != NULL && i < n; i++)
+        list_init(&b[i]);
+    return b;
+}
+
+/* Twice as many buckets, when items outnumber them; without memory it stays as it is. */
+static void grow(struct eventpoll *ep)
+{
+    struct list   *old = ep->bucket, *b;
+    unsigned       n = ep->nbuckets;
+    struct epitem *it;
+
+    if (ep->nitems <= n || (b = make_buckets(2 * n)) == NULL)
+        return;
+    ep->bucket = b;
+    ep->nbuckets = 2 * n;
+    for (unsigned i = 0; i < n; i++)
+        while ((it = list_pop(&old[i], struct epitem, hash)) != NULL)
+            list_push_back(&b[bucket_of(ep, it->fd)], &it->hash);
+    kmem_free(old);
+}
+
+/* Frees an item.  epoll_mutex and ep->lock held. */
+static void item_free(struct epitem *it)
+{
+    struct eventpoll *ep = it->ep;
+    struct epitem   **at = &it->f->watched;
+
+    poller_leave(&it->p); /* nobody wakes it any more */
+    while (*at != it)
+        at = &(*at)->next_on_file;
+    *at = it->next_on_file;
+    spin_lock(&ep->rlock);
+    list_remove(&it->ready);
+    spin_unlock(&ep->rlock);
+    list_remove(&it->hash);
+    ep->nitems--;
+    kmem_free(it);
+}
+
+static int item_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
+{
+    struct epitem *it = kmem_zalloc(sizeof *it);
+
+    if (it == NULL)
+        return -ENOMEM;
+    it->p = (struct poller){.wake = item_wake, .size = array_size(it->entry), .entry = it->entry};
+    it->ep = ep;
+    it->f = f;
+    it->fd = fd;
+    it->events = ev->events | ALWAYS;
+    it->data = ev->data;
+    list_init(&it->ready);
+    list_push_back(&ep->bucket[bucket_of(ep, fd)], &it->hash);
+    it->next_on_file = f->watched;
+    f->watched = it;
+    ep->nitems++;
+    grow(ep);
+    (void)file_events(f, &it->p);
+    if (it->p.nomem) {
+        item_free(it);
+        return -ENOMEM;
+    }
+    if (ready_events(it) != 0)
+        item_wake(&it->p);
+    return 0;
+}
+
+static int change(struct eventpoll *ep, int op, struct file *f, int fd, const struct epoll_event *ev)
+{
+    struct epitem *it = find(ep, f, fd);
+
+    switch (op) {
+    case EPOLL_CTL_ADD:
+        return it != NULL ? -EEXIST : item_add(ep, f, fd, ev);
+    case EPOLL_CTL_DEL:
+        if (it != NULL)
+            item_free(it);
+        return it != NULL ? 0 : -ENOENT;
+    case EPOLL_CTL_MOD:
+        if (it == NULL)
+            return -ENOENT;
+        it->events = ev->events | ALWAYS;
+        it->data = ev->data;
+        if (ready_events(it) != 0)
+            item_wake(&it->p);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev)
+{
+    struct eventpoll *ep = epf->data;
+    int               err;
+
+    if (epf->ops != &epoll_ops || f->ops == &epoll_ops)
+        return -EINVAL;
+    if (f->ops->poll == NULL)
+        return -EPERM;
+    mutex_enter(&epoll_mutex);
+    mutex_enter(&ep->lock);
+    err = change(ep, op, f, fd, ev);
+    mutex_exit(&ep->lock);
+    mutex_exit(&epoll_mutex);
+    return err;
+}
+
+void epoll_file_gone(struct file *f)
+{
+    mutex_enter(&epoll_mutex);
+    while (f->watched != NULL) {
+        struct eventpoll *ep = f->watched->ep;
+
+        mutex_enter(&ep->lock);
+        item_free(f->watched);
+        mutex_exit(&ep->lock);
+    }
+    mutex_exit(&epoll_mutex);
+}
+
+/* ---- taking events ---- */
+
+/* Moves all of `from` to the front of `to`. */
+static void splice(struct list *from, struct list *to)
+{
+    if (list_empty(from))
+        return;
+    from->prev->next = to->next;
+    to->next->prev = from->prev;
+    to->next = from->next;
+    to->next->prev = to;
+    list_init(from);
+}
+
+/* Takes the first item of a list that is in our hands; from now on a wake-up queues it again. */
+static struct epitem *pop(struct eventpoll *ep, struct list *l)
+{
+    struct epitem *it;
+
+    spin_lock(&ep->rlock);
+    it = list_pop(l, struct epitem, ready);
+    if (it != NULL)
+        it->queued = false;
+    spin_unlock(&ep->rlock);
+    return it;
+}
+
+/* Asks the files of the ready list, each once.  How many events there are in out[n].  ep->lock held. */
+static unsigned harvest(struct eventpoll *ep, struct epoll_event *out, unsigned n)
+{
+    struct list    todo;
+    struct epitem *it;
+    unsigned       got = 0;
+
+    list_init(&todo);
+    spin_lock(&ep->rlock);
+    splice(&ep->ready, &todo);
+    spin_unlock(&ep->rlock);
+    while (got < n && (it = pop(ep, &todo)) != NULL) {
+        uint32_t r = ready_events(it);
+
+        if (r == 0)
+            continue;
+        out[got++] = (struct epoll_event){.events = r, .data = it->data};
+        if (it->events & EPOLLONESHOT)
+            it->events = 0;
+        else if (!(it->events & EPOLLET))
+            (void)queue(it);
+    }
+    spin_lock(&ep->rlock);
+    splice(&todo, &ep->ready);
+    spin_unlock(&ep->rlock);
+    return got;
+}
+
+long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline)
+{
+    struct eventpoll *ep = epf->data;
+    unsigned          got;
+    bool              more;
+    int               err = 0;
+
+    if (epf->ops != &epoll_ops)
+        return -EINVAL;
+    for (;;) {
+        mutex_enter(&ep->lock);
+        got = harvest(ep, out, n);
+        mutex_exit(&ep->lock);
+        if (got > 0 || deadline == 0 || err != 0)
+            break;
+        spin_lock(&ep->rlock);
+        while (list_empty(&ep->ready) && err == 0)
+            err = cv_wait_sig_spin(&ep->cv, &ep->rlock, deadline, "epoll");
+        spin_unlock(&ep->rlock);
+    }
+    spin_lock(&ep->rlock);
+    more = !list_empty(&ep->ready);
+    spin_unlock(&ep->rlock);
+    if (more)
+        cv_signal(&ep->cv); /* another thread may wait for the rest */
+    return got > 0 ? (long)got : err == -EINTR ? err : 0;
+}
+
+/* ---- as a file ---- */
+
+static unsigned epoll_poll(struct file *f, struct poller *p)
+{
+    struct eventpoll *ep = f->data;
+    struct epitem    *it;
+    bool              ready = false;
+
+    if (p != NULL)
+        poll_register(p, &ep->ph);
+    mutex_enter(&ep->lock);
+    while (!ready && (it = pop(ep, &ep->ready)) != NULL)
+        if ((ready = ready_events(it) != 0))
+            (void)queue(it);
+    mutex_exit(&ep->lock);
+    return ready ? POLLIN | POLLRDNORM : 0;
+}
+
+static void epoll_close(struct file *f)
+{
+    struct eventpoll *ep = f->data;
+
+    mutex_enter(&epoll_mutex);
+    mutex_enter(&ep->lock);
+    for (unsigned i = 0; i < ep->nbuckets; i++)
+        while (!list_empty(&ep->bucket[i]))
+            item_free(list_first(&ep->bucket[i], struct epitem, hash));
+    mutex_exit(&ep->lock);
+    mutex_exit(&epoll_mutex);
+    kmem_free(ep->bucket);
+    kmem_free(ep);
+}
+
+static const struct fileops epoll_ops = {
+    .poll = epoll_poll, .close = epoll_close, .kind = "anon_inode", .type = VREG,
+};
+
+int epoll_create(struct file **out)
+{
+    struct eventpoll *ep = kmem_zalloc(sizeof *ep);
+
+    if (ep == NULL || (ep->bucket = make_buckets(FIRST_BUCKETS)) == NULL ||
+        (*out = file_alloc(&epoll_ops, NULL, O_RDWR)) == NULL) {
+        if (ep != NULL)
+            kmem_free(ep->bucket);
+        kmem_free(ep);
+        return -ENOMEM;
+    }
+    ep->nbuckets = FIRST_BUCKETS;
+    mutex_init(&ep->lock, "epoll");
+    spin_init(&ep->rlock, RANK_EPOLL);
+    list_init(&ep->ready);
+    cv_init(&ep->cv);
+    pollhead_init(&ep->ph);
+    spin_init(&ep->ph.lock, RANK_EPOLL); /* taken under another pollhead's lock, with rlock not held */
+    (*out)->data = ep;
+    return 0;
+}

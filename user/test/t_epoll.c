@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_epoll.c - epoll: levels, edges, one shots, what ends, and each error; the same as on Linux.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+static int add(int ep, int fd, unsigned events)
+{
+    struct epoll_event ev = {.events = events, .data.u64 = 0x1234567800000000ull | (unsigned)fd};
+
+    return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static int modify(int ep, int fd, unsigned events)
+{
+    struct epoll_event ev = {.events = events, .data.u64 = (unsigned)fd};
+
+    return epoll_ctl(ep, EPOLL_CTL_MOD, fd, &ev);
+}
+
+/* The events that are there now, of one file at most. */
+static unsigned now(int ep)
+{
+    struct epoll_event ev = {0};
+    int                n = epoll_wait(ep, &ev, 1, 0);
+
+    EXPECT(n >= 0);
+    return n == 0 ? 0 : ev.events;
+}
+
+static void errors(void)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+    int                ep = epoll_create1(EPOLL_CLOEXEC), p[2], file = open("/tmp", O_RDONLY);
+
+    EXPECT(ep >= 0);
+    EXPECT_EQ(fcntl(ep, F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_ERR(epoll_create1(1), EINVAL);
+    EXPECT_ERR(syscall(SYS_epoll_create, 0), EINVAL);
+    EXPECT_ERR(add(ep, 999, EPOLLIN), EBADF);
+    EXPECT_ERR(add(p[0], p[1], EPOLLIN), EINVAL);
+    EXPECT_ERR(add(ep, ep, EPOLLIN), EINVAL);
+    EXPECT_ERR(add(ep, file, EPOLLIN), EPERM);
+    EXPECT_ERR(modify(ep, p[0], EPOLLIN), ENOENT);
+    EXPECT_ERR(epoll_ctl(ep, EPOLL_CTL_DEL, p[0], &ev), ENOENT);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
+    EXPECT_ERR(add(ep, p[0], EPOLLIN), EEXIST);
+    EXPECT_ERR(epoll_ctl(ep, 17, p[0], &ev), EINVAL);
+    EXPECT_ERR(syscall(SYS_epoll_ctl, ep, EPOLL_CTL_ADD, p[1], (void *)8), EFAULT);
+    EXPECT_ERR(epoll_wait(ep, &ev, 0, 0), EINVAL);
+    EXPECT_ERR(epoll_wait(p[0], &ev, 1, 0), EINVAL);
+    EXPECT_ERR(epoll_wait(999, &ev, 1, 0), EBADF);
+    EXPECT_EQ(epoll_wait(ep, &ev, 1, 5), 0);
+}
+
+static void levels(void)
+{
+    struct epoll_event ev;
+    int                ep = epoll_create1(0), p[2];
+    char               c[4];
+
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(write(p[1], "ab", 2), 2);
+    EXPECT_EQ(epoll_wait(ep, &ev, 1, 10000), 1);
+    EXPECT_EQ(ev.events, EPOLLIN);
+    EXPECT(ev.data.u64 == (0x1234567800000000ull | (unsigned)p[0]));
+    EXPECT_EQ(now(ep), EPOLLIN); /* still */
+    EXPECT_EQ(read(p[0], c, 2), 2);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(add(ep, p[1], EPOLLOUT), 0);
+    EXPECT_EQ(now(ep), EPOLLOUT);
+    EXPECT_EQ(modify(ep, p[1], 0), 0);
+    EXPECT_EQ(now(ep), 0);
+    close(p[1]);
+    EXPECT_EQ(now(ep), EPOLLHUP);
+}
+
+static void edges(void)
+{
+    int  ep = epoll_create1(0), s[2];
+    char c[8];
+
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s), 0);
+    EXPECT_EQ(add(ep, s[0], EPOLLIN | EPOLLRDHUP | EPOLLET), 0);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(write(s[1], "a", 1), 1);
+    EXPECT_EQ(now(ep), EPOLLIN);
+    EXPECT_EQ(now(ep), 0); /* once */
+    EXPECT_EQ(write(s[1], "b", 1), 1);
+    EXPECT_EQ(now(ep), EPOLLIN); /* again: something came */
+    EXPECT_EQ(read(s[0], c, 8), 2);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(shutdown(s[1], SHUT_WR), 0);
+    EXPECT_EQ(now(ep), EPOLLIN | EPOLLRDHUP);
+    EXPECT_EQ(now(ep), 0);
+}
+
+static void one_shots(void)
+{
+    int ep = epoll_create1(0), p[2];
+
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN | EPOLLONESHOT), 0);
+    EXPECT_EQ(write(p[1], "a", 1), 1);
+    EXPECT_EQ(now(ep), EPOLLIN);
+    EXPECT_EQ(write(p[1], "b", 1), 1);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(modify(ep, p[0], EPOLLIN | EPOLLONESHOT), 0);
+    EXPECT_EQ(now(ep), EPOLLIN);
+    EXPECT_EQ(now(ep), 0);
+}
+
+/* The last close takes a file away; a duplicate keeps it. */
+static void closing(void)
+{
+    int ep = epoll_create1(0), p[2], d;
+
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
+    d = dup(p[0]);
+    EXPECT_EQ(add(ep, d, EPOLLIN), 0); /* another descriptor: another item */
+    EXPECT_EQ(write(p[1], "a", 1), 1);
+    EXPECT_EQ(close(p[0]), 0);
+    EXPECT_EQ(now(ep), EPOLLIN);
+    EXPECT_EQ(close(d), 0);
+    EXPECT_EQ(now(ep), 0);
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
+    EXPECT_EQ(write(p[1], "a", 1), 1);
+    EXPECT_EQ(now(ep), EPOLLIN);
+    EXPECT_EQ(close(ep), 0);
+    EXPECT_EQ(close(p[0]), 0);
+}
+
+static void polled(void)
+{
+    struct pollfd w;
+    int           ep = epoll_create1(0), p[2];
+    char          c;
+
+    EXPECT_EQ(pipe(p), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN), 0);
+    w = (struct pollfd){.fd = ep, .events = POLLIN};
+    EXPECT_EQ(poll(&w, 1, 0), 0);
+    EXPECT_EQ(write(p[1], "a", 1), 1);
+    EXPECT_EQ(poll(&w, 1, 10000), 1);
+    EXPECT_EQ(w.revents, POLLIN);
+    EXPECT_EQ(read(p[0], &c, 1), 1);
+    EXPECT_EQ(poll(&w, 1, 0), 0);
+}
+
+static void *writer(void *arg)
+{
+    int fd = *(int *)arg;
+
+    for (int i = 0; i < 1000; i++)
+        EXPECT_EQ(write(fd, "x", 1), 1);
+    close(fd);
+    return NULL;
+}
+
+/* A thread writes and another waits: no wake-up is lost, whether for levels or for edges. */
+static void wakes(unsigned mode)
+{
+    struct epoll_event ev;
+    pthread_t          t;
+    int                ep = epoll_create1(0), p[2];
+    long               got = 0, n = 1;
+    char               c[16];
+
+    EXPECT_EQ(pipe2(p, O_NONBLOCK), 0);
+    EXPECT_EQ(fcntl(p[1], F_SETFL, 0), 0);
+    EXPECT_EQ(add(ep, p[0], EPOLLIN | mode), 0);
+    EXPECT_EQ(pthread_create(&t, NULL, writer, &p[1]), 0);
+    while (n != 0) {
+        EXPECT_EQ(epoll_wait(ep, &ev, 1, 20000), 1);
+        while ((n = read(p[0], c, sizeof c)) > 0)
+            got += n;
+        if (mode & EPOLLONESHOT)
+            EXPECT_EQ(modify(ep, p[0], EPOLLIN | mode), 0);
+    }
+    EXPECT_EQ(got, 1000);
+    pthread_join(t, NULL);
+}
+
+static void wakes_level(void)
+{
+    wakes(0);
+}
+
+static void wakes_edge(void)
+{
+    wakes(EPOLLET);
+}
+
+static void wakes_once(void)
+{
+    wakes(EPOLLONESHOT);
+}
+
+/* Many files: each event is told once, in the order in which they came, a few at a time. */
+static void many(void)
+{
+    enum { N = 200 };
+    struct epoll_event ev[7];
+    int                ep = epoll_create1(0), p[N][2], seen[2048] = {0}, got = 0, n;
+
+    for (int i = 0; i < N; i++) {
+        EXPECT_EQ(pipe(p[i]), 0);
+        EXPECT_EQ(add(ep, p[i][0], EPOLLIN | EPOLLET), 0);
+    }
+    for (int i = N - 1; i >= 0; i--)
+        EXPECT_EQ(write(p[i][1], "x", 1), 1);
+    while ((n = epoll_wait(ep, ev, 7, 0)) > 0)
+        for (int i = 0; i < n; i++) {
+            EXPECT_EQ((unsigned)ev[i].data.u64, p[N - 1 - got][0]);
+            seen[(unsigned)ev[i].data.u64]++;
+            got++;
+        }
+    EXPECT_EQ(n, 0);
+    EXPECT_EQ(got, N);
+    for (int i = 0; i < N; i++)
+        EXPECT_EQ(seen[p[i][0]], 1);
+}
+
+static void on_alarm(int sig)
+{
+}
+
+static void interrupted(void)
+{
+    struct itimerval   tv = {.it_value = {0, 20000}};
+    struct sigaction   sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct epoll_event ev;
+    int                ep = epoll_create1(0);
+
+    sigaction(SIGALRM, &sa, NULL);
+    setitimer(ITIMER_REAL, &tv, NULL);
+    EXPECT_ERR(epoll_wait(ep, &ev, 1, -1), EINTR);
+}
+
+static const struct check list[] = {
+    {"errors", errors}, {"levels", levels}, {"edges", edges}, {"one_shots", one_shots}, {"closing", closing},
+    {"polled", polled}, {"wakes_level", wakes_level}, {"wakes_edge", wakes_edge}, {"wakes_once", wakes_once},
+    {"many", many}, {"interrupted", interrupted},
+};
+CHECK_MAIN(list)
