@@ -2,17 +2,17 @@
 /*
  * virtio_net.c - network cards of a virtual machine.
  *
- * THEORY      VIRTIO 1.1, 5.1.  A card has a queue of buffers to fill and one of buffers to send; each buffer begins with a
- *             header of 12 bytes, all zero, since no offloading is agreed on.  All buffers are made at boot and stay the
- *             card's: a frame that came in is handed up, copied there, and its buffer given back at once.  The card
- *             interrupts for frames that came in, on a CPU of its own.  It does not for those that went out: their buffers are
- *             taken back when the next one is sent.
- *             Nothing that the device writes is trusted: a chain that it was not given is refused by virtio.c, and a length
- *             that cannot be is dropped here and counted.
+ * THEORY      VIRTIO 1.1, 5.1.  A card has a queue of buffers to fill and one of buffers to send; each buffer begins
+ *             with a header of 12 bytes, all zero, since no offloading is agreed on.  All buffers are made at boot
+ *             and stay the card's: a frame that came in is handed up, copied there, and its buffer given back at
+ *             once.  The card interrupts for frames that came in, on a CPU of its own.  It does not for those that
+ *             went out: their buffers are taken back when the next one is sent.
+ *             Nothing that the device writes is trusted: a chain that it was not given is refused by virtio.c, and a
+ *             length that cannot be is dropped here and counted.
  * INVARIANTS  I1  a receive buffer is in the queue, or being handed up
  *             I2  a send buffer is in `free`, or in the queue
- * LOCKING     [q] the queues' locks; [s] under the network's lock, in which send() is called; [i] the interrupt's handler,
- *             which runs on one CPU at a time
+ * LOCKING     [q] the queues' locks; [s] under the network's lock, in which send() is called; [i] the interrupt's
+ *             handler, which runs on one CPU at a time
  * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
  */
 #include "drivers/net.h"

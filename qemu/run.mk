@@ -19,7 +19,7 @@ ISO        := $(B)/homeroom.iso
 .PHONY: iso
 iso: $(ISO) ## the bootable CD image (build/homeroom.iso)
 
-$(B)/initramfs.cpio: $(UCMDS) $(UBENCH) $(if $(filter 1,$(TEST)),$(UTESTS)) $(wildcard user/etc/*) $(IMAGE_DEPS)
+$(B)/initramfs.cpio: $(UCMDS) $(UBENCH) $(if $(filter 1,$(TEST)),$(UTESTS)) $(wildcard user/etc/* user/etc/*/*) $(IMAGE_DEPS)
 	@echo '  CPIO    $@'
 	@mkdir -p $(@D)
 	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin $(U)/bin $(if $(UBENCH),--bin $(U)/bench) \
@@ -62,7 +62,7 @@ $(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h | deps
 	@mkdir -p $(@D)
 	@echo '  ULD     $@'
 	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -static -o $@ $<
-build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/*) $(IMAGE_DEPS)
+build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/* user/etc/*/*) $(IMAGE_DEPS)
 	@echo '  CPIO    $@'
 	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin build/peer/bin --bin $(U)/bench
 .PHONY: peer deps-peer

@@ -42,11 +42,13 @@ class Result:
         return self.out.splitlines()
 
 
-def make_guest(name: str, speed: float, *, boards=None, memory=None, kernel="test", **options) -> guest.Guest:
+def make_guest(
+    name: str, speed: float, *, boards=None, memory=None, cards=None, kernel="test", **options
+) -> guest.Guest:
     """A guest that is not started yet; `options` are those of guest.Options."""
     options.setdefault("watchdog", WATCHDOG)
     settings = guest.Options(iso=ISO[kernel], speed=speed, **options)
-    return guest.Guest(load(name, boards, memory), settings)
+    return guest.Guest(load(name, boards, memory, cards), settings)
 
 
 class Booted:

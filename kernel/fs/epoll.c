@@ -2,18 +2,18 @@
 /*
  * epoll.c - waiting for files that stay watched between calls.
  *
- * THEORY      An item watches one file for one epoll: its poller stays at the file's pollheads.  When the file wakes its
- *             pollers, the item goes to the end of the epoll's ready list, which costs the same however many are
- *             watched.  epoll_take() asks the files of that list, and no others, what they are ready for now: who is not
- *             ready leaves the list; who is gives an event and, if level-triggered, goes back to the end of it, so that it is asked
- *             again next time.  An edge-triggered item comes back when its file wakes it again, a one-shot one after EPOLL_CTL_MOD.
- *             An item holds no reference to its file: the last close takes it away.
+ * THEORY      An item watches one file for one epoll: its poller stays at the file's pollheads.  When the file wakes
+ *             its pollers, the item goes to the end of the epoll's ready list, which costs the same however many are
+ *             watched.  epoll_take() asks the files of that list, and no others, what they are ready for now: who is
+ *             not ready leaves the list; who is gives an event and, if level-triggered, goes back to the end of it,
+ *             so that it is asked again next time.  An edge-triggered item comes back when its file wakes it again, a
+ *             one-shot one after EPOLL_CTL_MOD. An item holds no reference to its file: the last close takes it away.
  *             An epoll cannot watch an epoll (-EINVAL); poll(2) can.
  * INVARIANTS  I1  item->queued iff the item is on the ready list, or in the hands of epoll_take()
  *             I2  an item is on its file's list iff it is in its epoll's table
- * LOCKING     epoll_mutex guards the files' lists of items, for adding, removing, and the end of files; then ep->lock (a
- *             mutex): the table, and asking files; then, under a pollhead's lock or none, ep->rlock (RANK_EPOLL): the ready list.
- *             A file that epoll_take() asks cannot end meanwhile: its end waits for ep->lock.
+ * LOCKING     epoll_mutex guards the files' lists of items, for adding, removing, and the end of files; then ep->lock
+ *             (a mutex): the table, and asking files; then, under a pollhead's lock or none, ep->rlock (RANK_EPOLL):
+ *             the ready list. A file that epoll_take() asks cannot end meanwhile: its end waits for ep->lock.
  * SEE ALSO    poll.c, epoll(7) of Linux's manual
  */
 #include "fs/filepriv.h"

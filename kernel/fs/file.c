@@ -414,7 +414,9 @@ void file_getattr(struct file *f, struct vattr *va)
         vn_getattr(f->vn, va);
         return;
     }
-    *va = (struct vattr){.type = f->ops->type != 0 ? f->ops->type : VFIFO, .mode = 0600, .nlink = 1, .blksize = PAGE_SIZE};
+    *va = (struct vattr){.type = VFIFO, .mode = 0600, .nlink = 1, .blksize = PAGE_SIZE};
+    if (f->ops->type != 0)
+        va->type = f->ops->type;
     va->ino = (uintptr_t)f->data >> 6 & 0xffffffff; /* both ends of a pipe show the same */
     if (fs_upcalls.cred != NULL) {
         va->uid = fs_upcalls.cred()->fsuid;

@@ -150,8 +150,8 @@ struct pollfd {
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline);
 
 /*
- * epoll (epoll.c): epoll_create - the open file.  epoll_change - epoll_ctl(2) on `f`, which is descriptor fd; op and events
- * are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM.
+ * epoll (epoll.c): epoll_create - the open file.  epoll_change - epoll_ctl(2) on `f`, which is descriptor fd; op and
+ * events are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM.
  * epoll_take - epoll_wait(2): up to n events; deadline as poll_files().  Count, -EINVAL, -EINTR.
  */
 enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };

@@ -2,8 +2,8 @@
 /*
  * core.c - the network's lock, clock and counters, and what lwIP asks of its surroundings.
  *
- * THEORY      lwIP is not written for several threads, so it has one lock.  It is a spin lock, so that frames can be taken in
- *             where their interrupt landed; it is held for one packet or one call at a time.
+ * THEORY      lwIP is not written for several threads, so it has one lock.  It is a spin lock, so that frames can be
+ *             taken in where their interrupt landed; it is held for one packet or one call at a time.
  *             The loopback is a queue.  Who has put packets into it carries them over when it leaves the lock, one at a
  *             time, letting go of the lock in between: so nothing recurs, and others get their turn.
  *             TCP wants a tick each 250 ms while there are connections, ARP and the reassembly of fragments one each
@@ -34,7 +34,7 @@ struct spinlock net_lock = SPINLOCK_INIT(RANK_NET);
 
 /* As Solaris's tcp_time_wait_interval, whose default is a minute; lwIP counts it in steps of half a second. */
 uint32_t net_tcp_time_wait_ms = 60000;
-TUNABLE(net_tcp_time_wait_ms, "ms, default 60000: how long a connection that was closed first keeps its port; read always");
+TUNABLE(net_tcp_time_wait_ms, "ms, default 60000: how long who closes a connection first keeps its port; read always");
 
 static struct timer tick_timer;
 static bool         ticking; /* [n] */
@@ -169,7 +169,8 @@ static void stack_snapshot(struct kstat *ks, uint64_t *out)
     out[n++] = l->tcp.recv, out[n++] = l->tcp.xmit, out[n++] = l->tcp.drop, out[n++] = ERRORS(l->tcp);
     out[n++] = l->udp.recv, out[n++] = l->udp.xmit, out[n++] = l->udp.drop;
     out[n++] = l->etharp.recv, out[n++] = l->etharp.xmit, out[n++] = l->etharp.drop;
-    out[n++] = (uint64_t)l->link.memerr + l->ip.memerr + l->icmp.memerr + l->tcp.memerr + l->udp.memerr + l->etharp.memerr;
+    out[n] = (uint64_t)l->link.memerr + l->ip.memerr + l->icmp.memerr;
+    out[n] += (uint64_t)l->tcp.memerr + l->udp.memerr + l->etharp.memerr;
 }
 
 static void stack_clear(struct kstat *ks)

@@ -2,9 +2,9 @@
 /*
  * dgram.c - sockets with messages: the queue they share, UDP, and raw IP.
  *
- * THEORY      A message that came in is queued with its sender's address, if the socket's buffer (SO_RCVBUF) has room for it;
- *             else it is dropped and counted, as on any network.  A message that goes out is copied to the kernel, then
- *             handed to lwIP; if there is no memory or no buffer of the card for it, it is lost, too.
+ * THEORY      A message that came in is queued with its sender's address, if the socket's buffer (SO_RCVBUF) has room
+ *             for it; else it is dropped and counted, as on any network.  A message that goes out is copied to the
+ *             kernel, then handed to lwIP; if there is no memory or no buffer of the card for it, it is lost, too.
  *             Raw sockets get copies of all packets of their protocol, with the IP header, beside the protocol itself.
  * LOCKING     netpriv.h
  * SEE ALSO    RFC 768; packet.c
@@ -190,8 +190,10 @@ static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
     if (err != 0)
         return err;
     net_enter();
-    err = udp_of(s)->local_port != 0 ? -EINVAL : !iface_may_bind(ip.addr) ? -EADDRNOTAVAIL
-                                                                             : net_errno(udp_bind(udp_of(s), &ip, port));
+    if (udp_of(s)->local_port != 0)
+        err = -EINVAL;
+    else
+        err = iface_may_bind(ip.addr) ? net_errno(udp_bind(udp_of(s), &ip, port)) : -EADDRNOTAVAIL;
     net_exit();
     return err;
 }

@@ -2,9 +2,9 @@
 /*
  * iface.c - interfaces: the loopback and the cards.
  *
- * THEORY      lo is a queue of packets; what goes to an address of our own comes by it, too.  It needs no checksums.  Each
- *             card is ethN; its frames are copied to packets of the network's memory where its interrupt landed, and
- *             what goes out is copied to a buffer of the card's.
+ * THEORY      lo is a queue of packets; what goes to an address of our own comes by it, too.  It needs no checksums.
+ *             Each card is ethN; its frames are copied to packets of the network's memory where its interrupt landed,
+ *             and what goes out is copied to a buffer of the card's.
  *             A route is an interface's own network, or the one default route, through a gateway.
  * INVARIANTS  I1  iface[0] is lo; iface[i] has index i + 1 for programs, and stays
  * LOCKING     net_lock for all that changes; the array and names are constant after boot
@@ -132,7 +132,8 @@ bool iface_may_bind(uint32_t ip)
 {
     const ip4_addr_t a = {ip};
 
-    return ip == IPADDR_ANY || ip4_addr_isloopback(&a) || ip4_addr_ismulticast(&a) || ip == IPADDR_BROADCAST || is_own(&a);
+    return ip == IPADDR_ANY || ip == IPADDR_BROADCAST || ip4_addr_isloopback(&a) || ip4_addr_ismulticast(&a) ||
+           is_own(&a);
 }
 
 /* A packet; what is for ourselves does not leave the machine. */

@@ -2,9 +2,10 @@
 /*
  * ifctl.c - what programs ask of interfaces and routes, through ioctl(2).
  *
- * THEORY      The requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Reading is for all, changing for
- *             root.  An address brings its interface up, with the network mask of its class until another is given, as on
- *             Linux.  lwIP has no table of routes: there are the interfaces' own networks and one default route.
+ * THEORY      The requests of ifconfig, route and udhcpc (netdevice(7) of Linux's manual).  Reading is for all,
+ *             changing for root.  An address brings its interface up, with the network mask of its class until
+ *             another is given, as on Linux.  lwIP has no table of routes: there are the interfaces' own networks and
+ *             one default route.
  * LOCKING     net_lock; bytes of the program are copied outside of it
  * SEE ALSO    iface.c
  */
@@ -222,7 +223,10 @@ static long route(unsigned cmd, uint64_t arg)
         return err;
     net_enter();
     n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default : route_iface(dev, r.gateway.ip);
-    err = n != NULL ? change_route(n, &r, cmd == SIOCADDRT) : cmd == SIOCDELRT ? -ESRCH : dev[0] != '\0' ? -ENODEV : -ENETUNREACH;
+    if (n != NULL)
+        err = change_route(n, &r, cmd == SIOCADDRT);
+    else
+        err = cmd == SIOCDELRT ? -ESRCH : dev[0] != '\0' ? -ENODEV : -ENETUNREACH;
     net_exit();
     return err;
 }
@@ -230,7 +234,8 @@ static long route(unsigned cmd, uint64_t arg)
 static bool is_change(unsigned cmd)
 {
     return cmd == SIOCADDRT || cmd == SIOCDELRT || cmd == SIOCSIFFLAGS || cmd == SIOCSIFADDR || cmd == SIOCSIFDSTADDR ||
-           cmd == SIOCSIFBRDADDR || cmd == SIOCSIFNETMASK || cmd == SIOCSIFMETRIC || cmd == SIOCSIFMTU || cmd == SIOCSIFTXQLEN;
+           cmd == SIOCSIFBRDADDR || cmd == SIOCSIFNETMASK || cmd == SIOCSIFMETRIC || cmd == SIOCSIFMTU ||
+           cmd == SIOCSIFTXQLEN;
 }
 
 long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)

@@ -2,11 +2,11 @@
 /*
  * memory.c - memory of the network, bounded and counted.
  *
- * THEORY      All that lwIP allocates comes through here: packets (net_malloc) and its own structures, one pool for each
- *             type (memp_*, in place of lwIP's memp.c).  Together they take at most net_mem_max_kib; beyond that an allocation
- *             fails, and lwIP drops the packet or tries again later, as do our sockets.  Each pool has a number of
- *             its own beyond which it says no: for connections, so that their lists, which are searched one by one, stay short
- *             (lwIP then ends the connection that waited longest in TIME_WAIT).
+ * THEORY      All that lwIP allocates comes through here: packets (net_malloc) and its own structures, one pool for
+ *             each type (memp_*, in place of lwIP's memp.c).  Together they take at most net_mem_max_kib; beyond that
+ *             an allocation fails, and lwIP drops the packet or tries again later, as do our sockets.  Each pool has
+ *             a number of its own beyond which it says no: for connections, so that their lists, which are searched
+ *             one by one, stay short (lwIP then ends the connection that waited longest in TIME_WAIT).
  * LOCKING     none: the allocator's own, and atomic counters.  Any context.
  * TUNABLES    net_mem_max_kib
  * SEE ALSO    kstat net:0:memory, net:0:pools
@@ -31,7 +31,7 @@
 enum { HEADER = 16, MANY = 1 << 20 };
 
 uint32_t net_mem_max_kib;
-TUNABLE(net_mem_max_kib, "KiB, default 16384 or an eighth of memory: most that packets and connections take; read always");
+TUNABLE(net_mem_max_kib, "KiB, default 16384 or an eighth of memory: most that packets and connections take");
 
 _Atomic uint64_t net_bytes_used, net_alloc_failed;
 

@@ -2,8 +2,8 @@
 /*
  * net.h - sockets and interfaces as the rest of the kernel sees them.
  *
- * THEORY      Addresses, names of interfaces and messages come here as kernel copies with Linux's layout (the system-call
- *             edge makes them); data moves through a struct uio.
+ * THEORY      Addresses, names of interfaces and messages come here as kernel copies with Linux's layout (the
+ *             system-call edge makes them); data moves through a struct uio.
  * SEE ALSO    docs/network.md
  */
 #ifndef NET_NET_H
@@ -63,7 +63,10 @@ bool file_is_socket(const struct file *f);
 int  socket_family(const struct file *f); /* of a file that is one */
 
 /* Text of /proc/net/NAME, one function for each (show.c, iface.c). */
-enum { NET_SHOW_TCP, NET_SHOW_UDP, NET_SHOW_RAW, NET_SHOW_UNIX, NET_SHOW_DEV, NET_SHOW_ROUTE, NET_SHOW_ARP, NET_SHOW_PACKET };
+enum {
+    NET_SHOW_TCP, NET_SHOW_UDP, NET_SHOW_RAW, NET_SHOW_UNIX, NET_SHOW_DEV, NET_SHOW_ROUTE, NET_SHOW_ARP,
+    NET_SHOW_PACKET,
+};
 int net_show(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out); /* n->tag: NET_SHOW_* */
 
 #endif

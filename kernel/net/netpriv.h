@@ -72,6 +72,7 @@ struct socket {
     void           *pcb;                          /* [n] lwIP's, or NULL: gone (I1)                   */
     int             err;                          /* [n] SO_ERROR: a positive errno                   */
     bool            rx_eof, rx_shut, tx_shut;     /* [n] the peer has ended; shutdown() was called    */
+    bool            starved;                      /* [n] a writer waits for memory                    */
     bool            reuse, broadcast, keepalive, linger; /* [n]                                       */
     int             linger_s;                     /* [n]                                              */
     uint32_t        rcvbuf, sndbuf;               /* [n] bytes                                        */
@@ -188,6 +189,8 @@ int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, v
 /* tcpopt.c: the same of level TCP; the others go to inet.c. */
 int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, const void *val, unsigned len);
 int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val, unsigned *len);
+/* tcp_fix_segment_size - of a connection that has just been made; locked.  See net_tcp_judge(). */
+void tcp_fix_segment_size(struct tcp_pcb *pcb);
 /* tcp_linux_state - Linux's number for a pcb's state (TCP_INFO, /proc/net/tcp). */
 unsigned tcp_linux_state(const struct tcp_pcb *pcb);
 

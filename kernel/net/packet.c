@@ -3,8 +3,8 @@
  * packet.c - sockets that see frames (AF_PACKET), as a DHCP client needs them.
  *
  * THEORY      Such a socket gets a copy of each frame that comes in on its interface with its protocol: as it is
- *             (SOCK_RAW) or without the Ethernet header (SOCK_DGRAM), which is then told in the sender's address.  Sending works
- *             the same way.  Nothing is copied when there is none.
+ *             (SOCK_RAW) or without the Ethernet header (SOCK_DGRAM), which is then told in the sender's address.
+ *             Sending works the same way.  Nothing is copied when there is none.
  * LOCKING     netpriv.h
  * SEE ALSO    packet(7) of Linux's manual
  */
@@ -42,13 +42,14 @@ static void give(struct socket *s, struct netif *n, struct pbuf *p, const struct
     uint16_t         cut = s->type == SOCK_DGRAM ? HEADER : 0;
     struct pbuf     *copy = pbuf_alloc(PBUF_RAW, (u16_t)(p->tot_len - cut), PBUF_RAM);
     struct sock_addr from = {.len = LL_BYTES};
-    struct ll_addr   ll = {.family = AF_PACKET, .protocol = h->type, .ifindex = (int)iface_index(n), .hatype = 1, .halen = 6};
+    struct ll_addr   ll = {.family = AF_PACKET, .protocol = h->type, .hatype = 1, .halen = 6};
 
     if (copy == NULL) {
         s->rx_drops++;
         return;
     }
     (void)pbuf_copy_partial(p, copy->payload, copy->len, cut);
+    ll.ifindex = (int)iface_index(n);
     ll.pkttype = kind_of(n, h->dest.addr);
     memcpy(ll.addr, h->src.addr, 6);
     memcpy(&from, &ll, LL_BYTES);
@@ -137,11 +138,12 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
 
 static int packet_name(struct socket *s, bool peer, struct sock_addr *a)
 {
-    struct ll_addr ll = {.family = AF_PACKET, .protocol = s->ethertype, .ifindex = (int)s->ifindex, .hatype = 1, .halen = 6};
+    struct ll_addr ll = {.family = AF_PACKET, .protocol = s->ethertype, .hatype = 1, .halen = 6};
     struct netif  *n = iface_by_index(s->ifindex);
 
     if (peer)
         return -EOPNOTSUPP;
+    ll.ifindex = (int)s->ifindex;
     if (n != NULL)
         memcpy(ll.addr, n->hwaddr, 6);
     memcpy(a, &ll, LL_BYTES);

@@ -2,9 +2,9 @@
 /*
  * show.c - /proc/net: what netstat, ifconfig, route and arp read.
  *
- * THEORY      Lines as Linux's, made under net_lock into a buffer of fixed size, then handed on: text is made outside of
- *             spin locks, for it takes memory.  Connections that have no socket any more (TIME_WAIT and the like) are lwIP's and are
- *             shown, too.
+ * THEORY      Lines as Linux's, made under net_lock into a buffer of fixed size, then handed on: text is made outside
+ *             of spin locks, for it takes memory.  Connections that have no socket any more (TIME_WAIT and the like)
+ *             are lwIP's and are shown, too.
  * LOCKING     net_lock while one line is gathered; a list is walked by number, so an entry may be missed or told twice
  *             when it changes meanwhile
  * SEE ALSO    proc(5) of Linux's manual
@@ -24,19 +24,20 @@ struct line {
 };
 
 /* The common shape of tcp, udp and raw. */
-static void ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip, unsigned rport, unsigned state,
-                    unsigned tx, unsigned rx, const struct socket *s)
+static void ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip, unsigned rport,
+                    unsigned state, unsigned tx, unsigned rx, const struct socket *s)
 {
-    snprintf(l->text, sizeof l->text, "%4u: %08X:%04X %08X:%04X %02X %08X:%08X 00:00000000 00000000 %5u        0 %u 1 %x 0", n,
-             lip, lport, rip, rport, state, tx, rx, s != NULL ? s->uid : 0, s != NULL ? s->inode : 0, 0);
+    snprintf(l->text, sizeof l->text,
+             "%4u: %08X:%04X %08X:%04X %02X %08X:%08X 00:00000000 00000000 %5u        0 %u 1 %x 0", n, lip, lport, rip,
+             rport, state, tx, rx, s != NULL ? s->uid : 0, s != NULL ? s->inode : 0, 0);
 }
 
 static void tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pcb, const struct socket *s)
 {
     bool listening = pcb->state == LISTEN;
 
-    ip_line(l, n, pcb->local_ip.addr, pcb->local_port, listening ? 0 : pcb->remote_ip.addr, listening ? 0 : pcb->remote_port,
-            tcp_linux_state(pcb), listening ? 0 : TCP_SND_BUF - pcb->snd_buf,
+    ip_line(l, n, pcb->local_ip.addr, pcb->local_port, listening ? 0 : pcb->remote_ip.addr,
+            listening ? 0 : pcb->remote_port, tcp_linux_state(pcb), listening ? 0 : TCP_SND_BUF - pcb->snd_buf,
             s == NULL ? 0 : listening ? s->naccepted : s->rx_bytes, s);
 }
 
@@ -78,8 +79,8 @@ static bool nth_dgram(struct list *all, unsigned n, struct line *l)
     if (all == &raw_sockets)
         ip_line(l, n, r->local_ip.addr, r->protocol, r->remote_ip.addr, 0, 7, 0, s->rx_bytes, s);
     else
-        ip_line(l, n, u->local_ip.addr, u->local_port, u->remote_ip.addr, u->remote_port, s->state == SS_CONNECTED ? 1 : 7, 0,
-                s->rx_bytes, s);
+        ip_line(l, n, u->local_ip.addr, u->local_port, u->remote_ip.addr, u->remote_port,
+                s->state == SS_CONNECTED ? 1 : 7, 0, s->rx_bytes, s);
     return true;
 }
 
@@ -117,7 +118,8 @@ static bool nth_dev(unsigned n, struct line *l)
 
     if (n >= nifaces)
         return false;
-    snprintf(l->text, sizeof l->text, "%6s: %7lu %7lu    0 %4lu    0     0          0         0 %8lu %7lu    0 %4lu    0     0       0          0",
+    snprintf(l->text, sizeof l->text,
+             "%6s: %7lu %7lu    0 %4lu    0     0          0         0 %8lu %7lu    0 %4lu    0     0       0 0",
              i->name, i->rx_bytes, i->rx_packets, i->rx_drops, i->tx_bytes, i->tx_packets, i->tx_drops);
     return true;
 }
@@ -156,9 +158,10 @@ static bool nth_arp(unsigned n, struct line *l)
         if (etharp_get_entry(i, &ip, &nf, &m) && n-- == 0) {
             char text[16];
 
-            snprintf(l->text, sizeof l->text, "%-16s 0x1         0x2         %02x:%02x:%02x:%02x:%02x:%02x     *        %s",
-                     ip4addr_ntoa_r(ip, text, sizeof text), m->addr[0], m->addr[1], m->addr[2], m->addr[3], m->addr[4], m->addr[5],
-                     ifaces[iface_index(nf) - 1].name);
+            snprintf(l->text, sizeof l->text,
+                     "%-16s 0x1         0x2         %02x:%02x:%02x:%02x:%02x:%02x     *        %s",
+                     ip4addr_ntoa_r(ip, text, sizeof text), m->addr[0], m->addr[1], m->addr[2], m->addr[3], m->addr[4],
+                     m->addr[5], ifaces[iface_index(nf) - 1].name);
             return true;
         }
     return false;
@@ -180,14 +183,15 @@ static bool nth(uint32_t what, unsigned n, struct line *l)
 
 int net_show(const struct pseudo_node *node, struct pseudo_arg arg, struct text *out)
 {
-    static const char ip_head[] = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+    static const char ip_head[] =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
     static const char *const head[] = {
         [NET_SHOW_TCP] = ip_head, [NET_SHOW_UDP] = ip_head, [NET_SHOW_RAW] = ip_head,
         [NET_SHOW_UNIX] = "Num       RefCount Protocol Flags    Type St Inode Path\n",
         [NET_SHOW_PACKET] = "sk       RefCnt Type Proto  Iface R Rmem   User   Inode\n",
         [NET_SHOW_DEV] = "Inter-|   Receive                                                |  Transmit\n"
-                         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls "
-                         "carrier compressed\n",
+                         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
+                         "fifo colls carrier compressed\n",
         [NET_SHOW_ROUTE] = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n",
         [NET_SHOW_ARP] = "IP address       HW type     Flags       HW address            Mask     Device\n",
     };

@@ -3,8 +3,8 @@
  * socket.c - sockets as open files: what all kinds have in common.
  *
  * THEORY      A socket is made here and given to an open file; each call finds it there and goes to the operations of
- *             its kind.  Waiting, time limits, errors that wait to be asked for, and the options of level SOL_SOCKET are the
- *             same for all.
+ *             its kind.  Waiting, time limits, errors that wait to be asked for, and the options of level SOL_SOCKET
+ *             are the same for all.
  * LOCKING     netpriv.h
  * SEE ALSO    tcp.c, dgram.c, packet.c, unix.c; kernel/sys/sys_net.c
  */

@@ -2,9 +2,10 @@
 /*
  * stream.c - the queue of bytes that a stream socket has received.
  *
- * THEORY      A chain of buffers as they came.  Others add at its end, under net_lock; only the holder of rlock takes off its
- *             front, so a reader copies what it has seen there without net_lock, which it must, since the program's memory may
- *             have to be brought in.  A reader waits without rlock: who does not want to wait is not held up by it.
+ * THEORY      A chain of buffers as they came.  Others add at its end, under net_lock; only the holder of rlock takes
+ *             off its front, so a reader copies what it has seen there without net_lock, which it must, since the
+ *             program's memory may have to be brought in.  A reader waits without rlock: who does not want to wait is
+ *             not held up by it.
  * INVARIANTS  I2, I3 of netpriv.h
  * LOCKING     netpriv.h
  */

@@ -3,10 +3,10 @@
  * tcp.c - TCP sockets over lwIP's raw interface.
  *
  * THEORY      lwIP calls back when a connection is made, has data, has room, or has died; the functions of that kind
- *             are called with net_lock held, and queue and wake.  What arrives is kept as lwIP's buffers until a reader takes
- *             it; only then the window opens again (tcp_recved), so a peer can have at most TCP_WND bytes waiting here.
- *             What is written is copied to the kernel in pieces, then to lwIP's segments, which hold it until it is
- *             acknowledged: at most TCP_SND_BUF, or what SO_SNDBUF allows.
+ *             are called with net_lock held, and queue and wake.  What arrives is kept as lwIP's buffers until a
+ *             reader takes it; only then the window opens again (tcp_recved), so a peer can have at most TCP_WND
+ *             bytes waiting here. What is written is copied to the kernel in pieces, then to lwIP's segments, which
+ *             hold it until it is acknowledged: at most TCP_SND_BUF, or what SO_SNDBUF allows.
  *             Connections that were made wait in their listener's queue as whole sockets, so data may come before
  *             accept(2).  The listener's backlog counts them and those half made.
  * INVARIANTS  I1 .. I3 of netpriv.h
@@ -23,9 +23,8 @@
 
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
-#include "net/port/hooks.h"
 
-enum { PIECE = 8192, SMALL = 256, IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1, SHUT_RDWR = 2 };
+enum { PIECE = 8192, SMALL = 256, LEAST = 64, IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1 };
 enum { POLLRDHUP = 0x2000 };
 
 struct list tcp_sockets = LIST_INIT(tcp_sockets);
@@ -78,10 +77,15 @@ static err_t on_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
     return ERR_OK;
 }
 
-/* Twice a second, for writers that found no memory. */
+/* Twice a second. */
 static err_t on_poll(void *arg, struct tcp_pcb *pcb)
 {
-    socket_wake_writer(arg);
+    struct socket *s = arg;
+
+    if (s->starved) {
+        s->starved = false;
+        socket_wake_writer(s);
+    }
     return ERR_OK;
 }
 
@@ -102,52 +106,11 @@ static void on_error(void *arg, err_t err)
     socket_wake_writer(s);
 }
 
-/*
- * A segment's size follows from what the peer has said when the connection began, and must not change once segments are
- * queued, on which lwIP relies but for which it does not see: it takes the option from any segment, and bounds the size by half of
- * the largest window so far.  So segments with the option in the wrong place are dropped, and the bound is lifted.
- * A size that is absurd is not accepted (Linux's least is 48).
- */
-err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
-{
-    enum { END = 0, NOTHING = 1, MSS = 2 };
-    const uint8_t *opt1 = (const uint8_t *)(hdr + 1);
-    unsigned       i = 0;
-
-    if (TCPH_FLAGS(hdr) & TCP_SYN)
-        return ERR_OK;
-    while (i < optlen) {
-        uint8_t kind = i < opt1len ? opt1[i] : opt2[i - opt1len], len = 1;
-
-        if (kind == MSS)
-            return ERR_VAL;
-        if (kind == END)
-            break;
-        if (kind != NOTHING) {
-            if (i + 1 >= optlen)
-                break;
-            len = i + 1 < opt1len ? opt1[i + 1] : opt2[i + 1 - opt1len];
-        }
-        if (len == 0)
-            break;
-        i += len;
-    }
-    return ERR_OK;
-}
-
-static void fix_segment_size(struct tcp_pcb *pcb)
-{
-    enum { LEAST = 64 };
-
-    pcb->mss = max_of(pcb->mss, (u16_t)LEAST);
-    pcb->snd_wnd_max = max_of(pcb->snd_wnd_max, (tcpwnd_size_t)2 * TCP_MSS);
-}
-
 static err_t on_connected(void *arg, struct tcp_pcb *pcb, err_t err)
 {
     struct socket *s = arg;
 
-    fix_segment_size(pcb);
+    tcp_fix_segment_size(pcb);
     s->state = SS_CONNECTED;
     socket_wake_writer(s);
     return ERR_OK;
@@ -190,7 +153,7 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
     s->linger_s = l->linger_s;
     s->listener = l;
     adopt(s, pcb);
-    fix_segment_size(pcb);
+    tcp_fix_segment_size(pcb);
     tcp_backlog_delayed(pcb);
     list_push_back(&tcp_sockets, &s->link);
     list_push_back(&l->accepted, &s->accept_link);
@@ -373,15 +336,20 @@ static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool
         }
         if (err != 0)
             break;
-        len = min_of(n - done, (size_t)free);
-        e = tcp_write(pcb_of(s), data + done, (u16_t)len,
-                      TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
-        if (e == ERR_OK)
+        len = 2 * min_of(n - done, (size_t)free);
+        do { /* short of memory, or with tiny segments, a smaller piece may do */
+            len = max_of(len / 2, 1ul);
+            e = tcp_write(pcb_of(s), data + done, (u16_t)len,
+                          TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
+        } while (e == ERR_MEM && len > LEAST);
+        if (e == ERR_OK) {
             done += len;
-        else if (e == ERR_MEM) /* what is on its way must be acknowledged first, or memory freed elsewhere */
+        } else if (e == ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
+            s->starved = true;
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
-        else
+        } else {
             err = net_errno(e);
+        }
         if (s->pcb != NULL)
             tcp_output(pcb_of(s));
     }
@@ -549,7 +517,8 @@ static int tcp_get_option(struct socket *s, int level, int name, void *val, unsi
 
 static const struct sock_ops tcp_ops = {
     .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = tcp_accept_socket,
-    .send = tcp_send, .receive = stream_receive, .read_end = tcp_read_end, .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket,
+    .send = tcp_send, .receive = stream_receive, .read_end = tcp_read_end, .consumed = tcp_consumed,
+    .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket,
     .name = tcp_name, .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = tcp_readable,
     .close = tcp_close_socket,
 };

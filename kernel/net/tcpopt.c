@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * tcpopt.c - options of level TCP.
+ * tcpopt.c - options of level TCP, and what a segment's options may say.
  *
- * THEORY      What lwIP has (no delay, keep-alive, the segment's size) is set in its pcb.  There is one algorithm against
- *             congestion, that of lwIP, Reno; asking for another is an error as on a Linux without it.  TCP_INFO tells what
- *             lwIP knows; the fields that it does not keep are zero.
+ * THEORY      What lwIP has (no delay, keep-alive, the segment's size) is set in its pcb.  There is one algorithm
+ *             against congestion, that of lwIP, Reno; asking for another is an error as on a Linux without it.
+ *             TCP_INFO tells what lwIP knows; the fields that it does not keep are zero.
  * LOCKING     under net_lock
  * SEE ALSO    tcp(7) of Linux's manual
  */
@@ -15,10 +15,12 @@
 
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
+#include "net/port/hooks.h"
 
-enum { SOL_TCP = 6 };
+enum { SOL_TCP = 6, LEAST_MSS = 64 };
 enum {
-    TCP_NODELAY_OPTION = 1, TCP_MAXSEG = 2, TCP_CORK = 3, TCP_KEEPIDLE_OPTION = 4, TCP_KEEPINTVL_OPTION = 5, TCP_KEEPCNT_OPTION = 6,
+    TCP_NODELAY_OPTION = 1, TCP_MAXSEG = 2, TCP_CORK = 3, TCP_KEEPIDLE_OPTION = 4, TCP_KEEPINTVL_OPTION = 5,
+    TCP_KEEPCNT_OPTION = 6,
     TCP_SYNCNT = 7, TCP_LINGER2 = 8, TCP_DEFER_ACCEPT = 9, TCP_WINDOW_CLAMP = 10, TCP_INFO = 11, TCP_QUICKACK = 12,
     TCP_CONGESTION = 13, TCP_USER_TIMEOUT = 18,
 };
@@ -169,4 +171,46 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
     *len = min_of(*len, size);
     memcpy(val, from != NULL ? from : &v, *len);
     return 0;
+}
+
+/* ---- the segment's size ---- */
+
+/*
+ * A segment's size follows from what the peer has said when the connection began, and must not change once segments are
+ * queued, on which lwIP relies but for which it does not see: it takes the option from any segment, and bounds the
+ * size by half of the largest window so far.  So segments with the option in the wrong place are dropped, and the
+ * bound is lifted. A size that is absurd is not accepted (Linux's least is 48).
+ */
+err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2)
+{
+    enum { END = 0, NOTHING = 1, MSS = 2 };
+    const uint8_t *opt1 = (const uint8_t *)(hdr + 1);
+    unsigned       i = 0;
+
+    if (TCPH_FLAGS(hdr) & TCP_SYN)
+        return ERR_OK;
+    while (i < optlen) {
+        uint8_t kind = i < opt1len ? opt1[i] : opt2[i - opt1len], len = 1;
+
+        if (kind == MSS)
+            return ERR_VAL;
+        if (kind == END)
+            break;
+        if (kind != NOTHING) {
+            if (i + 1 >= optlen)
+                break;
+            len = i + 1 < opt1len ? opt1[i + 1] : opt2[i + 1 - opt1len];
+        }
+        if (len == 0)
+            break;
+        i += len;
+    }
+    return ERR_OK;
+}
+
+void tcp_fix_segment_size(struct tcp_pcb *pcb)
+{
+    if (pcb->mss < LEAST_MSS)
+        pcb->mss = LEAST_MSS;
+    pcb->snd_wnd_max = max_of(pcb->snd_wnd_max, (tcpwnd_size_t)2 * TCP_MSS);
 }

@@ -2,9 +2,9 @@
 /*
  * unix.c - sockets between the programs of this machine (AF_UNIX), streams.
  *
- * THEORY      Two sockets that know each other: what one writes is queued at the other, up to its buffer.  A listener is
- *             found by the file that it is bound to, or by its name, if that begins with a NUL (Linux's abstract names).
- *             The system-call edge makes and finds the file: sock_addr.vn.
+ * THEORY      Two sockets that know each other: what one writes is queued at the other, up to its buffer.  A listener
+ *             is found by the file that it is bound to, or by its name, if that begins with a NUL (Linux's abstract
+ *             names). The system-call edge makes and finds the file: sock_addr.vn.
  * INVARIANTS  I5  a->peer == b iff b->peer == a
  * LOCKING     netpriv.h
  * SEE ALSO    stream.c, unix(7) of Linux's manual

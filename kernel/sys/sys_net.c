@@ -2,9 +2,10 @@
 /*
  * sys_net.c - system calls of sockets.
  *
- * THEORY      Addresses, options and message headers are copied in whole before anything is done, and copied out after it;
- *             data moves through a struct uio.  A name of AF_UNIX that is a path becomes a vnode here, since only here paths
- *             are known.  There is no control data: msg_control is not read, and comes back empty.
+ * THEORY      Addresses, options and message headers are copied in whole before anything is done, and copied out
+ *             after it; data moves through a struct uio.  A name of AF_UNIX that is a path becomes a vnode here,
+ *             since only here paths are known.  There is no control data: msg_control is not read, and comes back
+ *             empty.
  * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
  */
 #include "net/net.h"
@@ -57,8 +58,8 @@ static int addr_out(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
 }
 
 /*
- * Finds the file that an AF_UNIX address names, or makes it (`create`): a->vn, held; NULL when the name is none of a file.
- * -EADDRINUSE, and a look-up's errors.
+ * Finds the file that an AF_UNIX address names, or makes it (`create`): a->vn, held; NULL when the name is none of a
+ * file. -EADDRINUSE, and a look-up's errors.
  */
 static int unix_resolve(struct sock_addr *a, bool create)
 {
@@ -474,7 +475,8 @@ long sys_recvmsg(struct regs *r)
 static long do_mmsg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned), uint64_t deadline)
 {
     enum { STRIDE = sizeof(struct user_msghdr) + 8 };
-    unsigned     flags = (unsigned)r->arg[3], n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
+    unsigned     n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
+    unsigned     flags = (unsigned)r->arg[3];
     struct file *f = fd_file(r->arg[0]);
     long         err = 0;
 

@@ -84,8 +84,9 @@ extern unsigned host_fail_one_in;
 void host_advance(unsigned ms);
 
 /*
- * A card.  host_frame - the device has stored a frame of `len` bytes in the next receive buffer and says that it has written
- * `written` bytes; then it interrupts.  host_sent - the newest frame that was sent since the last call, or NULL; *len.
+ * A card.  host_frame - the device has stored a frame of `len` bytes in the next receive buffer and says that it has
+ * written `written` bytes; then it interrupts.  host_sent - the newest frame that was sent since the last call, or
+ * NULL; *len.
  */
 void           host_frame(const void *frame, unsigned len, uint32_t written);
 const uint8_t *host_sent(unsigned *len);

@@ -4,8 +4,8 @@
  * memory, nothing left behind.
  *
  * The test is the host at the other end of the card's wire.  Frames are valid ones of each kind (ARP, ICMP, fragments,
- * UDP, TCP for a listener, for nobody, and for a connection that exists), of which some bytes are changed; half of them get right
- * checksums again, so that they go deeper.  The card lies about lengths now and then.
+ * UDP, TCP for a listener, for nobody, and for a connection that exists), of which some bytes are changed; half of
+ * them get right checksums again, so that they go deeper.  The card lies about lengths now and then.
  */
 #include "net/netpriv.h"
 
@@ -98,7 +98,8 @@ static void ip(unsigned protocol, unsigned payload, unsigned fragment)
         frame[i] = (uint8_t)check_random();
 }
 
-static void tcp_segment(unsigned sport, unsigned dport, uint32_t seq, uint32_t ack, unsigned flags, unsigned options, unsigned data)
+static void tcp_segment(unsigned sport, unsigned dport, uint32_t seq, uint32_t ack, unsigned flags, unsigned options,
+                        unsigned data)
 {
     static const uint8_t some[] = {2, 4, 5, 0xb4, 1, 3, 3, 2, 4, 2, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
 
@@ -268,7 +269,7 @@ TEST(a_connection_from_outside)
 static void build(void)
 {
     static const unsigned flags[] = {2, 0x10, 0x18, 0x11, 0x14, 4, 0x12, 0, 0x29, 0x3f};
-    unsigned              fl = flags[check_below(10)], data = (unsigned)check_below(3) == 0 ? (unsigned)check_below(1400) : 0;
+    unsigned              fl = flags[check_below(10)], data = check_below(3) == 0 ? (unsigned)check_below(1400) : 0;
 
     switch (check_below(9)) {
     case 0:
@@ -295,7 +296,8 @@ static void build(void)
         break;
     default: /* of the connection, near its window */
         tcp_segment(conn.port, PORT, conn.seq + (uint32_t)check_below(3000) - (check_below(2) ? 1500 : 0),
-                    conn.ack + (uint32_t)check_below(200) - 100, fl, check_below(3) ? 0 : 4 * (unsigned)check_below(11), data);
+                    conn.ack + (uint32_t)check_below(200) - 100, fl,
+                    check_below(3) ? 0 : 4 * (unsigned)check_below(11), data);
     }
 }
 
@@ -304,7 +306,8 @@ static void mutate(void)
     unsigned n = (unsigned)check_below(5);
 
     while (n-- > 0)
-        frame[check_below(3) ? check_below(64) : check_below(frame_len)] = (uint8_t)(check_below(3) ? check_random() : 255 * check_below(2));
+        frame[check_below(3) ? check_below(64) : check_below(frame_len)] =
+            (uint8_t)(check_below(3) ? check_random() : 255 * check_below(2));
     if (check_below(16) == 0)
         frame_len = (unsigned)check_below(1515);
     if (check_below(2))
@@ -422,7 +425,8 @@ TEST(calls_in_any_order)
         case 8: case 9: (void)receive(f[k], buf, check_below(sizeof buf)); break;
         case 10: (void)socket_shutdown(f[k], (int)check_below(3)); break;
         case 11:
-            (void)socket_set_option(f[k], check_below(2) ? 1 : (int)check_below(8), check_below(2) ? options[check_below(9)] : (int)check_below(30), buf, 16);
+            (void)socket_set_option(f[k], check_below(2) ? 1 : (int)check_below(8),
+                                    check_below(2) ? options[check_below(9)] : (int)check_below(30), buf, 16);
             (void)socket_get_option(f[k], (int)check_below(8), (int)check_below(40), buf, &len);
             (void)socket_name(f[k], check_below(2), &a);
             (void)f[k]->ops->poll(f[k], NULL);

@@ -78,8 +78,13 @@ def tree(args: argparse.Namespace) -> Archive:
             archive.file(f"usr/test/{source.name}", stripped(source), 0o755)
     if args.tree:
         archive.tree(Path(args.tree))
-    for source in sorted(Path(args.etc).iterdir()):
-        archive.file(f"etc/{source.name}", source.read_bytes(), 0o600 if source.name == "shadow" else 0o644)
+    for source in sorted(Path(args.etc).rglob("*")):
+        name = f"etc/{source.relative_to(args.etc)}"
+        if source.is_dir():
+            archive.directory(name)
+        else:
+            mode = 0o600 if source.name == "shadow" else 0o755 if os.access(source, os.X_OK) else 0o644
+            archive.file(name, source.read_bytes(), mode)
     return archive
 
 

@@ -22,6 +22,7 @@ if is_it "$kept"; then
     exit 0
 fi
 echo "deps.sh: fetching the sources of lwIP (Debian's package lwip)"
+# shellcheck disable=SC2016 # the format is apt's
 mirrors=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -i debian | sort -u || true)
 archived=https://snapshot.debian.org/archive/debian/20230601T000000Z/
 for mirror in $mirrors https://deb.debian.org/debian/ http://deb.debian.org/debian/ "$archived"; do
@@ -34,7 +35,7 @@ for mirror in $mirrors https://deb.debian.org/debian/ http://deb.debian.org/debi
     fi
     if is_it "$out.part"; then
         if mkdir -p "$(dirname "$kept")" 2>/dev/null; then
-            cp "$out.part" "$kept.$$" 2>/dev/null && mv "$kept.$$" "$kept" || true
+            if cp "$out.part" "$kept.$$" 2>/dev/null; then mv "$kept.$$" "$kept"; fi
         fi
         mv "$out.part" "$out"
         exit 0

@@ -2,9 +2,9 @@
 /*
  * lwipopts.h - what of lwIP is built, and how large.
  *
- * THEORY      Only what the sockets need: IPv4, ARP, ICMP, UDP, TCP, raw.  lwIP has no thread and no lock of its own here:
- *             everything in it runs under net_lock (kernel/net/core.c).  Its memory comes from the kernel's allocator
- *             through net_malloc(), which bounds it; its timers are called by kernel/net/core.c.
+ * THEORY      Only what the sockets need: IPv4, ARP, ICMP, UDP, TCP, raw.  lwIP has no thread and no lock of its own
+ *             here: everything in it runs under net_lock (kernel/net/core.c).  Its memory comes from the kernel's
+ *             allocator through net_malloc(), which bounds it; its timers are called by kernel/net/core.c.
  *             A segment on the loopback is so large that it fits, with its headers, into one object of 8 KiB; a card's
  *             mtu gives the usual 1460 bytes (TCP_CALCULATE_EFF_SEND_MSS).
  * SEE ALSO    docs/network.md; lwIP's src/include/lwip/opt.h says what each line means
