@@ -176,7 +176,8 @@ def test_memory_runs_out(machine, web):
         machine.check("echo net_mem_max_kib/W 0x18 | mdb -kw")
         assert fetch(machine, 0, port) == md5(data)
         script = "head -c 1000000 /dev/urandom >/tmp/a; md5sum </tmp/a; nc -l -p 5003 >/tmp/b & "
-        script += "while ! netstat -tln 2>/dev/null | grep -q :5003; do :; done; nc 127.0.0.1 5003 </tmp/a; wait; md5sum </tmp/b"
+        script += "while ! netstat -tln 2>/dev/null | grep -q :5003; do :; done; "
+        script += "nc 127.0.0.1 5003 </tmp/a; wait; md5sum </tmp/b"
         sent = machine.check(script, timeout=120)
         assert len(set(sent.splitlines())) == 1, sent
     finally:
