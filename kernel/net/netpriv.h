@@ -120,6 +120,8 @@ uint64_t socket_deadline(bool nonblock, uint64_t timeo_ns);
 long socket_signal_pipe(unsigned flags);
 
 /* tcp.c, dgram.c, packet.c, unix.c */
+/* tcp_socket - the socket of a connection or listener; NULL: none (any more, or yet).  Locked. */
+struct socket *tcp_socket(const struct tcp_pcb *pcb);
 void socket_tcp_init(void);
 void socket_unix_init(void);
 int socket_make_tcp(int protocol, struct socket **out);

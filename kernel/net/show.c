@@ -50,7 +50,7 @@ static bool nth_tcp(unsigned n, struct line *l)
     for (unsigned k = 0; k < array_size(lists); k++)
         for (struct tcp_pcb *pcb = lists[k]; pcb != NULL; pcb = pcb->next)
             if (i-- == 0) {
-                tcp_line(l, n, pcb, pcb->callback_arg);
+                tcp_line(l, n, pcb, tcp_socket(pcb));
                 return true;
             }
     return false;

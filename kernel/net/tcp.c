@@ -123,6 +123,11 @@ static void on_destroyed(u8_t id, void *data)
         ((struct socket *)data)->pcb = NULL;
 }
 
+struct socket *tcp_socket(const struct tcp_pcb *pcb)
+{
+    return tcp_ext_arg_get(pcb, ext_id);
+}
+
 static const struct tcp_ext_arg_callbacks ext_callbacks = {.destroy = on_destroyed};
 
 static void adopt(struct socket *s, struct tcp_pcb *pcb)

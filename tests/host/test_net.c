@@ -461,3 +461,28 @@ TEST(checksum_is_that_of_the_rfc)
         CHECK_EQ((uint16_t)(ours << 8 | ours >> 8), theirs);
     }
 }
+
+/* A connection half made outlives its listener, and /proc shows it. */
+TEST(a_listener_goes_first)
+{
+    struct pseudo_node node = {.tag = NET_SHOW_TCP};
+    struct text        text = {0};
+    struct file       *l;
+    unsigned           len;
+
+    start();
+    l = listening(PORT);
+    (void)host_sent(&len);
+    tcp_segment(PEER_PORT, PORT, 77, 0, 2, 24, 0);
+    mend();
+    deliver();
+    CHECK(host_sent(&len) != NULL);
+    file_release(l);
+    CHECK_EQ(net_show(&node, (struct pseudo_arg){0}, &text), 0);
+    tcp_segment(PEER_PORT, PORT, 78, 1, 0x10, 0, 0);
+    mend();
+    deliver();
+    CHECK_EQ(net_show(&node, (struct pseudo_arg){0}, &text), 0);
+    host_advance(DAYS);
+    CHECK_EQ(net_bytes_used, 0);
+}
