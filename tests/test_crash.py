@@ -4,7 +4,8 @@
 One machine works on a disk while QEMU records its writes.  The disk is rebuilt at CUTS moments, most of them between the
 writes of one flush, with writes dropped that no flush covers.  At each the kernel's own code, built for this host,
 replays the journal; e2fsck judges the result; what was promised is compared.  At BOOTS of them a machine does it.
-The seed is printed; CRASH_LOG keeps the record, and names one to be used again.
+The record depends on how fast the host's disk answers; what is cut of it depends on the seed alone, which is printed.  The
+record is kept (FOLDER/writes.log); CRASH_LOG names one to be used again.
 """
 
 import os
