@@ -170,12 +170,14 @@ def judge(rows: list[Row], alone: float) -> list[str]:
     if len(highs) > 1:
         say(all(a < b for a, b in zip(slowest, quickest[1:], strict=False)), "vi starts sooner with a smaller high mark")
     if len(marked) > 1:
-        for what, sign, between in (("vi", 1, " < "), ("cp", -1, " > ")):
-            order = sorted(marked, key=lambda r, what=what, sign=sign: sign * getattr(r, f"paper_{what}"))
+        orders = {"vi": ("vi", "paper_vi", 1), "cp": ("cp", "paper_cp", -1)}
+        orders["cp, the target's own time"] = ("busy", "paper_cp", -1)
+        for title, (what, paper, sign) in orders.items():
+            order = sorted(marked, key=lambda r, paper=paper, sign=sign: sign * getattr(r, paper))
             ours = [sign * getattr(r, what) for r in order]
             holds = all(b > a - SAME * abs(a) for i, a in enumerate(ours) for b in ours[i + 1 :])
-            names = between.join(r.name for r in order)
-            say(holds, f"{what}: the paper's order: {names} (what differs by {SAME:.0%} is equal)")
+            names = (" < " if sign > 0 else " > ").join(r.name for r in order)
+            say(holds, f"{title}: the paper's order: {names} (what differs by {SAME:.0%} is equal)")
     for row in rows:
         if row.name.startswith("automatic") and unpaced:
             times, cost = row.vi / alone, row.cp / (sum(unpaced) / len(unpaced))
