@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -232,7 +233,7 @@ static void groups_and_sessions(void)
     if ((pid = fork()) == 0)
         _exit(setsid() == getpid() && getsid(0) == getpid() && getpgrp() == getpid() ? 0 : 1);
     EXPECT_EQ(status_of(pid), 0);
-    EXPECT_ERR(setpgid(0, 999999), EPERM);
+    EXPECT_ERR(setpgid(0, INT_MAX), EPERM);
 }
 
 static void limits(void)

@@ -556,7 +556,7 @@ static void scheduling(void)
     EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, 77, &sp), EINVAL);
     EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_RR, NULL),
                on_homeroom() ? EFAULT : EINVAL);
-    EXPECT_ERR(syscall(SYS_sched_getscheduler, 32767), ESRCH);
+    EXPECT_ERR(syscall(SYS_sched_getscheduler, INT_MAX), ESRCH);
     EXPECT_ERR(syscall(SYS_sched_getscheduler, -1), EINVAL);
     sp.sched_priority = 0;
     EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &sp), 0);
@@ -584,8 +584,8 @@ static void niceness(void)
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), 19);
     EXPECT_EQ(setpriority(PRIO_PROCESS, 0, 3), 0);
     EXPECT_ERR(getpriority(9, 0), EINVAL);
-    EXPECT_ERR(getpriority(PRIO_PROCESS, 32767), ESRCH);
-    EXPECT_ERR(getpriority(PRIO_PGRP, 32767), ESRCH);
+    EXPECT_ERR(getpriority(PRIO_PROCESS, INT_MAX), ESRCH);
+    EXPECT_ERR(getpriority(PRIO_PGRP, INT_MAX), ESRCH);
     EXPECT_EQ(setresuid(NOBODY, NOBODY, NOBODY), 0);
     EXPECT_ERR(setpriority(PRIO_PROCESS, 0, 1), EACCES);
     EXPECT_EQ(setpriority(PRIO_PROCESS, 0, 9), 0);
@@ -657,7 +657,7 @@ static void solaris_only(void)
     EXPECT(pi.pi_state == P_ONLINE && pi.pi_clock > 0 && pi.pi_since > 0);
     EXPECT_ERR(syscall(SYS_processor_info, 0, NOWHERE), EFAULT);
     EXPECT_ERR(syscall(SYS_processor_bind, 3, P_MYID, 0, NULL), EINVAL);
-    EXPECT_ERR(syscall(SYS_processor_bind, HR_P_PID, 32767, PBIND_QUERY, NULL), ESRCH);
+    EXPECT_ERR(syscall(SYS_processor_bind, HR_P_PID, INT_MAX, PBIND_QUERY, NULL), ESRCH);
     EXPECT_ERR(syscall(SYS_processor_bind, HR_P_PID, P_MYID, 0, NOWHERE), EFAULT);
     EXPECT_ERR(syscall(SYS_priocntl, HR_P_PID, P_MYID, 9, &pc), EINVAL);
     EXPECT_EQ(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_GET, &pc), 0);
