@@ -189,7 +189,7 @@ static long least(const struct dispatched *from, const struct dispatched *to)
     return n;
 }
 
-/* What is dispatched while all threads compute: on each CPU five times a thread until priorities are alike, then again. */
+/* Dispatches while all threads compute: each CPU makes five a thread until priorities are alike, then they count. */
 static void watch(void)
 {
     long each = 5l * nthreads / sysconf(_SC_NPROCESSORS_ONLN);
