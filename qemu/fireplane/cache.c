@@ -337,6 +337,8 @@ static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, uint64_t tag, uint
     }
     w->age = ++c->tick;
     w->vtag = tag | FP_FILLING;
+    c->used[1] = l;
+    c->used[2] = w;
     *l = (struct fp_l1){.tag = w->vtag, .wordp = &w->need};
 }
 
@@ -395,6 +397,7 @@ static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size,
         wc_store(c, wc_insert(c, line), tag, bytes);
         return;
     }
+    c->used[store] = l;
     *l = (struct fp_l1){.tag = tag, .wordp = &c->model->word[line], .word = c->model->word[line]};
 }
 

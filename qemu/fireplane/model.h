@@ -84,28 +84,28 @@ struct fp_kind {
 
 struct fp_model;
 
+/* A CPU.  What comes before the tables is small, and the host fetches it before the CPU's slice begins: fp_slice(). */
 struct fp_cpu_state {
-    /* Read and written for each access. */
-    uint64_t clock;  /* ps                                                              */
-    uint64_t limit;  /* fp_slice() is due beyond this; 0 while the CPU is inactive      */
-    uint64_t gen;    /* generation of virtual tags, in place: a new address space       */
-    uint64_t mine;   /* state bits of a line that this CPU may write                    */
-    struct fp_counts n; /* n.time_ps is not kept here                                  */
-    struct fp_l1 l1[FP_L1_LINES];
-    /* The rest. */
+    uint64_t clock;      /* ps                                                          */
+    uint64_t limit;      /* fp_slice() is due beyond this; 0 while the CPU is inactive  */
+    uint64_t gen;        /* generation of virtual tags, in place: a new address space   */
+    uint64_t mine;       /* state bits of a line that this CPU may write                */
+    struct fp_counts n;  /* n.time_ps is not kept here                                  */
     struct fp_model *model;
+    struct fp_ec *ec;
+    const void *used[3]; /* in the tables: what the last load, store and write-cache fill used */
+    uint64_t tick;       /* for ages                                                    */
+    uint64_t published;  /* loads + stores already in the header's count                */
     unsigned id, board, seat;
-    uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
     unsigned first_slot;
+    uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
-    uint64_t tick;       /* for ages                                                    */
     unsigned cdc;        /* remainder of the share of directory-cache hits              */
+    uint64_t probe[4];   /* the doorbell's arguments, for the load that follows         */
     struct fp_wc wc[FP_WC_SETS][FP_WC_WAYS];
+    struct fp_l1 l1[FP_L1_LINES];
     struct fp_page page[FP_PAGES];
-    struct fp_ec *ec;
-    uint64_t published; /* loads + stores already in the header's count                */
-    uint64_t probe[4];  /* the doorbell's arguments, for the load that follows          */
 } __attribute__((aligned(64)));
 
 struct fp_range {
