@@ -402,14 +402,16 @@ static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size,
 }
 
 /* Not inlined, nor is the next: what the quick paths seldom call must not make them save registers. */
-__attribute__((noinline)) void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
+__attribute__((noinline))
+void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
 {
     wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
     if (c->clock > c->limit && c->limit != 0)
         fp_slice(c);
 }
 
-__attribute__((noinline)) void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+__attribute__((noinline))
+void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     unsigned room = FP_LINE_BYTES - virt % FP_LINE_BYTES;
 
