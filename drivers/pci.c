@@ -4,6 +4,7 @@
  */
 #include "drivers/pci.h"
 
+#include "intr/intr.h"
 #include "lib/errno.h"
 #include "x86/mmu.h"
 #include "x86/pio.h"
@@ -153,15 +154,25 @@ int pci_msix_open(struct pci_fn f, struct pci_msix *out)
     return 0;
 }
 
-void pci_msix_set(struct pci_msix *m, unsigned i, uint64_t addr, uint32_t data)
+/* The function remembers what comes while the entry is masked, and sends it then: so none is lost (6.8.3.5). */
+static void msix_set(void *msix, unsigned i, uint64_t addr, uint32_t data)
 {
-    volatile uint32_t *e = m->table + i * 4;
+    volatile uint32_t *e = ((struct pci_msix *)msix)->table + i * 4;
 
     e[3] = VECTOR_MASKED;
+    (void)e[3]; /* the write has arrived: nothing is sent any more while the entry is half written */
     e[0] = (uint32_t)addr;
     e[1] = (uint32_t)(addr >> 32);
     e[2] = data;
     e[3] = 0;
+    (void)e[3];
+}
+
+int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg, const char *name)
+{
+    const struct intr_msi msi = {.set = msix_set, .dev = m, .entry = i};
+
+    return intr_register_msi(cpu, fn, arg, name, &msi);
 }
 
 void pci_msix_enable(struct pci_msix *m)

@@ -5,7 +5,7 @@
  * THEORY      Configuration space is read and written through two ports (PCI Local Bus Specification 3.0, 3.2.2.3.2:
  *             mechanism 1): the address goes to 0xcf8, the data through 0xcfc.  The firmware has numbered the buses
  *             and placed the windows; here they are only looked up.
- * LOCKING     none: one CPU at a time, while the machine boots
+ * LOCKING     none: one CPU at a time, while the machine boots; an entry of a table is written under intr_lock
  * SEE ALSO    drivers/fireplane.c
  */
 #ifndef DRIVERS_PCI_H
@@ -56,8 +56,11 @@ struct pci_msix {
 };
 /* pci_msix_open - map the table and mask all.  0, -ENODEV: the function has none.  Boot only. */
 int pci_msix_open(struct pci_fn f, struct pci_msix *out);
-/* pci_msix_set - entry `i` writes `data` to `addr` from now on.  pci_msix_enable - instead of the interrupt line. */
-void pci_msix_set(struct pci_msix *m, unsigned i, uint64_t addr, uint32_t data);
+/*
+ * pci_msix_handle - entry `i` calls fn(arg) from now on, on CPU `cpu` or near it, and may move while it is in use;
+ * `m` stays.  -EBUSY: no vector is left.  pci_msix_enable - messages instead of the interrupt line.
+ */
+int  pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg, const char *name);
 void pci_msix_enable(struct pci_msix *m);
 
 #endif

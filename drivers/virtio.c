@@ -8,7 +8,6 @@
  */
 #include "drivers/virtio.h"
 
-#include "intr/intr.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
@@ -171,9 +170,7 @@ static int alloc_arrays(struct virtq *q, unsigned node)
 int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu, void (*fn)(void *), void *arg,
                const char *name)
 {
-    uint64_t addr;
-    uint32_t data;
-    int      err;
+    int err;
 
     memset(q, 0, sizeof *q);
     spin_init(&q->lock, RANK_DRIVER);
@@ -188,9 +185,8 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
         q->avail[0] = AVAIL_NO_INTERRUPT;
         write16(d->common + R_Q_MSIX, NO_VECTOR);
     } else {
-        if ((err = intr_register_msi(cpu, fn, arg, name, &addr, &data)) != 0)
+        if ((err = pci_msix_handle(&d->msix, index, cpu, fn, arg, name)) != 0)
             return err;
-        pci_msix_set(&d->msix, index, addr, data);
         write16(d->common + R_Q_MSIX, index);
         if (virtio_read16(d->common + R_Q_MSIX) == NO_VECTOR)
             return -ENODEV;

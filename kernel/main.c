@@ -298,6 +298,7 @@ static void cpu_make(unsigned id, uint32_t apic)
     c->lgrp = lgrp_topo.cpu_lgrp[id];
     if (id != 0)
         mem_cpu_init(c);
+    intr_cpu_init(c);
     disp_cpu_init(c);
     vm_cpu_init(c);
     cpus[id] = c;
@@ -379,11 +380,6 @@ static void nmi(struct regs *r)
 
 /* ---- the boot thread: may sleep ---- */
 
-static uint32_t load_of(unsigned lgrp)
-{
-    return lpl_load(&cpupart_default.lgrps.lpl[lgrp]);
-}
-
 static void boot_thread(void *arg)
 {
     static char addresses[512];
@@ -445,9 +441,8 @@ void kmain(uint32_t magic, uint64_t info)
     apic_init_cpu();
     clock_calibrate(fadt.pm_timer_port, fadt.pm_timer_bits);
     clock_set_real(rtc_read() * 1000000000ull);
-    lgrp_part_init(&cpupart_default.lgrps);
-    cpupart_default.rng = rng_next();
-    lgrp_load_average = load_of;
+    pset_init();
+    lgrp_load_average = pset_lgrp_load;
     lgrp_runnable_now = clock_runnable_now;
     disp_init();
     vm_init();
@@ -462,6 +457,8 @@ void kmain(uint32_t magic, uint64_t info)
     intr_tlb_handler = vm_tlb_ipi;
     lgrp_stats_init();
     disp_stats_init();
+    intr_stats_init();
+    pset_stats_init();
     syscall_init();
     vdso_init();
     if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)

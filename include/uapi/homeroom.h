@@ -17,14 +17,15 @@
 #define SYS_p_online        1027 /* (int cpu, int flag) -> previous state                        */
 #define SYS_processor_info  1028 /* (int cpu, struct processor_info *)                           */
 #define SYS_processor_bind  1029 /* (int idtype, int id, int cpu, int *old)                      */
-#define SYS_pset_create     1030
-#define SYS_pset_destroy    1031
-#define SYS_pset_assign     1032
-#define SYS_pset_bind       1033
-#define SYS_pset_info       1034
-#define SYS_pset_list       1035
-#define SYS_pset_setattr    1036
-#define SYS_pset_getloadavg 1037
+#define SYS_pset_create     1030 /* (int *new)                                                   */
+#define SYS_pset_destroy    1031 /* (int set)                                                    */
+#define SYS_pset_assign     1032 /* (int set, int cpu, int *old, int forced)                     */
+#define SYS_pset_bind       1033 /* (int set, int idtype, int id, int *old, int pid): pid != 0: of its LWPs */
+#define SYS_pset_info       1034 /* (int set, int *type, unsigned *n, int *cpus)                 */
+#define SYS_pset_list       1035 /* (int *sets, unsigned *n)                                     */
+#define SYS_pset_setattr    1036 /* (int set, unsigned attr)                                     */
+#define SYS_pset_getloadavg 1037 /* (int set, unsigned *avg, int n) -> number; 2048 = 1.00       */
+#define SYS_pset_getattr    1038 /* (int set, unsigned *attr)                                    */
 #define SYS_lgrp            1040 /* (int op, ...): LGRP_OP_* below                               */
 #define SYS_memcntl         1041 /* (addr, len, cmd, arg, attr, mask): cmd MC_ADVISE only        */
 #define SYS_tunable         1042 /* (int op, const char *name, struct hr_tunable *)              */
@@ -64,6 +65,14 @@
 #define P_MYID      (-1)
 #define HR_P_PID    0 /* idtype_t values of Solaris: P_PID, P_LWPID */
 #define HR_P_LWPID  8
+
+/* pset_create(2) and its kin */
+#define PS_NONE       (-1)
+#define PS_QUERY      (-2)
+#define PS_MYID       (-3)
+#define PS_SYSTEM     1
+#define PS_PRIVATE    2
+#define PSET_NOESCAPE 0x1
 
 struct hr_processor_info {
     int  pi_state;

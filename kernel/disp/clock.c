@@ -4,8 +4,8 @@
  *
  * THEORY      A timer on one CPU counts lbolt, looks at every CPU and charges the tick to what it was doing (user,
  *             kernel, idle), and every tenth of a second updates the load of the lgroups, every five seconds the load
- *             averages. The other CPUs take no tick.  When the CPU that keeps the clock goes off-line, the clock moves
- *             to another (clock_move_here); no-intr keeps device interrupts away, not the clock.
+ *             averages, all of that per processor set. The other CPUs take no tick.  When the CPU that keeps the clock
+ *             goes off-line or has its interrupts taken away, the clock moves to another, like any timer.
  *             The watchdog: while some thread is runnable, context switches, system calls and faults must happen.
  * LOCKING     the tick runs in interrupt context; what it reads of other CPUs are atomics
  * SEE ALSO    docs/dispatcher.md; chapter "Load averages" of docs/lgroups.md
@@ -15,6 +15,7 @@
 #include "disp/disp.h"
 #include "disp/loadavg.h"
 #include "lgrp/lgrp.h"
+#include "lib/string.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 
@@ -24,34 +25,61 @@ unsigned         watchdog_s; /* seconds without progress that count as hung; 0: 
 static struct timer clock_timer;
 static uint64_t     progress_last, progress_at;
 
-/* Threads per lgroup that run or wait: queued on its CPUs, or at home there and running anywhere. */
-static unsigned sample_loads(uint16_t runnable[LGRP_MAX])
+/* Threads per set and lgroup that run or wait: queued on its CPUs, or at home there and running anywhere. */
+static unsigned sample_loads(void)
 {
     unsigned total = 0;
 
+    for (unsigned i = 0; i < cpupart_end; i++)
+        if (cpuparts[i] != NULL) {
+            memset(cpuparts[i]->runnable, 0, sizeof cpuparts[i]->runnable);
+            cpuparts[i]->nrunnable = 0;
+        }
     CPUMASK_FOREACH(i, &cpu_online_mask) {
-        struct cpu    *c = cpus[i];
-        struct thread *t = c->thread;
-        unsigned       home;
+        struct cpu     *c = cpus[i];
+        struct thread  *t = c->thread;
+        struct cpupart *p = c->disp->part;
+        unsigned        home;
 
-        runnable[c->lgrp] = (uint16_t)(runnable[c->lgrp] + c->disp->nrun);
-        total += c->disp->nrun;
-        if (c->idle)
-            continue;
-        total++;
-        home = t->lg.home;
-        if (home < LGRP_MAX)
-            runnable[home]++;
+        p->runnable[c->lgrp] = (uint16_t)(p->runnable[c->lgrp] + c->disp->nrun);
+        p->nrunnable += c->disp->nrun;
+        if (!c->idle) {
+            p->nrunnable++;
+            home = t->lg.home;
+            if (home < LGRP_MAX)
+                p->runnable[home]++;
+        }
     }
+    for (unsigned i = 0; i < cpupart_end; i++)
+        total += cpuparts[i] != NULL ? cpuparts[i]->nrunnable : 0;
     return total;
+}
+
+static void update_loads(bool averages)
+{
+    unsigned total = sample_loads();
+
+    spin_lock(&cpupart_lock);
+    for (unsigned i = 0; i < cpupart_end; i++) {
+        struct cpupart *p = cpuparts[i];
+
+        if (p == NULL || !p->live)
+            continue;
+        lgrp_part_update(&p->lgrps, p->runnable);
+        if (averages)
+            loadavg_update(p->loadavg, p->nrunnable);
+    }
+    spin_unlock(&cpupart_lock);
+    if (averages)
+        loadavg_update(loadavg, total);
 }
 
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
 {
-    unsigned n = 0;
+    const struct cpupart *set = container_of(part, struct cpupart, lgrps);
+    unsigned              n = 0;
 
-    (void)part; /* there is one set of CPUs */
-    CPUMASK_FOREACH(i, &cpu_online_mask) {
+    CPUMASK_FOREACH(i, &set->cpus) {
         const struct cpu *c = cpus[i];
 
         if (c->lgrp == lgrp)
@@ -106,16 +134,8 @@ static void tick(struct timer *t)
         else
             c->stat->sys_ticks++;
     }
-    if (now % (HZ / 10) == 0) {
-        uint16_t runnable[LGRP_MAX] = {0};
-        unsigned total = sample_loads(runnable);
-
-        spin_lock(&cpupart_default.lock);
-        lgrp_part_update(&cpupart_default.lgrps, runnable);
-        spin_unlock(&cpupart_default.lock);
-        if (now % (5 * HZ) == 0)
-            loadavg_update(total);
-    }
+    if (now % (HZ / 10) == 0)
+        update_loads(now % (5 * HZ) == 0);
     if (now % HZ == 0) {
         class_second();
         if (watchdog_s > 0)
@@ -124,16 +144,6 @@ static void tick(struct timer *t)
 }
 
 void clock_start(void)
-{
-    timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, tick);
-}
-
-unsigned clock_cpu(void)
-{
-    return clock_timer.cpu->id;
-}
-
-void clock_move_here(void)
 {
     timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, tick);
 }

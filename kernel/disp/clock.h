@@ -8,11 +8,8 @@
 #include "lgrp/load.h"
 #include "lib/types.h"
 
-/* clock_start - begin ticking, on the running CPU.  clock_move_here - from now on this CPU keeps the clock. */
+/* clock_start - begin ticking, on the running CPU. */
 void clock_start(void);
-void clock_move_here(void);
-/* clock_cpu - the CPU that keeps it. */
-unsigned clock_cpu(void);
 
 /* clock_runnable_now - threads that wait on CPUs of `lgrp`, or run anywhere and are at home there, at this instant. */
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp);

@@ -2,14 +2,18 @@
 /*
  * cpu.c - processor states, bindings and affinities: who may run where.
  *
- * THEORY      An off-line CPU runs no threads: it leaves the partition's mask and its lgroup's count, what was queued
+ * THEORY      An off-line CPU runs no threads: it leaves its set's mask and its lgroup's count, what was queued
  *             on it is queued elsewhere, and what it ran leaves at the next interrupt.  When it was the last of its
- *             lgroup, the threads at home there choose new homes.  Coming back moves nobody.
+ *             lgroup in the set, the threads of the set at home there choose new homes.  It remembers its set.  Coming
+ *             back moves nobody.
+ *             A no-intr CPU runs threads as before, but takes neither device interrupts nor timers, the clock among
+ *             them; an off-line one does not either.  What remains are other CPUs' cross-calls and pokes, and its own
+ *             timer, for the time slices of threads that compete for it (timer.c).
  *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there.
- * LOCKING     cpu_lock serialises changes of state; then thread and partition locks
- * SEE ALSO    p_online(2), processor_bind(2) of Solaris 9; docs/dispatcher.md
+ * INVARIANTS  I1  some CPU is P_ONLINE, and so takes interrupts
+ * LOCKING     cpu_lock serialises changes of state; then thread locks and cpupart_lock
+ * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md
  */
-#include "disp/clock.h"
 #include "disp/disp.h"
 #include "disp/sync.h"
 #include "lgrp/lgrp.h"
@@ -19,9 +23,7 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-struct cpupart cpupart_default = {.id = -1, .lock = SPINLOCK_INIT(RANK_PART)};
-
-static struct mutex cpu_lock = {
+struct mutex cpu_lock = {
     .lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .name = "cpu state"};
 
 bool disp_cpu_online(const struct cpu *c)
@@ -29,16 +31,23 @@ bool disp_cpu_online(const struct cpu *c)
     return c->disp->state != P_OFFLINE;
 }
 
-/* A CPU joins the default set and takes work; called for each CPU at boot and when it comes on-line. */
+void disp_cpu_enter(struct cpu *c, struct cpupart *to)
+{
+    spin_lock(&cpupart_lock);
+    lgrp_part_cpu(&to->lgrps, c->lgrp, 1);
+    spin_unlock(&cpupart_lock);
+    cpumask_set_atomic(&to->cpus, c->id);
+}
+
+/* A CPU joins its set and takes work; called for each CPU at boot and when it comes on-line. */
 void disp_cpu_join(struct cpu *c)
 {
     c->disp->state = P_ONLINE;
     c->disp->state_since = (int64_t)(clock_real_ns() / 1000000000);
-    spin_lock(&cpupart_default.lock);
-    lgrp_part_cpu(&cpupart_default.lgrps, c->lgrp, 1);
-    spin_unlock(&cpupart_default.lock);
-    cpumask_set_atomic(&cpupart_default.cpus, c->id);
+    disp_cpu_enter(c, c->disp->part);
     cpumask_set_atomic(&cpu_online_mask, c->id);
+    timer_return(c);
+    intr_cpu_enable(c->id);
 }
 
 int disp_cpu_state(unsigned cpu, long *since)
@@ -59,7 +68,7 @@ static void set_binding(struct thread *t, int cpu)
     if (queued)
         disp_enqueue(t, false);
     else if (t->state == TS_ONPROC)
-        disp_poke(t->cpu);
+        disp_poke(t->cpu, POKE_MOVE);
 }
 
 /* Whether a thread is bound to `cpu`; with `unbind` they are released instead. */
@@ -85,18 +94,28 @@ static bool bound_threads(unsigned cpu, bool unbind)
     return any;
 }
 
-/* Threads at home in lgroup `g`, which has no CPU left, choose again. */
-static void rehome_all(unsigned g)
+int disp_cpu_unbind(struct cpu *c, bool forced)
+{
+    for (int tries = 0; bound_threads(c->id, forced); tries++) {
+        if (tries == BOUND_TRIES)
+            return -EBUSY;
+        thread_sleep_ns(BOUND_WAIT_NS);
+    }
+    return 0;
+}
+
+/* Threads of `part` at home in lgroup `g`, which has no CPU left there, choose again. */
+static void rehome_all(struct cpupart *part, unsigned g)
 {
     struct thread *t;
 
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
-        spin_lock(&t->part->lock);
-        if (t->lg.part != NULL && t->lg.home == g)
-            lgrp_count_rehome(g, lgrp_thread_rehome(&t->part->lgrps, &t->lg, NULL, clock_mono_ns(),
-                                                    (uint32_t)rng_step(&t->part->rng)));
-        spin_unlock(&t->part->lock);
+        spin_lock(&cpupart_lock);
+        if (t->lg.part == &part->lgrps && t->lg.home == g)
+            lgrp_count_rehome(g, lgrp_thread_rehome(&part->lgrps, &t->lg, NULL, clock_mono_ns(),
+                                                    (uint32_t)rng_step(&part->rng)));
+        spin_unlock(&cpupart_lock);
     }
     spin_unlock(&all_threads_lock);
 }
@@ -116,50 +135,73 @@ static void drain(struct cpu *c)
     spin_unlock(&all_threads_lock);
 }
 
-/* How many CPUs other than `c` take device interrupts. */
-static unsigned interruptible_without(const struct cpu *c)
+void disp_cpu_leave(struct cpu *c, struct cpupart *from)
 {
-    unsigned n = 0;
+    bool last;
 
-    CPUMASK_FOREACH(i, &cpu_online_mask)
-        n += cpus[i] != c && cpus[i]->disp->state == P_ONLINE;
-    return n;
+    spin_lock(&cpupart_lock);
+    lgrp_part_cpu(&from->lgrps, c->lgrp, -1);
+    last = from->lgrps.lpl[c->lgrp].ncpus == 0;
+    spin_unlock(&cpupart_lock);
+    if (last)
+        rehome_all(from, c->lgrp);
+    drain(c);
 }
 
-/* `c` no longer keeps the clock; the caller does not run on it. */
-static void leave_clock(const struct cpu *c)
+/* The nearest CPU other than `c` that takes interrupts; NULL: there is none. */
+static struct cpu *interruptible_near(const struct cpu *c)
 {
-    if (clock_cpu() == c->id)
-        clock_move_here();
+    for (unsigned k = 0; k < lgrp_topo.nlevels[c->lgrp]; k++)
+        CPUMASK_FOREACH(i, &lgrp_topo.level_cpus[c->lgrp][k])
+            if (cpus[i] != c && cpus[i]->disp->state == P_ONLINE)
+                return cpus[i];
+    return NULL;
+}
+
+/* `c`, on-line, takes no device interrupts and no timers any more.  -EBUSY: it is the last, or one cannot move. */
+static int fence(struct cpu *c)
+{
+    struct cpu *other = interruptible_near(c);
+
+    if (other == NULL || intr_cpu_disable(c->id) != 0)
+        return -EBUSY;
+    c->disp->state = P_NOINTR;
+    timer_leave(c, other);
+    return 0;
+}
+
+/* The opposite. */
+static void unfence(struct cpu *c)
+{
+    c->disp->state = P_ONLINE;
+    timer_return(c);
+    intr_cpu_enable(c->id);
 }
 
 static int take_offline(struct cpu *c, bool forced)
 {
-    uint8_t old = c->disp->state;
+    struct cpupart *part = c->disp->part;
+    uint8_t         old = c->disp->state;
+    int             err;
 
-    if (cpumask_weight(&cpupart_default.cpus) < 2 || interruptible_without(c) < 1)
+    if (cpumask_weight(&part->cpus) < 2 || interruptible_near(c) == NULL)
         return -EBUSY;
+    if (old == P_ONLINE && (err = fence(c)) != 0)
+        return err;
     /* First the state, then the look: thread_bind() looks at the state under the lock of the thread that it binds. */
     c->disp->state = P_OFFLINE;
-    for (int tries = 0; bound_threads(c->id, forced); tries++) {
-        if (tries == 5) {
-            c->disp->state = old;
-            return -EBUSY;
-        }
-        thread_sleep_ns(10000000);
+    if ((err = disp_cpu_unbind(c, forced)) != 0) {
+        c->disp->state = old;
+        if (old == P_ONLINE)
+            unfence(c);
+        return err;
     }
-    cpumask_clear_atomic(&cpupart_default.cpus, c->id);
+    cpumask_clear_atomic(&part->cpus, c->id);
     cpumask_clear_atomic(&cpu_online_mask, c->id);
-    spin_lock(&cpupart_default.lock);
-    lgrp_part_cpu(&cpupart_default.lgrps, c->lgrp, -1);
-    spin_unlock(&cpupart_default.lock);
-    if (cpupart_default.lgrps.lpl[c->lgrp].ncpus == 0)
-        rehome_all(c->lgrp);
-    drain(c);
-    disp_poke(c);
+    disp_cpu_leave(c, part);
+    disp_poke(c, POKE_MOVE);
     if (this_cpu() == c)
         thread_leave_cpu();
-    leave_clock(c);
     return 0;
 }
 
@@ -176,10 +218,13 @@ int disp_cpu_set_state(unsigned cpu, int state, bool forced)
     if (state != old) {
         if (state == P_OFFLINE) {
             err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_offline(c, forced);
-        } else if (state == P_NOINTR && interruptible_without(c) < 1) {
-            err = -EBUSY;
-        } else if (old == P_OFFLINE) {
-            disp_cpu_join(c);
+        } else {
+            if (old == P_OFFLINE)
+                disp_cpu_join(c);
+            else if (state == P_ONLINE)
+                unfence(c);
+            if (state == P_NOINTR)
+                err = fence(c);
         }
         if (err == 0) {
             c->disp->state = (uint8_t)state;
@@ -195,10 +240,10 @@ _Atomic uint32_t lgrp_generation;
 
 int thread_bind(struct thread *t, int cpu)
 {
-    if (cpu >= 0 && ((unsigned)cpu >= ncpu || !cpumask_test(&t->part->cpus, (unsigned)cpu)))
+    if (cpu >= 0 && (unsigned)cpu >= ncpu)
         return -EINVAL;
     spin_lock(&t->lock);
-    if (cpu >= 0 && !disp_cpu_online(cpus[cpu])) {
+    if (cpu >= 0 && (!cpumask_test(&t->part->cpus, (unsigned)cpu) || !disp_cpu_online(cpus[cpu]))) {
         spin_unlock(&t->lock);
         return -EINVAL;
     }
@@ -223,7 +268,7 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
     if (t->state == TS_RUNNABLE && disp_dequeue(t))
         disp_enqueue(t, false);
     else if (t->state == TS_ONPROC)
-        disp_poke(t->cpu);
+        disp_poke(t->cpu, POKE_MOVE);
     spin_unlock(&t->lock);
     if (t == curthread && !disp_may_run(t, this_cpu()))
         thread_leave_cpu();
@@ -233,6 +278,6 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
 void thread_get_affinity(struct thread *t, struct cpumask *m)
 {
     spin_lock(&t->lock);
-    *m = t->restricted ? t->affinity : cpu_online_mask;
+    *m = t->restricted ? t->affinity : t->part->cpus;
     spin_unlock(&t->lock);
 }

@@ -7,11 +7,11 @@
 #ifndef DISP_DISP_H
 #define DISP_DISP_H
 
+#include "disp/pset.h"
 #include "disp/thread.h"
 #include "disp/timer.h"
+#include "intr/intr.h"
 #include "lib/cpu.h"
-
-
 
 struct disp_cpu {
     struct spinlock lock;             /* RANK_RUNQ                                                     */
@@ -26,7 +26,9 @@ struct disp_cpu {
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
-    struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
+    struct timer *_Atomic running_timer; /* [timer_lock] whose function is being called; read without too */
+    struct cpu *_Atomic timer_cpu;    /* [timer_lock] who keeps what is armed here: itself, as a rule      */
+    struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; others read it without */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
     uint8_t         state;            /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
@@ -61,7 +63,17 @@ bool disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */
 struct thread *disp_next(struct cpu *c);
 /* disp_poke - make CPU `c` look at its queue, and at whether its thread may stay, at the next chance. */
-void disp_poke(struct cpu *c);
+void disp_poke(struct cpu *c, enum intr_poke why);
+/* disp_poked - another CPU has poked this one; in interrupt context. */
+void disp_poked(void);
+
+/* cpu.c; cpu_lock is held */
+/* disp_cpu_leave - CPU `c`, already out of the mask of set `from`, leaves its load records and has nothing queued any more.
+ * disp_cpu_enter - it joins the records and the mask of set `to`. */
+void disp_cpu_leave(struct cpu *c, struct cpupart *from);
+void disp_cpu_enter(struct cpu *c, struct cpupart *to);
+/* disp_cpu_unbind - wait until no thread is bound to CPU `c`; `forced` unbinds them.  -EBUSY after BOUND_TRIES looks. */
+int  disp_cpu_unbind(struct cpu *c, bool forced);
 
 /* class.c: scheduling classes. */
 void     class_init_thread(struct thread *t, const struct thread *creator);
@@ -77,6 +89,12 @@ void     class_charge(struct thread *t, uint64_t tsc);   /* it ran so long; t->l
 void timer_cpu_init(struct cpu *c);
 void timer_interrupt(void);                              /* in interrupt context */
 void timer_program(struct cpu *c);                       /* set the hardware for the earlier of heap and quantum */
+/*
+ * timer_leave - CPU `c` keeps no timers from now on; `to`, which does, has those it had and gets those armed there.
+ * timer_return - it keeps its own again.
+ */
+void timer_leave(struct cpu *c, struct cpu *to);
+void timer_return(struct cpu *c);
 void clock_calibrate(uint16_t pm_port, unsigned pm_bits);
 uint64_t clock_tsc_per_ms(void);
 

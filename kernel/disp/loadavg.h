@@ -11,10 +11,10 @@
 
 #define LOADAVG_SHIFT 11 /* fixed point: 2048 = 1.00 */
 
-extern _Atomic uint32_t loadavg[3]; /* [a] over 1, 5, 15 minutes */
+extern _Atomic uint32_t loadavg[3]; /* [a] over 1, 5, 15 minutes; of the machine */
 
-/* loadavg_update - one step of the averages: call every 5 seconds with the threads running or runnable now. */
-void loadavg_update(unsigned runnable);
+/* loadavg_update - one step of three averages: call every 5 seconds with the threads running or runnable now. */
+void loadavg_update(_Atomic uint32_t avg[3], unsigned runnable);
 
 /* disp_runnable - threads running (idle threads excepted) or queued on all CPUs, as a snapshot. */
 unsigned disp_runnable(void);

@@ -18,7 +18,7 @@
 #include "lgrp/lgrp.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
-#include "x86/ipi.h"
+#include "uapi/homeroom.h"
 
 #include <limits.h>
 
@@ -96,14 +96,32 @@ static unsigned queue_length(unsigned cpu, int pri)
     return n;
 }
 
-void disp_poke(struct cpu *c)
+void disp_poke(struct cpu *c, enum intr_poke why)
 {
     if (c == this_cpu()) {
         atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
     } else {
         CPUSTAT_INC(pokes);
-        x86_send_ipi(c->id, IPI_RESCHED);
+        intr_poke(c->id, why);
     }
+}
+
+void disp_poked(void)
+{
+    struct cpu *c = this_cpu();
+
+    atomic_fetch_or(&c->thread->ast, AST_RESCHED);
+    if (c->disp->state == P_NOINTR)
+        timer_program(c);
+}
+
+/* A thread waits behind another on CPU `c`, which has no interrupts: from now on time slices end (timer_program()). */
+static void begin_slices(struct cpu *c)
+{
+    if (c == this_cpu())
+        timer_program(c);
+    else
+        disp_poke(c, POKE_SLICE);
 }
 
 /* A thread waits on a busy CPU of lgroup `lgrp`: wake the nearest idle CPU that may steal it. */
@@ -119,7 +137,7 @@ static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpuma
         cpu = cpumask_next(&m, 0);
         if (cpu != CPU_MAX) {
             cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
-            disp_poke(cpus[cpu]);
+            disp_poke(cpus[cpu], POKE_STEAL);
             return;
         }
     }
@@ -174,12 +192,14 @@ void disp_enqueue(struct thread *t, bool front)
 
     if (c->idle) {
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
-        disp_poke(c);
+        disp_poke(c, POKE_WAKEUP);
         if (d->nrun > 1) /* it has not begun yet what it was called for, and one of the two will wait */
             poke_thief(t, c->lgrp, p.allowed);
     } else if (t->pri > d->runpri) {
-        disp_poke(c);
+        disp_poke(c, POKE_WAKEUP);
     } else {
+        if (unlikely(d->state == P_NOINTR))
+            begin_slices(c);
         poke_thief(t, c->lgrp, p.allowed);
     }
 }
@@ -213,7 +233,7 @@ void disp_set_pri(struct thread *t, int pri)
             queue_insert(c, t, false);
             spin_unlock(&c->disp->lock);
             if (pri > c->disp->runpri)
-                disp_poke(c);
+                disp_poke(c, POKE_PRIORITY);
             return;
         }
         spin_unlock(&c->disp->lock);
@@ -222,7 +242,7 @@ void disp_set_pri(struct thread *t, int pri)
     if (t->state == TS_ONPROC) {
         t->cpu->disp->runpri = (int16_t)pri;
         if (t->cpu->disp->maxpri > pri)
-            disp_poke(t->cpu);
+            disp_poke(t->cpu, POKE_PRIORITY);
     }
 }
 
@@ -280,7 +300,7 @@ static struct thread *take_from(struct cpu *victim, struct cpu *c)
 
 static struct thread *steal(struct cpu *c)
 {
-    struct cpumask busy = cpu_queued_mask;
+    struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
     struct thread *t = NULL;
 
     if (!disp_cpu_online(c))

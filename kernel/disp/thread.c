@@ -262,7 +262,7 @@ void thread_interrupt(struct thread *t)
     }
     spin_unlock(&t->lock);
     if (c != NULL)
-        disp_poke(c); /* it looks at its asts on the way back to user mode */
+        disp_poke(c, POKE_SIGNAL); /* it looks at its asts on the way back to user mode */
 }
 
 /* ---- making and ending ---- */
@@ -408,7 +408,7 @@ unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *c
     struct cpupart *part = t->part;
     uint64_t        now = clock_mono_ns();
 
-    spin_lock(&part->lock);
+    spin_lock(&cpupart_lock);
     if (t->bound_cpu >= 0) {
         t->lg.proc = p;
         lgrp_thread_join(&part->lgrps, &t->lg, cpus[t->bound_cpu]->lgrp, now);
@@ -416,7 +416,7 @@ unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *c
         lgrp_thread_home(&part->lgrps, &t->lg, p, creator != NULL ? &creator->lg : NULL, now,
                          (uint32_t)rng_step(&part->rng));
     }
-    spin_unlock(&part->lock);
+    spin_unlock(&cpupart_lock);
     return t->lg.home;
 }
 
@@ -424,30 +424,30 @@ void thread_unhome(struct thread *t)
 {
     struct lgrp_proc *p = t->lg.proc;
 
-    spin_lock(&t->part->lock);
+    spin_lock(&cpupart_lock);
     lgrp_thread_leave(&t->lg, clock_mono_ns());
     if (p != NULL && p->bitmap == 0) /* its last thread */
         lgrp_proc_exit(p);
-    spin_unlock(&t->part->lock);
+    spin_unlock(&cpupart_lock);
 }
 
 void thread_new_program(struct thread *t)
 {
-    spin_lock(&t->part->lock);
+    spin_lock(&cpupart_lock);
     if (t->lg.proc != NULL)
         lgrp_proc_exit(t->lg.proc);
-    spin_unlock(&t->part->lock);
+    spin_unlock(&cpupart_lock);
 }
 
 void thread_rehome(struct thread *t, unsigned lgrp)
 {
-    spin_lock(&t->part->lock);
+    spin_lock(&cpupart_lock);
     if (t->lg.part != NULL && t->lg.home != lgrp) {
         lgrp_count_rehome(t->lg.home, lgrp);
         lgrp_thread_leave(&t->lg, clock_mono_ns());
         lgrp_thread_join(&t->part->lgrps, &t->lg, lgrp, clock_mono_ns());
     }
-    spin_unlock(&t->part->lock);
+    spin_unlock(&cpupart_lock);
 }
 
 uint64_t thread_runtime_ns(struct thread *t)
@@ -478,6 +478,7 @@ void disp_cpu_init(struct cpu *c)
     d->runpri = d->maxpri = -1;
     d->quantum_end = d->timer_set_for = UINT64_MAX;
     c->disp = d;
+    d->part = &cpupart_default;
     timer_cpu_init(c);
     thread_prepare(t, NULL);
     if (thread_init(t, "idle", NULL, NULL) != 0)

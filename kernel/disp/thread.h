@@ -143,6 +143,11 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
 /* thread_new_program - exec: what the old program's creation of threads was promised no longer counts. */
 void thread_new_program(struct thread *t);
+/*
+ * thread_follow - give a new thread that is not started yet the set and binding that its creator has now; they may have
+ * changed since thread_prepare().  Takes t->lock.
+ */
+void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home to `lgrp` (affinity calls). */
 void thread_rehome(struct thread *t, unsigned lgrp);
 /*
@@ -173,17 +178,8 @@ extern struct disp_ops disp_ops;
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
 int disp_cpu_state(unsigned cpu, long *since);
 void disp_cpu_join(struct cpu *c);
+enum { BOUND_TRIES = 5, BOUND_WAIT_NS = 10000000 }; /* how often, and how long apart, one looks for bound threads */
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
-
-/* A processor set; a CPU belongs to exactly one.  There is one, the default set. */
-struct cpupart {
-    int               id;      /* [c] PS_NONE (-1) for the default set                */
-    struct spinlock   lock;    /* RANK_PART: load records                             */
-    struct cpumask    cpus;    /* [a] its on-line CPUs                                */
-    struct lgrp_part  lgrps;   /* loads and homes per lgroup                          */
-    uint64_t          rng;     /* draws homes alone, so that a program's homes follow from the boot's seed */
-};
-extern struct cpupart cpupart_default;
 
 /* disp_cpu_init - run queue and idle thread of a CPU, in its node's memory; before the CPU runs. */
 void disp_cpu_init(struct cpu *c);

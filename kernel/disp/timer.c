@@ -6,8 +6,14 @@
  *             once against the ACPI power-management timer (3.579545 MHz).  Each CPU has a heap of timers by deadline
  *             (timerq.h).  The hardware timer is set once for the earlier of the first deadline and the end of the
  *             running thread's time slice; there is no periodic tick.
+ *             A CPU without interrupts (no-intr) keeps no timers, and an off-line one neither: those it has move away
+ *             (timer_leave), and what is armed there goes to the CPU that timer_cpu names, or where that one's lead.
+ *             Its thread's time slice ends by an interrupt only while another thread waits for the CPU; else it looks
+ *             once a second.
  * INVARIANTS  I1  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
- * LOCKING     d->timer_lock (RANK_TIMER); functions are called without it
+ *             I2  a timer is in the heap of t->cpu or in none; timer_cpu == the CPU itself iff it keeps timers
+ *             I3  following timer_cpu ends: it was set to a CPU that kept timers then
+ * LOCKING     d->timer_lock (RANK_TIMER), to move timers that of both CPUs; functions are called without it
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
  */
 #include "disp/timer.h"
@@ -16,6 +22,7 @@
 #include "disp/timerq.h"
 #include "lib/math.h"
 #include "stat/panic.h"
+#include "uapi/homeroom.h"
 #include "x86/apic.h"
 #include "x86/asm.h"
 
@@ -117,6 +124,7 @@ void timer_cpu_init(struct cpu *c)
 {
     spin_init(&c->disp->timer_lock, RANK_TIMER);
     c->disp->first_ns = UINT64_MAX;
+    c->disp->timer_cpu = c;
 }
 
 /* After each change: the copy of the first deadline that timer_program() reads without the lock. */
@@ -136,6 +144,8 @@ void timer_program(struct cpu *c)
     struct disp_cpu *d = c->disp;
     uint64_t         now = rdtsc(), when = d->quantum_end, ticks;
 
+    if (unlikely(d->state == P_NOINTR) && d->maxpri < 0 && when != UINT64_MAX)
+        when = max_of(when, now + tsc_khz * 1000); /* a second */
     if (d->first_ns != UINT64_MAX)
         when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->first_ns) + 1);
     d->timer_set_for = when;
@@ -145,6 +155,22 @@ void timer_program(struct cpu *c)
     apic_timer_set((uint32_t)min_of(ticks, (uint64_t)UINT32_MAX));
 }
 
+/* The CPU that keeps the timers of CPU `c`, with its lock held. */
+static struct cpu *lock_keeper(struct cpu *c)
+{
+    for (;;) {
+        struct cpu *next = atomic_load_explicit(&c->disp->timer_cpu, memory_order_relaxed);
+
+        if (next == c) {
+            spin_lock(&c->disp->timer_lock);
+            if (likely(c->disp->timer_cpu == c))
+                return c;
+            spin_unlock(&c->disp->timer_lock);
+        }
+        c = next;
+    }
+}
+
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *))
 {
     struct cpu      *c;
@@ -152,43 +178,68 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
 
     (void)timer_cancel(t);
     irq_push();
-    c = this_cpu();
+    c = lock_keeper(this_cpu());
     d = c->disp;
-    spin_lock(&d->timer_lock);
     t->deadline_ns = deadline_ns;
     t->fn = fn;
     t->cpu = c;
     timerq_insert(&d->timers, t);
     timers_changed(d);
-    if (d->timers == t && clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
-        timer_program(c);
+    if (d->timers == t) {
+        if (unlikely(c != this_cpu()))
+            x86_send_ipi(c->id, VEC_TIMER);
+        else if (clock_params.base_tsc + ns_to_tsc(deadline_ns) < d->timer_set_for)
+            timer_program(c);
+    }
     spin_unlock(&d->timer_lock);
     irq_pop();
 }
 
 bool timer_cancel(struct timer *t)
 {
-    struct cpu      *c = t->cpu;
-    struct disp_cpu *d;
-    bool             was = false;
+    struct cpu *c, *on;
+    bool        was = false, running;
 
-    if (c == NULL)
-        return false;
-    d = c->disp;
-    spin_lock(&d->timer_lock);
-    for (;;) {
-        if (timer_armed(t)) {
-            timer_remove(d, t);
-            was = true;
+    while ((c = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED)) != NULL) {
+        spin_lock(&c->disp->timer_lock);
+        running = t->cpu != c; /* then it has moved: look again */
+        if (!running) {
+            if (timer_armed(t)) {
+                timer_remove(c->disp, t);
+                was = true;
+            }
+            on = t->called_on;
+            running = on != NULL && on != this_cpu() && on->disp->running_timer == t; /* and may arm it again */
         }
-        if (d->running_timer != t || c == this_cpu())
+        spin_unlock(&c->disp->timer_lock);
+        if (!running)
             break;
-        spin_unlock(&d->timer_lock); /* its function runs elsewhere, and may arm it again */
         cpu_pause();
-        spin_lock(&d->timer_lock);
     }
-    spin_unlock(&d->timer_lock);
     return was;
+}
+
+void timer_leave(struct cpu *c, struct cpu *to)
+{
+    struct disp_cpu *d = c->disp, *e = to->disp;
+    struct timer    *t;
+
+    spin_lock_pair(&d->timer_lock, &e->timer_lock);
+    d->timer_cpu = to;
+    while ((t = d->timers) != NULL) {
+        timerq_remove(&d->timers, t);
+        __atomic_store_n(&t->cpu, to, __ATOMIC_RELAXED);
+        timerq_insert(&e->timers, t);
+    }
+    timers_changed(d);
+    timers_changed(e);
+    spin_unlock_pair(&d->timer_lock, &e->timer_lock);
+    x86_send_ipi(to->id, VEC_TIMER);
+}
+
+void timer_return(struct cpu *c)
+{
+    c->disp->timer_cpu = c;
 }
 
 void timer_interrupt(void)
@@ -202,6 +253,7 @@ void timer_interrupt(void)
         struct timer *t = d->timers;
 
         timer_remove(d, t);
+        t->called_on = c;
         d->running_timer = t;
         spin_unlock(&d->timer_lock);
         t->fn(t);

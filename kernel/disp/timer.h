@@ -2,8 +2,8 @@
 /*
  * timer.h - time, and functions called later.
  *
- * Callbacks run in interrupt context on the CPU that armed them (or where they were moved), interrupts off, with no
- * lock held; they may take spin locks of any rank but RANK_TIMER and wake threads.
+ * Callbacks run in interrupt context on the CPU that armed them, or on another if that one takes no timers (no-intr,
+ * off-line), interrupts off, with no lock held; they may take spin locks of any rank but RANK_TIMER and wake threads.
  */
 #ifndef DISP_TIMER_H
 #define DISP_TIMER_H
@@ -13,7 +13,8 @@
 struct timer {
     uint64_t deadline_ns;             /* of clock_mono_ns() */
     void   (*fn)(struct timer *);
-    struct cpu   *cpu;                /* where it is, or was last, armed */
+    struct cpu   *cpu;                /* where it is, or was last, armed; changes under the old and the new one's lock */
+    struct cpu   *called_on;          /* where fn was last called; NULL: nowhere */
     struct timer *child, *next;       /* its place in the CPU's heap: timerq.h */
     struct timer **link;              /* what points at it there; NULL: not armed */
 };

@@ -1,100 +1,303 @@
 // SPDX-License-Identifier: MIT
 /*
- * intr.c - see intr.h.
+ * intr.c - interrupts: dispatching them, moving them between CPUs, counting them.
  *
  * THEORY      Vectors VEC_IRQ0 + irq belong to the ISA interrupts (irq 0 .. 15) and to messages of PCI devices (irq 16
- *             and up, one each); the few from VEC_TIMER are the kernel's own: timer, cross-calls.  A handler runs on
- *             the interrupted thread's stack with interrupts off.
- * LOCKING     a source is registered once and stays; its fields are constant afterwards
+ *             and up, one each); the few from VEC_TIMER are the kernel's own: timer, cross-calls.  A vector means the
+ *             same on every CPU, so an interrupt moves by changing where it is sent and nothing else: one that is on
+ *             its way to the old CPU is handled there like any other.
+ *             A handler runs on the interrupted thread's stack with interrupts off, above all threads.  Solaris gives it
+ *             a thread to block on; ours never block, and what mpstat counts as interrupt threads are device
+ *             interrupts.
+ *             Moving a message: its entry is masked, rewritten and unmasked; the device remembers what comes while the
+ *             entry is masked and sends it then (PCI 3.0, 6.8.3.5).  Moving an input of an IOAPIC: its target is one
+ *             register, written at once.  It is not masked, for an edge that comes while it is would be lost; and a
+ *             level-triggered input may change its target while one is being handled, because the end of that one
+ *             is told by vector, which stays.
+ *             After a move the next interrupt may arrive while the handler still runs for the last.  It is counted in
+ *             `pending`, and whoever runs the handler runs it again.
+ * INVARIANTS  I1  a handler runs on one CPU at a time, and begins after the last interrupt that was counted
+ *             I2  source.cpu is in source.allowed and in intr_cpus
+ * LOCKING     [c] constant once registered: at boot, by one CPU  [i] intr_lock  [a] atomic
+ * SEE ALSO    docs/psets.md, tests/test_intr.py
  */
 #include "intr/intr.h"
 
-#include "disp/thread.h"
+#include "disp/disp.h"
+#include "intr/route.h"
 #include "lib/cpu.h"
 #include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
 #include "stat/cpustat.h"
+#include "stat/kstat.h"
 #include "stat/panic.h"
 #include "x86/apic.h"
 #include "x86/trap.h"
 
-void timer_interrupt(void);
+#define MSI_ADDR 0xfee00000ul /* the target's APIC id in bits 12-19; fixed delivery, edge triggered: SDM vol. 3, 10.11 */
 
-enum { NISA = 16, NIRQ = VEC_TIMER - VEC_IRQ0 };
+static struct source {
+    void          (*fn)(void *); /* [c] NULL: nobody handles it                      */
+    void           *arg;         /* [c]                                              */
+    const char     *name;        /* [c]                                              */
+    struct intr_msi msi;         /* [c] .set NULL: an input of an IOAPIC             */
+    unsigned        wanted;      /* [c] CPU where it arrives when nothing is against */
+    unsigned        cpu;         /* [i] CPU where it arrives                         */
+    struct cpumask  allowed;     /* [i] CPUs where it may                            */
+    uint64_t        moves;       /* [i]                                              */
+    _Atomic uint32_t pending;    /* [a] arrived, and its handler is not done         */
+} source[INTR_MAX];
 
-#define MSI_ADDR 0xfee00000ul /* the target's APIC id in bits 12-19; fixed delivery, edge triggered */
-
-static struct {
-    void (*fn)(void *);
-    void       *arg;
-    const char *name;
-    unsigned    cpu;
-    _Atomic uint64_t count;
-} source[NIRQ];
-static unsigned nmsi; /* messages registered: at boot, by one CPU */
+static unsigned        nirq = INTR_NISA;                        /* [i] numbers given out                     */
+static struct cpumask  intr_cpus;                               /* [i] CPUs that take device interrupts      */
+static uint16_t        narrive[CPU_MAX];                        /* [i] interrupts that arrive there          */
+static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
 void (*intr_tlb_handler)(void);
 
+/* ---- taking them ---- */
+
+static void device(unsigned irq)
+{
+    struct source   *s = &source[irq];
+    struct cpu      *c = this_cpu();
+    struct intr_cpu *ic = c->intr;
+    uint64_t         begin = rdtsc();
+    uint32_t         n;
+
+    c->stat->ithr++;
+    ic->dev[irq].count++;
+    if (atomic_fetch_add(&s->pending, 1) == 0)
+        do {
+            n = atomic_load(&s->pending);
+            s->fn(s->arg);
+        } while (atomic_fetch_sub(&s->pending, n) != n);
+    apic_eoi();
+    ic->dev[irq].tsc += rdtsc() - begin;
+}
+
 static void dispatch(unsigned vec, struct regs *r)
 {
+    struct intr_cpu *ic = this_cpu()->intr;
+
     if (vec == VEC_TIMER) {
+        ic->timer++;
         apic_eoi();
         timer_interrupt();
     } else if (vec == IPI_RESCHED) {
+        ic->poke++;
         apic_eoi();
-        atomic_fetch_or(&curthread->ast, AST_RESCHED);
+        disp_poked();
     } else if (vec == IPI_TLB) {
+        ic->tlb++;
         apic_eoi();
-        CPUSTAT_INC(tlb_ipi);
         intr_tlb_handler();
-    } else if (vec >= VEC_IRQ0 && vec < VEC_IRQ0 + NIRQ && source[vec - VEC_IRQ0].fn != NULL) {
-        source[vec - VEC_IRQ0].count++;
-        source[vec - VEC_IRQ0].fn(source[vec - VEC_IRQ0].arg);
-        apic_eoi();
-    } else if (vec != VEC_SPURIOUS) {
-        apic_eoi();
+    } else if (vec >= VEC_IRQ0 && vec < VEC_IRQ0 + INTR_MAX && source[vec - VEC_IRQ0].fn != NULL) {
+        device(vec - VEC_IRQ0);
+    } else {
+        ic->spurious++;
+        if (vec != VEC_SPURIOUS)
+            apic_eoi();
     }
+}
+
+void intr_poke(unsigned cpu, enum intr_poke why)
+{
+    atomic_fetch_add_explicit(&cpus[cpu]->intr->poked[why], 1, memory_order_relaxed);
+    x86_send_ipi(cpu, IPI_RESCHED);
+}
+
+/* ---- where they arrive (intr_lock held) ---- */
+
+static unsigned choose(const struct source *s)
+{
+    struct cpumask    cand = cpumask_and(&intr_cpus, &s->allowed);
+    struct intr_route r = {.topo = &lgrp_topo, .cand = &cand, .narrive = narrive, .wanted = s->wanted};
+
+    return intr_route(&r);
+}
+
+static void aim(unsigned irq, unsigned cpu)
+{
+    struct source *s = &source[irq];
+
+    narrive[s->cpu]--;
+    narrive[cpu]++;
+    s->cpu = cpu;
+    s->moves++;
+    if (s->msi.set != NULL)
+        s->msi.set(s->msi.dev, s->msi.entry, MSI_ADDR | (uint64_t)cpus[cpu]->apic_id << 12, VEC_IRQ0 + irq);
+    else
+        ioapic_retarget(irq, cpus[cpu]->apic_id);
+}
+
+/* A new one, which arrives nowhere yet.  `wanted`: CPU, or CPU_MAX. */
+static void add(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg, const char *name)
+{
+    struct source *s = &source[irq];
+
+    memset(&s->allowed, 0xff, sizeof s->allowed);
+    s->arg = arg;
+    s->name = name;
+    s->wanted = wanted;
+    s->cpu = choose(s);
+    if (s->cpu == CPU_MAX)
+        s->cpu = 0; /* no CPU takes interrupts yet: the boot CPU begins */
+    if (wanted == CPU_MAX)
+        s->wanted = s->cpu;
+    narrive[s->cpu]++;
+    atomic_store((void (*_Atomic *)(void *))&s->fn, fn); /* last: from here on it is handled */
+}
+
+int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name)
+{
+    int err = irq >= INTR_NISA ? -ENODEV : 0;
+
+    spin_lock(&intr_lock);
+    if (err == 0 && source[irq].fn != NULL)
+        err = -EBUSY;
+    if (err == 0) {
+        add(irq, CPU_MAX, fn, arg, name);
+        err = ioapic_route(irq, VEC_IRQ0 + irq, cpus[source[irq].cpu]->apic_id);
+        if (err != 0) {
+            narrive[source[irq].cpu]--;
+            source[irq].fn = NULL;
+        }
+    }
+    spin_unlock(&intr_lock);
+    return err;
+}
+
+int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name, const struct intr_msi *msi)
+{
+    int err = -EBUSY;
+
+    spin_lock(&intr_lock);
+    if (nirq < INTR_MAX) {
+        source[nirq].msi = *msi;
+        add(nirq, cpu, fn, arg, name);
+        aim(nirq, source[nirq].cpu);
+        source[nirq++].moves = 0;
+        err = 0;
+    }
+    spin_unlock(&intr_lock);
+    return err;
+}
+
+int intr_allow(unsigned irq, const struct cpumask *m)
+{
+    int err = 0;
+
+    if (irq >= INTR_MAX || source[irq].fn == NULL)
+        return -ENOENT;
+    spin_lock(&intr_lock);
+    if (!cpumask_intersects(m, &intr_cpus)) {
+        err = -EINVAL;
+    } else {
+        source[irq].allowed = *m;
+        if (!cpumask_test(m, source[irq].cpu))
+            aim(irq, choose(&source[irq]));
+    }
+    spin_unlock(&intr_lock);
+    return err;
+}
+
+void intr_cpu_enable(unsigned cpu)
+{
+    spin_lock(&intr_lock);
+    cpumask_set(&intr_cpus, cpu);
+    for (unsigned irq = 0; irq < nirq; irq++) {
+        struct source *s = &source[irq];
+
+        if (s->fn != NULL && s->wanted == cpu && s->cpu != cpu && cpumask_test(&s->allowed, cpu))
+            aim(irq, cpu);
+    }
+    spin_unlock(&intr_lock);
+}
+
+int intr_cpu_disable(unsigned cpu)
+{
+    unsigned stuck = INTR_MAX;
+
+    spin_lock(&intr_lock);
+    cpumask_clear(&intr_cpus, cpu);
+    for (unsigned irq = 0; irq < nirq && stuck == INTR_MAX; irq++)
+        if (source[irq].fn != NULL && source[irq].cpu == cpu && choose(&source[irq]) == CPU_MAX)
+            stuck = irq;
+    if (stuck != INTR_MAX)
+        cpumask_set(&intr_cpus, cpu);
+    for (unsigned irq = 0; irq < nirq && stuck == INTR_MAX; irq++)
+        if (source[irq].fn != NULL && source[irq].cpu == cpu)
+            aim(irq, choose(&source[irq]));
+    spin_unlock(&intr_lock);
+    if (stuck == INTR_MAX)
+        return 0;
+    warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu, source[stuck].name, stuck);
+    return -EBUSY;
+}
+
+bool intr_next(unsigned irq, struct intr_info *out)
+{
+    for (; irq < INTR_MAX; irq++) {
+        const struct source *s = &source[irq];
+
+        if (s->fn == NULL)
+            continue;
+        spin_lock(&intr_lock);
+        *out = (struct intr_info){s->name, irq, VEC_IRQ0 + irq, s->cpu, s->moves, s->allowed};
+        spin_unlock(&intr_lock);
+        return true;
+    }
+    return false;
+}
+
+/* ---- counting them ---- */
+
+static const char *const cpu_names[] = {
+    "device", "timer", "poke", "tlb", "spurious",
+#define X(id, name) name,
+    INTR_POKES(X)
+#undef X
+};
+
+static void cpu_snapshot(struct kstat *ks, uint64_t *out)
+{
+    const struct cpu      *c = ks->arg;
+    const struct intr_cpu *ic = c->intr;
+
+    *out++ = c->stat->ithr;
+    *out++ = ic->timer;
+    *out++ = ic->poke;
+    *out++ = ic->tlb;
+    *out++ = ic->spurious;
+    for (unsigned i = 0; i < POKE_COUNT; i++)
+        *out++ = ic->poked[i];
+}
+
+void intr_stats_init(void)
+{
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct kstat *ks = kmem_zalloc(sizeof *ks);
+
+        if (ks == NULL)
+            panic("no memory for the interrupt statistics of CPU %u", i);
+        *ks = (struct kstat){.module = "intr", .instance = (int)i, .name = "cpu", .kclass = "misc",
+                             .nstat = array_size(cpu_names), .names = cpu_names, .snapshot = cpu_snapshot,
+                             .arg = cpus[i]};
+        kstat_register(ks);
+    }
+}
+
+void intr_cpu_init(struct cpu *c)
+{
+    c->intr = kmem_alloc_node(sizeof *c->intr, c->node);
+    if (c->intr == NULL)
+        panic("no memory for the interrupt counts of CPU %u", c->id);
+    memset(c->intr, 0, sizeof *c->intr);
 }
 
 void intr_init(void)
 {
     irq_dispatch = dispatch;
-}
-
-int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name)
-{
-    if (irq >= NISA)
-        return -ENODEV;
-    if (source[irq].fn != NULL)
-        return -EBUSY;
-    source[irq].fn = fn;
-    source[irq].arg = arg;
-    source[irq].name = name;
-    source[irq].cpu = 0;
-    return ioapic_route(irq, VEC_IRQ0 + irq, cpus[0]->apic_id);
-}
-
-int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name, uint64_t *addr, uint32_t *data)
-{
-    unsigned irq = NISA + nmsi;
-
-    if (irq >= NIRQ)
-        return -EBUSY;
-    nmsi++;
-    source[irq].arg = arg;
-    source[irq].name = name;
-    source[irq].cpu = cpu;
-    source[irq].fn = fn;
-    *addr = MSI_ADDR | (uint64_t)cpus[cpu]->apic_id << 12;
-    *data = VEC_IRQ0 + irq;
-    return 0;
-}
-
-bool intr_source(unsigned i, struct intr_info *out)
-{
-    for (unsigned irq = 0; irq < NIRQ; irq++)
-        if (source[irq].fn != NULL && i-- == 0) {
-            *out = (struct intr_info){source[irq].name, irq, VEC_IRQ0 + irq, source[irq].cpu, source[irq].count};
-            return true;
-        }
-    return false;
 }

@@ -173,6 +173,12 @@ static void creation_ends(struct lgrp_proc *p)
     p->creating_in = NULL;
 }
 
+void lgrp_part_end(struct lgrp_part *part)
+{
+    while (part->creating != NULL)
+        creation_ends(part->creating);
+}
+
 void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
 {
     part->updates++;

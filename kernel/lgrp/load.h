@@ -86,6 +86,8 @@ struct lgrp_thread {
 extern unsigned (*lgrp_runnable_now)(const struct lgrp_part *part, unsigned lgrp);
 
 void lgrp_part_init(struct lgrp_part *part);
+/* lgrp_part_end - nobody is homed in it any more: processes that created threads there do so no longer. */
+void lgrp_part_end(struct lgrp_part *part);
 /* lgrp_part_cpu - a CPU of `lgrp` joins (+1) or leaves (-1) the partition: on-line, off-line,
  * assign. */
 void lgrp_part_cpu(struct lgrp_part *part, unsigned lgrp, int delta);

@@ -38,6 +38,7 @@ struct cpu {
     struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */
     struct vm_cpu   *vm;       /* [c] active address space, TLB shootdown mailbox             */
     struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */
+    struct intr_cpu *intr;     /* [c] what has interrupted it (intr/intr.h)                   */
     uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
     void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
 };

@@ -36,9 +36,9 @@ enum lockrank {
     RANK_TIMER      = 48, /* one CPU's timer heap                                      */
     RANK_CV         = 52, /* one condition variable's, mutex's, rwlock's sleepers      */
     RANK_THREAD     = 56, /* one thread's state                                        */
-    RANK_PART       = 58, /* one processor set's real-time queue                       */
+    RANK_PART       = 58, /* homes and loads of lgroups, of all processor sets         */
     RANK_RUNQ       = 60, /* one CPU's run queue                                       */
-    RANK_LGRP       = 62, /* one lgroup's load record                                  */
+    RANK_INTR       = 62, /* where interrupts arrive                                   */
     RANK_SLAB       = 70,
     RANK_BUDDY      = 74, /* one memory node's free lists                              */
     RANK_LOG        = 80, /* kernel message buffer                                     */

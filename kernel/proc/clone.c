@@ -162,6 +162,7 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
         lwp_uncharge(l);
         return id;
     }
+    thread_follow(&l->t, &me->t);
     l->t.tid  = (uint32_t)id;
     l->lwpid = ++p->next_lwpid;
     p->nlwps++;

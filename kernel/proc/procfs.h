@@ -37,9 +37,12 @@ PROCFS_SHOW(procfs_show_maps);
 PROCFS_SHOW(procfs_show_lgrpmap);
 PROCFS_SHOW(procfs_show_strings);
 PROCFS_SHOW(procfs_show_mounts);
+PROCFS_SHOW(procfs_show_interrupts);
 PROCFS_SHOW(procfs_show_partitions);
 PROCFS_SHOW(procfs_show_diskstats);
 PROCFS_SHOW(procfs_show_limits);
+/* The directories of /proc/irq. */
+int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
 int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
 

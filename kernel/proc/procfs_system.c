@@ -12,7 +12,6 @@
 #include "disp/disp.h"
 #include "disp/loadavg.h"
 #include "disp/timer.h"
-#include "intr/intr.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/page.h"
@@ -128,24 +127,6 @@ static PROCFS_SHOW(show_loadavg)
 static void add_seconds(struct text *out, uint64_t ticks, const char *end)
 {
     text_add(out, "%lu.%02lu%s", ticks / HZ, ticks % HZ, end);
-}
-
-/* One line per source, with a column per CPU as in Linux; an interrupt's count is shown at its present CPU. */
-static PROCFS_SHOW(show_interrupts)
-{
-    struct intr_info info;
-
-    text_str(out, "    ");
-    for (unsigned c = 0; c < ncpu; c++)
-        text_add(out, " %9s%-3u", "CPU", c);
-    text_str(out, "\n");
-    for (unsigned i = 0; intr_source(i, &info); i++) {
-        text_add(out, "%3u:", info.irq);
-        for (unsigned c = 0; c < ncpu; c++)
-            text_add(out, " %12lu", c == info.cpu ? info.count : 0ul);
-        text_add(out, "   %s %3u-edge   %s\n", info.irq < 16 ? "IO-APIC" : "PCI-MSI", info.vector, info.name);
-    }
-    return 0;
 }
 
 static PROCFS_SHOW(show_uptime)
@@ -304,12 +285,13 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "version", .type = VREG, .mode = 0444, .show = show_version},
     {.name = "cpuinfo", .type = VREG, .mode = 0444, .show = show_cpuinfo},
     {.name = "filesystems", .type = VREG, .mode = 0444, .show = show_filesystems},
-    {.name = "interrupts", .type = VREG, .mode = 0444, .show = show_interrupts},
+    {.name = "interrupts", .type = VREG, .mode = 0444, .show = procfs_show_interrupts},
     {.name = "partitions", .type = VREG, .mode = 0444, .show = procfs_show_partitions},
     {.name = "diskstats", .type = VREG, .mode = 0444, .show = procfs_show_diskstats},
     {.name = "mounts", .type = VLNK, .mode = 0777, .link = mounts_link},
     {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
     {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},
+    {.name = "irq", .type = VDIR, .mode = 0555, .prefix = "", .next = procfs_irq_next},
     {.name = "sys", .type = VDIR, .mode = 0555, .children = sys_dirs},
     {.name = NULL},
 };

@@ -10,6 +10,7 @@
 struct ids {
     int type;    /* HR_P_PID, HR_P_LWPID */
     int id;      /* P_MYID: the caller   */
+    int pid;     /* HR_P_LWPID: of this process, 0: the caller's */
     bool change; /* to be changed: needs permission, and concerns all LWPs of a process */
 };
 

@@ -7,6 +7,7 @@
  *             away, by load. An LWP bound to a CPU keeps the CPU's lgroup.
  * SEE ALSO    lgrp/load.h, include/uapi/homeroom.h, docs/lgroups.md; liblgrp(3LIB) of Solaris
  */
+#include "disp/pset.h"
 #include "disp/thread.h"
 #include "disp/timer.h"
 #include "lgrp/load.h"
@@ -51,10 +52,7 @@ static long lgrp_info(int id, uint64_t ubuf)
                 in.mem_base = t->range[i].base;
             in.mem_bound = max_of((uint64_t)in.mem_bound, end);
         }
-    spin_lock(&cpupart_default.lock);
-    if (cpupart_default.lgrps.lpl[id].ncpus > 0)
-        in.load = lpl_load(&cpupart_default.lgrps.lpl[id]);
-    spin_unlock(&cpupart_default.lock);
+    in.load = pset_lgrp_load((unsigned)id);
     for (unsigned i = 0; i < t->nlgrps; i++)
         in.latency[i] = t->lat[id][i];
     return copy_out(ubuf, &in, sizeof in);
@@ -77,7 +75,7 @@ static int aff_get(struct lwp *l, void *arg)
 static int aff_set(struct lwp *l, void *arg)
 {
     const struct affinity *a = arg;
-    struct cpupart *part = l->t.part;
+    struct cpupart *part;
     unsigned home = l->t.lg.home;
     bool any = false;
 
@@ -93,11 +91,12 @@ static int aff_set(struct lwp *l, void *arg)
         any |= l->lgrp_aff[i] != 0;
     if (l->t.bound_cpu >= 0)
         return 0;
-    spin_lock(&part->lock);
+    spin_lock(&cpupart_lock);
+    part = l->t.part;
     if (l->t.lg.part != NULL)
         lgrp_count_rehome(home, lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
                                                    clock_mono_ns(), (uint32_t)rng_step(&part->rng)));
-    spin_unlock(&part->lock);
+    spin_unlock(&cpupart_lock);
     return 0;
 }
 

@@ -3,7 +3,7 @@
  * sys_solaris.c - what only Solaris has: processor states and bindings, classes, tunables.
  *
  * THEORY      An id of Solaris names a whole process (P_PID) or one LWP of the caller's process
- *             (P_LWPID); P_MYID is the caller. A call about a process changes all its LWPs,
+ *             (P_LWPID), or of another that is named besides; P_MYID is the caller. A call about a process changes all its LWPs,
  *             those it may, and tells about one. Who may: the superuser, or whoever may send
  *             the process a signal.
  * SEE ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
@@ -28,6 +28,8 @@ int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
     spin_lock(&proc_lock);
     if (who->type == HR_P_PID && who->id != P_MYID && who->id != 0)
         p = proc_find(who->id);
+    else if (who->type == HR_P_LWPID && who->pid != 0)
+        p = proc_find(who->pid);
     if (p == NULL || p->state != PROC_LIVE)
         err = -ESRCH;
     else if (who->change && !sig_permitted(curcred(), p, 0))
@@ -61,7 +63,7 @@ int ids_apply(const struct ids *who, lwp_fn fn, void *arg)
 
 bool ids_valid(const struct ids *who)
 {
-    return (who->type == HR_P_PID || who->type == HR_P_LWPID) && who->id >= P_MYID;
+    return (who->type == HR_P_PID || who->type == HR_P_LWPID) && who->id >= P_MYID && who->pid >= 0;
 }
 
 long sys_getcpuid(struct regs *r)

@@ -68,7 +68,10 @@
     X(281, epoll_pwait) X(288, accept4) X(291, epoll_create1) X(299, recvmmsg)                 \
     X(307, sendmmsg)                                                                           \
     X(1024, meminfo) X(1025, gethomelgroup) X(1026, getcpuid) X(1027, p_online)                \
-    X(1028, processor_info) X(1029, processor_bind) X(1040, lgrp) X(1041, memcntl)             \
+    X(1028, processor_info) X(1029, processor_bind) X(1030, pset_create)                       \
+    X(1031, pset_destroy) X(1032, pset_assign) X(1033, pset_bind) X(1034, pset_info)           \
+    X(1035, pset_list) X(1036, pset_setattr) X(1037, pset_getloadavg) X(1038, pset_getattr)    \
+    X(1040, lgrp) X(1041, memcntl)                                                             \
     X(1042, tunable) X(1043, priocntl) X(1044, truss) X(1045, track)
 
 #define SYSCALLS_ABSENT(X)                                                                     \
@@ -107,9 +110,7 @@
     X(440, process_madvise) X(441, epoll_pwait2) X(442, mount_setattr)                         \
     X(444, landlock_create_ruleset) X(445, landlock_add_rule) X(446, landlock_restrict_self)   \
     X(447, memfd_secret) X(448, process_mrelease) X(449, futex_waitv)                          \
-    X(450, set_mempolicy_home_node) X(1030, pset_create) X(1031, pset_destroy)                 \
-    X(1032, pset_assign) X(1033, pset_bind) X(1034, pset_info) X(1035, pset_list)              \
-    X(1036, pset_setattr) X(1037, pset_getloadavg)
+    X(450, set_mempolicy_home_node)
 
 #define SYSCALL_PATHS(X)                                                                       \
     X(2, 0) X(4, 0) X(6, 0) X(21, 0) X(59, 0) X(76, 0) X(80, 0) X(82, 0) X(83, 0) X(84, 0)     \

@@ -16,6 +16,7 @@
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
 #include "vm/place.h"
+#include "disp/pset.h"
 #include "disp/thread.h"
 #include "lgrp/stats.h"
 #include "lib/errno.h"
@@ -56,6 +57,7 @@ static unsigned place_by_policy(const struct placement *pl)
           .home = t->lg.home,
           .cpu_lgrp = this_cpu()->lgrp,
           .proc_lgrps = t->lg.proc != NULL ? t->lg.proc->bitmap : 0,
+          .pset_lgrps = t->part != &cpupart_default ? t->part->lgrps.lgrps : 0,
           .seg_bytes = pl->bytes,
           .index = pl->index,
           .rnd = (uint32_t)rng_next(),

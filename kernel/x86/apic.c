@@ -159,3 +159,14 @@ int ioapic_route(unsigned irq, unsigned vector, uint32_t id)
     return 0;
 }
 
+void ioapic_retarget(unsigned irq, uint32_t id)
+{
+    unsigned which;
+    uint32_t in;
+
+    if (ioapic_input(irq, &which, &in) != 0)
+        return;
+    spin_lock(&ioapic_lock);
+    ioapic_write(which, 0x11 + 2 * in, id << 24);
+    spin_unlock(&ioapic_lock);
+}

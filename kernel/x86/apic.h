@@ -24,5 +24,7 @@ void apic_start_all(unsigned page);
  * -ENODEV when no IOAPIC has that input.
  */
 int ioapic_route(unsigned irq, unsigned vector, uint32_t apic_id);
+/* ioapic_retarget - from now on a connected interrupt arrives on another CPU; it is not masked meanwhile. */
+void ioapic_retarget(unsigned irq, uint32_t apic_id);
 
 #endif

@@ -206,8 +206,8 @@ static int print_interrupts(void)
             char  *p = strchr(text, ':'), *name = strrchr(text, ' '), *end;
             double n = 0;
 
-            if (p == NULL || name == NULL)
-                continue;
+            if (p == NULL || name == NULL || p == text || p[-1] < '0' || p[-1] > '9')
+                continue; /* not a device's: the rows of timers and cross-calls have words there */
             name[strcspn(name, "\n")] = '\0';
             for (p++;; p = end) { /* one number for each CPU */
                 double v = strtod(p, &end);

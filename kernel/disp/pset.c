@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pset.c - processor sets: see pset.h.
+ *
+ * THEORY      A CPU changes its set in this order: it leaves the old set's mask, so that nothing new is placed on it and
+ *             no thread can be bound to it; threads that are bound to it make the call fail; what waits there is queued
+ *             elsewhere; then it joins the other mask, and its running thread finds at the next interrupt that it
+ *             may not stay.  A thread is queued under its own lock and looks at the mask there, so the walk over all
+ *             threads, which takes each one's lock, misses none.
+ *             Destroying a set moves its threads first, then its CPUs, so that none is ever without a CPU.
+ * LOCKING     pset.h
+ * SEE ALSO    tests/test_psets.py, docs/psets.md
+ */
+#include "disp/pset.h"
+
+#include "disp/disp.h"
+#include "disp/loadavg.h"
+#include "lgrp/lgrp.h"
+#include "lgrp/stats.h"
+#include "lib/errno.h"
+#include "lib/printf.h"
+#include "lib/rng.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "uapi/homeroom.h"
+
+enum { MAX_SETS = 2 * CPU_MAX, NBASE = 6, NPERLGRP = 3 };
+
+struct cpupart  cpupart_default = {.id = PS_NONE, .live = true, .attr = PSET_NOESCAPE};
+struct cpupart *cpuparts[MAX_SETS + 1] = {&cpupart_default};
+unsigned        cpupart_end = 1;
+struct spinlock cpupart_lock = SPINLOCK_INIT(RANK_PART);
+
+void pset_init(void)
+{
+    lgrp_part_init(&cpupart_default.lgrps);
+    cpupart_default.rng = rng_next();
+}
+
+struct cpupart *pset_find(int id)
+{
+    if (id == PS_NONE)
+        return &cpupart_default;
+    return id >= 1 && id < (int)cpupart_end && cpuparts[id] != NULL && cpuparts[id]->live ? cpuparts[id] : NULL;
+}
+
+int pset_of_cpu(unsigned cpu)
+{
+    return cpus[cpu]->disp->part->id;
+}
+
+/* ---- kstats ---- */
+
+static char        lgrp_stat[LGRP_MAX * NPERLGRP][16];
+static const char *stat_names[NBASE + LGRP_MAX * NPERLGRP] = {
+    "cpus", "runnable", "avenrun_1min", "avenrun_5min", "avenrun_15min", "attributes"};
+
+static void snapshot(struct kstat *ks, uint64_t *out)
+{
+    const struct cpupart *p = ks->arg;
+
+    *out++ = cpumask_weight(&p->cpus);
+    *out++ = p->nrunnable;
+    for (unsigned i = 0; i < array_size(p->loadavg); i++)
+        *out++ = p->loadavg[i];
+    *out++ = p->attr;
+    spin_lock(&cpupart_lock);
+    for (unsigned g = 0; g < nlgrps; g++) {
+        const struct lpl *l = &p->lgrps.lpl[g];
+
+        *out++ = l->ncpus;
+        *out++ = l->ncpus != 0 ? lpl_load(l) : 0;
+        *out++ = l->homed;
+    }
+    spin_unlock(&cpupart_lock);
+}
+
+static void register_stats(struct cpupart *p)
+{
+    p->ks = (struct kstat){.module = "pset", .instance = max_of(p->id, 0), .name = "pset", .kclass = "misc",
+                           .nstat = NBASE + NPERLGRP * nlgrps, .names = stat_names, .snapshot = snapshot, .arg = p};
+    kstat_register(&p->ks);
+}
+
+void pset_stats_init(void)
+{
+    static const char *const what[NPERLGRP] = {"cpus", "load", "homes"};
+
+    for (unsigned i = 0; i < nlgrps * NPERLGRP; i++) {
+        snprintf(lgrp_stat[i], sizeof lgrp_stat[i], "lgrp%u %s", i / NPERLGRP, what[i % NPERLGRP]);
+        stat_names[NBASE + i] = lgrp_stat[i];
+    }
+    register_stats(&cpupart_default);
+}
+
+uint32_t pset_lgrp_load(unsigned lgrp)
+{
+    uint64_t sum = 0;
+    unsigned n = 0;
+
+    spin_lock(&cpupart_lock);
+    for (unsigned i = 0; i < cpupart_end; i++) {
+        const struct lpl *l = cpuparts[i] != NULL ? &cpuparts[i]->lgrps.lpl[lgrp] : NULL;
+
+        if (l != NULL && l->ncpus != 0) {
+            sum += (uint64_t)lpl_load(l) * l->ncpus;
+            n += l->ncpus;
+        }
+    }
+    spin_unlock(&cpupart_lock);
+    return n != 0 ? (uint32_t)(sum / n) : 0;
+}
+
+/* ---- threads ---- */
+
+/* The set of `t`, whose lock is held, and with it the records where it is counted (I3). */
+static void change_part(struct thread *t, struct cpupart *to)
+{
+    uint64_t now = clock_mono_ns();
+
+    spin_lock(&cpupart_lock);
+    t->part = to;
+    if (t->lg.part != NULL) {
+        unsigned home = t->lg.home;
+
+        if (to->lgrps.lpl[home].ncpus != 0) {
+            lgrp_thread_leave(&t->lg, now);
+            lgrp_thread_join(&to->lgrps, &t->lg, home, now);
+        } else {
+            lgrp_count_rehome(home, lgrp_thread_rehome(&to->lgrps, &t->lg, NULL, now, (uint32_t)rng_step(&to->rng)));
+        }
+    }
+    spin_unlock(&cpupart_lock);
+}
+
+/* Moves `t`, whose lock is held, wherever it is. */
+static void move_thread(struct thread *t, struct cpupart *to)
+{
+    bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
+
+    change_part(t, to);
+    if (queued)
+        disp_enqueue(t, false);
+    else if (t->state == TS_ONPROC)
+        disp_poke(t->cpu, POKE_MOVE);
+}
+
+int pset_bind(struct thread *t, struct cpupart *to)
+{
+    spin_lock(&t->lock);
+    if (t->bound_cpu >= 0 && cpus[t->bound_cpu]->disp->part != to) {
+        spin_unlock(&t->lock);
+        return -EBUSY;
+    }
+    if (t->part != to)
+        move_thread(t, to);
+    spin_unlock(&t->lock);
+    if (t == curthread && !disp_may_run(t, this_cpu()))
+        thread_leave_cpu();
+    return 0;
+}
+
+void thread_follow(struct thread *t, const struct thread *creator)
+{
+    if (likely(t->part == creator->part && t->bound_cpu == creator->bound_cpu))
+        return;
+    spin_lock(&t->lock);
+    t->bound_cpu = creator->bound_cpu;
+    if (t->part != creator->part)
+        change_part(t, creator->part);
+    spin_unlock(&t->lock);
+}
+
+/* Whether `p` has a thread, with `bound` one that is bound to a CPU as well. */
+static bool has_threads(const struct cpupart *p, bool bound)
+{
+    struct thread *t;
+    bool           any = false;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link)
+        any |= t->part == p && t->state != TS_ZOMBIE && (!bound || t->bound_cpu >= 0);
+    spin_unlock(&all_threads_lock);
+    return any;
+}
+
+/* ---- sets and CPUs (cpu_lock held) ---- */
+
+/* CPU `c` is taken away from where it is, and given to `to`; its bound threads, and whether it may, are not asked. */
+static void give(struct cpu *c, struct cpupart *to)
+{
+    struct cpupart *from = c->disp->part;
+
+    cpumask_clear_atomic(&from->cpus, c->id);
+    c->disp->part = to;
+    if (disp_cpu_online(c)) {
+        disp_cpu_leave(c, from);
+        disp_cpu_enter(c, to);
+        disp_poke(c, POKE_MOVE);
+        if (this_cpu() == c && !disp_may_run(curthread, c))
+            thread_leave_cpu();
+    }
+}
+
+int pset_assign(int id, unsigned cpu, bool forced)
+{
+    struct cpupart *from, *to;
+    struct cpu     *c = cpu < ncpu ? cpus[cpu] : NULL;
+    int             err = 0;
+
+    mutex_enter(&cpu_lock);
+    to = pset_find(id);
+    if (to == NULL || c == NULL || !disp_cpu_online(c)) {
+        err = -EINVAL;
+    } else if ((from = c->disp->part) != to) {
+        if (cpumask_weight(&from->cpus) == 1 && (from == &cpupart_default || has_threads(from, false))) {
+            err = -EBUSY;
+        } else {
+            cpumask_clear_atomic(&from->cpus, cpu);
+            if ((err = disp_cpu_unbind(c, forced)) == 0)
+                give(c, to);
+            else
+                cpumask_set_atomic(&from->cpus, cpu);
+        }
+    }
+    mutex_exit(&cpu_lock);
+    return err;
+}
+
+int pset_create(void)
+{
+    struct cpupart *p;
+    int             id = 1;
+
+    mutex_enter(&cpu_lock);
+    while (id < (int)cpupart_end && cpuparts[id]->live)
+        id++;
+    if (id > (int)(2 * ncpu) || (cpuparts[id] == NULL && (cpuparts[id] = kmem_zalloc(sizeof *p)) == NULL)) {
+        mutex_exit(&cpu_lock);
+        return -ENOMEM;
+    }
+    p = cpuparts[id];
+    *p = (struct cpupart){.id = id, .rng = cpupart_default.rng ^ (uint64_t)id};
+    spin_lock(&cpupart_lock);
+    p->rng = rng_step(&p->rng);
+    p->live = true;
+    cpupart_end = max_of(cpupart_end, (unsigned)id + 1);
+    spin_unlock(&cpupart_lock);
+    register_stats(p);
+    mutex_exit(&cpu_lock);
+    return id;
+}
+
+/* Moves every thread of `p` to the default set. */
+static void release_threads(struct cpupart *p)
+{
+    struct thread *t;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        spin_lock(&t->lock);
+        if (t->part == p)
+            move_thread(t, &cpupart_default);
+        spin_unlock(&t->lock);
+    }
+    spin_unlock(&all_threads_lock);
+}
+
+static int destroy(struct cpupart *p)
+{
+    for (int tries = 0; has_threads(p, true); tries++) {
+        if (tries == BOUND_TRIES)
+            return -EBUSY;
+        thread_sleep_ns(BOUND_WAIT_NS);
+    }
+    release_threads(p);
+    for (unsigned i = 0; i < ncpu; i++)
+        if (cpus[i]->disp->part == p)
+            give(cpus[i], &cpupart_default);
+    kstat_unregister(&p->ks);
+    spin_lock(&cpupart_lock);
+    p->live = false;
+    lgrp_part_end(&p->lgrps);
+    spin_unlock(&cpupart_lock);
+    return 0;
+}
+
+int pset_destroy(int id)
+{
+    struct cpupart *p;
+    int             err;
+
+    mutex_enter(&cpu_lock);
+    p = pset_find(id);
+    err = p == NULL || p == &cpupart_default ? -EINVAL : destroy(p);
+    mutex_exit(&cpu_lock);
+    if (err == 0 && !disp_may_run(curthread, this_cpu()))
+        thread_leave_cpu();
+    return err;
+}
+
+int pset_attr(int id)
+{
+    struct cpupart *p;
+    int             attr;
+
+    mutex_enter(&cpu_lock);
+    p = pset_find(id);
+    attr = p != NULL ? (int)p->attr : -EINVAL;
+    mutex_exit(&cpu_lock);
+    return attr;
+}
+
+int pset_set_attr(int id, unsigned attr)
+{
+    struct cpupart *p;
+
+    mutex_enter(&cpu_lock);
+    p = id != PS_NONE ? pset_find(id) : NULL;
+    if (p != NULL)
+        p->attr = attr;
+    mutex_exit(&cpu_lock);
+    return p != NULL ? 0 : -EINVAL;
+}

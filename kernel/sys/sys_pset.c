@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sys_pset.c - processor sets: pset_create(2), pset_assign(2), pset_bind(2), pset_info(2) of Solaris 9.
+ *
+ * THEORY      Root makes, fills and destroys sets and binds to them; anybody may ask, and may take his own processes
+ *             out of a set again unless it has PSET_NOESCAPE, which the default set always has: so nobody else binds to
+ *             a set.
+ *             Lists are copied as far as the caller's room goes; the number that he gets back is the real one.
+ *             A list may be old when it is read, as any answer about CPUs.
+ * SEE ALSO    disp/pset.h; user/include/sys/pset.h; docs/psets.md, tests/test_psets.py
+ */
+#include "disp/disp.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "proc/proc.h"
+#include "sys/solaris.h"
+#include "sys/sys.h"
+#include "uapi/homeroom.h"
+
+/* The set that `id` means. */
+static int own_set(int id)
+{
+    return id == PS_MYID ? curthread->part->id : id;
+}
+
+/* 0, or -EFAULT; a NULL address wants no answer. */
+static int answer(uint64_t uaddr, int value)
+{
+    return uaddr == 0 ? 0 : copy_out(uaddr, &value, sizeof value);
+}
+
+long sys_pset_create(struct regs *r)
+{
+    int id, err;
+
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if ((id = pset_create()) < 0)
+        return id;
+    err = copy_out(r->arg[0], &id, sizeof id);
+    if (err != 0)
+        (void)pset_destroy(id);
+    return err;
+}
+
+long sys_pset_destroy(struct regs *r)
+{
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    return pset_destroy(own_set((int)r->arg[0]));
+}
+
+long sys_pset_assign(struct regs *r)
+{
+    int set = (int)r->arg[0], cpu = (int)r->arg[1], old, err;
+
+    if (set != PS_QUERY && !cred_superuser(curcred()))
+        return -EPERM;
+    if (cpu < 0 || (unsigned)cpu >= ncpu)
+        return -EINVAL;
+    old = pset_of_cpu((unsigned)cpu);
+    err = set == PS_QUERY ? 0 : pset_assign(own_set(set), (unsigned)cpu, r->arg[3] != 0);
+    return err != 0 ? err : answer(r->arg[2], old);
+}
+
+struct binding {
+    struct cpupart *to; /* NULL: only ask */
+    int             old;
+    bool            have_old;
+};
+
+static int bind_lwp(struct lwp *l, void *arg)
+{
+    struct binding *b = arg;
+    struct cpupart *from = l->t.part;
+
+    if (!b->have_old) {
+        b->old = from->id;
+        b->have_old = true;
+    }
+    if (b->to == NULL || b->to == from)
+        return 0;
+    if ((from->attr & PSET_NOESCAPE) && !cred_superuser(curcred()))
+        return -EPERM;
+    return pset_bind(&l->t, b->to);
+}
+
+long sys_pset_bind(struct regs *r)
+{
+    int            set = own_set((int)r->arg[0]), err;
+    struct binding b = {.old = PS_NONE};
+    struct ids     who = {.type = (int)r->arg[1], .id = (int)r->arg[2], .pid = (int)r->arg[4],
+                          .change = set != PS_QUERY};
+
+    if (!ids_valid(&who))
+        return -EINVAL;
+    mutex_enter(&cpu_lock); /* the set stays, and has a CPU, until all are bound */
+    if (set == PS_QUERY)
+        err = 0;
+    else if ((b.to = pset_find(set)) == NULL || cpumask_empty(&b.to->cpus))
+        err = -EINVAL;
+    else
+        err = set != PS_NONE && !cred_superuser(curcred()) ? -EPERM : 0;
+    if (err == 0)
+        err = ids_apply(&who, bind_lwp, &b);
+    mutex_exit(&cpu_lock);
+    return err != 0 ? err : answer(r->arg[3], b.old);
+}
+
+/* Copies numbers as far as there is room, and how many there are.  `un`, `ulist`: addresses; both may be 0. */
+static int give_list(uint64_t un, uint64_t ulist, const int *list, unsigned n)
+{
+    unsigned room = 0;
+    int      err = 0;
+
+    if (un == 0)
+        return 0;
+    if (ulist != 0)
+        err = copy_in(&room, un, sizeof room);
+    if (err == 0 && min_of(room, n) > 0)
+        err = copy_out(ulist, list, min_of(room, n) * sizeof *list);
+    return err != 0 ? err : copy_out(un, &n, sizeof n);
+}
+
+long sys_pset_info(struct regs *r)
+{
+    int                   set = own_set((int)r->arg[0]), list[CPU_MAX], err;
+    const struct cpupart *p;
+    struct cpumask        m = {{0}};
+    unsigned              n = 0;
+
+    mutex_enter(&cpu_lock);
+    if ((p = pset_find(set)) != NULL)
+        m = p->cpus;
+    mutex_exit(&cpu_lock);
+    if (p == NULL)
+        return -EINVAL;
+    CPUMASK_FOREACH(cpu, &m)
+        list[n++] = (int)cpu;
+    err = answer(r->arg[1], set == PS_NONE ? PS_NONE : PS_PRIVATE);
+    return err != 0 ? err : give_list(r->arg[2], r->arg[3], list, n);
+}
+
+long sys_pset_list(struct regs *r)
+{
+    int      list[2 * CPU_MAX];
+    unsigned n = 0;
+
+    mutex_enter(&cpu_lock);
+    for (unsigned i = 1; i < cpupart_end; i++)
+        if (cpuparts[i]->live)
+            list[n++] = (int)i;
+    mutex_exit(&cpu_lock);
+    return give_list(r->arg[1], r->arg[0], list, n);
+}
+
+long sys_pset_setattr(struct regs *r)
+{
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if ((unsigned)r->arg[1] & ~PSET_NOESCAPE)
+        return -EINVAL;
+    return pset_set_attr(own_set((int)r->arg[0]), (unsigned)r->arg[1]);
+}
+
+long sys_pset_getattr(struct regs *r)
+{
+    int attr = pset_attr(own_set((int)r->arg[0]));
+
+    return attr < 0 ? attr : copy_out(r->arg[1], &attr, sizeof attr);
+}
+
+long sys_pset_getloadavg(struct regs *r)
+{
+    int                   set = own_set((int)r->arg[0]), n = (int)r->arg[2], err;
+    const struct cpupart *p;
+    uint32_t              avg[3] = {0};
+
+    if (n < 0)
+        return -EINVAL;
+    n = min_of(n, (int)array_size(avg));
+    mutex_enter(&cpu_lock);
+    if ((p = pset_find(set)) != NULL)
+        for (int i = 0; i < n; i++)
+            avg[i] = p->loadavg[i];
+    mutex_exit(&cpu_lock);
+    if (p == NULL)
+        return -EINVAL;
+    err = n == 0 ? 0 : copy_out(r->arg[1], avg, (size_t)n * sizeof avg[0]);
+    return err != 0 ? err : n;
+}

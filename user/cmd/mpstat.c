@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mpstat.c - what each CPU, or each processor set, has done: faults, interrupts, switches, locks, calls, time.
+ *
+ * THEORY      Two readings of the counters cpu:N:sys, one second or more apart.  Rates are per second of the CPU's own
+ *             clock ticks, shares of time are ticks.  The first report is about the time since boot, and so is the
+ *             one after a change of sets or of the CPUs on-line, which is told first.
+ * SEE ALSO    docs/psets.md (what each column counts), kernel/stat/cpustat.h, tests/test_commands.py
+ */
+#include <sys/pset.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+
+enum { HZ = 100, MAX_SETS = 2 * HR_MAXCPU, HEADING_EVERY = 20 };
+
+#define COLUMNS(X)                                                                                                    \
+    X(minf) X(mjf) X(xcal) X(intr) X(ithr) X(csw) X(icsw) X(migr) X(smtx) X(srw) X(syscl) X(usr_ticks) X(sys_ticks)   \
+    X(wt_ticks) X(idl_ticks)
+enum {
+#define X(name) C_##name,
+    COLUMNS(X)
+#undef X
+        NCOLUMNS
+};
+static const char *const column[NCOLUMNS] = {
+#define X(name) #name,
+    COLUMNS(X)
+#undef X
+};
+
+struct reading {
+    int set[HR_MAXCPU];              /* of each CPU; PS_NONE too when it is not there */
+    bool active[HR_MAXCPU];          /* on-line or no-intr                            */
+    double c[HR_MAXCPU][NCOLUMNS];
+    psetid_t sets[MAX_SETS];
+    uint_t nsets;
+};
+
+static bool by_set, one_set, aggregate, quiet;
+static int wanted_set;
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: mpstat [-aq] [-p | -P set] [interval [count]]\n");
+    exit(2);
+}
+
+static void take(struct reading *r)
+{
+    struct hr_kstat *list;
+    long n = hr_kstat_read(&list);
+
+    if (n < 0) {
+        hr_perror("mpstat", "/dev/kstat");
+        exit(1);
+    }
+    memset(r, 0, sizeof *r);
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++) {
+        int state = p_online(cpu, P_STATUS);
+
+        r->active[cpu] = state == P_ONLINE || state == P_NOINTR;
+        if (state < 0 || pset_assign(PS_QUERY, cpu, &r->set[cpu]) != 0)
+            r->set[cpu] = PS_NONE;
+    }
+    r->nsets = MAX_SETS;
+    if (pset_list(r->sets, &r->nsets) != 0)
+        r->nsets = 0;
+    for (long i = 0; i < n; i++) {
+        const struct hr_kstat *k = &list[i];
+
+        if (strcmp(k->module, "cpu") != 0 || strcmp(k->name, "sys") != 0 || k->instance < 0 ||
+            k->instance >= HR_MAXCPU)
+            continue;
+        for (int c = 0; c < NCOLUMNS; c++)
+            if (strcmp(k->statistic, column[c]) == 0)
+                r->c[k->instance][c] = strtod(k->value, NULL);
+    }
+    free(list);
+}
+
+/* ---- changes between two readings ---- */
+
+static bool has_set(const struct reading *r, psetid_t set)
+{
+    for (uint_t i = 0; i < r->nsets; i++)
+        if (r->sets[i] == set)
+            return true;
+    return false;
+}
+
+/* The sets of `a` that `b` has not.  Whether there is one. */
+static bool tell_sets(const struct reading *a, const struct reading *b, const char *what)
+{
+    bool any = false;
+
+    for (uint_t i = 0; i < a->nsets; i++)
+        if (!has_set(b, a->sets[i])) {
+            any = true;
+            if (!quiet)
+                printf("<<pset %s: %d>>\n", what, a->sets[i]);
+        }
+    return any;
+}
+
+/* The CPUs active in `a` and not in `b`.  Whether there is one. */
+static bool tell_cpus(const struct reading *a, const struct reading *b, const char *what)
+{
+    bool any = false;
+
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
+        if (a->active[cpu] && !b->active[cpu]) {
+            if (!quiet && !any)
+                printf("<<processors %s: ", what);
+            if (!quiet)
+                printf(any ? ", %d" : "%d", cpu);
+            any = true;
+        }
+    if (any && !quiet)
+        printf(">>\n");
+    return any;
+}
+
+static bool changed(const struct reading *old, const struct reading *now)
+{
+    bool any = tell_sets(now, old, "created");
+
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
+        if (old->set[cpu] != now->set[cpu]) {
+            any = true;
+            if (!quiet)
+                printf("<<processor %d moved from pset: %d to: %d>>\n", cpu, old->set[cpu], now->set[cpu]);
+        }
+    any |= tell_sets(old, now, "destroyed");
+    any |= tell_cpus(now, old, "added");
+    any |= tell_cpus(old, now, "removed");
+    return any;
+}
+
+/* ---- printing ---- */
+
+static void print_heading(void)
+{
+    printf("%s minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl%s\n", aggregate ? "SET" : "CPU",
+           aggregate ? " sze" : by_set ? " set" : "");
+}
+
+/* One row: rates of `d`, ticks included, over the ticks of one CPU of `ncpus`. */
+static void print_row(int id, const double d[NCOLUMNS], int ncpus)
+{
+    double ticks = d[C_usr_ticks] + d[C_sys_ticks] + d[C_wt_ticks] + d[C_idl_ticks];
+    double seconds = ticks / HZ / ncpus, r[NCOLUMNS];
+
+    for (int c = 0; c < NCOLUMNS; c++)
+        r[c] = ticks <= 0 ? 0 : c >= C_usr_ticks ? d[c] * 100 / ticks : d[c] / seconds;
+    printf("%3d %4.0f %3.0f %4.0f %5.0f %4.0f %4.0f %4.0f %4.0f %4.0f %4.0f %5.0f  %3.0f %3.0f %3.0f %3.0f", id,
+           r[C_minf], r[C_mjf], r[C_xcal], r[C_intr], r[C_ithr], r[C_csw], r[C_icsw], r[C_migr], r[C_smtx], r[C_srw],
+           r[C_syscl], r[C_usr_ticks], r[C_sys_ticks], r[C_wt_ticks], r[C_idl_ticks]);
+}
+
+/* The CPUs of one set, or of any (`any`); a row for each, or one for all. */
+static int print_cpus(const struct reading *old, const struct reading *now, int set, bool any)
+{
+    double sum[NCOLUMNS] = {0};
+    int n = 0;
+
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++) {
+        double d[NCOLUMNS];
+
+        if (!now->active[cpu] || (!any && now->set[cpu] != set))
+            continue;
+        n++;
+        for (int c = 0; c < NCOLUMNS; c++) {
+            d[c] = now->c[cpu][c] - (old != NULL ? old->c[cpu][c] : 0);
+            sum[c] += d[c];
+        }
+        if (!aggregate) {
+            print_row(cpu, d, 1);
+            if (by_set)
+                printf(" %3d", now->set[cpu]);
+            printf("\n");
+        }
+    }
+    if (aggregate && (n > 0 || set != PS_NONE)) {
+        print_row(set, sum, n > 0 ? n : 1);
+        printf(" %3d\n", n);
+    }
+    return n;
+}
+
+static void print_sample(const struct reading *old, const struct reading *now, int sample)
+{
+    int active = 0;
+
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
+        active += now->active[cpu] && (!one_set || now->set[cpu] == wanted_set);
+    if (active > 1 || sample % HEADING_EVERY == 0)
+        print_heading();
+    if (one_set) {
+        print_cpus(old, now, wanted_set, false);
+    } else if (by_set || aggregate) {
+        print_cpus(old, now, PS_NONE, false);
+        for (uint_t i = 0; i < now->nsets && i < MAX_SETS; i++)
+            print_cpus(old, now, now->sets[i], false);
+    } else {
+        print_cpus(old, now, 0, true);
+    }
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static struct reading reading[2];
+    struct hr_stat_args args;
+    struct timespec at;
+    bool since_boot = true;
+    int opt;
+
+    while ((opt = getopt(argc, argv, "apP:q")) != -1) {
+        if (opt == 'a')
+            aggregate = true;
+        else if (opt == 'p' && !one_set)
+            by_set = true;
+        else if (opt == 'P' && !by_set && hr_parse_int(optarg, -1, MAX_SETS, &wanted_set) == 0)
+            one_set = true;
+        else if (opt == 'q')
+            quiet = true;
+        else
+            usage();
+    }
+    /* A count of 0 is allowed, and prints nothing. */
+    if (argc - optind == 2 && strcmp(argv[optind + 1], "0") == 0 && hr_parse_int(argv[optind], 1, 1 << 30, &opt) == 0)
+        return 0;
+    if (hr_stat_args(argv + optind, &args) != 0 || args.nnames > 0)
+        usage();
+    if (one_set && wanted_set != PS_NONE && pset_info(wanted_set, NULL, NULL, NULL) != 0) {
+        fprintf(stderr, "mpstat: pset %d does not exist\n", wanted_set);
+        return 1;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    for (int i = 0; args.count < 0 || i < args.count; i++) {
+        struct reading *now = &reading[i % 2], *old = &reading[(i + 1) % 2];
+
+        if (i > 0) {
+            at.tv_sec += args.interval;
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+        }
+        take(now);
+        if (i > 0)
+            since_boot = changed(old, now);
+        print_sample(since_boot ? NULL : old, now, i);
+    }
+    return 0;
+}
