@@ -22,6 +22,7 @@ HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c sca
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
+HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
 HOST_class  := kernel/disp/class.c tests/host/machine.c
 HOST_sched  := kernel/blk/sched.c
 HOST_mbr    := kernel/blk/mbr.c

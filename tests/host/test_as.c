@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "disp/pset.h"
 #include "disp/thread.h"
 #include "include/uapi/homeroom.h"
 #include "lgrp/stats.h"
@@ -35,7 +36,8 @@ enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
 
 static struct cpu      cpu0;
 static struct cpu_stat stat0;
-static struct thread   thread0;
+struct cpupart         cpupart_default;
+static struct thread   thread0 = {.part = &cpupart_default};
 static uint64_t        nfree[NODES];
 static unsigned        fail_every; /* every so many'th allocation fails; 0: none */
 static int64_t         live;       /* kmem objects */

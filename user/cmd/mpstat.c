@@ -2,9 +2,12 @@
 /*
  * mpstat.c - what each CPU, or each processor set, has done: faults, interrupts, switches, locks, calls, time.
  *
- * THEORY      Two readings of the counters cpu:N:sys, one second or more apart.  Rates are per second of the CPU's own
- *             clock ticks, shares of time are ticks.  The first report is about the time since boot, and so is the
- *             one after a change of sets or of the CPUs on-line, which is told first.
+ * THEORY      Two readings of the counters cpu:N:sys, one second or more apart.  Shares of time are clock ticks.  Rates
+ *             are per second that the CPU was on-line: a CPU takes part in every tick while it is, so that is the
+ *             time between the readings, by its ticks over the most ticks that any CPU had.  (Ticks over 100 would be
+ *             the same, but a machine whose host is busy counts fewer.)
+ *             The first report is about the time since boot, and so is the one after a change of sets or of the CPUs
+ *             on-line, which is told first.
  * SEE ALSO    docs/psets.md (what each column counts), kernel/stat/cpustat.h, tests/test_commands.py
  */
 #include <sys/pset.h>
@@ -17,7 +20,7 @@
 
 #include "homeroom.h"
 
-enum { HZ = 100, MAX_SETS = 2 * HR_MAXCPU, HEADING_EVERY = 20 };
+enum { MAX_SETS = 2 * HR_MAXCPU, HEADING_EVERY = 20 };
 
 #define COLUMNS(X)                                                                                                    \
     X(minf) X(mjf) X(xcal) X(intr) X(ithr) X(csw) X(icsw) X(migr) X(smtx) X(srw) X(syscl) X(usr_ticks) X(sys_ticks)   \
@@ -38,12 +41,14 @@ struct reading {
     int set[HR_MAXCPU];              /* of each CPU; PS_NONE too when it is not there */
     bool active[HR_MAXCPU];          /* on-line or no-intr                            */
     double c[HR_MAXCPU][NCOLUMNS];
+    double uptime;                   /* seconds                                       */
     psetid_t sets[MAX_SETS];
     uint_t nsets;
 };
 
 static bool by_set, one_set, aggregate, quiet;
 static int wanted_set;
+static double per_tick; /* seconds between the readings for each tick of a CPU that was on-line all the time */
 
 static void usage(void)
 {
@@ -53,6 +58,7 @@ static void usage(void)
 
 static void take(struct reading *r)
 {
+    FILE *f = fopen(hr_path("/proc/uptime"), "r");
     struct hr_kstat *list;
     long n = hr_kstat_read(&list);
 
@@ -61,6 +67,11 @@ static void take(struct reading *r)
         exit(1);
     }
     memset(r, 0, sizeof *r);
+    if (f != NULL) {
+        if (fscanf(f, "%lf", &r->uptime) != 1)
+            r->uptime = 0;
+        fclose(f);
+    }
     for (int cpu = 0; cpu < HR_MAXCPU; cpu++) {
         int state = p_online(cpu, P_STATUS);
 
@@ -150,14 +161,38 @@ static void print_heading(void)
            aggregate ? " sze" : by_set ? " set" : "");
 }
 
-/* One row: rates of `d`, ticks included, over the ticks of one CPU of `ncpus`. */
+static double all_ticks(const double d[NCOLUMNS])
+{
+    return d[C_usr_ticks] + d[C_sys_ticks] + d[C_wt_ticks] + d[C_idl_ticks];
+}
+
+/* What a CPU counted between two readings; old NULL: since boot. */
+static void difference(const struct reading *old, const struct reading *now, int cpu, double d[NCOLUMNS])
+{
+    for (int c = 0; c < NCOLUMNS; c++)
+        d[c] = now->c[cpu][c] - (old != NULL ? old->c[cpu][c] : 0);
+}
+
+/* Sets per_tick. */
+static void measure(const struct reading *old, const struct reading *now)
+{
+    double most = 0, d[NCOLUMNS];
+
+    for (int cpu = 0; cpu < HR_MAXCPU; cpu++) {
+        difference(old, now, cpu, d);
+        if (all_ticks(d) > most)
+            most = all_ticks(d);
+    }
+    per_tick = most > 0 ? (now->uptime - (old != NULL ? old->uptime : 0)) / most : 0;
+}
+
+/* One row: what `ncpus` CPUs counted, as rates. */
 static void print_row(int id, const double d[NCOLUMNS], int ncpus)
 {
-    double ticks = d[C_usr_ticks] + d[C_sys_ticks] + d[C_wt_ticks] + d[C_idl_ticks];
-    double seconds = ticks / HZ / ncpus, r[NCOLUMNS];
+    double ticks = all_ticks(d), seconds = ticks * per_tick / ncpus, r[NCOLUMNS];
 
     for (int c = 0; c < NCOLUMNS; c++)
-        r[c] = ticks <= 0 ? 0 : c >= C_usr_ticks ? d[c] * 100 / ticks : d[c] / seconds;
+        r[c] = ticks <= 0 ? 0 : c >= C_usr_ticks ? d[c] * 100 / ticks : seconds > 0 ? d[c] / seconds : 0;
     printf("%3d %4.0f %3.0f %4.0f %5.0f %4.0f %4.0f %4.0f %4.0f %4.0f %4.0f %5.0f  %3.0f %3.0f %3.0f %3.0f", id,
            r[C_minf], r[C_mjf], r[C_xcal], r[C_intr], r[C_ithr], r[C_csw], r[C_icsw], r[C_migr], r[C_smtx], r[C_srw],
            r[C_syscl], r[C_usr_ticks], r[C_sys_ticks], r[C_wt_ticks], r[C_idl_ticks]);
@@ -175,10 +210,9 @@ static int print_cpus(const struct reading *old, const struct reading *now, int 
         if (!now->active[cpu] || (!any && now->set[cpu] != set))
             continue;
         n++;
-        for (int c = 0; c < NCOLUMNS; c++) {
-            d[c] = now->c[cpu][c] - (old != NULL ? old->c[cpu][c] : 0);
+        difference(old, now, cpu, d);
+        for (int c = 0; c < NCOLUMNS; c++)
             sum[c] += d[c];
-        }
         if (!aggregate) {
             print_row(cpu, d, 1);
             if (by_set)
@@ -199,6 +233,7 @@ static void print_sample(const struct reading *old, const struct reading *now, i
 
     for (int cpu = 0; cpu < HR_MAXCPU; cpu++)
         active += now->active[cpu] && (!one_set || now->set[cpu] == wanted_set);
+    measure(old, now);
     if (active > 1 || sample % HEADING_EVERY == 0)
         print_heading();
     if (one_set) {

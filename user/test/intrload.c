@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * intrload.c - reads from disks while their interrupts move from CPU to CPU, and looks whether all reads come back.
+ *
+ *     intrload [-m moves] [-s seconds] [-i irq]... device ...
+ *
+ * THEORY      Each 4 KiB block of a device begins with its own number, 64 bits.  Three processes for each device read
+ *             blocks at random past the cache and check them, until the parent has moved each interrupt named `moves`
+ *             times, each time to another CPU, and `seconds` have passed.  An interrupt that is lost leaves a read
+ *             without end; the parent then gives up after 100 s.
+ *             Prints reads=N moves=N wrong=N; ends with status 0 if nothing was wrong.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/processor.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK = 4096, READERS = 3, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
+
+static struct shared {
+    _Atomic unsigned long reads, wrong;
+    _Atomic int stop;
+} *shared;
+
+static void read_blocks(const char *device, unsigned seed)
+{
+    int fd = open(device, O_RDONLY | O_DIRECT);
+    uint64_t bytes, *buf = aligned_alloc(BLOCK, BLOCK);
+
+    if (fd < 0 || ioctl(fd, BLKGETSIZE64_, &bytes) != 0) {
+        perror(device);
+        shared->wrong++;
+        return;
+    }
+    while (!shared->stop) {
+        uint64_t at;
+
+        seed = seed * 1103515245 + 12345;
+        at = (seed >> 8) % (bytes / BLOCK);
+        if (pread(fd, buf, BLOCK, (off_t)(at * BLOCK)) != BLOCK || buf[0] != at)
+            shared->wrong++;
+        shared->reads++;
+    }
+}
+
+/* The CPUs that take interrupts. */
+static int interruptible(int *cpus)
+{
+    int n = 0;
+
+    for (int cpu = 0, state; (state = p_online(cpu, P_STATUS)) >= 0; cpu++)
+        if (state == P_ONLINE)
+            cpus[n++] = cpu;
+    return n;
+}
+
+static long move(const int *irqs, int n, long moves)
+{
+    int cpus[HR_MAXCPU], ncpus = interruptible(cpus), fd[MAX_IRQS];
+    char text[32];
+    long done = 0;
+
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "/proc/irq/%d/smp_affinity_list", irqs[i]);
+        if ((fd[i] = open(text, O_WRONLY)) < 0) {
+            perror(text);
+            exit(2);
+        }
+    }
+    for (long k = 0; k < moves; k++)
+        for (int i = 0; i < n; i++) {
+            int len = snprintf(text, sizeof text, "%d", cpus[(k + i) % ncpus]);
+
+            done += pwrite(fd[i], text, (size_t)len, 0) == len;
+        }
+    for (int i = 0; i < n; i++) {
+        int len = snprintf(text, sizeof text, "0-%d", cpus[ncpus - 1]);
+
+        (void)!pwrite(fd[i], text, (size_t)len, 0);
+    }
+    return done;
+}
+
+int main(int argc, char **argv)
+{
+    long moves = 0, moved;
+    int opt, irqs[MAX_IRQS], n = 0, status, failed = 0;
+    time_t seconds = 0, begin = time(NULL);
+
+    while ((opt = getopt(argc, argv, "m:s:i:")) != -1) {
+        if (opt == 'm')
+            moves = atol(optarg);
+        else if (opt == 's')
+            seconds = atol(optarg);
+        else if (opt == 'i' && n < MAX_IRQS)
+            irqs[n++] = atoi(optarg);
+        else
+            return 2;
+    }
+    shared = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = optind; i < argc; i++)
+        for (unsigned k = 0; k < READERS; k++)
+            if (fork() == 0) {
+                read_blocks(argv[i], 1000u * (unsigned)i + k);
+                _exit(0);
+            }
+    moved = move(irqs, n, moves);
+    while (time(NULL) < begin + seconds)
+        nanosleep(&(struct timespec){0, 100000000}, NULL);
+    shared->stop = 1;
+    alarm(100);
+    while (wait(&status) > 0)
+        failed |= status;
+    printf("reads=%lu moves=%ld wrong=%lu\n", shared->reads, moved, shared->wrong);
+    return failed != 0 || shared->wrong != 0;
+}
