@@ -5,7 +5,8 @@
  *
  * THEORY    Linked before libhomeroom.a, its hr_call and hr_path replace the library's.  It is
  * a machine of $FAKE_LGRPS boards (2) of four CPUs and 256 MiB: CPU 5 is off-line, CPU 6
- *           no-intr, CPU 7 cannot change.  Files are looked for below $FAKE_ROOT.
+ *           no-intr, CPU 7 cannot change.  CPUs 0 to 2 are in processor set 1, CPU 3 in set 2; set 3
+ *           is empty.  Process 77 is bound to set 1.  Files are looked for below $FAKE_ROOT.
  *           State lasts as long as the process.
  * SEE ALSO  tests/test_commands.py
  */
@@ -35,6 +36,11 @@ static struct {
 };
 
 static int home = 1, affinity[HR_MAXLGRP], binding = PBIND_NONE;
+
+enum { NSETS = 5 }; /* numbers 1 to 4 may be used */
+static bool set_used[NSETS] = {false, true, true, true, false};
+static int set_of[HR_MAXCPU] = {1, 1, 1, 2, PS_NONE, PS_NONE, PS_NONE, PS_NONE};
+static int bound_set = 1; /* of process 77 */
 
 static int nlgrps(void)
 {
@@ -118,6 +124,88 @@ static long cpu_info(int cpu, struct hr_processor_info *info)
     return 0;
 }
 
+static bool is_set(long set)
+{
+    return set > 0 && set < NSETS && set_used[set];
+}
+
+static long pset_assign(long set, long cpu, int *old)
+{
+    if (cpu < 0 || cpu >= nlgrps() * CPUS_PER_BOARD || (set >= 0 && !is_set(set)))
+        return fail(EINVAL);
+    if (set != PS_QUERY && cpu == 7)
+        return fail(EBUSY);
+    *old = set_of[cpu];
+    if (set != PS_QUERY)
+        set_of[cpu] = (int)set;
+    return 0;
+}
+
+static long pset_bind(long set, long id, int *old)
+{
+    if (set >= 0 && (!is_set(set) || set == 3))
+        return fail(EINVAL);
+    if (id != 77 && id != P_MYID)
+        return fail(ESRCH);
+    if (old != NULL)
+        *old = bound_set;
+    if (set != PS_QUERY)
+        bound_set = (int)set;
+    return 0;
+}
+
+static long pset_info(long set, int *type, unsigned *n, int *list)
+{
+    unsigned room = n != NULL ? *n : 0, have = 0;
+
+    if (!is_set(set))
+        return fail(EINVAL);
+    if (type != NULL)
+        *type = PS_PRIVATE;
+    for (int cpu = 0; cpu < nlgrps() * CPUS_PER_BOARD; cpu++)
+        if (set_of[cpu] == set && have++ < room)
+            list[have - 1] = cpu;
+    if (n != NULL)
+        *n = have;
+    return 0;
+}
+
+static long pset_call(long number, long a0, long a1, long a2, long a3, long a4)
+{
+    switch (number) {
+    case SYS_pset_create:
+        for (int i = 1; i < NSETS; i++)
+            if (!set_used[i]) {
+                set_used[i] = true;
+                *(int *)a0 = i;
+                return 0;
+            }
+        return fail(ENOMEM);
+    case SYS_pset_destroy:
+        if (!is_set(a0))
+            return fail(EINVAL);
+        if (a0 == 2)
+            return fail(EBUSY);
+        set_used[a0] = false;
+        return 0;
+    case SYS_pset_assign:
+        return pset_assign(a0, a1, (int *)a2);
+    case SYS_pset_bind:
+        return pset_bind(a0, a4 != 0 ? a4 : a2, (int *)a3); /* a4: the process of an LWP */
+    case SYS_pset_info:
+        return pset_info(a0, (int *)a1, (unsigned *)a2, (int *)a3);
+    default: { /* SYS_pset_list */
+        unsigned n = 0;
+
+        for (int i = 1; i < NSETS; i++)
+            if (set_used[i])
+                ((int *)a0)[n++] = i;
+        *(unsigned *)a1 = n;
+        return 0;
+    }
+    }
+}
+
 long hr_call(long number, long a0, long a1, long a2, long a3, long a4, long a5)
 {
     bool is_cpu = a0 >= 0 && a0 < nlgrps() * CPUS_PER_BOARD;
@@ -143,6 +231,13 @@ long hr_call(long number, long a0, long a1, long a2, long a3, long a4, long a5)
         if (a2 != PBIND_QUERY)
             binding = (int)a2;
         return 0;
+    case SYS_pset_create:
+    case SYS_pset_destroy:
+    case SYS_pset_assign:
+    case SYS_pset_bind:
+    case SYS_pset_info:
+    case SYS_pset_list:
+        return pset_call(number, a0, a1, a2, a3, a4);
     case SYS_truss:
         if (a0 < 0)
             return 0;

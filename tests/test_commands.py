@@ -60,7 +60,7 @@ def fake(tmp_path_factory):
     (proc / "lgrpmap").write_text(LGRPMAP)
     (proc / "cmdline").write_bytes(b"/bin/prog\0-v\0")
 
-    def run(command, *args, stdin="", lgrps=2):
+    def run(command, *args, stdin="", lgrps=2, root=root):
         program = build / command
         if not program.exists():
             subprocess.run(
@@ -212,6 +212,152 @@ def test_psradm(fake):
     assert fake("psradm", "-f", "x").returncode == 2
     assert fake("psradm", "3").returncode == 2
     assert fake("psradm", "-f").returncode == 2
+
+
+SETS = """\
+user processor set 1: processors 0 1 2
+user processor set 2: processor 3
+user processor set 3: empty
+"""
+
+
+@pytest.mark.parametrize(
+    "args, out, err, status",
+    [
+        ("", SETS, "", 0),
+        ("-i 2", "user processor set 2: processor 3\n", "", 0),
+        ("-i 9 3", "user processor set 3: empty\n", "cannot get info for processor set 9: Invalid argument", 1),
+        ("-c", "created processor set 4\n", "", 0),
+        (
+            "-c 3 4",
+            "created processor set 4\nprocessor 3: was 2, now 4\nprocessor 4: was not assigned, now 4\n",
+            "",
+            0,
+        ),
+        (
+            "-c 7 6",
+            "created processor set 4\nprocessor 6: was not assigned, now 4\n",
+            "cannot assign processor 7: Device busy",
+            1,
+        ),
+        ("-a 1 4-6", "".join(f"processor {i}: was not assigned, now 1\n" for i in (4, 5, 6)), "", 0),
+        ("-a 1 99", "", "cannot assign processor 99: Invalid argument", 1),
+        ("-a 9 4", "", "cannot assign processor 4: Invalid argument", 1),
+        ("-a 1 20-22", "", "no processors in range 20-22", 1),
+        ("-r 0 7", "processor 0: was 1, now not assigned\n", "cannot remove processor 7: Device busy", 1),
+        ("-p", "processor 0: 1\nprocessor 1: 1\nprocessor 2: 1\nprocessor 3: 2\n", "", 0),
+        ("-p 5 3", "processor 5: not assigned\nprocessor 3: 2\n", "", 0),
+        ("-p 99", "", "cannot query processor 99: Invalid argument", 1),
+        ("-d 3", "removed processor set 3\n", "", 0),
+        ("-d 2 3", "removed processor set 3\n", "could not remove processor set 2: Device busy", 1),
+        ("-b 2 77", "process id 77: was 1, now 2\n", "", 0),
+        ("-b 3 77", "", "cannot bind pid 77: Invalid argument", 1),
+        ("-b 2 5 77", "process id 77: was 1, now 2\n", "cannot bind pid 5: No such process", 1),
+        ("-b 2 77/1,3-", "lwp id 77/1: was 1, now 2\nlwp id 77/3: was 2, now 2\n", "", 0),
+        ("-u 77", "process id 77: was 1, now not bound\n", "", 0),
+        ("-u 5", "", "cannot unbind pid 5: No such process", 1),
+        ("-q", "process id 77: 1\n", "", 0),
+        ("-q 77", "process id 77: 1\n", "", 0),
+        ("-q 77/-2", "lwp id 77/1: 1\n", "", 0),
+        ("-q 5", "", "cannot query pid 5: No such process", 1),
+        ("-Q 1", "lwp id 77/1: 1\nlwp id 77/3: 1\n", "", 0),
+        ("-Q 2", "", "", 0),
+        ("-U", "", "", 0),
+        ("-f 1", "", "", 0),
+        ("-n 2", "", "", 0),
+        ("-f 9", "", "cannot set interrupt status for processor set 9: Invalid argument", 1),
+        ("-e 2 echo inside", "inside\n", "", 0),
+        ("-e 2 /no/such", "", "cannot exec in processor set 2: No such file or directory", 2),
+        ("-e 3 echo inside", "", "cannot exec in processor set 3: Invalid argument", 2),
+        ("-a 1 x", "", "invalid processor ID x", 2),
+        ("-b 2 x", "", "invalid process ID x", 2),
+        ("-d x", "", "invalid processor set ID x", 2),
+        ("-a", "", "must specify a processor set", 2),
+        ("-d", "", "must specify a processor set", 2),
+        ("-a 1", "", "must specify at least one processor", 2),
+        ("-r", "", "must specify at least one processor", 2),
+        ("-b 1", "", "must specify at least one pid", 2),
+        ("-u", "", "must specify at least one pid", 2),
+        ("-e 1", "", "must specify command", 2),
+        ("-p -i", "", None, 2),
+        ("-f 1 2", "", None, 2),
+        ("-q -F", "", None, 2),
+        ("-x", "", None, 2),
+    ],
+)
+def test_psrset(fake, args, out, err, status):
+    """Each action's lines, each failure's words and the status; the others of a list are done in any case."""
+    done = fake("psrset", *args.split())
+    assert done.returncode == status, done.stderr
+    assert done.stdout == out
+    first = done.stderr.splitlines()[0] if done.stderr else ""
+    if err is not None:
+        assert first == (f"psrset: {err}" if err else "")
+    if err is None or "must specify" in err:
+        assert "usage:" in done.stderr and "\tpsrset -a [-F] processor_set_id processor_id ..." in done.stderr
+
+
+MPSTAT_NAMES = ["minf", "mjf", "xcal", "intr", "ithr", "csw", "icsw", "migr", "smtx", "srw", "syscl"]
+MPSTAT_NAMES += ["usr_ticks", "sys_ticks", "wt_ticks", "idl_ticks"]
+MPSTAT = {  # totals after 20 seconds
+    0: [1920, 0, 4960, 69620, 0, 142520, 80, 680, 8780, 0, 120820, 40, 500, 0, 1460],
+    3: [0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2000],
+    4: [540, 0, 399300, 825180, 820720, 12700, 300, 560, 57240, 0, 8300, 0, 940, 0, 1060],
+    6: [0, 0, 0, 180, 0, 0, 160, 0, 80, 0, 10699400, 750, 250, 0, 0],  # half the time on-line
+}
+HEADING = "CPU minf mjf xcal  intr ithr  csw icsw migr smtx  srw syscl  usr sys  wt idl"
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A root whose files say what CPUs have done in 20 seconds."""
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "proc").mkdir()
+    rows = [(cpu, MPSTAT.get(cpu, [0] * 14 + [2000])) for cpu in range(8)]
+    text = "".join(
+        f"cpu:{cpu}:sys:{name}\t{value}\n" for cpu, row in rows for name, value in zip(MPSTAT_NAMES, row, strict=True)
+    )
+    (tmp_path / "dev/kstat").write_text(text)
+    (tmp_path / "proc/uptime").write_text("20.00 100.00\n")
+    return tmp_path
+
+
+def test_mpstat(fake, counted):
+    """The columns stand where the blog's do; CPU 5 is off-line and not there."""
+    lines = fake("mpstat", root=counted).stdout.splitlines()
+    assert lines[0] == HEADING
+    assert lines[1] == "  0   96   0  248  3481    0 7126    4   34  439    0  6041    2  25   0  73"
+    assert lines[4] == "  3    0   0    0     1    0    0    0    0    0    0     0    0   0   0 100"
+    assert lines[5] == "  4   27   0 19965 41259 41036  635   15   28 2862    0   415    0  47   0  53"
+    assert lines[6] == "  6    0   0    0    18    0    0   16    0    8    0 1069940   75  25   0   0"
+    assert [int(line.split()[0]) for line in lines[1:]] == [0, 1, 2, 3, 4, 6, 7]
+
+
+def test_mpstat_by_set(fake, counted):
+    lines = fake("mpstat", "-p", root=counted).stdout.splitlines()
+    assert lines[0] == HEADING + " set"
+    assert [line.split()[::16] for line in lines[1:]] == [
+        ["4", "-1"], ["6", "-1"], ["7", "-1"], ["0", "1"], ["1", "1"], ["2", "1"], ["3", "2"]
+    ]
+    assert lines[7] == "  3    0   0    0     1    0    0    0    0    0    0     0    0   0   0 100   2"
+    assert fake("mpstat", "-P", "2", root=counted).stdout.splitlines()[1].split()[0] == "3"
+    gone = fake("mpstat", "-P", "9", root=counted)
+    assert (gone.stderr, gone.returncode) == ("mpstat: pset 9 does not exist\n", 1)
+
+
+def test_mpstat_of_sets(fake, counted):
+    lines = fake("mpstat", "-a", root=counted).stdout.splitlines()
+    assert lines[0] == "SET" + HEADING[3:] + " sze"
+    assert [line.split()[::16] for line in lines[1:]] == [["-1", "3"], ["1", "3"], ["2", "1"], ["3", "0"]]
+    one = lines[2].split()
+    assert one[1] == "96" and one[12:16] == ["1", "8", "0", "91"]  # sums of counts, means of shares of time
+
+
+def test_mpstat_arguments(fake, counted):
+    assert fake("mpstat", "1", "0", root=counted).stdout == ""
+    assert len(fake("mpstat", "1", "2", root=counted).stdout.splitlines()) == 16  # a heading before each sample
+    for wrong in (["-p", "-P", "1"], ["x"], ["1", "2", "3"], ["-z"], ["0"]):
+        assert fake("mpstat", *wrong, root=counted).returncode == 2
 
 
 def test_pbind(fake):

@@ -314,7 +314,7 @@ static int submit_and_wait(struct blk_req *r)
     blk_submit(r);
     spin_lock(&w.lock);
     while (!w.done)
-        cv_wait_spin(&w.cv, &w.lock, "disk");
+        cv_wait_disk(&w.cv, &w.lock, "disk");
     spin_unlock(&w.lock);
     return r->error;
 }

@@ -127,7 +127,9 @@ static void tick(struct timer *t)
     CPUMASK_FOREACH(i, &cpu_online_mask) {
         struct cpu *c = cpus[i];
 
-        if (c->idle)
+        if (c->idle && c->disp->ndiskwait != 0)
+            c->stat->wt_ticks++;
+        else if (c->idle)
             c->stat->idl_ticks++;
         else if (c->in_user || (c == this_cpu() && c->user_interrupted))
             c->stat->usr_ticks++;

@@ -31,6 +31,7 @@ struct disp_cpu {
     struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; others read it without */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
+    _Atomic uint32_t ndiskwait;       /* [a] threads that went to sleep here for a disk                */
     uint8_t         state;            /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
     int64_t         state_since;      /* [a] seconds since 1970                                        */
 };

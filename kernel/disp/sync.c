@@ -393,6 +393,15 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
     (void)cv_sleep(cv, NULL, l, false, NO_DEADLINE, what);
 }
 
+void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
+{
+    struct disp_cpu *d = this_cpu()->disp;
+
+    d->ndiskwait++;
+    (void)cv_sleep(cv, NULL, l, false, NO_DEADLINE, what);
+    d->ndiskwait--;
+}
+
 int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what)
 {
     return cv_sleep(cv, NULL, l, true, deadline, what);

@@ -69,6 +69,8 @@ void cv_init(struct cv *cv);
 void cv_wait(struct cv *cv, struct mutex *m, const char *what);
 int  cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what);
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what);
+/* cv_wait_disk - cv_wait_spin() for what a disk is to do: while this CPU is idle it counts as waiting (mpstat's wt). */
+void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what);
 int  cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
 /* cv_signal wakes the first waiter, cv_broadcast all.  Returns how many.  Any context, locks below RANK_CV. */
 unsigned cv_signal(struct cv *cv);

@@ -171,7 +171,7 @@ void page_wait(struct page *pg, uint32_t mask)
 
     spin_lock(&waiting[i].lock);
     while ((atomic_load(&pg->flags) & mask) != 0)
-        cv_wait_spin(&waiting[i].cv, &waiting[i].lock, "busy page");
+        cv_wait_disk(&waiting[i].cv, &waiting[i].lock, "busy page");
     spin_unlock(&waiting[i].lock);
 }
 

@@ -111,7 +111,6 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
     CPUMASK_FOREACH (i, &ask)
         cpumask_set_atomic(&cpus[i]->vm->senders, me->id);
     x86_send_ipi_mask(&ask, IPI_TLB);
-    CPUSTAT_INC(xcal);
     while (atomic_load_explicit(&r->waiting, memory_order_acquire) != 0) {
         answer_requests(v);
         cpu_pause();

@@ -55,6 +55,11 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
     host_check(0, what);
 }
 
+void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
+{
+    cv_wait_spin(cv, l, what);
+}
+
 void thread_sleep_ns(uint64_t ns)
 {
 }

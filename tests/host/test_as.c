@@ -260,6 +260,11 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
     (void)cv, (void)l;
     panic("a single thread waits for %s", what);
 }
+
+void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
+{
+    cv_wait_spin(cv, l, what);
+}
 unsigned cv_broadcast(struct cv *cv)
 {
     (void)cv;

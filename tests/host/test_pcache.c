@@ -194,6 +194,11 @@ void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what)
     spin_lock(l);
 }
 
+void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
+{
+    cv_wait_spin(cv, l, what);
+}
+
 static void submit(struct page **pages, unsigned n, bool write)
 {
     for (unsigned i = 0; i < n; i++) {

@@ -136,7 +136,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
     }
     spin_lock(&w.lock);
     while (w.pending != 0)
-        cv_wait_spin(&w.cv, &w.lock, "disk");
+        cv_wait_disk(&w.cv, &w.lock, "disk");
     spin_unlock(&w.lock);
     return w.error;
 }
