@@ -28,7 +28,7 @@ struct disp_cpu {
     _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
     struct timer *_Atomic running_timer; /* [timer_lock] whose function is being called; read without too */
     struct cpu *_Atomic timer_cpu;    /* [timer_lock] who keeps what is armed here: itself, as a rule      */
-    struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; others read it without */
+    struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; read without it */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
     _Atomic uint32_t ndiskwait;       /* [a] threads that went to sleep here for a disk                */
@@ -69,11 +69,13 @@ void disp_poke(struct cpu *c, enum intr_poke why);
 void disp_poked(void);
 
 /* cpu.c; cpu_lock is held */
-/* disp_cpu_leave - CPU `c`, already out of the mask of set `from`, leaves its load records and has nothing queued any more.
- * disp_cpu_enter - it joins the records and the mask of set `to`. */
+/*
+ * disp_cpu_leave - CPU `c`, already out of the mask of set `from`, leaves its load records; nothing is queued there any
+ * more.  disp_cpu_enter - it joins the records and the mask of set `to`.
+ */
 void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
-/* disp_cpu_unbind - wait until no thread is bound to CPU `c`; `forced` unbinds them.  -EBUSY after BOUND_TRIES looks. */
+/* disp_cpu_unbind - wait until no thread is bound to CPU `c`; `forced` unbinds.  -EBUSY after BOUND_TRIES looks. */
 int  disp_cpu_unbind(struct cpu *c, bool forced);
 
 /* class.c: scheduling classes. */

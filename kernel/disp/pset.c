@@ -2,10 +2,10 @@
 /*
  * pset.c - processor sets: see pset.h.
  *
- * THEORY      A CPU changes its set in this order: it leaves the old set's mask, so that nothing new is placed on it and
- *             no thread can be bound to it; threads that are bound to it make the call fail; what waits there is queued
- *             elsewhere; then it joins the other mask, and its running thread finds at the next interrupt that it
- *             may not stay.  A thread is queued under its own lock and looks at the mask there, so the walk over all
+ * THEORY      A CPU changes its set in this order: it leaves the old set's mask, so that nothing new is placed on it
+ *             and no thread can be bound to it; threads that are bound to it make the call fail; what waits there is
+ *             queued elsewhere; then it joins the other mask, and its running thread finds at the next interrupt that
+ *             it may not stay.  A thread is queued under its own lock and looks at the mask there, so the walk over all
  *             threads, which takes each one's lock, misses none.
  *             Destroying a set moves its threads first, then its CPUs, so that none is ever without a CPU.
  * LOCKING     pset.h

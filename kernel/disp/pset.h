@@ -6,8 +6,8 @@
  *             and they run nothing else.  All begin in the default set, which has no number; what was never bound stays
  *             there.  A set has load records of its own for each lgroup, so homes are chosen among its boards by its
  *             load.
- *             A set that was destroyed keeps its memory, for whoever looks at it without a lock (a thread's set, a CPU's);
- *             the next one with its number takes it over.
+ *             A set that was destroyed keeps its memory, for whoever looks at it without a lock (a thread's set, a
+ *             CPU's); the next one with its number takes it over.
  * INVARIANTS  I1  part->cpus are the on-line CPUs whose disp->part it is
  *             I2  a set with threads has a CPU on-line; the default set always has
  *             I3  a thread's load is counted in the records of its set (t->lg.part == &t->part->lgrps), or nowhere

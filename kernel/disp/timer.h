@@ -13,7 +13,7 @@
 struct timer {
     uint64_t deadline_ns;             /* of clock_mono_ns() */
     void   (*fn)(struct timer *);
-    struct cpu   *cpu;                /* where it is, or was last, armed; changes under the old and the new one's lock */
+    struct cpu   *cpu;                /* where it is, or was last, armed; changes under both CPUs' locks */
     struct cpu   *called_on;          /* where fn was last called; NULL: nowhere */
     struct timer *child, *next;       /* its place in the CPU's heap: timerq.h */
     struct timer **link;              /* what points at it there; NULL: not armed */

@@ -6,8 +6,8 @@
  *             and up, one each); the few from VEC_TIMER are the kernel's own: timer, cross-calls.  A vector means the
  *             same on every CPU, so an interrupt moves by changing where it is sent and nothing else: one that is on
  *             its way to the old CPU is handled there like any other.
- *             A handler runs on the interrupted thread's stack with interrupts off, above all threads.  Solaris gives it
- *             a thread to block on; ours never block, and what mpstat counts as interrupt threads are device
+ *             A handler runs on the interrupted thread's stack with interrupts off, above all threads.  Solaris gives
+ *             it a thread to block on; ours never block, and what mpstat counts as interrupt threads are device
  *             interrupts.
  *             Moving a message: its entry is masked, rewritten and unmasked; the device remembers what comes while the
  *             entry is masked and sends it then (PCI 3.0, 6.8.3.5).  Moving an input of an IOAPIC: its target is one
@@ -35,7 +35,8 @@
 #include "x86/apic.h"
 #include "x86/trap.h"
 
-#define MSI_ADDR 0xfee00000ul /* the target's APIC id in bits 12-19; fixed delivery, edge triggered: SDM vol. 3, 10.11 */
+/* The target's APIC id in bits 12-19; fixed delivery, edge triggered: Intel SDM vol. 3, 10.11. */
+#define MSI_ADDR 0xfee00000ul
 
 static struct source {
     void          (*fn)(void *); /* [c] NULL: nobody handles it                      */

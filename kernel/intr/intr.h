@@ -58,7 +58,7 @@ void intr_stats_init(void);
  */
 int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *name);
 
-/* A message of a device: set() makes entry `entry` of `dev` write `data` to `addr`, losing none that comes meanwhile. */
+/* A message of a device: set() makes entry `entry` of `dev` write `data` to `addr`, and loses none meanwhile. */
 struct intr_msi {
     void (*set)(void *dev, unsigned entry, uint64_t addr, uint32_t data);
     void    *dev;

@@ -5,8 +5,8 @@
  * THEORY      The names and formats are Linux's.  /proc/irq/N/smp_affinity_list is the set of CPUs where an interrupt
  *             may arrive: root writes it, and the interrupt moves at once if it must.  One CPU alone binds the
  *             interrupt: that CPU then keeps it, and cannot be fenced or taken off-line.  effective_affinity_list is
- *             where it arrives.  `counts` is ours: a line with number, moves and name, then for each CPU it has arrived on
- *             "cpu count microseconds"; intrstat reads it.
+ *             where it arrives.  `counts` is ours: a line with number, moves and name, then for each CPU it has arrived
+ *             on "cpu count microseconds"; intrstat reads it.
  * LOCKING     none of its own
  * SEE ALSO    intr/intr.h, user/cmd/intrstat.c, docs/psets.md
  */

@@ -3,9 +3,9 @@
  * sys_solaris.c - what only Solaris has: processor states and bindings, classes, tunables.
  *
  * THEORY      An id of Solaris names a whole process (P_PID) or one LWP of the caller's process
- *             (P_LWPID), or of another that is named besides; P_MYID is the caller. A call about a process changes all its LWPs,
- *             those it may, and tells about one. Who may: the superuser, or whoever may send
- *             the process a signal.
+ *             (P_LWPID), or of another that is named besides; P_MYID is the caller. A call about
+ *             a process changes all its LWPs, those it may, and tells about one. Who may: the
+ *             superuser, or whoever may send the process a signal.
  * SEE ALSO    p_online(2), processor_info(2), processor_bind(2) of Solaris 9;
  *             include/uapi/homeroom.h; sys_lgrp.c (locality groups), user/test/t_lgrp.c
  */

@@ -102,7 +102,8 @@ static int assign_cpu(processorid_t cpu, psetid_t set)
 
     if ((forced ? pset_assign_forced : pset_assign)(set, cpu, &old) != 0)
         return failed(set == PS_NONE ? "cannot remove processor %d" : "cannot assign processor %d", cpu);
-    printf("processor %d: was %s, now %s\n", cpu, name_set(old, "not assigned", was), name_set(set, "not assigned", is));
+    printf("processor %d: was %s, now %s\n", cpu, name_set(old, "not assigned", was),
+           name_set(set, "not assigned", is));
     return 0;
 }
 
@@ -295,7 +296,9 @@ static int show_lwps(pid_t pid, psetid_t set)
 
 static int unbind_quietly(pid_t pid, int lwp, psetid_t set)
 {
-    return pset_bind_lwp(set, (id_t)lwp, pid, NULL) == 0 || errno == ESRCH ? 0 : failed("cannot unbind pid %d", (int)pid);
+    if (pset_bind_lwp(set, (id_t)lwp, pid, NULL) == 0 || errno == ESRCH)
+        return 0;
+    return failed("cannot unbind pid %d", (int)pid);
 }
 
 static int unbind_lwps(pid_t pid, psetid_t set)

@@ -2,9 +2,9 @@
 /*
  * t_pset.c - processor sets and processor states: every rule, and every error.
  *
- * THEORY      The errors are a table of calls that must fail in one prepared state; afterwards the state is the same.  Needs
+ * THEORY      The errors are a table of calls that must fail in one prepared state, which is the same afterwards.  Needs
  *             root and eight CPUs:  set 1: CPUs 1 2.  Set 2: empty, nobody leaves it unasked.  Set 3: CPU 3, with a
- *             process in it.  CPU 4: another process is bound to it.  CPU 5: off-line.  The rest is the default set's.
+ *             process in it.  CPU 4: another process is bound to it.  CPU 5: off-line.  The rest: the default set's.
  * SEE ALSO    user/include/sys/pset.h, docs/psets.md
  */
 #include "check.h"
@@ -313,7 +313,8 @@ static void inherited(void)
     EXPECT_EQ(getcpuid(), 1);
     pid = fork();
     if (pid == 0) {
-        execl("/bin/sh", "sh", "-c", "psrset -q $$ | grep -q ': 1$' && [ $(cut -d' ' -f39 /proc/self/stat) = 1 ]", NULL);
+        execl("/bin/sh", "sh", "-c", "psrset -q $$ | grep -q ': 1$' && [ $(cut -d' ' -f39 /proc/self/stat) = 1 ]",
+              NULL);
         _exit(9);
     }
     EXPECT_EQ(waitpid(pid, &status, 0), pid);

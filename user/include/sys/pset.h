@@ -2,10 +2,10 @@
 /*
  * sys/pset.h - processor sets: CPUs that run only what is bound to them (Solaris pset_create(2) and its kin).
  *
- * THEORY    Every call that changes something is the superuser's, but that anybody may unbind his own processes from a
- *           set without PSET_NOESCAPE.  A set may be named by its number or by PS_MYID, the caller's own; PS_NONE is the
- *           default set, to which whatever was never bound belongs.  Answers that are not wanted are NULL.
- *           All return 0; -1 with errno: EFAULT, EPERM, and what stands beside each.
+ * THEORY    Every call that changes something is the superuser's, but that anybody may unbind his own processes
+ *           from a set without PSET_NOESCAPE.  A set may be named by its number or by PS_MYID, the caller's own;
+ *           PS_NONE is the default set, to which whatever was never bound belongs.  Answers that are not wanted are
+ *           NULL.  All return 0; -1 with errno: EFAULT, EPERM, and what stands beside each.
  * SEE ALSO  docs/psets.md; include/uapi/homeroom.h for the values of PS_* and PSET_*
  */
 #ifndef HR_SYS_PSET_H
@@ -25,15 +25,16 @@ int pset_destroy(psetid_t set);
 
 /*
  * pset_assign - move a CPU to a set; PS_NONE takes it out of its set, PS_QUERY only asks.  *old: the set it was in.
- * EINVAL: no such set or CPU, or the CPU is off-line; EBUSY: LWPs are bound to it, or it is the last of a set with LWPs.
+ * EINVAL: no such set or CPU, or the CPU is off-line; EBUSY: LWPs are bound to it, or it is the last of a set with
+ * LWPs.
  * pset_assign_forced - the same, and unbinds the LWPs that are bound to the CPU.
  */
 int pset_assign(psetid_t set, processorid_t cpu, psetid_t *old);
 int pset_assign_forced(psetid_t set, processorid_t cpu, psetid_t *old);
 
 /*
- * pset_bind - bind LWPs to a set: P_PID all of a process, P_LWPID one of the caller's; id P_MYID is the caller.  PS_NONE
- * unbinds, PS_QUERY only asks.  *old: the set that one of them was in.  Children and new LWPs inherit it.
+ * pset_bind - bind LWPs to a set: P_PID all of a process, P_LWPID one of the caller's; id P_MYID is the caller.
+ * PS_NONE unbinds, PS_QUERY only asks.  *old: the set that one of them was in.  Children and new LWPs inherit it.
  * EINVAL: no such set, or it is empty; EBUSY: an LWP is bound to a CPU outside; ESRCH.
  * pset_bind_lwp - one LWP of process `pid`.
  */
