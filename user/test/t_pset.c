@@ -2,9 +2,9 @@
 /*
  * t_pset.c - processor sets and processor states: every rule, and every error.
  *
- * THEORY      The errors are a table of calls that must fail in one prepared state, which is the same afterwards.  Needs
- *             root and eight CPUs:  set 1: CPUs 1 2.  Set 2: empty, nobody leaves it unasked.  Set 3: CPU 3, with a
- *             process in it.  CPU 4: another process is bound to it.  CPU 5: off-line.  The rest: the default set's.
+ * THEORY      The errors are a table of calls that must fail in one prepared state, which is the same afterwards.
+ *             Needs root and eight CPUs.  Set 1: CPUs 1, 2.  Set 2: empty, nobody leaves it unasked.  Set 3: CPU 3 and
+ *             a process in it.  CPU 4: a process is bound to it.  CPU 5: off-line.  The rest: the default set.
  * SEE ALSO    user/include/sys/pset.h, docs/psets.md
  */
 #include "check.h"
