@@ -15,7 +15,7 @@ WINDOW = 10  # seconds
 
 MOVING = pytest.mark.machine("sf3800", disks=(f"{FOLDER}/a.img,queues=2", f"{FOLDER}/b.img,bus=ide"))
 STRANDS = pytest.mark.machine("t2000", disks=(f"{FOLDER}/a.img,queues=16",))
-OWN = ("device", "timer", "poke", "tlb", "spurious")  # all reasons to be interrupted
+OWN = ("device", "timer", "poke", "tlb", "settle", "spurious")  # all reasons to be interrupted
 
 
 @pytest.fixture(scope="module", autouse=True)

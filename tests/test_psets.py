@@ -77,22 +77,28 @@ def test_work_of_a_set_stays_inside_and_counts_there(machine):
 @STRANDS
 def test_mpstat_tells_of_changes(machine):
     out = machine.check(
-        "mpstat -p 1 4 & sleep 0.5; psrset -c 1 2 >/dev/null; sleep 1; psradm -f 3; sleep 1; "
-        "psradm -n 3; psrset -d 1 >/dev/null; wait"
+        """
+        mpstat -p 1 > /tmp/samples & p=$!
+        n=0
+        next() { while [ $(grep -c 'idl set$' /tmp/samples) -le $n ]; do sleep 0.1; done; n=$((n + 1)); }
+        next; psrset -c 1 2 >/dev/null
+        next; next; psradm -f 3
+        next; next; psradm -n 3
+        next; next; psrset -d 1 >/dev/null
+        next; next; kill $p; cat /tmp/samples
+        """
     )
-    changes = re.findall(r"^<<.*>>$", out, re.M)
-    assert changes == [
+    assert re.findall(r"^<<.*>>$", out, re.M) == [
         "<<pset created: 1>>",
         "<<processor 1 moved from pset: -1 to: 1>>",
         "<<processor 2 moved from pset: -1 to: 1>>",
         "<<processors removed: 3>>",
+        "<<processors added: 3>>",
         "<<processor 1 moved from pset: 1 to: -1>>",
         "<<processor 2 moved from pset: 1 to: -1>>",
         "<<pset destroyed: 1>>",
-        "<<processors added: 3>>",
     ]
-    assert out.count("idl set\n") == 4
-    assert "<<" not in machine.check("mpstat -q 1 2 & sleep 0.5; psradm -f 3; wait; psradm -n 3")
+    assert "<<" not in machine.check("mpstat -q 1 3 & sleep 0.5; psradm -f 3; wait; psradm -n 3")
 
 
 def homes(text: str) -> dict[int, int]:
@@ -115,7 +121,8 @@ def test_a_set_of_two_boards_keeps_homes_and_random_pages_there(machine):
     machine.check("psrset -c 4-11")
     try:
         before = machine.kstats("lgrp:")
-        out = machine.check("psrset -e 1 memcopy -t 8 -n 64k -p both", timeout=120)
+        # It ends with status 1, because it expects random pages on all boards of the machine.
+        out = machine.run("psrset -e 1 memcopy -t 8 -n 64k -p both", timeout=120).out
         after = machine.kstats("lgrp:")
         first, second = out.split("placement random")
         for text in first, second:
@@ -136,8 +143,8 @@ def test_a_set_of_two_boards_keeps_homes_and_random_pages_there(machine):
 
 @BOARDS
 def test_homes_of_what_is_bound_to_a_set(machine):
-    """A home with CPUs in the set stays, another is chosen anew among the set's boards; leaving keeps homes; a set that
-    loses a board moves the homes from it."""
+    """A home with CPUs in the set stays, another is chosen anew among the set's boards; a set that loses a board moves
+    the homes from it; who leaves cannot stay on a board that is the set's, but its end moves nobody."""
     out = machine.check(
         """
         home() { plgrp $1 | tail -1 | while read a b; do echo $2 $b; done; }
@@ -157,7 +164,7 @@ def test_homes_of_what_is_bound_to_a_set(machine):
     home = {line.split()[0]: int(line.split()[1]) for line in out.splitlines()}
     assert home["a1"] == 4 and home["b1"] in (2, 4)
     assert home["a2"] == home["b2"] == 2
-    assert home["a3"] == home["b3"] == 2
+    assert home["a3"] != 2 and home["b3"] == 2
 
 
 @BOARDS

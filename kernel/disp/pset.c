@@ -7,7 +7,8 @@
  *             queued elsewhere; then it joins the other mask, and its running thread finds at the next interrupt that
  *             it may not stay.  A thread is queued under its own lock and looks at the mask there, so the walk over all
  *             threads, which takes each one's lock, misses none.
- *             Destroying a set moves its threads first, then its CPUs, so that none is ever without a CPU.
+ *             When a set is destroyed its CPUs join the default set before they leave it, and its threads move in
+ *             between: none is ever without a CPU, and all keep their homes.
  * LOCKING     pset.h
  * SEE ALSO    tests/test_psets.py, docs/psets.md
  */
@@ -187,20 +188,17 @@ static bool has_threads(const struct cpupart *p, bool bound)
 
 /* ---- sets and CPUs (cpu_lock held) ---- */
 
-/* CPU `c` is taken away from where it is, and given to `to`; its bound threads, and whether it may, are not asked. */
+/* CPU `c`, on-line and out of the mask of its set already, is given to `to`. */
 static void give(struct cpu *c, struct cpupart *to)
 {
     struct cpupart *from = c->disp->part;
 
-    cpumask_clear_atomic(&from->cpus, c->id);
     c->disp->part = to;
-    if (disp_cpu_online(c)) {
-        disp_cpu_leave(c, from);
-        disp_cpu_enter(c, to);
-        disp_poke(c, POKE_MOVE);
-        if (this_cpu() == c && !disp_may_run(curthread, c))
-            thread_leave_cpu();
-    }
+    disp_cpu_leave(c, from);
+    disp_cpu_enter(c, to);
+    disp_poke(c, POKE_MOVE);
+    if (this_cpu() == c && !disp_may_run(curthread, c))
+        thread_leave_cpu();
 }
 
 int pset_assign(int id, unsigned cpu, bool forced)
@@ -274,10 +272,16 @@ static int destroy(struct cpupart *p)
             return -EBUSY;
         thread_sleep_ns(BOUND_WAIT_NS);
     }
+    CPUMASK_FOREACH(i, &p->cpus)
+        disp_cpu_enter(cpus[i], &cpupart_default);
     release_threads(p);
     for (unsigned i = 0; i < ncpu; i++)
-        if (cpus[i]->disp->part == p)
-            give(cpus[i], &cpupart_default);
+        if (cpus[i]->disp->part == p) {
+            cpumask_clear_atomic(&p->cpus, i);
+            cpus[i]->disp->part = &cpupart_default;
+            if (disp_cpu_online(cpus[i]))
+                disp_cpu_leave(cpus[i], p);
+        }
     kstat_unregister(&p->ks);
     spin_lock(&cpupart_lock);
     p->live = false;
@@ -295,8 +299,6 @@ int pset_destroy(int id)
     p = pset_find(id);
     err = p == NULL || p == &cpupart_default ? -EINVAL : destroy(p);
     mutex_exit(&cpu_lock);
-    if (err == 0 && !disp_may_run(curthread, this_cpu()))
-        thread_leave_cpu();
     return err;
 }
 

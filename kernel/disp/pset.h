@@ -8,7 +8,7 @@
  *             load.
  *             A set that was destroyed keeps its memory, for whoever looks at it without a lock (a thread's set, a
  *             CPU's); the next one with its number takes it over.
- * INVARIANTS  I1  part->cpus are the on-line CPUs whose disp->part it is
+ * INVARIANTS  I1  part->cpus are the on-line CPUs whose disp->part it is, but while it is destroyed
  *             I2  a set with threads has a CPU on-line; the default set always has
  *             I3  a thread's load is counted in the records of its set (t->lg.part == &t->part->lgrps), or nowhere
  * LOCKING     cpu_lock (sleeping) serialises all changes of CPUs and sets; then t->lock, then cpupart_lock

@@ -24,17 +24,19 @@
 
 struct cpumask cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
 
-static void masks_update(struct cpu *c)
+/* The highest priority queued, -1: none. */
+static int top_queued(const struct disp_cpu *d)
 {
-    struct disp_cpu *d = c->disp;
-    int              top = -1;
-
     for (int w = 2; w >= 0; w--)
-        if (d->mask[w] != 0) {
-            top = w * 64 + 63 - __builtin_clzll(d->mask[w]);
-            break;
-        }
-    d->maxpri = (int16_t)top;
+        if (d->mask[w] != 0)
+            return w * 64 + 63 - __builtin_clzll(d->mask[w]);
+    return -1;
+}
+
+static void steal_mask_update(const struct cpu *c)
+{
+    const struct disp_cpu *d = c->disp;
+
     if (d->nsteal > 0 && !cpumask_test(&cpu_queued_mask, c->id))
         cpumask_set_atomic(&cpu_queued_mask, c->id);
     else if (d->nsteal == 0 && cpumask_test(&cpu_queued_mask, c->id))
@@ -52,7 +54,8 @@ static void queue_remove(struct cpu *c, struct thread *t)
     if (t->bound_cpu < 0)
         d->nsteal--;
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
-    masks_update(c);
+    d->maxpri = (int16_t)top_queued(d);
+    steal_mask_update(c);
 }
 
 static void queue_insert(struct cpu *c, struct thread *t, bool front)
@@ -68,7 +71,9 @@ static void queue_insert(struct cpu *c, struct thread *t, bool front)
     d->nrun++;
     if (t->bound_cpu < 0)
         d->nsteal++;
-    masks_update(c);
+    if (t->pri > d->maxpri)
+        d->maxpri = t->pri;
+    steal_mask_update(c);
 }
 
 static int cpu_level(unsigned cpu)

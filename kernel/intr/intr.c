@@ -14,6 +14,8 @@
  *             register, written at once.  It is not masked, for an edge that comes while it is would be lost; and a
  *             level-triggered input may change its target while one is being handled, because the end of that one
  *             is told by vector, which stays.
+ *             A CPU that is to take none any more is interrupted once, at the lowest priority: when it has taken that,
+ *             nothing that was sent to it before is left.
  *             After a move the next interrupt may arrive while the handler still runs for the last.  It is counted in
  *             `pending`, and whoever runs the handler runs it again.
  * INVARIANTS  I1  a handler runs on one CPU at a time, and begins after the last interrupt that was counted
@@ -94,6 +96,9 @@ static void dispatch(unsigned vec, struct regs *r)
         ic->tlb++;
         apic_eoi();
         intr_tlb_handler();
+    } else if (vec == IPI_SETTLE) {
+        apic_eoi();
+        ic->settle++;
     } else if (vec >= VEC_IRQ0 && vec < VEC_IRQ0 + INTR_MAX && source[vec - VEC_IRQ0].fn != NULL) {
         device(vec - VEC_IRQ0);
     } else {
@@ -217,6 +222,17 @@ void intr_cpu_enable(unsigned cpu)
     spin_unlock(&intr_lock);
 }
 
+/* CPU `cpu` has taken what had arrived there before an interrupt of the lowest priority that comes now. */
+static void settle(unsigned cpu)
+{
+    _Atomic uint64_t *n = &cpus[cpu]->intr->settle;
+    uint64_t          before = *n;
+
+    x86_send_ipi(cpu, IPI_SETTLE);
+    while (*n == before)
+        cpu_pause();
+}
+
 int intr_cpu_disable(unsigned cpu)
 {
     unsigned stuck = INTR_MAX;
@@ -232,8 +248,10 @@ int intr_cpu_disable(unsigned cpu)
         if (source[irq].fn != NULL && source[irq].cpu == cpu)
             aim(irq, choose(&source[irq]));
     spin_unlock(&intr_lock);
-    if (stuck == INTR_MAX)
+    if (stuck == INTR_MAX) {
+        settle(cpu);
         return 0;
+    }
     warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu, source[stuck].name, stuck);
     return -EBUSY;
 }
@@ -256,7 +274,7 @@ bool intr_next(unsigned irq, struct intr_info *out)
 /* ---- counting them ---- */
 
 static const char *const cpu_names[] = {
-    "device", "timer", "poke", "tlb", "spurious",
+    "device", "timer", "poke", "tlb", "settle", "spurious",
 #define X(id, name) name,
     INTR_POKES(X)
 #undef X
@@ -271,6 +289,7 @@ static void cpu_snapshot(struct kstat *ks, uint64_t *out)
     *out++ = ic->timer;
     *out++ = ic->poke;
     *out++ = ic->tlb;
+    *out++ = ic->settle;
     *out++ = ic->spurious;
     for (unsigned i = 0; i < POKE_COUNT; i++)
         *out++ = ic->poked[i];

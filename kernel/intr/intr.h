@@ -41,6 +41,7 @@ struct intr_cpu {
     uint64_t         timer;      /* [o] the CPU's own timer                     */
     uint64_t         poke;       /* [o] another CPU's poke                      */
     uint64_t         tlb;        /* [o] cross-calls: forget translations        */
+    _Atomic uint64_t settle;     /* [o] cross-calls: take what is pending       */
     uint64_t         spurious;   /* [o] nobody's                                */
     _Atomic uint64_t poked[POKE_COUNT]; /* [a] pokes sent to it, by reason; several may arrive as one interrupt */
 };
@@ -77,8 +78,8 @@ int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *n
 int intr_allow(unsigned irq, const struct cpumask *m);
 /*
  * intr_cpu_enable - CPU `cpu` takes device interrupts; those that want it come (back).
- * intr_cpu_disable - those that arrive there move away at once.  -EBUSY, none moved and the interrupt named in the log:
- * one may arrive nowhere else.
+ * intr_cpu_disable - those that arrive there move away; none arrives there any more when it returns.  -EBUSY, none moved
+ * and the interrupt named in the log: one may arrive nowhere else.  It waits for the CPU: no spin lock is held.
  */
 void intr_cpu_enable(unsigned cpu);
 int  intr_cpu_disable(unsigned cpu);

@@ -46,6 +46,7 @@ PROCFS_SHOW(procfs_show_interrupts)
     own_row(out, "LOC", offsetof(struct intr_cpu, timer), "Local timer interrupts");
     own_row(out, "RES", offsetof(struct intr_cpu, poke), "Rescheduling interrupts");
     own_row(out, "TLB", offsetof(struct intr_cpu, tlb), "TLB shootdowns");
+    own_row(out, "SET", offsetof(struct intr_cpu, settle), "Interrupts to settle others");
     own_row(out, "SPU", offsetof(struct intr_cpu, spurious), "Spurious interrupts");
     return 0;
 }

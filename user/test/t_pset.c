@@ -43,17 +43,25 @@ static void clean(void)
         EXPECT(p_online(cpu, P_ONLINE) >= 0);
 }
 
+/* A process of a user that sleeps; it is his already. */
 static pid_t sleeper(uid_t uid)
 {
-    pid_t pid = fork();
+    int fd[2];
+    char c;
+    pid_t pid;
 
+    EXPECT_EQ(pipe(fd), 0);
+    pid = fork();
     if (pid == 0) {
-        if (uid != 0 && setuid(uid) != 0)
+        if ((uid != 0 && setuid(uid) != 0) || write(fd[1], "", 1) != 1)
             _exit(1);
         for (;;)
             pause();
     }
     EXPECT(pid > 0);
+    EXPECT_EQ(read(fd[0], &c, 1), 1);
+    close(fd[0]);
+    close(fd[1]);
     return pid;
 }
 
