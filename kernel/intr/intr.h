@@ -78,8 +78,8 @@ int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *n
 int intr_allow(unsigned irq, const struct cpumask *m);
 /*
  * intr_cpu_enable - CPU `cpu` takes device interrupts; those that want it come (back).
- * intr_cpu_disable - those that arrive there move away; none arrives there any more when it returns.  -EBUSY, none moved
- * and the interrupt named in the log: one may arrive nowhere else.  It waits for the CPU: no spin lock is held.
+ * intr_cpu_disable - those that arrive there move away; none arrives there any more when it returns.  -EBUSY, none
+ * moved and the interrupt named in the log: one may arrive nowhere else.  It waits for the CPU: no spin lock is held.
  */
 void intr_cpu_enable(unsigned cpu);
 int  intr_cpu_disable(unsigned cpu);
