@@ -150,7 +150,7 @@ def test_rows_stay_and_are_in_the_report(tmp_path, monkeypatch):
     (tmp_path / "ddt.svg").write_text("<?xml?><svg>curve</svg>")
     monkeypatch.setattr(storage, "read_csv", lambda: [row])
     monkeypatch.setattr(storage.run, "OUT", tmp_path)
-    text = storage.section()
+    text = storage.sections()
     assert "<h3>ddt</h3><figure><svg>curve</svg>" in text and "policy2, 0.8" in text and "mkeyed" not in text
 
 

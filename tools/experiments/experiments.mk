@@ -10,6 +10,7 @@
 #             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
 #             SCALE=20 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
 #             SET='disk_sched=2'  more settings, of these three
+#             WINDOW=10  seconds counted in each step of experiment-psrset
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)
@@ -30,8 +31,12 @@ DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experi
 .PHONY: $(DISK_EXPERIMENTS)
 $(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps-experiments ## disks: docs/disks.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
+.PHONY: experiment-psrset
+experiment-psrset: $(ISO) $(DYNAMIC) deps-experiments ## iperf outside and inside a processor set: docs/psets.md
+	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list $(DISK_EXPERIMENTS),$(filter experiment-%,$(MAKECMDGOALS))))
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset $(DISK_EXPERIMENTS), \
+         $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: $(EXPERIMENT_DEPS)
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')

@@ -237,7 +237,7 @@ def page(rows: list[Row], settings: Settings) -> str:
         summary(rows, settings), f"<p>{intro}</p><nav>{links}</nav>",
         f'<section id="summary"><h2>Summary</h2>{gains}{grid(judged, place=True)}</section>',
         *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
-        heat_maps(rows, settings), storage.section(), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
+        heat_maps(rows, settings), storage.sections(), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
     ])  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""storage.py - what the experiments with disks share: options, a machine, disks and their logs, tables, results.csv, a plot.
+"""storage.py - what experiments of their own share: options, a machine, disks and their logs, tables, results.csv, a plot.
 
 These experiments are programs of their own, not rows of paper.toml: what they measure is not one number of a benchmark but
 a table with a setting in each row, or a curve.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from homeroom import guest, machine
 from homeroom.experiments import run
-from homeroom.experiments.results import COLUMNS, CSV, DISKS, read_csv
+from homeroom.experiments.results import COLUMNS, CSV, DISKS, SETS, read_csv
 from homeroom.machine import MachineError
 
 
@@ -224,10 +224,22 @@ def record(name: str, values: list[Value], machine_name: str, scale: str, seed: 
     return CSV
 
 
-def section() -> str:
+SECTIONS = [
+    ("disks", "Disks", DISKS,
+     "Times are the guest's, multiplied by the disk's scale (wall), or the disk's own, from its log (modelled)."),
+    ("sets", "Processor sets", SETS,
+     "Throughput is the guest's wall time under QEMU; rates are counts for each second of it."),
+]  # fmt: skip
+
+
+def sections() -> str:
     """What these experiments have left, for the report: their plots and all of their rows."""
+    return "".join(_section(*words) for words in SECTIONS)
+
+
+def _section(ident: str, title: str, tables: tuple[str, ...], text: str) -> str:
     names, parts = ("row", "kind", "paper", "ours", "spread", "unit", "scale", "rev", "note"), []
-    for table in DISKS:
+    for table in tables:
         lines = [r for r in read_csv() if r["table"] == table]
         if not lines:
             continue
@@ -238,8 +250,7 @@ def section() -> str:
         body = "".join("<tr>" + "".join(f"<td>{html.escape(r[name])}</td>" for name in names) + "</tr>" for r in lines)
         grid = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
         parts.append(f"<h3>{table}</h3>{drawn}<details><summary>{len(lines)} rows</summary>{grid}</details>")
-    text = "Times are the guest's, multiplied by the disk's scale (wall), or the disk's own, from its log (modelled)."
-    return f'<section id="disks"><h2>Disks</h2><p>{text}</p>{"".join(parts)}</section>' if parts else ""
+    return f'<section id="{ident}"><h2>{title}</h2><p>{text}</p>{"".join(parts)}</section>' if parts else ""
 
 
 def figure(name: str, width: float = 7.0, height: float = 3.6):

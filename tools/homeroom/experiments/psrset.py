@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""psrset.py - the paper's processor set: a network benchmark outside and inside a set of CPUs without interrupts.
+
+THEORY      Debian's iperf sends both ways at once (--dualtest) between the guest and a server on the host's loopback, behind
+            QEMU's user network; the server's way back goes through a forwarded port.  The steps are the paper's: all CPUs;
+            CPUs 0 to 15 in a set, interrupts fenced off, iperf outside; iperf inside; the set removed.  For each: the
+            throughput, what mpstat shows meanwhile, and which interrupt arrived on which CPU (/proc/interrupts and the
+            kstats intr:N:cpu, which count pokes by their reason).
+            The paper ends with a question: why do CPUs in the set take interrupts when iperf runs there?  The counts by
+            source answer it.  One more step is the consequence: with halt_idle_cpus=0 idle CPUs look at their queues all
+            the time, so nobody has to poke them, and the set is quiet with iperf inside.
+            Throughput is the guest's wall time under QEMU; compare steps of one run.  Rates are counts a second.
+USAGE       make experiment-psrset [WINDOW=10]
+SEE ALSO    docs/experiments.md, kernel/intr/intr.c, tools/homeroom/experiments/psrset_report.py
+"""
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom.experiments import psrset_report, storage
+from homeroom.machine import TOP, MachineError
+
+MACHINE, SEED, SET = "t2000", 11, range(16)
+HOST = "10.0.2.2"  # the host's loopback, as the user network shows it
+LEAD = 2  # seconds of iperf before counting begins
+PATIENCE = 30  # seconds for the server's report
+EFFECTIVE = "for f in /proc/irq/*/effective_affinity_list; do echo $f $(cat $f); done"
+
+
+@dataclass
+class Flow:
+    """One direction of a run: bytes sent and received, bits a second as the guest saw it."""
+
+    sent: int
+    received: int
+    rate: float
+
+
+@dataclass
+class Step:
+    title: str
+    prefix: str = ""  # of the command
+    before: tuple[str, ...] = ()  # commands
+    out: Flow | None = None  # guest to host
+    back: Flow | None = None
+    mpstat: dict[int, dict[str, int]] = field(default_factory=dict)  # by CPU and column
+    sources: dict[str, dict[int, float]] = field(default_factory=dict)  # a second, by source and CPU; devices by name
+    pokes: dict[str, dict[int, float]] = field(default_factory=dict)  # pokes sent to a CPU, a second, by reason
+    devices: set[str] = field(default_factory=set)  # the sources that are devices
+    targets: dict[str, str] = field(default_factory=dict)  # device: the CPU where its interrupt arrives
+
+
+def steps() -> list[Step]:
+    make = f"psrset -c {' '.join(map(str, SET))}"
+    return [
+        Step("all CPUs"),
+        Step("outside the fenced set", before=(make, "psrset -f 1")),
+        Step("inside the fenced set", prefix="psrset -e 1 "),
+        Step("inside, idle CPUs do not halt", prefix="psrset -e 1 ", before=("echo halt_idle_cpus/W 0 | mdb -kw",)),
+        Step("set removed", before=("echo halt_idle_cpus/W 1 | mdb -kw", "psrset -n 1", "psrset -d 1")),
+    ]
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------------------
+
+
+def parse_mpstat(text: str) -> dict[int, dict[str, int]]:
+    """The last report of several."""
+    head, rows = [], {}
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["CPU"]:
+            head, rows = words[1:], {}
+        elif head and len(words) == len(head) + 1 and all(w.isdigit() for w in words):
+            rows[int(words[0])] = dict(zip(head, map(int, words[1:]), strict=True))
+    return rows
+
+
+def parse_interrupts(text: str) -> dict[str, dict[int, int]]:
+    """/proc/interrupts: counts by source and CPU; a device's source is "number name", others have their label."""
+    head, *lines = text.splitlines()
+    cpus = [int(word.removeprefix("CPU")) for word in head.split()]
+    out = {}
+    for line in lines:
+        label, rest = line.split(":", 1)
+        words = rest.split()
+        name = f"{label.strip()} {words[-1]}" if label.strip().isdigit() else label.strip()
+        out[name] = dict(zip(cpus, map(int, words[: len(cpus)]), strict=True))
+    return out
+
+
+def parse_pokes(text: str) -> dict[str, dict[int, int]]:
+    """The kstats intr:N:cpu: pokes sent to each CPU, by reason."""
+    out: dict[str, dict[int, int]] = {}
+    for cpu, reason, count in re.findall(r"^intr:(\d+):cpu:poke (\w+)\t(\d+)$", text, re.M):
+        out.setdefault(reason, {})[int(cpu)] = int(count)
+    return out
+
+
+def rates(before: dict, after: dict, seconds: float) -> dict[str, dict[int, float]]:
+    return {
+        name: {cpu: (count - before.get(name, {}).get(cpu, 0)) / seconds for cpu, count in row.items()}
+        for name, row in after.items()
+    }
+
+
+def parse_csv(text: str) -> dict[int, tuple[int, float]]:
+    """iperf's lines, in which data goes from the first address to the second: bytes and bits a second, by the second's port."""
+    rows = [line.split(",") for line in text.splitlines() if line.count(",") == 8]
+    return {int(r[4]): (int(r[7]), float(r[8])) for r in rows}
+
+
+def flows(guest: str, server: str, port: int, back: int) -> tuple[Flow, Flow]:
+    """The two directions, from what both ends have printed.  MachineError when a line is missing."""
+    here, there = parse_csv(guest), parse_csv(server)
+    if not {port, back} <= here.keys() & there.keys():
+        raise MachineError(f"iperf has not reported all four ends; in the guest:\n{guest}\nserver:\n{server}")
+    return Flow(here[port][0], there[port][0], here[port][1]), Flow(there[back][0], here[back][0], here[back][1])
+
+
+# ---- running ----------------------------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """iperf on the host's loopback; its report comes line by line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.file = free_port(), folder / "server.csv"
+        command = ["stdbuf", "-oL", "iperf", "--server", "--bind", "127.0.0.1", "--port", str(self.port), "-y", "C"]
+        with open(self.file, "w") as out:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+
+    def report(self) -> str:
+        """What it says when both connections have ended."""
+        end = time.monotonic() + PATIENCE
+        while len(parse_csv(self.file.read_text())) < 2 and time.monotonic() < end and self.process.poll() is None:
+            time.sleep(0.1)
+        return self.file.read_text()
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def measure(guest: storage.Machine, step: Step, folder: Path, back: int, seconds: int) -> None:
+    for command in step.before:
+        guest.check(command)
+    server = Server(folder)
+    try:
+        run = f"iperf --client {HOST} --port {server.port} --listenport {back} --time {seconds + 2 * LEAD} --dualtest -y C"
+        snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep ^intr: /dev/kstat > /tmp/{0}.kstat"
+        guest.check(
+            f"{step.prefix}{run} > /tmp/iperf 2>&1 & p=$!; sleep {LEAD}; {snap.format('a')}; mpstat {seconds} 2 > /tmp/mpstat; "
+            f"{snap.format('b')}; wait $p || {{ cat /tmp/iperf; exit 1; }}",
+            timeout=60 + 20 * seconds,
+        )
+        step.out, step.back = flows(guest.check("cat /tmp/iperf"), server.report(), server.port, back)
+    finally:
+        server.close()
+    step.mpstat = parse_mpstat(guest.check("cat /tmp/mpstat"))
+    times, counts, pokes = [], [], []
+    for name in "ab":
+        first, _, rest = guest.check(f"cat /tmp/{name}").partition("\n")
+        times.append(float(first.split()[0]))
+        counts.append(parse_interrupts(rest))
+        pokes.append(parse_pokes(guest.check(f"cat /tmp/{name}.kstat")))
+    step.sources = rates(*counts, times[1] - times[0])
+    step.pokes = rates(*pokes, times[1] - times[0])
+    step.devices = {name for name in step.sources if name[0].isdigit()}
+    arrive = dict(re.findall(r"^/proc/irq/(\d+)/\S+ (\S+)$", guest.check(EFFECTIVE), re.M))
+    step.targets = {name: arrive[name.split()[0]] for name in step.devices if name.split()[0] in arrive}
+
+
+def execute(seconds: int) -> list[Step]:
+    todo, back = steps(), free_port()
+    options = {"seed": SEED, "overlay": TOP / "build/dynamic", "forward": [f"{back}:{back}"]}
+    with tempfile.TemporaryDirectory(prefix="homeroom.") as name, storage.Machine(MACHINE, **options) as guest:
+        for step in todo:
+            measure(guest, step, Path(name), back, seconds)
+            said = f"{step.out.rate / 1e6:.1f} and {step.back.rate / 1e6:.1f} Mbit/s"
+            print(f"psrset: {step.title}: {said}", file=sys.stderr, flush=True)
+    return todo
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="psrset")
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("WINDOW") or 10), help="counted in each step")
+    args = parser.parse_args()
+    try:
+        done = execute(args.seconds)
+    except MachineError as error:
+        print(f"psrset: {error}", file=sys.stderr)
+        return 2
+    return psrset_report.report(done, MACHINE, SEED, SET, args.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
