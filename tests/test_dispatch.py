@@ -74,3 +74,27 @@ def cpus(text: str) -> list[int]:
         first, _, last = part.partition("-")
         out += range(int(first), int(last or first) + 1)
     return out
+
+
+def woken(machine) -> int:
+    """Pokes that CPUs 4 to 7 were sent because a thread was queued there."""
+    stats = machine.kstats("intr:")
+    return sum(stats[f"intr:{cpu}:cpu:poke wakeup"] for cpu in range(4, 8))
+
+
+@pytest.mark.machine("sf3800")
+def test_fenced_cpus_that_do_not_halt(machine):
+    """They find what there is to run without being interrupted, and begin to halt again when they are told to.
+
+    There are more CPUs than threads: a busy CPU is poked all the same when a thread with a higher priority is queued there.
+    """
+    sent = {}
+    machine.check("psrset -c 4-7 && psrset -f 1")
+    for halt in (1, 0, 1):
+        machine.check(f"echo halt_fenced_cpus/W {halt} | mdb -kw")
+        before = woken(machine)
+        machine.check("psrset -e 1 sh -c 'head -c 8m /dev/zero | tr a b | wc -c'")
+        sent[halt] = woken(machine) - before
+    machine.check("psrset -n 1 && psrset -d 1")
+    assert sent[1] > 40
+    assert sent[0] < sent[1] / 4

@@ -41,6 +41,7 @@ def test_interrupts():
     assert psrset.parse_pokes("intr:0:cpu:poke wakeup\t5\nintr:1:cpu:poke wakeup\t6\nintr:1:cpu:timer\t7\n") == {
         "wakeup": {0: 5, 1: 6}
     }
+    assert psrset.parse_senders("cpu:3:sys:pokes\t8\ncpu:3:sys:icsw\t9\n") == {3: 8}
 
 
 GUEST = "x,10.0.2.15,4000,10.0.2.2,5001,1,0.0-9.0,1000,800\nx,10.0.2.2,700,10.0.2.15,6000,2,0.0-9.0,500,400\n"
@@ -67,15 +68,16 @@ def fake(busy_inside: float, quiet_inside: float, lost: int = 0):
         device = {0: 0.0 if fenced else 50.0, 1: 0.0, 2: 0.0, 3: 40.0}
         step.sources = {"17 eth0": device, "LOC": {0: 0.2, 1: 1.0, 2: 9, 3: 9}, "RES": {0: max(0, inside - 1.0), 2: 400.0}}
         step.devices, step.targets = {"17 eth0"}, {"17 eth0": "3"}
+        step.senders = {2: 900.0, 3: 0.0}
         step.pokes = {"wakeup": {0: max(0, inside - 1.0)}, "steal": {0: 0.0}}
     return done
 
 
 def test_judged():
     assert all(holds for holds, _ in psrset_report.judge(fake(900, 1), INSIDE))
-    wrong = dict((what.split(":")[0], holds) for holds, what in psrset_report.judge(fake(1, 50, lost=1), INSIDE))
+    wrong = dict((what.split(":")[0].split(";")[0], holds) for holds, what in psrset_report.judge(fake(1, 50, lost=1), INSIDE))
     assert not wrong["all bytes delivered, both ways, each step"]
-    assert not wrong["iperf inside"] and not wrong["idle CPUs that do not halt need no pokes"]
+    assert not wrong["iperf inside"] and not wrong["fenced CPUs that do not halt need no pokes"]
 
 
 def test_report(tmp_path, monkeypatch, capsys):
@@ -88,7 +90,7 @@ def test_report(tmp_path, monkeypatch, capsys):
     assert psrset_report.report(fake(900, 1), "t2000", 1, INSIDE, 10) == 0
     text = capsys.readouterr().out
     assert "the paper" in text and "540/518" in text and "NO " not in text
-    assert "pokes by reason: wakeup 899.0" in text and "CPU 0 899" in text
+    assert "pokes by reason: wakeup 899.0" in text and "CPU 0 899" in text and "sent by: CPU 2 900.0\n" in text
     rows = list(csv.DictReader(open(tmp_path / "results.csv")))
     by_name = {r["row"]: r for r in rows}
     assert by_name["all CPUs: out"]["paper"] == "540" and by_name["all CPUs: out"]["ours"] == "5"

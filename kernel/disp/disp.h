@@ -22,6 +22,7 @@ struct disp_cpu {
     _Atomic int16_t runpri;           /* [a] priority of the running thread; -1: idle                  */
     _Atomic int16_t maxpri;           /* [a] highest priority queued; -1: none                         */
     struct thread  *idle_thread;      /* [c]                                                           */
+    _Atomic bool    polls;            /* [a] it is idle and does not halt: the idle thread's ast is enough */
     struct thread  *prev;             /* [o] thread being switched away from                           */
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
@@ -38,6 +39,7 @@ struct disp_cpu {
 
 extern struct cpumask cpu_idle_mask;   /* [a] CPUs in their idle loop                                   */
 extern struct cpumask cpu_queued_mask; /* [a] CPUs with threads queued that may be stolen               */
+extern uint32_t       halt_fenced_cpus; /* tunable, read without a lock                                 */
 extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads                                     */
 
 /* runq.c */

@@ -5,7 +5,8 @@
  * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a
  *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A
  *             CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
- *             when a thread has to wait behind another, to come and steal it.
+ *             when a thread has to wait behind another, to come and steal it.  With halt_fenced_cpus=0 those without
+ *             interrupts do not halt, and are told without one.
  * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
  *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
@@ -101,11 +102,20 @@ static unsigned queue_length(unsigned cpu, int pri)
     return n;
 }
 
+/* Tell an idle CPU that does not halt.  Returns whether it was one: idle_wait(). */
+static bool tell_idle(struct cpu *c)
+{
+    if (!c->idle)
+        return false;
+    atomic_fetch_or(&c->disp->idle_thread->ast, AST_RESCHED);
+    return atomic_load(&c->disp->polls);
+}
+
 void disp_poke(struct cpu *c, enum intr_poke why)
 {
     if (c == this_cpu()) {
         atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
-    } else {
+    } else if (halt_fenced_cpus != 0 || !tell_idle(c)) {
         CPUSTAT_INC(pokes);
         intr_poke(c->id, why);
     }

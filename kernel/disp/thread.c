@@ -23,6 +23,8 @@
 #include "stat/cpustat.h"
 #include "stat/modelled.h"
 #include "stat/panic.h"
+#include "stat/tunable.h"
+#include "uapi/homeroom.h"
 #include "x86/asm.h"
 #include "x86/trap.h"
 
@@ -158,6 +160,8 @@ void disp_preempt(void)
 {
     struct thread *t = curthread;
 
+    if (t == this_cpu()->disp->idle_thread)
+        return; /* it looks at its queue next, and idle_wait() waits for the ast */
     atomic_fetch_and(&t->ast, ~(uint32_t)AST_RESCHED);
     if (!disp_may_run(t, this_cpu())) {
         thread_leave_cpu();
@@ -202,6 +206,28 @@ void thread_yield(void)
     (void)switch_if_above(t->pri);
 }
 
+uint32_t halt_fenced_cpus = 1;
+TUNABLE(halt_fenced_cpus, "1: a CPU without interrupts halts when idle; 0: it looks for work all the time; thread.c");
+
+/*
+ * Wait, as the idle thread of this CPU, until there may be something to run; interrupts are off, and on afterwards.
+ * Who finds `polls` true after having set the ast need not poke: either the loop sees the ast, or it had ended before,
+ * and then the queue is looked at after `polls` became false, that is, after the ast was set.
+ */
+static void idle_wait(struct cpu *c, struct thread *idle)
+{
+    if (likely(halt_fenced_cpus != 0 || c->disp->state != P_NOINTR)) {
+        sti_hlt();
+        return;
+    }
+    atomic_store(&c->disp->polls, true);
+    irq_enable();
+    while (atomic_load_explicit(&idle->ast, memory_order_relaxed) == 0 && halt_fenced_cpus == 0 &&
+           c->disp->state == P_NOINTR)
+        cpu_pause();
+    atomic_store(&c->disp->polls, false);
+}
+
 void disp_start_cpu(void)
 {
     struct cpu    *c = this_cpu();
@@ -214,12 +240,12 @@ void disp_start_cpu(void)
         struct thread *next;
 
         irq_disable();
-        atomic_store_explicit(&idle->ast, 0, memory_order_relaxed);
+        atomic_store(&idle->ast, 0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
         if (!cpumask_test(&cpu_idle_mask, c->id))
             cpumask_set_atomic(&cpu_idle_mask, c->id);
         next = disp_next(c);
         if (next == idle) {
-            sti_hlt();
+            idle_wait(c, idle);
             continue;
         }
         spin_lock(&idle->lock);

@@ -3,7 +3,7 @@
 
 THEORY      Each card has a user network of QEMU's of its own: card i is 10.0.(2+i).15, and 10.0.(2+i).2 is the host, whose
             loopback the guest reaches there.  Nothing reaches the guest but through ports that are forwarded: PORT, PORT/udp,
-            PORT@CARD.  The host's end of one is on its loopback, at a port that was free just now.
+            PORT@CARD.  The host's end of one is on its loopback, at a port that was free just now, or at HOST of HOST:PORT.
 SEE ALSO    docs/network.md, kernel/net/iface.c (configure), QEMU's manual, "Using the user mode network stack"
 """
 
@@ -39,13 +39,13 @@ def parse(texts: list[str], cards: int) -> list[Forward]:
     """The forwarded ports; raise MachineError for one that is written wrong."""
     out = []
     for text in texts:
-        match = re.fullmatch(r"(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text)
-        if match is None or not 1 <= int(match[1]) <= 65535:
-            raise MachineError(f"FORWARD: '{text}': write PORT, PORT/udp or PORT@CARD")
-        kind, card = match[2] or "tcp", int(match[3] or 0)
+        match = re.fullmatch(r"(?:(\d+):)?(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text)
+        if match is None or not all(1 <= int(port) <= 65535 for port in (match[1] or 1, match[2])):
+            raise MachineError(f"FORWARD: '{text}': write PORT, HOST:PORT, PORT/udp or PORT@CARD")
+        kind, card = match[3] or "tcp", int(match[4] or 0)
         if card >= cards:
             raise MachineError(f"FORWARD: '{text}': the machine has {cards} cards (NET=)")
-        out.append(Forward(kind, int(match[1]), card, free_port(kind)))
+        out.append(Forward(kind, int(match[2]), card, int(match[1] or free_port(kind))))
     return out
 
 

@@ -7,8 +7,9 @@ THEORY      Debian's iperf sends both ways at once (--dualtest) between the gues
             throughput, what mpstat shows meanwhile, and which interrupt arrived on which CPU (/proc/interrupts and the
             kstats intr:N:cpu, which count pokes by their reason).
             The paper ends with a question: why do CPUs in the set take interrupts when iperf runs there?  The counts by
-            source answer it.  One more step is the consequence: with halt_idle_cpus=0 idle CPUs look at their queues all
-            the time, so nobody has to poke them, and the set is quiet with iperf inside.
+            source answer it.  One more step is the consequence: with halt_fenced_cpus=0 idle CPUs of the set look for work
+            all the time, so nobody has to poke them, and the set is quiet with iperf inside.
+            The server's window is the paper's: what it has sent and the guest not received when time is up stays small.
             Throughput is the guest's wall time under QEMU; compare steps of one run.  Rates are counts a second.
 USAGE       make experiment-psrset [WINDOW=10]
 SEE ALSO    docs/experiments.md, kernel/intr/intr.c, tools/homeroom/experiments/psrset_report.py
@@ -30,6 +31,7 @@ from homeroom.machine import TOP, MachineError
 
 MACHINE, SEED, SET = "t2000", 11, range(16)
 HOST = "10.0.2.2"  # the host's loopback, as the user network shows it
+WINDOW = "48K"  # the paper's TCP window
 LEAD = 2  # seconds of iperf before counting begins
 PATIENCE = 30  # seconds for the server's report
 EFFECTIVE = "for f in /proc/irq/*/effective_affinity_list; do echo $f $(cat $f); done"
@@ -54,6 +56,7 @@ class Step:
     mpstat: dict[int, dict[str, int]] = field(default_factory=dict)  # by CPU and column
     sources: dict[str, dict[int, float]] = field(default_factory=dict)  # a second, by source and CPU; devices by name
     pokes: dict[str, dict[int, float]] = field(default_factory=dict)  # pokes sent to a CPU, a second, by reason
+    senders: dict[int, float] = field(default_factory=dict)  # pokes that a CPU sent, a second
     devices: set[str] = field(default_factory=set)  # the sources that are devices
     targets: dict[str, str] = field(default_factory=dict)  # device: the CPU where its interrupt arrives
 
@@ -64,8 +67,8 @@ def steps() -> list[Step]:
         Step("all CPUs"),
         Step("outside the fenced set", before=(make, "psrset -f 1")),
         Step("inside the fenced set", prefix="psrset -e 1 "),
-        Step("inside, idle CPUs do not halt", prefix="psrset -e 1 ", before=("echo halt_idle_cpus/W 0 | mdb -kw",)),
-        Step("set removed", before=("echo halt_idle_cpus/W 1 | mdb -kw", "psrset -n 1", "psrset -d 1")),
+        Step("inside, fenced CPUs do not halt", prefix="psrset -e 1 ", before=("echo halt_fenced_cpus/W 0 | mdb -kw",)),
+        Step("set removed", before=("echo halt_fenced_cpus/W 1 | mdb -kw", "psrset -n 1", "psrset -d 1")),
     ]
 
 
@@ -105,6 +108,10 @@ def parse_pokes(text: str) -> dict[str, dict[int, int]]:
     return out
 
 
+def parse_senders(text: str) -> dict[int, int]:
+    return {int(cpu): int(count) for cpu, count in re.findall(r"^cpu:(\d+):sys:pokes\t(\d+)$", text, re.M)}
+
+
 def rates(before: dict, after: dict, seconds: float) -> dict[str, dict[int, float]]:
     return {
         name: {cpu: (count - before.get(name, {}).get(cpu, 0)) / seconds for cpu, count in row.items()}
@@ -140,7 +147,8 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.port, self.file = free_port(), folder / "server.csv"
-        command = ["stdbuf", "-oL", "iperf", "--server", "--bind", "127.0.0.1", "--port", str(self.port), "-y", "C"]
+        command = ["stdbuf", "-oL", "iperf", "--server", "--bind", "127.0.0.1", "--port", str(self.port)]
+        command += ["--window", WINDOW, "-y", "C"]
         with open(self.file, "w") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
 
@@ -162,7 +170,7 @@ def measure(guest: storage.Machine, step: Step, folder: Path, back: int, seconds
     server = Server(folder)
     try:
         run = f"iperf --client {HOST} --port {server.port} --listenport {back} --time {seconds + 2 * LEAD} --dualtest -y C"
-        snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep ^intr: /dev/kstat > /tmp/{0}.kstat"
+        snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep -E '^intr:|:sys:pokes' /dev/kstat > /tmp/{0}.kstat"
         guest.check(
             f"{step.prefix}{run} > /tmp/iperf 2>&1 & p=$!; sleep {LEAD}; {snap.format('a')}; mpstat {seconds} 2 > /tmp/mpstat; "
             f"{snap.format('b')}; wait $p || {{ cat /tmp/iperf; exit 1; }}",
@@ -172,14 +180,17 @@ def measure(guest: storage.Machine, step: Step, folder: Path, back: int, seconds
     finally:
         server.close()
     step.mpstat = parse_mpstat(guest.check("cat /tmp/mpstat"))
-    times, counts, pokes = [], [], []
+    times, counts, pokes, senders = [], [], [], []
     for name in "ab":
         first, _, rest = guest.check(f"cat /tmp/{name}").partition("\n")
         times.append(float(first.split()[0]))
         counts.append(parse_interrupts(rest))
-        pokes.append(parse_pokes(guest.check(f"cat /tmp/{name}.kstat")))
+        kstats = guest.check(f"cat /tmp/{name}.kstat")
+        pokes.append(parse_pokes(kstats))
+        senders.append({"": parse_senders(kstats)})
     step.sources = rates(*counts, times[1] - times[0])
     step.pokes = rates(*pokes, times[1] - times[0])
+    step.senders = rates(*senders, times[1] - times[0])[""]
     step.devices = {name for name in step.sources if name[0].isdigit()}
     arrive = dict(re.findall(r"^/proc/irq/(\d+)/\S+ (\S+)$", guest.check(EFFECTIVE), re.M))
     step.targets = {name: arrive[name.split()[0]] for name in step.devices if name.split()[0] in arrive}

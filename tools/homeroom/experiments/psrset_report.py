@@ -27,7 +27,10 @@ PAPER_INTR = {
     ],
 }  # fmt: skip
 PAPER_ICSW = {"all CPUs": 43, "outside the fenced set": 104, "inside the fenced set": 26}  # sum of the column
-WORDS = {"LOC": "the CPU's own timer", "RES": "pokes", "TLB": "cross-calls: forget translations", "SPU": "spurious"}
+WORDS = {
+    "LOC": "the CPU's own timer", "RES": "pokes", "TLB": "cross-calls: forget translations",
+    "SET": "settling, once when it is fenced", "SPU": "spurious",
+}  # fmt: skip
 COLOURS = {"device": "#b3382c", "RES": "#1f5f99", "LOC": "#8fb8de", "TLB": "#d9a441", "SPU": "#7d8894"}
 
 
@@ -97,16 +100,13 @@ def answer(done: list, inside: range) -> list[str]:
     lines = []
     for step in done[1:4]:
         lines.append(f"{step.title}: what interrupted CPUs 0-15, a second")
-        for what, rate, where in named(step, inside):
-            lines.append(f"    {rate:9.1f}  {what:34} {where}")
+        lines += [f"    {rate:9.1f}  {what:34} {where}" for what, rate, where in named(step, inside)] or ["    nothing"]
         reasons = {why: sum(row.get(cpu, 0) for cpu in inside) for why, row in step.pokes.items()}
         sent = sorted(((n, why) for why, n in reasons.items() if n), reverse=True)
         if sent:
             lines.append("               pokes by reason: " + ", ".join(f"{why} {n:.1f}" for n, why in sent))
-        senders = sorted(step.mpstat, key=lambda cpu: -step.mpstat[cpu]["xcal"])[:3]
-        lines.append("               most cross-calls from " + ", ".join(
-            f"CPU {cpu} ({step.mpstat[cpu]['xcal']}, ithr {step.mpstat[cpu]['ithr']})" for cpu in senders
-        ))  # fmt: skip
+            most = sorted((n, cpu) for cpu, n in step.senders.items() if n >= 0.1)[::-1][:4]
+            lines.append("               pokes of all kinds sent by: " + ", ".join(f"CPU {cpu} {n:.1f}" for n, cpu in most))
     return lines
 
 
@@ -114,15 +114,16 @@ def judge(done: list, inside: range) -> list[tuple[bool, str]]:
     """What the experiment is to show."""
     _, out, within, quiet, _ = done
     fenced = [out, within, quiet]
+    lost = [s.title for s in done if any(f.sent != f.received or f.sent == 0 for f in (s.out, s.back))]
     intr = {step.title: column(step, "intr", inside) for step in done}
     woken = source_in(within, "RES", inside) / max(1e-9, sum(source_in(within, name, inside) for name in within.sources))
     return [
-        (all(f.sent == f.received > 0 for s in done for f in (s.out, s.back)), "all bytes delivered, both ways, each step"),
+        (not lost, "all bytes delivered, both ways, each step" + "".join(f"; not: {title}" for title in lost)),
         (all(device_in(s, inside) == 0 for s in fenced), "no device interrupt in the set while it is fenced"),
         (max(intr[out.title]) <= 1, "iperf outside: at most one interrupt a second on each CPU of the set"),
         (sum(intr[within.title]) > 10 * sum(intr[out.title]), "iperf inside: CPUs of the set take interrupts, as in the paper"),
         (woken > 0.9, f"of these {100 * woken:.1f} % are pokes: a CPU outside has work for one that idles"),
-        (max(intr[quiet.title]) <= 2, "idle CPUs that do not halt need no pokes: at most two a second with iperf inside"),
+        (max(intr[quiet.title]) <= 2, "fenced CPUs that do not halt need no pokes: at most two a second with iperf inside"),
         (all(int(cpu) not in inside for s in fenced for cpu in s.targets.values()), "fenced vectors arrive outside"),
     ]
 
@@ -173,7 +174,6 @@ def plot(done: list) -> Path:
         axes.set_ylabel("1/s")
     panels[0].legend(fontsize=6, ncols=5, loc="upper right")
     panels[-1].set_xlabel("CPU")
-    fig.tight_layout()
     return storage.save(fig, "psrset")
 
 
