@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, READERS = 3, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
+enum { BLOCK = 4096, READERS = 3, MOVES_A_READ = 50, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
 
 static struct shared {
     _Atomic unsigned long reads, wrong;
@@ -62,6 +62,15 @@ static int interruptible(int *cpus)
     return n;
 }
 
+/* Until the load has gone on: it must not fall behind the moves. */
+static void await_read(void)
+{
+    unsigned long reads = shared->reads;
+
+    while (shared->reads == reads && shared->wrong == 0)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
 static long move(const int *irqs, int n, long moves)
 {
     int cpus[HR_MAXCPU], ncpus = interruptible(cpus), fd[MAX_IRQS];
@@ -75,12 +84,15 @@ static long move(const int *irqs, int n, long moves)
             exit(2);
         }
     }
-    for (long k = 0; k < moves; k++)
+    for (long k = 0; k < moves; k++) {
         for (int i = 0; i < n; i++) {
             int len = snprintf(text, sizeof text, "%d", cpus[(k + i) % ncpus]);
 
             done += pwrite(fd[i], text, (size_t)len, 0) == len;
         }
+        if (k % MOVES_A_READ == 0)
+            await_read();
+    }
     for (int i = 0; i < n; i++) {
         int len = snprintf(text, sizeof text, "0-%d", cpus[ncpus - 1]);
 
