@@ -78,7 +78,7 @@ def test_work_of_a_set_stays_inside_and_counts_there(machine):
 def test_mpstat_tells_of_changes(machine):
     out = machine.check(
         """
-        mpstat -p 1 > /tmp/samples & p=$!
+        : > /tmp/samples; mpstat -p 1 > /tmp/samples & p=$!
         n=0
         next() { while [ $(grep -c 'idl set$' /tmp/samples) -le $n ]; do sleep 0.1; done; n=$((n + 1)); }
         next; psrset -c 1 2 >/dev/null
