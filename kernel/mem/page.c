@@ -321,7 +321,9 @@ void mem_node_counts_clear(unsigned node)
 {
     struct mem_node *n = &mem_nodes[node];
 
-    n->n_local = n->n_fallback = n->n_foreign = 0;
+    n->n_local = 0;
+    n->n_fallback = 0;
+    n->n_foreign = 0;
     for (unsigned i = 0; i < ncpu; i++)
         if (cpus[i] != NULL && cpus[i]->mem != NULL && cpus[i]->node == node)
             cpus[i]->mem->n_local = 0;

@@ -190,7 +190,7 @@ long sys_priocntl(struct regs *r)
     err = copy_in(&pc, r->arg[3], sizeof pc);
     if (err != 0)
         return err;
-    if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 || pc.shares > UINT16_MAX)
+    if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 || pc.shares > (int)UINT16_MAX)
         return -EINVAL;
     if (!cred_superuser(curcred()) && (pc.cls == HR_CLASS_RT || pc.upri > 0))
         return -EPERM;

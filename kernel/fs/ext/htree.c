@@ -38,10 +38,6 @@ static uint16_t *count_of(struct dx_entry *v)
 {
     return (uint16_t *)v + 1;
 }
-static inline uint32_t hash_at(const struct dx_entry *v, uint32_t k)
-{
-    return k == 0 ? 0 : v[k].hash;
-}
 
 static struct dx_info *info_of(struct buf *root)
 {
