@@ -246,6 +246,7 @@ void timer_interrupt(void)
 {
     struct cpu      *c = this_cpu();
     struct disp_cpu *d = c->disp;
+    bool             over;
 
     d->timer_set_for = UINT64_MAX;
     spin_lock(&d->timer_lock);
@@ -260,18 +261,17 @@ void timer_interrupt(void)
         spin_lock(&d->timer_lock);
         d->running_timer = NULL;
     }
-    if (rdtsc() >= d->quantum_end) {
-        if (d->maxpri >= 0 || disp_nearer_idle(c->thread, c)) {
-            atomic_fetch_or(&c->thread->ast, AST_RESCHED);
-        } else {
-            d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
-        }
+    over = rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
+    if (over && d->maxpri < 0 && !disp_nearer_idle(c->thread, c)) {
+        d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
+        over = false;
     }
-    if (rdtsc() < d->quantum_end)
+    if (!over) {
         timer_program(c);
-    else if (d->timers != NULL) {
+    } else {
         uint64_t end = d->quantum_end;
 
+        atomic_fetch_or(&c->thread->ast, AST_RESCHED);
         d->quantum_end = UINT64_MAX; /* the slice is over: only timers count until the switch */
         timer_program(c);
         d->quantum_end = end;
