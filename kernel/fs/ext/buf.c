@@ -91,7 +91,16 @@ void bufs_destroy(struct ext_fs *fs)
     fs->buf_read_lock = NULL;
 }
 
-/* Takes b out of the hash if nobody needs it. */
+void buf_keep(struct ext_fs *fs, struct buf *b)
+{
+    struct spinlock *l = &fs->buf_hash_lock[bucket(fs, b->block)];
+
+    spin_lock(l); /* I2: unhash() may be looking at refs, txn and ckpt, one after the other */
+    buf_hold(b);
+    spin_unlock(l);
+}
+
+/* Takes b out of the hash if nobody needs it: with refs 0 and the lock held, txn and ckpt stay what they are. */
 static bool unhash(struct ext_fs *fs, struct buf *b)
 {
     uint32_t     k = bucket(fs, b->block);

@@ -61,6 +61,8 @@ struct buf {
 /*
  * buf_read - the block, with a reference.  -EIO -ENOMEM.  buf_new - the block zeroed, for a use that is new: not read.
  * buf_cached - only if it is in memory, else NULL.  buf_put - give the reference back.
+ * buf_hold - one more reference, by who has one; buf_keep - by the journal, for a buffer that a transaction or a
+ * checkpoint holds, and may be about to let go.
  * bufs_shrink - free some that nobody needs; whether there were any.
  */
 int         buf_read(struct ext_fs *fs, uint32_t block, struct buf **out);
@@ -75,6 +77,7 @@ static inline void buf_hold(struct buf *b)
 {
     atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
+void buf_keep(struct ext_fs *fs, struct buf *b);
 int  bufs_init(struct ext_fs *fs);
 bool bufs_shrink(struct ext_fs *fs);
 void bufs_destroy(struct ext_fs *fs); /* drops all; nobody uses one */

@@ -219,7 +219,7 @@ static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
             memcpy(j->copies[n], b->data, j->fs->bsize);
         j->ents[n] = (struct ioblock){0, freed ? NULL : j->copies[n] != NULL ? j->copies[n] : b->data, b};
         n++;
-        buf_hold(b);
+        buf_keep(j->fs, b);
         atomic_fetch_or(&b->flags, BUF_COMMITTING);
         list_remove(&b->link);
         b->txn = NULL;
@@ -341,7 +341,7 @@ static size_t gather(struct journal *j)
             if (n == CKPT_BATCH)
                 goto out;
             memcpy(copy, b->data, j->fs->bsize);
-            buf_hold(b);
+            buf_keep(j->fs, b);
             j->out[n++] = (struct ioblock){b->block, copy, b};
         }
     }
