@@ -71,6 +71,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
 {
     struct journal *j = fs->jnl;
     struct txn     *t;
+    uint32_t        tid;
     int             err = 0;
 
     mutex_enter(&j->lock);
@@ -101,8 +102,9 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
         ASSERT(credits < j->max, "I1");
         if (likely(!is_full(j, t, credits)))
             break;
+        tid = t->tid; /* somebody else may commit and free it before we do */
         mutex_exit(&j->lock);
-        jnl_commit(fs, t->tid);
+        jnl_commit(fs, tid);
         mutex_enter(&j->lock);
     }
     if (err == 0) {
