@@ -291,6 +291,8 @@ def test_errors_of_the_disk(machine):
     out = machine.run("dd if=/dev/zero of=/mnt/b bs=4096 count=1 conv=notrunc,fsync")
     assert out.status != 0 and "Input/output error" in out.out
     machine.check("echo more > /mnt/c && sync && cat /mnt/c")
+    assert "Input/output error" in machine.run("mount -o remount,ro /mnt").out  # the page is still not on the disk
+    machine.check("echo again > /mnt/c")
     assert "busy" in machine.run("cd /mnt && umount /mnt").out
     machine.check("umount /mnt")
     assert "vda: 1 pages of inode" in machine.check("dmesg")

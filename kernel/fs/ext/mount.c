@@ -175,6 +175,18 @@ static bool is_written_to(struct ext_inode *i)
     return i->vn.writers > 0;
 }
 
+/* Has pages that are not on the disk. */
+static bool is_unwritten(struct ext_inode *i)
+{
+    return i->vn.obj.io != NULL && i->io.ndirty != 0;
+}
+
+/* And the disk does not take them. */
+static bool is_refused(struct ext_inode *i)
+{
+    return is_unwritten(i) && i->io.error != 0;
+}
+
 static bool is_used(struct ext_inode *i)
 {
     return i->vn.refs > 1; /* one is the cache's */
@@ -219,6 +231,21 @@ static int op_unmount(struct vfs *vfs)
     return 0;
 }
 
+/* All to the disk, for a file system that becomes read-only.  -EIO: the disk refuses something.  -EBUSY. */
+static int settle(struct vfs *vfs)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+    int            err;
+
+    if (icache_count(fs, is_written_to) != 0)
+        return -EBUSY;
+    if ((err = op_sync(vfs)) != 0)
+        return err;
+    if (icache_count(fs, is_refused) != 0)
+        return -EIO;
+    return icache_count(fs, is_unwritten) != 0 ? -EBUSY : ext_quiesce(fs);
+}
+
 static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
 {
     struct extmount *m = vfs->data;
@@ -229,9 +256,9 @@ static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
         vfs->readonly = true; /* nothing new begins */
-        if (icache_count(m->fs, is_written_to) != 0 || (err = op_sync(vfs)) != 0 || (err = ext_quiesce(m->fs)) != 0) {
+        if ((err = settle(vfs)) != 0) {
             vfs->readonly = m->fs->rdonly;
-            return err != 0 ? err : -EBUSY;
+            return err;
         }
     } else if (!(o.flags & MS_RDONLY) && vfs->readonly) {
         if ((err = ext_writable(m->fs)) != 0)
