@@ -202,6 +202,24 @@ def test_full_disk(machine):
 
 
 @EXT
+def test_no_room_inside_a_file(machine):
+    """A write into a hole of three blocks, when there is one: it fails, and what the page had is as it was."""
+    machine.check(
+        "mount -t ext3 /dev/vdb /mnt/s && rm -rf /mnt/s/d*; cd /mnt/s && dd if=/dev/zero bs=1024 count=1 2>/dev/null |"
+        "tr '\\0' a > hole && echo 1 > one && sync && truncate -s 4096 hole && cd / &&"
+        "umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s"
+    )
+    machine.run("dd if=/dev/zero of=/mnt/s/fill bs=1024 2>/dev/null; rm /mnt/s/one; sync")
+    out = machine.run("dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' b | dd of=/mnt/s/hole bs=4096 conv=notrunc")
+    assert "No space left on device" in out.out
+    for _ in range(2):
+        assert machine.check("tr -d '\\0' < /mnt/s/hole") == "a" * 1024
+        machine.check("umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s")
+    machine.check("rm /mnt/s/fill /mnt/s/hole && umount /mnt/s")
+    fsck("small")
+
+
+@EXT
 def test_deleted_while_open(machine):
     machine.check("mount -t ext3 /dev/vdb /mnt/s && rm -rf /mnt/s/d*; sync")
     before = machine.check("df /mnt/s").splitlines()[1].split()[2]

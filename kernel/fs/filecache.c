@@ -5,9 +5,9 @@
  * THEORY      What makes the file longer is copied into the page first; then the file system gives it blocks
  *             (prepare_write), and it is dirty: the disk never shows a size before the bytes.  Where the file has
  *             bytes, blocks come first: a write for which there is no room changes nothing.
- *             A page that is written as a whole, or lies beyond the end, is never read: its frame is filled before it
- *             goes into the tree, where others could see it.  While it is filled the writer may fault, even
- *             on the same page of the same file; nothing is locked then but vn->lock.
+ *             A page that has its blocks and is written as a whole, or lies beyond the end, is never read: its frame
+ *             is filled before it goes into the tree, where others could see it.  While it is filled the writer may
+ *             fault, even on the same page of the same file; nothing is locked then but vn->lock.
  *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
  *             are gathered and written as one (vm/cluster.h).
  *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
@@ -184,6 +184,15 @@ static int write_absent(struct vnode *vn, struct uio *uio, uint64_t off, size_t 
     return prepared != 0 ? prepared : err;
 }
 
+/* Whether all of the page has blocks: a write there cannot fail for want of room when it has begun. */
+static bool has_blocks(struct vnode *vn, uint64_t index)
+{
+    struct disk *disk;
+    uint64_t     sector;
+
+    return vn->op->prepare_write == NULL || (vn->op->bmap != NULL && vn->op->bmap(vn, index, &disk, &sector) == 0);
+}
+
 int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *done)
 {
     uint64_t     off = (uint64_t)at, index = off >> PAGE_SHIFT;
@@ -194,7 +203,7 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
     *done = 0;
     if (off < vn->size) /* what makes it longer comes in a second step */
         n = min_of(n, vn->size - off);
-    if (err == 0 && pg == NULL && (beyond || n == PAGE_SIZE)) {
+    if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && has_blocks(vn, index)))) {
         err = write_absent(vn, uio, off, n, beyond, done);
     } else {
         if (err == 0 && pg == NULL)
