@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fakeqemu.c - stands in for QEMU: loads the plugin, shows it two blocks of code, runs them, and says what was counted.
+ * fakeqemu.c - stands in for QEMU: loads the plugin, shows it blocks of code, runs them, and says what was counted.
  *
  * Built by tests/test_fireplane_plugin.py, exporting what a QEMU exports:
  *     -DNEW           the interface of QEMU 9.1 and later: insn_data copies, and two functions that older ones lack
@@ -178,6 +178,8 @@ int main(int argc, char **argv)
                                                                     {.code = "\x48\x89\x06", .size = 3}}};
     struct qemu_plugin_tb vague = {.vaddr = 0x2000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
                                                                     {.code = "\x0f\x10\x07", .size = 3}}};
+    struct qemu_plugin_tb sums = {.vaddr = 0x3000, .n = 2, .insn = {{.code = "\xf2\x0f\x58\xc1", .size = 4},
+                                                                   {.code = "\xf2\x0f\x58\xc1", .size = 4}}};
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     int (*install)(qemu_plugin_id_t, const qemu_info_t *, int, char **);
     qemu_info_t info = {.target_name = "x86_64", .system_emulation = true, .system = {atoi(argv[2]), atoi(argv[2])}};
@@ -195,6 +197,7 @@ int main(int argc, char **argv)
     run(block, two);
     run(block, two);
     run(vague, movs);
+    run(sums, none); /* addsd %xmm1,%xmm0, twice */
     block.vaddr = vague.vaddr = 0xffffffff80000000; /* the kernel's */
     run(block, two);
     run(doorbell(FP_OP_SYNC), none);

@@ -23,7 +23,7 @@
 #define FP_PCI_BAR    2
 
 #define FP_MAGIC        0x454e414c50455246ull /* "FREPLANE" in memory */
-#define FP_VERSION      1
+#define FP_VERSION      2
 #define FP_SHARED_BYTES (1u << 20) /* of the whole page; a PCI BAR is a power of two */
 #define FP_MAX_CPUS     256
 #define FP_MAX_BOARDS   64
@@ -68,6 +68,7 @@ struct fp_counts {
     uint64_t load_miss_remote;  /* of miss_remote, those of loads                       */
     uint64_t writeback;         /* lines written to memory                              */
     uint64_t stall_ps;          /* time the CPU waited for memory                       */
+    uint64_t fp_stall_ps;       /* time it waited for results of floating-point operations */
     uint64_t queue_ps[FP_RES_COUNT]; /* time transfers waited, by resource              */
 };
 
@@ -96,7 +97,7 @@ struct fp_lwp {
     int32_t          pid;     /* 0: the calling process                             */
     int32_t          lwpid;   /* the LWP, or the next one above; set to the one found */
     uint64_t         time_ps; /* out: its modelled clock                            */
-    struct fp_counts used;    /* out; time_ps: a clock for each instruction, and stall_ps */
+    struct fp_counts used;    /* out; time_ps: a clock for each instruction, and both stalls */
 };
 
 /*

@@ -4,7 +4,8 @@
  *
  * THEORY      Counters only grow, so a thread's share of a CPU's is what they grew by while it ran there.  The clock
  *             also jumps (to a later thread's time, or to the others' when the CPU was idle), so the time that a
- *             thread has run is not its difference: it is one clock for each instruction, and the waits for memory.
+ *             thread has run is not its difference: it is one clock for each instruction, and the waits for memory and
+ *             for floating-point results.
  */
 #include "stat/modelled.h"
 
@@ -22,7 +23,8 @@ static void add_difference(struct fp_counts *sum, const struct fp_counts *now, c
 {
     uint64_t clock_ps = ((const struct fp_header *)modelled_page)->clock_ps, ran = sum->time_ps;
 
-    ran += (now->instr - since->instr) * clock_ps + now->stall_ps - since->stall_ps;
+    ran += (now->instr - since->instr) * clock_ps;
+    ran += now->stall_ps - since->stall_ps + now->fp_stall_ps - since->fp_stall_ps;
     for (unsigned i = 0; i < sizeof *sum / sizeof(uint64_t); i++)
         ((uint64_t *)sum)[i] += ((const uint64_t *)now)[i] - ((const uint64_t *)since)[i];
     sum->time_ps = ran;

@@ -96,6 +96,7 @@ void fp_publish(struct fp_cpu_state *c)
     const uint64_t *from = (const uint64_t *)&c->n;
 
     c->n.time_ps = c->clock;
+    c->n.fp_stall_ps = c->clock - c->skipped - c->n.stall_ps - c->n.instr * m->p.clock_ps;
     if (c->clock > m->latest) /* the guest may hand on what it reads here: FP_OP_SWITCH must believe it */
         m->latest = c->clock;
     for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
@@ -107,6 +108,13 @@ void fp_publish(struct fp_cpu_state *c)
 }
 
 /* ---- slices -------------------------------------------------------------------------------- */
+
+/* The clock becomes t, which is later, while no thread runs. */
+static void skip_to(struct fp_cpu_state *c, uint64_t t)
+{
+    c->skipped += t - c->clock;
+    c->clock = t;
+}
 
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
@@ -168,7 +176,7 @@ void fp_slice(struct fp_cpu_state *c)
     }
     others = slowest(m, c->id);
     if (c->limit == 0 && others != INACTIVE && others > c->clock)
-        c->clock = others;
+        skip_to(c, others);
     m->seen[c->id] = c->clock;
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */
@@ -205,7 +213,7 @@ static void arm(struct fp_model *m)
     for (unsigned i = 0; i < m->p.ncpus; i++) {
         struct fp_cpu_state *c = &m->cpu[i];
 
-        c->clock = m->latest;
+        skip_to(c, m->latest);
         deactivate(c);
     }
     m->armed = true;
@@ -250,7 +258,7 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
         shared(c)->ret[0] = c->clock;
         deactivate(c);
         if (thread > c->clock && thread <= m->latest) /* no thread was ever later than every CPU */
-            c->clock = thread;
+            skip_to(c, thread);
         break;
     case FP_OP_PROBE:
         for (unsigned i = 0; i < 4; i++)

@@ -86,16 +86,17 @@ struct fp_model;
 
 /* A CPU.  What comes before the tables is small, and the host fetches it before the CPU's slice begins: fp_slice(). */
 struct fp_cpu_state {
-    uint64_t clock;      /* ps                                                          */
+    uint64_t clock;      /* ps: instructions, both kinds of stall, and what was skipped  */
     uint64_t limit;      /* fp_slice() is due beyond this; 0 while the CPU is inactive  */
     uint64_t gen;        /* generation of virtual tags, in place: a new address space   */
     uint64_t mine;       /* state bits of a line that this CPU may write                */
-    struct fp_counts n;  /* n.time_ps is not kept here                                  */
+    struct fp_counts n;  /* n.time_ps and n.fp_stall_ps: only when published            */
     struct fp_model *model;
     struct fp_ec *ec;
     const void *used[3]; /* in the tables: what the last load, store and write-cache fill used */
     uint64_t tick;       /* for ages                                                    */
     uint64_t published;  /* loads + stores already in the header's count                */
+    uint64_t skipped;    /* what the clock jumped while no thread ran here, ps          */
     unsigned id, board, seat;
     unsigned first_slot;
     uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
@@ -198,7 +199,7 @@ void fp_caches_destroy(struct fp_model *m);
 
 /* ---- the quick paths ----------------------------------------------------------------------- */
 
-/* fp_run - n user instructions, ps long in all. */
+/* fp_run - n user instructions, ps long in all: a clock each, and what they wait for floating-point results. */
 static inline void fp_run(struct fp_cpu_state *c, uint64_t n, uint64_t ps)
 {
     c->n.instr += n;

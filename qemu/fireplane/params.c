@@ -33,6 +33,12 @@ static const char *const centerplane_words[] = {"full", "double-pumped", NULL};
 static const struct key keys[] = {
     NUMBER(memory_mib, 1, 1 << 24),
     NUMBER(clock_ps, 10, 1000000),
+    NUMBER(fp_latency, 1, 1000),
+    NUMBER(fp_move_latency, 1, 1000),
+    NUMBER(fp_div_latency, 1, 1000),
+    NUMBER(fp_sqrt_latency, 1, 1000),
+    NUMBER(fp_divs_latency, 1, 1000),
+    NUMBER(fp_sqrts_latency, 1, 1000),
     NUMBER(ecache_kib, 1, 1 << 20),
     NUMBER(ecache_ways, 1, 16),
     NUMBER(misses_in_flight, 1, 64),

@@ -25,6 +25,10 @@ struct fp_params {
     uint64_t memory_mib;               /* of the machine; physical addresses go a bit beyond */
     /* CPU and caches */
     uint64_t clock_ps;
+    /* clocks from operands to a floating-point result (fpu.c): most; sign, logic, shuffles; doubles; singles */
+    uint64_t fp_latency, fp_move_latency;
+    uint64_t fp_div_latency, fp_sqrt_latency;
+    uint64_t fp_divs_latency, fp_sqrts_latency;
     uint64_t ecache_kib, ecache_ways;
     uint64_t misses_in_flight;
     uint64_t streams;

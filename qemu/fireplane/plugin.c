@@ -5,10 +5,11 @@
  * THEORY      qemu-system-x86_64 -plugin build/fireplane.so,config=FILE,page=FILE
  *             While disarmed only doorbells are looked for, when code is translated; nothing else carries a callback.
  *             While armed, user code (lower half of the address space) has a callback at each memory access,
- *             and its instructions are counted with one of those where possible (decode.c), else with a
- *             callback for the block.  In any code pause and hlt say that the CPU waits, and what changes the address
- *             space empties the model's memory of translations.  Arming and disarming throw all translated code away
- *             (qemu_plugin_reset), which happens at the end of the block of code that rings.
+ *             and its instructions, with the clocks that they take (fpu.c), are counted with one of those where
+ *             possible (decode.c), else with a callback for the block.  In any code pause and hlt say that the CPU
+ *             waits, and what changes the address space empties the model's memory of translations.  Arming and
+ *             disarming throw all translated code away (qemu_plugin_reset), which happens at the end of the block of
+ *             code that rings.
  * INVARIANTS  one host thread runs all CPUs (-accel tcg,thread=single), so nothing here is locked
  *             whatever the guest writes to the page or rings, QEMU goes on
  * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: RW is asked for, and the store bit tested.
@@ -28,12 +29,15 @@
 #include <unistd.h>
 
 #include "decode.h"
+#include "fpu.h"
 #include "model.h"
 #include "qemu_api.h"
 
 /* Where meminfo has the store bit, and log2 of the size: to ask QEMU for each access would cost too much. */
 #define STORE_BIT (1u << 17)
 #define SIZE(info) (1u << ((info) >> 4 & 7))
+
+#define MOST_INSNS 1024 /* of a block: QEMU makes none longer than 512 */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -106,10 +110,10 @@ static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info,
         fp_load(c, vaddr, SIZE(info), info);
 }
 
-/* The number of instructions and their time, in a callback's userdata. */
-static void *pack(size_t n)
+/* The number of instructions and the time of `clocks` clocks, in a callback's userdata. */
+static void *pack(size_t n, uint64_t clocks)
 {
-    return (void *)((uintptr_t)n * model->p.clock_ps << 16 | n);
+    return (void *)((uintptr_t)clocks * model->p.clock_ps << 16 | n);
 }
 
 static inline void run(struct fp_cpu_state *c, void *packed)
@@ -198,18 +202,38 @@ static void end_slice(unsigned vcpu)
 
 /* ---- translation --------------------------------------------------------------------------- */
 
-static enum fp_insn kind_of(struct qemu_plugin_insn *insn, unsigned *op)
+/* The code of an instruction, perhaps in the buffer. */
+static const uint8_t *code_of(struct qemu_plugin_insn *insn, uint8_t buffer[16])
 {
-    uint8_t buffer[16];
-    size_t size = qemu_plugin_insn_size(insn);
-    uintptr_t data = qemu_plugin_insn_data(insn, buffer, sizeof buffer);
+    uintptr_t data = qemu_plugin_insn_data(insn, buffer, 16);
 
-    return fp_decode(copies_code ? buffer : (const uint8_t *)data, size, op);
+    return copies_code ? buffer : (const uint8_t *)data;
 }
 
-/* Callbacks for the accesses and the instruction count of a block of user code. */
+/* The clocks that a block takes: one for each instruction, and the waits for floating-point results. */
+static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n)
+{
+    struct fpu_insn insn[MOST_INSNS];
+    size_t bytes = 0;
+    bool loops = false;
+
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *q = qemu_plugin_tb_get_insn(tb, i);
+        uint8_t buffer[16];
+        const uint8_t *code = code_of(q, buffer);
+        size_t size = qemu_plugin_insn_size(q);
+
+        insn[i] = fpu_decode(code, size);
+        bytes += size;
+        loops = fpu_loops(code, size, bytes);
+    }
+    return n + fpu_stalls(&model->p, insn, n, loops);
+}
+
+/* Callbacks for the accesses, the instruction count and the clocks of a block of user code. */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
+    void *packed = pack(n, clocks_of(tb, n));
     size_t counts = n; /* the instruction with whose access the block is counted */
     qemu_mem_cb counted = on_counted_access;
 
@@ -221,26 +245,27 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
         counted = on_rep_access;
     }
     if (counts == n)
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, pack(n));
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
     for (size_t i = 0; i < n; i++)
         qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), i == counts ? counted : on_access,
-                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, i == counts ? pack(n) : NULL);
+                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, i == counts ? packed : NULL);
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-    enum fp_insn kind[1024];
+    enum fp_insn kind[MOST_INSNS];
     size_t n = qemu_plugin_tb_n_insns(tb);
     bool user = qemu_plugin_tb_vaddr(tb) >> 63 == 0, probe = false;
 
-    if (n > sizeof kind / sizeof kind[0])
-        n = sizeof kind / sizeof kind[0];
+    if (n > MOST_INSNS)
+        n = MOST_INSNS;
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        uint8_t buffer[16];
         unsigned op = 0;
         qemu_vcpu_cb cb = NULL;
 
-        kind[i] = kind_of(insn, &op);
+        kind[i] = fp_decode(code_of(insn, buffer), qemu_plugin_insn_size(insn), &op);
         if (probe)
             qemu_plugin_register_vcpu_mem_cb(insn, on_probe, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
         probe = kind[i] == FP_INSN_DOORBELL && op == FP_OP_PROBE;

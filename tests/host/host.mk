@@ -58,8 +58,9 @@ build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
 HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
-build/host/test_fireplane: HOST_FLAGS += -Iqemu/fireplane
-build/host/test_fireplane: $(wildcard qemu/fireplane/*.h)
+HOST_fpu := qemu/fireplane/fpu.c
+build/host/test_fireplane build/host/test_fpu: HOST_FLAGS += -Iqemu/fireplane
+build/host/test_fireplane build/host/test_fpu: $(wildcard qemu/fireplane/*.h)
 HOST_system := kernel/stat/system.c
 HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)

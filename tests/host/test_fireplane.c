@@ -19,6 +19,8 @@
 #define NS    1000ull
 
 static const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\nmisses_in_flight = 8\nstreams = 8\n"
+                             "fp_latency = 4\nfp_move_latency = 3\nfp_div_latency = 20\nfp_sqrt_latency = 29\n"
+                             "fp_divs_latency = 17\nfp_sqrts_latency = 20\n"
                              "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
                              "expander_ps = 240000\ncdc_hit_percent = 80\nport_mbps = 2400\nmemory_mbps = 6700\n"
                              "bus_mbps = 9600\nout_mbps = 2400\nin_mbps = 2400\ncenterplane_mbps = 2400\n"
@@ -657,6 +659,30 @@ TEST(a_time_that_was_published_can_be_handed_on_at_once)
     CHECK_EQ(clock_of(1), 101 * 1111);
 }
 
+TEST(what_waits_for_floating_point_is_told_apart)
+{
+    machine(1, mid, "");
+    fp_run(&m->cpu[0], 900, 900 * 1111);
+    fp_slice(&m->cpu[0]);
+    fp_run(&m->cpu[1], 10, 14 * 1111); /* less than what it skips: CPU 0's time */
+    load(1, 0x1000);
+    fp_run(&m->cpu[1], 3, 3 * 1111);
+    fp_doorbell(m, 1, FP_OP_SYNC);
+    CHECK_EQ(n(1)->time_ps, 903 * 1111 + 193 * NS);
+    CHECK_EQ(n(1)->fp_stall_ps, 4 * 1111);
+    CHECK_EQ(n(1)->stall_ps, 193 * NS);
+    FP_CPU(page, 0)->arg[0] = n(1)->time_ps;
+    fp_doorbell(m, 0, FP_OP_SWITCH); /* a thread brings a later time */
+    fp_doorbell(m, 0, FP_OP_SYNC);
+    CHECK_EQ(n(0)->time_ps, n(1)->time_ps);
+    CHECK_EQ(n(0)->fp_stall_ps, 0);
+    fp_doorbell(m, 0, FP_OP_DISARM);
+    fp_doorbell(m, 0, FP_OP_ARM); /* and so do all */
+    CHECK_EQ(n(2)->time_ps, n(1)->time_ps);
+    CHECK_EQ(n(2)->fp_stall_ps, 0);
+    CHECK_EQ(n(1)->fp_stall_ps, 4 * 1111);
+}
+
 TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
 {
     machine(1, mid, "");
@@ -808,6 +834,18 @@ TEST(fuzz_high_end)
 }
 
 /* ---- instructions -------------------------------------------------------------------------- */
+
+TEST(any_bytes_are_some_instruction)
+{
+    for (unsigned i = 0; i < 100000; i++) {
+        uint8_t bytes[16], *code = bytes + check_below(sizeof bytes + 1); /* up to the end: the sanitizer looks */
+        unsigned op = 0;
+
+        for (size_t k = 0; k < sizeof bytes; k++)
+            bytes[k] = (uint8_t)(check_below(4) ? check_random() : 0x0f);
+        CHECK(fp_decode(code, (size_t)(bytes + sizeof bytes - code), &op) <= FP_INSN_DOORBELL);
+    }
+}
 
 TEST(instructions_are_told_apart)
 {

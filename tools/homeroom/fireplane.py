@@ -20,7 +20,7 @@ from pathlib import Path
 from homeroom.machine import TOP
 
 MAGIC = 0x454E414C50455246
-VERSION = 1
+VERSION = 2
 SHARED_BYTES = 1 << 20
 MAX_CPUS, MAX_BOARDS = 256, 64
 RESOURCES = ("port", "memory", "bus", "out", "in", "centerplane")
@@ -62,6 +62,7 @@ class Counts(ctypes.LittleEndianStructure):
         ("load_miss_remote", c_uint64),
         ("writeback", c_uint64),
         ("stall_ps", c_uint64),
+        ("fp_stall_ps", c_uint64),
         ("queue_ps", c_uint64 * len(RESOURCES)),
     )
 

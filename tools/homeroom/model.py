@@ -24,9 +24,15 @@ PAGE_BYTES = 1 << 20  # FP_SHARED_BYTES
 FAMILIES = TOP / "qemu/fireplane.toml"
 
 # The limits of qemu/fireplane/params.c: least and greatest number, or the two words.
-LATENCY, RATE = (1000, 100_000_000), (100, 10_000_000)
+CLOCKS, LATENCY, RATE = (1, 1000), (1000, 100_000_000), (100, 10_000_000)
 LIMITS = {
     "clock_ps": (10, 1_000_000),
+    "fp_latency": CLOCKS,
+    "fp_move_latency": CLOCKS,
+    "fp_div_latency": CLOCKS,
+    "fp_sqrt_latency": CLOCKS,
+    "fp_divs_latency": CLOCKS,
+    "fp_sqrts_latency": CLOCKS,
     "ecache_kib": (1, 1 << 20),
     "ecache_ways": (1, 16),
     "misses_in_flight": (1, 64),

@@ -208,6 +208,7 @@ static struct fp_counts difference(const struct fp_counts *after, const struct f
     d.load_miss_remote -= before->load_miss_remote;
     d.writeback -= before->writeback;
     d.stall_ps -= before->stall_ps;
+    d.fp_stall_ps -= before->fp_stall_ps;
     for (int r = 0; r < FP_RES_COUNT; r++)
         d.queue_ps[r] -= before->queue_ps[r];
     return d;
@@ -229,7 +230,8 @@ static void end_measure(void)
             longest = team->end_ps[i] - team->begin_ps[i];
     m->modelled_s = (double)longest / PS_PER_S;
     if (model)
-        m->busy_s = ((double)m->counts.instr * (double)fp_header()->clock_ps + (double)m->counts.stall_ps) / PS_PER_S;
+        m->busy_s = ((double)m->counts.instr * (double)fp_header()->clock_ps + (double)m->counts.stall_ps +
+                     (double)m->counts.fp_stall_ps) / PS_PER_S;
 }
 
 void bench_stop(int self)
@@ -266,9 +268,10 @@ void bench_result_end(void)
     }
     printf(" modelled_s=%.9f wall_s=%.3f\n", m->modelled_s, m->wall_s);
     printf("counters: time_ps=%lu instr=%lu loads=%lu stores=%lu ec_ref=%lu ec_hit=%lu miss_local=%lu miss_remote=%lu "
-           "load_miss_local=%lu load_miss_remote=%lu writeback=%lu stall_ps=%lu",
+           "load_miss_local=%lu load_miss_remote=%lu writeback=%lu stall_ps=%lu fp_stall_ps=%lu",
            c->time_ps, c->instr, c->loads, c->stores, c->ec_ref, c->ec_hit, c->miss_local, c->miss_remote,
-           c->load_miss_local, c->load_miss_remote, c->writeback, c->stall_ps);
+           c->load_miss_local, c->load_miss_remote, c->writeback, c->stall_ps,
+           c->fp_stall_ps);
     for (int r = 0; r < FP_RES_COUNT; r++)
         printf(" queue_%s_ps=%lu", resource[r], c->queue_ps[r]);
     printf("\n");

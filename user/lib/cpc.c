@@ -36,6 +36,7 @@ static const struct event {
     {"EC_rd_miss_remote", AT(load_miss_remote), NONE, false, "of these, to another board"},
     {"EC_wb", AT(writeback), NONE, false, "lines written back to memory"},
     {"Re_EC_miss", AT(stall_ps), NONE, true, "cycles spent waiting for memory"},
+    {"Rstall_FP_use", AT(fp_stall_ps), NONE, true, "cycles spent waiting for floating-point results"},
 };
 #define NEVENTS ((int)(sizeof event / sizeof event[0]))
 

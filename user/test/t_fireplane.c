@@ -403,7 +403,8 @@ static int all_lwps(int fd, struct lwp_used *list, int max)
         struct fp_lwp q = {0};
 
         for (int lwp = 1; pid > 0 && ask(fd, pid, lwp, &q) == 0; lwp = q.lwpid + 1, n++) {
-            EXPECT(q.used.time_ps == q.used.instr * fp_header()->clock_ps + q.used.stall_ps);
+            EXPECT(q.used.time_ps ==
+                   q.used.instr * fp_header()->clock_ps + q.used.stall_ps + q.used.fp_stall_ps);
             EXPECT(n < max);
             list[n] = (struct lwp_used){pid, q.lwpid, q.used};
         }
