@@ -463,6 +463,28 @@ static void counts(void)
         EXPECT_EQ(((uint64_t *)&used)[i], ((uint64_t *)&cpus_after)[i] - ((uint64_t *)&cpus_before)[i]);
 }
 
+/*
+ * A loop of two sums: each waits for the one before, so they are 4 clocks apart, and a turn of four instructions takes
+ * 8.  The first turn may be in a block with what is before it.
+ */
+static void sums(void)
+{
+    uint64_t turns = BURN, waits;
+    struct fp_lwp before, after;
+    int fd = open("/dev/fireplane", O_RDONLY);
+
+    need_counting();
+    EXPECT_EQ(ask(fd, 0, 1, &before), 0);
+    __asm__ volatile(".p2align 5\n1: addsd %%xmm1, %%xmm0\n addsd %%xmm1, %%xmm0\n dec %0\n jnz 1b"
+                     : "+r"(turns) : : "xmm0", "cc");
+    EXPECT_EQ(ask(fd, 0, 1, &after), 0);
+    fp_disarm();
+    waits = (after.used.fp_stall_ps - before.used.fp_stall_ps) / fp_header()->clock_ps;
+    printf("  %d turns waited %" PRIu64 " clocks\n", BURN, waits);
+    EXPECT(waits == 4ul * BURN || waits == 4ul * BURN - 1);
+    close(fd);
+}
+
 /* ---- colours ---- */
 
 static unsigned color_of(const char *p, unsigned colors)
@@ -503,6 +525,6 @@ static void colors(void)
 static const struct check list[] = {
     {"no_model", no_model}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
     {"creation", creation}, {"timer", timer}, {"counts", counts},
-    {"colors", colors},
+    {"sums", sums},         {"colors", colors},
 };
 CHECK_MAIN(list)
