@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Debian's iperf3 and iperf, unmodified: the guest as client, as server, and both of them in the guest, over the loopback.
+
+iperf3's client ends a test, on Linux as well: once it has sent enough, and the server does not read what is on its way then;
+or, with -R, once it has received enough, while the server may have sent more.  So bounds are tested, and that both ends tell
+the same.  iperf reads to the end of each connection: all that was sent is received.
+"""
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import Booted
+from homeroom import dynamic
+from homeroom.net import free_port
+
+BLOCK = 128 << 10  # what iperf3 writes at once
+BYTES = 16 * BLOCK
+# Twice the datagrams of a test fit into each queue on their way (128 buffers of the card, sockets of 208 KiB): none is lost.
+DATAGRAM, DATAGRAMS = 1000, 64
+UDP = f"-u -b 20M -l {DATAGRAM} -n {DATAGRAM * DATAGRAMS}"
+PORT = 5201
+LIMIT = 120  # seconds
+WAYS = ("client", "server", "both")  # what the guest is
+
+pytestmark = pytest.mark.xdist_group("iperf")
+
+
+@pytest.fixture(scope="module")
+def booted(speed, tmp_path_factory):
+    tree = tmp_path_factory.mktemp("iperf")
+    for name in ("iperf", "iperf3"):
+        dynamic.put(shutil.which(name), tree, f"usr/bin/{name}")
+        for library in dynamic.libraries(shutil.which(name)):
+            dynamic.put(library, tree, library)
+    port = free_port("tcp")  # streams and datagrams have the same
+    one = Booted("sf3800", speed, cards=1, forward=(f"{port}:{PORT}", f"{port}:{PORT}/udp"), overlay=tree)
+    yield one, port
+    one.close()
+
+
+@pytest.fixture
+def machine(booted, guests):
+    guests.append(booted[0].guest)
+    return booted[0]
+
+
+@pytest.fixture
+def run(machine, booted, speed):
+    """run(way, program, server's options, client's options, kind): what the client and the server have printed."""
+    limit = LIMIT * speed
+
+    def guest_server(text, kind):
+        wait = f"until netstat -ln | grep -q '^{kind} .*:{PORT} ' || [ -e /tmp/ended ]; do sleep 0.02; done"
+        machine.check(f"rm -f /tmp/ended; ({text} -p {PORT} >/tmp/out 2>&1; mv /tmp/out /tmp/ended) >/dev/null 2>&1 & {wait}")
+
+    def guest_result():
+        return machine.check("until [ -e /tmp/ended ]; do sleep 0.02; done; cat /tmp/ended", timeout=LIMIT)
+
+    def once(way, program, serve, ask, kind="tcp"):
+        serve = f"{program} -s {serve}"
+        if way == "client":
+            with host_server(serve, kind, limit) as (port, result):
+                return machine.run(f"{program} -c 10.0.2.2 -p {port} {ask}", timeout=LIMIT).out, result()
+        guest_server(serve, kind)
+        if way == "both":
+            return machine.run(f"{program} -c 127.0.0.1 -p {PORT} {ask}", timeout=LIMIT).out, guest_result()
+        command = [program, "-c", "127.0.0.1", "-p", str(booted[1]), *ask.split()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL)
+        return done.stdout + done.stderr, guest_result()
+
+    return once
+
+
+@contextlib.contextmanager
+def host_server(command, kind, limit):
+    """A server on the host's loopback: its port, and a function that waits for its end and gives what it has printed."""
+    while True:
+        port = free_port(kind)
+        words = [*command.split(), "-B", "127.0.0.1", "-p", str(port)]
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        while process.poll() is None and not bound(kind, port):
+            time.sleep(0.01)
+        if process.poll() is None:
+            break
+        text = process.stdout.read()
+        assert "in use" in text, text  # somebody was quicker: another port
+    try:
+        yield port, lambda: process.communicate(timeout=limit)[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def bound(kind, port):
+    """Whether a port of the host's loopback has a listener, or a socket for datagrams that is not connected."""
+    rows = [line.split() for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]]
+    return any(row[1] == f"0100007F:{port:04X}" and row[2] == "00000000:0000" for row in rows)
+
+
+# ---- iperf3 -----------------------------------------------------------------------------------------------------------------
+
+
+def parse(text):
+    """One end's report, which must name no error."""
+    found = json.loads(text[max(text.find("{"), 0) :])  # a word about IPv6 may come first
+    assert "error" not in found, text
+    return found["end"]
+
+
+def streams(end, what, which="bytes"):
+    """A number of each stream's sender or receiver, sorted."""
+    return sorted((s["udp"] if "udp" in s else s[what])[which] for s in end["streams"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options, count", [("", 1), ("-P 4 -Z", 4), ("-N -l 1000 -w 32K -M 1000", 1)])
+def test_streams(run, way, options, count):
+    """From client to server.  Both ends say the same of what was sent and received."""
+    client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -n {BYTES} {options}"))
+    assert len(client["streams"]) == len(server["streams"]) == count
+    assert streams(client, "receiver") == streams(server, "receiver")
+    assert server["sum_received"]["bytes"] == client["sum_received"]["bytes"] == sum(streams(server, "receiver"))
+    assert client["sum_received"]["bytes"] <= client["sum_sent"]["bytes"] == sum(streams(client, "sender")) >= BYTES
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options, count", [("", 1), ("-P 4 -Z", 4)])
+def test_streams_back(run, way, options, count):
+    """From server to client, which has received all that it asked for.  Both ends say the same of what was sent."""
+    client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -R -n {BYTES} {options}"))
+    assert len(client["streams"]) == len(server["streams"]) == count
+    assert streams(client, "sender") == streams(server, "sender")
+    assert server["sum_sent"]["bytes"] == client["sum_sent"]["bytes"] == sum(streams(server, "sender"))
+    assert BYTES <= client["sum_received"]["bytes"] == sum(streams(client, "receiver")) <= server["sum_sent"]["bytes"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_streams_both_ways(run, way):
+    client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J --bidir -P 2 -n {BYTES}"))
+    assert len(client["streams"]) == len(server["streams"]) == 4
+    for suffix in ("", "_bidir_reverse"):
+        assert client[f"sum_received{suffix}"]["bytes"] <= client[f"sum_sent{suffix}"]["bytes"]
+    assert max(client["sum_sent"]["bytes"], client["sum_received_bidir_reverse"]["bytes"]) >= BYTES
+    assert server["sum_received"]["bytes"] == client["sum_received"]["bytes"]
+    assert server["sum_sent_bidir_reverse"]["bytes"] == client["sum_sent_bidir_reverse"]["bytes"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("back", ["", "-R"])
+def test_datagrams(run, way, back):
+    """Four streams, of which no datagram is lost and none overtakes another; with -R all that were asked for have come."""
+    client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -P 4 {UDP} {back}"))
+    sender, receiver = (server, client) if back else (client, server)
+    assert len(sender["streams"]) == len(receiver["streams"]) == 4
+    sent, got = sender["sum_sent"], receiver["sum_received"]
+    assert got["lost_packets"] == 0 and streams(receiver, "receiver", "out_of_order") == [0] * 4
+    assert got["packets"] <= sent["packets"] >= DATAGRAMS and (not back or got["packets"] >= DATAGRAMS)
+    assert all(end["bytes"] == end["packets"] * DATAGRAM for end in (sent, got))
+
+
+# ---- iperf ------------------------------------------------------------------------------------------------------------------
+
+
+def rows(text):
+    """The bytes in each line that iperf has printed, sorted."""
+    found = [line.split(",") for line in text.splitlines() if line.count(",") >= 8]
+    return sorted(int(row[7]) for row in found)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options, count, lines", [("-P 4", 4, 4), ("-P 4 -R", 4, 4), ("--full-duplex", 1, 2)])
+def test_iperf(run, way, options, count, lines):
+    """All that was sent is received, each way."""
+    client, server = run(way, "iperf", f"-y C -P {count}", f"-y C -n {BYTES} {options}")
+    assert rows(client) == rows(server) and len(rows(client)) == lines, (client, server)
+    assert all(BYTES <= n <= BYTES + BLOCK for n in rows(client)), (client, server)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("back", ["", "-R"])
+def test_iperf_datagrams(run, way, back):
+    client, server = run(way, "iperf", "-y C -u -P 1", f"-y C {UDP} {back}", "udp")
+    assert len(rows(client)) == 1 and rows(client) == rows(server), (client, server)
+    assert re.search(rf",0,{rows(client)[0] // DATAGRAM},0\.000,0$", client if back else server, re.M), (client, server)
