@@ -52,6 +52,8 @@
 #define ELOOP        40
 #define ENODATA      61
 #define ETIME        62
+#define ENONET       64
+#define EPROTO       71
 #define EOVERFLOW    75
 #define ELIBBAD      80
 #define EILSEQ       84
@@ -76,6 +78,7 @@
 #define ENOTCONN     107
 #define ETIMEDOUT    110
 #define ECONNREFUSED 111
+#define EHOSTDOWN    112
 #define EHOSTUNREACH 113
 #define EALREADY     114
 #define EINPROGRESS  115

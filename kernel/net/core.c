@@ -216,6 +216,7 @@ void net_init(const char *config)
     net_enter();
     lwip_init();
     socket_tcp_init();
+    socket_icmp_init();
     net_exit();
     iface_init(config);
     kstat_register(&stack_kstat);

@@ -82,12 +82,15 @@ long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 
     m->name.len = 0;
     for (;;) {
-        struct dgram *d;
+        struct dgram *d = NULL;
         long          n = 0;
 
         mutex_enter(&s->rlock);
         net_enter();
-        d = first(s, peek);
+        if (s->err != 0) /* before what is there already, as on Linux */
+            err = socket_error(s);
+        else
+            d = first(s, peek);
         net_exit();
         if (d != NULL)
             n = copy_message(d, m, real_length);
@@ -100,14 +103,8 @@ long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
             return n;
         }
         net_enter();
-        while (err == 0 && list_empty(&s->dgrams)) {
-            if (s->err != 0)
-                err = socket_error(s);
-            else if (s->rx_shut)
-                err = 1;
-            else
-                err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "socket read");
-        }
+        while (err == 0 && s->err == 0 && list_empty(&s->dgrams))
+            err = s->rx_shut ? 1 : socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "socket read");
         net_exit();
         if (err != 0) {
             m->flags = 0;

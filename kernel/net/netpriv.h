@@ -57,6 +57,7 @@ struct sock_ops {
     /* Streams, under net_lock: why a read with an empty queue ends (1: end of file, or an error; 0: it waits) */
     int (*read_end)(struct socket *s);
     void (*consumed)(struct socket *s, size_t n); /* n bytes have been read */
+    void (*accepted)(struct socket *l, struct socket *n); /* n has left l's queue */
     void (*close)(struct socket *s);    /* the socket is freed next */
 };
 
@@ -112,6 +113,8 @@ int socket_wait(struct cv *cv, uint64_t deadline, uint64_t timeo_ns, const char 
 /* socket_wake - somebody may read (rcv) or write (snd).  Under net_lock. */
 void socket_wake_reader(struct socket *s);
 void socket_wake_writer(struct socket *s);
+/* socket_of - the socket that a file is.  0 or -ENOTSOCK. */
+int socket_of(struct file *f, struct socket **s);
 /* socket_error - take SO_ERROR and clear it: 0 or negative errno.  Under net_lock. */
 int socket_error(struct socket *s);
 /* deadline of a wait that begins now: timeo_ns 0 means none; nonblock: 0. */
@@ -119,10 +122,11 @@ uint64_t socket_deadline(bool nonblock, uint64_t timeo_ns);
 /* socket_signal_pipe - SIGPIPE for a failed send, unless MSG_NOSIGNAL; returns -EPIPE. */
 long socket_signal_pipe(unsigned flags);
 
-/* tcp.c, dgram.c, packet.c, unix.c */
+/* tcp.c, icmp.c, dgram.c, packet.c, unix.c */
 /* tcp_socket - the socket of a connection or listener; NULL: none (any more, or yet).  Locked. */
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
 void socket_tcp_init(void);
+void socket_icmp_init(void);
 void socket_unix_init(void);
 int socket_make_tcp(int protocol, struct socket **out);
 int socket_make_udp(int protocol, struct socket **out);
@@ -133,9 +137,11 @@ int unix_pair(int type, struct socket *out[2]);
 /* Lists of all sockets of a kind: under net_lock, for show.c. */
 extern struct list tcp_sockets, udp_sockets, raw_sockets, packet_sockets, unix_sockets;
 
-/* stream.c: stream_add - queue a chain of bytes and wake the reader; locked.  stream_receive - .receive of streams. */
+/* stream.c: stream_add - queue a chain of bytes and wake the reader; locked.  The others: sock_ops of streams. */
 void stream_add(struct socket *s, struct pbuf *p);
 long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock);
+int  stream_accept(struct socket *l, bool nonblock, struct socket **out);
+long stream_readable(struct socket *s);
 
 /* One received message in s->dgrams. */
 struct dgram {
@@ -191,6 +197,9 @@ int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, v
 /* tcpopt.c: the same of level TCP; the others go to inet.c. */
 int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, const void *val, unsigned len);
 int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val, unsigned *len);
+/* tcpsend.c: .send of TCP.  tcp_roomy - whether there is so much room that a writer is to be woken; locked. */
+long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock);
+bool tcp_roomy(const struct socket *s);
 /* tcp_fix_segment_size - of a connection that has just been made; locked.  See net_tcp_judge(). */
 void tcp_fix_segment_size(struct tcp_pcb *pcb);
 /* tcp_linux_state - Linux's number for a pcb's state (TCP_INFO, /proc/net/tcp). */

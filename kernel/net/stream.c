@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stream.c - the queue of bytes that a stream socket has received.
+ * stream.c - what TCP and AF_UNIX streams share: the queue of bytes that came, and that of connections.
  *
  * THEORY      A chain of buffers as they came.  Others add at its end, under net_lock; only the holder of rlock takes
  *             off its front, so a reader copies what it has seen there without net_lock, which it must, since the
@@ -119,4 +119,33 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         if (end != 0)
             return total > 0 ? (long)total : end == 1 ? 0 : end;
     }
+}
+
+int stream_accept(struct socket *l, bool nonblock, struct socket **out)
+{
+    uint64_t       deadline;
+    struct socket *n = NULL;
+    int            err = 0;
+
+    net_enter();
+    deadline = socket_deadline(nonblock, l->rcvtimeo_ns);
+    while (err == 0 && n == NULL) {
+        if (l->state != SS_LISTENING)
+            err = -EINVAL;
+        else if ((n = list_pop(&l->accepted, struct socket, accept_link)) == NULL)
+            err = socket_wait(&l->rcv, deadline, l->rcvtimeo_ns, "accept");
+    }
+    if (n != NULL) {
+        l->naccepted--;
+        n->listener = NULL;
+        l->ops->accepted(l, n);
+        *out = n;
+    }
+    net_exit();
+    return n != NULL ? 0 : err;
+}
+
+long stream_readable(struct socket *s)
+{
+    return s->state == SS_LISTENING ? -EINVAL : (long)s->rx_bytes;
 }

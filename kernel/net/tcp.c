@@ -5,26 +5,22 @@
  * THEORY      lwIP calls back when a connection is made, has data, has room, or has died; the functions of that kind
  *             are called with net_lock held, and queue and wake.  What arrives is kept as lwIP's buffers until a
  *             reader takes it; only then the window opens again (tcp_recved), so a peer can have at most TCP_WND
- *             bytes waiting here. What is written is copied to the kernel in pieces, then to lwIP's segments, which
- *             hold it until it is acknowledged: at most TCP_SND_BUF, or what SO_SNDBUF allows.
+ *             bytes waiting here.
  *             Connections that were made wait in their listener's queue as whole sockets, so data may come before
  *             accept(2).  The listener's backlog counts them and those half made.
  * INVARIANTS  I1 .. I3 of netpriv.h
  *             I4  a connection in a listener's queue has `listener` set, and counts in naccepted
  * LOCKING     netpriv.h.  A reader holds rlock while it copies, not while it waits.
- * SEE ALSO    RFC 793; tests/test_net.py
+ * SEE ALSO    tcpsend.c, tcpopt.c, stream.c; RFC 793; tests/test_net.py
  */
 #include "net/netpriv.h"
 
-#include "disp/timer.h"
 #include "lib/errno.h"
-#include "lib/string.h"
-#include "mem/kmem.h"
 
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
 
-enum { PIECE = 8192, SMALL = 256, LEAST = 64, IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1 };
+enum { IPPROTO_TCP = 6, BACKLOG_MAX = 255, SHUT_RD = 0, SHUT_WR = 1 };
 enum { POLLRDHUP = 0x2000 };
 
 struct list tcp_sockets = LIST_INIT(tcp_sockets);
@@ -57,22 +53,9 @@ static err_t on_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
     return ERR_OK;
 }
 
-static uint32_t room(const struct socket *s)
-{
-    struct tcp_pcb *pcb = pcb_of((struct socket *)s);
-    uint32_t        held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
-
-    return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
-}
-
-static bool roomy(const struct socket *s)
-{
-    return room(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
-}
-
 static err_t on_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
 {
-    if (roomy(arg))
+    if (tcp_roomy(arg))
         socket_wake_writer(arg);
     return ERR_OK;
 }
@@ -268,29 +251,10 @@ static int tcp_listen_socket(struct socket *s, int backlog)
     return err;
 }
 
-static int tcp_accept_socket(struct socket *s, bool nonblock, struct socket **out)
+static void tcp_accept_done(struct socket *l, struct socket *n)
 {
-    uint64_t       deadline;
-    struct socket *n = NULL;
-    int            err = 0;
-
-    net_enter();
-    deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
-    while (err == 0 && n == NULL) {
-        if (s->state != SS_LISTENING)
-            err = -EINVAL;
-        else if ((n = list_pop(&s->accepted, struct socket, accept_link)) == NULL)
-            err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "accept");
-    }
-    if (n != NULL) {
-        s->naccepted--;
-        n->listener = NULL;
-        if (n->pcb != NULL)
-            tcp_backlog_accepted(pcb_of(n));
-        *out = n;
-    }
-    net_exit();
-    return n != NULL ? 0 : err;
+    if (n->pcb != NULL)
+        tcp_backlog_accepted(pcb_of(n));
 }
 
 static int tcp_name(struct socket *s, bool peer, struct sock_addr *a)
@@ -310,92 +274,7 @@ static int tcp_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
-/* ---- data ---- */
-
-/* Why a write cannot go on; 0: it can.  Locked. */
-static int write_error(struct socket *s)
-{
-    if (s->err != 0)
-        return socket_error(s);
-    if (s->tx_shut || s->state == SS_CLOSED)
-        return -EPIPE;
-    return s->state == SS_CONNECTED ? 0 : s->state == SS_CONNECTING ? -EAGAIN : s->state == SS_NEW ? -EPIPE : -ENOTCONN;
-}
-
-/* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
-static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
-{
-    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    size_t   done = 0;
-    int      err = 0;
-
-    net_enter();
-    while (done < n && err == 0) {
-        uint32_t free;
-        size_t   len;
-        err_t    e;
-
-        if ((err = write_error(s)) == -EAGAIN || (err == 0 && (free = room(s)) == 0)) {
-            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
-            continue;
-        }
-        if (err != 0)
-            break;
-        len = 2 * min_of(n - done, (size_t)free);
-        do { /* short of memory, or with tiny segments, a smaller piece may do */
-            len = max_of(len / 2, 1ul);
-            e = tcp_write(pcb_of(s), data + done, (u16_t)len,
-                          TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
-        } while (e == ERR_MEM && len > LEAST);
-        if (e == ERR_OK) {
-            done += len;
-        } else if (e == ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
-            s->starved = true;
-            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
-        } else {
-            err = net_errno(e);
-        }
-        if (s->pcb != NULL)
-            tcp_output(pcb_of(s));
-    }
-    net_exit();
-    return done > 0 ? (long)done : err;
-}
-
-static long tcp_send(struct socket *s, struct sock_msg *m, bool nonblock)
-{
-    uint8_t      few[SMALL], *buf = few;
-    struct uio  *uio = m->uio;
-    size_t       size = min_of(uio->resid, (size_t)PIECE), total = 0;
-    long         n = 0;
-
-    if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
-        return -ENOBUFS;
-    mutex_enter(&s->wlock);
-    do {
-        size_t len = min_of(uio->resid, size);
-
-        if (len > 0 && (n = uio_move(buf, len, uio)) != 0)
-            break;
-        if (len == 0) {
-            net_enter();
-            n = write_error(s);
-            net_exit();
-            break;
-        }
-        n = put(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
-        if (n > 0)
-            total += (size_t)n;
-        if (n < (long)len)
-            break;
-    } while (uio->resid > 0);
-    mutex_exit(&s->wlock);
-    if (buf != few)
-        kmem_free(buf);
-    if (total > 0)
-        return (long)total;
-    return n == -EPIPE ? socket_signal_pipe(m->flags) : n;
-}
+/* ---- reading, polling ---- */
 
 static void tcp_consumed(struct socket *s, size_t n)
 {
@@ -413,11 +292,6 @@ static int tcp_read_end(struct socket *s)
     return s->state == SS_CONNECTED || s->state == SS_CONNECTING ? 0 : -ENOTCONN;
 }
 
-static long tcp_readable(struct socket *s)
-{
-    return s->state == SS_LISTENING ? -EINVAL : (long)s->rx_bytes;
-}
-
 static unsigned tcp_poll_socket(struct socket *s)
 {
     unsigned r = 0;
@@ -432,7 +306,7 @@ static unsigned tcp_poll_socket(struct socket *s)
         r |= POLLRDHUP;
     if (s->state == SS_NEW || s->state == SS_CLOSED || ((s->rx_eof || s->rx_shut) && s->tx_shut))
         r |= POLLHUP;
-    if (s->state != SS_CONNECTING && (s->pcb == NULL || s->tx_shut || roomy(s)))
+    if (s->state != SS_CONNECTING && (s->pcb == NULL || s->tx_shut || tcp_roomy(s)))
         r |= POLLOUT | POLLWRNORM;
     return r;
 }
@@ -521,11 +395,10 @@ static int tcp_get_option(struct socket *s, int level, int name, void *val, unsi
 }
 
 static const struct sock_ops tcp_ops = {
-    .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = tcp_accept_socket,
-    .send = tcp_send, .receive = stream_receive, .read_end = tcp_read_end, .consumed = tcp_consumed,
-    .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket,
-    .name = tcp_name, .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = tcp_readable,
-    .close = tcp_close_socket,
+    .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = stream_accept,
+    .accepted = tcp_accept_done, .send = tcp_send_socket, .receive = stream_receive, .read_end = tcp_read_end,
+    .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket, .name = tcp_name,
+    .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = stream_readable, .close = tcp_close_socket,
 };
 
 void socket_tcp_init(void)

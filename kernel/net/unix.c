@@ -118,27 +118,9 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
     return err;
 }
 
-static int unix_accept(struct socket *s, bool nonblock, struct socket **out)
+static void unix_accept_done(struct socket *l, struct socket *n)
 {
-    uint64_t       deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
-    struct socket *n = NULL;
-    int            err = 0;
-
-    net_enter();
-    while (err == 0 && n == NULL) {
-        if (s->state != SS_LISTENING)
-            err = -EINVAL;
-        else if ((n = list_pop(&s->accepted, struct socket, accept_link)) == NULL)
-            err = socket_wait(&s->rcv, deadline, s->rcvtimeo_ns, "accept");
-    }
-    if (n != NULL) {
-        s->naccepted--;
-        n->listener = NULL;
-        *out = n;
-        cv_broadcast(&backlog_cv);
-    }
-    net_exit();
-    return n != NULL ? 0 : err;
+    cv_broadcast(&backlog_cv);
 }
 
 static bool full(const struct socket *peer)
@@ -267,11 +249,6 @@ static int unix_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
-static long unix_readable(struct socket *s)
-{
-    return s->state == SS_LISTENING ? -EINVAL : (long)s->rx_bytes;
-}
-
 /* Locked. */
 static void leave(struct socket *s)
 {
@@ -306,9 +283,10 @@ static void unix_close(struct socket *s)
 }
 
 static const struct sock_ops unix_ops = {
-    .bind = unix_bind, .connect = unix_connect, .listen = unix_listen, .accept = unix_accept, .send = unix_send,
-    .receive = stream_receive, .poll = unix_poll, .shutdown = unix_shutdown, .name = unix_name,
-    .readable = unix_readable, .read_end = unix_read_end, .consumed = unix_consumed, .close = unix_close,
+    .bind = unix_bind, .connect = unix_connect, .listen = unix_listen, .accept = stream_accept,
+    .accepted = unix_accept_done, .send = unix_send, .receive = stream_receive, .poll = unix_poll,
+    .shutdown = unix_shutdown, .name = unix_name, .readable = stream_readable, .read_end = unix_read_end,
+    .consumed = unix_consumed, .close = unix_close,
 };
 
 void socket_unix_init(void)

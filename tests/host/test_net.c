@@ -14,7 +14,7 @@
 
 #include "tests/host/check.h"
 
-enum { FRAMES = 60000, OPERATIONS = 40000, PORT = 5001, PEER_PORT = 4000 };
+enum { FRAMES = 60000, OPERATIONS = 40000, PORT = 5001, PEER_PORT = 4000, ASKING = 5100 };
 enum { DAYS = 3 * 86400 * 1000 }; /* ms: after which TCP has given up whatever it was sending */
 
 #define PEER 0x0202000au /* 10.0.2.2, network order */
@@ -23,12 +23,16 @@ enum { DAYS = 3 * 86400 * 1000 }; /* ms: after which TCP has given up whatever i
 static uint8_t  frame[2048];
 static unsigned frame_len;
 
+static uint64_t at_rest; /* bytes of the network's memory with no socket and no packet */
+
 static void start(void)
 {
     static bool started;
 
-    if (!started)
+    if (!started) {
         net_init("10.0.2.15/24 10.0.2.2\n");
+        at_rest = net_bytes_used;
+    }
     started = true;
 }
 
@@ -110,6 +114,16 @@ static void tcp_segment(unsigned sport, unsigned dport, uint32_t seq, uint32_t a
     put16(48, 65535);
     put16(52, 0);
     memcpy(frame + 54, some, min_of(options, (unsigned)sizeof some));
+}
+
+/* An ICMP error about a datagram that port ASKING has sent to the peer's `port`. */
+static void icmp_error(unsigned type, unsigned code, unsigned port)
+{
+    ip(1, 8 + 20 + 8, 0);
+    frame[34] = (uint8_t)type, frame[35] = (uint8_t)code;
+    frame[42] = 0x45, put16(44, 28), put16(48, 0), frame[51] = 17;
+    put32(54, 0x0a00020f), put32(58, 0x0a000202);
+    put16(62, ASKING), put16(64, port);
 }
 
 /* Makes the checksums of an IP packet right, as far as its headers can be believed. */
@@ -263,7 +277,7 @@ TEST(a_connection_from_outside)
     file_release(l);
     host_advance(DAYS);
     CHECK_EQ(host_kmem, before);
-    CHECK_EQ(net_bytes_used, 0);
+    CHECK_EQ(net_bytes_used, at_rest);
 }
 
 static void build(void)
@@ -271,7 +285,7 @@ static void build(void)
     static const unsigned flags[] = {2, 0x10, 0x18, 0x11, 0x14, 4, 0x12, 0, 0x29, 0x3f};
     unsigned              fl = flags[check_below(10)], data = check_below(3) == 0 ? (unsigned)check_below(1400) : 0;
 
-    switch (check_below(9)) {
+    switch (check_below(10)) {
     case 0:
         arp(1 + (unsigned)check_below(2));
         break;
@@ -293,6 +307,9 @@ static void build(void)
         break;
     case 5:
         ip((unsigned)check_below(256), (unsigned)check_below(1480), 0);
+        break;
+    case 6:
+        icmp_error(3, (unsigned)check_below(20), PEER_PORT);
         break;
     default: /* of the connection, near its window */
         tcp_segment(conn.port, PORT, conn.seq + (uint32_t)check_below(3000) - (check_below(2) ? 1500 : 0),
@@ -322,9 +339,67 @@ static void drain(struct file *f)
         ;
 }
 
+/* A socket for datagrams, bound to ASKING; connected to the peer's PEER_PORT. */
+static struct file *asking(bool connected)
+{
+    struct file     *f = make(SOCK_DGRAM, 0);
+    struct sock_addr a = address(0, ASKING), to = address(PEER, PEER_PORT);
+
+    CHECK_EQ(socket_bind(f, &a), 0);
+    if (connected)
+        CHECK_EQ(socket_connect(f, &to), 0);
+    return f;
+}
+
+TEST(errors_that_come_back)
+{
+    static const struct {
+        unsigned type, code, port;
+        int      err;
+    } list[] = {
+        {3, 3, PEER_PORT, ECONNREFUSED}, {3, 3, PEER_PORT + 1, 0}, {3, 0, PEER_PORT, 0},  {3, 1, PEER_PORT, 0},
+        {3, 4, PEER_PORT, 0},            {3, 13, PEER_PORT, EHOSTUNREACH}, {3, 16, PEER_PORT, 0},
+        {11, 0, PEER_PORT, 0},           {12, 0, PEER_PORT, EPROTO},       {0, 3, PEER_PORT, 0},
+    };
+    struct file *f;
+    char         c;
+
+    start();
+    f = asking(true);
+    for (unsigned i = 0; i < sizeof list / sizeof list[0]; i++) {
+        icmp_error(list[i].type, list[i].code, list[i].port);
+        mend();
+        deliver();
+        CHECK_EQ(receive(f, &c, 1), list[i].err != 0 ? -list[i].err : -EAGAIN);
+        CHECK_EQ(receive(f, &c, 1), -EAGAIN); /* once */
+    }
+    icmp_error(3, 3, PEER_PORT);
+    mend();
+    frame[36] ^= 1; /* a wrong checksum */
+    deliver();
+    CHECK_EQ(receive(f, &c, 1), -EAGAIN);
+    for (unsigned len = 34; len < 70; len++) { /* cut short */
+        icmp_error(3, 3, PEER_PORT);
+        put16(16, len - 14);
+        mend();
+        frame_len = len;
+        deliver();
+        CHECK_EQ(receive(f, &c, 1), len >= 66 ? -ECONNREFUSED : -EAGAIN);
+    }
+    file_release(f);
+    f = asking(false);
+    icmp_error(3, 3, PEER_PORT);
+    mend();
+    deliver();
+    CHECK_EQ(receive(f, &c, 1), -EAGAIN);
+    file_release(f);
+    host_advance(DAYS);
+    CHECK_EQ(net_bytes_used, at_rest);
+}
+
 TEST(malformed_frames)
 {
-    struct file     *l, *u, *r, *p = NULL;
+    struct file     *l, *u, *r, *c, *p = NULL;
     struct sock_addr a = address(0, PORT), from;
     uint64_t         most = 0;
     long             before;
@@ -334,6 +409,7 @@ TEST(malformed_frames)
     l = listening(PORT);
     u = make(SOCK_DGRAM, 0);
     r = make(SOCK_RAW, 1);
+    c = asking(true);
     CHECK_EQ(socket_bind(u, &a), 0);
     CHECK_EQ(socket_file(AF_PACKET, SOCK_DGRAM, 0x0008, O_NONBLOCK, &p), 0);
     for (unsigned i = 0; i < FRAMES; i++) {
@@ -351,7 +427,7 @@ TEST(malformed_frames)
         if (check_below(8) == 0)
             drain(conn.f);
         if (check_below(16) == 0)
-            drain(u), drain(r), drain(p);
+            drain(u), drain(r), drain(c), drain(p);
         if (conn.f != NULL && check_below(16) == 0)
             (void)transmit(conn.f, frame, check_below(1500), NULL);
         if (check_below(32) == 0 && socket_accept(l, O_NONBLOCK, &from, &n) == 0)
@@ -368,9 +444,10 @@ TEST(malformed_frames)
     file_release(l);
     file_release(u);
     file_release(r);
+    file_release(c);
     file_release(p);
     host_advance(DAYS);
-    CHECK_EQ(net_bytes_used, 0);
+    CHECK_EQ(net_bytes_used, at_rest);
     CHECK_EQ(host_kmem, before);
 }
 
@@ -442,7 +519,7 @@ TEST(calls_in_any_order)
         if (f[k] != NULL)
             file_release(f[k]);
     host_advance(DAYS);
-    CHECK_EQ(net_bytes_used, 0);
+    CHECK_EQ(net_bytes_used, at_rest);
     CHECK_EQ(host_kmem, before);
 }
 
@@ -484,5 +561,5 @@ TEST(a_listener_goes_first)
     deliver();
     CHECK_EQ(net_show(&node, (struct pseudo_arg){0}, &text), 0);
     host_advance(DAYS);
-    CHECK_EQ(net_bytes_used, 0);
+    CHECK_EQ(net_bytes_used, at_rest);
 }

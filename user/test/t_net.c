@@ -371,6 +371,72 @@ static void udp_messages(void)
     EXPECT_EQ(recv(s, big, sizeof big, 0), 60000);
 }
 
+/* An error has come for the socket. */
+static void await_error(int fd)
+{
+    struct pollfd p = {.fd = fd};
+
+    EXPECT_EQ(poll(&p, 1, 10000), 1);
+    EXPECT_EQ(p.revents, POLLERR);
+}
+
+/* A port that nobody has: a connected socket's next call tells, whichever it is, once; another hears nothing. */
+static void udp_refused(void)
+{
+    struct sockaddr_in a = loopback(0), mine;
+    socklen_t          len = sizeof a, size = sizeof(int);
+    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0), err = 0;
+    char               buf[4];
+
+    EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
+    EXPECT_EQ(connect(c, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(c, (struct sockaddr *)&mine, &len), 0);
+    EXPECT_EQ(sendto(s, "first", 5, 0, (struct sockaddr *)&mine, sizeof mine), 5);
+    close(s);
+    EXPECT_EQ(send(c, "x", 1, 0), 1);
+    await_error(c);
+    EXPECT_ERR(recv(c, buf, sizeof buf, 0), ECONNREFUSED); /* before what is there already */
+    EXPECT_EQ(recv(c, buf, sizeof buf, 0), 4);
+    EXPECT_ERR(recv(c, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+    EXPECT_EQ(send(c, "x", 1, 0), 1);
+    await_error(c);
+    EXPECT_ERR(send(c, "x", 1, 0), ECONNREFUSED);
+    EXPECT_EQ(send(c, "x", 1, 0), 1);
+    await_error(c);
+    EXPECT_EQ(getsockopt(c, SOL_SOCKET, SO_ERROR, &err, &size), 0);
+    EXPECT_EQ(err, ECONNREFUSED);
+    EXPECT_ERR(recv(c, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+    s = socket(AF_INET, SOCK_DGRAM, 0);
+    EXPECT_EQ(sendto(s, "x", 1, 0, (struct sockaddr *)&a, sizeof a), 1);
+    EXPECT_EQ(sendto(s, "x", 1, 0, (struct sockaddr *)&a, sizeof a), 1);
+    EXPECT_ERR(recv(s, buf, sizeof buf, MSG_DONTWAIT), EAGAIN);
+}
+
+static void *refused_sender(void *arg)
+{
+    EXPECT_EQ(send(*(int *)arg, "x", 1, 0), 1);
+    return NULL;
+}
+
+/* Who waits is woken. */
+static void udp_refused_waiting(void)
+{
+    struct sockaddr_in a = loopback(0);
+    socklen_t          len = sizeof a;
+    int                s = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_DGRAM, 0);
+    pthread_t          t;
+    char               b;
+
+    EXPECT_EQ(bind(s, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_EQ(getsockname(s, (struct sockaddr *)&a, &len), 0);
+    EXPECT_EQ(connect(c, (struct sockaddr *)&a, sizeof a), 0);
+    close(s);
+    EXPECT_EQ(pthread_create(&t, NULL, refused_sender, &c), 0);
+    EXPECT_ERR(recv(c, &b, 1, 0), ECONNREFUSED);
+    pthread_join(t, NULL);
+}
+
 static void gather(void)
 {
     struct sockaddr_in a = loopback(0), from;
@@ -428,6 +494,7 @@ static const struct check list[] = {
     {"making", making}, {"errors", errors}, {"ports", ports}, {"options", options}, {"talk", talk},
     {"halves", halves}, {"sigpipe", sigpipe}, {"reset", reset}, {"nonblocking", nonblocking},
     {"refused_later", refused_later}, {"bulk", bulk}, {"time_limit", time_limit}, {"udp_messages", udp_messages},
-    {"gather", gather}, {"unix_streams", unix_streams},
+    {"udp_refused", udp_refused}, {"udp_refused_waiting", udp_refused_waiting}, {"gather", gather},
+    {"unix_streams", unix_streams},
 };
 CHECK_MAIN(list)

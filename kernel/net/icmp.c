@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * icmp.c - errors that come back: what a host or a router says of a datagram that we have sent.
+ *
+ * THEORY      Such a message quotes the IP header and the first 8 bytes of what it is about: enough to find the socket.
+ *             lwIP answers so for ports of ours that are closed, but drops what comes; a raw socket of the kernel's own
+ *             gets it, too, after lwIP has judged the IP header.
+ *             As on Linux, only a connected UDP socket learns of it, and only of errors that will not pass by
+ *             themselves; its next call fails.  Nobody can know who sent the message, so TCP, which has its own way to
+ *             refuse, does not listen to it (RFC 5927).
+ * LOCKING     all under net_lock
+ * SEE ALSO    RFC 792; dgram.c; t_net's udp_refused
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+#include "stat/panic.h"
+
+#include "lwip/inet_chksum.h"
+#include "lwip/prot/icmp.h"
+#include "lwip/prot/ip.h"
+#include "lwip/prot/ip4.h"
+#include "lwip/raw.h"
+#include "lwip/udp.h"
+
+enum { ICMP_HEADER = 8, PORTS = 4, CODES = 16, PROTOCOL_ICMP = 1, PROTOCOL_UDP = 17 };
+
+/* A positive errno for what lasts, by the code of "destination unreachable", as Linux has them; 0: it may pass. */
+static const uint8_t unreachable[CODES] = {
+    [2] = ENOPROTOOPT, [3] = ECONNREFUSED, [6] = ENETUNREACH, [7] = EHOSTDOWN, [8] = ENONET, [9] = ENETUNREACH,
+    [10] = EHOSTUNREACH, [13] = EHOSTUNREACH, [14] = EHOSTUNREACH, [15] = EHOSTUNREACH,
+};
+
+static int error_of(const uint8_t *header)
+{
+    if (header[0] == ICMP_PP)
+        return EPROTO;
+    return header[0] == ICMP_DUR && header[1] < CODES ? unreachable[header[1]] : 0;
+}
+
+/* Whether the checksum of the message behind `skip` bytes of p is right; the loopback makes none. */
+static bool whole(struct pbuf *p, unsigned skip)
+{
+    bool right = true;
+
+    IF__NETIF_CHECKSUM_ENABLED(ip_current_input_netif(), NETIF_CHECKSUM_CHECK_ICMP) {
+        if (pbuf_remove_header(p, skip) != 0)
+            return false;
+        right = inet_chksum_pbuf(p) == 0;
+        (void)pbuf_add_header_force(p, skip);
+    }
+    return right;
+}
+
+/* The socket that has sent a datagram to `to`, to which it is connected; NULL: none. */
+static struct socket *find(const struct ip_hdr *sent, const uint16_t port[2])
+{
+    struct socket *s;
+
+    LIST_FOREACH (s, &udp_sockets, link) {
+        const struct udp_pcb *u = s->pcb;
+
+        if (s->state == SS_CONNECTED && u->local_port == lwip_ntohs(port[0]) && u->remote_port == lwip_ntohs(port[1]) &&
+            u->remote_ip.addr == sent->dest.addr && u->local_ip.addr == sent->src.addr)
+            return s;
+    }
+    return NULL;
+}
+
+static u8_t on_icmp(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *from)
+{
+    unsigned       skip = ip_current_header_tot_len(), at = skip + ICMP_HEADER;
+    uint8_t        header[ICMP_HEADER];
+    uint16_t       port[2];
+    struct ip_hdr  sent;
+    struct socket *s;
+    int            err;
+
+    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header || (err = error_of(header)) == 0 ||
+        pbuf_copy_partial(p, &sent, sizeof sent, (u16_t)at) != sizeof sent || IPH_V(&sent) != 4 ||
+        IPH_HL_BYTES(&sent) < IP_HLEN || IPH_PROTO(&sent) != PROTOCOL_UDP ||
+        (IPH_OFFSET(&sent) & PP_HTONS(IP_OFFMASK)) != 0 ||
+        pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS || !whole(p, skip))
+        return 0;
+    if ((s = find(&sent, port)) != NULL) {
+        s->err = err;
+        socket_wake_reader(s);
+        socket_wake_writer(s);
+    }
+    return 0; /* others get it, too */
+}
+
+void socket_icmp_init(void)
+{
+    struct raw_pcb *pcb = raw_new(PROTOCOL_ICMP);
+
+    if (pcb == NULL)
+        panic("no memory for the network");
+    raw_recv(pcb, on_icmp, NULL);
+}

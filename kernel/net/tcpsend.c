@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tcpsend.c - what is written to a TCP socket.
+ *
+ * THEORY      It is copied to the kernel in pieces, without net_lock, since the program's memory may have to be brought
+ *             in; then to lwIP's segments, which hold it until it is acknowledged: at most TCP_SND_BUF, or what
+ *             SO_SNDBUF allows.  Who finds no room, or no memory, waits until lwIP says that something was
+ *             acknowledged; after a lack of memory also for tcp.c's word, twice a second, since it may come free
+ *             elsewhere.
+ * LOCKING     netpriv.h.  A writer holds wlock from its first byte to its last, while it waits as well.
+ * SEE ALSO    tcp.c
+ */
+#include "net/netpriv.h"
+
+#include "lib/errno.h"
+#include "mem/kmem.h"
+
+#include "lwip/priv/tcp_priv.h"
+#include "lwip/tcp.h"
+
+enum { PIECE = 8192, SMALL = 256, LEAST = 64 };
+
+static inline struct tcp_pcb *pcb_of(struct socket *s)
+{
+    return s->pcb;
+}
+
+/* Bytes that lwIP takes now.  Locked. */
+static uint32_t room(const struct socket *s)
+{
+    struct tcp_pcb *pcb = pcb_of((struct socket *)s);
+    uint32_t        held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
+
+    return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
+}
+
+bool tcp_roomy(const struct socket *s)
+{
+    return room(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
+}
+
+/* Why a write cannot go on; 0: it can.  Locked. */
+static int write_error(struct socket *s)
+{
+    if (s->err != 0)
+        return socket_error(s);
+    if (s->tx_shut || s->state == SS_CLOSED)
+        return -EPIPE;
+    return s->state == SS_CONNECTED ? 0 : s->state == SS_CONNECTING ? -EAGAIN : s->state == SS_NEW ? -EPIPE : -ENOTCONN;
+}
+
+/* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
+static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
+{
+    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    size_t   done = 0;
+    int      err = 0;
+
+    net_enter();
+    while (done < n && err == 0) {
+        uint32_t free;
+        size_t   len;
+        err_t    e;
+
+        if ((err = write_error(s)) == -EAGAIN || (err == 0 && (free = room(s)) == 0)) {
+            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
+            continue;
+        }
+        if (err != 0)
+            break;
+        len = 2 * min_of(n - done, (size_t)free);
+        do { /* short of memory, or with tiny segments, a smaller piece may do */
+            len = max_of(len / 2, 1ul);
+            e = tcp_write(pcb_of(s), data + done, (u16_t)len,
+                          TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
+        } while (e == ERR_MEM && len > LEAST);
+        if (e == ERR_OK) {
+            done += len;
+        } else if (e == ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
+            s->starved = true;
+            err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
+        } else {
+            err = net_errno(e);
+        }
+        if (s->pcb != NULL)
+            tcp_output(pcb_of(s));
+    }
+    net_exit();
+    return done > 0 ? (long)done : err;
+}
+
+long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
+{
+    uint8_t      few[SMALL], *buf = few;
+    struct uio  *uio = m->uio;
+    size_t       size = min_of(uio->resid, (size_t)PIECE), total = 0;
+    long         n = 0;
+
+    if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
+        return -ENOBUFS;
+    mutex_enter(&s->wlock);
+    do {
+        size_t len = min_of(uio->resid, size);
+
+        if (len > 0 && (n = uio_move(buf, len, uio)) != 0)
+            break;
+        if (len == 0) {
+            net_enter();
+            n = write_error(s);
+            net_exit();
+            break;
+        }
+        n = put(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
+        if (n > 0)
+            total += (size_t)n;
+        if (n < (long)len)
+            break;
+    } while (uio->resid > 0);
+    mutex_exit(&s->wlock);
+    if (buf != few)
+        kmem_free(buf);
+    if (total > 0)
+        return (long)total;
+    return n == -EPIPE ? socket_signal_pipe(m->flags) : n;
+}
