@@ -189,3 +189,10 @@ def test_iperf_datagrams(run, way, back):
     client, server = run(way, "iperf", "-y C -u -P 1", f"-y C {UDP} {back}", "udp")
     assert len(rows(client)) == 1 and rows(client) == rows(server), (client, server)
     assert re.search(rf",0,{rows(client)[0] // DATAGRAM},0\.000,0$", client if back else server, re.M), (client, server)
+
+
+@pytest.mark.parametrize("host", ["10.0.2.2", "127.0.0.1"])
+def test_refused(machine, host):
+    """Nobody has the port: the program is told by its next call."""
+    said = machine.run(f"iperf -u -c {host} -p {free_port('udp')} -n {4 * DATAGRAM} -l {DATAGRAM}", timeout=LIMIT).out
+    assert "read failed: Connection refused" in said

@@ -143,13 +143,29 @@ static err_t card_output(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
     return is_own(to) ? loop_put(n, p, to) : etharp_output(n, p, to);
 }
 
+/* A packet for a frame.  The one that is missing of a connection must find room: what came after it gives way. */
+static struct pbuf *frame_alloc(unsigned len)
+{
+    struct pbuf *p;
+    bool         again;
+
+    while ((p = pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_RAM)) == NULL) {
+        net_enter();
+        again = tcp_forget_disorder();
+        net_exit();
+        if (!again)
+            break;
+    }
+    return p;
+}
+
 static void card_receive(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
     unsigned      padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
     struct pbuf  *p;
 
-    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = pbuf_alloc(PBUF_RAW, (u16_t)padded, PBUF_RAM)) == NULL) {
+    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = frame_alloc(padded)) == NULL) {
         i->rx_drops++;
         return;
     }

@@ -125,6 +125,11 @@ long socket_signal_pipe(unsigned flags);
 /* tcp.c, icmp.c, dgram.c, packet.c, unix.c */
 /* tcp_socket - the socket of a connection or listener; NULL: none (any more, or yet).  Locked. */
 struct socket *tcp_socket(const struct tcp_pcb *pcb);
+/*
+ * tcp_forget_disorder - free what one connection holds that came out of order, before what is missing; its peer will
+ * send it again.  False: there was none.  For who finds no memory, not within lwIP.  Locked.
+ */
+bool tcp_forget_disorder(void);
 void socket_tcp_init(void);
 void socket_icmp_init(void);
 void socket_unix_init(void);

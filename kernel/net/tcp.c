@@ -274,6 +274,16 @@ static int tcp_name(struct socket *s, bool peer, struct sock_addr *a)
     return err;
 }
 
+bool tcp_forget_disorder(void)
+{
+    for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb != NULL; pcb = pcb->next)
+        if (pcb->ooseq != NULL) {
+            tcp_free_ooseq(pcb);
+            return true;
+        }
+    return false;
+}
+
 /* ---- reading, polling ---- */
 
 static void tcp_consumed(struct socket *s, size_t n)
