@@ -21,6 +21,7 @@
 #include "fs/pseudo.h"
 #include "fs/statdev.h"
 #include "fs/sysfs.h"
+#include "fs/tracedev.h"
 #include "intr/intr.h"
 #include "lgrp/lgrp.h"
 #include "lgrp/stats.h"
@@ -390,6 +391,7 @@ static void boot_thread(void *arg)
     pty_init();
     futex_init();
     statdev_init();
+    tracedev_init();
     fpdev_init();
     selftest_init();
     proc_init();

@@ -16,8 +16,10 @@
 #include "blk/blkpriv.h"
 
 #include "disp/sync.h"
+#include "disp/thread.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "stat/trace.h"
 #include "stat/tunable.h"
 
 uint32_t (*blk_pid_upcall)(void);
@@ -154,6 +156,12 @@ static struct command *next_command(struct disk *d, uint64_t now, uint64_t *agai
     return cmd;
 }
 
+/* A command in the trace. */
+static uint64_t io_what(const struct disk_cmd *c, int error)
+{
+    return c->sector | (uint64_t)c->op << 56 | (error != 0 ? TRACE_IO_ERROR : 0);
+}
+
 static void look_again(struct timer *t);
 
 /* Start what can be started; the lock is held. */
@@ -168,6 +176,7 @@ static void dispatch(struct disk *d, uint64_t now)
             d->stalled = cmd;
             break;
         }
+        TRACE(IO, cmd->c.nsect, io_what(&cmd->c, 0), trace_name(d->name));
     }
     if (again != UINT64_MAX && !d->again_set) { /* not when it may be running: it waits for our lock */
         d->again_set = true;
@@ -219,6 +228,7 @@ static void command_done(struct disk_cmd *c, int error)
     uint64_t        now = clock_mono_ns();
 
     spin_lock(&d->lock);
+    TRACE(IODONE, c->nsect, io_what(c, error), trace_name(d->name));
     several = cmd->reqs.next != cmd->reqs.prev;
     if (cmd->flow != FLUSH)
         sched_done(&d->sched, cmd->flow, c->nsect, cmd->begun_ns, now);

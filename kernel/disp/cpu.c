@@ -66,7 +66,7 @@ static void set_binding(struct thread *t, int cpu)
 
     t->bound_cpu = cpu;
     if (queued)
-        disp_enqueue(t, false);
+        disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)
         disp_poke(t->cpu, POKE_MOVE);
 }
@@ -129,7 +129,7 @@ static void drain(struct cpu *c)
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->lock);
         if (t->state == TS_RUNNABLE && t->queued_on == c && t->bound_cpu < 0 && disp_dequeue(t))
-            disp_enqueue(t, false);
+            disp_enqueue(t, QUEUE_AGAIN);
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
@@ -266,7 +266,7 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
     t->affinity = *m;
     t->restricted = cpumask_weight(&usable) < cpumask_weight(&t->part->cpus);
     if (t->state == TS_RUNNABLE && disp_dequeue(t))
-        disp_enqueue(t, false);
+        disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)
         disp_poke(t->cpu, POKE_MOVE);
     spin_unlock(&t->lock);

@@ -12,6 +12,7 @@
 #include "disp/timer.h"
 #include "intr/intr.h"
 #include "lib/cpu.h"
+#include "stat/trace.h"
 
 struct disp_cpu {
     struct spinlock lock;             /* RANK_RUNQ                                                     */
@@ -43,8 +44,12 @@ extern uint32_t       halt_fenced_cpus; /* tunable, read without a lock         
 extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads                                     */
 
 /* runq.c */
-/* disp_enqueue - queue RUNNABLE thread `t` (t->lock held) on the CPU that policy names, and poke that CPU. */
-void disp_enqueue(struct thread *t, bool front);
+/*
+ * disp_enqueue - queue RUNNABLE thread `t` (t->lock held) on the CPU that policy names, and poke that CPU.  `how`, for
+ * the trace: it slept, it is new, it ran or waited on another queue.
+ */
+enum queue_how { QUEUE_WOKEN, QUEUE_NEW = TRACE_WAKE_NEW, QUEUE_AGAIN = TRACE_WAKE_AGAIN };
+void disp_enqueue(struct thread *t, enum queue_how how);
 /* disp_dequeue - take a RUNNABLE thread off its queue (t->lock held); false: it was not there any more. */
 bool disp_dequeue(struct thread *t);
 /*

@@ -142,7 +142,7 @@ static void move_thread(struct thread *t, struct cpupart *to)
 
     change_part(t, to);
     if (queued)
-        disp_enqueue(t, false);
+        disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)
         disp_poke(t->cpu, POKE_MOVE);
 }

@@ -59,15 +59,12 @@ static void queue_remove(struct cpu *c, struct thread *t)
     steal_mask_update(c);
 }
 
-static void queue_insert(struct cpu *c, struct thread *t, bool front)
+static void queue_insert(struct cpu *c, struct thread *t)
 {
     struct disp_cpu *d = c->disp;
 
     atomic_store_explicit(&t->queued_on, c, memory_order_relaxed);
-    if (front)
-        list_push_front(&d->queue[t->pri], &t->runq_link);
-    else
-        list_push_back(&d->queue[t->pri], &t->runq_link);
+    list_push_back(&d->queue[t->pri], &t->runq_link);
     d->mask[t->pri / 64] |= 1ull << (t->pri % 64);
     d->nrun++;
     if (t->bound_cpu < 0)
@@ -182,7 +179,7 @@ bool disp_nearer_idle(const struct thread *t, const struct cpu *c)
     return false;
 }
 
-void disp_enqueue(struct thread *t, bool front)
+void disp_enqueue(struct thread *t, enum queue_how how)
 {
     struct cpumask   both;
     struct disp_pick p = {
@@ -198,11 +195,12 @@ void disp_enqueue(struct thread *t, bool front)
             p.allowed = &both;
     }
     c = cpus[disp_pick_cpu(&p)];
-    if (!front && c->disp->maxpri >= t->pri && t->bound_cpu < 0)
+    if (c->disp->maxpri >= t->pri && t->bound_cpu < 0)
         c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
+    TRACE(WAKE, c->id, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     d = c->disp;
     spin_lock(&d->lock);
-    queue_insert(c, t, front);
+    queue_insert(c, t);
     spin_unlock(&d->lock);
 
     if (c->idle) {
@@ -245,7 +243,7 @@ void disp_set_pri(struct thread *t, int pri)
         if (t->queued_on == c) { /* it waits: same queue, other priority */
             queue_remove(c, t);
             t->pri = (int16_t)pri;
-            queue_insert(c, t, false);
+            queue_insert(c, t);
             spin_unlock(&c->disp->lock);
             if (pri > c->disp->runpri)
                 disp_poke(c, POKE_PRIORITY);
@@ -265,6 +263,7 @@ static void put_on_cpu(struct cpu *c, struct thread *t)
 {
     t->state = TS_ONPROC; /* I3 */
     if (t->cpu != c) {
+        TRACE(MIGRATE, t->cpu->id, t->tid, 0);
         t->cpu = c;
         c->stat->migr++;
     }

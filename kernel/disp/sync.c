@@ -20,6 +20,7 @@
 #include "stat/panic.h"
 
 enum { SPIN_MAX = 64, RW_WRITER = 1, RW_WAIT = 2, RW_READER = 4 };
+enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* in the trace */
 
 struct waiter {
     struct list    link;
@@ -67,6 +68,17 @@ static void waiter_sleep(struct waiter *w, bool sig)
         t->state = TS_SLEEP;
         swtch();
     }
+}
+
+/* The same for a lock: the trace says so. */
+static void sleep_for_lock(struct waiter *w, enum lock_kind kind, void *lock, const char *name)
+{
+    uint64_t begin;
+
+    TRACE(LOCK, kind, (uintptr_t)lock, trace_name(name));
+    begin = rdtsc();
+    waiter_sleep(w, false);
+    TRACE(LOCKED, kind, (uintptr_t)lock, tsc_to_ns(rdtsc() - begin));
 }
 
 /*
@@ -168,7 +180,7 @@ static void mutex_sleep(struct mutex *m)
     if (o->pri < t->pri)
         lend_priority(m, t->pri);
     spin_unlock(&m->lock);
-    waiter_sleep(&w, false);
+    sleep_for_lock(&w, LOCK_MUTEX, m, m->name);
     wait_for_waker(&m->lock);
 }
 
@@ -271,7 +283,7 @@ static void rw_sleep(struct rwlock *rw, bool write)
     curthread->wait_what = rw->name;
     curthread->wait_chan = rw;
     spin_unlock(&rw->lock);
-    waiter_sleep(&w, false);
+    sleep_for_lock(&w, write ? LOCK_WRITER : LOCK_READER, rw, rw->name);
     wait_for_waker(&rw->lock);
 }
 

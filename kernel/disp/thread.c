@@ -46,7 +46,7 @@ static _Atomic uint32_t   next_tid = 1u << 22; /* kernel threads; programs' ids 
 static void switch_finish(struct thread *prev)
 {
     if (prev->state == TS_RUNNABLE)
-        disp_enqueue(prev, false);
+        disp_enqueue(prev, QUEUE_AGAIN);
     spin_unlock(&prev->lock);
 }
 
@@ -95,6 +95,8 @@ static void switch_to(struct thread *prev, struct thread *next)
     if (d->quantum_end < d->timer_set_for)
         timer_program(c);
 
+    if (TRACE_ON(SWITCH))
+        trace_put(TRACE_SWITCH, next->tid, prev->state, trace_name(next->name), trace_name_rest(next->name));
     modelled_switch(prev->modelled, next->modelled);
     if (prev->fpu != NULL)
         fpu_save(prev->fpu);
@@ -267,7 +269,7 @@ bool thread_wake(struct thread *t, struct thread *from)
     }
     t->state = TS_RUNNABLE;
     class_slept(t);
-    disp_enqueue(t, false);
+    disp_enqueue(t, QUEUE_WOKEN);
     spin_unlock(&t->lock);
     return true;
 }
@@ -282,7 +284,7 @@ void thread_interrupt(struct thread *t)
         modelled_pass(curthread->modelled, t->modelled);
         t->state = TS_RUNNABLE;
         class_slept(t);
-        disp_enqueue(t, false);
+        disp_enqueue(t, QUEUE_WOKEN);
     } else if (t->state == TS_ONPROC && t != curthread) {
         c = t->cpu;
     }
@@ -373,7 +375,7 @@ void thread_start(struct thread *t)
     modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
     t->last_ran = lbolt - 1000; /* nothing in any cache: search for a CPU */
-    disp_enqueue(t, false);
+    disp_enqueue(t, QUEUE_NEW);
     spin_unlock(&t->lock);
 }
 

@@ -34,6 +34,7 @@
 #include "stat/cpustat.h"
 #include "stat/kstat.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 #include "x86/apic.h"
 #include "x86/trap.h"
 
@@ -59,6 +60,15 @@ static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
 void (*intr_tlb_handler)(void);
 
+/* What each CPU counts, and below the reasons of pokes. */
+static const char *const cpu_names[] = {
+    "device", "timer", "poke", "tlb", "settle", "spurious",
+#define X(id, name) name,
+    INTR_POKES(X)
+#undef X
+};
+enum { FIRST_POKE = 6 };
+
 /* ---- taking them ---- */
 
 static void device(unsigned irq)
@@ -80,10 +90,28 @@ static void device(unsigned irq)
     ic->dev[irq].tsc += rdtsc() - begin;
 }
 
+static const char *source_name(unsigned vec)
+{
+    switch (vec) {
+    case VEC_TIMER:
+        return "timer";
+    case IPI_RESCHED:
+        return "poke";
+    case IPI_TLB:
+        return "tlb";
+    case IPI_SETTLE:
+        return "settle";
+    }
+    return vec >= VEC_IRQ0 && vec < VEC_IRQ0 + INTR_MAX && source[vec - VEC_IRQ0].fn != NULL
+               ? source[vec - VEC_IRQ0].name
+               : "spurious";
+}
+
 static void dispatch(unsigned vec, struct regs *r)
 {
     struct intr_cpu *ic = this_cpu()->intr;
 
+    TRACE(INTR, vec, trace_name(source_name(vec)), 0);
     if (vec == VEC_TIMER) {
         ic->timer++;
         apic_eoi();
@@ -110,6 +138,7 @@ static void dispatch(unsigned vec, struct regs *r)
 
 void intr_poke(unsigned cpu, enum intr_poke why)
 {
+    TRACE(POKE, cpu, trace_name(cpu_names[FIRST_POKE + why] + sizeof "poke"), 0);
     atomic_fetch_add_explicit(&cpus[cpu]->intr->poked[why], 1, memory_order_relaxed);
     x86_send_ipi(cpu, IPI_RESCHED);
 }
@@ -222,8 +251,7 @@ void intr_cpu_enable(unsigned cpu)
     spin_unlock(&intr_lock);
 }
 
-/* CPU `cpu` has taken what had arrived there before an interrupt of the lowest priority that comes now. */
-static void settle(unsigned cpu)
+void intr_settle(unsigned cpu)
 {
     _Atomic uint64_t *n = &cpus[cpu]->intr->settle;
     uint64_t          before = *n;
@@ -249,7 +277,7 @@ int intr_cpu_disable(unsigned cpu)
             aim(irq, choose(&source[irq]));
     spin_unlock(&intr_lock);
     if (stuck == INTR_MAX) {
-        settle(cpu);
+        intr_settle(cpu);
         return 0;
     }
     warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu, source[stuck].name, stuck);
@@ -272,13 +300,6 @@ bool intr_next(unsigned irq, struct intr_info *out)
 }
 
 /* ---- counting them ---- */
-
-static const char *const cpu_names[] = {
-    "device", "timer", "poke", "tlb", "settle", "spurious",
-#define X(id, name) name,
-    INTR_POKES(X)
-#undef X
-};
 
 static void cpu_snapshot(struct kstat *ks, uint64_t *out)
 {

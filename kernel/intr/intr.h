@@ -83,6 +83,11 @@ int intr_allow(unsigned irq, const struct cpumask *m);
  */
 void intr_cpu_enable(unsigned cpu);
 int  intr_cpu_disable(unsigned cpu);
+/*
+ * intr_settle - CPU `cpu` has taken all that had arrived there before an interrupt of the lowest priority, which comes
+ * now.  Waits for it: no spin lock is held.
+ */
+void intr_settle(unsigned cpu);
 /* intr_poke - make CPU `cpu` look at its run queue. */
 void intr_poke(unsigned cpu, enum intr_poke why);
 

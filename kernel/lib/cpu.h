@@ -39,6 +39,7 @@ struct cpu {
     struct vm_cpu   *vm;       /* [c] active address space, TLB shootdown mailbox             */
     struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */
     struct intr_cpu *intr;     /* [c] what has interrupted it (intr/intr.h)                   */
+    struct trace_ring *trace;  /* [a] its last events (stat/trace.h); NULL: the trace was never on */
     uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
     void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
 };

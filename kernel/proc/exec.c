@@ -21,6 +21,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
+#include "stat/trace.h"
 #include "x86/trap.h"
 
 enum { SCRIPT_DEPTH = 4, SCRIPT_LINE = 256 };
@@ -231,6 +232,7 @@ static void set_name(struct lwp *l, const char *path)
     const char *slash = strrchr(path, '/');
 
     str_copy(l->t.name, slash != NULL ? slash + 1 : path, sizeof l->t.name);
+    TRACE(NAME, 0, trace_name(l->t.name), trace_name_rest(l->t.name));
 }
 
 /* Nothing fails from here on. */

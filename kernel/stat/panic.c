@@ -3,7 +3,8 @@
  * panic.c - the end of the machine: by a broken invariant, by order, or by the watchdog.
  *
  * THEORY      The panicking CPU stops the others (an IPI they cannot refuse is not needed: QEMU ends), prints why, a
- *             back trace with names from the table that the second link put in .ksyms, and tells the launcher through
+ *             back trace with names from the table that the second link put in .ksyms, the last events of each CPU if
+ *             the trace was on, and tells the launcher through
  *             the verdict port and the isa-debug-exit device.  A second panic on the way only ends the machine.
  * SEE ALSO    tools/ksyms.py; QEMU's isa-debug-exit: exit status is (code << 1) | 1
  */
@@ -12,6 +13,7 @@
 #include "lib/cpu.h"
 #include "lib/printf.h"
 #include "stat/log.h"
+#include "stat/trace.h"
 
 extern char           __kernel_start[], __text_start[], __text_end[];
 extern const uint32_t ksyms_count;
@@ -76,6 +78,7 @@ void panic(const char *fmt, ...)
     va_end(ap);
     kprintf("panic: %s", reason);
     backtrace_from((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
+    trace_panic();
     verdict("@panic %s", reason);
     machine_exit(EXIT_PANIC);
 }

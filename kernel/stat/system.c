@@ -171,7 +171,7 @@ static void assign(const struct cursor *c, const char *module, const char *name,
         complain(c, "variable cannot be set");
         break;
     default:
-        complain(c, "variable of unusual size not set");
+        complain(c, t->set != NULL ? "value refused" : "variable of unusual size not set");
     }
 }
 

@@ -56,8 +56,12 @@ uint64_t tunable_get(const struct tunable *t)
 
 int tunable_set(const struct tunable *t, uint64_t value)
 {
+    int err;
+
     if (!t->writable)
         return -EPERM;
+    if (t->set != NULL && (err = t->set(value)) != 0)
+        return err;
     switch (t->size) {
     case 1:
         *(volatile uint8_t *)t->addr = (uint8_t)value;

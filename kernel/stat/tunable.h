@@ -19,28 +19,34 @@ struct tunable {
     uint64_t    writable; /* 0: mdb and /etc/system may only read it      */
     const char *doc;    /* unit, meaning, who reads it                    */
     bool (*there)(void); /* whether it exists in this configuration; NULL: always */
+    int (*set)(uint64_t value); /* called before it is set: 0, or why not; NULL: nothing to do */
 } __attribute__((aligned(16)));
 
 #ifdef HR_HOST
 #define TUNABLE_M(mod, var, wr, text) struct tunable_unused_##var
-#define TUNABLE_THERE(mod, var, wr, text, there) struct tunable_unused_##var
+#define TUNABLE_ANY(mod, var, wr, text, there, set) struct tunable_unused_##var
 #else
-#define TUNABLE_THERE(mod, var, wr, text, there)                                               \
+#define TUNABLE_ANY(mod, var, wr, text, there, set)                                            \
     static const struct tunable tunable_##var                                                  \
         __attribute__((used, section(".tunables"), aligned(16))) = {                           \
-            mod, #var, (void *)&(var), sizeof(var), wr, text, there}
-#define TUNABLE_M(mod, var, wr, text) TUNABLE_THERE(mod, var, wr, text, NULL)
+            mod, #var, (void *)&(var), sizeof(var), wr, text, there, set}
+#define TUNABLE_M(mod, var, wr, text) TUNABLE_ANY(mod, var, wr, text, NULL, NULL)
 #endif
 /* TUNABLE - register the global `var` under its own name.  `text`: "default 75 %, share of ...; read by ..." */
 #define TUNABLE(var, text)    TUNABLE_M("", var, 1, text)
 /* TUNABLE_IF - one that exists only while there() says so. */
-#define TUNABLE_IF(var, there, text) TUNABLE_THERE("", var, 1, text, there)
+#define TUNABLE_IF(var, there, text) TUNABLE_ANY("", var, 1, text, there, NULL)
+/* TUNABLE_HOOK - one whose set(value) is called before it is set, and may refuse.  /etc/system calls it, too. */
+#define TUNABLE_HOOK(var, set, text) TUNABLE_ANY("", var, 1, text, NULL, set)
 #define TUNABLE_RO(var, text) TUNABLE_M("", var, 0, text)
 
 /* tunable_find - by name, or "module:name".  NULL if there is none. */
 const struct tunable *tunable_find(const char *name);
 uint64_t tunable_get(const struct tunable *t);
-/* tunable_set - store the low t->size bytes of value.  -EPERM if it is read only, -EINVAL for an odd size. */
+/*
+ * tunable_set - store the low t->size bytes of value.  -EPERM if it is read only, -EINVAL for an odd size, or the error
+ * of t->set.
+ */
 int tunable_set(const struct tunable *t, uint64_t value);
 /* tunable_next - iterate: NULL gives the first; returns NULL after the last. */
 const struct tunable *tunable_next(const struct tunable *t);

@@ -14,6 +14,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "proc/proc.h"
+#include "stat/trace.h"
 #include "sys/rusage.h"
 #include "x86/trap.h"
 #include "x86/uaccess.h"
@@ -359,6 +360,7 @@ long sys_prctl(struct regs *r)
             return n;
         name[sizeof name - 1] = '\0';
         memcpy(curthread->name, name, sizeof name);
+        TRACE(NAME, 0, trace_name(name), trace_name_rest(name));
         return 0;
     case PR_GET_NAME:
         memset(name, 0, sizeof name);

@@ -21,6 +21,7 @@
 #include "disp/thread.h"
 #include "lib/errno.h"
 #include "stat/cpustat.h"
+#include "stat/trace.h"
 #include "vm/cachelist.h"
 #include "vm/migrate.h"
 #include "vm/pageout.h"
@@ -501,6 +502,23 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, 
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 
+/* The page may be gone again: then there is no node. */
+static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr, enum fault_access access, int r)
+{
+    uint64_t node = TRACE_NO_NODE, *table, entry;
+
+    if (r == 0) {
+        rw_enter_read(&as->lock); /* so that the tables stay */
+        entry = (table = pt_pd(as, addr)) != NULL ? table[(addr >> HUGE_SHIFT) % PT_ENTRIES] : 0;
+        if ((entry & (PTE_P | PTE_PS)) == PTE_P && (table = pt_leaf(as, addr)) != NULL)
+            entry = table[pt_slot(addr)];
+        if ((entry & PTE_P) != 0)
+            node = pte_page(entry)->node;
+        rw_exit_read(&as->lock);
+    }
+    trace_put(TRACE_FAULT, curthread->tid, (unsigned)access | (r != 0 ? 4 : 0), addr, node);
+}
+
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code)
 {
     struct fault f;
@@ -519,6 +537,8 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
         rw_exit_read(&as->lock);
     }
     *code = f.code;
+    if (TRACE_ON(FAULT))
+        trace_fault(as, addr, access, r);
     CPUSTAT_INC(minf);
     return r;
 }

@@ -15,7 +15,9 @@
  * SEE ALSO    docs/memory.md; kstats lgrp:N "pages migrated to" and so on
  */
 #include "vm/migrate.h"
+#include "disp/thread.h"
 #include "lgrp/stats.h"
+#include "stat/trace.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
 
@@ -173,6 +175,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     fresh->obj = pg->obj; /* or the family, in the same place */
     fresh->index = pg->index;
     replace(o, pg, fresh);
+    TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
     page_unlock(pg);
     page_release(pg);
     page_release(fresh);

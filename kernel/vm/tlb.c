@@ -25,6 +25,7 @@
 #include "mem/kmem.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 #include "vm/as.h"
 #include "x86/asm.h"
 #include "x86/ipi.h"
@@ -110,6 +111,7 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
     atomic_store(&r->waiting, n);
     CPUMASK_FOREACH (i, &ask)
         cpumask_set_atomic(&cpus[i]->vm->senders, me->id);
+    TRACE(XCALL, n, r->start, r->end);
     x86_send_ipi_mask(&ask, IPI_TLB);
     while (atomic_load_explicit(&r->waiting, memory_order_acquire) != 0) {
         answer_requests(v);

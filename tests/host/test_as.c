@@ -24,6 +24,7 @@
 #include "mem/kmem.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
+#include "stat/trace.h"
 #include "vm/migrate.h"
 #include "vm/pt.h"
 #include "vm/reserve.h"
@@ -44,9 +45,15 @@ static int64_t         live;       /* kmem objects */
 
 struct cpu             *cpus[CPU_MAX];
 unsigned                ncpu = 1, nnodes = NODES;
+uint32_t                trace_enable;
 struct mem_node         mem_nodes[NODE_MAX];
 struct lgrp_counters    lgrp_counters[LGRP_MAX];
 paddr_t                 kernel_pml4;
+
+void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
+{
+    panic("the trace is off");
+}
 
 void panic(const char *fmt, ...)
 {

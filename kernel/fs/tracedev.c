@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tracedev.c - /dev/trace: the rings of the trace, made when it is turned on, and read.
+ *
+ * THEORY      Setting trace_enable from 0 to something makes the rings, each on its CPU's board, if there are none of
+ *             the size that trace_entries names; the old ones, and what is in them, go.  They stay when the trace is
+ *             turned off, for whoever reads them then.  Without memory for all of them the trace stays off.
+ *             A CPU that was about to write into its old ring does so with interrupts off: once it has taken one
+ *             (intr_settle()), it uses the new ring.
+ *             Reading takes what was recorded up to the moment when reading began, CPU by CPU, and then gives end of
+ *             file; the next read begins anew, with a header.  What was read is gone, so there should be one reader.
+ *             A read is of two records at least.
+ * LOCKING     trace_lock (sleeping): rings and their tails
+ * TUNABLES    trace_enable, trace_entries
+ * SEE ALSO    include/uapi/trace.h (the format), kernel/stat/trace.h (the rings), user/cmd/trace.c
+ */
+#include "fs/tracedev.h"
+
+#include "disp/timer.h"
+#include "fs/file.h"
+#include "intr/intr.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "mem/kmem.h"
+#include "stat/panic.h"
+#include "stat/trace.h"
+#include "stat/tunable.h"
+
+enum { ENTRIES_MIN = 16, ENTRIES_MAX = 1 << 17, BATCH = 32 };
+
+static struct mutex trace_lock;
+static uint32_t     trace_entries = 8192;
+
+static int set_enable(uint64_t value);
+static int set_entries(uint64_t value);
+TUNABLE_HOOK(trace_enable, set_enable, "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
+TUNABLE_HOOK(trace_entries, set_entries, "default 8192 events a CPU, 16 to 131072, a power of two; when turned on");
+
+/* ---- making rings ---- */
+
+static void ring_free(struct trace_ring *r)
+{
+    if (r != NULL)
+        kmem_free(r->slot);
+    kmem_free(r);
+}
+
+static struct trace_ring *ring_make(const struct cpu *c, uint32_t entries)
+{
+    struct trace_ring *r = kmem_alloc_node(sizeof *r, c->node);
+
+    if (r == NULL)
+        return NULL;
+    *r = (struct trace_ring){.mask = entries - 1};
+    r->slot = kmem_alloc_node(entries * sizeof *r->slot, c->node);
+    if (r->slot == NULL) {
+        kmem_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* A ring of the right size for each CPU.  -ENOMEM: those that were there stay. */
+static int rings_make(void)
+{
+    static struct trace_ring *fresh[CPU_MAX]; /* trace_lock */
+    uint32_t entries = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
+    int err = 0;
+
+    if (cpus[0]->trace != NULL && cpus[0]->trace->mask == entries - 1)
+        return 0;
+    for (unsigned i = 0; i < ncpu && err == 0; i++)
+        err = (fresh[i] = ring_make(cpus[i], entries)) == NULL ? -ENOMEM : 0;
+    if (err != 0)
+        warn("trace: no memory for %u CPUs with %u events each (trace_entries)", ncpu, entries);
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct trace_ring *old = fresh[i];
+
+        if (err == 0) {
+            old = __atomic_exchange_n(&cpus[i]->trace, fresh[i], __ATOMIC_ACQ_REL);
+            if (old != NULL)
+                intr_settle(i);
+        }
+        ring_free(old);
+        fresh[i] = NULL;
+    }
+    return err;
+}
+
+/* trace_entries is about to become `value`; -EINVAL. */
+static int set_entries(uint64_t value)
+{
+    if (value >= ENTRIES_MIN && value <= ENTRIES_MAX && (value & (value - 1)) == 0)
+        return 0;
+    warn("trace: trace_entries is a power of two from %u to %u, not %lu", ENTRIES_MIN, ENTRIES_MAX, value);
+    return -EINVAL;
+}
+
+/* trace_enable is about to become `value`; -ENOMEM. */
+static int set_enable(uint64_t value)
+{
+    int err = 0;
+
+    if (trace_clock == NULL) /* /etc/system: tracedev_init() looks at it */
+        return 0;
+    mutex_enter(&trace_lock);
+    if (trace_enable == 0 && (uint32_t)value != 0)
+        err = rings_make();
+    mutex_exit(&trace_lock);
+    return err;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    uint64_t until;   /* the moment that it sees           */
+    unsigned given;   /* header and TRACE_CPU records so far */
+    bool     reading; /* until is set                      */
+};
+
+/* Record number `i` of those before the events. */
+static struct trace_record preface(const struct reader *rd, unsigned i)
+{
+    struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record), ncpu, trace_enable, rd->until};
+    struct trace_record rec = {.time = rd->until, .type = TRACE_CPU};
+
+    if (i == 0) {
+        memcpy(&rec, &h, sizeof rec);
+    } else {
+        rec.cpu = (uint8_t)(i - 1);
+        rec.info = (uint16_t)cpus[i - 1]->node;
+        rec.a = cpus[i - 1]->lgrp;
+    }
+    return rec;
+}
+
+/* Up to `max` records for the reader, from the preface or one CPU.  *from is where that CPU's tail goes. */
+static unsigned take(struct reader *rd, struct trace_record *out, unsigned max, struct trace_ring **ring,
+                     uint64_t *from)
+{
+    unsigned n = 0;
+
+    *ring = NULL;
+    while (rd->given + n <= ncpu && n < max) {
+        out[n] = preface(rd, rd->given + n);
+        n++;
+    }
+    for (unsigned i = 0; i < ncpu && n == 0; i++)
+        if ((*ring = cpus[i]->trace) != NULL) {
+            *from = (*ring)->tail;
+            n = trace_ring_read(*ring, from, rd->until, i, out, max);
+        }
+    return n;
+}
+
+static long trace_read(struct file *f, struct uio *uio, loff_t off)
+{
+    struct reader      *rd = f->data;
+    struct trace_record out[BATCH];
+    struct trace_ring  *ring;
+    size_t              want = uio->resid / sizeof out[0], moved = 0;
+    uint64_t            pos = 0;
+    unsigned            n = 0;
+    int                 err = 0;
+
+    if (want < 2)
+        return -EINVAL;
+    mutex_enter(&trace_lock);
+    if (!rd->reading)
+        *rd = (struct reader){.until = clock_mono_ns(), .reading = true};
+    while (err == 0 && want >= 2 && (n = take(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) > 0) {
+        if ((err = uio_move(out, n * sizeof out[0], uio)) != 0)
+            break;
+        want -= n;
+        moved += n;
+        if (ring != NULL)
+            ring->tail = pos;
+        else
+            rd->given += n;
+    }
+    if (n == 0)
+        rd->reading = moved > 0;
+    mutex_exit(&trace_lock);
+    return moved > 0 ? (long)(moved * sizeof out[0]) : err;
+}
+
+static void trace_close(struct file *f)
+{
+    kmem_free(f->data);
+}
+
+static int trace_open(struct vnode *vn, int oflags, struct file *f)
+{
+    f->data = kmem_zalloc(sizeof(struct reader));
+    return f->data != NULL ? 0 : -ENOMEM;
+}
+
+void tracedev_init(void)
+{
+    static const struct fileops ops = {.read = trace_read, .close = trace_close};
+    static struct cdev dev = {
+        .name = "trace", .rdev = makedev(10, 243), .mode = 0600, .open = trace_open, .ops = &ops,
+    };
+
+    mutex_init(&trace_lock, "trace");
+    trace_clock = clock_mono_ns;
+    cdev_register(&dev);
+    if (trace_enable != 0 && rings_make() != 0)
+        trace_enable = 0;
+}

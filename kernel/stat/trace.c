@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace.c - see trace.h.
+ *
+ * THEORY      The words of a slot are written and read by single atomic accesses in program order; x86 keeps stores in
+ *             order and loads in order, so that a compiler's fence is all that reader and writer need.
+ */
+#include "stat/trace.h"
+
+#include "lib/cpu.h"
+#include "lib/string.h"
+#include "stat/panic.h"
+
+enum { WORDS = sizeof(struct trace_record) / sizeof(uint64_t), PANIC_EVENTS = 6 };
+_Static_assert(sizeof(struct trace_record) == 32 && sizeof(struct trace_header) == 32, "uapi/trace.h");
+
+uint32_t trace_enable;
+uint64_t (*trace_clock)(void);
+
+static const char *const names[TRACE_TYPES] = {
+#define X(id, name) [TRACE_##id] = name,
+    TRACE_EVENTS(X)
+#undef X
+};
+
+const char *trace_name_of(unsigned type)
+{
+    return type < TRACE_TYPES && names[type] != NULL ? names[type] : "?";
+}
+
+uint64_t trace_name(const char *s)
+{
+    uint64_t word = 0;
+
+    for (unsigned i = 0; i < sizeof word && s[i] != '\0'; i++)
+        word |= (uint64_t)(uint8_t)s[i] << (8 * i);
+    return word;
+}
+
+uint64_t trace_name_rest(const char *s)
+{
+    return trace_name(strlen(s) > 8 ? s + 8 : "");
+}
+
+/* The words of a slot, as objects of their own: the other side may be copying them. */
+static void copy(struct trace_record *to, const struct trace_record *from)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        __atomic_store_n((uint64_t *)to + i, __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+}
+
+void trace_ring_put(struct trace_ring *r, const struct trace_record *rec)
+{
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+    atomic_thread_fence(memory_order_release); /* not before the last store of head */
+    copy(&r->slot[head & r->mask], rec);
+    atomic_store_explicit(&r->head, head + 1, memory_order_release);
+}
+
+static struct trace_record lost(uint64_t time, unsigned cpu, uint64_t n)
+{
+    return (struct trace_record){.time = time, .type = TRACE_LOST, .cpu = (uint8_t)cpu, .a = n};
+}
+
+unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t until, unsigned cpu,
+                         struct trace_record *out, unsigned max)
+{
+    unsigned n = 0;
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire), gone = 0;
+
+    while (n + (gone > 0) < max && *pos < head) {
+        if (head - *pos <= r->mask) {
+            copy(&out[n], &r->slot[*pos & r->mask]);
+            atomic_thread_fence(memory_order_acquire);
+            head = atomic_load_explicit(&r->head, memory_order_acquire);
+        }
+        if (head - *pos > r->mask) { /* overwritten, or about to be */
+            gone += head - r->mask - *pos;
+            *pos = head - r->mask;
+            continue;
+        }
+        if (out[n].time > until)
+            break;
+        if (gone > 0) {
+            out[n + 1] = out[n];
+            out[n] = lost(out[n].time, cpu, gone);
+            gone = 0;
+            n++;
+        }
+        ++*pos;
+        n++;
+    }
+    if (gone > 0)
+        out[n++] = lost(until, cpu, gone);
+    return n;
+}
+
+void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
+{
+    bool        on = irq_enabled();
+    struct cpu *c;
+
+    irq_disable();
+    c = this_cpu();
+    if (c->trace != NULL) /* it is NULL before /dev/trace is there, when /etc/system turns the trace on */
+        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(), .type = (uint8_t)type,
+                                                        .cpu = (uint8_t)c->id, .info = (uint16_t)info, .tid = tid,
+                                                        .a = a, .b = b});
+    if (on)
+        irq_enable();
+}
+
+static void print(const struct trace_record *e, uint64_t now)
+{
+    char     name[17] = "";
+    uint64_t ago = now - e->time;
+
+    if (e->type == TRACE_SWITCH || e->type == TRACE_NAME)
+        memcpy(name, &e->a, 16);
+    if (name[0] != '\0')
+        kprintf("%7lu.%03lu us ago  CPU %-3u %7u %-8s %s", ago / 1000, ago % 1000, e->cpu, e->tid,
+                trace_name_of(e->type), name);
+    else
+        kprintf("%7lu.%03lu us ago  CPU %-3u %7u %-8s %#x %#lx %#lx", ago / 1000, ago % 1000, e->cpu, e->tid,
+                trace_name_of(e->type), e->info, e->a, e->b);
+}
+
+void trace_panic(void)
+{
+    uint64_t now;
+
+    if (trace_enable == 0 || trace_clock == NULL)
+        return;
+    trace_enable = 0;
+    now = trace_clock();
+    kprintf("trace: the last events of each CPU");
+    for (unsigned i = 0; i < ncpu; i++) {
+        struct trace_ring *r = cpus[i] != NULL ? cpus[i]->trace : NULL;
+        uint64_t           head = r != NULL ? atomic_load(&r->head) : 0;
+
+        for (uint64_t at = head - min_of(head, (uint64_t)PANIC_EVENTS); at < head; at++)
+            print(&r->slot[at & r->mask], now);
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace.c - what the kernel did while a command ran: who ran where, who woke whom, faults, interrupts, disks, locks.
+ *
+ * THEORY      The trace is of the whole machine.  It is turned on, the command runs, it is turned off, and only then
+ *             read, so that reading is not part of it; what the rings do not hold is lost, the oldest first (-n makes
+ *             them larger).  Events come out by time; -o writes them as they are, for tools/homeroom/trace.py.
+ * USAGE       trace [-e event,...] [-n entries] [-o file] command [argument ...]
+ *             trace -i file      print such a file
+ *             Status: the command's; 128 + signal; 1 if there is no trace, 2 for a wrong command line.
+ * SEE ALSO    docs/trace.md, include/uapi/trace.h, kernel/fs/tracedev.c
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+#include "uapi/trace.h"
+
+enum { PIECE = 65536 };
+
+static const char *const names[TRACE_TYPES] = {
+#define X(id, name) [TRACE_##id] = name,
+    TRACE_EVENTS(X)
+#undef X
+};
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: trace [-e event,...] [-n entries] [-o file] command [argument ...]\n"
+                    "       trace -i file\n"
+                    "events:");
+    for (int i = 1; i < TRACE_TYPES; i++)
+        fprintf(stderr, " %s", names[i]);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+static void fail(const char *what)
+{
+    hr_perror("trace", what);
+    exit(1);
+}
+
+/* ---- turning it on and off ---- */
+
+static void set(const char *name, uint64_t value)
+{
+    struct hr_tunable var;
+
+    if (hr_tunable_get(name, &var) != 0)
+        fail(name);
+    var.value = value;
+    if (hr_tunable_set(name, &var) != 0)
+        fail(name);
+}
+
+static uint32_t mask_of(char *list)
+{
+    uint32_t mask = 0;
+
+    for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ",")) {
+        int i = 1;
+
+        while (i < TRACE_TYPES && strcmp(names[i], word) != 0)
+            i++;
+        if (i == TRACE_TYPES) {
+            fprintf(stderr, "trace: there is no event %s\n", word);
+            usage();
+        }
+        mask |= 1u << i;
+    }
+    return mask;
+}
+
+static int run(char **command)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execvp(command[0], command);
+        hr_perror("trace", command[0]);
+        _exit(127);
+    }
+    if (pid < 0) {
+        hr_perror("trace", "fork");
+        return 1;
+    }
+    signal(SIGINT, SIG_IGN); /* the command decides what Ctrl-C does */
+    signal(SIGQUIT, SIG_IGN);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- reading ---- */
+
+/* All that `path` has: header, records.  *n: records, the header counted; a TRACE_END and what follows is left out. */
+static struct trace_record *read_all(const char *path, size_t *n)
+{
+    char *data = NULL;
+    size_t used = 0;
+    ssize_t got;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const struct trace_header *h;
+    struct trace_record *rec;
+
+    if (fd < 0)
+        fail(path);
+    do {
+        data = realloc(data, used + PIECE);
+        if (data == NULL || (got = read(fd, data + used, PIECE)) < 0)
+            fail(path);
+        used += (size_t)got;
+    } while (got > 0);
+    close(fd);
+    h = (const struct trace_header *)data;
+    if (used < sizeof *h || h->magic != TRACE_MAGIC || h->version != TRACE_VERSION || h->record_bytes != sizeof *rec) {
+        fprintf(stderr, "trace: %s: not a trace of version %d\n", path, TRACE_VERSION);
+        exit(1);
+    }
+    rec = (struct trace_record *)data;
+    for (*n = 1; *n < used / sizeof *rec && rec[*n].type != TRACE_END; ++*n)
+        ;
+    return rec;
+}
+
+static void write_all(const char *path, const struct trace_record *rec, size_t n)
+{
+    static const struct trace_record end = {.type = TRACE_END};
+    FILE *f = fopen(path, "we");
+
+    if (f == NULL || fwrite(rec, sizeof *rec, n, f) != n || fwrite(&end, sizeof end, 1, f) != 1 || fflush(f) != 0 ||
+        (fsync(fileno(f)) != 0 && errno != EINVAL) || fclose(f) != 0)
+        fail(path);
+}
+
+/* ---- printing ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct trace_record *x = a, *y = b;
+
+    return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->cpu - y->cpu;
+}
+
+static void print_what(const struct trace_record *e)
+{
+    static const char *const state[] = {"sleeps", "waits", "runs", "ended"};
+    static const char *const access[] = {"read", "write", "execute", "?"};
+    static const char *const kind[] = {"mutex", "reader", "writer", "?"};
+    static const char *const op[] = {"read", "write", "flush", "?"};
+    const char *how = e->b & TRACE_WAKE_NEW ? ", new" : e->b & TRACE_WAKE_AGAIN ? ", again" : "";
+
+    switch (e->type) {
+    case TRACE_SWITCH:
+        printf("to %.16s, before: %s", (const char *)&e->a, state[e->info & 3]);
+        break;
+    case TRACE_NAME:
+        printf("%.16s", (const char *)&e->a);
+        break;
+    case TRACE_WAKE:
+        printf("%" PRIu64 " on CPU %u%s%s", e->a, e->info, how, e->b & TRACE_WAKE_INTR ? ", by an interrupt" : "");
+        break;
+    case TRACE_MIGRATE:
+        printf("%" PRIu64 " from CPU %u", e->a, e->info);
+        break;
+    case TRACE_FAULT:
+        printf("%s %#" PRIx64, access[e->info & 3], e->a);
+        if (e->b != TRACE_NO_NODE)
+            printf(" node %" PRIu64, e->b);
+        printf("%s", e->info & 4 ? ", signal" : "");
+        break;
+    case TRACE_PAGE:
+        printf("%#" PRIx64 " from node %u to %" PRIu64, e->a, e->info, e->b);
+        break;
+    case TRACE_INTR:
+        printf("%.8s (vector %u)", (const char *)&e->a, e->info);
+        break;
+    case TRACE_POKE:
+        printf("CPU %u: %.8s", e->info, (const char *)&e->a);
+        break;
+    case TRACE_XCALL:
+        printf("%u CPUs: %#" PRIx64 " to %#" PRIx64, e->info, e->a, e->b);
+        break;
+    case TRACE_IO:
+    case TRACE_IODONE:
+        printf("%.8s %s %u at %" PRIu64 "%s", (const char *)&e->b, op[e->a >> 56 & 3], e->info, e->a << 8 >> 8,
+               e->a & TRACE_IO_ERROR ? ", error" : "");
+        break;
+    case TRACE_LOCK:
+        printf("%s %#" PRIx64 " %.8s", kind[e->info & 3], e->a, (const char *)&e->b);
+        break;
+    case TRACE_LOCKED:
+        printf("%s %#" PRIx64 " after %" PRIu64 ".%03" PRIu64 " us", kind[e->info & 3], e->a, e->b / 1000, e->b % 1000);
+        break;
+    }
+}
+
+static void print_all(struct trace_record *rec, size_t n)
+{
+    uint64_t lost = 0, begin;
+
+    qsort(rec, n, sizeof *rec, by_time);
+    begin = n > 0 ? rec[0].time : 0;
+    printf("%14s %4s %8s event\n", "us", "cpu", "thread");
+    for (const struct trace_record *e = rec; e < rec + n; e++) {
+        if (e->type == TRACE_LOST)
+            lost += e->a;
+        if (e->type >= TRACE_TYPES)
+            continue;
+        printf("%10" PRIu64 ".%03" PRIu64 " %4u %8u %-8s ", (e->time - begin) / 1000, (e->time - begin) % 1000, e->cpu,
+               e->tid, names[e->type]);
+        print_what(e);
+        printf("\n");
+    }
+    fflush(stdout);
+    if (lost > 0)
+        fprintf(stderr, "trace: %" PRIu64 " older events are lost (-n makes room for more)\n", lost);
+}
+
+int main(int argc, char **argv)
+{
+    const char *in = NULL, *out = NULL;
+    struct trace_record *rec;
+    uint32_t mask = ~0u;
+    int opt, entries = 0, status = 0;
+    size_t n;
+
+    while ((opt = getopt(argc, argv, "+e:i:n:o:")) != -1) {
+        if (opt == 'e')
+            mask = mask_of(optarg);
+        else if (opt == 'i')
+            in = optarg;
+        else if (opt == 'o')
+            out = optarg;
+        else if (opt != 'n' || hr_parse_int(optarg, 1, 1 << 30, &entries) != 0)
+            usage();
+    }
+    if ((in == NULL) == (optind == argc) || (in != NULL && (out != NULL || entries != 0)))
+        usage();
+    if (in == NULL) {
+        set("trace_enable", 0);
+        free(read_all(hr_path("/dev/trace"), &n)); /* what an earlier one left */
+        if (entries != 0)
+            set("trace_entries", (uint64_t)entries);
+        set("trace_enable", mask);
+        status = run(argv + optind);
+        set("trace_enable", 0);
+    }
+    rec = read_all(in != NULL ? in : hr_path("/dev/trace"), &n);
+    if (out != NULL)
+        write_all(out, rec, n);
+    else
+        print_all(rec + 1, n - 1);
+    return status;
+}
