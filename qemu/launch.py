@@ -56,6 +56,7 @@ def arguments() -> argparse.Namespace:
     add("--disk", action="append", help="a disk: FILE[,bus=ide][,readonly]...; may be given several times")
     add("--net", help="network cards, each with a user network of QEMU's (docs/network.md)")
     add("--forward", action="append", help="PORT[/udp][@CARD] of the guest: the host reaches it; may be given several times")
+    add("--trace", help="trace the command of --run, into this file for ui.perfetto.dev (docs/trace.md)")
     add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
@@ -113,6 +114,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model_set=args.model_set,
         disks=[*root_disk(args.root), *(args.disk or [])],
         forward=args.forward or [],
+        trace=Path(args.trace) if args.trace else None,
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
     )
@@ -207,6 +209,8 @@ def main() -> int:
         if saved:
             termios.tcsetattr(0, termios.TCSADRAIN, saved)
     wants = args.run is not None
+    if run.traced:
+        say(run.traced)
     if text := outcome.message(wants):
         say(text)
         say(f"to repeat it: {run.repeat()}")

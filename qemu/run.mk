@@ -7,7 +7,7 @@
 # need nothing but the shell's own rules.
 
 RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
-RUN_VARS   += MODEL MODEL_SET MODEL_PAGE DISK ROOT NET FORWARD
+RUN_VARS   += MODEL MODEL_SET MODEL_PAGE DISK ROOT NET FORWARD TRACE
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
 

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from homeroom import acpi, disk, model, net
+from homeroom import acpi, disk, model, net, trace
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
 from homeroom.verdict import Lines
@@ -45,6 +45,7 @@ STATUS_SETUP, STATUS_NO_VERDICT, STATUS_PANIC, STATUS_HUNG, STATUS_TIMEOUT = ran
 BOOT_GRACE = 60  # seconds a boot may take before its first @alive, times the speed factor
 ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
 PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
+TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # what a CPU's largest ring holds
 NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
 
 
@@ -103,6 +104,7 @@ class Options:
     model_set: str | None = None  # parameters, "name=value; name=value"
     disks: list[str] = field(default_factory=list)  # disk.py says how they are written
     forward: list[str] = field(default_factory=list)  # ports of the guest that the host reaches (net.py)
+    trace: Path | None = None  # trace the command; this becomes a file for Perfetto (trace.py)
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
     gdb_port: int | None = None
@@ -115,6 +117,8 @@ class Options:
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+        if self.trace is not None and self.run is None:
+            raise MachineError("TRACE: it is of use with RUN='command' only")
         for text in self.disks:
             disk.parse(text)
         if self.model:
@@ -154,6 +158,7 @@ class Guest:
         self.notes += [f.note() for f in self.forwards]
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
+        self.traced = ""  # what came of the trace, at the end
 
     # ---- starting ------------------------------------------------------------------------------
 
@@ -182,7 +187,7 @@ class Guest:
         o, files = self.options, {}
         files["seed"] = f"{self.seed:#x}".encode()
         if o.run is not None:
-            files["run"] = o.run.encode()
+            files["run"] = self._traced(o.run).encode()
         if o.system:
             lines = [part.strip() for part in o.system.replace(";", "\n").splitlines()]
             files["system"] = "".join(f"{line}\n" for line in lines if line).encode()
@@ -208,6 +213,16 @@ class Guest:
             files["agent"] = (o.agent or "yes").encode()
         return files
 
+    def _traced(self, run: str) -> str:
+        """The command line, with the trace of it on the last disk if one is wanted."""
+        if self.options.trace is None:
+            return run
+        number = sum(disk.parse(text).bus == "virtio" for text in self.options.disks)
+        return f"trace -o /dev/vd{chr(ord('a') + number)} sh -c {shlex.quote(run)}"
+
+    def _disks(self, files: Path) -> list[str]:
+        return [*self.options.disks, *([str(files / TRACE_DISK)] if self.options.trace is not None else [])]
+
     def command(self, fds: tuple[int, int, int] = (3, 4, 5), files: Path = Path(".")) -> list[str]:
         """The whole QEMU command line."""
         o = self.options
@@ -226,7 +241,7 @@ class Guest:
         if o.gdb_port is not None:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
         args += net.qemu_args(self.machine.cards, self.forwards)
-        return args + disk.qemu_args(o.disks, self.machine.cpus, files) + o.qemu_args
+        return args + disk.qemu_args(self._disks(files), self.machine.cpus, files) + o.qemu_args
 
     def repeat(self) -> str:
         """The make command that repeats this run."""
@@ -251,6 +266,8 @@ class Guest:
             words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
         if o.disks:
             words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
+        if o.trace is not None:
+            words.append(f"TRACE={shlex.quote(str(o.trace))}")
         if o.forward:
             words.append(f"FORWARD={shlex.quote(' '.join(o.forward))}")
         if o.qemu_args:
@@ -268,6 +285,9 @@ class Guest:
         if self._model_text is not None:
             (folder / "fireplane").write_text(self._model_text)
             self.page = model.new_page(self.machine, self.options.model_page)
+        if self.options.trace is not None:
+            with open(folder / TRACE_DISK, "wb") as image:
+                image.truncate(TRACE_BYTES * (self.machine.cpus + 1))  # sparse
         self._servers, notes = disk.serve(self.options.disks, folder)
         self.notes += notes
         pairs = [socket.socketpair() for _ in range(3)]
@@ -413,11 +433,20 @@ class Guest:
         for end in (self._console, self._verdict, self._qmp):
             end.close()
         disk.stop(self._servers)
+        self._convert_trace()
         self._files.cleanup()
         if self.page and not self.options.model_page:
             self.page.unlink(missing_ok=True)
         self._outcome = self._judge(words[-1] if words else "")
         return self._outcome
+
+    def _convert_trace(self) -> None:
+        if self.options.trace is None:
+            return
+        try:
+            self.traced = trace.write(Path(self._files.name) / TRACE_DISK, self.options.trace)
+        except trace.TraceError:
+            self.traced = "no trace: the run ended before it was written"
 
     def _judge(self, last_words: str) -> Outcome:
         code, detail, status = self._process.returncode, "", None

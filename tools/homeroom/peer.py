@@ -42,7 +42,7 @@ class Peer(Guest):
 
     @staticmethod
     def check_image(options: Options) -> None:
-        for name in ("system", "watchdog", "agent", "acpi"):
+        for name in ("system", "watchdog", "agent", "acpi", "trace"):
             if getattr(options, name):
                 raise MachineError(f"{name.upper()}: only Homeroom has it, not PEER=linux")
         for path in (KERNEL, INITRAMFS):

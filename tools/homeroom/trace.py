@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""trace.py - the kernel's trace as a file for ui.perfetto.dev.
+
+    python3 -m homeroom.trace FILE OUT.json
+
+FILE is what `trace -o` wrote: a file, or a whole disk.  OUT is in Chrome's trace-event format (JSON), which Perfetto
+reads:
+
+    board            a process, its CPUs the threads of it
+    switch           a slice from there to the CPU's next switch, with the thread's name; none while it is idle
+    name             another slice, with the new name
+    wake             a mark, and an arrow from it to where the thread runs next
+    io, iodone       one asynchronous slice in the process "disks", lock and locked one in "locks"
+    all others       marks
+
+THEORY      Times are microseconds from the first event.  Who ran on a CPU before its first switch is known if another
+            event names it.  What began and did not end goes on to the last event.
+SEE ALSO    include/uapi/trace.h (the format; the events' names are read from it), docs/trace.md
+"""
+
+import json
+import re
+import struct
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from homeroom.machine import TOP
+
+MAGIC, VERSION = b" HRTRACE", 1
+HEADER, RECORD = struct.Struct("<8sIIIIQ"), struct.Struct("<QBBHIQQ")
+END, LOST, CPU = 0, 254, 255
+UAPI = TOP / "include/uapi/trace.h"
+NAMES = dict(enumerate(re.findall(r'^ +X\([A-Z]+, "(\w+)"\)', UAPI.read_text(), re.MULTILINE), 1))
+
+STATES = ("sleeps", "waits", "runs", "ended")  # enum thread_state
+ACCESS = ("read", "write", "execute", "?")
+OPERATIONS = ("read", "write", "flush", "?")
+LOCK_KINDS = ("mutex", "reader", "writer", "?")
+WAKE_NEW, WAKE_AGAIN, WAKE_INTR = 1, 2, 4
+NO_NODE = 0xFF
+DISKS, LOCKS = 1000, 1001  # processes beside the boards'
+SECTOR = (1 << 56) - 1
+
+
+class TraceError(Exception):
+    """A file that is no trace; the text is one line."""
+
+
+@dataclass(frozen=True)
+class Event:
+    time: int  # ns
+    name: str
+    cpu: int
+    info: int
+    tid: int
+    a: int
+    b: int
+
+
+def text(*numbers: int) -> str:
+    """The name that arguments carry, 8 bytes each."""
+    return b"".join(n.to_bytes(8, "little") for n in numbers).rstrip(b"\0").decode(errors="replace")
+
+
+@dataclass
+class Trace:
+    boards: dict[int, int] = field(default_factory=dict)  # by CPU: memory node of its board
+    events: list[Event] = field(default_factory=list)  # by time; those of one CPU in their order
+    lost: Counter = field(default_factory=Counter)  # by CPU
+
+    def of(self, name: str) -> list[Event]:
+        return [e for e in self.events if e.name == name]
+
+
+def read(file: BinaryIO, name: str = "trace") -> Trace:
+    """The trace in a file, up to its TRACE_END or the file's end."""
+    head = file.read(HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MAGIC):
+        raise TraceError(f"{name}: not a trace")
+    _, version, size, ncpus, _, _ = HEADER.unpack(head)
+    if version != VERSION or size != RECORD.size:
+        raise TraceError(f"{name}: a trace of version {version}; this program reads {VERSION}")
+    trace = Trace()
+    while len(data := file.read(RECORD.size)) == RECORD.size:
+        time, kind, cpu, info, tid, a, b = RECORD.unpack(data)
+        if kind == END:
+            break
+        if kind == CPU:
+            trace.boards[cpu] = info
+        elif kind == LOST:
+            trace.lost[cpu] += a
+        elif kind in NAMES:
+            trace.events.append(Event(time, NAMES[kind], cpu, info, tid, a, b))
+    if len(trace.boards) != ncpus or any(e.cpu not in trace.boards for e in trace.events):
+        raise TraceError(f"{name}: the trace is damaged: {len(trace.boards)} of {ncpus} CPUs")
+    trace.events.sort(key=lambda e: e.time)
+    return trace
+
+
+def describe(e: Event) -> tuple[str, dict]:
+    """What a mark is called, and its details."""
+    if e.name == "wake":
+        how = "new" if e.b & WAKE_NEW else "again" if e.b & WAKE_AGAIN else "slept"
+        return f"wake {e.a}", {"thread": e.a, "queue of CPU": e.info, "it": how, "by an interrupt": bool(e.b & WAKE_INTR)}
+    if e.name == "migrate":
+        return f"migrate {e.a}", {"thread": e.a, "from CPU": e.info}
+    if e.name == "fault":
+        node = {} if e.b == NO_NODE else {"node": e.b}
+        return "fault", {"address": hex(e.a), "access": ACCESS[e.info & 3], "signal": bool(e.info & 4), **node}
+    if e.name == "page":
+        return "page moves", {"address": hex(e.a), "from node": e.info, "to node": e.b}
+    if e.name == "intr":
+        return f"intr {text(e.a)}", {"vector": e.info}
+    if e.name == "poke":
+        return f"poke {text(e.a)}", {"CPU": e.info}
+    return e.name, {"CPUs": e.info, "from": hex(e.a), "to": hex(e.b)}
+
+
+class Converter:
+    """Makes the list of trace events; see the head of this file."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.out = trace, []
+        self.begin = trace.events[0].time if trace.events else 0
+        self.end = trace.events[-1].time if trace.events else 0
+        self.running: dict[int, dict] = {}  # by CPU: the slice that has not ended
+        self.woken: dict[int, int] = {}  # by thread: the arrow that comes to it
+        self.spans: dict[tuple, dict] = {}  # asynchronous slices that have not ended
+        self.arrows = 0
+        self.known = {e.tid: text(e.a, e.b) for e in reversed(trace.of("switch"))}
+
+    def at(self, time: int) -> float:
+        return (time - self.begin) / 1000
+
+    def place(self, cpu: int) -> dict:
+        return {"pid": self.trace.boards[cpu] + 1, "tid": cpu + 1}  # 0 means idle to Perfetto
+
+    def add(self, phase: str, name: str, time: int, **rest) -> dict:
+        self.out.append({"ph": phase, "name": name, "ts": self.at(time), **rest})
+        return self.out[-1]
+
+    def begin_slice(self, e: Event, since: int, name: str) -> None:
+        if name == "idle":
+            return
+        mine = self.add("X", name, since, cat="run", args={"thread": e.tid}, **self.place(e.cpu))
+        self.running[e.cpu] = mine
+        if (arrow := self.woken.pop(e.tid, None)) is not None:
+            mine.update(bind_id=hex(arrow), flow_in=True)
+
+    def end_slice(self, cpu: int, time: int, state: str | None) -> None:
+        if (mine := self.running.pop(cpu, None)) is not None:
+            mine["dur"] = self.at(time) - mine["ts"]
+            if state is not None:
+                mine["args"]["then it"] = state
+
+    def span(self, e: Event, pid: int, key: tuple, name: str, args: dict) -> None:
+        """An asynchronous slice begins."""
+        identity = {"cat": e.name, "id": ":".join(map(str, key)), "pid": pid, "tid": pid}
+        self.add("b", name, e.time, args=args, **identity)
+        self.spans[key] = {"name": name, **identity}
+
+    def end_span(self, time: int, key: tuple, args: dict) -> None:
+        if (mine := self.spans.pop(key, None)) is not None:
+            self.add("e", time=time, args=args, **mine)
+
+    def event(self, e: Event) -> None:
+        if e.name == "switch":
+            self.end_slice(e.cpu, e.time, STATES[e.info & 3])
+            self.begin_slice(e, e.time, text(e.a, e.b))
+        elif e.name == "name":
+            self.end_slice(e.cpu, e.time, "has another name")
+            self.begin_slice(e, e.time, text(e.a, e.b))
+        elif e.name in ("io", "iodone"):
+            disk, operation = text(e.b), OPERATIONS[e.a >> 56 & 3]
+            key = (disk, operation, e.a & SECTOR)
+            if e.name == "io":
+                args = {"sectors": e.info, "sector": e.a & SECTOR}
+                self.span(e, DISKS, key, f"{disk} {operation}", args)
+            else:
+                self.end_span(e.time, key, {"error": bool(e.a >> 63)})
+        elif e.name == "lock":
+            args = {"kind": LOCK_KINDS[e.info & 3], "address": hex(e.a), "thread": e.tid}
+            self.span(e, LOCKS, (e.tid, e.a), text(e.b), args)
+        elif e.name == "locked":
+            self.end_span(e.time, (e.tid, e.a), {"ns": e.b})
+        else:
+            name, args = describe(e)
+            if e.name == "wake" and not e.b & WAKE_AGAIN:
+                self.arrows += 1
+                self.woken[e.a] = self.arrows
+                arrow = {"bind_id": hex(self.arrows), "flow_out": True}
+                self.add("X", name, e.time, dur=0, cat="wake", args=args, **arrow, **self.place(e.cpu))
+            else:
+                self.add("i", name, e.time, s="t", cat=e.name, args=args, **self.place(e.cpu))
+
+    def names(self) -> None:
+        boards = sorted(set(self.trace.boards.values()))
+        groups = [(board + 1, f"board {board}") for board in boards] + [(DISKS, "disks"), (LOCKS, "locks")]
+        for pid, name in groups:
+            self.out.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}})
+            self.out.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}})
+        for cpu in sorted(self.trace.boards):
+            self.out.append({"ph": "M", "name": "thread_name", "args": {"name": f"CPU {cpu}"}, **self.place(cpu)})
+
+    def convert(self) -> dict:
+        self.names()
+        seen = set()
+        for e in self.trace.events:
+            if e.cpu not in seen and e.name != "switch" and self.known:
+                self.begin_slice(e, self.begin, self.known.get(e.tid, f"thread {e.tid}"))
+            seen.add(e.cpu)
+            self.event(e)
+        for cpu in list(self.running):
+            self.end_slice(cpu, self.end, None)
+        for key in list(self.spans):
+            self.end_span(self.end, key, {"ended": "after the trace"})
+        lost = {f"CPU {cpu}": n for cpu, n in sorted(self.trace.lost.items())}
+        return {"traceEvents": self.out, "displayTimeUnit": "ns", "otherData": {"lost events": lost}}
+
+
+def convert(trace: Trace) -> dict:
+    """The trace as the object that a .json file for Perfetto holds."""
+    return Converter(trace).convert()
+
+
+def write(source: Path, target: Path) -> str:
+    """Convert a file.  Returns a line that says what came of it."""
+    try:
+        with open(source, "rb") as file:
+            trace = read(file, str(source))
+        target.write_text(json.dumps(convert(trace)))
+    except OSError as error:
+        raise TraceError(f"{error.filename}: {error.strerror}") from error
+    lost = sum(trace.lost.values())
+    return f"{target}: {len(trace.events)} events of {len(trace.boards)} CPUs, {lost} lost; open it in ui.perfetto.dev"
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print(__doc__.partition("\n\n")[2].partition("\n\n")[0], file=sys.stderr)
+        return 2
+    try:
+        print(write(Path(sys.argv[1]), Path(sys.argv[2])))
+    except TraceError as error:
+        print(f"trace: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
