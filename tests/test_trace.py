@@ -174,7 +174,8 @@ def test_live(boot):
 
 def test_panic_shows_the_last_events(boot_once):
     """/etc/system turns it on at boot."""
-    outcome, text, _ = boot_once("sf280r", run="echo panic > /dev/selftest", system="set trace_enable=0xffffffff")
+    run = "pbind -b 0 $$; pbind -b 1 $$; echo panic > /dev/selftest"  # something happens on both CPUs
+    outcome, text, _ = boot_once("sf280r", run=run, system="set trace_enable=0xffffffff")
     assert outcome.kind == "panic"
     assert "trace: the last events of each CPU" in text
     cpus = re.findall(r"^ +\d+\.\d{3} us ago  CPU (\d) +\d+ (?:switch|wake|migrate|fault|intr|poke|xcall|io)\b", text, re.M)
