@@ -7,11 +7,13 @@
  * THEORY      Each 4 KiB block of a device begins with its own number, 64 bits.  Three processes for each device read
  *             blocks at random past the cache and check them, until the parent has moved each interrupt named `moves`
  *             times, each time to another CPU, and `seconds` have passed.  An interrupt that is lost leaves a read
- *             without end; the parent then gives up after 100 s.
+ *             without end; the parent then gives up after 100 s.  While interrupts move, so do the readers, and bound:
+ *             each queue of a device has its part.
  *             Prints reads=N moves=N wrong=N; ends with status 0 if nothing was wrong.
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,33 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, READERS = 3, MOVES_A_READ = 50, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
+enum { BLOCK = 4096, READERS = 3, MOVES_A_READ = 50, READS_A_CPU = 8, MAX_IRQS = 32, BLKGETSIZE64_ = (int)0x80081272 };
 
 static struct shared {
     _Atomic unsigned long reads, wrong;
     _Atomic int stop;
 } *shared;
-
-static void read_blocks(const char *device, unsigned seed)
-{
-    int fd = open(device, O_RDONLY | O_DIRECT);
-    uint64_t bytes, *buf = aligned_alloc(BLOCK, BLOCK);
-
-    if (fd < 0 || ioctl(fd, BLKGETSIZE64_, &bytes) != 0) {
-        perror(device);
-        shared->wrong++;
-        return;
-    }
-    while (!shared->stop) {
-        uint64_t at;
-
-        seed = seed * 1103515245 + 12345;
-        at = (seed >> 8) % (bytes / BLOCK);
-        if (pread(fd, buf, BLOCK, (off_t)(at * BLOCK)) != BLOCK || buf[0] != at)
-            shared->wrong++;
-        shared->reads++;
-    }
-}
 
 /* The CPUs that take interrupts. */
 static int interruptible(int *cpus)
@@ -60,6 +41,30 @@ static int interruptible(int *cpus)
         if (state == P_ONLINE)
             cpus[n++] = cpu;
     return n;
+}
+
+/* Reads until the parent says stop; if `go_round`, from one CPU after the other, so that each queue has its part. */
+static void read_blocks(const char *device, unsigned seed, bool go_round)
+{
+    int fd = open(device, O_RDONLY | O_DIRECT), cpus[HR_MAXCPU], ncpus = interruptible(cpus);
+    uint64_t bytes, *buf = aligned_alloc(BLOCK, BLOCK);
+
+    if (fd < 0 || ioctl(fd, BLKGETSIZE64_, &bytes) != 0) {
+        perror(device);
+        shared->wrong++;
+        return;
+    }
+    for (unsigned k = seed; !shared->stop; k++) {
+        uint64_t at;
+
+        if (go_round && k % READS_A_CPU == 0)
+            processor_bind(P_LWPID, P_MYID, cpus[k / READS_A_CPU % (unsigned)ncpus], NULL);
+        seed = seed * 1103515245 + 12345;
+        at = (seed >> 8) % (bytes / BLOCK);
+        if (pread(fd, buf, BLOCK, (off_t)(at * BLOCK)) != BLOCK || buf[0] != at)
+            shared->wrong++;
+        shared->reads++;
+    }
 }
 
 /* Until the load has gone on: it must not fall behind the moves. */
@@ -121,7 +126,7 @@ int main(int argc, char **argv)
     for (int i = optind; i < argc; i++)
         for (unsigned k = 0; k < READERS; k++)
             if (fork() == 0) {
-                read_blocks(argv[i], 1000u * (unsigned)i + k);
+                read_blocks(argv[i], 1000u * (unsigned)i + k, n > 0);
                 _exit(0);
             }
     moved = move(irqs, n, moves);
