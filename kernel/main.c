@@ -366,15 +366,32 @@ static void reset(void)
     outb(0x64, 0xfe); /* the keyboard controller's reset line */
 }
 
-/* A non-maskable interrupt: the launcher takes the machine for hung. */
+/*
+ * A non-maskable interrupt, on all CPUs: the launcher takes the machine for hung.  One after the other says what it
+ * runs; then the first of them, after a second if one does not come, says what threads wait for.
+ */
 static void nmi(struct regs *r)
 {
+    static _Atomic unsigned busy, told;
+    struct cpu             *c = this_cpu();
+    uint64_t                until = rdtsc() + 1000 * clock_tsc_per_ms();
+    bool                    first;
+
     log_enter_panic();
-    for (unsigned i = 0; i < ncpu; i++)
-        if (cpus[i] != this_cpu() && cpus[i]->thread != NULL && !cpus[i]->idle)
-            kprintf("NMI: CPU %u runs %s, %u locks", i, cpus[i]->thread->name, cpus[i]->nlock);
-    kprintf("NMI: CPU %u runs %s at", this_cpu()->id, curthread->name);
-    backtrace_from(r->rip, r->rbp);
+    while (atomic_exchange(&busy, 1) != 0)
+        cpu_pause();
+    first = told++ == 0;
+    if (first)
+        kprintf("NMI: what CPUs run and threads wait for");
+    if (!c->idle) {
+        kprintf("CPU %u runs %s, %u locks, at", c->id, c->thread->name, c->nlock);
+        backtrace_from(r->rip, r->rbp);
+    }
+    atomic_store(&busy, 0);
+    while (!first || (told < ncpu && rdtsc() < until))
+        cpu_pause();
+    disp_report();
+    disks_report();
     verdict("@hung told so by the launcher");
     machine_exit(EXIT_WATCHDOG);
 }

@@ -136,6 +136,6 @@ def pytest_runtest_makereport(item, call):
         return
     for one in getattr(item, "guests", []):
         report.sections.append(("to repeat it", one.repeat()))
-        report.sections.append(("end of the console", one.tail(40)))
+        report.sections.append(("end of the console", one.tail(400 if "NMI: " in one.text() else 40)))
     if call.excinfo is not None and call.excinfo.errisinstance((MachineError, OSError)):
         report.when = "setup"  # counted as an error: this host's fault

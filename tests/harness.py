@@ -75,7 +75,7 @@ class Booted:
         return self.guest.running
 
     def run(self, command: str, timeout: float = 60, uid: int = 0) -> Result:
-        """Run `sh -c command` and wait for its end; after `timeout` seconds it is killed and the test fails."""
+        """Run `sh -c command` and wait for its end; after `timeout` seconds the machine says why not, and ends."""
         number = next(self._ids)
         mine, first = f" {number} ", len(self.guest.lines)
         done = f"done {number} "
@@ -91,10 +91,8 @@ class Booted:
             if ln.startswith("out" + mine)
         ).decode(errors="replace")
         if last is None and self.guest.running:
-            self.guest.send_verdict(b"kill %d\n" % number)
-            if self.guest.wait_until(answer, 20) is None:
-                self._fail(f"'{command}' did not end in {timeout} s and could not be killed; it printed:\n{text}\n")
-            raise GuestDied(f"'{command}' did not end in {timeout} s; it printed:\n{text}")
+            self.guest.ask()
+            self._fail(f"'{command}' did not end in {timeout} s; it printed:\n{text}\n")
         if last is None:
             self._fail(f"the machine ended during '{command}', which printed:\n{text}\n")
         return Result(int(last.split()[2]), text)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Every machine boots, shows its boards, and powers off; and the ways a boot can go wrong are told apart."""
 
+import re
+
 import pytest
 
+from harness import GuestDied
 from homeroom import guest, machine
 
 # Beside the nine machines: what the kernel must make of odd ones, as (lgroups, CPUs of each in order).
@@ -101,6 +104,18 @@ def test_a_full_first_disk_of_arguments(boot_once):
     words = "x" * 20000
     outcome, _, _ = boot_once("sf280r", run=f"w={words}; exit $((${{#w}} / 1000))")
     assert outcome.status == 20
+
+
+def test_a_machine_tells_what_it_waits_for(boot):
+    """A command that does not end ends the test, and the console says what its CPUs and threads are at."""
+    booted = boot("sf280r", watchdog=20)
+    with pytest.raises(GuestDied, match="did not end in 3 s"):
+        booted.run("while :; do :; done", timeout=3)
+    text = booted.guest.text()
+    assert re.search(r"^CPU \d runs sh, 0 locks, at$", text, re.MULTILINE)
+    waits = re.search(r"^thread \d+ fsflush waits for delay\n((  .*\n)+)", text, re.MULTILINE)
+    assert "thread_sleep_ns+" in waits[1] and "fsflush_main+" in waits[1]
+    assert " init waits" not in text  # for a signal, too
 
 
 def test_hung_user_program_is_not_a_hung_kernel(boot_once):

@@ -95,6 +95,8 @@ struct disk_counts {
 };
 void disk_count(struct disk *d, struct disk_counts *out);
 
+/* disks_report - print which disks have something to do.  Takes no lock: for the end of a machine that hangs. */
+void disks_report(void);
 /* disks_init - find all disks and their partitions.  Boot thread: reads from them. */
 void disks_init(void);
 

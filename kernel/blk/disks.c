@@ -147,6 +147,16 @@ static void attach(const struct disk_dev *dev)
     kprintf("%s: %lu sectors (%lu MiB)%s", d->name, d->sectors, d->sectors >> 11, d->readonly ? ", read-only" : "");
 }
 
+void disks_report(void)
+{
+    struct disk *d = NULL;
+
+    while ((d = disk_next(d)) != NULL)
+        if (d->whole == NULL && d->stats.wcnt + d->stats.rcnt != 0)
+            kprintf("%s: %lu requests wait, %lu are under way in %u commands%s", d->name, d->stats.wcnt, d->stats.rcnt,
+                    d->running, d->stalled != NULL ? ", one has no room at the driver" : "");
+}
+
 void disks_init(void)
 {
     struct disk *d = NULL;

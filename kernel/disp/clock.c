@@ -114,6 +114,7 @@ static void watchdog(void)
         for (unsigned i = 0; i < ncpu; i++)
             if (cpus[i] != this_cpu() && !cpus[i]->idle)
                 kprintf("watchdog: CPU %u runs %s\n", i, cpus[i]->thread->name);
+        disp_report();
         verdict("@hung %u seconds without progress", watchdog_s);
         machine_exit(EXIT_WATCHDOG);
     }

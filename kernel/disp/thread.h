@@ -101,6 +101,9 @@ void thread_start(struct thread *t);
 /* kthread_create - make and start a kernel thread of class SYS at priority `pri`.  NULL when there is no memory. */
 struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), void *arg);
 
+/* disp_report - print what threads wait for, as far as no signal would end it.  For the end of a machine that hangs. */
+void disp_report(void);
+
 /*
  * swtch - give the CPU away.  The caller has set its own state under t->lock and holds that lock with no other spin
  * lock; returns with the lock released and the previous interrupt state.

@@ -411,6 +411,12 @@ class Guest:
 
     # ---- the end -------------------------------------------------------------------------------
 
+    def ask(self) -> None:
+        """Have the kernel print what its CPUs do and its threads wait for, which ends it; wait() says the rest."""
+        if self.running:
+            self.qmp("inject-nmi")
+            self.wait_until(lambda: False, NMI_GRACE)
+
     def kill(self, kind: str) -> None:
         """End QEMU now; wait() will say it was for the reason `kind`."""
         if self.running:

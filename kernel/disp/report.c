@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * report.c - what threads wait for, printed when the machine is taken for hung.
+ *
+ * THEORY      Sleeps that a signal ends are those of programs which wait for something to happen; the others should be
+ *             short, so in a machine that hangs they tell why.  So do threads that could run and do not.
+ *             A thread that sleeps has left its registers on its stack in context_switch() (entry.S): six of them, and
+ *             above them where it goes on.
+ * LOCKING     none, for who holds one may be what hangs: the machine is about to end
+ * SEE ALSO    kernel/main.c (nmi), tools/gdb/homeroom.py
+ */
+#include "disp/disp.h"
+#include "disp/sync.h"
+#include "stat/panic.h"
+
+enum { AT_RBP = 4, AT_RIP = 6, MOST = 2000 /* threads: the list may be broken */ };
+
+static void print_sleep(const struct thread *t)
+{
+    const uint64_t     *saved = (const uint64_t *)t->ksp;
+    const struct mutex *m = t->blocked_on;
+    const struct thread *owner = m != NULL ? (const struct thread *)(m->owner & ~1ul) : NULL;
+
+    kprintf("thread %u %s waits for %s%s%s", t->tid, t->name, t->wait_what != NULL ? t->wait_what : "its start",
+            owner != NULL ? ", which has " : "", owner != NULL ? owner->name : "");
+    backtrace_from(saved[AT_RIP], saved[AT_RBP]);
+}
+
+void disp_report(void)
+{
+    const struct thread *t;
+    unsigned             left = MOST;
+
+    LIST_FOREACH (t, &all_threads, all_link) {
+        const struct cpu *on = t->queued_on;
+
+        if (left-- == 0)
+            break;
+        if (t->state == TS_RUNNABLE)
+            kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name, on != NULL ? (int)on->id : -1, t->pri);
+        else if (t->state == TS_SLEEP && !t->sleep_sig)
+            print_sleep(t);
+    }
+}
