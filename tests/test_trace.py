@@ -157,6 +157,26 @@ def test_text_and_mistakes(machine):
     assert machine.check("echo trace_enable/X | mdb -k").split() == ["trace_enable:", "trace_enable:", "0"]
 
 
+@DISK
+def test_rings_change_under_all_cpus(machine):
+    """Rings of another size, with CPUs that are off-line, fenced, or in the middle of tracing."""
+    machine.check("psradm -f 3; psradm -i 6; memcopy -t 8 -i 1000000 >/dev/null & echo $! >/tmp/busy")
+    try:
+        for entries in (32, 64, 1024):
+            got = machine.check(f"trace -n {entries} -e switch,fault,intr,wake sleep 0.2").splitlines()
+            assert len(got) > 2
+    finally:
+        machine.check("kill $(cat /tmp/busy); psradm -n 3 6")
+
+
+def test_without_memory_it_stays_off(boot_once):
+    run = "trace -n 131072 true && exit 1; echo trace_enable/X | mdb -k; trace -n 1024 -e switch true"
+    outcome, text, _ = boot_once("t2000", memory="96M", run=run)
+    assert outcome.status == 0
+    assert "trace: no memory for 32 CPUs with 131072 events each (trace_entries)" in text
+    assert re.search(r"^trace_enable: +0$", text, re.M) and re.search(r" switch +to trace, ", text)
+
+
 def test_live(boot):
     """While it is off there is nothing but the header and the CPUs; mdb turns it on, and what came stays until read."""
     machine = boot("sf280r")
