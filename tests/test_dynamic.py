@@ -131,12 +131,35 @@ def test_numactl_hardware(machine):
 
 
 def test_numactl_show(machine):
-    """The policy is the default, a process may use all nodes; there is no binding, and that is said."""
+    """The policy is the default, a process may use all nodes; what numactl sets it finds again."""
     text = machine.check("numactl --show")
     assert "policy: default" in text and "membind: 0 1 2 3 4 5" in text and "cpubind: 0 1 2 3 4 5" in text
     assert machine.check("numactl --cpunodebind=2 sh -c 'grep Cpus_allowed_list /proc/self/status'").split()[1] == "8-11"
-    bound = machine.run("numactl --membind=2 true")
-    assert bound.status != 0 and "not implemented" in bound.out
+    for options, policy in ("membind=2,4", "bind"), ("interleave=all", "interleave"), ("preferred=3", "preferred"):
+        assert f"policy: {policy}" in machine.check(f"numactl --{options} numactl --show")
+    wrong = machine.run("numactl --membind=6 true")
+    assert wrong.status != 0 and "out of range" in wrong.out
+
+
+def test_numactl_policies(machine):
+    """A program's memory comes from the nodes that it was given, whatever it is; what its children touch, too."""
+    machine.check(f"cat > /tmp/heap.lua <<'EOF'\n{HEAP}\nEOF\n")
+    for options, nodes in (("membind=2", {2}), ("membind=1,4", {1, 4}), ("preferred=3", {3}), ("cpunodebind=5 --membind=5", {5})):
+        pages = heap_pages(machine.check(f"numactl --{options} lua5.4 /tmp/heap.lua"))
+        assert sum(pages.values()) > 1000 and pages.keys() <= nodes, (options, pages)
+    for nodes in ({1, 4}, {0, 1, 2, 3, 4, 5}):
+        pages = heap_pages(machine.check(f"numactl --interleave={','.join(map(str, nodes))} sh -c 'exec lua5.4 /tmp/heap.lua'"))
+        share = sum(pages.values()) / len(nodes)
+        # Pages of other segments take their turns, too, so the heap's are not quite even.
+        assert pages.keys() == nodes and all(abs(n - share) < share / 4 for n in pages.values()), pages
+    # More than the node has: bound, the program ends; where the node is only preferred, it gets the rest elsewhere.
+    big = f"lua5.4 -e 'print(#string.rep(\"x\", {machine.machine.domain_memory_mib(2) + 64} << 20))'"
+    assert machine.run(f"numactl --membind=2 {big}").status > 128
+    assert int(machine.check(f"numactl --preferred=2 {big}")) >> 20 == machine.machine.domain_memory_mib(2) + 64
+    # Advice of a segment's own goes first.
+    machine.check("echo '*:heap=access_many' > /tmp/c")
+    advised = machine.check("LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c numactl --membind=2 lua5.4 /tmp/heap.lua")
+    assert even(heap_pages(advised), 6)
 
 
 def test_lstopo(machine):

@@ -306,8 +306,12 @@ void thread_prepare(struct thread *t, struct thread *creator)
     t->bound_cpu = -1;
     t->cpu = this_cpu();
     t->part = &cpupart_default;
-    t->lg.home = LGRP_NONE;
+    t->lg.home = t->lg.touch = LGRP_NONE;
     if (creator != NULL) {
+        if (unlikely(creator->lg.placed)) {
+            t->mempolicy = creator->mempolicy;
+            t->lg.placed = true;
+        }
         spin_lock(&creator->lock);
         t->part = creator->part;
         t->bound_cpu = creator->bound_cpu;
@@ -475,6 +479,17 @@ void thread_rehome(struct thread *t, unsigned lgrp)
         lgrp_thread_leave(&t->lg, clock_mono_ns());
         lgrp_thread_join(&t->part->lgrps, &t->lg, lgrp, clock_mono_ns());
     }
+    spin_unlock(&cpupart_lock);
+}
+
+void thread_set_mempolicy(const struct mempolicy *mp)
+{
+    struct thread *t = curthread;
+
+    spin_lock(&cpupart_lock); /* its home stays while we look */
+    t->mempolicy = *mp;
+    t->lg.placed = mp->mode != MPOL_DEFAULT;
+    t->lg.touch = t->lg.placed ? LGRP_NONE : t->lg.home;
     spin_unlock(&cpupart_lock);
 }
 

@@ -14,6 +14,7 @@
 #define DISP_THREAD_H
 
 #include "lgrp/load.h"
+#include "lgrp/mempolicy.h"
 #include "lib/cpumask.h"
 #include "lib/list.h"
 #include "lib/spinlock.h"
@@ -86,6 +87,7 @@ struct thread {
     uint64_t        nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
     void          (*entry)(void *);/* [c] kernel threads: the function it runs                          */
     void           *entry_arg;
+    struct mempolicy mempolicy;    /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed               */
 };
 
 /*
@@ -153,6 +155,8 @@ void thread_new_program(struct thread *t);
 void thread_follow(struct thread *t, const struct thread *creator);
 /* thread_rehome - move the home to `lgrp` (affinity calls). */
 void thread_rehome(struct thread *t, unsigned lgrp);
+/* thread_set_mempolicy - the caller's memory policy.  Takes cpupart_lock. */
+void thread_set_mempolicy(const struct mempolicy *mp);
 /*
  * thread_home_new - choose the home of a new thread of a process by lgroup load (lgrp/load.h) and charge it there.
  * @p        the process's record (struct lgrp_proc embedded in struct proc; bitmap p->bitmap)

@@ -232,6 +232,7 @@ void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lg
     p->homed[lgrp]++;
     t->part = part;
     t->home = (uint8_t)lgrp;
+    t->touch = t->placed ? NONE : (uint8_t)lgrp;
     t->at_ns = now_ns;
     t->charge = 0;
     t->antic = 0;
@@ -317,7 +318,7 @@ unsigned lgrp_thread_home(struct lgrp_part *part, struct lgrp_thread *t, struct 
 
     t->proc = p;
     t->part = NULL;
-    t->home = NONE;
+    t->home = t->touch = NONE;
     if (creator != NULL && creator->proc == p) {
         if (p->creating_in != NULL && p->creating_in != part)
             creation_ends(p);

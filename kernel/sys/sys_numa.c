@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_numa.c - what Linux's programs ask about memory nodes: get_mempolicy(2).
+ * sys_numa.c - memory nodes as Linux's programs see them: set_mempolicy(2), get_mempolicy(2).
  *
- * THEORY      Placement is Solaris's here (docs/lgroups.md): a policy belongs to a segment or an object and is set
- *             by madvise(MADV_ACCESS_*) or memcntl().  A thread has no policy of its own in Linux's sense, so the
- *             answer to "which?" is always MPOL_DEFAULT, which is true: the home's node, then the nearest.  All memory
- *             is allowed.
- *             set_mempolicy(2) and mbind(2) are absent, and numactl says so when it is asked to bind.
- * SEE ALSO    fs/sysfs_node.c, docs/lgroups.md, tests/test_dynamic.py
+ * THEORY      Placement is Solaris's here (docs/lgroups.md): a policy belongs to a segment or an object and is set by
+ *             madvise(MADV_ACCESS_*) or memcntl().  Behind it stands the policy of the thread that touches a page
+ *             first, if it has asked for one here.  A segment keeps no set of nodes, so mbind(2) is absent, and the
+ *             policy of an address is always MPOL_DEFAULT.  All memory is allowed.
+ * SEE ALSO    lgrp/mempolicy.h, fs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy, tests/test_dynamic.py
  */
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"
@@ -15,7 +14,7 @@
 #include "sys/sys.h"
 #include "x86/uaccess.h"
 
-enum { MPOL_DEFAULT = 0 };
+enum { MPOL_MODE_FLAGS = MPOL_F_NUMA_BALANCING | MPOL_F_RELATIVE_NODES | MPOL_F_STATIC_NODES };
 enum { MPOL_F_NODE = 1, MPOL_F_ADDR = 2, MPOL_F_MEMS_ALLOWED = 4 };
 
 /* A set of nodes into a program's mask of `maxnode` - 1 bits, as Linux counts them; what is beyond ours is cleared. */
@@ -32,6 +31,47 @@ static int put_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
             return err;
     }
     return 0;
+}
+
+/* The program's mask of `maxnode` - 1 bits as a set.  -EINVAL: too long, or it names a node that cannot be. */
+static int get_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
+{
+    uint64_t bits = maxnode - 1, word;
+
+    *set = 0;
+    if (bits == 0 || uaddr == 0)
+        return 0;
+    if (bits > PAGE_SIZE * 8)
+        return -EINVAL;
+    for (uint64_t at = 0; at < bits; at += 64) {
+        int err = copy_in(&word, uaddr + at / 8, sizeof word);
+
+        if (err != 0)
+            return err;
+        if (bits - at < 64)
+            word &= (1ull << (bits - at)) - 1;
+        if (at == 0)
+            *set = word;
+        else if (word != 0)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+/* set_mempolicy(mode | flags, const unsigned long *nodes, maxnode) */
+long sys_set_mempolicy(struct regs *r)
+{
+    unsigned         how = (unsigned)r->arg[0];
+    struct mempolicy mp;
+    uint64_t         asked;
+    int              err = get_nodes(r->arg[1], r->arg[2], &asked);
+
+    if (err == 0)
+        err = mempolicy_make(&mp, (int)(how & ~(unsigned)MPOL_MODE_FLAGS), how & MPOL_MODE_FLAGS, asked,
+                             lgrp_topo.nmem);
+    if (err == 0)
+        thread_set_mempolicy(&mp);
+    return err;
 }
 
 /* The node of the page at an address of the caller, which is brought in; -EFAULT if it cannot be read. */
@@ -55,6 +95,7 @@ long sys_get_mempolicy(struct regs *r)
 {
     uint64_t umode = r->arg[0], unodes = r->arg[1], addr = r->arg[3], flags = r->arg[4], nodes = 0;
     int      mode = MPOL_DEFAULT, err = 0;
+    const struct mempolicy *mp = &curthread->mempolicy;
 
     if ((flags & ~(uint64_t)(MPOL_F_NODE | MPOL_F_ADDR | MPOL_F_MEMS_ALLOWED)) != 0)
         return -EINVAL;
@@ -70,8 +111,11 @@ long sys_get_mempolicy(struct regs *r)
             return -EFAULT;
         if ((flags & MPOL_F_NODE) && (mode = node_at(addr)) < 0)
             return mode;
-    } else if (addr != 0 || (flags & MPOL_F_NODE)) {
+    } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
         return -EINVAL; /* the next node is told of interleaving threads only */
+    } else {
+        mode = (flags & MPOL_F_NODE) ? (int)mempolicy_next(mp) : mp->mode | mp->flags;
+        nodes = mp->flags != 0 ? mp->asked : mp->nodes;
     }
     if (umode != 0)
         err = copy_out(umode, &mode, sizeof mode);

@@ -51,7 +51,8 @@
     X(202, futex) X(203, sched_setaffinity) X(204, sched_getaffinity) X(217, getdents64)       \
     X(218, set_tid_address) X(219, restart_syscall) X(221, fadvise64) X(227, clock_settime)    \
     X(228, clock_gettime) X(229, clock_getres) X(230, clock_nanosleep) X(231, exit_group)      \
-    X(234, tgkill) X(235, utimes) X(239, get_mempolicy) X(247, waitid) X(257, openat)          \
+    X(234, tgkill) X(235, utimes) X(238, set_mempolicy) X(239, get_mempolicy) X(247, waitid)  \
+    X(257, openat)                                                                             \
     X(258, mkdirat)                                                                            \
     X(259, mknodat) X(260, fchownat) X(261, futimesat) X(262, newfstatat) X(263, unlinkat)     \
     X(264, renameat) X(265, linkat) X(266, symlinkat) X(267, readlinkat) X(268, fchmodat)      \
@@ -88,7 +89,7 @@
     X(210, io_cancel) X(211, get_thread_area) X(216, remap_file_pages)    \
     X(220, semtimedop) X(222, timer_create) X(223, timer_settime) X(224, timer_gettime)        \
     X(225, timer_getoverrun) X(226, timer_delete)         \
-    X(237, mbind) X(238, set_mempolicy) X(240, mq_open)                                        \
+    X(237, mbind) X(240, mq_open)                                                             \
     X(241, mq_unlink) X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify)           \
     X(245, mq_getsetattr) X(246, kexec_load) X(248, add_key) X(249, request_key)               \
     X(250, keyctl) X(251, ioprio_set) X(252, ioprio_get) X(253, inotify_init)                  \

@@ -183,7 +183,7 @@ static struct page *copy_for_move(struct page *from)
 /* Gets a page back from swap.  Locks of family and object are held, and released. */
 static int bring_in(struct vm_object *o, struct page *pg)
 {
-    struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index};
+    struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index, true};
     int              err;
 
     page_hold(pg);

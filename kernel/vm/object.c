@@ -253,7 +253,7 @@ static struct placement place_by_call(struct vm_object *o, uint64_t index)
 {
     unsigned policy = object_policy(o, index);
 
-    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index};
+    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index, policy != 0};
 }
 
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)

@@ -132,6 +132,7 @@ struct placement {
     unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                     */
     uint64_t bytes;  /* of the segment                                     */
     uint64_t index;  /* page of the segment, for round robin               */
+    bool     advised; /* madvise() has set it: the thread's own policy (lgrp/mempolicy.h) stands behind it */
 };
 /*
  * Objects on a disk: pcache.c.

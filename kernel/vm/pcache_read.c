@@ -29,7 +29,7 @@ static inline uint32_t flags_of(const struct page *pg)
 static struct page *new_page(struct vm_object *o, uint64_t index, const struct placement *pl)
 {
     unsigned         policy = pl == NULL ? object_policy(o, index) : 0;
-    struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index};
+    struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index, policy != 0};
     struct page     *pg = place_page(pl != NULL ? pl : &by_call, 0, 0, index);
 
     if (pg != NULL) {

@@ -7,6 +7,7 @@
  *             in practice.  Where neither says anything, kind and size decide (lgrp_mem_default).
  *             First touch, the common case, is decided here in a few instructions; the rest is
  *             lgrp/place.c's.  "First" is the home of the toucher, even while it runs elsewhere.
+ *             A thread that has asked for nodes itself (lgrp/mempolicy.h) gets them where nothing was advised.
  *             Where frames have colours (mem/page.h), the page's number chooses one, so that pages in a row do not
  *             meet in the external cache.  The two ways to choose are Solaris's, by its name
  *             consistent_coloring (Solaris Tunable Parameters Reference Manual, "sun4u Specific"); its third,
@@ -23,6 +24,9 @@
 #include "lib/rng.h"
 #include "mem/kmem.h"
 #include "stat/tunable.h"
+#include "vm/cachelist.h"
+
+enum { RECLAIM_BATCH = 64 }; /* pages of files given up at once */
 
 uint32_t consistent_coloring = 0;
 TUNABLE(consistent_coloring, "color of a page by its address: 0: shifted by one each cache way; 1: as it is; place.c");
@@ -33,9 +37,11 @@ struct placement place_of_seg(struct seg *s, uint64_t addr)
 {
     unsigned policy = seg_shared(s) ? object_policy(s->obj, seg_index(s, addr)) : s->policy;
 
-    if (policy == LGRP_MEM_POLICY_DEFAULT)
+    bool     advised = policy != LGRP_MEM_POLICY_DEFAULT;
+
+    if (!advised)
         policy = lgrp_mem_default(seg_shared(s), s->size);
-    return (struct placement){policy, s->size, (addr - s->n.start) >> PAGE_SHIFT};
+    return (struct placement){policy, s->size, (addr - s->n.start) >> PAGE_SHIFT, advised};
 }
 
 static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
@@ -70,7 +76,7 @@ static unsigned place_by_policy(const struct placement *pl)
 
 unsigned place_lgrp(const struct placement *pl)
 {
-    unsigned home = curthread->lg.home;
+    unsigned home = curthread->lg.touch;
 
     if (unlikely(pl->policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE))
         return place_by_policy(pl);
@@ -83,7 +89,7 @@ static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index,
 {
     uint64_t color = index + start + (consistent_coloring == 0 ? index / page_colors : 0);
 
-    return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags | ALLOC_WAIT);
+    return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
 }
 
 static inline struct page *count_near(struct page *pg, unsigned lgrp)
@@ -93,35 +99,66 @@ static inline struct page *count_near(struct page *pg, unsigned lgrp)
     return pg;
 }
 
-/* A block for page `index` of an object, or of an address space, in lgroup `lgrp` or as near to it as there is one. */
-static struct page *take(unsigned lgrp, unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_at(unsigned node, unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
-    unsigned node = lgrp_topo.sole_node[lgrp];
+    return page_colors > 1 && order == 0 ? alloc_colored(node, flags, index, start) : page_alloc(node, order, flags);
+}
 
+/* As take(), from the nodes that the thread has asked for. */
+static struct page *take_asked(unsigned order, unsigned flags, uint64_t index, unsigned start)
+{
+    struct thread    *t = curthread;
+    struct mempolicy *mp = &t->mempolicy;
+    unsigned          near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp;
+    unsigned          node = mempolicy_node(mp, &lgrp_topo, near), lgrp = lgrp_topo.node_lgrp[node];
+    uint64_t          left = mp->nodes;
+    struct page      *pg;
+
+    lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
+    if (mp->mode != MPOL_BIND)
+        return count_near(alloc_at(node, order, flags | ALLOC_WAIT, index, start), lgrp);
+    for (;;) {
+        do
+            pg = alloc_at(node, order, flags | ALLOC_STRICT, index, start);
+        while (pg == NULL && cachelist_reclaim(node, RECLAIM_BATCH) != 0);
+        if (pg != NULL || (left &= ~(1ull << node)) == 0)
+            return count_near(pg, lgrp);
+        node = mempolicy_nearest(&lgrp_topo, near, left);
+    }
+}
+
+/* A block for page `index` of an object, or of an address space, from the lgroup of the policy or as near to it as
+   there is one. */
+static struct page *take(const struct placement *pl, unsigned order, unsigned flags, uint64_t index, unsigned start)
+{
+    unsigned lgrp, node;
+
+    if (unlikely(curthread->lg.placed) && !pl->advised)
+        return take_asked(order, flags, index, start);
+    lgrp = place_lgrp(pl);
+    node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    if (page_colors > 1 && order == 0)
-        return count_near(alloc_colored(node, flags, index, start), lgrp);
-    return count_near(page_alloc(node, order, flags | ALLOC_WAIT), lgrp);
+    return count_near(alloc_at(node, order, flags | ALLOC_WAIT, index, start), lgrp);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
 {
-    return take(place_lgrp(pl), order, flags, index, 0);
+    return take(pl, order, flags, index, 0);
 }
 
-/* Whatever is not common: another policy, no home, a home of several nodes, colours. */
+/* Whatever is not common: another policy, of the segment or the thread, no home, a home of several nodes, colours. */
 static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr, unsigned order,
                                                                  unsigned flags)
 {
     struct placement pl = place_of_seg(s, addr);
 
-    return take(place_lgrp(&pl), order, flags, addr >> PAGE_SHIFT, s->as->color_start);
+    return take(&pl, order, flags, addr >> PAGE_SHIFT, s->as->color_start);
 }
 
 struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags)
 {
-    unsigned home = curthread->lg.home, node;
+    unsigned home = curthread->lg.touch, node;
     unsigned policy = s->policy != 0 ? s->policy : lgrp_mem_default(false, s->size);
 
     if (unlikely(policy != LGRP_MEM_POLICY_NEXT || home == LGRP_NONE || page_colors > 1))

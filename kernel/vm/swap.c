@@ -326,7 +326,7 @@ static int object_swap_in(struct vm_object *o, uint64_t first, uint64_t last)
     int          err = 0;
 
     while (err == 0 && (pg = next_standin(o, &first, last)) != NULL) {
-        struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first};
+        struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
         err = swap_in(o, pg, &pl);
         page_release(pg);

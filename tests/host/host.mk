@@ -17,8 +17,9 @@ HOST_acpi   := $(ACPI_SRCS) tests/host/mktables.c
 HOST_topo   := $(ACPI_SRCS) $(TOPO_SRCS) tests/host/mktables.c
 HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
+HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c

@@ -742,7 +742,7 @@ static void random_calls(unsigned steps)
             op_create(&space[0]);
             continue;
         }
-        thread0.lg.home = (uint8_t)check_below(NODES);
+        thread0.lg.home = thread0.lg.touch = (uint8_t)check_below(NODES);
         switch (check_below(48)) {
         case 0: case 1: case 2: op_map(s); break;
         case 3: op_unmap(s); break;
@@ -837,7 +837,7 @@ TEST(first_touch_is_home)
     as = as_create();
     CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
     for (unsigned i = 0; i < 8; i++) { /* a read places the page too */
-        thread0.lg.home = (uint8_t)(i % NODES);
+        thread0.lg.home = thread0.lg.touch = (uint8_t)(i % NODES);
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, i < 4 ? FAULT_READ : FAULT_WRITE, &word), 0);
     }
     for (unsigned i = 0; i < 8; i++)
@@ -855,7 +855,7 @@ TEST(next_touch_moves_pages)
     boot();
     as = as_create();
     CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
-    thread0.lg.home = 2;
+    thread0.lg.home = thread0.lg.touch = 2;
     for (uint64_t i = 0; i < 6; i++) {
         word = i + 100;
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, FAULT_WRITE, &word), 0);
@@ -864,7 +864,7 @@ TEST(next_touch_moves_pages)
     CHECK_EQ(as_advise(as, addr, 4 * PAGE_SIZE, HR_MADV_ACCESS_LWP), 0);
     CHECK_EQ(lgrp_counters[2].v[LGRP_STAT_MARKED] - marked, 4);
     CHECK_EQ(as->segs.count, 2);
-    thread0.lg.home = 3;
+    thread0.lg.home = thread0.lg.touch = 3;
     for (uint64_t i = 0; i < 6; i++) {
         CHECK_EQ(access_word(child, addr + i * PAGE_SIZE, FAULT_READ, &word), 0);
         CHECK_EQ(word, i + 100);
@@ -893,7 +893,7 @@ TEST(huge_pages)
     CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
     CHECK_EQ(addr % HUGE_SIZE, 0);
     for (unsigned i = 0; i < 3; i++) {
-        thread0.lg.home = (uint8_t)(i + 1);
+        thread0.lg.home = thread0.lg.touch = (uint8_t)(i + 1);
         CHECK_EQ(access_word(as, addr + i * HUGE_SIZE + 0x5008, FAULT_WRITE, &word), 0);
         CHECK_EQ(lgrp_at(as, addr + i * HUGE_SIZE), i + 1);
     }
@@ -904,7 +904,7 @@ TEST(huge_pages)
     CHECK_EQ(access_word(as, addr + 0x5008, FAULT_READ, &word), 0);
     CHECK_EQ(word, 77);
     CHECK_EQ(as_unmap(as, addr, PAGE_SIZE), -EINVAL);
-    thread0.lg.home = 0;
+    thread0.lg.home = thread0.lg.touch = 0;
     CHECK_EQ(as_advise(as, addr + HUGE_SIZE, HUGE_SIZE, HR_MADV_ACCESS_LWP), 0);
     CHECK_EQ(access_word(as, addr + HUGE_SIZE + 0x5008, FAULT_READ, &word), 0);
     CHECK_EQ(word, 77);
@@ -926,12 +926,12 @@ TEST(huge_pages_shared)
     as = as_create();
     CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
     child = as_fork(as);
-    thread0.lg.home = 1;
+    thread0.lg.home = thread0.lg.touch = 1;
     CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_WRITE, &word), 0);
     CHECK_EQ(access_word(as, addr + HUGE_SIZE + 0x7000, FAULT_READ, &word), 0);
     CHECK_EQ(word, 5);
     CHECK_EQ(lgrp_at(as, addr + HUGE_SIZE), 1);
-    thread0.lg.home = 2;
+    thread0.lg.home = thread0.lg.touch = 2;
     CHECK_EQ(as_advise(as, addr, 2 * HUGE_SIZE, HR_MADV_ACCESS_LWP), 0);
     CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_READ, &word), 0);
     CHECK_EQ(word, 5);

@@ -765,8 +765,76 @@ static void memory_policy(void)
     EXPECT_ERR(syscall(SYS_get_mempolicy, &mode, NULL, 0, NOWHERE, ADDR), EFAULT);
 }
 
+/* This thread's policy now, nodes 0 to 63. */
+static long policy(unsigned long *nodes)
+{
+    unsigned long mask[16] = {0};
+    int           mode = -1;
+
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, mask, 1025, NULL, 0), 0);
+    *nodes = mask[0];
+    return mode;
+}
+
+static void *policy_of_a_thread(void *arg)
+{
+    unsigned long nodes;
+
+    EXPECT_EQ(policy(&nodes), 2);
+    EXPECT_EQ(nodes, 1);
+    EXPECT_EQ(syscall(SYS_set_mempolicy, 0, NULL, 0), 0);
+    return NULL;
+}
+
+/* A thread's own policy, which its children and threads inherit; what it does to pages: tests/test_dynamic.py. */
+static void memory_policy_set(void)
+{
+    enum { DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, MANY, STATIC = 1 << 15, RELATIVE = 1 << 14, NODE = 1 };
+    unsigned long one[16] = {1}, none[16] = {0}, far[16] = {[15] = 1ul << 63}, nodes;
+    pthread_t     t;
+    int           next = -1, status;
+    pid_t         child;
+
+    if (syscall(SYS_set_mempolicy, DEFAULT, NULL, 0) != 0)
+        SKIP("the host forbids it");
+    EXPECT_ERR(syscall(SYS_set_mempolicy, 77, one, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, -1, one, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND | STATIC | RELATIVE, one, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, DEFAULT, one, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, LOCAL, one, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, none, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, NULL, 0), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, far, 1025), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, one, 8ul * 4096 + 2), EINVAL);
+    EXPECT_ERR(syscall(SYS_set_mempolicy, BIND, NOWHERE, 65), EFAULT);
+    EXPECT_EQ(policy(&nodes), DEFAULT); /* nothing of this has changed it */
+    EXPECT_EQ(syscall(SYS_set_mempolicy, INTERLEAVE, one, 1025), 0);
+    EXPECT_EQ(policy(&nodes), INTERLEAVE);
+    EXPECT_EQ(nodes, 1);
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &next, NULL, 0, NULL, NODE), 0);
+    EXPECT_EQ(next, 0);
+    EXPECT_EQ(syscall(SYS_set_mempolicy, PREFERRED, NULL, 0), 0);
+    EXPECT_EQ(policy(&nodes), LOCAL);
+    EXPECT_EQ(nodes, 0);
+    EXPECT_EQ(syscall(SYS_set_mempolicy, MANY | STATIC, one, 1025), 0);
+    EXPECT_EQ(policy(&nodes), MANY | STATIC);
+    EXPECT_EQ(syscall(SYS_set_mempolicy, BIND, one, 2), 0);
+    EXPECT_EQ(policy(&nodes), BIND);
+    child = fork();
+    if (child == 0)
+        _exit(policy(&nodes) == BIND && nodes == 1 ? 3 : 4);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    EXPECT_EQ(pthread_create(&t, NULL, policy_of_a_thread, NULL), 0);
+    pthread_join(t, NULL);
+    EXPECT_EQ(policy(&nodes), BIND); /* the thread's was its own */
+    EXPECT_EQ(syscall(SYS_set_mempolicy, DEFAULT, NULL, 0), 0);
+    EXPECT_EQ(policy(&nodes), DEFAULT);
+}
+
 static const struct check list[] = {
     {"memory_policy", memory_policy},
+    {"memory_policy_set", memory_policy_set},
     {"unknown_numbers", unknown_numbers},
     {"selecting", selecting},
     {"masks_of_waiting_calls", masks_of_waiting_calls},
