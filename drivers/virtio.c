@@ -3,8 +3,10 @@
  * virtio.c - see virtio.h.
  *
  * THEORY      Offsets and bits are those of the specification, 4.1.4 (structures) and 2.1 (status).  Memory is ordered
- *             as on any x86 machine: stores are seen in their order, and a full fence stands between adding to the
- *             `avail` ring and looking whether the device wants to be told.
+ *             as on any x86 machine: stores are seen in their order.  The device is told of all that is put in a queue,
+ *             also when it says that it need not be (2.6.10).  To heed that, a full fence must stand between adding to
+ *             the `avail` ring and looking; and where one host thread runs all CPUs, QEMU before 8.1 leaves fences out,
+ *             though its device works in another thread: then a command could wait for ever.
  */
 #include "drivers/virtio.h"
 
@@ -22,7 +24,7 @@ enum { /* of the common structure */
     R_Q_DRIVER = 40, R_Q_DEVICE = 48,
 };
 enum { S_ACKNOWLEDGE = 1, S_DRIVER = 2, S_DRIVER_OK = 4, S_FEATURES_OK = 8, S_FAILED = 128 };
-enum { D_NEXT = 1, D_WRITE = 2, USED_NO_NOTIFY = 1, AVAIL_NO_INTERRUPT = 1, NO_VECTOR = 0xffff, QUEUE_MAX = 256 };
+enum { D_NEXT = 1, D_WRITE = 2, AVAIL_NO_INTERRUPT = 1, NO_VECTOR = 0xffff, QUEUE_MAX = 256 };
 #define F_VERSION_1 (1ull << 32)
 
 struct virtq_desc {
@@ -208,7 +210,7 @@ void virtq_tell(struct virtq *q)
 bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
 {
     uint16_t head, at;
-    bool     tell;
+    bool     quiet;
 
     spin_lock(&q->lock);
     if (q->nfree < n) {
@@ -230,10 +232,9 @@ bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, voi
     q->avail[2 + (q->avail[1] & (q->size - 1))] = head;
     atomic_thread_fence(memory_order_release);
     q->avail[1] = (uint16_t)(q->avail[1] + 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    tell = !(q->used[0] & USED_NO_NOTIFY) && !q->quiet;
+    quiet = q->quiet;
     spin_unlock(&q->lock);
-    if (tell)
+    if (!quiet)
         virtq_tell(q);
     return true;
 }
