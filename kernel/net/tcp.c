@@ -14,6 +14,7 @@
  * SEE ALSO    tcpsend.c, tcpopt.c, stream.c; RFC 793; tests/test_net.py
  */
 #include "net/netpriv.h"
+#include "net/port/hooks.h"
 
 #include "lib/errno.h"
 
@@ -286,8 +287,36 @@ bool tcp_forget_disorder(void)
 
 /* ---- reading, polling ---- */
 
+/* The window is what it is again. */
+static void take_back(struct socket *s)
+{
+    if (s->lent)
+        pcb_of(s)->rcv_wnd--;
+    s->lent = false;
+}
+
+/*
+ * A segment without data at the edge of a window of 0 is acceptable (RFC 793, page 69); lwIP takes it for one out of the
+ * window and answers it with an ACK.  When both windows are 0, that is answered too, without end.  So lwIP sees a
+ * window of 1 when such a segment comes, and for it alone.
+ */
+void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
+{
+    struct socket *s = pcb->callback_arg;
+
+    if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
+        return;
+    take_back(s);
+    if (pcb->rcv_wnd == 0 && p->tot_len == 0 && !(TCPH_FLAGS(h) & (TCP_SYN | TCP_FIN))) {
+        pcb->rcv_wnd = 1;
+        s->lent = true;
+    }
+}
+
 static void tcp_consumed(struct socket *s, size_t n)
 {
+    if (s->pcb != NULL)
+        take_back(s);
     for (; n > 0 && s->pcb != NULL; n -= min_of(n, 0x8000ul))
         tcp_recved(pcb_of(s), (u16_t)min_of(n, 0x8000ul));
 }

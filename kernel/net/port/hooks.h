@@ -14,4 +14,9 @@
  */
 err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, const u8_t *opt2);
 
+/* net_tcp_edge - a segment for a connection, of p->tot_len bytes, is about to be taken in; net_lock is held. */
+struct tcp_pcb;
+struct pbuf;
+void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *hdr, const struct pbuf *p);
+
 #endif

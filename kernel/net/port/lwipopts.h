@@ -35,7 +35,8 @@
 #define LWIP_NETIF_HWADDRHINT         0
 
 #define LWIP_HOOK_FILENAME            "net/port/hooks.h"
-#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, hdr, optlen, opt1len, opt2, p) net_tcp_judge(hdr, optlen, opt1len, opt2)
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, hdr, optlen, opt1len, opt2, p) \
+    (net_tcp_judge(hdr, optlen, opt1len, opt2) != ERR_OK ? ERR_VAL : (net_tcp_edge(pcb, hdr, p), ERR_OK))
 
 #define MEM_ALIGNMENT                 16
 #define MEM_LIBC_MALLOC               1
