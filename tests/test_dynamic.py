@@ -144,8 +144,8 @@ def test_numactl_show(machine):
 def test_numactl_policies(machine):
     """A program's memory comes from the nodes that it was given, whatever it is; what its children touch, too."""
     machine.check(f"cat > /tmp/heap.lua <<'EOF'\n{HEAP}\nEOF\n")
-    for options, nodes in (("membind=2", {2}), ("membind=1,4", {1, 4}), ("preferred=3", {3}), ("cpunodebind=5 --membind=5", {5})):
-        pages = heap_pages(machine.check(f"numactl --{options} lua5.4 /tmp/heap.lua"))
+    for options, nodes in (("-m 2", {2}), ("-m 1,4", {1, 4}), ("-p 3", {3}), ("-N 5 -m 5", {5})):
+        pages = heap_pages(machine.check(f"numactl {options} lua5.4 /tmp/heap.lua"))
         assert sum(pages.values()) > 1000 and pages.keys() <= nodes, (options, pages)
     for nodes in ({1, 4}, {0, 1, 2, 3, 4, 5}):
         pages = heap_pages(machine.check(f"numactl --interleave={','.join(map(str, nodes))} sh -c 'exec lua5.4 /tmp/heap.lua'"))

@@ -37,7 +37,8 @@ void disp_report(void)
         if (left-- == 0)
             break;
         if (t->state == TS_RUNNABLE)
-            kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name, on != NULL ? (int)on->id : -1, t->pri);
+            kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name, on != NULL ? (int)on->id : -1,
+                    t->pri);
         else if (t->state == TS_SLEEP && !t->sleep_sig)
             print_sleep(t);
     }

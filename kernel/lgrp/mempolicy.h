@@ -35,8 +35,8 @@ struct mempolicy {
 
 /*
  * mempolicy_make - what set_mempolicy(mode | flags, asked) means where nodes 0 .. nmem-1 have memory.  With
- * MPOL_F_RELATIVE_NODES node n is the n-th of these, round and round.  0, or -EINVAL: no such mode or flags, nodes where
- * there must be none, none with memory where there must be one.
+ * MPOL_F_RELATIVE_NODES node n is the n-th of these, round and round.  0, or -EINVAL: no such mode or flags, nodes
+ * where there must be none, none with memory where there must be one.
  */
 int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t asked, unsigned nmem);
 /* mempolicy_next - the node whose turn it is, of those that pages interleave on. */

@@ -296,8 +296,8 @@ static void take_back(struct socket *s)
 }
 
 /*
- * A segment without data at the edge of a window of 0 is acceptable (RFC 793, page 69); lwIP takes it for one out of the
- * window and answers it with an ACK.  When both windows are 0, that is answered too, without end.  So lwIP sees a
+ * A segment without data at the edge of a window of 0 is acceptable (RFC 793, page 69); lwIP takes it for one out of
+ * the window and answers it with an ACK.  When both windows are 0, that is answered too, without end.  So lwIP sees a
  * window of 1 when such a segment comes, and for it alone.
  */
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
