@@ -85,6 +85,7 @@ void fp_caches_clear(struct fp_model *m)
 
         renew(c->ec, m->ec_bytes);
         clear_level1(c);
+        memset(c->wc_line, 0, sizeof c->wc_line);
         memset(c->wc, 0, sizeof c->wc);
         memset(c->stream, 0, sizeof c->stream);
     }
@@ -101,15 +102,19 @@ void fp_flush_tlb(struct fp_model *m, unsigned cpu)
     }
 }
 
-/* The page behind a virtual address; NULL if QEMU cannot say. */
-static struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t info)
+static unsigned home_of(const struct fp_model *m, uint32_t line)
+{
+    return m->home[line >> (12 - FP_LINE_SHIFT)] - 1u;
+}
+
+/* Asks QEMU for the page behind a virtual address; NULL: it cannot say. */
+__attribute__((noinline))
+static struct fp_page *learn_page(struct fp_cpu_state *c, struct fp_page *pg, uint64_t tag, uint64_t virt,
+                                  uint32_t info)
 {
     struct fp_model *m = c->model;
-    uint64_t tag = virt >> 12 | c->gen, raw;
-    struct fp_page *pg = &c->page[(tag ^ tag >> 10) % FP_PAGES];
+    uint64_t raw;
 
-    if (pg->tag == tag)
-        return pg;
     if (!m->translate(info, virt, &raw))
         return NULL;
     *pg = (struct fp_page){.tag = tag};
@@ -118,18 +123,22 @@ static struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t i
 
         if (raw - r->raw < r->length) {
             pg->line = (uint32_t)((r->physical + (raw - r->raw)) >> 12 << (12 - FP_LINE_SHIFT));
+            pg->home = (uint8_t)home_of(m, pg->line);
             pg->known = 1;
         }
     }
     return pg;
 }
 
-static unsigned home_of(const struct fp_model *m, uint32_t line)
+static inline struct fp_page *page_of(struct fp_cpu_state *c, uint64_t virt, uint32_t info)
 {
-    return m->home[line >> (12 - FP_LINE_SHIFT)] - 1u;
+    uint64_t tag = virt >> 12 | c->gen;
+    struct fp_page *pg = &c->page[(tag ^ tag >> 10) % FP_PAGES];
+
+    return pg->tag == tag ? pg : learn_page(c, pg, tag, virt, info);
 }
 
-static void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
+static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
 {
     c->n.ec_ref++;
     if (home == c->board) {
@@ -145,13 +154,14 @@ static void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
  * A transfer the CPU does not wait for, unless all its misses in flight are taken.  Slots are a ring in the order of
  * time; mostly the new one is the last, and takes the place of the first.
  */
-static void post(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, enum fp_move move)
+static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
+                        enum fp_move move)
 {
     unsigned n = (unsigned)c->model->p.misses_in_flight, i = c->first_slot, before;
     uint64_t done;
 
     fp_stall(c, c->slot[i]);
-    done = fp_transfer(c, line, home_of(c->model, line), owner, move, c->clock);
+    done = fp_transfer(c, line, home, owner, move, c->clock);
     c->first_slot = i + 1 < n ? i + 1 : 0;
     for (; i != c->first_slot; i = before) {
         before = i != 0 ? i - 1 : n - 1;
@@ -162,12 +172,13 @@ static void post(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_stat
     c->slot[i] = done;
 }
 
-static void fetch(struct fp_cpu_state *c, uint32_t line, const struct fp_cpu_state *owner, bool wait)
+static inline void fetch(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
+                         bool wait)
 {
     if (wait)
-        fp_stall(c, fp_transfer(c, line, home_of(c->model, line), owner, FP_READ, c->clock));
+        fp_stall(c, fp_transfer(c, line, home, owner, FP_READ, c->clock));
     else
-        post(c, line, owner, FP_READ);
+        post(c, line, home, owner, FP_READ);
 }
 
 /* The CPU whose cache must supply the line, or NULL: memory does. */
@@ -188,34 +199,42 @@ static uint32_t version_of(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
-/* The line's entry, now the most recently used of its set; NULL: not there, or stale. */
-static struct fp_ec *ec_find(struct fp_cpu_state *c, uint32_t line)
+/* The line's entry in its set, now the most recently used; NULL: not there, or stale. */
+static inline struct fp_ec *ec_find(const struct fp_model *m, struct fp_ec *set, uint32_t line)
 {
-    struct fp_ec *set = ec_set(c, line), found;
+    unsigned ways = (unsigned)m->p.ecache_ways, i = 0;
+    struct fp_ec found;
 
-    for (unsigned i = 0; i < c->model->p.ecache_ways; i++) {
-        found = set[i];
-        if (found.line != line + 1)
-            continue;
-        if ((found.version & ~FP_WROTE) != version_of(c->model->word[line]))
-            return NULL; /* a line has one entry */
-        for (; i > 0; i--)
-            set[i] = set[i - 1];
-        set[0] = found;
-        return set;
-    }
-    return NULL;
+    while (set[i].line != line + 1)
+        if (++i == ways)
+            return NULL;
+    found = set[i];
+    if ((found.version & ~FP_WROTE) != version_of(m->word[line]))
+        return NULL; /* a line has one entry */
+    for (; i > 0; i--)
+        set[i] = set[i - 1];
+    set[0] = found;
+    return set;
 }
 
-/*
- * Put the line in, `wrote`: FP_WROTE or 0; the least recently used of its set leaves, and is written back if memory is
- * stale (M3), which it can be only for a line that this CPU has written.
- */
-static void ec_insert(struct fp_cpu_state *c, uint32_t line, uint32_t wrote)
+/* A line that this CPU has written leaves its external cache: it is written back if memory is stale (M3). */
+__attribute__((noinline)) static void ec_evict(struct fp_cpu_state *c, struct fp_ec out)
 {
-    struct fp_ec *set = ec_set(c, line), out;
-    uint64_t *word;
+    uint32_t line = out.line - 1;
+    uint64_t *word = &c->model->word[line];
+
+    if (version_of(*word) != (out.version & ~FP_WROTE) || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
+        return;
+    *word &= ~(FP_OWNER | FP_DIRTY);
+    c->n.writeback++;
+    post(c, line, home_of(c->model, line), NULL, FP_WRITE);
+}
+
+/* Put the line into its set, `wrote`: FP_WROTE or 0; the least recently used one leaves. */
+static inline void ec_insert(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, uint32_t wrote)
+{
     unsigned i = 0, last = (unsigned)c->model->p.ecache_ways - 1;
+    struct fp_ec out;
 
     while (i < last && set[i].line != 0 && set[i].line != line + 1)
         i++;
@@ -223,34 +242,29 @@ static void ec_insert(struct fp_cpu_state *c, uint32_t line, uint32_t wrote)
     for (; i > 0; i--)
         set[i] = set[i - 1];
     set[0] = (struct fp_ec){line + 1, version_of(c->model->word[line]) | wrote};
-    if (out.line == 0 || out.line == line + 1 || !(out.version & FP_WROTE))
-        return;
-    word = &c->model->word[out.line - 1];
-    if (version_of(*word) != (out.version & ~FP_WROTE) || !(*word & FP_DIRTY) || (*word & FP_OWNER) != c->id + 1)
-        return;
-    *word &= ~(FP_OWNER | FP_DIRTY);
-    c->n.writeback++;
-    post(c, out.line - 1, NULL, FP_WRITE);
+    if (out.line != 0 && out.line != line + 1 && (out.version & FP_WROTE))
+        ec_evict(c, out);
 }
 
 /* Read the line to own it: all other copies are stale, memory too. */
-static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
+__attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32_t line, bool wait)
 {
     uint64_t *word = &c->model->word[line];
+    unsigned home = home_of(c->model, line);
 
-    count_miss(c, home_of(c->model, line), false);
-    fetch(c, line, supplier(c, *word), wait);
+    count_miss(c, home, false);
+    fetch(c, line, home, supplier(c, *word), wait);
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP + c->mine;
-    ec_insert(c, line, FP_WROTE);
+    ec_insert(c, ec_set(c, line), line, FP_WROTE);
 }
 
 /* A store to a line that is in the external cache. */
-static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
+__attribute__((noinline)) static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
 
     if ((*word & FP_SHARED) || (owner != 0 && owner != c->id + 1)) {
-        post(c, line, NULL, FP_ADDRESS);
+        post(c, line, home_of(c->model, line), NULL, FP_ADDRESS);
         *word += FP_VERSION_STEP;
     }
     entry->version = version_of(*word) | FP_WROTE;
@@ -277,40 +291,39 @@ static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
     return false;
 }
 
-static void load_miss(struct fp_cpu_state *c, uint32_t line, uint64_t vline)
+static inline void load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, unsigned home, uint64_t vline)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
 
-    count_miss(c, home_of(c->model, line), true);
-    fetch(c, line, supplier(c, *word), !in_stream(c, vline));
+    count_miss(c, home, true);
+    fetch(c, line, home, supplier(c, *word), !in_stream(c, vline));
     if (owner != 0 && owner != c->id + 1)
         *word |= FP_SHARED;
     else if (!(*word & FP_SHARED))
         *word |= c->id + 1;
-    ec_insert(c, line, 0);
+    ec_insert(c, set, line, 0);
 }
 
 /* ---- write cache --------------------------------------------------------------------------- */
 
-static struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
+static inline struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
 {
-    struct fp_wc *set = c->wc[line % FP_WC_SETS];
+    unsigned first = line % FP_WC_SETS * FP_WC_WAYS;
 
     for (unsigned i = 0; i < FP_WC_WAYS; i++)
-        if (set[i].line == line + 1)
-            return &set[i];
+        if (c->wc_line[first + i] == line + 1)
+            return &c->wc[first + i];
     return NULL;
 }
 
 /* Empty the entry, so that no level-1 line leads to it. */
-static uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
+static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
 {
-    struct fp_l1 *l = fp_l1_at(c, w->vtag & ~FP_FILLING);
-    uint32_t line = w->line - 1;
+    uint32_t *tag = &c->wc_line[w - c->wc], line = *tag - 1;
 
-    if (l->wordp == &w->need)
-        *l = (struct fp_l1){.wordp = &nothing};
-    w->line = 0;
+    if (w->l1->wordp == &w->need)
+        *w->l1 = (struct fp_l1){.wordp = &nothing};
+    *tag = 0;
     return line;
 }
 
@@ -320,109 +333,126 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
     uint32_t line = wc_take(c, w);
     uint64_t *word = &c->model->word[line];
 
-    count_miss(c, home_of(c->model, line), false);
+    count_miss(c, w->home, false);
     c->n.writeback++;
-    post(c, line, NULL, FP_WRITE);
+    post(c, line, w->home, NULL, FP_WRITE);
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP;
 }
 
-static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, uint64_t tag, uint64_t bytes)
+static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_l1 *l, uint64_t tag, uint64_t bytes)
 {
-    struct fp_l1 *l = fp_l1_at(c, tag);
-
     w->need &= ~bytes;
     if (w->need == 0) {
         wc_complete(c, w);
         return;
     }
     w->age = ++c->tick;
-    w->vtag = tag | FP_FILLING;
+    w->l1 = l;
     c->used[1] = l;
     c->used[2] = w;
-    *l = (struct fp_l1){.tag = w->vtag, .wordp = &w->need};
+    *l = (struct fp_l1){.tag = tag | FP_FILLING, .wordp = &w->need};
 }
 
 /* Room for one more line; what leaves incomplete is read for ownership. */
-static struct fp_wc *wc_insert(struct fp_cpu_state *c, uint32_t line)
+static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_l1 *l, uint32_t line, unsigned home)
 {
-    struct fp_wc *set = c->wc[line % FP_WC_SETS], *w = set;
+    unsigned first = line % FP_WC_SETS * FP_WC_WAYS, way = 0;
+    uint32_t *tag = &c->wc_line[first];
+    struct fp_wc *w = &c->wc[first];
 
-    for (unsigned i = 0; i < FP_WC_WAYS && w->line != 0; i++)
-        if (set[i].line == 0 || set[i].age < w->age)
-            w = &set[i];
-    if (w->line != 0)
+    for (unsigned i = 0; i < FP_WC_WAYS && tag[way] != 0; i++)
+        if (tag[i] == 0 || w[i].age < w[way].age)
+            way = i;
+    w += way;
+    if (tag[way] != 0)
         read_to_own(c, wc_take(c, w), false);
-    w->line = line + 1;
+    tag[way] = line + 1;
     w->need = ~0ull;
+    w->l1 = l;
+    w->home = home;
     return w;
 }
 
 /* ---- all together -------------------------------------------------------------------------- */
 
-static void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+__attribute__((always_inline))
+static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     struct fp_page *pg = page_of(c, virt, info);
     uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen;
     uint64_t bytes = fp_bytes(virt % FP_LINE_BYTES, size);
     struct fp_l1 *l = fp_l1_at(c, tag);
     uint32_t line;
+    uint64_t *word;
     struct fp_wc *w;
-    struct fp_ec *entry;
+    struct fp_ec *set, *entry;
 
     if (pg == NULL || !pg->known)
         return;
     line = pg->line + vline % (4096 / FP_LINE_BYTES);
-    /* A stream comes by here next; its tables are larger than the host's caches. */
-    __builtin_prefetch(&c->model->word[line + 8]);
-    __builtin_prefetch(ec_set(c, line + 4));
-    __builtin_prefetch(fp_l1_at(c, tag + 2));
+    word = &c->model->word[line];
+    set = ec_set(c, line);
+    /* A stream comes by here next, if not at a table's end; the tables are larger than the host's caches. */
+    __builtin_prefetch(word + 8);
+    __builtin_prefetch(set + 4 * c->model->p.ecache_ways);
+    __builtin_prefetch(l + 2);
     if (l->tag == tag && *l->wordp == l->word && (!store || (l->word & FP_STATE) == c->mine))
         return; /* half of an access that crosses two lines */
     if ((w = wc_find(c, line)) != NULL) {
         if (store) {
-            wc_store(c, w, tag, bytes);
+            wc_store(c, w, l, tag, bytes);
             return;
         }
         read_to_own(c, wc_take(c, w), true);
-    } else if ((entry = ec_find(c, line)) != NULL) {
+    } else if ((entry = ec_find(c->model, set, line)) != NULL) {
         c->n.ec_ref++;
         c->n.ec_hit++;
         if (store)
             ec_own(c, line, entry);
     } else if (!store) {
-        load_miss(c, line, vline);
+        load_miss(c, set, line, pg->home, vline);
     } else if (c->model->p.write_allocate) {
         read_to_own(c, line, false);
     } else {
-        wc_store(c, wc_insert(c, line), tag, bytes);
+        wc_store(c, wc_insert(c, l, line, pg->home), l, tag, bytes);
         return;
     }
     c->used[store] = l;
-    *l = (struct fp_l1){.tag = tag, .wordp = &c->model->word[line], .word = c->model->word[line]};
+    *l = (struct fp_l1){.tag = tag, .wordp = word, .word = *word};
 }
 
-/* Not inlined, nor is the next: what the quick paths seldom call must not make them save registers. */
-__attribute__((noinline))
-void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
-{
-    wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
-    if (c->clock > c->limit && c->limit != 0)
-        fp_slice(c);
-}
-
-__attribute__((noinline))
-void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
+__attribute__((always_inline))
+static inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
     unsigned room = FP_LINE_BYTES - virt % FP_LINE_BYTES;
 
     if (size > FP_LINE_BYTES)
         size = FP_LINE_BYTES;
-    if (size > room) {
-        reference_line(c, virt, room, store, info);
-        reference_line(c, virt + room, size - room, store, info);
-    } else {
-        reference_line(c, virt, size, store, info);
+    for (unsigned part; size != 0; virt += part, size -= part, room = FP_LINE_BYTES) {
+        part = size < room ? size : room;
+        reference_line(c, virt, part, store, info);
     }
+    if (c->clock > c->limit && c->limit != 0)
+        fp_slice(c);
+}
+
+/* Not inlined, nor are the next two: what the quick paths seldom call must not make them save registers. */
+__attribute__((noinline))
+void fp_reference_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+{
+    reference(c, virt, size, false, info);
+}
+
+__attribute__((noinline))
+void fp_reference_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
+{
+    reference(c, virt, size, true, info);
+}
+
+__attribute__((noinline))
+void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
+{
+    wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
     if (c->clock > c->limit && c->limit != 0)
         fp_slice(c);
 }

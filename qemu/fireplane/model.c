@@ -99,6 +99,7 @@ void fp_publish(struct fp_cpu_state *c)
     c->n.fp_stall_ps = c->clock - c->skipped - c->n.stall_ps - c->n.instr * m->p.clock_ps;
     if (c->clock > m->latest) /* the guest may hand on what it reads here: FP_OP_SWITCH must believe it */
         m->latest = c->clock;
+#pragma GCC unroll 32
     for (size_t i = 0; i < sizeof c->n / sizeof *from; i++)
         to[i] = from[i];
     shared(c)->active = m->seen[c->id] != INACTIVE;
@@ -122,26 +123,29 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /*
- * The slowest active CPU's clock, without CPU `but`'s; INACTIVE: there is none.  Four at a time, which do not wait for
- * each other.
+ * The slowest active CPU's clock, without c's; INACTIVE: there is none.  The clocks of others stand still while c runs,
+ * so it is found once a slice.  Four at a time, which do not wait for each other.
  */
-static uint64_t slowest(struct fp_model *m, unsigned but)
+static uint64_t slowest_other(struct fp_cpu_state *c)
 {
-    uint64_t mine = m->seen[but], least[4] = {INACTIVE, INACTIVE, INACTIVE, INACTIVE};
+    struct fp_model *m = c->model;
+    uint64_t least[4] = {INACTIVE, INACTIVE, INACTIVE, INACTIVE}, mine = m->seen[c->id];
 
-    m->seen[but] = INACTIVE;
+    if (m->runs == c)
+        return m->others;
+    m->seen[c->id] = INACTIVE;
     for (unsigned i = 0; i < m->p.ncpus; i += 4) /* those beyond the last are inactive */
         for (unsigned k = 0; k < 4; k++)
             least[k] = lesser(least[k], m->seen[i + k]);
-    m->seen[but] = mine;
-    return lesser(lesser(least[0], least[1]), lesser(least[2], least[3]));
+    m->seen[c->id] = mine;
+    m->runs = c;
+    m->others = lesser(lesser(least[0], least[1]), lesser(least[2], least[3]));
+    return m->others;
 }
 
 static void deactivate(struct fp_cpu_state *c)
 {
-    struct fp_model *m = c->model;
-
-    m->seen[c->id] = INACTIVE;
+    fp_see(c, INACTIVE);
     c->limit = 0;
     fp_publish(c);
 }
@@ -174,7 +178,7 @@ void fp_slice(struct fp_cpu_state *c)
         c->limit = ~0ull;
         return;
     }
-    others = slowest(m, c->id);
+    others = slowest_other(c);
     if (c->limit == 0 && others != INACTIVE && others > c->clock)
         skip_to(c, others);
     m->seen[c->id] = c->clock;

@@ -29,6 +29,7 @@
 #define FP_PAGES      4096 /* translations remembered for each CPU                 */
 #define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
 #define FP_WC_WAYS    4
+#define FP_WC_LINES   (FP_WC_SETS * FP_WC_WAYS)
 #define FP_BUCKETS    1024 /* buckets kept for each resource                       */
 
 /* The coherence word of a line of memory: version in bits 33-63, and these. */
@@ -55,14 +56,15 @@ struct fp_l1 {
 struct fp_page {
     uint64_t tag;  /* virtual page | generation, 0: nothing */
     uint32_t line; /* first physical line                   */
-    uint8_t board, known;
+    uint8_t home;  /* board       */
+    uint8_t known; /* to the model */
 };
 
 struct fp_wc {
     uint64_t need; /* bit i: byte i of the line is not written yet */
-    uint64_t vtag; /* level-1 tag under which it is being filled   */
+    struct fp_l1 *l1; /* where it is being filled                 */
     uint64_t age;  /* larger: used later                           */
-    uint32_t line; /* physical line + 1, 0: nothing                */
+    unsigned home; /* board of the line                            */
 };
 
 /*
@@ -77,9 +79,15 @@ struct fp_ec {
 
 /* A kind of resource, in the order of enum fp_resource; all of a kind are equal. */
 struct fp_kind {
-    unsigned first;    /* place of its first one in a row of buckets */
-    uint64_t capacity; /* bytes a bucket                             */
-    uint64_t line_ps;  /* what a line takes                          */
+    unsigned first;   /* place of its first one in a row of buckets */
+    uint64_t lines;   /* that a bucket has room for                 */
+    uint64_t line_ps; /* what a line takes                          */
+};
+
+/* The buckets of one time, one for each resource. */
+struct fp_buckets {
+    uint64_t ps; /* when they begin */
+    uint64_t *row;
 };
 
 struct fp_model;
@@ -104,7 +112,8 @@ struct fp_cpu_state {
     uint64_t stream_age[16];
     unsigned cdc;        /* remainder of the share of directory-cache hits              */
     uint64_t probe[4];   /* the doorbell's arguments, for the load that follows         */
-    struct fp_wc wc[FP_WC_SETS][FP_WC_WAYS];
+    uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: nothing */
+    struct fp_wc wc[FP_WC_LINES];   /* and the rest                                          */
     struct fp_l1 l1[FP_L1_LINES];
     struct fp_page page[FP_PAGES];
 } __attribute__((aligned(64)));
@@ -125,6 +134,8 @@ struct fp_model {
     uint32_t ec_sets;
     size_t ec_bytes;
     uint64_t seen[FP_MAX_CPUS]; /* clocks of active CPUs; ~0: inactive         */
+    const struct fp_cpu_state *runs; /* the only CPU whose clock in seen[] has changed since `others` was found */
+    uint64_t others;            /* the least of the other clocks in seen[]    */
     uint64_t latest;            /* of all clocks, ever                        */
     uint64_t accesses;          /* loads + stores published                   */
     bool armed;
@@ -132,9 +143,9 @@ struct fp_model {
     unsigned nranges;
     struct fp_kind kind[FP_RES_COUNT];
     unsigned row; /* resources in all */
-    uint64_t *bucket; /* [FP_BUCKETS][row]: (bucket number << 24) | bytes used */
-    uint64_t hint, hint_ps; /* a bucket number, and its start: the last one used */
-    uint64_t *hint_row;     /* that bucket of all resources                      */
+    uint64_t *bucket; /* [FP_BUCKETS][row]: when it begins, ps, plus the lines that took room */
+    uint64_t *bucket_end;
+    struct fp_buckets hint; /* where the last transfer began */
     uint64_t traffic[FP_MAX_BOARDS][FP_MAX_BOARDS];
     /* Given by the host program. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
@@ -170,8 +181,9 @@ void fp_publish(struct fp_cpu_state *c);
 /* fp_slice - the clock is past the limit: activate the CPU, or end its slice. */
 void fp_slice(struct fp_cpu_state *c);
 
-/* fp_reference - an access that the level-1 filter did not settle. */
-void fp_reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info);
+/* fp_reference_load, _store - an access that the level-1 filter did not settle. */
+void fp_reference_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info);
+void fp_reference_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info);
 
 /* fp_line_complete - all bytes of a line in the write cache are there; `need` is its count. */
 void fp_line_complete(struct fp_cpu_state *c, uint64_t *need);
@@ -197,14 +209,32 @@ int fp_caches_create(struct fp_model *m);
 void fp_caches_clear(struct fp_model *m);
 void fp_caches_destroy(struct fp_model *m);
 
+/* fp_see - the clock that others see of c becomes t; ~0: c is inactive. */
+static inline void fp_see(struct fp_cpu_state *c, uint64_t t)
+{
+    struct fp_model *m = c->model;
+
+    m->seen[c->id] = t;
+    if (m->runs != c)
+        m->runs = NULL;
+}
+
 /* ---- the quick paths ----------------------------------------------------------------------- */
 
-/* fp_run - n user instructions, ps long in all: a clock each, and what they wait for floating-point results. */
-static inline void fp_run(struct fp_cpu_state *c, uint64_t n, uint64_t ps)
+/*
+ * fp_ran - n user instructions, ps long in all: a clock each, and what they wait for floating-point results.  Returns
+ * whether fp_slice() is due.  fp_run - the same, and does it.
+ */
+static inline bool fp_ran(struct fp_cpu_state *c, uint64_t n, uint64_t ps)
 {
     c->n.instr += n;
     c->clock += ps;
-    if (__builtin_expect(c->clock > c->limit, 0))
+    return c->clock > c->limit;
+}
+
+static inline void fp_run(struct fp_cpu_state *c, uint64_t n, uint64_t ps)
+{
+    if (__builtin_expect(fp_ran(c, n, ps), 0))
         fp_slice(c);
 }
 
@@ -227,7 +257,7 @@ static inline void fp_load(struct fp_cpu_state *c, uint64_t virt, unsigned size,
 
     c->n.loads++;
     if (__builtin_expect(l->tag != tag || *l->wordp != l->word || virt % FP_LINE_BYTES + size > FP_LINE_BYTES, 0))
-        fp_reference(c, virt, size, false, info);
+        fp_reference_load(c, virt, size, info);
 }
 
 static inline void fp_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
@@ -238,16 +268,16 @@ static inline void fp_store(struct fp_cpu_state *c, uint64_t virt, unsigned size
 
     c->n.stores++;
     if (__builtin_expect(at + size > FP_LINE_BYTES, 0)) {
-        fp_reference(c, virt, size, true, info);
+        fp_reference_store(c, virt, size, info);
     } else if (l->tag == tag) {
         if (__builtin_expect(*l->wordp != l->word || (l->word & FP_STATE) != c->mine, 0))
-            fp_reference(c, virt, size, true, info);
+            fp_reference_store(c, virt, size, info);
+    } else if (__builtin_expect((l->tag ^ tag) != FP_FILLING, 0)) {
+        fp_reference_store(c, virt, size, info);
     } else {
         uint64_t need = *l->wordp & ~fp_bytes(at, size);
 
-        if (l->tag != (tag | FP_FILLING))
-            fp_reference(c, virt, size, true, info);
-        else if (need == 0)
+        if (__builtin_expect(need == 0, 0))
             fp_line_complete(c, l->wordp);
         else
             *l->wordp = need;

@@ -105,7 +105,7 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
     if (p->own_ps > p->pair_ps || p->pair_ps > p->board_ps || p->board_ps > p->expander_ps ||
         p->expander_ps > p->remote_ps || p->remote_ps > p->remote_miss_ps)
         FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
-    for (size_t i = 0; i < NKEYS; i++) { /* a bucket's bytes fit in 24 bits, and hold a line (wire.c) */
+    for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for a line, and for fewer than its picoseconds (wire.c) */
         uint64_t bytes, boards = strcmp(keys[i].name, "centerplane_mbps") == 0 ? p->nboards : 1;
 
         if (strstr(keys[i].name, "_mbps") == NULL)

@@ -16,6 +16,8 @@
  *             requesting agent reruns the address transaction on the requester's address bus").  In a mid-range
  *             server there is one bus for all and no centerplane.  Every address transaction counts as the 64
  *             bytes it could start.
+ *             A bucket is one word: the time at which it begins (ps), plus the lines that have taken room in it; it
+ *             has room for fewer than its picoseconds (params.c).
  *             Buckets of one time lie side by side, because a transfer uses those of several resources.
  * INVARIANTS  W1  no bucket holds more than its capacity
  *             W2  a transfer is never done before t + its latency
@@ -25,9 +27,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define USED_BITS 24
-#define USED_MASK ((1ull << USED_BITS) - 1)
 
 int fp_wire_create(struct fp_model *m)
 {
@@ -45,84 +44,99 @@ int fp_wire_create(struct fp_model *m)
     };
 
     for (size_t k = 0; k < FP_RES_COUNT; k++) {
-        m->kind[k] = (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000,
+        m->kind[k] = (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000 / FP_LINE_BYTES,
                                       FP_LINE_BYTES * 1000000 / kinds[k].mbps};
         m->row += kinds[k].count;
     }
     m->bucket = calloc((size_t)FP_BUCKETS * m->row, sizeof *m->bucket);
-    m->hint_row = m->bucket;
+    m->bucket_end = m->bucket + (size_t)FP_BUCKETS * m->row;
+    m->hint.row = m->bucket;
     return m->bucket ? 0 : -1;
 }
 
-/* m->hint becomes the bucket that t is in: mostly the one that it is, or a neighbour. */
-static void seek(struct fp_model *m, uint64_t t)
+static void next(const struct fp_model *m, struct fp_buckets *at)
+{
+    at->ps += m->p.bucket_ps;
+    at->row += m->row;
+    if (at->row == m->bucket_end)
+        at->row = m->bucket;
+}
+
+/* m->hint becomes the buckets of time t, which are mostly those after it. */
+__attribute__((noinline)) static void seek(struct fp_model *m, uint64_t t)
 {
     uint64_t length = m->p.bucket_ps;
 
-    if (t - m->hint_ps < length)
-        return;
-    if (t - m->hint_ps < 2 * length) {
-        m->hint++;
-        m->hint_ps += length;
-    } else if (m->hint_ps - t <= length) {
-        m->hint--;
-        m->hint_ps -= length;
+    if (t - m->hint.ps < 2 * length) {
+        next(m, &m->hint);
     } else {
-        m->hint = t / length;
-        m->hint_ps = m->hint * length;
+        m->hint.ps = t / length * length;
+        m->hint.row = &m->bucket[t / length % FP_BUCKETS * m->row];
     }
-    m->hint_row = &m->bucket[m->hint % FP_BUCKETS * m->row];
 }
 
-/* The first bucket after m->hint with room; a transfer waits for its beginning, and for those before it there. */
-static uint64_t reserve_later(struct fp_model *m, const struct fp_kind *k, unsigned i, uint64_t t)
+/*
+ * The bucket has no room, or none was taken in it yet.  A transfer that goes to a later bucket waits for its beginning,
+ * and for those before it there.
+ */
+__attribute__((noinline))
+static uint64_t reserve_later(const struct fp_model *m, struct fp_buckets *at, const struct fp_kind *k, unsigned i,
+                              uint64_t t)
 {
-    for (uint64_t b = m->hint + 1;; b++) {
-        uint64_t *word = &m->bucket[b % FP_BUCKETS * m->row + i], epoch = *word >> USED_BITS;
-        uint64_t used = epoch == b ? *word & USED_MASK : 0;
+    struct fp_buckets b = *at;
+    uint64_t used;
 
-        if (epoch > b) /* forgotten long ago: nobody waits for what was then */
+    while ((used = b.row[i] > b.ps ? b.row[i] - b.ps : 0) >= k->lines) { /* W1 */
+        if (used >= m->p.bucket_ps) /* forgotten long ago: nobody waits for what was then */
             return t;
-        if (used + FP_LINE_BYTES > k->capacity) /* W1 */
-            continue;
-        *word = b << USED_BITS | (used + FP_LINE_BYTES);
-        return b * m->p.bucket_ps + used / FP_LINE_BYTES * k->line_ps;
+        next(m, &b);
     }
+    b.row[i] = b.ps + used + 1;
+    if (b.ps == at->ps)
+        return t;
+    *at = b;
+    return b.ps + used * k->line_ps;
 }
 
-static inline uint64_t reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
+/* Takes room for a line at or after t, and moves *at, which are the buckets of t, to where it was. */
+static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at, enum fp_resource kind, unsigned i,
+                               uint64_t t)
 {
     const struct fp_kind *k = &m->kind[kind];
-    uint64_t *word, epoch, used, turn;
+    uint64_t *word = &at->row[k->first + i], used = *word - at->ps, turn;
 
-    seek(m, t);
-    i += k->first;
-    word = &m->hint_row[i];
-    epoch = *word >> USED_BITS;
-    if (epoch > m->hint)
-        return t;
-    used = epoch == m->hint ? *word & USED_MASK : 0;
-    if (used + FP_LINE_BYTES > k->capacity)
-        return reserve_later(m, k, i, t);
-    *word = m->hint << USED_BITS | (used + FP_LINE_BYTES);
-    turn = m->hint_ps + used / FP_LINE_BYTES * k->line_ps;
+    if (__builtin_expect(used >= k->lines, 0)) /* or the word is another time's */
+        return reserve_later(m, at, k, k->first + i, t);
+    *word += 1;
+    turn = at->ps + used * k->line_ps;
     return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
+}
+
+static inline struct fp_buckets buckets_of(struct fp_model *m, uint64_t t)
+{
+    if (__builtin_expect(t - m->hint.ps >= m->p.bucket_ps, 0))
+        seek(m, t);
+    return m->hint;
 }
 
 uint64_t fp_reserve(struct fp_model *m, enum fp_resource kind, unsigned i, uint64_t t)
 {
-    return reserve(m, kind, i, t);
+    struct fp_buckets at = buckets_of(m, t);
+
+    return reserve(m, &at, kind, i, t);
 }
 
-static inline uint64_t cross(struct fp_cpu_state *c, enum fp_resource kind, unsigned i, uint64_t t)
+static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned i,
+                             uint64_t t)
 {
-    uint64_t start = reserve(c->model, kind, i, t);
+    uint64_t start = reserve(c->model, at, kind, i, t);
 
-    c->n.queue_ps[kind] += start - t;
+    if (start != t)
+        c->n.queue_ps[kind] += start - t;
     return start;
 }
 
-static uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint64_t t)
+static inline uint64_t between(struct fp_cpu_state *c, struct fp_buckets *at, unsigned from, unsigned to, uint64_t t)
 {
     struct fp_model *m = c->model;
 
@@ -130,10 +144,10 @@ static uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint
     FP_TRAFFIC(m->page)[from][to] = m->traffic[from][to];
     if (from == to)
         return t;
-    t = cross(c, FP_RES_OUT, from, t);
+    t = cross(c, at, FP_RES_OUT, from, t);
     if (m->p.bus_per_board)
-        t = cross(c, FP_RES_CENTERPLANE, 0, t);
-    return cross(c, FP_RES_IN, to, t);
+        t = cross(c, at, FP_RES_CENTERPLANE, 0, t);
+    return cross(c, at, FP_RES_IN, to, t);
 }
 
 /* A remote access: a fixed share finds its line in the home's coherency directory cache, evenly spread. */
@@ -164,22 +178,23 @@ static uint64_t latency(struct fp_cpu_state *c, uint32_t line, unsigned home, co
 uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                      enum fp_move move, uint64_t t)
 {
+    struct fp_buckets at = buckets_of(c->model, t);
     bool each = c->model->p.bus_per_board;
 
-    t = cross(c, FP_RES_BUS, each ? home : 0, t);
+    t = cross(c, &at, FP_RES_BUS, each ? home : 0, t);
     if (each && home != c->board)
-        t = cross(c, FP_RES_BUS, c->board, t);
+        t = cross(c, &at, FP_RES_BUS, c->board, t);
     if (move == FP_READ) {
         if (owner)
-            t = cross(c, FP_RES_PORT, owner->id, t);
+            t = cross(c, &at, FP_RES_PORT, owner->id, t);
         else
-            t = cross(c, FP_RES_MEMORY, home, t);
-        t = between(c, owner ? owner->board : home, c->board, t);
-        t = cross(c, FP_RES_PORT, c->id, t);
+            t = cross(c, &at, FP_RES_MEMORY, home, t);
+        t = between(c, &at, owner ? owner->board : home, c->board, t);
+        t = cross(c, &at, FP_RES_PORT, c->id, t);
     } else if (move == FP_WRITE) {
-        t = cross(c, FP_RES_PORT, c->id, t);
-        t = between(c, c->board, home, t);
-        t = cross(c, FP_RES_MEMORY, home, t);
+        t = cross(c, &at, FP_RES_PORT, c->id, t);
+        t = between(c, &at, c->board, home, t);
+        t = cross(c, &at, FP_RES_MEMORY, home, t);
     }
     return t + latency(c, line, home, owner);
 }
@@ -191,7 +206,7 @@ void fp_stall(struct fp_cpu_state *c, uint64_t t)
     c->n.stall_ps += t - c->clock;
     c->clock = t;
     if (c->limit != 0)
-        c->model->seen[c->id] = t;
+        fp_see(c, t);
 }
 
 void fp_drain(struct fp_cpu_state *c)

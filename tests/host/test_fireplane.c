@@ -749,15 +749,14 @@ static void check_invariants(const struct fp_counts *before)
         CHECK_EQ(n(c)->ec_ref, n(c)->ec_hit + n(c)->miss_local + n(c)->miss_remote); /* M2 */
         CHECK(2 * (n(c)->loads + n(c)->stores) >= n(c)->ec_ref); /* an access may cross two lines */
         CHECK(n(c)->load_miss_local <= n(c)->miss_local && n(c)->load_miss_remote <= n(c)->miss_remote);
-        for (unsigned set = 0; set < FP_WC_SETS; set++)
-            for (unsigned w = 0; w < FP_WC_WAYS; w++) { /* M4 */
-                const struct fp_wc *wc = &s->wc[set][w];
-                const struct fp_ec *e = &s->ec[((wc->line - 1) & (m->ec_sets - 1)) * m->p.ecache_ways];
+        for (unsigned w = 0; w < FP_WC_LINES; w++) { /* M4 */
+            uint32_t line = s->wc_line[w];
+            const struct fp_ec *e = &s->ec[((line - 1) & (m->ec_sets - 1)) * m->p.ecache_ways];
 
-                for (unsigned i = 0; wc->line && i < m->p.ecache_ways; i++)
-                    CHECK(e[i].line != wc->line || (e[i].version & ~FP_WROTE) != m->word[wc->line - 1] >> 32);
-                CHECK(!wc->line || wc->need != 0);
-            }
+            for (unsigned i = 0; line && i < m->p.ecache_ways; i++)
+                CHECK(e[i].line != line || (e[i].version & ~FP_WROTE) != m->word[line - 1] >> 32);
+            CHECK(!line || s->wc[w].need != 0);
+        }
     }
     for (uint64_t line = 0; line < 2048; line++) { /* M3 */
         uint64_t word = m->word[line];
