@@ -290,26 +290,28 @@ bool tcp_forget_disorder(void)
 /* The window is what it is again. */
 static void take_back(struct socket *s)
 {
-    if (s->lent)
-        pcb_of(s)->rcv_wnd--;
-    s->lent = false;
+    pcb_of(s)->rcv_wnd -= s->lent;
+    s->lent = 0;
 }
 
 /*
- * A segment without data at the edge of a window of 0 is acceptable (RFC 793, page 69); lwIP takes it for one out of
- * the window and answers it with an ACK.  When both windows are 0, that is answered too, without end.  So lwIP sees a
- * window of 1 when such a segment comes, and for it alone.
+ * A segment without data at the right edge of the window is acceptable (RFC 793, page 69), and one byte further stands
+ * a peer whose window probe we refused.  lwIP takes both for segments out of the window and answers them with an ACK.
+ * When both sides stand there, such an ACK is answered too, without end.  So lwIP sees a window that holds the segment,
+ * for it alone.
  */
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
 {
     struct socket *s = pcb->callback_arg;
+    uint32_t       past; /* the edge, in bytes */
 
     if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
         return;
     take_back(s);
-    if (pcb->rcv_wnd == 0 && p->tot_len == 0 && !(TCPH_FLAGS(h) & (TCP_SYN | TCP_FIN))) {
-        pcb->rcv_wnd = 1;
-        s->lent = true;
+    past = h->seqno - (pcb->rcv_nxt + pcb->rcv_wnd);
+    if (past <= 1 && p->tot_len == 0 && !(TCPH_FLAGS(h) & (TCP_SYN | TCP_FIN))) {
+        s->lent = (uint8_t)(past + 1);
+        pcb->rcv_wnd += s->lent;
     }
 }
 

@@ -563,3 +563,41 @@ TEST(a_listener_goes_first)
     host_advance(DAYS);
     CHECK_EQ(net_bytes_used, at_rest);
 }
+
+/* Two programs that write and do not read: both windows close, and no ACK is answered with one without end. */
+TEST(two_closed_windows)
+{
+    static uint8_t   bytes[8192];
+    struct file     *l, *one, *two = NULL;
+    struct sock_addr to = address(0x0100007f, PORT), from;
+    size_t           sent[2] = {0, 0}, got[2] = {0, 0};
+    long             n;
+
+    start();
+    l = listening(PORT);
+    one = make(SOCK_STREAM, 0);
+    (void)socket_connect(one, &to);
+    CHECK_EQ(socket_accept(l, O_NONBLOCK, &from, &two), 0);
+    for (int k = 0; k < 100; k++) { /* the last parts of the windows go when the sender has waited */
+        while ((n = transmit(one, bytes, sizeof bytes, NULL)) > 0)
+            sent[0] += (size_t)n;
+        while ((n = transmit(two, bytes, sizeof bytes, NULL)) > 0)
+            sent[1] += (size_t)n;
+        host_advance(1000);
+    }
+    for (int k = 0; k < 1000 && (got[0] < sent[1] || got[1] < sent[0]); k++) {
+        while ((n = receive(one, bytes, sizeof bytes)) > 0)
+            got[0] += (size_t)n;
+        while ((n = receive(two, bytes, sizeof bytes)) > 0)
+            got[1] += (size_t)n;
+        host_advance(1000);
+    }
+    CHECK(sent[0] > 128 * 1024 && sent[1] > 128 * 1024);
+    CHECK_EQ(got[0], sent[1]);
+    CHECK_EQ(got[1], sent[0]);
+    file_release(one);
+    file_release(two);
+    file_release(l);
+    host_advance(DAYS);
+    CHECK_EQ(net_bytes_used, at_rest);
+}
