@@ -74,7 +74,7 @@ struct socket {
     int             err;                          /* [n] SO_ERROR: a positive errno                   */
     bool            rx_eof, rx_shut, tx_shut;     /* [n] the peer has ended; shutdown() was called    */
     bool            starved;                      /* [n] a writer waits for memory                    */
-    uint8_t         lent;                         /* [n] TCP: bytes by which lwIP sees too large a window */
+    uint8_t         lent;                         /* [n] TCP: lwIP sees a window so much larger       */
     bool            reuse, broadcast, keepalive, linger; /* [n]                                       */
     int             linger_s;                     /* [n]                                              */
     uint32_t        rcvbuf, sndbuf;               /* [n] bytes                                        */
