@@ -68,8 +68,8 @@ def test_ping_pong(machine):
                 turns[e.tid] += 1
             asleep.discard(e.tid)
     assert all(turns[tid] >= 10 for tid in home), turns  # of 50; the byte may be there before one sleeps
-    pokes = [e for e in got.of("poke") if e.tid == told["ping"] and e.info == 5]
-    assert pokes and all(trace.text(e.a) == "wakeup" for e in pokes)
+    pokes = Counter(trace.text(e.a) for e in got.of("poke") if e.tid == told["ping"] and e.info == 5)
+    assert pokes["wakeup"] >= 10, pokes  # a thread woken in an interrupt may have CPU 5 called to steal it
     assert any(e.cpu == 5 and trace.text(e.a) == "poke" for e in got.of("intr"))
 
 

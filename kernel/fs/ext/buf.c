@@ -264,7 +264,7 @@ int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
     mutex_enter(m); /* not beside somebody's reading of what was there before */
     memset(b->data, 0, fs->bsize);
     atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
-    atomic_fetch_or(&b->flags, BUF_UPTODATE);
+    atomic_fetch_or(&b->flags, BUF_UPTODATE | BUF_NEW);
     mutex_exit(m);
     return 0;
 }

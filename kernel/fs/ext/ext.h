@@ -42,7 +42,8 @@ struct journal;
 /* ---- buffers (buf.c) ---- */
 enum { BUF_UPTODATE = 1, BUF_CHECKED = 2 /* directory block: its entries are well formed */, BUF_REFERENCED = 4,
        BUF_FREED = 8 /* in the transaction as freed: not to be written */,
-       BUF_COMMITTING = 16 /* the transaction that is being written holds it */ };
+       BUF_COMMITTING = 16 /* the transaction that is being written holds it */,
+       BUF_NEW = 32 /* the transaction that holds it allocated it: the log has nothing of it since */ };
 
 /* Lock key: [h] hash bucket's lock  [j] journal lock  [a] atomic  [c] constant */
 struct buf {

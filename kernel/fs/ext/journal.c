@@ -208,22 +208,26 @@ int jnl_forget(struct handle *h, uint32_t block)
     struct journal *j = h->fs->jnl;
     struct txn     *t = h->txn;
     struct buf     *b;
+    bool            logged; /* the log may hold an old version, which is needed until this is committed */
+    bool            fresh;  /* the log has nothing of it, but from an earlier use, after which it was revoked */
     int             err = 0;
 
     mutex_enter(&j->lock);
-    if (j->log && (err = grow_revoked(h->fs, t)) == 0) {
+    b = buf_cached(h->fs, block);
+    logged = b != NULL && (b->ckpt != NULL || (b->flags & BUF_COMMITTING));
+    fresh = b != NULL && b->txn == t && (b->flags & BUF_NEW) && !logged;
+    if (j->log && !fresh && (err = grow_revoked(h->fs, t)) == 0) {
         t->revoked[t->nrevoked++] = block;
         h->fs->n_revokes++;
     }
-    if (err == 0 && (b = buf_cached(h->fs, block)) != NULL) {
-        if (b->ckpt != NULL || (b->flags & BUF_COMMITTING)) { /* until this is committed the old version is needed */
-            take(j, h, b);
-            atomic_fetch_or(&b->flags, BUF_FREED);
-        } else if (b->txn != NULL) {
-            give_back(h, b);
-        }
-        buf_put(b);
+    if (err == 0 && logged) {
+        take(j, h, b);
+        atomic_fetch_or(&b->flags, BUF_FREED);
+    } else if (err == 0 && b != NULL && b->txn != NULL) {
+        give_back(h, b);
     }
+    if (b != NULL)
+        buf_put(b);
     mutex_exit(&j->lock);
     return err;
 }

@@ -220,6 +220,7 @@ static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
         j->ents[n] = (struct ioblock){0, freed ? NULL : j->copies[n] != NULL ? j->copies[n] : b->data, b};
         n++;
         buf_keep(j->fs, b);
+        atomic_fetch_and(&b->flags, ~(uint32_t)BUF_NEW);
         atomic_fetch_or(&b->flags, BUF_COMMITTING);
         list_remove(&b->link);
         b->txn = NULL;
