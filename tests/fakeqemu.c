@@ -16,6 +16,8 @@
 #include "qemu_api.h"
 #include "uapi/fireplane.h"
 
+#define KERNEL 0xffffffff80000000 /* addresses from here on are the kernel's */
+
 struct qemu_plugin_insn {
     const char *code;
     size_t size;
@@ -147,6 +149,7 @@ void qemu_plugin_request_time_control(void)
 }
 #endif
 
+/* Run a block; an access at 0 is not made.  Then an interrupt comes: 7.2 calls what an instruction has left behind. */
 static void run(struct qemu_plugin_tb tb, const uint64_t *address)
 {
     translate(0, &tb);
@@ -160,6 +163,9 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
         if (address[i] && tb.insn[i].access)
             tb.insn[i].access(0, 3 << 4 | is_store << 17, address[i], tb.insn[i].access_data);
     }
+    for (size_t i = 0; i < tb.n; i++)
+        if (tb.insn[i].access)
+            tb.insn[i].access(0, 3 << 4 | 1 << 17, KERNEL + 0x5000, tb.insn[i].access_data);
 }
 
 static struct qemu_plugin_tb doorbell(char op)
@@ -198,7 +204,7 @@ int main(int argc, char **argv)
     run(block, two);
     run(vague, movs);
     run(sums, none); /* addsd %xmm1,%xmm0, twice */
-    block.vaddr = vague.vaddr = 0xffffffff80000000; /* the kernel's */
+    block.vaddr = vague.vaddr = KERNEL;
     run(block, two);
     run(doorbell(FP_OP_SYNC), none);
     run(doorbell(FP_OP_DISARM), none);

@@ -171,7 +171,7 @@ def load_plugin(program, files, *more, cpus="8"):
 
 @pytest.mark.parametrize("defines, version", [((), 1), (("NEW",), 3)], ids=["7.2", "9.1"])
 def test_old_and_new_interface(fake_qemu, files, defines, version):
-    """User code is counted while armed, kernel code and disarmed code are not."""
+    """User code is counted while armed; kernel code, the kernel's accesses and disarmed code are not."""
     done = load_plugin(fake_qemu(*defines), files)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["version", str(version), "resets", "2"]

@@ -145,27 +145,33 @@ static inline void counted_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t 
 }
 
 /*
- * An instruction whose access is made by a helper leaves its list of callbacks behind when it ends in an exception
- * (QEMU 7.2): what helpers then do for the kernel (FXSAVE, interrupt frames) comes here as well, and is none of ours.
+ * An instruction that calls helpers leaves its list of callbacks behind when it ends a block of code (most RETs do) or
+ * ends in an exception (QEMU 7.2).  What helpers then do for the kernel (FXSAVE, interrupt frames) comes here as well,
+ * even when the thread has left the CPU, and is none of ours.
  */
+static inline bool kernels(uint64_t vaddr)
+{
+    return __builtin_expect(vaddr >> 63 != 0, 0);
+}
+
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)
 {
-    if (__builtin_expect(vaddr >> 63 != 0, 0))
-        return;
-    access_of(&cpus[vcpu], info, vaddr);
+    if (!kernels(vaddr))
+        access_of(&cpus[vcpu], info, vaddr);
 }
 
 static void on_counted_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
 {
-    counted_access(&cpus[vcpu], info, vaddr, packed);
+    if (!kernels(vaddr))
+        counted_access(&cpus[vcpu], info, vaddr, packed);
 }
 
 static void on_rep_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
 {
     if (info & STORE_BIT)
-        counted_access(&cpus[vcpu], info, vaddr, packed);
+        on_counted_access(vcpu, info, vaddr, packed);
     else
-        access_of(&cpus[vcpu], info, vaddr);
+        on_access(vcpu, info, vaddr, NULL);
 }
 
 static void on_block(unsigned vcpu, void *packed)
