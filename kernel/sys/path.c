@@ -3,7 +3,7 @@
  * path.c - path names and descriptors as system-call arguments.
  *
  * THEORY      A path name is copied once, into a buffer from a cache of 4 KiB objects, and
- *             every look-up works on the copy.
+ *             every look-up works on the copy.  Nothing is held yet: here a call waits while memory is short.
  * LOCKING     may sleep: user memory is read
  * SEE ALSO    path.h, kernel/fs/vnode.h (name_lookup)
  */
@@ -12,6 +12,7 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "sys/sys.h"
+#include "vm/pageout.h"
 
 static struct kmem_cache *path_cache;
 
@@ -22,16 +23,20 @@ void path_init(void)
 
 int path_alloc(char **out)
 {
-    *out = kmem_cache_alloc(path_cache);
+    unsigned tries = 0;
+
+    do
+        *out = kmem_cache_alloc(path_cache);
+    while (unlikely(*out == NULL) && pageout_make_room(tries++));
     return *out != NULL ? 0 : -ENOMEM;
 }
 
 int path_get(uint64_t uaddr, char **out)
 {
-    char *buf = kmem_cache_alloc(path_cache);
+    char *buf;
     long n;
 
-    if (buf == NULL)
+    if (unlikely(path_alloc(&buf) != 0))
         return -ENOMEM;
     n = copy_in_str(buf, uaddr, PATH_MAX);
     if (unlikely(n < 0)) {

@@ -19,7 +19,7 @@ enum {
 };
 
 /*
- * path_get - a kernel copy of the path name at user address `uaddr`; give it back with
+ * path_get - a kernel copy of the path name at user address `uaddr`, for which it may wait; give it back with
  * path_put(). -EFAULT, -ENAMETOOLONG, -ENOMEM.  The empty path is the look-up's business
  * (-ENOENT).
  */
