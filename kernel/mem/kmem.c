@@ -96,6 +96,8 @@ static void slab_destroy(struct kmem_cache *c, struct slab *s)
     page_free(pg);
 }
 
+#define TRIES 4u /* enough for a slab's frames, if memory is not in pieces */
+
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
 static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
@@ -201,7 +203,7 @@ static struct obj_mag *magazine(struct kmem_cache *c)
     return *m;
 }
 
-void *kmem_cache_alloc(struct kmem_cache *c)
+static void *take_object(struct kmem_cache *c)
 {
     struct obj_mag *m;
     void           *obj = NULL;
@@ -218,6 +220,26 @@ void *kmem_cache_alloc(struct kmem_cache *c)
     }
     irq_pop();
     return obj;
+}
+
+/* With interrupts on, pages of the cache list can be had. */
+static __attribute__((noinline)) void *take_again(struct kmem_cache *c)
+{
+    void *obj = NULL;
+
+    for (unsigned tries = 0; obj == NULL && tries < TRIES && irq_enabled() && mem_ops.low != NULL; tries++) {
+        if (!mem_ops.low(this_cpu()->node, false, true))
+            break;
+        obj = take_object(c);
+    }
+    return obj;
+}
+
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+    void *obj = take_object(c);
+
+    return likely(obj != NULL) ? obj : take_again(c);
 }
 
 void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)

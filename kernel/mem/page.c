@@ -206,14 +206,15 @@ static bool refused(const struct mem_node *n)
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];
-    bool                   wait = (flags & ALLOC_WAIT) != 0;
+    bool                   wait = (flags & ALLOC_WAIT) != 0, none;
     struct page           *pg;
 
     if (unlikely(n->nfree_pages < n->low_pages))
         mem_ops.low(node, wait, false);
-    do
-        pg = refused(n) ? NULL : alloc_once(node, order, flags, from);
-    while (unlikely(pg == NULL) && mem_ops.low != NULL && mem_ops.low(node, wait, true) && wait);
+    do {
+        none = refused(n);
+        pg = none ? NULL : alloc_once(node, order, flags, from);
+    } while (unlikely(pg == NULL) && (wait || none) && mem_ops.low != NULL && mem_ops.low(node, wait, true));
     return pg;
 }
 

@@ -98,8 +98,9 @@ enum alloc_flags {
 /* What mem asks of vm when memory is short. */
 struct mem_ops {
     /*
-     * Fewer than low_pages frames of a node are free.  @wait  as ALLOC_WAIT; else it only wakes somebody.  @failed  an
-     * allocation has just failed.  Returns whether it is worth while to try again.
+     * Fewer than low_pages frames of a node are free.  @wait  as ALLOC_WAIT; else it takes pages off the cache list, if
+     * interrupts are on, and wakes somebody.  @failed  an allocation has just failed.  Returns whether it is worth
+     * while to try again.
      */
     bool (*low)(unsigned node, bool wait, bool failed);
     /* Fewer than low_pages frames of a node are free: may whoever runs take one? */

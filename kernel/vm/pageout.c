@@ -195,7 +195,7 @@ static bool low(unsigned node, bool wait, bool failed)
 
     if (pageout_thread == NULL)
         return false;
-    if (wait && cachelist_on) {
+    if (cachelist_on && irq_enabled()) { /* no spin lock is held */
         got = cachelist_reclaim(node, RECLAIM_BATCH);
         for (unsigned i = 0; failed && got == 0 && i < n->nnear; i++)
             got = cachelist_reclaim(n->near[i], RECLAIM_BATCH);
