@@ -833,7 +833,7 @@ TEST(short_memory)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* What is made and goes within one transaction leaves nothing in it: no revoke record, and no commit for want of room. */
+/* What is made and goes within one transaction leaves no revoke record, and needs no commit for want of room. */
 TEST(short_lives)
 {
     struct disk *d = make_disk("ext3", 4096, 65536, "");
