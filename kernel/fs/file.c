@@ -35,7 +35,7 @@ static unsigned acc_mode(unsigned flags)
 
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags)
 {
-    struct file *f = kmem_cache_alloc(file_cache);
+    struct file *f = kmem_cache_alloc_wait(file_cache); /* what it is for may exist already */
 
     if (f == NULL)
         return NULL;

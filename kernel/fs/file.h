@@ -59,7 +59,7 @@ struct file {
     struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
 };
 
-/* file_alloc - a new open file with one reference.  NULL: no memory. */
+/* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came. */
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags);
 static inline void file_hold(struct file *f)
 {

@@ -96,7 +96,8 @@ static void slab_destroy(struct kmem_cache *c, struct slab *s)
     page_free(pg);
 }
 
-#define TRIES 4u /* enough for a slab's frames, if memory is not in pieces */
+#define TRIES         4u /* enough for a slab's frames, if memory is not in pieces */
+#define TRIES_WAITING 16u
 
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
 static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)
@@ -222,13 +223,13 @@ static void *take_object(struct kmem_cache *c)
     return obj;
 }
 
-/* With interrupts on, pages of the cache list can be had. */
-static __attribute__((noinline)) void *take_again(struct kmem_cache *c)
+/* With interrupts on, pages of the cache list can be had; who may wait gets what is freed, too. */
+static __attribute__((noinline)) void *take_again(struct kmem_cache *c, bool wait)
 {
     void *obj = NULL;
 
-    for (unsigned tries = 0; obj == NULL && tries < TRIES && irq_enabled() && mem_ops.low != NULL; tries++) {
-        if (!mem_ops.low(this_cpu()->node, false, true))
+    for (unsigned tries = wait ? TRIES_WAITING : TRIES; obj == NULL && tries > 0 && irq_enabled(); tries--) {
+        if (mem_ops.low == NULL || !mem_ops.low(this_cpu()->node, wait, true))
             break;
         obj = take_object(c);
     }
@@ -239,7 +240,14 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 {
     void *obj = take_object(c);
 
-    return likely(obj != NULL) ? obj : take_again(c);
+    return likely(obj != NULL) ? obj : take_again(c, false);
+}
+
+void *kmem_cache_alloc_wait(struct kmem_cache *c)
+{
+    void *obj = take_object(c);
+
+    return likely(obj != NULL) ? obj : take_again(c, true);
 }
 
 void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)

@@ -21,6 +21,8 @@ struct kmem_cache;
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align);
 /* kmem_cache_alloc - an object from the CPU's node; NULL when there is no memory. */
 void *kmem_cache_alloc(struct kmem_cache *c);
+/* kmem_cache_alloc_wait - the same, but sleeps while there is no memory, unless none comes.  No spin lock is held. */
+void *kmem_cache_alloc_wait(struct kmem_cache *c);
 void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node);
 void  kmem_cache_free(struct kmem_cache *c, void *obj);
 

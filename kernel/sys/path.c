@@ -12,7 +12,6 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "sys/sys.h"
-#include "vm/pageout.h"
 
 static struct kmem_cache *path_cache;
 
@@ -23,11 +22,7 @@ void path_init(void)
 
 int path_alloc(char **out)
 {
-    unsigned tries = 0;
-
-    do
-        *out = kmem_cache_alloc(path_cache);
-    while (unlikely(*out == NULL) && pageout_make_room(tries++));
+    *out = kmem_cache_alloc_wait(path_cache);
     return *out != NULL ? 0 : -ENOMEM;
 }
 

@@ -70,6 +70,12 @@ void *kmem_cache_alloc(struct kmem_cache *c)
     return aligned_alloc(c->align, round_up(c->size, c->align));
 }
 
+void *kmem_cache_alloc_wait(struct kmem_cache *c)
+{
+    host_check(host_spins_held == 0, "a wait for memory with a spin lock");
+    return kmem_cache_alloc(c);
+}
+
 void kmem_cache_free(struct kmem_cache *c, void *obj)
 {
     kmem_free(obj);
