@@ -226,7 +226,10 @@ def test_oltp_without_mpo(boot_once):
     options = {**MODEL, "system": "set mpo_enable=0"}
     outcome, text, _ = boot_once("sf6800", run="oltp -l 48 -r 12 -x 4 -m 32", timeout=400, **options)
     assert outcome.status == 0, text
-    for result in results(text):
+    found = results(text)
+    loads = {where: sum(result["counters"][f"load_miss_{where}"] for result in found) for where in ("local", "remote")}
+    assert abs(loads["remote"] / sum(loads.values()) - 5 / 6) < 0.02
+    for result in found:
         check_counters(result)
-        assert abs(float(result["remote_load_pct"]) - 100 * 5 / 6) < 2
+        assert abs(float(result["remote_load_pct"]) - 100 * 5 / 6) < 4  # a few pages get many misses of one phase
         assert float(result["off_home_pct"]) == 0

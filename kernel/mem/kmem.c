@@ -97,7 +97,7 @@ static void slab_destroy(struct kmem_cache *c, struct slab *s)
 }
 
 #define TRIES         4u /* enough for a slab's frames, if memory is not in pieces */
-#define TRIES_WAITING 16u
+#define TRIES_WAITING 64u
 
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
 static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)

@@ -77,6 +77,7 @@ static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct cv       pageout_cv; /* the daemon                     */
 static struct cv       memory_cv;  /* those who wait for memory      */
 static _Atomic bool    kicked;
+static _Atomic uint64_t progress;  /* batches of pages taken so far  */
 static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
 static struct {
     uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
@@ -151,8 +152,10 @@ void pageout_kick(void)
 
 void pageout_freed(void)
 {
-    if (needfree != 0)
+    if (needfree != 0) {
+        atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
         cv_broadcast(&memory_cv);
+    }
 }
 
 /* Sleeps until the daemon has made a round or pages have become free. */
@@ -167,8 +170,8 @@ static void wait_round(void)
 }
 
 #define RECLAIM_BATCH 64u  /* pages taken from the cache list at once             */
-#define HOPELESS      200u /* rounds after which an allocation fails after all    */
-#define ROOM_TRIES    16u
+#define HOPELESS      200u /* waits in a row in which nothing became free: then an allocation fails after all */
+#define ROOM_TRIES    1000u /* times that somebody else took what became free */
 
 bool pageout_is_caller(void)
 {
@@ -207,9 +210,13 @@ static bool low(unsigned node, bool wait, bool failed)
     if (!wait || pageout_is_caller())
         return false;
     for (unsigned i = 0; i < HOPELESS && (failed || freemem() < throttlefree); i++) {
+        uint64_t before = atomic_load_explicit(&progress, memory_order_relaxed);
+
         wait_round();
         if (failed && freemem() > reserve())
             return true;
+        if (failed && atomic_load_explicit(&progress, memory_order_relaxed) != before)
+            i = 0;
     }
     return freemem() > reserve();
 }
@@ -280,8 +287,9 @@ static void finish(struct round *r)
         r->pushes++;
     }
     r->taken += v->nfile;
+    if (v->nfile + v->nanon != 0)
+        pageout_freed();
     v->nfile = v->nanon = 0;
-    pageout_freed();
 }
 
 /* Starts writing a dirty page and its neighbours.  The owner is locked, and released. */
