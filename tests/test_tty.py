@@ -33,10 +33,17 @@ def command(console, line, timeout=30):
     return text.split("\n", 1)[1].rsplit("tty# ", 1)[0]
 
 
+def wait_foreground(console, name):
+    """Wait until the program `name` is of the terminal's foreground group: what the keys send goes to it."""
+    stat = f"set -- $(cat /proc/$(pidof {name})/stat)"
+    console.check(f"until {stat}; [ $5 = $8 ]; do usleep 20000; done")
+
+
 def start(console, line, name):
     """Type a command that goes on, and wait until the program `name` runs in the foreground."""
     console.type(line + "\n")
     console.check(f"until pidof {name} > /dev/null; do usleep 20000; done; usleep 100000")
+    wait_foreground(console, name)
     console.expect(re.escape(line) + "\n")
 
 
@@ -86,6 +93,7 @@ def test_stop_and_continue(console):
     assert "Running" in command(console, "jobs")
     console.type("fg\n")
     console.expect("fg\nsleep 1000\n")
+    wait_foreground(console, "sleep")
     console.type("\x03")
     console.expect(PROMPT)
     assert command(console, "jobs") == ""
