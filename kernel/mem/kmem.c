@@ -96,9 +96,6 @@ static void slab_destroy(struct kmem_cache *c, struct slab *s)
     page_free(pg);
 }
 
-#define TRIES         4u /* enough for a slab's frames, if memory is not in pieces */
-#define TRIES_WAITING 64u
-
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
 static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
@@ -222,6 +219,9 @@ static void *take_object(struct kmem_cache *c)
     irq_pop();
     return obj;
 }
+
+#define TRIES         4u  /* enough for a slab's frames, if memory is not in pieces            */
+#define TRIES_WAITING 64u /* others may take what became free, and a slab wants several frames */
 
 /* With interrupts on, pages of the cache list can be had; who may wait gets what is freed, too. */
 static __attribute__((noinline)) void *take_again(struct kmem_cache *c, bool wait)

@@ -77,7 +77,7 @@ static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct cv       pageout_cv; /* the daemon                     */
 static struct cv       memory_cv;  /* those who wait for memory      */
 static _Atomic bool    kicked;
-static _Atomic uint64_t progress;  /* batches of pages taken so far  */
+static _Atomic uint64_t progress;  /* batches of pages taken so far, while somebody waited */
 static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
 static struct {
     uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
@@ -169,9 +169,9 @@ static void wait_round(void)
     spin_unlock(&sleeping_lock);
 }
 
-#define RECLAIM_BATCH 64u  /* pages taken from the cache list at once             */
-#define HOPELESS      200u /* waits in a row in which nothing became free: then an allocation fails after all */
-#define ROOM_TRIES    1000u /* times that somebody else took what became free */
+#define RECLAIM_BATCH 64u   /* pages taken from the cache list at once                                         */
+#define HOPELESS      200u  /* waits in a row in which nothing became free: then an allocation fails after all */
+#define ROOM_TRIES    1000u /* times that somebody else took what became free: likewise                        */
 
 bool pageout_is_caller(void)
 {

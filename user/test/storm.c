@@ -410,7 +410,7 @@ static int storm(unsigned first, long ops, unsigned writers)
     for (unsigned i = 0; i < writers; i++)
         if (waitpid(pid[i], &status, 0) != pid[i] ||
             (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))) {
-            printf("storm: writer %u of %d ended with %x\n", i, pid[i], status);
+            printf("storm: writer %u, process %d, ended with status %x\n", i, pid[i], status);
             bad++;
         }
     printf("seed=%u writers=%u killed=%d bad=%d\n", first, writers, killed, bad);
