@@ -37,6 +37,8 @@ struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t
 {
     struct page_run run = {first, 0};
 
+    if (first >= wb->first && first + n <= wb->first + wb->n) /* gathered already, and written once more */
+        return run;
     if (wb->n != 0 && wb->first + wb->n != first) { /* continuity broken */
         run = (struct page_run){wb->first, wb->n};
         wb->n = 0;

@@ -9,7 +9,9 @@
  *             asked for and forgets the window.
  *             Writing.  Blocks that are complete are not written at once but gathered while each follows the one
  *             before; the cluster is pushed when it is long enough or when a block lies elsewhere (UFS since SunOS 4.1:
- *             McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter 1991).
+ *             McVoy and Kleiman, "Extent-like Performance from a UNIX File System", USENIX Winter 1991).  A block that
+ *             is written once more while it is gathered stays where it is: who goes round in less than a cluster has
+ *             his pages written by fsync or fsflush, not each time round.
  * LOCKING     the caller's; pure
  * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */

@@ -101,7 +101,22 @@ TEST(write_behind)
     CHECK_EQ(writebehind_put(&wb, 32, 2, 32).n, 0);
     expect(writebehind_put(&wb, 100, 2, 32), 32, 2); /* elsewhere: what was gathered goes */
     CHECK_EQ(writebehind_put(&wb, 102, 2, 32).n, 0);
-    expect(writebehind_put(&wb, 100, 2, 32), 100, 4);
+    expect(writebehind_put(&wb, 98, 2, 32), 100, 4);
+}
+
+/* A writer goes round in 16 pages: nothing is pushed until he goes on, and then each page once. */
+TEST(write_behind_round)
+{
+    struct writebehind wb = {0};
+
+    for (unsigned round = 0; round < 100; round++)
+        for (uint64_t b = 0; b < 8; b++)
+            CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
+    for (uint64_t b = 8; b < 15; b++)
+        CHECK_EQ(writebehind_put(&wb, b * 2, 2, 32).n, 0);
+    expect(writebehind_put(&wb, 30, 2, 32), 0, 32);
+    expect(writebehind_put(&wb, 15, 2, 32), 0, 0);
+    expect(writebehind_put(&wb, 16, 2, 32), 15, 2); /* half of a block that is gathered: elsewhere */
 }
 
 /* Each page that is put is pushed at most once, in order, and at most a cluster stays behind. */
