@@ -146,7 +146,6 @@ struct fp_model {
     uint64_t *bucket; /* [FP_BUCKETS][row]: when it begins, ps, plus the lines that took room */
     uint64_t *bucket_end;
     struct fp_buckets hint; /* where the last transfer began */
-    uint64_t traffic[FP_MAX_BOARDS][FP_MAX_BOARDS];
     /* Given by the host program. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
     void (*yield)(unsigned cpu);

@@ -140,8 +140,7 @@ static inline uint64_t between(struct fp_cpu_state *c, struct fp_buckets *at, un
 {
     struct fp_model *m = c->model;
 
-    m->traffic[from][to] += FP_LINE_BYTES;
-    FP_TRAFFIC(m->page)[from][to] = m->traffic[from][to];
+    FP_TRAFFIC(m->page)[from][to] += FP_LINE_BYTES;
     if (from == to)
         return t;
     t = cross(c, at, FP_RES_OUT, from, t);
