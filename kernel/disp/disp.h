@@ -24,7 +24,7 @@ struct disp_cpu {
     _Atomic int16_t maxpri;           /* [a] highest priority queued; -1: none                         */
     struct thread  *idle_thread;      /* [c]                                                           */
     _Atomic bool    polls;            /* [a] it is idle and does not halt: the idle thread's ast is enough */
-    struct thread  *prev;             /* [o] thread being switched away from                           */
+    bool            called;           /* [o] in its idle loop: it was called to steal, or woken; runq.c */
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
@@ -64,10 +64,10 @@ void disp_set_pri(struct thread *t, int pri);
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
 /*
- * disp_nearer_idle - whether there is an idle CPU that `t`, which runs on CPU `c`, may use and that is nearer to its
- * home.  Takes no lock: a hint.
+ * disp_nearer_idle - an idle CPU that `t` may use and that is nearer to its home than CPU `c`; CPU_MAX: none.  Takes no
+ * lock: a hint.
  */
-bool disp_nearer_idle(const struct thread *t, const struct cpu *c);
+unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
 /* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */
 struct thread *disp_next(struct cpu *c);
 /* disp_poke - make CPU `c` look at its queue, and at whether its thread may stay, at the next chance. */

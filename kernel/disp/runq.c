@@ -5,12 +5,15 @@
  * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a
  *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A
  *             CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
- *             when a thread has to wait behind another, to come and steal it.  With halt_fenced_cpus=0 those without
- *             interrupts do not halt, and are told without one.
+ *             when a thread has to wait behind another: it is called, to come and steal.  A CPU that happens to look
+ *             leaves the thread to one that is idle nearer to the thread's home.  With halt_fenced_cpus=0 those
+ *             without interrupts do not halt, and are told without one.
  * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
  *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
  *                 queued_on says that it left: who holds t->lock and finds it on no queue sees it ONPROC
+ *             I4  once CPUs that were poked have come, no thread waits on a queue that an idle CPU of its set may run,
+ *                 unless its affinity keeps it from some CPUs of the set
  * LOCKING     rq->lock (RANK_RUNQ), one at a time, below t->lock
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
  */
@@ -136,10 +139,17 @@ static void begin_slices(struct cpu *c)
         disp_poke(c, POKE_SLICE);
 }
 
-/* A thread waits on a busy CPU of lgroup `lgrp`: wake the nearest idle CPU that may steal it. */
-static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpumask *allowed)
+/* Idle CPU `cpu` is to come and steal. */
+static void call(unsigned cpu)
 {
-    if (cpumask_empty(&cpu_idle_mask) || t->bound_cpu >= 0)
+    cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
+    disp_poke(cpus[cpu], POKE_STEAL);
+}
+
+/* A thread that may run on `allowed` waits on a CPU of lgroup `lgrp`: the nearest idle CPU that may is called. */
+static void poke_thief(unsigned lgrp, const struct cpumask *allowed)
+{
+    if (cpumask_empty(&cpu_idle_mask))
         return;
     for (unsigned k = 0; k < lgrp_topo.nlevels[lgrp]; k++) {
         struct cpumask m = cpumask_and(&lgrp_topo.level_cpus[lgrp][k], &cpu_idle_mask);
@@ -148,8 +158,7 @@ static void poke_thief(const struct thread *t, unsigned lgrp, const struct cpuma
         m = cpumask_and(&m, allowed);
         cpu = cpumask_next(&m, 0);
         if (cpu != CPU_MAX) {
-            cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
-            disp_poke(cpus[cpu], POKE_STEAL);
+            call(cpu);
             return;
         }
     }
@@ -163,20 +172,23 @@ bool disp_may_run(const struct thread *t, const struct cpu *c)
            (!t->restricted || cpumask_test(&t->affinity, c->id) || !cpumask_intersects(&t->affinity, &t->part->cpus));
 }
 
-bool disp_nearer_idle(const struct thread *t, const struct cpu *c)
+unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 {
-    unsigned home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home;
+    unsigned home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home, cpu = CPU_MAX;
 
     if (home == LGRP_NONE || home == c->lgrp || t->bound_cpu >= 0)
-        return false;
-    for (unsigned k = 0; k < lgrp_topo.nlevels[home] && !cpumask_test(&lgrp_topo.level_cpus[home][k], c->id); k++) {
+        return CPU_MAX;
+    for (unsigned k = 0; cpu == CPU_MAX && k < lgrp_topo.nlevels[home]; k++) {
         struct cpumask m = cpumask_and(&lgrp_topo.level_cpus[home][k], &cpu_idle_mask);
 
+        if (cpumask_test(&lgrp_topo.level_cpus[home][k], c->id))
+            break;
         m = cpumask_and(&m, &t->part->cpus);
-        if (t->restricted ? cpumask_intersects(&m, &t->affinity) : !cpumask_empty(&m))
-            return true;
+        if (t->restricted)
+            m = cpumask_and(&m, &t->affinity);
+        cpu = cpumask_next(&m, 0);
     }
-    return false;
+    return cpu;
 }
 
 void disp_enqueue(struct thread *t, enum queue_how how)
@@ -188,6 +200,7 @@ void disp_enqueue(struct thread *t, enum queue_how how)
         .home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home, .pri = t->pri, .is_current = t == curthread};
     struct cpu      *c;
     struct disp_cpu *d;
+    bool             idle, called;
 
     if (t->restricted) {
         both = cpumask_and(&t->affinity, p.allowed);
@@ -203,17 +216,19 @@ void disp_enqueue(struct thread *t, enum queue_how how)
     queue_insert(c, t);
     spin_unlock(&d->lock);
 
-    if (c->idle) {
+    idle = c->idle;
+    called = idle && !cpumask_test(&cpu_idle_mask, c->id);
+    if (idle)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
+    if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        if (d->nrun > 1) /* it has not begun yet what it was called for, and one of the two will wait */
-            poke_thief(t, c->lgrp, p.allowed);
-    } else if (t->pri > d->runpri) {
-        disp_poke(c, POKE_WAKEUP);
+        if (called || d->nrun > 1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
+            poke_thief(c->lgrp, &t->part->cpus);
     } else {
         if (unlikely(d->state == P_NOINTR))
             begin_slices(c);
-        poke_thief(t, c->lgrp, p.allowed);
+        if (t->bound_cpu < 0)
+            poke_thief(c->lgrp, p.allowed);
     }
 }
 
@@ -286,11 +301,15 @@ static int steal_best(unsigned cpu)
     return d->nsteal == 0 || (cpus[cpu]->idle && d->nrun == 1) ? -1 : d->maxpri;
 }
 
-/* Takes from `victim` the best thread that CPU c may run, or NULL. */
+/*
+ * Takes from `victim` the best thread that CPU c may run, or NULL.  One with an idle CPU nearer to its home is left: if
+ * c was called, it calls that CPU; else another was called, or that CPU has looked since.
+ */
 static struct thread *take_from(struct cpu *victim, struct cpu *c)
 {
     struct disp_cpu *d = victim->disp;
     struct thread   *t, *found = NULL;
+    unsigned         nearer = CPU_MAX;
 
     spin_lock(&d->lock);
     for (int w = 2; w >= 0 && found == NULL; w--)
@@ -298,18 +317,36 @@ static struct thread *take_from(struct cpu *victim, struct cpu *c)
             int bit = 63 - __builtin_clzll(m);
 
             m &= ~(1ull << bit);
-            LIST_FOREACH(t, &d->queue[w * 64 + bit], runq_link)
-                if (t->bound_cpu < 0 && disp_may_run(t, c)) {
+            LIST_FOREACH(t, &d->queue[w * 64 + bit], runq_link) {
+                if (t->bound_cpu >= 0 || !disp_may_run(t, c))
+                    continue;
+                nearer = disp_nearer_idle(t, c);
+                if (nearer == CPU_MAX) {
                     found = t;
                     break;
                 }
+            }
         }
     if (found != NULL) {
         put_on_cpu(c, found);
         queue_remove(victim, found);
     }
     spin_unlock(&d->lock);
+    if (nearer != CPU_MAX && c->idle && c->disp->called)
+        call(nearer);
     return found;
+}
+
+/* CPU c has stolen a thread, perhaps not the one it was called for: if one waits still, the next idle CPU is called. */
+static void call_next(const struct cpu *c)
+{
+    const struct cpumask *part = &c->disp->part->cpus;
+    struct cpumask        busy = cpumask_and(&cpu_queued_mask, part);
+
+    if (cpumask_empty(&busy) || disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, steal_best) < 0)
+        return;
+    cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
+    poke_thief(c->lgrp, part);
 }
 
 static struct thread *steal(struct cpu *c)
@@ -327,6 +364,7 @@ static struct thread *steal(struct cpu *c)
         t = take_from(cpus[victim], c);
         if (t != NULL) {
             c->stat->steals++;
+            call_next(c);
             break;
         }
         cpumask_clear(&busy, (unsigned)victim);

@@ -176,7 +176,7 @@ void disp_preempt(void)
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
         timer_program(this_cpu());
         spin_unlock(&t->lock);
-        if (disp_nearer_idle(t, this_cpu())) {
+        if (disp_nearer_idle(t, this_cpu()) != CPU_MAX) {
             involuntary(true);
             thread_leave_cpu();
         } else {
@@ -243,7 +243,8 @@ void disp_start_cpu(void)
 
         irq_disable();
         atomic_store(&idle->ast, 0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
-        if (!cpumask_test(&cpu_idle_mask, c->id))
+        c->disp->called = !cpumask_test(&cpu_idle_mask, c->id);
+        if (c->disp->called)
             cpumask_set_atomic(&cpu_idle_mask, c->id);
         next = disp_next(c);
         if (next == idle) {

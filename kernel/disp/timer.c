@@ -262,7 +262,7 @@ void timer_interrupt(void)
         d->running_timer = NULL;
     }
     over = rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
-    if (over && d->maxpri < 0 && !disp_nearer_idle(c->thread, c)) {
+    if (over && d->maxpri < 0 && disp_nearer_idle(c->thread, c) == CPU_MAX) {
         d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
         over = false;
     }

@@ -30,6 +30,7 @@ HOST_mbr    := kernel/blk/mbr.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
+HOST_runq   := $(TOPO_SRCS) kernel/disp/choose.c kernel/disp/runq.c tests/host/mktopo.c tests/host/machine.c
 HOST_cpio   := kernel/fs/cpio.c
 HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
                pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c tests/host/floor.c

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * test_runq.c - the run queues with CPUs that come when the test says so.
+ *
+ * THEORY      The test is the processors: intr_poke() only notes who was poked, and a CPU looks at its queue when it is
+ *             told to (come()).  So a CPU can be late, as virtual CPUs are, and what the others do meanwhile is fixed.
+ * INVARIANTS  what switch_to() and disp_start_cpu() of disp/thread.c keep: runpri, idle, called, the mask of idle CPUs
+ */
+#include "tests/host/check.h"
+#include "tests/host/machine.h"
+#include "tests/host/mktopo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "disp/disp.h"
+#include "stat/cpustat.h"
+#include "stat/panic.h"
+#include "uapi/homeroom.h"
+
+enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS = 40 };
+
+static struct cpu      cpu[CPUS];
+static struct disp_cpu disp[CPUS];
+static struct cpu_stat stats[CPUS];
+static struct thread   idle[CPUS], t[THREADS];
+static bool            poked[CPUS];
+
+struct cpu      *cpus[CPU_MAX];
+unsigned         ncpu = CPUS;
+struct cpupart   cpupart_default;
+uint32_t         halt_fenced_cpus = 1, trace_enable;
+_Atomic uint64_t lbolt = 1000;
+
+void panic(const char *fmt, ...)
+{
+    fprintf(stderr, "panic: %s\n", fmt);
+    abort();
+}
+
+void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
+{
+}
+
+void timer_program(struct cpu *c)
+{
+}
+
+bool disp_cpu_online(const struct cpu *c)
+{
+    return true;
+}
+
+void intr_poke(unsigned id, enum intr_poke why)
+{
+    poked[id] = true;
+}
+
+/* ---- processors ---- */
+
+/* From now on the code runs on CPU `id`. */
+static void on(unsigned id)
+{
+    static const struct machine_ops none;
+
+    machine_start(&cpu[id], &none);
+}
+
+/* This CPU runs `next`, which disp_next() has chosen. */
+static void run(struct thread *next)
+{
+    struct cpu *c = this_cpu();
+    bool        to_idle = next == c->disp->idle_thread;
+
+    c->thread->last_ran = lbolt;
+    c->disp->runpri = to_idle ? -1 : next->pri;
+    c->idle = to_idle;
+    if (to_idle)
+        cpumask_set(&cpu_idle_mask, c->id);
+    else
+        cpumask_clear(&cpu_idle_mask, c->id);
+    next->ast = 0;
+    c->thread = next;
+}
+
+/* CPU `id` looks at its queue, poked or not; what it runs then. */
+static struct thread *come(unsigned id)
+{
+    struct disp_cpu *d = &disp[id];
+    struct thread   *was;
+
+    on(id);
+    poked[id] = false;
+    was = cpu[id].thread;
+    was->ast = 0;
+    if (was == d->idle_thread) {
+        d->called = !cpumask_test(&cpu_idle_mask, id);
+        cpumask_set(&cpu_idle_mask, id);
+        run(disp_next(&cpu[id]));
+    } else if (d->maxpri > d->runpri) {
+        was->state = TS_RUNNABLE;
+        run(disp_next(&cpu[id]));
+        disp_enqueue(was, QUEUE_AGAIN);
+    }
+    return cpu[id].thread;
+}
+
+/* The thread of CPU `id` goes to sleep; what the CPU runs then, once the idle thread has looked too. */
+static struct thread *block(unsigned id)
+{
+    on(id);
+    cpu[id].thread->state = TS_SLEEP;
+    run(disp_next(&cpu[id]));
+    return cpu[id].thread == &idle[id] ? come(id) : cpu[id].thread;
+}
+
+/* The thread wakes by an interrupt of CPU `id`. */
+static void wake(struct thread *th, unsigned id)
+{
+    on(id);
+    th->state = TS_RUNNABLE;
+    disp_enqueue(th, QUEUE_WOKEN);
+}
+
+/* Thread i sleeps, at home on `board`, where it ran last on CPU `last`, just now. */
+static struct thread *sleeper(unsigned i, unsigned board, unsigned last)
+{
+    t[i].lg.home = lgrp_topo.cpu_lgrp[board * EACH];
+    t[i].cpu = &cpu[last];
+    t[i].last_ran = lbolt;
+    return &t[i];
+}
+
+/* All CPUs are idle, all threads sleep. */
+static void start(void)
+{
+    static const struct machine_ops none;
+
+    mk_topo(&lgrp_topo, BOARDS, EACH, 0, NULL);
+    memset(&cpupart_default, 0, sizeof cpupart_default);
+    memset(&cpu_queued_mask, 0, sizeof cpu_queued_mask);
+    memset(&cpu_idle_mask, 0, sizeof cpu_idle_mask);
+    memset(disp, 0, sizeof disp);
+    memset(stats, 0, sizeof stats);
+    memset(poked, 0, sizeof poked);
+    memset(t, 0, sizeof t);
+    machine_start(&cpu[0], &none);
+    for (unsigned i = 0; i < CPUS; i++) {
+        cpu[i] = (struct cpu){.self = &cpu[i], .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
+                              .disp = &disp[i], .stat = &stats[i], .idle = true};
+        disp[i] = (struct disp_cpu){.runpri = -1, .maxpri = -1, .idle_thread = &idle[i], .part = &cpupart_default,
+                                    .state = P_ONLINE};
+        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = &cpu[i]};
+        spin_init(&disp[i].lock, RANK_RUNQ);
+        for (unsigned p = 0; p < NPRI; p++)
+            list_init(&disp[i].queue[p]);
+        cpus[i] = &cpu[i];
+        cpumask_set(&cpupart_default.cpus, i);
+        cpumask_set(&cpu_idle_mask, i);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default};
+        list_init(&t[i].runq_link);
+        sleeper(i, 0, 0);
+    }
+}
+
+/* ---- tests ---- */
+
+/* Two threads wake on one CPU, which is late.  Another board's leaves the second to the CPU at home that was called. */
+TEST(who_happens_to_look_leaves_it_to_home)
+{
+    start();
+    wake(sleeper(0, 0, 0), 0);
+    wake(sleeper(1, 0, 0), 0);
+    CHECK(t[1].queued_on == &cpu[0] && poked[1]);
+    CHECK(come(EACH) == &idle[EACH]);
+    wake(sleeper(2, 1, EACH + 1), EACH); /* nor does one whose thread goes to sleep */
+    CHECK(come(EACH + 1) == &t[2]);
+    CHECK(block(EACH + 1) == &idle[EACH + 1]);
+    CHECK(come(1) == &t[0]);
+    CHECK(come(0) == &t[1]);
+}
+
+/* Home is full: the CPU of another board that was called takes it. */
+TEST(a_full_home_is_left)
+{
+    start();
+    for (unsigned i = 0; i < EACH; i++) {
+        wake(sleeper(i, 0, i), i);
+        CHECK(come(i) == &t[i]);
+    }
+    wake(sleeper(EACH, 0, 0), 0);
+    CHECK(poked[EACH]);
+    CHECK(come(EACH) == &t[EACH]);
+    CHECK_EQ(t[EACH].n_remote, 1);
+}
+
+/* A CPU that was called to steal is given a thread of its own before it comes: the next one is called. */
+TEST(who_was_called_and_gets_another)
+{
+    start();
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(sleeper(1, 0, 0), 0);
+    CHECK(poked[1]);
+    wake(sleeper(2, 0, 1), 5);
+    CHECK(t[2].queued_on == &cpu[1] && poked[2]);
+    CHECK(come(1) == &t[2]);
+    CHECK(come(2) == &t[1]);
+}
+
+/* Whatever happens, once the CPUs that were poked have come, no thread waits that an idle CPU may run. */
+TEST(nobody_waits_for_nothing)
+{
+    start();
+    for (unsigned i = 0; i < THREADS; i++) {
+        t[i].pri = (int16_t)(20 + check_below(3) * 10);
+        t[i].bound_cpu = i % 8 == 0 ? (int)check_below(CPUS) : -1;
+        sleeper(i, i % BOARDS, (unsigned)check_below(CPUS));
+    }
+    for (unsigned step = 0; step < 4000; step++) {
+        unsigned some = (unsigned)check_below(8);
+
+        for (unsigned k = 0; k < some; k++) {
+            struct thread *th = &t[check_below(THREADS)];
+            unsigned       id = (unsigned)check_below(CPUS);
+
+            lbolt += check_below(3) == 0;
+            if (th->state == TS_SLEEP && check_below(3) != 0)
+                wake(th, id);
+            else if (cpu[id].thread != &idle[id])
+                block(id);
+            else if (check_below(2) == 0)
+                come(id);
+        }
+        for (bool any = true; any;) {
+            any = false;
+            for (unsigned i = 0, id = (unsigned)check_below(CPUS); i < CPUS; i++, id = (id + 1) % CPUS)
+                if (poked[id] || cpu[id].thread->ast != 0) {
+                    come(id);
+                    any = true;
+                }
+        }
+        for (unsigned i = 0; i < THREADS; i++)
+            for (unsigned id = 0; id < CPUS && t[i].queued_on != NULL; id++)
+                CHECK(!cpu[id].idle || !disp_may_run(&t[i], &cpu[id]));
+    }
+}
