@@ -274,16 +274,17 @@ __attribute__((noinline)) static void ec_own(struct fp_cpu_state *c, uint32_t li
 /* Does this miss continue one of the CPU's streams?  Remember it either way. */
 static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
 {
-    unsigned n = (unsigned)c->model->p.streams, oldest = 0;
+    unsigned n = (unsigned)c->model->p.streams, oldest = 0, i = c->last_stream;
 
     c->tick++;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned k = 0; k < n; k++, i = i + 1 < n ? i + 1 : 0)
         if (vline - c->stream[i] + 1 <= 2 && vline != c->stream[i]) {
             c->stream[i] = vline;
             c->stream_age[i] = c->tick;
+            c->last_stream = i;
             return true;
         }
-    for (unsigned i = 1; i < n; i++)
+    for (i = 1; i < n; i++)
         if (c->stream_age[i] < c->stream_age[oldest])
             oldest = i;
     c->stream[oldest] = vline;

@@ -110,6 +110,7 @@ struct fp_cpu_state {
     uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
+    unsigned last_stream; /* that was continued last: looked at first */
     unsigned cdc;        /* remainder of the share of directory-cache hits              */
     uint64_t probe[4];   /* the doorbell's arguments, for the load that follows         */
     uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: nothing */
