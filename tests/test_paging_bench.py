@@ -113,6 +113,8 @@ def test_ddt_judges():
     assert "saves 0.8: 25 %;" in lines[1]
     assert lines[2].startswith("NO") and "10.0 %" in lines[2]
     points[2] = point("policy2", "default", 100, 1)
+    assert "not judged" in ddt.judge(points)[2]
+    points[2:] = [point("policy2", "default", 100, 0), point("policy2", "large", 96, 9)]
     assert ddt.judge(points)[2].startswith("yes")
     points[1] = point("policy1-pp", "default", 75, 26)
     assert ddt.judge(points)[0].startswith("NO")

@@ -184,8 +184,11 @@ def judge(points: list[Point]) -> list[str]:
         )
         if policy == "policy2":
             fits = [gain for (a, _), gain in zip(both, gains, strict=True) if a.program_pages == 0]
-            judged.say(all(abs(g) <= 5 for g in fits),
-                       f"{text}; 5 % at most either way where the program keeps its pages (the paper: 2 %)")  # fmt: skip
+            if fits:
+                judged.say(all(abs(g) <= 5 for g in fits),
+                           f"{text}; 5 % at most either way where the program keeps its pages (the paper: 2 %)")  # fmt: skip
+            else:
+                judged.note(f"{text}; not judged: the program lost pages at every step")
         else:
             judged.say(mean > 0, f"{text} (the paper: 10 to 30 %)")
     return judged.lines
