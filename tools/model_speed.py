@@ -92,7 +92,7 @@ def main() -> None:
     try:
         threads = args.threads or machine.load(args.machine).cpus
         print(f"{time.strftime('%Y-%m-%d')}  {args.machine}, {threads} threads; CPU time of QEMU, least of {args.repeat}\n")
-        boots = [(boot(args.machine, None), boot(args.machine, "fireplane")) for _ in range(2 * args.repeat)]
+        boots = [(boot(args.machine, None), boot(args.machine, "fireplane")) for _ in range(5 * args.repeat)]
         plain, attached = (statistics.median(column) for column in zip(*boots, strict=True))
         print(f"{'boot':50} {plain:8.2f} s {attached:8.2f} s   x {attached / plain:.2f}")
         print(f"\n{'':50} {'M accesses/s':>22}")
