@@ -220,17 +220,28 @@ void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg
     kmem_free(path);
 }
 
-static int sync_one(struct vfs *vfs, const char *path, void *arg)
+static int sync_one(struct vfs *vfs, const char *path, void *data)
 {
     if (vfs->op->sync != NULL)
-        vfs->op->sync(vfs);
+        vfs->op->sync(vfs, *(bool *)data);
     return 0;
+}
+
+static void sync_each(bool data)
+{
+    vfs_each(sync_one, &data);
 }
 
 void vfs_sync_all(void)
 {
-    vfs_each(sync_one, NULL);
+    sync_each(true);
     bdev_sync_all();
+}
+
+/* What fsflush asks for beside the pages that it meets. */
+static void sync_inodes(void)
+{
+    sync_each(false);
 }
 
 /* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
@@ -308,7 +319,7 @@ void fs_init(void)
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
     vm_vnode_ops.fsync = vn_fsync;
-    vm_vnode_ops.sync_inodes = vfs_sync_all;
+    vm_vnode_ops.sync_inodes = sync_inodes;
     file_init();
     pipe_init();
     lock_init();

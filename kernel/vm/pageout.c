@@ -9,7 +9,7 @@
  *             pages are written with their neighbours, anonymous ones go to swap; both are free when the disk has them.
  *             Threads that find less than throttlefree sleep until a round has ended.
  *             fsflush walks the same circle so that it sees every frame once in autoup seconds, starts to write the
- *             dirty file pages it meets, and counts what frames are used for.
+ *             dirty pages of each cluster of a file once in a circle, and counts what frames are used for.
  * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
  * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
@@ -476,22 +476,34 @@ static void pageout_main(void *arg)
 
 /* ---- fsflush --------------------------------------------------------------------------------- */
 
-/* Starts writing the dirty pages round a dirty page. */
-static void flush_page(struct page *pg)
-{
-    struct scan_page  sp;
-    struct vm_object *o;
-    uint64_t          cluster = pcache_cluster(), first;
+#define PATIENCE 16 /* looks at an owner that is locked, before its page waits for the next time round */
 
-    if ((atomic_load(&pg->flags) & (PG_DISK | PG_DIRTY | PG_LOCKED | PG_WRITEBACK)) != (PG_DISK | PG_DIRTY) ||
-        !scan_lock(SCAN_FSFLUSH, pg, &sp))
-        return;
-    o = sp.obj;
-    if ((atomic_load(&pg->flags) & PG_DIRTY) == 0) {
+/*
+ * Starts writing the dirty pages of a cluster, if the frame holds the first of its pages in memory: so each cluster has
+ * its turn once in a circle, wherever its pages lie.
+ */
+static void flush_cluster(struct page *pg)
+{
+    uint64_t          cluster = pcache_cluster(), first, resident, dirty;
+    struct vm_object *o;
+    struct scan_page  sp;
+
+    for (unsigned i = 0; !scan_lock(SCAN_FSFLUSH, pg, &sp); i++) {
+        if (i == PATIENCE)
+            return;
+        cpu_pause();
+    }
+    if ((atomic_load(&pg->flags) & PG_DISK) == 0) { /* the frame has changed hands */
         scan_unlock(&sp);
         return;
     }
-    first = round_down(pg->index, cluster);
+    o = sp.obj;
+    first = resident = dirty = round_down(pg->index, cluster);
+    if (radix_next(&o->tree, &resident) != pg || radix_next_tagged(&o->tree, &dirty, RADIX_DIRTY) == NULL ||
+        dirty >= first + cluster) {
+        scan_unlock(&sp);
+        return;
+    }
     pcache_pin(o);
     scan_unlock(&sp);
     object_writeback(o, first, first + cluster - 1, false);
@@ -516,18 +528,19 @@ static void fsflush_main(void *arg)
         }
         thread_sleep_ns(scaled((uint64_t)f.interval * NS_PER_S));
         for (n = fsflush_pages(&f, scan_total()); n > 0; n--) {
-            bool         wrapped = false;
-            struct page *pg = scan_next(&pos, &wrapped);
+            bool          wrapped = false;
+            struct page  *pg = scan_next(&pos, &wrapped);
+            enum scan_use what = scan_use(pg);
 
-            use[scan_use(pg)]++;
+            use[what]++;
             if (wrapped) {
                 counted.other = use[SCAN_KERNEL];
                 counted.tmpfs = tmpfs_pages();
                 reserve_recount();
                 use[SCAN_FREE] = use[SCAN_KERNEL] = use[SCAN_DISK] = use[SCAN_ANON] = 0;
             }
-            if (dopageflush != 0)
-                flush_page(pg);
+            if (dopageflush != 0 && what == SCAN_DISK)
+                flush_cluster(pg);
         }
         seconds += (uint64_t)f.interval;
         if (doiflush != 0 && seconds >= (uint64_t)f.autoup && vm_vnode_ops.sync_inodes != NULL) {

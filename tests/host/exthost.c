@@ -200,8 +200,14 @@ void blk_submit(struct blk_req *r)
 }
 
 /* ---- a file system's other side ---- */
-static int write_data(struct ext_inode *i)
+uint64_t host_ordered_from, host_ordered_to;
+unsigned host_ordered;
+
+static int write_data(struct ext_inode *i, struct ext_bytes b)
 {
+    host_ordered_from = b.lo;
+    host_ordered_to = b.hi;
+    host_ordered++;
     return 0; /* host_write has written it */
 }
 

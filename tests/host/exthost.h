@@ -45,6 +45,10 @@ void host_disk_close(struct disk *d);
 /* host_privileged - is asked when only reserved blocks are left, inside a handle; NULL: yes. */
 extern bool (*host_privileged)(void);
 
+/* What a commit asked last to have written of a file, and how often one did. */
+extern uint64_t host_ordered_from, host_ordered_to;
+extern unsigned host_ordered;
+
 /* How often somebody waited for memory. */
 extern unsigned host_waits;
 

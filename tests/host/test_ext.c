@@ -833,6 +833,52 @@ TEST(short_memory)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* A commit waits for the bytes of a file that got blocks, or that a new size shows, and for no others. */
+TEST(ordered_bytes)
+{
+    static const struct {
+        unsigned n;
+        uint64_t at, from, to; /* written; to 0: nothing to wait for */
+    } step[] = {
+        {16384, 0, 0, 16384},         /* new */
+        {8192, 4096, 0, 0},           /* over what is there */
+        {100, 16384, 16384, 20480},   /* a new block */
+        {50, 16484, 16484, 16534},    /* longer, in that block */
+        {4096, 40960, 16534, 45056},  /* a new block beyond a hole: what the size shows begins at the old end */
+        {4096, 24576, 24576, 28672},  /* into the hole */
+        {45056, 0, 20480, 40960},     /* what is left of it */
+        {10000, 10000, 0, 0},
+    };
+    static uint8_t bytes[45056];
+    struct disk *d = make_disk("ext3", 4096, 65536, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *i;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(ext_sync(fs), 0);
+    for (unsigned k = 0; k < sizeof step / sizeof step[0]; k++) {
+        host_ordered = 0;
+        CHECK_EQ(put(fs, "/f", bytes, step[k].n, step[k].at), step[k].n);
+        CHECK_EQ(ext_sync(fs), 0);
+        CHECK_EQ(host_ordered, step[k].to != 0);
+        if (step[k].to != 0) {
+            CHECK_EQ(host_ordered_from, step[k].from);
+            CHECK_EQ(host_ordered_to, step[k].to);
+        }
+    }
+    host_ordered = 0;
+    CHECK_EQ(host_path(fs, "/f", &i), 0);
+    CHECK_EQ(host_truncate(i, 5000), 0);
+    ext_iput(i);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(host_ordered, 1);
+    CHECK_EQ(host_ordered_from, 5000); /* the zeros behind the end are on its page */
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* What is made and goes within one transaction leaves no revoke record, and needs no commit for want of room. */
 TEST(short_lives)
 {

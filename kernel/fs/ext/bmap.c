@@ -290,7 +290,7 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
         if (is_new) {
             uint64_t to = min_of(lblk << fs->bshift, end);
 
-            jnl_order(&h, i);
+            jnl_order(&h, i, (lblk - got) << fs->bshift, lblk << fs->bshift);
             if (to > i->vn.size) /* never by a store to a mapping, which does not hold vn->lock */
                 i->growing = to;
             ext_iwrite(&h, i);

@@ -121,7 +121,8 @@ struct handle {
  * jnl_stop - close it.  jnl_restart - close and open, so that a long change becomes several transactions.
  * jnl_access - the bytes of b are about to change.
  * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
- * jnl_order - i's data reaches the disk before the transaction does.  jnl_unorder - i goes away.
+ * jnl_order - bytes lo .. hi-1 of i reach the disk before the transaction does, and all that lies between them and
+ *             those of earlier calls.  jnl_unorder - i goes away.
  * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
  * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO.
  * jnl_sync - and so is all that was written before the call: a flush, if no commit came after it.
@@ -136,7 +137,7 @@ static inline void jnl_access(struct handle *h, struct buf *b)
         jnl_access_slow(h, b);
 }
 int      jnl_forget(struct handle *h, uint32_t block);
-void     jnl_order(struct handle *h, struct ext_inode *i);
+void     jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
 void     jnl_unorder(struct ext_inode *i);
 int      jnl_freed(struct handle *h, uint32_t start, uint32_t len);
 uint32_t jnl_tid(const struct handle *h);
@@ -167,11 +168,16 @@ struct ext_group {
     bool         block_checked, inode_checked; /* [g] the bitmaps have been validated */
 };
 
+/* Bytes lo .. hi-1 of a file; hi 0: none. */
+struct ext_bytes {
+    uint64_t lo, hi;
+};
+
 /* What the core asks of the kernel's side. */
 struct ext_up {
     const struct vnodeops  *ops;
     const struct pager_ops *pager;
-    int  (*write_data)(struct ext_inode *i);                /* write dirty pages and wait; 0 or -EIO */
+    int  (*write_data)(struct ext_inode *i, struct ext_bytes b); /* write dirty pages and wait; 0 or -EIO */
     void (*drop_pages)(struct ext_inode *i, uint64_t size); /* pages beyond `size` bytes go */
     bool (*may_evict)(struct ext_inode *i);                 /* no dirty pages, no I/O */
     bool (*privileged)(void);                               /* may use the reserved blocks */
@@ -309,7 +315,7 @@ struct ext_inode {
     struct list       dirty_link; /* [d]                                                    */
     struct txn       *otxn;      /* [j] ordered in                                          */
     struct list       olink;     /* [j]                                                     */
-    bool              ordered_again; /* [j] and of the next transaction                      */
+    struct ext_bytes  ordered, again; /* [j] in that transaction, and in the next            */
     struct ext_inode *hnext;     /* [p]                                                     */
     struct list       clock;     /* [p]                                                     */
     bool              hashed, referenced; /* [p]                                            */

@@ -266,19 +266,18 @@ int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
     return err;
 }
 
-void jnl_order(struct handle *h, struct ext_inode *i)
+void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
 {
-    struct journal *j = h->fs->jnl;
+    struct journal   *j = h->fs->jnl;
+    struct ext_bytes *b;
 
-    if (i->otxn == h->txn)
-        return;
     mutex_enter(&j->lock);
     if (i->otxn == NULL) {
         i->otxn = h->txn;
         list_push_back(&h->txn->ordered, &i->olink);
-    } else {
-        i->ordered_again = true; /* of the transaction that is being written: then of the next one, too */
     }
+    b = i->otxn == h->txn ? &i->ordered : &i->again; /* the other: of the one that is being written */
+    *b = b->hi == 0 ? (struct ext_bytes){lo, hi} : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
     mutex_exit(&j->lock);
 }
 
@@ -294,6 +293,7 @@ void jnl_unorder(struct ext_inode *i)
     if (i->otxn != NULL)
         list_remove(&i->olink);
     i->otxn = NULL;
+    i->ordered = (struct ext_bytes){0};
     mutex_exit(&j->lock);
 }
 

@@ -233,15 +233,17 @@ static void write_ordered(struct journal *j, struct txn *t)
 {
     while (!list_empty(&t->ordered)) {
         struct ext_inode *i = list_first(&t->ordered, struct ext_inode, olink);
+        struct ext_bytes  bytes = i->ordered;
         struct txn       *next;
 
         mutex_exit(&j->lock);
-        j->fs->up->write_data(i); /* an error is the file's: its next fsync says so */
+        j->fs->up->write_data(i, bytes); /* an error is the file's: its next fsync says so */
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);
-        next = i->ordered_again ? j->running : NULL;
-        i->ordered_again = false;
+        next = i->again.hi != 0 ? j->running : NULL;
+        i->ordered = i->again;
+        i->again = (struct ext_bytes){0};
         if (next != NULL)
             list_push_back(&next->ordered, &i->olink);
         atomic_thread_fence(memory_order_release);

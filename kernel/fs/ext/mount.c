@@ -150,11 +150,13 @@ static bool is_ours(void *owner, void *arg)
     return ((struct vnode *)owner)->vfs == arg;
 }
 
-static int op_sync(struct vfs *vfs)
+static int op_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     int            err;
 
+    if (!data)
+        return ext_sync(fs);
     object_writeback_all(is_ours, vfs, true);
     ext_wait_written(fs);
     err = ext_sync(fs);
@@ -213,7 +215,7 @@ static int op_unmount(struct vfs *vfs)
     bool             busy;
     int              err;
 
-    op_sync(vfs);
+    op_sync(vfs, true);
     mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
     busy = !empty_cache(m->fs, root);
     if (!busy)
@@ -239,7 +241,7 @@ static int settle(struct vfs *vfs)
 
     if (icache_count(fs, is_written_to) != 0)
         return -EBUSY;
-    if ((err = op_sync(vfs)) != 0)
+    if ((err = op_sync(vfs, true)) != 0)
         return err;
     if (icache_count(fs, is_refused) != 0)
         return -EIO;

@@ -162,7 +162,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     i->growing = 0;
     atomic_store(&i->writing, 0);
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
-        jnl_order(&h, i); /* the zeros that take the place of the last block's rest */
+        jnl_order(&h, i, size, size + 1); /* the zeros that take the place of the last block's rest */
     ext_iwrite(&h, i);
     err = ext_free_blocks(&h, i, size);
     if (h.txn == NULL)

@@ -171,11 +171,11 @@ const struct vnodeops ext_ops = {
 
 /* ---- what the core asks for ---------------------------------------------------------------------- */
 
-/* Waits for the file's pages, and leaves an error for its fsync. */
-static int wait_pages(struct ext_inode *i)
+/* Waits for pages first .. last of the file, and leaves an error for its fsync. */
+static int wait_pages(struct ext_inode *i, uint64_t first, uint64_t last)
 {
     struct vm_object *o = &i->vn.obj;
-    int               err = object_writeback_wait(o, 0, UINT64_MAX);
+    int               err = object_writeback_wait(o, first, last);
 
     if (err != 0) {
         spin_lock(&o->lock);
@@ -185,10 +185,12 @@ static int wait_pages(struct ext_inode *i)
     return err;
 }
 
-static int up_write_data(struct ext_inode *i)
+static int up_write_data(struct ext_inode *i, struct ext_bytes b)
 {
-    object_writeback(&i->vn.obj, 0, UINT64_MAX, true);
-    return wait_pages(i);
+    uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
+
+    object_writeback(&i->vn.obj, first, last, true);
+    return wait_pages(i, first, last);
 }
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
@@ -234,7 +236,7 @@ void ext_wait_written(struct ext_fs *fs)
 
     while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
         while (n > 0) {
-            wait_pages(some[--n]);
+            wait_pages(some[--n], 0, UINT64_MAX);
             ext_iput(some[n]);
         }
 }

@@ -10,14 +10,17 @@ THEORY      user/bench/mkeyed.c inserts 14 batches of records into one file on t
             counts for "larger than memory" is these.  fsflush and pageout run as much more often as the disk is quicker.
             Real time is that of the guest times the disk's scale.  User and system time are the guest's as they are.
             The disk's own time comes from its log: what it took for each request that a batch made, unscaled.
+            A batch here is short beside what fsflush and the journal do at their own times, so the curve that is to be flat
+            is the mean of several runs, each with other keys.
             The article has curves without numbers: consistent from run 3, when the file has 1 GB, to run 14, 7.2 GB.
 USAGE       make experiment-mkeyed [SCALE=40] [ROWS='batch uniform'] [RECORDS=3500]
 SEE ALSO    user/bench/mkeyed.c, docs/benchmarks.md, qemu/refdisk
 """
 
+import statistics
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from homeroom.experiments import run, storage
@@ -30,17 +33,18 @@ LOOKUPS = 100  # records that are looked up at the end
 DISK_MIB = 160
 MOST = 0.10  # a batch may take so much longer at the end than when the file outgrew memory
 KINDS = {"batch": "keys of each batch above all before", "uniform": "keys uniform over the whole range"}
+REPEATS = {"batch": 3, "uniform": 1}  # runs that a curve is the mean of, with seeds that follow each other
 
 
 @dataclass
 class Batch:
-    records: int
-    file_bytes: int
+    records: float
+    file_bytes: float
     user: float
     system: float
     real: float  # seconds, scaled
-    pgin: int
-    pgout: int
+    pgin: float
+    pgout: float
     disk: float | None = None  # seconds of the disk, unscaled
 
     @property
@@ -56,11 +60,11 @@ def parse(text: str, scale: float) -> list[Batch]:
     ]  # fmt: skip
 
 
-def measure(kind: str, folder: Path, records: int, scale: float, batches: int = BATCHES) -> list[Batch]:
+def measure(kind: str, folder: Path, records: int, scale: float, seed: int) -> list[Batch]:
     """One boot on a fresh disk.  MachineError if the program finds its file wrong."""
     log = storage.DiskLog(storage.make_disk(folder / f"{kind}.img", DISK_MIB), scale)
     system = storage.system({"disk_depth": 1, "pageout_timescale": round(scale), "tmpfs_max_percent": 75})
-    with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=[log.disk], system=system) as guest:
+    with storage.Machine(MACHINE, memory=MEMORY, seed=seed, disks=[log.disk], system=system) as guest:
         storage.leave_room(guest, ROOM_MIB)
         guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && sync")
         flag = "-u " if kind == "uniform" else ""
@@ -69,16 +73,21 @@ def measure(kind: str, folder: Path, records: int, scale: float, batches: int = 
         def watch(line: str) -> None:
             if "result:" in line:
                 marks.append(time.monotonic())
-                storage.progress(f"mkeyed: {kind}: batch {len(marks)} after {marks[-1] - begun:.0f} s")
+                storage.progress(f"mkeyed: {kind}, seed {seed}: batch {len(marks)} after {marks[-1] - begun:.0f} s")
 
         begun = time.monotonic()
-        text = guest.check(f"mkeyed {flag}-b {batches} -n {records} -c {LOOKUPS} -s {SEED} /mnt/keyed", 1500, watch)
+        text = guest.check(f"mkeyed {flag}-b {BATCHES} -n {records} -c {LOOKUPS} -s {seed} /mnt/keyed", 1500, watch)
     found = parse(text, scale)
-    if len(found) != batches or len(marks) != batches:
+    if len(found) != BATCHES or len(marks) != BATCHES:
         raise MachineError(f"mkeyed printed {len(found)} batches:\n{text}")
     for batch, first, last in zip(found, [begun, *marks], marks, strict=False):
         batch.disk = log.busy(first, last)
     return found
+
+
+def mean(runs: list[list[Batch]]) -> list[Batch]:
+    """Each batch's means."""
+    return [Batch(*map(statistics.mean, zip(*map(astuple, same), strict=True))) for same in zip(*runs, strict=True)]
 
 
 def growth(batches: list[Batch], memory: int, what: str) -> tuple[int, float]:
@@ -138,18 +147,17 @@ def values(runs: dict[str, list[Batch]], memory: int) -> list[Value]:
     out = []
     for kind, batches in runs.items():
         for i, b in enumerate(batches, 1):
-            note = f"file of {b.file_bytes >> 20} MiB"
-            out += [
-                Value(f"{kind}, batch {i}: real", "wall", "s", b.real, note=note),
-                Value(f"{kind}, batch {i}: user", "wall", "s", b.user, note=note),
-                Value(f"{kind}, batch {i}: system", "wall", "s", b.system, note=note),
-                Value(f"{kind}, batch {i}: disk busy", "modelled", "s", b.disk, note=note),
-                Value(f"{kind}, batch {i}: pages in", "counters", "pages", b.pgin, note=note),
-                Value(f"{kind}, batch {i}: pages out", "counters", "pages", b.pgout, note=note),
-            ]
+            for what, measured, unit, value in (
+                ("real", "wall", "s", b.real), ("user", "wall", "s", b.user), ("system", "wall", "s", b.system),
+                ("disk busy", "modelled", "s", b.disk),
+                ("pages in", "counters", "pages", b.pgin), ("pages out", "counters", "pages", b.pgout),
+            ):  # fmt: skip
+                out.append(Value(f"{kind}, batch {i}: {what}", measured, unit, value, runs=REPEATS[kind],
+                                 note=f"file of {b.file_bytes / 2**20:.0f} MiB"))  # fmt: skip
         for what in ("real", "processor", "disk"):
             out.append(Value(f"{kind}: growth of {what}, file larger than memory to the last batch",
-                             "modelled" if what == "disk" else "wall", "%", 100 * slope(batches, memory, what)))  # fmt: skip
+                             "modelled" if what == "disk" else "wall", "%", 100 * slope(batches, memory, what),
+                             runs=REPEATS[kind]))  # fmt: skip
     return out
 
 
@@ -158,10 +166,10 @@ def report(runs: dict[str, list[Batch]], scale: float, records: int) -> None:
     for kind, batches in runs.items():
         rows = [
             [str(i), f"{b.file_bytes / 2**20:.0f}", f"{b.user:.2f}", f"{b.system:.2f}", f"{b.real:.1f}", f"{b.disk:.1f}",
-             str(b.pgin), str(b.pgout)]
+             f"{b.pgin:.0f}", f"{b.pgout:.0f}"]
             for i, b in enumerate(batches, 1)
         ]  # fmt: skip
-        print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds", head, rows))
+        print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds, mean of {REPEATS[kind]}", head, rows))
         print()
     print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them free; disk times divided by {scale:g}: real is multiplied by that, "
           "user and sys are not.")  # fmt: skip
@@ -173,7 +181,11 @@ def main() -> int:
     memory = ROOM_MIB << 20
 
     def experiment(folder: Path) -> int:
-        runs = {kind: measure(kind, folder, args.records, args.scale) for kind in KINDS if kind in args.rows.split()}
+        runs = {
+            kind: mean([measure(kind, folder, args.records, args.scale, SEED + i) for i in range(REPEATS[kind])])
+            for kind in KINDS
+            if kind in args.rows.split()
+        }
         if any(batches[-2].file_bytes <= memory for batches in runs.values()):
             raise MachineError("the file does not outgrow memory: RECORDS is too small")
         report(runs, args.scale, args.records)
