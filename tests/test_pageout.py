@@ -224,3 +224,10 @@ def test_clocks_of_daemons_go_faster(machine):
         "until grep -q 'sd:0:vda:writes[^0-9][1-9]' /dev/kstat; do sleep 0.1; done",
         timeout=60,
     )
+    # Pages behind clean ones, beside holes, and alone in their clusters: each is written, and once.
+    machine.check(
+        "exec 3<>/dev/vda; dd if=/dev/vda of=/dev/null bs=4k count=40 2>/dev/null; echo sd:0:vda > /dev/kstat; "
+        "for page in 5 9 20 33 200 211 300; do dd if=/dev/zero of=/dev/vda bs=4k count=1 seek=$page conv=notrunc 2>/dev/null; done; "
+        "until grep -q 'sd:0:vda:nwritten[^0-9]28672$' /dev/kstat; do sleep 0.1; done",
+        timeout=60,
+    )
