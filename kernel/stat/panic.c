@@ -10,6 +10,7 @@
  */
 #include "stat/panic.h"
 
+#include "disp/thread.h"
 #include "lib/cpu.h"
 #include "lib/printf.h"
 #include "stat/log.h"
@@ -58,7 +59,7 @@ void backtrace_from(uint64_t rip, uint64_t rbp)
         if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
             break;
         print_frame(frame[1]);
-        if (frame[0] <= rbp)
+        if (frame[0] <= rbp || frame[0] - rbp >= KSTACK_SIZE) /* the last one's is whatever a program had there */
             break;
         rbp = frame[0];
     }
