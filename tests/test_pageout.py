@@ -106,6 +106,20 @@ def test_refused_early(machine):
 
 
 @CACHE
+def test_the_greedy_one_ends(machine):
+    """When memory that nobody promised has used up all, its user is killed, and those who had a promise go on."""
+    machine.run("swap -d /dev/vda")
+    out = machine.run(
+        "/usr/test/paging greedy 200 & greedy=$!; i=0; while kill -0 $greedy 2>/dev/null; do "
+        "i=$((i + 1)); /usr/test/paging anon 4 $i || exit 1; done; wait $greedy",
+        timeout=120,
+    )
+    assert out.status == 137, out.out
+    assert machine.check("dmesg").count("out of memory: killed") == 1
+    swap_on(machine)
+
+
+@CACHE
 def test_cache_list(machine):
     """By Solaris 8's policy a long read recycles the cache list: it counts as free, and nothing is scanned."""
     assert "sorry, variable 'priority_paging' is not defined in the 'kernel'" in machine.check("dmesg")
@@ -227,7 +241,8 @@ def test_clocks_of_daemons_go_faster(machine):
     # Pages behind clean ones, beside holes, and alone in their clusters: each is written, and once.
     machine.check(
         "exec 3<>/dev/vda; dd if=/dev/vda of=/dev/null bs=4k count=40 2>/dev/null; echo sd:0:vda > /dev/kstat; "
-        "for page in 5 9 20 33 200 211 300; do dd if=/dev/zero of=/dev/vda bs=4k count=1 seek=$page conv=notrunc 2>/dev/null; done; "
+        "for page in 5 9 20 33 200 211 300; do "
+        "dd if=/dev/zero of=/dev/vda bs=4k count=1 seek=$page conv=notrunc 2>/dev/null; done; "
         "until grep -q 'sd:0:vda:nwritten[^0-9]28672$' /dev/kstat; do sleep 0.1; done",
         timeout=60,
     )

@@ -39,24 +39,76 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-enum { RETRY_NS = 20000000 };
+enum { RETRY_NS = 20000000, HOG = 1024 /* pages */ };
+
+/* Of p, which is held.  Sleeps. */
+static int64_t unpromised(struct proc *p)
+{
+    struct as *as = proc_as_hold(p);
+    int64_t    n = 0;
+
+    if (as != NULL) {
+        n = as_unpromised(as);
+        as_release(as);
+    }
+    return n;
+}
+
+/* The process that has most of them, HOG at least, held; NULL: there is none.  Sleeps. */
+static struct proc *greediest(void)
+{
+    struct proc *p, *worst = NULL;
+    int64_t      n, most = HOG;
+
+    for (int pid = 0; (pid = proc_next(pid + 1)) > 0;) {
+        spin_lock(&proc_lock);
+        if ((p = proc_find(pid)) != NULL)
+            proc_hold(p);
+        spin_unlock(&proc_lock);
+        if (p == NULL)
+            continue;
+        if (p != proc_initial && (n = unpromised(p)) > most) {
+            struct proc *less = worst;
+
+            worst = p;
+            most = n;
+            p = less;
+        }
+        if (p != NULL)
+            proc_release(p);
+    }
+    return worst;
+}
+
+static void kill_for_memory(struct proc *p)
+{
+    const struct lwp *l;
+
+    spin_lock(&proc_lock);
+    l = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
+    if (!p->exiting && l != NULL)
+        warn("out of memory: killed process %d (%s)", p->pid, l->t.name);
+    spin_unlock(&proc_lock);
+    sig_send_proc(p, SIGKILL, NULL);
+}
 
 /*
- * A page fault that found no memory: the process ends, save process 1, which tries again when others have ended.
+ * A page fault that found no memory.  Who has taken most beyond what he was promised ends, and the others try again
+ * then; if nobody has taken much, the process itself ends, save process 1, which tries again.
  * In the kernel's own accesses interrupts are off, and the access fails.
  */
 static void out_of_memory(void)
 {
-    struct proc *p = curproc();
+    struct proc *p = curproc(), *worst = irq_enabled() ? greediest() : NULL;
 
-    if (p == proc_initial) {
-        if (irq_enabled())
-            thread_sleep_ns(RETRY_NS);
-        return;
-    }
-    if (!p->exiting)
-        warn("out of memory: killed process %d (%s)", p->pid, curthread->name);
-    sig_send_proc(p, SIGKILL, NULL);
+    if (worst != NULL)
+        kill_for_memory(worst);
+    else if (p != proc_initial)
+        kill_for_memory(p);
+    if (worst != p && (worst != NULL || p == proc_initial) && irq_enabled())
+        thread_sleep_ns(RETRY_NS);
+    if (worst != NULL)
+        proc_release(worst);
 }
 
 /* Every page fault at a user address: what it costs is counted where it happens. */

@@ -10,7 +10,6 @@
  */
 #include "stat/panic.h"
 
-#include "disp/thread.h"
 #include "lib/cpu.h"
 #include "lib/printf.h"
 #include "stat/log.h"
@@ -50,6 +49,8 @@ static void print_frame(uint64_t rip)
     kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off);
 }
 
+#define FAR 16384 /* bytes: two frames of one stack are not that far apart (KSTACK_SIZE) */
+
 void backtrace_from(uint64_t rip, uint64_t rbp)
 {
     print_frame(rip);
@@ -59,7 +60,7 @@ void backtrace_from(uint64_t rip, uint64_t rbp)
         if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
             break;
         print_frame(frame[1]);
-        if (frame[0] <= rbp || frame[0] - rbp >= KSTACK_SIZE) /* the last one's is whatever a program had there */
+        if (frame[0] <= rbp || frame[0] - rbp >= FAR) /* the last one's is whatever a program had there */
             break;
         rbp = frame[0];
     }

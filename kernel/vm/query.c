@@ -124,6 +124,11 @@ void as_usage(struct as *as, struct as_usage *out)
     rw_exit_read(&as->lock);
 }
 
+int64_t as_unpromised(struct as *as)
+{
+    return atomic_load_explicit(&as->rss_pages, memory_order_relaxed) - (int64_t)as->resv_pages;
+}
+
 /* The page of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved. */
 static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
 {

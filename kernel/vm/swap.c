@@ -176,6 +176,25 @@ struct writing {
     struct blk_vec      vec[SWAP_CLUSTER];
 };
 
+/* For when there is no memory for another (their slab is of several frames): just then the daemon has to go on. */
+static struct writing spare;
+static _Atomic bool   spare_taken;
+
+static struct writing *writing_new(void)
+{
+    struct writing *w = kmem_alloc(sizeof *w);
+
+    return w == NULL && !atomic_exchange(&spare_taken, true) ? &spare : w;
+}
+
+static void writing_free(struct writing *w)
+{
+    if (w == &spare)
+        atomic_store(&spare_taken, false);
+    else
+        kmem_free(w);
+}
+
 static void let_go(struct page *pg)
 {
     page_unlock(pg);
@@ -204,7 +223,7 @@ static void written(struct blk_req *r)
         let_go(w->page[i]);
         owner_release(w->obj[i], w->family[i]);
     }
-    kmem_free(w);
+    writing_free(w);
     pageout_freed();
 }
 
@@ -237,11 +256,11 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
     uint64_t slot = 0;
 
     while (done < n) {
-        struct writing *w = kmem_alloc(sizeof *w);
+        struct writing *w = writing_new();
         unsigned        got = w != NULL ? slots_take(n - done, &area, &slot) : 0, used = 0;
 
         if (got == 0) {
-            kmem_free(w);
+            writing_free(w);
             break;
         }
         w->n = 0;
@@ -256,7 +275,7 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
         for (unsigned i = used; i < got; i++)
             slot_give(area, slot + i);
         if (w->n == 0) {
-            kmem_free(w);
+            writing_free(w);
             continue;
         }
         going += w->n;

@@ -114,6 +114,8 @@ struct as_usage {
     uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages;
 };
 void as_usage(struct as *as, struct as_usage *out);
+/* as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files.  A guess, no locks. */
+int64_t as_unpromised(struct as *as);
 /* as_access_remote - copy bytes of another process's space (/proc/PID/mem, cmdline).  Returns bytes moved. */
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write);
 

@@ -166,6 +166,17 @@ static int early(size_t mb)
     return 0;
 }
 
+/* Uses memory that nobody promised. */
+static int greedy(size_t mb)
+{
+    void *mem = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (mem == MAP_FAILED)
+        return 1;
+    memset(mem, 1, mb << 20);
+    return 0;
+}
+
 static int rounds(size_t mb, unsigned n)
 {
     size_t        pages = mb << 8;
@@ -195,8 +206,10 @@ int main(int argc, char **argv)
         return sysv(mb, third);
     if (mb != 0 && strcmp(argv[1], "early") == 0)
         return early(mb);
+    if (mb != 0 && strcmp(argv[1], "greedy") == 0)
+        return greedy(mb);
     if (mb != 0 && strcmp(argv[1], "rounds") == 0)
         return rounds(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|rounds MB [SEED|N]\n");
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds MB [SEED|N]\n");
     return 2;
 }
