@@ -153,7 +153,7 @@ struct vnode {
 
 struct vfs_ops {
     void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree);
-    int (*sync)(struct vfs *vfs, bool data);
+    int (*sync)(struct vfs *vfs, bool data); /* on the disk: metadata, and the files' pages if `data`.  Sleeps */
     int (*unmount)(struct vfs *vfs); /* -EBUSY */
     void (*shutdown)(struct vfs *vfs); /* the machine is about to end: all on the disk, nothing changes any more */
     int (*remount)(struct vfs *vfs, const char *options, unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */

@@ -39,9 +39,9 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-enum { RETRY_NS = 20000000, HOG = 1024 /* pages */ };
+enum { RETRY_NS = 20000000, HOG = 1024 /* pages: programs and their libraries have fewer */ };
 
-/* Of p, which is held.  Sleeps. */
+/* Pages of p, which is held, beyond what it was promised.  Sleeps. */
 static int64_t unpromised(struct proc *p)
 {
     struct as *as = proc_as_hold(p);

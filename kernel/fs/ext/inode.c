@@ -178,16 +178,17 @@ static bool put_fields(struct ext_inode *i)
 
 void ext_iwrite(struct handle *h, struct ext_inode *i)
 {
-    uint64_t was;
+    uint64_t was, is;
     bool     longer;
 
     jnl_access(h, i->ibuf);
     spin_lock(&i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
     was = i->disksize;
     longer = put_fields(i);
+    is = i->disksize;
     spin_unlock(&i->table_lock);
     if (longer) {
-        jnl_order(h, i, was, i->disksize); /* what the new size shows has to be there */
+        jnl_order(h, i, was, is); /* what the new size shows has to be there */
         if (unlikely(i->disksize > INT32_MAX && !(h->fs->sb->ro_compat & RO_LARGE_FILE))) {
             jnl_access(h, h->fs->sb_buf);
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
