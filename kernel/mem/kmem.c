@@ -7,6 +7,8 @@
  *             Free objects of a slab are chained through their first word.  A magazine is a short stack of free objects
  *             that one CPU uses without a lock; it is filled from the slabs of the CPU's node and emptied into them.
  *             A node without memory has slabs too, in the nearest node's frames.
+ *             A slab has room for eight objects, if they are not too large; with memory in pieces it is as small as an
+ *             object allows, so that up to 2 KiB never need more than one frame.
  *             Sizes over 8 KiB come straight from the page allocator.
  * INVARIANTS  I1  an object goes back to the slab, and so to the node, it came from
  *             I2  a slab on a node's partial list has a free object; a full one is on no list
@@ -26,13 +28,15 @@ struct slab { /* at the start of the block */
     struct list        link;
     void              *free;  /* chain of free objects */
     uint32_t           nfree, total;
+    unsigned           order; /* of the block             */
     unsigned           node;  /* whose list it belongs to: that of its memory, or of a node that had none left */
 };
 
 struct kmem_cache {
     const char *name;
     uint32_t    size, id;
-    uint32_t    order;      /* of a slab's block        */
+    uint32_t    order;      /* of a slab's block          */
+    uint32_t    least;      /* the same, for a single one */
     uint32_t    first;      /* offset of the first object */
     struct {
         struct spinlock lock;
@@ -59,26 +63,28 @@ static struct slab *slab_of(void *obj)
 
 static struct slab *slab_create(struct kmem_cache *c, unsigned node)
 {
-    struct page *pg = page_alloc(node, c->order, ALLOC_NEAR);
+    unsigned     order = c->order;
+    struct page *pg;
     struct slab *s;
     char        *base;
 
-    if (pg == NULL)
-        return NULL;
+    while ((pg = page_alloc(node, order, ALLOC_NEAR)) == NULL)
+        if (order-- == c->least)
+            return NULL;
     s = page_to_virt(pg);
-    for (unsigned i = 0; i < 1u << c->order; i++) {
+    for (unsigned i = 0; i < 1u << order; i++) {
         struct page *p = pg + i;
 
         if (i > 0)
             p->order = 0;
         p->node = pg->node;
-        p->flags = PG_SLAB | (i == 0 && c->order > 0 ? PG_HEAD : 0);
+        p->flags = PG_SLAB | (i == 0 && order > 0 ? PG_HEAD : 0);
         p->slab = s;
     }
     base = (char *)s;
-    *s = (struct slab){.cache = c, .node = node};
+    *s = (struct slab){.cache = c, .order = order, .node = node};
     list_init(&s->link);
-    for (size_t off = c->first; off + c->size <= PAGE_SIZE << c->order; off += c->size) {
+    for (size_t off = c->first; off + c->size <= PAGE_SIZE << order; off += c->size) {
         *(void **)(base + off) = s->free;
         s->free = base + off;
         s->nfree++;
@@ -87,11 +93,11 @@ static struct slab *slab_create(struct kmem_cache *c, unsigned node)
     return s;
 }
 
-static void slab_destroy(struct kmem_cache *c, struct slab *s)
+static void slab_destroy(struct slab *s)
 {
     struct page *pg = virt_to_page(s);
 
-    for (unsigned i = 0; i < 1u << c->order; i++)
+    for (unsigned i = 0; i < 1u << s->order; i++)
         pg[i].flags &= ~(uint32_t)PG_SLAB;
     page_free(pg);
 }
@@ -153,7 +159,7 @@ static void slabs_give(void *obj)
     }
     spin_unlock(&c->node[node].lock);
     if (drop)
-        slab_destroy(c, s);
+        slab_destroy(s);
 }
 
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
@@ -170,6 +176,9 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
     c->id = id;
     c->size = (uint32_t)round_up(max_of(size, (size_t)16), align);
     c->first = (uint32_t)round_up(sizeof(struct slab), align);
+    while (PAGE_SIZE << c->least < c->first + c->size)
+        c->least++;
+    c->order = c->least;
     while ((PAGE_SIZE << c->order) - c->first < 8 * (size_t)c->size && c->order < 3)
         c->order++;
     for (unsigned i = 0; i < NODE_MAX; i++) {

@@ -391,6 +391,40 @@ TEST(kmem_comes_from_the_node)
         }
 }
 
+/* With no two free frames in a row there is memory for objects that fit one, and for no larger ones. */
+TEST(kmem_with_memory_in_pieces)
+{
+    enum { MANY = 400 };
+    uint64_t free0, free1;
+    void    *p[MANY];
+
+    start();
+    run_on(2);
+    while (take(0, 0, ALLOC_NEAR) != NULL)
+        ;
+    for (unsigned i = 0; i < nblocks;)
+        if ((block[i].pg - vmemmap) % 2 == 0)
+            give(i);
+        else
+            i++;
+    free0 = mem_free_pages(0);
+    free1 = mem_free_pages(1);
+    CHECK(free0 > MANY && free1 > MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        p[i] = kmem_alloc_node(2048, i % 2);
+        CHECK(p[i] != NULL);
+        memset(p[i], (int)i, 2048);
+    }
+    CHECK(mem_free_pages(0) < free0 - MANY / 2 + 50 && mem_free_pages(1) < free1 - MANY / 2 + 50);
+    CHECK(kmem_alloc(10000) == NULL);
+    for (unsigned i = 0; i < MANY; i++) {
+        CHECK_EQ(((uint8_t *)p[i])[2047], i & 0xff);
+        kmem_free(p[i]);
+    }
+    CHECK(mem_free_pages(0) > free0 - 50 && mem_free_pages(1) > free1 - 50);
+    give_all();
+}
+
 static bool may_take = true;
 
 static bool answer(void)
