@@ -6,7 +6,8 @@
  *             buddy, the block whose number differs in one bit.  Only the head of a free block says that it is free,
  *             and only heads are read when merging, so descriptors need no initialisation at boot, except in the
  *             4 MiB blocks that are partly in use: there a buddy may be a frame that was never freed.
- *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.
+ *             Single frames go through the CPU's magazine, which holds frames of the CPU's own node.  The last ones of
+ *             a node pass it by: a frame in a magazine is anybody's who runs on that CPU, and nobody's elsewhere.
  *             When there is no block left, free frames that wait in bins by colour come back (color.c).
  * INVARIANTS  page.h I1-I3
  * LOCKING     node->lock (RANK_BUDDY); magazines with interrupts off.  Never two nodes' locks at once.
@@ -121,13 +122,20 @@ void page_setup(struct page *pg, unsigned node, unsigned order)
     list_init(&pg->link);
 }
 
+/* Are its free frames the last ones? */
+static bool scarce(const struct mem_node *n)
+{
+    return unlikely(n->nfree_pages < n->low_pages);
+}
+
 /* Fills the magazine of the running CPU from its node; interrupts are off.  Returns whether it holds a frame now. */
 static bool magazine_fill(struct mem_cpu *m, unsigned node)
 {
     struct mem_node *n = &mem_nodes[node];
+    unsigned         want = scarce(n) ? 1 : PAGE_MAG_BATCH;
 
     spin_lock(&n->lock);
-    while (m->npages < PAGE_MAG_BATCH) {
+    while (m->npages < want) {
         struct page *pg = block_get(n, 0);
 
         if (pg == NULL)
@@ -199,7 +207,7 @@ static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, un
 /* The last frames are not for everybody. */
 static bool refused(const struct mem_node *n)
 {
-    return unlikely(n->nfree_pages < n->low_pages) && mem_ops.may_take != NULL && !mem_ops.may_take();
+    return scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
 }
 
 /* The magazine is empty, or not asked. */
@@ -209,7 +217,7 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     bool                   wait = (flags & ALLOC_WAIT) != 0, none;
     struct page           *pg;
 
-    if (unlikely(n->nfree_pages < n->low_pages))
+    if (scarce(n))
         mem_ops.low(node, wait, false);
     do {
         none = refused(n);
@@ -256,7 +264,7 @@ void page_free(struct page *pg)
     pg->flags = 0;
     pg->refs = 0;
     irq_push();
-    if (order == 0 && node == this_cpu()->node) {
+    if (order == 0 && node == this_cpu()->node && !scarce(&mem_nodes[node])) {
         struct mem_cpu *m = this_cpu()->mem;
 
         if (m->npages == PAGE_MAG)

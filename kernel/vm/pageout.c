@@ -278,16 +278,17 @@ static void free_file_page(struct page *pg)
 static void finish(struct round *r)
 {
     struct victims *v = &r->v;
+    unsigned        went = 0;
 
     tlb_batch_done(&v->tlb); /* I1 */
     for (unsigned i = 0; i < v->nfile; i++)
         free_file_page(v->file[i]);
     if (v->nanon != 0) {
-        r->taken += swap_out(v->anon, v->owner, v->nanon);
+        went = swap_out(v->anon, v->owner, v->nanon);
         r->pushes++;
     }
-    r->taken += v->nfile;
-    if (v->nfile + v->nanon != 0)
+    r->taken += v->nfile + went;
+    if (v->nfile + went != 0)
         pageout_freed();
     v->nfile = v->nanon = 0;
 }

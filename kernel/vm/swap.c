@@ -176,25 +176,6 @@ struct writing {
     struct blk_vec      vec[SWAP_CLUSTER];
 };
 
-/* For when there is no memory for another (their slab is of several frames): just then the daemon has to go on. */
-static struct writing spare;
-static _Atomic bool   spare_taken;
-
-static struct writing *writing_new(void)
-{
-    struct writing *w = kmem_alloc(sizeof *w);
-
-    return w == NULL && !atomic_exchange(&spare_taken, true) ? &spare : w;
-}
-
-static void writing_free(struct writing *w)
-{
-    if (w == &spare)
-        atomic_store(&spare_taken, false);
-    else
-        kmem_free(w);
-}
-
 static void let_go(struct page *pg)
 {
     page_unlock(pg);
@@ -212,19 +193,22 @@ static void owner_release(struct vm_object *o, struct anon_family *f)
 static void written(struct blk_req *r)
 {
     struct writing *w = container_of(r, struct writing, req);
+    unsigned        freed = 0;
 
     for (unsigned i = 0; i < w->n; i++) {
         if ((r->bad >> i & 1) == 0 && r->error == 0) {
             replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
             CPUSTAT_INC(dfree);
             CPUSTAT_INC(anonfree);
+            freed++;
         }
         page_release(w->standin[i]); /* the last one, if nobody names it: gives the slot back */
         let_go(w->page[i]);
         owner_release(w->obj[i], w->family[i]);
     }
-    writing_free(w);
-    pageout_freed();
+    kmem_free(w);
+    if (freed != 0)
+        pageout_freed();
 }
 
 /* Is the page, which is busy, only in use by the objects that name it and by its holder? */
@@ -256,11 +240,11 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
     uint64_t slot = 0;
 
     while (done < n) {
-        struct writing *w = writing_new();
+        struct writing *w = kmem_alloc(sizeof *w);
         unsigned        got = w != NULL ? slots_take(n - done, &area, &slot) : 0, used = 0;
 
         if (got == 0) {
-            writing_free(w);
+            kmem_free(w);
             break;
         }
         w->n = 0;
@@ -275,7 +259,7 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
         for (unsigned i = used; i < got; i++)
             slot_give(area, slot + i);
         if (w->n == 0) {
-            writing_free(w);
+            kmem_free(w);
             continue;
         }
         going += w->n;

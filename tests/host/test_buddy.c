@@ -457,6 +457,32 @@ TEST(last_frames_are_reserved)
     mem_ops = (struct mem_ops){0};
 }
 
+/* They pass the magazines by, in both directions: what may_take() granted to one is not had by all on his CPU. */
+TEST(last_frames_are_not_kept)
+{
+    uint64_t free1;
+
+    start();
+    run_on(1);
+    mem_ops = (struct mem_ops){.may_take = answer, .low = never};
+    while (magazines[1].npages > 0)
+        (void)take(1, 0, ALLOC_STRICT);
+    free1 = mem_nodes[1].nfree_pages;
+    mem_nodes[1].low_pages = free1 + 1;
+    CHECK(take(1, 0, ALLOC_STRICT) != NULL);
+    CHECK_EQ(mem_nodes[1].nfree_pages, free1 - 1);
+    CHECK_EQ(magazines[1].npages, 0);
+    may_take = false;
+    CHECK(take(1, 0, ALLOC_STRICT) == NULL);
+    give(nblocks - 1);
+    CHECK_EQ(mem_nodes[1].nfree_pages, free1);
+    CHECK_EQ(magazines[1].npages, 0);
+    may_take = true;
+    mem_nodes[1].low_pages = 0;
+    mem_ops = (struct mem_ops){0};
+    give_all();
+}
+
 TEST(kmem_without_memory)
 {
     uint64_t live;
