@@ -13,6 +13,7 @@ FOLDER = TOP / "build/test-pageout"
 pytestmark = pytest.mark.xdist_group("pageout")  # one worker: the disks in FOLDER are made once
 MB = 1 << 20
 FILE_MB = 96
+WORN = range(1000, 1008)  # pages of a disk that cannot be written
 
 
 def disks(name: str) -> tuple[str, str]:
@@ -33,6 +34,12 @@ def images():
     put("file.img", random.Random(6).randbytes(MB) * FILE_MB)
     for name in ("cache", "priority", "old"):
         put(f"{name}-swap.img", bytes(256 * MB))
+    for name, size in (("dead", 24), ("worn", 128)):
+        with (FOLDER / f"{name}-swap.img").open("wb") as file:
+            file.truncate(size * MB)
+    rule = '[inject-error]\nevent = "none"\niotype = "write"\nerrno = "5"\n'
+    put("dead.conf", rule.encode())
+    put("worn.conf", b"".join(f'{rule}sector = "{8 * page}"\n'.encode() for page in WORN))
 
 
 def little(name: str, system: str = ""):
@@ -42,6 +49,9 @@ def little(name: str, system: str = ""):
 
 CACHE = little("cache", "set priority_paging=1")
 PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
+BROKEN = pytest.mark.machine(
+    "sf280r", memory="64M", disks=tuple(f"{FOLDER}/{name}-swap.img,blkdebug={FOLDER}/{name}.conf" for name in ("dead", "worn"))
+)
 OLD = little("old", "set pageout_policy=0;set lotsfree=999999;set desfree=99999;set slowscan=999999;set ufs:freebehind=0")
 
 
@@ -118,6 +128,19 @@ def test_the_greedy_one_ends(machine):
     assert out.status == 137, out.out
     assert machine.check("dmesg").count("out of memory: killed") == killed + 1
     swap_on(machine)
+
+
+@BROKEN
+def test_disk_that_cannot_be_written(machine):
+    """A page of swap that fails is not used again, and what it was for stays; a disk that fails ends the one who needs it."""
+    machine.check("swap -a /dev/vdb")
+    assert "bad=0" in machine.check("/usr/test/paging anon 80 1", timeout=120)
+    assert int(machine.check("swap -l").split()[-2]) == (128 * MB // 4096 - 1 - len(WORN)) * 8, "blocks that can be used"
+    machine.check("swap -d /dev/vdb && swap -a /dev/vda")
+    assert machine.run("/usr/test/paging rounds 64 1", timeout=120).status == 137
+    log = machine.check("dmesg")
+    assert log.count("a page of swap cannot be written") == 2 and "out of memory: killed" in log
+    assert machine.check("echo on")
 
 
 @CACHE

@@ -78,6 +78,7 @@ static struct cv       pageout_cv; /* the daemon                     */
 static struct cv       memory_cv;  /* those who wait for memory      */
 static _Atomic bool    kicked;
 static _Atomic uint64_t progress;  /* batches of pages taken so far, while somebody waited */
+static _Atomic uint64_t in_vain = UINT64_MAX; /* it, when somebody gave up: none is throttled until it changes */
 static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
 static struct {
     uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
@@ -194,14 +195,15 @@ static bool may_take(void)
 static bool low(unsigned node, bool wait, bool failed)
 {
     const struct mem_node *n = &mem_nodes[node];
-    unsigned               got = 0;
+    unsigned               got = 0, i = 0;
+    uint64_t               since;
 
     if (pageout_thread == NULL)
         return false;
     if (cachelist_on && irq_enabled()) { /* no spin lock is held */
         got = cachelist_reclaim(node, RECLAIM_BATCH);
-        for (unsigned i = 0; failed && got == 0 && i < n->nnear; i++)
-            got = cachelist_reclaim(n->near[i], RECLAIM_BATCH);
+        for (unsigned k = 0; failed && got == 0 && k < n->nnear; k++)
+            got = cachelist_reclaim(n->near[k], RECLAIM_BATCH);
         if (got != 0)
             return true;
     }
@@ -209,15 +211,19 @@ static bool low(unsigned node, bool wait, bool failed)
         pageout_kick();
     if (!wait || pageout_is_caller())
         return false;
-    for (unsigned i = 0; i < HOPELESS && (failed || freemem() < throttlefree); i++) {
-        uint64_t before = atomic_load_explicit(&progress, memory_order_relaxed);
-
+    since = progress;
+    while (i < HOPELESS && (failed || (freemem() < throttlefree && since != in_vain))) {
         wait_round();
         if (failed && freemem() > reserve())
             return true;
-        if (failed && atomic_load_explicit(&progress, memory_order_relaxed) != before)
+        i++;
+        if (failed && progress != since) {
+            since = progress;
             i = 0;
+        }
     }
+    if (i == HOPELESS && progress == since)
+        in_vain = since;
     return freemem() > reserve();
 }
 

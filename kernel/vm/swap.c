@@ -10,7 +10,9 @@
  *             While it is written the page is busy (PG_LOCKED) and unmapped; while it is read the stand-in is busy.
  *             A swap area is a bitmap of page-sized slots on a disk, or in a file whose blocks are looked up once, when
  *             it is added.  Slots are given in rising order, so that pages which go together lie together.
- * INVARIANTS  I1  a slot is in use exactly while a stand-in names it
+ *             A slot that could not be written is not tried again: so a disk that fails runs out of slots, and who
+ *             wants memory learns that there is none.
+ * INVARIANTS  I1  a slot is in use exactly while a stand-in names it, or for ever once it could not be written
  *             I2  a stand-in is never mapped
  * LOCKING     areas_lock (RANK_VM_TLB) for bitmaps and counts; areas_mutex for adding and removing; family or object
  *             for the places of pages
@@ -37,7 +39,8 @@ struct area {
     struct disk  *disk;
     uint64_t     *sector; /* of each slot, in a file; NULL: slot n at page n      */
     uint64_t     *used;   /* bitmap                                              */
-    uint64_t      pages, free, next;
+    uint64_t      pages, next;
+    uint64_t      usable, free; /* slots: all but the label's and bad ones; of these, not in use */
     bool          leaving; /* no new pages */
     char          name[64];
 };
@@ -117,10 +120,25 @@ bool swap_room(void)
     return false;
 }
 
+/* The slot of a stand-in could not be written: it stays in use, and the stand-in names none. */
+static void slot_retire(struct page *standin)
+{
+    struct area *a = &areas[area_of(standin)];
+    bool         first;
+
+    spin_lock(&areas_lock);
+    first = a->usable-- == a->pages - 1;
+    spin_unlock(&areas_lock);
+    standin->pad[0] = AREAS;
+    if (first)
+        warn("%s: a page of swap cannot be written", a->name);
+}
+
 /* mem_ops.free_swapped */
 static void standin_free(struct page *pg)
 {
-    slot_give(area_of(pg), slot_of(pg));
+    if (area_of(pg) != AREAS)
+        slot_give(area_of(pg), slot_of(pg));
     kmem_cache_free(standin_cache, pg);
 }
 
@@ -196,7 +214,9 @@ static void written(struct blk_req *r)
     unsigned        freed = 0;
 
     for (unsigned i = 0; i < w->n; i++) {
-        if ((r->bad >> i & 1) == 0 && r->error == 0) {
+        if ((r->bad >> i & 1) != 0) {
+            slot_retire(w->standin[i]);
+        } else {
             replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
             CPUSTAT_INC(dfree);
             CPUSTAT_INC(anonfree);
@@ -375,7 +395,7 @@ int swap_add(const struct swap_new *n)
         a->sector = n->sector;
         a->used = used;
         a->pages = n->pages;
-        a->free = n->pages - 1;
+        a->usable = a->free = n->pages - 1;
         a->next = 1;
         a->leaving = false;
         atomic_thread_fence(memory_order_seq_cst);
@@ -454,17 +474,17 @@ int swap_remove(struct vnode *vn)
         if (areas[i].vn == vn)
             a = &areas[i];
     if (a != NULL) {
-        uint64_t used = a->pages - 1 - a->free, total, others, promised, limit;
+        uint64_t used = a->usable - a->free, total, others, promised, limit;
 
         swap_total(&total, &others);
         reserve_state(&promised, &limit);
         a->leaving = true;
-        err = promised + a->pages - 1 > limit || used > freemem() + others - a->free ? -ENOMEM : all_in();
-        for (unsigned i = 0; err == 0 && a->free != a->pages - 1 && i < TRIES; i++) {
+        err = promised + a->usable > limit || used > freemem() + others - a->free ? -ENOMEM : all_in();
+        for (unsigned i = 0; err == 0 && a->free != a->usable && i < TRIES; i++) {
             thread_sleep_ns(10000000);
             err = all_in();
         }
-        if (err == 0 && a->free != a->pages - 1)
+        if (err == 0 && a->free != a->usable)
             err = -EBUSY;
         if (err == 0) {
             a->vn = NULL;
@@ -483,7 +503,7 @@ bool swap_next(unsigned i, struct swap_info *out)
 {
     for (unsigned k = 0; k < AREAS; k++)
         if (areas[k].vn != NULL && i-- == 0) {
-            *out = (struct swap_info){.dev = disk_dev(areas[k].disk), .pages = areas[k].pages - 1,
+            *out = (struct swap_info){.dev = disk_dev(areas[k].disk), .pages = areas[k].usable,
                                       .free = areas[k].free, .file = areas[k].sector != NULL};
             str_copy(out->name, areas[k].name, sizeof out->name);
             return true;
@@ -496,7 +516,7 @@ void swap_total(uint64_t *pages, uint64_t *free)
     *pages = *free = 0;
     for (unsigned i = 0; i < AREAS; i++)
         if (areas[i].vn != NULL && !areas[i].leaving) {
-            *pages += areas[i].pages - 1;
+            *pages += areas[i].usable;
             *free += areas[i].free;
         }
 }

@@ -12,7 +12,8 @@
  *                         an equal part of memory;
  *                 clean   four times: writes an image, a file each, from pages here and there, as fast as it may;
  *                         then visits a quarter of the other pages of memory, by columns.
- *             So an image can go to the disk while clean works, unless the writer is made to wait.
+ *             So an image can go to the disk while clean works, unless the writer is made to wait.  With -w a visit
+ *             computes for that long beside what it does to the page: the program's own work.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
  *             Elapsed time is that from the first block to the last visit; sync_s is what an fsync of the files takes
@@ -20,7 +21,7 @@
  *             every 16 visits the free memory is noted, and where it lies between lotsfree and cachefree.
  * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
  * USAGE       ddt -i [-f file-MiB] [-s seed] directory     makes the file of observations
- *             ddt [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-s seed] directory
+ *             ddt [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-w work-us] [-s seed] directory
  * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... image_mib=... cycles=... elapsed_s=...
  *             sync_s=... (and of each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
  *             free_low_pct=... free_between_pct=...; then ok or FAILED
@@ -33,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -123,6 +125,26 @@ static void watch_memory(void)
     watch.samples++;
 }
 
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static double work; /* seconds of processor time a visit */
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void compute(void)
+{
+    double end = processor_seconds() + work;
+
+    while (processor_seconds() < end)
+        ;
+}
+
 /* ---- visits ---------------------------------------------------------------------------------- */
 
 /* Word `at` of page p as it should be. */
@@ -143,6 +165,8 @@ static void visit(uint64_t p, uint64_t add)
         state[p].power = 1;
     }
     visits[p % COPIES](page, add);
+    if (work != 0)
+        compute();
     state[p].power *= 3;
     state[p].shift = state[p].shift * 3 + add;
     if (++nvisits % 16 == 0)
@@ -335,7 +359,7 @@ int main(int argc, char **argv)
     bool     make = false;
     int      opt;
 
-    while ((opt = getopt(argc, argv, "im:f:g:c:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "im:f:g:c:w:s:")) != -1) {
         if (opt == 'i')
             make = true;
         else if (opt == 'm')
@@ -346,14 +370,16 @@ int main(int argc, char **argv)
             image_blocks = 32 * number(optarg, 4096);
         else if (opt == 'c')
             cycles = number(optarg, 1000);
+        else if (opt == 'w')
+            work = (double)number(optarg, 1000000) * 1e-6;
         else if (opt == 's')
             seed = number(optarg, UINT32_MAX);
         else
             optind = argc + 1;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-s seed] "
-                        "directory\n");
+        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-w work-us] "
+                        "[-s seed] directory\n");
         return 2;
     }
     directory = argv[optind];

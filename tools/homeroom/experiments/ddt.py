@@ -8,7 +8,7 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
               marks     of the write throttle: Solaris 8's 393216/262144, and the paper's 6291456/4194304
             A policy is one boot, on a machine with one processor at work; its runs follow each other.  Before each the files
-            are mounted anew and the program is read.  A run that comes first is not counted: it moves the clock's hands.
+            are mounted anew and the program is read.
             The first, after which the hands of the clock have been everywhere, is not counted.
             The scale makes the disks faster.  So that the daemons have the time that they would have beside slow ones, their
             clocks go as much faster (pageout_timescale); nothing else of pageout is set.
@@ -16,6 +16,11 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             large marks would seem to save what they only put off.  busy is what both disks took for all that was asked of
             them, elapsed the time in which at least one was at work: that of a machine whose processor needs no time.
             wall is the guest's time times the scale, in which the emulator is as slow as it is.
+            Each visit of a page computes for WORK_US on a machine of the disks' time, a twentieth of that at SCALE=20: DDT
+            does, its times go with SPECfp (NRAO, "Relationships between the AIPSmark and the SPECmark",
+            aips.nrao.edu/ddt-vs-spec.html), and what large marks can save is that the program stands still while it
+            could.  CHOICE, before any run with it: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
+            operations, at some 50 million in a second.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
             by Solaris 8 the marks make 2 %.  That is judged where the default marks leave the program all its pages:
             beyond, two runs of one point differ by more.
@@ -39,6 +44,7 @@ STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 ROOM_MIB = 256  # for programs and their files
 FILE_MIB, IMAGE_MIB, DISK_MIB, SWAP_MIB = 48, 4, 192, 384
 WARM_UP = 0.7  # step of the run that is not counted
+WORK_US = 500  # of computing for each visit of a page, on the machine that the disks are of
 JOBS = 2  # policies measured at a time
 POLICIES = {
     "policy0": ("0, before Solaris 7", {"pageout_policy": 0}),
@@ -115,7 +121,7 @@ def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale:
     throttled = number(guest, "ufs_throttles")
     begun: list[float] = []  # first of all the program says that it begins
     memory = round(ROOM_MIB * 1024 * step) - 512  # KiB; the code is the rest
-    command = f"/mnt/ddt -f {FILE_MIB} -g {IMAGE_MIB} -m {memory} -s {SEED} /mnt"
+    command = f"/mnt/ddt -f {FILE_MIB} -g {IMAGE_MIB} -m {memory} -w {round(WORK_US / scale)} -s {SEED} /mnt"
     point = parse(guest.check(command, 1500, lambda _: begun.append(time.monotonic())), policy, marks, step, scale)
     point.begun, point.ended = begun[0], time.monotonic()
     point.throttles = number(guest, "ufs_throttles") - throttled
