@@ -38,8 +38,8 @@ def images():
         with (FOLDER / f"{name}-swap.img").open("wb") as file:
             file.truncate(size * MB)
     rule = '[inject-error]\nevent = "none"\niotype = "write"\nerrno = "5"\n'
-    put("dead.conf", rule.encode())
-    put("worn.conf", b"".join(f'{rule}sector = "{8 * page}"\n'.encode() for page in WORN))
+    (FOLDER / "dead.conf").write_text(rule)
+    (FOLDER / "worn.conf").write_text("".join(f'{rule}sector = "{8 * page}"\n' for page in WORN))
 
 
 def little(name: str, system: str = ""):

@@ -34,7 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -129,19 +128,11 @@ static void watch_memory(void)
 
 static double work; /* seconds of processor time a visit */
 
-static double processor_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void compute(void)
 {
-    double end = processor_seconds() + work;
+    double end = bench_processor() + work;
 
-    while (processor_seconds() < end)
+    while (bench_processor() < end)
         ;
 }
 

@@ -32,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -314,21 +313,12 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* Processor time of this process. */
-static double processor_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void run_batch(uint64_t batch)
 {
     uint64_t             reads = nreads, writes = nwrites, splits = nsplits;
     struct bench_paging  paging, after;
     struct rusage        begin, end;
-    double               start = bench_now(), processor = processor_seconds(), real;
+    double               start = bench_now(), processor = bench_processor(), real;
 
     bench_paging(&paging);
     getrusage(RUSAGE_SELF, &begin);
@@ -336,7 +326,7 @@ static void run_batch(uint64_t batch)
         insert_record(r);
     write_header();
     getrusage(RUSAGE_SELF, &end);
-    processor = processor_seconds() - processor;
+    processor = bench_processor() - processor;
     real = bench_now() - start;
     printf("result: bench=mkeyed keys=%s batch=%llu records=%llu file_bytes=%llu user_s=%.3f sys_s=%.3f cpu_s=%.6f "
            "real_s=%.3f reads=%llu writes=%llu splits=%llu",

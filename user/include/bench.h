@@ -48,6 +48,8 @@ _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 
 
 /* bench_now - the monotonic wall clock, in seconds. */
 double bench_now(void);
+/* bench_processor - the processor time of this process, in seconds. */
+double bench_processor(void);
 
 /* bench_count - a positive whole number with an optional k or m (1024, 1024^2); ends the program if it is not. */
 size_t bench_count(const char *text);

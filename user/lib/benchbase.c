@@ -25,12 +25,22 @@ void bench_die(const char *format, ...)
     exit(2);
 }
 
-double bench_now(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double bench_now(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double bench_processor(void)
+{
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 size_t bench_count(const char *text)
