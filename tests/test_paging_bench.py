@@ -57,24 +57,26 @@ def test_uniform_keys_touch_more(tmp_path):
 
 
 def test_ddt(tmp_path):
-    on_host(f"ddt -i -f 2 {tmp_path}")
-    text = on_host(f"ddt -f 2 -g 1 -m 3001 -c 2 {tmp_path}")
+    on_host(f"ddt -i -g 2 {tmp_path}")
+    text = on_host(f"ddt -g 2 -m 3001 -r 2 {tmp_path}")
     assert text.splitlines()[-1] == "ok"
-    assert "memory_kib=3004 code_kib=512 file_mib=2 image_mib=1 cycles=2 " in text
-    sizes = {"observations": 2, "sorted": 2, "map": 1, "beam": 1, "residual": 1, "components": 1}
-    assert {p.name: p.stat().st_size >> 20 for p in tmp_path.iterdir()} == sizes
+    assert "memory_kib=3004 code_kib=512 image_mib=2 passes=110 repetitions=2 " in text
+    files = list(tmp_path.iterdir())
+    assert {p.stat().st_size for p in files} == {2 << 20}
+    assert len([p for p in files if p.name.startswith("m.")]) == 11  # as many as DDT has
+    assert len(files) == 11 + 10 + 2
 
 
 def test_ddt_sees_damage(tmp_path):
-    on_host(f"ddt -i -f 2 {tmp_path}")
-    with open(tmp_path / "observations", "r+b") as file:
+    on_host(f"ddt -i -g 1 {tmp_path}")
+    with open(tmp_path / "m.mxbeam", "r+b") as file:
         file.seek(40 * 512)
         file.write(b"\xff")
-    assert on_host(f"ddt -f 2 -m 3000 {tmp_path}", status=1).splitlines()[-1] == "FAILED"
+    assert on_host(f"ddt -g 1 -m 3000 {tmp_path}", status=1).splitlines()[-1] == "FAILED"
 
 
 @pytest.mark.parametrize(
-    "command", ["mkeyed", "mkeyed -b 0 x", "mkeyed -n 2m x", "mkeyed x y", "ddt", "ddt -f 0 /tmp", "ddt -c x /tmp", "ddt a b"]
+    "command", ["mkeyed", "mkeyed -b 0 x", "mkeyed -n 2m x", "mkeyed x y", "ddt", "ddt -g 0 /tmp", "ddt -r x /tmp", "ddt a b"]
 )
 def test_bad_options(command):
     on_host(command, status=2)
@@ -82,7 +84,7 @@ def test_bad_options(command):
 
 def test_no_such_file(tmp_path):
     on_host(f"mkeyed {tmp_path}/none/keyed", status=2)
-    on_host(f"ddt -f 1 {tmp_path}", status=2)
+    on_host(f"ddt {tmp_path}", status=2)
 
 
 # ---- how the experiments judge -------------------------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def test_growth(times, verdict):
 
 
 def point(policy, marks, elapsed, pages, low=0):
-    return ddt.Point(policy, marks, 0.8, 0, 0, pages, 0, 0, 0, 0, 300, low, 50, elapsed=elapsed)
+    return ddt.Point(policy, marks, 0.8, elapsed, 0, pages, 0, 0, 0, 0, 300, low, 50)
 
 
 def test_ddt_judges():
@@ -170,7 +172,7 @@ def test_keyed_file_on_tmpfs(machine):
 @pytest.mark.machine("sf280r", overlay=TOP / "build/user/ondisk")
 def test_ddt_on_tmpfs(machine):
     """Nothing is paged, for there is no disk."""
-    text = machine.check("/ddt -i -f 1 /tmp && /ddt -f 1 -m 2000 /tmp")
+    text = machine.check("/ddt -i -g 1 /tmp && /ddt -g 1 -m 2000 /tmp")
     one = ddt.parse(text, "policy2", "default", 1, 1)
     assert text.splitlines()[-1] == "ok"
     assert (one.epi, one.api, one.fpi, one.apo) == (0, 0, 0, 0)

@@ -2,28 +2,35 @@
 /*
  * ddt.c - a program that needs much memory and reads and writes large files meanwhile, as the AIPS package's DDT test.
  *
- * THEORY      DDT puts a set of radio-astronomical observations through AIPS's main tasks: sorting, gridding and
- *             Fourier transform, cleaning.  Each works in memory, and reads or writes files that are too large to stay
- *             there and would not be wanted again soon if they did.  The question is what the system gives up for the
- *             files' pages.  Here a cycle has three phases:
- *                 sort    reads a file of observations, blocks of 32 KiB here and there, and writes them in order;
- *                         beside each block it visits an equal part of memory;
- *                 map     reads the sorted file from its start, and beside each block visits every second page of
- *                         an equal part of memory;
- *                 clean   four times: writes an image, a file each, from pages here and there, as fast as it may;
- *                         then visits a quarter of the other pages of memory, by columns.
- *             So an image can go to the disk while clean works, unless the writer is made to wait.  With -w a visit
- *             computes for that long beside what it does to the page: the program's own work.
+ * THEORY      AIPS's help text (HELP/DDT.HLP in its sources) says what DDT is: seven steps - SORT, UVMAP, APCLN, CALIB,
+ *             MXmap, MXclean, VTESS - on a set of visibilities and the images made from it.  The large one has images
+ *             of 1024 x 1024 pixels, so 4 MiB, and 77,000 visibilities, so about as much.  There are eleven files: the
+ *             visibilities, and the master version of what each step makes.  A step reads masters, writes its own
+ *             version, and that of an image is compared with its master.
+ *             What a step does in between is made of passes over a file:
+ *                 sort        three: "two areas are needed as scratch files and one" for the output (UVSRT.HLP)
+ *                 map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
+ *                 clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
+ *                             takes the components from the visibilities, grids these, and transforms once
+ *                 transform   two, for one that does not fit into memory goes over rows, then columns
+ *             A pass reads a file, works in memory, and writes a file: AIPS's array processor, 1.25 million words since
+ *             it is software (PAPC.INC), takes an image whole.  So an image can go to the disk while the next pass
+ *             works, unless the writer is made to wait.
+ *             CHOICE: three cycles where AIPS takes 15 to 30, so that a run is short; and all passes together go twice
+ *             through `memory`, which stands for the memory of AIPS and its tasks.  The question is what the system
+ *             gives up for the files' pages.
+ *             With -w a visit of a page computes for that long beside what it does to the page: the program's own work.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
  *             Elapsed time is that from the first block to the last visit; sync_s is what an fsync of the files takes
  *             then.  Pages paged in and out are counted in the same time, for the whole system.  Beside each block and
  *             every 16 visits the free memory is noted, and where it lies between lotsfree and cachefree.
  * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
- * USAGE       ddt -i [-f file-MiB] [-s seed] directory     makes the file of observations
- *             ddt [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-w work-us] [-s seed] directory
- * OUTPUT      result: bench=ddt memory_kib=... code_kib=... file_mib=... image_mib=... cycles=... elapsed_s=...
- *             sync_s=... (and of each phase) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
+ *             I2  word i of a file that was written the n-th time is n * 2^40 + i; looked at in every block read
+ * USAGE       ddt -i [-g image-MiB] directory     makes the visibilities and the masters
+ *             ddt [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us] directory
+ * OUTPUT      result: bench=ddt memory_kib=... code_kib=... image_mib=... passes=... repetitions=... elapsed_s=...
+ *             sync_s=... (and of each step) epi=... api=... fpi=... epo=... apo=... fpo=... scan=... free_min=...
  *             free_low_pct=... free_between_pct=...; then ok or FAILED
  * SEE ALSO    make experiment-ddt, docs/benchmarks.md
  */
@@ -43,7 +50,6 @@
 #define PAGE    4096u
 #define WORDS   (PAGE / sizeof(uint64_t))
 #define BLOCK   32768u
-#define COLUMNS 16u
 #define COPIES  128u
 
 /* ---- code: 128 pages of it ------------------------------------------------------------------- */
@@ -164,170 +170,241 @@ static void visit(uint64_t p, uint64_t add)
         watch_memory();
 }
 
-/* Part i of n of memory, every `step`-th page. */
-static void visit_part(uint64_t i, uint64_t n, uint64_t step, uint64_t add)
+/* The next n pages of memory, round and round. */
+static void visit_next(uint64_t n)
 {
-    for (uint64_t p = (npages * i / n + step - 1) / step * step; p < npages * (i + 1) / n; p += step)
-        visit(p, add);
+    static uint64_t next, round = 1;
+
+    for (; n > 0; n--) {
+        visit(next, round);
+        if (++next == npages) {
+            next = 0;
+            round++;
+        }
+    }
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static const char *directory;
-static uint64_t    seed = 1, nblocks = 12 * 32, image_blocks = 4 * 32;
-static uint64_t    block[BLOCK / sizeof(uint64_t)];
+/* The visibilities, and what is made from them, each as a master and as the test's version; then scratch files. */
+enum { UVDATA, UVSRT, UVMAP, UVBEAM, APCLN, APRES, CALIB, MXMAP, MXBEAM, MXCLN, VTESS, NDATA };
 
-static int open_file(const char *name, int flags)
+static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap",  "uvbeam", "apcln", "apres",
+                                             "calib",  "mxmap", "mxbeam", "mxcln",  "vtess"};
+
+struct file {
+    int      fd;
+    uint64_t writes; /* I2 */
+};
+
+static const char *directory;
+static uint64_t    image_blocks = 4 * 32;
+static uint64_t    block[BLOCK / sizeof(uint64_t)];
+static struct file master[NDATA], test[NDATA], scratch[2];
+
+static void open_file(struct file *f, const char *prefix, const char *name, int flags)
 {
     char path[256];
-    int  fd;
 
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    fd = open(path, flags, 0644);
-    if (fd < 0)
+    snprintf(path, sizeof path, "%s/%s%s", directory, prefix, name);
+    f->fd = open(path, flags, 0644);
+    if (f->fd < 0)
         bench_die("%s: %s", path, strerror(errno));
-    return fd;
 }
 
-static void fill_block(uint64_t number)
+static void open_masters(int flags)
 {
-    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i++)
-        block[i] = number * BLOCK + i;
-}
-
-static void write_block(int fd, uint64_t at)
-{
-    ssize_t put = pwrite(fd, block, BLOCK, (off_t)(at * BLOCK));
-
-    if (put != BLOCK)
-        bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
-}
-
-static void read_block(int fd, const char *kind, uint64_t at, uint64_t number)
-{
-    ssize_t got = pread(fd, block, BLOCK, (off_t)(at * BLOCK));
-
-    if (got != BLOCK)
-        bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
-    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
-        expect(kind, number, block[i], number * BLOCK + i);
-}
-
-/* Where observation `number` is in the file that is not sorted yet: an order by a step without a common divisor. */
-static uint64_t unsorted(uint64_t number)
-{
-    uint64_t step = nblocks * 5 / 8 | 1, a = nblocks, b = step;
-
-    for (;;) {
-        while (b != 0) {
-            uint64_t rest = a % b;
-
-            a = b;
-            b = rest;
-        }
-        if (a == 1)
-            return (number * step + seed) % nblocks;
-        step += 2;
-        a = nblocks;
-        b = step;
+    for (unsigned i = 0; i < NDATA; i++) {
+        open_file(&master[i], "m.", data_name[i], flags);
+        master[i].writes = 1;
     }
 }
 
-static void make_observations(void)
+static uint64_t word_of(const struct file *f, uint64_t i)
 {
-    int fd = open_file("observations", O_RDWR | O_CREAT | O_TRUNC);
+    return (f->writes << 40) + i;
+}
 
-    for (uint64_t i = 0; i < nblocks; i++) {
-        fill_block(i);
-        write_block(fd, unsorted(i));
+static void write_file(struct file *f)
+{
+    f->writes++;
+    for (uint64_t at = 0; at < image_blocks; at++) {
+        ssize_t put;
+
+        for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i++)
+            block[i] = word_of(f, at * BLOCK / sizeof(uint64_t) + i);
+        put = pwrite(f->fd, block, BLOCK, (off_t)(at * BLOCK));
+        if (put != BLOCK)
+            bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
+        watch_memory();
     }
-    if (fsync(fd) != 0 || close(fd) != 0)
+}
+
+static void read_file(const struct file *f)
+{
+    for (uint64_t at = 0; at < image_blocks; at++) {
+        ssize_t  got = pread(f->fd, block, BLOCK, (off_t)(at * BLOCK));
+        uint64_t first = at * BLOCK / sizeof(uint64_t);
+
+        if (got != BLOCK)
+            bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
+        for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
+            expect("word of a file", first + i, block[i], word_of(f, first + i));
+        watch_memory();
+    }
+}
+
+static void sync_file(const struct file *f)
+{
+    if (fsync(f->fd) != 0)
         bench_die("fsync: %s", strerror(errno));
 }
 
-/* ---- phases ---------------------------------------------------------------------------------- */
+static void make_masters(void)
+{
+    open_masters(O_RDWR | O_CREAT | O_TRUNC);
+    for (unsigned i = 0; i < NDATA; i++) {
+        master[i].writes = 0;
+        write_file(&master[i]);
+        sync_file(&master[i]);
+    }
+}
 
-static const char *const image_name[] = {"map", "beam", "residual", "components"};
+/* ---- passes ---------------------------------------------------------------------------------- */
 
-#define IMAGES (sizeof image_name / sizeof image_name[0])
+#define CYCLES 3
+#define PASSES (19 + 12 * CYCLES) /* of a repetition; run() checks it */
+#define ROUNDS 2                  /* through memory in a repetition   */
 
-static int observations, sorted, image[IMAGES];
+static uint64_t npasses;
+
+static void pass(const struct file *from, struct file *to)
+{
+    uint64_t pages = npages * ROUNDS, nth = npasses++ % PASSES;
+
+    read_file(from);
+    visit_next(pages * (nth + 1) / PASSES - pages * nth / PASSES);
+    write_file(to);
+}
+
+static void transform(const struct file *from, struct file *to)
+{
+    pass(from, &scratch[0]);
+    pass(&scratch[0], to);
+}
+
+static void compare(int data)
+{
+    read_file(&test[data]);
+    read_file(&master[data]);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void sort(void)
 {
-    for (uint64_t i = 0; i < nblocks; i++) {
-        read_block(observations, "observation", unsorted(i), i);
-        visit_part(i, nblocks, 1, block[0]);
-        write_block(sorted, i);
-        watch_memory();
+    pass(&master[UVDATA], &scratch[0]);
+    pass(&scratch[0], &scratch[1]);
+    pass(&scratch[1], &test[UVSRT]);
+}
+
+static void map(int visibilities, int image, int beam)
+{
+    pass(&master[visibilities], &scratch[1]);
+    transform(&scratch[1], &test[image]);
+    transform(&scratch[1], &test[beam]);
+    compare(image);
+    compare(beam);
+}
+
+static void uvmap(void)
+{
+    map(UVSRT, UVMAP, UVBEAM);
+}
+
+static void apcln(void)
+{
+    read_file(&master[UVBEAM]);
+    for (unsigned i = 0; i < CYCLES; i++) {
+        transform(i == 0 ? &master[UVMAP] : &scratch[1], &scratch[1]);
+        transform(&scratch[1], &scratch[1]);
     }
+    pass(&scratch[1], &test[APCLN]);
+    pass(&scratch[1], &test[APRES]);
+    compare(APCLN);
+    compare(APRES);
 }
 
-static void map(void)
+static void calib(void)
 {
-    for (uint64_t i = 0; i < nblocks; i++) {
-        read_block(sorted, "sorted observation", i, i);
-        visit_part(i, nblocks, 2, block[1]);
-        watch_memory();
+    transform(&master[APCLN], &scratch[1]);
+    pass(&master[UVSRT], &test[CALIB]);
+}
+
+static void mxmap(void)
+{
+    map(CALIB, MXMAP, MXBEAM);
+}
+
+static void mxclean(void)
+{
+    for (unsigned i = 0; i < CYCLES; i++) {
+        pass(&master[CALIB], &scratch[0]);
+        pass(&scratch[0], &scratch[1]);
+        transform(&scratch[1], &test[MXCLN]);
     }
+    compare(MXCLN);
 }
 
-static void write_image(int fd)
+static void vtess(void)
 {
-    for (uint64_t i = 0; i < image_blocks; i++) {
-        uint64_t p = npages * i / image_blocks;
-
-        memcpy(block, memory + p * WORDS, PAGE);
-        expect("page of memory", p, block[0], expected_word(p, 0));
-        write_block(fd, i);
-        watch_memory();
+    read_file(&master[MXBEAM]);
+    for (unsigned i = 0; i < CYCLES; i++) {
+        transform(i == 0 ? &master[MXMAP] : &scratch[1], &scratch[1]);
+        transform(&scratch[1], &scratch[1]);
     }
+    pass(&scratch[1], &test[VTESS]);
+    compare(VTESS);
 }
 
-static void clean(void)
-{
-    for (unsigned i = 0; i < IMAGES; i++) {
-        write_image(image[i]);
-        for (uint64_t column = i * COLUMNS / IMAGES + 1; column < (i + 1) * COLUMNS / IMAGES; column += 2)
-            for (uint64_t p = column; p < npages; p += COLUMNS)
-                visit(p, column);
-    }
-}
+static const struct {
+    const char *name;
+    void (*run)(void);
+} step[] = {{"sort", sort},   {"uvmap", uvmap},     {"apcln", apcln}, {"calib", calib},
+            {"mxmap", mxmap}, {"mxclean", mxclean}, {"vtess", vtess}};
 
-static void sync_file(int fd)
-{
-    if (fsync(fd) != 0)
-        bench_die("fsync: %s", strerror(errno));
-}
+#define STEPS (sizeof step / sizeof step[0])
 
-static void run(uint64_t cycles)
+static void run(uint64_t repetitions)
 {
-    static void (*const  phase[])(void) = {sort, map, clean};
-    double               begin, elapsed, synced, took[3] = {0};
-    struct bench_paging  a, b;
+    double              begin, elapsed, synced, took[STEPS] = {0};
+    struct bench_paging a, b;
 
     watch.lotsfree = tunable("lotsfree");
     watch.cachefree = tunable("cachefree");
     bench_paging(&a);
     begin = bench_now();
-    for (uint64_t c = 0; c < cycles; c++)
-        for (unsigned i = 0; i < 3; i++) {
+    for (uint64_t r = 0; r < repetitions; r++)
+        for (unsigned i = 0; i < STEPS; i++) {
             double start = bench_now();
 
-            phase[i]();
+            step[i].run();
             took[i] += bench_now() - start;
         }
     elapsed = bench_now() - begin;
     bench_paging(&b);
-    sync_file(sorted);
-    for (unsigned i = 0; i < IMAGES; i++)
-        sync_file(image[i]);
+    expect("number of passes", 0, npasses, PASSES * repetitions);
+    for (unsigned i = 1; i < NDATA; i++)
+        sync_file(&test[i]);
+    for (unsigned i = 0; i < 2; i++)
+        sync_file(&scratch[i]);
     synced = bench_now() - begin - elapsed;
-    printf("result: bench=ddt memory_kib=%llu code_kib=%u file_mib=%llu image_mib=%llu cycles=%llu",
-           (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)nblocks / 32,
-           (unsigned long long)image_blocks / 32, (unsigned long long)cycles);
+    printf("result: bench=ddt memory_kib=%llu code_kib=%u image_mib=%llu passes=%llu repetitions=%llu",
+           (unsigned long long)npages * 4, COPIES * PAGE / 1024, (unsigned long long)image_blocks / 32,
+           (unsigned long long)npasses, (unsigned long long)repetitions);
     printf(" elapsed_s=%.3f sync_s=%.3f", elapsed, synced);
-    printf(" sort_s=%.3f map_s=%.3f clean_s=%.3f", took[0], took[1], took[2]);
+    for (unsigned i = 0; i < STEPS; i++)
+        printf(" %s_s=%.3f", step[i].name, took[i]);
     printf(" epi=%llu api=%llu fpi=%llu epo=%llu apo=%llu fpo=%llu scan=%llu", b.execpgin - a.execpgin,
            b.anonpgin - a.anonpgin, b.fspgin - a.fspgin, b.execpgout - a.execpgout, b.anonpgout - a.anonpgout,
            b.fspgout - a.fspgout, b.scan - a.scan);
@@ -346,50 +423,45 @@ static uint64_t number(const char *text, uint64_t most)
 
 int main(int argc, char **argv)
 {
-    uint64_t cycles = 1;
+    uint64_t repetitions = 1;
     bool     make = false;
     int      opt;
 
-    while ((opt = getopt(argc, argv, "im:f:g:c:w:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "im:g:r:w:")) != -1) {
         if (opt == 'i')
             make = true;
         else if (opt == 'm')
             npages = (number(optarg, 1u << 30) + 3) / 4;
-        else if (opt == 'f')
-            nblocks = 32 * number(optarg, 4096);
         else if (opt == 'g')
             image_blocks = 32 * number(optarg, 4096);
-        else if (opt == 'c')
-            cycles = number(optarg, 1000);
+        else if (opt == 'r')
+            repetitions = number(optarg, 1000);
         else if (opt == 'w')
             work = (double)number(optarg, 1000000) * 1e-6;
-        else if (opt == 's')
-            seed = number(optarg, UINT32_MAX);
         else
             optind = argc + 1;
     }
     if (optind != argc - 1) {
-        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-f file-MiB] [-g image-MiB] [-c cycles] [-w work-us] "
-                        "[-s seed] directory\n");
+        fprintf(stderr, "usage: ddt [-i] [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us] directory\n");
         return 2;
     }
     directory = argv[optind];
     if (make) {
-        make_observations();
+        make_masters();
         printf("ok\n");
         return 0;
     }
     memory = bench_map(npages * PAGE, PAGE, BENCH_FIRST);
     state = bench_map((npages * sizeof *state + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
-    observations = open_file("observations", O_RDONLY);
-    sorted = open_file("sorted", O_RDWR | O_CREAT | O_TRUNC);
-    for (unsigned i = 0; i < IMAGES; i++)
-        image[i] = open_file(image_name[i], O_RDWR | O_CREAT | O_TRUNC);
-    printf("ddt: %llu KiB of memory, files of %llu MiB, images of %llu MiB, seed %llu\n",
-           (unsigned long long)npages * 4, (unsigned long long)nblocks / 32, (unsigned long long)image_blocks / 32,
-           (unsigned long long)seed);
+    open_masters(O_RDONLY);
+    for (unsigned i = 1; i < NDATA; i++)
+        open_file(&test[i], "t.", data_name[i], O_RDWR | O_CREAT | O_TRUNC);
+    open_file(&scratch[0], "", "scratch0", O_RDWR | O_CREAT | O_TRUNC);
+    open_file(&scratch[1], "", "scratch1", O_RDWR | O_CREAT | O_TRUNC);
+    printf("ddt: %llu KiB of memory, files of %llu MiB\n", (unsigned long long)npages * 4,
+           (unsigned long long)image_blocks / 32);
     fflush(stdout); /* who watches the disks learns when it begins */
-    run(cycles);
+    run(repetitions);
     printf(nbad == 0 ? "ok\n" : "FAILED\n");
     return nbad != 0;
 }

@@ -12,15 +12,15 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             The first, after which the hands of the clock have been everywhere, is not counted.
             The scale makes the disks faster.  So that the daemons have the time that they would have beside slow ones, their
             clocks go as much faster (pageout_timescale); nothing else of pageout is set.
-            Times are the disks' own, from their logs, unscaled, until all that the program has written is on the disk: else
-            large marks would seem to save what they only put off.  busy is what both disks took for all that was asked of
-            them, elapsed the time in which at least one was at work: that of a machine whose processor needs no time.
-            wall is the guest's time times the scale, in which the emulator is as slow as it is.
+            All times are until what the program has written is on the disk: else large marks would seem to save what they
+            only put off.  elapsed is the guest's time, times the scale; the emulator is a part of it.  From the disks' logs,
+            unscaled: busy is what both took for all that was asked of them, work the time in which at least one was at
+            work, so what a machine would need whose processor takes no time.
             Each visit of a page computes for WORK_US on a machine of the disks' time, a twentieth of that at SCALE=20: DDT
             does, its times go with SPECfp (NRAO, "Relationships between the AIPSmark and the SPECmark",
-            aips.nrao.edu/ddt-vs-spec.html), and what large marks can save is that the program stands still while it
-            could.  CHOICE, before any run with it: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
-            operations, at some 50 million in a second.
+            aips.nrao.edu/ddt-vs-spec.html).  CHOICE: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
+            operations, at some 50 million in a second.  What large marks save is that the program stands still while it
+            could compute, so what is compared is elapsed.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
             by Solaris 8 the marks make 2 %.  That is judged where the default marks leave the program all its pages:
             beyond, two runs of one point differ by more.
@@ -42,7 +42,7 @@ from homeroom.machine import TOP, MachineError
 MACHINE, MEMORY, SEED, SCALE = "sf280r", "320M", 4, 20
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 ROOM_MIB = 256  # for programs and their files
-FILE_MIB, IMAGE_MIB, DISK_MIB, SWAP_MIB = 48, 4, 192, 384
+IMAGE_MIB, DISK_MIB, SWAP_MIB = 4, 192, 384
 WARM_UP = 0.7  # step of the run that is not counted
 WORK_US = 500  # of computing for each visit of a page, on the machine that the disks are of
 JOBS = 2  # policies measured at a time
@@ -55,7 +55,7 @@ POLICIES = {
 MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
 # Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
 CLEAN = (
-    "cd /mnt && rm -f sorted map beam residual components; "
+    "cd /mnt && rm -f t.* scratch*; "
     "cd / && umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
 )
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
@@ -67,7 +67,7 @@ class Point:
     policy: str
     marks: str
     step: float  # memory and code / memory that programs can have
-    wall: float  # seconds, scaled
+    elapsed: float  # seconds of the guest, times the scale
     sync: float  # of which after the program's last visit
     epi: int
     api: int
@@ -80,7 +80,7 @@ class Point:
     throttles: int = 0
     begun: float = 0  # of the host's clock
     ended: float = 0
-    elapsed: float = 0  # seconds with a disk at work, unscaled
+    work: float = 0  # seconds with a disk at work, unscaled
     busy: float = 0  # seconds of both disks, unscaled
 
     @property
@@ -121,7 +121,7 @@ def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale:
     throttled = number(guest, "ufs_throttles")
     begun: list[float] = []  # first of all the program says that it begins
     memory = round(ROOM_MIB * 1024 * step) - 512  # KiB; the code is the rest
-    command = f"/mnt/ddt -f {FILE_MIB} -g {IMAGE_MIB} -m {memory} -w {round(WORK_US / scale)} -s {SEED} /mnt"
+    command = f"/mnt/ddt -g {IMAGE_MIB} -m {memory} -w {round(WORK_US / scale)} /mnt"
     point = parse(guest.check(command, 1500, lambda _: begun.append(time.monotonic())), policy, marks, step, scale)
     point.begun, point.ended = begun[0], time.monotonic()
     point.throttles = number(guest, "ufs_throttles") - throttled
@@ -141,12 +141,12 @@ def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list
     with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=disks, system=settings(policy, scale)) as guest:
         guest.check("psradm -f 1; mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
         storage.leave_room(guest, ROOM_MIB)
-        guest.check(f"/mnt/ddt -i -f {FILE_MIB} -s {SEED} /mnt")
+        guest.check(f"/mnt/ddt -i -g {IMAGE_MIB} /mnt")
         one_run(guest, policy, "default", WARM_UP, scale)
         points = [one_run(guest, policy, marks, step, scale) for step in steps for marks in MARKS]
     for point in points:
         point.busy = sum(log.busy(point.begun, point.ended) for log in logs)
-        point.elapsed = storage.at_work(logs, point.begun, point.ended, scale)
+        point.work = storage.at_work(logs, point.begun, point.ended, scale)
     return points
 
 
@@ -224,12 +224,12 @@ def values(points: list[Point], scale: float) -> list[Value]:
     out = []
     for p in points:
         name = f"{p.policy}, {p.marks} marks, {p.step}"
-        note = f"{settings(p.policy, scale)}; ufs_HW={MARKS[p.marks][0]} ufs_LW={MARKS[p.marks][1]}; {FILE_MIB} MiB files, " \
-               f"{IMAGE_MIB} MiB images; below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
+        note = f"{settings(p.policy, scale)}; ufs_HW={MARKS[p.marks][0]} ufs_LW={MARKS[p.marks][1]}; " \
+               f"files of {IMAGE_MIB} MiB; below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
         out += [
-            Value(f"{name}: elapsed", "modelled", "s", p.elapsed, note=note),
+            Value(f"{name}: elapsed", "wall", "s", p.elapsed, note=note),
+            Value(f"{name}: disks at work", "modelled", "s", p.work, note=note),
             Value(f"{name}: disks busy", "modelled", "s", p.busy, note=note),
-            Value(f"{name}: elapsed in the guest", "wall", "s", p.wall, note=note),
             Value(f"{name}: epi", "counters", "pages", p.epi, note=note),
             Value(f"{name}: api", "counters", "pages", p.api, note=note),
             Value(f"{name}: fpi", "counters", "pages", p.fpi, note=note),
@@ -237,27 +237,27 @@ def values(points: list[Point], scale: float) -> list[Value]:
         ]
     for marks in MARKS:
         for a, b in pairs(points, ("policy1", marks), ("policy1-pp", marks)):
-            out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "modelled", "%", saved(a, b), PAPER_GAIN))
+            out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "wall", "%", saved(a, b), PAPER_GAIN))
     for policy in POLICIES:
         for a, b in pairs(points, (policy, "default"), (policy, "large")):
             paper = 2 if policy == "policy2" else None
-            out.append(Value(f"large marks save, {policy}, {a.step}", "modelled", "%", saved(a, b), paper))
+            out.append(Value(f"large marks save, {policy}, {a.step}", "wall", "%", saved(a, b), paper))
     return out
 
 
 def report(points: list[Point], scale: float) -> None:
-    head = ["set / memory", "elapsed", "busy", "wall", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
+    head = ["set / memory", "elapsed", "work", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
             "< lotsfree", "< cachefree", "throttled"]  # fmt: skip
     for policy, (title, _) in POLICIES.items():
         for marks in MARKS:
             rows = [
-                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.busy:.1f}", f"{p.wall:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
+                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.work:.1f}", f"{p.busy:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
                  str(p.fpi), str(p.apo), str(p.scan), str(p.free_min), f"{p.low:.0f} %", f"{p.between:.0f} %", str(p.throttles)]
                 for p in pick(points, policy, marks)
             ]  # fmt: skip
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
-    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them for programs, files of {FILE_MIB} MiB, images of {IMAGE_MIB} MiB; "
+    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them for programs, files of {IMAGE_MIB} MiB; "
           f"disk times divided by {scale:g}, the daemons' clocks multiplied by it; seconds are unscaled.")  # fmt: skip
     print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 the marks 2 %.")
 
