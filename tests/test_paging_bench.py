@@ -109,19 +109,21 @@ def point(policy, marks, elapsed, pages, low=0):
 
 def test_ddt_judges():
     points = [point("policy1", "default", 100, 50), point("policy1-pp", "default", 75, 25)]
-    points += [point("policy2", "default", 100, 0), point("policy2", "large", 90, 0)]
+    points += [point("policy2", "default", 100, 0), point("policy2", "large", 70, 0), point("policy2", "Solaris 9", 75, 0)]
     lines = ddt.judge(points)
     assert lines[0].startswith("yes") and "50 to 25" in lines[0]
     assert "saves 0.8: 25 %;" in lines[1]
-    assert lines[2].startswith("NO") and "10.0 %" in lines[2]
-    points[2] = point("policy2", "default", 100, 1)
-    assert "not judged" in ddt.judge(points)[2]
-    points[2:] = [point("policy2", "default", 100, 0), point("policy2", "large", 96, 9)]
-    assert ddt.judge(points)[2].startswith("yes")
+    assert lines[2].startswith(" ") and "30.0 %" in lines[2]
+    assert lines[3].startswith("NO") and "6.7 %" in lines[3]
+    points[4] = point("policy2", "Solaris 9", 75, 1)
+    assert "not judged" in ddt.judge(points)[3]
+    points[4] = point("policy2", "Solaris 9", 72, 0)
+    assert ddt.judge(points)[3].startswith("yes")
     points[1] = point("policy1-pp", "default", 75, 26)
     assert ddt.judge(points)[0].startswith("NO")
     points[1] = point("policy1-pp", "default", 75, 26, low=1)
     assert "less than lotsfree was free at times" in ddt.judge(points)[0]
+    assert ddt.judge([point("policy1", "default", 100, 9), point("policy1", "large", 101, 9)])[0].startswith("NO")
 
 
 def test_settings_of_policies():
