@@ -13,6 +13,8 @@
  *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).
  *             A line that gets complete there is written to memory in one transaction, as block stores do, unread.
  *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
+ *             Stores become visible in the order of the program (SPARC V9, TSO), so such reads, and what makes other
+ *             copies stale, go one after the other: the CPU waits when there is one before it.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h
  * SEE ALSO    docs/fireplane.md
@@ -151,34 +153,50 @@ static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
 }
 
 /*
- * A transfer the CPU does not wait for, unless all its misses in flight are taken.  Slots are a ring in the order of
- * time; mostly the new one is the last, and takes the place of the first.
+ * A transfer the CPU does not wait for, unless all of *f, n slots, are taken.  Slots are a ring in the order of time;
+ * mostly the new one is the last, and takes the place of the first.
  */
+static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
+                            const struct fp_cpu_state *owner, enum fp_move move)
+{
+    unsigned i = f->first, before;
+    uint64_t done;
+
+    fp_stall(c, f->slot[i]);
+    done = fp_transfer(c, line, home, owner, move, c->clock);
+    f->first = i + 1 < n ? i + 1 : 0;
+    for (; i != f->first; i = before) {
+        before = i != 0 ? i - 1 : n - 1;
+        if (f->slot[before] <= done)
+            break;
+        f->slot[i] = f->slot[before];
+    }
+    f->slot[i] = done;
+}
+
 static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                         enum fp_move move)
 {
-    unsigned n = (unsigned)c->model->p.misses_in_flight, i = c->first_slot, before;
-    uint64_t done;
-
-    fp_stall(c, c->slot[i]);
-    done = fp_transfer(c, line, home, owner, move, c->clock);
-    c->first_slot = i + 1 < n ? i + 1 : 0;
-    for (; i != c->first_slot; i = before) {
-        before = i != 0 ? i - 1 : n - 1;
-        if (c->slot[before] <= done)
-            break;
-        c->slot[i] = c->slot[before];
-    }
-    c->slot[i] = done;
+    post_one(c, &c->misses, (unsigned)c->model->p.misses_in_flight, line, home, owner, move);
 }
 
-static inline void fetch(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
-                         bool wait)
+/* The same for stores that must own a line first, which others have to see in order. */
+static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
+                              enum fp_move move)
 {
-    if (wait)
-        fp_stall(c, fp_transfer(c, line, home, owner, FP_READ, c->clock));
-    else
-        post(c, line, home, owner, FP_READ);
+    post_one(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move);
+}
+
+/* A load that level 1 has not the line for asks the external cache. */
+static inline void await_ecache(struct fp_cpu_state *c)
+{
+    fp_stall(c, c->clock + c->model->p.ecache_latency * c->model->p.clock_ps);
+}
+
+/* The CPU goes on when the line is there. */
+static inline void await(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner)
+{
+    fp_stall(c, fp_transfer(c, line, home, owner, FP_READ, c->clock));
 }
 
 /* The CPU whose cache must supply the line, or NULL: memory does. */
@@ -227,7 +245,8 @@ __attribute__((noinline)) static void ec_evict(struct fp_cpu_state *c, struct fp
         return;
     *word &= ~(FP_OWNER | FP_DIRTY);
     c->n.writeback++;
-    post(c, line, home_of(c->model, line), NULL, FP_WRITE);
+    post_one(c, &c->writebacks, (unsigned)c->model->p.writebacks_in_flight, line, home_of(c->model, line), NULL,
+             FP_WRITE);
 }
 
 /* Put the line into its set, `wrote`: FP_WROTE or 0; the least recently used one leaves. */
@@ -253,7 +272,10 @@ __attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32
     unsigned home = home_of(c->model, line);
 
     count_miss(c, home, false);
-    fetch(c, line, home, supplier(c, *word), wait);
+    if (wait)
+        await(c, line, home, supplier(c, *word));
+    else
+        post_store(c, line, home, supplier(c, *word), FP_READ);
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP + c->mine;
     ec_insert(c, ec_set(c, line), line, FP_WROTE);
 }
@@ -264,7 +286,7 @@ __attribute__((noinline)) static void ec_own(struct fp_cpu_state *c, uint32_t li
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
 
     if ((*word & FP_SHARED) || (owner != 0 && owner != c->id + 1)) {
-        post(c, line, home_of(c->model, line), NULL, FP_ADDRESS);
+        post_store(c, line, home_of(c->model, line), NULL, FP_ADDRESS);
         *word += FP_VERSION_STEP;
     }
     entry->version = version_of(*word) | FP_WROTE;
@@ -297,7 +319,12 @@ static inline void load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
 
     count_miss(c, home, true);
-    fetch(c, line, home, supplier(c, *word), !in_stream(c, vline));
+    if (in_stream(c, vline)) {
+        post(c, line, home, supplier(c, *word), FP_READ);
+    } else {
+        await_ecache(c);
+        await(c, line, home, supplier(c, *word));
+    }
     if (owner != 0 && owner != c->id + 1)
         *word |= FP_SHARED;
     else if (!(*word & FP_SHARED))
@@ -410,6 +437,8 @@ static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigne
         c->n.ec_hit++;
         if (store)
             ec_own(c, line, entry);
+        else
+            await_ecache(c);
     } else if (!store) {
         load_miss(c, set, line, pg->home, vline);
     } else if (c->model->p.write_allocate) {

@@ -158,10 +158,12 @@ static void prefetch_next(const struct fp_cpu_state *c)
 {
     const struct fp_model *m = c->model;
     const struct fp_cpu_state *next = &m->cpu[c->id + 1 < m->p.ncpus ? c->id + 1 : 0];
-    const char *end = (const char *)&next->slot[m->p.misses_in_flight];
+    const char *end = (const char *)&next->misses.slot[m->p.misses_in_flight];
 
     for (const char *p = (const char *)next; p < end; p += 64)
         __builtin_prefetch(p);
+    __builtin_prefetch(&next->stores);
+    __builtin_prefetch(&next->writebacks);
     __builtin_prefetch(next->stream);
     __builtin_prefetch(next->stream_age);
     for (unsigned i = 0; i < 3; i++)

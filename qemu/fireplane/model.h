@@ -90,6 +90,12 @@ struct fp_buckets {
     uint64_t *row;
 };
 
+/* Transfers in flight of one kind: when each ends, in order from `first` round; as many slots are used as may be. */
+struct fp_flights {
+    unsigned first;
+    uint64_t slot[FP_MAX_FLIGHTS];
+};
+
 struct fp_model;
 
 /* A CPU.  What comes before the tables is small, and the host fetches it before the CPU's slice begins: fp_slice(). */
@@ -106,8 +112,7 @@ struct fp_cpu_state {
     uint64_t published;  /* loads + stores already in the header's count                */
     uint64_t skipped;    /* what the clock jumped while no thread ran here, ps          */
     unsigned id, board, seat;
-    unsigned first_slot;
-    uint64_t slot[64];   /* misses in flight: when each ends, in order from first_slot round */
+    struct fp_flights misses, stores, writebacks; /* in flight */
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
     unsigned last_stream; /* that was continued last: looked at first */

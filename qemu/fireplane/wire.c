@@ -211,5 +211,9 @@ void fp_stall(struct fp_cpu_state *c, uint64_t t)
 void fp_drain(struct fp_cpu_state *c)
 {
     for (unsigned i = 0; i < c->model->p.misses_in_flight; i++)
-        fp_stall(c, c->slot[i]);
+        fp_stall(c, c->misses.slot[i]);
+    for (unsigned i = 0; i < c->model->p.stores_in_flight; i++)
+        fp_stall(c, c->stores.slot[i]);
+    for (unsigned i = 0; i < c->model->p.writebacks_in_flight; i++)
+        fp_stall(c, c->writebacks.slot[i]);
 }

@@ -18,7 +18,8 @@
 #define LINE  FP_LINE_BYTES
 #define NS    1000ull
 
-static const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\nmisses_in_flight = 8\nstreams = 8\n"
+static const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\necache_latency = 0\n"
+                             "misses_in_flight = 8\nstores_in_flight = 1\nwritebacks_in_flight = 2\nstreams = 8\n"
                              "fp_latency = 4\nfp_move_latency = 3\nfp_div_latency = 20\nfp_sqrt_latency = 29\n"
                              "fp_divs_latency = 17\nfp_sqrts_latency = 20\n"
                              "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
@@ -252,6 +253,21 @@ TEST(a_hit_in_the_external_cache_costs_nothing)
     CHECK_EQ(n(0)->ec_hit, 4 * FP_L1_LINES);
 }
 
+TEST(a_load_waits_for_the_external_cache)
+{
+    const uint64_t clocks = 13 * 1111;
+
+    machine(1, mid, "ecache_latency = 13\n");
+    CHECK_EQ(load(0, 0x1000), clocks + 180 * NS);
+    CHECK_EQ(load(0, 0x1008), 0);
+    CHECK_EQ(load(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
+    fp_flush_tlb(m, 0);
+    CHECK_EQ(load(0, 0x1000), clocks);
+    fp_flush_tlb(m, 0);
+    CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(n(0)->ec_hit, 2);
+}
+
 TEST(instructions_take_a_clock_each)
 {
     machine(1, mid, "");
@@ -463,6 +479,24 @@ TEST(what_leaves_the_external_cache_is_written_if_modified)
     CHECK_EQ(n(0)->writeback, 1); /* it was not modified again */
 }
 
+/* Two modified lines leave at once; a write-back to the CPU's own memory takes 180 ns. */
+TEST(write_backs_are_a_small_queue)
+{
+    const uint64_t way = 4096;
+
+    for (uint64_t room = 1; room <= 2; room++) {
+        machine(1, mid, room == 1 ? "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n"
+                                    "writebacks_in_flight = 1\n"
+                                  : "ecache_kib = 8\nwrite_allocate = always\nstores_in_flight = 4\n");
+        store(0, 0x10000);
+        store(0, 0x10000 + way);
+        fp_drain(&m->cpu[0]);
+        CHECK_EQ(store(0, 0x10000 + 2 * way), 0);
+        CHECK_EQ(store(0, 0x10000 + 3 * way), room == 1 ? 180 * NS : 0);
+        CHECK_EQ(n(0)->writeback, 2);
+    }
+}
+
 TEST(the_least_recently_used_line_leaves)
 {
     const uint64_t way = 4096;
@@ -555,6 +589,50 @@ TEST(with_write_allocate_a_store_miss_reads_its_line)
     CHECK_EQ(n(0)->writeback, 0);
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 180 * NS);
+}
+
+/* The first lines of pages: 180 ns each. */
+TEST(stores_own_their_lines_in_order)
+{
+    machine(1, mid, "write_allocate = always\n");
+    CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(store(0, 0x1008), 0);
+    CHECK_EQ(store(0, 0x3000), 180 * NS); /* asks when the first has its line */
+    CHECK_EQ(load(0, 0x5000), 180 * NS);  /* a load asks at once: both are there now */
+    CHECK_EQ(store(0, 0x7000), 0);
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), 540 * NS);
+
+    machine(1, mid, "write_allocate = always\nstores_in_flight = 2\n");
+    CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(store(0, 0x3000), 0);
+    CHECK_EQ(store(0, 0x5000), 180 * NS);
+    CHECK_EQ(store(0, 0x7000), 0); /* the second was back as well */
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), 360 * NS);
+}
+
+TEST(a_store_to_a_shared_line_waits_its_turn)
+{
+    machine(1, mid, "");
+    for (unsigned c = 0; c < 2; c++) {
+        load(c, 0x1000);
+        load(c, 0x3000);
+    }
+    CHECK_EQ(store(1, 0x1000), 0);
+    CHECK_EQ(store(1, 0x3000), 193 * NS); /* an address transaction takes as long */
+}
+
+TEST(whole_lines_and_stores_do_not_wait_for_each_other)
+{
+    machine(1, mid, "");
+    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the last makes the first be read */
+        store(0, 0x10000 + i * FP_WC_SETS * LINE);
+    CHECK_EQ(n(0)->ec_ref, 1);
+    for (unsigned i = 1; i < FP_WC_SETS; i++) /* the other sets */
+        store_line(0, 0x20000 + i * LINE);
+    CHECK_EQ(n(0)->writeback, FP_WC_SETS - 1);
+    CHECK_EQ(clock_of(0), 0);
 }
 
 /* ---- clocks -------------------------------------------------------------------------------- */
@@ -830,6 +908,7 @@ TEST(fuzz_high_end)
 {
     fuzz(high, "ecache_kib = 16\n");
     fuzz(high, "ecache_kib = 4\nwrite_allocate = always\nmisses_in_flight = 1\n");
+    fuzz(high, "ecache_kib = 4\nstores_in_flight = 3\n");
 }
 
 /* ---- instructions -------------------------------------------------------------------------- */
