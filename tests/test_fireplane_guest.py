@@ -15,7 +15,7 @@ MAGIC = 0x454E414C50455246
 PAGE_BYTES = 1 << 20
 NO_MODEL = "no model: start the machine with MODEL=fireplane"
 WITHOUT = pytest.mark.machine("sf3800")
-WITH = pytest.mark.machine("sf3800", model="fireplane")
+WITH = pytest.mark.machine("sf3800", model="fireplane", model_set="fp_latency=4")  # so that there is something to wait for
 
 
 def verdicts(text: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import subprocess
+import tomllib
 
 import pytest
 
@@ -47,7 +48,8 @@ def test_cpus_of_maxcpu_boards():
 
 def test_limits_are_those_of_the_plugin():
     """tools/homeroom/model.py and qemu/fireplane/params.c have the same table."""
-    text = (TOP / "qemu/fireplane/params.c").read_text()
+    flights = re.search(r"#define FP_MAX_FLIGHTS +(\d+)", (TOP / "qemu/fireplane/params.h").read_text())[1]
+    text = (TOP / "qemu/fireplane/params.c").read_text().replace("FP_MAX_FLIGHTS", flights)
     numbers = {m[1]: (int(m[2]), eval(m[3])) for m in re.finditer(r"NUMBER\((\w+), (\d+), ([\d <]+)\)", text)}
     words = {m[1]: m[2] for m in re.finditer(r'SWITCH\("(\w+)", \w+, (\w+)\)', text)}
     assert numbers.pop("memory_mib")
@@ -57,13 +59,15 @@ def test_limits_are_those_of_the_plugin():
     assert numbers == model.LIMITS
 
 
-def test_floating_point_latency_is_that_of_the_source():
-    """UltraSPARC III's, as GCC's pipeline description has it (config/sparc/ultra3.md), of every machine."""
+def test_floating_point_latency():
+    """An instruction a clock on every machine; as a hypothesis what GCC's config/sparc/ultra3.md has for UltraSPARC III."""
+    operands = tomllib.loads((TOP / "tools/experiments/paper.toml").read_text())["hypothesis"]["operands"]["set"]
     for name in machine.names():
-        values = dict(line.split(" = ") for line in model.parameters(machine.load(name)).splitlines())
-        assert [int(values[f"fp_{what}latency"]) for what in ("", "move_", "div_", "sqrt_", "divs_", "sqrts_")] == [
-            4, 3, 20, 29, 17, 20,
-        ]  # fmt: skip
+        for settings, latencies in ((None, [1] * 6), (operands, [4, 3, 20, 29, 17, 20])):
+            text = model.parameters(machine.load(name), settings)
+            values = dict(line.split(" = ") for line in text.splitlines())
+            kinds = ("", "move_", "div_", "sqrt_", "divs_", "sqrts_")
+            assert [int(values[f"fp_{kind}latency"]) for kind in kinds] == latencies
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ def fake_qemu(tmp_path_factory):
 @pytest.fixture
 def files(tmp_path):
     config, page = tmp_path / "config", tmp_path / "page"
-    config.write_text(model.parameters(machine.load("sf3800")))
+    config.write_text(model.parameters(machine.load("sf3800"), "fp_latency=4"))
     page.write_bytes(bytes(model.PAGE_BYTES))
     return config, page
 

@@ -113,16 +113,18 @@ def test_ddt_judges():
     lines = ddt.judge(points)
     assert lines[0].startswith("yes") and "50 to 25" in lines[0]
     assert "saves 0.8: 25 %;" in lines[1]
-    assert lines[2].startswith(" ") and "30.0 %" in lines[2]
-    assert lines[3].startswith("NO") and "6.7 %" in lines[3]
-    points[4] = point("policy2", "Solaris 9", 75, 1)
-    assert "not judged" in ddt.judge(points)[3]
-    points[4] = point("policy2", "Solaris 9", 72, 0)
-    assert ddt.judge(points)[3].startswith("yes")
+    assert lines[2].startswith("NO") and "30.0 %" in lines[2]
+    assert lines[3].startswith(" ") and "6.7 %" in lines[3]
+    points[2] = point("policy2", "default", 73, 0)
+    assert ddt.judge(points)[2].startswith("yes")
+    points[2] = point("policy2", "default", 73, 1)
+    assert ddt.judge(points)[2].startswith(" ")
     points[1] = point("policy1-pp", "default", 75, 26)
     assert ddt.judge(points)[0].startswith("NO")
     points[1] = point("policy1-pp", "default", 75, 26, low=1)
     assert "less than lotsfree was free at times" in ddt.judge(points)[0]
+    points[:2] = [point("policy1", "default", 100, 0), point("policy1-pp", "default", 100, 0)]
+    assert "or no page came in" in ddt.judge(points)[0]
     assert ddt.judge([point("policy1", "default", 100, 9), point("policy1", "large", 101, 9)])[0].startswith("NO")
 
 

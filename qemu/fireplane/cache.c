@@ -14,7 +14,7 @@
  *             A line that gets complete there is written to memory in one transaction, as block stores do, unread.
  *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
  *             Stores become visible in the order of the program (SPARC V9, TSO), so such reads, and what makes other
- *             copies stale, go one after the other: the CPU waits when there is one before it.
+ *             copies stale, go one after the other.  There is no store queue: the CPU waits with the second.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h
  * SEE ALSO    docs/fireplane.md
@@ -187,7 +187,7 @@ static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned ho
     post_one(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move);
 }
 
-/* A load that level 1 has not the line for asks the external cache. */
+/* A load whose line is not in level 1 asks the external cache. */
 static inline void await_ecache(struct fp_cpu_state *c)
 {
     fp_stall(c, c->clock + c->model->p.ecache_latency * c->model->p.clock_ps);
@@ -272,10 +272,14 @@ __attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32
     unsigned home = home_of(c->model, line);
 
     count_miss(c, home, false);
-    if (wait)
+    if (wait) { /* a load from a line that is not complete: after the stores before it */
+        await_ecache(c);
+        for (unsigned i = 0; i < c->model->p.stores_in_flight; i++)
+            fp_stall(c, c->stores.slot[i]);
         await(c, line, home, supplier(c, *word));
-    else
+    } else {
         post_store(c, line, home, supplier(c, *word), FP_READ);
+    }
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP + c->mine;
     ec_insert(c, ec_set(c, line), line, FP_WROTE);
 }

@@ -9,9 +9,10 @@
  *             and each begins one operation a clock.  Divisions and roots are not pipelined: the multiplier is taken
  *             until two clocks before their result, for multiplications too [GCC, config/sparc/ultra3.md].  A packed
  *             instruction is two (doubles) or four (singles) operations of its unit, one after the other.
- *             What SPARC has no need for costs its instruction only: a copy of a register (three operands), a load
- *             (a hit anywhere costs nothing else).  A store goes with the operation whose result it stores, unless
- *             that is a division or a root [the same].  A branch does not wait for a comparison (it is predicted).
+ *             What SPARC has no need for costs its instruction only: a copy of a register (three operands).  So does a
+ *             load, whose waits for the caches are not this file's.  A store goes with the operation whose result it
+ *             stores, unless that is a division or a root [the same].  A branch does not wait for a comparison (it is
+ *             predicted).
  *             What is written when a block ends counts as there, but for a block that jumps to its own first
  *             instruction: it is charged what its second time round takes.
  *             An upper half that a scalar instruction leaves alone is not seen as an operand, nor is an

@@ -98,7 +98,7 @@ struct fp_flights {
 
 struct fp_model;
 
-/* A CPU.  What comes before the tables is small, and the host fetches it before the CPU's slice begins: fp_slice(). */
+/* A CPU.  What is used of what comes before the tables the host fetches before the CPU's slice begins: fp_slice(). */
 struct fp_cpu_state {
     uint64_t clock;      /* ps: instructions, both kinds of stall, and what was skipped  */
     uint64_t limit;      /* fp_slice() is due beyond this; 0 while the CPU is inactive  */
@@ -204,7 +204,7 @@ enum fp_move { FP_READ, FP_WRITE, FP_ADDRESS };
  */
 uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                      enum fp_move move, uint64_t t);
-/* fp_drain - wait for all misses in flight. */
+/* fp_drain - wait for all misses, stores and write-backs in flight. */
 void fp_drain(struct fp_cpu_state *c);
 /* fp_stall - the clock becomes t, if that is later. */
 void fp_stall(struct fp_cpu_state *c, uint64_t t);

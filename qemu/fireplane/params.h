@@ -13,8 +13,9 @@
 
 #include "uapi/fireplane.h"
 
+#define FP_MAX_FLIGHTS 64 /* transfers in flight of one kind, at most */
+
 /* Where a CPU sits on its board; memory is controlled by the CPUs in seats 0 .. board_cpus-1. */
-#define FP_MAX_FLIGHTS 64
 #define FP_SEAT_MAXCPU 255 /* on a MaxCPU board, in the I/O slot of the same expander */
 
 struct fp_params {
@@ -31,7 +32,7 @@ struct fp_params {
     uint64_t fp_div_latency, fp_sqrt_latency;
     uint64_t fp_divs_latency, fp_sqrts_latency;
     uint64_t ecache_kib, ecache_ways;
-    uint64_t ecache_latency; /* clocks that a load waits for it, when level 1 has not the line */
+    uint64_t ecache_latency; /* clocks that a load waits for it when its line is not in level 1 */
     uint64_t misses_in_flight, stores_in_flight, writebacks_in_flight; /* up to FP_MAX_FLIGHTS */
     uint64_t streams;
     bool write_allocate; /* a store miss reads its line at once */

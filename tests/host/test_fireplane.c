@@ -241,7 +241,7 @@ TEST(latency_from_a_maxcpu_board)
     CHECK_EQ(FP_CPU(page, 9)->board, 0);
 }
 
-TEST(a_hit_in_the_external_cache_costs_nothing)
+TEST(a_hit_in_the_external_cache_needs_no_transfer)
 {
     machine(1, mid, "");
     for (unsigned i = 0; i < 4 * FP_L1_LINES; i++)
@@ -568,6 +568,17 @@ TEST(a_load_from_an_incomplete_line_reads_it)
     CHECK_EQ(n(0)->ec_ref, 1);
 }
 
+TEST(a_load_from_an_incomplete_line_comes_after_earlier_stores)
+{
+    machine(1, mid, "ecache_latency = 13\n");
+    store(0, 0x1000);
+    CHECK_EQ(load(0, 0x1000), 13 * 1111 + 180 * NS);
+    for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the first is read to be owned, for 180 ns */
+        store(0, 0x10000 + i * FP_WC_SETS * LINE);
+    store(0, 0x20000 + LINE);
+    CHECK_EQ(load(0, 0x20000 + LINE), (180 + 193) * NS);
+}
+
 TEST(a_line_filled_through_two_address_spaces)
 {
     machine(1, mid, "");
@@ -625,7 +636,7 @@ TEST(a_store_to_a_shared_line_waits_its_turn)
 
 TEST(whole_lines_and_stores_do_not_wait_for_each_other)
 {
-    machine(1, mid, "");
+    machine(1, mid, "misses_in_flight = 7\n");
     for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the last makes the first be read */
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 1);

@@ -12,7 +12,7 @@
  *                 map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
  *                 clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
  *                             takes the components from the visibilities, grids these, and transforms once
- *                 transform   two, for one that does not fit into memory goes over rows, then columns
+ *                 transform   two, over rows, then over columns (CHOICE)
  *             A pass reads a file, works in memory, and writes a file: AIPS's array processor, 1.25 million words since
  *             it is software (PAPC.INC), takes an image whole.  So an image can go to the disk while the next pass
  *             works, unless the writer is made to wait.
@@ -22,11 +22,11 @@
  *             With -w a visit of a page computes for that long beside what it does to the page: the program's own work.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
- *             Elapsed time is that from the first block to the last visit; sync_s is what an fsync of the files takes
- *             then.  Pages paged in and out are counted in the same time, for the whole system.  Beside each block and
- *             every 16 visits the free memory is noted, and where it lies between lotsfree and cachefree.
+ *             Elapsed time is that of all steps; sync_s is what an fsync of the files takes then.  Pages paged in and
+ *             out are counted in the same time, for the whole system.  Beside each block and every 16 visits the
+ *             free memory is noted, and where it lies between lotsfree and cachefree.
  * INVARIANTS  I1  a word of page p that began as x is x * state[p].power + state[p].shift; looked at in every visit
- *             I2  word i of a file that was written the n-th time is n * 2^40 + i; looked at in every block read
+ *             I2  word i of file f that was written the n-th time is f * 2^56 + n * 2^40 + i; each 64th is looked at
  * USAGE       ddt -i [-g image-MiB] directory     makes the visibilities and the masters
  *             ddt [-m memory-KiB] [-g image-MiB] [-r repetitions] [-w work-us] directory
  * OUTPUT      result: bench=ddt memory_kib=... code_kib=... image_mib=... passes=... repetitions=... elapsed_s=...
@@ -194,7 +194,7 @@ static const char *const data_name[NDATA] = {"uvdata", "uvsrt", "uvmap",  "uvbea
 
 struct file {
     int      fd;
-    uint64_t writes; /* I2 */
+    uint64_t id, writes; /* I2 */
 };
 
 static const char *directory;
@@ -202,10 +202,11 @@ static uint64_t    image_blocks = 4 * 32;
 static uint64_t    block[BLOCK / sizeof(uint64_t)];
 static struct file master[NDATA], test[NDATA], scratch[2];
 
-static void open_file(struct file *f, const char *prefix, const char *name, int flags)
+static void open_file(struct file *f, uint64_t id, const char *prefix, const char *name, int flags)
 {
     char path[256];
 
+    f->id = id;
     snprintf(path, sizeof path, "%s/%s%s", directory, prefix, name);
     f->fd = open(path, flags, 0644);
     if (f->fd < 0)
@@ -215,14 +216,14 @@ static void open_file(struct file *f, const char *prefix, const char *name, int 
 static void open_masters(int flags)
 {
     for (unsigned i = 0; i < NDATA; i++) {
-        open_file(&master[i], "m.", data_name[i], flags);
+        open_file(&master[i], i, "m.", data_name[i], flags);
         master[i].writes = 1;
     }
 }
 
 static uint64_t word_of(const struct file *f, uint64_t i)
 {
-    return (f->writes << 40) + i;
+    return (f->id << 56) + (f->writes << 40) + i;
 }
 
 static void write_file(struct file *f)
@@ -455,9 +456,9 @@ int main(int argc, char **argv)
     state = bench_map((npages * sizeof *state + PAGE - 1) / PAGE * PAGE, PAGE, BENCH_FIRST);
     open_masters(O_RDONLY);
     for (unsigned i = 1; i < NDATA; i++)
-        open_file(&test[i], "t.", data_name[i], O_RDWR | O_CREAT | O_TRUNC);
-    open_file(&scratch[0], "", "scratch0", O_RDWR | O_CREAT | O_TRUNC);
-    open_file(&scratch[1], "", "scratch1", O_RDWR | O_CREAT | O_TRUNC);
+        open_file(&test[i], NDATA + i, "t.", data_name[i], O_RDWR | O_CREAT | O_TRUNC);
+    open_file(&scratch[0], 2 * NDATA, "", "scratch0", O_RDWR | O_CREAT | O_TRUNC);
+    open_file(&scratch[1], 2 * NDATA + 1, "", "scratch1", O_RDWR | O_CREAT | O_TRUNC);
     printf("ddt: %llu KiB of memory, files of %llu MiB\n", (unsigned long long)npages * 4,
            (unsigned long long)image_blocks / 32);
     fflush(stdout); /* who watches the disks learns when it begins */
