@@ -39,7 +39,7 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-enum { RETRY_NS = 20000000, HOG = 1024 /* pages: programs and their libraries have fewer */ };
+enum { RETRY_NS = 20000000, TRIES = 2, HOG = 1024 /* pages: programs and their libraries have fewer */ };
 
 /* Pages of p, which is held, beyond what it was promised.  Sleeps. */
 static int64_t unpromised(struct proc *p)
@@ -94,34 +94,44 @@ static void kill_for_memory(struct proc *p)
 
 /*
  * A page fault that found no memory.  Who has taken most beyond what he was promised ends, and the others try again
- * then; if nobody has taken much, the process itself ends, save process 1, which tries again.
- * In the kernel's own accesses interrupts are off, and the access fails.
+ * then.  If nobody has taken much, he may be ending already, and his memory be on its way back: so the process tries
+ * TRIES times more, each of which waits for memory, before it ends itself; process 1 tries for ever.
+ * In the kernel's own accesses nobody is looked for: locks may be held that this takes.  Who else needs memory does it.
  */
-static void out_of_memory(void)
+static bool out_of_memory(bool user)
 {
-    struct proc *p = curproc(), *worst = irq_enabled() ? greediest() : NULL;
+    struct proc *p = curproc(), *worst = user ? greediest() : NULL;
+    bool         ends;
 
-    if (worst != NULL)
+    if (worst != NULL) {
         kill_for_memory(worst);
-    else if (p != proc_initial)
-        kill_for_memory(p);
-    if (worst != p && (worst != NULL || p == proc_initial) && irq_enabled())
-        thread_sleep_ns(RETRY_NS);
-    if (worst != NULL)
         proc_release(worst);
+    } else if (p != proc_initial && ++curthread->lwp->starved > TRIES) {
+        kill_for_memory(p);
+    }
+    spin_lock(&proc_lock);
+    ends = p->exiting;
+    spin_unlock(&proc_lock);
+    if (!ends)
+        thread_sleep_ns(RETRY_NS);
+    return !ends;
 }
 
 /* Every page fault at a user address: what it costs is counted where it happens. */
 static int page_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
+    int            sig;
 
     if (t->as == NULL) { /* a kernel thread, or a process without memory yet */
         *code = 1;
         return SIGSEGV;
     }
     t->lwp->minflt++;
-    return as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
+    sig = as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
+    if (sig == 0)
+        t->lwp->starved = 0;
+    return sig;
 }
 
 /* For whom a disk's request is made. */

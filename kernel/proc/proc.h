@@ -142,6 +142,7 @@ struct lwp {
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        minflt, majflt;           /* [o] */
+    unsigned        starved;                  /* [o] faults in succession that found no memory, and nobody greedy */
     uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
     uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
 };

@@ -91,7 +91,7 @@ static void page_fault(struct regs *r)
         if (sig > 0)
             trap_ops.signal(sig, code, addr);
         else if (sig < 0)
-            trap_ops.out_of_memory();
+            trap_ops.out_of_memory(true);
         return;
     }
     /* The kernel touches user memory only at instructions in the exception table, without spin locks. */
@@ -102,13 +102,11 @@ static void page_fault(struct regs *r)
             e++;
         if (e < __ex_table_end) {
             irq_enable();
-            sig = trap_ops.page_fault(addr, write, false, &code);
+            while ((sig = trap_ops.page_fault(addr, write, false, &code)) < 0 && trap_ops.out_of_memory(false))
+                ;
             irq_disable();
-            if (sig == 0)
-                return;
-            if (sig < 0)
-                trap_ops.out_of_memory();
-            r->rip = e->go;
+            if (sig != 0)
+                r->rip = e->go;
             return;
         }
     }

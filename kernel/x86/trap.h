@@ -34,8 +34,11 @@ struct trap_ops {
     int (*page_fault)(uint64_t addr, bool write, bool exec, int *code);
     /* A user-mode exception that ends in a signal. */
     void (*signal)(int sig, int code, uint64_t addr);
-    /* No memory for a fault of the current process: it will end with SIGKILL, and a message says so. */
-    void (*out_of_memory)(void);
+    /*
+     * No memory for a fault of the current process, at an access of `user` code or of the kernel.  Returns true: it is
+     * to be tried again; false: the process will end with SIGKILL, and a message says so.  Sleeps.
+     */
+    bool (*out_of_memory)(bool user);
     void (*syscall)(struct regs *r);
     /* Work is to be done before the thread returns to user mode; interrupts are on. */
     void (*ast)(struct regs *r);
