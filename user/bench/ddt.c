@@ -323,13 +323,19 @@ static void uvmap(void)
     map(UVSRT, UVMAP, UVBEAM);
 }
 
-static void apcln(void)
+/* Leaves its result in scratch[1]. */
+static void deconvolve(int image, int beam)
 {
-    read_file(&master[UVBEAM]);
+    read_file(&master[beam]);
     for (unsigned i = 0; i < CYCLES; i++) {
-        transform(i == 0 ? &master[UVMAP] : &scratch[1], &scratch[1]);
+        transform(i == 0 ? &master[image] : &scratch[1], &scratch[1]);
         transform(&scratch[1], &scratch[1]);
     }
+}
+
+static void apcln(void)
+{
+    deconvolve(UVMAP, UVBEAM);
     pass(&scratch[1], &test[APCLN]);
     pass(&scratch[1], &test[APRES]);
     compare(APCLN);
@@ -359,11 +365,7 @@ static void mxclean(void)
 
 static void vtess(void)
 {
-    read_file(&master[MXBEAM]);
-    for (unsigned i = 0; i < CYCLES; i++) {
-        transform(i == 0 ? &master[MXMAP] : &scratch[1], &scratch[1]);
-        transform(&scratch[1], &scratch[1]);
-    }
+    deconvolve(MXMAP, MXBEAM);
     pass(&scratch[1], &test[VTESS]);
     compare(VTESS);
 }
