@@ -368,13 +368,14 @@ static void reset(void)
 
 /*
  * A non-maskable interrupt, on all CPUs: the launcher takes the machine for hung.  One after the other says what it
- * runs; then the first of them, after a second if one does not come, says what threads wait for.
+ * runs; then the first of them, after 10 seconds if one does not come, says what threads wait for.  Nobody prints but
+ * who has `busy`; the first keeps it when all have told.  The launcher gives all this 20 seconds (guest.py).
  */
 static void nmi(struct regs *r)
 {
     static _Atomic unsigned busy, told;
     struct cpu             *c = this_cpu();
-    uint64_t                until = rdtsc() + 1000 * clock_tsc_per_ms();
+    uint64_t                until = rdtsc() + 10000 * clock_tsc_per_ms();
     bool                    first;
 
     log_enter_panic();
@@ -389,6 +390,8 @@ static void nmi(struct regs *r)
     }
     atomic_store(&busy, 0);
     while (!first || (told < ncpu && rdtsc() < until))
+        cpu_pause();
+    while (atomic_exchange(&busy, 1) != 0)
         cpu_pause();
     disp_report();
     disks_report();
