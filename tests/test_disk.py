@@ -6,9 +6,11 @@ import random
 import re
 import struct
 import subprocess
+import tomllib
 
 import pytest
 
+from homeroom import disk
 from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-disks"
@@ -251,6 +253,16 @@ def test_fsync_reports_lost_writes(machine):
 REFERENCE = pytest.mark.machine(
     "sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=20,log={FOLDER}/slow.log",), system="set disk_depth=1"
 )
+
+
+def test_models_of_the_reference_disk(tmp_path):
+    """Each file in qemu/refdisk is a disk that can be served."""
+    (tmp_path / "image").write_bytes(bytes(512))
+    for model in (TOP / "qemu/refdisk").glob("*.toml"):
+        servers, notes = disk.serve([f"refdisk:{tmp_path}/image,model={model.stem},scale=2"], tmp_path)
+        disk.stop(servers)
+        assert notes == [f"disk 0: {tomllib.loads(model.read_text())['title']}, times divided by 2"]
+        (tmp_path / "disk0.sock").unlink(missing_ok=True)
 
 
 @REFERENCE

@@ -60,7 +60,7 @@ def test_ddt(tmp_path):
     on_host(f"ddt -i -g 2 {tmp_path}")
     text = on_host(f"ddt -g 2 -m 3001 -r 2 {tmp_path}")
     assert text.splitlines()[-1] == "ok"
-    assert "memory_kib=3004 code_kib=512 image_mib=2 passes=110 repetitions=2 " in text
+    assert "memory_kib=3004 code_kib=512 image_mib=2 passes=168 repetitions=2 " in text
     files = list(tmp_path.iterdir())
     assert {p.stat().st_size for p in files} == {2 << 20}
     assert len([p for p in files if p.name.startswith("m.")]) == 11  # as many as DDT has

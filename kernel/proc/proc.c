@@ -95,7 +95,8 @@ static void kill_for_memory(struct proc *p)
 /*
  * A page fault that found no memory.  Who has taken most beyond what he was promised ends, and the others try again
  * then.  If nobody has taken much, he may be ending already, and his memory be on its way back: so the process tries
- * TRIES times more, each of which waits for memory, before it ends itself; process 1 tries for ever.
+ * while any address space is being freed, and TRIES times more, for one whose last reference is still somewhere, before
+ * it ends itself; each try waits for memory.  Process 1 tries for ever.
  * In the kernel's own accesses nobody is looked for: locks may be held that this takes.  Who else needs memory does it.
  */
 static bool out_of_memory(bool user)
@@ -106,7 +107,7 @@ static bool out_of_memory(bool user)
     if (worst != NULL) {
         kill_for_memory(worst);
         proc_release(worst);
-    } else if (p != proc_initial && ++curthread->lwp->starved > TRIES) {
+    } else if (p != proc_initial && !as_memory_returns() && ++curthread->lwp->starved > TRIES) {
         kill_for_memory(p);
     }
     spin_lock(&proc_lock);

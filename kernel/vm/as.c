@@ -109,11 +109,19 @@ void as_hold(struct as *as)
     atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
 }
 
+static _Atomic unsigned ending; /* spaces in as_destroy() */
+
+bool as_memory_returns(void)
+{
+    return ending != 0;
+}
+
 static void as_destroy(struct as *as)
 {
     struct seg_node *n, *next;
     struct seg      *s;
 
+    ending++;
     if (curthread->as == as)
         curthread->as = NULL;
     mutex_enter(&as_list_lock);
@@ -136,6 +144,7 @@ static void as_destroy(struct as *as)
     pt_top_free(as->pml4);
     reserve_return(as->resv_pages);
     kmem_cache_free(as_cache, as);
+    ending--;
 }
 
 void as_release(struct as *as)

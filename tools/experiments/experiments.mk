@@ -8,7 +8,7 @@
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
 #             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
-#             SCALE=20 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
+#             SCALE=8 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
 #             SET='disk_sched=2'  more settings, of these three
 #             WINDOW=10  seconds counted in each step of experiment-psrset
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile

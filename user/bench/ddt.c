@@ -7,18 +7,21 @@
  *             of 1024 x 1024 pixels, so 4 MiB, and 77,000 visibilities, so about as much.  There are eleven files: the
  *             visibilities, and the master version of what each step makes.  A step reads masters, writes its own
  *             version, and that of an image is compared with its master.
- *             What a step does in between is made of passes over a file:
+ *             What a step does in between is made of passes, which read a file, work in memory, and write a file:
  *                 sort        three: "two areas are needed as scratch files and one" for the output (UVSRT.HLP)
  *                 map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
  *                 clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
  *                             takes the components from the visibilities, grids these, and transforms once
- *                 transform   two, over rows, then over columns (CHOICE)
- *             A pass reads a file, works in memory, and writes a file: AIPS's array processor, 1.25 million words since
- *             it is software (PAPC.INC), takes an image whole.  So an image can go to the disk while the next pass
- *             works, unless the writer is made to wait.
- *             CHOICE: three cycles where AIPS takes 15 to 30, so that a run is short; and all passes together go twice
- *             through `memory`, which stands for the memory of AIPS and its tasks.  The question is what the system
- *             gives up for the files' pages.
+ *                 transform   one: AIPS's array processor, 1.25 million words since it is software (PAPC.INC), takes an
+ *                             image whole, and "if the FFT all fits in AP memory then the intermediate result is not
+ *                             written to disk" (DSKFFT.FOR).  Rows are read, each transformed as it comes; then columns
+ *                             are transformed, each written before the next (PASS2.FOR)
+ *             Other passes read, work and write a piece at a time, as AIPS does with visibilities.  So computing is
+ *             spread over what is read and written.
+ *             CHOICE: ten cycles where AIPS takes 15 to 30, so that a run is short.  A pass visits two pages of
+ *             `memory`, which stands for that of AIPS and its tasks, for each page of the image, as a transform goes over
+ *             rows and columns; each pass goes on where the last one stopped, round and round.  The question is what
+ *             the system gives up for the files' pages.
  *             With -w a visit of a page computes for that long beside what it does to the page: the program's own work.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
@@ -226,33 +229,36 @@ static uint64_t word_of(const struct file *f, uint64_t i)
     return (f->id << 56) + (f->writes << 40) + i;
 }
 
-static void write_file(struct file *f)
+/* Writes block `at` of f; the first of a file begins its next version. */
+static void write_block(struct file *f, uint64_t at)
 {
-    f->writes++;
-    for (uint64_t at = 0; at < image_blocks; at++) {
-        ssize_t put;
+    ssize_t put;
 
-        for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i++)
-            block[i] = word_of(f, at * BLOCK / sizeof(uint64_t) + i);
-        put = pwrite(f->fd, block, BLOCK, (off_t)(at * BLOCK));
-        if (put != BLOCK)
-            bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
-        watch_memory();
-    }
+    f->writes += at == 0;
+    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i++)
+        block[i] = word_of(f, at * BLOCK / sizeof(uint64_t) + i);
+    put = pwrite(f->fd, block, BLOCK, (off_t)(at * BLOCK));
+    if (put != BLOCK)
+        bench_die("write: %s", put < 0 ? strerror(errno) : "disk full");
+    watch_memory();
+}
+
+static void read_block(const struct file *f, uint64_t at)
+{
+    ssize_t  got = pread(f->fd, block, BLOCK, (off_t)(at * BLOCK));
+    uint64_t first = at * BLOCK / sizeof(uint64_t);
+
+    if (got != BLOCK)
+        bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
+    for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
+        expect("word of a file", first + i, block[i], word_of(f, first + i));
+    watch_memory();
 }
 
 static void read_file(const struct file *f)
 {
-    for (uint64_t at = 0; at < image_blocks; at++) {
-        ssize_t  got = pread(f->fd, block, BLOCK, (off_t)(at * BLOCK));
-        uint64_t first = at * BLOCK / sizeof(uint64_t);
-
-        if (got != BLOCK)
-            bench_die("read: %s", got < 0 ? strerror(errno) : "file too short; make it with -i");
-        for (unsigned i = 0; i < BLOCK / sizeof(uint64_t); i += 64)
-            expect("word of a file", first + i, block[i], word_of(f, first + i));
-        watch_memory();
-    }
+    for (uint64_t at = 0; at < image_blocks; at++)
+        read_block(f, at);
 }
 
 static void sync_file(const struct file *f)
@@ -266,32 +272,41 @@ static void make_masters(void)
     open_masters(O_RDWR | O_CREAT | O_TRUNC);
     for (unsigned i = 0; i < NDATA; i++) {
         master[i].writes = 0;
-        write_file(&master[i]);
+        for (uint64_t at = 0; at < image_blocks; at++)
+            write_block(&master[i], at);
         sync_file(&master[i]);
     }
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-#define CYCLES 3
-#define PASSES (19 + 12 * CYCLES) /* of a repetition; run() checks it */
-#define ROUNDS 2                  /* through memory in a repetition   */
+#define CYCLES 10
+#define PASSES (14 + 7 * CYCLES)       /* of a repetition; run() checks it */
+#define VISITS (2ull * (BLOCK / PAGE)) /* for each block of a pass's file  */
 
 static uint64_t npasses;
 
-static void pass(const struct file *from, struct file *to)
+static void stream(const struct file *from, struct file *to)
 {
-    uint64_t pages = npages * ROUNDS, nth = npasses++ % PASSES;
-
-    read_file(from);
-    visit_next(pages * (nth + 1) / PASSES - pages * nth / PASSES);
-    write_file(to);
+    for (uint64_t at = 0; at < image_blocks; at++) {
+        read_block(from, at);
+        visit_next(VISITS);
+        write_block(to, at);
+    }
+    npasses++;
 }
 
 static void transform(const struct file *from, struct file *to)
 {
-    pass(from, &scratch[0]);
-    pass(&scratch[0], to);
+    for (uint64_t at = 0; at < image_blocks; at++) {
+        read_block(from, at);
+        visit_next(VISITS / 2);
+    }
+    for (uint64_t at = 0; at < image_blocks; at++) {
+        visit_next(VISITS / 2);
+        write_block(to, at);
+    }
+    npasses++;
 }
 
 static void compare(int data)
@@ -304,14 +319,14 @@ static void compare(int data)
 
 static void sort(void)
 {
-    pass(&master[UVDATA], &scratch[0]);
-    pass(&scratch[0], &scratch[1]);
-    pass(&scratch[1], &test[UVSRT]);
+    stream(&master[UVDATA], &scratch[0]);
+    stream(&scratch[0], &scratch[1]);
+    stream(&scratch[1], &test[UVSRT]);
 }
 
 static void map(int visibilities, int image, int beam)
 {
-    pass(&master[visibilities], &scratch[1]);
+    stream(&master[visibilities], &scratch[1]);
     transform(&scratch[1], &test[image]);
     transform(&scratch[1], &test[beam]);
     compare(image);
@@ -328,16 +343,16 @@ static void deconvolve(int image, int beam)
 {
     read_file(&master[beam]);
     for (unsigned i = 0; i < CYCLES; i++) {
-        transform(i == 0 ? &master[image] : &scratch[1], &scratch[1]);
-        transform(&scratch[1], &scratch[1]);
+        transform(i == 0 ? &master[image] : &scratch[1], &scratch[0]);
+        transform(&scratch[0], &scratch[1]);
     }
 }
 
 static void apcln(void)
 {
     deconvolve(UVMAP, UVBEAM);
-    pass(&scratch[1], &test[APCLN]);
-    pass(&scratch[1], &test[APRES]);
+    stream(&scratch[1], &test[APCLN]);
+    stream(&scratch[1], &test[APRES]);
     compare(APCLN);
     compare(APRES);
 }
@@ -345,7 +360,7 @@ static void apcln(void)
 static void calib(void)
 {
     transform(&master[APCLN], &scratch[1]);
-    pass(&master[UVSRT], &test[CALIB]);
+    stream(&master[UVSRT], &test[CALIB]);
 }
 
 static void mxmap(void)
@@ -356,8 +371,8 @@ static void mxmap(void)
 static void mxclean(void)
 {
     for (unsigned i = 0; i < CYCLES; i++) {
-        pass(&master[CALIB], &scratch[0]);
-        pass(&scratch[0], &scratch[1]);
+        stream(&master[CALIB], &scratch[0]);
+        stream(&scratch[0], &scratch[1]);
         transform(&scratch[1], &test[MXCLN]);
     }
     compare(MXCLN);
@@ -366,7 +381,7 @@ static void mxclean(void)
 static void vtess(void)
 {
     deconvolve(MXMAP, MXBEAM);
-    pass(&scratch[1], &test[VTESS]);
+    stream(&scratch[1], &test[VTESS]);
     compare(VTESS);
 }
 

@@ -166,9 +166,9 @@ class Request:
 class DiskLog:
     """The log of a reference disk with an image; it is whole when the machine is closed."""
 
-    def __init__(self, image: Path, scale: float) -> None:
+    def __init__(self, image: Path, scale: float, model: str = "ibm0661") -> None:
         self.path = image.with_suffix(".log")
-        self.disk = f"refdisk:{image},scale={scale:g},log={self.path}"  # for a machine
+        self.disk = f"refdisk:{image},model={model},scale={scale:g},log={self.path}"  # for a machine
         self.requests: list[Request] | None = None
 
     def between(self, begin: float, end: float) -> list[Request]:
