@@ -12,16 +12,16 @@
  *                 map         visibilities on a grid; then a Fourier transform each for map and beam (UVMAP.HLP)
  *                 clean       cycles of two transforms; VTESS's are "roughly equivalent" (VTESS.HLP).  With MX a cycle
  *                             takes the components from the visibilities, grids these, and transforms once
- *                 transform   one: AIPS's array processor, 1.25 million words since it is software (PAPC.INC), takes an
- *                             image whole, and "if the FFT all fits in AP memory then the intermediate result is not
+ *                 transform   one: AIPS's array processor, 1.25 million words since it is software (PAPC.INC), takes
+ *                             an image whole, and "if the FFT all fits in AP memory then the intermediate result is not
  *                             written to disk" (DSKFFT.FOR).  Rows are read, each transformed as it comes; then columns
  *                             are transformed, each written before the next (PASS2.FOR)
  *             Other passes read, work and write a piece at a time, as AIPS does with visibilities.  So computing is
  *             spread over what is read and written.
  *             CHOICE: ten cycles where AIPS takes 15 to 30, so that a run is short.  A pass visits two pages of
- *             `memory`, which stands for that of AIPS and its tasks, for each page of the image, as a transform goes over
- *             rows and columns; each pass goes on where the last one stopped, round and round.  The question is what
- *             the system gives up for the files' pages.
+ *             `memory`, which stands for that of AIPS and its tasks, for each page of the image, as a transform goes
+ *             over rows and columns; each pass goes on where the last one stopped, round and round.  The question is
+ *             what the system gives up for the files' pages.
  *             With -w a visit of a page computes for that long beside what it does to the page: the program's own work.
  *             The program's code counts as well: there are 128 copies of the loop that visits a page, each in a
  *             code page of its own, and page p is done by copy p mod 128.
