@@ -4,34 +4,32 @@
 THEORY      user/bench/ddt.c goes through its memory again and again and reads and writes files meanwhile.  Its memory and
             code are swept from 0.6 to 1.3 of the memory that programs can have, which is 256 MiB ("you should not
             expect them to help if you only have 64 megabytes"): a file in tmpfs takes what else is free when the
-            machine is up.  Files are on one disk of 1999 (qemu/refdisk/dnes309170.toml), with the program itself, swap is
-            on another: the advice is of 2000, when processors were several times as fast against a disk as in 1990.
+            machine is up.  There is one disk, as in a workstation, with a partition for the program and the files and
+            one for swap.  It is of 1999 (qemu/refdisk/dnes309170.toml): the advice is of 2000, when processors were
+            several times as fast against a disk as in 1990.
               policies  0 (before Solaris 7), 1 without and with priority_paging (Solaris 7), 2 (Solaris 8)
-              marks     of the write throttle: the defaults, 393216/262144, and the paper's 6291456/4194304; with policy 2
-                        also 16777216/8388608, which are documented as defaults of Solaris 9
+              marks     of the write throttle: the defaults, 393216/262144, and the paper's 6291456/4194304
             A policy is one boot, on a machine with one processor at work; its runs follow each other.  Before each the files
             are mounted anew and the program is read.
             The first, after which the hands of the clock have been everywhere, is not counted.
-            The scale makes the disks faster.  So that the daemons have the time that they would have beside slow ones, their
+            The scale makes the disk faster.  So that the daemons have the time that they would have beside a slow one, their
             clocks go as much faster (pageout_timescale); nothing else of pageout is set.
             All times are until what the program has written is on the disk: else large marks would seem to save what they
-            only put off.  elapsed is the guest's time, times the scale; the emulator is a part of it.  From the disks' logs,
-            unscaled: busy is what both took for all that was asked of them, work the time in which at least one was at
-            work, so what a machine would need whose processor takes no time.
-            Each visit of a page computes for WORK_US on a machine of the disks' time, an eighth of that at SCALE=8: DDT
+            only put off.  elapsed is the guest's time, times the scale; the emulator is a part of it.  busy is what the disk
+            took for all that was asked of it, unscaled, from its log.
+            Each visit of a page computes for WORK_US on a machine of the disk's time, an eighth of that at SCALE=8: DDT
             does, its times go with SPECfp (NRAO, "Relationships between the AIPSmark and the SPECmark",
             aips.nrao.edu/ddt-vs-spec.html).  CHOICE: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
             operations, at some 50 million in a second.  What large marks save is that the program stands still while it
             could compute, so what is compared is elapsed.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
-            by Solaris 8 without them "about 2 %" slower.  The throttle stops a writer in the same way with every policy, so
-            the documented defaults of Solaris 8 do not give that.  Those of Solaris 9 would: like the large marks they are
-            beyond a file of 4 MiB and stop nobody, so what such runs differ by is scatter, and is not judged.
+            by Solaris 8 without them "about 2 %" slower.
 USAGE       make experiment-ddt [SCALE=8] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2]
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
 """
 
 import shutil
+import struct
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +43,7 @@ from homeroom.machine import TOP, MachineError
 MACHINE, MEMORY, SEED, SCALE, DISK = "sf280r", "320M", 4, 8, "dnes309170"
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 ROOM_MIB = 256  # for programs and their files
-IMAGE_MIB, DISK_MIB, SWAP_MIB = 4, 192, 384
+IMAGE_MIB, FILES_MIB, SWAP_MIB = 4, 192, 384
 WARM_UP = 0.7  # step of the run that is not counted
 WORK_US = 500  # of computing for each visit of a page, on the machine that the disks are of
 JOBS = 2  # policies measured at a time
@@ -55,18 +53,14 @@ POLICIES = {
     "policy1-pp": ("1, priority_paging=1", {"pageout_policy": 1, "priority_paging": 1}),
     "policy2": ("2, Solaris 8", {"pageout_policy": 2}),
 }
-MARKS = {"default": (393216, 262144), "large": (6291456, 4194304), "Solaris 9": (16777216, 8388608)}
+MARKS = {"default": (393216, 262144), "large": (6291456, 4194304)}
 # Nothing of the files is in memory, and all of the program is: so epi counts what has been taken away.
 CLEAN = (
     "cd /mnt && rm -f t.* scratch*; "
-    "cd / && umount /mnt && mount -t ext3 /dev/vda /mnt && cat /mnt/ddt > /dev/null"
+    "cd / && umount /mnt && mount -t ext3 /dev/vda1 /mnt && cat /mnt/ddt > /dev/null"
 )
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
 PAPER_GAIN = 25  # %, of priority paging
-
-
-def marks_of(policy: str) -> list[str]:
-    return list(MARKS) if policy == "policy2" else ["default", "large"]
 
 
 @dataclass
@@ -87,8 +81,7 @@ class Point:
     throttles: int = 0
     begun: float = 0  # of the host's clock
     ended: float = 0
-    work: float = 0  # seconds with a disk at work, unscaled
-    busy: float = 0  # seconds of both disks, unscaled
+    busy: float = 0  # seconds of the disk, unscaled
 
     @property
     def program_pages(self) -> int:
@@ -115,10 +108,22 @@ def number(guest: storage.Machine, variable: str) -> int:
     return int(guest.check(f"echo {variable}/E | mdb -k").split()[-1])
 
 
-def build_disks(folder: Path) -> None:
+def partition(kind: int, begin_mib: int, mib: int) -> bytes:
+    """An entry of the partition table."""
+    return struct.pack("<B3sB3sII", 0, b"", kind, b"", begin_mib << 11, mib << 11)
+
+
+def build_disk(folder: Path) -> None:
+    """disk.img: behind its first MiB a file system with the program, then room for swap."""
     (folder / "tree").mkdir()
     shutil.copy(TOP / "build/user/ondisk/ddt", folder / "tree/ddt")
-    storage.make_disk(folder / "files.img", DISK_MIB, folder / "tree")
+    files = storage.make_disk(folder / "files.img", FILES_MIB, folder / "tree")
+    with open(folder / "disk.img", "wb") as disk:
+        disk.truncate((1 + FILES_MIB + SWAP_MIB) << 20)
+        disk.seek(446)
+        disk.write(partition(0x83, 1, FILES_MIB) + partition(0x82, 1 + FILES_MIB, SWAP_MIB) + bytes(32) + b"\x55\xaa")
+        disk.seek(1 << 20)
+        disk.write(files.read_bytes())
 
 
 def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale: float) -> Point:
@@ -138,22 +143,18 @@ def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale:
 
 
 def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list[Point]:
-    """All runs of a policy, in one boot on fresh disks."""
-    images = [folder / f"{policy}-{name}.img" for name in ("files", "swap")]
-    shutil.copy(folder / "files.img", images[0])
-    with open(images[1], "wb") as file:
-        file.truncate(SWAP_MIB << 20)
-    logs = [storage.DiskLog(image, scale, DISK) for image in images]
-    disks = [log.disk for log in logs]
-    with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=disks, system=settings(policy, scale)) as guest:
-        guest.check("psradm -f 1; mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && swapon /dev/vdb")
+    """All runs of a policy, in one boot on a fresh disk."""
+    image = folder / f"{policy}.img"
+    shutil.copy(folder / "disk.img", image)
+    log = storage.DiskLog(image, scale, DISK)
+    with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=[log.disk], system=settings(policy, scale)) as guest:
+        guest.check("psradm -f 1; mkdir -p /mnt && mount -t ext3 /dev/vda1 /mnt && swapon /dev/vda2")
         storage.leave_room(guest, ROOM_MIB)
         guest.check(f"/mnt/ddt -i -g {IMAGE_MIB} /mnt")
         one_run(guest, policy, "default", WARM_UP, scale)
-        points = [one_run(guest, policy, marks, step, scale) for step in steps for marks in marks_of(policy)]
+        points = [one_run(guest, policy, marks, step, scale) for step in steps for marks in MARKS]
     for point in points:
-        point.busy = sum(log.busy(point.begun, point.ended) for log in logs)
-        point.work = storage.at_work(logs, point.begun, point.ended, scale)
+        point.busy = log.busy(point.begun, point.ended)
     return points
 
 
@@ -174,7 +175,7 @@ def pairs(points: list[Point], first: tuple[str, str], second: tuple[str, str]) 
 def judge(points: list[Point]) -> list[str]:
     """What the curves are to show."""
     judged = storage.Judgement()
-    for marks in marks_of("policy1"):
+    for marks in MARKS:
         both = pairs(points, ("policy1", marks), ("policy1-pp", marks))
         within = [(a, b) for a, b in both if b.low == 0 and a.program_pages > 0]
         for without, with_it in within:
@@ -186,23 +187,17 @@ def judge(points: list[Point]) -> list[str]:
         if both:
             text = ", ".join(f"{b.step}: {saved(a, b):.0f} %" for a, b in both)
             judged.note(f"{marks} marks: priority_paging=1 saves {text}; the paper: {PAPER_GAIN} %")
-    for policy in POLICIES:
-        for marks in marks_of(policy):
-            both = [] if marks == "large" else pairs(points, (policy, marks), (policy, "large"))
-            if not both:
-                continue
-            gains = [saved(a, b) for a, b in both]
-            mean = sum(gains) / len(gains)
-            text = f"policy {POLICIES[policy][0]}: large marks save {mean:.1f} % on average of the time with {marks} marks: "
-            text += ", ".join(f"{a.step}: {gain:.1f} %" for (a, _), gain in zip(both, gains, strict=True))
-            fits = [gain for (a, _), gain in zip(both, gains, strict=True) if a.program_pages == 0]
-            if policy != "policy2":
-                judged.say(mean > 0, f"{text} (the paper: 10 to 30 %)")
-            elif marks == "default" and fits:
-                kept = sum(fits) / len(fits)
-                judged.say(abs(kept) <= 5, f"{text}; where the program keeps its pages {kept:.1f} %, 5 at most (paper: 2)")
-            else:
-                judged.note(text)
+    for policy, (title, _) in POLICIES.items():
+        gains = {a.step: saved(a, b) for a, b in pairs(points, (policy, "default"), (policy, "large"))}
+        if not gains:
+            continue
+        mean = sum(gains.values()) / len(gains)
+        text = f"policy {title}: large marks save {mean:.1f} % on average: "
+        text += ", ".join(f"{step}: {gain:.1f} %" for step, gain in gains.items())
+        if policy == "policy2":
+            judged.say(abs(mean) <= 5, f"{text}; 5 % at most (the paper: 2 %)")
+        else:
+            judged.say(mean > 0, f"{text} (the paper: 10 to 30 %)")
     return judged.lines
 
 
@@ -213,7 +208,7 @@ def plot(points: list[Point]) -> Path:
     fig, grid = plots.plt.subplots(2, 2, figsize=(8.0, 5.6), layout="constrained")
     for axes, (what, title) in zip(grid.flat, panels.items(), strict=True):
         for policy, colour in COLOURS.items():
-            for marks, style in (("default", "o-"), ("large", "--"), ("Solaris 9", ":")):
+            for marks, style in (("default", "o-"), ("large", "--")):
                 line = pick(points, policy, marks)
                 label = POLICIES[policy][0] + ("" if marks == "default" else f", {marks} marks")
                 axes.plot([p.step for p in line], [getattr(p, what) for p in line], style, color=colour, ms=3,
@@ -234,31 +229,28 @@ def values(points: list[Point], scale: float) -> list[Value]:
                f"files of {IMAGE_MIB} MiB; below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
         out += [
             Value(f"{name}: elapsed", "wall", "s", p.elapsed, note=note),
-            Value(f"{name}: disks at work", "modelled", "s", p.work, note=note),
-            Value(f"{name}: disks busy", "modelled", "s", p.busy, note=note),
+            Value(f"{name}: disk busy", "modelled", "s", p.busy, note=note),
             Value(f"{name}: epi", "counters", "pages", p.epi, note=note),
             Value(f"{name}: api", "counters", "pages", p.api, note=note),
             Value(f"{name}: fpi", "counters", "pages", p.fpi, note=note),
             Value(f"{name}: throttled", "counters", "times", p.throttles, note=note),
         ]
-    for marks in marks_of("policy1"):
+    for marks in MARKS:
         for a, b in pairs(points, ("policy1", marks), ("policy1-pp", marks)):
             out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "wall", "%", saved(a, b), PAPER_GAIN))
     for policy in POLICIES:
-        for marks in marks_of(policy):
-            paper = 2 if marks == "Solaris 9" else None
-            for a, b in [] if marks == "large" else pairs(points, (policy, marks), (policy, "large")):
-                out.append(Value(f"large marks save, {policy}, {marks} marks, {a.step}", "wall", "%", saved(a, b), paper))
+        for a, b in pairs(points, (policy, "default"), (policy, "large")):
+            out.append(Value(f"large marks save, {policy}, {a.step}", "wall", "%", saved(a, b)))
     return out
 
 
 def report(points: list[Point], scale: float) -> None:
-    head = ["set / memory", "elapsed", "work", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
+    head = ["set / memory", "elapsed", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
             "< lotsfree", "< cachefree", "throttled"]  # fmt: skip
     for policy, (title, _) in POLICIES.items():
-        for marks in marks_of(policy):
+        for marks in MARKS:
             rows = [
-                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.work:.1f}", f"{p.busy:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
+                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.busy:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
                  str(p.fpi), str(p.apo), str(p.scan), str(p.free_min), f"{p.low:.0f} %", f"{p.between:.0f} %", str(p.throttles)]
                 for p in pick(points, policy, marks)
             ]  # fmt: skip
@@ -274,7 +266,7 @@ def main() -> int:
     steps, chosen = [float(s) for s in args.steps.split()], [p for p in POLICIES if p in args.rows.split()]
 
     def experiment(folder: Path) -> int:
-        build_disks(folder)
+        build_disk(folder)
         with ThreadPoolExecutor(max(args.jobs, 1)) as pool:
             points = [p for curve in pool.map(lambda p: measure(p, folder, steps, args.scale), chosen) for p in curve]
         report(points, args.scale)

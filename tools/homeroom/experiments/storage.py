@@ -158,7 +158,6 @@ def make_disk(image: Path, mib: int, tree: Path | None = None) -> Path:
 class Request:
     """Of a reference disk; times of time.monotonic()."""
 
-    came: float  # when the disk got it, s
     ended: float  # when it was answered, s
     took: float  # what it takes, s, unscaled
 
@@ -176,23 +175,13 @@ class DiskLog:
         if self.requests is None:
             head, *lines = self.path.read_text().splitlines()
             started = float(re.search(r"started at (\d+)", head)[1])
-            rows = [[float(word) for word in line.split()[3:6]] for line in lines if line[0] in "RW"]
-            self.requests = [Request((started + a) / 1e6, (started + b) / 1e6, took / 1e6) for a, b, took in rows]
+            rows = [[float(word) for word in line.split()[4:6]] for line in lines if line[0] in "RW"]
+            self.requests = [Request((started + ended) / 1e6, took / 1e6) for ended, took in rows]
         return [r for r in self.requests if begin <= r.ended < end]
 
     def busy(self, begin: float, end: float) -> float:
         """Seconds that the disk was busy, unscaled."""
         return sum(r.took for r in self.between(begin, end))
-
-
-def at_work(logs: list[DiskLog], begin: float, end: float, scale: float) -> float:
-    """Seconds in which at least one disk was busy, unscaled: each request counts from its coming as long as it takes."""
-    spans = sorted((r.came, r.came + r.took / scale) for log in logs for r in log.between(begin, end))
-    total, until = 0.0, begin
-    for first, last in spans:
-        total += max(0.0, last - max(first, until))
-        until = max(until, last)
-    return total * scale
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> str:
