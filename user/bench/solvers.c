@@ -512,7 +512,7 @@ static const struct kind kinds[] = {
     {"fea", 320, 30, fea_setup, fe_work, fe_error, 1e-8},
     {"feb", 320, 30, feb_setup, fe_work, fe_error, 1e-8},
     {"ode", 6144, 100, ode_setup, ode_work, ode_error, 1e-3},
-    {"eigen", 256, 400, eigen_setup, eigen_work, eigen_error, 1e-9},
+    {"eigen", 256, 2000, eigen_setup, eigen_work, eigen_error, 1e-9},
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
