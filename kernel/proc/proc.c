@@ -97,8 +97,8 @@ static void kill_for_memory(struct proc *p)
  * then.  If nobody has taken much, he may be ending already, and his memory be on its way back: so the process tries
  * while any address space is being freed, and TRIES times more, for one whose last reference is still somewhere, before
  * it ends itself; each try waits for memory.  Process 1 tries for ever.
- * In the kernel's own accesses nobody is looked for or waited for: locks may be held that this takes, or that the end of
- * an address space waits for.  Who else needs memory does it.
+ * In the kernel's own accesses nobody is looked for or waited for: locks may be held that this takes, or that the end
+ * of an address space waits for.  Who else needs memory does it.
  */
 static bool out_of_memory(bool user)
 {
