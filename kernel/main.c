@@ -369,7 +369,8 @@ static void reset(void)
 /*
  * A non-maskable interrupt, on all CPUs: the launcher takes the machine for hung.  One after the other says what it
  * runs; then the first of them, after 10 seconds if one does not come, says what threads wait for.  Nobody prints but
- * who has `busy`; the first keeps it when all have told.  The launcher gives all this 20 seconds (guest.py).
+ * who has `busy`, which the first keeps when all have told; of one who does not give it back he is rid after 2 seconds.
+ * The launcher gives all this 20 seconds (guest.py).
  */
 static void nmi(struct regs *r)
 {
@@ -391,7 +392,8 @@ static void nmi(struct regs *r)
     atomic_store(&busy, 0);
     while (!first || (told < ncpu && rdtsc() < until))
         cpu_pause();
-    while (atomic_exchange(&busy, 1) != 0)
+    until = rdtsc() + 2000 * clock_tsc_per_ms();
+    while (atomic_exchange(&busy, 1) != 0 && rdtsc() < until)
         cpu_pause();
     disp_report();
     disks_report();

@@ -124,7 +124,8 @@ def test_ddt_judges():
     assert "less than lotsfree was free at times" in ddt.judge(points)[0]
     points[:2] = [point("policy1", "default", 100, 0), point("policy1-pp", "default", 100, 0)]
     assert "or no page came in" in ddt.judge(points)[0]
-    assert ddt.judge([point("policy1", "default", 100, 9), point("policy1", "large", 101, 9)])[0].startswith("NO")
+    assert ddt.judge([point("policy1", "default", 100, 9), point("policy1", "large", 91, 9)])[0].startswith("NO")
+    assert ddt.judge([point("policy1", "default", 100, 9), point("policy1", "large", 89, 9)])[0].startswith("yes")
 
 
 def test_settings_of_policies():
@@ -136,10 +137,11 @@ def test_settings_of_policies():
 
 
 def test_disk_log(tmp_path):
-    """A disk, quicker by 2, that serves from 5 and from 7 s on."""
+    """A disk that serves from 5 and from 7 s on."""
     text = "# started at 5000000 us of the monotonic clock\nR 0 8 0 500000 1000000\nW 8 8 2000000 3000000 1200000\n# 1 reads\n"
     (tmp_path / "a.log").write_text(text)
-    log = storage.DiskLog(tmp_path / "a.img", 2)
+    log = storage.DiskLog(tmp_path / "a.img", 2, ddt.DISK)
+    assert "model=dnes309170,scale=2," in log.disk and "model=ibm0661," in storage.DiskLog(tmp_path / "a.img", 2).disk
     assert (log.busy(5, 7), log.busy(7, 9), log.busy(0, 10)) == pytest.approx((1, 1.2, 2.2))
 
 

@@ -86,8 +86,9 @@ static void kill_for_memory(struct proc *p)
 
     spin_lock(&proc_lock);
     l = list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link);
-    if (!p->exiting && l != NULL)
+    if (!p->exiting && !p->memory_kill && l != NULL)
         warn("out of memory: killed process %d (%s)", p->pid, l->t.name);
+    p->memory_kill = true; /* several may have found him greedy at once */
     spin_unlock(&proc_lock);
     sig_send_proc(p, SIGKILL, NULL);
 }

@@ -142,7 +142,7 @@ struct lwp {
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        minflt, majflt;           /* [o] */
-    unsigned        starved;                  /* [o] faults in succession that found no memory, and nobody greedy */
+    unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
     uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
     uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
 };
@@ -174,6 +174,7 @@ struct proc {
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
     _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
+    bool             memory_kill; /* [p] it was killed for memory, and somebody said so */
     struct lwp      *execing;    /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
     bool             stopped;    /* [s] job control */
     bool             stop_taken; /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */

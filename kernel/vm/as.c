@@ -109,7 +109,7 @@ void as_hold(struct as *as)
     atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
 }
 
-static _Atomic unsigned ending; /* spaces in as_destroy() */
+static _Atomic unsigned ending; /* spaces whose pages as_destroy() frees just now */
 
 bool as_memory_returns(void)
 {
@@ -131,6 +131,7 @@ static void as_destroy(struct as *as)
     LIST_FOREACH (n, &as->segs.order, link)
         pt_zap(as, n->start, n->end);
     anon_fini(as);
+    ending--; /* what follows may wait for disks, and gives back little */
     LIST_FOREACH_SAFE (n, next, &as->segs.order, link) {
         uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
 
@@ -144,7 +145,6 @@ static void as_destroy(struct as *as)
     pt_top_free(as->pml4);
     reserve_return(as->resv_pages);
     kmem_cache_free(as_cache, as);
-    ending--;
 }
 
 void as_release(struct as *as)

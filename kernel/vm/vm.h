@@ -39,7 +39,7 @@ void as_hold(struct as *as);
 /* as_release - drop a reference; the last one unmaps everything and frees the tables.  May sleep.
  * If curthread->as is the space that ends, it becomes NULL. */
 void as_release(struct as *as);
-/* as_memory_returns - is the memory of any address space being freed?  Takes no locks. */
+/* as_memory_returns - are the pages of any address space that ended being freed?  Takes no locks. */
 bool as_memory_returns(void);
 
 /*
