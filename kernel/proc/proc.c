@@ -96,8 +96,8 @@ static void kill_for_memory(struct proc *p)
 /*
  * A page fault that found no memory.  Who has taken most beyond what he was promised ends, and the others try again
  * then.  If nobody has taken much, he may be ending already, and his memory be on its way back: so the process tries
- * while any address space is being freed, and TRIES times more, for one whose last reference is still somewhere, before
- * it ends itself; each try waits for memory.  Process 1 tries for ever.
+ * while pages of any address space are being freed, and TRIES times more, for one whose last reference is still
+ * somewhere, before it ends itself; each try waits for memory.  Process 1 tries for ever.
  * In the kernel's own accesses nobody is looked for or waited for: locks may be held that this takes, or that the end
  * of an address space waits for.  Who else needs memory does it.
  */

@@ -6,7 +6,8 @@
  *             distance drawn at random for each program.  fork() copies segments and shares private
  *             pages (anon.c); page tables are not copied.
  *             The end of a space is the one time when translations need not be flushed one by one: no
- *             thread uses it, so every CPU that still has it loaded drops it, then all is freed.
+ *             thread uses it, so every CPU that still has it loaded drops it, then all is freed.  Spaces
+ *             whose pages are being freed are counted, for who finds no memory meanwhile (proc.c).
  * INVARIANTS  those of as.h
  * LOCKING     as->lock; as_list_lock for the list of all spaces, taken alone
  * TUNABLES    constants of as.h
@@ -33,6 +34,7 @@ static uint32_t     next_color; /* under as_list_lock */
 struct vm_vnode_ops vm_vnode_ops;
 
 static struct kmem_cache *as_cache;
+static _Atomic unsigned   ending; /* spaces whose pages as_destroy() frees just now */
 
 void vm_init(void)
 {
@@ -108,8 +110,6 @@ void as_hold(struct as *as)
 {
     atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
 }
-
-static _Atomic unsigned ending; /* spaces whose pages as_destroy() frees just now */
 
 bool as_memory_returns(void)
 {
