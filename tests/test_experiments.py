@@ -2,6 +2,7 @@
 """make experiments: definitions, what is read from logs, results that are found again, rows and results.csv."""
 
 import csv
+import dataclasses
 import json
 import subprocess
 
@@ -38,7 +39,7 @@ def test_parse():
     [("modelled_mbps", 9400.5), ("remote_load_misses", 75.0), ("remote_misses", 25.0), ("fewest_pages", 511.0)],
 )
 def test_metric(metric, value):
-    one = metrics.select(metrics.parse(LOG), "memcopy", {"placement": "first"})
+    (one,) = metrics.select(metrics.parse(LOG), "memcopy", {"placement": "first"})
     assert metrics.METRICS[metric].value(one) == value
 
 
@@ -46,6 +47,8 @@ def test_what_a_run_lacks_is_said():
     found = metrics.parse(LOG)
     with pytest.raises(metrics.MetricError, match="2 of 2 result lines have bench=memcopy"):
         metrics.select(found, "memcopy", {})
+    with pytest.raises(metrics.MetricError, match="bench=memcopy; 3 must"):
+        metrics.select(found, "memcopy", {}, starts=3)
     with pytest.raises(metrics.MetricError, match="0 of 2 result lines have bench=fdiff threads=7"):
         metrics.select(found, "fdiff", {"threads": 7})
     with pytest.raises(metrics.MetricError, match="no modelled_mbps= "):
@@ -135,6 +138,7 @@ def suite(tmp_path, monkeypatch):
         ('machine = "sf3800"', 'machine = "sf9"', "experiment 'one': no machine 'sf9'"),
         ('name = "two"', 'name = "one"', "two experiments are called 'one'"),
         ('unit = "MB/s"', 'unit = "MB/s"\nspeed = 1', "unknown key 'speed'"),
+        ('unit = "MB/s"', 'unit = "MB/s"\nstarts = 0', "starts = 0; once at least"),
         ('row = "8 threads"\n', "", "'row' is missing"),
         ("[40, 60]", "[60, 40]", r"band compare = \[60, 40\]: write \[least, most\]"),
         ('hypotheses = ["half"]', 'hypotheses = ["third"]', "no hypothesis 'third'; there are: half"),
@@ -237,6 +241,20 @@ def test_rows(suite):
     assert found["8 threads, speed-up [half]"].ours == pytest.approx(45)
     assert found["8 threads, MPO against the better Linux"].ours == pytest.approx(6)
     assert "8 threads, Linux" not in rows(suite)
+
+
+def test_starts_in_one_boot(suite):
+    """The command is there three times, and the median of what it printed is the run's value."""
+    e = dataclasses.replace(suite.experiments[0], starts=3, repeat=1)
+    one = suite.run_of(e, "base")
+    assert one.command == "for i in 1 2 3; do memcopy -t 8; done"
+    lines = [{"bench": "memcopy", "modelled_mbps": str(mbps)} for mbps in (90, 130, 100)]
+    printed = [{"result": line, "counters": {}, "pages": {}} for line in lines]
+    store(one, 1, 0, measurements=printed)
+    assert results.read_case(suite, e, "base", None).values == [100]
+    store(one, 1, 0, measurements=printed[:2])
+    case = results.read_case(suite, e, "base", None)
+    assert case.values == [] and "2 of 2 result lines have bench=memcopy; 3 must" in case.faults[0]
 
 
 def test_no_row_is_dropped(suite):

@@ -14,6 +14,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       tables            the tables it belongs to; the first is its place in results.csv
       machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
       model             false: without the model (page counts need none)
+      starts            how often a boot runs it, one after the other; the median of its results is the run's
       variants          two names: the base, and what is compared with it; `more` names others to show beside
       bench, select     which `result:` line counts, where a run prints several: its bench= and other keys
       metric, unit      what is read from it (metrics.py)
@@ -48,7 +49,7 @@ LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
-    "repeat": int, "times": int,
+    "repeat": int, "starts": int, "times": int,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -128,7 +129,13 @@ class Experiment:
     note: str = ""
     timeout: int = 300
     repeat: int | None = None
+    starts: int = 1
     times: int = 1
+
+
+def _started(command: str, times: int) -> str:
+    """What the shell is given so that a command runs so often."""
+    return command if times == 1 else f"for i in {' '.join(map(str, range(1, times + 1)))}; do {command}; done"
 
 
 @dataclass
@@ -157,7 +164,7 @@ class Suite:
         sets = [e.set, self.hypotheses[hypothesis].set if hypothesis else ""]
         return Run(
             machine=e.machine,
-            command=e.run,
+            command=_started(e.run, e.starts),
             system="; ".join(filter(None, (e.system, v.system))) if v.os == "homeroom" else "",
             boards=e.boards,
             mem=e.mem,
@@ -210,6 +217,8 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
         raise DefinitionError(f"{where}: compare = '{e.compare}'; there are {', '.join(COMPARE)}")
     if e.metric not in metrics.METRICS:
         raise DefinitionError(f"{where}: metric = '{e.metric}'; there are {', '.join(metrics.METRICS)}")
+    if e.starts < 1:
+        raise DefinitionError(f"{where}: starts = {e.starts}; once at least")
     if len(e.variants) != 2 and e.compare != "none":
         raise DefinitionError(f"{where}: variants = {e.variants}: name two, the base and what is compared with it")
     for names, known, what in (

@@ -50,14 +50,15 @@ def parse(log: str) -> list[Measurement]:
     return found
 
 
-def select(measurements: list[Measurement], bench: str | None, wanted: dict) -> Measurement:
-    """The one measurement that has these keys."""
+def select(measurements: list[Measurement], bench: str | None, wanted: dict, starts: int = 1) -> list[Measurement]:
+    """The measurements that have these keys: as many as the program was started."""
     want = {k: str(v) for k, v in ({"bench": bench} | wanted if bench else wanted).items()}
     fits = [m for m in measurements if all(m.result.get(k) == v for k, v in want.items())]
-    if len(fits) != 1:
+    if len(fits) != starts:
         text = " ".join(f"{k}={v}" for k, v in want.items()) or "no key"
-        raise MetricError(f"{len(fits)} of {len(measurements)} result lines have {text}; one must")
-    return fits[0]
+        must = "one must" if starts == 1 else f"{starts} must"
+        raise MetricError(f"{len(fits)} of {len(measurements)} result lines have {text}; {must}")
+    return fits
 
 
 def _result(key: str) -> Callable[[Measurement], float]:

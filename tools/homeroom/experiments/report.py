@@ -116,7 +116,7 @@ def breakdown(rows: list[Row]) -> str:
     out = {}
     for row in rows:
         if row.unit == "pages" and row.file:
-            one = metrics.select(results.measurements(row.file), row.experiment.bench, row.experiment.select)
+            one = metrics.select(results.measurements(row.file), row.experiment.bench, row.experiment.select)[0]
             what = row.label.rsplit(", ", 1)[1]
             lgroups = ", ".join(f"{lgroup:02}: {n:,}" for lgroup, n in sorted(one.pages.items()))
             threads = one.result.get("threads", "?")

@@ -90,8 +90,8 @@ def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None)
             continue
         stored = json.loads(path.read_text())
         try:
-            one = metrics.select(measurements(stored), e.bench, e.select)
-            case.values.append(e.times * metrics.METRICS[e.metric].value(one))
+            found = metrics.select(measurements(stored), e.bench, e.select, e.starts)
+            case.values.append(e.times * statistics.median(map(metrics.METRICS[e.metric].value, found)))
             case.files.append(stored)
         except (metrics.MetricError, ValueError) as error:
             case.faults.append(f"{error}; log {stored['log']}")
