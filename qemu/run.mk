@@ -117,5 +117,5 @@ osbench: $(ISO) ## what kernel paths cost, beside Linux: writes docs/performance
 	@PYTHONPATH=tools $(PYTHON) tools/osbench_report.py
 
 .PHONY: model-speed
-model-speed: $(ISO) $(FIREPLANE) ## MACHINE=sf6800: what the interconnect model costs, in CPU time of QEMU
+model-speed: $(ISO) $(FIREPLANE) ## MACHINE=sf15k: what the interconnect model costs, in CPU time of QEMU
 	@$(PYTHON) tools/model_speed.py $(MACHINE)

@@ -84,7 +84,7 @@ def sweeps(name: str, threads: int, repeat: int, scale: float) -> list[tuple[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="what the interconnect model costs, in CPU time of QEMU")
-    parser.add_argument("machine", nargs="?", default="sf6800")
+    parser.add_argument("machine", nargs="?", default="sf15k")
     parser.add_argument("--threads", type=int, default=0, help="by default one for each CPU")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="1: about a second for each measurement")
