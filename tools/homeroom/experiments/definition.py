@@ -14,7 +14,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       tables            the tables it belongs to; the first is its place in results.csv
       machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
       model             false: without the model (page counts need none)
-      starts            how often a boot runs it, one after the other; the median of its results is the run's
+      starts            how often it is started in a boot, one after the other; the median of what it printed counts
       variants          two names: the base, and what is compared with it; `more` names others to show beside
       bench, select     which `result:` line counts, where a run prints several: its bench= and other keys
       metric, unit      what is read from it (metrics.py)
@@ -27,6 +27,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       map               true: draw the traffic between boards
       repeat            how often, instead of the file's `repeat`
       quick             true: part of `make experiments QUICK=1`
+      timeout           seconds a boot may take; Linux has three times as many
       note              one sentence for the report
 
 Nothing about a machine is here: that is in qemu/machines/*.toml.
@@ -133,9 +134,9 @@ class Experiment:
     times: int = 1
 
 
-def _started(command: str, times: int) -> str:
-    """What the shell is given so that a command runs so often."""
-    return command if times == 1 else f"for i in {' '.join(map(str, range(1, times + 1)))}; do {command}; done"
+def _started(command: str, starts: int) -> str:
+    """What the shell is given to run a command `starts` times, one after the other; the first that fails ends it."""
+    return command if starts == 1 else f"for i in {' '.join(map(str, range(1, starts + 1)))}; do {command} || exit; done"
 
 
 @dataclass

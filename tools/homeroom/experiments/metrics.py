@@ -51,7 +51,7 @@ def parse(log: str) -> list[Measurement]:
 
 
 def select(measurements: list[Measurement], bench: str | None, wanted: dict, starts: int = 1) -> list[Measurement]:
-    """The measurements that have these keys: as many as the program was started."""
+    """The measurements that have these keys: one for each start of the program."""
     want = {k: str(v) for k, v in ({"bench": bench} | wanted if bench else wanted).items()}
     fits = [m for m in measurements if all(m.result.get(k) == v for k, v in want.items())]
     if len(fits) != starts:

@@ -116,7 +116,8 @@ def breakdown(rows: list[Row]) -> str:
     out = {}
     for row in rows:
         if row.unit == "pages" and row.file:
-            one = metrics.select(results.measurements(row.file), row.experiment.bench, row.experiment.select)[0]
+            e = row.experiment
+            one = metrics.select(results.measurements(row.file), e.bench, e.select, e.starts)[0]
             what = row.label.rsplit(", ", 1)[1]
             lgroups = ", ".join(f"{lgroup:02}: {n:,}" for lgroup, n in sorted(one.pages.items()))
             threads = one.result.get("threads", "?")
