@@ -7,7 +7,7 @@
 #             build/.  The kernel is every .c and .S file below kernel/, drivers/ and boot/: adding a file
 #             needs no change here.  A folder that must be built in a way of its own has a build.mk.
 # VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  V=1 (print commands)
-# SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.sh (what must be installed)
+# SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.txt (what must be installed)
 
 SHELL       := /bin/bash
 MAKEFLAGS   += --no-builtin-rules
@@ -91,34 +91,37 @@ include user/user.mk
 include qemu/run.mk
 include tools/experiments/experiments.mk
 
-# The quick check costs a few milliseconds; only when something is missing does it install anything.
-.PHONY: deps deps-test deps-experiments
+# What this command lacks is installed in one step before anything is built; when nothing is missing, the check costs some
+# milliseconds.  `called` gives the groups of tools/deps.txt in its first argument if one of these goals is wanted.
+called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
+DEPS        = $(if $(filter-out lint grade,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-images) \
+              $(call called,lint,lint) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
+.PHONY: deps
 deps:
-	@tools/deps.sh run
-deps-test:
-	@tools/deps.sh run dynamic test experiments
-deps-experiments:
-	@tools/deps.sh run experiments
+	@tools/deps.sh $(DEPS)
 
 .PHONY: doctor
 doctor: ## what is installed, what is missing, what to type
-	@$(PYTHON) tools/doctor.py
+	@tools/doctor.sh
 
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
 .PHONY: test test-images
-test-images: deps-test fireplane refdisk
+test-images: deps fireplane refdisk
 	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
 	$(Q)$(MAKE) --no-print-directory TEST= iso dynamic $(UONDISK)
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 
+.PHONY: fresh
+fresh: ## the README's two commands in a bare Debian 12, as root and as an ordinary user (20 minutes)
+	@$(APART) tools/fresh.sh
+
 .PHONY: lint
-lint: ## style, layers, licence lines
-	@tools/deps.sh lint
+lint: deps ## style, layers, licence lines
 	$(Q).venv/bin/python tools/lint.py
 
 .PHONY: grade
-grade: ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
+grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
 	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade '$(LAB)' $(if $(FILE),--file '$(FILE)') $(if $(TEST),--test '$(TEST)')
 
 .PHONY: clean

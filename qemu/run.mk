@@ -31,11 +31,9 @@ $(ISO): $(B)/kernel.elf $(B)/initramfs.cpio boot/grub.cfg $(IMAGE_DEPS)
 
 # Debian's programs and ours that are linked at run time, as a tree for OVERLAY=build/dynamic; the file says it is whole.
 DYNAMIC    := build/dynamic.made
-.PHONY: dynamic deps-dynamic
-deps-dynamic:
-	@tools/deps.sh dynamic
+.PHONY: dynamic
 dynamic: $(DYNAMIC) ## iperf, sqlite3, numactl, madv.so.1, ...: a tree for OVERLAY=build/dynamic
-$(DYNAMIC): $(UDYNAMIC) $(UPRELOAD) tools/homeroom/dynamic.py | deps-dynamic
+$(DYNAMIC): $(UDYNAMIC) $(UPRELOAD) tools/homeroom/dynamic.py | deps
 	@echo '  COPY    build/dynamic'
 	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/dynamic $(UDYNAMIC:%=--bin %) $(UPRELOAD:%=--lib %)
 	$(Q)touch $@
@@ -65,10 +63,8 @@ $(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h | deps
 build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/* user/etc/*/*) $(IMAGE_DEPS)
 	@echo '  CPIO    $@'
 	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin build/peer/bin --bin $(U)/bench
-.PHONY: peer deps-peer
-deps-peer:
-	@tools/deps.sh peer
-peer: deps-peer build/peer/initramfs.cpio ## Linux for PEER=linux (build/peer)
+.PHONY: peer
+peer: deps build/peer/initramfs.cpio ## Linux for PEER=linux (build/peer)
 
 # The interconnect model as a plugin of QEMU; it needs nothing but a compiler.
 FIREPLANE      := build/fireplane.so
@@ -83,14 +79,17 @@ $(FIREPLANE): $(FIREPLANE_SRCS) $(wildcard qemu/fireplane/*.h) include/uapi/fire
 
 # The reference disk, a plugin of nbdkit.
 REFDISK := build/refdisk.so
-.PHONY: refdisk deps-refdisk
-deps-refdisk:
-	@tools/deps.sh refdisk
+.PHONY: refdisk
 refdisk: $(REFDISK) ## the reference disk, a plugin of nbdkit (build/refdisk.so)
-$(REFDISK): qemu/refdisk/refdisk.c | deps-refdisk
+$(REFDISK): qemu/refdisk/refdisk.c | deps
 	@echo '  PLUGIN  $@'
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -std=gnu17 -O2 -g -fPIC -shared $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -o $@ $< -lm
+
+# What tools/deps.sh installs for the commands of this file.
+RUN_DEPS    = $(call called,gdb,gdb) $(if $(PEER)$(call called,1,peer),peer) \
+              $(if $(ROOT)$(findstring build/dynamic,$(OVERLAY))$(call called,1,dynamic root),dynamic) \
+              $(if $(findstring refdisk:,$(DISK))$(call called,1,refdisk test test-images),refdisk)
 
 # What must be there before a machine runs.
 BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
@@ -104,8 +103,7 @@ qemu-%: $(BOOTED) FORCE # the tests' machines, and a word about a wrong name
 	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
 
 .PHONY: gdb
-gdb: $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
-	@tools/deps.sh gdb
+gdb: deps $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
 	@tools/gdb/run.sh $(or $(MACHINE),sf6800) $(ISO) $(B)/kernel.elf
 
 .PHONY: boot-time

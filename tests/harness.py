@@ -17,6 +17,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from homeroom import guest
 from homeroom.machine import TOP, load
 from homeroom.verdict import escape, unescape
@@ -24,6 +26,13 @@ from homeroom.verdict import escape, unescape
 ISO = {"test": TOP / "build/test/homeroom.iso", "normal": guest.ISO}
 WATCHDOG = 20  # seconds; the kernel's own, on in every test
 BOOT_LIMIT = 120  # seconds
+
+
+def lacking(what: str, message: str) -> None:
+    """Skip this test, because the host lacks `what` (paper, browser, peer); HR_REQUIRE="paper peer" makes that a failure."""
+    if what in os.environ.get("HR_REQUIRE", "").split():
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 class GuestDied(AssertionError):

@@ -6,7 +6,6 @@ ways, and these alone are repaired here: the code is cut into pieces by Markdown
 closing braces before a page break are repeated after it, round the break before ``printf("\\n")``.
 """
 
-import glob
 import os
 import re
 from pathlib import Path
@@ -15,10 +14,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def paper_path():
-    """The paper's text file: $PAPER, else the seed beside the repository; None if there is none."""
-    pattern = os.environ.get("PAPER", str(ROOT / "../shared/seeds/004*"))
-    found = sorted(glob.glob(pattern))
-    return Path(found[0]) if found else None
+    """The paper's text file, which PAPER= names; None without one."""
+    name = os.environ.get("PAPER")
+    if not name:
+        return None
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"PAPER={name} is not a file")
+    return Path(name)
 
 
 def listing(text):

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import harness
 from homeroom.machine import TOP
 
 PYTHON = TOP / ".venv-experiments/bin/python"
@@ -82,9 +83,7 @@ def browse(page, *options):
     """Open a page in headless Chromium: its DOM, and what the browser logged of the page."""
     browser = shutil.which("chromium")
     if browser is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("chromium is missing: tools/deps.sh browser")
-        pytest.skip("chromium is not installed: tools/deps.sh browser")
+        harness.lacking("browser", "no chromium to look at the report with: tools/deps.sh browser")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,6000"]
     command += ["--enable-logging=stderr", "--virtual-time-budget=5000", f"--user-data-dir={page.parent / 'profile'}"]
     command += ["--dump-dom", *options, page.as_uri()]

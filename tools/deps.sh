@@ -7,135 +7,185 @@
 #   dynamic      Debian's programs for images      (packages)
 #   test         run the tests                     (packages, and .venv with requirements.txt)
 #   experiments  make experiments, make watch      (.venv-experiments with requirements-experiments.txt)
-#   browser      test the report in Chromium       (package; only when asked for: it is large)
+#   grade        grade labs                        (packages)
 #   lint         check style                       (packages, and .venv)
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
 #   peer         run Linux on the same machines    (build/peer/vmlinux, of a package that is not installed)
+#   browser      test the report in Chromium       (package; only when asked for: it is large)
+#   fresh        make fresh                        (package)
+#   all          all of these but browser, peer and fresh
 #
-# With everything in place it takes some milliseconds and prints nothing.  -n prints what is missing and
-# installs nothing; the exit status is then 1.  Where installing is not allowed it prints the exact command to
-# type and stops with status 1.
+# THEORY      tools/deps.txt says which programs and packages a group needs.  With everything in place this takes some
+#             milliseconds and prints nothing.  Only one deps.sh works in a checkout at a time: the others wait for
+#             build/deps.lock, and then find everything in place.  apt's own lock is waited for, too.
+#             Where installing is not allowed, the command that is printed installs what *any* command lacks, so that
+#             a person who must ask an administrator asks once.
+# EXIT        0: everything is there.  1: with -n, something is missing; otherwise, it could not be installed, and the
+#             last lines printed say what to type.  2: no such group.
 set -eu
 cd "$(dirname "$0")/.."
 
-dry=
-[ "${1:-}" = -n ] && { dry=1; shift; }
+GROUPS_ALL="run dynamic test experiments grade lint gdb refdisk"
+GROUPS_OTHER="peer browser fresh"
+APT="apt-get update && apt-get install -y --no-install-recommends"
+LOG=build/deps.log
 
-# need TOOL PACKAGE...: remember the packages if the tool is not there.
-missing=
-need() {
-    tool=$1; shift
-    command -v "$tool" >/dev/null 2>&1 || missing="$missing $*"
-}
-need_file() {
-    file=$1; shift
-    [ -e "$file" ] || missing="$missing $*"
-}
+say() { echo "deps.sh: $*"; }
 
-peer=
-lwip=
-# need_venv FOLDER REQUIREMENTS: an environment for Python tools, made anew when its list has changed.
-venvs=
-need_venv() {
-    cmp -s "$2" "$1/requirements.txt" 2>/dev/null || venvs="$venvs $1:$2"
+# A program of an administrator's is often not in an ordinary user's PATH.
+PATH=$PATH:/usr/sbin:/sbin
+
+has_word() { # WORD LIST: whether the list, separated by blanks, has the word
+    case " $2 " in *" $1 "*) return 0 ;; esac
+    return 1
 }
 
-for group in "$@"; do
-    case $group in
-    run)
-        need "${CC:-gcc}" gcc libc6-dev
-        need ld binutils
-        need python3 python3
-        need musl-gcc musl-tools
-        need busybox busybox-static
-        need qemu-system-x86_64 qemu-system-x86
-        need grub-mkrescue grub-common
-        need_file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin
-        need xorriso xorriso
-        need mformat mtools
-        need_file /usr/sbin/mke2fs e2fsprogs
-        need fakeroot fakeroot
-        need xz xz-utils
-        [ -s build/lwip/lwip.tar.xz ] || lwip=1
-        ;;
-    test)
-        need nbdkit nbdkit
-        need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
-        need cpio cpio
-        need gdb gdb
-        need_venv .venv requirements.txt
-        ;;
-    dynamic)
-        need ldd libc-bin
-        need iperf iperf
-        need iperf3 iperf3
-        need sqlite3 sqlite3
-        need lua5.4 lua5.4
-        need numactl numactl
-        need lstopo-no-graphics hwloc-nox
-        need_file /lib/terminfo/v/vt100 ncurses-base
-        ;;
-    experiments) need_venv .venv-experiments requirements-experiments.txt ;;
-    browser) need chromium chromium ;;
-    lint)
-        need shellcheck shellcheck
-        need_venv .venv requirements.txt
-        ;;
-    gdb) need gdb gdb ;;
-    refdisk)
-        need nbdkit nbdkit
-        need_file /usr/include/nbdkit-plugin.h nbdkit-plugin-dev
-        ;;
-    peer) [ -s build/peer/vmlinux ] || peer=1 ;;
-    *) echo "deps.sh: no group '$group'; there are run, dynamic, test, experiments, browser, lint, gdb, refdisk, peer" >&2; exit 2 ;;
-    esac
-done
+# packages_missing GROUP...: the packages that these groups need and that are not there.
+packages_missing() {
+    list=
+    while read -r groups tool _ _ packages; do
+        case $groups in '' | '#'*) continue ;; esac
+        for group in "$@"; do
+            case ",$groups," in *",$group,"*) ;; *) continue ;; esac
+            [ "$tool" != gcc ] || tool=${CC:-gcc}
+            case $tool in
+            /*) [ -e "$tool" ] || list="$list $packages" ;;
+            *) command -v "$tool" >/dev/null 2>&1 || list="$list $packages" ;;
+            esac
+            break
+        done
+    done <tools/deps.txt
+    if [ -n "$(venvs_missing "$@")" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        list="$list python3-venv"
+    fi
+    for package in $list; do
+        echo "$package"
+    done | sort -u | tr '\n' ' '
+}
 
-if [ -n "$venvs" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
-    missing="$missing python3-venv"
-fi
-[ -n "$missing$venvs$peer$lwip" ] || exit 0
-if [ -n "$dry" ]; then
-    [ -z "$missing" ] || echo "missing:$missing"
-    for pair in $venvs; do
-        echo "missing: ${pair%:*} with the packages of ${pair#*:}"
+# venvs_missing GROUP...: the Python environments to make, as FOLDER:REQUIREMENTS; one whose list has changed is made anew.
+venvs_missing() {
+    for group in "$@"; do
+        case $group in
+        test | lint) echo .venv:requirements.txt ;;
+        experiments) echo .venv-experiments:requirements-experiments.txt ;;
+        esac
+    done | sort -u | while IFS=: read -r folder list; do
+        cmp -s "$list" "$folder/requirements.txt" 2>/dev/null || echo "$folder:$list"
     done
-    [ -z "$peer" ] || echo "missing: build/peer/vmlinux, Debian's Linux kernel"
-    [ -z "$lwip" ] || echo "missing: build/lwip/lwip.tar.xz, the sources of lwIP"
-    exit 1
-fi
+}
 
-if [ -n "$missing" ]; then
+# files_missing GROUP...: what is to be fetched or unpacked.
+files_missing() {
+    for group in "$@"; do
+        case $group in
+        run) [ -s build/lwip/lwip.tar.xz ] || echo build/lwip/lwip.tar.xz ;;
+        peer) [ -s build/peer/vmlinux ] || echo build/peer/vmlinux ;;
+        esac
+    done
+}
+
+# type_as_root: what a person must have typed, for all commands at once; then the end.
+type_as_root() {
+    # shellcheck disable=SC2086,SC2048 # groups are words of their own
+    packages=$(packages_missing $GROUPS_ALL $*)
+    say "type this as root, then repeat your command:" >&2
+    echo "    $APT $packages" | sed 's/ $//' >&2
+    exit 1
+}
+
+install_packages() { # PACKAGES, GROUPS
     if ! command -v apt-get >/dev/null 2>&1; then
-        echo "deps.sh: install these by hand (no apt-get here):$missing" >&2
+        # shellcheck disable=SC2086
+        say "there is no apt-get here; install what these packages of Debian hold:" \
+            "$(packages_missing $GROUPS_ALL $2)" >&2
         exit 1
     fi
     root=
-    [ "$(id -u)" = 0 ] || root=sudo
-    if [ -n "$root" ] && ! { command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null || [ -t 0 ]; }; then
-        echo "deps.sh: some tools are missing; type this as root:" >&2
-        echo "    apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+    if [ "$(id -u)" != 0 ]; then
+        root=sudo
+        if ! command -v sudo >/dev/null 2>&1 || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+            say "some tools are missing, and only root may install them." >&2
+            type_as_root "$2"
+        fi
+    fi
+    say "installing $1(some minutes; $LOG tells more)"
+    options="-q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3"
+    # shellcheck disable=SC2086 # options and packages are words of their own
+    if ! { $root apt-get $options update && $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y \
+        --no-install-recommends $1; } >"$LOG" 2>&1; then
+        grep -a '^[EW]: \|^sudo:\|not allowed' "$LOG" | tail -n 5 >&2 || true
+        say "apt-get failed ($LOG has all it said)." >&2
+        type_as_root "$2"
+    fi
+}
+
+make_venv() { # FOLDER REQUIREMENTS
+    say "making $1 with the packages of $2"
+    rm -rf "$1"
+    if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$2"; } >"$LOG" 2>&1; then
+        tail -n 3 "$LOG" >&2
+        say "$1 could not be made ($LOG has all that pip said): is the Python package index reached from here?" >&2
         exit 1
     fi
-    echo "deps.sh: installing$missing"
-    # shellcheck disable=SC2086 # the package names are words of their own
-    if ! { $root apt-get update -q && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
-        --no-install-recommends $missing; }; then
-        echo "deps.sh: that failed; type this as root:" >&2
-        echo "    apt-get update && apt-get install -y --no-install-recommends$missing" >&2
-        exit 1
+    cp "$2" "$1/requirements.txt"
+}
+
+dry=
+if [ "${1:-}" = -n ]; then
+    dry=1
+    shift
+fi
+wanted=
+for group in "$@"; do
+    if [ "$group" = all ]; then
+        wanted="$wanted $GROUPS_ALL"
+    elif has_word "$group" "$GROUPS_ALL $GROUPS_OTHER"; then
+        wanted="$wanted $group"
+    else
+        say "no group '$group'; there are all, $(echo "$GROUPS_ALL $GROUPS_OTHER" | sed 's/ /, /g')" >&2
+        exit 2
+    fi
+done
+
+# Groups are words of their own from here on.
+# shellcheck disable=SC2086
+set -- $wanted
+if ! mkdir -p build 2>/dev/null || ! [ -w build ]; then
+    say "$(pwd)/build cannot be written; make a checkout of your own" >&2
+    exit 1
+fi
+if [ -z "$dry" ] && command -v flock >/dev/null 2>&1; then
+    exec 9>build/deps.lock
+    if ! flock -n 9; then
+        [ -z "$(packages_missing "$@")$(venvs_missing "$@")$(files_missing "$@")" ] || say "waiting for another deps.sh"
+        flock 9
     fi
 fi
 
-for pair in $venvs; do
-    folder=${pair%:*} list=${pair#*:}
-    echo "deps.sh: making $folder with the packages of $list"
-    rm -rf "$folder"
-    python3 -m venv "$folder"
-    "$folder/bin/pip" install -q --disable-pip-version-check -r "$list"
-    cp "$list" "$folder/requirements.txt"
-done
+packages=$(packages_missing "$@")
+venvs=$(venvs_missing "$@")
+files=$(files_missing "$@")
+[ -n "$packages$venvs$files" ] || exit 0
+if [ -n "$dry" ]; then
+    [ -z "$packages" ] || echo "missing: $packages"
+    for pair in $venvs; do
+        echo "missing: ${pair%:*} with the packages of ${pair#*:}"
+    done
+    for file in $files; do
+        echo "missing: $file"
+    done
+    exit 1
+fi
 
-[ -z "$lwip" ] || tools/net/lwip.sh build/lwip/lwip.tar.xz
-[ -z "$peer" ] || tools/peer/kernel.py build/peer/vmlinux
+[ -z "$packages" ] || install_packages "$packages" "$*" 9>&-
+for pair in $venvs; do
+    make_venv "${pair%:*}" "${pair#*:}" 9>&-
+done
+for file in $files; do
+    case $file in
+    */lwip.tar.xz) tools/net/lwip.sh "$file" 9>&- ;;
+    */vmlinux) tools/peer/kernel.py "$file" 9>&- ;;
+    esac
+done

@@ -74,7 +74,7 @@ build/host/test_as build/host/test_buddy: HOST_FLAGS += -DDIRECT_BASE=0x20000000
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
 
 .SECONDEXPANSION:
-build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h)
+build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h) | deps
 	@mkdir -p $(@D)
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c,$^)

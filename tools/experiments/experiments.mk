@@ -18,21 +18,25 @@ EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroo
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
                $(if $(PEER),--peer '$(PEER)')
 
-EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps-experiments
+EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps
+
+# What tools/deps.sh installs for the commands of this file.
+EXPERIMENT_GROUPS = $(call called,experiments,experiments experiment-% watch) \
+              $(call called,dynamic,experiment-psrset) $(call called,refdisk,$(DISK_EXPERIMENTS))
 
 .PHONY: experiments experiment-list experiments-named watch
 experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
-experiment-list: deps-experiments
+experiment-list: deps
 	@$(EXPERIMENTS) list
 # Those with disks are programs of their own.
 DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experiment-ddt
 .PHONY: $(DISK_EXPERIMENTS)
-$(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps-experiments ## disks: docs/disks.md
+$(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps ## disks: docs/disks.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
 .PHONY: experiment-psrset
-experiment-psrset: $(ISO) $(DYNAMIC) deps-experiments ## iperf outside and inside a processor set: docs/psets.md
+experiment-psrset: $(ISO) $(DYNAMIC) deps ## iperf outside and inside a processor set: docs/psets.md
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
 NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset $(DISK_EXPERIMENTS), \
@@ -41,5 +45,5 @@ experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments
 experiments-named: $(EXPERIMENT_DEPS)
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')
 
-watch: deps-experiments ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)
+watch: deps ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)
 	@PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.watch $(PAGE)

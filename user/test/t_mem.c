@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <sys/ipc.h>
@@ -371,7 +372,7 @@ static void segment_keys(void)
     EXPECT_EQ(touch(hole + 7 * PAGE, 0), SIGSEGV);
     if (geteuid() == 0) {
         if (fork() == 0) { /* somebody else, whom the mode keeps out */
-            EXPECT(setgid(4242) == 0 && setuid(4242) == 0);
+            EXPECT(setgroups(0, NULL) == 0 && setgid(4242) == 0 && setuid(4242) == 0);
             EXPECT_ERR(shmget(key, PAGE, 0600), EACCES);
             EXPECT(shmat(id, NULL, SHM_RDONLY) == (void *)-1 && errno == EACCES);
             EXPECT_ERR(shmctl(id, IPC_STAT, &ds), EACCES);

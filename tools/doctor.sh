@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# doctor.sh - what is installed, what is missing, and the command that installs it (`make doctor`).
+#
+# THEORY      It needs nothing but a POSIX shell, because the first thing that may be missing is Python.  The programs and
+#             their least versions are those of tools/deps.txt.
+# EXIT        0: machines can be built and run.  1: something for that is missing or too old.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+PATH=$PATH:/usr/sbin:/sbin
+
+row() { printf '%-36s %-12s %s\n' "$1" "$2" "$3"; }
+
+# at_least FOUND LEAST: compares versions, number by number.
+at_least() {
+    [ "$2" = - ] || [ "$(printf '%s\n%s\n' "$1" "$2" | sort -t. -k1,1n -k2,2n -k3,3n | head -n 1)" = "$2" ]
+}
+
+version_of() { # PROGRAM ARGUMENT: the first version number that it prints, or ?
+    [ "$2" != - ] || { echo -; return; }
+    found=$("$1" "$2" 2>&1 </dev/null |
+        awk '!n && match($0, /[0-9]+\.[0-9.]*[0-9]/) { print substr($0, RSTART, RLENGTH); n = 1 }')
+    echo "${found:-?}"
+}
+
+bad=0
+missing=
+lack() { # GROUPS: note the first of them as missing
+    case $missing in *" ${1%%,*} "*) ;; *) missing="$missing ${1%%,*} " ;; esac
+    case ,$1, in *,run,*) bad=1 ;; esac
+}
+
+row "what" "version" "state"
+while read -r groups tool argument least packages; do
+    case $groups in '' | '#'*) continue ;; esac
+    [ "$tool" != gcc ] || tool=${CC:-gcc}
+    found=-
+    case $tool in
+    /*) [ -e "$tool" ] || found= ;;
+    *) if command -v "$tool" >/dev/null 2>&1; then found=$(version_of "$tool" "$argument"); else found=; fi ;;
+    esac
+    if [ -z "$found" ]; then
+        row "$tool" - "missing: package $packages (group $groups)"
+        lack "$groups"
+    elif at_least "$found" "$least" || [ "$found" = "?" ]; then
+        row "$tool" "$found" ok
+    else
+        row "$tool" "$found" "too old: $least is needed (group $groups)"
+        case ,$groups, in *,run,*) bad=1 ;; esac
+    fi
+done <tools/deps.txt
+
+if command -v qemu-system-x86_64 >/dev/null 2>&1; then
+    if qemu-system-x86_64 -help 2>/dev/null | grep -q -e -plugin; then
+        row "plugins of QEMU" - ok
+    else
+        row "plugins of QEMU" - "not in this QEMU: no MODEL=fireplane, no make experiments"
+    fi
+fi
+for pair in .venv:requirements.txt:test .venv-experiments:requirements-experiments.txt:experiments; do
+    folder=${pair%%:*} maker=${pair##*:}
+    list=${pair#*:}
+    list=${list%:*}
+    if cmp -s "$list" "$folder/requirements.txt"; then
+        row "$folder" - ok
+    else
+        row "$folder" - "not made yet: make $maker makes it"
+        lack "$maker"
+    fi
+done
+for pair in build/lwip/lwip.tar.xz:run:"any make qemu-..." build/peer/vmlinux:peer:"PEER=linux"; do
+    file=${pair%%:*} rest=${pair#*:}
+    if [ -s "$file" ]; then
+        row "$file" - ok
+    else
+        row "$file" - "not fetched yet: ${rest#*:} fetches it"
+        [ "${rest%%:*}" = peer ] || lack "${rest%%:*}"
+    fi
+done
+memory=$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo 2>/dev/null)
+row "free memory" "$((${memory:-0} / 1024)) MiB" "sf15k takes 4864"
+space=$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')
+row "free space here" "$space MiB" "build takes 600, the tests' files in ${TMPDIR:-/tmp} 2000"
+row "CPUs" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo '?')" ""
+# QEMU's own translator is used everywhere: counts must not depend on the host's processor.
+row "KVM" - "$([ -e /dev/kvm ] && echo there || echo 'not there'), not used"
+if [ -n "$missing" ]; then
+    echo
+    # shellcheck disable=SC2086 # groups are words of their own
+    set -- $missing
+    echo "each command installs what it lacks; to install all that is missing now: tools/deps.sh $*"
+fi
+exit "$bad"
