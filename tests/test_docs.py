@@ -3,9 +3,10 @@
 
 import pathlib
 import re
-import subprocess
 
 import pytest
+
+import lint
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("labs/*/README.md"), *ROOT.glob("README.md")])
@@ -20,12 +21,9 @@ def in_code(page):
 
 
 def sources():
-    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    text = []
-    for name in files.split():
-        if re.search(r"\.(c|h|S|py|mk|toml|sh)$|^Makefile$|^tools/", name):
-            text.append((ROOT / name).read_text(errors="replace"))
-    return "\n".join(text)
+    names = (str(path) for path in lint.tracked())
+    wanted = (name for name in names if re.search(r"\.(c|h|S|py|mk|toml|sh)$|^Makefile$|^tools/", name))
+    return "\n".join((ROOT / name).read_text(errors="replace") for name in wanted)
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,23 @@ ROOMS = [{"sys"}, {"proc"}, {"fs", "net"}, {"vm", "blk"}, {"drivers"}, {"disp", 
 ROOMS += [{"x86", "acpi"}, {"stat", "lib"}]
 LEVEL = {room: len(ROOMS) - i for i, rooms in enumerate(ROOMS) for room in rooms}
 
+# Where this checkout lies; /root is also the name of a folder in the guest.
+HERE = TOP.parent if TOP.parent not in (Path("/"), Path("/root")) else TOP
+
 SOURCE = {".c", ".h", ".S", ".py", ".sh", ".mk", ".toml", ".ld", ".cfg"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
 def tracked() -> list[Path]:
-    out = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True)
-    return [Path(line) for line in out.stdout.splitlines() if (TOP / line).is_file()]
+    """The project's files, relative to TOP: those that git knows, or without git's data (an archive) all but what was made."""
+    if (TOP / ".git").exists():
+        # The checkout may belong to another user, as in a container.
+        git = ["git", "-c", f"safe.directory={TOP}", "ls-files"]
+        out = subprocess.run(git, cwd=TOP, capture_output=True, text=True, check=True)
+        return [Path(line) for line in out.stdout.splitlines() if (TOP / line).is_file()]
+    made = {"build", "__pycache__", *(p.name for p in TOP.glob(".venv*"))}
+    found = (p.relative_to(TOP) for p in sorted(TOP.rglob("*")) if p.is_file())
+    return [p for p in found if not made & set(p.parts)]
 
 
 def room_of(path: Path) -> str | None:
@@ -66,7 +76,7 @@ def layers(path: Path, text: str) -> Iterator[str]:
 
 def machine_paths(path: Path, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
-        if f"{TOP.parent}/" in line or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
+        if f"{HERE}/" in line or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
             yield f"{path}:{number}: a path of one developer's machine"
 
 
