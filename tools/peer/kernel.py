@@ -6,13 +6,16 @@ THEORY      The package that linux-image-amd64 depends on is downloaded, not ins
             out of it: no module is needed.  A bzImage holds the kernel as a compressed ELF file, which a machine
             without a real-mode loader can boot as it is (PVH); its place is in the setup header, by the boot
             protocol of Linux (Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length).
+            A copy is kept in the user's cache, so that `make clean` and another checkout cost no download.
 EXIT        0; 1 with one line that says what to do
 """
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
+import os
 import re
 import struct
 import subprocess
@@ -44,20 +47,25 @@ def output(*command: str, cwd: str | None = None) -> bytes:
         fail(f"{' '.join(command[:3])}: {words[-1] if words else 'failed'}; try apt-get update")
 
 
-def bzimage() -> bytes:
-    """The kernel of Debian's package, as it is installed in /boot."""
+def package_name() -> str:
+    """The package that the newest kernel of this Debian is in."""
     names = re.findall(r"Depends: (linux-image-[0-9]\S+)", output("apt-cache", "depends", PACKAGE).decode())
     if not names:
         fail(f"apt-cache knows no {PACKAGE}; try apt-get update")
+    return names[0]
+
+
+def bzimage(package: str) -> bytes:
+    """The kernel of a Debian package, as it is installed in /boot."""
     with tempfile.TemporaryDirectory() as folder:
-        output("apt-get", "-q", "-o", "APT::Sandbox::User=", "download", names[0], cwd=folder)
-        (package,) = Path(folder).glob("*.deb")
-        files = output("dpkg-deb", "--fsys-tarfile", str(package))
+        output("apt-get", "-q", "-o", "APT::Sandbox::User=", "download", package, cwd=folder)
+        (archive_file,) = Path(folder).glob("*.deb")
+        files = output("dpkg-deb", "--fsys-tarfile", str(archive_file))
     with tarfile.open(fileobj=io.BytesIO(files)) as archive:
         for member in archive:
             if re.fullmatch(r"\./boot/vmlinuz-\S+", member.name):
                 return archive.extractfile(member).read()
-    fail(f"{names[0]} has no /boot/vmlinuz")
+    fail(f"{package} has no /boot/vmlinuz")
 
 
 def unpacked(image: bytes) -> bytes:
@@ -71,14 +79,25 @@ def unpacked(image: bytes) -> bytes:
     fail("the kernel is packed in a way that this program does not know")
 
 
-def main() -> None:
-    out = Path(sys.argv[1])
-    print(f"deps.sh: downloading Debian's Linux kernel ({PACKAGE}) for PEER=linux", flush=True)
-    data = unpacked(bzimage())
+def put(data: bytes, out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_suffix(".part")
+    part = out.with_name(f"{out.name}.{os.getpid()}")
     part.write_bytes(data)
     part.rename(out)
+
+
+def main() -> None:
+    out, package = Path(sys.argv[1]), package_name()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept = cache / f"homeroom/{package}.vmlinux"
+    if not kept.is_file():
+        print(f"deps.sh: downloading Debian's Linux kernel ({package}) for PEER=linux", flush=True)
+        data = unpacked(bzimage(package))
+        with contextlib.suppress(OSError):  # a cache that cannot be written only costs the next download
+            put(data, kept)
+        put(data, out)
+    else:
+        put(kept.read_bytes(), out)
 
 
 if __name__ == "__main__":
