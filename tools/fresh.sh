@@ -67,19 +67,19 @@ inside() {
         exec chroot . su - "$2" -c "$3"' - "$@" </dev/null
 }
 
-# lend ROOT: the network as this host reaches it.
+# lend ROOT: the network as this host reaches it.  The certificates get a place that no package writes to.
 lend() {
-    local name file
+    local name
     cp /etc/resolv.conf "$1/etc/resolv.conf"
-    for name in http_proxy https_proxy no_proxy PIP_INDEX_URL PIP_CERT SSL_CERT_FILE REQUESTS_CA_BUNDLE; do
+    for name in http_proxy https_proxy no_proxy PIP_INDEX_URL PIP_CERT SSL_CERT_FILE; do
         [ -n "${!name:-}" ] || continue
-        echo "$name=${!name}" >>"$1/etc/environment" # su - reads it
-        file=${!name}
-        if [ -f "$file" ]; then
-            mkdir -p "$1${file%/*}"
-            cp -L "$file" "$1$file"
+        if [ -f "${!name}" ]; then
+            cp -L "${!name}" "$1/etc/lent-$name"
+            echo "$name=/etc/lent-$name"
+        else
+            echo "$name=${!name}"
         fi
-    done
+    done >>"$1/etc/environment" # su - reads it
 }
 
 failed=0
