@@ -508,6 +508,7 @@ static void orphaned_group_is_hung_up(void)
 
     EXPECT_EQ(pipe(told), 0);
     if ((middle = fork()) == 0) {
+        setsid(); /* in a container, the process that adopts orphans may be of our session: a tie */
         if ((stopped = fork()) == 0) {
             setpgid(0, 0);
             raise(SIGSTOP); /* then SIGHUP ends it, and `told` closes */
