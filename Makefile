@@ -11,8 +11,8 @@
 
 SHELL       := /bin/bash
 MAKEFLAGS   += --no-builtin-rules
-# As many compilers at a time as there are CPUs, unless -j says otherwise.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# As many compilers at a time as there are CPUs, unless -j says otherwise; a make that make runs shares the jobs of the first.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 .SUFFIXES:
@@ -23,7 +23,7 @@ B           := $(if $(filter 1,$(TEST)),build/test,build)
 Q           := $(if $(filter 1,$(V)),,@)
 PYTHON      ?= python3
 # For programs that run make themselves: its own jobs are none of theirs.
-APART       := env -u MAKEFLAGS -u MFLAGS
+APART       := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
 # ---- tools -------------------------------------------------------------------------------------
 # A cross compiler is needed only where the native one does not make x86-64 ELF (a Mac, an ARM laptop).
