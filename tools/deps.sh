@@ -105,7 +105,8 @@ install_packages() { # PACKAGES, GROUPS
     root=
     if [ "$(id -u)" != 0 ]; then
         root=sudo
-        if ! command -v sudo >/dev/null 2>&1 || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        # sudo asks for the password on the terminal, whatever standard input is.
+        if ! command -v sudo >/dev/null 2>&1 || ! { sudo -n true || (: </dev/tty); } 2>/dev/null; then
             say "some tools are missing, and only root may install them." >&2
             type_as_root "$2"
         fi
