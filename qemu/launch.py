@@ -4,13 +4,16 @@
 
     qemu/launch.py sf15k --run 'lgrpinfo'       or    make qemu-sf15k RUN=lgrpinfo
 
-Exit status: that of the command given with --run, else 0 when the machine was shut down; and
+Exit status: that of the command given with --run, or of the shell that has read what is piped into us;
+0 when the machine was shut down otherwise; and
     120  a wrong option, a missing tool, QEMU failed     121  the machine ended without a verdict
     122  the kernel panicked    123  the kernel hung     124  the time limit (--timeout) is over
 The last line on standard error says which.  On a terminal, Ctrl-C goes to the guest and Ctrl-A X ends the run.
+A standard input that is no terminal is that of the command, or of the shell, and ends with it.
 """
 
 import argparse
+import contextlib
 import os
 import select
 import shlex
@@ -20,6 +23,7 @@ import sys
 import termios
 import threading
 import tty
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
@@ -27,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from homeroom import guest, machine, peer
 
 ESCAPE = 0x01  # Ctrl-A
+DLE, END_OF_INPUT = b"\x10", b"\x10\x04"  # user/lib/console.c: DLE is doubled in what is piped, and DLE EOT ends it
 
 
 def say(text: str) -> None:
@@ -117,6 +122,8 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         trace=Path(args.trace) if args.trace else None,
         qemu_args=shlex.split(args.qemu_args or ""),
         gdb_port=number("GDB", args.gdb),
+        terminal=terminal_size() if os.isatty(0) else None,
+        piped=not os.isatty(0) and not args.gdb,  # a debugger's machine goes on when there is no input
     )
     if args.iso:
         options.iso = Path(args.iso)
@@ -134,34 +141,44 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
     return peer.Peer(chosen, options, number("BALANCING", args.balancing) != 0)
 
 
-def relay_keyboard(run: guest.Guest, is_tty: bool) -> None:
+def relay_keyboard(run: guest.Guest) -> None:
     """Pass what is typed to the guest; Ctrl-A X ends the run, Ctrl-A Ctrl-A types a Ctrl-A."""
-    escaped = False
+    escaped, typed = False, bytearray()
     while run.running:
-        if not select.select([0], [], [], 0.2)[0]:
-            continue
-        data = os.read(0, 1024)
-        if not data:
-            return
-        if not is_tty:
-            run.send(data)
-            continue
-        out = bytearray()
-        for key in data:
-            if escaped:
-                escaped = False
-                if key in b"xX":
-                    run.kill("quit")
+        if select.select([0], [], [], 0.2)[0]:
+            if not (data := os.read(0, 1024)):
+                return
+            for key in data:
+                if escaped:
+                    escaped = False
+                    if key in b"xX":
+                        run.kill("quit")
+                    elif key == ESCAPE:
+                        typed.append(key)
+                    else:
+                        sys.stderr.write("\r\nCtrl-A X ends the run, Ctrl-A Ctrl-A types Ctrl-A\r\n")
                 elif key == ESCAPE:
-                    out.append(key)
+                    escaped = True
                 else:
-                    sys.stderr.write("\r\nCtrl-A X ends the run, Ctrl-A Ctrl-A types Ctrl-A\r\n")
-            elif key == ESCAPE:
-                escaped = True
-            else:
-                out.append(key)
-        if out:
-            run.send(bytes(out))
+                    typed.append(key)
+        if typed and run.console:  # before it prints, the kernel has not set up its port, which loses what it holds
+            run.send(bytes(typed))
+            typed.clear()
+
+
+def relay_input(run: guest.Guest) -> None:
+    """Pass standard input, a file or a pipe, and its end to the guest, once that reads it (user/lib/console.c)."""
+    run.wait_until(lambda: "input" in run.lines, 10**8)
+    with contextlib.suppress(OSError):  # a standard input that is closed has ended
+        while run.running and (data := os.read(0, 65536)):
+            run.send(data.replace(DLE, DLE + DLE))
+    run.send(END_OF_INPUT)
+
+
+def terminal_size() -> tuple[int, int] | None:
+    """Rows and columns of the terminal on standard input; None if it does not know them."""
+    columns, rows = os.get_terminal_size(0)
+    return (rows, columns) if rows > 0 and columns > 0 else None
 
 
 def show(data: bytes) -> None:
@@ -170,6 +187,19 @@ def show(data: bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def show_lines() -> Callable[[bytes], None]:
+    """A show() that makes \\r\\n a newline, also where the two come in different pieces."""
+    kept = b""
+
+    def show_piece(data: bytes) -> None:
+        nonlocal kept
+        data = kept + data
+        kept = data[-1:] if data.endswith(b"\r") else b""
+        show(data.removesuffix(kept).replace(b"\r\n", b"\n"))
+
+    return show_piece
 
 
 def main() -> int:
@@ -184,19 +214,20 @@ def main() -> int:
         say(str(error))
         return guest.STATUS_SETUP
     say(f"{run.machine.describe()}, seed {run.seed:#x}")
-    is_tty = sys.stdin.isatty()
-    run.on_console = show if is_tty else lambda data: show(data.replace(b"\r\n", b"\n"))
+    is_tty = os.isatty(0)
+    run.on_console = show if is_tty else show_lines()
     saved = termios.tcgetattr(0) if is_tty else None
     for sig in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, lambda *_: run.kill("quit"))
     try:
         if saved:
-            tty.setraw(0)
+            tty.setraw(0, termios.TCSADRAIN)  # what was typed already is kept
         run.start()
         for note in run.notes:
             print(f"homeroom: {note}", end="\r\n" if saved else "\n", file=sys.stderr, flush=True)
-        keyboard = threading.Thread(target=relay_keyboard, args=(run, is_tty), daemon=True)
-        keyboard.start()
+        if is_tty or run.options.piped:
+            relay = relay_keyboard if is_tty else relay_input
+            threading.Thread(target=relay, args=(run,), daemon=True).start()
         outcome = run.wait(limit)
     except machine.MachineError as error:
         say(str(error))

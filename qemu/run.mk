@@ -56,10 +56,10 @@ build/boot/exit_at_once.iso: build/boot/exit_at_once.elf boot/grub.cfg $(IMAGE_D
 
 # Linux for comparison: its kernel is Debian's, downloaded once; the rest of it is ours.
 PEER_BIN   := $(patsubst tools/peer/%.c,build/peer/bin/%,$(wildcard tools/peer/*.c))
-$(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h | deps
+$(PEER_BIN): build/peer/bin/%: tools/peer/%.c include/uapi/fireplane.h $(ULIB) | deps
 	@mkdir -p $(@D)
 	@echo '  ULD     $@'
-	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -static -o $@ $<
+	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -static -o $@ $< $(ULIB)
 build/peer/initramfs.cpio: $(PEER_BIN) $(UBENCH) $(wildcard user/etc/* user/etc/*/*) $(IMAGE_DEPS)
 	@echo '  CPIO    $@'
 	$(Q)$(IMAGE) initramfs $@ --etc user/etc --bin build/peer/bin --bin $(U)/bench

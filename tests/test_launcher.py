@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
+import fcntl
+import hashlib
 import os
+import random
+import struct
 import subprocess
+import termios
 
 import pytest
 
-from harness import build_exit_image
+from harness import ISO, build_exit_image
 from homeroom import acpi, guest, machine
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, MachineError
@@ -191,3 +196,42 @@ def test_tables_have_right_checksums():
     srat_length = int.from_bytes(tables[4:8], "little")
     assert tables[:4] == b"SRAT" and sum(tables[:srat_length]) % 256 == 0
     assert tables[srat_length : srat_length + 4] == b"SLIT" and sum(tables[srat_length:]) % 256 == 0
+
+
+ODD_BYTES = random.Random(1).randbytes(20000)  # more than the port and the terminal hold, control characters among them
+
+
+@pytest.mark.parametrize(
+    "run, piped, status, printed",
+    [
+        (None, b"echo hello\npoweroff\n", 0, b"hello\n"),
+        (None, b"echo $((6 * 7)); sh -c 'exit 3'", 3, b"42\n"),  # a last line without its newline
+        (None, b"", 0, b""),
+        ("md5sum; wc -c; exit 7", ODD_BYTES, 7, f"{hashlib.md5(ODD_BYTES).hexdigest()}  -\n0\n".encode()),
+    ],
+    ids=["commands", "no newline", "nothing", "bytes"],
+)
+def test_piped_input_arrives_whole_and_its_end_ends_the_run(run, piped, status, printed):
+    """The shell or command reads what is piped into the launcher, from the first byte to the end of file."""
+    command = [LAUNCH, "sf280r", "--iso", ISO["test"], "--timeout", "100", *(["--run", run] if run else [])]
+    done = subprocess.run(command, input=piped, capture_output=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    assert done.stdout.partition(b"\n")[2] == printed  # the first line is the kernel's
+
+
+def test_the_terminal_and_what_is_typed_before_the_boot():
+    """The guest's console has the size of the terminal, and what was typed too early is not lost."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 43, 132, 0, 0))
+    os.write(master, b"stty size; poweroff\n")
+    command = [LAUNCH, "sf280r", "--iso", ISO["test"], "--timeout", "100"]
+    shown = b""
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave) as launcher:
+        os.close(slave)
+        try:
+            while data := os.read(master, 65536):
+                shown += data
+        except OSError:  # EIO: the launcher has ended
+            pass
+    os.close(master)
+    assert launcher.returncode == 0 and b"\n43 132\r\n" in shown, shown.decode(errors="replace")

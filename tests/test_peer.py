@@ -68,6 +68,12 @@ def test_statuses(linux, command, status):
     assert text.splitlines()[0] == "0"
 
 
+def test_piped_input(built):
+    command = [TOP / "qemu/launch.py", "sf280r", "--peer", "linux", "--timeout", "200"]
+    done = subprocess.run(command, input=b"echo hello\nexit 3", capture_output=True)
+    assert (done.returncode, done.stdout) == (3, b"hello\n"), done.stderr
+
+
 def test_a_panic_and_a_reset_are_no_success(linux):
     outcome, _ = linux("echo c > /proc/sysrq-trigger")
     assert (outcome.kind, outcome.status, outcome.detail) == ("panic", None, "sysrq triggered crash")

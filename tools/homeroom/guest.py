@@ -108,6 +108,8 @@ class Options:
     qemu_args: list[str] = field(default_factory=list)
     iso: Path = ISO
     gdb_port: int | None = None
+    terminal: tuple[int, int] | None = None  # rows and columns of the terminal that shows the console
+    piped: bool = False  # the command or shell reads a pipe that we fill by way of the console (user/lib/console.c)
     speed: float = 1.0  # times limits are multiplied by it
 
     def check(self) -> None:
@@ -211,6 +213,13 @@ class Guest:
             files["watchdog"] = str(o.watchdog).encode()
         if o.agent is not None:
             files["agent"] = (o.agent or "yes").encode()
+        return files | self._console_files()
+
+    def _console_files(self) -> dict[str, bytes]:
+        """What the first process is to know of the console, by name."""
+        files = {"piped": b"yes"} if self.options.piped else {}
+        if self.options.terminal:
+            files["terminal"] = "{} {}\n".format(*self.options.terminal).encode()
         return files
 
     def _traced(self, run: str) -> str:

@@ -4,7 +4,8 @@
 THEORY      A Peer is a Guest that boots something else: Debian's kernel, unmodified, and an initramfs with busybox
             and the benchmark binaries of Homeroom's image.  Machine, tables, model and devices are the same code.
             The kernel is booted as an ELF file (PVH), already unpacked: unpacking it in the guest takes longer than
-            the rest of the boot.  The run's command is the file /command of a second archive after the initramfs.
+            the rest of the boot.  The run's command is the file /command of a second archive after the initramfs; /piped and
+            /terminal are of the console (user/lib/console.c).
 INVARIANTS  I1  as in guest.py: no verdict, no success.  A Linux that panics resets the machine (panic=-1), which
                 ends QEMU; what it said on the console tells a panic from another reset
 SEE ALSO    docs/peer.md, tools/peer/init.c (process 1), tools/peer/kernel.py (where the kernel is from)
@@ -58,6 +59,8 @@ class Peer(Guest):
                 raise MachineError(f"OVERLAY: {error}") from error
         if self.options.run is not None:
             archive.file("command", self.options.run.encode())
+        for name, data in self._console_files().items():
+            archive.file(name, data)
         return {"initrd": INITRAMFS.read_bytes() + archive.pack()}
 
     def boot_args(self, files: Path) -> list[str]:

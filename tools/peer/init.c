@@ -5,7 +5,8 @@
  * THEORY      Mounts /dev, /proc and /sys, tells the model where memory is (fpmap), runs the command of the run
  *             with the shell, and ends the machine as Homeroom's kernel does: the command's status goes over the
  *             verdict port (COM2) as "@exit STATUS", then a byte written to isa-debug-exit ends QEMU.  The command
- *             is in /command, which the launcher adds to the initramfs; without one there is a shell.
+ *             is in /command, which the launcher adds to the initramfs; without one there is a shell.  /piped and
+ *             /terminal are of the console (user/lib/console.c).
  * INVARIANTS  I1  no "@exit" is written unless the command was run and waited for; every way out of here before
  *                 that leaves the machine without a verdict, and the launcher says so
  * SEE ALSO    docs/peer.md, tools/homeroom/peer.py, tools/peer/fpmap.c
@@ -24,6 +25,8 @@
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "homeroom.h"
 
 #define DEBUG_EXIT_PORT 0xf4 /* isa-debug-exit of tools/homeroom/guest.py        */
 #define EXIT_CLEAN      0x10 /* QEMU exits with twice this, plus one: 33, "clean" */
@@ -88,8 +91,11 @@ static int open_verdict(void)
     return fd;
 }
 
-/* Runs a program as a child and waits for it; other children are reaped.  Its status, 128 + signal if killed. */
-static int run(char *const argv[])
+/*
+ * Runs a program as a child, with `input` (-1: the console) to read, and waits for it; other children are reaped.
+ * Its status, 128 + signal if killed.
+ */
+static int run(char *const argv[], int input)
 {
     pid_t child = fork(), pid;
     int status = 0;
@@ -97,6 +103,8 @@ static int run(char *const argv[])
     if (child < 0)
         fail("fork");
     if (child == 0) {
+        if (input >= 0)
+            dup2(input, STDIN_FILENO);
         execv(argv[0], argv);
         fprintf(stderr, "init: %s: %s\n", argv[0], strerror(errno));
         _exit(127);
@@ -125,7 +133,7 @@ int main(void)
 {
     static char *const map[] = {FPMAP, NULL}, *const shell[] = {"/bin/sh", "-l", NULL};
     char *const command[] = {"/bin/sh", "-c", read_command(), NULL};
-    int verdict, status;
+    int verdict, status, input = -1;
 
     mount_at("devtmpfs", "/dev");
     mount_at("proc", "/proc");
@@ -138,11 +146,14 @@ int main(void)
     if (chdir("/root") != 0)
         fail("/root");
     dprintf(verdict, "@boot linux\n");
-    if ((status = run(map)) != 0) {
+    if ((status = run(map, -1)) != 0) {
         errno = EIO;
         fail(FPMAP);
     }
-    status = run(command[2] != NULL ? command : shell);
+    hr_console_size(STDIN_FILENO, "/terminal");
+    if (access("/piped", F_OK) == 0 && (input = hr_console_pipe()) < 0)
+        fail("pipe");
+    status = run(command[2] != NULL ? command : shell, input);
     tcdrain(STDOUT_FILENO);
     dprintf(verdict, "@exit %d\n", status);
     tcdrain(verdict);

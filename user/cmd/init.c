@@ -9,10 +9,13 @@
  *                 opt/homeroom/agent   the test agent (verdictd) on the verdict port; with the text
  *                                      `shell`, a login shell on the console as well
  *                 neither              a login shell on the console, started again when it ends
+ *                 opt/homeroom/piped   the launcher's input is no terminal: command or shell read it as a pipe, and the
+ *                                      shell is a run, too: with its end the machine ends
+ *                 opt/homeroom/terminal  the size of the launcher's terminal, "ROWS COLUMNS"
  *             halt, poweroff and reboot (busybox) tell us by SIGUSR1, SIGUSR2 and SIGTERM.
  * INVARIANTS  I1  every child is waited for, ours or adopted
  *             I2  a run writes exactly one @exit line, after its command has ended
- * SEE ALSO    user/cmd/verdictd.c, qemu/launch.py, docs/boot.md
+ * SEE ALSO    user/cmd/verdictd.c, user/lib/console.c, qemu/launch.py, docs/boot.md
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +31,8 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "homeroom.h"
 
 #define FW_CFG  "/sys/firmware/qemu_fw_cfg/by_name/opt/homeroom/"
 #define CONSOLE "/dev/console"
@@ -64,10 +69,10 @@ static ssize_t fw_cfg_text(const char *path, char *buf, size_t size)
 }
 
 /*
- * start - run argv as a session of its own with the console as its terminal.
+ * start - run argv as a session of its own with the console as its terminal, and `input` (-1: that terminal) to read.
  * Returns the process id; -1 if there is no memory or no process left.
  */
-static pid_t start(char *const argv[])
+static pid_t start(char *const argv[], int input)
 {
     pid_t pid = fork();
     sigset_t none;
@@ -83,6 +88,8 @@ static pid_t start(char *const argv[])
         dup2(0, 2);
         ioctl(0, TIOCSCTTY, 1);
     }
+    if (input >= 0)
+        dup2(input, 0);
     if (chdir("/root") != 0)
         perror("init: /root");
     execve("/bin/busybox", argv, environment);
@@ -156,9 +163,9 @@ int main(void)
     char *const shell[] = { "-sh", NULL };
     char *const command[] = { "sh", "-c", run, NULL };
     struct sigaction act = { .sa_handler = on_shutdown };
-    bool has_run, has_agent, has_shell;
+    bool has_run, has_agent, has_shell, is_piped;
     pid_t main_pid, pid;
-    int status;
+    int status, input = -1;
 
     if (getpid() != 1) {
         fprintf(stderr, "init: only the kernel starts me, as process 1\n");
@@ -170,24 +177,28 @@ int main(void)
 
     has_run = fw_cfg_text(FW_CFG "run/raw", run, sizeof run) >= 0;
     has_agent = fw_cfg_text(FW_CFG "agent/raw", agent, sizeof agent) >= 0;
+    is_piped = access(FW_CFG "piped/raw", F_OK) == 0;
     has_shell = has_agent ? strncmp(agent, "shell", 5) == 0 : !has_run;
+    hr_console_size(0, FW_CFG "terminal/raw");
     if (has_agent)
         start_agent();
-    if (has_shell && !has_agent)
+    if (has_shell && !has_agent && !is_piped)
         greet();
-    main_pid = has_run ? start(command) : has_shell ? start(shell) : -1;
+    if (is_piped && (input = hr_console_pipe()) < 0)
+        perror("init: no pipe for the console");
+    main_pid = has_run ? start(command, input) : has_shell ? start(shell, input) : -1;
 
     for (;;) {
         pid = waitpid(-1, &status, 0); /* I1 */
         if (shutdown_signal != 0)
             end(shutdown_signal == SIGTERM ? RB_AUTOBOOT : RB_POWER_OFF);
-        if (pid > 0 && pid == main_pid && has_run) {
+        if (pid > 0 && pid == main_pid && (has_run || is_piped)) {
             report(status);
             tcdrain(1);
             reboot(RB_POWER_OFF);
         }
         if (pid > 0 && pid == main_pid)
-            main_pid = start(shell);
+            main_pid = start(shell, input);
         if (pid < 0 && errno == ECHILD)
             pause();
     }

@@ -75,6 +75,19 @@ int hr_stat_args(char **argv, struct hr_stat_args *out);
 /* hr_stat_wanted - whether `name` is among the operands, or none is. */
 int hr_stat_wanted(const struct hr_stat_args *args, const char *name);
 
+/*
+ * hr_console_size - set the size of terminal `fd` to what file `path` says, "ROWS COLUMNS".  A file that is
+ *                   not there or says something else changes nothing.
+ */
+void hr_console_size(int fd, const char *path);
+/*
+ * hr_console_pipe - what comes over the console, as a pipe: for a launcher whose own input is no terminal.
+ *
+ * Starts a process that makes the console raw, writes "@input" to the verdict port when it is ready, and passes on
+ * what the launcher then sends, up to its end.  Returns the end to read; -1 with errno of pipe(2) or fork(2).
+ */
+int hr_console_pipe(void);
+
 /* hr_lwps - LWP ids of a process, ascending.  Returns the count (at most max); -1 with ESRCH.
  */
 int hr_lwps(pid_t pid, int *lwps, int max);
