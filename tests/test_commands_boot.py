@@ -57,6 +57,8 @@ def test_showlpa(machine):
 def test_psrinfo_and_psradm(machine):
     assert len(machine.check("psrinfo").splitlines()) == 8
     assert machine.check("psrinfo -p").strip() == "4"
+    pairs = [line for line in machine.check("psrinfo -pv").splitlines() if "physical" in line]
+    assert pairs == [f"The physical processor has 2 virtual processors ({i} {i + 1})" for i in range(0, 8, 2)]
     assert machine.check("psradm -fv 5") == "processor 5 taken off-line.\n"
     assert machine.check("psrinfo 5").split()[:2] == ["5", "off-line"]
     assert machine.check("psrinfo -s 5") == "0\n"

@@ -26,6 +26,14 @@ def states(fenced: int) -> list[str]:
 
 
 @STRANDS
+def test_one_chip_of_eight_cores_of_four_strands(machine):
+    assert machine.check("psrinfo -p") == "1\n"
+    lines = machine.check("psrinfo -pv").splitlines()
+    assert lines[0] == "The physical processor has 8 cores and 32 virtual processors (0-31)"
+    assert lines[1:9] == [f"  The core has 4 virtual processors ({i}-{i + 3})" for i in range(0, 32, 4)]
+
+
+@STRANDS
 def test_the_articles_session(machine):
     """Each command in its order, with the lines that the article shows."""
     created = ["created processor set 1", *(f"processor {cpu}: was not assigned, now 1" for cpu in range(16))]

@@ -10,7 +10,8 @@ A machine file (qemu/machines/NAME.toml) has
       memory           memory of each: "256M", "1G", "0M"
       domain           "own": each board is a domain (the default); "expander": the i-th board of this group
                        belongs to the i-th domain; a number: all belong to that domain
-    cores              CPUs in a socket (2, the dual-CPU pair of a Uniboard)
+    cores              cores of a socket (2, the dual-CPU pair of a Uniboard)
+    threads            CPUs of a core (1)
     remote_distance    SLIT distance between any two domains, 11 to 254
     slit               instead: the whole matrix; with neither, QEMU makes no SLIT
     srat = false       no SRAT (and no SLIT)
@@ -33,7 +34,7 @@ CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
 CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
 DOMAIN_LIMIT = 64
 CARD_LIMIT = 8  # NIC_MAX of drivers/net.h
-KEYS = {"title", "board", "cores", "remote_distance", "slit", "srat", "proximity_domains", "fireplane", "cards"}
+KEYS = {"title", "board", "cores", "threads", "remote_distance", "slit", "srat", "proximity_domains", "fireplane", "cards"}
 BOARD_KEYS = {"count", "cpus", "memory", "domain"}
 
 
@@ -54,6 +55,7 @@ class Machine:
     title: str
     boards: list[Board]
     cores: int = 2
+    threads: int = 1
     slit: list[list[int]] | None = None
     srat: bool = True
     proximity_domains: list[int] | None = None
@@ -64,6 +66,10 @@ class Machine:
     @property
     def cpus(self) -> int:
         return sum(b.cpus for b in self.boards)
+
+    @property
+    def socket_cpus(self) -> int:
+        return self.cores * self.threads
 
     @property
     def memory_mib(self) -> int:
@@ -92,10 +98,12 @@ class Machine:
 
     def qemu_args(self) -> list[str]:
         """The arguments that make the machine itself, without disks and consoles."""
-        sockets = -(-self.cpus // self.cores)
-        args = ["-machine", "pc-i440fx-7.2", "-nodefaults", "-no-user-config", "-cpu", CPU_MODEL]
+        sockets = -(-self.cpus // self.socket_cpus)
+        # QEMU's AMD CPUs have threads only with topoext, which TCG lacks.
+        cpu = CPU_MODEL if self.threads == 1 else f"{CPU_MODEL},vendor=GenuineIntel"
+        args = ["-machine", "pc-i440fx-7.2", "-nodefaults", "-no-user-config", "-cpu", cpu]
         args += ["-accel", "tcg,thread=single", "-m", f"{self.memory_mib}M"]
-        args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads=1"]
+        args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads={self.threads}"]
         if not self.srat:
             return args
         for domain in range(self.domains):
@@ -105,8 +113,7 @@ class Machine:
                 node += f",memdev=board{domain}"
             args += ["-numa", node]
         for domain in range(self.domains):
-            cores = self.cores
-            for socket in sorted({cpu // cores for cpu in self.domain_cpus(domain)}):
+            for socket in sorted({cpu // self.socket_cpus for cpu in self.domain_cpus(domain)}):
                 args += ["-numa", f"cpu,node-id={domain},socket-id={socket}"]
         for source, row in enumerate(self.slit or []):
             for target, distance in enumerate(row):
@@ -174,6 +181,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None, cards:
     machine.changes = tuple(f"{k}={v}" for k, v in changes if v is not None)
     n = machine.domains
     machine.cores = raw.get("cores", 2)
+    machine.threads = raw.get("threads", 1)
     machine.srat = raw.get("srat", True)
     if "slit" in raw:
         machine.slit = [row[:n] for row in raw["slit"][:n]]
@@ -197,8 +205,8 @@ def _check(m: Machine) -> None:
         raise MachineError(f"{m.name}: {m.memory_mib} MiB of memory in all; 64 MiB is the least (MEM=)")
     if m.domain_memory_mib(0) < 32:
         raise MachineError(f"{m.name}: the first board needs 32 MiB or more (MEM=)")
-    if any(b.cpus % m.cores for b in m.boards[:-1]):
-        raise MachineError(f"{m.name}: a socket of {m.cores} CPUs may not be on two boards")
+    if any(b.cpus % m.socket_cpus for b in m.boards[:-1]):
+        raise MachineError(f"{m.name}: a socket of {m.socket_cpus} CPUs may not be on two boards")
     if not 0 <= m.cards <= CARD_LIMIT:
         raise MachineError(f"{m.name}: {m.cards} network cards; there may be 0 to {CARD_LIMIT} (NET=)")
     if m.slit is not None:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * psrinfo.c - print the state of CPUs, and since when.
+ * psrinfo.c - print the state of CPUs, and since when; or what shares a socket and a core.
  *
+ * THEORY    A physical processor (-p) is what the machine calls a socket: the chip of a T2000, and on Fireplane
+ *           machines the dual-CPU pair of a Uniboard (the real ones count each CPU, a chip of its own).
  * SEE ALSO  psradm(1); user/include/sys/processor.h
  */
 #include <sys/processor.h>
@@ -21,7 +23,7 @@ static void usage(void)
 {
     fprintf(stderr, "usage: psrinfo [-v] [processor_id ...]\n"
                     "       psrinfo -s processor_id\n"
-                    "       psrinfo -p\n");
+                    "       psrinfo -p [-v]\n");
     exit(2);
 }
 
@@ -82,30 +84,91 @@ static int show(int cpu)
     return 0;
 }
 
-/* -p: distinct packages among the CPUs, from sysfs; a CPU that does not say is one of its own.
- */
-static int count_chips(void)
+/* The CPUs that `name` in the topology of `cpu` lists: "4-5,8".  A CPU that does not tell is alone. */
+static size_t sharers(int cpu, const char *name, int *list)
 {
-    bool seen[HR_MAXCPU] = {false};
-    int chips = 0;
+    FILE *f = fopen(hr_path("/sys/devices/system/cpu/cpu%d/topology/%s", cpu, name), "r");
+    size_t n = 0;
+    int first, last;
+
+    while (f != NULL && fscanf(f, "%d", &first) == 1) {
+        last = first;
+        if (fscanf(f, "-%d", &last) < 0 || first < 0 || last >= HR_MAXCPU)
+            break;
+        while (first <= last)
+            list[n++] = first++;
+        if (fgetc(f) != ',')
+            break;
+    }
+    if (f != NULL)
+        fclose(f);
+    if (n == 0)
+        list[n++] = cpu;
+    return n;
+}
+
+/* "8 cores and ", "2 virtual processors (0 1)" */
+static void print_count(size_t n, const char *what)
+{
+    printf("%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
+static void print_processors(const int *list, size_t n)
+{
+    char text[1024];
+
+    print_count(n, "virtual processor");
+    printf(" (%s)\n", hr_ranges(text, sizeof text, list, n));
+}
+
+/* -pv: one physical processor, and its cores if they have several CPUs. */
+static void show_chip(const int *list, size_t n)
+{
+    int core[HR_MAXCPU];
+    size_t cores = 0, ncore;
+    processor_info_t info;
+
+    for (size_t i = 0; i < n; i++) {
+        sharers(list[i], "core_cpus_list", core);
+        cores += core[0] == list[i];
+    }
+    printf("The physical processor has ");
+    if (cores < n) {
+        print_count(cores, "core");
+        printf(" and ");
+    }
+    print_processors(list, n);
+    for (size_t i = 0; i < n && cores < n; i++) {
+        ncore = sharers(list[i], "core_cpus_list", core);
+        if (core[0] != list[i])
+            continue;
+        printf("  The core has ");
+        print_processors(core, ncore);
+    }
+    if (processor_info(list[0], &info) == 0)
+        printf("    %s (clock %d MHz)\n", info.pi_processor_type, info.pi_clock);
+}
+
+/* -p: physical processors, which are the sockets of the machine; each is known by its first CPU. */
+static int show_chips(void)
+{
+    int list[HR_MAXCPU];
+    size_t chips = 0;
 
     for (int cpu = 0; cpu < HR_MAXCPU; cpu++) {
-        FILE *f;
-        int chip = -1;
+        size_t n;
 
         if (p_online(cpu, P_STATUS) < 0)
             continue;
-        f = fopen(hr_path("/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu),
-                  "r");
-        if (f == NULL || fscanf(f, "%d", &chip) != 1 || chip < 0 || chip >= HR_MAXCPU ||
-            !seen[chip])
-            chips++;
-        if (chip >= 0 && chip < HR_MAXCPU)
-            seen[chip] = true;
-        if (f != NULL)
-            fclose(f);
+        n = sharers(cpu, "package_cpus_list", list);
+        if (list[0] != cpu)
+            continue;
+        chips++;
+        if (verbose)
+            show_chip(list, n);
     }
-    printf("%d\n", chips);
+    if (!verbose)
+        printf("%zu\n", chips);
     return 0;
 }
 
@@ -123,11 +186,11 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    if (verbose + silent + physical > 1 || (silent && argc - optind != 1) ||
+    if ((silent && (verbose || physical)) || (silent && argc - optind != 1) ||
         (physical && argc != optind))
         usage();
     if (physical)
-        return count_chips();
+        return show_chips();
     if (optind == argc)
         for (cpu = 0; cpu < HR_MAXCPU; cpu++)
             if (p_online(cpu, P_STATUS) >= 0)
