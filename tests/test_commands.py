@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
+NO_CPU = "Invalid argument (psrinfo lists the processors)"
+NO_SET = "Invalid argument (psrset -i lists the sets)"
 SINCE = "12/19/2006 18:15:15"
 
 LGRPINFO = """\
@@ -185,7 +187,7 @@ def test_psrinfo(fake):
     assert lines[6] == f"6\tno-intr   since {SINCE}"
     assert fake("psrinfo", "-s", "0").stdout == "1\n"
     assert fake("psrinfo", "-s", "6").stdout == "0\n"
-    assert fake("psrinfo", "8").stderr == "psrinfo: processor 8: Invalid argument\n"
+    assert fake("psrinfo", "8").stderr == f"psrinfo: processor 8: {NO_CPU}\n"
 
 
 def test_psrinfo_verbose(fake):
@@ -205,7 +207,7 @@ def test_psradm(fake):
     assert fake("psradm", "-nv", "3").stdout == "processor 3 already on-line.\n"
     busy = fake("psradm", "-f", "7", "99")
     assert busy.stderr == (
-        "psradm: processor 7: Device busy\npsradm: processor 99: Invalid argument\n"
+        f"psradm: processor 7: Device busy\npsradm: processor 99: {NO_CPU}\n"
     )
     assert busy.returncode == 1
     assert fake("psradm", "-a", "-f").returncode == 0
@@ -226,7 +228,7 @@ user processor set 3: empty
     [
         ("", SETS, "", 0),
         ("-i 2", "user processor set 2: processor 3\n", "", 0),
-        ("-i 9 3", "user processor set 3: empty\n", "cannot get info for processor set 9: Invalid argument", 1),
+        ("-i 9 3", "user processor set 3: empty\n", f"processor set 9: {NO_SET}", 1),
         ("-c", "created processor set 4\n", "", 0),
         (
             "-c 3 4",
@@ -241,17 +243,26 @@ user processor set 3: empty
             1,
         ),
         ("-a 1 4-6", "".join(f"processor {i}: was not assigned, now 1\n" for i in (4, 5, 6)), "", 0),
-        ("-a 1 99", "", "cannot assign processor 99: Invalid argument", 1),
-        ("-a 9 4", "", "cannot assign processor 4: Invalid argument", 1),
-        ("-a 1 20-22", "", "no processors in range 20-22", 1),
+        ("-a 1 99", "", f"processor 99: {NO_CPU}", 1),
+        ("-a 9 4", "", f"processor set 9: {NO_SET}", 1),
+        ("-a 1 20-22", "", "no processors in range 20-22 (psrinfo lists them)", 1),
+        ("-c 99", "", f"processor 99: {NO_CPU}", 1),
+        ("-c 3 99", "", f"processor 99: {NO_CPU}", 1),
+        ("-c 3 abc", "", "invalid processor ID abc (psrinfo lists the processors)", 2),
+        ("-c 7", "created processor set 4\nremoved processor set 4\n", "cannot assign processor 7: Device busy", 1),
+        ("-a 1 4 abc", "", "invalid processor ID abc (psrinfo lists the processors)", 2),
+        ("-d 3 abc", "", "invalid processor set ID abc (psrset -i lists the sets)", 2),
+        ("-b 9 99999", "", f"processor set 9: {NO_SET}", 1),
+        ("-b 2 77 abc", "", "invalid process ID abc (ps lists the processes)", 2),
+        ("-u 77 77/x", "", "invalid lwp ID 77/x (write pid/2,4-8)", 2),
         ("-r 0 7", "processor 0: was 1, now not assigned\n", "cannot remove processor 7: Device busy", 1),
         ("-p", "processor 0: 1\nprocessor 1: 1\nprocessor 2: 1\nprocessor 3: 2\n", "", 0),
         ("-p 5 3", "processor 5: not assigned\nprocessor 3: 2\n", "", 0),
-        ("-p 99", "", "cannot query processor 99: Invalid argument", 1),
+        ("-p 99", "", f"processor 99: {NO_CPU}", 1),
         ("-d 3", "removed processor set 3\n", "", 0),
         ("-d 2 3", "removed processor set 3\n", "could not remove processor set 2: Device busy", 1),
         ("-b 2 77", "process id 77: was 1, now 2\n", "", 0),
-        ("-b 3 77", "", "cannot bind pid 77: Invalid argument", 1),
+        ("-b 3 77", "", "processor set 3 is empty (psrset -a 3 processor_id fills it)", 1),
         ("-b 2 5 77", "process id 77: was 1, now 2\n", "cannot bind pid 5: No such process", 1),
         ("-b 2 77/1,3-", "lwp id 77/1: was 1, now 2\nlwp id 77/3: was 2, now 2\n", "", 0),
         ("-u 77", "process id 77: was 1, now not bound\n", "", 0),
@@ -265,13 +276,13 @@ user processor set 3: empty
         ("-U", "", "", 0),
         ("-f 1", "", "", 0),
         ("-n 2", "", "", 0),
-        ("-f 9", "", "cannot set interrupt status for processor set 9: Invalid argument", 1),
+        ("-f 9", "", f"processor set 9: {NO_SET}", 1),
         ("-e 2 echo inside", "inside\n", "", 0),
         ("-e 2 /no/such", "", "cannot exec in processor set 2: No such file or directory", 2),
-        ("-e 3 echo inside", "", "cannot exec in processor set 3: Invalid argument", 2),
-        ("-a 1 x", "", "invalid processor ID x", 2),
-        ("-b 2 x", "", "invalid process ID x", 2),
-        ("-d x", "", "invalid processor set ID x", 2),
+        ("-e 3 echo inside", "", "processor set 3 is empty (psrset -a 3 processor_id fills it)", 2),
+        ("-a 1 x", "", "invalid processor ID x (psrinfo lists the processors)", 2),
+        ("-b 2 x", "", "invalid process ID x (ps lists the processes)", 2),
+        ("-d x", "", "invalid processor set ID x (psrset -i lists the sets)", 2),
         ("-a", "", "must specify a processor set", 2),
         ("-d", "", "must specify a processor set", 2),
         ("-a 1", "", "must specify at least one processor", 2),
@@ -295,6 +306,58 @@ def test_psrset(fake, args, out, err, status):
         assert first == (f"psrset: {err}" if err else "")
     if err is None or "must specify" in err:
         assert "usage:" in done.stderr and "\tpsrset -a [-F] processor_set_id processor_id ..." in done.stderr
+
+
+INTERVAL = "interval (in seconds) and count are whole numbers from 1 to 1073741824"
+NO_PID = "invalid process ID abc (ps lists the processes)"
+WRONG = [
+    ("psrset", ["-c", ""], 2, "invalid processor ID  (psrinfo lists the processors)"),
+    ("psradm", ["-fv", "3", "abc"], 2, f"processor abc: {NO_CPU}"),
+    ("psrinfo", ["0", "abc"], 2, f"processor abc: {NO_CPU}"),
+    ("pbind", ["-b", "1", "77", "abc"], 2, NO_PID),
+    ("pbind", ["-b", "99", "77"], 1, f"processor 99: {NO_CPU}"),
+    ("pbind", ["-b", "5", "77"], 1, "processor 5: Invalid argument (it is off-line: psradm -n 5 brings it back)"),
+    ("plgrp", ["-H", "-1", "77"], 1, "no such lgroup: '-1' (lgrpinfo -I lists them)"),
+    ("plgrp", ["-H", "0", "77", "abc"], 1, NO_PID),
+    ("plgrp", ["-A", "1", "77"], 1, "'1': write lgroups and their affinity, as 0,1/strong"),
+    ("plgrp", ["-A", "1/huge", "77"], 1, "'huge': an affinity is none, weak or strong"),
+    ("plgrp", ["-A", "1/", "77"], 1, "'': an affinity is none, weak or strong"),
+    ("priocntl", ["-s", "-c", "FX", "77", "abc"], 2, NO_PID),
+    ("priocntl", ["-s", "-c", "XX", "77"], 1, "XX: no such class; there are TS, IA, FX, FSS and RT"),
+    ("priocntl", ["-s", "-c", "RT", "-p", "99", "77", "78"], 1, "RT priorities are 0 to 59"),
+    ("cfgadm", ["-x", "passthru", "-o", "showlpa", "abc"], 2, "'abc' is no attachment point"),
+    ("pmap", ["abc"], 2, NO_PID),
+    ("pmap", ["77", "abc"], 2, NO_PID),
+    ("lgrpinfo", ["9"], 2, "no such lgroup: '9' (lgrpinfo -I lists them)"),
+    ("lgrpinfo", ["-u", "q"], 3, "-u 'q': a unit is b, k, m, g, t, p or e"),
+    ("intrstat", ["-c", "99"], 2, f"processor 99: {NO_CPU}"),
+    ("intrstat", ["-c", "20-30"], 2, "no processors in range 20-30 (psrinfo lists them)"),
+    ("intrstat", ["-c", ""], 2, "-c '': write processors as 0,2-4"),
+    ("intrstat", ["abc"], 2, f"'abc': {INTERVAL}"),
+    ("mpstat", ["0"], 2, f"'0': {INTERVAL}"),
+    ("vmstat", ["1e9"], 2, f"'1e9': {INTERVAL}"),
+    ("vmstat", ["1", "2", "3"], 2, "'3': nothing comes after interval and count"),
+    ("vmstat", ["-s", "abc"], 2, "'abc': -s and -i print once, about all: nothing comes after them"),
+    ("vmstat", ["nodisk"], 1, "there is no disk 'nodisk'; there are: sd0 sd1"),
+    ("iostat", ["1", "abc"], 2, f"'abc': {INTERVAL}"),
+    ("iostat", ["abc"], 1, "there is no disk 'abc'; there are: sd0 sd1"),
+    ("iostat", ["-x", "nodisk"], 1, "there is no disk 'nodisk'; there are: sd0 sd1"),
+    ("kstat", ["-m", "nosuch"], 1, "no statistic is selected (kstat -l lists them)"),
+    ("kstat", ["nosuch", "1"], 1, "no statistic is selected (kstat -l lists them)"),
+    ("kstat", ["1", "0"], 2, f"'0': {INTERVAL}"),
+    ("kstat", ["a:b:c:d:e"], 2, "':e': a selection has four parts, module:instance:name:statistic"),
+    ("trace", ["-e", "", "true"], 2, "-e names no event"),
+    ("trace", ["-o", "/no/such", "echo", "ran"], 1, "/no/such: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize("command, args, status, says", WRONG, ids=[" ".join([c, *a]) for c, a, _, _ in WRONG])
+def test_a_wrong_command_line_does_nothing_and_says_why(fake, tmp_path, command, args, status, says):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kstat").write_text("sd:0:sd0:reads\t1\nsd:0:sd0:writes\t1\nsd:1:sd1:reads\t1\n")
+    done = fake(command, *args, root=tmp_path)
+    assert (done.returncode, done.stdout) == (status, ""), done
+    assert done.stderr.splitlines()[0] == f"{command}: {says}"
 
 
 MPSTAT_NAMES = ["minf", "mjf", "xcal", "intr", "ithr", "csw", "icsw", "migr", "smtx", "srw", "syscl"]
@@ -342,7 +405,7 @@ def test_mpstat_by_set(fake, counted):
     assert lines[7] == "  3    0   0    0     1    0    0    0    0    0    0     0    0   0   0 100   2"
     assert fake("mpstat", "-P", "2", root=counted).stdout.splitlines()[1].split()[0] == "3"
     gone = fake("mpstat", "-P", "9", root=counted)
-    assert (gone.stderr, gone.returncode) == ("mpstat: pset 9 does not exist\n", 1)
+    assert (gone.stderr, gone.returncode) == ("mpstat: pset 9 does not exist (psrset lists the sets)\n", 1)
 
 
 def test_mpstat_of_sets(fake, counted):
@@ -438,7 +501,7 @@ def test_cfgadm(fake):
         "showlpa SB0::cpu3 portid 3, base pa 0, bound pa 0\n"
     )
     missing = fake("cfgadm", *show, "SB2::cpu0")
-    assert missing.stderr == "cfgadm: Attachment point not found: SB2::cpu0\n"
+    assert missing.stderr == "cfgadm: Attachment point not found: SB2::cpu0 (lgrpinfo -c lists boards and CPUs)\n"
     assert missing.returncode == 1
     assert fake("cfgadm", "SB1::cpu0").returncode == 2
 

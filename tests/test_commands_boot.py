@@ -65,9 +65,28 @@ def test_psrinfo_and_psradm(machine):
     assert machine.check("lgrpinfo -c 1").splitlines()[1] == "\tCPUs: 4 6 7"
     assert machine.check("psradm -nv 5") == "processor 5 brought on-line.\n"
     assert machine.check("psradm -nv 5") == "processor 5 already on-line.\n"
-    assert machine.run("psradm -f 200").out == "psradm: processor 200: Invalid argument\n"
+    assert machine.run("psradm -f 200").out == "psradm: processor 200: Invalid argument (psrinfo lists the processors)\n"
     refused = machine.run("psradm -f 5", uid=1000)
     assert refused.out == "psradm: processor 5: Not owner\n" and refused.status == 1
+
+
+@pytest.mark.parametrize("cpus", ["99", "abc", "''", "3 99", "3 abc"])
+def test_a_set_that_cannot_be_made_leaves_nothing(machine, cpus):
+    done = machine.run(f"psrset -c {cpus}")
+    assert done.status != 0 and len(done.lines) == 1, done.out
+    assert machine.check("psrset; psrset -p") == ""
+
+
+def test_binding_says_whether_set_or_process_is_missing(machine):
+    assert machine.run("psrset -b 1 99999").out == "psrset: processor set 1: Invalid argument (psrset -i lists the sets)\n"
+    machine.check("psrset -c 7")
+    assert machine.run("psrset -b 1 99999").out == "psrset: cannot bind pid 99999: No such process\n"
+    machine.check("psrset -d 1")
+
+
+def test_swap_says_what_is_no_swap_area(machine):
+    assert machine.run("swap -a /etc/passwd").out == "swap: /etc/passwd: not a swap area (mkswap makes one)\n"
+    assert machine.run("swap -d /etc/passwd").out == "swap: /etc/passwd: not in use as swap (swap -l lists what is)\n"
 
 
 def test_the_last_cpu_stays(machine):

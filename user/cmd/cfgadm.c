@@ -32,8 +32,10 @@ static int show(const char *ap_id)
     int board, cpu, end = 0, ncpus;
 
     if (sscanf(ap_id, "SB%d::cpu%d%n", &board, &cpu, &end) != 2 || ap_id[end] != '\0' ||
-        board < 0 || cpu < 0)
+        board < 0 || cpu < 0) {
+        fprintf(stderr, "cfgadm: '%s' is no attachment point\n", ap_id);
         usage();
+    }
     if (cookie == LGRP_COOKIE_NONE) {
         hr_perror("cfgadm", "no lgroup information");
         return 1;
@@ -48,7 +50,7 @@ static int show(const char *ap_id)
     }
     lgrp_fini(cookie);
     if (ncpus < 0) {
-        fprintf(stderr, "cfgadm: Attachment point not found: %s\n", ap_id);
+        fprintf(stderr, "cfgadm: Attachment point not found: %s (lgrpinfo -c lists boards and CPUs)\n", ap_id);
         return 1;
     }
     printf("showlpa %s portid %d, base pa %" PRIx64 ", bound pa %" PRIx64 "\n", ap_id,

@@ -168,21 +168,24 @@ static void print_sample(const struct reading *old, const struct reading *now)
     fflush(stdout);
 }
 
-/* "0,2-4": CPUs. */
-static void parse_cpus(char *text)
+/* "0,2-4": CPUs, of each part at least one that there is.  0, or -1 after a message. */
+static int parse_cpus(char *text)
 {
-    for (char *part = strtok(text, ","); part != NULL; part = strtok(NULL, ",")) {
-        char *dash = strchr(part, '-');
+    char *part;
+
+    while ((part = strsep(&text, ",")) != NULL) {
         int first, last;
 
-        if (dash != NULL)
-            *dash++ = '\0';
-        if (hr_parse_int(part, 0, HR_MAXCPU - 1, &first) != 0 ||
-            hr_parse_int(dash != NULL ? dash : part, first, HR_MAXCPU - 1, &last) != 0)
-            usage();
-        for (; first <= last; first++)
+        if (hr_parse_cpus(part, &first, &last) != 0) {
+            fprintf(stderr, "intrstat: -c '%s': write processors as 0,2-4\n", part);
+            return -1;
+        }
+        if (hr_cpus_exist("intrstat", part, first, last) != 0)
+            return -1;
+        for (; first <= last && first < HR_MAXCPU; first++)
             wanted[first] = true;
     }
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -194,7 +197,8 @@ int main(int argc, char **argv)
 
     while ((opt = getopt(argc, argv, "c:k")) != -1) {
         if (opt == 'c') {
-            parse_cpus(optarg);
+            if (parse_cpus(optarg) != 0)
+                return 2;
             some = true;
         } else if (opt == 'k') {
             kernel_too = true;
@@ -202,7 +206,7 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    if (hr_stat_args(argv + optind, &args) != 0 || args.nnames > 0)
+    if (hr_stat_args("intrstat", argv + optind, false, &args) != 0)
         usage();
     if (args.interval == 0) { /* no operand: every second, until interrupted */
         args.interval = 1;

@@ -199,8 +199,10 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    if (hr_stat_args(argv + optind, &args) != 0)
+    if (hr_stat_args("iostat", argv + optind, true, &args) != 0)
         usage();
+    if (hr_stat_disks("iostat", &args) != 0)
+        return 1;
     for (int i = 0; args.count != 0; i++, args.count--) {
         struct reading *old = &r[i % 2], *new = &r[(i + 1) % 2];
 

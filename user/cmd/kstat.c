@@ -113,17 +113,24 @@ static long sample(void)
 
 static void select_operand(char *operand)
 {
-    if (nchosen == MAX_SELECTIONS)
-        usage();
+    if (nchosen == MAX_SELECTIONS) {
+        fprintf(stderr, "kstat: there may be %d selections\n", MAX_SELECTIONS);
+        exit(2);
+    }
     for (int i = 0; i < NPARTS; i++)
         chosen[nchosen][i] = strsep(&operand, ":");
     nchosen++;
+    if (operand != NULL) {
+        fprintf(stderr, "kstat: ':%s': a selection has four parts, module:instance:name:statistic\n", operand);
+        exit(2);
+    }
 }
 
 int main(int argc, char **argv)
 {
     selection by_option = {NULL};
-    int opt, interval = 0, count = 1, numbers = 0;
+    struct hr_stat_args args;
+    int opt;
     long shown;
 
     while ((opt = getopt(argc, argv, "lpqm:i:n:s:")) != -1) {
@@ -156,21 +163,15 @@ int main(int argc, char **argv)
     if (by_option[MODULE] != NULL || by_option[INSTANCE] != NULL || by_option[NAME] != NULL ||
         by_option[STATISTIC] != NULL)
         memcpy(chosen[nchosen++], by_option, sizeof by_option);
-    for (; optind < argc; optind++) {
-        int number;
-
-        if (hr_parse_int(argv[optind], 1, 1 << 30, &number) != 0) {
-            select_operand(argv[optind]);
-        } else if (numbers++ == 0) {
-            interval = number;
-            count = -1; /* until interrupted, unless a count follows */
-        } else {
-            count = number;
-        }
-    }
+    if (hr_stat_args("kstat", argv + optind, true, &args) != 0)
+        usage();
+    for (int i = 0; i < args.nnames; i++)
+        select_operand(args.names[i]);
     shown = sample();
-    while (shown >= 0 && --count != 0) {
-        sleep((unsigned)interval);
+    if (shown == 0 && !quiet)
+        fprintf(stderr, "kstat: no statistic is selected (kstat -l lists them)\n");
+    while (shown > 0 && --args.count != 0) {
+        sleep((unsigned)args.interval);
         shown = sample();
     }
     return shown <= 0;

@@ -289,8 +289,10 @@ static lgrp_view_t read_options(int argc, char **argv)
             break;
         case 'u':
             unit = (char)toupper((unsigned char)optarg[0]);
-            if (strlen(optarg) != 1 || strchr("BKMGTPE", unit) == NULL)
+            if (strlen(optarg) != 1 || strchr("BKMGTPE", unit) == NULL) {
+                fprintf(stderr, "lgrpinfo: -u '%s': a unit is b, k, m, g, t, p or e\n", optarg);
                 usage();
+            }
             break;
         case 'C':
             to_children = true;
@@ -324,7 +326,7 @@ int main(int argc, char **argv)
         select_operand(as_tree ? "root" : "all", chosen);
     for (int i = optind; i < argc; i++) {
         if (select_operand(argv[i], chosen) != 0) {
-            fprintf(stderr, "lgrpinfo: no such lgroup: %s\n", argv[i]);
+            fprintf(stderr, "lgrpinfo: no such lgroup: '%s' (lgrpinfo -I lists them)\n", argv[i]);
             status = EXIT_NOLGRP;
         }
     }

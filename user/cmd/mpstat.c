@@ -271,10 +271,10 @@ int main(int argc, char **argv)
     /* A count of 0 is allowed, and prints nothing. */
     if (argc - optind == 2 && strcmp(argv[optind + 1], "0") == 0 && hr_parse_int(argv[optind], 1, 1 << 30, &opt) == 0)
         return 0;
-    if (hr_stat_args(argv + optind, &args) != 0 || args.nnames > 0)
+    if (hr_stat_args("mpstat", argv + optind, false, &args) != 0)
         usage();
     if (one_set && wanted_set != PS_NONE && pset_info(wanted_set, NULL, NULL, NULL) != 0) {
-        fprintf(stderr, "mpstat: pset %d does not exist\n", wanted_set);
+        fprintf(stderr, "mpstat: pset %d does not exist (psrset lists the sets)\n", wanted_set);
         return 1;
     }
     clock_gettime(CLOCK_MONOTONIC, &at);

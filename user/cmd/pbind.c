@@ -75,6 +75,21 @@ static int list_bound(void)
     return 0;
 }
 
+/* Whether processes can be bound to `cpu`.  0, or -1 after a message. */
+static int check_cpu(int cpu)
+{
+    char text[16];
+    int state = p_online(cpu, P_STATUS);
+
+    snprintf(text, sizeof text, "%d", cpu);
+    if (state < 0)
+        return hr_no_cpu("pbind", text);
+    if (state != P_OFFLINE)
+        return 0;
+    fprintf(stderr, "pbind: processor %d: Invalid argument (it is off-line: psradm -n %d brings it back)\n", cpu, cpu);
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     int opt, pid, status = 0, modes = 0, cpu = PBIND_QUERY;
@@ -83,8 +98,8 @@ int main(int argc, char **argv)
         modes++;
         if (opt == 'u')
             cpu = PBIND_NONE;
-        else if (opt == 'b' && hr_parse_int(optarg, 0, HR_MAXCPU - 1, &cpu) != 0) {
-            fprintf(stderr, "pbind: invalid processor ID %s\n", optarg);
+        else if (opt == 'b' && hr_parse_int(optarg, 0, 1 << 30, &cpu) != 0) {
+            fprintf(stderr, "pbind: invalid processor ID %s (psrinfo lists the processors)\n", optarg);
             return 2;
         } else if (opt == '?')
             usage();
@@ -93,12 +108,14 @@ int main(int argc, char **argv)
         usage();
     if (optind == argc)
         return list_bound();
-    for (int i = optind; i < argc; i++) {
+    for (int i = optind; i < argc; i++)
         if (hr_parse_int(argv[i], 1, 1 << 30, &pid) != 0) {
-            fprintf(stderr, "pbind: invalid process ID %s\n", argv[i]);
+            fprintf(stderr, "pbind: invalid process ID %s (ps lists the processes)\n", argv[i]);
             return 2;
         }
-        status |= act(pid, cpu);
-    }
+    if (cpu >= 0 && check_cpu(cpu) != 0)
+        return 1;
+    for (int i = optind; i < argc; i++)
+        status |= hr_parse_int(argv[i], 1, 1 << 30, &pid) != 0 || act(pid, cpu) != 0;
     return status;
 }

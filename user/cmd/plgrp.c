@@ -48,27 +48,27 @@ static int affinity_number(const char *name)
 {
     for (int a = 0; a <= LGRP_AFF_STRONG; a++)
         if ((a == LGRP_AFF_NONE || a == LGRP_AFF_WEAK || a == LGRP_AFF_STRONG) &&
-            strcmp(name, affinity_name(a)) == 0)
+            name != NULL && strcmp(name, affinity_name(a)) == 0)
             return a;
-    usage();
-    return -1;
+    fprintf(stderr, "plgrp: '%s': an affinity is none, weak or strong\n", name != NULL ? name : "");
+    exit(EXIT_USAGE);
 }
 
 /* One word of an lgroup list: "3", "0-2", "all", ...: each lgroup it names gets `value`. */
 static void request(char *word, int value)
 {
-    char *dash = strchr(word, '-');
+    char first[16], *dash = strchr(word, '-');
     int low, high;
 
     if (strcmp(word, "all") == 0 || strcmp(word, "leaves") == 0 || strcmp(word, "root") == 0) {
         low = 0; /* the topology is flat: the root's resources are all the leaves */
         high = nlgrps - 1;
     } else {
-        if (dash != NULL)
-            *dash = '\0';
-        if (hr_parse_int(word, 0, nlgrps - 1, &low) != 0 ||
+        snprintf(first, sizeof first, "%.15s", word);
+        first[strcspn(first, "-")] = '\0';
+        if (hr_parse_int(first, 0, nlgrps - 1, &low) != 0 ||
             hr_parse_int(dash != NULL ? dash + 1 : word, low, nlgrps - 1, &high) != 0) {
-            fprintf(stderr, "plgrp: no such lgroup: %s\n", word);
+            fprintf(stderr, "plgrp: no such lgroup: '%s' (lgrpinfo -I lists them)\n", word);
             exit(EXIT_USAGE);
         }
     }
@@ -92,8 +92,10 @@ static void request_list(char *list, int affinity)
     while (start != NULL && *start != '\0') {
         char *slash = strchr(start, '/'), *ids = start;
 
-        if (slash == NULL)
-            usage();
+        if (slash == NULL) {
+            fprintf(stderr, "plgrp: '%s': write lgroups and their affinity, as 0,1/strong\n", start);
+            exit(EXIT_USAGE);
+        }
         *slash = '\0';
         start = slash + 1;
         affinity = affinity_number(strsep(&start, ","));
@@ -217,7 +219,7 @@ static int handle_operand(char *operand)
     if (list != NULL)
         *list++ = '\0';
     if (hr_parse_int(operand, 1, 1 << 30, &pid) != 0)
-        usage();
+        return -1;
     if ((n = hr_lwps(pid, lwps, MAX_LWPS)) < 0) {
         hr_perror("plgrp", operand);
         return -1;
@@ -234,6 +236,19 @@ static int handle_operand(char *operand)
         status = -1;
     }
     return status;
+}
+
+/* Ends the program after a message if this is not pid or pid/lwps. */
+static void check_operand(const char *operand)
+{
+    char copy[16];
+    int pid;
+
+    snprintf(copy, sizeof copy, "%.*s", (int)strcspn(operand, "/"), operand);
+    if (hr_parse_int(copy, 1, 1 << 30, &pid) == 0)
+        return;
+    fprintf(stderr, "plgrp: invalid process ID %s (ps lists the processes)\n", operand);
+    exit(EXIT_USAGE);
 }
 
 static void set_mode(enum mode new_mode, char *list, int affinity)
@@ -275,6 +290,8 @@ int main(int argc, char **argv)
     }
     if (optind == argc)
         usage();
+    for (int i = optind; i < argc; i++)
+        check_operand(argv[i]);
     print_header();
     for (int i = optind; i < argc; i++)
         failed |= handle_operand(argv[i]);

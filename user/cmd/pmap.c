@@ -181,7 +181,7 @@ static int show(const char *operand)
     int pid;
 
     if (hr_parse_int(operand, 1, 1 << 30, &pid) != 0)
-        usage();
+        return 2;
     f = fopen(hr_path("/proc/%d/%s", pid, by_lgroup || extended ? "lgrpmap" : "maps"), "r");
     if (f == NULL) {
         fprintf(stderr, "pmap: cannot examine %s: %s\n", operand,
@@ -211,6 +211,11 @@ int main(int argc, char **argv)
     }
     if (optind == argc || (by_lgroup && extended))
         usage();
+    for (int i = optind; i < argc; i++)
+        if (hr_parse_int(argv[i], 1, 1 << 30, &opt) != 0) {
+            fprintf(stderr, "pmap: invalid process ID %s (ps lists the processes)\n", argv[i]);
+            return 2;
+        }
     for (int i = optind; i < argc; i++)
         status |= show(argv[i]);
     return status;

@@ -84,6 +84,19 @@ static int display(const int *pid, int n)
     return status;
 }
 
+/* The number of a user priority in class `cls`.  0; 1 with a message. */
+static int parse_priority(const char *text, int cls, int *upri)
+{
+    int c = 0;
+
+    while (c < NFACTS && fact[c].cls != cls)
+        c++;
+    if (c == NFACTS || hr_parse_int(text, fact[c].low, fact[c].high, upri) == 0)
+        return 0;
+    fprintf(stderr, "priocntl: %s priorities are %d to %d\n", hr_class_name(cls), fact[c].low, fact[c].high);
+    return 1;
+}
+
 /* Sets class (-1: as it is) and priority (NULL: the class's default, 0).  0, or 1 with a
  * message. */
 static int set(int pid, int cls, const char *priority)
@@ -96,13 +109,8 @@ static int set(int pid, int cls, const char *priority)
         info.cls = cls;
         info.upri = 0;
     }
-    for (int c = 0; priority != NULL && c < NFACTS; c++)
-        if (fact[c].cls == info.cls &&
-            hr_parse_int(priority, fact[c].low, fact[c].high, &info.upri) != 0) {
-            fprintf(stderr, "priocntl: %s priorities are %d to %d\n", hr_class_name(info.cls),
-                    fact[c].low, fact[c].high);
-            return 1;
-        }
+    if (priority != NULL && parse_priority(priority, info.cls, &info.upri) != 0)
+        return 1;
     return hr_priocntl(HR_P_PID, (id_t)pid, PC_SET, &info) != 0 ? complain(pid) : 0;
 }
 
@@ -114,7 +122,7 @@ int main(int argc, char **argv)
 
     while ((opt = getopt(argc, argv, "+ldsec:p:i:")) != -1) {
         if (opt == 'c' && (cls = hr_class_number(optarg)) < 0) {
-            fprintf(stderr, "priocntl: %s: no such class\n", optarg);
+            fprintf(stderr, "priocntl: %s: no such class; there are TS, IA, FX, FSS and RT\n", optarg);
             return 1;
         } else if (opt == 'p') {
             priority = optarg;
@@ -128,6 +136,8 @@ int main(int argc, char **argv)
     }
     if (mode == 'l')
         return list_classes();
+    if (cls >= 0 && priority != NULL && parse_priority(priority, cls, &opt) != 0)
+        return 1;
     if (mode == 'e' && optind < argc) {
         if (set(getpid(), cls, priority) != 0)
             return 1;
@@ -142,8 +152,10 @@ int main(int argc, char **argv)
     if (optind == argc)
         pids[npids++] = getpid();
     for (int i = optind; i < argc; i++)
-        if (hr_parse_int(argv[i], 1, 1 << 30, &pids[npids++]) != 0)
-            usage();
+        if (hr_parse_int(argv[i], 1, 1 << 30, &pids[npids++]) != 0) {
+            fprintf(stderr, "priocntl: invalid process ID %s (ps lists the processes)\n", argv[i]);
+            return 2;
+        }
     if (mode == 'd')
         status = display(pids, npids);
     else

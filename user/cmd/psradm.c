@@ -2,13 +2,14 @@
 /*
  * psradm.c - take CPUs off-line, bring them on-line, or shield them from interrupts.
  *
- * THEORY    One p_online(2) per CPU.  A CPU that cannot be changed is reported and the others
- *           are done; with -a such a CPU is no error, as "all" means as many as possible.
+ * THEORY    One p_online(2) per CPU, when all operands are numbers.  A CPU that cannot be changed is reported and
+ *           the others are done; with -a such a CPU is no error, as "all" means as many as possible.
  * SEE ALSO  psrinfo; user/include/sys/processor.h for the reasons of EBUSY
  */
 #include <sys/processor.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -50,6 +51,9 @@ static int change(int cpu)
 
         if (all && errno == EBUSY)
             return 0;
+        snprintf(what, sizeof what, "%d", cpu);
+        if (errno == EINVAL)
+            return hr_no_cpu("psradm", what);
         snprintf(what, sizeof what, "processor %d", cpu);
         hr_perror("psradm", what);
         return -1;
@@ -99,12 +103,12 @@ int main(int argc, char **argv)
     for (cpu = 0; all && cpu < HR_MAXCPU; cpu++)
         if (p_online(cpu, P_STATUS) >= 0)
             failed |= change(cpu);
-    for (int i = optind; i < argc; i++) {
-        if (hr_parse_int(argv[i], 0, HR_MAXCPU - 1, &cpu) != 0) {
-            fprintf(stderr, "psradm: processor %s: Invalid argument\n", argv[i]);
+    for (int i = optind; i < argc; i++)
+        if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0) {
+            hr_no_cpu("psradm", argv[i]);
             return 2;
         }
-        failed |= change(cpu);
-    }
+    for (int i = optind; i < argc; i++)
+        failed |= hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || change(cpu) != 0;
     return failed != 0;
 }

@@ -8,7 +8,7 @@
  */
 #include <sys/processor.h>
 
-#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,8 @@ static int show(int cpu)
     if (processor_info(cpu, &info) != 0) {
         char what[32];
 
-        snprintf(what, sizeof what, "processor %d", cpu);
-        hr_perror("psrinfo", what);
+        snprintf(what, sizeof what, "%d", cpu);
+        hr_no_cpu("psrinfo", what);
         return 1;
     }
     date(info.pi_since, since, sizeof since);
@@ -195,12 +195,12 @@ int main(int argc, char **argv)
         for (cpu = 0; cpu < HR_MAXCPU; cpu++)
             if (p_online(cpu, P_STATUS) >= 0)
                 status |= show(cpu);
-    for (int i = optind; i < argc; i++) {
-        if (hr_parse_int(argv[i], 0, HR_MAXCPU - 1, &cpu) != 0) {
-            fprintf(stderr, "psrinfo: processor %s: Invalid argument\n", argv[i]);
+    for (int i = optind; i < argc; i++)
+        if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0) {
+            hr_no_cpu("psrinfo", argv[i]);
             return 2;
         }
-        status |= show(cpu);
-    }
+    for (int i = optind; i < argc; i++)
+        status |= hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || show(cpu) != 0;
     return status;
 }

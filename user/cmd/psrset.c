@@ -2,8 +2,10 @@
 /*
  * psrset.c - make, fill, show and destroy processor sets, bind processes to them, fence their CPUs off from interrupts.
  *
- * THEORY      One option says what to do, and its operands with whom; each operand is done by itself, and one that
- *             fails is reported and the others are done (status 1).  Words and order of the lines are Solaris's.
+ * THEORY      One option says what to do, and its operands with whom.  Nothing is done before all operands are numbers
+ *             or ranges and the set that the option names is there.  Then each operand is done by itself, and one that
+ *             fails is reported and the others are done (status 1); but a set made for processors is not left empty.
+ *             Words and order of the lines are Solaris's.
  *             LWPs of another process are named pid/lwps, as in 411/2,4-8; -4 is up to 4, 4- from 4 up.
  * SEE ALSO    user/include/sys/pset.h, docs/psets.md, tests/test_commands.py
  */
@@ -65,10 +67,17 @@ static psetid_t parse_set(const char *text)
     int set;
 
     if (hr_parse_int(text, 0, MAX_ID, &set) != 0) {
-        fprintf(stderr, "psrset: invalid processor set ID %s\n", text);
+        fprintf(stderr, "psrset: invalid processor set ID %s (psrset -i lists the sets)\n", text);
         exit(2);
     }
     return set;
+}
+
+/* Says that there is no such set.  Returns 1. */
+static int no_set(psetid_t set)
+{
+    fprintf(stderr, "psrset: processor set %d: Invalid argument (psrset -i lists the sets)\n", set);
+    return 1;
 }
 
 static const char *name_set(psetid_t set, const char *none, char buf[16])
@@ -107,33 +116,39 @@ static int assign_cpu(processorid_t cpu, psetid_t set)
     return 0;
 }
 
-/* A CPU, or a range "first-last" of those there are. */
+static void parse_cpus(const char *text, int *first, int *last)
+{
+    if (hr_parse_cpus(text, first, last) == 0)
+        return;
+    fprintf(stderr, "psrset: invalid processor ID %s (psrinfo lists the processors)\n", text);
+    exit(2);
+}
+
+/* A CPU, or those there are in a range. */
 static int for_cpus(const char *text, cpu_fn fn, psetid_t set)
 {
     int first, last, status = 0;
-    bool any = false;
-    char copy[32], *dash;
 
-    if (hr_parse_int(text, 0, MAX_ID, &first) == 0)
-        return fn(first, set);
-    snprintf(copy, sizeof copy, "%s", text);
-    dash = strchr(copy, '-');
-    if (dash != NULL)
-        *dash = '\0';
-    if (dash == NULL || hr_parse_int(copy, 0, MAX_ID, &first) != 0 || hr_parse_int(dash + 1, 0, MAX_ID, &last) != 0) {
-        fprintf(stderr, "psrset: invalid processor ID %s\n", text);
-        exit(2);
-    }
-    for (int cpu = first; cpu <= last && cpu < HR_MAXCPU; cpu++)
-        if (p_online(cpu, P_STATUS) >= 0) {
-            any = true;
-            status |= fn(cpu, set);
-        }
-    if (!any) {
-        fprintf(stderr, "psrset: no processors in range %s\n", text);
+    parse_cpus(text, &first, &last);
+    if (hr_cpus_exist("psrset", text, first, last) != 0)
         return 1;
-    }
+    for (int cpu = first; cpu <= last && cpu < HR_MAXCPU; cpu++)
+        if (p_online(cpu, P_STATUS) >= 0)
+            status |= fn(cpu, set);
     return status;
+}
+
+/* Whether each operand names a CPU.  0, or 1 after a message. */
+static int check_cpus(char **operand)
+{
+    int first, last;
+
+    for (; *operand != NULL; operand++) {
+        parse_cpus(*operand, &first, &last);
+        if (hr_cpus_exist("psrset", *operand, first, last) != 0)
+            return 1;
+    }
+    return 0;
 }
 
 static int for_all_cpus(char **operand, cpu_fn fn, psetid_t set)
@@ -210,32 +225,44 @@ static int parse_range(char *text, int *first, int *last)
     return 0;
 }
 
+/* Splits pid[/lwps] in `copy`: *pid, *lwps (NULL: the process).  Ends the program after a message if it is neither. */
+static void parse_lwps(const char *text, char copy[128], int *pid, char **lwps)
+{
+    char parts[128], *rest = parts, *part;
+    int first, last;
+
+    snprintf(copy, 128, "%s", text);
+    *lwps = strchr(copy, '/');
+    if (*lwps != NULL)
+        *(*lwps)++ = '\0';
+    if (hr_parse_int(copy, 1, MAX_ID, pid) != 0) {
+        fprintf(stderr, "psrset: invalid process ID %s (ps lists the processes)\n", text);
+        exit(2);
+    }
+    snprintf(parts, sizeof parts, "%s", *lwps != NULL ? *lwps : "1");
+    while ((part = strsep(&rest, ",")) != NULL)
+        if (parse_range(part, &first, &last) != 0) {
+            fprintf(stderr, "psrset: invalid lwp ID %s (write pid/2,4-8)\n", text);
+            exit(2);
+        }
+}
+
 /* pid, or pid/lwps. */
 static int for_lwps(const char *text, psetid_t set)
 {
     static int lwps[MAX_LWPS];
-    char copy[128], *slash;
+    char copy[128], *list;
     int pid, first, last, n, status = 0;
 
-    snprintf(copy, sizeof copy, "%s", text);
-    slash = strchr(copy, '/');
-    if (slash != NULL)
-        *slash++ = '\0';
-    if (hr_parse_int(copy, 1, MAX_ID, &pid) != 0 || (slash != NULL && *slash == '\0')) {
-        fprintf(stderr, "psrset: invalid process ID %s\n", text);
-        exit(2);
-    }
-    if (slash == NULL)
+    parse_lwps(text, copy, &pid, &list);
+    if (list == NULL)
         return bind_lwp(pid, 0, set);
     if ((n = hr_lwps(pid, lwps, MAX_LWPS)) < 0)
         return failed(set == PS_QUERY ? "cannot query pid %d" : "cannot bind pid %d", pid);
-    for (char *part = strtok(slash, ","); part != NULL; part = strtok(NULL, ",")) {
+    for (char *part = strtok(list, ","); part != NULL && parse_range(part, &first, &last) == 0;
+         part = strtok(NULL, ",")) {
         bool any = false;
 
-        if (parse_range(part, &first, &last) != 0) {
-            fprintf(stderr, "psrset: invalid lwp ID %s\n", text);
-            exit(2);
-        }
         for (int i = 0; i < n; i++)
             if (lwps[i] >= first && lwps[i] <= last) {
                 any = true;
@@ -317,7 +344,7 @@ static int for_sets_lwps(char **operand, int (*fn)(pid_t pid, psetid_t set))
         psetid_t set = parse_set(*operand);
 
         if (pset_info(set, NULL, NULL, NULL) != 0)
-            status = failed("cannot get info for processor set %d", set);
+            status = no_set(set);
         else
             status |= for_processes(fn, set);
     }
@@ -333,7 +360,7 @@ static int show_set(psetid_t set)
     int type;
 
     if (pset_info(set, &type, &n, list) != 0)
-        return failed("cannot get info for processor set %d", set);
+        return no_set(set);
     printf("%s processor set %d:", type == PS_SYSTEM ? "system" : "user", set);
     printf(n == 0 ? " empty" : n == 1 ? " processor" : " processors");
     for (uint_t i = 0; i < n && i < HR_MAXCPU; i++)
@@ -361,12 +388,20 @@ static int show_sets(char **operand)
 
 static int create(char **cpus)
 {
+    processorid_t list[HR_MAXCPU];
     psetid_t set;
+    uint_t n = HR_MAXCPU;
+    int status;
 
+    if (check_cpus(cpus) != 0)
+        return 1;
     if (pset_create(&set) != 0)
         return failed("could not create processor set", 0);
     printf("created processor set %d\n", set);
-    return for_all_cpus(cpus, assign_cpu, set);
+    status = for_all_cpus(cpus, assign_cpu, set);
+    if (status != 0 && pset_info(set, NULL, &n, list) == 0 && n == 0 && pset_destroy(set) == 0)
+        printf("removed processor set %d\n", set);
+    return status;
 }
 
 static int destroy(char **operand)
@@ -377,7 +412,7 @@ static int destroy(char **operand)
         psetid_t set = parse_set(*operand);
 
         if (pset_destroy(set) != 0)
-            status = failed("could not remove processor set %d", set);
+            status = errno == EINVAL ? no_set(set) : failed("could not remove processor set %d", set);
         else
             printf("removed processor set %d\n", set);
     }
@@ -412,6 +447,36 @@ static int run_in(psetid_t set, char **command)
 
 /* ---- which ---- */
 
+/* Ends the program after a message if an operand is not what the option `what` takes. */
+static void check_operands(int what, char **operand)
+{
+    char copy[128], *lwps;
+    int first, last, pid;
+
+    for (; *operand != NULL; operand++) {
+        if (strchr("acpr", what) != NULL)
+            parse_cpus(*operand, &first, &last);
+        else if (strchr("bqu", what) != NULL)
+            parse_lwps(*operand, copy, &pid, &lwps);
+        else if (strchr("diQU", what) != NULL)
+            (void)parse_set(*operand);
+    }
+}
+
+/* Whether the set that the option names is there, and has CPUs to run on (-b, -e).  0, or 1 after a message. */
+static int check_set(int what, psetid_t set)
+{
+    processorid_t list[HR_MAXCPU];
+    uint_t n = HR_MAXCPU;
+
+    if (pset_info(set, NULL, &n, list) != 0)
+        return no_set(set);
+    if (n > 0 || strchr("be", what) == NULL)
+        return 0;
+    fprintf(stderr, "psrset: processor set %d is empty (psrset -a %d processor_id fills it)\n", set, set);
+    return 1;
+}
+
 static int act(int what, char **operand)
 {
     bool takes_set = strchr("abefn", what) != NULL;
@@ -432,6 +497,9 @@ static int act(int what, char **operand)
         must_specify("command");
     if (strchr("fn", what) != NULL && *operand != NULL)
         usage();
+    check_operands(what, operand);
+    if (takes_set && check_set(what, set) != 0)
+        return what == 'e' ? 2 : 1;
     switch (what) {
     case 'a':
         return for_all_cpus(operand, assign_cpu, set);

@@ -69,11 +69,12 @@ static void summary(void)
            reserved, available);
 }
 
-static int change(const char *name, int (*call)(const char *))
+/* `unfit` says what is wrong with a file or disk that the call takes for none of its kind. */
+static int change(const char *name, int (*call)(const char *), const char *unfit)
 {
     if (call(name) == 0)
         return 0;
-    fprintf(stderr, "swap: %s: %s\n", name, strerror(errno));
+    fprintf(stderr, "swap: %s: %s\n", name, errno == EINVAL ? unfit : strerror(errno));
     return 1;
 }
 
@@ -95,10 +96,10 @@ int main(int argc, char **argv)
         summary();
         break;
     case 'a':
-        status = change(optarg, add);
+        status = change(optarg, add, "not a swap area (mkswap makes one)");
         break;
     case 'd':
-        status = change(optarg, swapoff);
+        status = change(optarg, swapoff, "not in use as swap (swap -l lists what is)");
         break;
     default:
         usage();

@@ -76,6 +76,10 @@ static uint32_t mask_of(char *list)
         }
         mask |= 1u << i;
     }
+    if (mask == 0) {
+        fprintf(stderr, "trace: -e names no event\n");
+        usage();
+    }
     return mask;
 }
 
@@ -132,12 +136,11 @@ static struct trace_record *read_all(const char *path, size_t *n)
     return rec;
 }
 
-static void write_all(const char *path, const struct trace_record *rec, size_t n)
+static void write_all(FILE *f, const char *path, const struct trace_record *rec, size_t n)
 {
     static const struct trace_record end = {.type = TRACE_END};
-    FILE *f = fopen(path, "we");
 
-    if (f == NULL || fwrite(rec, sizeof *rec, n, f) != n || fwrite(&end, sizeof end, 1, f) != 1 || fflush(f) != 0 ||
+    if (fwrite(rec, sizeof *rec, n, f) != n || fwrite(&end, sizeof end, 1, f) != 1 || fflush(f) != 0 ||
         (fsync(fileno(f)) != 0 && errno != EINVAL) || fclose(f) != 0)
         fail(path);
 }
@@ -230,6 +233,7 @@ int main(int argc, char **argv)
 {
     const char *in = NULL, *out = NULL;
     struct trace_record *rec;
+    FILE *to = NULL;
     uint32_t mask = ~0u;
     int opt, entries = 0, status = 0;
     size_t n;
@@ -246,6 +250,8 @@ int main(int argc, char **argv)
     }
     if ((in == NULL) == (optind == argc) || (in != NULL && (out != NULL || entries != 0)))
         usage();
+    if (out != NULL && (to = fopen(out, "we")) == NULL)
+        fail(out); /* before the command runs */
     if (in == NULL) {
         set("trace_enable", 0);
         free(read_all(hr_path("/dev/trace"), &n)); /* what an earlier one left */
@@ -257,7 +263,7 @@ int main(int argc, char **argv)
     }
     rec = read_all(in != NULL ? in : hr_path("/dev/trace"), &n);
     if (out != NULL)
-        write_all(out, rec, n);
+        write_all(to, out, rec, n);
     else
         print_all(rec + 1, n - 1);
     return status;

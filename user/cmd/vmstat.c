@@ -248,8 +248,14 @@ int main(int argc, char **argv)
             usage();
         }
     }
-    if (hr_stat_args(argv + optind, &args) != 0)
+    if (hr_stat_args("vmstat", argv + optind, true, &args) != 0)
         usage();
+    if ((totals || interrupts) && optind < argc) {
+        fprintf(stderr, "vmstat: '%s': -s and -i print once, about all: nothing comes after them\n", argv[optind]);
+        usage();
+    }
+    if (hr_stat_disks("vmstat", &args) != 0)
+        return 1;
     if (totals || interrupts) {
         if (totals)
             print_totals();

@@ -11,6 +11,7 @@
 #ifndef HR_HOMEROOM_H
 #define HR_HOMEROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -70,8 +71,14 @@ struct hr_stat_args {
     int interval; /* seconds */
     int count;    /* how often to print; negative: until interrupted */
 };
-/* hr_stat_args - parse what is left of an argument list, which ends with NULL.  0, or -1: it is not of that form. */
-int hr_stat_args(char **argv, struct hr_stat_args *out);
+/*
+ * hr_stat_args - parse what is left of `program`'s argument list, which ends with NULL.  A name does not begin with a
+ *                digit.
+ * 0; -1 after a line that says what is wrong with an interval or a count, or with names where `takes_names` is false.
+ */
+int hr_stat_args(const char *program, char **argv, bool takes_names, struct hr_stat_args *out);
+/* hr_stat_disks - whether each name is that of a disk.  0; -1 after a line that lists those there are. */
+int hr_stat_disks(const char *program, const struct hr_stat_args *args);
 /* hr_stat_wanted - whether `name` is among the operands, or none is. */
 int hr_stat_wanted(const struct hr_stat_args *args, const char *name);
 
@@ -87,6 +94,15 @@ void hr_console_size(int fd, const char *path);
  * what the launcher then sends, up to its end.  Returns the end to read; -1 with errno of pipe(2) or fork(2).
  */
 int hr_console_pipe(void);
+
+/*
+ * hr_parse_cpus - "3", or a range "0-7": *first and *last.  0, or -1.
+ * hr_cpus_exist - whether there is a CPU among them; if not, says so.  0, or -1.
+ * hr_no_cpu - says that `text` names no CPU, and what lists them.  Returns -1.
+ */
+int hr_parse_cpus(const char *text, int *first, int *last);
+int hr_cpus_exist(const char *program, const char *text, int first, int last);
+int hr_no_cpu(const char *program, const char *text);
 
 /* hr_lwps - LWP ids of a process, ascending.  Returns the count (at most max); -1 with ESRCH.
  */

@@ -93,26 +93,89 @@ void hr_perror(const char *program, const char *what)
     fprintf(stderr, "%s: %s: %s\n", program, what, hr_strerror(errno));
 }
 
-int hr_stat_args(char **argv, struct hr_stat_args *out)
+int hr_no_cpu(const char *program, const char *text)
+{
+    fprintf(stderr, "%s: processor %s: Invalid argument (psrinfo lists the processors)\n", program, text);
+    return -1;
+}
+
+int hr_parse_cpus(const char *text, int *first, int *last)
+{
+    char copy[32], *dash;
+
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return -1;
+    if ((dash = strchr(copy, '-')) != NULL)
+        *dash++ = '\0';
+    if (hr_parse_int(copy, 0, INT_MAX - 1, first) != 0)
+        return -1;
+    return hr_parse_int(dash != NULL ? dash : copy, 0, INT_MAX - 1, last);
+}
+
+int hr_cpus_exist(const char *program, const char *text, int first, int last)
+{
+    for (int cpu = first; cpu <= last && cpu < HR_MAXCPU; cpu++)
+        if (hr_call(SYS_p_online, cpu, P_STATUS, 0, 0, 0, 0) >= 0)
+            return 0;
+    if (strchr(text, '-') == NULL)
+        return hr_no_cpu(program, text);
+    fprintf(stderr, "%s: no processors in range %s (psrinfo lists them)\n", program, text);
+    return -1;
+}
+
+int hr_stat_args(const char *program, char **argv, bool takes_names, struct hr_stat_args *out)
 {
     int numbers = 0, number;
 
     *out = (struct hr_stat_args){.names = argv, .count = 1};
     for (; *argv != NULL; argv++) {
-        if (hr_parse_int(*argv, 1, 1 << 30, &number) != 0) {
-            if (numbers > 0)
-                return -1;
+        if (takes_names && numbers == 0 && (**argv < '0' || **argv > '9')) {
             out->nnames++;
-        } else if (numbers++ == 0) {
+            continue;
+        }
+        if (numbers == 2 || hr_parse_int(*argv, 1, 1 << 30, &number) != 0) {
+            fprintf(stderr, "%s: '%s': %s\n", program, *argv,
+                    numbers == 2 ? "nothing comes after interval and count"
+                                 : "interval (in seconds) and count are whole numbers from 1 to 1073741824");
+            return -1;
+        }
+        if (numbers++ == 0) {
             out->interval = number;
             out->count = -1;
-        } else if (numbers == 2) {
-            out->count = number;
         } else {
-            return -1;
+            out->count = number;
         }
     }
     return 0;
+}
+
+int hr_stat_disks(const char *program, const struct hr_stat_args *args)
+{
+    struct hr_kstat *list;
+    long n = hr_kstat_read(&list);
+    int status = 0;
+
+    if (n < 0) {
+        hr_perror(program, "/dev/kstat");
+        return -1;
+    }
+    for (int i = 0; i < args->nnames && status == 0; i++) {
+        const char *last = "";
+        bool found = false;
+
+        for (long k = 0; k < n; k++)
+            found |= strcmp(list[k].module, "sd") == 0 && strcmp(list[k].name, args->names[i]) == 0;
+        if (found)
+            continue;
+        fprintf(stderr, "%s: there is no disk '%s'; there are:", program, args->names[i]);
+        for (long k = 0; k < n; k++)
+            if (strcmp(list[k].module, "sd") == 0 && strcmp(list[k].name, last) != 0)
+                fprintf(stderr, " %s", last = list[k].name);
+        fprintf(stderr, "%s\n", *last == '\0' ? " none (DISK= gives the machine some)" : "");
+        status = -1;
+    }
+    free(list);
+    return status;
 }
 
 int hr_stat_wanted(const struct hr_stat_args *args, const char *name)
