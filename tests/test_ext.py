@@ -130,6 +130,10 @@ def test_reads_what_mke2fs_wrote(machine):
     assert "busy" in machine.run("exec 3>/mnt/m/y; mount -o remount,ro /mnt/m").out
     machine.check("rm /mnt/m/y; mount -o remount,ro /mnt/m")
     assert machine.run("rm /mnt/m/a").status != 0
+    # With the device busybox passes no type: the file system has one.
+    machine.check("mount -o remount,rw /dev/vda /mnt/m && touch /mnt/m/x && rm /mnt/m/x")
+    machine.check("mount -o remount,ro /dev/vda /mnt/m")
+    assert "Read-only file system" in machine.run("touch /mnt/m/x").out
     machine.check("umount /mnt/m")
     fsck("main")
 

@@ -335,19 +335,20 @@ long sys_umask(struct regs *r)
     return (long)old;
 }
 
-/* mount(source, target, type, flags, data): the superuser only. */
+/* mount(source, target, type, flags, data): the superuser only.  No type: -EINVAL, but for a remount, which has one. */
 long sys_mount(struct regs *r)
 {
     struct vnode *dir;
-    char *source = NULL, *type, *options = NULL;
-    int err;
+    char *source = NULL, *type = NULL, *options = NULL;
+    int err = 0;
 
     if (!cred_superuser(curcred()))
         return -EPERM;
-    err = path_get(r->arg[2], &type);
-    if (err != 0)
-        return err;
-    if (r->arg[0] != 0)
+    if (r->arg[2] != 0)
+        err = path_get(r->arg[2], &type);
+    else if (!((unsigned)r->arg[3] & MS_REMOUNT))
+        err = -EINVAL;
+    if (err == 0 && r->arg[0] != 0)
         err = path_get(r->arg[0], &source);
     if (err == 0 && r->arg[4] != 0)
         err = path_get(r->arg[4], &options);
@@ -356,11 +357,12 @@ long sys_mount(struct regs *r)
     if (err == 0) {
         err = dir->type != VDIR
                   ? -ENOTDIR
-                  : vfs_mount(dir, type, source != NULL ? source : "none",
+                  : vfs_mount(dir, type != NULL ? type : "", source != NULL ? source : "none",
                               options != NULL ? options : "", (unsigned)r->arg[3]);
         vn_release(dir);
     }
-    path_put(type);
+    if (type != NULL)
+        path_put(type);
     if (source != NULL)
         path_put(source);
     if (options != NULL)
