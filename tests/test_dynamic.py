@@ -202,6 +202,9 @@ def test_memcopy(machine):
     pages, local, again = breakdown(result.out)
     assert again == total and even(pages, 6) and total // 10 < local < total // 4
     assert result.status == 1  # which is memcopy's word for pages that are not at home
+    example = re.search(r"^    (LD_PRELOAD=madv.so.1 .*)", (TOP / "docs/userland.md").read_text(), re.M)[1]
+    pages, local, total = breakdown(machine.check(example))
+    assert even(pages, 6) and local < total // 4
     for setting in ("MADV=access_lwp", "MADV=sequential", "MADV=normal", "MADV="):
         pages, local, total = breakdown(machine.check(f"LD_PRELOAD=madv.so.1 {setting} memcopy -t 6 -i 1"))
         assert local == total, setting

@@ -58,7 +58,7 @@ enum { U, V, P, UNEW, VNEW, PNEW, UOLD, VOLD, POLD, CU, CV, Z, H, NMATRIX, PSI =
 /* What was asked for. */
 static int nthreads, ngrids, iterations = 2;
 static size_t n1 = DEFAULT_N, n2 = DEFAULT_N;
-static bool bind_threads, check, do_placement[2] = {true, false};
+static bool bind_threads, check, do_placement[BENCH_PLACEMENTS] = {true};
 
 /* The run in progress. */
 static double *matrix[NALL];
@@ -73,12 +73,12 @@ struct grid {
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: fdiff [-t threads] [-n N1xN2] [-g grids] [-i iterations] [-p first|random|both] [-b] [-c]\n"
+            "usage: fdiff [-t threads] [-n N1xN2] [-g grids] [-i iterations] [-p first|random|both|any] [-b] [-c]\n"
             "  -t  threads (default: one per CPU)\n"
             "  -n  size of each of the thirteen matrices (default %dx%d)\n"
             "  -g  grids that each matrix is split into (default: one per thread)\n"
             "  -i  iterations (default 2)\n"
-            "  -p  placement: first touch (default), random, or both in turn\n"
+            "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
             "  -b  bind thread i to the i-th CPU\n"
             "  -c  compute again with one thread, and compare\n",
             DEFAULT_N, DEFAULT_N);
@@ -402,7 +402,7 @@ int main(int argc, char **argv)
                   nthreads, n2);
     most = (n2 + (size_t)ngrids - 1) / (size_t)ngrids * n1;
     part = (most + offset_of(NMATRIX - 1) + per_page - 1) / per_page * per_page; /* I1 */
-    for (enum bench_placement placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
+    for (enum bench_placement placement = BENCH_FIRST; placement < BENCH_PLACEMENTS; placement++)
         if (do_placement[placement])
             bad |= run(placement);
     return bad;

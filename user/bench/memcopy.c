@@ -33,7 +33,7 @@ static size_t elements; /* doubles per array                              */
 static size_t npages;   /* -P: pages of both arrays together; 0: not given */
 static size_t page_size = 4096;
 static int iterations = 10;
-static bool bind_threads, do_placement[2] = {true, false};
+static bool bind_threads, do_placement[BENCH_PLACEMENTS] = {true};
 
 /* The run in progress. */
 static double *a, *b;
@@ -43,13 +43,13 @@ static void usage(void)
 {
     fprintf(stderr,
             "usage: memcopy [-t threads] [-n elements | -P pages] [-s 4k|2m] [-i iterations]\n"
-            "               [-p first|random|both] [-b]\n"
+            "               [-p first|random|both|any] [-b]\n"
             "  -t  threads (default: one per CPU)\n"
             "  -n  doubles in each of the two arrays (default: %d a thread); k, m: * 1024, * 1024^2\n"
             "  -P  instead of -n: pages of both arrays together\n"
             "  -s  page size (default 4k)\n"
             "  -i  copies of the whole array (default 10)\n"
-            "  -p  placement: first touch (default), random, or both in turn\n"
+            "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
             "  -b  bind thread i to the i-th CPU\n",
             DEFAULT_SLICE);
     exit(2);
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         elements = (size_t)nthreads * DEFAULT_SLICE;
     slice = (elements + (size_t)nthreads - 1) / (size_t)nthreads;
     slice = (slice + per_page - 1) / per_page * per_page; /* I1 */
-    for (enum bench_placement placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
+    for (enum bench_placement placement = BENCH_FIRST; placement < BENCH_PLACEMENTS; placement++)
         if (do_placement[placement])
             bad |= run(placement);
     return bad;

@@ -50,7 +50,7 @@ struct kind {
 
 static int nthreads;
 static size_t n, steps;
-static bool bind_threads, do_placement[2] = {true, false};
+static bool bind_threads, do_placement[BENCH_PLACEMENTS] = {true};
 static enum bench_placement placement;
 static double result; /* a number that must be the same for all thread counts */
 
@@ -519,12 +519,12 @@ static const struct kind kinds[] = {
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: solvers [-k kind] [-t threads] [-n size] [-i steps] [-p first|random|both] [-b]\n"
+    fprintf(stderr, "usage: solvers [-k kind] [-t threads] [-n size] [-i steps] [-p first|random|both|any] [-b]\n"
                     "  -k  fv, fea, feb, ode or eigen (default: all in turn)\n"
                     "  -t  threads (default: one per CPU)\n"
                     "  -n  cells or nodes a side, orbits, rows of the matrix (default: each kind's own)\n"
                     "  -i  steps or iterations (default: each kind's own)\n"
-                    "  -p  placement: first touch (default), random, or both in turn\n"
+                    "  -p  placement: first touch (default), random, both in turn, or any: none is asked for\n"
                     "  -b  bind thread i to the i-th CPU\n");
     exit(2);
 }
@@ -578,7 +578,7 @@ int main(int argc, char **argv)
         steps = count != 0 ? count : kinds[i].steps;
         if (kinds[i].work == fe_work && n * n > (size_t)MAX_BLOCKS * BLOCK)
             bench_die("size: at most 2048 for finite elements");
-        for (placement = BENCH_FIRST; placement <= BENCH_RANDOM; placement++)
+        for (placement = BENCH_FIRST; placement < BENCH_PLACEMENTS; placement++)
             if (do_placement[placement])
                 bad |= run(&kinds[i]);
     }

@@ -24,7 +24,7 @@
 
 #define BENCH_MAX 1024 /* workers */
 
-enum bench_placement { BENCH_FIRST, BENCH_RANDOM };
+enum bench_placement { BENCH_FIRST, BENCH_RANDOM, BENCH_ANY, BENCH_PLACEMENTS };
 
 /* A measured part. */
 struct bench_measure {
@@ -112,10 +112,10 @@ static inline uint64_t bench_seed(uint64_t seed, uint64_t stream)
 
 /* benchpages.c: where memory lies. */
 
-extern const char *const bench_placement_name[2]; /* "first", "random" */
+extern const char *const bench_placement_name[BENCH_PLACEMENTS]; /* "first", "random", "any" */
 
-/* bench_parse_placement - first, random or both.  0, or -1. */
-int bench_parse_placement(const char *text, bool chosen[2]);
+/* bench_parse_placement - first, random, both or any.  0, or -1. */
+int bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS]);
 
 /*
  * bench_map - fresh zero memory, private to the process, in pages of page_size (4 KiB or 2 MiB).
@@ -160,7 +160,7 @@ int bench_linux_nodes(void *const where[], int n, int node[]);
 
 /*
  * bench_census_report - print the homes of n workers and where the pages are.
- * Returns 0, or 1 if pages are not where the placement puts them (Homeroom only).
+ * Returns 0, or 1 if pages are not where the placement puts them (Homeroom only); BENCH_ANY: wherever they are.
  */
 int bench_census_report(const struct bench_census *census, int n, enum bench_placement placement);
 

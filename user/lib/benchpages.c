@@ -30,13 +30,14 @@
 #define MPOL_DEFAULT_   0   /* linux/mempolicy.h, which musl does not have */
 #define MPOL_PREFERRED_ 1
 
-const char *const bench_placement_name[2] = {"first", "random"};
+const char *const bench_placement_name[BENCH_PLACEMENTS] = {"first", "random", "any"};
 
-int bench_parse_placement(const char *text, bool chosen[2])
+int bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS])
 {
     chosen[BENCH_FIRST] = strcmp(text, "first") == 0 || strcmp(text, "both") == 0;
     chosen[BENCH_RANDOM] = strcmp(text, "random") == 0 || strcmp(text, "both") == 0;
-    return chosen[BENCH_FIRST] || chosen[BENCH_RANDOM] ? 0 : -1;
+    chosen[BENCH_ANY] = strcmp(text, "any") == 0;
+    return chosen[BENCH_FIRST] || chosen[BENCH_RANDOM] || chosen[BENCH_ANY] ? 0 : -1;
 }
 
 /* The node that the caller's CPU is on; on Homeroom, its board. */
