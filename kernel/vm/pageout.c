@@ -303,7 +303,7 @@ static void finish(struct round *r)
 static void push_file(struct round *r, const struct scan_page *sp)
 {
     struct vm_object *o = sp->obj;
-    uint64_t          cluster = pcache_cluster(), first = round_down(sp->pg->index, cluster);
+    uint64_t          cluster = pcache_cluster(), first = sp->pg->index - sp->pg->index % cluster;
 
     rmap_unmap_shared(o, sp->pg->index, sp->pg, &r->v.tlb);
     atomic_fetch_or_explicit(&sp->pg->flags, PG_RECLAIM, memory_order_relaxed);
@@ -505,7 +505,7 @@ static void flush_cluster(struct page *pg)
         return;
     }
     o = sp.obj;
-    first = resident = dirty = round_down(pg->index, cluster);
+    first = resident = dirty = pg->index - pg->index % cluster;
     if (radix_next(&o->tree, &resident) != pg || radix_next_tagged(&o->tree, &dirty, RADIX_DIRTY) == NULL ||
         dirty >= first + cluster) {
         scan_unlock(&sp);
