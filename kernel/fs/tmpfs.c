@@ -10,6 +10,8 @@
  * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files
  *             I2  a node is on tmount.nodes from creation to its last release
  * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
+ *             The root file system is filled at boot without a limit; a small tmpfs_max_percent on a small machine
+ *             still leaves room for files.
  * TUNABLES    tmpfs_max_percent: share of memory that one mount's files may take, 50 %
  * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
  */
@@ -298,12 +300,34 @@ static uint64_t tmpfs_pages(void)
     return atomic_load_explicit(&all_pages, memory_order_relaxed);
 }
 
+static uint64_t share_pages(void)
+{
+    return mem_total_pages() * tmpfs_max_percent / 100;
+}
+
+void tmpfs_unlimit(struct vfs *vfs)
+{
+    struct tmount *tm = vfs->data;
+
+    tm->max_nodes = tm->max_pages = mem_total_pages();
+}
+
+void tmpfs_limit(struct vfs *vfs)
+{
+    struct tmount *tm = vfs->data;
+
+    uint64_t share = share_pages(), room = min_of(share, mem_total_pages() / 16);
+
+    tm->max_nodes = max_of(share, tm->nnodes + room);
+    tm->max_pages = max_of(share, tm->pages + room);
+}
+
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     struct vfs *vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
     struct tmount *tm = kmem_zalloc(sizeof *tm);
     struct tnode *root;
-    uint64_t most = mem_total_pages() * tmpfs_max_percent / 100;
+    uint64_t most = share_pages();
 
     if (vfs == NULL || tm == NULL)
         goto nomem;

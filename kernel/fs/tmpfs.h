@@ -56,7 +56,7 @@ struct tmount {
     uint64_t nnodes, max_nodes; /* [m] */
     uint64_t next_ino;          /* [m] */
     _Atomic uint64_t pages;     /* [a] in use by file data */
-    uint64_t max_pages;         /* [c] */
+    uint64_t max_pages;         /* [c] once there are processes */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)
@@ -91,6 +91,13 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
 
 /* tmpfs_mount - a fresh instance of any type name; options "size=BYTES[k|m|g],mode=OCTAL". */
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out);
+/*
+ * tmpfs_unlimit, tmpfs_limit - before and after the root file system is filled at boot: no limit but memory; then
+ * tmpfs_max_percent, but as much as that, or a sixteenth of memory, more than what is there.  Before there are
+ * processes; no locks.
+ */
+void tmpfs_unlimit(struct vfs *vfs);
+void tmpfs_limit(struct vfs *vfs);
 void tmpfs_init(void);
 void devfs_init(void);
 void devmem_init(void);

@@ -302,10 +302,14 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
         return err;
     vfs_root = vfs->root;
     list_push_back(&mounts, &vfs->link);
+    if (memory)
+        tmpfs_unlimit(vfs);
     if (memory && initramfs != NULL)
         initramfs_unpack("initramfs", initramfs, len);
     if (overlay != NULL)
         initramfs_unpack("overlay", overlay, overlay_len);
+    if (memory)
+        tmpfs_limit(vfs);
     mount_at("/dev", "devtmpfs");
     mount_at("/dev/pts", "devpts");
     mount_at("/proc", "proc");
