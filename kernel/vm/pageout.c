@@ -104,6 +104,36 @@ static struct paging now(void)
     return p;
 }
 
+/* Sets the variables to what is valid on this machine and beside each other; says so where another value was set. */
+static void paging_in_force(void)
+{
+    struct paging p = now();
+    const struct {
+        const char *name;
+        uint64_t   *var, value;
+    } v[] = {
+        {"lotsfree", &lotsfree, p.lotsfree},
+        {"desfree", &desfree, p.desfree},
+        {"minfree", &minfree, p.minfree},
+        {"throttlefree", &throttlefree, p.throttlefree},
+        {"pageout_reserve", &pageout_reserve, p.pageout_reserve},
+        {"cachefree", &cachefree, p.cachefree},
+        {"fastscan", &fastscan, p.fastscan},
+        {"slowscan", &slowscan, p.slowscan},
+        {"handspreadpages", &handspreadpages, p.handspreadpages},
+        {"maxpgio", &maxpgio, p.maxpgio},
+        {"min_percent_cpu", &min_percent_cpu, p.min_percent_cpu},
+        {"max_percent_cpu", &max_percent_cpu, p.max_percent_cpu},
+    };
+
+    for (unsigned i = 0; i < array_size(v); i++) {
+        if (*v[i].var != 0 && *v[i].var != v[i].value && (v[i].var != &cachefree || before_solaris_8()))
+            warn("%s=%lu does not fit this machine's memory or the other variables; %lu is in force", v[i].name,
+                 *v[i].var, v[i].value);
+        *v[i].var = v[i].value;
+    }
+}
+
 struct paging pageout_now(uint64_t *share, uint64_t *waiting)
 {
     *share = po_share;
@@ -470,6 +500,7 @@ static void pageout_main(void *arg)
         atomic_store(&kicked, false);
         spin_unlock(&sleeping_lock);
         refill();
+        paging_in_force();
         p = now();
         if (freemem() < paging_mark(&p) + needfree)
             fruitless = scan_round() == 0 ? fruitless + 1 : 0;
@@ -559,20 +590,14 @@ static void fsflush_main(void *arg)
 
 void pageout_start(void)
 {
-    struct paging p;
-
     if (pageout_policy > 2) {
         warn("pageout_policy %u: there are 0, 1 and 2; 2 is in force", pageout_policy);
         pageout_policy = 2;
     }
-    p = now();
-    lotsfree = p.lotsfree, desfree = p.desfree, minfree = p.minfree, throttlefree = p.throttlefree;
-    pageout_reserve = p.pageout_reserve, cachefree = p.cachefree;
-    fastscan = p.fastscan, slowscan = p.slowscan, handspreadpages = p.handspreadpages, maxpgio = p.maxpgio;
-    min_percent_cpu = p.min_percent_cpu, max_percent_cpu = p.max_percent_cpu;
+    paging_in_force();
     cachelist_on = pageout_policy == 2;
     back = scan_start(0);
-    front = scan_start(p.handspreadpages);
+    front = scan_start(handspreadpages);
     cv_init(&pageout_cv);
     cv_init(&memory_cv);
     counted.other = scan_total() - free_frames();

@@ -5,6 +5,7 @@
 #include "vm/paging.h"
 
 #define LOTSFREE_MIN  (512ul << 10) /* bytes */
+#define LOTSFREE_MAX  30u           /* % of memory: what the manual advises; more leaves too little to work with */
 #define FASTSCAN_MAX  (64ul << 20)  /* bytes a second */
 #define SLOWSCAN_MAX  100u          /* pages a second */
 #define MAXPGIO       40u           /* two thirds of a disk's 60 revolutions a second */
@@ -13,7 +14,7 @@
 
 void paging_setup(struct paging *p, uint64_t page_size)
 {
-    if (p->lotsfree == 0 || p->lotsfree >= p->physmem)
+    if (p->lotsfree == 0 || p->lotsfree > p->physmem * LOTSFREE_MAX / 100)
         p->lotsfree = max_of(p->physmem / 64, LOTSFREE_MIN / page_size);
     if (p->desfree == 0 || p->desfree >= p->lotsfree)
         p->desfree = p->lotsfree / 2;
@@ -23,7 +24,7 @@ void paging_setup(struct paging *p, uint64_t page_size)
         p->throttlefree = p->minfree;
     if (p->pageout_reserve == 0 || p->pageout_reserve >= p->throttlefree)
         p->pageout_reserve = p->throttlefree / 2;
-    if (p->cachefree == 0)
+    if (p->cachefree == 0 || p->cachefree >= p->physmem)
         p->cachefree = p->priority_paging != 0 ? 2 * p->lotsfree : p->lotsfree;
     if (p->cachefree < p->lotsfree)
         p->cachefree = p->lotsfree;
@@ -43,6 +44,7 @@ void paging_setup(struct paging *p, uint64_t page_size)
         p->min_percent_cpu = PERCENT_MIN;
     if (p->max_percent_cpu == 0)
         p->max_percent_cpu = PERCENT_MAX;
+    p->max_percent_cpu = max_of(p->max_percent_cpu, p->min_percent_cpu);
 }
 
 /* How far below the mark: free pages less what will be wanted, within 0 .. mark. */

@@ -35,7 +35,10 @@ struct paging {
     unsigned policy;                              /* 0, 1, 2                               */
 };
 
-/* paging_setup - defaults where a value is 0 or out of its range, from physmem and policy.  page_size in bytes. */
+/*
+ * paging_setup - defaults where a value is 0 or does not fit physmem and the other values.  page_size in bytes.  Then
+ * reserve < throttlefree < desfree < lotsfree <= 30 % of physmem, and min_percent_cpu <= max_percent_cpu.
+ */
 void paging_setup(struct paging *p, uint64_t page_size);
 
 /* paging_mark - free pages below which the scanner runs: cachefree by policy 1, else lotsfree. */

@@ -65,6 +65,14 @@ TEST(validation)
     CHECK_EQ(p.fastscan, 8192);
     CHECK_EQ(p.slowscan, 4096);
     CHECK_EQ(p.handspreadpages, 16383);
+    p = (struct paging){.physmem = 16384, .policy = 1, .lotsfree = 4916, .cachefree = 16384, .min_percent_cpu = 90};
+    paging_setup(&p, 4096);
+    CHECK_EQ(p.lotsfree, 256); /* more than 30 % */
+    CHECK_EQ(p.cachefree, 256);
+    CHECK_EQ(p.max_percent_cpu, 90);
+    p = (struct paging){.physmem = 16384, .lotsfree = 4915};
+    paging_setup(&p, 4096);
+    CHECK_EQ(p.lotsfree, 4915);
     p = (struct paging){.physmem = 16384, .lotsfree = 1000, .desfree = 900, .minfree = 800, .throttlefree = 850};
     paging_setup(&p, 4096);
     CHECK_EQ(p.lotsfree, 1000);
@@ -86,7 +94,7 @@ TEST(validation_of_anything)
             *v[i] = check_below(3) == 0 ? 0 : check_random() >> check_below(64);
         paging_setup(&p, 4096);
         CHECK(p.pageout_reserve <= p.throttlefree && p.throttlefree <= p.desfree && p.minfree <= p.desfree);
-        CHECK(p.desfree < p.lotsfree && p.lotsfree < p.physmem && p.cachefree >= p.lotsfree);
+        CHECK(p.desfree < p.lotsfree && p.lotsfree <= p.physmem * 30 / 100 && p.cachefree >= p.lotsfree);
         CHECK(p.slowscan >= 1 && p.slowscan <= p.fastscan && p.handspreadpages < p.physmem);
         CHECK(paging_goal(&p, check_below(p.physmem), check_below(100), false) <= p.fastscan / 4);
     }
