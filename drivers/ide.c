@@ -83,7 +83,7 @@ static struct channel {
 };
 
 static unsigned ide_dma = 1;
-TUNABLE(ide_dma, "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
+TUNABLE(ide_dma, 0, 1, "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
 
 /* Reading the other status register four times takes the 400 ns after which a command shows in it. */
 static uint8_t settle(struct channel *ch)

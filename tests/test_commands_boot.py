@@ -28,19 +28,19 @@ def test_the_papers_mdb_lines(machine):
 
 def test_mdb_writes_all_seven_variables(machine):
     seven = {
-        "lgrp_mem_default_policy": "W",
-        "lgrp_shm_random_thresh": "Z",
-        "lgrp_mem_pset_aware": "W",
-        "lgrp_expand_proc_thresh": "W",
-        "lgrp_privm_random_thresh": "Z",
-        "lgrp_expand_proc_diff": "W",
-        "lgrp_loadavg_tolerance": "W",
+        "lgrp_mem_default_policy": ("W", 4),
+        "lgrp_shm_random_thresh": ("Z", 4),
+        "lgrp_mem_pset_aware": ("W", 1),
+        "lgrp_expand_proc_thresh": ("W", 4),
+        "lgrp_privm_random_thresh": ("Z", 4),
+        "lgrp_expand_proc_diff": ("W", 4),
+        "lgrp_loadavg_tolerance": ("W", 4),
     }
-    for name, letter in seven.items():
+    for name, (letter, value) in seven.items():
         show = "J" if letter == "Z" else "X"
         old = machine.check(f"echo {name}/{show} | mdb -k").split()[-1]
-        machine.check(f"echo {name}/{letter} 4 | mdb -kw")
-        assert machine.check(f"echo {name}/{show} | mdb -k").split()[-1] == "4", name
+        machine.check(f"echo {name}/{letter} {value} | mdb -kw")
+        assert machine.check(f"echo {name}/{show} | mdb -k").split()[-1] == str(value), name
         machine.check(f"echo {name}/{letter} {old} | mdb -kw")
     refused = machine.run("echo lgrp_loadavg_tolerance/W 4 | mdb -kw", uid=1000)
     assert refused.status == 1 and "Not owner" in refused.out

@@ -117,8 +117,10 @@ struct hr_lgrp_info {
 #define TUNABLE_SET 1 /* superuser */
 
 struct hr_tunable {
-    unsigned           size;  /* bytes: 1, 2, 4 or 8 */
+    unsigned           size;     /* bytes: 1, 2, 4 or 8 */
+    unsigned           writable; /* 0: TUNABLE_SET fails with EPERM               */
     unsigned long long value;
+    unsigned long long least, greatest; /* TUNABLE_SET fails with ERANGE outside  */
 };
 
 /* SYS_priocntl: scheduling class and user priority of an LWP (Solaris's classes). */

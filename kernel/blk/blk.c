@@ -34,7 +34,8 @@ struct command {
 enum { FLUSH = -2 };
 
 static unsigned disk_depth; /* 0: as many as the disk takes */
-TUNABLE(disk_depth, "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
+TUNABLE(disk_depth, 0, 1024,
+        "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
 
 static struct command *command_of(struct disk_cmd *c)
 {

@@ -39,21 +39,26 @@
 enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000 };
 
 unsigned disk_sched = SCHED_ELEVATOR;
-TUNABLE(disk_sched, "default 1; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
+TUNABLE(disk_sched, 0, SCHED_MODES - 1,
+        "default 1; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
 unsigned disk_coalesce = 0;
-TUNABLE(disk_coalesce, "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
+TUNABLE(disk_coalesce, 0, 1 << 20,
+        "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
 unsigned disk_fair_hold = 20000;
-TUNABLE(disk_fair_hold, "default 20000 us; a disk is held no longer for a process that reads in quick succession");
+TUNABLE(disk_fair_hold, 0, 1000000,
+        "default 20000 us; a disk is held no longer for a process that reads in quick succession");
 unsigned disk_fair_starve = 100;
-TUNABLE(disk_fair_starve, "default 100 ms; one background write at least in this time, whatever waits");
+TUNABLE(disk_fair_starve, 0, 60000, "default 100 ms; one background write at least in this time, whatever waits");
 unsigned disk_fair_turns = 4;
-TUNABLE(disk_fair_turns, "default 4; commands of processes that wait before one background write");
+TUNABLE(disk_fair_turns, 0, 1000, "default 4; commands of processes that wait before one background write");
 unsigned disk_fair_linger = 200;
-TUNABLE(disk_fair_linger, "default 200 ms; after a process's request, background writes go one at a time for so long");
+TUNABLE(disk_fair_linger, 0, 60000,
+        "default 200 ms; after a process's request, background writes go one at a time for so long");
 unsigned disk_fair_sectors = 32;
-TUNABLE(disk_fair_sectors, "default 32 sectors; least size of a command while others wait or lately did");
+TUNABLE(disk_fair_sectors, 8, 2048, "default 32 sectors; least size of a command while others wait or lately did");
 unsigned disk_fair_slice = 10000;
-TUNABLE(disk_fair_slice, "default 10000 us; such a command is as large as the disk carries out in this time");
+TUNABLE(disk_fair_slice, 0, 1000000,
+        "default 10000 us; such a command is as large as the disk carries out in this time");
 
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
@@ -201,14 +206,14 @@ static void change_mode(struct sched *s, uint64_t now)
             list_push_back(&all, &r->link);
         list_remove(&s->flow[i].turn);
     }
-    s->mode = (uint8_t)min_of(disk_sched, SCHED_MODES - 1u);
+    s->mode = (uint8_t)disk_sched;
     while ((r = list_pop(&all, struct blk_req, link)) != NULL)
         queue(s, r, now);
 }
 
 void sched_add(struct sched *s, struct blk_req *r, uint64_t now)
 {
-    if (s->mode != min_of(disk_sched, SCHED_MODES - 1u))
+    if (s->mode != disk_sched)
         change_mode(s, now);
     queue(s, r, now);
 }
@@ -319,7 +324,7 @@ static uint32_t small_sectors(const struct sched *s, uint32_t most)
 {
     uint64_t fit = s->sector_ns != 0 ? (uint64_t)disk_fair_slice * NS_PER_US / s->sector_ns : 0;
 
-    return (uint32_t)min_of(max_of(fit, max_of((uint64_t)disk_fair_sectors, 8ul)), (uint64_t)most);
+    return (uint32_t)min_of(max_of(fit, (uint64_t)disk_fair_sectors), (uint64_t)most);
 }
 
 static bool take_fair(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,

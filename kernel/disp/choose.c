@@ -20,7 +20,7 @@ enum {
 };
 
 uint32_t rechoose_interval = 3;
-TUNABLE(rechoose_interval,
+TUNABLE(rechoose_interval, 0, 1000,
         "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
 
 /* The first member at or after `from`, going round; CPU_MAX if the mask is empty. */

@@ -23,7 +23,7 @@ enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50, FSS_SHARES = 1 
 enum { FSS_LEVEL_US = 20000, FSS_USAGE_MAX = 60000000 }; /* use per share that costs a level; the most counted */
 
 static uint32_t ts_maxwait = 1;
-TUNABLE(ts_maxwait, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
+TUNABLE(ts_maxwait, 0, 3600, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
 
 static uint64_t tsc_per_ms;
 

@@ -209,7 +209,8 @@ void thread_yield(void)
 }
 
 uint32_t halt_fenced_cpus = 1;
-TUNABLE(halt_fenced_cpus, "1: a CPU without interrupts halts when idle; 0: it looks for work all the time; thread.c");
+TUNABLE(halt_fenced_cpus, 0, 1,
+        "1: a CPU without interrupts halts when idle; 0: it looks for work all the time; thread.c");
 
 /*
  * Wait, as the idle thread of this CPU, until there may be something to run; interrupts are off, and on afterwards.

@@ -26,13 +26,14 @@
 #include "vm/pcache.h"
 
 static uint32_t freebehind = 1, smallfile = 32768;
-TUNABLE_M("ufs", freebehind, 1, "default 1: sequential readers free what they leave behind when memory is short");
-TUNABLE_M("ufs", smallfile, 1, "default 32768 bytes: the beginning of a file that free-behind leaves alone");
+TUNABLE_M("ufs", freebehind, 0, 1, "default 1: sequential readers free what they leave behind when memory is short");
+TUNABLE_M("ufs", smallfile, 0, INT32_MAX, "default 32768 bytes: the beginning of a file that free-behind leaves alone");
 
 #define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
 
 static uint32_t maxcontig = 16;
-TUNABLE_M("ufs", maxcontig, 1, "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
+TUNABLE_M("ufs", maxcontig, 1, 32,
+        "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
 
 int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
 {

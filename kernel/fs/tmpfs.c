@@ -27,8 +27,8 @@
 #define S_ISGID     02000u
 
 static uint32_t tmpfs_max_percent = 50;
-TUNABLE(tmpfs_max_percent,
-        "default 50 %: share of memory that one tmpfs may take; read when it is mounted");
+TUNABLE(tmpfs_max_percent, 1, 75,
+        "default 50 %: share of memory that one tmpfs may take (more would starve all else); read at mount");
 
 static struct kmem_cache *tnode_cache;
 static _Atomic uint64_t all_pages; /* in use by file data, over all mounts */

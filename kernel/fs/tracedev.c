@@ -26,15 +26,15 @@
 #include "stat/trace.h"
 #include "stat/tunable.h"
 
-enum { ENTRIES_MIN = 16, ENTRIES_MAX = 1 << 17, BATCH = 32 };
+enum { BATCH = 32 };
 
 static struct mutex trace_lock;
 static uint32_t     trace_entries = 8192;
 
 static int set_enable(uint64_t value);
-static int set_entries(uint64_t value);
-TUNABLE_HOOK(trace_enable, set_enable, "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
-TUNABLE_HOOK(trace_entries, set_entries, "default 8192 events a CPU, 16 to 131072, a power of two; when turned on");
+TUNABLE_HOOK(trace_enable, set_enable, 0, UINT32_MAX,
+        "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
+TUNABLE(trace_entries, 16, 1 << 17, "default 8192 events a CPU, rounded down to a power of two; read when turned on");
 
 /* ---- making rings ---- */
 
@@ -64,7 +64,8 @@ static struct trace_ring *ring_make(const struct cpu *c, uint32_t entries)
 static int rings_make(void)
 {
     static struct trace_ring *fresh[CPU_MAX]; /* trace_lock */
-    uint32_t entries = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
+    uint32_t asked = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
+    uint32_t entries = 1u << (31 - __builtin_clz(asked));
     int err = 0;
 
     if (cpus[0]->trace != NULL && cpus[0]->trace->mask == entries - 1)
@@ -85,15 +86,6 @@ static int rings_make(void)
         fresh[i] = NULL;
     }
     return err;
-}
-
-/* trace_entries is about to become `value`; -EINVAL. */
-static int set_entries(uint64_t value)
-{
-    if (value >= ENTRIES_MIN && value <= ENTRIES_MAX && (value & (value - 1)) == 0)
-        return 0;
-    warn("trace: trace_entries is a power of two from %u to %u, not %lu", ENTRIES_MIN, ENTRIES_MAX, value);
-    return -EINVAL;
 }
 
 /* trace_enable is about to become `value`; -ENOMEM. */

@@ -77,13 +77,10 @@ extern uint32_t lgrp_mem_pset_aware;
 static inline enum lgrp_mem_policy lgrp_mem_default(bool shared, uint64_t bytes)
 {
     uint64_t thresh = shared ? lgrp_shm_random_thresh : lgrp_privm_random_thresh;
-    uint32_t policy = lgrp_mem_default_policy;
 
     if (bytes > thresh)
         return LGRP_MEM_POLICY_RANDOM;
-    if (policy == LGRP_MEM_POLICY_DEFAULT || policy >= LGRP_MEM_POLICY_COUNT)
-        return LGRP_MEM_POLICY_NEXT;
-    return shared ? LGRP_MEM_POLICY_NEXT : (enum lgrp_mem_policy)policy;
+    return shared ? LGRP_MEM_POLICY_NEXT : (enum lgrp_mem_policy)lgrp_mem_default_policy;
 }
 
 #endif

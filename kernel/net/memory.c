@@ -31,7 +31,8 @@
 enum { HEADER = 16, MANY = 1 << 20 };
 
 uint32_t net_mem_max_kib;
-TUNABLE(net_mem_max_kib, "KiB, default 16384 or an eighth of memory: most that packets and connections take");
+TUNABLE(net_mem_max_kib, 16, 65536,
+        "KiB, default 16384 or an eighth of memory: most that packets and connections take");
 
 _Atomic uint64_t net_bytes_used, net_alloc_failed;
 

@@ -19,12 +19,12 @@
 #include "stat/panic.h"
 #include "stat/tunable.h"
 
-enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64 };
+enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 
 uint32_t max_nprocs; /* 0: by the size of memory */
-TUNABLE(max_nprocs, "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
+TUNABLE(max_nprocs, 64, LWPS_MAX, "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
 uint32_t maxuprc;
-TUNABLE(maxuprc, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
+TUNABLE(maxuprc, 16, LWPS_MAX, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
 
 static struct list        uhash[64];
 static struct ucount      root_ucount = {.refs = 1};
@@ -36,9 +36,7 @@ void limits_setup(void)
     uint64_t by_memory = mem_total_pages() / PAGES_PER_LWP;
 
     if (max_nprocs == 0)
-        max_nprocs = (uint32_t)min_of(by_memory, 30000ul);
-    if (max_nprocs > 30000)
-        max_nprocs = 30000;
+        max_nprocs = (uint32_t)min_of(by_memory, (uint64_t)LWPS_MAX);
     if (maxuprc == 0)
         maxuprc = max_nprocs / 2;
     for (unsigned i = 0; i < array_size(uhash); i++)

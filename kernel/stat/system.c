@@ -9,7 +9,9 @@
  *             system is (system_root_fs, system_root_dev); the other commands with a colon concern loadable
  *             modules, which Homeroom does not have: they are checked and otherwise ignored.  A keyword is
  *             all small or all capital letters.
- *             What a value means, and whether it is sensible, is for its reader to judge.
+ *             A value outside the range that the variable declares is refused by tunable_set(): one line, and the
+ *             variable keeps its value.  `~` and `-1` are meant in the width of the variable; no other negative
+ *             number is a value, since all variables are unsigned.
  * INVARIANTS  I1  a line that draws a warning other than "extraneous input" or "more than once"
  *                 changes nothing
  *             I2  whatever the text, every line of it is looked at: boot always continues
@@ -19,6 +21,7 @@
 #include "stat/tunable.h"
 
 #include "lib/errno.h"
+#include "lib/printf.h"
 #include "lib/string.h"
 #include "stat/panic.h"
 
@@ -95,17 +98,22 @@ static int digit_value(char ch)
     return 16;
 }
 
-/* Takes [~|-]number; false unless all of the word is a number of at most 64 bits. */
-static bool take_number(struct cursor *c, uint64_t *out)
-{
+/* [~|-]number as it was written. */
+struct number {
+    char sign; /* '~', '-', or 0 */
     char word[WORD_MAX];
-    const char *s = word;
-    bool inv = take(c, '~');
-    bool neg = !inv && take(c, '-');
+    uint64_t value; /* of the word */
+};
+
+/* Takes [~|-]number; false unless all of the word is a number of at most 64 bits. */
+static bool take_number(struct cursor *c, struct number *out)
+{
+    const char *s = out->word;
     unsigned base = 10;
     uint64_t v = 0;
 
-    if (!take_word(c, word))
+    out->sign = take(c, '~') ? '~' : take(c, '-') ? '-' : '\0';
+    if (!take_word(c, out->word))
         return false;
     if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
         base = 16;
@@ -122,7 +130,7 @@ static bool take_number(struct cursor *c, uint64_t *out)
             return false;
         v = v * base + d;
     }
-    *out = inv ? ~v : neg ? -v : v;
+    out->value = v;
     return true;
 }
 
@@ -138,10 +146,24 @@ static void note_assigned(struct assigned *as, const struct tunable *t)
         as->t[as->n++] = t;
 }
 
-/* Carries out `name op value`; `module` is "" for the kernel itself. */
-static void assign(const struct cursor *c, const char *module, const char *name, char op,
-                   uint64_t value, struct assigned *as)
+/* One line: what was asked for, where, what is allowed, and what stays. */
+static void refuse(const struct cursor *c, const struct tunable *t, char op, const struct number *n)
 {
+    uint64_t now = tunable_get(t);
+    char sign[2] = {n->sign, '\0'};
+    char stays[24] = "the default"; /* which may be yet to be computed */
+
+    if (now >= t->least && now <= t->greatest)
+        snprintf(stays, sizeof stays, "%lu", now);
+    warn("%s%c%s%s on line %u of etc/system: allowed are %lu to %lu; %s stays", t->name, op, sign, n->word,
+         c->line, t->least, t->greatest, stays);
+}
+
+/* Carries out `name op number`; `module` is "" for the kernel itself. */
+static void assign(const struct cursor *c, const char *module, const char *name, char op,
+                   const struct number *n, struct assigned *as)
+{
+    uint64_t value = n->value, all;
     char full[2 * WORD_MAX];
     size_t mlen = strlen(module);
     const struct tunable *t;
@@ -158,6 +180,13 @@ static void assign(const struct cursor *c, const char *module, const char *name,
             warn("sorry, variable '%s' is not defined in the 'kernel'", name);
         return;
     }
+    all = t->size < 8 ? (1ul << (8 * t->size)) - 1 : UINT64_MAX;
+    if (n->sign == '-' && n->value != 1) {
+        refuse(c, t, op, n);
+        return;
+    }
+    if (n->sign != '\0')
+        value = (n->sign == '~' ? ~value : -value) & all;
     if (op == '&')
         value &= tunable_get(t);
     else if (op == '|')
@@ -169,6 +198,9 @@ static void assign(const struct cursor *c, const char *module, const char *name,
         break;
     case -EPERM:
         complain(c, "variable cannot be set");
+        break;
+    case -ERANGE:
+        refuse(c, t, op, n);
         break;
     default:
         complain(c, t->set != NULL ? "value refused" : "variable of unusual size not set");
@@ -187,7 +219,7 @@ static void do_set(struct cursor *c, struct assigned *as)
     char first[WORD_MAX], second[WORD_MAX];
     bool has_module;
     char op;
-    uint64_t value;
+    struct number number;
 
     if (!take_word(c, first)) {
         complain(c, "missing variable name");
@@ -211,12 +243,12 @@ static void do_set(struct cursor *c, struct assigned *as)
         complain(c, "variable is not a string");
         return;
     }
-    if (!take_number(c, &value)) {
+    if (!take_number(c, &number)) {
         complain(c, "bad number");
         return;
     }
     check_rest(c);
-    assign(c, has_module ? first : "", has_module ? second : first, op, value, as);
+    assign(c, has_module ? first : "", has_module ? second : first, op, &number, as);
 }
 
 char system_root_fs[16], system_root_dev[96];

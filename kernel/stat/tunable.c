@@ -2,8 +2,8 @@
 /*
  * tunable.c - the registry behind /etc/system and mdb.
  *
- * THEORY      The linker has gathered every TUNABLE() into one array, between __tunables_start
- *             and __tunables_end. A name without a module finds a variable of any module, so
+ * THEORY      The linker has gathered every TUNABLE() into one array, between __start_tunables
+ *             and __stop_tunables. A name without a module finds a variable of any module, so
  *             that both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with
  *             one must match.
  * LOCKING     none: values are read and written by single aligned accesses
@@ -14,14 +14,14 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-extern const struct tunable __tunables_start[], __tunables_end[];
+extern const struct tunable __start_tunables[], __stop_tunables[];
 
 const struct tunable *tunable_next(const struct tunable *t)
 {
     do
-        t = t == NULL ? __tunables_start : t + 1;
-    while (t < __tunables_end && t->there != NULL && !t->there());
-    return t < __tunables_end ? t : NULL;
+        t = t == NULL ? __start_tunables : t + 1;
+    while (t < __stop_tunables && t->there != NULL && !t->there());
+    return t < __stop_tunables ? t : NULL;
 }
 
 const struct tunable *tunable_find(const char *name)
@@ -60,6 +60,8 @@ int tunable_set(const struct tunable *t, uint64_t value)
 
     if (!t->writable)
         return -EPERM;
+    if (value < t->least || value > t->greatest)
+        return -ERANGE;
     if (t->set != NULL && (err = t->set(value)) != 0)
         return err;
     switch (t->size) {

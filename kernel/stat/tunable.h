@@ -2,9 +2,11 @@
 /*
  * tunable.h - variables that /etc/system, the boot line and mdb can read and set.
  *
- * THEORY      TUNABLE() puts a descriptor into the section .tunables, so that the registry is the linker's
+ * THEORY      TUNABLE() puts a descriptor into the section "tunables", so that the registry is the linker's
  *             work and each variable is described where it is defined.  The value has the size of the C
  *             variable; reads and writes of it are single aligned accesses.
+ *             Each variable that can be set declares its range.  Every value of the range leaves a machine that boots
+ *             and works; tunable_set() refuses all others, so the readers need not look.
  */
 #ifndef STAT_TUNABLE_H
 #define STAT_TUNABLE_H
@@ -17,35 +19,41 @@ struct tunable {
     void       *addr;
     uint64_t    size;   /* bytes: 1, 2, 4, 8                              */
     uint64_t    writable; /* 0: mdb and /etc/system may only read it      */
+    uint64_t    least, greatest; /* values that may be set, unsigned      */
     const char *doc;    /* unit, meaning, who reads it                    */
     bool (*there)(void); /* whether it exists in this configuration; NULL: always */
     int (*set)(uint64_t value); /* called before it is set: 0, or why not; NULL: nothing to do */
 } __attribute__((aligned(16)));
 
-#ifdef HR_HOST
-#define TUNABLE_M(mod, var, wr, text) struct tunable_unused_##var
-#define TUNABLE_ANY(mod, var, wr, text, there, set) struct tunable_unused_##var
-#else
-#define TUNABLE_ANY(mod, var, wr, text, there, set)                                            \
+#define TUNABLE_WIDEST(var) (UINT64_MAX >> (64 - 8 * sizeof(var)))
+#define TUNABLE_ANY(mod, var, wr, least, greatest, text, there, set)                            \
+    _Static_assert((greatest) + 0ul - (least) <= (greatest) && (greatest) <= TUNABLE_WIDEST(var),  \
+                   "the range of " #var);                                                      \
     static const struct tunable tunable_##var                                                  \
-        __attribute__((used, section(".tunables"), aligned(16))) = {                           \
-            mod, #var, (void *)&(var), sizeof(var), wr, text, there, set}
-#define TUNABLE_M(mod, var, wr, text) TUNABLE_ANY(mod, var, wr, text, NULL, NULL)
-#endif
-/* TUNABLE - register the global `var` under its own name.  `text`: "default 75 %, share of ...; read by ..." */
-#define TUNABLE(var, text)    TUNABLE_M("", var, 1, text)
+        __attribute__((used, section("tunables"), aligned(16))) = {                            \
+            mod, #var, (void *)&(var), sizeof(var), wr, least, greatest, text, there, set}
+/*
+ * TUNABLE - register the global `var` under its own name.  The range is what tunable_set() accepts; `var` itself may
+ * begin outside it, as a mark that the default is yet to be computed.
+ * `text`: "default 75 %, share of ...; read by ..."
+ */
+#define TUNABLE(var, least, greatest, text) TUNABLE_M("", var, least, greatest, text)
+/* TUNABLE_M - one of a module. */
+#define TUNABLE_M(mod, var, least, greatest, text) TUNABLE_ANY(mod, var, 1, least, greatest, text, NULL, NULL)
 /* TUNABLE_IF - one that exists only while there() says so. */
-#define TUNABLE_IF(var, there, text) TUNABLE_ANY("", var, 1, text, there, NULL)
+#define TUNABLE_IF(var, there, least, greatest, text) TUNABLE_ANY("", var, 1, least, greatest, text, there, NULL)
 /* TUNABLE_HOOK - one whose set(value) is called before it is set, and may refuse.  /etc/system calls it, too. */
-#define TUNABLE_HOOK(var, set, text) TUNABLE_ANY("", var, 1, text, NULL, set)
-#define TUNABLE_RO(var, text) TUNABLE_M("", var, 0, text)
+#define TUNABLE_HOOK(var, set, least, greatest, text) TUNABLE_ANY("", var, 1, least, greatest, text, NULL, set)
+/* TUNABLE_RO, TUNABLE_RO_M - one that can only be read. */
+#define TUNABLE_RO(var, text) TUNABLE_RO_M("", var, text)
+#define TUNABLE_RO_M(mod, var, text) TUNABLE_ANY(mod, var, 0, 0, TUNABLE_WIDEST(var), text, NULL, NULL)
 
 /* tunable_find - by name, or "module:name".  NULL if there is none. */
 const struct tunable *tunable_find(const char *name);
 uint64_t tunable_get(const struct tunable *t);
 /*
- * tunable_set - store the low t->size bytes of value.  -EPERM if it is read only, -EINVAL for an odd size, or the error
- * of t->set.
+ * tunable_set - give it a value.  -EPERM if it is read only, -ERANGE if the value is outside its range, -EINVAL for an
+ * odd size, or the error of t->set; then it keeps its value.
  */
 int tunable_set(const struct tunable *t, uint64_t value);
 /* tunable_next - iterate: NULL gives the first; returns NULL after the last. */

@@ -198,7 +198,7 @@ long sys_priocntl(struct regs *r)
     return ids_apply(&who, class_set, &pc);
 }
 
-/* tunable(op, name, value) */
+/* tunable(op, name, value): TUNABLE_GET fills in all of it, TUNABLE_SET reads size (0: the variable's) and value */
 long sys_tunable(struct regs *r)
 {
     const struct tunable *t;
@@ -218,7 +218,8 @@ long sys_tunable(struct regs *r)
     if (t == NULL)
         return -ENOENT;
     if (r->arg[0] == TUNABLE_GET) {
-        v = (struct hr_tunable){.size = (unsigned)t->size, .value = tunable_get(t)};
+        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable != 0, .value = tunable_get(t),
+                                .least = t->least, .greatest = t->greatest};
         return copy_out(r->arg[2], &v, sizeof v);
     }
     err = copy_in(&v, r->arg[2], sizeof v);

@@ -40,34 +40,43 @@ static uint32_t po_share = PO_SHARE_MIN, pageout_policy = 2;
 static int64_t  autoup = 30, tune_t_fsflushr = 5;
 static uint32_t dopageflush = 1, doiflush = 1, pageout_timescale = 1;
 
+#define PAGES_MAX (1ul << 30) /* 4 TiB; what this machine's memory allows is less: paging_setup() */
+
 /* Solaris 8 and later know neither of these: system_file_apply() says so. */
 static bool before_solaris_8(void)
 {
     return pageout_policy < 2;
 }
-TUNABLE(pageout_policy, "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
-TUNABLE_IF(priority_paging, before_solaris_8, "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
-TUNABLE_IF(cachefree, before_solaris_8, "pages, default lotsfree: below it file pages are taken; policy 1; live");
-TUNABLE(lotsfree, "pages, default memory/64, at least 512 KiB: below it the scanner runs; live");
-TUNABLE(desfree, "pages, default lotsfree/2; live");
-TUNABLE(minfree, "pages, default desfree/2: below it the scanner is woken at once; live");
-TUNABLE(throttlefree, "pages, default minfree: below it threads that want memory sleep; live");
-TUNABLE(pageout_reserve, "pages, default throttlefree/2: the last ones, for the scanner itself; live");
-TUNABLE(fastscan, "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
-TUNABLE(slowscan, "pages a second, default 100 or fastscan/10: speed at the mark; live");
-TUNABLE(handspreadpages, "pages, default fastscan: distance of the clock's hands; read at boot");
-TUNABLE(maxpgio, "default 40: page-outs started in a second; live");
-TUNABLE(min_percent_cpu, "default 4: part of one CPU that the scanner may take at the mark; live");
-TUNABLE(max_percent_cpu, "default 80: the same with nothing free; live");
-TUNABLE(po_share, "default 8: pages that more address spaces map are passed over; moves by itself");
-TUNABLE(pages_before_pager, "default 200 pages above lotsfree: sequential readers free what they leave behind; live");
+TUNABLE(pageout_policy, 0, 2,
+        "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
+TUNABLE_IF(priority_paging, before_solaris_8, 0, 1,
+        "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
+TUNABLE_IF(cachefree, before_solaris_8, 128, PAGES_MAX,
+        "pages, default lotsfree: below it file pages are taken; policy 1; live");
+TUNABLE(lotsfree, 128, PAGES_MAX, "pages, default memory/64, at least 512 KiB: below it the scanner runs; live");
+TUNABLE(desfree, 64, PAGES_MAX, "pages, default lotsfree/2; live");
+TUNABLE(minfree, 32, PAGES_MAX, "pages, default desfree/2: below it the scanner is woken at once; live");
+TUNABLE(throttlefree, 32, PAGES_MAX, "pages, default minfree: below it threads that want memory sleep; live");
+TUNABLE(pageout_reserve, 16, PAGES_MAX, "pages, default throttlefree/2: the last ones, for the scanner itself; live");
+TUNABLE(fastscan, 1000, PAGES_MAX,
+        "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
+TUNABLE(slowscan, 4, PAGES_MAX, "pages a second, default 100 or fastscan/10: speed at the mark; live");
+TUNABLE(handspreadpages, 1, PAGES_MAX, "pages, default fastscan: distance of the clock's hands; read at boot");
+TUNABLE(maxpgio, 4, 1 << 20, "default 40: page-outs started in a second; live");
+TUNABLE(min_percent_cpu, 1, 100, "default 4: part of one CPU that the scanner may take at the mark; live");
+TUNABLE(max_percent_cpu, 1, 100, "default 80: the same with nothing free; live");
+TUNABLE(po_share, PO_SHARE_MIN, PO_SHARE_MAX,
+        "default 8: pages that more address spaces map are passed over; moves by itself");
+TUNABLE(pages_before_pager, 0, PAGES_MAX,
+        "default 200 pages above lotsfree: sequential readers free what they leave behind; live");
 TUNABLE_RO(deficit, "pages that are going to be wanted: always 0, for nothing is swapped in as a whole");
 TUNABLE_RO(needfree, "threads that wait for memory");
-TUNABLE(autoup, "default 30 s: in so much time fsflush looks at all of memory; live");
-TUNABLE(tune_t_fsflushr, "default 5 s: fsflush wakes so often; live");
-TUNABLE(dopageflush, "default 1: fsflush writes pages; live");
-TUNABLE(doiflush, "default 1: fsflush writes inodes; live");
-TUNABLE(pageout_timescale, "default 1: pageout and fsflush run so many times as often, for disks with divided times");
+TUNABLE(autoup, 1, 86400, "default 30 s: in so much time fsflush looks at all of memory; live");
+TUNABLE(tune_t_fsflushr, 1, 86400, "default 5 s: fsflush wakes so often; live");
+TUNABLE(dopageflush, 0, 1, "default 1: fsflush writes pages; live");
+TUNABLE(doiflush, 0, 1, "default 1: fsflush writes inodes; live");
+TUNABLE(pageout_timescale, 1, 1000,
+        "default 1: pageout and fsflush run so many times as often, for disks with divided times");
 
 #define NS_PER_S 1000000000ull
 #define ROUND_NS (NS_PER_S / PAGING_HZ)
@@ -590,10 +599,6 @@ static void fsflush_main(void *arg)
 
 void pageout_start(void)
 {
-    if (pageout_policy > 2) {
-        warn("pageout_policy %u: there are 0, 1 and 2; 2 is in force", pageout_policy);
-        pageout_policy = 2;
-    }
     paging_in_force();
     cachelist_on = pageout_policy == 2;
     back = scan_start(0);

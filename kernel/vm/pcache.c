@@ -33,22 +33,25 @@
 #include "vm/throttle.h"
 
 static uint32_t maxphys = 131072;
-TUNABLE(maxphys, "default 131072 bytes, 4096 .. 262144: largest transfer of file pages; read at each");
+TUNABLE(maxphys, PAGE_SIZE, PCACHE_CLUSTER_MAX * PAGE_SIZE,
+        "default 131072 bytes: largest transfer of file pages; read at each");
 
 static uint32_t ufs_WRITES = 1;
 static uint32_t ufs_HW = 393216;
 static uint32_t ufs_LW = 262144;
 static _Atomic uint32_t ufs_throttles;
-TUNABLE_M("ufs", ufs_WRITES, 1, "default 1: 0 turns the write throttle off; read at each write");
-TUNABLE_M("ufs", ufs_HW, 1, "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
-TUNABLE_M("ufs", ufs_LW, 1, "default 262144 bytes: sleepers are woken when so much is left");
-TUNABLE_M("ufs", ufs_throttles, 0, "count: how often a writer slept for ufs_HW");
+TUNABLE_M("ufs", ufs_WRITES, 0, 1, "default 1: 0 turns the write throttle off; read at each write");
+TUNABLE_M("ufs", ufs_HW, 0, INT32_MAX,
+        "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
+TUNABLE_M("ufs", ufs_LW, 0, INT32_MAX, "default 262144 bytes: sleepers are woken when so much is left");
+TUNABLE_RO_M("ufs", ufs_throttles, "count: how often a writer slept for ufs_HW");
 
 static uint32_t maxpout, minpout;
-TUNABLE(maxpout, "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
+TUNABLE(maxpout, 0, 1 << 20,
+        "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
 static _Atomic uint32_t pout_sleeps;
 TUNABLE_RO(pout_sleeps, "count: how often a writer slept for maxpout");
-TUNABLE(minpout, "default 0 pages: a writer stopped by maxpout goes on when so many are left");
+TUNABLE(minpout, 0, 1 << 20, "default 0 pages: a writer stopped by maxpout goes on when so many are left");
 
 #define DIRTY_SETS 16
 
@@ -72,9 +75,7 @@ void pcache_boot(void)
 
 uint64_t pcache_cluster(void)
 {
-    uint64_t pages = maxphys >> PAGE_SHIFT;
-
-    return max_of(min_of(pages, (uint64_t)PCACHE_CLUSTER_MAX), 1ul);
+    return maxphys >> PAGE_SHIFT;
 }
 
 static struct dirty_set *set_of(const struct vm_object *o)

@@ -29,7 +29,8 @@
 enum { RECLAIM_BATCH = 64 }; /* pages of files given up at once */
 
 uint32_t consistent_coloring = 0;
-TUNABLE(consistent_coloring, "color of a page by its address: 0: shifted by one each cache way; 1: as it is; place.c");
+TUNABLE(consistent_coloring, 0, 1,
+        "color of a page by its address: 0: shifted by one each cache way; 1: as it is; place.c");
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c de
 HOST_fpu := qemu/fireplane/fpu.c
 build/host/test_fireplane build/host/test_fpu: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane build/host/test_fpu: $(wildcard qemu/fireplane/*.h)
-HOST_system := kernel/stat/system.c
+HOST_system := kernel/stat/system.c kernel/stat/tunable.c
 HOST_trace  := kernel/stat/trace.c
 HOST_elf    := kernel/proc/elf.c
 HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)

@@ -145,10 +145,6 @@ TEST(defaults_by_segment)
     CHECK_EQ(lgrp_mem_default(false, MIB + 1), LGRP_MEM_POLICY_RANDOM);
     lgrp_mem_default_policy = LGRP_MEM_POLICY_ROUNDROBIN;
     CHECK_EQ(lgrp_mem_default(false, MIB), LGRP_MEM_POLICY_ROUNDROBIN);
-    lgrp_mem_default_policy = 0; /* invalid values count as 1 */
-    CHECK_EQ(lgrp_mem_default(false, MIB), LGRP_MEM_POLICY_NEXT);
-    lgrp_mem_default_policy = 77;
-    CHECK_EQ(lgrp_mem_default(false, MIB), LGRP_MEM_POLICY_NEXT);
 }
 
 TEST(home_without_memory_uses_the_nearest_board)

@@ -2,7 +2,7 @@
 /*
  * test_system.c - /etc/system: every form of a line, every reaction to a bad one.
  *
- * The registry is a table of four variables of different sizes; warnings are collected as text.
+ * The registry is the real one, with variables of different sizes; warnings are collected as text.
  */
 #include "lib/errno.h"
 #include "stat/panic.h"
@@ -15,16 +15,21 @@
 
 static uint8_t byte_var;
 static uint16_t short_var;
-static uint32_t int_var, fixed_var = 7;
+static uint32_t int_var, fixed_var = 7, ranged_var, late_var;
 static uint64_t long_var, ufs_HW;
-static uint32_t odd_var;
+static struct {
+    char bytes[3];
+} odd_var;
 
-static const struct tunable vars[] = {
-    {"", "byte_var", &byte_var, 1, 1, ""}, {"", "short_var", &short_var, 2, 1, ""},
-    {"", "int_var", &int_var, 4, 1, ""},   {"", "long_var", &long_var, 8, 1, ""},
-    {"ufs", "ufs_HW", &ufs_HW, 8, 1, ""},  {"", "fixed_var", &fixed_var, 4, 0, ""},
-    {"", "odd_var", &odd_var, 3, 1, ""},
-};
+TUNABLE(byte_var, 0, UINT8_MAX, "");
+TUNABLE(short_var, 0, UINT16_MAX, "");
+TUNABLE(int_var, 0, UINT32_MAX, "");
+TUNABLE(ranged_var, 5, 100, "");
+TUNABLE(late_var, 64, 30000, "its default, 0, is yet to be computed");
+TUNABLE(long_var, 0, UINT64_MAX, "");
+TUNABLE_M("ufs", ufs_HW, 0, 1ul << 40, "");
+TUNABLE_RO(fixed_var, "");
+TUNABLE(odd_var, 0, 1000, "");
 static char warnings[8192];
 
 void warn(const char *fmt, ...)
@@ -44,42 +49,6 @@ size_t str_copy(char *dst, const char *src, size_t size)
     return strlen(src);
 }
 
-/* The real registry (stat/tunable.c) needs the linker's section; this one has the same rules.
- */
-const struct tunable *tunable_find(const char *name)
-{
-    const char *colon = strchr(name, ':');
-
-    for (size_t i = 0; i < sizeof vars / sizeof *vars; i++) {
-        const struct tunable *t = &vars[i];
-
-        if (strcmp(t->name, colon ? colon + 1 : name) != 0)
-            continue;
-        if (!colon || (strlen(t->module) == (size_t)(colon - name) &&
-                       memcmp(t->module, name, strlen(t->module)) == 0))
-            return t;
-    }
-    return NULL;
-}
-
-uint64_t tunable_get(const struct tunable *t)
-{
-    uint64_t v = 0;
-
-    memcpy(&v, t->addr, t->size);
-    return v;
-}
-
-int tunable_set(const struct tunable *t, uint64_t value)
-{
-    if (!t->writable)
-        return -EPERM;
-    if (t->size == 3)
-        return -EINVAL;
-    memcpy(t->addr, &value, t->size);
-    return 0;
-}
-
 static void apply(const char *text)
 {
     char *copy = malloc(strlen(text) + 1);
@@ -90,6 +59,8 @@ static void apply(const char *text)
     int_var = 0;
     long_var = 0;
     ufs_HW = 0;
+    ranged_var = 50;
+    late_var = 0;
     warnings[0] = '\0';
     memcpy(copy, text, n); /* no NUL behind it: the sanitizer sees a read too far */
     copy = realloc(copy, n ? n : 1);
@@ -116,11 +87,54 @@ TEST(forms_of_a_number)
 
 TEST(width_follows_the_symbol)
 {
-    apply("set byte_var=0x1234\nset short_var=0x123456\nset int_var=0x123456789a");
+    apply("set byte_var=~0\nset short_var=-1\nset int_var=~0xf");
     CHECK_STR(warnings, "");
-    CHECK_EQ(byte_var, 0x34);
-    CHECK_EQ(short_var, 0x3456);
-    CHECK_EQ(int_var, 0x3456789a);
+    CHECK_EQ(byte_var, 0xff);
+    CHECK_EQ(short_var, 0xffff);
+    CHECK_EQ(int_var, 0xfffffff0);
+}
+
+/* One line each, with what was asked for, what is allowed and what stays. */
+TEST(values_outside_the_range)
+{
+    static const struct {
+        const char *text, *range;
+    } rows[] = {
+        {"ranged_var=4", "5 to 100; 50"},
+        {"ranged_var=101", "5 to 100; 50"},
+        {"ranged_var=0x1234", "5 to 100; 50"},
+        {"ranged_var=-1", "5 to 100; 50"},
+        {"ranged_var=-50", "5 to 100; 50"},
+        {"ranged_var=~0", "5 to 100; 50"},
+        {"ranged_var=0x100000032", "5 to 100; 50"},
+        {"ranged_var|0x40", "5 to 100; 50"},
+        {"ranged_var&1", "5 to 100; 50"},
+        {"late_var=1", "64 to 30000; the default"},
+        {"late_var=30001", "64 to 30000; the default"},
+        {"byte_var=0x100", "0 to 255; 0"},
+        {"short_var=0x123456", "0 to 65535; 0"},
+        {"int_var=0x123456789a", "0 to 4294967295; 0"},
+        {"int_var=-5", "0 to 4294967295; 0"},
+        {"long_var=-5", "0 to 18446744073709551615; 0"},
+    };
+    char text[128], want[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text, "* first\nset %s\n", rows[i].text);
+        snprintf(want, sizeof want, "%s on line 2 of etc/system: allowed are %s stays\n", rows[i].text, rows[i].range);
+        apply(text);
+        CHECK_STR(warnings, want);
+        CHECK_EQ(ranged_var, 50);
+        CHECK_EQ(late_var + byte_var + short_var + int_var + long_var, 0);
+    }
+    apply("set ranged_var=5\nset late_var=30000");
+    CHECK_STR(warnings, "");
+    CHECK_EQ(ranged_var, 5);
+    CHECK_EQ(late_var, 30000);
+    apply("set ranged_var=100\nset late_var=64");
+    CHECK_STR(warnings, "");
+    CHECK_EQ(ranged_var, 100);
+    CHECK_EQ(late_var, 64);
 }
 
 TEST(and_or_accumulate)
@@ -210,7 +224,7 @@ TEST(bad_lines_set_nothing)
         CHECK_STR(warnings, want);
         CHECK_EQ(int_var, 0);
         CHECK_EQ(fixed_var, 7);
-        CHECK_EQ(odd_var, 0);
+        CHECK_EQ(odd_var.bytes[0], 0);
         CHECK_EQ(long_var, 5); /* boot goes on with the next line */
     }
 }

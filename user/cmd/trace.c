@@ -57,8 +57,12 @@ static void set(const char *name, uint64_t value)
     if (hr_tunable_get(name, &var) != 0)
         fail(name);
     var.value = value;
-    if (hr_tunable_set(name, &var) != 0)
+    if (hr_tunable_set(name, &var) == 0)
+        return;
+    if (errno != ERANGE)
         fail(name);
+    fprintf(stderr, "trace: %s: allowed are %llu to %llu, not %llu\n", name, var.least, var.greatest, var.value);
+    exit(1);
 }
 
 static uint32_t mask_of(char *list)

@@ -643,7 +643,7 @@ static void solaris_only(void)
 {
     struct hr_processor_info pi;
     struct hr_pcinfo pc;
-    struct hr_tunable v;
+    struct hr_tunable v, was;
 
     if (!on_homeroom())
         SKIP("calls of Solaris");
@@ -668,7 +668,18 @@ static void solaris_only(void)
     EXPECT_ERR(syscall(SYS_tunable, 7, "nlgrps", &v), EINVAL);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_GET, NOWHERE, &v), EFAULT);
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "nlgrps", &v), 0);
-    EXPECT(v.size == 4 && v.value >= 1);
+    EXPECT(v.size == 4 && v.value >= 1 && !v.writable);
+    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
+    EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
+    EXPECT(v.writable && v.least > 0 && v.least <= v.value && v.value <= v.greatest);
+    was = v;
+    v.value = was.least - 1;
+    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &v), ERANGE);
+    v.value = was.value | 1ull << 32; /* not cut to the variable's width */
+    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &v), ERANGE);
+    EXPECT_EQ(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &was), 0);
+    EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
+    EXPECT_EQ(v.value, was.value);
     EXPECT_ERR(syscall(SYS_memcntl, &v, 4096, 9, 0, 0, 0), EINVAL);
     EXPECT_ERR(syscall(SYS_lgrp, 99), EINVAL);
     EXPECT_ERR(syscall(SYS_lgrp, LGRP_OP_INFO, 64, &v), EINVAL);

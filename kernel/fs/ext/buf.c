@@ -27,7 +27,7 @@
 #define SHRINK     16 /* buffers given up when there is no memory */
 
 static uint32_t ext_buf_percent = 5;
-TUNABLE(ext_buf_percent, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
+TUNABLE(ext_buf_percent, 1, 50, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
 
 static inline uint32_t bucket(const struct ext_fs *fs, uint32_t block)
 {

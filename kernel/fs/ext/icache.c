@@ -17,7 +17,8 @@
 #define HASH_SIZE 256 /* chains of one part */
 
 static uint32_t ext_inode_max = 0;
-TUNABLE(ext_inode_max, "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
+TUNABLE(ext_inode_max, 0, 1 << 20,
+        "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
 
 static struct icache_part *part_of(struct ext_fs *fs, uint64_t ino)
 {
