@@ -27,12 +27,14 @@ static struct {
     const char *name;
     unsigned size;
     uint64_t value;
+    uint64_t greatest;
+    bool read_only;
 } variable[] = {
-    {"nlgrps", 4, 2},
-    {"lgrp_mem_default_policy", 4, 1},
-    {"lgrp_shm_random_thresh", 8, 0x123456789abcdef0},
-    {"lgrp_loadavg_tolerance", 4, 0x10000},
-    {"minus", 4, 0xfffffffe},
+    {"nlgrps", 4, 2, UINT32_MAX, true},
+    {"lgrp_mem_default_policy", 4, 1, 6, false},
+    {"lgrp_shm_random_thresh", 8, 0x123456789abcdef0, UINT64_MAX, false},
+    {"lgrp_loadavg_tolerance", 4, 0x10000, 1 << 24, false},
+    {"minus", 4, 0xfffffffe, UINT32_MAX, false},
 };
 
 static int home = 1, affinity[HR_MAXLGRP], binding = PBIND_NONE;
@@ -110,9 +112,14 @@ static long tunable(long op, const char *name, struct hr_tunable *var)
     for (size_t i = 0; i < sizeof variable / sizeof variable[0]; i++) {
         if (strcmp(variable[i].name, name) != 0)
             continue;
+        if (op == TUNABLE_SET && variable[i].read_only)
+            return fail(EPERM);
+        if (op == TUNABLE_SET && var->value > variable[i].greatest)
+            return fail(ERANGE);
         if (op == TUNABLE_SET)
             variable[i].value = var->value;
-        *var = (struct hr_tunable){variable[i].size, variable[i].value};
+        *var = (struct hr_tunable){.size = variable[i].size, .writable = !variable[i].read_only,
+                                   .value = variable[i].value, .greatest = variable[i].greatest};
         return 0;
     }
     return fail(ENOENT);

@@ -456,7 +456,10 @@ def test_mdb_writes(fake):
         "lgrp_loadavg_tolerance:\n"
         "lgrp_loadavg_tolerance:         1000\n"
     )
-    assert fake("mdb", "-kw", stdin="nlgrps/W0t10\n").stdout.split()[-1] == "0xa"
+    assert fake("mdb", "-kw", stdin="lgrp_loadavg_tolerance/W0t10\n").stdout.split()[-1] == "0xa"
+    for letter, bits in (("W", 32), ("w", 16)):
+        assert fake("mdb", "-kw", stdin=f"minus/{letter} -1\n").stdout.split()[-1] == hex((1 << bits) - 1)
+    assert fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/Z -1\n").stdout.split()[-1] == hex((1 << 64) - 1)
     # W on a 64-bit variable leaves the upper half: Z is the one to use.
     half = fake("mdb", "-kw", stdin="lgrp_shm_random_thresh/W 1\nlgrp_shm_random_thresh/J\n")
     assert half.stdout.split()[-1] == "1234567800000001"
@@ -464,13 +467,40 @@ def test_mdb_writes(fake):
     assert whole.stdout.split()[-1] == "1"
 
 
-def test_mdb_errors(fake):
-    unknown = fake("mdb", "-k", stdin="nonsense/X\n")
-    assert unknown.stderr == "mdb: failed to dereference symbol: unknown symbol name\n"
-    assert unknown.returncode == 1
-    assert "not open for writing" in fake("mdb", "-k", stdin="nlgrps/W 1\n").stderr
-    assert "syntax error" in fake("mdb", "-kw", stdin="nlgrps/W 1z\n").stderr
-    assert "syntax error" in fake("mdb", "-k", stdin="nlgrps\n").stderr
+POLICY = "failed to write lgrp_mem_default_policy: allowed are 0t0 to 0t6, not {}; 0t1 stays"
+THRESH = f"failed to write lgrp_shm_random_thresh: allowed are 0t0 to 0t{2**64 - 1}, not -5; 0t{0x123456789ABCDEF0} stays"
+
+
+@pytest.mark.parametrize(
+    ("flags", "line", "message"),
+    [
+        ("-k", "nonsense/X", "failed to dereference symbol nonsense: unknown symbol name"),
+        ("-kw", "nonsense/W 1", "failed to dereference symbol nonsense: unknown symbol name"),
+        ("-k", "minus/W 1", "failed to write minus: kernel is not open for writing (use -kw)"),
+        ("-kw", "nlgrps/W 5", "failed to write nlgrps: it is read only"),
+        ("-kw", "nlgrps/W -5", "failed to write nlgrps: it is read only"),
+        ("-kw", "lgrp_mem_default_policy/W", "syntax error: lgrp_mem_default_policy/W lacks a value: "
+         "write it behind the W, 0t5 for decimal 5"),
+        ("-kw", "lgrp_mem_default_policy/W 1z", 'syntax error: "1z" is not a number: 1f is hexadecimal, 0t31 decimal'),
+        ("-kw", "lgrp_mem_default_policy/W 0t99", POLICY.format("0t99")),
+        ("-kw", "lgrp_mem_default_policy/W -1", POLICY.format("-1")),
+        ("-kw", "lgrp_mem_default_policy/W -5", POLICY.format("-5")),
+        ("-kw", "lgrp_mem_default_policy/Z 100000001", POLICY.format("100000001")),
+        ("-kw", "lgrp_mem_default_policy/W 100000001", "failed to write lgrp_mem_default_policy: 100000001 "
+         "does not fit into the 4 bytes of W"),
+        ("-kw", "lgrp_shm_random_thresh/Z -5", THRESH),
+        ("-k", "nlgrps", 'syntax error near "nlgrps"'),
+    ],
+)  # fmt: skip
+def test_mdb_refuses(fake, flags, line, message):
+    """One line each, and the variable keeps its value."""
+    name = line.split("/")[0]
+    result = fake("mdb", flags, stdin=f"{line}\n{name}/J\n")
+    assert result.stderr.splitlines()[0] == f"mdb: {message}"
+    assert result.returncode == 1
+    if (after := result.stdout.split()) and name != "nonsense":
+        assert after[-1] == fake("mdb", "-k", stdin=f"{name}/J\n").stdout.split()[-1]
+    assert len(result.stderr.splitlines()) == 1 + (name == "nonsense")
     assert fake("mdb").returncode == 2
 
 

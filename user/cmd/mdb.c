@@ -6,8 +6,10 @@
  * THEORY    Commands come from standard input, one a line: `name/F` reads with format F,
  * `name/W value` writes.  Numbers are hexadecimal unless marked (0t decimal, 0o octal, 0i
  * binary). Formats and write commands are data: letter, width and base.  A write changes the
- * low bytes that its letter says, so W on a 64-bit variable leaves the upper half alone. SEE
- * ALSO  docs/tunables.md; SYS_tunable in include/uapi/homeroom.h
+ * low bytes that its letter says, so W on a 64-bit variable leaves the upper half alone.  The
+ * kernel refuses values outside a variable's range; -1 is all bits, and no variable has other
+ * negative values.
+ * SEE ALSO  docs/tunables.md; SYS_tunable in include/uapi/homeroom.h
  */
 #include <ctype.h>
 #include <errno.h>
@@ -105,8 +107,21 @@ static int fetch(const char *name, struct hr_tunable *var)
 {
     if (hr_tunable_get(name, var) == 0)
         return 0;
-    fprintf(stderr, "mdb: failed to dereference symbol: %s\n",
+    fprintf(stderr, "mdb: failed to dereference symbol %s: %s\n", name,
             errno == ENOENT ? "unknown symbol name" : hr_strerror(errno));
+    return -1;
+}
+
+/* Why the variable was not given the value `text`.  -1. */
+static int refused(const char *name, const char *text, const struct hr_tunable *var)
+{
+    if (!var->writable)
+        fprintf(stderr, "mdb: failed to write %s: it is read only\n", name);
+    else if (errno == ERANGE)
+        fprintf(stderr, "mdb: failed to write %s: allowed are 0t%llu to 0t%llu, not %s; 0t%llu stays\n", name,
+                var->least, var->greatest, text, var->value);
+    else
+        fprintf(stderr, "mdb: failed to write %s: %s\n", name, hr_strerror(errno));
     return -1;
 }
 
@@ -125,8 +140,8 @@ static int do_read(const char *name, const struct format *f)
 
 static int do_write(const char *name, const struct format *f, const char *text)
 {
-    struct hr_tunable var;
-    uint64_t value, old;
+    struct hr_tunable var, new;
+    uint64_t value, mask;
     unsigned bytes;
 
     if (!may_write) {
@@ -134,22 +149,36 @@ static int do_write(const char *name, const struct format *f, const char *text)
                 name);
         return -1;
     }
+    if (*text == '\0') {
+        fprintf(stderr, "mdb: syntax error: %s/%c lacks a value: write it behind the %c, 0t5 for decimal 5\n", name,
+                f->letter, f->letter);
+        return -1;
+    }
     if (parse_number(text, &value) != 0) {
-        fprintf(stderr, "mdb: syntax error near \"%s\"\n", text);
+        fprintf(stderr, "mdb: syntax error: \"%s\" is not a number: 1f is hexadecimal, 0t31 decimal\n", text);
         return -1;
     }
     if (fetch(name, &var) != 0)
         return -1;
     bytes = f->bytes < var.size ? f->bytes : var.size;
-    value = low_bytes(value, bytes);
-    old = low_bytes(var.value, bytes);
-    var.value = (var.value & ~low_bytes(~0ull, bytes)) | value;
-    if (hr_tunable_set(name, &var) != 0) {
-        fprintf(stderr, "mdb: failed to write %s: %s\n", name, hr_strerror(errno));
+    mask = low_bytes(~0ull, bytes);
+    if (*text == '-') { /* parse_number() made -1 all bits of 64 */
+        errno = ERANGE;
+        if (value != ~0ull)
+            return refused(name, text, &var);
+        value = mask;
+    }
+    if (low_bytes(value, f->bytes) != value) {
+        fprintf(stderr, "mdb: failed to write %s: %s does not fit into the %u bytes of %c\n", name, text, f->bytes,
+                f->letter);
         return -1;
     }
+    new = var;
+    new.value = bytes == var.size ? value : (var.value & ~mask) | value;
+    if (hr_tunable_set(name, &new) != 0)
+        return refused(name, text, &var);
     print_name(name);
-    printf("%#-16" PRIx64 "=       %#" PRIx64 "\n", old, value);
+    printf("%#-16" PRIx64 "=       %#" PRIx64 "\n", (uint64_t)var.value & mask, value);
     return 0;
 }
 
