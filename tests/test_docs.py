@@ -31,6 +31,17 @@ def identifiers():
     return set(re.findall(r"[A-Za-z_]\w*", sources()))
 
 
+def test_tunables_are_listed():
+    """Every registered variable is in a table of docs/tunables.md; tests/test_sys.py compares the ranges."""
+    macro = r'^TUNABLE(?:_IF|_HOOK|_RO)?\(\s*(\w+),|^TUNABLE(?:_RO)?_M\("(\w+)", (\w+),'
+    found = [m for folder in ("kernel", "drivers") for file in ROOT.glob(f"{folder}/**/*.c")
+             for m in re.findall(macro, file.read_text(), re.M)]  # fmt: skip
+    registered = {name or f"{module}:{member}" for name, module, member in found}
+    rows = [line.split("|")[1] for line in (ROOT / "docs/tunables.md").read_text().splitlines() if line.startswith("| `")]
+    listed = {name for cell in rows for name in re.findall(r"`([\w:]+)`", cell) if not name.startswith("nonsense")}
+    assert registered and registered - listed == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_names_exist(page, identifiers):
     """Paths `kernel/...`, functions `name()` and variables `set name=...` are there."""

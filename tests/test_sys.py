@@ -3,9 +3,11 @@
 
 import hashlib
 import re
+from pathlib import Path
 
 import pytest
 
+PAGE = Path(__file__).resolve().parent.parent / "docs/tunables.md"
 SYSTEM = "set lgrp_loadavg_tolerance=0x1000; set nothing=1; set nlgrps=7; set max_nprocs=1x; frob; set rechoose_interval | 4 x"
 
 pytestmark = pytest.mark.machine("sf280r", system=SYSTEM)
@@ -38,8 +40,74 @@ def test_variables_at_run_time(machine):
     machine.run("echo rechoose_interval/W 9 | mdb -kw", uid=1000)
     assert variable(machine, "rechoose_interval", "D") == "5"
     assert variable(machine, "nlgrps") == "1"
-    machine.run("echo nlgrps/W 9 | mdb -kw")
+    assert machine.run("echo nlgrps/W 9 | mdb -kw").out.strip() == "mdb: failed to write nlgrps: it is read only"
     assert variable(machine, "nlgrps") == "1"
+
+
+def ranges() -> dict[str, tuple[int, int]]:
+    """Least and greatest value of each variable that can be set, by the documentation's table."""
+    rows = re.findall(r"^\| `([\w:]+)` \| (\d+) to (\d+) \|", PAGE.read_text(), re.M)
+    return {name: (int(least), int(greatest)) for name, least, greatest in rows}
+
+
+def below_or_above(least: int, greatest: int) -> int:
+    return least - 1 if least > 0 else greatest + 1 if greatest < 2**64 - 1 else -5
+
+
+def values(machine, names) -> dict[str, int]:
+    """What variables are now."""
+    lines = "".join(f"{name.split(':')[-1]}/E\\n" for name in names)
+    shown = machine.check(f"printf '{lines}' | mdb -k").split()[2::3]
+    return dict(zip(names, map(int, shown), strict=True))
+
+
+def test_values_outside_every_range(machine, boot):
+    """One line for each; the defaults stay, which are in their ranges.  So says the table in docs/tunables.md, too."""
+    table = ranges()
+    wrong = {name: below_or_above(*limits) for name, limits in table.items()}
+    policy = "set pageout_policy=1; "  # without it there are no priority_paging and cachefree
+    other = boot("sf280r", system=policy + "; ".join(f"set {name}={value}" for name, value in wrong.items()))
+    log = re.findall(r"(\w+)=(-?\d+) on line (\d+) of etc/system: allowed are (\d+) to (\d+); (?:\d+|the default) stays$",
+                     other.check("dmesg"), re.M)  # fmt: skip
+    assert log == [
+        (name.split(":")[-1], str(wrong[name]), str(line), *map(str, table[name])) for line, name in enumerate(table, 2)
+    ]
+    got = values(other, list(table))
+    assert not {name: v for name, v in got.items() if not table[name][0] <= v <= table[name][1]}
+    same = [n for n in table if n not in ("pageout_policy", "priority_paging", "cachefree", "lgrp_loadavg_tolerance",
+                                          "rechoose_interval")]  # fmt: skip
+    assert values(machine, same) == {name: got[name] for name in same}
+    # The same rule for mdb, at the other end.
+    above = {name.split(":")[-1]: limits for name, limits in table.items() if limits[1] < 2**64 - 1}
+    lines = "".join(f"{name}/Z 0t{greatest + 1}\\n" for name, (_, greatest) in above.items())
+    refused = other.run(f"printf '{lines}' | mdb -kw")
+    assert refused.status == 1
+    assert [ln.rsplit(";", 1)[0] for ln in refused.out.splitlines()] == [
+        f"mdb: failed to write {name}: allowed are 0t{least} to 0t{greatest}, not 0t{greatest + 1}"
+        for name, (least, greatest) in above.items()
+    ]
+    assert values(other, list(table)) == got
+
+
+@pytest.mark.parametrize("end", [0, 1], ids=["least", "greatest"])
+def test_ends_of_every_range(boot_once, end):
+    """A machine with the least memory boots and works with all variables at one end of their ranges."""
+    system = "; ".join(f"set {name}={limits[end]}" for name, limits in ranges().items())
+    run = "memcopy -t 2 >/dev/null && dd if=/dev/zero of=/tmp/x bs=64k count=4 && sync && ping -c 1 127.0.0.1 && echo fine"
+    outcome, console, _ = boot_once("sf280r", memory="64M", system=system, run=run)
+    assert outcome.status == 0, console
+    assert console.splitlines()[-1] == "fine" and " of etc/system" not in console
+
+
+def test_thresholds_beside_each_other(machine):
+    """What does not fit the memory or another threshold is put right by the pageout daemon, with a line."""
+    before = values(machine, ["lotsfree", "desfree", "minfree", "throttlefree", "pageout_reserve"])
+    for name in ("throttlefree", "pageout_reserve", "lotsfree"):
+        machine.check(f"echo {name}/Z 0t{1 << 30} | mdb -kw; until dmesg | grep -q {name}={1 << 30}; do sleep 0.1; done")
+        assert f"{name}={1 << 30} does not fit this machine's memory or the other variables; {before[name]} is in force" in (
+            machine.check("dmesg")
+        )
+    assert values(machine, list(before)) == before
 
 
 def test_unknown_calls_are_counted(machine):
