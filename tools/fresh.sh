@@ -86,7 +86,7 @@ failed=0
 # try NAME ROOT USER COMMAND: one step; its minutes and the lines that a person sees.
 try() {
     local began=$SECONDS status=0
-    inside "$2" "$3" "cd homeroom && $4" >"$LOGS/$1.log" 2>&1 || status=$?
+    inside "$2" "$3" "$4" >"$LOGS/$1.log" 2>&1 || status=$?
     say "$1: status $status, $(((SECONDS - began) / 60)) min $(((SECONDS - began) % 60)) s," \
         "$(wc -l <"$LOGS/$1.log") lines"
     return "$status"
@@ -109,6 +109,7 @@ scenario() { # USER STEPS
     chroot "$root" chown -R "$user:" "${home#"$root"}/homeroom"
     for step in ${2//,/ }; do
         case $step in run) command=$RUN ;; test) command=$SHORT ;; *) say "no step '$step'" && exit 2 ;; esac
+        command="cd homeroom && $command"
         name=$user-$2-$step
         name=${name//,/-}
         if [ "$first" = 1 ] && [ "$user" != root ]; then
