@@ -67,6 +67,12 @@ enum { CHECK_PASS = 0, CHECK_FAIL = 1, CHECK_SKIP = 77 };
         fflush(stdout);                                                                        \
         _exit(CHECK_SKIP);                                                                     \
     } while (0)
+/* NEED_ROOT - skip this test unless it may change its credentials: on Linux, tests may run as an ordinary user. */
+#define NEED_ROOT()                                                                            \
+    do {                                                                                       \
+        if (geteuid() != 0)                                                                    \
+            SKIP("needs root");                                                                \
+    } while (0)
 
 /* Runs one test in a child.  0, or 1 if it failed. */
 static int check_one(const struct check *check)

@@ -302,17 +302,11 @@ static void become_user(uid_t uid)
     EXPECT_EQ(setresuid(uid, uid, uid), 0);
 }
 
-static void need_root(void)
-{
-    if (geteuid() != 0)
-        SKIP("needs root");
-}
-
 static void credentials_change(void)
 {
     uid_t r, e, s;
 
-    need_root();
+    NEED_ROOT();
     EXPECT_EQ(setresuid(1000, 1001, 0), 0);
     EXPECT_EQ(getresuid(&r, &e, &s), 0);
     EXPECT(r == 1000 && e == 1001 && s == 0);
@@ -330,7 +324,7 @@ static void file_modes(void)
     char name[] = "/tmp/t_proc.XXXXXX", dir[] = "/tmp/t_proc.XXXXXX";
     int fd = mkstemp(name);
 
-    need_root();
+    NEED_ROOT();
     EXPECT(mkdtemp(dir) != NULL);
     EXPECT_EQ(fchmod(fd, 0640), 0);
     EXPECT_EQ(fchown(fd, 0, 1000), 0);
@@ -348,7 +342,7 @@ static void signal_permission(void)
 {
     pid_t pid;
 
-    need_root();
+    NEED_ROOT();
     pid = child(waits_forever);
     if (fork() == 0) {
         become_user(1000);
@@ -367,7 +361,7 @@ static void setuid_program(void)
     ssize_t n;
     pid_t pid;
 
-    need_root();
+    NEED_ROOT();
     EXPECT(in >= 0 && out >= 0);
     while ((n = read(in, copy, sizeof copy)) > 0)
         EXPECT_EQ(write(out, copy, (size_t)n), n);
@@ -389,7 +383,7 @@ static void process_limit(void)
     int n = 0, ended = 0, error;
     pid_t pid;
 
-    need_root();
+    NEED_ROOT();
     become_user(4321);
     EXPECT_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
     while (n < 50 && (pid = fork()) >= 0) {

@@ -228,8 +228,7 @@ static void zombies_are_limited(void)
     int n = 0;
     pid_t pid;
 
-    if (getuid() != 0)
-        SKIP("needs root");
+    NEED_ROOT();
     EXPECT_EQ(setrlimit(RLIMIT_NPROC, &few), 0);
     EXPECT_EQ(setuid(61234), 0);
     while (n < 100 && (pid = fork()) >= 0) {
