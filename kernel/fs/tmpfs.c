@@ -267,31 +267,44 @@ static const struct vfs_ops tmpfs_vfs_ops = {
     .unmount = tmpfs_unmount,
 };
 
-/* The number after "key=" in a comma-separated list, with a suffix k, m or g; `otherwise` if it is not there. */
-static uint64_t option(const char *list, const char *key, unsigned base, uint64_t otherwise)
+/* Takes a number of at most 53 bits, with a suffix k, m or g; false unless it ends at a comma or the end. */
+static bool take_size(const char **at, unsigned base, uint64_t *out)
 {
-    size_t n = strlen(key);
+    const char *p = *at;
     uint64_t v = 0;
 
-    while (list != NULL && !(strncmp(list, key, n) == 0 && list[n] == '=')) {
-        list = strchr(list, ',');
-        if (list != NULL)
-            list++;
-    }
-    if (list == NULL)
-        return otherwise;
-    for (list += n + 1; *list >= '0' && *list < '0' + (char)base; list++)
-        v = v * base + (uint64_t)(*list - '0');
-    switch (*list | 0x20) {
-    case 'k':
-        return v << 10;
-    case 'm':
-        return v << 20;
+    for (; *p >= '0' && *p < '0' + (char)base && v >> 50 == 0; p++)
+        v = v * base + (uint64_t)(*p - '0');
+    if (p == *at || v >> 50 != 0)
+        return false;
+    switch (*p | 0x20) {
     case 'g':
-        return v << 30;
-    default:
-        return v;
+        v <<= 10; /* fall through */
+    case 'm':
+        v <<= 10; /* fall through */
+    case 'k':
+        v <<= 10;
+        p++;
     }
+    *at = p;
+    *out = v;
+    return *p == '\0' || *p == ',';
+}
+
+/* Reads the mount options "size=BYTES,mode=OCTAL"; -EINVAL for anything else. */
+static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
+{
+    while (list != NULL && *list != '\0') {
+        bool size = strncmp(list, "size=", 5) == 0;
+
+        if (!size && strncmp(list, "mode=", 5) != 0)
+            return -EINVAL;
+        list += 5;
+        if (!take_size(&list, size ? 10 : 8, size ? bytes : mode) || *bytes == 0 || *mode > 07777)
+            return -EINVAL;
+        list += *list == ',';
+    }
+    return 0;
 }
 
 /* vm_vnode_ops.memory_pages */
@@ -324,21 +337,25 @@ void tmpfs_limit(struct vfs *vfs)
 
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
-    struct vfs *vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
-    struct tmount *tm = kmem_zalloc(sizeof *tm);
+    uint64_t most = share_pages(), bytes = most << PAGE_SHIFT, mode = 0755;
+    struct vfs *vfs;
+    struct tmount *tm;
     struct tnode *root;
-    uint64_t most = share_pages();
+    int err = parse_options(options, &bytes, &mode);
 
+    if (err != 0)
+        return err;
+    vfs = vfs_alloc("tmpfs", &tmpfs_vfs_ops, source, TMPFS_MAGIC);
+    tm = kmem_zalloc(sizeof *tm);
     if (vfs == NULL || tm == NULL)
         goto nomem;
     spin_init(&tm->lock, RANK_VNODE);
     list_init(&tm->nodes);
     tm->next_ino = 1;
     tm->max_nodes = most;
-    tm->max_pages =
-        (option(options, "size", 10, most << PAGE_SHIFT) + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    tm->max_pages = (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
     vfs->data = tm;
-    root = tnode_create(vfs, VDIR, (uint32_t)option(options, "mode", 8, 0755) & 07777, 0, 0);
+    root = tnode_create(vfs, VDIR, (uint32_t)mode, 0, 0);
     if (root == NULL)
         goto nomem;
     vfs->root = &root->vn;

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
         if (p_online(cpu, P_STATUS) >= 0)
             failed |= change(cpu);
     for (int i = optind; i < argc; i++)
-        if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0) {
+        if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || p_online(cpu, P_STATUS) < 0) {
             hr_no_cpu("psradm", argv[i]);
             return 2;
         }

@@ -439,9 +439,12 @@ static int set_interrupts(psetid_t set, int wanted)
 
 static int run_in(psetid_t set, char **command)
 {
-    if (pset_bind(set, P_PID, (id_t)P_MYID, NULL) == 0)
-        execvp(command[0], command);
-    failed("cannot exec in processor set %d", set);
+    if (pset_bind(set, P_PID, (id_t)P_MYID, NULL) != 0) {
+        failed("cannot exec in processor set %d", set);
+        return 2;
+    }
+    execvp(command[0], command);
+    hr_perror("psrset", command[0]);
     return 2;
 }
 
