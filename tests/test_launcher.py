@@ -2,6 +2,7 @@
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -91,24 +92,100 @@ def test_wrong_options_are_one_line(args, says, tmp_path):
     assert says in done.stderr
 
 
+HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
+
+
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("title = 3 3", "TOMLDecodeError"),
-        ('title = "x"', "'board'"),
-        ('title = "x"\nspeed = 1\n[[board]]\ncpus = 2\nmemory = "64M"', "unknown key 'speed'"),
-        ('title = "x"\n[[board]]\ncpus = 2\nmemory = "64M"\nslots = 1', "unknown key 'slots'"),
-        ('title = "x"\n[[board]]\ncount = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
-        ('title = "x"\n[[board]]\ncount = 2\ncpus = 3\nmemory = "64M"', "may not be on two boards"),
-        ('title = "x"\nslit = [[10, 9], [12, 10]]\n[[board]]\ncount = 2\ncpus = 2\nmemory = "64M"', "slit must be 2"),
-        ('title = "x"\nproximity_domains = [1, 1]\n[[board]]\ncount = 2\ncpus = 2\nmemory = "64M"', "2 different"),
+        ("title = 3 3", "not TOML: "),
+        ('title = "x"', "'board' is missing: write [[board]]"),
+        ("[[board]]\n" + TWO, "'title' is missing"),
+        ("[[board]]\n" + TWO + '[title]', "title = {}: write a line of text"),
+        (HEAD + 'cpus = 2', "'memory' is missing"),
+        (HEAD + 'memory = "64M"', "'cpus' is missing"),
+        ('title = "x"\nspeed = 1\n[[board]]\n' + TWO, "unknown key 'speed'; there are: title, board"),
+        (HEAD + TWO + "slots = 1", "unknown key 'slots'; there are: count, cpus"),
+        ('title = 3\n[[board]]\n' + TWO, "title = 3: write a line of text"),
+        ('title = "a\\nb"\n[[board]]\n' + TWO, "write a line of text"),
+        ('title = "x"\nboard = 3', "board = 3: write [[board]]"),
+        ('title = "x"\nboard = []', "board = []: write [[board]]"),
+        ('title = "x"\n[board]\n' + TWO, "write [[board]]"),
+        *((f'title = "x"\n{line}\n[[board]]\ncount = 2\n{TWO}', says) for line, says in (
+            ("cores = 0", "cores = 0: write a number from 1 to 255"),
+            ("cores = true", "cores = True: write a number"),
+            ('cores = "2"', "cores = '2': write a number"),
+            ("remote_distance = 10", "a number from 11 to 254"),
+            ("remote_distance = 18.5", "a number from 11 to 254"),
+            ("slit = 3", "write a matrix of distances"),
+            ("slit = [10, 20]", "write a matrix of distances"),
+            ("slit = [[10, 9], [12, 10]]", "distances from 10 to 254"),
+            ("slit = [[10, true], [12, 10]]", "distances from 10 to 254"),
+            ("slit = [[10, 20]]", "slit must be 2 x 2"),
+            ("slit = [[20, 10], [10, 20]]", "10 from a domain to itself"),
+            ("slit = [[10, 20], [20, 10]]\nremote_distance = 20", "leave one out"),
+            ("srat = 1", "write true or false"),
+            ("srat = false\nproximity_domains = [1, 2]", "leave srat = false out"),
+            ("proximity_domains = [1, 1]", "2 different"),
+            ("proximity_domains = 1", "write a list of numbers from 0 to 200"),
+            ("proximity_domains = [1, -1]", "write a list of numbers from 0 to 200"),
+            ("proximity_domains = [1, 4294967296]", "write a list of numbers from 0 to 200"),
+            ("fireplane = 3", "write [fireplane]"),
+            ("cards = 9", "a number from 0 to 8"),
+            ("cards = false", "a number from 0 to 8"),
+        )),
+        *((HEAD + line, says) for line, says in (
+            ('count = 0\n' + TWO, "count = 0: write a number from 1 to 255"),
+            ('count = "2"\n' + TWO, "count = '2': write a number"),
+            ('count = 65\n' + TWO, "65 domains; there may be 64"),
+            ('cpus = -1\nmemory = "64M"', "cpus = -1: write a number from 0 to 255"),
+            ('cpus = [2]\nmemory = "64M"', "cpus = [2]: write a number"),
+            ('cpus = 0\nmemory = "64M"', "0 CPUs; there may be 1 to 255"),
+            ('cpus = 2\nmemory = "-64M"', "memory = '-64M': write a size"),
+            ('cpus = 2\nmemory = true', "memory = True: write a size"),
+            ('cpus = 2\nmemory = ["64M"]', "write a size"),
+            ('cpus = 2\nmemory = "0M"', "64 MiB is the least"),
+            (TWO + 'domain = "mine"', 'write "own", "expander" or a number from 0 to 63'),
+            (TWO + 'domain = -1', "a number from 0 to 63"),
+            (TWO + 'domain = true', "a number from 0 to 63"),
+            (TWO + 'domain = [0]', "a number from 0 to 63"),
+            ('count = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
+            ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus or cores"),
+        )),
+        ('title = "x"\ncores = 5\n[[board]]\ncount = 51\ncpus = 5\nmemory = "64M"', "APIC id would be 404, 254 is the"),
     ],
 )
 def test_wrong_machine_files(text, says, tmp_path):
     path = tmp_path / "odd.toml"
     path.write_text(text)
-    with pytest.raises(MachineError, match=says):
+    with pytest.raises(MachineError, match=re.escape(says)) as error:
         machine.load(str(path))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda path: path.mkdir(), "is not a file"),
+        (lambda path: path.write_bytes(b"title = '\xff'"), "not a text file in UTF-8"),
+        (lambda path: path.symlink_to("/proc/self/mem"), "Input/output error"),
+    ],
+)
+def test_machine_files_that_cannot_be_read(make, says, tmp_path):
+    make(tmp_path / "odd.toml")
+    with pytest.raises(MachineError, match=says):
+        machine.load(str(tmp_path / "odd.toml"))
+
+
+def test_apic_ids_have_gaps():
+    """A socket of three CPUs takes four ids; they are what the SRAT names."""
+    m = machine.Machine("x", "x", [machine.Board(6, 64, 0), machine.Board(3, 64, 1)], cores=3)
+    assert [m.apic_id(cpu) for cpu in range(m.cpus)] == [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    entries = acpi.tables(m, [1, 0])[48:]
+    assert [(entries[16 * i + 2], entries[16 * i + 3]) for i in range(9)] == [
+        *((1, apic) for apic in (0, 1, 2, 4, 5, 6)),
+        *((0, apic) for apic in (8, 9, 10)),
+    ]
 
 
 @pytest.mark.parametrize(
