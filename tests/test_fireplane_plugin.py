@@ -123,13 +123,13 @@ def test_the_command_line(tmp_path):
 def test_a_missing_plugin_and_a_qemu_without(monkeypatch, tmp_path):
     monkeypatch.setattr(model, "PLUGIN", TOP / "build/no-plugin.so")
     with pytest.raises(MachineError, match=r"build/no-plugin.so is missing: make fireplane"):
-        model.check("fireplane", guest.QEMU)
+        model.check_built(guest.QEMU)
     monkeypatch.undo()
     plain = tmp_path / "qemu"
     plain.write_text("#!/bin/sh\necho '-machine -cpu'\n")
     plain.chmod(0o755)
     with pytest.raises(MachineError, match="was built without plugins"):
-        model.check("fireplane", str(plain))
+        model.check_built(str(plain))
 
 
 def test_pages_do_not_meet_and_go_away(tmp_path, monkeypatch):

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
+import errno
 import os
 import re
+import socket
 import subprocess
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
 
 from harness import build_exit_image
-from homeroom import acpi, guest, machine
+from homeroom import acpi, guest, machine, net, patience, trace
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, MachineError
 from homeroom.verdict import Lines, escape, unescape
@@ -82,14 +87,157 @@ def test_every_machine_file_is_taken_by_qemu():
         (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is no option; DISK='FILE[,bus=ide]"),
         (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
         (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
+        (["sf3800", "--disk", "Makefile,queues=65"], "'queues=65' is no option"),
+        (["sf3800", "--disk", "Makefile,blklogwrites=/nonexistent/log"], "DISK=/nonexistent/log: it cannot be written"),
+        (["sf3800", *["--disk", "Makefile"] * 17], "there may be 4 IDE and 16 virtio disks"),
+        (["sf3800", "--qemu-args", "-d '"], "QEMU_ARGS=-d ': No closing quotation"),
+        (["sf3800", "--root", "zfs"], "ROOT=zfs: there is only ext"),
+        (["sf3800", "--model", "fire"], "MODEL=fire: the only model is fireplane"),
+        (["sf3800", "--run", "true", "--trace", "/nonexistent/t"], "TRACE=/nonexistent/t: it cannot be written: No such"),
+        (["sf3800", "--run", "true", "--trace", "/tmp"], "TRACE=/tmp: it is a directory"),
+        (["sf3800", "--system", "* " * 2050], "SYSTEM: at most 4095 bytes"),
+        *((["sf3800", f"--{option}", value], f"{option.upper()}={value}: write {range_}") for option, value, range_ in (
+            ("seed", "-1", "a number from 0 to 18446744073709551615"),
+            ("seed", "0x10000000000000000", "a number from 0 to"),
+            ("watchdog", "-4", "a number from 0 to 86400"),
+            ("timeout", "0", "a number from 1 to"),
+            ("timeout", "1.5", "a number from 1 to"),
+            ("icount", "yes", "0 or 1"),
+            ("icount", "2", "0 or 1"),
+            ("gdb", "65536", "a number from 1 to 65535"),
+            ("net", "-1", "a number from 0 to"),
+        )),
     ],
 )
-def test_wrong_options_are_one_line(args, says, tmp_path):
+def test_wrong_options_are_one_line(args, says):
     iso = [] if "--iso" in args else ["--iso", str(LAUNCH)]
     done = launch(*args, *iso)
     assert done.returncode == guest.STATUS_SETUP
     assert len(done.stderr.splitlines()) == 1
     assert says in done.stderr
+
+
+def test_a_seed_is_what_the_guest_gets():
+    seed = 2**64 - 1
+    assert guest.Guest(machine.load("sf3800"), guest.Options(seed=seed)).run_files()["seed"] == b"0xffffffffffffffff"
+
+
+@pytest.mark.parametrize("option, kind", [("--forward", "tcp"), ("--forward", "udp"), ("--gdb", "tcp")])
+def test_a_busy_port_is_one_line(option, kind):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        if kind == "tcp":
+            taken.listen()
+        port = taken.getsockname()[1]
+        done = launch("sf3800", "--net", "1", option, f"{port}:80/{kind}" if option == "--forward" else str(port), "--check")
+    assert done.returncode == guest.STATUS_SETUP
+    assert len(done.stderr.splitlines()) == 1
+    assert f"port {port}/{kind} of this host: Address already in use; name another one" in done.stderr
+
+
+def test_one_port_is_not_forwarded_twice():
+    port = net.free_port("tcp")
+    done = launch("sf3800", "--net", "1", "--forward", f"{port}:80", "--forward", f"{port}:81", "--check")
+    assert f"FORWARD: '{port}:81': port {port}/tcp of this host: Address already in use" in done.stderr
+
+
+def test_check_asks_for_nothing_that_make_builds(monkeypatch):
+    """It knows the options before there are images; what is wrong with them it says."""
+    missing = ["--iso", "/nonexistent", "--root", "ext", "--overlay", "build/dynamic-of-tomorrow", "--check"]
+    assert launch("sf3800", *missing).returncode == 0
+    assert "there is only linux" in launch("sf3800", *missing, "--peer", "windows").stderr
+
+
+def test_a_folder_for_files_of_the_run_that_is_full(monkeypatch, tmp_path):
+    """One line, no process, no file."""
+    def full(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = guest.Guest(machine.load("sf280r"), guest.Options(iso=LAUNCH))
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(MachineError, match=f"{tmp_path}: No space left on device: make room there, or name .* TMPDIR"):
+        run.start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_any_other_error_of_the_system_is_one_line(tmp_path):
+    """Here: a name that is too long for the file system."""
+    done = launch("sf280r", "--iso", "x" * 300)
+    assert (done.returncode, done.stderr) == (guest.STATUS_SETUP, f"homeroom: {'x' * 300}: File name too long\n")
+
+
+def test_a_trace_that_cannot_be_converted(monkeypatch, tmp_path):
+    """The true reason; and nothing half written is left."""
+    source, target = tmp_path / "trace.img", tmp_path / "out.json"
+    source.write_bytes(bytes(4096))
+    with pytest.raises(trace.TraceError, match="the run ended before the trace was written"):
+        trace.write(source, target)
+    source.write_bytes(trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.RECORD.size, 0, 0, 0))
+    with pytest.raises(trace.TraceError, match="/dev/full: No space left on device"):
+        trace.write(source, Path("/dev/full"))
+    with pytest.raises(trace.TraceError, match="No such file or directory"):
+        trace.write(source, tmp_path / "no/folder")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+class Clock:
+    """Stands for the host's clock and for what Linux says of a process."""
+
+    def __init__(self, monkeypatch):
+        self.now = self.waited = 0.0
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(patience, "kept_waiting", lambda pid: self.waited)
+
+
+@pytest.mark.parametrize(
+    "now, waited, left, too_busy",
+    [
+        (0, 0, 60, False),
+        (59, 59, 1, False),  # not yet asked what QEMU had to wait
+        (60, 0, 0, False),  # an idle host
+        (60, 45, 45, False),
+        (100, 45, 5, False),
+        (105, 45, 0, False),
+        (599, 598, 1, False),
+        (600, 599, 0, True),
+        (90, -5, -30, False),  # QEMU has ended
+    ],
+)
+def test_a_busy_host_stretches_limits(monkeypatch, now, waited, left, too_busy):
+    clock = Clock(monkeypatch)
+    limit = patience.Limit(1, 60)
+    clock.now, clock.waited = now, waited
+    assert limit.left() == left
+    assert limit.host_too_busy() == too_busy
+
+
+def test_what_a_thread_waits_for_a_cpu_is_counted():
+    """Two threads of one CPU wait for each other: this one, and a child that computes."""
+    cpu = min(os.sched_getaffinity(0))
+    child = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    before, old = patience.kept_waiting(child.pid), os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        turns = 0
+        while patience.kept_waiting(child.pid) - before < 0.05:
+            turns += 1
+            assert turns < 10**6
+    finally:
+        os.sched_setaffinity(0, old)
+        child.kill()
+        child.wait()
+    assert patience.kept_waiting(child.pid) == 0
+
+
+def test_a_run_that_the_host_starved_says_so():
+    run = guest.Guest(machine.load("sf280r"), guest.Options(iso=LAUNCH))
+    run._process = subprocess.CompletedProcess([], -9)
+    run._kill_kind, run._host_too_busy, run._usage, run._started = "timeout", True, 12.0, time.monotonic() - 600
+    message = run._judge("").message(True)
+    assert message == (
+        "the time limit is over; the run was killed (this host is too busy: it gave QEMU 12 s of CPU time in 600 s)"
+    )
 
 
 HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
@@ -194,6 +342,8 @@ def test_apic_ids_have_gaps():
         (['VERDICT="@exit 0\\n"'], 0, ""),
         (['VERDICT="@exit 7\\n"'], 7, ""),
         ([], guest.STATUS_NO_VERDICT, "no verdict: the machine ended"),
+        (["RESET"], guest.STATUS_NO_VERDICT, "no verdict: the machine reset itself (a triple fault?)"),
+        (["RESET", 'VERDICT="@reboot\\n"'], guest.STATUS_NO_VERDICT, "no verdict: the machine was rebooted before"),
         (["EXIT_CODE=0x11", 'VERDICT="@panic I2 broken\\n"'], guest.STATUS_PANIC, "panicked: I2 broken"),
         (["EXIT_CODE=0x12"], guest.STATUS_HUNG, "watchdog"),
         (["HANG"], guest.STATUS_TIMEOUT, "the time limit is over"),

@@ -296,6 +296,22 @@ def _check(m: Machine) -> None:
         raise MachineError(f"{m.name}: proximity_domains needs an SRAT: leave srat = false out")
 
 
+def check_writable(what: str, path: Path) -> None:
+    """Raise MachineError unless a file can be written at `path`; leaves nothing behind.  `what` names the option."""
+    if path.is_dir():
+        raise MachineError(f"{what}={path}: it is a directory; name a file")
+    if path.exists() and not path.is_file():
+        return  # /dev/null, a pipe
+    new = not path.exists()
+    try:
+        with open(path, "ab"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise MachineError(f"{what}={path}: it cannot be written: {error.strerror}; name another file") from error
+
+
 def one_cpu(m: Machine) -> Machine:
     """The machine cut down to CPU 0 of its first board, for counting instructions."""
     first = m.boards[0]
