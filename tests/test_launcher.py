@@ -418,3 +418,50 @@ def test_tables_have_right_checksums():
     srat_length = int.from_bytes(tables[4:8], "little")
     assert tables[:4] == b"SRAT" and sum(tables[:srat_length]) % 256 == 0
     assert tables[srat_length : srat_length + 4] == b"SLIT" and sum(tables[srat_length:]) % 256 == 0
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["qemu-nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["qemu-sf3800", "ROOT=zfs"], "homeroom: ROOT=zfs: there is only ext"),
+        (["qemu-sf3800", "PEER=windows"], "PEER=windows: there is only linux.  Stop."),
+        (["qemu-sf3800", "RUNN=true"], "RUNN= is no variable of this Makefile; there are: RUN SYSTEM "),
+        (["qemu-sf3800", "DISK='a"], "homeroom: DISK='a: No closing quotation: each quote needs its other one"),
+        (["qemu-sf3800", "BOARDS=3"], "homeroom: BOARDS=3: sf3800 takes 1 to 2"),
+        (["gdb", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["model-speed", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["iso", "TEST=yes"], "TEST=yes: write 0 or 1.  Stop."),
+        (["experiments", "QUICK=yes"], "QUICK=yes: write 0 or 1.  Stop."),
+        (["experiments", "JOBS=0"], "JOBS=0: write a number from 1.  Stop."),
+        (["experiment-nope"], "experiments: no experiment 'nope'; there are: memcopy-12k-24, "),
+    ],
+)
+def test_make_refuses_before_it_builds(words, says):
+    """What is said, in one line, and make's own word that it stops."""
+    done = subprocess.run(["make", *words], cwd=TOP, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if not re.match(r"make: \*\*\* \[.*\] Error \d+$", line)]
+    assert len(said) == 1 and says in said[0], done.stderr
+    assert done.stdout == ""
+
+
+def test_one_make_at_a_time(tmp_path):
+    """Each finds that no other is at work; and the lock ends with the command."""
+    work = f"mkdir {tmp_path}/busy && sleep 0.05 && rmdir {tmp_path}/busy"
+    runs = [subprocess.Popen([TOP / "tools/alone.sh", "sh", "-c", work], cwd=tmp_path) for _ in range(4)]
+    assert [run.wait() for run in runs] == [0] * 4
+
+
+def test_make_runs_nothing_that_a_command_line_says():
+    """RUN is for the guest's shell: make expands none of it, in no make that it calls."""
+    word = r"\$(info EXPANDED) $(info EXPANDED) $$(info EXPANDED)"
+    done = subprocess.run(["make", "iso", f"RUN={word}"], cwd=TOP, capture_output=True, text=True)
+    assert (done.returncode, "EXPANDED" in done.stdout + done.stderr) == (0, False)
+
+
+def test_images_that_cannot_be_written_are_one_line():
+    command = ["python3", "-m", "homeroom.image", "initramfs", "/nonexistent/out", "--etc", "user/etc"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "tools"})
+    assert done.returncode == 1
+    assert re.fullmatch(r"image: /nonexistent/out\.\d+\.part: No such file or directory\n", done.stderr)

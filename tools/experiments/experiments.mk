@@ -18,10 +18,18 @@ EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroo
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
                $(if $(PEER),--peer '$(PEER)')
 
-EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps-experiments
+ifeq ($(if $(filter command,$(origin JOBS)),$(shell expr '$(JOBS)' : '[1-9][0-9]*$$')),0)
+$(error JOBS=$(JOBS): write a number from 1)
+endif
 
-.PHONY: experiments experiment-list experiments-named watch
-experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: build/experiments/report.html
+# Before they are used: the names, then what is built.
+.PHONY: experiments experiment-list experiments-named watch experiment-names experiment-images
+experiment-names:
+	@! command -v $(PYTHON) >/dev/null || PYTHONPATH=tools $(PYTHON) -m homeroom.experiments list $(NAMED:%=--name '%') >/dev/null
+experiment-images: experiment-names
+	@$(MAKE) --no-print-directory deps-experiments
+	$(call build,$(ISO) $(FIREPLANE) $(if $(PEER),peer))
+experiments: experiment-images ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
 experiment-list: deps-experiments
@@ -29,16 +37,18 @@ experiment-list: deps-experiments
 # Those with disks are programs of their own.
 DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experiment-ddt
 .PHONY: $(DISK_EXPERIMENTS)
-$(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps-experiments ## disks: docs/disks.md
+$(DISK_EXPERIMENTS): deps-experiments ## disks: docs/disks.md
+	$(call build,$(ISO) $(UONDISK) $(REFDISK))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
 .PHONY: experiment-psrset
-experiment-psrset: $(ISO) $(DYNAMIC) deps-experiments ## iperf outside and inside a processor set: docs/psets.md
+experiment-psrset: deps-experiments ## iperf outside and inside a processor set: docs/psets.md
+	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
 NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
-experiments-named: $(EXPERIMENT_DEPS)
+experiments-named: experiment-images
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')
 
 watch: deps-experiments ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)

@@ -169,11 +169,11 @@ BOARD_KEYS = {
     "count": _number(1, CPU_LIMIT),
     "cpus": _number(0, CPU_LIMIT),
     "memory": (
-        lambda v: type(v) is int or isinstance(v, str) and re.fullmatch(r"[0-9]{1,9}\s*[MG]?i?B?", v.strip()),
+        lambda v: type(v) is int or (isinstance(v, str) and re.fullmatch(r"[0-9]{1,9}\s*[MG]?i?B?", v.strip())),
         'write a size in quotes: "256M" or "1G"',
     ),
     "domain": (
-        lambda v: v in ("own", "expander") or type(v) is int and 0 <= v < DOMAIN_LIMIT,
+        lambda v: v in ("own", "expander") or (type(v) is int and 0 <= v < DOMAIN_LIMIT),
         f'write "own", "expander" or a number from 0 to {DOMAIN_LIMIT - 1}',
     ),
 }
