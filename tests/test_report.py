@@ -16,6 +16,7 @@ import time
 import pytest
 
 from homeroom.machine import TOP
+from test_fireplane_page import make_page
 
 PYTHON = TOP / ".venv-experiments/bin/python"
 FILE = "tests/data/experiments.toml"
@@ -167,6 +168,35 @@ def test_watch(tmp_path):
     local = rows[2][3]
     assert re.fullmatch(r"[\d.]+[kM]", local), "local misses"
     assert watch(page, "--once").stdout == live.stdout
+
+
+NOBODY = """
+import sys
+from pathlib import Path
+from homeroom import fireplane, watch
+pages = [Path(p) for p in sys.argv[1:]]
+fireplane.newest = lambda: None
+fireplane.newest_ended = lambda: pages[0] if pages else None
+sys.argv[1:] = []
+sys.exit(watch.main())
+"""
+
+
+def test_watch_when_no_guest_runs(tmp_path):
+    """What to type; or the totals of the run that ended last."""
+    def call(*pages):
+        command = [PYTHON, "-c", NOBODY, *map(str, pages)]
+        return subprocess.run(command, cwd=TOP / "tools", capture_output=True, text=True)
+
+    none = call()
+    assert (none.returncode, none.stdout) == (1, "")
+    assert re.fullmatch(r"watch: no guest with the model is running; start one .*: make qemu-sf6800 MODEL=.*\n", none.stderr)
+    last = tmp_path / "sf3800.last"
+    last.write_bytes(make_page())
+    ended = call(last)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("sf3800: ")
+    assert ended.stdout.endswith("no guest with the model is running; these are the totals of the last one\n")
 
 
 def test_watch_without_a_guest(tmp_path):
