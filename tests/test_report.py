@@ -79,6 +79,22 @@ def test_results_are_found_again(sweep):
     assert (folder / "copy.html").exists()
 
 
+def test_a_quick_report_says_so(tmp_path):
+    """Also where nothing has been run: what is left out, above all and table by table; each row once."""
+    environment = os.environ | {"EXPERIMENTS_OUT": str(tmp_path), "PYTHONPATH": "tools"}
+    words = [PYTHON, "-m", "homeroom.experiments", "report", "--quick"]
+    done = subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True)
+    quick = re.compile(r"This is a quick run: 1 of \d+ experiments, once each, .* Nothing is judged by its band.")
+    assert quick.search(done.stdout), done.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert quick.search(page)
+    assert "Tables without any row: 3-1, 3-2, 3-3" in page
+    assert "Left out of this quick run: 1 thread.</p>" in re.search(r'<section id="table-3-8">.*?</section>', page, re.S)[0]
+    assert page.count("<td>24 threads, MPO</td>") == 1
+    assert 'As in <a href="#table-3-8">Table 3-8</a>: 24 threads.' in page
+    assert 'class="chip inside"' not in page
+
+
 def browse(page, *options):
     """Open a page in headless Chromium: its DOM, and what the browser logged of the page."""
     browser = shutil.which("chromium")

@@ -3,7 +3,7 @@
 # experiments.mk - the paper's tables, and the live view.
 #
 # VARIABLES   JOBS=1      so many runs at once (default: as many as there are CPUs, and memory for)
-#             QUICK=1     a few rows, once each
+#             QUICK=1     the rows marked quick, once each
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
