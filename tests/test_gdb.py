@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import ISO, Booted
+from harness import HOST_LIMIT, ISO, Booted
 from homeroom import guest
 from homeroom.machine import TOP
 
@@ -29,7 +29,7 @@ def debug(speed):
         words += ["-x", str(TOP / "tools/gdb/homeroom.py")]
         for command in commands:
             words += ["-ex", command]
-        done = subprocess.run([*words, str(KERNEL)], capture_output=True, text=True, timeout=120 * speed)
+        done = subprocess.run([*words, str(KERNEL)], capture_output=True, text=True, timeout=HOST_LIMIT)
         assert "Traceback" not in done.stderr and "Python Exception" not in done.stderr, done.stderr
         return done.stdout + done.stderr
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import build_exit_image
+from harness import HOST_LIMIT, build_exit_image
 from homeroom import acpi, guest, machine, net, patience, trace
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, MachineError
@@ -37,7 +37,7 @@ TABLE = {
 def launch(*args, **variables):
     env = {**os.environ, **variables}
     return subprocess.run(
-        [LAUNCH, *args], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=120
+        [LAUNCH, *args], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=HOST_LIMIT
     )
 
 
@@ -66,7 +66,7 @@ def test_every_machine_file_is_taken_by_qemu():
         done = subprocess.run(
             [guest.QEMU, *args, "-display", "none", "-S", "-qmp", "stdio"],
             input='{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n',
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=HOST_LIMIT,
         )
         assert done.returncode == 0 and not done.stderr, f"{path.name}: {done.stderr}"
 

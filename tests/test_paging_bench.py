@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom.experiments import ddt, mkeyed, results, storage
 from homeroom.machine import TOP
 
@@ -15,7 +16,7 @@ def on_host(command, status=0):
     program, *options = command.split()
     folder = "ondisk" if program == "ddt" else "bench"
     binary = TOP / "build/user" / folder / program
-    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=HOST_LIMIT, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

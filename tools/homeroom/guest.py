@@ -38,6 +38,10 @@ from homeroom.verdict import Lines
 QEMU = "qemu-system-x86_64"
 ISO = TOP / "build/homeroom.iso"
 
+# Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
+# machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns.
+ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
+
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
 EXIT_CLEAN, EXIT_PANIC, EXIT_WATCHDOG = 33, 35, 37
 
@@ -254,7 +258,7 @@ class Guest:
         args += ["-mon", "chardev=qmp,mode=control"]
         args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
         if o.icount:
-            args += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
+            args += ICOUNT
         if o.model:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
