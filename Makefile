@@ -35,8 +35,8 @@ endif
 # shell's own rules.
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
-# TEST is the name of a test to `make grade`.
-FLAGS       := V WERROR QUICK $(if $(filter grade,$(MAKECMDGOALS)),,TEST)
+# TEST is the name of a test to `make grade`, which asks for recipes.
+FLAGS       := V WERROR QUICK $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)
@@ -44,13 +44,14 @@ endif
 
 # ---- one make at a time ------------------------------------------------------------------------
 BUILDS      := kernel iso user user-tests dynamic root peer fireplane refdisk host-tests build/%
-build        = +$(Q)HR_JOBS=1 $(MAKE) --no-print-directory $(1)
+QUIET       := --no-print-directory $(if $(filter 1,$(V)),,-s)
+build        = +$(Q)HR_JOBS=1 $(MAKE) $(QUIET) $(1)
 ALONE       := $(if $(HR_ALONE)$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),help)),,$(MAKECMDGOALS))
 ifneq ($(ALONE),)
 .PHONY: alone $(ALONE)
 $(ALONE): alone ;
 alone:
-	+@HR_JOBS=1 tools/alone.sh $(MAKE) --no-print-directory $(ALONE)
+	+@HR_JOBS=1 tools/alone.sh $(MAKE) $(QUIET) $(ALONE)
 else
 # Of several goals, those that run something each build what they need: not at the same time.
 ifneq ($(word 2,$(MAKECMDGOALS)),)

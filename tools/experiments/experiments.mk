@@ -27,7 +27,7 @@ endif
 experiment-names:
 	@! command -v $(PYTHON) >/dev/null || PYTHONPATH=tools $(PYTHON) -m homeroom.experiments list $(NAMED:%=--name '%') >/dev/null
 experiment-images: experiment-names
-	@$(MAKE) --no-print-directory deps-experiments
+	$(call build,deps-experiments)
 	$(call build,$(ISO) $(FIREPLANE) $(if $(PEER),peer))
 experiments: experiment-images ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
