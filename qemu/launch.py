@@ -78,10 +78,10 @@ def arguments() -> argparse.Namespace:
     return args
 
 
-# Least and greatest of what is written as a number.  How many boards and cards there may be, the machine says.
+# Least and greatest of what is written as a number.  How many boards there may be, the machine says.
 RANGES = {
-    "BOARDS": (0, 255),
-    "NET": (0, 255),
+    "BOARDS": (1, 255),
+    "NET": (0, machine.CARD_LIMIT),
     "SEED": (0, 2**64 - 1),
     "WATCHDOG": (0, 86400),  # s; 0: none
     "TIMEOUT": (1, 10**7),  # s

@@ -105,7 +105,8 @@ def test_every_machine_file_is_taken_by_qemu():
             ("icount", "yes", "0 or 1"),
             ("icount", "2", "0 or 1"),
             ("gdb", "65536", "a number from 1 to 65535"),
-            ("net", "-1", "a number from 0 to"),
+            ("net", "9", "a number from 0 to 8"),
+            ("boards", "0", "a number from 1 to"),
         )),
     ],
 )
@@ -309,6 +310,25 @@ def test_wrong_machine_files(text, says, tmp_path):
     with pytest.raises(MachineError, match=re.escape(says)) as error:
         machine.load(str(path))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "lines, says",
+    [
+        ("", "[fireplane] family = None; there are: "),
+        ("family = 3", "[fireplane] family = 3; there are: "),
+        ('family = ["high-end"]', "[fireplane] family = ['high-end']; there are: "),
+        ('family = "high-end"\nspeed = 1', "no parameter 'speed'; there are: clock_ps, "),
+        ('family = "high-end"\nstreams = true', "streams = True: a number from 1 to 16"),
+        ('family = "high-end"\nbus = [1]', 'bus = [1]: it is "machine" or "board"'),
+    ],
+)
+def test_wrong_parameters_of_the_model(lines, says, tmp_path):
+    """Also where the model is not asked for."""
+    path = tmp_path / "odd.toml"
+    path.write_text(f"{HEAD}{TWO}[fireplane]\n{lines}\n")
+    with pytest.raises(MachineError, match=re.escape(says)):
+        guest.Guest(machine.load(str(path)), guest.Options())
 
 
 @pytest.mark.parametrize(
