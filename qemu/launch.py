@@ -107,7 +107,7 @@ def words(name: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise machine.MachineError(f"{name}={text}: {error}: each quote needs its other one") from None
+        raise machine.MachineError(f"{name}={text}: {error}; write it as words of a shell") from None
 
 
 def root_disk(args: argparse.Namespace) -> list[str]:

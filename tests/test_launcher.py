@@ -447,7 +447,7 @@ def test_tables_have_right_checksums():
         (["qemu-sf3800", "ROOT=zfs"], "homeroom: ROOT=zfs: there is only ext"),
         (["qemu-sf3800", "PEER=windows"], "PEER=windows: there is only linux.  Stop."),
         (["qemu-sf3800", "RUNN=true"], "RUNN= is no variable of this Makefile; there are: RUN SYSTEM "),
-        (["qemu-sf3800", "DISK='a"], "homeroom: DISK='a: No closing quotation: each quote needs its other one"),
+        (["qemu-sf3800", "DISK='a"], "homeroom: DISK='a: No closing quotation; write it as words of a shell"),
         (["qemu-sf3800", "BOARDS=3"], "homeroom: BOARDS=3: sf3800 takes 1 to 2"),
         (["gdb", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
         (["model-speed", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
