@@ -185,7 +185,7 @@ def test_watch(tmp_path):
     assert watch(page, "--once").stdout == live.stdout
 
 
-NOBODY = """
+NO_GUEST = """
 import sys
 from pathlib import Path
 from homeroom import fireplane, watch
@@ -200,7 +200,7 @@ sys.exit(watch.main())
 def test_watch_when_no_guest_runs(tmp_path):
     """What to type; or the totals of the run that ended last."""
     def call(*pages):
-        command = [PYTHON, "-c", NOBODY, *map(str, pages)]
+        command = [PYTHON, "-c", NO_GUEST, *map(str, pages)]
         return subprocess.run(command, cwd=TOP / "tools", capture_output=True, text=True)
 
     none = call()
