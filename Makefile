@@ -6,6 +6,8 @@
 #             (TEST=1).  User programs and the initramfs are the same for both and live in build/user and
 #             build/.  The kernel is every .c and .S file below kernel/, drivers/ and boot/: adding a file
 #             needs no change here.  A folder that must be built in a way of its own has a build.mk.
+#             Goals that build have build/.lock meanwhile (tools/alone.sh); goals that run something build what it needs
+#             by a make of their own ($(call build,FILES)), so that the lock is not held while a machine runs.
 # VARIABLES   CC=gcc|clang  TOOLPREFIX=  WERROR=1  TEST=1  V=1 (print commands)
 # SEE ALSO    user/user.mk (programs), qemu/run.mk (machines), tools/deps.txt (what must be installed)
 
@@ -18,6 +20,45 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+
+# ---- mistakes ----------------------------------------------------------------------------------
+# The variables that a person may give.  What is wrong with those of a machine, qemu/launch.py --check says.
+RUN_VARS    := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
+RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK ROOT NET FORWARD TRACE
+KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
+               JOBS QUICK SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR
+GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
+ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
+$(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
+endif
+# They reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes need nothing but the
+# shell's own rules.
+$(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
+export $(RUN_VARS)
+# TEST is the name of a test to `make grade`, which asks for recipes.
+FLAGS       := V WERROR QUICK $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
+$(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
+ifneq ($(filter-out linux,$(PEER)),)
+$(error PEER=$(PEER): there is only linux)
+endif
+
+# ---- one make at a time ------------------------------------------------------------------------
+BUILDS      := kernel iso user user-tests dynamic root peer fireplane refdisk host-tests build/%
+QUIET       := --no-print-directory $(if $(filter 1,$(V)),,-s)
+build        = +$(Q)$(MAKE) $(QUIET) $(1)
+ALONE       := $(if $(HR_ALONE)$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),help)),,$(MAKECMDGOALS))
+ifneq ($(ALONE),)
+.PHONY: alone $(ALONE)
+$(ALONE): alone ;
+alone:
+	+@tools/alone.sh $(MAKE) $(QUIET) $(ALONE)
+else
+# Of several goals, those that run something each build what they need: not at the same time.
+ifneq ($(word 2,$(MAKECMDGOALS)),)
+ifneq ($(filter-out $(BUILDS),$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+endif
 
 B           := $(if $(filter 1,$(TEST)),build/test,build)
 Q           := $(if $(filter 1,$(V)),,@)
@@ -106,9 +147,9 @@ doctor: ## what is installed, what is missing, what to type
 
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
 .PHONY: test test-images
-test-images: deps fireplane refdisk
-	$(Q)$(MAKE) --no-print-directory TEST=1 iso build/boot/exit_at_once.iso
-	$(Q)$(MAKE) --no-print-directory TEST= iso dynamic $(UONDISK)
+test-images: deps
+	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
+	$(call build,TEST= iso dynamic fireplane refdisk $(UONDISK))
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 2 --dist loadgroup $(PYTEST)
 
@@ -135,3 +176,4 @@ help: ## this list
 	@sed -n 's/^    //p' qemu/options.txt
 
 FORCE:
+endif

@@ -17,7 +17,6 @@ import contextlib
 import os
 import select
 import shlex
-import shutil
 import signal
 import sys
 import termios
@@ -69,6 +68,7 @@ def arguments() -> argparse.Namespace:
     add("--balancing", help="0: Linux without NUMA balancing")
     add("--gdb", help="port on which QEMU waits for GDB, the machine stopped")
     add("--print", action="store_true", help="print the QEMU command instead of running it")
+    add("--check", action="store_true", help="only say what is wrong with the options; what make builds need not be there")
     add("--make", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.make:
@@ -76,30 +76,60 @@ def arguments() -> argparse.Namespace:
             if value is None and os.environ.get(name.upper()):
                 setattr(args, name, os.environ[name.upper()])
         if isinstance(args.disk, str):
-            args.disk = shlex.split(args.disk)
+            args.disk = words("DISK", args.disk)
         if isinstance(args.forward, str):
             args.forward = args.forward.split()
     return args
 
 
-def number(name: str, text: str | None) -> int | None:
-    if text is None:
+# Least and greatest of what is written as a number.  How many boards there may be, the machine says.
+RANGES = {
+    "BOARDS": (1, 255),
+    "NET": (0, machine.CARD_LIMIT),
+    "SEED": (0, 2**64 - 1),
+    "WATCHDOG": (0, 86400),  # s; 0: none
+    "TIMEOUT": (1, 10**7),  # s
+    "ICOUNT": (0, 1),
+    "BALANCING": (0, 1),
+    "GDB": (1, 65535),
+}
+
+
+def number(args: argparse.Namespace, name: str) -> int | None:
+    """An option's number; None without one.  MachineError for what is none, or outside its range."""
+    text, (least, most) = getattr(args, name.lower()), RANGES[name]
+    if not text:
         return None
+    with contextlib.suppress(ValueError):
+        if least <= (value := int(text, 0)) <= most:
+            return value
+    raise machine.MachineError(f"{name}={text}: write {'0 or 1' if most == 1 else f'a number from {least} to {most}'}")
+
+
+def words(name: str, text: str) -> list[str]:
+    """The words of an option that has several."""
     try:
-        return int(text, 0)
-    except ValueError:
-        raise machine.MachineError(f"{name}={text}: write a number") from None
+        return shlex.split(text)
+    except ValueError as error:
+        raise machine.MachineError(f"{name}={text}: {error}; write it as words of a shell") from None
 
 
-def root_disk(kind: str | None) -> list[str]:
-    if not kind:
+def root_disk(args: argparse.Namespace) -> list[str]:
+    if not args.root:
         return []
     image = machine.TOP / "build/root.img"
-    if kind != "ext":
-        raise machine.MachineError(f"ROOT={kind}: there is only ext")
+    if args.root != "ext":
+        raise machine.MachineError(f"ROOT={args.root}: there is only ext")
+    if args.check:
+        return []
     if not image.is_file():
         raise machine.MachineError(f"{image} is missing: make root")
     return [str(image)]
+
+
+def overlay(args: argparse.Namespace) -> Path | None:
+    made = args.check and "build/dynamic" in (args.overlay or "")
+    return Path(args.overlay) if args.overlay and not made else None
 
 
 def root_lines(kind: str | None) -> str:
@@ -110,18 +140,18 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
     options = guest.Options(
         run=args.run,
         system=root_lines(args.root) + (args.system or "") or None,
-        overlay=Path(args.overlay) if args.overlay else None,
-        seed=number("SEED", args.seed),
-        watchdog=number("WATCHDOG", args.watchdog),
-        icount=args.icount not in (None, "", "0"),
+        overlay=overlay(args),
+        seed=number(args, "SEED"),
+        watchdog=number(args, "WATCHDOG"),
+        icount=bool(number(args, "ICOUNT")),
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
-        disks=[*root_disk(args.root), *(args.disk or [])],
+        disks=[*root_disk(args), *(args.disk or [])],
         forward=args.forward or [],
         trace=Path(args.trace) if args.trace else None,
-        qemu_args=shlex.split(args.qemu_args or ""),
-        gdb_port=number("GDB", args.gdb),
+        qemu_args=words("QEMU_ARGS", args.qemu_args or ""),
+        gdb_port=number(args, "GDB"),
         terminal=terminal_size() if os.isatty(0) else None,
         piped=not os.isatty(0) and not args.gdb,  # a debugger's machine goes on when there is no input
     )
@@ -131,14 +161,14 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         if not Path(args.acpi).is_file():
             raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
         options.acpi = Path(args.acpi).read_bytes()
-    chosen = machine.load(args.machine, number("BOARDS", args.boards), args.mem, number("NET", args.net))
+    chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     if not args.peer:
         if args.balancing:
             raise machine.MachineError("BALANCING: only Linux has it (PEER=linux)")
         return guest.Guest(chosen, options)
     if args.peer != "linux":
         raise machine.MachineError(f"PEER={args.peer}: there is only linux")
-    return peer.Peer(chosen, options, number("BALANCING", args.balancing) != 0)
+    return peer.Peer(chosen, options, number(args, "BALANCING") != 0)
 
 
 def relay_keyboard(run: guest.Guest) -> None:
@@ -203,13 +233,16 @@ def show_lines() -> Callable[[bytes], None]:
 
 
 def main() -> int:
-    args = arguments()
     try:
+        args = arguments()
+        limit = number(args, "TIMEOUT")
         run = make_guest(args)
+        if args.check:
+            return 0
+        run.check_built()
         if args.print:
             print(shlex.join(run.command()))
             return 0
-        limit = number("TIMEOUT", args.timeout)
     except machine.MachineError as error:
         say(str(error))
         return guest.STATUS_SETUP
@@ -245,11 +278,12 @@ def main() -> int:
     if text := outcome.message(wants):
         say(text)
         say(f"to repeat it: {run.repeat()}")
-    return outcome.exit_code(wants)
+    return outcome.exit_code(wants) or (guest.STATUS_SETUP if run.trace_failed else 0)
 
 
 if __name__ == "__main__":
-    if shutil.which(guest.QEMU) is None:
-        say(f"{guest.QEMU} is missing: tools/deps.sh run")
+    try:
+        sys.exit(main())
+    except OSError as error:  # a file that cannot be read or written, a full disk
+        say(": ".join(filter(None, (str(error.filename or ""), error.strerror or str(error)))))
         sys.exit(guest.STATUS_SETUP)
-    sys.exit(main())

@@ -3,13 +3,6 @@
 # run.mk - images, and the commands that run machines.
 #
 # PEER=linux boots Linux instead, with the same benchmarks (docs/peer.md).
-# The variables reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes
-# need nothing but the shell's own rules.
-
-RUN_VARS   := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
-RUN_VARS   += MODEL MODEL_SET MODEL_PAGE DISK ROOT NET FORWARD TRACE
-$(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
-export $(RUN_VARS)
 
 MACHINES   := $(basename $(notdir $(wildcard qemu/machines/*.toml)))
 IMAGE      := PYTHONPATH=tools $(PYTHON) -m homeroom.image
@@ -95,25 +88,43 @@ RUN_DEPS    = $(call called,gdb,gdb) $(if $(PEER)$(call called,1,peer),peer) \
 BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
               $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
+# $(call check,MACHINE): refuse wrong variables before anything is built.  Where Python must be installed first, the
+# run itself refuses them.
+check       = @! command -v $(PYTHON) >/dev/null || $(PYTHON) qemu/launch.py '$(1)' --make --check --iso $(ISO)
+
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
+# Others are the tests' machines, and wrong names.
+define run_machine
+	$(call check,$(@:qemu-%=%))
+	@tools/deps.sh $(DEPS)
+	$(call build,$(BOOTED))
+	@$(PYTHON) qemu/launch.py '$(@:qemu-%=%)' --make --iso $(ISO)
+endef
 .PHONY: $(MACHINES:%=qemu-%)
-$(MACHINES:%=qemu-%): $(BOOTED)
-	@$(PYTHON) qemu/launch.py $(@:qemu-%=%) --make --iso $(ISO)
-qemu-%: $(BOOTED) FORCE # the tests' machines, and a word about a wrong name
-	@$(PYTHON) qemu/launch.py $* --make --iso $(ISO)
+$(MACHINES:%=qemu-%):
+	$(run_machine)
+qemu-%: FORCE
+	$(run_machine)
 
 .PHONY: gdb
-gdb: deps $(ISO) ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
-	@tools/gdb/run.sh $(or $(MACHINE),sf6800) $(ISO) $(B)/kernel.elf
+gdb: ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
+	$(call check,$(or $(MACHINE),sf6800))
+	@tools/deps.sh $(DEPS)
+	$(call build,$(BOOTED))
+	@tools/gdb/run.sh '$(or $(MACHINE),sf6800)' $(ISO) $(B)/kernel.elf
 
 .PHONY: boot-time
-boot-time: $(ISO) build/boot/exit_at_once.iso ## boot cost beside that of firmware and GRUB alone
+boot-time: ## boot cost beside that of firmware and GRUB alone
+	$(call build,$(ISO) build/boot/exit_at_once.iso)
 	@$(PYTHON) tools/boot_time.py
 
 .PHONY: osbench
-osbench: $(ISO) ## what kernel paths cost, beside Linux: writes docs/performance.md
+osbench: ## what kernel paths cost, beside Linux: writes docs/performance.md
+	$(call build,$(ISO))
 	@PYTHONPATH=tools $(PYTHON) tools/osbench_report.py
 
 .PHONY: model-speed
-model-speed: $(ISO) $(FIREPLANE) ## MACHINE=sf15k: what the interconnect model costs, in CPU time of QEMU
+model-speed: ## MACHINE=sf15k: what the interconnect model costs, in CPU time of QEMU
+	$(call check,$(or $(MACHINE),sf15k))
+	$(call build,$(ISO) $(FIREPLANE))
 	@$(PYTHON) tools/model_speed.py $(MACHINE)

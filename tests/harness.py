@@ -5,7 +5,8 @@ THEORY      A `Booted` is one boot that serves many tests: run() sends a command
             (user/cmd/verdictd.c) over the verdict port, type() and expect() talk to the console.  `Pool` keeps
             one for the machine that tests ask for now; conftest.py orders the tests so that those of one
             machine come together.
-            Time limits are multiplied by a speed factor measured at the start of the test run.
+            Time limits are multiplied by a speed factor measured at the start of the test run, and do not count while the
+            host keeps QEMU waiting (tools/homeroom/patience.py).
 SEE ALSO    tools/homeroom/guest.py (one run), conftest.py (fixtures)
 """
 
@@ -26,6 +27,7 @@ from homeroom.verdict import escape, unescape
 ISO = {"test": TOP / "build/test/homeroom.iso", "normal": guest.ISO}
 WATCHDOG = 20  # seconds; the kernel's own, on in every test
 BOOT_LIMIT = 120  # seconds
+HOST_LIMIT = 1500  # seconds a program of the host may take: the last resort, for one that hangs
 
 
 def lacking(what: str, message: str) -> None:

@@ -37,7 +37,7 @@ class Tables:
 def good(machine):
     n = machine.domains
     return Tables(
-        cpus=[(d, cpu) for d in range(n) for cpu in machine.domain_cpus(d)],
+        cpus=[(d, machine.apic_id(cpu)) for d in range(n) for cpu in machine.domain_cpus(d)],
         memory=acpi.memory_ranges(machine),
         slit=[[10 if i == j else 30 for j in range(n)] for i in range(n)],
     )

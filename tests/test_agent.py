@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom.machine import TOP
 from homeroom.verdict import Lines, escape, unescape
 
@@ -20,7 +21,7 @@ class Agent:
         self.until("ready")
         os.close(slave)
 
-    def until(self, line: str, seconds: float = 20) -> None:
+    def until(self, line: str, seconds: float = HOST_LIMIT) -> None:
         end = time.monotonic() + seconds
         while line not in self.lines:
             assert time.monotonic() < end, self.lines

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom.machine import TOP
 
 BENCH = TOP / "build/user/bench"
@@ -32,7 +33,7 @@ SMALL = {
 
 def on_host(command, status=0):
     program, *options = command.split()
-    done = subprocess.run([BENCH / program, *options], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([BENCH / program, *options], capture_output=True, text=True, timeout=HOST_LIMIT, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import HOST_LIMIT
+
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
 NO_CPU = "Invalid argument (psrinfo lists the processors)"
@@ -72,7 +74,7 @@ def fake(tmp_path_factory):
             )
         env = {**os.environ, "FAKE_ROOT": str(root), "FAKE_LGRPS": str(lgrps), "TZ": "UTC"}
         return subprocess.run(
-            [program, *args], input=stdin, capture_output=True, text=True, env=env, timeout=20
+            [program, *args], input=stdin, capture_output=True, text=True, env=env, timeout=HOST_LIMIT
         )
 
     return run

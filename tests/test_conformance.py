@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import default_signals
+from harness import HOST_LIMIT, default_signals
 
 SCRIPTS = sorted((Path(__file__).parent / "conformance").glob("*.sh"))
 UID = 1000
@@ -58,7 +58,7 @@ def on_host(script, applets):
             stderr=subprocess.STDOUT,
             env={"PATH": str(applets)},
             cwd=work,
-            timeout=60,
+            timeout=HOST_LIMIT,
             preexec_fn=default_signals,
             **drop,
         )

@@ -4,6 +4,7 @@
 import csv
 import dataclasses
 import json
+import math
 import subprocess
 
 import pytest
@@ -241,6 +242,27 @@ def test_rows(suite):
     assert found["8 threads, speed-up [half]"].ours == pytest.approx(45)
     assert found["8 threads, MPO against the better Linux"].ours == pytest.approx(6)
     assert "8 threads, Linux" not in rows(suite)
+
+
+@pytest.mark.parametrize(
+    "what, paper, band, ours, quick, inside, verdict",
+    [
+        ("compare", 50, [40, 60], 45, False, True, "inside"),
+        ("compare", 50, [40, 60], 30, False, False, "OUTSIDE"),
+        ("compare", 50, [40, 60], None, False, False, "OUTSIDE"),
+        ("compare", 50, [40, 60], 45, True, None, "not judged: a quick run"),
+        ("compare", 6, [0, 15], 0.1, False, None, "not judged: the band holds 0"),
+        ("compare", 6, [0, 15], 16, False, False, "OUTSIDE"),
+        ("compare", 6, None, 5, True, None, ""),
+        ("linux", None, [0, math.inf], 3, False, True, "inside"),
+        ("mpo", 96, [96, 99], 96, False, True, "inside"),
+    ],
+)
+def test_what_is_judged(suite, what, paper, band, ours, quick, inside, verdict):
+    """A gain that a band cannot tell from none, and what a quick run measured, are inside nothing."""
+    e = suite.experiments[0]
+    row = results.Row(e, what, None, "row", "modelled", "%", paper, band, ours, quick=quick)
+    assert (row.inside, row.verdict) == (inside, verdict)
 
 
 def test_starts_in_one_boot(suite):

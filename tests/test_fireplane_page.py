@@ -5,10 +5,11 @@ import ctypes
 import os
 import struct
 import subprocess
+import time
 
 import pytest
 
-from homeroom import fireplane
+from homeroom import fireplane, machine, model
 from homeroom.machine import TOP
 
 STRUCTS = {"fp_header": fireplane.Header, "fp_counts": fireplane.Counts, "fp_cpu": fireplane.Cpu}
@@ -95,6 +96,20 @@ def test_refused(tmp_path, data, word):
     path.write_bytes(data)
     with pytest.raises(fireplane.PageError, match=word):
         fireplane.read(path)
+
+
+def test_a_run_that_has_ended_leaves_its_page(tmp_path):
+    """One for each machine, of its last run; the newest of them is what `make watch` shows."""
+    assert fireplane.newest_ended(tmp_path) is None
+    for n, name in enumerate(("sf6800", "sf3800", "sf6800")):
+        page = tmp_path / f"{name}.{n}.page"
+        page.write_bytes(make_page() + bytes([n]))
+        model.keep_last(page, machine.load(name))
+        assert fireplane.newest_ended(tmp_path) == tmp_path / f"{name}.last"
+        assert fireplane.newest_ended(tmp_path).read_bytes()[-1] == n
+        assert fireplane.newest((tmp_path,)) is None
+        time.sleep(0.02)  # the clock of the file system
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sf3800.last", "sf6800.last"]
 
 
 def test_newest_is_of_a_launcher_that_lives(tmp_path):

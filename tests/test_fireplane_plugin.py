@@ -12,6 +12,7 @@ import tomllib
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom import guest, machine, model
 from homeroom.machine import TOP, MachineError
 
@@ -21,7 +22,7 @@ LAUNCH = TOP / "qemu/launch.py"
 def launch(*args, **variables):
     env = {**os.environ, **variables}
     command = [LAUNCH, *args, "--iso", str(LAUNCH)]
-    return subprocess.run(command, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=HOST_LIMIT)
 
 
 # ---- parameters ----
@@ -123,13 +124,13 @@ def test_the_command_line(tmp_path):
 def test_a_missing_plugin_and_a_qemu_without(monkeypatch, tmp_path):
     monkeypatch.setattr(model, "PLUGIN", TOP / "build/no-plugin.so")
     with pytest.raises(MachineError, match=r"build/no-plugin.so is missing: make fireplane"):
-        model.check("fireplane", guest.QEMU)
+        model.check_built(guest.QEMU)
     monkeypatch.undo()
     plain = tmp_path / "qemu"
     plain.write_text("#!/bin/sh\necho '-machine -cpu'\n")
     plain.chmod(0o755)
     with pytest.raises(MachineError, match="was built without plugins"):
-        model.check("fireplane", str(plain))
+        model.check_built(str(plain))
 
 
 def test_pages_do_not_meet_and_go_away(tmp_path, monkeypatch):
@@ -170,7 +171,7 @@ def files(tmp_path):
 def load_plugin(program, files, *more, cpus="8"):
     config, page = files
     command = [program, model.PLUGIN, cpus, f"config={config}", f"page={page}", *more]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
 
 
 @pytest.mark.parametrize("defines, version", [((), 1), (("NEW",), 3)], ids=["7.2", "9.1"])
@@ -215,7 +216,7 @@ def test_qemu_ends_when_the_plugin_refuses(files, tmp_path):
     config, page = files
     config.write_text("speed = 3\n")
     command = [guest.QEMU, "-display", "none", "-S", "-plugin", f"{model.PLUGIN},config={config},page={page}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode != 0
     assert done.stderr.splitlines()[0] == f"fireplane: {config}: unknown parameter 'speed'"
 
@@ -283,9 +284,9 @@ def test_three_runs_are_alike(boot_once):
 def test_what_the_model_costs_is_measured():
     """A tiny run of make model-speed: its table is whole.  The figures are those of a moment, and not judged."""
     command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.search(r" x \d+\.\d", line)]
     assert len(rows) == 6 and rows[0].startswith("boot"), done.stdout
-    wrong = subprocess.run([command[0], "sf99"], capture_output=True, text=True, timeout=60)
+    wrong = subprocess.run([command[0], "sf99"], capture_output=True, text=True, timeout=HOST_LIMIT)
     assert wrong.returncode == 1 and wrong.stderr.startswith("model_speed: no machine 'sf99'")

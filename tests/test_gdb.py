@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from harness import ISO, Booted
+from harness import HOST_LIMIT, ISO, Booted
+from homeroom import guest
 from homeroom.machine import TOP
 
 KERNEL = TOP / "build/test/kernel.elf"
@@ -28,7 +29,7 @@ def debug(speed):
         words += ["-x", str(TOP / "tools/gdb/homeroom.py")]
         for command in commands:
             words += ["-ex", command]
-        done = subprocess.run([*words, str(KERNEL)], capture_output=True, text=True, timeout=120 * speed)
+        done = subprocess.run([*words, str(KERNEL)], capture_output=True, text=True, timeout=HOST_LIMIT)
         assert "Traceback" not in done.stderr and "Python Exception" not in done.stderr, done.stderr
         return done.stdout + done.stderr
 
@@ -67,12 +68,31 @@ def test_pages(debug):
     assert "no memory at physical address" in debug("pages 0xf00000000000")
 
 
-def test_make_gdb_stops_in_kmain():
-    done = subprocess.run(
-        ["tools/gdb/run.sh", "sf280r", str(ISO["test"]), str(KERNEL)],
+def make_gdb(machine, **variables):
+    return subprocess.run(
+        ["tools/gdb/run.sh", machine, str(ISO["test"]), str(KERNEL)],
         cwd=TOP,
-        env={**os.environ, "GDB_ARGS": "-batch -ex bt"},
-        capture_output=True, text=True, timeout=120,
+        env={**os.environ, "GDB_ARGS": "-batch -ex bt", **variables},
+        capture_output=True, text=True,
     )
+
+
+@pytest.mark.parametrize(
+    "machine, variables, says",
+    [
+        ("nope", {}, "homeroom: no machine 'nope'; there are: "),
+        ("sf280r", {"QEMU_ARGS": "-nonsense"}, "homeroom: QEMU failed: qemu-system-x86_64: -nonsense: invalid option"),
+    ],
+)
+def test_make_gdb_without_a_machine(machine, variables, says):
+    """GDB is not started, and the launcher's status is the script's."""
+    done = make_gdb(machine, **variables)
+    assert done.returncode == guest.STATUS_SETUP
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_make_gdb_stops_in_kmain():
+    done = make_gdb("sf280r")
     assert "kmain" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0

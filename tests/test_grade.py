@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from harness import HOST_LIMIT
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.xdist_group("grade")  # they share build/grade
 RESULTS = ROOT / "build" / "grade" / "home" / "results.json"
@@ -22,7 +24,7 @@ def grade(*args, **env):
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=300,
+        timeout=HOST_LIMIT,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), **env},
     )

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness import HOST_LIMIT
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = sorted(p.stem for p in (ROOT / "tests" / "host").glob("test_*.c"))
 
@@ -15,7 +17,7 @@ def test_host(program):
     """Every test of the program passes, and the program says so itself (no verdict is a failure)."""
     target = f"build/host/{program}"
     subprocess.run(["make", "-s", target], cwd=ROOT, check=True)
-    run = subprocess.run([target], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    run = subprocess.run([target], cwd=ROOT, capture_output=True, text=True, timeout=HOST_LIMIT)
     lines = run.stdout.splitlines()
     failed = [line for line in lines if line.startswith("@test") and " FAIL" in line]
     assert not failed, "\n".join(failed) + f"\nrepeat with: make {target} && {target}"

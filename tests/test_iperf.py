@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Booted
+from harness import HOST_LIMIT, Booted
 from homeroom import dynamic
 from homeroom.net import free_port
 
@@ -52,9 +52,8 @@ def machine(booted, guests):
 
 
 @pytest.fixture
-def run(machine, booted, speed):
+def run(machine, booted):
     """run(way, program, server's options, client's options, kind): what the client and the server have printed."""
-    limit = LIMIT * speed
 
     def guest_server(text, kind):
         wait = f"until netstat -ln | grep -q '^{kind} .*:{PORT} ' || [ -e /tmp/ended ]; do sleep 0.02; done"
@@ -66,20 +65,20 @@ def run(machine, booted, speed):
     def once(way, program, serve, ask, kind="tcp"):
         serve = f"{program} -s {serve}"
         if way == "client":
-            with host_server(serve, kind, limit) as (port, result):
+            with host_server(serve, kind) as (port, result):
                 return machine.run(f"{program} -c 10.0.2.2 -p {port} {ask}", timeout=LIMIT).out, result()
         guest_server(serve, kind)
         if way == "both":
             return machine.run(f"{program} -c 127.0.0.1 -p {PORT} {ask}", timeout=LIMIT).out, guest_result()
         command = [program, "-c", "127.0.0.1", "-p", str(booted[1]), *ask.split()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT, stdin=subprocess.DEVNULL)
         return done.stdout + done.stderr, guest_result()
 
     return once
 
 
 @contextlib.contextmanager
-def host_server(command, kind, limit):
+def host_server(command, kind):
     """A server on the host's loopback: its port, and a function that waits for its end and gives what it has printed."""
     while True:
         port = free_port(kind)
@@ -92,7 +91,7 @@ def host_server(command, kind, limit):
         text = process.stdout.read()
         assert "in use" in text, text  # somebody was quicker: another port
     try:
-        yield port, lambda: process.communicate(timeout=limit)[0]
+        yield port, lambda: process.communicate(timeout=HOST_LIMIT)[0]
     finally:
         process.kill()
         process.wait()

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
+import errno
 import fcntl
 import hashlib
 import os
 import random
+import re
+import socket
 import struct
 import subprocess
+import tempfile
 import termios
+import time
+from pathlib import Path
 
 import pytest
 
-from harness import ISO, build_exit_image
-from homeroom import acpi, guest, machine
+from harness import HOST_LIMIT, ISO, build_exit_image
+from homeroom import acpi, guest, machine, net, patience, trace
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, MachineError
 from homeroom.verdict import Lines, escape, unescape
@@ -36,7 +42,7 @@ TABLE = {
 def launch(*args, **variables):
     env = {**os.environ, **variables}
     return subprocess.run(
-        [LAUNCH, *args], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=120
+        [LAUNCH, *args], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=HOST_LIMIT
     )
 
 
@@ -65,7 +71,7 @@ def test_every_machine_file_is_taken_by_qemu():
         done = subprocess.run(
             [guest.QEMU, *args, "-display", "none", "-S", "-qmp", "stdio"],
             input='{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n',
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=HOST_LIMIT,
         )
         assert done.returncode == 0 and not done.stderr, f"{path.name}: {done.stderr}"
 
@@ -86,9 +92,30 @@ def test_every_machine_file_is_taken_by_qemu():
         (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is no option; DISK='FILE[,bus=ide]"),
         (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
         (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
+        (["sf3800", "--disk", "Makefile,queues=65"], "'queues=65' is no option"),
+        (["sf3800", "--disk", "Makefile,blklogwrites=/nonexistent/log"], "DISK=/nonexistent/log: it cannot be written"),
+        (["sf3800", *["--disk", "Makefile"] * 17], "there may be 4 IDE and 16 virtio disks"),
+        (["sf3800", "--qemu-args", "-d '"], "QEMU_ARGS=-d ': No closing quotation"),
+        (["sf3800", "--root", "zfs"], "ROOT=zfs: there is only ext"),
+        (["sf3800", "--model", "fire"], "MODEL=fire: the only model is fireplane"),
+        (["sf3800", "--run", "true", "--trace", "/nonexistent/t"], "TRACE=/nonexistent/t: it cannot be written: No such"),
+        (["sf3800", "--run", "true", "--trace", "/tmp"], "TRACE=/tmp: it is a directory"),
+        (["sf3800", "--system", "* " * 2050], "SYSTEM: at most 4095 bytes"),
+        *((["sf3800", f"--{option}", value], f"{option.upper()}={value}: write {range_}") for option, value, range_ in (
+            ("seed", "-1", "a number from 0 to 18446744073709551615"),
+            ("seed", "0x10000000000000000", "a number from 0 to"),
+            ("watchdog", "-4", "a number from 0 to 86400"),
+            ("timeout", "0", "a number from 1 to"),
+            ("timeout", "1.5", "a number from 1 to"),
+            ("icount", "yes", "0 or 1"),
+            ("icount", "2", "0 or 1"),
+            ("gdb", "65536", "a number from 1 to 65535"),
+            ("net", "9", "a number from 0 to 8"),
+            ("boards", "0", "a number from 1 to"),
+        )),
     ],
 )
-def test_wrong_options_are_one_line(args, says, tmp_path):
+def test_wrong_options_are_one_line(args, says):
     iso = [] if "--iso" in args else ["--iso", str(LAUNCH)]
     done = launch(*args, *iso)
     assert done.returncode == guest.STATUS_SETUP
@@ -96,24 +123,242 @@ def test_wrong_options_are_one_line(args, says, tmp_path):
     assert says in done.stderr
 
 
+def test_a_seed_is_what_the_guest_gets():
+    seed = 2**64 - 1
+    assert guest.Guest(machine.load("sf3800"), guest.Options(seed=seed)).run_files()["seed"] == b"0xffffffffffffffff"
+
+
+@pytest.mark.parametrize("option, kind", [("--forward", "tcp"), ("--forward", "udp"), ("--gdb", "tcp")])
+def test_a_busy_port_is_one_line(option, kind):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        if kind == "tcp":
+            taken.listen()
+        port = taken.getsockname()[1]
+        done = launch("sf3800", "--net", "1", option, f"{port}:80/{kind}" if option == "--forward" else str(port), "--check")
+    assert done.returncode == guest.STATUS_SETUP
+    assert len(done.stderr.splitlines()) == 1
+    assert f"port {port}/{kind} of this host: Address already in use; name another one" in done.stderr
+
+
+def test_one_port_is_not_forwarded_twice():
+    port = net.free_port("tcp")
+    done = launch("sf3800", "--net", "1", "--forward", f"{port}:80", "--forward", f"{port}:81", "--check")
+    assert f"FORWARD: '{port}:81': port {port}/tcp of this host: Address already in use" in done.stderr
+
+
+def test_check_asks_for_nothing_that_make_builds(monkeypatch):
+    """It knows the options before there are images; what is wrong with them it says."""
+    missing = ["--iso", "/nonexistent", "--root", "ext", "--overlay", "build/dynamic-of-tomorrow", "--check"]
+    assert launch("sf3800", *missing).returncode == 0
+    assert "there is only linux" in launch("sf3800", *missing, "--peer", "windows").stderr
+
+
+def test_a_folder_for_files_of_the_run_that_is_full(monkeypatch, tmp_path):
+    """One line, no process, no file."""
+    def full(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = guest.Guest(machine.load("sf280r"), guest.Options(iso=LAUNCH))
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(MachineError, match=f"{tmp_path}: No space left on device: make room there, or name .* TMPDIR"):
+        run.start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_any_other_error_of_the_system_is_one_line(tmp_path):
+    """Here: a name that is too long for the file system."""
+    done = launch("sf280r", "--iso", "x" * 300)
+    assert (done.returncode, done.stderr) == (guest.STATUS_SETUP, f"homeroom: {'x' * 300}: File name too long\n")
+
+
+def test_a_trace_that_cannot_be_converted(monkeypatch, tmp_path):
+    """The true reason; and nothing half written is left."""
+    source, target = tmp_path / "trace.img", tmp_path / "out.json"
+    source.write_bytes(bytes(4096))
+    with pytest.raises(trace.TraceError, match="the run ended before the trace was written"):
+        trace.write(source, target)
+    source.write_bytes(trace.HEADER.pack(trace.MAGIC, trace.VERSION, trace.RECORD.size, 0, 0, 0))
+    with pytest.raises(trace.TraceError, match="/dev/full: No space left on device"):
+        trace.write(source, Path("/dev/full"))
+    with pytest.raises(trace.TraceError, match="No such file or directory"):
+        trace.write(source, tmp_path / "no/folder")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+class Clock:
+    """Stands for the host's clock and for what Linux says of a process."""
+
+    def __init__(self, monkeypatch):
+        self.now = self.waited = 0.0
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(patience, "kept_waiting", lambda pid: self.waited)
+
+
+@pytest.mark.parametrize(
+    "now, waited, left, too_busy",
+    [
+        (0, 0, 60, False),
+        (59, 59, 1, False),  # not yet asked what QEMU had to wait
+        (60, 0, 0, False),  # an idle host
+        (60, 45, 45, False),
+        (100, 45, 5, False),
+        (105, 45, 0, False),
+        (599, 598, 1, False),
+        (600, 599, 0, True),
+        (90, -5, -30, False),  # QEMU has ended
+    ],
+)
+def test_a_busy_host_stretches_limits(monkeypatch, now, waited, left, too_busy):
+    clock = Clock(monkeypatch)
+    limit = patience.Limit(1, 60)
+    clock.now, clock.waited = now, waited
+    assert limit.left() == left
+    assert limit.host_too_busy() == too_busy
+
+
+def test_what_a_thread_waits_for_a_cpu_is_counted():
+    """Two threads of one CPU wait for each other: this one, and a child that computes."""
+    cpu = min(os.sched_getaffinity(0))
+    child = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    before, old = patience.kept_waiting(child.pid), os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        turns = 0
+        while patience.kept_waiting(child.pid) - before < 0.05:
+            turns += 1
+            assert turns < 10**6
+    finally:
+        os.sched_setaffinity(0, old)
+        child.kill()
+        child.wait()
+    assert patience.kept_waiting(child.pid) == 0
+
+
+def test_a_run_that_the_host_starved_says_so():
+    run = guest.Guest(machine.load("sf280r"), guest.Options(iso=LAUNCH))
+    run._process = subprocess.CompletedProcess([], -9)
+    run._kill_kind, run._host_too_busy, run._usage, run._started = "timeout", True, 12.0, time.monotonic() - 600
+    message = run._judge("").message(True)
+    assert message == (
+        "the time limit is over; the run was killed (this host is too busy: it gave QEMU 12 s of CPU time in 600 s)"
+    )
+
+
+HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
+
+
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("title = 3 3", "TOMLDecodeError"),
-        ('title = "x"', "'board'"),
-        ('title = "x"\nspeed = 1\n[[board]]\ncpus = 2\nmemory = "64M"', "unknown key 'speed'"),
-        ('title = "x"\n[[board]]\ncpus = 2\nmemory = "64M"\nslots = 1', "unknown key 'slots'"),
-        ('title = "x"\n[[board]]\ncount = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
-        ('title = "x"\n[[board]]\ncount = 2\ncpus = 3\nmemory = "64M"', "may not be on two boards"),
-        ('title = "x"\nslit = [[10, 9], [12, 10]]\n[[board]]\ncount = 2\ncpus = 2\nmemory = "64M"', "slit must be 2"),
-        ('title = "x"\nproximity_domains = [1, 1]\n[[board]]\ncount = 2\ncpus = 2\nmemory = "64M"', "2 different"),
+        ("title = 3 3", "not TOML: "),
+        ('title = "x"', "'board' is missing: write [[board]]"),
+        ("[[board]]\n" + TWO, "'title' is missing"),
+        ("[[board]]\n" + TWO + '[title]', "title = {}: write a line of text"),
+        (HEAD + 'cpus = 2', "'memory' is missing"),
+        (HEAD + 'memory = "64M"', "'cpus' is missing"),
+        ('title = "x"\nspeed = 1\n[[board]]\n' + TWO, "unknown key 'speed'; there are: title, board"),
+        (HEAD + TWO + "slots = 1", "unknown key 'slots'; there are: count, cpus"),
+        ('title = 3\n[[board]]\n' + TWO, "title = 3: write a line of text"),
+        ('title = "a\\nb"\n[[board]]\n' + TWO, "write a line of text"),
+        ('title = "x"\nboard = 3', "board = 3: write [[board]]"),
+        ('title = "x"\nboard = []', "board = []: write [[board]]"),
+        ('title = "x"\n[board]\n' + TWO, "write [[board]]"),
+        *((f'title = "x"\n{line}\n[[board]]\ncount = 2\n{TWO}', says) for line, says in (
+            ("cores = 0", "cores = 0: write a number from 1 to 255"),
+            ("cores = true", "cores = True: write a number"),
+            ('cores = "2"', "cores = '2': write a number"),
+            ("remote_distance = 10", "a number from 11 to 254"),
+            ("remote_distance = 18.5", "a number from 11 to 254"),
+            ("slit = 3", "write a matrix of distances"),
+            ("slit = [10, 20]", "write a matrix of distances"),
+            ("slit = [[10, 9], [12, 10]]", "distances from 10 to 254"),
+            ("slit = [[10, true], [12, 10]]", "distances from 10 to 254"),
+            ("slit = [[10, 20]]", "slit must be 2 x 2"),
+            ("slit = [[20, 10], [10, 20]]", "10 from a domain to itself"),
+            ("slit = [[10, 20], [20, 10]]\nremote_distance = 20", "leave one out"),
+            ("srat = 1", "write true or false"),
+            ("srat = false\nproximity_domains = [1, 2]", "leave srat = false out"),
+            ("proximity_domains = [1, 1]", "2 different"),
+            ("proximity_domains = 1", "write a list of numbers from 0 to 200"),
+            ("proximity_domains = [1, -1]", "write a list of numbers from 0 to 200"),
+            ("proximity_domains = [1, 4294967296]", "write a list of numbers from 0 to 200"),
+            ("fireplane = 3", "write [fireplane]"),
+            ("cards = 9", "a number from 0 to 8"),
+            ("cards = false", "a number from 0 to 8"),
+        )),
+        *((HEAD + line, says) for line, says in (
+            ('count = 0\n' + TWO, "count = 0: write a number from 1 to 255"),
+            ('count = "2"\n' + TWO, "count = '2': write a number"),
+            ('count = 65\n' + TWO, "65 domains; there may be 64"),
+            ('cpus = -1\nmemory = "64M"', "cpus = -1: write a number from 0 to 255"),
+            ('cpus = [2]\nmemory = "64M"', "cpus = [2]: write a number"),
+            ('cpus = 0\nmemory = "64M"', "0 CPUs; there may be 1 to 255"),
+            ('cpus = 2\nmemory = "-64M"', "memory = '-64M': write a size"),
+            ('cpus = 2\nmemory = true', "memory = True: write a size"),
+            ('cpus = 2\nmemory = ["64M"]', "write a size"),
+            ('cpus = 2\nmemory = "0M"', "64 MiB is the least"),
+            (TWO + 'domain = "mine"', 'write "own", "expander" or a number from 0 to 63'),
+            (TWO + 'domain = -1', "a number from 0 to 63"),
+            (TWO + 'domain = true', "a number from 0 to 63"),
+            (TWO + 'domain = [0]', "a number from 0 to 63"),
+            ('count = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
+            ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus or cores"),
+        )),
+        ('title = "x"\ncores = 5\n[[board]]\ncount = 51\ncpus = 5\nmemory = "64M"', "APIC id would be 404, 254 is the"),
     ],
 )
 def test_wrong_machine_files(text, says, tmp_path):
     path = tmp_path / "odd.toml"
     path.write_text(text)
-    with pytest.raises(MachineError, match=says):
+    with pytest.raises(MachineError, match=re.escape(says)) as error:
         machine.load(str(path))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "lines, says",
+    [
+        ("", "[fireplane] family = None; there are: "),
+        ("family = 3", "[fireplane] family = 3; there are: "),
+        ('family = ["high-end"]', "[fireplane] family = ['high-end']; there are: "),
+        ('family = "high-end"\nspeed = 1', "no parameter 'speed'; there are: clock_ps, "),
+        ('family = "high-end"\nstreams = true', "streams = True: a number from 1 to 16"),
+        ('family = "high-end"\nbus = [1]', 'bus = [1]: it is "machine" or "board"'),
+    ],
+)
+def test_wrong_parameters_of_the_model(lines, says, tmp_path):
+    """Also where the model is not asked for."""
+    path = tmp_path / "odd.toml"
+    path.write_text(f"{HEAD}{TWO}[fireplane]\n{lines}\n")
+    with pytest.raises(MachineError, match=re.escape(says)):
+        guest.Guest(machine.load(str(path)), guest.Options())
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda path: path.mkdir(), "is not a file"),
+        (lambda path: path.write_bytes(b"title = '\xff'"), "not a text file in UTF-8"),
+        (lambda path: path.symlink_to("/proc/self/mem"), "Input/output error"),
+    ],
+)
+def test_machine_files_that_cannot_be_read(make, says, tmp_path):
+    make(tmp_path / "odd.toml")
+    with pytest.raises(MachineError, match=says):
+        machine.load(str(tmp_path / "odd.toml"))
+
+
+def test_apic_ids_have_gaps():
+    """A socket of three CPUs takes four ids; they are what the SRAT names."""
+    m = machine.Machine("x", "x", [machine.Board(6, 64, 0), machine.Board(3, 64, 1)], cores=3)
+    assert [m.apic_id(cpu) for cpu in range(m.cpus)] == [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    entries = acpi.tables(m, [1, 0])[48:]
+    assert [(entries[16 * i + 2], entries[16 * i + 3]) for i in range(9)] == [
+        *((1, apic) for apic in (0, 1, 2, 4, 5, 6)),
+        *((0, apic) for apic in (8, 9, 10)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +367,8 @@ def test_wrong_machine_files(text, says, tmp_path):
         (['VERDICT="@exit 0\\n"'], 0, ""),
         (['VERDICT="@exit 7\\n"'], 7, ""),
         ([], guest.STATUS_NO_VERDICT, "no verdict: the machine ended"),
+        (["RESET"], guest.STATUS_NO_VERDICT, "no verdict: the machine reset itself (a triple fault?)"),
+        (["RESET", 'VERDICT="@reboot\\n"'], guest.STATUS_NO_VERDICT, "no verdict: the machine was rebooted before"),
         (["EXIT_CODE=0x11", 'VERDICT="@panic I2 broken\\n"'], guest.STATUS_PANIC, "panicked: I2 broken"),
         (["EXIT_CODE=0x12"], guest.STATUS_HUNG, "watchdog"),
         (["HANG"], guest.STATUS_TIMEOUT, "the time limit is over"),
@@ -235,3 +482,50 @@ def test_the_terminal_and_what_is_typed_before_the_boot():
             pass
     os.close(master)
     assert launcher.returncode == 0 and b"\n43 132\r\n" in shown, shown.decode(errors="replace")
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["qemu-nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["qemu-sf3800", "ROOT=zfs"], "homeroom: ROOT=zfs: there is only ext"),
+        (["qemu-sf3800", "PEER=windows"], "PEER=windows: there is only linux.  Stop."),
+        (["qemu-sf3800", "RUNN=true"], "RUNN= is no variable of this Makefile; there are: RUN SYSTEM "),
+        (["qemu-sf3800", "DISK='a"], "homeroom: DISK='a: No closing quotation; write it as words of a shell"),
+        (["qemu-sf3800", "BOARDS=3"], "homeroom: BOARDS=3: sf3800 takes 1 to 2"),
+        (["gdb", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["model-speed", "MACHINE=nope"], "homeroom: no machine 'nope'; there are: sf12k, "),
+        (["iso", "TEST=yes"], "TEST=yes: write 0 or 1.  Stop."),
+        (["experiments", "QUICK=yes"], "QUICK=yes: write 0 or 1.  Stop."),
+        (["experiments", "JOBS=0"], "JOBS=0: write a number from 1.  Stop."),
+        (["experiment-nope"], "experiments: no experiment 'nope'; there are: memcopy-12k-24, "),
+    ],
+)
+def test_make_refuses_before_it_builds(words, says):
+    """What is said, in one line, and make's own word that it stops."""
+    done = subprocess.run(["make", *words], cwd=TOP, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if not re.match(r"make: \*\*\* \[.*\] Error \d+$", line)]
+    assert len(said) == 1 and says in said[0], done.stderr
+    assert done.stdout == ""
+
+
+def test_one_make_at_a_time(tmp_path):
+    """Each finds that no other is at work; and the lock ends with the command."""
+    work = f"mkdir {tmp_path}/busy && sleep 0.05 && rmdir {tmp_path}/busy"
+    runs = [subprocess.Popen([TOP / "tools/alone.sh", "sh", "-c", work], cwd=tmp_path) for _ in range(4)]
+    assert [run.wait() for run in runs] == [0] * 4
+
+
+def test_make_runs_nothing_that_a_command_line_says():
+    """RUN is for the guest's shell: make expands none of it, in no make that it calls."""
+    word = r"\$(info EXPANDED) $(info EXPANDED) $$(info EXPANDED)"
+    done = subprocess.run(["make", "iso", f"RUN={word}"], cwd=TOP, capture_output=True, text=True)
+    assert (done.returncode, "EXPANDED" in done.stdout + done.stderr) == (0, False)
+
+
+def test_images_that_cannot_be_written_are_one_line():
+    command = ["python3", "-m", "homeroom.image", "initramfs", "/nonexistent/out", "--etc", "user/etc"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "tools"})
+    assert done.returncode == 1
+    assert re.fullmatch(r"image: /nonexistent/out\.\d+\.part: No such file or directory\n", done.stderr)

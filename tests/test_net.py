@@ -16,7 +16,7 @@ import threading
 
 import pytest
 
-from harness import make_guest
+from harness import HOST_LIMIT, make_guest
 from homeroom import machine as machines
 from homeroom import net
 from homeroom.machine import TOP, MachineError
@@ -105,7 +105,7 @@ def test_the_guest_is_reached(machine):
     tcp, udp = machine.guest.forwards
     machine.check("nc -l -p 5001 -e cat >/dev/null 2>&1 & while ! netstat -tln 2>/dev/null | grep -q :5001; do :; done")
     data = random.Random(6).randbytes(200000)
-    with socket.create_connection(("127.0.0.1", tcp.host), timeout=60) as s:
+    with socket.create_connection(("127.0.0.1", tcp.host), timeout=HOST_LIMIT) as s:
         threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR))).start()
         back = bytearray()
         while piece := s.recv(65536):
@@ -113,7 +113,7 @@ def test_the_guest_is_reached(machine):
     assert md5(back) == md5(data)
     machine.check("/usr/test/netstorm -u 5002 >/tmp/echo & while ! grep -q ready /tmp/echo; do :; done")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.settimeout(60)
+        s.settimeout(HOST_LIMIT)
         s.sendto(b"hello", ("127.0.0.1", udp.host))
         assert s.recv(100) == b"hello"
 
@@ -235,5 +235,5 @@ def test_on_the_host():
     """Malformed frames and calls in any order, with the sanitizers; tests/test_host.py runs it once, too, with another seed."""
     subprocess.run(["make", "-s", "build/host/test_net"], cwd=TOP, check=True, stdin=subprocess.DEVNULL)
     for seed in ("11", "12", "13"):
-        done = subprocess.run(["build/host/test_net", "-s", seed], cwd=TOP, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(["build/host/test_net", "-s", seed], cwd=TOP, capture_output=True, text=True, timeout=HOST_LIMIT)
         assert done.returncode == 0, f"build/host/test_net -s {seed}\n{done.stdout}{done.stderr}"

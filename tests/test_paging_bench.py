@@ -2,11 +2,13 @@
 """mkeyed and ddt, the programs of the experiments with files larger than memory, and how the experiments judge them."""
 
 import csv
+import os
 import re
 import subprocess
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom.experiments import ddt, mkeyed, results, storage
 from homeroom.machine import TOP
 
@@ -15,7 +17,7 @@ def on_host(command, status=0):
     program, *options = command.split()
     folder = "ondisk" if program == "ddt" else "bench"
     binary = TOP / "build/user" / folder / program
-    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=HOST_LIMIT, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -178,3 +180,26 @@ def test_ddt_on_tmpfs(machine):
     one = ddt.parse(text, "policy2", "default", 1, 1)
     assert text.splitlines()[-1] == "ok"
     assert (one.epi, one.api, one.fpi, one.apo) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "program, variable, value, says",
+    [
+        ("ddt", "SCALE", "fast", "ddt: SCALE=fast: write a number over 0"),
+        ("ddt", "STEPS", "0.6 x", "ddt: STEPS=x: write a number over 0"),
+        ("ddt", "ROWS", "policy9", "ddt: ROWS: no row 'policy9'; there are: policy0, "),
+        ("ddt", "JOBS", "0", "ddt: JOBS=0: write a whole number over 0"),
+        ("mkeyed", "RECORDS", "1.5", "mkeyed: RECORDS=1.5: write a whole number over 0"),
+        ("mkeyed", "ROWS", "nothing", "mkeyed: ROWS: no row 'nothing'; there are: batch, "),
+        ("pacing", "SCALE", "nan", "pacing: SCALE=nan: write a number over 0"),
+        ("pacing", "ROWS", "99/9", "pacing: ROWS: no row '99/9'; there are: "),
+        ("psrset", "WINDOW", "-1", "psrset: WINDOW=-1: write a whole number over 0"),
+    ],
+)
+def test_wrong_variables_of_experiments(program, variable, value, says):
+    """Before a machine is started."""
+    command = ["python3", "-m", f"homeroom.experiments.{program}"]
+    environment = os.environ | {variable: value, "PYTHONPATH": "tools"}
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(says) and done.stderr.count("\n") == 1

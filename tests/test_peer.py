@@ -102,7 +102,7 @@ def test_the_model_knows_where_linux_memory_is(linux):
     "options, says",
     [
         (["--peer", "bsd"], "PEER=bsd: there is only linux"),
-        (["--peer", "linux", "--balancing", "x"], "BALANCING=x: write a number"),
+        (["--peer", "linux", "--balancing", "x"], "BALANCING=x: write 0 or 1"),
         (["--balancing", "0"], "BALANCING: only Linux has it (PEER=linux)"),
     ],
 )

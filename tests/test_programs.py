@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import default_signals
+from harness import HOST_LIMIT, default_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
@@ -34,7 +34,7 @@ def test_on_linux(program, tmp_path):
     subprocess.run([HRCC, "-O2", "-D_GNU_SOURCE", source, "-o", binary], check=True)
     os.chmod(tmp_path, 0o755)
     done = subprocess.run(
-        [binary], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, preexec_fn=default_signals
+        [binary], capture_output=True, text=True, timeout=HOST_LIMIT, stdin=subprocess.DEVNULL, preexec_fn=default_signals
     )
     for left in Path(tempfile.gettempdir()).glob(f"{program}.*"):
         subprocess.run(["rm", "-rf", left], check=False)

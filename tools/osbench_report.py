@@ -24,7 +24,6 @@ from homeroom.machine import TOP, MachineError, load, one_cpu
 DATA = TOP / "tests/data/linux-instructions.txt"
 PAGE = TOP / "docs/performance.md"
 BEGIN, END = "<!-- osbench: begin -->", "<!-- osbench: end -->"
-ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 SECONDS = 600
 
 # GOALS: at most this part of Linux's count.  Lines not named: at most Linux's.
@@ -72,7 +71,7 @@ def run(cpus: int) -> str:
     """osbench's output on a machine with one or two CPUs."""
     machine = load("sf280r")
     machine = one_cpu(machine) if cpus == 1 else machine
-    one = guest.Guest(machine, guest.Options(run="osbench -d /tmp", seed=1, qemu_args=ICOUNT))
+    one = guest.Guest(machine, guest.Options(run="osbench -d /tmp", seed=1, qemu_args=guest.ICOUNT))
     try:
         one.start().wait(SECONDS)
     finally:

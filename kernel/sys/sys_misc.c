@@ -161,6 +161,7 @@ long sys_reboot(struct regs *r)
     }
     if (cmd == RESTART) {
         vfs_shutdown();
+        verdict("@reboot");
         machine_reset();
     }
     return cmd == CAD_OFF || cmd == cad_on ? 0 : -EINVAL;

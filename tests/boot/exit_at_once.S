@@ -5,7 +5,8 @@
  * It writes EXIT_CODE (0x10, clean end) to the isa-debug-exit port as its first instructions, so that a run of
  * it costs what the firmware and GRUB cost.  `make boot-time` compares Homeroom's boot with it.
  * The tests of the launcher build it with VERDICT, a string that it writes to the verdict port first, and with
- * HANG, to make it loop instead of ending; on an NMI it dies then, as it has no interrupt table.
+ * HANG, to make it loop instead of ending; on an NMI it dies then, as it has no interrupt table.  With RESET it ends
+ * in a triple fault.
  */
 #ifndef EXIT_CODE
 #define EXIT_CODE 0x10
@@ -35,6 +36,13 @@ start:
 #ifdef HANG
 1:  pause
     jmp 1b
+#endif
+#ifdef RESET
+    lidt nothing
+    ud2
+nothing:
+    .short 0
+    .long 0
 #endif
     movl $EXIT_CODE, %eax
     outl %eax, $0xf4

@@ -3,7 +3,7 @@
 # experiments.mk - the paper's tables, and the live view.
 #
 # VARIABLES   JOBS=1      so many runs at once (default: as many as there are CPUs, and memory for)
-#             QUICK=1     a few rows, once each
+#             QUICK=1     the rows marked quick, once each
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
@@ -18,14 +18,22 @@ EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroo
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
                $(if $(PEER),--peer '$(PEER)')
 
-EXPERIMENT_DEPS := $(ISO) $(FIREPLANE) $(if $(PEER),peer) deps
+ifeq ($(if $(filter command,$(origin JOBS)),$(shell expr '$(JOBS)' : '[1-9][0-9]*$$')),0)
+$(error JOBS=$(JOBS): write a number from 1)
+endif
 
 # What tools/deps.sh installs for the commands of this file.
 EXPERIMENT_GROUPS = $(call called,experiments,experiments experiment-% watch) \
               $(call called,dynamic,experiment-psrset) $(call called,refdisk,$(DISK_EXPERIMENTS))
 
-.PHONY: experiments experiment-list experiments-named watch
-experiments: $(EXPERIMENT_DEPS) ## every table of the paper, ours beside it: build/experiments/report.html
+# Before they are used: the names, then what is built.
+.PHONY: experiments experiment-list experiments-named watch experiment-names experiment-images
+experiment-names:
+	@! command -v $(PYTHON) >/dev/null || PYTHONPATH=tools $(PYTHON) -m homeroom.experiments list $(NAMED:%=--name '%') >/dev/null
+experiment-images: experiment-names
+	@tools/deps.sh $(DEPS)
+	$(call build,$(ISO) $(FIREPLANE) $(if $(PEER),peer))
+experiments: experiment-images ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names
 experiment-list: deps
@@ -33,16 +41,18 @@ experiment-list: deps
 # Those with disks are programs of their own.
 DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experiment-ddt
 .PHONY: $(DISK_EXPERIMENTS)
-$(DISK_EXPERIMENTS): $(ISO) $(UONDISK) $(REFDISK) deps ## disks: docs/disks.md
+$(DISK_EXPERIMENTS): deps ## disks: docs/disks.md
+	$(call build,$(ISO) $(UONDISK) $(REFDISK))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
 .PHONY: experiment-psrset
-experiment-psrset: $(ISO) $(DYNAMIC) deps ## iperf outside and inside a processor set: docs/psets.md
+experiment-psrset: deps ## iperf outside and inside a processor set: docs/psets.md
+	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
 NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
-experiments-named: $(EXPERIMENT_DEPS)
+experiments-named: experiment-images
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')
 
 watch: deps ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)

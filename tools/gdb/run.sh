@@ -6,18 +6,37 @@
 #   tools/gdb/run.sh MACHINE ISO KERNEL
 #
 # The machine's console goes to build/gdb.console and takes no input; RUN= and the other variables of
-# make qemu-<machine> work.  Leaving GDB ends the machine.
+# make qemu-<machine> work.  Leaving GDB ends the machine.  A machine that ends before GDB has reached it shows its
+# console, and its status is ours.
 set -eu
 
 machine=$1 iso=$2 kernel=$3
-port=$((20000 + $(id -u) % 10000 + $$ % 1000))
 console=build/gdb.console
 mkdir -p build
 
+listens() { # whether a port of this host is listened on
+    grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") [0-9A-F:]* 0A " /proc/net/tcp
+}
+
+port=$((20000 + $(id -u) % 10000 + $$ % 1000))
+while listens "$port"; do
+    port=$((port + 1))
+done
 GDB=$port setsid "${PYTHON:-python3}" qemu/launch.py "$machine" --make --iso "$iso" </dev/null >"$console" 2>&1 &
 launcher=$!
 trap 'kill "$launcher" 2>/dev/null || true' EXIT
 trap : INT # Ctrl-C is for GDB
+
+until listens "$port"; do
+    if ! grep -q '^State:.[^Z]' "/proc/$launcher/status" 2>/dev/null; then
+        status=0
+        wait "$launcher" || status=$?
+        cat "$console" >&2
+        [ "$status" != 0 ] || status=1
+        exit "$status"
+    fi
+    sleep 0.1
+done
 
 echo "console: tail -f $console"
 status=0

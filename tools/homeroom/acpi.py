@@ -68,7 +68,7 @@ def memory_ranges(machine: Machine) -> list[tuple[int, int, int]]:
 
 def tables(machine: Machine, numbers: list[int]) -> bytes:
     """SRAT and SLIT of a machine whose domains are called `numbers` instead of 0, 1, 2, ..."""
-    entries = [processor(numbers[d], c) for d in range(machine.domains) for c in machine.domain_cpus(d)]
+    entries = [processor(numbers[d], machine.apic_id(c)) for d in range(machine.domains) for c in machine.domain_cpus(d)]
     entries += [memory(numbers[d], base, length) for d, base, length in memory_ranges(machine)]
     if machine.slit is None:
         return srat(entries) + removed(b"SLIT")

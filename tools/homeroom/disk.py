@@ -26,6 +26,8 @@ the guest as errors of the disk.
 """
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import time
@@ -33,10 +35,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom.machine import TOP, MachineError
+from homeroom.machine import TOP, MachineError, check_writable
 
 BUSES = ("virtio", "ide")
-IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL = 4, 16, 4
+IDE_LIMIT, VIRTIO_LIMIT, QUEUES_USUAL, QUEUES_LIMIT = 4, 16, 4, 64
 PLUGIN = TOP / "build/refdisk.so"
 SERVER_SECONDS = 20  # in which nbdkit has to be ready
 USAGE = "DISK='FILE[,bus=ide][,readonly][,queues=N][,blkdebug=FILE][,blklogwrites=FILE]'"
@@ -70,7 +72,7 @@ def parse(text: str) -> Disk:
             disk.readonly = True
         elif key == "bus" and value in BUSES:
             disk.bus = value
-        elif key == "queues" and value.isdigit() and int(value) > 0:
+        elif key == "queues" and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= QUEUES_LIMIT:
             disk.queues = int(value)
         elif value and (key in ("blkdebug", "blklogwrites") or (disk.reference and key in ("scale", "model", "log"))):
             setattr(disk, key, value)
@@ -99,15 +101,31 @@ def _check(text: str, disk: Disk) -> None:
         raise MachineError(f"DISK={text}: {image} is not a file")
     if image.stat().st_size < 512:
         raise MachineError(f"DISK={text}: {image} is smaller than a sector")
-    if disk.reference:
+    if not os.access(image, os.R_OK if disk.readonly else os.R_OK | os.W_OK):
+        way = "read" if disk.readonly else "read and written; for the first alone add ,readonly"
+        raise MachineError(f"DISK={text}: {image} cannot be {way}")
+    if disk.reference and not _model(disk).is_file():
+        raise MachineError(f"DISK={text}: there is no {_model(disk)}")
+    if disk.blkdebug and not Path(disk.blkdebug).is_file():
+        raise MachineError(f"DISK={text}: {disk.blkdebug} is not a file")
+    for log in filter(None, (disk.blklogwrites, disk.log)):
+        check_writable("DISK", Path(log))
+
+
+def check_all(disks: list[str], others: int = 0) -> None:
+    """Raise MachineError if one of these is wrong, or if they are too many beside `others` virtio disks."""
+    buses = [parse(text).bus for text in disks]
+    if buses.count("ide") > IDE_LIMIT or buses.count("virtio") + others > VIRTIO_LIMIT:
+        raise MachineError(f"DISK: there may be {IDE_LIMIT} IDE and {VIRTIO_LIMIT} virtio disks, ROOT= and TRACE= included")
+
+
+def check_built(disks: list[str]) -> None:
+    """Raise MachineError if what make builds and installs for these disks is not there."""
+    if any(parse(text).reference for text in disks):
         if shutil.which("nbdkit") is None:
             raise MachineError("nbdkit is missing: tools/deps.sh refdisk")
         if not PLUGIN.is_file():
             raise MachineError(f"{PLUGIN} is missing: make refdisk")
-        if not _model(disk).is_file():
-            raise MachineError(f"DISK={text}: there is no {_model(disk)}")
-    if disk.blkdebug and not Path(disk.blkdebug).is_file():
-        raise MachineError(f"DISK={text}: {disk.blkdebug} is not a file")
 
 
 def _socket(folder: Path, number: int) -> Path:
@@ -135,7 +153,8 @@ def serve(disks: list[str], folder: Path) -> tuple[list[subprocess.Popen], list[
         while not _socket(folder, number).is_socket():
             if server.poll() is not None or time.monotonic() > end:
                 stop(servers)
-                raise MachineError(f"DISK={text}: nbdkit: {(server.stderr.read() or 'is not ready').strip()}")
+                said = server.stderr.read().strip().splitlines() or ["nbdkit: is not ready"]
+                raise MachineError(f"DISK={text}: {said[-1]}")
             time.sleep(0.01)
         notes.append(f"disk {number}: {title}, times divided by {disk.scale or 1}")
     return servers, notes
@@ -180,8 +199,6 @@ def qemu_args(disks: list[str], cpus: int, folder: Path) -> list[str]:
         disk = parse(text)
         i, name = counts[disk.bus], f"disk{number}"
         counts[disk.bus] += 1
-        if i >= (IDE_LIMIT if disk.bus == "ide" else VIRTIO_LIMIT):
-            raise MachineError(f"DISK={text}: there may be {IDE_LIMIT} IDE and {VIRTIO_LIMIT} virtio disks")
         args += ["-blockdev", json.dumps(_node(disk, name, _socket(folder, number)))]
         if disk.bus == "ide":
             device = f"ide-hd,drive={name},bus=ide.{i // 2},unit={i % 2}"

@@ -3,7 +3,8 @@
 
 THEORY      The layout is that of include/uapi/fireplane.h, said a second time with ctypes; tests/test_fireplane_page.py
             compiles a C program and compares every offset.  The page is a file: while a guest runs it is
-            build/fireplane/MACHINE.PID.page, where PID is the launcher's; MODEL_PAGE= keeps it.
+            build/fireplane/MACHINE.PID.page, where PID is the launcher's, and afterwards build/fireplane/MACHINE.last;
+            MODEL_PAGE= keeps it elsewhere.
 INVARIANTS  I1  the file is only read, never written
             I2  a file that is too short, or of another version, is refused with one line
 SEE ALSO    docs/fireplane.md, tools/homeroom/watch.py, tools/homeroom/experiments
@@ -161,3 +162,8 @@ def newest(folders: tuple[Path, ...] = PAGES) -> Path | None:
             if _launcher_lives(path):
                 found.append((path.stat().st_ctime, path))
     return max(found)[1] if found else None
+
+
+def newest_ended(folder: Path = PAGES[0]) -> Path | None:
+    """The page of the guest that ended last, None if none is kept."""
+    return max(folder.glob("*.last"), key=lambda path: path.stat().st_ctime, default=None)

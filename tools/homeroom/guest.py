@@ -7,6 +7,7 @@ THEORY      QEMU is started with three sockets of ours: the console (COM1), the 
             With a watchdog of W seconds the kernel writes @alive every second and ends the machine itself when
             nothing in it makes progress.  When even the @alive lines stop, it is not slow but hung: we inject an
             NMI, on which the kernel prints what each CPU does; and kill QEMU if nothing comes of that.
+            All time limits grow while the host keeps QEMU waiting (patience.py).
 INVARIANTS  I1  after wait() or close() no process and no file of the run is left
             I2  a run that gave no verdict is never reported as a success
 SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
@@ -30,11 +31,16 @@ from pathlib import Path
 
 from homeroom import acpi, disk, model, net, trace
 from homeroom.cpio import Archive
-from homeroom.machine import TOP, Machine, MachineError, check_host_memory, one_cpu
+from homeroom.machine import TOP, Machine, MachineError, check_host_memory, check_writable, one_cpu
+from homeroom.patience import Limit
 from homeroom.verdict import Lines
 
 QEMU = "qemu-system-x86_64"
 ISO = TOP / "build/homeroom.iso"
+
+# Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
+# machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns.
+ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
 EXIT_CLEAN, EXIT_PANIC, EXIT_WATCHDOG = 33, 35, 37
@@ -44,6 +50,7 @@ STATUS_SETUP, STATUS_NO_VERDICT, STATUS_PANIC, STATUS_HUNG, STATUS_TIMEOUT = ran
 
 BOOT_GRACE = 60  # seconds a boot may take before its first @alive, times the speed factor
 ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
+SYSTEM_BYTES = 4095  # what kernel/main.c has room for
 PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # what a CPU's largest ring holds
 NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
@@ -53,14 +60,14 @@ NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
 class Outcome:
     """How a run ended."""
 
-    kind: str  # clean, reset, panic, watchdog, hung, timeout, quit, qemu
+    kind: str  # clean, reboot, reset, panic, watchdog, hung, timeout, quit, qemu
     status: int | None  # of the command, if there was a verdict
     detail: str = ""  # the kernel's reason, or QEMU's last words
     cpu_seconds: float = 0.0  # user + system time of QEMU
 
     def exit_code(self, wants_verdict: bool) -> int:
         """What the launcher exits with (I2)."""
-        if self.kind in ("clean", "reset"):
+        if self.kind in ("clean", "reboot", "reset"):
             if self.status is not None:
                 return self.status
             return STATUS_NO_VERDICT if wants_verdict else 0
@@ -75,14 +82,14 @@ class Outcome:
             "panic": f"the kernel panicked: {self.detail or 'no reason given'}",
             "watchdog": f"the kernel's watchdog ended the run: {self.detail or 'no progress'}",
             "hung": "the kernel showed no signs of life any more and was killed (above: its CPUs, if it could say)",
-            "timeout": "the time limit is over; the run was killed",
+            "timeout": f"the time limit is over; the run was killed{f' ({self.detail})' if self.detail else ''}",
             "quit": "stopped from the keyboard",
             "qemu": f"QEMU failed: {self.detail}",
         }
         if self.kind in texts:
             return texts[self.kind]
         if wants_verdict and self.status is None:
-            how = "reset itself (a triple fault?)" if self.kind == "reset" else "ended"
+            how = {"reset": "reset itself (a triple fault?)", "reboot": "was rebooted"}.get(self.kind, "ended")
             return f"no verdict: the machine {how} before the command's status came"
         return ""
 
@@ -113,20 +120,33 @@ class Options:
     speed: float = 1.0  # times limits are multiplied by it
 
     def check(self) -> None:
-        if self.run is not None and len(self.run) > 60000:
+        """Raise MachineError for what is written wrong; check_built() looks for what make builds and installs."""
+        if self.run is not None and len(os.fsencode(self.run)) > 60000:
             raise MachineError("RUN: a command line has at most 60000 bytes; put a script into OVERLAY")
+        if len(os.fsencode(self.system or "")) > SYSTEM_BYTES:
+            raise MachineError(f"SYSTEM: at most {SYSTEM_BYTES} bytes; longer ones belong into user/etc/system")
         if isinstance(self.overlay, Path) and not self.overlay.is_dir():
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
-        if shutil.which(QEMU) is None:
-            raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
         if self.trace is not None and self.run is None:
             raise MachineError("TRACE: it is of use with RUN='command' only")
-        for text in self.disks:
-            disk.parse(text)
+        disk.check_all(self.disks, int(self.trace is not None))
         if self.model:
-            model.check(self.model, QEMU)
+            model.check(self.model)
         elif self.model_page or self.model_set:
             raise MachineError("MODEL_PAGE and MODEL_SET are of use with MODEL=fireplane only")
+        for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)):
+            if path is not None:
+                check_writable(name, path)
+        if self.gdb_port is not None:
+            net.check_port("GDB", "tcp", self.gdb_port)
+
+    def check_built(self) -> None:
+        """Raise MachineError if something that make builds or installs is not there."""
+        if shutil.which(QEMU) is None:
+            raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+        disk.check_built(self.disks)
+        if self.model:
+            model.check_built(QEMU)
 
 
 class Guest:
@@ -134,7 +154,6 @@ class Guest:
 
     def __init__(self, machine: Machine, options: Options) -> None:
         options.check()
-        self.check_image(options)
         if options.icount:
             machine = one_cpu(machine)
         check_host_memory(machine)
@@ -150,27 +169,31 @@ class Guest:
         self._ended = False
         self._kill_kind: str | None = None
         self._last_life = 0.0
+        self._started = 0.0
+        self._host_too_busy = False  # a time limit's last resort has struck
         self._saw_alive = False
         self._threads: list[threading.Thread] = []
         self._process: subprocess.Popen | None = None
         self._files: tempfile.TemporaryDirectory | None = None
-        self._model_text = model.parameters(machine, options.model_set) if options.model else None
+        text = model.parameters(machine, options.model_set) if options.model or machine.fireplane is not None else None
+        self._model_text = text if options.model else None
         self.page: Path | None = None  # the model's shared page, while the guest runs
         self.forwards = net.parse(options.forward, machine.cards)
         self.notes += [f.note() for f in self.forwards]
         self._qmp_lock = threading.Lock()
         self._outcome: Outcome | None = None
         self.traced = ""  # what came of the trace, at the end
+        self.trace_failed = False
+        self._servers: list[subprocess.Popen] = []
 
     # ---- starting ------------------------------------------------------------------------------
 
     # What another system than Homeroom boots from is the matter of these three (tools/homeroom/peer.py).
 
-    @staticmethod
-    def check_image(options: Options) -> None:
-        """Raise MachineError if there is nothing to boot, or not with these options."""
-        if not options.iso.is_file():
-            raise MachineError(f"{options.iso} is missing: make iso")
+    def check_image(self) -> None:
+        """Raise MachineError if there is nothing to boot."""
+        if not self.options.iso.is_file():
+            raise MachineError(f"{self.options.iso} is missing: make iso")
 
     def run_files(self) -> dict[str, bytes]:
         """The files that start() writes for QEMU, by name."""
@@ -189,10 +212,10 @@ class Guest:
         o, files = self.options, {}
         files["seed"] = f"{self.seed:#x}".encode()
         if o.run is not None:
-            files["run"] = self._traced(o.run).encode()
+            files["run"] = os.fsencode(self._traced(o.run))
         if o.system:
             lines = [part.strip() for part in o.system.replace(";", "\n").splitlines()]
-            files["system"] = "".join(f"{line}\n" for line in lines if line).encode()
+            files["system"] = os.fsencode("".join(f"{line}\n" for line in lines if line))
         if isinstance(o.overlay, Path):
             archive = Archive()
             try:
@@ -244,7 +267,7 @@ class Guest:
         args += ["-mon", "chardev=qmp,mode=control"]
         args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
         if o.icount:
-            args += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
+            args += ICOUNT
         if o.model:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
         if o.gdb_port is not None:
@@ -285,23 +308,50 @@ class Guest:
             words.append("TEST=1")
         return " ".join(words)
 
+    def check_built(self) -> None:
+        """Raise MachineError if something that make builds or installs is not there."""
+        self.options.check_built()
+        self.check_image()
+
     def start(self) -> "Guest":
+        """Start QEMU.  MachineError says what is missing, or why not; then nothing of the run is left (I1)."""
+        self.check_built()
         _no_huge_pages()
-        self._files = tempfile.TemporaryDirectory(prefix="homeroom.")
-        folder = Path(self._files.name)
-        for name, data in self.run_files().items():
-            (folder / name).write_bytes(data)
+        try:
+            self._start()
+        except BaseException:
+            if self._process is None:
+                self._clean_up()
+            raise
+        return self
+
+    def _write_files(self) -> Path:
+        """The run's folder, with all files that QEMU reads."""
+        files = self.run_files()
         if self._model_text is not None:
-            (folder / "fireplane").write_text(self._model_text)
+            files["fireplane"] = self._model_text.encode()
+        try:
+            self._files = tempfile.TemporaryDirectory(prefix="homeroom.")
+            folder = Path(self._files.name)
+            for name, data in files.items():
+                (folder / name).write_bytes(data)
+            if self.options.trace is not None:
+                with open(folder / TRACE_DISK, "wb") as image:
+                    image.truncate(TRACE_BYTES * (self.machine.cpus + 1))  # sparse
+            self._stderr = open(folder / "stderr", "w+", errors="replace")
+        except OSError as error:
+            where = tempfile.gettempdir() if self._files else os.environ.get("TMPDIR", "/tmp")
+            raise MachineError(f"{where}: {error.strerror}: make room there, or name another folder in TMPDIR") from error
+        return folder
+
+    def _start(self) -> None:
+        folder = self._write_files()
+        if self._model_text is not None:
             self.page = model.new_page(self.machine, self.options.model_page)
-        if self.options.trace is not None:
-            with open(folder / TRACE_DISK, "wb") as image:
-                image.truncate(TRACE_BYTES * (self.machine.cpus + 1))  # sparse
         self._servers, notes = disk.serve(self.options.disks, folder)
         self.notes += notes
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)
-        self._stderr = open(folder / "stderr", "w+")
         self._process = subprocess.Popen(
             self.command(fds, folder), stdin=subprocess.DEVNULL, stderr=self._stderr, pass_fds=fds
         )
@@ -310,12 +360,11 @@ class Guest:
         self._console, self._verdict, self._qmp = (ours for ours, _ in pairs)
         self._qmp.settimeout(10)
         self._qmp_file = self._qmp.makefile("r")
-        self._last_life = time.monotonic()
+        self._started = self._last_life = time.monotonic()
         for work in (self._read_console, self._read_verdicts, self._watch):
             thread = threading.Thread(target=work, daemon=True)
             thread.start()
             self._threads.append(thread)
-        return self
 
     # ---- while it runs -------------------------------------------------------------------------
 
@@ -341,20 +390,22 @@ class Guest:
 
     def _watch(self) -> None:
         """Wait for QEMU's end, and look after a guest that shows no more signs of life."""
-        watchdog, nmi_at = self.options.watchdog, None
+        watchdog, speed, nmi = self.options.watchdog, self.options.speed, None
+        life, limit = self._last_life, Limit(self.pid, BOOT_GRACE * speed)
         while True:
             try:
                 _, status, usage = _wait4(self._process.pid, 0.25 if watchdog else None)
                 break
             except TimeoutError:
                 pass
-            now = time.monotonic()
-            limit = self.options.speed * (ALIVE_FACTOR * watchdog if self._saw_alive else BOOT_GRACE)
-            if nmi_at is None and now - self._last_life > limit and self._kill_kind is None:
-                nmi_at = now
+            if life != self._last_life:
+                life = self._last_life
+                limit = Limit(self.pid, speed * (ALIVE_FACTOR * watchdog if self._saw_alive else BOOT_GRACE))
+            if nmi is None and limit.left() <= 0 and self._kill_kind is None:
+                nmi = Limit(self.pid, NMI_GRACE)
                 self._kill_kind = "hung"
                 self.qmp("inject-nmi")
-            elif nmi_at is not None and now - nmi_at > NMI_GRACE:
+            elif nmi is not None and nmi.left() <= 0:
                 self._process.kill()
         self._process.returncode = os.waitstatus_to_exitcode(status)
         self._usage = usage.ru_utime + usage.ru_stime
@@ -391,15 +442,18 @@ class Guest:
             self._verdict.sendall(data)
 
     def wait_until(self, condition: Callable[[], object], timeout: float) -> object:
-        """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) pass.
+        """Wait until condition() is true, QEMU ends, or `timeout` seconds (times the speed factor) pass; a host that keeps
+        QEMU waiting stretches them (patience.py).
 
         Returns the last value of condition().  It is called whenever console or verdict lines have grown.
         """
-        end = time.monotonic() + timeout * self.options.speed
+        limit = Limit(self.pid, timeout * self.options.speed)
         with self.changed:
             while not (value := condition()) and not self._ended:
-                if not self.changed.wait(end - time.monotonic()) and time.monotonic() >= end:
-                    return condition()
+                if (left := limit.left()) <= 0:
+                    self._host_too_busy = limit.host_too_busy()
+                    break
+                self.changed.wait(left)
             return value or condition()
 
     @property
@@ -447,36 +501,47 @@ class Guest:
         self._qmp_file.close()
         for end in (self._console, self._verdict, self._qmp):
             end.close()
-        disk.stop(self._servers)
         self._convert_trace()
-        self._files.cleanup()
-        if self.page and not self.options.model_page:
-            self.page.unlink(missing_ok=True)
+        self._clean_up()
         self._outcome = self._judge(words[-1] if words else "")
         return self._outcome
+
+    def _clean_up(self) -> None:
+        """Stop the servers and remove the run's files (I1); the model's page stays for `make watch`."""
+        disk.stop(self._servers)
+        if self._files is not None:
+            self._files.cleanup()
+        if self.page and not self.options.model_page:
+            model.keep_last(self.page, self.machine)
 
     def _convert_trace(self) -> None:
         if self.options.trace is None:
             return
         try:
             self.traced = trace.write(Path(self._files.name) / TRACE_DISK, self.options.trace)
-        except trace.TraceError:
-            self.traced = "no trace: the run ended before it was written"
+        except trace.TraceError as error:
+            self.traced, self.trace_failed = f"no trace: {error}", True
 
     def _judge(self, last_words: str) -> Outcome:
-        code, detail, status = self._process.returncode, "", None
+        code, detail, status, rebooted = self._process.returncode, "", None, False
         for line in self.lines:
             word, _, rest = line.partition(" ")
             if word == "exit" and rest.strip().isdigit():
                 status = int(rest)
             elif word in ("panic", "watchdog", "hung"):
                 detail = rest
-        kinds = {EXIT_CLEAN: "clean", EXIT_PANIC: "panic", EXIT_WATCHDOG: "watchdog", 0: "reset"}
+            rebooted |= word == "reboot"
+        kinds = {EXIT_CLEAN: "clean", EXIT_PANIC: "panic", EXIT_WATCHDOG: "watchdog", 0: "reboot" if rebooted else "reset"}
         kind = kinds.get(code, "qemu")
         if kind not in ("clean", "panic"):
             kind = self._kill_kind or kind
         if kind == "qemu":
             detail = last_words or f"exit code {code}"
+        if kind == "timeout" and self._host_too_busy:
+            detail = (
+                f"this host is too busy: it gave QEMU {self._usage:.0f} s of CPU time "
+                f"in {time.monotonic() - self._started:.0f} s"
+            )
         return Outcome(kind, status, detail, self._usage)
 
     def close(self) -> None:

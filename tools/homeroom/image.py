@@ -10,16 +10,20 @@ THEORY   The initramfs is busybox under the name of each of its applets, our own
          `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root; --tree is
          laid over it (dynamic.py).
          What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
+         Each file is made under another name and then renamed, so that a machine that has the old one open keeps it.
          How the ISO is made is a matter of boot time and was measured; docs/boot.md has the figures.
 """
 
 import argparse
+import contextlib
+import errno
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from homeroom.cpio import Archive
@@ -32,6 +36,17 @@ ROOT_UUID = "686f6d65-726f-6f6d-8000-000000000001"
 
 def fail(message: str) -> None:
     sys.exit(f"image: {message}")
+
+
+@contextlib.contextmanager
+def made(name: str) -> Iterator[Path]:
+    """Where to make a file, which then gets its name; if making it fails, nothing is left."""
+    out = Path(f"{name}.{os.getpid()}.part")
+    try:
+        yield out
+        out.replace(name)
+    finally:
+        out.unlink(missing_ok=True)
 
 
 def busybox() -> tuple[bytes, list[str]]:
@@ -89,7 +104,8 @@ def tree(args: argparse.Namespace) -> Archive:
 
 
 def initramfs(args: argparse.Namespace) -> None:
-    Path(args.out).write_bytes(tree(args).pack({"home/student": STUDENT_UID}))
+    with made(args.out) as out:
+        out.write_bytes(tree(args).pack({"home/student": STUDENT_UID}))
 
 
 def tool(name: str) -> str:
@@ -100,10 +116,15 @@ def tool(name: str) -> str:
     return path
 
 
+def temporary(folder: str) -> dict[str, str]:
+    """The environment of a tool that has its temporary files in a folder of ours, where there was room just now."""
+    return {**os.environ, "TMPDIR": folder}
+
+
 def root(args: argparse.Namespace) -> None:
     """mke2fs copies a folder; fakeroot lets it see other owners than us, and set-id bits."""
-    archive, out = tree(args), Path(args.out)
-    with tempfile.TemporaryDirectory() as scratch:
+    archive = tree(args)
+    with tempfile.TemporaryDirectory() as scratch, made(args.out) as out:
         top = Path(scratch) / "root"
         archive.extract(top)
         mke2fs = [tool("mke2fs"), "-q", "-F", "-t", "ext3", "-b", "4096", "-U", ROOT_UUID, "-L", "root"]
@@ -111,17 +132,16 @@ def root(args: argparse.Namespace) -> None:
         steps = [["chown", "-hR", "0:0", str(top)], ["chown", f"{STUDENT_UID}:{STUDENT_UID}", str(top / "home/student")]]
         steps += [["chmod", f"{mode & 0o7777:o}", str(top / name)] for name, (mode, _) in archive.special()]
         script = " && ".join(shlex.join(step) for step in [*steps, mke2fs])
-        out.unlink(missing_ok=True)
-        done = subprocess.run([tool("fakeroot"), "sh", "-c", script], capture_output=True, text=True)
-    if done.returncode != 0:
-        out.unlink(missing_ok=True)
-        fail(f"mke2fs failed:\n{done.stdout}{done.stderr}")
+        done = subprocess.run([tool("fakeroot"), "sh", "-c", script], capture_output=True, text=True, env=temporary(scratch))
+        if done.returncode != 0:
+            fail(f"mke2fs failed:\n{done.stdout}{done.stderr}")
 
 
 def iso(args: argparse.Namespace) -> None:
     """Kernel, initramfs and grub.cfg on a CD.  Fonts, themes and translations are left out."""
-    with tempfile.TemporaryDirectory() as scratch:
-        boot = Path(scratch) / "boot"
+    with tempfile.TemporaryDirectory() as scratch, made(args.out) as out:
+        top = Path(scratch) / "cd"
+        boot = top / "boot"
         (boot / "grub").mkdir(parents=True)
         (boot / "kernel.elf").write_bytes(stripped(Path(args.kernel)))
         lines = (TOP / "boot/grub.cfg").read_text().splitlines(keepends=True)
@@ -131,9 +151,9 @@ def iso(args: argparse.Namespace) -> None:
             lines = [line for line in lines if not line.startswith("module2")]
         (boot / "grub/grub.cfg").write_text("".join(lines))
         command = ["grub-mkrescue", "-d", "/usr/lib/grub/i386-pc", "--locales=", "--fonts=", "--themes="]
-        done = subprocess.run([*command, "-o", args.out, scratch], capture_output=True, text=True)
-    if done.returncode != 0:
-        fail(f"grub-mkrescue failed:\n{done.stderr}")
+        done = subprocess.run([*command, "-o", out, top], capture_output=True, text=True, env=temporary(scratch))
+        if done.returncode != 0:
+            fail(f"grub-mkrescue failed:\n{done.stderr}")
 
 
 def main() -> None:
@@ -153,7 +173,13 @@ def main() -> None:
     two.add_argument("initramfs", nargs="?")
     two.set_defaults(run=iso)
     args = parser.parse_args()
-    args.run(args)
+    try:
+        args.run(args)
+    except OSError as error:
+        room = f": make room there and in {tempfile.gettempdir()} (TMPDIR= names another folder)"
+        fail(f"{error.filename or args.out}: {error.strerror}{room if error.errno == errno.ENOSPC else ''}")
+    except subprocess.CalledProcessError as error:
+        fail(f"{error.cmd[0]} ended with status {error.returncode}; above is why")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ QEMU's memory node i is domain i.  A domain may lack memory or CPUs.
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,10 +33,10 @@ PLACES = (TOP / "qemu/machines", TOP / "tests/machines")
 
 CPU_MODEL = "qemu64,+smep,+smap,+fsgsbase,+rdrand,+pdpe1gb,+erms,+umip,+rdtscp"
 CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
+APIC_LIMIT = 254  # 255 is the broadcast
 DOMAIN_LIMIT = 64
+PROXIMITY_LIMIT = 200  # a SLIT of so many rows fits into what the kernel has for replaced tables (kernel/main.c)
 CARD_LIMIT = 8  # NIC_MAX of drivers/net.h
-KEYS = {"title", "board", "cores", "threads", "remote_distance", "slit", "srat", "proximity_domains", "fireplane", "cards"}
-BOARD_KEYS = {"count", "cpus", "memory", "domain"}
 
 
 class MachineError(Exception):
@@ -82,8 +83,15 @@ class Machine:
     def domain_memory_mib(self, domain: int) -> int:
         return sum(b.memory_mib for b in self.boards if b.domain == domain)
 
+    def apic_id(self, cpu: int) -> int:
+        """What QEMU calls a CPU: the numbers of core and thread take as many bits as the largest one needs."""
+        socket, rest = divmod(cpu, self.socket_cpus)
+        core, thread = divmod(rest, self.threads)
+        thread_bits, core_bits = (self.threads - 1).bit_length(), (self.cores - 1).bit_length()
+        return (socket << core_bits | core) << thread_bits | thread
+
     def domain_cpus(self, domain: int) -> list[int]:
-        """CPU numbers (and APIC ids) of a domain."""
+        """CPU numbers of a domain."""
         out, first = [], 0
         for board in self.boards:
             if board.domain == domain:
@@ -123,10 +131,92 @@ class Machine:
 
 def parse_size_mib(text: str) -> int:
     """MiB of "256M" or "1G"; a bare number is MiB."""
-    match = re.fullmatch(r"(\d+)\s*([MG]?)i?B?", str(text).strip())
+    match = re.fullmatch(r"([0-9]{1,9})\s*([MG]?)i?B?", str(text).strip())
     if match is None:
         raise MachineError(f"memory size '{text}': write it as 256M or 1G")
     return int(match[1]) * (1024 if match[2] == "G" else 1)
+
+
+# ---- what may stand in a machine file ----------------------------------------------------------
+
+
+def _number(least: int, most: int) -> tuple[Callable[[object], bool], str]:
+    # A boolean is an int to Python, and no number in a machine file.
+    return lambda v: type(v) is int and least <= v <= most, f"write a number from {least} to {most}"
+
+
+def _numbers(value: object, least: int, most: int) -> bool:
+    return isinstance(value, list) and all(type(v) is int and least <= v <= most for v in value)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and value != ""
+
+
+# What each value must be, and what to write instead of a wrong one.
+KEYS = {
+    "title": (_text, "write a line of text in quotes"),
+    "board": (
+        lambda v: isinstance(v, list) and v != [] and all(isinstance(group, dict) for group in v),
+        "write [[board]], and below it cpus and memory",
+    ),
+    "cores": _number(1, CPU_LIMIT),
+    "threads": _number(1, CPU_LIMIT),
+    "remote_distance": _number(11, 254),
+    "slit": (
+        lambda v: isinstance(v, list) and all(_numbers(row, 10, 254) for row in v),
+        "write a matrix of distances from 10 to 254: [[10, 20], [20, 10]]",
+    ),
+    "srat": (lambda v: isinstance(v, bool), "write true or false"),
+    "proximity_domains": (
+        lambda v: _numbers(v, 0, PROXIMITY_LIMIT),
+        f"write a list of numbers from 0 to {PROXIMITY_LIMIT}",
+    ),
+    "fireplane": (lambda v: isinstance(v, dict), "write [fireplane], and below it family"),
+    "cards": _number(0, CARD_LIMIT),
+}
+BOARD_KEYS = {
+    "count": _number(1, CPU_LIMIT),
+    "cpus": _number(0, CPU_LIMIT),
+    "memory": (
+        lambda v: type(v) is int or (isinstance(v, str) and re.fullmatch(r"[0-9]{1,9}\s*[MG]?i?B?", v.strip())),
+        'write a size in quotes: "256M" or "1G"',
+    ),
+    "domain": (
+        lambda v: v in ("own", "expander") or (type(v) is int and 0 <= v < DOMAIN_LIMIT),
+        f'write "own", "expander" or a number from 0 to {DOMAIN_LIMIT - 1}',
+    ),
+}
+
+
+def _check_keys(where: str, table: dict, keys: dict, required: tuple[str, ...]) -> None:
+    if unknown := set(table) - set(keys):
+        raise MachineError(f"{where}: unknown key '{min(unknown)}'; there are: {', '.join(keys)}")
+    for key in required:
+        if key not in table:
+            raise MachineError(f"{where}: '{key}' is missing: {keys[key][1]}")
+    for key, value in table.items():
+        fits, remedy = keys[key]
+        if not fits(value):
+            raise MachineError(f"{where}: {key} = {repr(value)[:60]}: {remedy}")
+
+
+def _read(path: Path) -> dict:
+    """The contents of a machine file, each value of the right type and in its range."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise MachineError(f"{path}: not a text file in UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise MachineError(f"{path}: not TOML: {error}") from error
+    _check_keys(str(path), raw, KEYS, ("title", "board"))
+    for group in raw["board"]:
+        _check_keys(f"{path}: [[board]]", group, BOARD_KEYS, ("cpus", "memory"))
+    if "slit" in raw and "remote_distance" in raw:
+        raise MachineError(f"{path}: slit and remote_distance say the same thing: leave one out")
+    return raw
 
 
 def names() -> list[str]:
@@ -139,10 +229,10 @@ def find(name: str) -> Path:
         path = Path(name)
         if path.is_file():
             return path
-    else:
-        for place in PLACES:
-            if (place / f"{name}.toml").is_file():
-                return place / f"{name}.toml"
+        raise MachineError(f"{name} is not a file; there are the machines {', '.join(names())}")
+    for place in PLACES:
+        if (place / f"{name}.toml").is_file():
+            return place / f"{name}.toml"
     raise MachineError(f"no machine '{name}'; there are: {', '.join(names())}")
 
 
@@ -150,18 +240,16 @@ def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> lis
     """The boards in the first `limit` slots; a board in an expander's second slot counts with the first."""
     boards, slots, domains = [], 0, 0
     for group in raw["board"]:
-        if unknown := set(group) - BOARD_KEYS:
-            raise MachineError(f"{path}: unknown key '{min(unknown)}' in [[board]]")
         where, size = group.get("domain", "own"), parse_size_mib(group["memory"])
-        for i in range(int(group.get("count", 1))):
+        for i in range(group.get("count", 1)):
             if where == "expander":
                 slot = domain = i
             else:
-                slot, domain = slots, domains if where == "own" else int(where)
+                slot, domain = slots, domains if where == "own" else where
                 slots, domains = slots + 1, max(domains, domain + 1)
             if limit is None or slot < limit:
                 mib = parse_size_mib(memory) if memory and size else size
-                boards.append(Board(int(group["cpus"]), mib, domain))
+                boards.append(Board(group["cpus"], mib, domain))
     if limit is not None and not 1 <= limit <= slots:
         raise MachineError(f"BOARDS={limit}: {path.stem} takes 1 to {slots}")
     return boards
@@ -170,13 +258,8 @@ def _boards(raw: dict, path: Path, limit: int | None, memory: str | None) -> lis
 def load(name: str, boards: int | None = None, memory: str | None = None, cards: int | None = None) -> Machine:
     """Read and check a machine; `boards` takes its first boards only, `memory` is that of each board, `cards` are there."""
     path = find(name)
-    try:
-        raw = tomllib.loads(path.read_text())
-        machine = Machine(path.stem, raw["title"], _boards(raw, path, boards, memory))
-    except (tomllib.TOMLDecodeError, KeyError, ValueError) as error:
-        raise MachineError(f"{path}: {error!r}") from error
-    if unknown := set(raw) - KEYS:
-        raise MachineError(f"{path}: unknown key '{min(unknown)}'")
+    raw = _read(path)
+    machine = Machine(path.stem, raw["title"], _boards(raw, path, boards, memory))
     changes = (("BOARDS", boards), ("MEM", memory), ("NET", cards))
     machine.changes = tuple(f"{k}={v}" for k, v in changes if v is not None)
     n = machine.domains
@@ -205,16 +288,41 @@ def _check(m: Machine) -> None:
         raise MachineError(f"{m.name}: {m.memory_mib} MiB of memory in all; 64 MiB is the least (MEM=)")
     if m.domain_memory_mib(0) < 32:
         raise MachineError(f"{m.name}: the first board needs 32 MiB or more (MEM=)")
-    if any(b.cpus % m.socket_cpus for b in m.boards[:-1]):
-        raise MachineError(f"{m.name}: a socket of {m.socket_cpus} CPUs may not be on two boards")
+    if wrong := [b.cpus for b in m.boards if b.cpus % m.socket_cpus]:
+        raise MachineError(
+            f"{m.name}: a board of {wrong[0]} CPUs cannot have sockets of {m.socket_cpus}: change cpus, cores or threads"
+        )
+    if m.apic_id(m.cpus - 1) > APIC_LIMIT:
+        raise MachineError(
+            f"{m.name}: the last CPU's APIC id would be {m.apic_id(m.cpus - 1)}, {APIC_LIMIT} is the greatest: "
+            f"fewer boards (BOARDS=), or cores = a power of two"
+        )
     if not 0 <= m.cards <= CARD_LIMIT:
         raise MachineError(f"{m.name}: {m.cards} network cards; there may be 0 to {CARD_LIMIT} (NET=)")
     if m.slit is not None:
         square = len(m.slit) == m.domains and all(len(row) == m.domains for row in m.slit)
-        if not square or any(not 10 <= d <= 254 for row in m.slit for d in row):
-            raise MachineError(f"{m.name}: slit must be {m.domains} x {m.domains} distances, 10 to 254")
+        if not square or any(row[i] != 10 for i, row in enumerate(m.slit)):
+            raise MachineError(f"{m.name}: slit must be {m.domains} x {m.domains} distances, 10 from a domain to itself")
     if m.proximity_domains is not None and len(set(m.proximity_domains)) != m.domains:
         raise MachineError(f"{m.name}: proximity_domains must be {m.domains} different numbers")
+    if m.proximity_domains is not None and not m.srat:
+        raise MachineError(f"{m.name}: proximity_domains needs an SRAT: leave srat = false out")
+
+
+def check_writable(what: str, path: Path) -> None:
+    """Raise MachineError unless a file can be written at `path`; leaves nothing behind.  `what` names the option."""
+    if path.is_dir():
+        raise MachineError(f"{what}={path}: it is a directory; name a file")
+    if path.exists() and not path.is_file():
+        return  # /dev/null, a pipe
+    new = not path.exists()
+    try:
+        with open(path, "ab"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise MachineError(f"{what}={path}: it cannot be written: {error.strerror}; name another file") from error
 
 
 def one_cpu(m: Machine) -> Machine:

@@ -8,9 +8,11 @@ them and checks the same again.
 SEE ALSO    docs/fireplane.md, qemu/fireplane/plugin.c, guest.py
 """
 
+import contextlib
 import functools
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -79,7 +81,7 @@ def _settings(text: str) -> dict:
         key, equals, value = (p.strip() for p in part.partition("="))
         if not equals:
             raise MachineError(f"MODEL_SET: write '{part}' as name=value")
-        out[key] = int(value) if value.isdecimal() else value.strip("\"'")
+        out[key] = int(value) if re.fullmatch("[0-9]{1,18}", value) else value.strip("\"'")
     return out
 
 
@@ -119,7 +121,7 @@ def parameters(machine: Machine, settings: str | None = None) -> str:
         raise MachineError(f"{FAMILIES.name}: {error}") from error
     own = dict(machine.fireplane)
     family = own.pop("family", None)
-    if family == "common" or family not in families:
+    if not isinstance(family, str) or family == "common" or family not in families:
         known = ", ".join(f for f in families if f != "common")
         raise MachineError(f"{machine.name}: [fireplane] family = {family!r}; there are: {known}")
     values = {}
@@ -142,10 +144,14 @@ def _takes_plugins(qemu: str) -> bool:
     return "-plugin" in done.stdout
 
 
-def check(name: str, qemu: str) -> None:
-    """Raise MachineError unless `name` is the model and can be attached to this QEMU."""
+def check(name: str) -> None:
+    """Raise MachineError unless `name` is the model."""
     if name != "fireplane":
         raise MachineError(f"MODEL={name}: the only model is fireplane")
+
+
+def check_built(qemu: str) -> None:
+    """Raise MachineError unless the model is built and can be attached to this QEMU."""
     if not PLUGIN.is_file():
         raise MachineError(f"{PLUGIN.relative_to(TOP)} is missing: make fireplane")
     if shutil.which(qemu) and not _takes_plugins(qemu):
@@ -167,6 +173,12 @@ def new_page(machine: Machine, wanted: Path | None) -> Path:
     except OSError as error:
         raise MachineError(f"MODEL_PAGE: {error.filename}: {error.strerror}") from error
     return wanted
+
+
+def keep_last(page: Path, machine: Machine) -> None:
+    """Keep the page of a run that has ended, instead of the one before, for `make watch` (fireplane.newest_ended)."""
+    with contextlib.suppress(OSError):
+        page.replace(page.with_name(f"{machine.name}.last"))
 
 
 def qemu_args(config: Path, page: Path) -> list[str]:

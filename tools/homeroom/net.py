@@ -7,6 +7,8 @@ THEORY      Each card has a user network of QEMU's of its own: card i is 10.0.(2
 SEE ALSO    docs/network.md, kernel/net/iface.c (configure), QEMU's manual, "Using the user mode network stack"
 """
 
+import errno
+import os
 import re
 import socket
 from dataclasses import dataclass
@@ -35,6 +37,19 @@ def free_port(kind: str) -> int:
         return probe.getsockname()[1]
 
 
+def check_port(what: str, kind: str, port: int, taken: list[int] | None = None) -> None:
+    """Raise MachineError unless a port of the host's loopback is free; `taken` are those that this run uses itself."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
+        if kind == "tcp":  # as QEMU does: connections that have just ended do not count
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            if port in (taken or []):
+                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise MachineError(f"{what}: port {port}/{kind} of this host: {error.strerror}; name another one") from error
+
+
 def parse(texts: list[str], cards: int) -> list[Forward]:
     """The forwarded ports; raise MachineError for one that is written wrong."""
     out = []
@@ -44,7 +59,9 @@ def parse(texts: list[str], cards: int) -> list[Forward]:
             raise MachineError(f"FORWARD: '{text}': write PORT, HOST:PORT, PORT/udp or PORT@CARD")
         kind, card = match[3] or "tcp", int(match[4] or 0)
         if card >= cards:
-            raise MachineError(f"FORWARD: '{text}': the machine has {cards} cards (NET=)")
+            raise MachineError(f"FORWARD: '{text}': the machine has {cards} cards: add NET={card + 1}")
+        if match[1]:
+            check_port(f"FORWARD: '{text}'", kind, int(match[1]), [f.host for f in out if f.kind == kind])
         out.append(Forward(kind, int(match[2]), card, int(match[1] or free_port(kind))))
     return out
 

@@ -11,6 +11,7 @@ INVARIANTS  I1  as in guest.py: no verdict, no success.  A Linux that panics res
 SEE ALSO    docs/peer.md, tools/peer/init.c (process 1), tools/peer/kernel.py (where the kernel is from)
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -40,12 +41,11 @@ class Peer(Guest):
         if machine.proximity_domains is not None:
             raise MachineError(f"{machine.name}: PEER=linux cannot renumber proximity domains")
         super().__init__(machine, options)
-
-    @staticmethod
-    def check_image(options: Options) -> None:
         for name in ("system", "watchdog", "agent", "acpi", "trace"):
             if getattr(options, name):
                 raise MachineError(f"{name.upper()}: only Homeroom has it, not PEER=linux")
+
+    def check_image(self) -> None:
         for path in (KERNEL, INITRAMFS):
             if not path.is_file():
                 raise MachineError(f"{path} is missing: make peer")
@@ -58,7 +58,7 @@ class Peer(Guest):
             except ValueError as error:
                 raise MachineError(f"OVERLAY: {error}") from error
         if self.options.run is not None:
-            archive.file("command", self.options.run.encode())
+            archive.file("command", os.fsencode(self.options.run))
         for name, data in self._console_files().items():
             archive.file(name, data)
         return {"initrd": INITRAMFS.read_bytes() + archive.pack()}

@@ -78,6 +78,8 @@ class Trace:
 def read(file: BinaryIO, name: str = "trace") -> Trace:
     """The trace in a file, up to its TRACE_END or the file's end."""
     head = file.read(HEADER.size)
+    if head and not any(head):
+        raise TraceError("the run ended before the trace was written")
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         raise TraceError(f"{name}: not a trace")
     _, version, size, ncpus, _, _ = HEADER.unpack(head)
@@ -231,9 +233,14 @@ def write(source: Path, target: Path) -> str:
     try:
         with open(source, "rb") as file:
             trace = read(file, str(source))
+    except OSError as error:
+        raise TraceError(f"{source}: {error.strerror}") from error
+    try:
         target.write_text(json.dumps(convert(trace)))
     except OSError as error:
-        raise TraceError(f"{error.filename}: {error.strerror}") from error
+        if target.is_file():
+            target.unlink()
+        raise TraceError(f"{target}: {error.strerror}") from error
     lost = sum(trace.lost.values())
     return f"{target}: {len(trace.events)} events of {len(trace.boards)} CPUs, {lost} lost; open it in ui.perfetto.dev"
 

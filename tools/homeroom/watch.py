@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """watch.py - the boards of a machine that runs, refreshed each second (`make watch`, in a second terminal).
 
-    make watch                     the guest that was started last
+    make watch                     the guest that was started last; if none runs, what the last one counted, then the next
     make watch PAGE=file           a certain one, or a page that MODEL_PAGE kept
     python -m homeroom.watch --once    one picture, without rates: what was counted since the start
 
@@ -12,6 +12,7 @@ SEE ALSO    tools/homeroom/fireplane.py, docs/experiments.md
 """
 
 import argparse
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from rich.text import Text
 
 from homeroom import fireplane
 
-NONE = "no guest with the model is running; start one: make qemu-sf6800 MODEL=fireplane"
+START = "start one in another terminal: make qemu-sf6800 MODEL=fireplane RUN='memcopy -t 24'"
 
 
 @dataclass
@@ -143,6 +144,34 @@ def watch(path: Path, console: Console) -> None:
     console.print(f"{path.name}: the run has ended")
 
 
+def totals(path: Path) -> None:
+    """One picture of what was counted since the start."""
+    Console(width=120).print(draw(reading(fireplane.read(path), path.name), None, 1.0))
+
+
+def next_guest(console: Console) -> Path:
+    """Wait until a guest with the model runs."""
+    console.print(f"waiting for a guest with the model (Ctrl-C ends this); {START}")
+    while (path := fireplane.newest()) is None:
+        time.sleep(0.5)
+    return path
+
+
+def without_guest(console: Console, wait: bool) -> int:
+    """No guest runs: show what the last one counted, and watch the next one if there is a terminal."""
+    last = fireplane.newest_ended()
+    if last is not None:
+        with contextlib.suppress(fireplane.PageError):  # it ended before the model started
+            totals(last)
+            console.print("no guest with the model is running; these are the totals of the last one")
+    if wait:
+        watch(next_guest(console), console)
+    elif last is None:
+        print(f"watch: no guest with the model is running; {START}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="watch", description="the boards of a guest that runs with the model")
     parser.add_argument("page", nargs="?", help="page file (default: of the guest that was started last)")
@@ -150,14 +179,14 @@ def main() -> int:
     args = parser.parse_args()
     console = Console()
     path = Path(args.page) if args.page else fireplane.newest()
-    if path is None:
-        console.print(NONE)
-        return 0
+    wait = console.is_terminal and not args.once
     try:
-        if args.once or not console.is_terminal:
-            Console(width=120).print(draw(reading(fireplane.read(path), path.name), None, 1.0))
-        else:
+        if path is None:
+            return without_guest(console, wait)
+        if wait:
             watch(path, console)
+        else:
+            totals(path)
     except fireplane.PageError as error:
         print(f"watch: {error}", file=sys.stderr)
         return 1

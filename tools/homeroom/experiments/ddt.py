@@ -263,7 +263,8 @@ def report(points: list[Point], scale: float) -> None:
 
 def main() -> int:
     args = storage.arguments("ddt", scale=float(SCALE), steps=" ".join(map(str, STEPS)), rows=" ".join(POLICIES), jobs=JOBS)
-    steps, chosen = [float(s) for s in args.steps.split()], [p for p in POLICIES if p in args.rows.split()]
+    steps = [storage.number("ddt", "STEPS", step) for step in args.steps.split()]
+    chosen = storage.chosen("ddt", args.rows, POLICIES)
 
     def experiment(folder: Path) -> int:
         build_disk(folder)

@@ -177,13 +177,12 @@ def report(runs: dict[str, list[Batch]], scale: float, records: int) -> None:
 
 def main() -> int:
     args = storage.arguments("mkeyed", scale=float(SCALE), records=RECORDS, rows=" ".join(KINDS))
-    memory = ROOM_MIB << 20
+    memory, kinds = ROOM_MIB << 20, storage.chosen("mkeyed", args.rows, KINDS)
 
     def experiment(folder: Path) -> int:
         runs = {
             kind: mean([measure(kind, folder, args.records, args.scale, SEED + i) for i in range(REPEATS[kind])])
-            for kind in KINDS
-            if kind in args.rows.split()
+            for kind in kinds
         }
         if any(batches[-2].file_bytes <= memory for batches in runs.values()):
             raise MachineError("the file does not outgrow memory: RECORDS is too small")

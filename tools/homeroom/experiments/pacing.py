@@ -215,7 +215,8 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
 
 def main() -> int:
     args = storage.arguments("pacing", scale=float(SCALE), mib=64, rows="")  # rows: names, or beginnings of them
-    wanted = [r for r in ROWS if not args.rows or any(r.name.startswith(word) for word in args.rows.split())]
+    names = storage.chosen("pacing", args.rows, [r.name for r in ROWS], str.startswith)
+    wanted = [r for r in ROWS if not args.rows or r.name in names]
 
     def experiment(folder: Path) -> int:
         build_images(folder, args.mib)

@@ -15,8 +15,6 @@ USAGE       make experiment-psrset [WINDOW=10]
 SEE ALSO    docs/experiments.md, kernel/intr/intr.c, tools/homeroom/experiments/psrset_report.py
 """
 
-import argparse
-import os
 import re
 import socket
 import subprocess
@@ -208,15 +206,13 @@ def execute(seconds: int) -> list[Step]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="psrset")
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("WINDOW") or 10), help="counted in each step")
-    args = parser.parse_args()
+    seconds = storage.arguments("psrset", window=10).window  # counted in each step
     try:
-        done = execute(args.seconds)
+        done = execute(seconds)
     except MachineError as error:
         print(f"psrset: {error}", file=sys.stderr)
         return 2
-    return psrset_report.report(done, MACHINE, SEED, SET, args.seconds)
+    return psrset_report.report(done, MACHINE, SEED, SET, seconds)
 
 
 if __name__ == "__main__":

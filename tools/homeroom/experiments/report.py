@@ -13,6 +13,7 @@ import math
 from pathlib import Path
 
 from homeroom.experiments import metrics, parameters, plots, results, run, storage
+from homeroom.experiments.definition import Experiment
 from homeroom.experiments.results import Row
 from homeroom.experiments.settings import Settings
 
@@ -40,8 +41,9 @@ def chip(row: Row) -> str:
     if row.ours is None:
         return '<span class="chip failed">failed</span>'
     if row.inside is None:
-        return ""
-    return f'<span class="chip {"inside" if row.inside else "outside"}">{"inside" if row.inside else "outside"}</span>'
+        return f"<span class=quiet>{row.verdict}</span>"
+    word = row.verdict.lower()
+    return f'<span class="chip {word}">{word}</span>'
 
 
 def band(row: Row) -> str:
@@ -94,14 +96,14 @@ def figure(svg: str | None, caption: str) -> str:
 
 
 def summary(rows: list[Row], settings: Settings) -> str:
-    judged = [r for r in rows if r.band is not None and r.hypothesis is None]
+    judged = [r for r in rows if r.inside is not None and r.hypothesis is None]
     inside, failed = sum(bool(r.inside) for r in judged), sum(r.ours is None for r in rows)
     boots = {f["log"]: f for r in rows for f in [r.file] if f}
     first = next(iter(boots.values()), {})
     revs = sorted({f["rev"] for f in boots.values()})
     spreads = [100 * r.spread / r.ours for r in rows if r.runs > 1 and r.ours and not r.unit.startswith(("%", "points"))]
     facts = [
-        (f"{inside} of {len(judged)}", "rows with a band are inside it"),
+        (f"{inside} of {len(judged)}", "rows that are judged are inside their band"),
         (f"{failed}", "rows failed"),
         (f"{max(spreads):.2f} %" if spreads else "not measured", "largest spread of repeated runs"),
         (settings.suite.seed, "seed"),
@@ -109,6 +111,22 @@ def summary(rows: list[Row], settings: Settings) -> str:
         (", ".join(revs) or "?", "revision"),
     ]
     return '<div class="facts">' + "".join(f"<span><b>{esc(a)}</b> {esc(b)}</span>" for a, b in facts) + "</div>"
+
+
+def left_out(settings: Settings) -> list[Experiment]:
+    """The experiments that a quick run leaves out."""
+    return [e for e in settings.suite.experiments if settings.quick and e not in settings.experiments()]
+
+
+def quick_run(settings: Settings) -> str:
+    """What a quick run is, in a line; empty for another."""
+    if not settings.quick:
+        return ""
+    number, out = len(settings.experiments()), len(left_out(settings))
+    return (
+        f"This is a quick run: {number} of {number + out} experiments, once each, without hypotheses, to see that it works. "
+        "Nothing is judged by its band. All of them: make experiments"
+    )
 
 
 def breakdown(rows: list[Row]) -> str:
@@ -129,7 +147,18 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
     """One table of the paper."""
     info, suite = settings.suite.tables[name], settings.suite
     title = f"Table {name}. {info['title']}" if name[0].isdigit() else info["title"]
-    parts = [f'<section id="table-{name}"><h2>{esc(title)}</h2><p>{esc(info.get("text", ""))}</p>', grid(rows)]
+    parts = [f'<section id="table-{name}"><h2>{esc(title)}</h2><p>{esc(info.get("text", ""))}</p>']
+    # A row that the paper has in two tables is shown once.
+    if other := [t for t in dict.fromkeys(r.experiment.tables[0] for r in rows) if t != name]:
+        links = ", ".join(f'<a href="#table-{t}">Table {esc(t)}</a>' for t in other)
+        same = dict.fromkeys(r.experiment.row for r in rows if r.experiment.tables[0] != name)
+        parts.append(f"<p>As in {links}: {esc(', '.join(same))}.</p>")
+    if missing := [e.row for e in left_out(settings) if name in e.tables]:
+        parts.append(f"<p>Left out of this quick run: {esc('; '.join(missing))}.</p>")
+    rows = [r for r in rows if r.experiment.tables[0] == name]
+    if not rows:
+        return "".join([*parts, "</section>"])
+    parts.append(grid(rows))
     parts.append(breakdown(rows))
     parts.append(figure(plots.table(name, rows), "Grey: the paper; colour: ours. The numbers are in the table above."))
     for h in dict.fromkeys(r.hypothesis for r in rows if r.hypothesis):
@@ -221,10 +250,13 @@ def page(rows: list[Row], settings: Settings) -> str:
     links = "".join(f'<a href="#table-{t}">{f"Table {t}" if t[0].isdigit() else t}</a>' for t in tables)
     links += '<a href="#traffic">traffic</a><a href="#parameters">parameters</a><a href="#runs">runs</a>'
     judged = [r for r in rows if (r.what in ("compare", "linux") or r.band) and r.hypothesis is None]
+    without = [t for t in settings.suite.tables if t not in tables] if settings.quick else []
+    quick = f"<p><b>{esc(quick_run(settings))}.</b>" if settings.quick else ""
+    quick += f" Tables without any row: {esc(', '.join(without))}.</p>" if without else "</p>" if quick else ""
     intro = (
         "Times and rates are modelled time: what the interconnect model's clocks say, not this computer's. Misses and pages "
         "are counted. No parameter was fitted to a row; where a row is outside its band it is shown as it is. The residual "
-        "is ours minus the paper's."
+        "is ours minus the paper's. A gain in a band that holds 0 is not judged: no gain would be in it as well."
     )
     gains = figure(plots.gains(rows), "The gain of memory placement, the paper's and ours.") if any(
         r.what == "compare" for r in rows
@@ -235,21 +267,22 @@ def page(rows: list[Row], settings: Settings) -> str:
         f"<title>Homeroom: memory placement, measured</title><style>{CSS.read_text()}</style></head><body>",
         "<h1>Memory placement, measured</h1>",
         "<p class=quiet>Homeroom on modelled Sun Fire servers, beside the tables of the white paper.</p>",
-        summary(rows, settings), f"<p>{intro}</p><nav>{links}</nav>",
-        f'<section id="summary"><h2>Summary</h2>{gains}{grid(judged, place=True)}</section>',
+        quick, summary(rows, settings), f"<p>{intro}</p><nav>{links}</nav>",
+        f'<section id="summary"><h2>Summary</h2>{gains}{"" if quick else grid(judged, place=True)}</section>',
         *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
         heat_maps(rows, settings), storage.sections(), parameter_table(rows), run_table(rows, settings), "</body></html>\n",
     ])  # fmt: skip
 
 
-def say(rows: list[Row], path: Path) -> None:
+def say(rows: list[Row], path: Path, settings: Settings) -> None:
     """The end of the sweep, for a person at a terminal."""
+    if settings.quick:
+        print(f"experiments: {quick_run(settings)}")
     for row in rows:
         if row.hypothesis is None and (row.band is not None or row.ours is None or row.what == "compare"):
             ours = f"{number(row.ours, row)} {row.unit}"
             paper = f"paper {number(row.paper, row)}" if row.paper is not None else ""
-            verdict = {None: "", True: "inside", False: "OUTSIDE"}[row.inside]
-            verdict = "FAILED: " + row.faults[0] if row.ours is None else verdict
+            verdict = "FAILED: " + row.faults[0] if row.ours is None else row.verdict
             table = row.experiment.tables[0]
             print(f"  {table:5} {row.experiment.machine:8} {row.label:44} {ours:>18}  {paper:16} {band(row):12} {verdict}")
     print(f"experiments: {run.shown(results.CSV)}, {run.shown(path)}")
@@ -258,10 +291,10 @@ def say(rows: list[Row], path: Path) -> None:
 def make(settings: Settings) -> int:
     """Write results.csv and the report.  Returns 0, or 1 when a row has no number."""
     rows = results.collect(settings)
-    results.write_csv(rows, settings.suite.seed, keep=bool(settings.names))
+    results.write_csv(rows, settings.suite.seed, keep=bool(settings.names) or settings.quick)
     names = settings.names
     path = run.OUT / ("report.html" if not names else f"{names[0]}.html" if len(names) == 1 else "some.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(rows, settings))
-    say(rows, path)
+    say(rows, path, settings)
     return int(any(row.ours is None for row in rows))

@@ -57,13 +57,24 @@ class Row:
     runs: int = 0
     faults: list[str] = field(default_factory=list)
     file: dict = field(default_factory=dict)  # of the first run behind it
+    quick: bool = False  # of a quick run, which shows that it works and no more
 
     @property
     def inside(self) -> bool | None:
-        """Whether ours is in the band; None when there is no band."""
-        if self.band is None:
+        """Whether ours is in the band; None where that is not judged: `verdict` says why."""
+        if self.band is None or self.quick:
             return None
-        return self.ours is not None and self.band[0] <= self.ours <= self.band[1]
+        fits = self.ours is not None and self.band[0] <= self.ours <= self.band[1]
+        return None if fits and self.what == "compare" and self.band[0] <= 0 < (self.paper or 0) else fits
+
+    @property
+    def verdict(self) -> str:
+        """The band in words; a band that holds 0 cannot tell the paper's gain from none, so nothing is inside it."""
+        if self.band is None:
+            return ""
+        if self.inside is None:
+            return "not judged: a quick run" if self.quick else "not judged: the band holds 0"
+        return "inside" if self.inside else "OUTSIDE"
 
     @property
     def note(self) -> str:
@@ -71,7 +82,7 @@ class Row:
         if self.band is not None and self.ours is not None:
             least, most = self.band
             limits = f"at least {least:g}" if most == float("inf") else f"{least:g} to {most:g}"
-            parts.append(f"{'inside' if self.inside else 'OUTSIDE'} {limits}")
+            parts.append(f"{self.verdict}, {limits}" if self.inside is None else f"{self.verdict} {limits}")
         return "; ".join([*parts, *([self.experiment.note] if self.experiment.note else [])])
 
 
@@ -157,7 +168,10 @@ def rows_of(suite: Suite, e: Experiment, peer: bool, hypotheses: bool) -> list[R
 def collect(settings: Settings) -> list[Row]:
     """Every row that was asked for (I1)."""
     suite = settings.suite
-    return [r for e in settings.experiments() for r in rows_of(suite, e, bool(settings.peer), not settings.quick)]
+    rows = [r for e in settings.experiments() for r in rows_of(suite, e, bool(settings.peer), not settings.quick)]
+    for row in rows:
+        row.quick = settings.quick
+    return rows
 
 
 def scale(file: dict, e: Experiment) -> str:

@@ -6,6 +6,7 @@ a table with a setting in each row, or a curve.
 """
 
 import argparse
+import contextlib
 import csv
 import html
 import os
@@ -13,9 +14,10 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from homeroom import guest, machine
 from homeroom.experiments import run
@@ -91,12 +93,39 @@ class Machine:
         self.close()
 
 
+def wrong(prog: str, text: str) -> NoReturn:
+    """End a program in whose variables something is wrong; status 2."""
+    print(f"{prog}: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def number(prog: str, name: str, text: str, kind: type = float) -> float:
+    """A number of the given type over 0; otherwise wrong()."""
+    with contextlib.suppress(ValueError):
+        if 0 < (value := kind(text)) <= 1e9:
+            return value
+    wrong(prog, f"{name}={text}: write a {'whole ' if kind is int else ''}number over 0")
+
+
 def arguments(prog: str, **defaults) -> argparse.Namespace:
     """An option --name for each default, of its type; without it the variable NAME of the environment counts."""
     parser = argparse.ArgumentParser(prog=prog)
     for name, default in defaults.items():
-        parser.add_argument(f"--{name}", type=type(default), default=type(default)(os.environ.get(name.upper()) or default))
-    return parser.parse_args()
+        parser.add_argument(f"--{name}", default=os.environ.get(name.upper()) or str(default))
+    args = parser.parse_args()
+    for name, default in defaults.items():
+        if not isinstance(default, str):
+            setattr(args, name, number(prog, name.upper(), getattr(args, name), type(default)))
+    return args
+
+
+def chosen(prog: str, text: str, names: Iterable[str], fits: Callable[[str, str], bool] = str.__eq__) -> list[str]:
+    """Those of the names that a word of ROWS= fits; wrong() for a word that fits none."""
+    words, names = text.split(), list(names)
+    for word in words:
+        if not any(fits(name, word) for name in names):
+            wrong(prog, f"ROWS: no row '{word}'; there are: {', '.join(names)}")
+    return [name for name in names if any(fits(name, word) for word in words)]
 
 
 def program(name: str, body: Callable[[Path], int]) -> int:
