@@ -168,6 +168,8 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         return guest.Guest(chosen, options)
     if args.peer != "linux":
         raise machine.MachineError(f"PEER={args.peer}: there is only linux")
+    if args.root:
+        raise machine.MachineError("ROOT: only Homeroom has it, not PEER=linux")
     return peer.Peer(chosen, options, number(args, "BALANCING") != 0)
 
 

@@ -41,6 +41,10 @@ def measure_speed() -> float:
 
 
 def pytest_configure(config):
+    # pytest-xdist leaves out the name of a file that is not there.
+    for argument in config.args:
+        if not os.path.exists(argument.partition("::")[0]):
+            raise pytest.UsageError(f"{argument}: no such file or folder; the tests are in tests/")
     if "HR_SPEED" in os.environ:
         return
     try:

@@ -213,6 +213,15 @@ static void check_rest(struct cursor *c)
         complain(c, "extraneous input ignored");
 }
 
+/* Takes the name of a variable or module; false after a complaint. */
+static bool take_name(struct cursor *c, char word[WORD_MAX])
+{
+    if (take_word(c, word))
+        return true;
+    complain(c, *word == '\0' ? "missing variable name" : "variable name too long");
+    return false;
+}
+
 /* set [module:]name {=|&||} value */
 static void do_set(struct cursor *c, struct assigned *as)
 {
@@ -221,15 +230,11 @@ static void do_set(struct cursor *c, struct assigned *as)
     char op;
     struct number number;
 
-    if (!take_word(c, first)) {
-        complain(c, "missing variable name");
+    if (!take_name(c, first))
         return;
-    }
     has_module = take(c, ':');
-    if (has_module && !take_word(c, second)) {
-        complain(c, "missing variable name");
+    if (has_module && !take_name(c, second))
         return;
-    }
     if (at_end(c) || (*c->p != '=' && *c->p != '&' && *c->p != '|')) {
         complain(c, "bad or missing operator");
         return;

@@ -74,6 +74,8 @@ def parse(text: str) -> Disk:
             disk.bus = value
         elif key == "queues" and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= QUEUES_LIMIT:
             disk.queues = int(value)
+        elif key == "queues":
+            raise MachineError(f"DISK={text}: queues={value}: write a number from 1 to {QUEUES_LIMIT}")
         elif value and (key in ("blkdebug", "blklogwrites") or (disk.reference and key in ("scale", "model", "log"))):
             setattr(disk, key, value)
         else:
@@ -105,7 +107,8 @@ def _check(text: str, disk: Disk) -> None:
         way = "read" if disk.readonly else "read and written; for the first alone add ,readonly"
         raise MachineError(f"DISK={text}: {image} cannot be {way}")
     if disk.reference and not _model(disk).is_file():
-        raise MachineError(f"DISK={text}: there is no {_model(disk)}")
+        models = ", ".join(sorted(path.stem for path in _model(disk).parent.glob("*.toml")))
+        raise MachineError(f"DISK={text}: no model '{disk.model}'; there are: {models}")
     if disk.blkdebug and not Path(disk.blkdebug).is_file():
         raise MachineError(f"DISK={text}: {disk.blkdebug} is not a file")
     for log in filter(None, (disk.blklogwrites, disk.log)):

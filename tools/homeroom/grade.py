@@ -153,7 +153,8 @@ class Grader:
         """The list of entries.  HarnessError: nothing can be said about the submission."""
         tests = [t for t in self.lab["test"] if only in (None, t["case"])]
         if not tests:
-            raise HarnessError(f"lab {self.name} has no test {only}")
+            cases = ", ".join(t["case"] for t in self.lab["test"])
+            raise HarnessError(f"lab {self.name} has no test {only}; there are: {cases}")
         try:
             self.build()
         except SubmissionError as error:

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
             failed |= change(cpu);
     for (int i = optind; i < argc; i++)
         if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || p_online(cpu, P_STATUS) < 0) {
-            hr_no_cpu("psradm", argv[i]);
+            hr_no_cpu("psradm", argv[i]); /* before anything is done */
             return 2;
         }
     for (int i = optind; i < argc; i++)

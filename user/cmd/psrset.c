@@ -439,12 +439,15 @@ static int set_interrupts(psetid_t set, int wanted)
 
 static int run_in(psetid_t set, char **command)
 {
+    char what[128];
+
     if (pset_bind(set, P_PID, (id_t)P_MYID, NULL) != 0) {
         failed("cannot exec in processor set %d", set);
         return 2;
     }
     execvp(command[0], command);
-    hr_perror("psrset", command[0]);
+    snprintf(what, sizeof what, "%s: cannot exec in processor set %d", command[0], set);
+    hr_perror("psrset", what);
     return 2;
 }
 
