@@ -304,7 +304,7 @@ HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
             (TWO + 'domain = true', "a number from 0 to 63"),
             (TWO + 'domain = [0]', "a number from 0 to 63"),
             ('count = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
-            ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus, cores or threads"),
+            ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus, cores"),
         )),
         ('title = "x"\ncores = 5\n[[board]]\ncount = 51\ncpus = 5\nmemory = "64M"', "APIC id would be 404, 254 is the"),
     ],
