@@ -38,6 +38,7 @@ unshare --mount --pid --fork true 2>/dev/null || cannot "no mount and process na
 folder=$(mktemp -d "${TMPDIR:-/tmp}/homeroom-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$folder"' EXIT
 mkdir -p "$LOGS" "$(dirname "$KEPT")"
+printf '[safe]\n\tdirectory = *\n' >"$folder/gitconfig" # the checkout may be another user's
 
 if [ -z "$(find "$KEPT" -mtime -30 2>/dev/null)" ]; then
     tools/deps.sh fresh
@@ -105,7 +106,7 @@ scenario() { # USER STEPS
     [ "$user" = root ] || chroot "$root" useradd -m -s /bin/bash "$user"
     local home=$root/root
     [ "$user" = root ] || home=$root/home/$user
-    git clone -q --no-hardlinks . "$home/homeroom"
+    GIT_CONFIG_GLOBAL=$folder/gitconfig git clone -q --no-hardlinks . "$home/homeroom"
     chroot "$root" chown -R "$user:" "${home#"$root"}/homeroom"
     for step in ${2//,/ }; do
         case $step in run) command=$RUN ;; test) command=$SHORT ;; suite) command="make test" ;; *) say "no step '$step'" && exit 2 ;; esac
@@ -139,7 +140,7 @@ scenario() { # USER STEPS
     rm -rf --one-file-system "$root"
 }
 
-[ -z "$(git status --porcelain 2>/dev/null)" ] || say "what is not committed is not tried"
+[ -z "$(GIT_CONFIG_GLOBAL=$folder/gitconfig git status --porcelain)" ] || say "what is not committed is not tried"
 [ $# -gt 0 ] || set -- root:run,test student:test,run
 for one in "$@"; do
     [ -z "${one##root:*}" ] || [ -z "${one##student:*}" ] || { say "'$one': write root:run,test or student:test,run" && exit 2; }
