@@ -36,7 +36,7 @@ cannot() {
 unshare --mount --pid --fork true 2>/dev/null || cannot "no mount and process namespaces can be made here"
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/homeroom-fresh.XXXXXX")
-trap 'rm -rf --one-file-system "$folder"' EXIT
+trap 'rm -rf --one-file-system "$folder"; chown -R --reference=. build' EXIT # with sudo, build stays the user's
 mkdir -p "$LOGS" "$(dirname "$KEPT")"
 printf '[safe]\n\tdirectory = *\n' >"$folder/gitconfig" # the checkout may be another user's
 
