@@ -12,17 +12,20 @@ The last line on standard error says which.  On a terminal, Ctrl-C goes to the g
 A standard input that is no terminal is that of the command, or of the shell, and ends with it.
 """
 
+import signal
+
+if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to end, Ctrl-C needs no traceback
+
 import argparse
 import contextlib
 import os
 import select
 import shlex
-import signal
 import sys
 import termios
 import threading
 import tty
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
@@ -161,6 +164,8 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         if not Path(args.acpi).is_file():
             raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
         options.acpi = Path(args.acpi).read_bytes()
+        if not 8 <= len(options.acpi) <= guest.ACPI_BYTES or not options.acpi[:4].isalpha():
+            raise machine.MachineError(f"ACPI: {args.acpi} holds no ACPI tables of at most {guest.ACPI_BYTES} bytes")
     chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     if not args.peer:
         if args.balancing:
@@ -213,29 +218,48 @@ def terminal_size() -> tuple[int, int] | None:
     return (rows, columns) if rows > 0 and columns > 0 else None
 
 
-def show(data: bytes) -> None:
-    try:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+class Screen:
+    """Standard output.  `plain`: \\r\\n becomes a newline, also where the two come in different pieces.
+
+    When it cannot be written any more, the run ends; `error` says why, unless nothing reads it (a pipe to head).
+    """
+
+    def __init__(self, run: guest.Guest, plain: bool) -> None:
+        self._run, self._plain, self._kept = run, plain, b""
+        self.error = ""
+
+    def show(self, data: bytes) -> None:
+        if self._plain:
+            data = self._kept + data
+            self._kept = data[-1:] if data.endswith(b"\r") else b""
+            data = data.removesuffix(self._kept).replace(b"\r\n", b"\n")
+        try:
+            while data:
+                data = data[os.write(1, data) :]
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if not isinstance(error, BrokenPipeError):
+                self.error = f"standard output: {error.strerror}"
+                self._run.kill("quit")
 
 
-def show_lines() -> Callable[[bytes], None]:
-    """A show() that makes \\r\\n a newline, also where the two come in different pieces."""
-    kept = b""
-
-    def show_piece(data: bytes) -> None:
-        nonlocal kept
-        data = kept + data
-        kept = data[-1:] if data.endswith(b"\r") else b""
-        show(data.removesuffix(kept).replace(b"\r\n", b"\n"))
-
-    return show_piece
+def standard_streams() -> None:
+    """Make sure that no file of ours gets the number of a standard stream that is closed.  MachineError without an output."""
+    closed = []
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            closed.append(os.open(os.devnull, os.O_RDWR))
+    if 2 in closed:
+        sys.stderr = open(2, "w", closefd=False)
+    if 1 in closed:
+        raise machine.MachineError("standard output is closed; >/dev/null throws the output away")
 
 
 def main() -> int:
     try:
+        standard_streams()
         args = arguments()
         limit = number(args, "TIMEOUT")
         run = make_guest(args)
@@ -250,10 +274,12 @@ def main() -> int:
         return guest.STATUS_SETUP
     say(f"{run.machine.describe()}, seed {run.seed:#x}")
     is_tty = os.isatty(0)
-    run.on_console = show if is_tty else show_lines()
+    screen = Screen(run, plain=not is_tty)
+    run.on_console = screen.show
     saved = termios.tcgetattr(0) if is_tty else None
-    for sig in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sig, lambda *_: run.kill("quit"))
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(sig) != signal.SIG_IGN:
+            signal.signal(sig, lambda *_: run.kill("quit"))
     try:
         if saved:
             tty.setraw(0, termios.TCSADRAIN)  # what was typed already is kept
@@ -267,9 +293,6 @@ def main() -> int:
     except machine.MachineError as error:
         say(str(error))
         return guest.STATUS_SETUP
-    except KeyboardInterrupt:
-        run.kill("quit")
-        outcome = run.wait()
     finally:
         run.close()
         if saved:
@@ -277,6 +300,9 @@ def main() -> int:
     wants = args.run is not None
     if run.traced:
         say(run.traced)
+    if screen.error:
+        say(screen.error)
+        return guest.STATUS_SETUP
     if text := outcome.message(wants):
         say(text)
         say(f"to repeat it: {run.repeat()}")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The launcher: machine files, options and their errors, and how each kind of end is told from the others."""
 
+import contextlib
 import errno
 import fcntl
 import hashlib
 import os
 import random
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import HOST_LIMIT, ISO, build_exit_image
+from harness import HOST_LIMIT, ISO, build_exit_image, default_signals
 from homeroom import acpi, guest, machine, net, patience, trace
 from homeroom.cpio import Archive
 from homeroom.machine import TOP, MachineError
@@ -92,7 +94,7 @@ def test_every_machine_file_is_taken_by_qemu():
         (["sf3800", "--disk", "Makefile,bus=scsi"], "'bus=scsi' is no option; DISK='FILE[,bus=ide]"),
         (["sf3800", "--disk", "Makefile,bus=ide,readonly"], "an IDE disk has one queue and can be written"),
         (["sf3800", "--disk", "nbd:/nonexistent"], "/nonexistent is not a socket"),
-        (["sf3800", "--disk", "Makefile,queues=65"], "'queues=65' is no option"),
+        (["sf3800", "--disk", "Makefile,queues=65"], "queues=65: write a number from 1 to 64"),
         (["sf3800", "--disk", "Makefile,blklogwrites=/nonexistent/log"], "DISK=/nonexistent/log: it cannot be written"),
         (["sf3800", *["--disk", "Makefile"] * 17], "there may be 4 IDE and 16 virtio disks"),
         (["sf3800", "--qemu-args", "-d '"], "QEMU_ARGS=-d ': No closing quotation"),
@@ -529,3 +531,81 @@ def test_images_that_cannot_be_written_are_one_line():
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "tools"})
     assert done.returncode == 1
     assert re.fullmatch(r"image: /nonexistent/out\.\d+\.part: No such file or directory\n", done.stderr)
+
+
+def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
+    """What a run writes would otherwise replace what it reads."""
+    for name in ("a.img", "b.img"):
+        (tmp_path / name).write_bytes(bytes(1 << 20))
+    (tmp_path / "link").symlink_to("a.img")
+    a, b, link = (str(tmp_path / name) for name in ("a.img", "b.img", "link"))
+    options = [
+        ["--disk", a, "--run", "true", "--trace", a],
+        ["--disk", a, "--run", "true", "--trace", link],
+        ["--disk", a, "--model", "fireplane", "--model-page", a],
+        ["--disk", f"refdisk:{a},log={a}"],
+        ["--disk", a, "--disk", f"{b},blklogwrites={a}"],
+        ["--disk", a, "--disk", link],
+        ["--disk", f"refdisk:{a}", "--disk", f"{a},readonly"],
+        ["--run", "true", "--model", "fireplane", "--trace", f"{tmp_path}/new", "--model-page", f"{tmp_path}/new"],
+    ]
+    for words in options:
+        done = launch("sf3800", "--check", *words)
+        assert (done.returncode, len(done.stderr.splitlines())) == (guest.STATUS_SETUP, 1), words
+        assert "at once: name another file" in done.stderr, words
+    done = launch("sf3800", "--check", "--disk", f"{a},readonly", "--disk", f"{a},readonly")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.8])
+def test_a_signal_ends_the_run_at_any_time(number, seconds, tmp_path):
+    """From the first moment on: no traceback, no QEMU and no file left."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    run = subprocess.Popen(
+        [LAUNCH, "sf280r", "--iso", ISO["test"]], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, preexec_fn=default_signals,
+    )  # fmt: skip
+    time.sleep(seconds)
+    run.send_signal(number)
+    _, said = run.communicate(timeout=HOST_LIMIT)
+    assert b"launch.py" not in said  # a traceback; one of Python's own start is not ours
+    assert list(tmp_path.iterdir()) == []
+    mine = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read_if_there(p)]
+    assert mine == []
+
+
+def read_if_there(path):
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return b""
+
+
+def test_qemu_ends_with_the_launcher(tmp_path):
+    """Also when that is killed."""
+    run = subprocess.Popen(
+        [LAUNCH, "sf280r", "--iso", ISO["test"], "--qemu-args", f"-name {tmp_path.name}"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert run.stdout.readline()  # the guest is at work
+    qemu = [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"-name\0" + tmp_path.name.encode() in read_if_there(p)]
+    assert len(qemu) == 1
+    run.kill()
+    run.wait()
+    end = time.monotonic() + HOST_LIMIT
+    while read_if_there(qemu[0]) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert read_if_there(qemu[0]) == b""
+
+
+@pytest.mark.parametrize(
+    "redirection, says",
+    [(">/dev/full", "homeroom: standard output: No space left on device"), (">&-", "homeroom: standard output is closed")],
+)
+def test_an_output_that_cannot_be_written_ends_the_run(redirection, says):
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" sf280r --iso "$1" --run true {redirection}', LAUNCH, ISO["test"]],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=HOST_LIMIT,
+    )  # fmt: skip
+    assert done.returncode == guest.STATUS_SETUP
+    assert says in done.stderr and "Traceback" not in done.stderr

@@ -111,8 +111,22 @@ def _check(text: str, disk: Disk) -> None:
         raise MachineError(f"DISK={text}: no model '{disk.model}'; there are: {models}")
     if disk.blkdebug and not Path(disk.blkdebug).is_file():
         raise MachineError(f"DISK={text}: {disk.blkdebug} is not a file")
+    try:
+        sound = 0.001 <= float(disk.scale or 1) <= 1_000_000
+    except ValueError:
+        sound = False
+    if not sound:
+        raise MachineError(f"DISK={text}: scale={disk.scale}: write a number from 0.001 to 1000000")
     for log in filter(None, (disk.blklogwrites, disk.log)):
         check_writable("DISK", Path(log))
+
+
+def files(text: str) -> list[tuple[str, Path, bool]]:
+    """The files of a disk: what each is, where, and whether the run writes it."""
+    disk = parse(text)
+    image = disk.reference or ("" if disk.source.startswith("nbd:") else disk.source)
+    found = [("a disk", image, not disk.readonly), ("a disk's log", disk.log, True), ("a disk's log", disk.blklogwrites, True)]
+    return [(what, Path(name), writes) for what, name, writes in found if name]
 
 
 def check_all(disks: list[str], others: int = 0) -> None:

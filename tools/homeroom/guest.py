@@ -15,10 +15,12 @@ SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -50,7 +52,7 @@ STATUS_SETUP, STATUS_NO_VERDICT, STATUS_PANIC, STATUS_HUNG, STATUS_TIMEOUT = ran
 
 BOOT_GRACE = 60  # seconds a boot may take before its first @alive, times the speed factor
 ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
-SYSTEM_BYTES = 4095  # what kernel/main.c has room for
+SYSTEM_BYTES, ACPI_BYTES = 4095, 65536  # what kernel/main.c has room for
 PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # what a CPU's largest ring holds
 NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
@@ -139,6 +141,16 @@ class Options:
                 check_writable(name, path)
         if self.gdb_port is not None:
             net.check_port("GDB", "tcp", self.gdb_port)
+        self._check_apart()
+
+    def _check_apart(self) -> None:
+        """Raise MachineError if a file that the run writes is used by it in another way as well."""
+        uses = [use for text in self.disks for use in disk.files(text)]
+        uses += [(name, path, True) for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)) if path]
+        uses.append(("the image", self.iso, False))
+        for (one, path, writes), (two, other, writes_too) in itertools.combinations(uses, 2):
+            if (writes or writes_too) and os.path.realpath(path) == os.path.realpath(other) and not path.is_char_device():
+                raise MachineError(f"{path} is {one} and {two} at once: name another file for one of them")
 
     def check_built(self) -> None:
         """Raise MachineError if something that make builds or installs is not there."""
@@ -203,9 +215,9 @@ class Guest:
         """The arguments that name what is booted; `files` is the directory with the run's files."""
         # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
         args = ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
-        args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={str(self.options.iso).replace(',', ',,')}"]
+        args += ["-drive", f"if=none,id=cd,format=raw,readonly=on,file={quoted(self.options.iso)}"]
         for name in self._fw_cfg():
-            args += ["-fw_cfg", f"name=opt/homeroom/{name},file={files / name}"]
+            args += ["-fw_cfg", f"name=opt/homeroom/{name},file={quoted(files / name)}"]
         return args
 
     def _fw_cfg(self) -> dict[str, bytes]:
@@ -220,9 +232,13 @@ class Guest:
             archive = Archive()
             try:
                 archive.tree(o.overlay)
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 raise MachineError(f"OVERLAY: {error}") from error
             files["overlay"] = archive.pack()
+            most = min(self.machine.memory_mib, acpi.LOW_SPLIT >> 20) // 2
+            if len(files["overlay"]) > most << 20:
+                size = len(files["overlay"]) >> 20
+                raise MachineError(f"OVERLAY: {size} MiB; half of memory is the limit, {most} MiB: give more MEM=, or a DISK=")
         elif o.overlay is not None:
             files["overlay"] = o.overlay
         tables = o.acpi or b""
@@ -352,9 +368,13 @@ class Guest:
         self.notes += notes
         pairs = [socket.socketpair() for _ in range(3)]
         fds = tuple(theirs.fileno() for _, theirs in pairs)
+        # QEMU ends with us, however we end.
+        with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self._process = subprocess.Popen(
-            self.command(fds, folder), stdin=subprocess.DEVNULL, stderr=self._stderr, pass_fds=fds
+            [*with_us, *self.command(fds, folder)], stdin=subprocess.DEVNULL, stderr=self._stderr, pass_fds=fds
         )
+        if self._kill_kind is not None:
+            self._kill_qemu()
         for _, theirs in pairs:
             theirs.close()
         self._console, self._verdict, self._qmp = (ours for ours, _ in pairs)
@@ -406,7 +426,7 @@ class Guest:
                 self._kill_kind = "hung"
                 self.qmp("inject-nmi")
             elif nmi is not None and nmi.left() <= 0:
-                self._process.kill()
+                self._kill_qemu()
         self._process.returncode = os.waitstatus_to_exitcode(status)
         self._usage = usage.ru_utime + usage.ru_stime
         with self.changed:
@@ -481,10 +501,19 @@ class Guest:
             self.wait_until(lambda: False, NMI_GRACE)
 
     def kill(self, kind: str) -> None:
-        """End QEMU now; wait() will say it was for the reason `kind`."""
-        if self.running:
+        """End QEMU now, or as soon as it starts; wait() will say that it was for the reason `kind`.
+
+        A signal handler may call it.
+        """
+        if not self._ended:
             self._kill_kind = self._kill_kind or kind
-            self._process.kill()
+            self._kill_qemu()
+
+    def _kill_qemu(self) -> None:
+        # Popen.kill() would wait for the process itself, which is the business of _watch().
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Wait for the end of the run (I1); after `timeout` seconds (times the speed factor) kill it."""
@@ -549,6 +578,11 @@ class Guest:
         if self._process is not None:
             self.kill("quit")
             self.wait()
+
+
+def quoted(path: Path) -> str:
+    """A path as QEMU wants it inside of an option, where a comma ends a value."""
+    return str(path).replace(",", ",,")
 
 
 def _no_huge_pages() -> None:
