@@ -207,6 +207,7 @@ def test_psradm(fake):
     assert fake("psradm", "-nv", "5").stdout == "processor 5 brought on-line.\n"
     assert fake("psradm", "-iv", "3").stdout == "processor 3 set to no-intr.\n"
     assert fake("psradm", "-nv", "3").stdout == "processor 3 already on-line.\n"
+    assert fake("psradm", "-fv", "2-3").stdout == "processor 2 taken off-line.\nprocessor 3 taken off-line.\n"
     busy = fake("psradm", "-f", "7", "3")
     assert (busy.stderr, busy.returncode) == ("psradm: processor 7: Device busy\n", 1)
     absent = fake("psradm", "-fv", "3", "99")

@@ -2,7 +2,7 @@
 /*
  * psradm.c - take CPUs off-line, bring them on-line, or shield them from interrupts.
  *
- * THEORY    One p_online(2) per CPU, when all operands are numbers.  A CPU that cannot be changed is reported and
+ * THEORY    One p_online(2) per CPU, when all operands name CPUs: 3, or 4-7.  A CPU that cannot be changed is reported and
  *           the others are done; with -a such a CPU is no error, as "all" means as many as possible.
  * SEE ALSO  psrinfo; user/include/sys/processor.h for the reasons of EBUSY
  */
@@ -72,7 +72,7 @@ static void want(int state)
 
 int main(int argc, char **argv)
 {
-    int opt, cpu, failed = 0;
+    int opt, cpu, last, failed = 0;
 
     while ((opt = getopt(argc, argv, "afinvF")) != -1) {
         switch (opt) {
@@ -103,12 +103,16 @@ int main(int argc, char **argv)
     for (cpu = 0; all && cpu < HR_MAXCPU; cpu++)
         if (p_online(cpu, P_STATUS) >= 0)
             failed |= change(cpu);
-    for (int i = optind; i < argc; i++)
-        if (hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || p_online(cpu, P_STATUS) < 0) {
-            hr_no_cpu("psradm", argv[i]); /* before anything is done */
+    for (int i = optind; i < argc; i++) /* before anything is done */
+        if (hr_parse_cpus(argv[i], &cpu, &last) != 0) {
+            hr_no_cpu("psradm", argv[i]);
+            return 2;
+        } else if (hr_cpus_exist("psradm", argv[i], cpu, last) != 0) {
             return 2;
         }
     for (int i = optind; i < argc; i++)
-        failed |= hr_parse_int(argv[i], 0, INT_MAX, &cpu) != 0 || change(cpu) != 0;
+        for (hr_parse_cpus(argv[i], &cpu, &last); cpu <= last && cpu < HR_MAXCPU; cpu++)
+            if (p_online(cpu, P_STATUS) >= 0) /* of a range, those that are there */
+                failed |= change(cpu) != 0;
     return failed != 0;
 }
