@@ -48,7 +48,7 @@ packages_missing() {
         case $groups in '' | '#'*) continue ;; esac
         for group in "$@"; do
             case ",$groups," in *",$group,"*) ;; *) continue ;; esac
-            [ "$tool" != gcc ] || tool=${CC:-gcc}
+            [ "$tool" != gcc ] || [ -z "${CC:-}" ] || continue 2 # see the check of CC below
             case $tool in
             /*) [ -e "$tool" ] || list="$list $packages" ;;
             *) command -v "$tool" >/dev/null 2>&1 || list="$list $packages" ;;
@@ -90,6 +90,8 @@ files_missing() {
 type_as_root() {
     # shellcheck disable=SC2086,SC2048 # groups are words of their own
     packages=$(packages_missing $GROUPS_ALL $*)
+    # An installation that was killed half-way must be completed first.
+    [ -z "$(dpkg --audit 2>/dev/null)" ] || APT="dpkg --configure -a && $APT"
     say "type this as root, then repeat your command:" >&2
     echo "    $APT $packages" | sed 's/ $//' >&2
     exit 1
@@ -114,7 +116,7 @@ install_packages() { # PACKAGES, GROUPS
     say "installing $1(some minutes; $LOG tells more)"
     options="-q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3"
     # shellcheck disable=SC2086 # options and packages are words of their own
-    if ! { $root apt-get $options update && $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y \
+    if ! { $root dpkg --configure -a && $root apt-get $options update && $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y \
         --no-install-recommends $1; } >"$LOG" 2>&1; then
         grep -a '^[EW]: \|^sudo:\|not allowed' "$LOG" | tail -n 5 >&2 || true
         say "apt-get failed ($LOG has all it said)." >&2
@@ -149,6 +151,11 @@ for group in "$@"; do
         exit 2
     fi
 done
+
+if [ -n "${CC:-}" ] && ! command -v "${CC%% *}" >/dev/null 2>&1; then
+    say "CC=$CC: there is no program ${CC%% *} here; install it, or leave CC= out" >&2
+    exit 1
+fi
 
 # Groups are words of their own from here on.
 # shellcheck disable=SC2086

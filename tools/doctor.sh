@@ -26,15 +26,18 @@ version_of() { # PROGRAM ARGUMENT: the first version number that it prints, or ?
 
 bad=0
 missing=
-lack() { # GROUPS: note the first of them as missing
-    case $missing in *" ${1%%,*} "*) ;; *) missing="$missing ${1%%,*} " ;; esac
+lack() { # GROUPS: note that something of theirs is missing
+    case $1 in browser | peer | fresh) ;; *) missing=1 ;; esac
     case ,$1, in *,run,*) bad=1 ;; esac
 }
 
 row "what" "version" "state"
 while read -r groups tool argument least packages; do
     case $groups in '' | '#'*) continue ;; esac
-    [ "$tool" != gcc ] || tool=${CC:-gcc}
+    if [ "$tool" = gcc ]; then
+        tool=${CC:-gcc}
+        tool=${tool%% *}
+    fi
     found=-
     case $tool in
     /*) [ -e "$tool" ] || found= ;;
@@ -58,6 +61,12 @@ if command -v qemu-system-x86_64 >/dev/null 2>&1; then
         row "plugins of QEMU" - "not in this QEMU: no MODEL=fireplane, no make experiments"
     fi
 fi
+if python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    row "python3-venv" - ok
+else
+    row "python3-venv" - "missing: package python3-venv (group test,experiments,lint)"
+    lack test
+fi
 for pair in .venv:requirements.txt:test .venv-experiments:requirements-experiments.txt:experiments; do
     folder=${pair%%:*} maker=${pair##*:}
     list=${pair#*:}
@@ -75,7 +84,7 @@ for pair in build/lwip/lwip.tar.xz:run:"any make qemu-..." build/peer/vmlinux:pe
         row "$file" - ok
     else
         row "$file" - "not fetched yet: ${rest#*:} fetches it"
-        [ "${rest%%:*}" = peer ] || lack "${rest%%:*}"
+        lack "${rest%%:*}"
     fi
 done
 memory=$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo 2>/dev/null)
@@ -87,8 +96,7 @@ row "CPUs" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo '?')" ""
 row "KVM" - "$([ -e /dev/kvm ] && echo there || echo 'not there'), not used"
 if [ -n "$missing" ]; then
     echo
-    # shellcheck disable=SC2086 # groups are words of their own
-    set -- $missing
-    echo "each command installs what it lacks; to install all that is missing now: tools/deps.sh $*"
+    echo "each command installs what it lacks; tools/deps.sh all installs what all of them lack now" \
+        "(but not: browser, peer, fresh)"
 fi
 exit "$bad"
