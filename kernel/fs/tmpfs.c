@@ -262,11 +262,6 @@ static int tmpfs_unmount(struct vfs *vfs)
     return 0;
 }
 
-static const struct vfs_ops tmpfs_vfs_ops = {
-    .statfs = tmpfs_statfs,
-    .unmount = tmpfs_unmount,
-};
-
 /* Takes a number of at most 53 bits, with a suffix k, m or g; false unless it ends at a comma or the end. */
 static bool take_size(const char **at, unsigned base, uint64_t *out)
 {
@@ -291,21 +286,45 @@ static bool take_size(const char **at, unsigned base, uint64_t *out)
     return *p == '\0' || *p == ',';
 }
 
-/* Reads the mount options "size=BYTES,mode=OCTAL"; -EINVAL for anything else. */
+/* Reads the mount options "size=BYTES,mode=OCTAL", the latter only if `mode` is not NULL; -EINVAL for anything else. */
 static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
 {
     while (list != NULL && *list != '\0') {
         bool size = strncmp(list, "size=", 5) == 0;
 
-        if (!size && strncmp(list, "mode=", 5) != 0)
+        if (!size && (mode == NULL || strncmp(list, "mode=", 5) != 0))
             return -EINVAL;
         list += 5;
-        if (!take_size(&list, size ? 10 : 8, size ? bytes : mode) || *bytes == 0 || *mode > 07777)
+        if (!take_size(&list, size ? 10 : 8, size ? bytes : mode) || *bytes == 0)
+            return -EINVAL;
+        if (mode != NULL && *mode > 07777)
             return -EINVAL;
         list += *list == ',';
     }
     return 0;
 }
+
+/* Takes a new size; -EINVAL if the files take more.  The caller lets one remount happen at a time. */
+static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
+{
+    struct tmount *tm = vfs->data;
+    uint64_t bytes = tm->max_pages << PAGE_SHIFT;
+    int err = parse_options(options, &bytes, NULL);
+
+    if (err == 0 && tm->pages > (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT)
+        err = -EINVAL;
+    if (err != 0)
+        return err;
+    tm->max_pages = (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    vfs->readonly = (flags & MS_RDONLY) != 0;
+    return 0;
+}
+
+static const struct vfs_ops tmpfs_vfs_ops = {
+    .statfs = tmpfs_statfs,
+    .remount = tmpfs_remount,
+    .unmount = tmpfs_unmount,
+};
 
 /* vm_vnode_ops.memory_pages */
 static uint64_t tmpfs_pages(void)

@@ -133,6 +133,8 @@ static int remount(struct vnode *dir, const char *options, unsigned flags)
     mutex_enter(&mount_mutex);
     if (vfs->op != NULL && vfs->op->remount != NULL) {
         err = vfs->op->remount(vfs, options, flags);
+    } else if (*options != '\0') {
+        err = -EINVAL; /* it has no options */
     } else {
         vfs->readonly = (flags & MS_RDONLY) != 0;
         err = 0;

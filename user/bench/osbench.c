@@ -1176,6 +1176,19 @@ static void run(const struct test *t, long n, int reps, int warm)
     printf("\n");
 }
 
+/* The number after option `opt`, 1 to `most`; ends the program for anything else. */
+static long number(int opt, const char *text, long most)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end == text || *end || value < 1 || value > most) {
+        fprintf(stderr, "osbench: -%c %s: write a number from 1 to %ld\n", opt, text, most);
+        exit(2);
+    }
+    return value;
+}
+
 int main(int argc, char **argv)
 {
     long n = 0, div = 1;
@@ -1187,13 +1200,13 @@ int main(int argc, char **argv)
     while ((opt = getopt(argc, argv, "n:r:s:wd:l1")) != -1) {
         switch (opt) {
         case 'n':
-            n = atol(optarg);
+            n = number(opt, optarg, 1000000000);
             break;
         case 's':
-            div = atol(optarg);
+            div = number(opt, optarg, 1000000000);
             break;
         case 'r':
-            reps = atoi(optarg);
+            reps = (int)number(opt, optarg, MAX_REPS);
             break;
         case 'w':
             warm = 0;
@@ -1216,12 +1229,16 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (div < 1)
-        div = 1;
-    if (reps < 1)
-        reps = 1;
-    if (reps > MAX_REPS)
-        reps = MAX_REPS;
+    for (int i = optind; i < argc; i++) {
+        struct test *t = tests;
+
+        while (t->name && !wanted(t->name, argv + i, 1))
+            t++;
+        if (!t->name) {
+            fprintf(stderr, "osbench: no test '%s'; osbench -l lists them\n", argv[i]);
+            return 2;
+        }
+    }
     snprintf(path, sizeof path, "%s/osb.%d.a", dir, (int)getpid());
     snprintf(path2, sizeof path2, "%s/osb.%d.b", dir, (int)getpid());
     ncpu = count_cpus();

@@ -2,8 +2,8 @@
 /*
  * psradm.c - take CPUs off-line, bring them on-line, or shield them from interrupts.
  *
- * THEORY    One p_online(2) per CPU, when all operands name CPUs: 3, or 4-7.  A CPU that cannot be changed is reported and
- *           the others are done; with -a such a CPU is no error, as "all" means as many as possible.
+ * THEORY    One p_online(2) per CPU, when all operands name CPUs: 3, or 4-7.  A CPU that cannot be changed is
+ *           reported and the others are done; with -a such a CPU is no error, as "all" means as many as possible.
  * SEE ALSO  psrinfo; user/include/sys/processor.h for the reasons of EBUSY
  */
 #include <sys/processor.h>
