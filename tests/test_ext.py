@@ -109,6 +109,7 @@ def test_mounting(machine):
     kinds = machine.check("cat /proc/filesystems")
     assert "\text3\n" in kinds and "\text2\n" in kinds and "nodev\text3" not in kinds
     assert machine.run("mount -t ext3 /dev/vda /mnt/s").out.count("busy") == 1
+    assert "busy" in machine.run("swap -a /dev/vda").out
     assert machine.run("cd /mnt/m && umount /mnt/m").status != 0
     assert machine.run("mount -t ext3 /dev/nothing /mnt/s").status != 0
     assert machine.run("mount -t ext3 -o nonsense /dev/vdb /mnt/s").status != 0

@@ -139,6 +139,7 @@ def test_the_greedy_one_ends(machine):
 def test_disk_that_cannot_be_written(machine):
     """A page of swap that fails is not used again, and what it was for stays; a disk that fails ends the one who needs it."""
     machine.check("swap -a /dev/vdb")
+    assert "busy" in machine.run("mount -t ext3 /dev/vdb /mnt").out
     assert "bad=0" in machine.check("/usr/test/paging anon 80 1", timeout=120)
     assert int(machine.check("swap -l").split()[-2]) == (128 * MB // 4096 - 1 - len(WORN)) * 8, "blocks that can be used"
     machine.check("swap -d /dev/vdb && swap -a /dev/vda")

@@ -69,6 +69,14 @@ uint64_t     disk_start(const struct disk *d); /* of a partition: its first sect
 bool         disk_readonly(const struct disk *d);
 struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
 
+/*
+ * disk_claim - take a disk or partition for a mounted file system or a swap area, which nothing else may write.
+ *              0;  -EBUSY if it is taken, or the whole disk that it is part of, or one of its partitions.
+ * disk_release - give back what disk_claim() took.  Both take claims_lock (RANK_BLK) and do not sleep.
+ */
+int  disk_claim(struct disk *d);
+void disk_release(struct disk *d);
+
 /* disk_owner, disk_set_owner - what the file system layer keeps with the disk; NULL at first. */
 void *disk_owner(const struct disk *d);
 void  disk_set_owner(struct disk *d, void *owner);

@@ -37,6 +37,7 @@ struct disk {
     uint64_t        start;     /* [c] of a partition: its first sector                      */
     uint64_t        sectors;   /* [c]                                                       */
     bool            readonly;  /* [c]                                                       */
+    bool            claimed;   /*     claims_lock: disk_claim()                             */
     void           *owner;     /*     disk_owner()                                          */
     struct disk_dev dev;       /* [c] the driver's; of whole disks, as all that follows     */
     struct spinlock lock;      /*     RANK_BLK                                              */

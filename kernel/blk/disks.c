@@ -4,7 +4,8 @@
  *
  * THEORY      The drivers find disks at boot and name them; then the first sector of each is read for its partitions.
  *             A partition is a struct disk of its own with the device numbers after those of the disk.
- * LOCKING     the list grows in the boot thread, before there are others, and never shrinks
+ * LOCKING     the list grows in the boot thread, before there are others, and never shrinks;
+ *             claims_lock (RANK_BLK) guards the claims
  */
 #include "blk/blkpriv.h"
 #include "blk/mbr.h"
@@ -80,6 +81,29 @@ void disk_set_owner(struct disk *d, void *owner)
 struct disk *disk_whole(struct disk *d)
 {
     return d->whole != NULL ? d->whole : d;
+}
+
+static struct spinlock claims_lock = SPINLOCK_INIT(RANK_BLK);
+
+int disk_claim(struct disk *d)
+{
+    int err = 0;
+
+    spin_lock(&claims_lock);
+    for (struct disk *o = disk_next(NULL); o != NULL; o = disk_next(o))
+        if (o->claimed && (o == d || o->whole == d || d->whole == o))
+            err = -EBUSY;
+    if (err == 0)
+        d->claimed = true;
+    spin_unlock(&claims_lock);
+    return err;
+}
+
+void disk_release(struct disk *d)
+{
+    spin_lock(&claims_lock);
+    d->claimed = false;
+    spin_unlock(&claims_lock);
 }
 
 static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])

@@ -175,9 +175,10 @@ static void assign(const struct cursor *c, const char *module, const char *name,
     t = tunable_find(full);
     if (t == NULL) {
         if (*module != '\0')
-            warn("sorry, variable '%s' is not defined in the '%s' module", name, module);
+            warn("sorry, variable '%s' is not defined in the '%s' module on line %u of etc/system", name,
+                 module, c->line);
         else
-            warn("sorry, variable '%s' is not defined in the 'kernel'", name);
+            warn("sorry, variable '%s' is not defined in the 'kernel' on line %u of etc/system", name, c->line);
         return;
     }
     all = t->size < 8 ? (1ul << (8 * t->size)) - 1 : UINT64_MAX;

@@ -383,10 +383,12 @@ int swap_add(const struct swap_new *n)
     for (unsigned i = 0; i < AREAS; i++) {
         if (areas[i].vn == NULL && a == NULL)
             a = &areas[i];
-        if (areas[i].vn == n->vn || (areas[i].vn != NULL && areas[i].disk == n->disk && n->sector == NULL))
+        if (areas[i].vn == n->vn)
             err = -EBUSY;
     }
     used = kmem_zalloc(round_up(n->pages, 64ul) / 8);
+    if (err != -EBUSY && a != NULL && used != NULL && n->sector == NULL && disk_claim(n->disk) != 0)
+        err = -EBUSY; /* a file's blocks are claimed with its file system */
     if (err != -EBUSY && a != NULL && used != NULL) {
         used[0] = 1; /* the first page keeps what it holds: a label */
         vm_vnode_ops.hold(n->vn);
@@ -488,6 +490,8 @@ int swap_remove(struct vnode *vn)
             err = -EBUSY;
         if (err == 0) {
             a->vn = NULL;
+            if (a->sector == NULL)
+                disk_release(a->disk);
             kmem_free(a->used);
             kmem_free(a->sector);
             vm_vnode_ops.release(vn);

@@ -41,7 +41,7 @@ struct swap_new {
     uint64_t      pages;
 };
 /*
- * swap_add - swapon(2): -EINVAL (too small) -EBUSY (is one already) -ENOMEM.
+ * swap_add - swapon(2): -EINVAL (too small) -EBUSY (is one already, or its disk is mounted) -ENOMEM.
  * swap_remove - swapoff(2): -EINVAL (is none) -ENOMEM (no room for what is on it, or promised) -EIO -EBUSY (pages are
  *               on their way out: try again).
  */

@@ -152,9 +152,9 @@ TEST(modules)
     apply("set ufs : ufs_HW = 5");
     CHECK_EQ(ufs_HW, 5);
     apply("set ufs:nothing=1");
-    CHECK_STR(warnings, "sorry, variable 'nothing' is not defined in the 'ufs' module\n");
+    CHECK_STR(warnings, "sorry, variable 'nothing' is not defined in the 'ufs' module on line 1 of etc/system\n");
     apply("set md:ufs_HW=1");
-    CHECK_STR(warnings, "sorry, variable 'ufs_HW' is not defined in the 'md' module\n");
+    CHECK_STR(warnings, "sorry, variable 'ufs_HW' is not defined in the 'md' module on line 1 of etc/system\n");
     CHECK_EQ(ufs_HW, 0);
 }
 
@@ -240,7 +240,7 @@ TEST(extraneous_input)
 TEST(unknown_symbol)
 {
     apply("set priority_paging=1");
-    CHECK_STR(warnings, "sorry, variable 'priority_paging' is not defined in the 'kernel'\n");
+    CHECK_STR(warnings, "sorry, variable 'priority_paging' is not defined in the 'kernel' on line 1 of etc/system\n");
 }
 
 TEST(later_assignment_wins)

@@ -157,8 +157,7 @@ static void read_options(int argc, char **argv)
             iterations = bench_int(optarg, 1, 1000000, "iterations");
             break;
         case 'p':
-            if (bench_parse_placement(optarg, do_placement) != 0)
-                usage();
+            bench_parse_placement(optarg, do_placement);
             break;
         case 'b':
             bind_threads = true;

@@ -563,7 +563,9 @@ int main(int argc, char **argv)
             count = (size_t)bench_int(optarg, 1, 1000000, "steps");
         else if (opt == 'b')
             bind_threads = true;
-        else if (opt != 'p' || bench_parse_placement(optarg, do_placement) != 0)
+        else if (opt == 'p')
+            bench_parse_placement(optarg, do_placement);
+        else
             usage();
     }
     if (optind != argc)
@@ -582,8 +584,10 @@ int main(int argc, char **argv)
             if (do_placement[placement])
                 bad |= run(&kinds[i]);
     }
-    if (!found)
+    if (!found) {
+        fprintf(stderr, "solvers: no kind %s\n", only);
         usage();
+    }
     printf("%s\n", bad ? "FAILED" : "ok");
     return bad;
 }

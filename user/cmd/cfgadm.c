@@ -71,8 +71,11 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    if (strcmp(function, "passthru") != 0 || strcmp(option, "showlpa") != 0 || optind == argc)
+    if (strcmp(function, "passthru") != 0 || strcmp(option, "showlpa") != 0 || optind == argc) {
+        fprintf(stderr, "cfgadm: -x %s -o %s: there is only -x passthru -o showlpa, with attachment points\n",
+                function, option);
         usage();
+    }
     for (int i = optind; i < argc; i++)
         status |= show(argv[i]);
     return status;

@@ -233,6 +233,8 @@ int main(int argc, char **argv)
         else
             usage();
     }
+    if (optind != argc)
+        fprintf(stderr, "mdb: %s: it takes no operands; what to do comes from standard input\n", argv[optind]);
     if (!kernel || optind != argc)
         usage();
     while (getline(&line, &space, stdin) > 0 && strcmp(line, "$q\n") != 0 &&

@@ -263,6 +263,10 @@ int main(int argc, char **argv)
             by_set = true;
         else if (opt == 'P' && !by_set && hr_parse_int(optarg, -1, MAX_SETS, &wanted_set) == 0)
             one_set = true;
+        else if (opt == 'P' && !by_set) {
+            fprintf(stderr, "mpstat: %s: invalid processor set ID (psrset lists the sets)\n", optarg);
+            usage();
+        }
         else if (opt == 'q')
             quiet = true;
         else

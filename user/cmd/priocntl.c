@@ -127,6 +127,7 @@ int main(int argc, char **argv)
         } else if (opt == 'p') {
             priority = optarg;
         } else if (opt == 'i' && strcmp(optarg, "pid") != 0) {
+            fprintf(stderr, "priocntl: -i %s: there is only pid\n", optarg);
             usage();
         } else if (opt == '?' || (strchr("ldse", opt) != NULL && mode != 0)) {
             usage();

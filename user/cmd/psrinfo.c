@@ -186,6 +186,8 @@ int main(int argc, char **argv)
         else
             usage();
     }
+    if (physical && argc != optind)
+        fprintf(stderr, "psrinfo: %s: -p takes no processors\n", argv[optind]);
     if ((silent && (verbose || physical)) || (silent && argc - optind != 1) ||
         (physical && argc != optind))
         usage();

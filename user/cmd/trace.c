@@ -249,8 +249,12 @@ int main(int argc, char **argv)
             in = optarg;
         else if (opt == 'o')
             out = optarg;
-        else if (opt != 'n' || hr_parse_int(optarg, 1, 1 << 30, &entries) != 0)
+        else if (opt != 'n')
             usage();
+        else if (hr_parse_int(optarg, 1, 1 << 30, &entries) != 0) {
+            fprintf(stderr, "trace: -n %s: write a number of events\n", optarg);
+            usage();
+        }
     }
     if ((in == NULL) == (optind == argc) || (in != NULL && (out != NULL || entries != 0)))
         usage();

@@ -114,8 +114,8 @@ static inline uint64_t bench_seed(uint64_t seed, uint64_t stream)
 
 extern const char *const bench_placement_name[BENCH_PLACEMENTS]; /* "first", "random", "any" */
 
-/* bench_parse_placement - first, random, both or any.  0, or -1. */
-int bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS]);
+/* bench_parse_placement - first, random, both or any; ends the program for another word. */
+void bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS]);
 
 /*
  * bench_map - fresh zero memory, private to the process, in pages of page_size (4 KiB or 2 MiB).

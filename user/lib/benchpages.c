@@ -32,12 +32,13 @@
 
 const char *const bench_placement_name[BENCH_PLACEMENTS] = {"first", "random", "any"};
 
-int bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS])
+void bench_parse_placement(const char *text, bool chosen[BENCH_PLACEMENTS])
 {
     chosen[BENCH_FIRST] = strcmp(text, "first") == 0 || strcmp(text, "both") == 0;
     chosen[BENCH_RANDOM] = strcmp(text, "random") == 0 || strcmp(text, "both") == 0;
     chosen[BENCH_ANY] = strcmp(text, "any") == 0;
-    return chosen[BENCH_FIRST] || chosen[BENCH_RANDOM] || chosen[BENCH_ANY] ? 0 : -1;
+    if (!chosen[BENCH_FIRST] && !chosen[BENCH_RANDOM] && !chosen[BENCH_ANY])
+        bench_die("placement %s: write first, random, both or any", text);
 }
 
 /* The node that the caller's CPU is on; on Homeroom, its board. */

@@ -212,6 +212,7 @@ static int op_unmount(struct vfs *vfs)
 {
     struct extmount *m = vfs->data;
     struct vnode    *root = vfs->root;
+    struct disk     *d = m->fs->disk;
     bool             busy;
     int              err;
 
@@ -229,6 +230,7 @@ static int op_unmount(struct vfs *vfs)
     err = ext_unmount(m->fs);
     if (err != 0)
         warn("%s: unmounted with an error: %d", vfs->source, -err);
+    disk_release(d);
     kmem_free(m);
     return 0;
 }
@@ -303,17 +305,6 @@ static int find_disk(const char *source, struct disk **out)
     return *out == NULL ? -ENOENT : 0;
 }
 
-/* -EBUSY if the disk is mounted.  mounts_mutex is held. */
-static int claimed(struct disk *d)
-{
-    struct extmount *m;
-
-    LIST_FOREACH (m, &mounted, link)
-        if (m->fs->disk == d)
-            return -EBUSY;
-    return 0;
-}
-
 static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const struct options *o)
 {
     struct ext_inode *root;
@@ -347,7 +338,7 @@ static int mount_type(const char *type, const char *source, const char *text, un
     struct extmount *m;
     int              err = parse(text, &o);
 
-    if (err != 0 || (err = find_disk(source, &d)) != 0)
+    if (err != 0 || (err = find_disk(source, &d)) != 0 || (err = disk_claim(d)) != 0)
         return err;
     if (disk_readonly(d))
         o.flags |= MS_RDONLY;
@@ -362,9 +353,7 @@ static int mount_type(const char *type, const char *source, const char *text, un
     m->commit_s = COMMIT_SECONDS;
     m->next_commit_ns = clock_mono_ns() + COMMIT_SECONDS * 1000000000ul;
     mutex_enter(&mounts_mutex);
-    if ((err = claimed(d)) == 0)
-        err = mount_on(vfs, m, d, &o);
-    if (err == 0)
+    if ((err = mount_on(vfs, m, d, &o)) == 0)
         list_push_back(&mounted, &m->link);
     mutex_exit(&mounts_mutex);
     if (err != 0)
@@ -374,6 +363,7 @@ static int mount_type(const char *type, const char *source, const char *text, un
     *out = vfs;
     return 0;
 fail:
+    disk_release(d);
     kmem_free(m);
     if (vfs != NULL)
         vfs_free(vfs);
