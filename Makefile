@@ -43,7 +43,7 @@ $(error PEER=$(PEER): there is only linux)
 endif
 
 # ---- one make at a time ------------------------------------------------------------------------
-BUILDS      := kernel iso user user-tests dynamic root peer fireplane refdisk host-tests build/%
+BUILDS      := clean kernel iso user user-tests dynamic root peer fireplane refdisk host-tests build/%
 QUIET       := --no-print-directory $(if $(filter 1,$(V)),,-s)
 build        = +$(Q)$(MAKE) $(QUIET) $(1)
 ALONE       := $(if $(HR_ALONE)$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),help)),,$(MAKECMDGOALS))
@@ -167,7 +167,7 @@ grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE= grades
 
 .PHONY: clean
 clean: ## remove everything that was built
-	rm -rf build
+	$(Q)rm -rf $(filter-out %.lock,$(wildcard build/* build/.[!.]*))
 
 .PHONY: help
 help: ## this list

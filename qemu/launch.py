@@ -104,7 +104,7 @@ def number(args: argparse.Namespace, name: str) -> int | None:
     if not text:
         return None
     with contextlib.suppress(ValueError):
-        if least <= (value := int(text, 0)) <= most:
+        if "_" not in text and least <= (value := int(text, 0)) <= most:
             return value
     raise machine.MachineError(f"{name}={text}: write {'0 or 1' if most == 1 else f'a number from {least} to {most}'}")
 
@@ -279,7 +279,7 @@ def main() -> int:
     saved = termios.tcgetattr(0) if is_tty else None
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(sig) != signal.SIG_IGN:
-            signal.signal(sig, lambda *_: run.kill("quit"))
+            signal.signal(sig, lambda *_: run.kill("signal"))
     try:
         if saved:
             tty.setraw(0, termios.TCSADRAIN)  # what was typed already is kept

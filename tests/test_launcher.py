@@ -553,6 +553,11 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
         done = launch("sf3800", "--check", *words)
         assert (done.returncode, len(done.stderr.splitlines())) == (guest.STATUS_SETUP, 1), words
         assert "at once: name another file" in done.stderr, words
+    with open(a, "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as another run has it
+        for disk in (a, f"{a},readonly", f"refdisk:{a}"):
+            done = launch("sf3800", "--iso", str(ISO["test"]), "--run", "true", "--disk", disk)
+            assert (done.returncode, "another run uses" in done.stderr) == (guest.STATUS_SETUP, True), done.stderr
     done = launch("sf3800", "--check", "--disk", f"{a},readonly", "--disk", f"{a},readonly")
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -25,6 +25,7 @@ The i-th virtio disk is /dev/vda, /dev/vdb, ...; the i-th IDE disk /dev/hda, /de
 the guest as errors of the disk.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -143,6 +144,26 @@ def check_built(disks: list[str]) -> None:
             raise MachineError("nbdkit is missing: tools/deps.sh refdisk")
         if not PLUGIN.is_file():
             raise MachineError(f"{PLUGIN} is missing: make refdisk")
+
+
+def lock(disks: list[str]) -> list[int]:
+    """Take the images for one run: file descriptors, which hold the locks until unlock().  MachineError: one is taken."""
+    held: list[int] = []
+    for text in disks:
+        for what, path, writes in files(text):
+            if what == "a disk":
+                held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+                try:
+                    fcntl.flock(held[-1], (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                except OSError as error:
+                    unlock(held)
+                    raise MachineError(f"DISK={text}: another run uses {path}; copy it, or end that run") from error
+    return held
+
+
+def unlock(held: list[int]) -> None:
+    while held:
+        os.close(held.pop())
 
 
 def _socket(folder: Path, number: int) -> Path:

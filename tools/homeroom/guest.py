@@ -62,7 +62,7 @@ NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
 class Outcome:
     """How a run ended."""
 
-    kind: str  # clean, reboot, reset, panic, watchdog, hung, timeout, quit, qemu
+    kind: str  # clean, reboot, reset, panic, watchdog, hung, timeout, quit, signal, qemu
     status: int | None  # of the command, if there was a verdict
     detail: str = ""  # the kernel's reason, or QEMU's last words
     cpu_seconds: float = 0.0  # user + system time of QEMU
@@ -75,6 +75,8 @@ class Outcome:
             return STATUS_NO_VERDICT if wants_verdict else 0
         if self.kind == "quit":
             return STATUS_NO_VERDICT if wants_verdict else 0
+        if self.kind == "signal":
+            return STATUS_NO_VERDICT
         table = {"panic": STATUS_PANIC, "watchdog": STATUS_HUNG, "hung": STATUS_HUNG}
         return table.get(self.kind, STATUS_TIMEOUT if self.kind == "timeout" else STATUS_SETUP)
 
@@ -86,6 +88,7 @@ class Outcome:
             "hung": "the kernel showed no signs of life any more and was killed (above: its CPUs, if it could say)",
             "timeout": f"the time limit is over; the run was killed{f' ({self.detail})' if self.detail else ''}",
             "quit": "stopped from the keyboard",
+            "signal": "stopped by a signal",
             "qemu": f"QEMU failed: {self.detail}",
         }
         if self.kind in texts:
@@ -197,6 +200,7 @@ class Guest:
         self.traced = ""  # what came of the trace, at the end
         self.trace_failed = False
         self._servers: list[subprocess.Popen] = []
+        self._locks: list[int] = []  # on the images of disks
 
     # ---- starting ------------------------------------------------------------------------------
 
@@ -302,7 +306,8 @@ class Guest:
             words.append(f"OVERLAY={shlex.quote(str(o.overlay))}")
         if o.acpi:
             tables = TOP / f"build/acpi-{zlib.crc32(o.acpi):08x}.bin"
-            tables.write_bytes(o.acpi)
+            with contextlib.suppress(OSError):  # a checkout that cannot be written
+                tables.write_bytes(o.acpi)
             words.append(f"ACPI={tables.relative_to(TOP)}")
         if o.icount:
             words.append("ICOUNT=1")
@@ -361,6 +366,7 @@ class Guest:
         return folder
 
     def _start(self) -> None:
+        self._locks = disk.lock(self.options.disks)
         folder = self._write_files()
         if self._model_text is not None:
             self.page = model.new_page(self.machine, self.options.model_page)
@@ -538,6 +544,7 @@ class Guest:
     def _clean_up(self) -> None:
         """Stop the servers and remove the run's files (I1); the model's page stays for `make watch`."""
         disk.stop(self._servers)
+        disk.unlock(self._locks)
         if self._files is not None:
             self._files.cleanup()
         if self.page and not self.options.model_page:

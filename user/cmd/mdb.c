@@ -242,6 +242,10 @@ int main(int argc, char **argv)
         failed |= execute(line);
         fflush(stdout);
     }
+    if (ferror(stdin)) {
+        hr_perror("mdb", "standard input");
+        failed = 1;
+    }
     free(line);
     return failed != 0;
 }

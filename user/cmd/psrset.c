@@ -393,8 +393,6 @@ static int create(char **cpus)
     uint_t n = HR_MAXCPU;
     int status;
 
-    if (check_cpus(cpus) != 0)
-        return 1;
     if (pset_create(&set) != 0)
         return failed("could not create processor set", 0);
     printf("created processor set %d\n", set);
@@ -408,6 +406,9 @@ static int destroy(char **operand)
 {
     int status = 0;
 
+    for (char **o = operand; *o != NULL; o++)
+        if (pset_info(parse_set(*o), NULL, NULL, NULL) != 0)
+            return no_set(parse_set(*o)); /* before anything is done */
     for (; *operand != NULL; operand++) {
         psetid_t set = parse_set(*operand);
 
@@ -506,6 +507,8 @@ static int act(int what, char **operand)
     check_operands(what, operand);
     if (takes_set && check_set(what, set) != 0)
         return what == 'e' ? 2 : 1;
+    if (strchr("acr", what) != NULL && check_cpus(operand) != 0)
+        return 1;
     switch (what) {
     case 'a':
         return for_all_cpus(operand, assign_cpu, set);
