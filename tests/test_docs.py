@@ -58,3 +58,19 @@ def test_names_exist(page, identifiers):
         if name not in identifiers and name not in ("x", "y", "name"):
             missing.append(f"set {name}")
     assert not missing, f"{page.name} names what is not there: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_make_lines_can_be_typed(page):
+    """The variables of each `make ...` are known to the Makefile, and a name after -k is one of a test."""
+    words, blocks = in_code(page)
+    lines = [line.split(" # ")[0] for line in re.findall(r"^ {4,}(.*)$", page.read_text(), re.M)]
+    makes = [found for text in [*words, *blocks, *lines] for found in re.findall(r"\bmake [^|&;#\n]*", text)]
+    makefile = re.sub(r"\\\n", "", (ROOT / "Makefile").read_text())
+    known = set(" ".join(re.findall(r"^(?:RUN_VARS|KNOWN) *\+?:?= *(.*)$", makefile, re.M)).split())
+    given = {name for make in makes for name in re.findall(r"(?<=\s)([A-Z_]+)=", re.sub(r"'[^']*'|\"[^\"]*\"", "", make))}
+    assert given - known == set(), f"{page.name}: the Makefile refuses these variables"
+    tests = " ".join(str(file.relative_to(ROOT)) + file.read_text() for file in ROOT.glob("tests/test_*.py"))
+    chosen = {name for make in makes for name in re.findall(r"PYTEST='-k (\w+)", make)}
+    absent = {name for name in chosen if not re.search(rf"tests/test_\w*{name}|def test_\w*{name}", tests)}
+    assert absent == set(), f"{page.name}: no test has these names"
