@@ -96,7 +96,8 @@ int main(int argc, char **argv)
         summary();
         break;
     case 'a':
-        status = change(optarg, add, "not a swap area (mkswap makes one)");
+        status = change(optarg, add,
+                        "cannot be swap: that takes a disk, or a file without holes on ext3 with 4 KiB blocks");
         break;
     case 'd':
         status = change(optarg, swapoff, "not in use as swap (swap -l lists what is)");
