@@ -19,7 +19,8 @@ ROOT = {
     "disks": (f"{FOLDER}/root.img",), "overlay": FOLDER / "overlay",
     "system": "rootfs:ext3; rootdev:/dev/vda; set lgrp_loadavg_tolerance=0x1000",
 }  # fmt: skip
-pytestmark = [pytest.mark.xdist_group("dynamic"), pytest.mark.machine("sf6800", **ROOT)]
+# Boards of 128 MiB: a node is filled twice.
+pytestmark = [pytest.mark.xdist_group("dynamic"), pytest.mark.machine("sf6800", memory="128M", **ROOT)]
 GLIBC, MUSL = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 FAKE = "/tmp/dd/is-no-loader-at-all"  # as long as glibc's, so that it can stand in its place
 PAGE = 4096
