@@ -30,7 +30,7 @@ def test_mounting(machine):
     assert machine.run("ln /mnt/a/f /mnt/f").status != 0  # another file system
     machine.check("umount /mnt/a && ls /mnt/a && rmdir /mnt/a")
     assert machine.run("mount -t nosuchfs none /mnt").status != 0
-    for options in ("size=abc", "size=0", "mode=9", "mode=77777", "nothing", "size=1m,x"):
+    for options in ("size=abc", "size=0", "mode=9", "mode=77777", "nothing", "size=1m,x", "mode=1k", "size=17179869185g"):
         assert machine.run(f"mount -t tmpfs -o {options} none /mnt").status != 0, options
     machine.check("mount -t tmpfs -o size=2m,mode=700 none /mnt && dd if=/dev/zero of=/mnt/f bs=1M count=1")
     assert machine.check("stat -c %a /mnt; mount -o remount,size=1m /mnt; df -k /mnt | awk 'END { print $2 }'") == "700\n1024\n"

@@ -262,28 +262,27 @@ static int tmpfs_unmount(struct vfs *vfs)
     return 0;
 }
 
-/* Takes a number of at most 53 bits, with a suffix k, m or g; false unless it ends at a comma or the end. */
+/* Takes a number below 2^52, for decimal ones with a suffix k, m or g; false unless it ends at a comma or the end. */
 static bool take_size(const char **at, unsigned base, uint64_t *out)
 {
     const char *p = *at;
     uint64_t v = 0;
+    unsigned shift = 0;
 
-    for (; *p >= '0' && *p < '0' + (char)base && v >> 50 == 0; p++)
+    for (; *p >= '0' && *p < '0' + (char)base && v >> 48 == 0; p++)
         v = v * base + (uint64_t)(*p - '0');
-    if (p == *at || v >> 50 != 0)
+    if (p == *at)
         return false;
-    switch (*p | 0x20) {
-    case 'g':
-        v <<= 10; /* fall through */
-    case 'm':
-        v <<= 10; /* fall through */
-    case 'k':
-        v <<= 10;
-        p++;
-    }
+    if (base == 10 && (*p | 0x20) == 'k')
+        shift = 10;
+    else if (base == 10 && (*p | 0x20) == 'm')
+        shift = 20;
+    else if (base == 10 && (*p | 0x20) == 'g')
+        shift = 30;
+    p += shift != 0;
     *at = p;
-    *out = v;
-    return *p == '\0' || *p == ',';
+    *out = v << shift;
+    return v >> (52 - shift) == 0 && (*p == '\0' || *p == ',');
 }
 
 /* Reads the mount options "size=BYTES,mode=OCTAL", the latter only if `mode` is not NULL; -EINVAL for anything else. */

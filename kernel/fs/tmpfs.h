@@ -56,7 +56,7 @@ struct tmount {
     uint64_t nnodes, max_nodes; /* [m] */
     uint64_t next_ino;          /* [m] */
     _Atomic uint64_t pages;     /* [a] in use by file data */
-    uint64_t max_pages;         /* [c] once there are processes */
+    uint64_t max_pages;         /* [a] remount may change it */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)

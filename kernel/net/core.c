@@ -35,7 +35,7 @@ struct spinlock net_lock = SPINLOCK_INIT(RANK_NET);
 /* As Solaris's tcp_time_wait_interval, whose default is a minute; lwIP counts it in steps of half a second. */
 uint32_t net_tcp_time_wait_ms = 60000;
 TUNABLE(net_tcp_time_wait_ms, 1000, 600000,
-        "ms, default 60000: how long who closes a connection first keeps its port; read always");
+        "ms, default 60000: how long the side that closes a connection first keeps its port; read always");
 
 static struct timer tick_timer;
 static bool         ticking; /* [n] */
