@@ -65,7 +65,7 @@ def machine_key(item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 2 --dist loadgroup)."""
+    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup)."""
     items.sort(key=machine_key)
     for item in items:
         if (key := machine_key(item)) and not item.get_closest_marker("xdist_group"):

@@ -11,7 +11,7 @@ from homeroom.machine import TOP
 FOLDER = TOP / "build/test-intr"
 pytestmark = pytest.mark.xdist_group("intr")  # one worker: the disks in FOLDER are made once
 BLOCKS = 4096  # of 4 KiB; each begins with its number
-WINDOW = 30  # seconds
+WINDOW = 15  # seconds
 
 MOVING = pytest.mark.machine("sf3800", disks=(f"{FOLDER}/a.img,queues=2", f"{FOLDER}/b.img,bus=ide"))
 STRANDS = pytest.mark.machine("t2000", disks=(f"{FOLDER}/a.img,queues=16",))
