@@ -189,10 +189,30 @@ static inline void uncount(struct as *as, uint64_t old)
     atomic_fetch_sub_explicit(&as->rss_pages, (old & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
 }
 
-/* Empties an entry, which was in use.  `table` is counted by the caller. */
-static inline void clear(struct as *as, uint64_t *entry)
+/*
+ * Empties an entry.  Returns whether it was in use: then the caller counts `table`.  Who walks from a page to its
+ * mappings (rmap.c) may empty the same entry at any time; one of the two has it.
+ */
+static inline bool clear(struct as *as, uint64_t *entry)
 {
-    uncount(as, __atomic_exchange_n(entry, 0, __ATOMIC_ACQ_REL));
+    uint64_t old = __atomic_exchange_n(entry, 0, __ATOMIC_ACQ_REL);
+
+    if (old != 0)
+        uncount(as, old);
+    return old != 0;
+}
+
+/* Takes rights from an entry, and leaves one alone that is empty by now.  Returns whether it changed. */
+static inline bool restrict_entry(uint64_t *entry, uint64_t keep, uint64_t add)
+{
+    uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED), fresh;
+
+    do {
+        fresh = (old & keep) | add;
+        if (old == 0 || old == fresh)
+            return false;
+    } while (!__atomic_compare_exchange_n(entry, &old, fresh, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
 }
 
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
@@ -254,11 +274,9 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
         unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
-        for (; slot < last && n < *live; slot++)
-            if (table[slot] != 0) {
-                clear(as, &table[slot]);
+        for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
+            if (table[slot] != 0 && clear(as, &table[slot]))
                 n++;
-            }
         __atomic_fetch_sub(live, n, __ATOMIC_RELAXED);
         any |= n != 0;
         a = stop;
@@ -282,15 +300,8 @@ bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
         unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
         unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
 
-        for (; slot < last; slot++) {
-            uint64_t old = table[slot], fresh = (old & keep) | add;
-
-            if (old == 0 || old == fresh)
-                continue;
-            __atomic_fetch_and(&table[slot], keep, __ATOMIC_RELAXED);
-            __atomic_fetch_or(&table[slot], add, __ATOMIC_RELAXED);
-            any = true;
-        }
+        for (; slot < last; slot++)
+            any |= restrict_entry(&table[slot], keep, add);
         a = stop;
     }
     return any;

@@ -5,13 +5,13 @@
 #
 #   tools/gdb/run.sh MACHINE ISO KERNEL
 #
-# The machine's console goes to build/gdb.console and takes no input; RUN= and the other variables of
+# The machine's console goes to build/gdb.PID.console and takes no input; RUN= and the other variables of
 # make qemu-<machine> work.  Leaving GDB ends the machine.  A machine that ends before GDB has reached it shows its
 # console, and its status is ours.
 set -eu
 
 machine=$1 iso=$2 kernel=$3
-console=build/gdb.console
+console=build/gdb.$$.console
 mkdir -p build
 
 listens() { # whether a port of this host is listened on
@@ -24,7 +24,7 @@ while listens "$port"; do
 done
 GDB=$port setsid "${PYTHON:-python3}" qemu/launch.py "$machine" --make --iso "$iso" </dev/null >"$console" 2>&1 &
 launcher=$!
-trap 'kill "$launcher" 2>/dev/null || true' EXIT
+trap 'kill "$launcher" 2>/dev/null || true; rm -f "$console"' EXIT
 trap : INT # Ctrl-C is for GDB
 
 until listens "$port"; do
