@@ -3,7 +3,8 @@
  * fakeqemu.c - stands in for QEMU: loads the plugin, shows it blocks of code, runs them, and says what was counted.
  *
  * Built by tests/test_fireplane_plugin.py, exporting what a QEMU exports:
- *     -DNEW           the interface of QEMU 9.1 and later: insn_data copies, and two functions that older ones lack
+ *     -DNEW=3         the interface of QEMU 9.1: insn_data copies, and two functions that older ones lack
+ *     -DNEW=7         that of 11.1: callbacks get a pointer and no id, and the size of an access is elsewhere
  *     -DWITHOUT_EXIT  without cpu_exit
  * Usage: fakeqemu PLUGIN CPUS ARGUMENT...      exit status 1: the plugin refused
  */
@@ -34,12 +35,25 @@ struct qemu_plugin_tb {
     void *exec_data;
 };
 
-static qemu_tb_cb translate;
+#ifndef NEW
+#define NEW 1
+#endif
+#define SIZE_AT (NEW < 7 ? 4 : 5)
+
+static qemu_any_cb translate;
 static unsigned resets;
 
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_tb_cb cb)
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *data)
 {
     translate = cb;
+}
+
+static void call_translate(struct qemu_plugin_tb *tb)
+{
+    if (NEW < 7)
+        ((void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *))translate)(0, tb);
+    else
+        ((void (*)(struct qemu_plugin_tb *, void *))translate)(tb, NULL);
 }
 
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *data)
@@ -60,15 +74,15 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb
     insn->access_data = data;
 }
 
-void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_simple_cb cb)
+void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *data)
 {
 }
 
-void qemu_plugin_reset(qemu_plugin_id_t id, qemu_simple_cb cb)
+void qemu_plugin_reset(qemu_plugin_id_t id, qemu_any_cb cb, void *data)
 {
     translate = NULL;
     resets++;
-    cb(id);
+    cb();
 }
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
@@ -93,7 +107,7 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
 
 uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length)
 {
-#ifdef NEW
+#if NEW > 1
     if (length > insn->size)
         length = insn->size;
     memcpy(to, insn->code, length);
@@ -110,7 +124,7 @@ bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
 
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info)
 {
-    return info >> 4 & 7;
+    return info >> SIZE_AT & 7;
 }
 
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr)
@@ -128,9 +142,11 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr)
     return (uintptr_t)hwaddr;
 }
 
+__thread struct CPUState *current_cpu = (struct CPUState *)0x1000;
+
 struct CPUState *qemu_get_cpu(int index)
 {
-    return NULL;
+    return (struct CPUState *)(uintptr_t)(0x1000 + index);
 }
 
 #ifndef WITHOUT_EXIT
@@ -139,7 +155,7 @@ void cpu_exit(struct CPUState *cpu)
 }
 #endif
 
-#ifdef NEW
+#if NEW > 1
 void qemu_plugin_read_register(void)
 {
 }
@@ -149,10 +165,20 @@ void qemu_plugin_request_time_control(void)
 }
 #endif
 
+#if NEW == 7
+struct qemu_version *qmp_query_version(void *error)
+{
+    static struct qemu_triple triple = {11, 1, 0};
+    static struct qemu_version version = {&triple};
+
+    return &version;
+}
+#endif
+
 /* Run a block; an access at 0 is not made.  Then an interrupt comes: 7.2 calls what an instruction has left behind. */
 static void run(struct qemu_plugin_tb tb, const uint64_t *address)
 {
-    translate(0, &tb);
+    call_translate(&tb);
     if (tb.exec)
         tb.exec(0, tb.exec_data);
     for (size_t i = 0; i < tb.n; i++) {
@@ -161,11 +187,11 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
         if (tb.insn[i].exec)
             tb.insn[i].exec(0, tb.insn[i].exec_data);
         if (address[i] && tb.insn[i].access)
-            tb.insn[i].access(0, 3 << 4 | is_store << 17, address[i], tb.insn[i].access_data);
+            tb.insn[i].access(0, 3 << SIZE_AT | is_store << 17, address[i], tb.insn[i].access_data);
     }
     for (size_t i = 0; i < tb.n; i++)
         if (tb.insn[i].access)
-            tb.insn[i].access(0, 3 << 4 | 1 << 17, KERNEL + 0x5000, tb.insn[i].access_data);
+            tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, KERNEL + 0x5000, tb.insn[i].access_data);
 }
 
 static struct qemu_plugin_tb doorbell(char op)

@@ -15,8 +15,13 @@
  * QEMU 7.2    The filter of register_vcpu_mem_cb is off by one: RW is asked for, and the store bit tested.
  *             After a reset a CPU may still hold a list of callbacks that is gone: it is taken away from all CPUs.
  *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
+ * QEMU 10     The CPU that a callback is told is the one for which the code was translated, not the one that runs it,
+ *             while one host thread runs all: so current_cpu is asked, on every version.
+ * QEMU 11     Callbacks get a pointer of ours instead of the plugin's id, and meminfo has the size one bit higher.
  * SEE ALSO    model.h, docs/fireplane.md
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,12 +38,16 @@
 #include "model.h"
 #include "qemu_api.h"
 
-/* Where meminfo has the store bit, and log2 of the size: to ask QEMU for each access would cost too much. */
+/*
+ * Where meminfo has the store bit, and from bit `at` on log2 of the size: to ask QEMU for each access would cost too
+ * much.
+ */
 #define STORE_BIT (1u << 17)
-#define SIZE(info) (1u << ((info) >> 4 & 7))
-#define LOAD_8(info) (((info) & (STORE_BIT | 7u << 4)) == 3u << 4)
-#define STORE_8(info) (((info) & (STORE_BIT | 7u << 4)) == (STORE_BIT | 3u << 4))
+#define SIZE(info, at) (1u << ((info) >> (at) & 7))
+#define LOAD_8(info, at) (((info) & (STORE_BIT | 7u << (at))) == 3u << (at))
+#define STORE_8(info, at) (((info) & (STORE_BIT | 7u << (at))) == (STORE_BIT | 3u << (at)))
 
+#define PLACES 1024 /* a power of two, more than FP_MAX_CPUS */
 #define MOST_INSNS 1024 /* of a block: QEMU makes none longer than 512 */
 
 #define EXPORT __attribute__((visibility("default")))
@@ -53,7 +62,11 @@ static qemu_plugin_id_t self;
 static struct CPUState *qemu_cpu[FP_MAX_CPUS];
 static bool copies_code; /* qemu_plugin_insn_data wants a buffer */
 static pthread_t cpu_thread;
-static bool cpu_thread_known;
+static struct CPUState **current; /* QEMU's variable of that thread: the CPU that runs; NULL until the first doorbell */
+static struct {
+    struct CPUState *qemu;
+    struct fp_cpu_state *cpu;
+} running, place[PLACES]; /* the last that was asked for; of each, hashed by `qemu` */
 
 static const struct {
     const char *name;
@@ -83,7 +96,13 @@ static const struct {
 /* QEMU reads qemu_plugin_version when the plugin is loaded, and each QEMU takes only some. */
 __attribute__((constructor)) static void choose_version(void)
 {
-    if (qemu_plugin_request_time_control)
+    struct qemu_version *v = qmp_query_version ? qmp_query_version(NULL) : NULL;
+
+    if (v != NULL && v->qemu->major * 100 + v->qemu->minor >= 1101)
+        qemu_plugin_version = 7;
+    else if (qemu_plugin_set_pc)
+        qemu_plugin_version = 6;
+    else if (qemu_plugin_request_time_control)
         qemu_plugin_version = 3;
     else if (qemu_plugin_read_register)
         qemu_plugin_version = 2;
@@ -102,19 +121,57 @@ __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
     return -1;
 }
 
+/* ---- which CPU ----------------------------------------------------------------------------- */
+
+static unsigned place_of(const struct CPUState *qemu)
+{
+    return (unsigned)((uintptr_t)qemu * 0x9e3779b97f4a7c15 >> 54) % PLACES;
+}
+
+__attribute__((noinline)) static struct fp_cpu_state *find_running(struct CPUState *qemu)
+{
+    unsigned i = place_of(qemu);
+
+    while (place[i].qemu != qemu)
+        i = (i + 1) % PLACES;
+    running = place[i];
+    return running.cpu;
+}
+
+/* The CPU that runs; the `vcpu` of a callback may be another (QEMU 10). */
+static inline struct fp_cpu_state *running_cpu(void)
+{
+    return __builtin_expect(*current == running.qemu, 1) ? running.cpu : find_running(*current);
+}
+
+/* The first doorbell, in the thread that runs all CPUs. */
+static void meet_cpus(void)
+{
+    cpu_thread = pthread_self();
+    current = dlsym(RTLD_DEFAULT, "current_cpu");
+    for (unsigned n = 0; n < model->p.ncpus; n++) {
+        unsigned i = place_of(qemu_cpu[n] = qemu_get_cpu((int)n));
+
+        while (place[i].qemu != NULL)
+            i = (i + 1) % PLACES;
+        place[i].qemu = qemu_cpu[n];
+        place[i].cpu = &cpus[n];
+    }
+}
+
 /* ---- callbacks of running code ------------------------------------------------------------- */
 
 /* Most accesses are of eight bytes; that the size is a constant there saves a third of the instructions. */
-static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr)
+static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
-    if (LOAD_8(info))
+    if (LOAD_8(info, at))
         fp_load(c, vaddr, 8, info);
-    else if (STORE_8(info))
+    else if (STORE_8(info, at))
         fp_store(c, vaddr, 8, info);
     else if (info & STORE_BIT)
-        fp_store(c, vaddr, SIZE(info), info);
+        fp_store(c, vaddr, SIZE(info, at), info);
     else
-        fp_load(c, vaddr, SIZE(info), info);
+        fp_load(c, vaddr, SIZE(info, at), info);
 }
 
 /* The number of instructions and the time of `clocks` clocks, in a callback's userdata. */
@@ -130,18 +187,10 @@ static inline bool ran(struct fp_cpu_state *c, void *packed)
 
 /* Not inlined, so that the callbacks save no registers for it. */
 __attribute__((noinline))
-static void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr)
+static void slice_and_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     fp_slice(c);
-    access_of(c, info, vaddr);
-}
-
-static inline void counted_access(struct fp_cpu_state *c, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
-{
-    if (__builtin_expect(ran(c, packed), 0))
-        slice_and_access(c, info, vaddr);
-    else
-        access_of(c, info, vaddr);
+    access_of(c, info, vaddr, at);
 }
 
 /*
@@ -154,55 +203,88 @@ static inline bool kernels(uint64_t vaddr)
     return __builtin_expect(vaddr >> 63 != 0, 0);
 }
 
-static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)
+static inline void plain(qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
 {
     if (!kernels(vaddr))
-        access_of(&cpus[vcpu], info, vaddr);
+        access_of(running_cpu(), info, vaddr, at);
 }
 
-static void on_counted_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
+static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
-    if (!kernels(vaddr))
-        counted_access(&cpus[vcpu], info, vaddr, packed);
+    struct fp_cpu_state *c;
+
+    if (kernels(vaddr))
+        return;
+    c = running_cpu();
+    if (__builtin_expect(ran(c, packed), 0))
+        slice_and_access(c, info, vaddr, at);
+    else
+        access_of(c, info, vaddr, at);
 }
 
-static void on_rep_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)
+static inline void rep(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
     if (info & STORE_BIT)
-        on_counted_access(vcpu, info, vaddr, packed);
+        counted(info, vaddr, packed, at);
     else
-        on_access(vcpu, info, vaddr, NULL);
+        plain(info, vaddr, at);
 }
+
+/* What is called for accesses, for each place that the size may have. */
+#define ACCESS_CALLBACKS(at)                                                                                   \
+    static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)        \
+    {                                                                                                          \
+        plain(info, vaddr, at);                                                                                \
+    }                                                                                                          \
+    static void on_counted_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed) \
+    {                                                                                                          \
+        counted(info, vaddr, packed, at);                                                                      \
+    }                                                                                                          \
+    static void on_rep_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)    \
+    {                                                                                                          \
+        rep(info, vaddr, packed, at);                                                                          \
+    }
+ACCESS_CALLBACKS(4)
+ACCESS_CALLBACKS(5)
+
+static const struct callbacks {
+    unsigned size_at;
+    qemu_mem_cb access, counted, rep;
+} *on, layouts[] = {
+    {4, on_access_4, on_counted_access_4, on_rep_access_4}, /* until 10 */
+    {5, on_access_5, on_counted_access_5, on_rep_access_5}, /* 11 */
+};
 
 static void on_block(unsigned vcpu, void *packed)
 {
-    if (ran(&cpus[vcpu], packed))
-        fp_slice(&cpus[vcpu]);
+    struct fp_cpu_state *c = running_cpu();
+
+    if (ran(c, packed))
+        fp_slice(c);
 }
 
 static void on_pause(unsigned vcpu, void *unused)
 {
-    fp_pause(model, vcpu);
+    fp_pause(model, running_cpu()->id);
 }
 
 static void on_mmu(unsigned vcpu, void *unused)
 {
-    fp_flush_tlb(model, vcpu);
+    fp_flush_tlb(model, running_cpu()->id);
 }
 
-static void watch(qemu_plugin_id_t id);
+static void watch(void);
 
 static void on_doorbell(unsigned vcpu, void *op)
 {
-    if (!cpu_thread_known) {
-        cpu_thread = pthread_self();
-        cpu_thread_known = true;
+    if (current == NULL) {
+        meet_cpus();
     } else if (!pthread_equal(cpu_thread, pthread_self())) {
         say("CPUs run in several host threads: start QEMU with -accel tcg,thread=single");
         _exit(1);
     }
-    if (fp_doorbell(model, vcpu, (unsigned)(uintptr_t)op) == FP_REWATCH)
-        qemu_plugin_reset(self, watch);
+    if (fp_doorbell(model, running_cpu()->id, (unsigned)(uintptr_t)op) == FP_REWATCH)
+        qemu_plugin_reset(self, watch, NULL);
 }
 
 static bool raw_address(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *raw)
@@ -220,13 +302,11 @@ static void on_probe(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
     uint64_t raw;
 
     if (raw_address(info, vaddr, &raw))
-        fp_probe(model, vcpu, raw);
+        fp_probe(model, running_cpu()->id, raw);
 }
 
 static void end_slice(unsigned vcpu)
 {
-    if (qemu_cpu[vcpu] == NULL)
-        qemu_cpu[vcpu] = qemu_get_cpu((int)vcpu);
     cpu_exit(qemu_cpu[vcpu]);
 }
 
@@ -265,23 +345,23 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
 {
     void *packed = pack(n, clocks_of(tb, n));
     size_t counts = n; /* the instruction with whose access the block is counted */
-    qemu_mem_cb counted = on_counted_access;
+    qemu_mem_cb counted = on->counted;
 
     for (size_t i = 0; i < n && counts == n; i++)
         if (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE)
             counts = i;
     if (counts == n && n == 1 && kind[0] == FP_INSN_REP_STORE) {
         counts = 0;
-        counted = on_rep_access;
+        counted = on->rep;
     }
     if (counts == n)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
     for (size_t i = 0; i < n; i++)
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), i == counts ? counted : on_access,
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), i == counts ? counted : on->access,
                                          QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, i == counts ? packed : NULL);
 }
 
-static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translate(struct qemu_plugin_tb *tb)
 {
     enum fp_insn kind[MOST_INSNS];
     size_t n = qemu_plugin_tb_n_insns(tb);
@@ -312,7 +392,17 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         watch_block(tb, kind, n);
 }
 
-static void forget_helpers(qemu_plugin_id_t id)
+static void on_translate_6(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    on_translate(tb);
+}
+
+static void on_translate_7(struct qemu_plugin_tb *tb, void *unused)
+{
+    on_translate(tb);
+}
+
+static void forget_helpers(void)
 {
     if (qemu_plugin_disable_mem_helpers == NULL)
         return;
@@ -324,23 +414,30 @@ static void forget_helpers(qemu_plugin_id_t id)
     }
 }
 
-static void watch(qemu_plugin_id_t id)
+static void watch(void)
 {
-    forget_helpers(id);
-    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
-    qemu_plugin_register_flush_cb(id, forget_helpers);
+    forget_helpers();
+    qemu_plugin_register_vcpu_tb_trans_cb(
+        self, qemu_plugin_version < 7 ? (qemu_any_cb)on_translate_6 : (qemu_any_cb)on_translate_7, NULL);
+    qemu_plugin_register_flush_cb(self, forget_helpers, NULL);
 }
 
 /* ---- start --------------------------------------------------------------------------------- */
 
-/* Is meminfo what SIZE() and STORE_BIT say?  The accessors look at nothing else, so they can be asked at once. */
-static bool meminfo_known(void)
+/* Finds where meminfo has the size.  The accessors look at nothing else, so they can be asked at once. */
+static const struct callbacks *meminfo_layout(void)
 {
-    bool same = !qemu_plugin_mem_is_store(~STORE_BIT) && qemu_plugin_mem_is_store(STORE_BIT);
+    if (qemu_plugin_mem_is_store(~STORE_BIT) || !qemu_plugin_mem_is_store(STORE_BIT))
+        return NULL;
+    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
+        unsigned at = layouts[l].size_at, same = 0;
 
-    for (unsigned i = 0; i < 4; i++)
-        same &= 1u << qemu_plugin_mem_size_shift(i << 4) == SIZE(i << 4);
-    return same;
+        for (unsigned i = 0; i < 8; i++)
+            same += qemu_plugin_mem_size_shift(i << at | 1u << (at - 1)) == i;
+        if (same == 8)
+            return &layouts[l];
+    }
+    return NULL;
 }
 
 static char *read_file(const char *path)
@@ -381,6 +478,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         if (needed[i].function == NULL)
             return say("this QEMU does not export %s; the model needs one built with plugins and modules, "
                        "as Debian's is", needed[i].name);
+    if (dlsym(RTLD_DEFAULT, "current_cpu") == NULL)
+        return say("this QEMU does not export current_cpu; the model needs one built with plugins and modules");
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "config=", 7) == 0)
             config = argv[i] + 7;
@@ -401,7 +500,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
         return say("%s describes %u CPUs, this machine has %d", config, params.ncpus, info->system.smp_vcpus);
     if ((page = map_page(path)) == NULL)
         return say("%s: not a file of %u bytes that can be mapped", path, FP_SHARED_BYTES);
-    if (!meminfo_known())
+    if ((on = meminfo_layout()) == NULL)
         return say("this QEMU describes memory accesses in a way unknown here");
     if ((model = fp_create(&params, page, text)) == NULL)
         return say("no memory for the model");
@@ -410,6 +509,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     model->yield = end_slice;
     cpus = model->cpu;
     self = id;
-    watch(id);
+    watch();
     return 0;
 }

@@ -33,22 +33,25 @@ typedef struct {
 enum { QEMU_PLUGIN_CB_NO_REGS };
 enum { QEMU_PLUGIN_MEM_RW = 3 };
 
-typedef void (*qemu_simple_cb)(qemu_plugin_id_t id);
-typedef void (*qemu_tb_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*qemu_any_cb)(void);
 typedef void (*qemu_vcpu_cb)(unsigned vcpu, void *userdata);
 typedef void (*qemu_mem_cb)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *userdata);
 
 #ifndef WEAK
 #define WEAK __attribute__((weak))
 #endif
-WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_tb_cb cb);
+/*
+ * The next three take a pointer for the callback since 11.1, which passes it as the last argument and no longer the
+ * id as the first; older ones do not look at it.
+ */
+WEAK void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
+WEAK void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
+WEAK void qemu_plugin_reset(qemu_plugin_id_t id, qemu_any_cb cb, void *userdata);
 WEAK void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags, void *userdata);
 WEAK void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb, int flags,
                                                  void *userdata);
 WEAK void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_mem_cb cb, int flags, int rw,
                                            void *userdata);
-WEAK void qemu_plugin_register_flush_cb(qemu_plugin_id_t id, qemu_simple_cb cb);
-WEAK void qemu_plugin_reset(qemu_plugin_id_t id, qemu_simple_cb cb);
 WEAK size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 WEAK uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 WEAK struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
@@ -60,10 +63,17 @@ WEAK unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
 WEAK struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
 WEAK bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hwaddr);
 WEAK uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
-/* Not used; each tells a version: 9.0, 9.1. */
+/* Not used; each tells a version: 9.0, 9.1, 11.0. */
 WEAK void qemu_plugin_read_register(void);
 WEAK void qemu_plugin_request_time_control(void);
+WEAK void qemu_plugin_set_pc(void);
 /* Not of the plugin interface. */
+struct qemu_version {
+    struct qemu_triple {
+        int64_t major, minor, micro;
+    } *qemu;
+};
+WEAK struct qemu_version *qmp_query_version(void *error);
 struct CPUState;
 WEAK struct CPUState *qemu_get_cpu(int index);
 WEAK void cpu_exit(struct CPUState *cpu);

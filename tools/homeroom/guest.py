@@ -538,7 +538,9 @@ class Guest:
             end.close()
         self._convert_trace()
         self._clean_up()
-        self._outcome = self._judge(words[-1] if words else "")
+        # The model says why it refuses before QEMU says that it was refused.
+        words = [line for line in words if line.startswith("fireplane: ")][-1:] + words[-1:]
+        self._outcome = self._judge(words[0] if words else "")
         return self._outcome
 
     def _clean_up(self) -> None:
