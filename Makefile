@@ -26,7 +26,7 @@ endif
 RUN_VARS    := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT QEMU_ARGS PEER BALANCING
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
-               JOBS QUICK SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR \
+               JOBS QUICK SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
@@ -156,7 +156,7 @@ test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes 
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
 
 .PHONY: fresh
-fresh: ## the README's two commands in a bare Debian 12, as root and as an ordinary user (20 minutes)
+fresh: ## the README's two commands in bare Debians, as root and as an ordinary user; DEBIAN=12, 13 or sid, with all tests
 	@$(APART) tools/fresh.sh
 
 .PHONY: lint

@@ -50,7 +50,7 @@ packages_missing() {
             case ",$groups," in *",$group,"*) ;; *) continue ;; esac
             [ "$tool" != gcc ] || [ -z "${CC:-}" ] || continue 2 # see the check of CC below
             case $tool in
-            /*) [ -e "$tool" ] || list="$list $packages" ;;
+            /*) [ -e "${tool%|*}" ] || [ -e "${tool#*|}" ] || list="$list $packages" ;;
             *) command -v "$tool" >/dev/null 2>&1 || list="$list $packages" ;;
             esac
             break

@@ -40,7 +40,7 @@ while read -r groups tool argument least packages; do
     fi
     found=-
     case $tool in
-    /*) [ -e "$tool" ] || found= ;;
+    /*) [ -e "${tool%|*}" ] || [ -e "${tool#*|}" ] || found= ;;
     *) if command -v "$tool" >/dev/null 2>&1; then found=$(version_of "$tool" "$argument"); else found=; fi ;;
     esac
     if [ -z "$found" ]; then

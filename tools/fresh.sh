@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# fresh.sh - the README's two commands as a newcomer types them, in a bare Debian 12: fresh.sh [USER:STEP,STEP...]...
+# fresh.sh - the README's two commands as a newcomer types them, in a bare Debian: fresh.sh [USER:STEP,STEP...]...
 #
 #   USER    root, or student: an ordinary user without sudo, for whom root types what the first message asks for
 #   STEP    run: make qemu-sf15k with a command in it     test: a short make test     suite: make test
@@ -11,7 +11,8 @@
 #             the steps are typed in a login shell, in namespaces of their own, so that nothing stays behind.  Everything
 #             else (packages, Python environments, sources) must come by the project's own scripts.
 #             The host lends the network only: its name servers, its proxy and its certificates.
-# VARIABLES   MIRROR=http://deb.debian.org/debian   where Debian's packages come from
+# VARIABLES   DEBIAN=13  one release, with the whole suite as well: 12, 13 or sid; otherwise 12 and 13
+#             MIRROR=http://deb.debian.org/debian   where Debian's packages come from
 # EXIT        0: all steps did what they should.  1: one did not; its log is in build/fresh.
 #             Where no root file system can be made (not root, no mount namespaces) it says so in one line: status 0, but
 #             1 with CI=true.
@@ -19,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
-KEPT=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/homeroom/debian-12-bare.tar
+CACHE=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/homeroom
 LOGS=$PWD/build/fresh
 RUN="make qemu-sf15k RUN='memcopy -t 72 -p both'"
 SHORT="make test PYTEST='tests/test_launcher.py tests/test_boot.py tests/test_docs.py tests/test_grade.py"
@@ -32,23 +33,28 @@ cannot() {
     exit 0
 }
 
+case ${DEBIAN:-12} in 12 | 13 | sid) ;; *) say "DEBIAN=$DEBIAN: write 12, 13 or sid" >&2 && exit 2 ;; esac
 [ "$(id -u)" = 0 ] || cannot "a root file system can only be made by root; type: sudo make fresh"
 unshare --mount --pid --fork true 2>/dev/null || cannot "no mount and process namespaces can be made here"
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/homeroom-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$folder"; chown -R --reference=. build' EXIT # with sudo, build stays the user's
-mkdir -p "$LOGS" "$(dirname "$KEPT")"
+mkdir -p "$LOGS" "$CACHE"
 printf '[safe]\n\tdirectory = *\n' >"$folder/gitconfig" # the checkout may be another user's
 
-if [ -z "$(find "$KEPT" -mtime -30 2>/dev/null)" ]; then
+# bare DEBIAN: the tar of that release's bare root file system, made if there is none.
+bare() {
+    local suite=$1 kept=$CACHE/debian-$1-bare.tar
+    case $1 in 12) suite=bookworm ;; 13) suite=trixie ;; esac
+    [ -z "$(find "$kept" -mtime -30 2>/dev/null)" ] || return 0
     tools/deps.sh fresh
-    say "making a bare Debian 12 ($KEPT keeps it for a month)"
-    debootstrap --variant=minbase --include=make,git bookworm "$folder/base" "$MIRROR" >"$LOGS/debootstrap.log" 2>&1 ||
+    say "making a bare Debian $1 ($kept keeps it for a month)"
+    debootstrap --variant=minbase --include=make,git "$suite" "$folder/base" "$MIRROR" >"$LOGS/debootstrap.log" 2>&1 ||
         cannot "debootstrap failed ($LOGS/debootstrap.log): $(tail -n 1 "$LOGS/debootstrap.log")"
-    tar -C "$folder/base" -cf "$KEPT.$$" .
-    mv "$KEPT.$$" "$KEPT"
+    tar -C "$folder/base" -cf "$kept.$$" .
+    mv "$kept.$$" "$kept"
     rm -rf "$folder/base"
-fi
+}
 
 # inside FOLDER USER COMMAND: type a command in a login shell of USER in the root file system.  Status: the command's.
 inside() {
@@ -98,20 +104,21 @@ wrong() {
     failed=1
 }
 
-scenario() { # USER STEPS
-    local user=$1 root=$folder/$1 first=1 step command name asked
+scenario() { # DEBIAN USER STEPS
+    local debian=$1 user=$2 steps=$3 root=$folder/$2 first=1 step command name asked
+    bare "$debian"
     mkdir "$root"
-    tar -C "$root" -xf "$KEPT"
+    tar -C "$root" -xf "$CACHE/debian-$debian-bare.tar"
     lend "$root"
     [ "$user" = root ] || chroot "$root" useradd -m -s /bin/bash "$user"
     local home=$root/root
     [ "$user" = root ] || home=$root/home/$user
     GIT_CONFIG_GLOBAL=$folder/gitconfig git clone -q --no-hardlinks . "$home/homeroom"
     chroot "$root" chown -R "$user:" "${home#"$root"}/homeroom"
-    for step in ${2//,/ }; do
+    for step in ${steps//,/ }; do
         case $step in run) command=$RUN ;; test) command=$SHORT ;; suite) command="make test" ;; *) say "no step '$step'" && exit 2 ;; esac
         command="cd homeroom && $command"
-        name=$user-$2-$step
+        name=$debian-$user-$steps-$step
         name=${name//,/-}
         if [ "$first" = 1 ] && [ "$user" != root ]; then
             if try "$name-refused" "$root" "$user" "$command"; then
@@ -141,9 +148,17 @@ scenario() { # USER STEPS
 }
 
 [ -z "$(GIT_CONFIG_GLOBAL=$folder/gitconfig git status --porcelain)" ] || say "what is not committed is not tried"
-[ $# -gt 0 ] || set -- root:run,test student:test,run
 for one in "$@"; do
     [ -z "${one##root:*}" ] || [ -z "${one##student:*}" ] || { say "'$one': write root:run,test or student:test,run" && exit 2; }
-    scenario "${one%%:*}" "${one#*:}"
+done
+if [ -n "${DEBIAN:-}" ]; then
+    [ $# -gt 0 ] || set -- root:run,test student:suite,run
+else
+    [ $# -gt 0 ] || set -- root:run,test student:test,run
+fi
+for debian in ${DEBIAN:-12 13}; do
+    for one in "$@"; do
+        scenario "$debian" "${one%%:*}" "${one#*:}"
+    done
 done
 exit "$failed"

@@ -27,7 +27,7 @@ DEBIAN = {
     "usr/bin/numactl": "numactl",
     "usr/bin/lstopo": "lstopo-no-graphics",
 }
-DATA = ["/lib/terminfo/v/vt100"]  # of the console
+TERMINFO = ("/lib/terminfo/v/vt100", "/usr/share/terminfo/v/vt100")  # of the console: Debian 12, and 13
 MUSL = Path("/lib/ld-musl-x86_64.so.1")
 
 
@@ -67,8 +67,8 @@ def main() -> None:
         put(program, args.out, target)
         for library in libraries(program):
             put(library, args.out, library)
-    for path in DATA:
-        put(path, args.out, path)
+    path = next((path for path in TERMINFO if Path(path).is_file()), TERMINFO[0])
+    put(path, args.out, path)
     put(MUSL, args.out, str(MUSL))
     for path in args.bin:
         put(path, args.out, f"usr/bin/{path.name}")

@@ -30,6 +30,7 @@ UNPACK = {
     b"\xfd7zXZ": lambda data: lzma.LZMADecompressor().decompress(data),
     b"\x1f\x8b": lambda data: gzip.decompress(data[:-4]),
     b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data),
+    b"\x28\xb5\x2f\xfd": lambda data: output("zstd", "-dc", stdin=data[:-4]),
 }
 
 
@@ -37,9 +38,9 @@ def fail(text: str) -> None:
     sys.exit(f"deps.sh: no Linux to compare with (PEER=linux): {text}")
 
 
-def output(*command: str, cwd: str | None = None) -> bytes:
+def output(*command: str, cwd: str | None = None, stdin: bytes | None = None) -> bytes:
     try:
-        return subprocess.run(command, cwd=cwd, capture_output=True, check=True).stdout
+        return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, check=True).stdout
     except FileNotFoundError:
         fail(f"{command[0]} is missing; Debian has it")
     except subprocess.CalledProcessError as error:
