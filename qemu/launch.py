@@ -57,6 +57,7 @@ def arguments() -> argparse.Namespace:
     add("--watchdog", help="seconds without progress after which the kernel counts as hung")
     add("--timeout", help="seconds after which the run is killed")
     add("--icount", help="1: one CPU, and time counted in instructions")
+    add("--threads", help="single: one host thread for all CPUs; multi: one for each; auto: what the host has cores for")
     add("--model", help="fireplane: attach the interconnect model")
     add("--model-page", help="keep the model's shared page in this file")
     add("--model-set", help="parameters of the model, separated by semicolons")
@@ -147,6 +148,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         seed=number(args, "SEED"),
         watchdog=number(args, "WATCHDOG"),
         icount=bool(number(args, "ICOUNT")),
+        threads=args.threads or ("auto" if args.make else "single"),
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
@@ -272,7 +274,7 @@ def main() -> int:
     except machine.MachineError as error:
         say(str(error))
         return guest.STATUS_SETUP
-    say(f"{run.machine.describe()}, seed {run.seed:#x}")
+    say(f"{run.machine.describe()}, seed {run.seed:#x}, {run.threads} host thread{'s' if run.threads > 1 else ''}")
     is_tty = os.isatty(0)
     screen = Screen(run, plain=not is_tty)
     run.on_console = screen.show

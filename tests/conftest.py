@@ -45,6 +45,7 @@ def pytest_configure(config):
     for argument in config.args:
         if not os.path.exists(argument.partition("::")[0]):
             raise pytest.UsageError(f"{argument}: no such file or folder; the tests are in tests/")
+    os.environ["THREADS"] = "single"  # of what tests type: runs are alike
     if "HR_SPEED" in os.environ:
         return
     try:

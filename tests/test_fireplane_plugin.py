@@ -262,10 +262,7 @@ def test_a_guest_that_rings_nonsense(machine):
 
 
 def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
-    plain = machine.Machine.qemu_args
-    monkeypatch.setattr(
-        machine.Machine, "qemu_args", lambda m: [a.replace("thread=single", "thread=multi") for a in plain(m)]
-    )
+    monkeypatch.setattr(guest.Guest, "_host_threads", lambda one: one.machine.cpus)
     outcome, _, _ = boot_once("sf3800", run="/usr/test/fpnoise", model="fireplane")
     assert outcome.kind == "qemu"
     assert outcome.detail == "fireplane: CPUs run in several host threads: start QEMU with -accel tcg,thread=single"

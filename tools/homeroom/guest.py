@@ -42,6 +42,7 @@ ISO = TOP / "build/homeroom.iso"
 
 # Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
 # machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns.
+THREADS = ("auto", "single", "multi")
 ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
@@ -111,6 +112,7 @@ class Options:
     watchdog: int | None = None  # seconds
     agent: str | None = None  # start the test agent; "shell": and a shell on the console
     icount: bool = False
+    threads: str = "single"  # of the host that run CPUs: "single", "multi" (one for each CPU), "auto" (host_threads)
     model: str | None = None  # "fireplane": attach the interconnect model
     model_page: Path | None = None  # keep its shared page here
     model_set: str | None = None  # parameters, "name=value; name=value"
@@ -132,6 +134,10 @@ class Options:
             raise MachineError(f"SYSTEM: at most {SYSTEM_BYTES} bytes; longer ones belong into user/etc/system")
         if isinstance(self.overlay, Path) and not self.overlay.is_dir():
             raise MachineError(f"OVERLAY: {self.overlay} is not a directory")
+        if self.threads not in THREADS:
+            raise MachineError(f"THREADS={self.threads}: write {', '.join(THREADS[:-1])} or {THREADS[-1]}")
+        if self.threads == "multi" and (why := self.one_thread()):
+            raise MachineError(f"THREADS=multi: with {why} all CPUs run in one host thread; leave one of the two out")
         if self.trace is not None and self.run is None:
             raise MachineError("TRACE: it is of use with RUN='command' only")
         disk.check_all(self.disks, int(self.trace is not None))
@@ -145,6 +151,11 @@ class Options:
         if self.gdb_port is not None:
             net.check_port("GDB", "tcp", self.gdb_port)
         self._check_apart()
+
+    def one_thread(self) -> str:
+        """What asks for one host thread, so that runs are alike: a variable's name, or nothing."""
+        wants = {"MODEL": self.model, "ICOUNT": self.icount, "TRACE": self.trace}
+        return next((name for name, value in wants.items() if value), "")
 
     def _check_apart(self) -> None:
         """Raise MachineError if a file that the run writes is used by it in another way as well."""
@@ -174,6 +185,7 @@ class Guest:
         check_host_memory(machine)
         self.machine = machine
         self.options = options
+        self.threads = self._host_threads()
         self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "little")
         self.console = bytearray()  # all the console has printed
         self.lines: list[str] = []  # verdict lines, without the @
@@ -201,6 +213,13 @@ class Guest:
         self.trace_failed = False
         self._servers: list[subprocess.Popen] = []
         self._locks: list[int] = []  # on the images of disks
+
+    def _host_threads(self) -> int:
+        """How many host threads run the CPUs: one, or one for each where that many cores are free for it."""
+        o, cpus = self.options, self.machine.cpus
+        if o.threads == "auto" and (o.one_thread() or o.seed is not None or cpus > len(os.sched_getaffinity(0))):
+            return 1
+        return 1 if o.threads == "single" else cpus
 
     # ---- starting ------------------------------------------------------------------------------
 
@@ -278,7 +297,7 @@ class Guest:
     def command(self, fds: tuple[int, int, int] = (3, 4, 5), files: Path = Path(".")) -> list[str]:
         """The whole QEMU command line."""
         o = self.options
-        args = [QEMU, *self.machine.qemu_args()]
+        args = [QEMU, *self.machine.qemu_args(), "-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
         args += self.boot_args(files)
         for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):
@@ -311,6 +330,8 @@ class Guest:
             words.append(f"ACPI={tables.relative_to(TOP)}")
         if o.icount:
             words.append("ICOUNT=1")
+        if self.threads > 1:
+            words.append("THREADS=multi")
         if o.watchdog:
             words.append(f"WATCHDOG={o.watchdog}")
         if o.model:
