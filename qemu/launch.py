@@ -274,6 +274,8 @@ def main() -> int:
     except machine.MachineError as error:
         say(str(error))
         return guest.STATUS_SETUP
+    if note := guest.untried():
+        say(note)
     say(f"{run.machine.describe()}, seed {run.seed:#x}, {run.threads} host thread{'s' if run.threads > 1 else ''}")
     is_tty = os.isatty(0)
     screen = Screen(run, plain=not is_tty)

@@ -70,7 +70,7 @@ def test_wrong_options(machine):
 
 
 def page(magic=MAGIC, version=VERSION, ncpus=8, nboards=2) -> bytes:
-    header = struct.pack("<QIIIIQQQQII", magic, version, ncpus, nboards, 0, 1111, 8 << 20, 0, 1000000, 0, 0)
+    header = struct.pack("<QIIIIQQQQIIII", magic, version, ncpus, nboards, 0, 1111, 8 << 20, 0, 1000000, 0, 0, 1, 0)
     return header.ljust(PAGE_BYTES, b"\0")
 
 

@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -76,6 +77,51 @@ def test_every_machine_file_is_taken_by_qemu():
             capture_output=True, text=True, timeout=HOST_LIMIT,
         )
         assert done.returncode == 0 and not done.stderr, f"{path.name}: {done.stderr}"
+
+
+def test_host_threads(monkeypatch):
+    """One for each CPU where the host has the cores and nothing asks for runs that are alike."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    for name, options, threads in (
+        ("sf280r", {}, 1),
+        ("sf280r", {"threads": "auto"}, 2),
+        ("sf280r", {"threads": "auto", "seed": 1}, 1),
+        ("sf280r", {"threads": "auto", "icount": True}, 1),
+        ("sf280r", {"threads": "auto", "run": "true", "trace": Path("/tmp/t.json")}, 1),
+        ("sf280r", {"threads": "auto", "model": "fireplane"}, 1),
+        ("sf3800", {"threads": "auto"}, 1),
+        ("sf3800", {"threads": "multi"}, 8),
+    ):
+        run = guest.Guest(machine.load(name), guest.Options(**options))
+        assert run.threads == threads, (name, options)
+        assert f"tcg,thread={'single' if threads == 1 else 'multi'}" in run.command()
+    for wrong in ({"model": "fireplane"}, {"icount": True}):
+        with pytest.raises(MachineError, match="THREADS=multi: with .* all CPUs run in one host thread"):
+            guest.Guest(machine.load("sf280r"), guest.Options(threads="multi", **wrong))
+
+
+@pytest.mark.parametrize(
+    "version, model, status, says",
+    [
+        ("7.2.22", "", 0, None),
+        ("10.0.13", "", 0, None),
+        ("9.2.0", "fireplane", 0, "(7.2, 10.0, 11.1 were): machines should run, and MODEL= tests itself before it counts"),
+        ("12.0.50", "", 0, "QEMU 12.0.50 was not tried"),
+        ("6.2.0", "", 0, "QEMU 6.2.0 was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
+        ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; this is 6.2.0"),
+        ("of my own", "", 0, "was not tried"),
+    ],
+)
+def test_versions_of_qemu(tmp_path, version, model, status, says):
+    """One that was not tried draws a line, and what can run runs."""
+    fake = tmp_path / guest.QEMU
+    real = shutil.which(guest.QEMU)
+    fake.write_text(f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}" ;; *) exec {real} "$@" ;; esac\n')
+    fake.chmod(0o755)
+    done = launch("sf280r", "--make", "--iso", str(ISO["test"]), PATH=f"{tmp_path}:{os.environ['PATH']}", RUN="true", MODEL=model)
+    assert done.returncode == status, done.stderr
+    notes = [line for line in done.stderr.splitlines() if "QEMU" in line]
+    assert len(notes) == (says is not None) and (not notes or says in notes[0]), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@
 #define FP_PCI_BAR    2
 
 #define FP_MAGIC        0x454e414c50455246ull /* "FREPLANE" in memory */
-#define FP_VERSION      2
+#define FP_VERSION      3
 #define FP_SHARED_BYTES (1u << 20) /* of the whole page; a PCI BAR is a power of two */
 #define FP_MAX_CPUS     256
 #define FP_MAX_BOARDS   64
@@ -52,8 +52,12 @@ struct fp_header {
     uint64_t skew_ps;      /* the furthest a CPU may be ahead of the slowest    */
     uint32_t boards_known; /* boards whose memory was probed                    */
     uint32_t ecache_ways;  /* ways of the external cache                        */
+    uint32_t tested;       /* enum fp_tested: has the model counted known work right on this QEMU?  */
+    uint32_t unused;
     char     params[2048]; /* the model's parameters, "key = value" lines, zero-terminated */
 };
+
+enum fp_tested { FP_UNTESTED, FP_PROVEN, FP_BROKEN };
 
 /* What the model counts for a CPU. */
 struct fp_counts {
@@ -102,7 +106,7 @@ struct fp_lwp {
 
 /*
  * The doorbell: `nopl tag(%rax,%rax,1)`, bytes 0f 1f 84 00 and the tag as a 32-bit number.
- * It may be rung from user mode as well (FP_OP_SYNC, FP_OP_ARM and FP_OP_DISARM need no argument).
+ * It may be rung from user mode as well (only FP_OP_SWITCH and FP_OP_PROBE have arguments).
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
@@ -114,6 +118,8 @@ enum fp_op {
                          clock becomes the latest of itself and arg[0], the coming thread's time.           */
     FP_OP_PROBE  = 5, /* the load that is the next instruction reads guest-physical address arg[0], which is
                          in the range arg[1], arg[2] bytes long, of board arg[3]; ret[0] is 0, or 1 if refused */
+    FP_OP_PROVEN = 6, /* the self-test (user/bench/fptest.c) found the counters right ...                   */
+    FP_OP_BROKEN = 7, /* ... or wrong: QEMU ends.  Only the first of the two counts.                      */
 };
 #define FP_DOORBELL(op) \
     __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long %c0" : : "i"(FP_TAG | (op)) : "memory")

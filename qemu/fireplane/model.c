@@ -271,6 +271,14 @@ enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)
             c->probe[i] = *(volatile uint64_t *)&shared(c)->arg[i];
         shared(c)->ret[0] = 1;
         break;
+    case FP_OP_PROVEN:
+    case FP_OP_BROKEN:
+        if (m->tested != FP_UNTESTED)
+            break;
+        header(m)->tested = m->tested = op == FP_OP_PROVEN ? FP_PROVEN : FP_BROKEN;
+        if (op == FP_OP_BROKEN)
+            return FP_GIVE_UP;
+        break;
     default:
         break;
     }

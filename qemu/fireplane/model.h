@@ -145,6 +145,7 @@ struct fp_model {
     uint64_t latest;            /* of all clocks, ever                        */
     uint64_t accesses;          /* loads + stores published                   */
     bool armed;
+    enum fp_tested tested;
     struct fp_range range[2 * FP_MAX_BOARDS];
     unsigned nranges;
     struct fp_kind kind[FP_RES_COUNT];
@@ -158,7 +159,7 @@ struct fp_model {
 };
 
 /* What a doorbell asks the host program to do. */
-enum fp_ask { FP_NOTHING, FP_REWATCH };
+enum fp_ask { FP_NOTHING, FP_REWATCH, FP_GIVE_UP };
 
 /*
  * fp_create - a model with parameters *p over the shared page of FP_SHARED_BYTES, whose header is written.
@@ -167,7 +168,7 @@ enum fp_ask { FP_NOTHING, FP_REWATCH };
 struct fp_model *fp_create(const struct fp_params *p, void *page, const char *params_text);
 void fp_destroy(struct fp_model *m);
 
-/* fp_doorbell - CPU `cpu` rings; FP_REWATCH: armed has changed, instrument accordingly. */
+/* fp_doorbell - CPU `cpu` rings; FP_REWATCH: armed has changed, instrument accordingly; FP_GIVE_UP: end the run. */
 enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op);
 
 /* fp_probe - the load after FP_OP_PROBE read raw address `raw`.  Answers in ret[0]. */

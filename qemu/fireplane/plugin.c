@@ -60,6 +60,7 @@ static struct fp_model *model;
 static struct fp_cpu_state *cpus; /* model->cpu */
 static qemu_plugin_id_t self;
 static struct CPUState *qemu_cpu[FP_MAX_CPUS];
+static char version[32] = "of an unknown version";
 static bool copies_code; /* qemu_plugin_insn_data wants a buffer */
 static pthread_t cpu_thread;
 static struct CPUState **current; /* QEMU's variable of that thread: the CPU that runs; NULL until the first doorbell */
@@ -98,6 +99,8 @@ __attribute__((constructor)) static void choose_version(void)
 {
     struct qemu_version *v = qmp_query_version ? qmp_query_version(NULL) : NULL;
 
+    if (v != NULL)
+        snprintf(version, sizeof version, "%d.%d.%d", (int)v->qemu->major, (int)v->qemu->minor, (int)v->qemu->micro);
     if (v != NULL && v->qemu->major * 100 + v->qemu->minor >= 1101)
         qemu_plugin_version = 7;
     else if (qemu_plugin_set_pc)
@@ -283,8 +286,16 @@ static void on_doorbell(unsigned vcpu, void *op)
         say("CPUs run in several host threads: start QEMU with -accel tcg,thread=single");
         _exit(1);
     }
-    if (fp_doorbell(model, running_cpu()->id, (unsigned)(uintptr_t)op) == FP_REWATCH)
+    switch (fp_doorbell(model, running_cpu()->id, (unsigned)(uintptr_t)op)) {
+    case FP_REWATCH:
         qemu_plugin_reset(self, watch, NULL);
+        break;
+    case FP_GIVE_UP:
+        say("the model counts wrong on this QEMU (%s): the console says what; use another QEMU, or no MODEL=", version);
+        _exit(1);
+    default:
+        break;
+    }
 }
 
 static bool raw_address(qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t *raw)

@@ -21,7 +21,7 @@ from pathlib import Path
 from homeroom.machine import TOP
 
 MAGIC = 0x454E414C50455246
-VERSION = 2
+VERSION = 3
 SHARED_BYTES = 1 << 20
 MAX_CPUS, MAX_BOARDS = 256, 64
 RESOURCES = ("port", "memory", "bus", "out", "in", "centerplane")
@@ -45,6 +45,8 @@ class Header(ctypes.LittleEndianStructure):
         ("skew_ps", c_uint64),
         ("boards_known", c_uint32),
         ("ecache_ways", c_uint32),
+        ("tested", c_uint32),
+        ("unused", c_uint32),
         ("params", c_char * 2048),
     )
 

@@ -15,9 +15,11 @@ SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -38,11 +40,13 @@ from homeroom.patience import Limit
 from homeroom.verdict import Lines
 
 QEMU = "qemu-system-x86_64"
+TRIED = ((7, 2), (10, 0), (11, 1))  # versions of QEMU
 ISO = TOP / "build/homeroom.iso"
+
+THREADS = ("auto", "single", "multi")  # what Options.threads may be
 
 # Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
 # machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns.
-THREADS = ("auto", "single", "multi")
 ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
@@ -172,7 +176,36 @@ class Options:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
         disk.check_built(self.disks)
         if self.model:
+            if too_old():
+                raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; this is {qemu_version()}")
             model.check_built(QEMU)
+
+
+@functools.cache
+def qemu_version() -> str:
+    """What QEMU says its version is, "7.2.22"; "unknown" if it says none."""
+    out = subprocess.run([QEMU, "--version"], capture_output=True, text=True).stdout
+    return out.split("version", 1)[1].split()[0] if "version" in out else "unknown"
+
+
+@functools.cache
+def _version() -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", qemu_version())
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def too_old() -> bool:
+    """Whether QEMU is older than all on which Homeroom was tried: then it lacks the board, and the model was never seen."""
+    return (version := _version()) is not None and version < TRIED[0]
+
+
+def untried() -> str:
+    """A line about a version of QEMU on which Homeroom was not tried; nothing for the others."""
+    if _version() in TRIED:
+        return ""
+    names = ", ".join(f"{major}.{minor}" for major, minor in TRIED)
+    what = "but not with MODEL=" if too_old() else "and MODEL= tests itself before it counts"
+    return f"QEMU {qemu_version()} was not tried ({names} were): machines should run, {what}"
 
 
 class Guest:
@@ -297,7 +330,8 @@ class Guest:
     def command(self, fds: tuple[int, int, int] = (3, 4, 5), files: Path = Path(".")) -> list[str]:
         """The whole QEMU command line."""
         o = self.options
-        args = [QEMU, *self.machine.qemu_args(), "-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
+        board = "pc" if too_old() else "pc-i440fx-7.2"  # the same on every QEMU that has it
+        args = [QEMU, "-machine", board, *self.machine.qemu_args(), "-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
         args += self.boot_args(files)
         for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):

@@ -109,7 +109,7 @@ class Machine:
         sockets = -(-self.cpus // self.socket_cpus)
         # QEMU's AMD CPUs have threads only with topoext, which TCG lacks.
         cpu = CPU_MODEL if self.threads == 1 else f"{CPU_MODEL},vendor=GenuineIntel"
-        args = ["-machine", "pc-i440fx-7.2", "-nodefaults", "-no-user-config", "-cpu", cpu]
+        args = ["-nodefaults", "-no-user-config", "-cpu", cpu]
         args += ["-m", f"{self.memory_mib}M"]
         args += ["-smp", f"{self.cpus},sockets={sockets},cores={self.cores},threads={self.threads}"]
         if not self.srat:

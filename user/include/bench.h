@@ -139,6 +139,9 @@ int bench_home_self(void);
 /* bench_lgroup_now - the lgroup (Linux: node) of the CPU that the caller runs on; -1 if unknown. */
 int bench_lgroup_now(void);
 
+/* bench_here - whether a page of 4 KiB is there and lies in the lgroup (Linux: node) of the caller's CPU. */
+bool bench_here(void *page);
+
 /* Where the pages of a run's arrays are. */
 struct bench_census {
     unsigned long in[HR_MAXLGRP]; /* pages per lgroup                                         */

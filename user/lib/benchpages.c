@@ -155,6 +155,13 @@ static int locate(void **where, int n, size_t page_size, int *lgroup)
     return 0;
 }
 
+bool bench_here(void *page)
+{
+    int lgroup;
+
+    return locate(&page, 1, 4096, &lgroup) == 0 && lgroup >= 0 && lgroup == bench_lgroup_now();
+}
+
 void bench_census_add(struct bench_census *census, const void *array, int n, int workers, size_t part_bytes,
                       size_t page_size)
 {

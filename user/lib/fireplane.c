@@ -5,6 +5,7 @@
  * THEORY    The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs,
  *           which only root may open and which answers once the device is enabled.  A doorbell is a no-op
  *           where there is no model, so it is rung without looking.
+ *           The first to arm the model has it tested (user/bench/fptest.c).
  *           A thread may move between asking for its CPU and ringing: what it reads is of the CPU it was on
  *           before and after only if both are the same, so it looks twice.
  * SEE ALSO  include/uapi/fireplane.h
@@ -18,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void *page; /* NULL: no model */
@@ -104,8 +107,24 @@ int fp_open(void)
     return 0;
 }
 
+/* Before anything is measured: does the model count right on this QEMU?  If not, that ends the machine. */
+static void test_model(void)
+{
+    char *const argv[] = {"fptest", NULL}, *const envp[] = {"PATH=/usr/bin:/bin:/sbin:/usr/sbin", NULL};
+    int error, status = 0;
+    pid_t pid;
+
+    error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, envp);
+    if (error == 0 && waitpid(pid, &status, 0) < 0)
+        error = errno;
+    if (error != 0 || status != 0)
+        fprintf(stderr, "fireplane: the model is not tested: fptest: %s\n", error != 0 ? strerror(error) : "failed");
+}
+
 void fp_arm(void)
 {
+    if (fp_open() == 0 && fp_header()->tested == FP_UNTESTED)
+        test_model();
     FP_DOORBELL(FP_OP_ARM);
 }
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from homeroom import fireplane, machine
 from homeroom.experiments import metrics
 from homeroom.experiments.definition import Run
-from homeroom.guest import QEMU
+from homeroom.guest import qemu_version
 from homeroom.machine import TOP
 
 OUT = TOP / os.environ.get("EXPERIMENTS_OUT", "build/experiments")
@@ -116,12 +116,6 @@ def revision() -> str:
         changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
         return rev.stdout.strip() + ("+" if changed.stdout.strip() else "")
     return "unknown"
-
-
-@functools.cache
-def qemu_version() -> str:
-    out = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
-    return out.split("version", 1)[1].split()[0] if "version" in out else "unknown"
 
 
 def _page(path: Path) -> dict | None:

@@ -229,7 +229,7 @@ def record(name: str, values: list[Value], machine_name: str, scale: str, seed: 
     new = [
         dict(zip(COLUMNS, (
             name, v.row, v.kind, v.unit, *("" if n is None else f"{n:.10g}" for n in (v.paper, v.ours, v.spread)),
-            str(v.runs), machine_name, scale, str(seed), run.revision(), run.qemu_version(), v.note,
+            str(v.runs), machine_name, scale, str(seed), run.revision(), guest.qemu_version(), v.note,
         ), strict=True))
         for v in values
     ]  # fmt: skip
