@@ -13,10 +13,6 @@
 
 SHELL       := /bin/bash
 MAKEFLAGS   += --no-builtin-rules
-# As many compilers at a time as there are CPUs, unless -j says otherwise; a make that make runs shares the jobs of the first.
-ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
-MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
-endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -33,7 +29,7 @@ ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
 endif
 # They reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes need nothing but the
-# shell's own rules.
+# shell's own rules.  This comes before anything that starts a shell: since make 4.4 shells get them, too.
 $(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
 export $(RUN_VARS)
 # TEST is the name of a test to `make grade`, which asks for recipes.
@@ -41,6 +37,11 @@ FLAGS       := V WERROR QUICK $(if $(filter grade host-recipe-%,$(MAKECMDGOALS))
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)
+endif
+
+# As many compilers at a time as there are CPUs, unless -j says otherwise; a make that make runs shares the jobs of the first.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS   += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
 # ---- one make at a time ------------------------------------------------------------------------
