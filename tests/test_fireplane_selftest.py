@@ -23,12 +23,12 @@ BROKEN = {
     "CPUs in another order": ("plugin.c", [("place[i].cpu = &cpus[n];", "place[i].cpu = &cpus[n ^ 1];")], "loads: 0 counted"),
     "misses counted twice": ("cache.c", [("c->n.miss_local++;", "c->n.miss_local += 2;")], "misses: "),
     "code that is not translated anew": (
-        "plugin.c", [("qemu_plugin_reset(self, watch, NULL);", ";")], r"loads: 0 counted|loads: -?\d+ counted"
+        "plugin.c", [("qemu_plugin_reset(self, watch, NULL);", ";")], r"loads: \d+ counted|references after"
     ),
     "a clock that stands": ("model.h", [("    c->clock += ps;\n", "")], "clocks: 0 counted"),
     "boards in another order": (
         "model.c", [("memset(&m->home[base >> 12], (int)board + 1,", "memset(&m->home[base >> 12], (int)!board + 1,")],
-        "remote misses: 512 counted",
+        r"(?:local|remote) misses: 5\d\d counted",
     ),
     "address spaces that are not told apart": ("plugin.c", [("cb = on_mmu;", ";")], "references after a change of address space"),
 }
