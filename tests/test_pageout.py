@@ -4,10 +4,13 @@
 import os
 import random
 import re
+import subprocess
 
 import pytest
 
 from homeroom.machine import TOP
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "build/test-pageout"
 pytestmark = pytest.mark.xdist_group("pageout")  # one worker: the disks in FOLDER are made once
@@ -37,6 +40,7 @@ def images():
     for name, size in (("dead", 24), ("worn", 128)):
         with (FOLDER / f"{name}-swap.img").open("wb") as file:
             file.truncate(size * MB)
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "ext.img", "64M"], check=True)
     rule = '[inject-error]\nevent = "none"\niotype = "write"\nerrno = "5"\n'
     (FOLDER / "dead.conf").write_text(rule)
     (FOLDER / "worn.conf").write_text("".join(f'{rule}sector = "{8 * page}"\n' for page in WORN))
@@ -49,6 +53,10 @@ def little(name: str, system: str = ""):
 
 CACHE = little("cache", "set priority_paging=1")
 PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
+EAGER = pytest.mark.machine(
+    "sf280r", memory="96M", disks=(f"{FOLDER}/ext.img",),
+    system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;set min_percent_cpu=100;set max_percent_cpu=100",
+)
 BROKEN = pytest.mark.machine(
     "sf280r", memory="64M", disks=tuple(f"{FOLDER}/{name}-swap.img,blkdebug={FOLDER}/{name}.conf" for name in ("dead", "worn"))
 )
@@ -147,6 +155,16 @@ def test_disk_that_cannot_be_written(machine):
     log = machine.check("dmesg")
     assert log.count("a page of swap cannot be written") == 2 and "out of memory: killed" in log
     assert machine.check("echo on")
+
+
+@EAGER
+def test_unmap_beside_the_page_daemon(machine):
+    """A mapping goes while the page daemon empties the same entries: each is counted once (a table's count, vm/pt.h)."""
+    machine.check("psradm -f 1; dd if=/dev/zero of=/tmp/fill bs=1M count=36 2>/dev/null")
+    before = counts(machine)["scan"]
+    machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt; head -c 41943040 /dev/zero >/mnt/f; sync", timeout=120)
+    machine.check("/usr/test/paging unmap 40 1000 </mnt/f", timeout=120)
+    assert counts(machine)["scan"] - before > 1000000
 
 
 @CACHE

@@ -6,6 +6,7 @@
  *     paging shared MB SEED   the same with shared memory: what one writes the other sees
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
  *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
+ *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
@@ -177,6 +178,24 @@ static int greedy(size_t mb)
     return 0;
 }
 
+static int unmap(size_t mb, unsigned n)
+{
+    volatile char seen = 0;
+
+    for (unsigned r = 0; r < n; r++) {
+        char *p = mmap(NULL, mb << 20, PROT_READ, MAP_SHARED, 0, 0);
+
+        if (p == MAP_FAILED) {
+            printf("mmap: %s\n", strerror(errno));
+            return 1;
+        }
+        for (size_t at = 0; at < mb << 20; at += (size_t)16 * PAGE)
+            seen += p[at];
+        munmap(p, mb << 20);
+    }
+    return 0;
+}
+
 static int rounds(size_t mb, unsigned n)
 {
     size_t        pages = mb << 8;
@@ -210,6 +229,8 @@ int main(int argc, char **argv)
         return greedy(mb);
     if (mb != 0 && strcmp(argv[1], "rounds") == 0)
         return rounds(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds MB [SEED|N]\n");
+    if (mb != 0 && strcmp(argv[1], "unmap") == 0)
+        return unmap(mb, (unsigned)third);
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap MB [SEED|N]\n");
     return 2;
 }

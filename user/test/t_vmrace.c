@@ -326,48 +326,6 @@ static void truncate_under_mappings(void)
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-enum { WIDE = 512 }; /* pages: a whole table */
-
-/* The other process: the file goes and comes back, so that its pages are unmapped wherever they are mapped. */
-static void shrink_and_grow(int fd)
-{
-    bind_round(0);
-    for (;;) {
-        ftruncate(fd, 0);
-        ftruncate(fd, WIDE * PAGE);
-    }
-}
-
-/* A mapping loses rights and goes while its pages are unmapped by somebody else: each entry ends once. */
-static void unmap_under_truncation(void)
-{
-    char name[] = "/tmp/t_vmrace.XXXXXX";
-    int fd = mkstemp(name), status;
-    struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
-    pid_t pid;
-
-    EXPECT(fd >= 0);
-    unlink(name);
-    sigaction(SIGBUS, &sa, NULL);
-    processor_bind(P_LWPID, (id_t)P_MYID, 0, NULL);
-    EXPECT((pid = fork()) >= 0);
-    if (pid == 0)
-        shrink_and_grow(fd);
-    for (int round = 0; round < 1500; round++) {
-        char *p = mmap(NULL, WIDE * PAGE, RW, MAP_SHARED, fd, 0);
-
-        EXPECT(p != MAP_FAILED);
-        if (sigsetjmp(escape, 1) == 0)
-            for (unsigned i = 0; i < WIDE; i++)
-                p[(size_t)i * PAGE] = 1;
-        EXPECT_EQ(mprotect(p, WIDE * PAGE, PROT_READ), 0);
-        EXPECT_EQ(munmap(p, WIDE * PAGE), 0);
-    }
-    kill(pid, SIGKILL);
-    EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    processor_bind(P_LWPID, (id_t)P_MYID, PBIND_NONE, NULL);
-}
-
 static const struct check list[] = {
     {"first_touch_together", first_touch_together},
     {"fork_while_threads_write", fork_while_threads_write},
@@ -377,6 +335,5 @@ static const struct check list[] = {
     {"rights_go_at_once", rights_go_at_once},
     {"map_side_by_side", map_side_by_side},
     {"truncate_under_mappings", truncate_under_mappings},
-    {"unmap_under_truncation", unmap_under_truncation},
 };
 CHECK_MAIN(list)
