@@ -30,7 +30,7 @@ BROKEN = {
         "model.c", [("memset(&m->home[base >> 12], (int)board + 1,", "memset(&m->home[base >> 12], (int)!board + 1,")],
         r"(?:local|remote) misses: 5\d\d counted",
     ),
-    "address spaces that are not told apart": ("plugin.c", [("cb = on_mmu;", ";")], "references after a change of address space"),
+    "address spaces that are not told apart": ("plugin.c", [("cb = on_mmu;", ";")], "change of address space"),
 }
 
 

@@ -97,7 +97,7 @@ def test_host_threads(monkeypatch):
         if "trace" not in options:  # whose disk is made when it starts
             assert f"tcg,thread={'single' if threads == 1 else 'multi'}" in run.command()
     for wrong in ({"model": "fireplane"}, {"icount": True}):
-        with pytest.raises(MachineError, match="THREADS=multi: with .* all CPUs run in one host thread"):
+        with pytest.raises(MachineError, match=r"THREADS=multi: with .* all CPUs run in one host thread"):
             guest.Guest(machine.load("sf280r"), guest.Options(threads="multi", **wrong))
 
 
@@ -119,7 +119,8 @@ def test_versions_of_qemu(tmp_path, version, model, status, says):
     real = shutil.which(guest.QEMU)
     fake.write_text(f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}" ;; *) exec {real} "$@" ;; esac\n')
     fake.chmod(0o755)
-    done = launch("sf280r", "--make", "--iso", str(ISO["test"]), PATH=f"{tmp_path}:{os.environ['PATH']}", RUN="true", MODEL=model)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUN": "true", "MODEL": model}
+    done = launch("sf280r", "--make", "--iso", str(ISO["test"]), **variables)
     assert done.returncode == status, done.stderr
     notes = [line for line in done.stderr.splitlines() if "QEMU" in line]
     assert len(notes) == (says is not None) and (not notes or says in notes[0]), done.stderr

@@ -55,7 +55,8 @@ CACHE = little("cache", "set priority_paging=1")
 PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
 EAGER = pytest.mark.machine(
     "sf280r", memory="96M", disks=(f"{FOLDER}/ext.img",),
-    system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;set min_percent_cpu=100;set max_percent_cpu=100",
+    system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;"
+    "set min_percent_cpu=100;set max_percent_cpu=100",
 )
 BROKEN = pytest.mark.machine(
     "sf280r", memory="64M", disks=tuple(f"{FOLDER}/{name}-swap.img,blkdebug={FOLDER}/{name}.conf" for name in ("dead", "worn"))

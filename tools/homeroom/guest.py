@@ -331,7 +331,8 @@ class Guest:
         """The whole QEMU command line."""
         o = self.options
         board = "pc" if too_old() else "pc-i440fx-7.2"  # the same on every QEMU that has it
-        args = [QEMU, "-machine", board, *self.machine.qemu_args(), "-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
+        args = [QEMU, "-machine", board, *self.machine.qemu_args()]
+        args += ["-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
         args += self.boot_args(files)
         for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):

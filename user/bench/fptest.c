@@ -178,7 +178,8 @@ static bool read_changed(int cpu)
     n = counted(cpu);
     if (!passed(cpu, &n, false, LINES))
         return false;
-    return home < 0 || within(local ? "remote misses" : "local misses", cpu, local ? n.miss_remote : n.miss_local, 0, SLACK);
+    return home < 0 ||
+           within(local ? "remote misses" : "local misses", cpu, local ? n.miss_remote : n.miss_local, 0, SLACK);
 }
 
 static bool lines(void)
