@@ -72,6 +72,18 @@ def test_it_passes_each_time(machine):
     machine.check("for i in 1 2 3 4 5 6 7 8 9; do sh -c 'while :; do :; done' & done; fptest; s=$?; kill $(jobs -p); exit $s")
 
 
+@pytest.mark.parametrize("name, options", [
+    ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=64"}),
+    ("sf15k", {"boards": 2, "model_set": "ecache_kib=64; write_allocate=always"}),
+    ("t2000", {}),
+    ("sf280r", {"model_set": "skew_ps=10000"}),
+])
+def test_it_passes_on(boot_once, name, options):
+    """Boards that the system does not tell apart, one board, other parameters."""
+    outcome, text, _ = boot_once(name, run="fptest", model="fireplane", **options)
+    assert outcome.status == 0, text
+
+
 def test_who_can_end_the_run(boot_once):
     """Once it was proven, nobody ends the machine by saying that it is broken."""
     outcome, text, _ = boot_once("sf3800", run="fptest && /usr/test/fpnoise; echo alive", model="fireplane")

@@ -135,8 +135,13 @@ __attribute__((noinline)) static struct fp_cpu_state *find_running(struct CPUSta
 {
     unsigned i = place_of(qemu);
 
-    while (place[i].qemu != qemu)
+    while (place[i].qemu != qemu) {
+        if (place[i].qemu == NULL) {
+            say("QEMU runs a CPU that the machine file does not have");
+            _exit(1);
+        }
         i = (i + 1) % PLACES;
+    }
     running = place[i];
     return running.cpu;
 }

@@ -40,7 +40,7 @@ enum {
 static int first, other = -1;   /* CPUs; other: on another board if there is one, -1: we have only one CPU */
 static struct fp_counts before; /* at begin() */
 static char *shared;            /* BYTES, which children have as well, and a page for words between us */
-static int home = -1;           /* the board whose memory it is; -1: none of our CPUs' */
+static int home = -1;           /* the board whose memory it is; -1: unknown */
 static char why[160];           /* what the last thing wrong was */
 
 /* ---- work that is known ---- */
@@ -302,6 +302,21 @@ static void choose(const cpu_set_t *cpus)
     }
 }
 
+/*
+ * Which of two boards the memory is on, if the system tells them apart: with mpo_enable=0 both are one lgroup.
+ */
+static void find_home(void)
+{
+    bool here, there;
+
+    if (other < 0 || board_of(other) == board_of(first))
+        return;
+    there = go_to(other) && bench_here(shared);
+    here = go_to(first) && bench_here(shared);
+    if (here != there)
+        home = board_of(here ? first : other);
+}
+
 int main(void)
 {
     cpu_set_t cpus;
@@ -316,9 +331,7 @@ int main(void)
     choose(&cpus);
     shared = bench_shared(BYTES + 4096, false);
     memset(shared, 0, BYTES + 4096);
-    for (int cpu = other; cpu >= 0; cpu = cpu == first ? -1 : first)
-        if (go_to(cpu) && bench_here(shared))
-            home = board_of(cpu);
+    find_home();
     for (int i = 0; i < TRIES && !good; i++) {
         FP_DOORBELL(FP_OP_ARM);
         good = test(&cpus);
