@@ -25,6 +25,8 @@ done
 GDB=$port setsid "${PYTHON:-python3}" qemu/launch.py "$machine" --make --iso "$iso" </dev/null >"$console" 2>&1 &
 launcher=$!
 trap 'kill "$launcher" 2>/dev/null || true; rm -f "$console"' EXIT
+trap 'exit 129' HUP # which makes the shell do the above
+trap 'exit 143' TERM
 trap : INT # Ctrl-C is for GDB
 
 until listens "$port"; do
