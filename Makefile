@@ -28,10 +28,43 @@ GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
 $(error $(firstword $(filter-out $(KNOWN),$(GIVEN)))= is no variable of this Makefile; there are: $(KNOWN))
 endif
-# They reach qemu/launch.py through the environment, unexpanded, so that RUN='echo $$HOME' and quotes need nothing but the
+# Programs and recipes get them from the environment, unexpanded, so that RUN='echo $$HOME' and quotes need nothing but the
 # shell's own rules.  This comes before anything that starts a shell: since make 4.4 shells get them, too.
-$(foreach v,$(RUN_VARS),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
-export $(RUN_VARS)
+AS_TYPED    := $(RUN_VARS) MACHINE LAB FILE PAGE
+$(foreach v,$(AS_TYPED),$(if $(filter command line,$(origin $(v))),$(eval override $(v) := $$(value $(v)))))
+export $(AS_TYPED)
+# What a variable is for: those of other goals would do nothing, without a word.
+for_goals    = $(if $(filter $(1),$(MAKECMDGOALS)),,$(foreach v,$(filter $(2),$(GIVEN)),$(error $(v)= is of no use here; \
+               it is for make $(subst %,<name>,$(1)))))
+ifeq ($(MAKELEVEL),0)
+$(call for_goals,qemu-% gdb,$(filter-out PEER,$(RUN_VARS)))
+$(call for_goals,qemu-% gdb experiment%,PEER)
+$(call for_goals,gdb model-speed,MACHINE)
+$(call for_goals,gdb,GDB_ARGS)
+$(call for_goals,grade,LAB FILE)
+$(call for_goals,watch,PAGE)
+$(call for_goals,fresh,DEBIAN MIRROR)
+$(call for_goals,test,PYTEST PAPER HR_REQUIRE CRASH_LOG)
+$(call for_goals,experiment%,QUICK JOBS SNAKEMAKE EXPERIMENTS_OUT)
+$(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE ROWS SET)
+$(call for_goals,experiment-pacing,MIB)
+$(call for_goals,experiment-mkeyed,RECORDS)
+$(call for_goals,experiment-ddt,STEPS)
+$(call for_goals,experiment-psrset,WINDOW)
+endif
+# A folder's name is no goal; and quotes would end those of recipes.
+$(foreach g,$(filter-out kernel user,$(MAKECMDGOALS)),$(if $(wildcard $(g)/.),$(error $(g) is a folder, no goal: \
+    make help lists the goals)))
+$(foreach c,' " ` ; & | < > $$,$(if $(findstring $(c),$(MAKECMDGOALS)$(TEST)),$(error $(firstword $(MAKECMDGOALS) \
+    TEST=$(TEST)): no name of a goal or test has a $(c): make help lists the goals)))
+# Programs that were named must be there; those that were not are found, or installed.
+$(foreach v,PYTHON CC HOSTCC MUSL_GCC,$(if $(filter command environment,$(firstword $(origin $(v)))),$(if \
+    $(shell command -v '$(subst ','\'',$(firstword $($(v))))'),,$(error $(v)=$($(v)): there is no such program here))))
+ifdef TOOLPREFIX
+ifeq ($(shell command -v '$(subst ','\'',$(TOOLPREFIX))objcopy'),)
+$(error TOOLPREFIX=$(TOOLPREFIX): there is no program $(TOOLPREFIX)objcopy here)
+endif
+endif
 # TEST is the name of a test to `make grade`, which asks for recipes.
 FLAGS       := V WERROR QUICK $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
@@ -166,7 +199,7 @@ lint: deps ## style, layers, licence lines
 
 .PHONY: grade
 grade: deps ## LAB=name: points per test, logs in build/grade/name; FILE= grades another file, TEST= one test
-	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade '$(LAB)' $(if $(FILE),--file '$(FILE)') $(if $(TEST),--test '$(TEST)')
+	$(Q)$(APART) PYTHONPATH=tools $(PYTHON) -m homeroom.grade "$$LAB" $${FILE:+--file "$$FILE"} $(if $(TEST),--test '$(TEST)')
 
 .PHONY: clean
 clean: ## remove everything that was built

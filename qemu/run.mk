@@ -88,14 +88,14 @@ RUN_DEPS    = $(call called,gdb,gdb) $(if $(PEER)$(call called,1,peer),peer) \
 BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
               $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
-# $(call check,MACHINE): refuse wrong variables before anything is built.  Where Python must be installed first, the
+# $(call check,MACHINE), a word of the shell: refuse wrong variables before anything is built.  Where Python must be installed first, the
 # run itself refuses them.
-check       = @! command -v $(PYTHON) >/dev/null || $(PYTHON) qemu/launch.py '$(1)' --make --check --iso $(ISO)
+check       = @! command -v $(PYTHON) >/dev/null || $(PYTHON) qemu/launch.py $(1) --make --check --iso $(ISO)
 
 # qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
 # Others are the tests' machines, and wrong names.
 define run_machine
-	$(call check,$(@:qemu-%=%))
+	$(call check,'$(@:qemu-%=%)')
 	@tools/deps.sh $(DEPS)
 	$(call build,$(BOOTED))
 	@$(PYTHON) qemu/launch.py '$(@:qemu-%=%)' --make --iso $(ISO)
@@ -108,10 +108,10 @@ qemu-%: FORCE
 
 .PHONY: gdb
 gdb: ## MACHINE=sf6800: GDB, stopped in kmain, with lgrps, runq, threads, pages
-	$(call check,$(or $(MACHINE),sf6800))
+	$(call check,"$${MACHINE:-sf6800}")
 	@tools/deps.sh $(DEPS)
 	$(call build,$(BOOTED))
-	@tools/gdb/run.sh '$(or $(MACHINE),sf6800)' $(ISO) $(B)/kernel.elf
+	@tools/gdb/run.sh "$${MACHINE:-sf6800}" $(ISO) $(B)/kernel.elf
 
 .PHONY: boot-time
 boot-time: ## boot cost beside that of firmware and GRUB alone
@@ -125,6 +125,6 @@ osbench: ## what kernel paths cost, beside Linux: writes docs/performance.md
 
 .PHONY: model-speed
 model-speed: ## MACHINE=sf15k: what the interconnect model costs, in CPU time of QEMU
-	$(call check,$(or $(MACHINE),sf15k))
+	$(call check,"$${MACHINE:-sf15k}")
 	$(call build,$(ISO) $(FIREPLANE))
-	@$(PYTHON) tools/model_speed.py $(MACHINE)
+	@$(PYTHON) tools/model_speed.py "$${MACHINE:-sf15k}"

@@ -56,4 +56,4 @@ experiments-named: experiment-images
 	@$(SWEEP) $(foreach name,$(NAMED),--name '$(name)')
 
 watch: deps ## while a guest runs with MODEL=fireplane: its boards, each second (PAGE=file)
-	@PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.watch $(PAGE)
+	@PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.watch $${PAGE:+"$$PAGE"}

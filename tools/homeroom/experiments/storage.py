@@ -113,6 +113,9 @@ def arguments(prog: str, **defaults) -> argparse.Namespace:
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", default=os.environ.get(name.upper()) or str(default))
     args = parser.parse_args()
+    for word in os.environ.get("SET", "").split():
+        if not re.fullmatch(r"[\w:]+=\w+", word):
+            wrong(prog, f"SET: '{word}': write name=value, as in /etc/system")
     for name, default in defaults.items():
         if not isinstance(default, str):
             setattr(args, name, number(prog, name.upper(), getattr(args, name), type(default)))
