@@ -5,7 +5,7 @@
     qemu/launch.py sf15k --run 'lgrpinfo'       or    make qemu-sf15k RUN=lgrpinfo
 
 Exit status: that of the command given with --run, or of the shell that has read what is piped into us;
-0 when the machine was shut down otherwise; and
+0 when the machine was shut down otherwise; 141 when nothing reads our output any more (a pipe to head); and
     120  a wrong option, a missing tool, QEMU failed     121  the machine ended without a verdict
     122  the kernel panicked    123  the kernel hung     124  the time limit (--timeout) is over
 The last line on standard error says which.  On a terminal, Ctrl-C goes to the guest and Ctrl-A X ends the run.
@@ -20,6 +20,7 @@ if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
 import argparse
 import contextlib
 import os
+import re
 import select
 import shlex
 import sys
@@ -104,9 +105,8 @@ def number(args: argparse.Namespace, name: str) -> int | None:
     text, (least, most) = getattr(args, name.lower()), RANGES[name]
     if not text:
         return None
-    with contextlib.suppress(ValueError):
-        if "_" not in text and least <= (value := int(text, 0)) <= most:
-            return value
+    if re.fullmatch("[0-9]+|0x[0-9a-fA-F]+", text) and least <= (value := int(text, 16 if "x" in text else 10)) <= most:
+        return value
     raise machine.MachineError(f"{name}={text}: write {'0 or 1' if most == 1 else f'a number from {least} to {most}'}")
 
 
@@ -148,6 +148,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         seed=number(args, "SEED"),
         watchdog=number(args, "WATCHDOG"),
         icount=bool(number(args, "ICOUNT")),
+        acpi=Path(args.acpi) if args.acpi else None,
         threads=args.threads or ("auto" if args.make else "single"),
         model=args.model or None,
         model_page=Path(args.model_page).absolute() if args.model_page else None,
@@ -162,12 +163,6 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
     )
     if args.iso:
         options.iso = Path(args.iso)
-    if args.acpi:
-        if not Path(args.acpi).is_file():
-            raise machine.MachineError(f"ACPI: {args.acpi} is not a file")
-        options.acpi = Path(args.acpi).read_bytes()
-        if not 8 <= len(options.acpi) <= guest.ACPI_BYTES or not options.acpi[:4].isalpha():
-            raise machine.MachineError(f"ACPI: {args.acpi} holds no ACPI tables of at most {guest.ACPI_BYTES} bytes")
     chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     if not args.peer:
         if args.balancing:
@@ -223,12 +218,12 @@ def terminal_size() -> tuple[int, int] | None:
 class Screen:
     """Standard output.  `plain`: \\r\\n becomes a newline, also where the two come in different pieces.
 
-    When it cannot be written any more, the run ends; `error` says why, unless nothing reads it (a pipe to head).
+    When it cannot be written any more, the run ends; `error` says why.  `unread`: nothing reads it (a pipe to head).
     """
 
     def __init__(self, run: guest.Guest, plain: bool) -> None:
         self._run, self._plain, self._kept = run, plain, b""
-        self.error = ""
+        self.error, self.unread = "", False
 
     def show(self, data: bytes) -> None:
         if self._plain:
@@ -240,9 +235,9 @@ class Screen:
                 data = data[os.write(1, data) :]
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            if not isinstance(error, BrokenPipeError):
-                self.error = f"standard output: {error.strerror}"
-                self._run.kill("quit")
+            self.unread = isinstance(error, BrokenPipeError)
+            self.error = f"standard output: {error.strerror}"
+            self._run.kill("quit")
 
 
 def standard_streams() -> None:
@@ -281,7 +276,7 @@ def main() -> int:
     screen = Screen(run, plain=not is_tty)
     run.on_console = screen.show
     saved = termios.tcgetattr(0) if is_tty else None
-    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(sig) != signal.SIG_IGN:
             signal.signal(sig, lambda *_: run.kill("signal"))
     try:
@@ -304,12 +299,14 @@ def main() -> int:
     wants = args.run is not None
     if run.traced:
         say(run.traced)
+    if screen.unread:
+        return 128 + signal.SIGPIPE
     if screen.error:
         say(screen.error)
         return guest.STATUS_SETUP
     if text := outcome.message(wants):
         say(text)
-        say(f"to repeat it: {run.repeat()}")
+        say(f"to repeat it: {run.repeat()}{f' TIMEOUT={limit}' if limit else ''}")
     return outcome.exit_code(wants) or (guest.STATUS_SETUP if run.trace_failed else 0)
 
 

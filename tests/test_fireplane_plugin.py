@@ -135,11 +135,11 @@ def test_a_missing_plugin_and_a_qemu_without(monkeypatch, tmp_path):
 
 def test_pages_do_not_meet_and_go_away(tmp_path, monkeypatch):
     monkeypatch.setattr(model, "PAGES", tmp_path)
-    one, two = (model.new_page(machine.load("sf3800"), None) for _ in range(2))
+    one, two = (model.new_page(machine.load("sf3800"), None, []) for _ in range(2))
     assert one.name == f"sf3800.{os.getpid()}.page" and two != one
     assert one.stat().st_size == model.PAGE_BYTES
     with pytest.raises(MachineError, match="MODEL_PAGE"):
-        model.new_page(machine.load("sf3800"), tmp_path / "no/such/folder")
+        model.new_page(machine.load("sf3800"), tmp_path / "no/such/folder", [])
 
 
 # ---- the plugin ----

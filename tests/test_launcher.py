@@ -570,8 +570,8 @@ def test_one_make_at_a_time(tmp_path):
 def test_make_runs_nothing_that_a_command_line_says():
     """RUN is for the guest's shell: make expands none of it, in no make that it calls."""
     word = r"\$(info EXPANDED) $(info EXPANDED) $$(info EXPANDED)"
-    done = subprocess.run(["make", "iso", f"RUN={word}"], cwd=TOP, capture_output=True, text=True)
-    assert (done.returncode, "EXPANDED" in done.stdout + done.stderr) == (0, False)
+    done = subprocess.run(["make", "qemu-sf280r", f"RUN=: '{word}'"], cwd=TOP, capture_output=True, text=True)
+    assert (done.returncode, "EXPANDED" in done.stdout + done.stderr) == (0, False), done.stderr
 
 
 def test_images_that_cannot_be_written_are_one_line():
@@ -586,7 +586,10 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
     for name in ("a.img", "b.img"):
         (tmp_path / name).write_bytes(bytes(1 << 20))
     (tmp_path / "link").symlink_to("a.img")
-    a, b, link = (str(tmp_path / name) for name in ("a.img", "b.img", "link"))
+    (tmp_path / "hard").hardlink_to(tmp_path / "a.img")
+    a, b, link, hard = (str(tmp_path / name) for name in ("a.img", "b.img", "link", "hard"))
+    tables = str(tmp_path / "tables")
+    Path(tables).write_bytes(b"SRAT" + bytes(32))
     options = [
         ["--disk", a, "--run", "true", "--trace", a],
         ["--disk", a, "--run", "true", "--trace", link],
@@ -594,6 +597,9 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
         ["--disk", f"refdisk:{a},log={a}"],
         ["--disk", a, "--disk", f"{b},blklogwrites={a}"],
         ["--disk", a, "--disk", link],
+        ["--disk", a, "--run", "true", "--trace", hard],
+        ["--disk", f"{a},blkdebug={b}", "--run", "true", "--trace", b],
+        ["--acpi", tables, "--run", "true", "--trace", tables],
         ["--disk", f"refdisk:{a}", "--disk", f"{a},readonly"],
         ["--run", "true", "--model", "fireplane", "--trace", f"{tmp_path}/new", "--model-page", f"{tmp_path}/new"],
     ]
@@ -606,11 +612,13 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
         for disk in (a, f"{a},readonly", f"refdisk:{a}"):
             done = launch("sf3800", "--iso", str(ISO["test"]), "--run", "true", "--disk", disk)
             assert (done.returncode, "another run uses" in done.stderr) == (guest.STATUS_SETUP, True), done.stderr
+        done = launch("sf3800", "--iso", str(ISO["test"]), "--run", "true", "--model", "fireplane", "--model-page", a)
+        assert (done.returncode, "another run uses" in done.stderr) == (guest.STATUS_SETUP, True), done.stderr
     done = launch("sf3800", "--check", "--disk", f"{a},readonly", "--disk", f"{a},readonly")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 @pytest.mark.parametrize("seconds", [0.1, 0.3, 0.8])
 def test_a_signal_ends_the_run_at_any_time(number, seconds, tmp_path):
     """From the first moment on: no traceback, no QEMU and no file left."""
@@ -622,7 +630,8 @@ def test_a_signal_ends_the_run_at_any_time(number, seconds, tmp_path):
     time.sleep(seconds)
     run.send_signal(number)
     _, said = run.communicate(timeout=HOST_LIMIT)
-    assert b"launch.py" not in said  # a traceback; one of Python's own start is not ours
+    ours = LAUNCH.read_text().splitlines().index("import signal") + 1  # up to there Python starts, and prints a traceback
+    assert [line for line in re.findall(rb'launch.py", line (\d+)', said) if int(line) > ours] == [], said
     assert list(tmp_path.iterdir()) == []
     mine = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read_if_there(p)]
     assert mine == []
@@ -662,3 +671,21 @@ def test_an_output_that_cannot_be_written_ends_the_run(redirection, says):
     )  # fmt: skip
     assert done.returncode == guest.STATUS_SETUP
     assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_output_that_nothing_reads_ends_the_run():
+    """As of any program before head(1): no word, and the status of one that SIGPIPE ended."""
+    run = subprocess.Popen(
+        [LAUNCH, "sf280r", "--iso", ISO["test"], "--run", "yes"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run.stdout.readline()
+    run.stdout.close()
+    said = run.stderr.read().splitlines()
+    assert (run.wait(HOST_LIMIT), len(said)) == (128 + signal.SIGPIPE, 1), said
+
+
+def test_a_qemu_that_only_prints_something_ran_no_machine():
+    done = launch("sf280r", "--iso", str(ISO["test"]), "--qemu-args=-version")
+    assert done.returncode == guest.STATUS_SETUP
+    assert "QEMU failed: it ended before the machine had started" in done.stderr

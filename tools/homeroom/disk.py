@@ -126,7 +126,8 @@ def files(text: str) -> list[tuple[str, Path, bool]]:
     """The files of a disk: what each is, where, and whether the run writes it."""
     disk = parse(text)
     image = disk.reference or ("" if disk.source.startswith("nbd:") else disk.source)
-    found = [("a disk", image, not disk.readonly), ("a disk's log", disk.log, True), ("a disk's log", disk.blklogwrites, True)]
+    found = [("a disk", image, not disk.readonly), ("a disk's errors", disk.blkdebug, False)]
+    found += [("a disk's log", disk.log, True), ("a disk's log", disk.blklogwrites, True)]
     return [(what, Path(name), writes) for what, name, writes in found if name]
 
 

@@ -112,7 +112,7 @@ class Options:
     system: str | None = None  # /etc/system lines, separated by ; or newlines
     overlay: Path | bytes | None = None  # directory, or a cpio archive
     seed: int | None = None
-    acpi: bytes | None = None  # replacement tables
+    acpi: Path | bytes | None = None  # replacement tables: a file, or what would be in it
     watchdog: int | None = None  # seconds
     agent: str | None = None  # start the test agent; "shell": and a shell on the console
     icount: bool = False
@@ -144,6 +144,7 @@ class Options:
             raise MachineError(f"THREADS=multi: with {why} all CPUs run in one host thread; leave one of the two out")
         if self.trace is not None and self.run is None:
             raise MachineError("TRACE: it is of use with RUN='command' only")
+        self.acpi_tables()
         disk.check_all(self.disks, int(self.trace is not None))
         if self.model:
             model.check(self.model)
@@ -156,6 +157,17 @@ class Options:
             net.check_port("GDB", "tcp", self.gdb_port)
         self._check_apart()
 
+    def acpi_tables(self) -> bytes:
+        """The replacement tables, none if there are none.  MachineError if the file holds something else."""
+        if not isinstance(self.acpi, Path):
+            return self.acpi or b""
+        if not self.acpi.is_file():
+            raise MachineError(f"ACPI: {self.acpi} is not a file")
+        tables = self.acpi.read_bytes()
+        if not 8 <= len(tables) <= ACPI_BYTES or not tables[:4].isalpha():
+            raise MachineError(f"ACPI: {self.acpi} holds no ACPI tables of at most {ACPI_BYTES} bytes")
+        return tables
+
     def one_thread(self) -> str:
         """What asks for one host thread, so that runs are alike: a variable's name, or nothing."""
         wants = {"MODEL": self.model, "ICOUNT": self.icount, "TRACE": self.trace}
@@ -166,8 +178,10 @@ class Options:
         uses = [use for text in self.disks for use in disk.files(text)]
         uses += [(name, path, True) for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)) if path]
         uses.append(("the image", self.iso, False))
+        if isinstance(self.acpi, Path):
+            uses.append(("the ACPI tables", self.acpi, False))
         for (one, path, writes), (two, other, writes_too) in itertools.combinations(uses, 2):
-            if (writes or writes_too) and os.path.realpath(path) == os.path.realpath(other) and not path.is_char_device():
+            if (writes or writes_too) and _same_file(path, other):
                 raise MachineError(f"{path} is {one} and {two} at once: name another file for one of them")
 
     def check_built(self) -> None:
@@ -228,6 +242,7 @@ class Guest:
         self.changed = threading.Condition()  # console or lines grew, or QEMU ended
         self._ended = False
         self._kill_kind: str | None = None
+        self._ran = False  # QEMU has greeted us, which it does not when QEMU_ARGS holds -help
         self._last_life = 0.0
         self._started = 0.0
         self._host_too_busy = False  # a time limit's last resort has struck
@@ -245,7 +260,7 @@ class Guest:
         self.traced = ""  # what came of the trace, at the end
         self.trace_failed = False
         self._servers: list[subprocess.Popen] = []
-        self._locks: list[int] = []  # on the images of disks
+        self._locks: list[int] = []  # on the images of disks, and on the model's page
 
     def _host_threads(self) -> int:
         """How many host threads run the CPUs: one, or one for each where that many cores are free for it."""
@@ -288,7 +303,9 @@ class Guest:
             archive = Archive()
             try:
                 archive.tree(o.overlay)
-            except (ValueError, OSError) as error:
+            except OSError as error:
+                raise MachineError(f"OVERLAY: {error.filename or o.overlay} cannot be read: {error.strerror}") from error
+            except ValueError as error:
                 raise MachineError(f"OVERLAY: {error}") from error
             files["overlay"] = archive.pack()
             most = min(self.machine.memory_mib, acpi.LOW_SPLIT >> 20) // 2
@@ -297,7 +314,7 @@ class Guest:
                 raise MachineError(f"OVERLAY: {size} MiB; half of memory is the limit, {most} MiB: give more MEM=, or a DISK=")
         elif o.overlay is not None:
             files["overlay"] = o.overlay
-        tables = o.acpi or b""
+        tables = o.acpi_tables()
         if self.machine.proximity_domains is not None:
             tables += acpi.tables(self.machine, self.machine.proximity_domains)
         if tables:
@@ -358,7 +375,9 @@ class Guest:
             words.append(f"SYSTEM={shlex.quote('; '.join(o.system.splitlines()))}")
         if isinstance(o.overlay, Path):
             words.append(f"OVERLAY={shlex.quote(str(o.overlay))}")
-        if o.acpi:
+        if isinstance(o.acpi, Path):
+            words.append(f"ACPI={shlex.quote(str(o.acpi))}")
+        elif o.acpi:
             tables = TOP / f"build/acpi-{zlib.crc32(o.acpi):08x}.bin"
             with contextlib.suppress(OSError):  # a checkout that cannot be written
                 tables.write_bytes(o.acpi)
@@ -373,6 +392,8 @@ class Guest:
             words.append(f"MODEL={o.model}")
         if o.model_set:
             words.append(f"MODEL_SET={shlex.quote(o.model_set)}")
+        if o.model_page:
+            words.append(f"MODEL_PAGE={shlex.quote(str(o.model_page))}")
         if o.disks:
             words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
         if o.trace is not None:
@@ -425,7 +446,7 @@ class Guest:
         self._locks = disk.lock(self.options.disks)
         folder = self._write_files()
         if self._model_text is not None:
-            self.page = model.new_page(self.machine, self.options.model_page)
+            self.page = model.new_page(self.machine, self.options.model_page, self._locks)
         self._servers, notes = disk.serve(self.options.disks, folder)
         self.notes += notes
         pairs = [socket.socketpair() for _ in range(3)]
@@ -589,6 +610,7 @@ class Guest:
         self._stderr.seek(0)
         words = self._stderr.read().strip().splitlines()
         self._stderr.close()
+        self._ran = getattr(self, "_qmp_ready", False) or bool(self._qmp_file.readline())
         self._qmp_file.close()
         for end in (self._console, self._verdict, self._qmp):
             end.close()
@@ -626,11 +648,11 @@ class Guest:
                 detail = rest
             rebooted |= word == "reboot"
         kinds = {EXIT_CLEAN: "clean", EXIT_PANIC: "panic", EXIT_WATCHDOG: "watchdog", 0: "reboot" if rebooted else "reset"}
-        kind = kinds.get(code, "qemu")
+        kind = kinds.get(code, "qemu") if self._ran else "qemu"
         if kind not in ("clean", "panic"):
             kind = self._kill_kind or kind
         if kind == "qemu":
-            detail = last_words or f"exit code {code}"
+            detail = last_words or (f"exit code {code}" if self._ran else "it ended before the machine had started")
         if kind == "timeout" and self._host_too_busy:
             detail = (
                 f"this host is too busy: it gave QEMU {self._usage:.0f} s of CPU time "
@@ -643,6 +665,13 @@ class Guest:
         if self._process is not None:
             self.kill("quit")
             self.wait()
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Whether two names are of one file, also by a hard link; neither file need be there."""
+    with contextlib.suppress(OSError):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def quoted(path: Path) -> str:

@@ -313,10 +313,8 @@ def check_writable(what: str, path: Path) -> None:
     """Raise MachineError unless a file can be written at `path`; leaves nothing behind.  `what` names the option."""
     if path.is_dir():
         raise MachineError(f"{what}={path}: it is a directory; name a file")
-    if path.is_fifo() or path.is_socket():
-        raise MachineError(f"{what}={path}: it is a pipe or socket, and who opens it may wait for ever; name a file")
     if path.exists() and not path.is_file():
-        return  # /dev/null
+        raise MachineError(f"{what}={path}: it is a device, pipe or socket; name a file")
     if path.is_symlink() and not path.exists():
         raise MachineError(f"{what}={path}: it is a link to nothing; name a file")
     new = not path.exists()

@@ -9,6 +9,7 @@ SEE ALSO    docs/fireplane.md, qemu/fireplane/plugin.c, guest.py
 """
 
 import contextlib
+import fcntl
 import functools
 import itertools
 import os
@@ -158,8 +159,11 @@ def check_built(qemu: str) -> None:
         raise MachineError(f"this {qemu} was built without plugins, which MODEL=fireplane needs")
 
 
-def new_page(machine: Machine, wanted: Path | None) -> Path:
-    """An empty shared page, under the name wanted or one in build/fireplane that no other run has."""
+def new_page(machine: Machine, wanted: Path | None, locks: list[int]) -> Path:
+    """An empty shared page, under the name wanted or one in build/fireplane that no other run has.
+
+    The lock that keeps it from other runs is added to `locks` (file descriptors).  MachineError: another run has it.
+    """
     try:
         if wanted is None:
             PAGES.mkdir(parents=True, exist_ok=True)
@@ -168,8 +172,12 @@ def new_page(machine: Machine, wanted: Path | None) -> Path:
             while wanted.exists():
                 n += 1
                 wanted = PAGES / f"{stem}.{n}.page"
-        with open(wanted, "wb") as file:
-            file.truncate(PAGE_BYTES)
+        locks.append(os.open(wanted, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.truncate(locks[-1], 0)
+        os.truncate(locks[-1], PAGE_BYTES)
+    except BlockingIOError:
+        raise MachineError(f"MODEL_PAGE={wanted}: another run uses it; name another file") from None
     except OSError as error:
         raise MachineError(f"MODEL_PAGE: {error.filename}: {error.strerror}") from error
     return wanted

@@ -54,7 +54,7 @@ def parse(texts: list[str], cards: int) -> list[Forward]:
     """The forwarded ports; raise MachineError for one that is written wrong."""
     out = []
     for text in texts:
-        match = re.fullmatch(r"(?:(\d+):)?(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text)
+        match = re.fullmatch(r"(?:(\d+):)?(\d+)(?:/(tcp|udp))?(?:@(\d+))?", text, re.ASCII)
         if match is None or not all(1 <= int(port) <= 65535 for port in (match[1] or 1, match[2])):
             raise MachineError(f"FORWARD: '{text}': write PORT, HOST:PORT, PORT/udp or PORT@CARD")
         kind, card = match[3] or "tcp", int(match[4] or 0)
