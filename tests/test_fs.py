@@ -37,6 +37,12 @@ def test_mounting(machine):
     for options in ("size=4k", "mode=755", "nothing"):
         assert machine.run(f"mount -o remount,{options} /mnt").status != 0, options
     assert machine.run("mount -o remount,nothing /proc").status != 0
+    # Nothing is written through a descriptor that was opened before.
+    assert "busy" in machine.run("exec 3>/mnt/g; mount -o remount,ro,size=2m /mnt").out
+    assert machine.check("df -k /mnt | awk 'END { print $2 }'") == "1024\n"
+    machine.check("mount -o remount,ro /mnt")
+    assert "Read-only" in machine.run(": > /mnt/g").out
+    machine.check("mount -o remount,rw /mnt && : > /mnt/g")
     machine.check("umount /mnt")
 
 

@@ -6,6 +6,7 @@ test_intr.py.
 """
 
 import re
+import statistics
 
 import pytest
 
@@ -69,14 +70,16 @@ def test_work_of_a_set_stays_inside_and_counts_there(machine):
         psrset -c 30 31
         for i in 1 2 3 4 5 6 7 8; do psrset -e 1 sh -c 'while :; do :; done' & p="$p $!"; done
         sleep 2; psrset -Q 1 | wc -l
-        kstat -p pset:1:pset:runnable
+        for i in 1 2 3 4 5 6 7 8 9; do kstat -p pset:1:pset:runnable; sleep 0.1; done
         kill $p
         psrset -e 1 nproc; psrset -e 1 grep Cpus_allowed_list /proc/self/status
         """,
         timeout=90,
     )
     assert re.search(r"^\d+$", out, re.M)[0] == "8"
-    assert re.search(r"pset:1:pset:runnable\s+(\d+)", out)[1] == "8"
+    # The clock counts without the queues' locks, so a sample may miss one that goes from queue to CPU just then.
+    samples = [int(n) for n in re.findall(r"pset:1:pset:runnable\s+(\d+)", out)]
+    assert statistics.median(samples) == 8 and all(abs(n - 8) <= 2 for n in samples), samples
     assert "\n2\n" in out and re.search(r"Cpus_allowed_list:\s+30-31", out)
     machine.check("psrset -d 1")
     assert not machine.kstats("pset:1")

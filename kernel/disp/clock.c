@@ -33,7 +33,7 @@ static unsigned sample_loads(void)
     for (unsigned i = 0; i < cpupart_end; i++)
         if (cpuparts[i] != NULL) {
             memset(cpuparts[i]->runnable, 0, sizeof cpuparts[i]->runnable);
-            cpuparts[i]->nrunnable = 0;
+            cpuparts[i]->counting = 0;
         }
     CPUMASK_FOREACH(i, &cpu_online_mask) {
         struct cpu     *c = cpus[i];
@@ -42,16 +42,19 @@ static unsigned sample_loads(void)
         unsigned        home;
 
         p->runnable[c->lgrp] = (uint16_t)(p->runnable[c->lgrp] + c->disp->nrun);
-        p->nrunnable += c->disp->nrun;
+        p->counting += c->disp->nrun;
         if (!c->idle) {
-            p->nrunnable++;
+            p->counting++;
             home = t->lg.home;
             if (home < LGRP_MAX)
                 p->runnable[home]++;
         }
     }
     for (unsigned i = 0; i < cpupart_end; i++)
-        total += cpuparts[i] != NULL ? cpuparts[i]->nrunnable : 0;
+        if (cpuparts[i] != NULL) {
+            cpuparts[i]->nrunnable = cpuparts[i]->counting; /* at once, for those who read it meanwhile */
+            total += cpuparts[i]->counting;
+        }
     return total;
 }
 

@@ -34,7 +34,8 @@ struct cpupart {
     struct lgrp_part lgrps;             /* [p] loads and homes per lgroup                             */
     uint64_t         rng;               /* [p] draws homes alone, so that they follow from the seed   */
     uint16_t         runnable[LGRP_MAX]; /* [k] threads, at the last sample                           */
-    unsigned         nrunnable;         /* [k] all of them                                            */
+    unsigned         counting;          /* [k] all of them, while they are counted                    */
+    _Atomic unsigned nrunnable;         /* [k] and when they were                                     */
     _Atomic uint32_t loadavg[3];        /* [k] over 1, 5, 15 minutes: loadavg.h                       */
     struct kstat     ks;                /* pset:ID:pset                                               */
 };

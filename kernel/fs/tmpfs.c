@@ -303,7 +303,7 @@ static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
     return 0;
 }
 
-/* Takes a new size; -EINVAL if the files take more.  The caller lets one remount happen at a time. */
+/* Takes a new size; -EINVAL if the files take more, -EBUSY.  The caller lets one remount happen at a time. */
 static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
 {
     struct tmount *tm = vfs->data;
@@ -312,10 +312,9 @@ static int tmpfs_remount(struct vfs *vfs, const char *options, unsigned flags)
 
     if (err == 0 && tm->pages > (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT)
         err = -EINVAL;
-    if (err != 0)
+    if (err != 0 || (err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0)) != 0)
         return err;
     tm->max_pages = (bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
-    vfs->readonly = (flags & MS_RDONLY) != 0;
     return 0;
 }
 

@@ -122,6 +122,17 @@ static void detach(struct vfs *vfs)
     spin_unlock(&cross_lock);
 }
 
+int vfs_set_readonly(struct vfs *vfs, bool readonly)
+{
+    bool before = vfs->readonly;
+
+    vfs->readonly = readonly;
+    if (!readonly || vfs->writers == 0)
+        return 0;
+    vfs->readonly = before;
+    return -EBUSY;
+}
+
 /* `mount -o remount`: new options for the file system whose root `dir` is. */
 static int remount(struct vnode *dir, const char *options, unsigned flags)
 {
@@ -136,8 +147,7 @@ static int remount(struct vnode *dir, const char *options, unsigned flags)
     } else if (*options != '\0') {
         err = -EINVAL; /* it has no options */
     } else {
-        vfs->readonly = (flags & MS_RDONLY) != 0;
-        err = 0;
+        err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0);
     }
     mutex_exit(&mount_mutex);
     return err;

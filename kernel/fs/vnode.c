@@ -66,11 +66,16 @@ int vn_get_write(struct vnode *vn)
         if (n < 0)
             return -ETXTBSY;
     } while (!atomic_compare_exchange_weak(&vn->writers, &n, n + 1));
-    return 0;
+    atomic_fetch_add(&vn->vfs->writers, 1);
+    if (!vn->vfs->readonly) /* after the count: vfs_set_readonly() sees the one or we the other */
+        return 0;
+    vn_put_write(vn);
+    return -EROFS;
 }
 
 void vn_put_write(struct vnode *vn)
 {
+    atomic_fetch_sub(&vn->vfs->writers, 1);
     atomic_fetch_sub(&vn->writers, 1);
 }
 

@@ -166,7 +166,8 @@ struct vfs {
     const char           *type;    /* "tmpfs" */
     char                  source[32];
     uint64_t              dev;     /* st_dev */
-    bool                  readonly;
+    _Atomic bool          readonly;
+    _Atomic uint32_t      writers; /* openings for writing: none while it is read-only */
     bool                  noatime; /* reading changes no times */
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
@@ -187,7 +188,7 @@ void vn_release(struct vnode *vn);
 void vn_times_now(struct vnode *vn, unsigned mask);
 
 /*
- * vn_get_write, vn_put_write - count an opening for writing; -ETXTBSY while the file is executed.
+ * vn_get_write, vn_put_write - count an opening for writing; -ETXTBSY while the file is executed, -EROFS.
  * vn_deny_write, vn_allow_write - exec's side: -ETXTBSY while it is open for writing.
  */
 int  vn_get_write(struct vnode *vn);
@@ -276,6 +277,11 @@ void vfs_register_type(struct vfs_type *t);
 /* vfs_alloc - a struct vfs for a mount function to fill in: dev is set, root is NULL.  vfs_free.  NULL: no memory. */
 struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *source, uint32_t magic);
 void        vfs_free(struct vfs *vfs);
+/*
+ * vfs_set_readonly - from now on nothing is opened for writing, or it may be again.  -EBUSY: something is open so, and
+ * nothing changes.  The caller lets one remount happen at a time.
+ */
+int         vfs_set_readonly(struct vfs *vfs, bool readonly);
 /* vfs_each - call fn for each mount in order, with its path, until it returns non-zero (/proc/mounts). */
 void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg);
 /* vfs_next_type - names of the types in turn (/proc/filesystems); NULL gives the first, NULL after the last. */

@@ -88,7 +88,6 @@ static struct cv       memory_cv;  /* those who wait for memory      */
 static _Atomic bool    kicked;
 static _Atomic uint64_t progress;  /* batches of pages taken so far, while somebody waited */
 static _Atomic uint64_t in_vain = UINT64_MAX; /* it, when somebody gave up: none is throttled until it changes */
-static uint64_t        rounds;     /* [sleeping_lock] of the daemon  */
 static struct {
     uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
 } counted;
@@ -502,7 +501,6 @@ static void pageout_main(void *arg)
         struct paging p;
 
         spin_lock(&sleeping_lock);
-        rounds++;
         cv_broadcast(&memory_cv);
         if (!atomic_load(&kicked))
             (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + scaled(ROUND_NS), "pageout");

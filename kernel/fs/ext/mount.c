@@ -172,11 +172,6 @@ static void op_shutdown(struct vfs *vfs)
         warn("%s: could not be written", vfs->source);
 }
 
-static bool is_written_to(struct ext_inode *i)
-{
-    return i->vn.writers > 0;
-}
-
 /* Has pages that are not on the disk. */
 static bool is_unwritten(struct ext_inode *i)
 {
@@ -241,10 +236,10 @@ static int settle(struct vfs *vfs)
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     int            err;
 
-    if (icache_count(fs, is_written_to) != 0)
-        return -EBUSY;
     if ((err = op_sync(vfs, true)) != 0)
         return err;
+    if (fs->sb->last_orphan != 0) /* files without a name: their last close will have to free them */
+        return -EBUSY;
     if (icache_count(fs, is_refused) != 0)
         return -EIO;
     return icache_count(fs, is_unwritten) != 0 ? -EBUSY : ext_quiesce(fs);
@@ -259,7 +254,8 @@ static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
     if (err != 0)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
-        vfs->readonly = true; /* nothing new begins */
+        if ((err = vfs_set_readonly(vfs, true)) != 0) /* nothing new begins */
+            return err;
         if ((err = settle(vfs)) != 0) {
             vfs->readonly = m->fs->rdonly;
             return err;
