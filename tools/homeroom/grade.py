@@ -189,7 +189,7 @@ def main(argv=None):
 
     labs = find_labs()
     if args.lab not in labs:
-        print(f"grade: LAB= must be one of: {' '.join(labs)}", file=sys.stderr)
+        print(f"grade: LAB={args.lab}: there is no such lab; there are: {', '.join(labs)}", file=sys.stderr)
         return EXIT_USAGE
     _, lab = labs[args.lab]
     submission = (args.file or ROOT / lab["replaces"]).absolute()

@@ -335,6 +335,9 @@ int main(int argc, char **argv)
     for (int i = 0; i <= HR_MAXLGRP; i++)
         if (chosen[i])
             id[n++] = i;
+    if (n == 0 && status == 0)
+        fprintf(stderr, "lgrpinfo: %s: none of these lgroups has any (lgrpinfo -T shows the tree)\n",
+                to_children ? "-C: children" : "-P: parents");
     if (ids_only && n > 0)
         print_ids(id, n);
     else if (!as_table || details)

@@ -89,7 +89,7 @@ static void request_list(char *list, int affinity)
             request(word, affinity);
         return;
     }
-    while (start != NULL && *start != '\0') {
+    while (start != NULL) {
         char *slash = strchr(start, '/'), *ids = start;
 
         if (slash == NULL) {

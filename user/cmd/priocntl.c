@@ -135,8 +135,10 @@ int main(int argc, char **argv)
             mode = opt;
         }
     }
-    if (mode == 'l')
+    if (mode == 'l' && optind == argc)
         return list_classes();
+    if (mode == 'l')
+        fprintf(stderr, "priocntl: %s: nothing comes after -l\n", argv[optind]);
     if (cls >= 0 && priority != NULL && parse_priority(priority, cls, &opt) != 0)
         return 1;
     if (mode == 'e' && optind < argc) {
