@@ -951,7 +951,7 @@ TEST(instructions_are_told_apart)
         {"\xf0\x48\x0f\xb1\x17", 5, FP_INSN_OTHER},    /* lock cmpxchg           */
         {"\xf2\x0f\x10\x07", 4, FP_INSN_ONE_LOAD},     /* movsd (%rdi),%xmm0     */
         {"\xf2\x44\x0f\x11\x07", 5, FP_INSN_ONE_STORE}, /* movsd %xmm8,(%rdi)    */
-        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups: two of 8 bytes */
+        {"\x0f\x10\x07", 3, FP_INSN_OTHER},            /* movups               */
         {"\x66\x0f\x6f\x07", 4, FP_INSN_OTHER},        /* movdqa                 */
         {"\x55", 1, FP_INSN_ONE_STORE},                /* push %rbp              */
         {"\x41\x5c", 2, FP_INSN_ONE_LOAD},             /* pop %r12               */
