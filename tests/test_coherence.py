@@ -11,7 +11,7 @@ from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-coherence"
 pytestmark = pytest.mark.xdist_group("coherence")  # one worker: the disks in FOLDER are made once
-OPS, SEED = 100000, 7
+OPS, SEED = 50000, 7
 
 
 def blank(name: str, mb: int) -> str:
@@ -65,6 +65,6 @@ def test_coherence_when_memory_is_short(machine):
     """File and model are each 40 MB, memory is 64: pages of both go out and come in."""
     machine.check("swapon /dev/vdb; mkdir -p /m; mount -t ext3 /dev/vda /m")
     mixed(machine, blank("little", 128), 40000, 4)
-    assert counter(machine, "fspgin") > 20000
-    assert counter(machine, "fspgout") > 20000
+    assert counter(machine, "fspgin") > 10000
+    assert counter(machine, "fspgout") > 10000
     machine.check("swapoff /dev/vdb")
