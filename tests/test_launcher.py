@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 from pathlib import Path
 
@@ -284,6 +285,13 @@ def test_what_a_thread_waits_for_a_cpu_is_counted():
         child.kill()
         child.wait()
     assert patience.kept_waiting(child.pid) == 0
+    for _ in range(100):  # it may end while one looks
+        child = subprocess.Popen(["true"])
+        reaper = threading.Thread(target=child.wait)
+        reaper.start()
+        while reaper.is_alive():
+            patience.kept_waiting(child.pid)
+        reaper.join()
 
 
 def test_a_run_that_the_host_starved_says_so():

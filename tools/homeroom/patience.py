@@ -9,6 +9,7 @@ SEE ALSO    Linux, Documentation/scheduler/sched-stats.rst (schedstat), tools/ho
 """
 
 import contextlib
+import os
 import time
 from pathlib import Path
 
@@ -18,11 +19,13 @@ LAST_RESORT = 10
 def kept_waiting(pid: int) -> float:
     """Seconds that a process's busiest thread has waited for a CPU so far; 0 if it has ended or Linux does not tell."""
     wanted, waited = 0, 0
-    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError, ValueError):
-            ran, queued, _ = map(int, path.read_text().split())
-            if ran + queued > wanted:
-                wanted, waited = ran + queued, queued
+    threads = Path(f"/proc/{pid}/task")
+    with contextlib.suppress(OSError):  # it may end at any time
+        for thread in os.listdir(threads):
+            with contextlib.suppress(OSError, ValueError):
+                ran, queued, _ = map(int, (threads / thread / "schedstat").read_text().split())
+                if ran + queued > wanted:
+                    wanted, waited = ran + queued, queued
     return waited / 1e9
 
 
