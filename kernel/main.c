@@ -25,6 +25,7 @@
 #include "intr/intr.h"
 #include "lgrp/lgrp.h"
 #include "lgrp/stats.h"
+#include "lib/park.h"
 #include "lib/printf.h"
 #include "lib/rng.h"
 #include "lib/string.h"
@@ -487,6 +488,7 @@ void kmain(uint32_t magic, uint64_t info)
     vdso_init();
     if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
         watchdog_s = (unsigned)number(text);
+    park_on = option_text("opt/homeroom/threads", text, sizeof text) > 0 && number(text) > 1;
     disp_cpu_join(&boot_cpu);
     smp_start(cpu_enter);
     cpus_wait();

@@ -78,3 +78,11 @@ def test_on_two_boards(machine, program):
 @pytest.mark.parametrize("program", [p for p in ALL if p != "t_vmrace"])  # long, and no other there
 def test_on_six_boards(machine, program):
     check_on(machine, program)
+
+
+@pytest.mark.machine("sf3800", threads="multi")
+def test_with_a_host_thread_for_each_cpu(machine):
+    """A CPU that waits for one without a core of the host halts; on two cores this took seven times as long before it did."""
+    check_on(machine, "t_race")
+    check_on(machine, "t_vmrace")
+    assert sum(n for name, n in machine.kstats("cpu:").items() if name.endswith(":parks")) > 0

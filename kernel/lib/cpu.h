@@ -40,6 +40,8 @@ struct cpu {
     struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */
     struct intr_cpu *intr;     /* [c] what has interrupted it (intr/intr.h)                   */
     struct trace_ring *trace;  /* [a] its last events (stat/trace.h); NULL: the trace was never on */
+    _Atomic uint32_t park;     /* [a] PARK_*: whether it waits for another CPU (lib/park.h)    */
+    _Atomic uint64_t park_key; /* [a] what for                                              */
     uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
     void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
 };

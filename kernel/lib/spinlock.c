@@ -9,6 +9,23 @@
 struct cpu *cpus[CPU_MAX];
 unsigned    ncpu;
 
+void spin_wait(struct spinlock *l, uint16_t n)
+{
+    for (unsigned turns = 0; atomic_load_explicit(&l->owner, memory_order_acquire) != n; turns++) {
+        cpu_pause();
+        if (park_on && turns == PARK_TURNS) {
+            turns = 0;
+            park_begin(park_key(l, n));
+            park_end(atomic_load(&l->owner) != n);
+        }
+    }
+}
+
+void spin_wake(struct spinlock *l, uint16_t n)
+{
+    park_wake(park_key(l, n));
+}
+
 #ifdef HR_TEST
 void spin_check_acquire(struct spinlock *l, enum spin_how how)
 {

@@ -3,7 +3,8 @@
  * spinlock.h - ticket locks for short sections.
  *
  * THEORY      Waiters are served in the order of their tickets.  A spinning CPU executes `pause`, which
- *             on an emulated machine hands the turn to the CPU that holds the lock.
+ *             on an emulated machine hands the turn to the CPU that holds the lock; where that does not help it halts
+ *             (park.h).
  * INVARIANTS  I1  a holder runs with interrupts off and does not sleep
  *             I2  ranks of the locks a CPU holds ascend (lockrank.h; checked in test builds)
  */
@@ -12,6 +13,7 @@
 
 #include "lib/cpu.h"
 #include "lib/lockrank.h"
+#include "lib/park.h"
 #include "lib/types.h"
 
 struct spinlock {
@@ -44,12 +46,24 @@ static inline void spin_check_release(struct spinlock *l)
 }
 #endif
 
+/* spin_wait - wait for the turn of ticket `n`; spin_wake - wake who waits for it, if it halts. */
+void spin_wait(struct spinlock *l, uint16_t n);
+void spin_wake(struct spinlock *l, uint16_t n);
+/* Calls one of them by way of a function that keeps all registers, so that the short path has none to save. */
+#ifdef HR_HOST
+#define SPIN_CALL(fn, l, n)     \
+    while ((l)->owner != (n))   \
+        cpu_pause()
+#else
+#define SPIN_CALL(fn, l, n) __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
+#endif
+
 static inline void spin_take(struct spinlock *l)
 {
     uint16_t mine = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
 
-    while (atomic_load_explicit(&l->owner, memory_order_acquire) != mine)
-        cpu_pause();
+    if (unlikely(atomic_load_explicit(&l->owner, memory_order_acquire) != mine))
+        SPIN_CALL(spin_wait, l, mine);
     l->cpu = (uint16_t)(this_cpu()->id + 1);
 }
 
@@ -80,9 +94,13 @@ static inline bool spin_trylock(struct spinlock *l)
 
 static inline void spin_unlock(struct spinlock *l)
 {
+    uint16_t next = (uint16_t)(l->owner + 1);
+
     spin_check_release(l);
     l->cpu = 0;
-    atomic_store_explicit(&l->owner, (uint16_t)(l->owner + 1), memory_order_release);
+    atomic_store_explicit(&l->owner, next, memory_order_release);
+    if (unlikely(park_on))
+        SPIN_CALL(spin_wake, l, next);
     irq_pop();
 }
 

@@ -31,6 +31,7 @@
     X(steals, "threads stolen from another CPU")                                               \
     X(pokes, "wake-up interrupts sent")                                                        \
     X(tlb_ipi, "TLB shootdowns received")                                                      \
+    X(parks, "halts of a CPU that waits for another's lock or answer")                         \
     X(forks, "processes created")                                                              \
     X(execs, "programs executed")                                                              \
     X(zero_pages, "pages zeroed")                                                              \

@@ -77,9 +77,19 @@ static void answer_requests(struct vm_cpu *v)
                 else
                     flush_here(v, r->as, r->start, r->end, r->gen);
             }
-            atomic_fetch_sub(&r->waiting, 1);
+            if (atomic_fetch_sub(&r->waiting, 1) == 1 && park_on)
+                park_wake(park_key(r, 0));
         }
     }
+}
+
+/* Whether a request waits for this CPU. */
+static bool asked(struct vm_cpu *v)
+{
+    for (unsigned w = 0; w < CPUMASK_WORDS; w++)
+        if (__atomic_load_n(&v->senders.w[w], __ATOMIC_RELAXED) != 0)
+            return true;
+    return false;
 }
 
 void vm_tlb_ipi(void)
@@ -113,9 +123,17 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
         cpumask_set_atomic(&cpus[i]->vm->senders, me->id);
     TRACE(XCALL, n, r->start, r->end);
     x86_send_ipi_mask(&ask, IPI_TLB);
-    while (atomic_load_explicit(&r->waiting, memory_order_acquire) != 0) {
+    if (park_on)
+        CPUMASK_FOREACH (i, &ask) /* it may be waiting for answers itself, interrupts off */
+            park_wake(park_key(&cpus[i]->vm->request, 0));
+    for (unsigned turns = 0; atomic_load_explicit(&r->waiting, memory_order_acquire) != 0; turns++) {
         answer_requests(v);
         cpu_pause();
+        if (park_on && turns == PARK_TURNS) {
+            turns = 0;
+            park_begin(park_key(r, 0));
+            park_end(atomic_load(&r->waiting) != 0 && !asked(v));
+        }
     }
 }
 

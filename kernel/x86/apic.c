@@ -111,6 +111,11 @@ void x86_send_ipi(unsigned cpu, unsigned vector)
     icr(cpus[cpu]->apic_id, 1 << 14 | vector);
 }
 
+void x86_send_nmi(unsigned cpu)
+{
+    icr(cpus[cpu]->apic_id, 1 << 14 | 4 << 8);
+}
+
 void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
 {
     irq_push();

@@ -13,6 +13,7 @@
 #include "x86/trap.h"
 
 #include "lib/cpu.h"
+#include "lib/park.h"
 #include "lib/string.h"
 #include "stat/cpustat.h"
 #include "stat/log.h"
@@ -137,6 +138,8 @@ void trap(struct regs *r, unsigned vec)
             trap_ops.interrupted();
         return;
     }
+    if (vec == VEC_NMI && park_nmi(r))
+        return;
     if (vec == VEC_NMI && trap_nmi != NULL) {
         trap_nmi(r);
         return;

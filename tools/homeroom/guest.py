@@ -323,6 +323,8 @@ class Guest:
             files["net"] = net.config(self.machine.cards)
         if o.watchdog:
             files["watchdog"] = str(o.watchdog).encode()
+        if self.threads > 1:
+            files["threads"] = str(self.threads).encode()
         if o.agent is not None:
             files["agent"] = (o.agent or "yes").encode()
         return files | self._console_files()
