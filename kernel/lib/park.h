@@ -4,16 +4,16 @@
  *
  * THEORY      A CPU that spins keeps a core of the host from the CPU it waits for, if that has none: for whole time
  *             slices of the host, and with more CPUs than cores for hundreds of them.  So after PARK_TURNS turns it
- *             halts, and who ends its wait wakes it.  Guests of hypervisors do the same for their spin locks (T. Friebel,
- *             S. Biemueller, "How to Deal with Lock Holder Preemption", Xen Summit 2008; Linux's kvm_wait, kvm_kick_cpu).
- *             Interrupts are off, so what wakes is an NMI.
- *             Each wait has a key, which says what for.  cpu->park is PARK_WAITS from park_begin() on; who ends the wait
- *             makes that PARK_WOKEN and sends one NMI, whose handler makes it PARK_NONE; a CPU that nobody has woken does
- *             that itself.  With all CPUs in one thread of the host, `pause` gives the turn to the next, and none of this
- *             is needed.
+ *             halts, and who ends its wait wakes it.  Guests of hypervisors do the same for their spin locks
+ *             (T. Friebel, S. Biemueller, "How to Deal with Lock Holder Preemption", Xen Summit 2008; Linux's kvm_wait,
+ *             kvm_kick_cpu).  Interrupts are off, so what wakes is an NMI.
+ *             Each wait has a key, which says what for.  cpu->park is PARK_WAITS from park_begin() on; who ends the
+ *             wait makes that PARK_WOKEN and sends one NMI, whose handler makes it PARK_NONE; a CPU that nobody has
+ *             woken does that itself.  With all CPUs in one thread of the host, `pause` gives the turn to the next,
+ *             and none of this is needed.
  * INVARIANTS  I1  one NMI for each PARK_WOKEN, and the CPU is in park_end() until it has come
- *             I2  a wait is announced before the last look whether it is over, and looked for after it was ended, each with
- *                 a full barrier between: one of the two sees the other
+ *             I2  a wait is announced before the last look whether it is over, and looked for after it was ended, each
+ *                 with a full barrier between: one of the two sees the other
  * SEE ALSO    docs/boot.md, "The host's cores"
  */
 #ifndef LIB_PARK_H
@@ -24,7 +24,7 @@
 struct regs;
 
 enum { PARK_NONE, PARK_WAITS, PARK_WOKEN }; /* cpu->park */
-enum { PARK_TURNS = 100 };                  /* forks on 24 CPUs and two cores took the least of 30, 100, 300, 1000, 3000 */
+enum { PARK_TURNS = 100 };                  /* forks, 24 CPUs, two cores: the least of 30, 100, 300, 1000, 3000 */
 
 #ifdef HR_HOST
 enum { park_on = false };
@@ -42,7 +42,7 @@ static inline uint64_t park_key(const void *what, uint16_t n)
 void park_begin(uint64_t key);
 /* park_end - halt until woken if `halt`, that is, if the wait is not over yet.  It may return before that is so. */
 void park_end(bool halt);
-/* park_wake - wake who waits with this key, after the wait was ended.  Looks at the CPUs that are parked; any context. */
+/* park_wake - wake who waits with this key, after the wait was ended.  Looks at the parked CPUs only; any context. */
 void park_wake(uint64_t key);
 /* park_nmi - what an NMI does first.  Returns whether it was a park_wake()'s. */
 bool park_nmi(struct regs *r);

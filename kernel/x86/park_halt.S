@@ -4,7 +4,7 @@
  */
     .text
 
-/* void park_halt(const uint32_t *state) - halt unless *state is 0; an NMI between the look and the halt skips the halt. */
+/* void park_halt(const uint32_t *state) - halt unless *state is 0; an NMI between look and halt skips the halt. */
     .globl park_halt, park_halted
 park_halt:
     cmpl $0, (%rdi)

@@ -81,13 +81,12 @@ static void compute(uint64_t until, bool note)
     char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t addr[PAGES], out[PAGES];
     unsigned what = MEMINFO_VLGRP, valid[PAGES];
-    volatile unsigned work = 0;
 
     if (pages == MAP_FAILED)
         die("mmap");
     for (int i = 0; atomic_load(&ended) ? false : now_ms() < until; i++) {
-        for (int k = 0; k < 5000; k++)
-            work++;
+        for (volatile int k = 0; k < 5000; k++)
+            ;
         __builtin_ia32_pause(); /* where CPUs share a host's thread: gives the others their turn */
         if (i < PAGES)
             pages[i * PAGE] = 1;

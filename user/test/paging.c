@@ -180,8 +180,6 @@ static int greedy(size_t mb)
 
 static int unmap(size_t mb, unsigned n)
 {
-    volatile char seen = 0;
-
     for (unsigned r = 0; r < n; r++) {
         char *p = mmap(NULL, mb << 20, PROT_READ, MAP_SHARED, 0, 0);
 
@@ -190,7 +188,7 @@ static int unmap(size_t mb, unsigned n)
             return 1;
         }
         for (size_t at = 0; at < mb << 20; at += (size_t)16 * PAGE)
-            seen += p[at];
+            (void)*(volatile char *)(p + at);
         munmap(p, mb << 20);
     }
     return 0;
