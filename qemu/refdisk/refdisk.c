@@ -216,4 +216,5 @@ static struct nbdkit_plugin plugin = {
     .flush = refdisk_flush,
 };
 
+struct nbdkit_plugin *plugin_init(void); /* what the next line defines; clang wants it declared */
 NBDKIT_REGISTER_PLUGIN(plugin)
