@@ -27,7 +27,6 @@
 #include "lgrp/stats.h"
 #include "lib/park.h"
 #include "lib/printf.h"
-#include "lib/rng.h"
 #include "lib/string.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
@@ -129,6 +128,12 @@ static void system_files(void)
         system_file_apply(text, n);
 }
 
+static void seed_cpu(struct cpu *c, unsigned id)
+{
+    crng_seed(&c->crng, boot_seed, id);
+    crng_take(&c->crng, &c->rng, sizeof c->rng); /* what placement tells of this says nothing of the other */
+}
+
 static void seed_generators(void)
 {
     char text[32];
@@ -137,7 +142,7 @@ static void seed_generators(void)
         boot_seed = number(text);
     else if (!cpu_rdrand(&boot_seed))
         boot_seed = rdtsc();
-    boot_cpu.rng = boot_seed;
+    seed_cpu(&boot_cpu, 0);
 }
 
 /* ---- the machine ---- */
@@ -285,9 +290,7 @@ static void cpu_make(unsigned id, uint32_t apic)
         memset(c, 0, sizeof *c);
         c->self = c;
         c->stat = kmem_alloc_node(sizeof *c->stat, node);
-        /* A hash of seed and id: states that differ by a multiple of the step would draw the same numbers, shifted. */
-        c->rng = boot_seed ^ id;
-        c->rng = rng_step(&c->rng);
+        seed_cpu(c, id);
     }
     c->arch = kmem_alloc_node(sizeof *c->arch, node);
     if (c->arch == NULL || c->stat == NULL)

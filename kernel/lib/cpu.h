@@ -13,6 +13,7 @@
 #ifndef LIB_CPU_H
 #define LIB_CPU_H
 
+#include "lib/crng.h"
 #include "lib/types.h"
 
 struct thread;
@@ -44,6 +45,7 @@ struct cpu {
     _Atomic uint64_t park_key; /* [a] what for                                              */
     uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
     void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
+    struct crng    crng;       /* [o] numbers that programs may see (lib/crng.h)              */
 };
 
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */

@@ -10,7 +10,7 @@
 #include "proc/exec.h"
 
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "lib/string.h"
 
 #define PIE_BASE  0x555555554000ul
@@ -121,13 +121,13 @@ int exec_load(struct exec *x)
     lim = (struct as_limits){rlim[RLIMIT_AS].cur, rlim[RLIMIT_DATA].cur, rlim[RLIMIT_STACK].cur};
     as_set_limits(x->as, &lim);
     if (e->dynamic) {
-        x->main.base = PIE_BASE + rng_below(PIE_PAGES) * PAGE_SIZE - e->low;
+        x->main.base = PIE_BASE + crng_below(PIE_PAGES) * PAGE_SIZE - e->low;
         if (e->high - e->low > (1ul << 40))
             return -ENOEXEC;
     }
     if ((err = map_program(x->as, &x->main)) != 0)
         return err;
     x->entry = x->main.base + e->entry;
-    as_brk_init(x->as, x->main.base + e->high + rng_below(BRK_PAGES) * PAGE_SIZE);
+    as_brk_init(x->as, x->main.base + e->high + crng_below(BRK_PAGES) * PAGE_SIZE);
     return e->interp_len != 0 ? load_interpreter(x) : 0;
 }

@@ -16,7 +16,7 @@
 #include "vm/as.h"
 #include "disp/thread.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "vm/pt.h"
@@ -78,8 +78,10 @@ struct as *as_create(void)
 {
     struct as *as = as_new(NULL);
 
-    if (as != NULL)
-        as->map_top = USER_TOP - STACK_ROOM - rng_below(RANDOM_PAGES) * PAGE_SIZE;
+    if (as == NULL)
+        return NULL;
+    as->map_top = USER_TOP - STACK_ROOM - crng_below(RANDOM_PAGES) * PAGE_SIZE;
+    as_publish(as);
     return as;
 }
 

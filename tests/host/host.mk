@@ -19,7 +19,7 @@ HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
@@ -63,6 +63,7 @@ HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c de
 HOST_fpu := qemu/fireplane/fpu.c
 build/host/test_fireplane build/host/test_fpu: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane build/host/test_fpu: $(wildcard qemu/fireplane/*.h)
+HOST_crng   := kernel/lib/crng.c
 HOST_system := kernel/stat/system.c kernel/stat/tunable.c
 HOST_trace  := kernel/stat/trace.c
 HOST_elf    := kernel/proc/elf.c
