@@ -30,6 +30,7 @@
 #include "lib/string.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "net/net.h"
 #include "proc/fpdev.h"
 #include "proc/futex.h"
@@ -464,6 +465,7 @@ void kmain(uint32_t magic, uint64_t info)
     memory_start();
     fireplane_attach(&lgrp_topo);
     kmem_init();
+    kstack_init();
     apic_init(&madt);
     intr_init();
     apic_init_cpu();
@@ -500,6 +502,7 @@ void kmain(uint32_t magic, uint64_t info)
         panic("no memory for the first thread");
     clock_start();
     boot_cpu.nlock = 0;
+    spin_threads_run = true;
     boot_cpu.kstack_top = (uint64_t)boot_cpu.disp->idle_thread->kstack + KSTACK_SIZE;
     x86_enter_stack(boot_cpu.kstack_top, disp_start_cpu);
 }

@@ -19,6 +19,7 @@
 #include "lib/rng.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "mem/page.h"
 #include "stat/cpustat.h"
 #include "stat/modelled.h"
@@ -335,7 +336,7 @@ static unsigned home_node(unsigned home)
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg)
 {
     unsigned     node = home_node(t->lg.home);
-    struct page *stack = page_alloc(node, KSTACK_ORDER, ALLOC_NEAR | ALLOC_WAIT);
+    void        *stack = kstack_alloc(node);
     uint64_t    *sp;
 
     if (stack == NULL)
@@ -343,18 +344,18 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
     if (t->lwp != NULL) {
         t->fpu = kmem_cache_alloc_node(fpu_cache, node);
         if (t->fpu == NULL) {
-            page_release(stack);
+            kstack_free(stack);
             return -ENOMEM;
         }
         thread_fpu_init(t);
         if (modelled_page != NULL && (t->modelled = kmem_zalloc(sizeof *t->modelled)) == NULL) {
             kmem_cache_free(fpu_cache, t->fpu);
-            page_release(stack);
+            kstack_free(stack);
             return -ENOMEM;
         }
     }
     str_copy(t->name, name, sizeof t->name);
-    t->kstack = page_to_virt(stack);
+    t->kstack = stack;
     *(uint64_t *)t->kstack = STACK_GUARD;
     t->entry = entry;
     t->entry_arg = arg;
@@ -405,7 +406,7 @@ void thread_destroy(struct thread *t)
         kmem_cache_free(fpu_cache, t->fpu);
     if (t->modelled != NULL)
         kmem_free(t->modelled);
-    page_release(virt_to_page(t->kstack));
+    kstack_free(t->kstack);
 }
 
 void thread_exit_switch(void)

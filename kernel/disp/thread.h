@@ -34,9 +34,6 @@ enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, PRI_INTR = 16
 
 enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS, CLASS_INTR };
 
-#define KSTACK_SIZE  16384ul
-#define KSTACK_ORDER 2
-
 struct thread {
     struct spinlock lock;
     _Atomic uint32_t ast;          /* [a] AST_* bits; its and ksp's offsets are known to entry.S         */

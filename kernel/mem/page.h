@@ -105,6 +105,8 @@ struct mem_ops {
     bool (*low)(unsigned node, bool wait, bool failed);
     /* Fewer than low_pages frames of a node are free: may whoever runs take one? */
     bool (*may_take)(void);
+    /* All CPUs are to forget the translations of kernel stacks.  No spin lock is held. */
+    void (*forget_stacks)(void);
     /* The last reference of a page with PG_SWAPPED is gone. */
     void (*free_swapped)(struct page *pg);
 };

@@ -19,6 +19,7 @@
 #include "lib/spinlock.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "mem/page.h"
 #include "proc/proc.h"
 #include "stat/panic.h"
@@ -144,6 +145,8 @@ static long selftest_read(struct file *f, struct uio *uio, loff_t off)
 
     if (off > 0)
         return 0;
+    kstack_reap();
+    frames = vm_cached_tables() + kstack_tables;
     for (unsigned i = 0; i < nnodes; i++)
         frames += mem_free_pages(i);
     n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(),

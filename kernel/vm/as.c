@@ -42,6 +42,7 @@ void vm_init(void)
     if (as_cache == NULL)
         panic("no memory for address spaces");
     mutex_init(&as_list_lock, "address spaces");
+    mem_ops.forget_stacks = tlb_flush_kernel;
     radix_boot();
     object_boot();
     seg_boot();

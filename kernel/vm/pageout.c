@@ -21,6 +21,7 @@
 #include "disp/sync.h"
 #include "disp/thread.h"
 #include "disp/timer.h"
+#include "mem/kstack.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
@@ -509,6 +510,8 @@ static void pageout_main(void *arg)
         refill();
         paging_in_force();
         p = now();
+        if (freemem() < paging_mark(&p) + needfree && kstack_reap() != 0)
+            pageout_freed();
         if (freemem() < paging_mark(&p) + needfree)
             fruitless = scan_round() == 0 ? fruitless + 1 : 0;
         else

@@ -71,8 +71,11 @@ static void answer_requests(struct vm_cpu *v)
         for (; bits != 0; bits &= bits - 1) {
             struct tlb_request *r = &cpus[w * 64 + (unsigned)__builtin_ctzll(bits)]->vm->request;
 
-            if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
-                if (r->leave)
+            if (r->what == TLB_KERNEL) {
+                write_cr3(read_cr3());
+            } else if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
+                if (r->what == TLB_LEAVE ||
+                    (r->what == TLB_TABLES && atomic_load_explicit(&v->lazy, memory_order_relaxed)))
                     unload_here(v);
                 else
                     flush_here(v, r->as, r->start, r->end, r->gen);
@@ -98,24 +101,34 @@ void vm_tlb_ipi(void)
     answer_requests(this_cpu()->vm);
 }
 
-/*
- * Puts the request in this CPU's struct to the other CPUs that have the space loaded, and waits.
- * Interrupts off.
- */
+/* The other CPUs that the request in this CPU's struct concerns.  Returns how many. */
+static uint32_t concerned(const struct tlb_request *r, unsigned me, struct cpumask *ask)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; r->what == TLB_KERNEL && i < ncpu; i++)
+        if (i != me) {
+            cpumask_set(ask, i);
+            n++;
+        }
+    if (r->what == TLB_KERNEL)
+        return n;
+    CPUMASK_FOREACH (i, &r->as->cpus) {
+        if (i == me || (r->what == TLB_PAGES && atomic_load(&cpus[i]->vm->lazy)))
+            continue;
+        cpumask_set(ask, i);
+        n++;
+    }
+    return n;
+}
+
+/* Puts the request in this CPU's struct to the other CPUs that it concerns, and waits.  Interrupts off. */
 static void ask_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
     struct cpumask      ask = {{0}};
-    uint32_t            n = 0;
+    uint32_t            n = concerned(r, me->id, &ask);
 
-    CPUMASK_FOREACH (i, &r->as->cpus) {
-        struct vm_cpu *other = cpus[i]->vm;
-
-        if (i == me->id || (!r->leave && atomic_load(&other->lazy)))
-            continue;
-        cpumask_set(&ask, i);
-        n++;
-    }
     if (n == 0)
         return;
     atomic_store(&r->waiting, n);
@@ -181,7 +194,25 @@ void tlb_flush(struct as *as, uint64_t start, uint64_t end)
 
 void tlb_flush_all(struct as *as)
 {
-    flush(as, 0, 0, false);
+    flush(as, 0, 0, TLB_PAGES);
+}
+
+void tlb_flush_tables(struct as *as)
+{
+    flush(as, 0, 0, TLB_TABLES);
+}
+
+void tlb_flush_kernel(void)
+{
+    struct cpu *me;
+
+    irq_push();
+    me = this_cpu();
+    ASSERT(me->nlock == 1, "tlb: a sender holds no spin lock");
+    write_cr3(read_cr3());
+    me->vm->request = (struct tlb_request){.what = TLB_KERNEL};
+    ask_others(me->vm, me);
+    irq_pop();
 }
 
 void tlb_retire(struct as *as)

@@ -14,6 +14,13 @@
 #define PT_CACHE 24 /* zeroed tables kept per CPU                 */
 #define PT_TOPS  4  /* top-level tables kept per CPU              */
 
+enum tlb_what {
+    TLB_PAGES,  /* forget translations; lazy CPUs do so when they use the space again */
+    TLB_TABLES, /* tables are freed: all forget them, and lazy CPUs leave the space   */
+    TLB_LEAVE,  /* all CPUs leave the space                                            */
+    TLB_KERNEL, /* no space: all CPUs forget all but global translations               */
+};
+
 /* A request to other CPUs; lives in the sender's vm_cpu. */
 struct tlb_request {
     struct as       *as;
@@ -39,6 +46,12 @@ struct vm_cpu {
 /* tlb_flush - make every CPU forget its translations of [start, end) of `as`.  No spin lock may be held. */
 void tlb_flush(struct as *as, uint64_t start, uint64_t end);
 void tlb_flush_all(struct as *as);
+/* tlb_flush_tables - the same for all of `as`, some of whose page tables are about to be freed. */
+void tlb_flush_tables(struct as *as);
+/* tlb_flush_kernel - make every CPU forget the translations of kernel stacks, which are not global. */
+void tlb_flush_kernel(void);
+/* tlb_only_here - can no CPU but this one have translations of `as`?  Interrupts are off. */
+bool tlb_only_here(const struct as *as);
 /* tlb_retire - make every CPU stop using `as`, which is about to be freed. */
 void tlb_retire(struct as *as);
 
