@@ -350,7 +350,7 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
             free_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
     if (list_empty(&x.freed))
         return;
-    tlb_flush_all(as); /* processors remember upper levels too */
+    tlb_flush_tables(as); /* processors remember upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL)
         table_free(page_to_virt(pg));
 }

@@ -9,6 +9,9 @@
  *             have the space loaded and are not lazy.  A CPU that stops being lazy compares
  *             generations and, if it missed something, flushes all.  So each flush costs an interrupt
  *             only on CPUs that may use what is being taken away.
+ *             A processor may walk page tables at any time, also those of a space that it only has loaded (Intel SDM
+ *             volume 3, 4.10.2.3).  So before tables are freed lazy CPUs are interrupted as well, and stop using the
+ *             space.
  *             The sender waits for the answers with interrupts off, since its request lies in its own
  *             CPU's struct; while waiting it answers the requests of others, so two senders cannot
  *             wait for each other.  No spin lock may be held: a target may be spinning on it.
@@ -150,8 +153,9 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
     }
 }
 
-static bool only_here(const struct as *as, unsigned me)
+bool tlb_only_here(const struct as *as)
 {
+    unsigned me = this_cpu()->id;
     uint64_t others = 0;
 
     for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
@@ -162,7 +166,7 @@ static bool only_here(const struct as *as, unsigned me)
     return others == 0;
 }
 
-static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
+static void flush(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
     struct cpu    *me;
     struct vm_cpu *v;
@@ -174,14 +178,14 @@ static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
     v = me->vm;
     gen = atomic_fetch_add(&as->tlb_gen, 1) + 1;
     if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == as) {
-        if (leave)
+        if (what == TLB_LEAVE)
             unload_here(v);
         else
             flush_here(v, as, start, end, gen);
     }
-    if (!only_here(as, me->id)) {
+    if (!tlb_only_here(as)) {
         v->request = (struct tlb_request){
-            .as = as, .start = start, .end = end, .gen = gen, .leave = leave};
+            .as = as, .start = start, .end = end, .gen = gen, .what = what};
         ask_others(v, me);
     }
     irq_pop();
@@ -189,7 +193,7 @@ static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
 
 void tlb_flush(struct as *as, uint64_t start, uint64_t end)
 {
-    flush(as, start, end, false);
+    flush(as, start, end, TLB_PAGES);
 }
 
 void tlb_flush_all(struct as *as)
@@ -217,7 +221,7 @@ void tlb_flush_kernel(void)
 
 void tlb_retire(struct as *as)
 {
-    flush(as, 0, 0, true);
+    flush(as, 0, 0, TLB_LEAVE);
 }
 
 void as_activate(struct thread *next)

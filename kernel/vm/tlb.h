@@ -26,7 +26,7 @@ struct tlb_request {
     struct as       *as;
     uint64_t         start, end; /* bytes; the whole space when start == end */
     uint64_t         gen;
-    bool             leave;      /* stop using the space altogether          */
+    enum tlb_what    what;
     _Atomic uint32_t waiting;    /* CPUs that have not answered              */
 };
 
@@ -71,11 +71,7 @@ static inline void tlb_batch_init(struct tlb_batch *b)
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 /* tlb_batch_done - flush what was gathered; the batch is empty afterwards.  No spin lock may be held. */
 void tlb_batch_done(struct tlb_batch *b);
-/*
- * as_release_later - as as_release(), but a thread gives up the last reference: the caller may hold what sleeps.
- * dying_start - that thread (dying.c).
- */
+/* as_release_later - as as_release(), but a thread (dying.c) gives up the last reference: the caller may hold what sleeps. */
 void as_release_later(struct as *as);
-void dying_start(void);
 
 #endif
