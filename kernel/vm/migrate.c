@@ -18,6 +18,7 @@
 #include "disp/thread.h"
 #include "lgrp/stats.h"
 #include "stat/trace.h"
+#include "vm/cachelist.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
 
@@ -121,24 +122,6 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
     return idle;
 }
 
-/* Puts `to`, a copy, in the place of `from`. */
-static void replace(struct vm_object *o, struct page *from, struct page *to)
-{
-    if (o->family != NULL) {
-        spin_lock(&o->family->lock);
-        rmap_replace_private(o->family, from, to);
-        spin_unlock(&o->family->lock);
-    } else {
-        spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, from->index) == from) {
-            radix_replace(&o->tree, from->index, to);
-            page_hold(to);
-            page_release(from);
-        }
-        spin_unlock(&o->lock);
-    }
-}
-
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
     unsigned     from = lgrp_of(pg), to = place_lgrp(pl), order = pg->order;
@@ -155,6 +138,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
         page_lock_wait(pg);
         return true;
     }
+    cachelist_take(pg);
     page_hold(pg);
     spin_unlock(&o->lock);
     fresh = place_strict(to, pg);
@@ -174,7 +158,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     atomic_fetch_or(&fresh->flags, flags);
     fresh->obj = pg->obj; /* or the family, in the same place */
     fresh->index = pg->index;
-    replace(o, pg, fresh);
+    page_replace(o, o->family, pg, fresh);
     TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
     page_unlock(pg);
     page_release(pg);

@@ -13,6 +13,8 @@
  * SEE ALSO    docs/memory.md
  */
 #include "vm/rmap.h"
+
+#include "stat/panic.h"
 #include "vm/pt.h"
 
 /* ---- mappings -------------------------------------------------------------------------------- */
@@ -134,7 +136,8 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
     return yes;
 }
 
-void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to)
+/* Puts `to` where `from` is in each object of the family, which is locked. */
+static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
     struct vm_object *o;
 
@@ -149,6 +152,25 @@ void rmap_replace_private(struct anon_family *f, struct page *from, struct page 
         }
         spin_unlock(&o->lock);
     }
+}
+
+void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)
+{
+    if (f != NULL) {
+        spin_lock(&f->lock);
+        to->index = from->index;
+        replace_private(f, from, to);
+        spin_unlock(&f->lock);
+        return;
+    }
+    spin_lock(&o->lock);
+    ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED, "rmap: a page that is replaced is busy");
+    if (radix_lookup(&o->tree, from->index) == from) {
+        radix_replace(&o->tree, from->index, to);
+        page_hold(to);
+        page_release(from);
+    }
+    spin_unlock(&o->lock);
 }
 
 /* ---- busy pages ------------------------------------------------------------------------------ */

@@ -164,25 +164,6 @@ static bool is_private(const struct page *pg)
     return (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
 }
 
-/* Puts `to` where `from` is; both are held by the caller. */
-static void replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)
-{
-    if (f != NULL) {
-        spin_lock(&f->lock);
-        to->index = from->index;
-        rmap_replace_private(f, from, to);
-        spin_unlock(&f->lock);
-        return;
-    }
-    spin_lock(&o->lock);
-    if (radix_lookup(&o->tree, from->index) == from) {
-        radix_replace(&o->tree, from->index, to);
-        page_hold(to);
-        page_release(from);
-    }
-    spin_unlock(&o->lock);
-}
-
 /* ---- out ------------------------------------------------------------------------------------- */
 
 struct writing {
@@ -217,7 +198,7 @@ static void written(struct blk_req *r)
         if ((r->bad >> i & 1) != 0) {
             slot_retire(w->standin[i]);
         } else {
-            replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
+            page_replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
             CPUSTAT_INC(dfree);
             CPUSTAT_INC(anonfree);
             freed++;
@@ -317,7 +298,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
         fresh->priv = pg->priv;
         fresh->index = pg->index;
         atomic_fetch_or_explicit(&fresh->flags, PG_ANON | PG_UPTODATE | (pg->flags & PG_PRIVATE), memory_order_relaxed);
-        replace(o, private ? o->family : NULL, pg, fresh);
+        page_replace(o, o->family, pg, fresh);
         pcache_count_in(KIND_ANON, 1);
         CPUSTAT_INC(mjf);
     }
