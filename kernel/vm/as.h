@@ -22,6 +22,7 @@
 
 #include "disp/sync.h"
 #include "lib/cpumask.h"
+#include "vm/dying.h"
 #include "vm/object.h"
 #include "vm/segtree.h"
 #include "vm/vm.h"
@@ -77,7 +78,7 @@ struct as {
     struct list       dead;        /* [r] segments taken out, to be freed by as_unlock()         */
     uint32_t          color_start; /* [c] added to page numbers for their colours (place.c)      */
     struct list       all_link;    /* list of all address spaces (as.c)                          */
-    struct list         dead_link; /* spaces whose last reference dying.c gives up */
+    struct dying      dying;       /* for as_release_later()                                     */
 };
 
 static inline struct seg *seg_of(struct seg_node *n)

@@ -26,6 +26,7 @@
 #include "stat/panic.h"
 #include "stat/tunable.h"
 #include "vm/cachelist.h"
+#include "vm/dying.h"
 #include "vm/pcache.h"
 #include "vm/reserve.h"
 #include "vm/rmap.h"

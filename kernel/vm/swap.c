@@ -173,6 +173,7 @@ struct writing {
     struct vm_object   *obj[SWAP_CLUSTER];    /* held; NULL: */
     struct anon_family *family[SWAP_CLUSTER]; /* held        */
     struct blk_vec      vec[SWAP_CLUSTER];
+    struct dying        dying;
 };
 
 static void let_go(struct page *pg)
@@ -189,10 +190,31 @@ static void owner_release(struct vm_object *o, struct anon_family *f)
         object_release(o);
 }
 
+/* The last references of objects: their end takes a mutex, which the disk's interrupt may not. */
+static void writing_end(struct dying *d)
+{
+    struct writing *w = container_of(d, struct writing, dying);
+
+    for (unsigned i = 0; i < w->n; i++)
+        object_release(w->obj[i]);
+    kmem_free(w);
+}
+
+/* Gives up a reference that is not the last one.  Returns whether it was none. */
+static bool release_unless_last(struct vm_object *o)
+{
+    uint32_t n = atomic_load(&o->refs);
+
+    while (n > 1 && !atomic_compare_exchange_weak(&o->refs, &n, n - 1))
+        ;
+    return n > 1;
+}
+
+/* Called by the disk's interrupt. */
 static void written(struct blk_req *r)
 {
     struct writing *w = container_of(r, struct writing, req);
-    unsigned        freed = 0;
+    unsigned        freed = 0, last = 0;
 
     for (unsigned i = 0; i < w->n; i++) {
         if ((r->bad >> i & 1) != 0) {
@@ -205,9 +227,16 @@ static void written(struct blk_req *r)
         }
         page_release(w->standin[i]); /* the last one, if nobody names it: gives the slot back */
         let_go(w->page[i]);
-        owner_release(w->obj[i], w->family[i]);
+        if (w->family[i] != NULL)
+            anon_family_release(w->family[i]);
+        else if (!release_unless_last(w->obj[i]))
+            w->obj[last++] = w->obj[i];
     }
-    kmem_free(w);
+    w->n = last;
+    if (last != 0)
+        dying_later(&w->dying, writing_end);
+    else
+        kmem_free(w);
     if (freed != 0)
         pageout_freed();
 }
@@ -282,7 +311,6 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
 int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
     struct area *a = &areas[area_of(pg)];
-    bool         private = o->family != NULL;
     struct page *fresh;
     int          err;
 
