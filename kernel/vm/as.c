@@ -68,11 +68,16 @@ static struct as *as_new(struct anon_family *family)
         return NULL;
     }
     as->cr3 = virt_to_phys(as->pml4);
+    return as;
+}
+
+/* Lets others find a space that is complete. */
+static void as_publish(struct as *as)
+{
     mutex_enter(&as_list_lock);
     list_push_back(&as_list, &as->all_link);
     as->color_start = next_color += COLOR_STRIDE;
     mutex_exit(&as_list_lock);
-    return as;
 }
 
 struct as *as_create(void)
@@ -102,6 +107,7 @@ struct as *as_fork(struct as *parent)
     if (err == 0)
         err = anon_clone(child, parent);
     rw_exit_write(&parent->lock);
+    as_publish(child);
     if (err != 0) {
         as_release(child);
         return NULL;
@@ -221,6 +227,7 @@ static bool over_limits(struct as *as, const struct request *q)
     bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
+           (as->lock_future && as->locked_pages + pages > as->lock_limit >> PAGE_SHIFT) ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
            as->segs.count >= SEG_COUNT_MAX;
 }
@@ -249,6 +256,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
     s->size = q->len;
+    s->locked = as->lock_future && s->what != SEG_VDSO;
     seg_insert(s);
     seg_join(s);
     return 0;
@@ -317,5 +325,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     *addr = q.addr;
     if ((flags & MAP_POPULATE) != 0)
         populate(as, &q);
+    else if (unlikely(as->lock_future))
+        as_bring_in_locked(as, q.addr, q.addr + q.len);
     return 0;
 }

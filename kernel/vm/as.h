@@ -40,6 +40,7 @@ struct seg {
     uint8_t           max_prot; /* [r] what mprotect may give                                    */
     uint8_t           policy;   /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
     uint8_t           what;     /* [r] SEG_HEAP, ...                                             */
+    bool              locked;   /* [r] its pages stay in memory (mlock.c)                        */
     uint32_t          flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
     uint64_t          size;     /* [r] bytes at creation (or after growth): decides the default policy */
     struct vm_object *obj;      /* [c] the file or shared memory it maps; NULL: private zeroes   */
@@ -70,6 +71,9 @@ struct as {
     uint64_t          data_pages;  /* [r] private and writable, the stack apart                  */
     uint64_t          stack_pages; /* [r] growing down                                           */
     uint64_t          text_pages;  /* [r] executable                                             */
+    uint64_t          locked_pages; /* [r] in locked segments                                    */
+    uint64_t          lock_limit;  /* [r] bytes that may be locked, while lock_future             */
+    bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
     uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
     uint64_t          resv_pages;  /* [r] promised to it                                         */
     struct as_limits  limits;      /* [r]                                                        */
@@ -132,8 +136,9 @@ struct seg *seg_split(struct seg *s, uint64_t addr);
 int seg_isolate(struct as *as, uint64_t start, uint64_t end);
 /* seg_join - join `s` with its neighbours where they are alike; returns what contains s afterwards. */
 struct seg *seg_join(struct seg *s);
-/* seg_set_prot - change protection, with the counts. */
+/* seg_set_prot, seg_set_locked - change protection, or whether pages stay, with the counts. */
 void seg_set_prot(struct seg *s, int prot);
+void seg_set_locked(struct seg *s, bool locked);
 /* seg_resize - move the ends (the lower one of private memory only), with the counts. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
 /* as_unlock - end a write hold of as->lock, then free deleted segments: a vnode's last reference may go. */
@@ -166,6 +171,11 @@ int anon_clone(struct as *child, struct as *parent);
 void anon_drop(struct as *as, uint64_t start, uint64_t end);
 /* anon_move - move the private pages of [from, from + len) to `to`; see as_remap.  0 or -ENOMEM. */
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len);
+
+/* mlock.c */
+extern _Atomic uint64_t locked_total; /* pages in locked segments of all spaces */
+/* as_bring_in_locked - fault in what is missing of the locked segments in [start, end).  No locks are held. */
+void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end);
 
 /* range.c */
 /* range_unmap - take [start, end) out of the space, whatever is there.  as->lock for writing. 0 or -ENOMEM. */

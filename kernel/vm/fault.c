@@ -75,9 +75,14 @@ static inline bool need_table(struct fault *f)
     return likely(f->table != NULL);
 }
 
+static inline uint64_t seg_bits(const struct seg *s, bool writable)
+{
+    return pt_prot(s->prot, writable) | (unlikely(s->locked) ? PTE_LOCKED : 0);
+}
+
 static inline uint64_t entry_bits(struct fault *f, bool writable)
 {
-    return pt_prot(f->seg->prot, writable) | (f->order != 0 ? PTE_PS : 0);
+    return seg_bits(f->seg, writable) | (f->order != 0 ? PTE_PS : 0);
 }
 
 static inline uint32_t page_flags(const struct page *pg)
@@ -108,7 +113,7 @@ static void map_private_around(struct fault *f)
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
             (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0)
-            pt_set(f->as, f->table, pt_slot(addr), pg, pt_prot(f->seg->prot, alone(pg)));
+            pt_set(f->as, f->table, pt_slot(addr), pg, seg_bits(f->seg, alone(pg)));
     }
 }
 
@@ -125,6 +130,30 @@ static inline void map_private(struct fault *f, struct page *pg, bool around)
     spin_unlock(&f->as->anon.lock);
     if (other)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+}
+
+/*
+ * Maps a copy in the place of the original; the lock of the space's own object is held, and released.  Where another CPU
+ * may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is read-only, and
+ * busy, until then.
+ */
+static void map_copy(struct fault *f, struct page *copy)
+{
+    bool other;
+
+    if (tlb_only_here(f->as)) {
+        map_private(f, copy, false);
+        return;
+    }
+    atomic_fetch_or_explicit(&copy->flags, PG_LOCKED, memory_order_relaxed);
+    other = pt_set(f->as, f->table, f->slot, copy, entry_bits(f, false));
+    spin_unlock(&f->as->anon.lock);
+    if (other)
+        tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+    spin_lock(&f->as->anon.lock);
+    pt_set(f->as, f->table, f->slot, copy, entry_bits(f, true));
+    spin_unlock(&f->as->anon.lock);
+    page_unlock(copy);
 }
 
 static void init_private(struct fault *f, struct page *pg)
@@ -339,7 +368,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
         if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
-            pt_set(f->as, f->table, pt_slot(from), pg, pt_prot(s->prot, map_writable(f, pg)));
+            pt_set(f->as, f->table, pt_slot(from), pg, seg_bits(s, map_writable(f, pg)));
         if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
             cachelist_take(pg);
             pcache_count_reclaim();

@@ -85,6 +85,8 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 {
     struct tlb_batch b;
 
+    if (s->locked) /* its pages stay where they are */
+        return;
     tlb_batch_init(&b);
     if (!seg_shared(s)) {
         mark_object(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
@@ -110,7 +112,7 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
     if (o->family != NULL) {
         spin_lock(&o->family->lock);
         rmap_unmap_private(o->family, pg, &b);
-        idle = !in_use(pg, true, 1);
+        idle = !in_use(pg, true, 1) && atomic_load(&pg->mapcount) == 0;
         spin_unlock(&o->family->lock);
     } else {
         spin_lock(&o->lock);

@@ -59,6 +59,7 @@ struct vm_object {
     bool                    reserved; /* [c] ANON shared: its size_pages are promised                */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
     bool                    sysv;    /* [c] ANON shared: made by shmget                              */
+    _Atomic bool            locked;  /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
     _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
     struct radix            tree;    /* [o] pages by index                                           */
     uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */

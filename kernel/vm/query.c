@@ -119,6 +119,7 @@ void as_usage(struct as *as, struct as_usage *out)
         .data_pages = as->data_pages,
         .stack_pages = as->stack_pages,
         .text_pages = as->text_pages,
+        .locked_pages = as->locked_pages,
         .peak_rss_pages = (uint64_t)max_of(rss, peak),
     };
     rw_exit_read(&as->lock);

@@ -30,6 +30,14 @@ static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_
         tlb_batch_add(b, as);
 }
 
+/* Whether `pg` is mapped at `addr` of `as` and stays there (mlock.c). */
+static bool locked_one(struct as *as, uint64_t addr, const struct page *pg)
+{
+    uint64_t *table = pt_leaf(as, addr), e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
+
+    return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
+}
+
 void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
 {
     struct seg *s;
@@ -80,7 +88,7 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
             return;
         spin_lock(&o->lock);
         as_of_anon(o)->tidy = false;
-        if (radix_lookup(&o->tree, pg->index) == pg)
+        if (radix_lookup(&o->tree, pg->index) == pg && !locked_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
             unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
         spin_unlock(&o->lock);
     }
@@ -94,8 +102,10 @@ static bool referenced_one(struct as *as, uint64_t addr, struct page *pg, bool c
     if (table == NULL)
         return false;
     e = __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED);
-    if (e == 0 || pte_page(e) != pg || (e & PTE_A) == 0)
+    if (e == 0 || pte_page(e) != pg || (e & (PTE_A | PTE_LOCKED)) == 0)
         return false;
+    if ((e & PTE_LOCKED) != 0)
+        return true;
     if (clear) {
         while (e != 0 && pte_page(e) == pg &&
                !__atomic_compare_exchange_n(&table[pt_slot(addr)], &e, e & ~PTE_A, false, __ATOMIC_RELAXED,

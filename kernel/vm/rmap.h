@@ -29,7 +29,7 @@ void page_replace(struct vm_object *o, struct anon_family *f, struct page *from,
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
 
 /*
- * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping?  @clear  and forget
+ * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping, or is it locked there?  @clear  and forget
  * it, so that the next touch is seen once the batch is done.  Locks as for rmap_unmap_*.
  */
 bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b);

@@ -43,6 +43,10 @@ static void count(struct seg *s, int64_t sign)
         as->data_pages += pages;
     if ((s->prot & PROT_EXEC) != 0)
         as->text_pages += pages;
+    if (s->locked) {
+        as->locked_pages += pages;
+        atomic_fetch_add(&locked_total, pages);
+    }
 }
 
 static void link_object(struct seg *s)
@@ -159,6 +163,13 @@ void seg_set_prot(struct seg *s, int prot)
     count(s, 1);
 }
 
+void seg_set_locked(struct seg *s, bool locked)
+{
+    count(s, -1);
+    s->locked = locked;
+    count(s, 1);
+}
+
 struct seg *seg_split(struct seg *s, uint64_t addr)
 {
     struct seg *upper;
@@ -172,6 +183,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->max_prot = s->max_prot;
     upper->policy = s->policy;
     upper->what = s->what;
+    upper->locked = s->locked;
     upper->flags = s->flags;
     upper->size = s->size;
     upper->obj = s->obj;
@@ -201,7 +213,7 @@ static bool alike(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
            low->max_prot == high->max_prot && low->policy == high->policy &&
-           low->flags == high->flags && low->what == high->what && low->vn == high->vn &&
+           low->flags == high->flags && low->what == high->what && low->locked == high->locked && low->vn == high->vn &&
            low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 
@@ -237,6 +249,7 @@ static struct seg_node *clone_one(void *arg, struct seg_node *n)
         return NULL;
     *copy = *s;
     copy->as = arg;
+    copy->locked = false;
     list_init(&copy->obj_link);
     hold_backing(copy);
     return &copy->n;

@@ -85,6 +85,11 @@ bool pageout_make_room(unsigned tries)
     (void)tries;
     return false;
 }
+uint64_t mem_total_pages(void)
+{
+    return FRAMES;
+}
+
 uint64_t pageout_promisable(void)
 {
     return FRAMES;
