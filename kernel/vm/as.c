@@ -191,9 +191,8 @@ static int check_request(struct request *q, bool file)
         return -EINVAL;
     if ((q->flags & MAP_HUGETLB) != 0 && (file || (huge != 0 && huge != HUGE_SHIFT)))
         return -EINVAL;
-    if (q->len > USER_TOP)
+    if (q->len > USER_TOP || (q->len = round_up(q->len, grain)) > USER_TOP - USER_LOW)
         return -ENOMEM;
-    q->len = round_up(q->len, grain);
     if (q->off + q->len < q->off || q->off + q->len > INT64_MAX)
         return -EOVERFLOW;
     if ((q->flags & MAP_FIXED_NOREPLACE) != 0)
@@ -202,7 +201,7 @@ static int check_request(struct request *q, bool file)
         return 0;
     if (q->addr % grain != 0)
         return -EINVAL;
-    if (q->len > USER_TOP || q->addr > USER_TOP - q->len)
+    if (q->addr > USER_TOP - q->len)
         return -ENOMEM;
     return q->addr < USER_LOW ? -EPERM : 0;
 }
@@ -274,7 +273,7 @@ static void populate(struct as *as, const struct request *q)
 }
 
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
-           uint64_t off, struct vnode *vn, bool file_writable)
+           uint64_t off, struct vnode *vn, int never)
 {
     struct request    q = {*addr, len, obj != NULL ? off : 0, prot, flags};
     struct vm_object *made = NULL;
@@ -297,9 +296,9 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         err = -ENOMEM;
     } else {
         s->prot = (uint8_t)prot;
-        s->max_prot = PROT_READ | PROT_EXEC;
-        if ((flags & MAP_SHARED) == 0 || made != NULL || file_writable)
-            s->max_prot |= PROT_WRITE; /* the vDSO, whose pages everybody shares, stays as it is */
+        if ((flags & MAP_SHARED) == 0)
+            never &= ~PROT_WRITE; /* what is written are copies */
+        s->max_prot = (uint8_t)((PROT_READ | PROT_WRITE | PROT_EXEC) & ~never);
         s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
                    (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
         s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK

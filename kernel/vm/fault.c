@@ -95,6 +95,13 @@ static inline bool alone(const struct page *pg)
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
 }
 
+/* There is no frame; SIG_BUS where several in a row were wanted: single ones may be free, and no wait or kill would help. */
+static int no_frame(struct fault *f)
+{
+    f->code = CODE_ADRERR;
+    return f->order != 0 ? SIG_BUS : -ENOMEM;
+}
+
 /* ---- private pages --------------------------------------------------------------------------- */
 
 /* Maps neighbours of f->addr that the space's own object has; its lock is held. */
@@ -176,7 +183,10 @@ static int add_private(struct fault *f, struct page *pg)
         err = radix_insert(&o->tree, f->index, pg);
         if (likely(err == 0)) {
             o->npages += 1ul << f->order;
-            map_private(f, pg, false);
+            if (unlikely(f->table[f->slot] != 0))
+                map_copy(f, pg); /* a file's page is mapped there */
+            else
+                map_private(f, pg, false);
             return 0;
         }
         spin_unlock(&o->lock);
@@ -196,7 +206,7 @@ static int copy_private(struct fault *f, struct page *pg)
     copy = place_private(f->seg, f->addr, f->order, 0);
     if (copy == NULL) {
         page_release(pg);
-        return -ENOMEM;
+        return no_frame(f);
     }
     page_copy(copy, pg, f->order);
     init_private(f, copy);
@@ -208,7 +218,7 @@ static int copy_private(struct fault *f, struct page *pg)
         return RETRY;
     }
     radix_replace(&o->tree, f->index, copy);
-    map_private(f, copy, false);
+    map_copy(f, copy);
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
     page_release(pg); /* ours */
@@ -308,7 +318,7 @@ static int fault_private(struct fault *f)
             return f->write ? copy_of_file(f) : fault_object(f);
     }
     pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
-    return likely(pg != NULL) ? add_private(f, pg) : -ENOMEM;
+    return likely(pg != NULL) ? add_private(f, pg) : no_frame(f);
 }
 
 /* ---- pages of files and shared memory ---------------------------------------------------------- */
@@ -431,7 +441,7 @@ static int fault_object(struct fault *f)
         err = object_page_make(o, index, &pl, &pg);
         f->code = CODE_ADRERR;
         if (err != 0)
-            return err == -ENOMEM ? err : SIG_BUS;
+            return err == -ENOMEM ? no_frame(f) : SIG_BUS;
         page_release(pg);
         return RETRY;
     }
