@@ -69,6 +69,19 @@ static inline struct thread *curthread_get(void)
 }
 #define curthread curthread_get()
 
+/*
+ * cpu_context - what keeps this CPU from switching threads: low half: spin locks held and irq_push() depth; high half:
+ * interrupts being served.  0 where a thread may sleep.  One instruction, so that the CPU is one.
+ */
+_Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4, "cpu_context() reads both");
+static inline uint64_t cpu_context(void)
+{
+    uint64_t v;
+
+    __asm__ volatile("movq %%gs:%c1, %0" : "=r"(v) : "i"(offsetof(struct cpu, nlock)));
+    return v;
+}
+
 static inline void cpu_pause(void)
 {
     __asm__ volatile("pause" ::: "memory");

@@ -254,8 +254,10 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 
 void *kmem_cache_alloc_wait(struct kmem_cache *c)
 {
-    void *obj = take_object(c);
+    void *obj;
 
+    spin_check_sleep(0);
+    obj = take_object(c);
     return likely(obj != NULL) ? obj : take_again(c, true);
 }
 

@@ -210,11 +210,14 @@ static bool refused(const struct mem_node *n)
     return scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
 }
 
-/* The magazine is empty, or not asked. */
+enum { BLOCK_TRIES = 16 }; /* times that memory is asked for before a block of several frames is given up */
+
+/* The magazine is empty, or not asked.  What becomes free may be single frames only: a block is not waited for for ever. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];
     bool                   wait = (flags & ALLOC_WAIT) != 0, none;
+    unsigned               tries = 0;
     struct page           *pg;
 
     if (scarce(n))
@@ -222,7 +225,8 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     do {
         none = refused(n);
         pg = none ? NULL : alloc_once(node, order, flags, from);
-    } while (unlikely(pg == NULL) && (wait || none) && mem_ops.low != NULL && mem_ops.low(node, wait, true));
+    } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) && mem_ops.low != NULL &&
+             mem_ops.low(node, wait, true));
     return pg;
 }
 
@@ -231,6 +235,8 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
     struct page *pg = NULL;
     unsigned     from = node;
 
+    if ((flags & ALLOC_WAIT) != 0)
+        spin_check_sleep(0);
     irq_push();
     if (order == 0 && node == this_cpu()->node) {
         struct mem_cpu *m = this_cpu()->mem;
@@ -256,7 +262,7 @@ void page_free(struct page *pg)
 {
     unsigned node = pg->node, order = pg->order;
 
-    ASSERT(pg->refs <= 1 && !(pg->flags & PG_FREE), "page.h I2");
+    ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
     if (unlikely((pg->flags & PG_SWAPPED) != 0)) {
         mem_ops.free_swapped(pg);
         return;

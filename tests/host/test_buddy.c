@@ -43,6 +43,11 @@ static struct {
 } block[BLOCKS_MAX];
 static unsigned nblocks;
 
+void spin_bad_sleep(uint64_t context)
+{
+    panic("an allocation that may sleep with %lx", context);
+}
+
 void panic(const char *fmt, ...)
 {
     va_list ap;
