@@ -99,6 +99,12 @@ static long vnode_write(struct file *f, struct uio *uio, loff_t off)
     n = vn_write_pages(vn, uio, &at);
     if (moves && n > 0)
         f->off = at;
+    if (n > 0 && ((f->flags & O_DSYNC) != 0 || (vn->vfs->flags & MS_SYNCHRONOUS) != 0)) {
+        int err = vn_fsync(vn, (f->flags & O_SYNC) == O_DSYNC);
+
+        if (err != 0)
+            return err;
+    }
     return n;
 }
 
@@ -234,6 +240,8 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
         return -ENOTDIR;
     if (vn->type == VDIR && ((acc & 2) || (oflags & O_CREAT)))
         return -EISDIR;
+    if ((vn->type == VCHR || vn->type == VBLK) && (vn->vfs->flags & MS_NODEV) != 0)
+        return -EACCES;
     if ((oflags & O_NOATIME) && ctx->cred->fsuid != 0 && ctx->cred->fsuid != vn->uid)
         return -EPERM;
     return vn_access(vn, acc, ctx->cred);

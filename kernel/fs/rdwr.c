@@ -62,7 +62,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
     }
     if (!vn->holes)
         cache_read_end(vn, (uint64_t)off, start - uio->resid);
-    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && !vn->vfs->noatime) { /* the rule called relatime */
+    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0) { /* the rule called relatime */
         vn_times_now(vn, VA_ATIME);
         dirty_inode(vn);
     }
@@ -93,13 +93,14 @@ static void set_size(struct vnode *vn, uint64_t size)
     atomic_store_explicit(&vn->size, size, memory_order_release);
 }
 
+/* The contents are about to change: nobody may run the new ones with the file's rights.  [W] */
 static void clear_setid(struct vnode *vn)
 {
-    if ((vn->mode & 06000) == 0)
+    if ((vn->mode & 06000) == 0 || (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0))
         return;
-    if (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0)
-        return;
-    vn->mode &= vn->mode & 010 ? ~06000u : ~04000u;
+    vn->mode = vn_mode_without_setid(vn, vn->mode);
+    vn_times_now(vn, 0);
+    dirty_inode(vn);
 }
 
 /*
@@ -160,8 +161,10 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     off = *offp == -1 ? (loff_t)vn->size : *offp;
     err = left == 0 ? 0 : check_limits(off, &left);
     total = left;
-    if (left != 0 && err == 0)
+    if (left != 0 && err == 0) {
+        clear_setid(vn);
         zero_behind(vn, (uint64_t)off);
+    }
     while (left != 0 && err == 0) {
         size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
 
@@ -181,7 +184,6 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     }
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
-        clear_setid(vn);
         dirty_inode(vn);
         *offp = off;
     }
@@ -297,6 +299,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
     if (vn->obj.io != NULL && mode != 0)
         return -EOPNOTSUPP; /* blocks are given back only by truncation */
     rw_enter_write(&vn->lock);
+    clear_setid(vn);
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
         err = keep ? punch(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;

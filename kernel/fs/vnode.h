@@ -168,7 +168,7 @@ struct vfs {
     uint64_t              dev;     /* st_dev */
     _Atomic bool          readonly;
     _Atomic uint32_t      writers; /* openings for writing: none while it is read-only */
-    bool                  noatime; /* reading changes no times */
+    _Atomic unsigned      flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
     struct list           link;    /* list of mounts */
@@ -208,6 +208,10 @@ void vn_getattr(struct vnode *vn, struct vattr *va);
 int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable);
 /* vn_setattr_default - op->setattr of file systems whose attributes are the vnode's fields: stores them.  [W] */
 int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va);
+/* vn_mode_without_setid - `mode` without the set-id bits that a change of contents or owner takes away. */
+uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode);
+/* cred_in_group - does `cr` belong to the group, by its fsgid or a supplementary one? */
+bool cred_in_group(const struct cred *cr, uint32_t gid);
 enum { FALLOC_KEEP_SIZE = 1, FALLOC_PUNCH_HOLE = 2, FALLOC_ZERO_RANGE = 16 };
 /* vn_fallocate - fallocate(2) on a page-based file.  -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG -ENODEV. */
 int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
@@ -290,9 +294,17 @@ const struct vfs_type *vfs_next_type(const struct vfs_type *t);
 void vfs_sync_all(void);
 /* vfs_shutdown - the same, and disks are left as if they had been unmounted. */
 void vfs_shutdown(void);
-enum { MS_RDONLY = 1, MS_REMOUNT = 32, MS_NOATIME = 1024 };
+enum {
+    MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_SYNCHRONOUS = 16, MS_REMOUNT = 32, MS_NOATIME = 1024,
+    MS_NODIRATIME = 2048, MS_SILENT = 32768, MS_RELATIME = 1 << 21, MS_STRICTATIME = 1 << 24,
+    MS_KEPT = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_SYNCHRONOUS | MS_NOATIME, /* what a mount remembers */
+};
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
-/* vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone. -EBUSY -EINVAL */
+/*
+ * vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone.
+ * @flags  MNT_FORCE makes no difference, as on Linux for a disk.  -EBUSY; -EINVAL: also for MNT_DETACH and MNT_EXPIRE.
+ */
+enum { MNT_FORCE = 1, UMOUNT_NOFOLLOW = 8 };
 int  vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);

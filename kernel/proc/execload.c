@@ -52,7 +52,7 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     if (s->filesz > 0) {
         mapped = round_up(file_end, PAGE_SIZE);
         err    = as_map(as, &start, mapped - start, s->prot, MAP_PRIVATE | MAP_FIXED, &pr->vn->obj, s->off & PAGE_MASK,
-                        pr->vn, false);
+                        pr->vn, 0);
         if (err != 0)
             return err;
         tail = mapped - file_end;
@@ -62,7 +62,7 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     }
     if (end <= mapped)
         return 0;
-    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, false);
+    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, 0);
 }
 
 static int map_program(struct as *as, struct program *pr)
@@ -99,7 +99,7 @@ static int load_interpreter(struct exec *x)
         return -ELIBBAD;
     if (err != 0)
         return err;
-    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false);
+    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0);
     if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
         return err;
     x->interp.base = place - e->low;

@@ -116,7 +116,7 @@ int exec_stack(struct exec *x)
     low = round_down(sp, PAGE_SIZE) - min_of(STACK_FIRST, max_of(limit, PAGE_SIZE));
     low = round_down(low, PAGE_SIZE);
     err = as_map(x->as, &low, top - low, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL, false);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL, 0);
     if (err != 0)
         return err;
     x->vdso = vdso_map(x->as);

@@ -32,8 +32,8 @@ static struct vm_object *object_of(struct file *f)
     return f->ops->object;
 }
 
-/* What open mode and type of file a mapping needs; *writable: it may later become writable. */
-static int check_mapping(struct file *f, int prot, int flags, bool *writable)
+/* What open mode, type and mount of the file allow; *never: what mprotect must not give later. */
+static int check_mapping(struct file *f, int prot, int flags, int *never)
 {
     unsigned acc = atomic_load(&f->flags);
 
@@ -44,8 +44,12 @@ static int check_mapping(struct file *f, int prot, int flags, bool *writable)
         return -ENODEV;
     if (acc == O_WRONLY)
         return -EACCES;
-    *writable = acc == O_RDWR;
-    if ((flags & MAP_SHARED) && (prot & PROT_WRITE) && !*writable)
+    *never = acc == O_RDWR ? 0 : PROT_WRITE;
+    if (f->vn != NULL && (f->vn->vfs->flags & MS_NOEXEC) != 0)
+        *never |= PROT_EXEC;
+    if ((prot & *never & PROT_EXEC) != 0)
+        return -EPERM;
+    if ((flags & MAP_SHARED) && (prot & *never & PROT_WRITE))
         return -EACCES;
     return 0;
 }

@@ -377,7 +377,7 @@ long sys_umount2(struct regs *r)
 
     if (!cred_superuser(curcred()))
         return -EPERM;
-    err = at_vnode(AT_FDCWD, r->arg[0], false, false, &root);
+    err = at_vnode(AT_FDCWD, r->arg[0], false, (r->arg[1] & UMOUNT_NOFOLLOW) != 0, &root);
     if (err != 0)
         return err;
     err = vfs_unmount(root, (unsigned)r->arg[1]);

@@ -53,7 +53,7 @@ bool as_memory_returns(void);
  * -EEXIST (FIXED_NOREPLACE), -EOVERFLOW.
  */
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj, uint64_t off,
-           struct vnode *vn, bool file_writable);
+           struct vnode *vn, int never);
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
  * as_detach - unmap what shmat() mapped at `addr`.  *obj: whose mapping it was, to be compared with, not to be used.

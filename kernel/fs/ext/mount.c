@@ -98,7 +98,7 @@ static int parse(const char *p, struct options *o)
 
 static void apply(struct extmount *m, const struct options *o)
 {
-    m->fs->vfs->noatime = (o->flags & MS_NOATIME) != 0;
+    m->fs->vfs->flags |= o->flags & MS_NOATIME;
     if (o->errors != 0)
         m->fs->errors = (uint8_t)o->errors;
     if (o->commit_s != 0)
