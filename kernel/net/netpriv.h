@@ -192,6 +192,8 @@ struct inet_addr {
     uint32_t ip;   /* network order */
     uint8_t  zero[8];
 };
+/* inet_may_bind - may the caller use this port?  Those below 1024 are the superuser's. */
+bool inet_may_bind(uint16_t port);
 /* inet_get - *a as an internet address.  -EINVAL: too short; -EAFNOSUPPORT. */
 int  inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order);
 void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port_host_order);

@@ -111,6 +111,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->exit_signal = exit_signal;
     p->nice        = me->nice;
     p->dumpable    = me->dumpable;
+    p->no_new_privs = me->no_new_privs;
     p->start_ns    = clock_mono_ns();
     *out           = p;
     return 0;

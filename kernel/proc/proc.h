@@ -198,6 +198,7 @@ struct proc {
     struct file     *truss;      /* [m] where system calls are written, or NULL */
     bool             track;      /* [m] not calls but what LWPs have counted (SYS_track) */
     bool             dumpable;
+    bool             no_new_privs; /* exec takes no notice of set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -236,6 +237,14 @@ void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
 /* proc_as_hold - the address space of p with a reference; NULL: it has none (any more).  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
+/*
+ * proc_owned - may `cr` change how p is scheduled (setpriority(2), sched_setparam(2))?  Its effective uid must be p's
+ * real or effective one, or it is the superuser.
+ * proc_same_user - may `cr` change p's limits (prlimit(2))?  Its real uid and gid must be all three of p's, or it is
+ * the superuser.  The caller holds proc_lock.
+ */
+bool proc_owned(const struct cred *cr, struct proc *p);
+bool proc_same_user(const struct cred *cr, struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
 /*

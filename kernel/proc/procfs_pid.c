@@ -183,6 +183,8 @@ PROCFS_SHOW(procfs_show_stat)
 
     if (err != 0)
         return err;
+    if (procfs_may_inspect(arg.a) != 0) /* addresses and status of others' processes are nobody's business */
+        v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
     usage_of(arg, &u);
     text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid, v.tty_nr, v.tpgid);
     text_add(out, "%lu %lu %lu %lu ", v.minflt, v.waited.minflt, v.majflt, v.waited.majflt);
@@ -194,7 +196,7 @@ PROCFS_SHOW(procfs_show_stat)
              v.ignored & 0x7fffffff, v.caught & 0x7fffffff, v.exit_signal, v.cpu, v.rt_priority,
              v.rt_priority > 0 ? 2 : 0);
     text_add(out, "0 0 0 0 0 0 %lu %lu %lu %lu %d\n", v.arg_start, v.arg_end, v.env_start, v.env_end,
-             procfs_may_inspect(arg.a) == 0 ? v.exit_status : 0);
+             v.exit_status);
     return 0;
 }
 

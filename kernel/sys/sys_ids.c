@@ -322,7 +322,7 @@ static long limit_call(int pid, unsigned which, uint64_t unew, uint64_t uold)
     spin_lock(&proc_lock);
     if (pid != 0 && (p = proc_find(pid)) == NULL)
         err = -ESRCH;
-    else if (p != curproc() && !cred_superuser(curcred()) && proc_uid(p) != curcred()->uid)
+    else if (!proc_same_user(curcred(), p))
         err = -EPERM;
     else
         proc_hold(p);

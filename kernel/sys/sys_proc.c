@@ -347,7 +347,10 @@ long sys_arch_prctl(struct regs *r)
 
 long sys_prctl(struct regs *r)
 {
-    enum { PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4, PR_SET_NAME = 15, PR_GET_NAME = 16 };
+    enum {
+        PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4, PR_SET_NAME = 15, PR_GET_NAME = 16, PR_SET_NO_NEW_PRIVS = 38,
+        PR_GET_NO_NEW_PRIVS = 39,
+    };
     struct proc *p = curproc();
     char         name[sizeof curthread->name];
     long         n;
@@ -373,6 +376,13 @@ long sys_prctl(struct regs *r)
             return -EINVAL;
         p->dumpable = r->arg[1] != 0;
         return 0;
+    case PR_SET_NO_NEW_PRIVS:
+        if (r->arg[1] != 1 || r->arg[2] != 0 || r->arg[3] != 0 || r->arg[4] != 0)
+            return -EINVAL;
+        p->no_new_privs = true;
+        return 0;
+    case PR_GET_NO_NEW_PRIVS:
+        return p->no_new_privs;
     default:
         return -EINVAL;
     }

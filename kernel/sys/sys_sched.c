@@ -255,7 +255,7 @@ static void nice_set(struct proc *p, void *arg)
     struct nice_change *nc = arg;
     struct lwp *l;
 
-    if (!sig_permitted(nc->cr, p, 0)) {
+    if (!proc_owned(nc->cr, p)) {
         nc->err = -EPERM;
         return;
     }
