@@ -259,12 +259,15 @@ int thread_bind(struct thread *t, int cpu)
 int thread_set_affinity(struct thread *t, const struct cpumask *m)
 {
     struct cpumask usable = cpumask_and(m, &t->part->cpus);
+    bool           all = true;
 
     if (cpumask_empty(&usable))
         return -EINVAL;
+    for (unsigned i = 0; i < ncpu; i++) /* those off-line as well: they come back */
+        all = all && cpumask_test(m, i);
     spin_lock(&t->lock);
     t->affinity = *m;
-    t->restricted = cpumask_weight(&usable) < cpumask_weight(&t->part->cpus);
+    t->restricted = !all;
     if (t->state == TS_RUNNABLE && disp_dequeue(t))
         disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)

@@ -119,13 +119,23 @@ void rss_note(struct proc *p, struct as *as)
     p->maxrss_kb = max_of(p->maxrss_kb, u.peak_rss_pages * (PAGE_SIZE / 1024));
 }
 
-/* A time of `ns` split as the samples u and s are; all user when there is no sample yet. */
-static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64_t *sys_us)
+/*
+ * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples moves
+ * up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
+ */
+static void split(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
 {
     uint64_t us = ns / 1000;
 
-    *user_us = u + s == 0 ? us : mul_div(us, u, u + s);
-    *sys_us  = us - *user_us;
+    if (us > told->user_us + told->sys_us) {
+        uint64_t user = u + s == 0 ? us : mul_div(us, u, u + s);
+
+        user = max_of(user, told->user_us);
+        user = min_of(user, us - told->sys_us);
+        *told = (struct cputime){user, us - user};
+    }
+    ru->utime_us = told->user_us;
+    ru->stime_us = told->sys_us;
 }
 
 void times_add_dead(struct proc *p, struct lwp *l)
@@ -156,11 +166,11 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
             ru->nvcsw += l->t.nvcsw;
             ru->nivcsw += l->t.nivcsw;
         }
-    split(ns, u, s, &ru->utime_us, &ru->stime_us);
+    split(ns, u, s, &p->told, ru);
 }
 
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
     *ru = (struct rusage_kernel){.minflt = l->minflt, .majflt = l->majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
-    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &ru->utime_us, &ru->stime_us);
+    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
 }

@@ -115,6 +115,11 @@ struct session {
     struct proc     *leader; /* [p] or NULL when it has exited */
 };
 
+/* What was last told of a time that is divided into user and system time: neither goes back.  Under [p]. */
+struct cputime {
+    uint64_t user_us, sys_us;
+};
+
 struct lwp {
     struct thread   t;            /* first member: lwp == thread */
     struct proc    *proc;         /* [c] */
@@ -142,6 +147,7 @@ struct lwp {
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        minflt, majflt;           /* [o] */
+    struct cputime  told;                     /* [p] */
     unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
     uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
     uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
@@ -192,6 +198,7 @@ struct proc {
     uint64_t         nvcsw_dead, nivcsw_dead;
     uint64_t         maxrss_kb;  /* [o] largest resident size of address spaces it has left */
     uint64_t         runtime_dead_ns;
+    struct cputime   told;       /* [p] */
     struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t         itimer_interval_ns;
     int              nice;

@@ -362,7 +362,9 @@ long sys_getrusage(struct regs *r)
     if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
         return -EINVAL;
     if (who == RUSAGE_THREAD) {
+        spin_lock(&proc_lock);
         rusage_lwp(curlwp(), &ru);
+        spin_unlock(&proc_lock);
     } else {
         spin_lock(&proc_lock);
         if (who == RUSAGE_SELF)
