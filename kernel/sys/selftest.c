@@ -140,7 +140,7 @@ static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 static long selftest_read(struct file *f, struct uio *uio, loff_t off)
 {
     char text[96];
-    uint64_t frames = vm_cached_tables();
+    uint64_t frames;
     int n;
 
     if (off > 0)

@@ -443,7 +443,7 @@ static void op_map(struct space *s)
     flags |= kind == SHARED_ANON || kind == SHARED_FILE ? MAP_SHARED : MAP_PRIVATE;
     flags |= kind == PRIVATE ? MAP_ANONYMOUS : 0;
     addr = addr_of(first);
-    err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, true);
+    err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, 0);
     if (err != 0) {
         CHECK(err == -ENOMEM && fail_every != 0);
         return; /* what was there may be gone: forget it on both sides */
@@ -840,7 +840,7 @@ TEST(first_touch_is_home)
 
     boot();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
     for (unsigned i = 0; i < 8; i++) { /* a read places the page too */
         thread0.lg.home = thread0.lg.touch = (uint8_t)(i % NODES);
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, i < 4 ? FAULT_READ : FAULT_WRITE, &word), 0);
@@ -859,7 +859,7 @@ TEST(next_touch_moves_pages)
 
     boot();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
     thread0.lg.home = thread0.lg.touch = 2;
     for (uint64_t i = 0; i < 6; i++) {
         word = i + 100;
@@ -895,7 +895,7 @@ TEST(huge_pages)
     boot();
     frames = free_frames() + vm_cached_tables();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     CHECK_EQ(addr % HUGE_SIZE, 0);
     for (unsigned i = 0; i < 3; i++) {
         thread0.lg.home = thread0.lg.touch = (uint8_t)(i + 1);
@@ -929,7 +929,7 @@ TEST(huge_pages_shared)
     boot();
     frames = free_frames() + vm_cached_tables();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     child = as_fork(as);
     thread0.lg.home = thread0.lg.touch = 1;
     CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_WRITE, &word), 0);
@@ -958,7 +958,7 @@ TEST(stack_grows_to_its_limit)
     boot();
     as = as_create();
     as_set_limits(as, &lim);
-    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     CHECK_EQ(access_word(as, addr - 60 * PAGE_SIZE, FAULT_WRITE, &word), 0);
     CHECK_EQ(access_word(as, addr - 61 * PAGE_SIZE, FAULT_WRITE, &word), 11);
     CHECK_EQ(as->stack_pages, 64);
