@@ -49,7 +49,7 @@ static void walk_to(struct walk *w, struct vnode *next)
 
 /*
  * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that everybody writes to, /tmp, only
- * one's own links are followed, and those of the directory's owner, by root as well (Linux, protected_symlinks): another
+ * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that all may write to (/tmp) only
  * could have put the name of one's file there.
  */
 static bool may_follow(const struct walk *w, const struct vnode *link)

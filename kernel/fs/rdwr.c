@@ -62,7 +62,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
     }
     if (!vn->holes)
         cache_read_end(vn, (uint64_t)off, start - uio->resid);
-    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0) { /* the rule called relatime */
+    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0) { /* relatime */
         vn_times_now(vn, VA_ATIME);
         dirty_inode(vn);
     }

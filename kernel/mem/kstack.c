@@ -2,10 +2,10 @@
 /*
  * kstack.c - kernel stacks: single frames, mapped in a row, above pages that are not mapped.
  *
- * THEORY      A stack lies in a slot of the window at KSTACK_BASE: guard pages, then KSTACK_PAGES pages.  Its frames need
- *             not be neighbours, so memory in pieces does not keep anybody from making a thread; and a thread that uses
- *             up its stack runs into the guard, which is a double fault, rather than into somebody's memory.
- *             A stack that is given back keeps its frames and waits on its node's list, ready for the next thread there.
+ * THEORY      A stack lies in a slot of the window at KSTACK_BASE: guard pages, then KSTACK_PAGES pages.  Its frames
+ *             need not be neighbours, so memory in pieces does not keep anybody from making a thread; and a thread that
+ *             uses up its stack runs into the guard, which is a double fault, rather than into somebody's memory.
+ *             A stack that is given back keeps its frames and waits on its node's list for the next thread there.
  *             When memory is short the pageout daemon takes them all back: all translations at once, one flush of all
  *             processors, then frames and slots.  So making and ending a thread costs no flush.
  * INVARIANTS  I1  a slot is used again only after all processors have forgotten what was mapped there

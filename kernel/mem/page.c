@@ -212,7 +212,7 @@ static bool refused(const struct mem_node *n)
 
 enum { BLOCK_TRIES = 16 }; /* times that memory is asked for before a block of several frames is given up */
 
-/* The magazine is empty, or not asked.  What becomes free may be single frames only: a block is not waited for for ever. */
+/* The magazine is empty, or not asked.  A block is not waited for for ever: single frames may be all that comes. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];

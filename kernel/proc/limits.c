@@ -120,8 +120,8 @@ void rss_note(struct proc *p, struct as *as)
 }
 
 /*
- * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples moves
- * up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
+ * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples
+ * moves up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
  */
 static void split(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
 {

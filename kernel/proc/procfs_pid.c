@@ -235,7 +235,8 @@ static void status_memory(struct text *out, const struct as_usage *u)
         const char *name;
         uint64_t    pages;
     } row[] = {
-        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages},  {"VmLck", u->locked_pages}, {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
+        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages}, {"VmLck", u->locked_pages},
+        {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
         {"VmData", u->data_pages}, {"VmStk", u->stack_pages}, {"VmExe", u->text_pages},
     };
 

@@ -78,7 +78,8 @@ static long lock_mapping(uint64_t addr, uint64_t len)
 /* What MAP_SHARED_VALIDATE may be given with; other kinds of mapping ignore what they do not know. */
 enum {
     MAP_KNOWN = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE |
-                MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB | MAP_FIXED_NOREPLACE,
+                MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB |
+                MAP_FIXED_NOREPLACE,
     MAP_HUGE_BITS = 0x3f << 26,
 };
 

@@ -95,7 +95,7 @@ static inline bool alone(const struct page *pg)
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
 }
 
-/* There is no frame; SIG_BUS where several in a row were wanted: single ones may be free, and no wait or kill would help. */
+/* There is no frame.  SIG_BUS where several in a row were wanted: single ones may be free, no wait or kill helps. */
 static int no_frame(struct fault *f)
 {
     f->code = CODE_ADRERR;
@@ -140,9 +140,9 @@ static inline void map_private(struct fault *f, struct page *pg, bool around)
 }
 
 /*
- * Maps a copy in the place of the original; the lock of the space's own object is held, and released.  Where another CPU
- * may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is read-only, and
- * busy, until then.
+ * Maps a copy in the place of the original; the lock of the space's own object is held, and released.  Where another
+ * CPU may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is
+ * read-only, and busy, until then.
  */
 static void map_copy(struct fault *f, struct page *copy)
 {

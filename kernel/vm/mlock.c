@@ -2,12 +2,12 @@
 /*
  * mlock.c - memory that stays: mlock(2), mlockall(2).
  *
- * THEORY      A segment is locked or not.  The translations of a locked segment carry PTE_LOCKED, so whoever comes from a
- *             page to its mappings sees it: such a page counts as touched for ever (rmap.c), and neither pageout nor
+ * THEORY      A segment is locked or not.  The translations of a locked segment carry PTE_LOCKED, so whoever comes from
+ *             a page to its mappings sees it: such a page counts as touched for ever (rmap.c), and neither pageout nor
  *             migration takes the translation away.  Locking first sets the segment's flag and marks what is mapped, so
  *             that faults mark what they map; then it brings in what is missing.
- *             A child of fork() has nothing locked.  An access that is taken away (mprotect) takes the lock with it until
- *             the next touch.
+ *             A child of fork() has nothing locked.  An access that is taken away (mprotect) takes the lock with it
+ *             until the next touch.
  * INVARIANTS  I1  as->locked_pages is the sum over locked segments; locked_total that over all spaces
  * LOCKING     as->lock for writing; as for any fault while pages come in
  * SEE ALSO    docs/memory.md, user/test/t_mlock.c
@@ -71,7 +71,7 @@ static int set_locked(struct as *as, uint64_t start, uint64_t end, bool on)
     return 0;
 }
 
-/* Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one may not be had, unless told to ignore that. */
+/* Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one may not be had, unless `ignore`. */
 static int bring_in(struct as *as, uint64_t start, uint64_t end, bool ignore)
 {
     int code;

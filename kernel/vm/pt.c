@@ -284,7 +284,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     return any;
 }
 
-/* Takes the bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
+/* Takes bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
 static bool change_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep, uint64_t add)
 {
     bool      any = false;

@@ -33,7 +33,8 @@ static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_
 /* Whether `pg` is mapped at `addr` of `as` and stays there (mlock.c). */
 static bool locked_one(struct as *as, uint64_t addr, const struct page *pg)
 {
-    uint64_t *table = pt_leaf(as, addr), e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
+    uint64_t *table = pt_leaf(as, addr);
+    uint64_t  e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
 
     return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }

@@ -123,8 +123,8 @@ int64_t as_unpromised(struct as *as);
  * as_mlock - keep the pages of [addr, addr + len) in memory, and bring them in; without `on`, let them go again.
  * @limit  bytes that the space may have locked
  * 0; -ENOMEM: a hole, over the limit, or a page cannot be had; -EAGAIN: too much is locked on this machine.
- * as_mlockall - the same for all segments (MCL_CURRENT), and those that are made from now on (MCL_FUTURE); 0 unlocks all.
- * -EINVAL for other flags.  Both take as->lock for writing, and sleep.
+ * as_mlockall - the same for all segments (MCL_CURRENT), and those that are made from now on (MCL_FUTURE); 0 unlocks
+ * all.  -EINVAL for other flags.  Both take as->lock for writing, and sleep.
  */
 enum { MCL_CURRENT = 1, MCL_FUTURE = 2, MCL_ONFAULT = 4 };
 int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit);

@@ -49,7 +49,7 @@ void mmu_load(void);
 /* mmu_map_device - map a device's registers, uncached; returns their address.  Boot only. */
 void *mmu_map_device(paddr_t pa, size_t len);
 /*
- * mmu_window_entry - the page-table entry of an address in the window of kernel stacks.  Tables stay once they are there.
+ * mmu_window_entry - the page-table entry of an address in the window of kernel stacks.  Tables stay once made.
  * @fresh  a frame full of zeroes, to become a table above it that is missing; then *fresh is 0.  NULL: none is missing
  * NULL: one is missing, and *fresh was 0.
  */
