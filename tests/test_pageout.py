@@ -168,6 +168,14 @@ def test_unmap_beside_the_page_daemon(machine):
     assert counts(machine)["scan"] - before > 500000
 
 
+@pytest.mark.machine("sf280r", memory="96M")
+def test_memory_in_single_pages(machine):
+    """Threads need no frames in a row; who wants some that there are not gets an answer, and does not wait for ever."""
+    out = machine.check("/usr/test/paging pieces 24 60", timeout=60)
+    forks, bus, served = (int(n) for n in re.search(r"forks=(\d+) bus=(\d+) served=(\d+)", out).groups())
+    assert forks == 60 and bus + served == 60 and bus > 40, out
+
+
 @CACHE
 def test_cache_list(machine):
     """By Solaris 8's policy a long read recycles the cache list: it counts as free, and nothing is scanned."""

@@ -89,6 +89,16 @@ static void do_lockorder(void)
     spin_lock(&b);
 }
 
+static void do_sleep(void)
+{
+    static struct spinlock l = SPINLOCK_INIT(RANK_FD);
+    struct mutex           m;
+
+    mutex_init(&m, "free");
+    spin_lock(&l);
+    mutex_enter(&m); /* nobody has it: a check that only looks when it waits would find nothing */
+}
+
 static void do_assert(void)
 {
     ASSERT(curthread == NULL, "I0");
@@ -116,6 +126,7 @@ static const struct {
 } words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
              {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
              {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
+             {"sleep", do_sleep},
              {"stack", do_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)

@@ -14,6 +14,7 @@
  *             I4  a writable entry for a private page exists only while its share is 1
  *             I5  while `tidy`, every page of anon is mapped: an empty entry of private memory without a file
  *                 means that there is no page
+ *             I6  a segment lies in the user half
  * LOCKING     [r] written with as->lock held for writing, read with it held at all
  *             [a] atomic  [c] constant
  */

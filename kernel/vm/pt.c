@@ -262,6 +262,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     bool      any = false;
     uint64_t *pd = NULL;
 
+    ASSERT(end <= USER_TOP, "as.h I6");
     note_peak(as);
     for (uint64_t a = next_present(as, start, end, &pd); a < end;
          a = next_present(as, a, end, &pd)) {

@@ -97,6 +97,7 @@ struct seg *seg_create(struct as *as, uint64_t start, uint64_t end)
 
 void seg_insert(struct seg *s)
 {
+    ASSERT(s->n.start < s->n.end && s->n.end <= USER_TOP, "as.h I6");
     hold_backing(s);
     s->n.guard = (s->flags & MAP_GROWSDOWN) != 0 ? STACK_GUARD : 0;
     segtree_insert(&s->as->segs, &s->n);
@@ -143,6 +144,7 @@ static void set_range(struct seg *s, uint64_t start, uint64_t end, uint64_t obj_
 {
     if (s->obj != NULL)
         spin_lock(&s->obj->lock);
+    ASSERT(start < end && end <= USER_TOP, "as.h I6");
     s->obj_first = obj_first;
     segtree_resize(&s->as->segs, &s->n, start, end);
     if (s->obj != NULL)

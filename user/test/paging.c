@@ -7,10 +7,12 @@
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
  *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
  *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
+ *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +196,63 @@ static int unmap(size_t mb, unsigned n)
     return 0;
 }
 
+/* MiB of memory that are free. */
+static size_t free_mb(void)
+{
+    char  line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    long  kb = 0;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "MemFree: %ld", &kb) == 1)
+            break;
+    if (f != NULL)
+        fclose(f);
+    return (size_t)kb >> 10;
+}
+
+/* A child that lives until `go` is closed and then touches a 2 MiB page; its pid. */
+static pid_t child_of_pieces(int go)
+{
+    pid_t pid = fork();
+    char  c, *p;
+
+    if (pid != 0)
+        return pid;
+    (void)!read(go, &c, 1);
+    p = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
+    if (p == MAP_FAILED)
+        _exit(2);
+    *p = 1;
+    _exit(0);
+}
+
+static int pieces(size_t mb, unsigned n)
+{
+    size_t   pages = 0, most = (size_t)1 << 20; /* 4 GiB */
+    char    *mem = mmap(NULL, most * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned forks = 0, bus = 0, served = 0;
+    int      end[2], status;
+
+    if (mem == MAP_FAILED || pipe(end) != 0)
+        return 1;
+    while (pages < most && free_mb() > mb / 4)
+        for (unsigned i = 0; i < 64; i++)
+            mem[pages++ * PAGE] = 1;
+    for (size_t i = 0; i < pages && free_mb() < mb; i += 128)
+        for (size_t k = i; k < i + 128 && k < pages; k += 2)
+            madvise(mem + k * PAGE, PAGE, MADV_DONTNEED);
+    for (unsigned i = 0; i < n; i++)
+        forks += child_of_pieces(end[0]) > 0;
+    close(end[1]);
+    while (wait(&status) > 0) {
+        bus += WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
+        served += status == 0;
+    }
+    printf("forks=%u bus=%u served=%u\n", forks, bus, served);
+    return 0;
+}
+
 static int rounds(size_t mb, unsigned n)
 {
     size_t        pages = mb << 8;
@@ -229,6 +288,8 @@ int main(int argc, char **argv)
         return rounds(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "unmap") == 0)
         return unmap(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap MB [SEED|N]\n");
+    if (mb != 0 && strcmp(argv[1], "pieces") == 0)
+        return pieces(mb, (unsigned)third);
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|pieces MB [SEED|N]\n");
     return 2;
 }

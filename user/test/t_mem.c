@@ -393,7 +393,23 @@ static void segment_keys(void)
     EXPECT_EQ(shmctl(other, IPC_RMID, NULL), 0);
 }
 
+/* Rounded up to 2 MiB they would reach beyond what a program may have. */
+static void huge_lengths(void)
+{
+    const size_t top = 0x7ffffffff000;
+    const size_t lengths[] = {top, top - PAGE, top - (2 << 20) + PAGE, SIZE_MAX, SIZE_MAX - PAGE};
+
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (int fixed = 0; fixed < 2; fixed++) {
+            errno = 0;
+            EXPECT(mmap((void *)0x600000000000, lengths[i], PROT_READ,
+                        ANON | MAP_NORESERVE | MAP_HUGETLB | (fixed ? MAP_FIXED : 0), -1, 0) == MAP_FAILED);
+            EXPECT_EQ(errno, ENOMEM);
+        }
+}
+
 static const struct check list[] = {
+    {"huge_lengths", huge_lengths},
     {"shared_segments", shared_segments},
     {"segment_keys", segment_keys},
     {"anonymous_is_zero", anonymous_is_zero},
