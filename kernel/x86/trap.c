@@ -91,6 +91,10 @@ static void page_fault(struct regs *r)
 
     if (regs_user(r)) {
         irq_enable();
+        if ((r->err & 4) == 0) { /* the processor's own access for iret or lret to a bad selector: no page would help */
+            trap_ops.signal(11, 0x80, 0);
+            return;
+        }
         sig = trap_ops.page_fault(addr, write, exec, &code);
         if (sig > 0)
             trap_ops.signal(sig, code, addr);

@@ -212,14 +212,15 @@ static size_t free_mb(void)
 }
 
 /* A child that lives until `go` is closed and then touches a 2 MiB page; its pid. */
-static pid_t child_of_pieces(int go)
+static pid_t child_of_pieces(const int go[2])
 {
     pid_t pid = fork();
     char  c, *p;
 
     if (pid != 0)
         return pid;
-    (void)!read(go, &c, 1);
+    close(go[1]);
+    (void)!read(go[0], &c, 1);
     p = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
     if (p == MAP_FAILED)
         _exit(2);
@@ -243,7 +244,7 @@ static int pieces(size_t mb, unsigned n)
         for (size_t k = i; k < i + 128 && k < pages; k += 2)
             madvise(mem + k * PAGE, PAGE, MADV_DONTNEED);
     for (unsigned i = 0; i < n; i++)
-        forks += child_of_pieces(end[0]) > 0;
+        forks += child_of_pieces(end) > 0;
     close(end[1]);
     while (wait(&status) > 0) {
         bus += WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;

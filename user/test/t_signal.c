@@ -470,7 +470,33 @@ static void bad_return_is_a_signal(void)
     }
 }
 
+/* iret and lret of a program to a selector that it may not have. */
+static void bad_selectors(void)
+{
+    static const unsigned long selectors[] = {0, 3, 0x10, 0xb, 0xf, 0xfffb};
+
+    for (unsigned i = 0; i < 2 * sizeof selectors / sizeof selectors[0]; i++) {
+        unsigned long sel = selectors[i / 2];
+        int           status;
+        pid_t         pid = fork();
+
+        if (pid == 0) {
+            if (i % 2 == 0)
+                __asm__ volatile("movq %%rsp, %%rax\n pushq $0x2b\n pushq %%rax\n pushfq\n pushq %0\n"
+                                 "leaq 1f(%%rip), %%rcx\n pushq %%rcx\n iretq\n1:" ::"r"(sel)
+                                 : "rax", "rcx", "memory");
+            else
+                __asm__ volatile("pushq %0\n leaq 1f(%%rip), %%rcx\n pushq %%rcx\n lretq\n1:" ::"r"(sel)
+                                 : "rcx", "memory");
+            _exit(0);
+        }
+        EXPECT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    }
+}
+
 static const struct check list[] = {
+    {"bad_selectors", bad_selectors},
     {"delivered", delivered},
     {"blocked_waits", blocked_waits},
     {"realtime_queues", realtime_queues},
