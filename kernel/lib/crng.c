@@ -93,10 +93,10 @@ void crng_bytes(void *buf, size_t n)
     }
 }
 
-uint64_t crng_below(uint64_t n)
+uint32_t crng_below(uint32_t n)
 {
-    uint64_t r;
+    uint32_t r;
 
     crng_bytes(&r, sizeof r);
-    return (uint64_t)(((unsigned __int128)r * n) >> 64);
+    return (uint32_t)(((uint64_t)r * n) >> 32);
 }

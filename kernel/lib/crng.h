@@ -32,6 +32,6 @@ void crng_take(struct crng *c, void *buf, size_t n);
 
 /* crng_bytes - n random bytes from this CPU's state.  crng_below - a number in 0 .. n-1; n > 0.  Any context. */
 void     crng_bytes(void *buf, size_t n);
-uint64_t crng_below(uint64_t n);
+uint32_t crng_below(uint32_t n);
 
 #endif

@@ -28,8 +28,10 @@ void spin_wake(struct spinlock *l, uint16_t n)
 
 bool spin_threads_run;
 
-void spin_bad_sleep(uint64_t context)
+void spin_bad_sleep(void)
 {
+    uint64_t context = cpu_context();
+
     if (spin_threads_run)
         panic("spinlock.h: invariant I3 broken: somebody would sleep with %u spin locks, in %u interrupts",
               (unsigned)context, (unsigned)(context >> 32));

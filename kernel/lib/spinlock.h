@@ -52,13 +52,18 @@ static inline void spin_check_release(struct spinlock *l)
  * serves no interrupt (I3).  Before there are threads, it may.
  */
 extern bool spin_threads_run; /* set at the end of boot */
-void spin_bad_sleep(uint64_t context);
-static inline void spin_check_sleep(unsigned held)
+void spin_bad_sleep(void);
+static inline void spin_check_sleep(uint64_t held)
 {
-    uint64_t context = cpu_context();
-
-    if (unlikely(context != held))
-        spin_bad_sleep(context);
+#ifdef HR_HOST
+    if (unlikely(cpu_context() != held))
+        spin_bad_sleep();
+#else
+    /* As below, all registers are kept, so that the check costs two instructions. */
+    __asm__ volatile("cmpq %0, %%gs:%c1\n je 1f\n call spin_bad_sleep_keep\n1:" ::"er"(held),
+                     "i"(offsetof(struct cpu, nlock))
+                     : "cc", "memory");
+#endif
 }
 
 /* spin_wait - wait for the turn of ticket `n`; spin_wake - wake who waits for it, if it halts. */

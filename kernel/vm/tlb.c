@@ -158,7 +158,7 @@ bool tlb_only_here(const struct as *as)
     unsigned me = this_cpu()->id;
     uint64_t others = 0;
 
-    for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
+    for (unsigned w = 0; w * 64 < ncpu; w++) {
         uint64_t bits = __atomic_load_n(&as->cpus.w[w], __ATOMIC_SEQ_CST);
 
         others |= w == me / 64 ? bits & ~(1ull << (me % 64)) : bits;

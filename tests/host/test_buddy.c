@@ -43,9 +43,9 @@ static struct {
 } block[BLOCKS_MAX];
 static unsigned nblocks;
 
-void spin_bad_sleep(uint64_t context)
+void spin_bad_sleep(void)
 {
-    panic("an allocation that may sleep with %lx", context);
+    panic("an allocation that may sleep, with %lx", cpu_context());
 }
 
 void panic(const char *fmt, ...)
