@@ -138,7 +138,8 @@ static bool map(void *stack, unsigned node)
     }
     if (i == KSTACK_PAGES)
         return true;
-    unmap(stack, i, &freed); /* nobody has used it yet */
+    unmap(stack, i, &freed);
+    mem_ops.forget_stacks(); /* I1: nobody has used it, but a processor may look ahead */
     free_all(&freed);
     return false;
 }

@@ -226,7 +226,7 @@ static bool over_limits(struct as *as, const struct request *q)
     bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
-           (as->lock_future && as->locked_pages + pages > as->lock_limit >> PAGE_SHIFT) ||
+           (as->lock_future && !as_may_lock(as, pages)) ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
            as->segs.count >= SEG_COUNT_MAX;
 }

@@ -73,7 +73,7 @@ struct as {
     uint64_t          stack_pages; /* [r] growing down                                           */
     uint64_t          text_pages;  /* [r] executable                                             */
     uint64_t          locked_pages; /* [r] in locked segments                                    */
-    uint64_t          lock_limit;  /* [r] bytes that may be locked, while lock_future             */
+    uint64_t          lock_limit;  /* [r] bytes that may be locked, as of the last mlock()        */
     bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
     uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
     uint64_t          resv_pages;  /* [r] promised to it                                         */
@@ -85,6 +85,12 @@ struct as {
     struct list       all_link;    /* list of all address spaces (as.c)                          */
     struct dying      dying;       /* for as_release_later()                                     */
 };
+
+/* Whether `pages` more may be locked, because a locked segment grows or new ones are locked. */
+static inline bool as_may_lock(const struct as *as, uint64_t pages)
+{
+    return as->locked_pages + pages <= as->lock_limit >> PAGE_SHIFT;
+}
 
 static inline struct seg *seg_of(struct seg_node *n)
 {

@@ -489,6 +489,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
         as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT || start < USER_LOW + STACK_GUARD ||
+        (s->locked && !as_may_lock(as, more)) ||
         (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(as, more) != 0)
         return false;
     seg_resize(s, start, s->n.end);

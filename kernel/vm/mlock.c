@@ -115,8 +115,10 @@ int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit
         return 0;
     rw_enter_write(&as->lock);
     more = unlocked_pages(as, start, end, &err);
-    if (err == 0 && on)
+    if (err == 0 && on) {
         err = may_lock(as, more, limit);
+        as->lock_limit = limit;
+    }
     if (err == 0)
         err = set_locked(as, start, end, on);
     as_unlock(as);

@@ -182,7 +182,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
     struct seg *s;
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
-        (as->lock_future && as->locked_pages + pages > as->lock_limit >> PAGE_SHIFT) ||
+        (as->lock_future && !as_may_lock(as, pages)) ||
         (end - as->brk_start) > as->limits.data_bytes ||
         !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
         return false;
