@@ -168,6 +168,19 @@ def test_unmap_beside_the_page_daemon(machine):
     assert counts(machine)["scan"] - before > 500000
 
 
+@pytest.mark.machine("sf3800", memory="96M", disks=(f"{FOLDER}/ext.img",))
+def test_pages_of_the_cache_list_move(machine):
+    """A file's pages that count as free move to another board: none is left behind on the list that memory is taken from."""
+    machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt")
+    machine.check("pbind -b 0 $$ >/dev/null; head -c 8388608 /dev/urandom >/mnt/moved; sync; md5sum </mnt/moved >/tmp/sum")
+    before = sum(n for name, n in machine.kstats("lgrp:").items() if name.endswith("pages migrated to"))
+    machine.check("pbind -b 4 $$ >/dev/null; exec /usr/test/paging moved 8 </mnt/moved")
+    after = sum(n for name, n in machine.kstats("lgrp:").items() if name.endswith("pages migrated to"))
+    assert after - before > 1000
+    machine.run("/usr/test/paging greedy 300", timeout=120)
+    machine.check("md5sum </mnt/moved | cmp - /tmp/sum")
+
+
 @pytest.mark.machine("sf280r", memory="96M")
 def test_memory_in_single_pages(machine):
     """Threads need no frames in a row; who wants some that there are not gets an answer, and does not wait for ever."""

@@ -7,6 +7,7 @@
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
  *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
  *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
+ *     paging moved MB         map MB of the file on standard input, advise that its pages move to this thread, touch them
  *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
@@ -196,6 +197,19 @@ static int unmap(size_t mb, unsigned n)
     return 0;
 }
 
+static int moved(size_t mb)
+{
+    char *p = mmap(NULL, mb << 20, PROT_READ, MAP_SHARED, 0, 0);
+
+    if (p == MAP_FAILED || madvise(p, mb << 20, MADV_ACCESS_LWP) != 0) {
+        printf("moved: %s\n", strerror(errno));
+        return 1;
+    }
+    for (size_t at = 0; at < mb << 20; at += PAGE)
+        (void)*(volatile char *)(p + at);
+    return 0;
+}
+
 /* MiB of memory that are free. */
 static size_t free_mb(void)
 {
@@ -289,8 +303,10 @@ int main(int argc, char **argv)
         return rounds(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "unmap") == 0)
         return unmap(mb, (unsigned)third);
+    if (mb != 0 && strcmp(argv[1], "moved") == 0)
+        return moved(mb);
     if (mb != 0 && strcmp(argv[1], "pieces") == 0)
         return pieces(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|pieces MB [SEED|N]\n");
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces MB [SEED|N]\n");
     return 2;
 }
