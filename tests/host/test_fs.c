@@ -669,6 +669,45 @@ TEST(record_locks)
     CHECK_EQ(name_unlink(&ctx, NULL, "/l", false), 0);
 }
 
+static struct vnode *given_away;
+
+static void give_away(void)
+{
+    given_away->uid = 0;
+}
+
+/* The owner changes between the call and the lock: who owned the file changes it no more. */
+TEST(owner_changes_meanwhile)
+{
+    static const struct {
+        unsigned mask;
+        struct vattr va;
+        int err;
+    } changes[] = {
+        {VA_MODE, {.mode = 04755}, -EPERM},
+        {VA_GID, {.gid = 1000}, -EPERM},
+        {VA_ATIME, {.atime = {1, 0}}, -EPERM},
+        {VA_MTIME_NOW, {.mode = 0}, -EACCES},
+        {VA_SIZE, {.size = 0}, -EACCES},
+    };
+    struct file *f;
+
+    start();
+    f = opened("/given", O_RDWR | O_CREAT);
+    given_away = f->vn;
+    for (unsigned i = 0; i < array_size(changes); i++) {
+        f->vn->uid = 1000;
+        f->vn->mode = 0700;
+        f->vn->size = 0;
+        host_before_write = give_away;
+        CHECK_EQ(vn_setattr(f->vn, changes[i].mask, &changes[i].va, &user, false), changes[i].err);
+        CHECK_EQ(f->vn->mode, 0700);
+        CHECK(f->vn->uid == 0 && host_before_write == NULL);
+    }
+    file_release(f);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/given", false), 0);
+}
+
 /* What three owners have locked of a small file, byte by byte: F_UNLCK or a type. */
 enum { LOCK_OWNERS = 3, LOCK_BYTES = 40 };
 static int lock_model[LOCK_OWNERS][LOCK_BYTES];

@@ -490,7 +490,7 @@ static void first_conflict(void)
 
     enter_directory();
     fd = make("a", "x");
-    for (long start = 40; start >= 0; start -= 10) /* the newest is the first of the file */
+    for (long start = 0; start <= 40; start += 10)
         EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, start, 5), 0);
     EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 0, 5), 0);
     EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 42, 1), 0);

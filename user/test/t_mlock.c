@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * t_mlock.c - memory that stays: mlock, mlockall, MAP_LOCKED, SHM_LOCK, and what a user may have of it.  That locked pages
- * are not taken when memory is short is tested by `paging locked`.
+ * t_mlock.c - memory that stays: mlock, mlockall, MAP_LOCKED, SHM_LOCK, and what a user may have of it.
+ * That locked pages are not taken when memory is short is tested by `paging locked`.
  */
 #include "check.h"
 
