@@ -122,6 +122,19 @@ def test_mounting(machine):
 
 
 @EXT
+@pytest.mark.parametrize("how", ["sync", "dsync", "mount"])
+def test_synchronous_writes(machine, how):
+    """When the write has returned its data and the file are on the disk: a copy of it, taken then, has them."""
+    machine.check(f"mount {'-o sync' if how == 'mount' else ''} -t ext3 /dev/vda /mnt/m")
+    machine.check(f"/usr/test/syncwrite /mnt/m/{how} {how if how != 'mount' else ''}")
+    shutil.copy(FOLDER / "main.img", FOLDER / "cut.img")
+    machine.check(f"rm /mnt/m/{how}; umount /mnt/m")
+    subprocess.run(["e2fsck", "-fp", FOLDER / "cut.img"], capture_output=True, check=False)  # it replays the journal
+    assert debugfs("cut", f"cat /{how}") == "".join(c * 4096 for c in "abcdefgh")
+    (FOLDER / "cut.img").unlink()
+
+
+@EXT
 def test_reads_what_mke2fs_wrote(machine):
     machine.check("mount -o ro -t ext3 /dev/vda /mnt/m")
     assert machine.check("md5sum < /mnt/m/big").split()[0] in tool("md5sum", TREE / "big")

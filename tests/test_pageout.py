@@ -98,6 +98,15 @@ def test_memory_goes_out_and_comes_back(machine):
 
 
 @CACHE
+def test_locked_memory_stays(machine):
+    swap_on(machine)
+    out = machine.check("/usr/test/paging locked 70 2", timeout=60)
+    pages, locked, segment, other = (int(n) for n in re.findall(r"=(\d+)", out))
+    assert locked == segment == pages, out
+    assert other < pages, "memory was not short"
+
+
+@CACHE
 def test_segment_nobody_has_attached(machine):
     """It goes to swap, and comes back when swap is given up: no address space leads to its pages."""
     swap_on(machine)

@@ -121,7 +121,7 @@ static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiti
 
         if (fds[i].fd >= 0) {
             f = own ? fd_peek(t, fds[i].fd) : fd_get(t, fds[i].fd);
-            if (f == NULL)
+            if (f == NULL || (atomic_load_explicit(&f->flags, memory_order_relaxed) & O_PATH))
                 r = POLLNVAL;
             else
                 r = file_events(f, w != NULL ? &w->p : NULL) & ((unsigned)fds[i].events | POLLERR | POLLHUP);

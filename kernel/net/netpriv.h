@@ -97,6 +97,7 @@ struct socket {
     uint32_t        ifindex;                      /* [n] only this interface; 0: any                  */
     uint16_t        ethertype;                    /* [n] AF_PACKET: protocol, network order           */
     uint32_t        inode, uid;                   /* [c]                                              */
+    struct usermem *payer;                        /* [c] NULL: it has not been given to a file        */
 };
 
 /*

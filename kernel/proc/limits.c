@@ -5,9 +5,10 @@
  * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up
  *             its user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these
  *             are left to the superuser.  Zombies count until somebody waits for them.
+ *             So does the kernel's memory that a user holds through files (mem/usermem.h).
  *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell
  *             user mode from kernel mode.  Reported times are the exact sum divided as the samples are.
- * LOCKING     ucounts and totals under proc_lock; p->rlim under p->mutex for changes
+ * LOCKING     ucounts and totals under proc_lock, but for what is atomic; p->rlim under p->mutex for changes
  * TUNABLES    max_nprocs, maxuprc
  * SEE ALSO    user/test/forkbomb.c
  */
@@ -31,6 +32,15 @@ static struct ucount      root_ucount = {.refs = 1};
 static uint32_t           total_lwps;
 static struct kmem_cache *ucount_cache;
 
+/* usermem_caller */
+static struct usermem *usermem_of_caller(bool *superuser)
+{
+    if (curthread->lwp == NULL)
+        return NULL;
+    *superuser = cred_superuser(curcred());
+    return &curlwp()->ucount->mem;
+}
+
 void limits_setup(void)
 {
     uint64_t by_memory = mem_total_pages() / PAGES_PER_LWP;
@@ -45,6 +55,8 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
+    usermem_caller = usermem_of_caller;
+    usermem_init();
 }
 
 void limits_init(struct rlimit *rlim)
@@ -79,10 +91,10 @@ struct ucount *ucount_get(uint32_t uid)
     return uc;
 }
 
-/* Queued signals may outlive the LWP that was charged: the record stays until they too are gone. */
+/* Queued signals and open files may outlive the LWP that was charged: then the record stays. */
 void ucount_put(struct ucount *uc)
 {
-    if (--uc->refs == 0 && atomic_load(&uc->nsignals) == 0) {
+    if (--uc->refs == 0 && atomic_load(&uc->nsignals) == 0 && atomic_load(&uc->mem.bytes) == 0) {
         list_remove(&uc->hash_link);
         kmem_cache_free(ucount_cache, uc);
     }

@@ -24,6 +24,7 @@
 #include "disp/timer.h"
 #include "fs/file.h"
 #include "lib/list.h"
+#include "mem/usermem.h"
 #include "vm/vm.h"
 #include "x86/regs.h"
 
@@ -90,12 +91,13 @@ struct rlimit { uint64_t cur, max; };
 
 struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
 
-/* What one user has in use, whatever process it is in: RLIMIT_NPROC and RLIMIT_SIGPENDING. */
+/* What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory. */
 struct ucount {
     uint32_t         uid;
     uint32_t         refs;     /* [p] LWPs that count here */
     uint32_t         nlwps;    /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
+    struct usermem   mem;      /* [a] files, pipes, sockets, locks */
     struct list      hash_link;
 };
 

@@ -40,10 +40,7 @@ static long setattr_fd(uint64_t fd, unsigned mask, const struct vattr *va)
 
     if (f == NULL)
         return -EBADF;
-    if (atomic_load(&f->flags) & O_PATH)
-        err = -EBADF;
-    else
-        err = f->vn != NULL ? vn_setattr(f->vn, mask, va, curcred(), false) : -EINVAL;
+    err = f->vn != NULL ? vn_setattr(f->vn, mask, va, curcred(), false) : -EINVAL;
     file_release(f);
     return err;
 }

@@ -81,7 +81,10 @@ long sys_sysinfo(struct regs *r)
     return copy_out(r->arg[0], &si, sizeof si);
 }
 
-/* syslog(2): reading the message buffer, which nobody clears; console levels do not exist. */
+/*
+ * syslog(2): reading the message buffer, which nobody clears; console levels do not exist.  All but its size is for the
+ * superuser, since the seed of this run is in it.
+ */
 long sys_syslog(struct regs *r)
 {
     enum { READ_ALL = 3, CLEAR = 5, CONSOLE_LEVEL = 8, SIZE_BUFFER = 10, LOG_MAX = 65536 };
@@ -89,18 +92,12 @@ long sys_syslog(struct regs *r)
     char *buf;
     long n;
 
-    switch (r->arg[0]) {
-    case SIZE_BUFFER:
+    if (r->arg[0] == SIZE_BUFFER)
         return LOG_MAX;
-    case READ_ALL:
-        break;
-    default:
-        if (r->arg[0] > SIZE_BUFFER)
-            return -EINVAL;
-        if (!cred_superuser(curcred()))
-            return -EPERM;
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if (r->arg[0] != READ_ALL)
         return r->arg[0] >= CLEAR && r->arg[0] <= CONSOLE_LEVEL ? 0 : -EINVAL;
-    }
     if ((int)r->arg[2] < 0 || r->arg[1] == 0)
         return -EINVAL;
     if (size == 0)

@@ -271,7 +271,7 @@ long sys_chdir(struct regs *r)
 
 long sys_fchdir(struct regs *r)
 {
-    struct file *f = fd_file(r->arg[0]);
+    struct file *f = fd_file_or_path(r->arg[0]);
     long err;
 
     if (f == NULL)

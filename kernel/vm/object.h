@@ -64,6 +64,7 @@ struct vm_object {
     struct radix            tree;    /* [o] pages by index                                           */
     uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
     struct list             advised; /* [o] ranges with a policy of their own (vm/place.c), sorted   */
+    unsigned                nadvised; /* [o] how many                                                */
     _Atomic uint64_t        size_pages; /* [a] VNODE: faults at or beyond it are SIGBUS; ANON: placement size */
     struct list             segs;    /* [o] segments that map it (not of private ANON)               */
     struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */

@@ -215,6 +215,8 @@ int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_k
         return addr < USER_TOP ? 0 : -EFAULT;
     rw_enter_read(&as->lock);
     s = seg_find(as, addr);
+    if (s != NULL && (s->prot & (PROT_READ | PROT_WRITE)) == 0)
+        s = NULL;
     if (s != NULL && seg_shared(s))
         *key = (struct futex_key){(uint64_t)s->obj, (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
     rw_exit_read(&as->lock);

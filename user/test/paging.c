@@ -9,6 +9,7 @@
  *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
  *     paging moved MB         map MB of the file on standard input, advise that its pages move to this thread, touch them
  *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
+ *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
@@ -24,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, WORDS = PAGE / 8 };
+enum { PAGE = 4096, WORDS = PAGE / 8, LOCKED_MB = 6 };
 
 static uint64_t mix(uint64_t x)
 {
@@ -268,6 +269,37 @@ static int pieces(size_t mb, unsigned n)
     return 0;
 }
 
+/* Pages of `mem` that are in memory. */
+static unsigned long present(void *mem, size_t pages)
+{
+    static unsigned char vec[LOCKED_MB << 8];
+    unsigned long        n = 0;
+
+    if (mincore(mem, pages * PAGE, vec) != 0)
+        return 0;
+    for (size_t i = 0; i < pages; i++)
+        n += vec[i] & 1;
+    return n;
+}
+
+static int locked(size_t mb, unsigned n)
+{
+    size_t    pages = (size_t)LOCKED_MB << 8;
+    uint64_t *mem = map(pages * PAGE, MAP_PRIVATE), *other = map(mb << 20, MAP_PRIVATE), *seg;
+    int       id = shmget(IPC_PRIVATE, pages * PAGE, IPC_CREAT | 0600);
+
+    seg = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+    if (seg == (void *)-1 || mlock(mem, pages * PAGE) != 0 || shmctl(id, SHM_LOCK, NULL) != 0)
+        return 1;
+    shmctl(id, IPC_RMID, NULL);
+    change(seg, pages, 5, 0, 1);
+    while (n-- > 0)
+        change(other, mb << 8, n, 0, 1);
+    printf("pages=%zu locked=%lu segment=%lu other=%lu\n", pages, present(mem, pages), present(seg, pages),
+           present(other, pages));
+    return 0;
+}
+
 static int rounds(size_t mb, unsigned n)
 {
     size_t        pages = mb << 8;
@@ -307,6 +339,8 @@ int main(int argc, char **argv)
         return moved(mb);
     if (mb != 0 && strcmp(argv[1], "pieces") == 0)
         return pieces(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces MB [SEED|N]\n");
+    if (mb != 0 && strcmp(argv[1], "locked") == 0)
+        return locked(mb, (unsigned)third);
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces|locked MB [SEED|N]\n");
     return 2;
 }

@@ -291,6 +291,25 @@ static void advice(void)
     EXPECT_ERR(madvise(p, PAGE, 12345), EINVAL);
 }
 
+/* Ranges that go around the end of all addresses, and flags that are not known. */
+static void ranges_that_wrap(void)
+{
+    unsigned char vec[1];
+    char *p = map(PAGE);
+    FILE *f = tmpfile();
+
+    EXPECT_ERR(madvise(p, (size_t)-PAGE, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(madvise(p, SIZE_MAX, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(syscall(SYS_msync, p, (size_t)-PAGE, MS_SYNC), ENOMEM);
+    EXPECT_ERR(syscall(SYS_mincore, p, (size_t)-PAGE, vec), ENOMEM);
+    EXPECT_ERR(syscall(SYS_mincore, p, SIZE_MAX, vec), ENOMEM);
+    EXPECT(f != NULL);
+    EXPECT_EQ(ftruncate(fileno(f), PAGE), 0);
+    EXPECT_ERR(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3 | 1u << 24, fileno(f), 0), EOPNOTSUPP);
+    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3, fileno(f), 0) > 0);
+    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x1 | 1u << 24, fileno(f), 0) > 0); /* of old it is ignored */
+}
+
 static void kernel_addresses_refused(void)
 {
     char *kernel = (char *)0xffffffff80000000ul;
@@ -428,6 +447,7 @@ static const struct check list[] = {
     {"file_permissions", file_permissions},
     {"stack_grows", stack_grows},
     {"advice", advice},
+    {"ranges_that_wrap", ranges_that_wrap},
     {"kernel_addresses_refused", kernel_addresses_refused},
 };
 CHECK_MAIN(list)

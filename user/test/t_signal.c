@@ -161,6 +161,10 @@ static void alternate_stack(void)
     EXPECT_EQ(sigaltstack(&ss, NULL), 0);
     EXPECT_EQ(sigaltstack(NULL, &old), 0);
     EXPECT(old.ss_sp == stack && old.ss_flags == 0);
+    for (int flags = 3; flags < 64; flags++) { /* 1 and 2 are known, but not both */
+        ss.ss_flags = flags;
+        EXPECT_ERR(syscall(SYS_sigaltstack, &ss, NULL), EINVAL);
+    }
     catch (SIGUSR1, note_stack, SA_ONSTACK);
     raise(SIGUSR1);
     EXPECT((char *)on_stack >= stack && (char *)on_stack < stack + sizeof stack);

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""One user cannot take everything: what ordinary users hold of the kernel's memory is bounded, and root lives beside them."""
+
+import re
+
+import pytest
+
+MARGIN_KIB = 8192  # caches that grew
+
+# What root must be able to do: to make processes, load programs, and write a file, whatever a user holds.
+ROOT_WORKS = """sh -c 'ls / | wc -l > /dev/null' && dd if=/dev/zero of=/tmp/roots bs=64k count=1 2> /dev/null &&
+    test $(wc -c < /tmp/roots) = 65536 && rm /tmp/roots && echo root works"""
+
+
+def free_kib(machine):
+    return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
+
+
+@pytest.mark.machine("sf3800", memory="128M")
+@pytest.mark.parametrize("processes", [9, 100])
+def test_one_user_cannot_take_everything(machine, processes):
+    """Each of nine kinds of things by itself, then several processes for each at once."""
+    before = free_kib(machine)
+    text = machine.check(
+        f"""mkfifo /root/said; su student -c 'exec /usr/test/hoard {processes}' > /root/said & hoard=$!
+        while read line; do echo "$line"; test "$line" = full && break; done < /root/said
+        {ROOT_WORKS}; kill $hoard; wait; rm -rf /tmp/hoard /root/said""",
+        timeout=120,
+    )
+    took = re.findall(r"^(\w+) (\d+) \d+$", text, re.M)
+    assert len(took) == processes
+    assert "root works" in text
+    if processes == 9:
+        assert min(int(count) for _, count in took) > 0, text
+    assert free_kib(machine) > before - MARGIN_KIB
