@@ -111,6 +111,11 @@ struct vnodeops {
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
     /*
+     * [W] Make the file shorter: vn->size and obj.size_pages, its pages, its blocks.  -EIO -EROFS -ENOMEM; vn->size tells
+     * how far it has come.  NULL: there is nothing but the size and the pages.
+     */
+    int (*shrink)(struct vnode *vn, uint64_t size);
+    /*
      * [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC; 0 pages: count again what there are.
      * NULL: no limit.
      */

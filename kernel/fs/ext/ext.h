@@ -122,9 +122,12 @@ struct handle {
  * jnl_access - the bytes of b are about to change.
  * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
  * jnl_order - bytes lo .. hi-1 of i reach the disk before the transaction does, and all that lies between them and
- *             those of earlier calls.  jnl_unorder - i goes away.
+ *             those of earlier calls.  jnl_settle - returns when no commit under way needs i's pages any more: what
+ *             the running transaction does not show may be thrown away.  Without an open handle.
+ *             jnl_unorder - the same, and the running one forgets i, which goes away.
  * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
  * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO.
+ * jnl_tid_of - the last transaction that holds a change of b.
  * jnl_sync - and so is all that was written before the call: a flush, if no commit came after it.
  */
 int  jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
@@ -138,9 +141,11 @@ static inline void jnl_access(struct handle *h, struct buf *b)
 }
 int      jnl_forget(struct handle *h, uint32_t block);
 void     jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
+void     jnl_settle(struct ext_inode *i);
 void     jnl_unorder(struct ext_inode *i);
 int      jnl_freed(struct handle *h, uint32_t start, uint32_t len);
 uint32_t jnl_tid(const struct handle *h);
+uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b);
 int      jnl_commit(struct ext_fs *fs, uint32_t tid);
 int      jnl_sync(struct ext_fs *fs, uint32_t tid);
 int      jnl_commit_all(struct ext_fs *fs);
@@ -375,7 +380,9 @@ enum vtype ext_vtype(uint32_t mode);
  *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
  * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
  *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
- * ext_truncate - free all blocks beyond `size` bytes; opens handles of its own.
+ * ext_truncate - make the file `size` bytes long, which is no longer than it is: its size here and on the disk, its
+ *                pages, its blocks; opens handles of its own.  An error: the size has changed unless it is that of the
+ *                first handle (-EROFS -EIO -ENOMEM); blocks beyond it may be left, and it stays on the orphan list.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
@@ -383,13 +390,13 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
                   bool *fresh);
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
 /*
- * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; with them the size on the disk grows
- *               (I4).  fresh(arg, lblk, n) is told of new blocks while the handle is open: the transaction cannot
+ * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; if `grow`, under vn->lock for writing,
+ *               with them the size on the disk grows (I4).  fresh(arg, lblk, n) is told of new blocks while the handle is open: the transaction cannot
  *               be committed before it returns.
  * ext_mapped - whether all of them have blocks: 1, 0 or an error.
  */
-int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(void *arg, uint64_t lblk, uint32_t n),
-                 void *arg);
+int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
+                 void (*fresh)(void *arg, uint64_t lblk, uint32_t n), void *arg);
 int  ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len);
 /* ext_trim - a write ended early: back to vn.size. */
 int  ext_trim(struct ext_inode *i);

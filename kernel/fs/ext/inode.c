@@ -245,6 +245,8 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->vn.ino = ino;
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
+    if (fs->jnl != NULL && !fs->rdonly)
+        i->tid = jnl_tid_of(fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
     if ((err = read_in(i, d)) != 0) {
         ext_ifree_mem(i);
         return err;

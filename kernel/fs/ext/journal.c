@@ -281,6 +281,22 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
     mutex_exit(&j->lock);
 }
 
+/* Sleeps until no commit under way has still to write i's pages.  j->lock held. */
+static void wait_ordered(struct journal *j, const struct ext_inode *i)
+{
+    while (i->otxn != NULL && i->otxn == j->committing)
+        cv_wait(&j->cv, &j->lock, "ordered data");
+}
+
+void jnl_settle(struct ext_inode *i)
+{
+    struct journal *j = i->fs->jnl;
+
+    mutex_enter(&j->lock);
+    wait_ordered(j, i);
+    mutex_exit(&j->lock);
+}
+
 void jnl_unorder(struct ext_inode *i)
 {
     struct journal *j = i->fs->jnl;
@@ -288,13 +304,28 @@ void jnl_unorder(struct ext_inode *i)
     if (i->otxn == NULL || j == NULL)
         return;
     mutex_enter(&j->lock);
-    while (i->otxn != NULL && i->otxn == j->committing)
-        cv_wait(&j->cv, &j->lock, "ordered data");
+    wait_ordered(j, i);
     if (i->otxn != NULL)
         list_remove(&i->olink);
     i->otxn = NULL;
     i->ordered = (struct ext_bytes){0};
     mutex_exit(&j->lock);
+}
+
+uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b)
+{
+    struct journal *j = fs->jnl;
+    uint32_t        tid;
+
+    mutex_enter(&j->lock);
+    if (b->txn != NULL)
+        tid = b->txn->tid;
+    else if (j->committing != NULL && (b->flags & BUF_COMMITTING))
+        tid = j->committing->tid;
+    else
+        tid = j->committed;
+    mutex_exit(&j->lock);
+    return tid;
 }
 
 bool jnl_committed(struct ext_fs *fs, uint32_t tid)

@@ -167,9 +167,9 @@ void ext_inactive(struct vnode *vn)
 
     if (i->dirty)
         ext_iundirty(i);
+    jnl_unorder(i); /* first: a commit that shows the file may still have to write its pages */
     if (vn->type == VREG)
         fs->up->drop_pages(i, 0);
-    jnl_unorder(i);
     if (vn->nlink == 0 && !fs->rdonly)
         ext_delete(i);
     mutex_enter(&fs->orphan_lock);
