@@ -148,7 +148,7 @@ static void zero_behind(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
-/* A change that was to make the file longer failed: blocks and pages beyond its end go, the blocks' first (prepare_write). */
+/* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
 static void drop_beyond(struct vnode *vn)
 {
     if (vn->op->prepare_write != NULL)

@@ -111,8 +111,8 @@ struct vnodeops {
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
     /*
-     * [W] Make the file shorter: vn->size and obj.size_pages, its pages, its blocks.  -EIO -EROFS -ENOMEM; vn->size tells
-     * how far it has come.  NULL: there is nothing but the size and the pages.
+     * [W] Make the file shorter: vn->size and obj.size_pages, its pages, its blocks.  -EIO -EROFS -ENOMEM: vn->size is
+     * the old one, or the new one and not all blocks are free.  NULL: there is nothing but the size and the pages.
      */
     int (*shrink)(struct vnode *vn, uint64_t size);
     /*

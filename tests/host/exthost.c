@@ -211,8 +211,12 @@ static int write_data(struct ext_inode *i, struct ext_bytes b)
     return 0; /* host_write has written it */
 }
 
+void (*host_dropping)(struct ext_inode *i, uint64_t size);
+
 static void drop_pages(struct ext_inode *i, uint64_t size)
 {
+    if (host_dropping != NULL)
+        host_dropping(i, size);
 }
 
 static bool may_evict(struct ext_inode *i)

@@ -390,9 +390,9 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
                   bool *fresh);
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
 /*
- * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; if `grow`, under vn->lock for writing,
- *               with them the size on the disk grows (I4).  fresh(arg, lblk, n) is told of new blocks while the handle is open: the transaction cannot
- *               be committed before it returns.
+ * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; if `grow`, under vn->lock for
+ *               writing, with them the size on the disk grows (I4).  fresh(arg, lblk, n) is told of new blocks while
+ *               the handle is open: the transaction cannot be committed before it returns.
  * ext_mapped - whether all of them have blocks: 1, 0 or an error.
  */
 int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
@@ -424,7 +424,14 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
 int  htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos); /* 1: not usable */
 int  htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
 int  htree_make(struct handle *h, struct ext_inode *dir);
-uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len);
+/*
+ * htree_readdir - ext_readdir in the order of hashes, of a directory that has an index or one block.  1: not usable.
+ *                 Positions: 0 ".", 1 "..", then 2 + 2^32 * (hash / 2) + the second hash: a name keeps its position
+ *                 when blocks are split, and when the first index is made.
+ * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL, another one, which is not on the disk.
+ */
+int      htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor);
 enum { DIR_ADD_CREDITS_BASE = 10 };
 
 int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out);
@@ -434,7 +441,14 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
 int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *victim);
 int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd, const char *nn, size_t nl,
                struct ext_inode *moved, struct ext_inode *replaced);
+/*
+ * ext_readdir - the entries from position `off` on, until fn() wants no more.  Names that stay are told exactly once,
+ *               however many come and go between two calls.  ext_dir_scan - in the order of the blocks, where a name's
+ *               position may change.  0, -EUCLEAN -EIO -ENOMEM.
+ */
 int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e);
 int ext_readlink(struct ext_inode *i, char *buf, size_t size);
 int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t size);
 
