@@ -113,6 +113,7 @@ struct handle {
     struct ext_fs *fs;
     struct txn    *txn;
     int            credits; /* buffers that it may still add to the transaction */
+    unsigned       revokes; /* blocks of metadata that it may still free; at first as many as credits */
 };
 
 /*
@@ -155,11 +156,16 @@ bool     jnl_committed(struct ext_fs *fs, uint32_t tid);
  * jnl_load - read the journal's superblock and find its blocks; jnl_recover - replay what it holds (*replayed:
  * transactions); jnl_open - make it ready for handles (without a journal: transactions are written in place);
  * jnl_close - everything into its place, the journal empty; jnl_free - its memory.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
+ * jnl_note_error - the journal's superblock on the disk says, or says no longer, that the file system has an error: a
+ *             replay may bring back a superblock of the file system from before the error was noted there.  0 -EIO.
+ *             Takes super_lock.  jnl_has_error - whether it says so; nothing without a journal.
  */
 int  jnl_load(struct ext_fs *fs);
 int  jnl_recover(struct ext_fs *fs, unsigned *replayed);
 int  jnl_open(struct ext_fs *fs);
 int  jnl_close(struct ext_fs *fs);
+int  jnl_note_error(struct ext_fs *fs, bool failed);
+bool jnl_has_error(struct ext_fs *fs);
 void jnl_free(struct ext_fs *fs);
 void jnl_abort(struct ext_fs *fs);
 
@@ -316,6 +322,7 @@ struct ext_inode {
     _Atomic uint32_t  tid;       /* last transaction that holds a change of it              */
     struct list       orphan;    /* [o]                                                     */
     bool              orphaned;  /* [o]                                                     */
+    uint8_t           undone;    /* [o] UNDONE_*: what has failed, and is tried again at the next commit */
     bool              dirty;     /* [d] on fs->dirty                                        */
     struct list       dirty_link; /* [d]                                                    */
     struct txn       *otxn;      /* [j] ordered in                                          */
@@ -342,11 +349,13 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  */
 int  ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
 void ext_iput(struct ext_inode *i);
+bool ext_itryhold(struct ext_inode *i); /* a reference, unless the last one has gone */
 void ext_ihash(struct ext_inode *i);
 void ext_iforget(struct ext_inode *i);
 struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type);
 int  ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out); /* past the cache */
 int  ext_ibuf(struct ext_inode *i);
+int64_t ext_time_fits(const struct ext_inode *i, int64_t t); /* the nearest time that the inode has room for */
 void ext_iwrite(struct handle *h, struct ext_inode *i);
 void ext_idirty(struct ext_inode *i);
 void ext_iundirty(struct ext_inode *i);
@@ -369,6 +378,10 @@ unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
+/* ext_orphan_undone - of an orphan, `what` has failed.  ext_orphans_retry - tries all that has; they may fail again. */
+enum { UNDONE_NOTHING, UNDONE_CUT, UNDONE_DELETE /* nobody has a reference; it stays in memory for this */ };
+void ext_orphan_undone(struct ext_inode *i, uint8_t what);
+void ext_orphans_retry(struct ext_fs *fs);
 int  ext_delete(struct ext_inode *i);
 enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
 extern const uint8_t ext_dirent_type[];  /* by enum vtype */

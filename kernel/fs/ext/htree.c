@@ -239,7 +239,7 @@ struct item {
     uint32_t hash, minor, at;
 };
 
-/* The item's place among all names of the directory, which is also its position for readers: those before are the dots. */
+/* The item's place among all names of the directory, which is its position for readers; before it are the dots. */
 static uint64_t item_place(const struct item *t)
 {
     return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;

@@ -19,6 +19,7 @@
 
 #define META_RUN      4  /* blocks of metadata in one run */
 #define STEP_CREDITS  9  /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
+#define STEP_REVOKES  (META_RUN + 1) /* and one for the attributes at the end */
 #define END_CREDITS   4  /* inode, superblock, the orphan before it, one spare */
 #define CUT_CREDITS   32
 #define RUNS_PER_TXN  512
@@ -34,7 +35,7 @@ static int refill(struct cut *c)
 {
     int err;
 
-    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->runs++ < RUNS_PER_TXN)
+    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->h->revokes >= STEP_REVOKES && c->runs++ < RUNS_PER_TXN)
         return 0;
     c->runs = 0;
     mutex_exit(&c->i->map_lock);
@@ -187,14 +188,16 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
         jnl_settle(i);
         i->fs->up->drop_pages(i, size);
     }
-    if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) != 0)
-        return err;
-    err = ext_free_blocks(&h, i, size);
-    if (h.txn == NULL)
-        return err;
-    if (err == 0 && i->vn.nlink != 0)
-        ext_orphan_del(&h, i);
-    ext_iwrite(&h, i);
-    jnl_stop(&h);
+    if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) == 0) {
+        err = ext_free_blocks(&h, i, size);
+        if (h.txn != NULL) {
+            if (err == 0 && i->vn.nlink != 0)
+                ext_orphan_del(&h, i);
+            ext_iwrite(&h, i);
+            jnl_stop(&h);
+        }
+    }
+    if (err != 0)
+        ext_orphan_undone(i, UNDONE_CUT);
     return err;
 }

@@ -130,6 +130,8 @@ static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
     if ((err = jnl_start(ext_i(vn)->fs, 2, &h)) != 0)
         return err;
     vn_setattr_default(vn, mask, va);
+    vn->atime_ns = ext_time_fits(ext_i(vn), vn->atime_ns);
+    vn->mtime_ns = ext_time_fits(ext_i(vn), vn->mtime_ns);
     ext_iwrite(&h, ext_i(vn));
     jnl_stop(&h);
     return 0;
