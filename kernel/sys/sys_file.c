@@ -191,6 +191,8 @@ static long set_status(struct file *f, unsigned flags)
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
     unsigned old = atomic_load(&f->flags);
 
+    if (f->vn != NULL && (f->vn->attr & VN_APPEND) && (old & ~flags & O_APPEND))
+        return -EPERM;
     while (!atomic_compare_exchange_weak(&f->flags, &old, (old & ~may) | (flags & may)))
         ;
     return 0;
