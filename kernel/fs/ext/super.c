@@ -424,8 +424,8 @@ static void destroy(struct ext_fs *fs)
 {
     struct ext_inode *i;
 
-    while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL) /* could not be deleted: the disk lists them */
-        ext_ifree_mem(i);
+    while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
+        ext_ifree_mem(i); /* it could not be deleted; the list on the disk has it */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)
