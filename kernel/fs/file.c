@@ -255,6 +255,8 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
         return -EACCES;
     if ((oflags & O_NOATIME) && ctx->cred->fsuid != 0 && ctx->cred->fsuid != vn->uid)
         return -EPERM;
+    if ((vn->attr & VN_APPEND) && (acc & 2) && (oflags & (O_APPEND | O_TRUNC)) != O_APPEND)
+        return -EPERM;
     return vn_access(vn, acc, ctx->cred);
 }
 

@@ -28,6 +28,8 @@ static int may_change(struct vnode *dir, const struct vnode *victim, const struc
 
     if (err != 0 || victim == NULL)
         return err;
+    if ((dir->attr & VN_APPEND) || (victim->attr & (VN_APPEND | VN_IMMUTABLE)))
+        return -EPERM;
     if ((dir->mode & S_ISVTX) && cr->fsuid != 0 && cr->fsuid != victim->uid &&
         cr->fsuid != dir->uid)
         return -EPERM;
@@ -102,6 +104,8 @@ int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, en
  */
 static bool may_link(struct vnode *vn, const struct cred *cr)
 {
+    if (vn->attr & (VN_APPEND | VN_IMMUTABLE))
+        return false;
     return cr->fsuid == 0 || cr->fsuid == vn->uid ||
            (vn->type == VREG && (vn->mode & 04000) == 0 && (vn->mode & 02010) != 02010 && vn_access(vn, 6, cr) == 0);
 }

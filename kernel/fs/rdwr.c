@@ -148,6 +148,16 @@ static void zero_behind(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
+/* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
+static void drop_beyond(struct vnode *vn)
+{
+    if (vn->op->prepare_write != NULL)
+        vn->op->prepare_write(vn, vn->size, 0);
+    object_truncate(&vn->obj, vn->obj.size_pages);
+    if (vn->op->reserve != NULL)
+        vn->op->reserve(vn, 0);
+}
+
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 {
     size_t total = uio->resid, left = total, done;
@@ -175,13 +185,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         if ((uint64_t)off > vn->size && done != 0)
             set_size(vn, (uint64_t)off);
     }
-    if (unlikely(err != 0)) { /* a page that was made beyond the end and not filled */
-        object_truncate(&vn->obj, vn->obj.size_pages);
-        if (vn->op->reserve != NULL)
-            vn->op->reserve(vn, 0);
-        if (vn->op->prepare_write != NULL)
-            vn->op->prepare_write(vn, vn->size, 0);
-    }
+    if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
+        drop_beyond(vn);
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
@@ -220,7 +225,7 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
 int vn_truncate_pages(struct vnode *vn, uint64_t size)
 {
     uint64_t old = vn->size;
-    int err;
+    int err = 0, zeroed;
 
     if (size > SIZE_LIMIT)
         return -EFBIG;
@@ -230,13 +235,20 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      */
     if (size < old && vn->obj.io != NULL && (err = zero_within(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
         return err;
-    zero_behind(vn, size);
-    set_size(vn, size);
-    if (size < old) {
-        object_truncate(&vn->obj, vn->obj.size_pages);
-        return zero_within(vn, size, round_up(size, PAGE_SIZE));
+    if (size >= old) {
+        zero_behind(vn, size);
+        set_size(vn, size);
+        return 0;
     }
-    return 0;
+    if (vn->op->shrink != NULL) {
+        if ((err = vn->op->shrink(vn, size)) != 0 && vn->size != size)
+            return err;
+    } else {
+        set_size(vn, size);
+        object_truncate(&vn->obj, vn->obj.size_pages);
+    }
+    zeroed = zero_within(vn, size, round_up(size, PAGE_SIZE));
+    return err != 0 ? err : zeroed;
 }
 
 static int punch(struct vnode *vn, uint64_t from, uint64_t to)
@@ -269,9 +281,7 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
         int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg) : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
-            object_truncate(&vn->obj, vn->obj.size_pages);
-            if (vn->op->prepare_write != NULL)
-                vn->op->prepare_write(vn, vn->size, 0);
+            drop_beyond(vn);
             return err == -ENOMEM ? -ENOSPC : err;
         }
         page_release(pg);

@@ -258,6 +258,11 @@ void vfs_sync_all(void)
     bdev_sync_all();
 }
 
+int vfs_sync_one(struct vfs *vfs)
+{
+    return vfs->op->sync != NULL ? vfs->op->sync(vfs, true) : 0;
+}
+
 /* What fsflush asks for beside the pages that it meets. */
 static void sync_inodes(void)
 {

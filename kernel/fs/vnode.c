@@ -113,12 +113,16 @@ int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
     if ((mask & 2) && vn->vfs->readonly &&
         (vn->type == VREG || vn->type == VDIR || vn->type == VLNK))
         return -EROFS;
+    if (unlikely((mask & 2) && (vn->attr & VN_IMMUTABLE)))
+        return -EPERM;
     if (unlikely(vn->op->getattr != NULL)) {
         vn_getattr(vn, &va);
         mode = va.mode, uid = va.uid, gid = va.gid;
     }
     if (cr->fsuid == 0)
         return (mask & 1) && vn->type != VDIR && (mode & 0111) == 0 ? -EACCES : 0;
+    if (unlikely((vn->attr & VN_ACL) && cr->fsuid != uid))
+        return -EACCES;
     if (cr->fsuid == uid)
         mode >>= 6;
     else if (((mode >> 3 ^ mode) & mask) != 0 &&
@@ -207,6 +211,10 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
 {
     bool owner = cr->fsuid == vn->uid;
 
+    if ((vn->attr & (VN_IMMUTABLE | VN_APPEND)) && (mask & (VA_MODE | VA_UID | VA_GID | VA_ATIME | VA_MTIME)))
+        return -EPERM;
+    if ((vn->attr & VN_IMMUTABLE) && (mask & (VA_ATIME_NOW | VA_MTIME_NOW)))
+        return -EPERM;
     if (cr->fsuid == 0)
         return 0;
     if ((mask & VA_MODE) && !owner)
@@ -234,6 +242,8 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
         if (err != 0)
             return err;
     }
+    if (vn->attr & VN_APPEND)
+        return -EPERM;
     if (size > vn->size && fs_upcalls.fsize_limit != NULL && size > fs_upcalls.fsize_limit()) {
         fs_upcalls.signal(25); /* SIGXFSZ */
         return -EFBIG;

@@ -193,6 +193,8 @@ static long set_status(struct file *f, unsigned flags)
 
     if ((flags & O_DIRECT) && (f->vn == NULL || f->vn->type != VBLK))
         return -EINVAL;
+    if (f->vn != NULL && (f->vn->attr & VN_APPEND) && (old & ~flags & O_APPEND))
+        return -EPERM;
     while (!atomic_compare_exchange_weak(&f->flags, &old, (old & ~may) | (flags & may)))
         ;
     return 0;

@@ -47,6 +47,8 @@ static int check_mapping(struct file *f, int prot, int flags, int *never)
     *never = acc == O_RDWR ? 0 : PROT_WRITE;
     if (f->vn != NULL && (f->vn->vfs->flags & MS_NOEXEC) != 0)
         *never |= PROT_EXEC;
+    if (f->vn != NULL && (f->vn->attr & VN_APPEND) && (flags & MAP_SHARED) && acc == O_RDWR)
+        return -EACCES;
     if ((prot & *never & PROT_EXEC) != 0)
         return -EPERM;
     if ((flags & MAP_SHARED) && (prot & *never & PROT_WRITE))

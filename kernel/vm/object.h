@@ -173,6 +173,11 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
  * are freed, or are the next to be.
  */
 void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last);
+/*
+ * object_forget_clean - of pages first .. last: starts writing those that are dirty; frees those that are clean, not
+ * mapped and not in use.  Sleeps.
+ */
+void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last);
 /* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (vm/throttle.h). */
 void object_throttle(struct vm_object *o);
 /* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */
