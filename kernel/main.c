@@ -472,6 +472,7 @@ void kmain(uint32_t magic, uint64_t info)
     clock_calibrate(fadt.pm_timer_port, fadt.pm_timer_bits);
     clock_set_real(rtc_read() * 1000000000ull);
     pset_init();
+    lgrp_cpus_online = pset_lgrp_cpus;
     lgrp_load_average = pset_lgrp_load;
     lgrp_runnable_now = clock_runnable_now;
     disp_init();

@@ -113,6 +113,13 @@ uint32_t pset_lgrp_load(unsigned lgrp)
     return n != 0 ? (uint32_t)(sum / n) : 0;
 }
 
+unsigned pset_lgrp_cpus(unsigned lgrp)
+{
+    struct cpumask online = cpumask_and(&lgrp_topo.lgrp_cpus[lgrp], &cpu_online_mask);
+
+    return cpumask_weight(&online);
+}
+
 /* ---- threads ---- */
 
 /* The set of `t`, whose lock is held, and with it the records where it is counted (I3). */

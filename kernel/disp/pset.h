@@ -76,3 +76,5 @@ int pset_set_attr(int id, unsigned attr);
 uint32_t pset_lgrp_load(unsigned lgrp);
 
 #endif
+/* pset_lgrp_cpus - how many CPUs of an lgroup are on-line. */
+unsigned pset_lgrp_cpus(unsigned lgrp);
