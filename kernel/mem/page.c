@@ -430,6 +430,7 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
     uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 
     stretch_add(base, end);
+    mem_nodes[node].navail_pages += last - pfn;
 
     while (pfn < last) {
         unsigned order = pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
@@ -528,6 +529,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
         if (node < 0)
             continue;
         stretch_add(base, base + PAGE_SIZE);
+        mem_nodes[node].navail_pages++;
         page_setup(pg, (unsigned)node, 0);
         page_free(pg);
     }

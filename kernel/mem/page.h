@@ -167,6 +167,7 @@ struct mem_node {
     _Atomic uint64_t nfree_pages;          /* in buddy lists and bins (magazines not counted)      */
     uint64_t        low_pages;             /* fewer than these: mem_ops.low; set by vm             */
     uint64_t        ninstalled_pages;      /* [c]                                                  */
+    uint64_t        navail_pages;          /* [c] of these, what the allocator has had; after boot */
     uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
     unsigned        nnear;                 /* [c]                                                  */
     uint64_t        n_local;               /* [b] see struct mem_counts; what magazines served is  */

@@ -220,7 +220,7 @@ void lwp_free(struct lwp *l)
         thread_unhome(&l->t);
     thread_destroy(&l->t);
     cred_release(l->cred);
-    kmem_free(l->lgrp_aff);
+    kmem_free(l->t.lgrp_aff);
     kmem_cache_free(lwp_cache, l);
 }
 

@@ -91,13 +91,17 @@ struct rlimit { uint64_t cur, max; };
 
 struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
 
-/* What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory. */
+/*
+ * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it may
+ * use of the CPU.
+ */
 struct ucount {
     uint32_t         uid;
     uint32_t         refs;     /* [p] LWPs that count here */
     uint32_t         nlwps;    /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
     struct usermem   mem;      /* [a] files, pipes, sockets, locks */
+    struct fss       fss;      /* shares of the CPU in class FSS, and their use; a record with shares stays */
     struct list      hash_link;
 };
 
@@ -121,6 +125,9 @@ struct session {
 struct cputime {
     uint64_t user_us, sys_us;
 };
+
+/* Linux's policies, as sched_setscheduler(2) takes them. */
+enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
 struct lwp {
     struct thread   t;            /* first member: lwp == thread */
@@ -151,8 +158,7 @@ struct lwp {
     uint64_t        minflt, majflt;           /* [o] */
     struct cputime  told;                     /* [p] */
     unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
-    uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
-    uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
+    uint8_t         sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
 struct proc {
@@ -179,6 +185,7 @@ struct proc {
     struct pgrp     *pgrp;       /* [p] */
     struct list      pgrp_link;
     struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
+    uint64_t         xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
     _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
@@ -357,6 +364,8 @@ static inline uint64_t limit(unsigned which)
 {
     return curproc()->rlim[which].cur;
 }
+/* limit_cpu_changed - p->rlim[RLIMIT_CPU] is another; p is held.  Takes proc_lock. */
+void limit_cpu_changed(struct proc *p);
 /* fs_context - root, cwd (held until fs_context_done) and credentials of the caller for name look-ups. */
 void fs_context(struct fs_ctx *ctx);
 void fs_context_done(struct fs_ctx *ctx);

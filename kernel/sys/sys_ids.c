@@ -302,6 +302,8 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
             as_hold(as);
     }
     mutex_exit(&p->mutex);
+    if (new != NULL && err == 0 && which == RLIMIT_CPU)
+        limit_cpu_changed(p);
     if (as != NULL) {
         as_set_limits(as, &lim);
         as_release(as);

@@ -35,8 +35,7 @@
 
 enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
 
-static struct cpu      cpu0;
-static struct cpu_stat stat0;
+static struct cpu_counted cpu0;
 struct cpupart         cpupart_default;
 static struct thread   thread0 = {.part = &cpupart_default};
 static uint64_t        nfree[NODES];
@@ -245,13 +244,13 @@ void rw_init(struct rwlock *rw, const char *name)
 }
 void rw_enter_read(struct rwlock *rw)
 {
-    if (rw->word < 0 || cpu0.nlock != 0)
+    if (rw->word < 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for reading", rw->name);
     rw->word++;
 }
 void rw_enter_write(struct rwlock *rw)
 {
-    if (rw->word != 0 || cpu0.nlock != 0)
+    if (rw->word != 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for writing", rw->name);
     rw->word = -1;
 }
@@ -312,7 +311,7 @@ static void on_cr3(uint64_t value)
 
 static void run(struct as *as)
 {
-    struct vm_cpu *v = cpu0.vm;
+    struct vm_cpu *v = cpu0.cpu.vm;
 
     if (v->loaded == as)
         return;
@@ -662,7 +661,7 @@ static void verify(void)
                 CHECK_EQ(vmemmap[i].share, names[i]);
         }
     }
-    CHECK_EQ(cpu0.nlock, 0);
+    CHECK_EQ(cpu0.cpu.nlock, 0);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -691,10 +690,10 @@ static void boot(void)
         vmemmap[i].flags = PG_FREE;
     for (unsigned i = 0; i < NODES; i++)
         nfree[i] = NODE_FRAMES;
-    cpu0.self = &cpu0;
-    cpu0.thread = &thread0;
-    cpu0.stat = &stat0;
-    cpus[0] = &cpu0;
+    cpu0.cpu.self = &cpu0.cpu;
+    cpu0.cpu.thread = &thread0;
+    cpu0.cpu.stat = &cpu0.stat;
+    cpus[0] = &cpu0.cpu;
     machine_start(&cpu0, &ops);
     lgrp_topo.nnodes = lgrp_topo.nmem = lgrp_topo.nlgrps = nlgrps = NODES;
     for (unsigned i = 0; i < NODES; i++) {
@@ -704,7 +703,7 @@ static void boot(void)
         lgrp_topo.mem_lgrps |= 1ul << i;
     }
     kernel_pml4 = page_to_phys(page_alloc(0, 0, ALLOC_ZERO));
-    vm_cpu_init(&cpu0);
+    vm_cpu_init(&cpu0.cpu);
     vm_init();
 }
 
