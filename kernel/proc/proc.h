@@ -92,8 +92,8 @@ struct rlimit { uint64_t cur, max; };
 struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
 
 /*
- * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it may
- * use of the CPU.
+ * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it
+ * may use of the CPU.
  */
 struct ucount {
     uint32_t         uid;

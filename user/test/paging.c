@@ -7,7 +7,7 @@
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
  *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
  *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
- *     paging moved MB         map MB of the file on standard input, advise that its pages move to this thread, touch them
+ *     paging moved MB         map MB of the file on standard input, advise that they move to this thread, touch them
  *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
  *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked

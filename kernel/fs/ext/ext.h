@@ -441,7 +441,7 @@ int  htree_make(struct handle *h, struct ext_inode *dir);
  * htree_readdir - ext_readdir in the order of hashes, of a directory that has an index or one block.  1: not usable.
  *                 Positions: 0 ".", 1 "..", then 2 + 2^32 * (hash / 2) + the second hash: a name keeps its position
  *                 when blocks are split, and when the first index is made.
- * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL, another one, which is not on the disk.
+ * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL: another one, not on the disk.
  */
 int      htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
 uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor);
