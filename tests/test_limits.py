@@ -5,6 +5,10 @@ import re
 
 import pytest
 
+from homeroom.machine import TOP
+
+# openssl passwd -6 secret
+SECRET = "$6$qHCLC74dykB640D6$6rfkm6RHAul2m7LqRIvAtMW7WC66z8W1LAbW7J.7bOIJg7TlKpiMGjR3LpjWxqROBP9gbqTVExFblFscg3kHb1"
 MARGIN_KIB = 8192  # caches that grew
 
 # What root must be able to do: to make processes, load programs, and write a file, whatever a user holds.
@@ -14,6 +18,17 @@ ROOT_WORKS = """sh -c 'ls / | wc -l > /dev/null' && dd if=/dev/zero of=/tmp/root
 
 def free_kib(machine):
     return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
+
+
+def test_root_may_have_a_password(boot, tmp_path):
+    """Without one su asks nobody, as docs/userland.md says; with one in /etc/shadow it does."""
+    (tmp_path / "etc").mkdir()
+    shadow = (TOP / "user/etc/shadow").read_text()
+    assert shadow.startswith("root::")
+    (tmp_path / "etc/shadow").write_text(shadow.replace("root::", f"root:{SECRET}:", 1))
+    machine = boot("sf280r", overlay=tmp_path)
+    assert "uid=0" not in machine.run("su student -c 'echo wrong | su root -c id'").out
+    assert "uid=0" in machine.check("su student -c 'echo secret | su root -c id'")
 
 
 @pytest.mark.machine("sf3800", memory="128M")
