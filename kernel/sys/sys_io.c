@@ -17,7 +17,7 @@
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
-/* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode and kind of file, also O_PATH. */
+/* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode, kind of file, and O_PATH. */
 static inline long move(struct file *f, struct uio *uio, loff_t off)
 {
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
