@@ -149,7 +149,7 @@ static long advices(void)
     long n = 0;
 
     for (;;) {
-        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         long had = n;
 
         if (p == MAP_FAILED)
