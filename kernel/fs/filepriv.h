@@ -42,7 +42,10 @@ struct poller {
     bool nomem;       /* there were too few */
     struct poll_entry *entry;
 };
-/* file_events - what f is ready for; with `p` also registers it there.  poller_leave - off all pollheads. */
+/*
+ * file_events - what f is ready for, POLLNVAL for O_PATH; with `p` also registers it there.
+ * poller_leave - off all pollheads.
+ */
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 

@@ -37,17 +37,19 @@ TUNABLE(tmpfs_max_percent, 1, 75,
 static struct kmem_cache *tnode_cache;
 static _Atomic uint64_t all_pages; /* in use by file data, over all mounts */
 
-uint64_t tmount_limit(const struct tmount *tm, uint64_t max)
+bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max)
 {
-    if (!tm->reserve || fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0)
-        return max;
-    return max - max / RESERVE_SHARE;
+    uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
+
+    if (likely(used <= max - reserve))
+        return true;
+    return used <= max && (fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0);
 }
 
 /* Counts n pages; -ENOSPC when the mount is full. */
 static int tmount_take(struct tmount *tm, uint64_t n)
 {
-    if (atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n <= tmount_limit(tm, tm->max_pages))
+    if (tmount_fits(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
         return 0;
     atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
     return -ENOSPC;
@@ -125,7 +127,7 @@ struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint
         t->link.target = NULL; /* charged = 0 */
     }
     spin_lock(&tm->lock);
-    if (tm->nnodes >= tmount_limit(tm, tm->max_nodes)) {
+    if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes)) {
         spin_unlock(&tm->lock);
         kmem_cache_free(tnode_cache, t);
         return NULL;
@@ -241,12 +243,10 @@ static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uin
 {
     struct tmount *tm = vfs->data;
 
-    uint64_t pages = tmount_limit(tm, tm->max_pages), nodes = tmount_limit(tm, tm->max_nodes);
-
     *blocks = tm->max_pages;
-    *bfree = pages - min_of(pages, tm->pages);
+    *bfree = tm->max_pages - min_of(tm->max_pages, tm->pages);
     *files = tm->max_nodes;
-    *ffree = nodes - min_of(nodes, tm->nnodes);
+    *ffree = tm->max_nodes - tm->nnodes;
 }
 
 /* Anybody inside?  More references than entries (and one for the root) means yes. */

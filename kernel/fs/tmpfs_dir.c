@@ -224,7 +224,7 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
     spin_lock(&tm->lock);
     if (target->nlink == 0)
         err = -ENOENT; /* it was unlinked meanwhile */
-    else if (tm->nnodes >= tmount_limit(tm, tm->max_nodes))
+    else if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes))
         err = -ENOSPC;
     else
         target->nlink++, tm->nnodes++;

@@ -12,46 +12,40 @@ TUNABLE(user_kmem_percent, 1, 50,
         "default 12 %: share of memory that the kernel holds for one ordinary user's files, pipes, sockets and locks; "
         "read at boot");
 
-struct usermem *(*usermem_caller)(bool *superuser);
-
 static struct usermem kernel_account; /* threads that belong to no process */
-static uint64_t       user_max = UINT64_MAX;
+
+static struct usermem *kernel_only(void)
+{
+    return &kernel_account;
+}
+
+static bool yes(void)
+{
+    return true;
+}
+
+struct usermem_ops usermem_ops = {kernel_only, yes};
+
+static uint64_t user_max = UINT64_MAX;
 
 void usermem_init(void)
 {
     user_max = mem_total_pages() * PAGE_SIZE / 100 * user_kmem_percent;
 }
 
-static struct usermem *account_of_caller(bool *superuser)
-{
-    struct usermem *u = NULL;
-
-    *superuser = true;
-    if (usermem_caller != NULL)
-        u = usermem_caller(superuser);
-    return u != NULL ? u : &kernel_account;
-}
-
 struct usermem *usermem_charge(size_t bytes)
 {
-    bool            superuser;
-    struct usermem *u = account_of_caller(&superuser);
+    struct usermem *u = usermem_ops.account();
 
-    if (atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max || superuser)
+    if (likely(atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max) ||
+        usermem_ops.superuser())
         return u;
     usermem_return(u, bytes);
     return NULL;
 }
 
-void usermem_return(struct usermem *u, size_t bytes)
-{
-    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
-}
-
 bool usermem_scarce(void)
 {
-    bool            superuser;
-    struct usermem *u = account_of_caller(&superuser);
-
-    return !superuser && atomic_load_explicit(&u->bytes, memory_order_relaxed) > user_max / 2;
+    return atomic_load_explicit(&usermem_ops.account()->bytes, memory_order_relaxed) > user_max / 2 &&
+           !usermem_ops.superuser();
 }

@@ -19,8 +19,12 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
-/* The account of the calling thread's user, and whether it is the superuser now.  Filled in by proc; NULL: no users. */
-extern struct usermem *(*usermem_caller)(bool *superuser);
+/* Calls upwards, filled in by proc: the account of the calling thread's user, whether it is the superuser now. */
+struct usermem_ops {
+    struct usermem *(*account)(void);
+    bool (*superuser)(void);
+};
+extern struct usermem_ops usermem_ops;
 
 /* usermem_init - the limit, from the size of memory; after the tunables are set. */
 void usermem_init(void);
@@ -29,7 +33,10 @@ void usermem_init(void);
  * not the superuser and would hold more than it may.  Takes no locks.
  */
 struct usermem *usermem_charge(size_t bytes);
-void            usermem_return(struct usermem *u, size_t bytes);
+static inline void usermem_return(struct usermem *u, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&u->bytes, bytes, memory_order_relaxed);
+}
 /* usermem_scarce - does the caller, an ordinary user, hold more than half of what it may? */
 bool usermem_scarce(void);
 

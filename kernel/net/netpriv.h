@@ -97,7 +97,7 @@ struct socket {
     uint32_t        ifindex;                      /* [n] only this interface; 0: any                  */
     uint16_t        ethertype;                    /* [n] AF_PACKET: protocol, network order           */
     uint32_t        inode, uid;                   /* [c]                                              */
-    struct usermem *payer;                        /* [c] NULL: it has not been given to a file        */
+    struct usermem *payer;                        /* [c] NULL: nobody yet                              */
 };
 
 /*
@@ -107,6 +107,8 @@ struct socket {
 void           socket_init(void);
 struct socket *socket_new(const struct sock_ops *ops, int family, int type, int protocol);
 void           socket_free(struct socket *s);
+/* socket_charge - let the calling user hold s, unless it is charged already.  0; -ENFILE: the user has too much. */
+int socket_charge(struct socket *s);
 /*
  * socket_wait - under net_lock: sleep on `cv` (s->rcv or s->snd) until woken.  0: look again; -EAGAIN at `deadline`;
  * -ERESTARTSYS on a signal, or -EINTR if a time limit was set (`timeo_ns`).

@@ -20,7 +20,7 @@
 
 /* Linux's default: net.core.rmem_default. */
 enum { BUF_DEFAULT = 212992, SIGPIPE = 13, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 };
-/* Bytes that a user is charged for a socket, and for a connection of it that waits for accept(). */
+/* Bytes that a user is charged for a socket. */
 enum { SOCKET_COST = 2048 };
 
 static struct kmem_cache *socket_cache;
@@ -75,6 +75,13 @@ void socket_free(struct socket *s)
     if (s->payer != NULL)
         usermem_return(s->payer, SOCKET_COST);
     kmem_cache_free(socket_cache, s);
+}
+
+int socket_charge(struct socket *s)
+{
+    if (s->payer == NULL)
+        s->payer = usermem_charge(SOCKET_COST);
+    return s->payer != NULL ? 0 : -ENFILE;
 }
 
 /* ---- waiting ---- */
@@ -204,7 +211,7 @@ static int make_file(struct socket *s, unsigned oflags, struct file **out)
 {
     struct file *f = NULL;
 
-    if ((s->payer = usermem_charge(SOCKET_COST)) != NULL)
+    if (socket_charge(s) == 0)
         f = file_alloc(&socket_fileops, NULL, O_RDWR | (oflags & O_NONBLOCK));
     if (f == NULL) {
         s->ops->close(s);

@@ -92,7 +92,7 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
 {
     uint64_t       deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new(), *l;
-    int            err = n == NULL ? -ENOMEM : 0;
+    int            err = n == NULL ? -ENOMEM : socket_charge(n); /* it may wait for accept() longer than s lives */
 
     net_enter();
     while (err == 0) {

@@ -36,13 +36,15 @@ static struct ucount      root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
 static uint32_t           total_lwps;
 static struct kmem_cache *ucount_cache;
 
-/* usermem_caller */
-static struct usermem *usermem_of_caller(bool *superuser)
+/* usermem_ops; threads of the kernel count as root. */
+static struct usermem *usermem_account(void)
 {
-    if (curthread->lwp == NULL)
-        return NULL;
-    *superuser = cred_superuser(curcred());
-    return &curlwp()->ucount->mem;
+    return curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
+}
+
+static bool usermem_superuser(void)
+{
+    return curthread->lwp == NULL || cred_superuser(curcred());
 }
 
 void limits_setup(void)
@@ -59,7 +61,7 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_caller = usermem_of_caller;
+    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser};
     usermem_init();
 }
 

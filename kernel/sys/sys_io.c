@@ -17,7 +17,7 @@
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
-/* Moves bytes between file `f` and `uio`; off -1: at the file's own position.  fs checks mode and kind of file. */
+/* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode, kind of file, and O_PATH. */
 static inline long move(struct file *f, struct uio *uio, loff_t off)
 {
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
@@ -36,7 +36,7 @@ static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
         v.len = MAX_RW;
     }
     uio.resid = v.len;
-    f = fd_file(r->arg[0]);
+    f = fd_file_or_path(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
     n = move(f, &uio, off);
@@ -95,7 +95,7 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
 
     if (n > IOV_MAX)
         return -EINVAL;
-    f = fd_file(r->arg[0]);
+    f = fd_file_or_path(r->arg[0]);
     if (f == NULL)
         return -EBADF;
     if (n > IOV_STACK && (v = kmem_alloc(n * sizeof *v)) == NULL) {

@@ -32,6 +32,7 @@
 #define USER_LOW      0x10000ul        /* lowest address that can be mapped              */
 #define STACK_GUARD   0x100000u        /* bytes kept free below a growing stack          */
 #define SEG_COUNT_MAX 65530            /* segments of one address space                  */
+#define SEG_COUNT_FREE 256             /* of these, beyond so many each counts with the user (mem/usermem.h) */
 #define AROUND_PAGES  16u              /* pages mapped together at a fault, if present   */
 
 struct seg {
@@ -48,6 +49,7 @@ struct seg {
     uint64_t          obj_first;/* [r] page of obj at n.start                                    */
     struct list       obj_link; /* obj->segs, under obj->lock                                    */
     struct vnode     *vn;       /* [c] held; NULL for anonymous memory                           */
+    struct usermem   *payer;    /* [c] NULL: one of the first SEG_COUNT_FREE                     */
 };
 
 struct anon_family {

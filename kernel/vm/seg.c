@@ -18,6 +18,7 @@
 #include "vm/reserve.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 #include "stat/panic.h"
 
 static struct kmem_cache *seg_cache;
@@ -86,13 +87,29 @@ static void hold_backing(struct seg *s)
         vm_vnode_ops.hold(s->vn);
 }
 
+/* A segment like `from` for a space that has `count` of them.  NULL: no memory, or the user has too many. */
+static struct seg *seg_alloc(const struct seg *from, size_t count)
+{
+    struct usermem *payer = NULL;
+    struct seg     *s;
+
+    if (unlikely(count >= SEG_COUNT_FREE) && (payer = usermem_charge(sizeof *s)) == NULL)
+        return NULL;
+    if ((s = kmem_cache_alloc(seg_cache)) == NULL) {
+        if (payer != NULL)
+            usermem_return(payer, sizeof *s);
+        return NULL;
+    }
+    *s = *from;
+    s->payer = payer;
+    return s;
+}
+
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end)
 {
-    struct seg *s = kmem_cache_alloc(seg_cache);
+    struct seg s = {.n = {.start = start, .end = end}, .as = as, .size = end - start};
 
-    if (s != NULL)
-        *s = (struct seg){.n = {.start = start, .end = end}, .as = as, .size = end - start};
-    return s;
+    return seg_alloc(&s, as->segs.count);
 }
 
 void seg_insert(struct seg *s)
@@ -111,6 +128,8 @@ void seg_free(struct seg *s)
         object_release(s->obj);
     if (s->vn != NULL)
         vm_vnode_ops.release(s->vn);
+    if (unlikely(s->payer != NULL))
+        usermem_return(s->payer, sizeof *s);
     kmem_cache_free(seg_cache, s);
 }
 
@@ -245,11 +264,10 @@ struct seg *seg_join(struct seg *s)
 
 static struct seg_node *clone_one(void *arg, struct seg_node *n)
 {
-    struct seg *s = seg_of(n), *copy = kmem_cache_alloc(seg_cache);
+    struct seg *s = seg_of(n), *copy = seg_alloc(s, s->as->segs.count);
 
     if (copy == NULL)
         return NULL;
-    *copy = *s;
     copy->as = arg;
     copy->locked = false;
     list_init(&copy->obj_link);

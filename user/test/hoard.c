@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define DIRECTORY "/tmp/hoard"
@@ -148,7 +149,7 @@ static long advices(void)
     long n = 0;
 
     for (;;) {
-        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        char *p = mmap(NULL, PAGES * 4096ul, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         long had = n;
 
         if (p == MAP_FAILED)
@@ -161,12 +162,57 @@ static long advices(void)
     return n;
 }
 
+/* Connections that nobody accepts, whose other ends are closed again. */
+static long connections(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    long n = 0;
+    int l, fd;
+
+    for (;;) {
+        l = socket(AF_UNIX, SOCK_STREAM, 0);
+        snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "hoard.%d.%d", getpid(), l);
+        if (l < 0 || bind(l, (struct sockaddr *)&a, sizeof a) != 0 || listen(l, 4096) != 0)
+            return n;
+        for (int i = 0; i < 4000; i++, n++) {
+            fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+            if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) != 0)
+                return n;
+            close(fd);
+        }
+    }
+}
+
+static void *map(size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* Mappings that do not join, in some processes. */
+static long mappings(void)
+{
+    enum { PAGES = 60000, CHILDREN = 20 };
+    char *p = map(PAGES * 4096ul);
+    long n = 0;
+    pid_t pid = 1;
+
+    for (long i = 0; i < PAGES; i += 2, n++)
+        if (mprotect(p + i * 4096, 4096, PROT_READ) != 0)
+            break;
+    for (int i = 0; i < CHILDREN && pid > 0; i++)
+        if ((pid = fork()) == 0)
+            for (;;)
+                pause();
+    return n;
+}
+
 static const struct kind {
     const char *name;
     long (*take)(void);
 } kinds[] = {
     {"pipes", pipes}, {"sockets", sockets}, {"locks", locks}, {"links", links}, {"symlinks", symlinks},
-    {"epolls", epolls}, {"texts", texts}, {"advices", advices}, {"data", data},
+    {"epolls", epolls}, {"texts", texts}, {"advices", advices}, {"data", data}, {"connections", connections},
+    {"mappings", mappings},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
