@@ -218,6 +218,37 @@ TEST(who_was_called_and_gets_another)
     CHECK(come(2) == &t[1]);
 }
 
+/* Who has just run on a busy CPU waits there for a moment; a new thread looks for another CPU at once. */
+TEST(a_new_thread_looks_for_a_cpu)
+{
+    start();
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(sleeper(1, 0, 0), 0);
+    CHECK(t[1].queued_on == &disp[0].q);
+    on(0);
+    sleeper(2, 0, 0)->state = TS_RUNNABLE;
+    disp_enqueue(&t[2], QUEUE_NEW);
+    CHECK(t[2].queued_on != &disp[0].q && t[2].queued_on->cpu->idle);
+}
+
+/* A kernel thread, which does not return to a program, is interrupted when it wakes a more important one. */
+TEST(a_kernel_thread_gives_way)
+{
+    start();
+    t[0].lwp = NULL;
+    t[1].bound_cpu = t[2].bound_cpu = 0;
+    t[1].pri = 29;
+    t[2].pri = 31;
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(&t[1], 0);
+    CHECK(!poked[0]);
+    wake(&t[2], 0);
+    CHECK(poked[0]);
+    CHECK(come(0) == &t[2]);
+}
+
 /* Whatever happens, once the CPUs that were poked have come, no thread waits that an idle CPU may run. */
 TEST(nobody_waits_for_nothing)
 {
