@@ -154,6 +154,7 @@ static void start(void)
     memset(t, 0, sizeof t);
     machine_start(&counted[0], &none);
     disp_queue_init(&cpupart_default.rt, NULL);
+    disp_rt_active = 0;
     for (unsigned i = 0; i < CPUS; i++) {
         *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
                                .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
@@ -362,6 +363,11 @@ TEST(a_promise_that_is_not_kept)
 
 static void check_real_time(void)
 {
+    unsigned active = cpupart_default.rt.nrun;
+
+    for (unsigned id = 0; id < CPUS; id++)
+        active += disp[id].promised >= 0;
+    CHECK_EQ(disp_rt_active, active);
     for (unsigned i = 0; i < THREADS; i++)
         if (t[i].queued_on == &cpupart_default.rt) {
             CHECK(t[i].pri >= PRI_RT && t[i].bound_cpu < 0);
