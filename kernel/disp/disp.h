@@ -73,12 +73,14 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
  */
 struct thread *disp_next(struct cpu *c);
 struct thread *disp_next_above(struct cpu *c, int floor);
+/* Threads on the real-time queues of all sets, and CPUs promised to one: 0 as a rule, and then no CPU looks. */
+extern _Atomic uint32_t disp_rt_active;
 /* disp_waiting - the highest priority that waits for CPU `c`, or for any CPU of its set; -1: none. */
 static inline int disp_waiting(const struct cpu *c)
 {
     int own = atomic_load_explicit(&c->disp->q.maxpri, memory_order_relaxed);
 
-    return max_of(own, (int)atomic_load(&c->disp->part->rt.maxpri));
+    return likely(disp_rt_active == 0) ? own : max_of(own, (int)atomic_load(&c->disp->part->rt.maxpri));
 }
 /* disp_rt_call - make a CPU look for the first thread on the real-time queue of `part` for which there is one. */
 void disp_rt_call(struct cpupart *part);

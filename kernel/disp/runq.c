@@ -21,8 +21,9 @@
  *             I5  once CPUs that were poked have come, no thread waits on a set's queue while a CPU that it may run on
  *                 runs something less important
  *             I6  an unbound thread is on its set's queue iff its priority is PRI_RT or more
- *             I7  a CPU stores runpri before it looks at its set's queue, and a thread joins that queue before the
- *                 runpris are read: one of the two sees the other
+ *             I7  a CPU stores runpri before it looks at disp_rt_active and its set's queue, and a thread counts there
+ *                 and joins that queue before the runpris are read: one of the two sees the other
+ *             I8  disp_rt_active >= threads on sets' queues + CPUs with a promise
  * LOCKING     q->lock (RANK_RUNQ), one at a time, below t->lock
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
  */
@@ -35,7 +36,8 @@
 
 #include <limits.h>
 
-struct cpumask cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+struct cpumask   cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+_Atomic uint32_t disp_rt_active;
 
 void disp_queue_init(struct disp_queue *q, struct cpu *c)
 {
@@ -47,58 +49,47 @@ void disp_queue_init(struct disp_queue *q, struct cpu *c)
 }
 
 /* The highest priority queued below `pri`, -1: none. */
-static int queued_below(const struct disp_queue *q, int pri)
+static inline int queued_below(const struct disp_queue *q, unsigned pri)
 {
-    int      w = pri / 64;
+    unsigned w = pri / 64;
     uint64_t m = q->mask[w] & ((1ull << (pri % 64)) - 1);
 
     while (m == 0 && w > 0)
         m = q->mask[--w];
-    return m != 0 ? w * 64 + 63 - __builtin_clzll(m) : -1;
+    return m != 0 ? (int)(w * 64 + 63) - __builtin_clzll(m) : -1;
 }
 
-static void steal_mask_update(const struct cpu *c)
+/* `t` joins queue `q`, whose lock is held, or leaves it; of a CPU's queue, others may steal unbound threads. */
+static void queue_insert(struct disp_queue *q, struct thread *t)
 {
-    const struct disp_cpu *d = c->disp;
+    unsigned pri = (uint16_t)t->pri;
 
-    if (d->nsteal > 0 && !cpumask_test(&cpu_queued_mask, c->id))
-        cpumask_set_atomic(&cpu_queued_mask, c->id);
-    else if (d->nsteal == 0 && cpumask_test(&cpu_queued_mask, c->id))
-        cpumask_clear_atomic(&cpu_queued_mask, c->id);
-}
-
-/* `t` has come to the queue of its CPU (by 1) or left it (by -1): whether others may steal there. */
-static void count_stealable(struct disp_queue *q, const struct thread *t, int by)
-{
-    if (q->cpu == NULL)
-        return;
-    if (t->bound_cpu < 0)
-        q->cpu->disp->nsteal = (uint16_t)(q->cpu->disp->nsteal + by);
-    steal_mask_update(q->cpu);
+    atomic_store_explicit(&t->queued_on, q, memory_order_relaxed);
+    list_push_back(&q->queue[pri], &t->runq_link);
+    q->mask[pri / 64] |= 1ull << (pri % 64);
+    q->nrun++;
+    if (t->pri > q->maxpri)
+        q->maxpri = t->pri;
+    if (q->cpu != NULL && t->bound_cpu < 0 && q->cpu->disp->nsteal++ == 0)
+        cpumask_set_atomic(&cpu_queued_mask, q->cpu->id);
 }
 
 static void queue_remove(struct disp_queue *q, struct thread *t)
 {
+    unsigned pri = (uint16_t)t->pri;
+
+    if (q->cpu != NULL && t->bound_cpu < 0 && --q->cpu->disp->nsteal == 0)
+        cpumask_clear_atomic(&cpu_queued_mask, q->cpu->id);
+    if (unlikely(q->cpu == NULL))
+        disp_rt_active--;
     list_remove(&t->runq_link);
     q->nrun--;
-    count_stealable(q, t, -1);
-    if (list_empty(&q->queue[t->pri])) {
-        q->mask[t->pri / 64] &= ~(1ull << (t->pri % 64));
-        if (t->pri == q->maxpri)
-            q->maxpri = (int16_t)queued_below(q, t->pri);
+    if (list_empty(&q->queue[pri])) {
+        q->mask[pri / 64] &= ~(1ull << (pri % 64));
+        if ((int)pri == q->maxpri)
+            q->maxpri = (int16_t)queued_below(q, pri);
     }
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
-}
-
-static void queue_insert(struct disp_queue *q, struct thread *t)
-{
-    atomic_store_explicit(&t->queued_on, q, memory_order_relaxed);
-    list_push_back(&q->queue[t->pri], &t->runq_link);
-    q->mask[t->pri / 64] |= 1ull << (t->pri % 64);
-    q->nrun++;
-    count_stealable(q, t, 1);
-    if (t->pri > q->maxpri)
-        q->maxpri = t->pri;
 }
 
 static int cpu_level(unsigned cpu)
@@ -232,15 +223,22 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 /* Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none; *least as in choose.h. */
 static struct cpu *rt_promise(const struct thread *t, unsigned *least)
 {
-    struct cpumask   allowed = disp_allowed(t);
-    struct disp_pick p = {
-        .allowed = &allowed, .idle = &cpu_idle_mask, .level = cpu_level, .last = t->cpu->id, .pri = t->pri};
-    unsigned         cpu = disp_rt_cpu(&p, least);
+    struct cpumask   allowed;
+    struct disp_pick p = {.allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level, .last = t->cpu->id,
+                          .pri = t->pri};
+    unsigned         cpu;
 
+    if (t->restricted) {
+        allowed = disp_allowed(t);
+        p.allowed = &allowed;
+    }
+    cpu = disp_rt_cpu(&p, least);
     if (cpu == CPU_MAX)
         return NULL;
-    cpus[cpu]->disp->promised = t->pri;
-    cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread is promised another; the idle loop sets it */
+    if (atomic_exchange(&cpus[cpu]->disp->promised, t->pri) < 0)
+        disp_rt_active++;
+    if (cpus[cpu]->idle)
+        cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread is promised another; the idle loop sets it */
     return cpus[cpu];
 }
 
@@ -253,12 +251,13 @@ static void rt_poke(struct cpu *c)
         disp_poke(c, POKE_WAKEUP);
 }
 
-static void rt_enqueue(struct thread *t, enum queue_how how)
+static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_how how)
 {
     struct disp_queue *q = &t->part->rt;
     unsigned           least = CPU_MAX;
     struct cpu        *c;
 
+    disp_rt_active++; /* before the look at other CPUs: I7 */
     spin_lock(&q->lock);
     queue_insert(q, t);
     c = rt_promise(t, &least);
@@ -278,7 +277,7 @@ void disp_rt_call(struct cpupart *part)
     unsigned           least;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = queued_below(q, pri))
+    for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link)
             if ((c = rt_promise(t, &least)) != NULL)
                 break;
@@ -289,7 +288,7 @@ void disp_rt_call(struct cpupart *part)
 
 /* ---- queues ---- */
 
-void disp_enqueue(struct thread *t, enum queue_how how)
+static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
     struct cpumask   allowed;
     struct disp_pick p = {
@@ -300,10 +299,6 @@ void disp_enqueue(struct thread *t, enum queue_how how)
     struct disp_cpu *d;
     bool             idle, called;
 
-    if (unlikely(t->pri >= PRI_RT) && t->bound_cpu < 0) {
-        rt_enqueue(t, how);
-        return;
-    }
     if (t->restricted) {
         allowed = disp_allowed(t);
         p.allowed = &allowed;
@@ -331,6 +326,14 @@ void disp_enqueue(struct thread *t, enum queue_how how)
         if (t->bound_cpu < 0)
             poke_thief(c->lgrp, p.allowed);
     }
+}
+
+void disp_enqueue(struct thread *t, enum queue_how how)
+{
+    if (unlikely(t->pri >= PRI_RT) && t->bound_cpu < 0)
+        rt_enqueue(t, how);
+    else
+        enqueue_near_home(t, how);
 }
 
 bool disp_dequeue(struct thread *t)
@@ -422,7 +425,7 @@ static struct thread *take_from(struct cpu *victim, struct cpu *c)
     unsigned           nearer = CPU_MAX;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= 0 && found == NULL; pri = queued_below(q, pri))
+    for (int pri = q->maxpri; pri >= 0 && found == NULL; pri = queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link) {
             if (t->bound_cpu >= 0 || !disp_may_run(t, c))
                 continue;
@@ -454,7 +457,7 @@ static void call_next(const struct cpu *c)
     poke_thief(c->lgrp, part);
 }
 
-static struct thread *steal(struct cpu *c)
+static __attribute__((noinline)) struct thread *steal(struct cpu *c)
 {
     struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
     struct thread *t = NULL;
@@ -483,7 +486,7 @@ static struct thread *rt_take(struct disp_queue *q, struct cpu *c, int floor)
     struct thread *t, *found = NULL;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, pri))
+    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link)
             if (disp_may_run(t, c)) {
                 found = t;
@@ -497,8 +500,8 @@ static struct thread *rt_take(struct disp_queue *q, struct cpu *c, int floor)
     return found;
 }
 
-/* As disp_next_above(), of a set with real-time threads that wait, or on a CPU that was promised to one. */
-static struct thread *rt_next(struct cpu *c, int floor)
+/* As disp_next_above(), while there may be real-time threads that wait, or this CPU is promised to one. */
+static __attribute__((noinline)) struct thread *rt_next(struct cpu *c, int floor)
 {
     struct cpupart *part = c->disp->part;
     bool            promised = atomic_exchange(&c->disp->promised, -1) >= 0;
@@ -506,17 +509,19 @@ static struct thread *rt_next(struct cpu *c, int floor)
 
     if (t != NULL)
         cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
+    if (promised)
+        disp_rt_active--;
     if (promised && part->rt.maxpri >= 0)
         disp_rt_call(part);
     return t;
 }
 
-struct thread *disp_next_above(struct cpu *c, int floor)
+static inline struct thread *take_queued(struct cpu *c, int floor)
 {
     struct disp_queue *q = &c->disp->q;
     struct thread     *t = NULL;
 
-    if (unlikely(c->disp->part->rt.maxpri >= 0 || c->disp->promised >= 0) && (t = rt_next(c, floor)) != NULL)
+    if (unlikely(disp_rt_active != 0) && (t = rt_next(c, floor)) != NULL)
         return t;
     if (q->maxpri >= floor) {
         spin_lock(&q->lock);
@@ -530,9 +535,14 @@ struct thread *disp_next_above(struct cpu *c, int floor)
     return t;
 }
 
+struct thread *disp_next_above(struct cpu *c, int floor)
+{
+    return take_queued(c, floor);
+}
+
 struct thread *disp_next(struct cpu *c)
 {
-    struct thread *t = disp_next_above(c, 0);
+    struct thread *t = take_queued(c, 0);
 
     if (t == NULL && !cpumask_empty(&cpu_queued_mask))
         t = steal(c);

@@ -145,7 +145,8 @@ static bool switch_if_above(int floor)
 
     spin_lock(&t->lock);
     c = this_cpu();
-    if (t == c->disp->idle_thread || (next = disp_next_above(c, floor)) == NULL) {
+    if ((c->disp->q.maxpri < floor && disp_rt_active == 0) || t == c->disp->idle_thread ||
+        (next = disp_next_above(c, floor)) == NULL) {
         spin_unlock(&t->lock);
         return false;
     }

@@ -154,6 +154,7 @@ static void start(void)
     memset(t, 0, sizeof t);
     machine_start(&counted[0], &none);
     disp_queue_init(&cpupart_default.rt, NULL);
+    disp_rt_active = 0;
     for (unsigned i = 0; i < CPUS; i++) {
         *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
                                .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
@@ -216,6 +217,37 @@ TEST(who_was_called_and_gets_another)
     CHECK(t[2].queued_on == &disp[1].q && poked[2]);
     CHECK(come(1) == &t[2]);
     CHECK(come(2) == &t[1]);
+}
+
+/* Who has just run on a busy CPU waits there for a moment; a new thread looks for another CPU at once. */
+TEST(a_new_thread_looks_for_a_cpu)
+{
+    start();
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(sleeper(1, 0, 0), 0);
+    CHECK(t[1].queued_on == &disp[0].q);
+    on(0);
+    sleeper(2, 0, 0)->state = TS_RUNNABLE;
+    disp_enqueue(&t[2], QUEUE_NEW);
+    CHECK(t[2].queued_on != &disp[0].q && t[2].queued_on->cpu->idle);
+}
+
+/* A kernel thread, which does not return to a program, is interrupted when it wakes a more important one. */
+TEST(a_kernel_thread_gives_way)
+{
+    start();
+    t[0].lwp = NULL;
+    t[1].bound_cpu = t[2].bound_cpu = 0;
+    t[1].pri = 29;
+    t[2].pri = 31;
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(&t[1], 0);
+    CHECK(!poked[0]);
+    wake(&t[2], 0);
+    CHECK(poked[0]);
+    CHECK(come(0) == &t[2]);
 }
 
 /* Whatever happens, once the CPUs that were poked have come, no thread waits that an idle CPU may run. */
@@ -331,6 +363,11 @@ TEST(a_promise_that_is_not_kept)
 
 static void check_real_time(void)
 {
+    unsigned active = cpupart_default.rt.nrun;
+
+    for (unsigned id = 0; id < CPUS; id++)
+        active += disp[id].promised >= 0;
+    CHECK_EQ(disp_rt_active, active);
     for (unsigned i = 0; i < THREADS; i++)
         if (t[i].queued_on == &cpupart_default.rt) {
             CHECK(t[i].pri >= PRI_RT && t[i].bound_cpu < 0);

@@ -629,6 +629,10 @@ static void statistics(void)
               lgrp_cpus(cookie, 0, NULL, 0, LGRP_CONTENT_ALL));
     EXPECT_EQ(hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1) * PAGE,
               lgrp_mem_size(cookie, 0, LGRP_MEM_SZ_INSTALLED, LGRP_CONTENT_ALL));
+    EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) <
+           hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1)); /* the kernel's image is there */
+    EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) >
+           hr_kstat_value("lgrp", 0, "lgrp0", "pages free", -1));
 }
 
 /* A forked child starts afresh: children spread by load instead of staying with their parent.

@@ -188,6 +188,7 @@ static void usage_never_goes_back(void)
             }
             for (volatile int i = 0; turn % 2 == 0 && i < 100000; i++)
                 ;
+            usleep(1); /* samples are counted in switches */
         }
     }
 }
