@@ -192,6 +192,10 @@ test-images: deps
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
 
+.PHONY: crash
+crash: test-images ## 2,000 power cuts of threads that work side by side
+	$(Q)CRASH_CUTS=2000 $(APART) .venv/bin/pytest -n 3 --dist loadgroup tests/test_crash.py -k company
+
 .PHONY: fresh
 fresh: ## the README's two commands in bare Debians, as root and as an ordinary user; DEBIAN=12, 13 or sid, with all tests
 	@$(APART) tools/fresh.sh

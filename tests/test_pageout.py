@@ -54,7 +54,9 @@ def little(name: str, system: str = ""):
 CACHE = little("cache", "set priority_paging=1")
 PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
 EAGER = pytest.mark.machine(
-    "sf280r", memory="96M", disks=(f"{FOLDER}/ext.img",),
+    "sf280r",
+    memory="96M",
+    disks=(f"{FOLDER}/ext.img",),
     system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;"
     "set min_percent_cpu=100;set max_percent_cpu=100",
 )
@@ -144,7 +146,7 @@ def test_the_greedy_one_ends(machine):
     killed = machine.check("dmesg").count("out of memory: killed")
     out = machine.run(
         "/usr/test/paging greedy 200 & greedy=$!; i=0; while kill -0 $greedy 2>/dev/null; do "
-        "i=$((i + 1)); command eval \"/usr/test/paging anon 4 $i\" || case $? in 2 | 126) ;; *) exit 1 ;; esac; done; "
+        'i=$((i + 1)); command eval "/usr/test/paging anon 4 $i" || case $? in 2 | 126) ;; *) exit 1 ;; esac; done; '
         "wait $greedy",
         timeout=120,
     )

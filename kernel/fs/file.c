@@ -215,14 +215,12 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
             return err;
         if (name_is_special(w->last, w->len) || w->slash)
             return -EISDIR;
-        err = dir_lookup(w->ctx, w->dir, w->last, w->len, out);
-        if (err == -ENOENT) {
+        while ((err = dir_lookup(w->ctx, w->dir, w->last, w->len, out)) == -ENOENT) {
             err = dir_create(w->ctx, w->dir, w->last, w->len, VREG, mode, 0, NULL, out);
             if (err == 0)
                 *made = true;
             if (err != -EEXIST || (oflags & O_EXCL))
-                return err;
-            continue; /* somebody else made it just now: look again */
+                return err; /* else another thread made it just now: look again */
         }
         if (err != 0)
             return err;

@@ -6,8 +6,8 @@
  *             need not be neighbours, so memory in pieces does not keep anybody from making a thread; and a thread that
  *             uses up its stack runs into the guard, which is a double fault, rather than into somebody's memory.
  *             A stack that is given back keeps its frames and waits on its node's list for the next thread there.
- *             When memory is short the pageout daemon takes them all back: all translations at once, one flush of all
- *             processors, then frames and slots.  So making and ending a thread costs no flush.
+ *             When memory is short, or many wait, the pageout daemon takes them all back: all translations at once, one
+ *             flush of all processors, then frames and slots.  So making and ending a thread costs no flush.
  * INVARIANTS  I1  a slot is used again only after all processors have forgotten what was mapped there
  *             I2  the guard pages of a slot are never mapped
  * LOCKING     a node's list (RANK_SLAB); slots_lock (RANK_SLAB), never both
@@ -34,6 +34,7 @@ static struct spares {
 } cacheline_aligned spares[NODE_MAX];
 
 _Atomic uint64_t       kstack_tables;
+static _Atomic int32_t nspares; /* may lag behind the lists */
 static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
 static uint64_t        slots[KSTACK_MAX / 64]; /* bitmap of those in use, or that are waiting for the flush of I1 */
 static unsigned        slot_next;              /* no free slot lies below */
@@ -152,8 +153,10 @@ void *kstack_alloc(unsigned node)
     spin_lock(&spares[node].lock);
     s = list_pop(&spares[node].list, struct spare, link);
     spin_unlock(&spares[node].lock);
-    if (likely(s != NULL))
+    if (likely(s != NULL)) {
+        atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
         return s;
+    }
     slot = slot_take();
     if (slot == KSTACK_MAX)
         return NULL;
@@ -171,6 +174,7 @@ void kstack_free(void *stack)
     spin_lock(&spares[node].lock);
     list_push_front(&spares[node].list, &s->link);
     spin_unlock(&spares[node].lock);
+    atomic_fetch_add_explicit(&nspares, 1, memory_order_relaxed);
 }
 
 /* Takes up to `max` spare stacks of a node apart; returns how many, their slots in slot[]. */
@@ -186,10 +190,18 @@ static unsigned take_apart(struct spares *sp, unsigned *slot, unsigned max, stru
         spin_unlock(&sp->lock);
         if (s == NULL)
             break;
+        atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
         slot[n] = slot_of(s);
         unmap(s, KSTACK_PAGES, freed);
     }
     return n;
+}
+
+bool kstack_many(void)
+{
+    enum { SPARES = 64 }; /* a node's stacks that may wait: 1 MiB */
+
+    return atomic_load_explicit(&nspares, memory_order_relaxed) > (int)(SPARES * nnodes);
 }
 
 unsigned kstack_reap(void)

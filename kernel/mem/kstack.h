@@ -19,6 +19,8 @@ void *kstack_alloc(unsigned node);
 void  kstack_free(void *stack);
 /* kstack_reap - give the frames of all stacks that nobody uses back.  Returns how many.  No spin locks held. */
 unsigned kstack_reap(void);
+/* kstack_many - whether more stacks wait than the next threads are likely to need.  Any context. */
+bool kstack_many(void);
 void kstack_init(void);
 extern _Atomic uint64_t kstack_tables; /* page tables that map stacks: not free, not leaked */
 

@@ -220,6 +220,8 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     unsigned               tries = 0;
     struct page           *pg;
 
+    if (wait)
+        spin_check_sleep(0);
     if (scarce(n))
         mem_ops.low(node, wait, false);
     do {
@@ -235,8 +237,10 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
     struct page *pg = NULL;
     unsigned     from = node;
 
+#ifdef HR_TEST
     if ((flags & ALLOC_WAIT) != 0)
         spin_check_sleep(0);
+#endif
     irq_push();
     if (order == 0 && node == this_cpu()->node) {
         struct mem_cpu *m = this_cpu()->mem;

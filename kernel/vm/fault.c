@@ -171,8 +171,8 @@ static void init_private(struct fault *f, struct page *pg)
     atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
 }
 
-/* Puts a new private page where there was none, and maps it. */
-static int add_private(struct fault *f, struct page *pg)
+/* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
+static inline int add_private(struct fault *f, struct page *pg, bool over_file)
 {
     struct vm_object *o = &f->as->anon;
     int               err = -ENOMEM;
@@ -183,8 +183,8 @@ static int add_private(struct fault *f, struct page *pg)
         err = radix_insert(&o->tree, f->index, pg);
         if (likely(err == 0)) {
             o->npages += 1ul << f->order;
-            if (unlikely(f->table[f->slot] != 0))
-                map_copy(f, pg); /* a file's page is mapped there */
+            if (over_file && f->table[f->slot] != 0)
+                map_copy(f, pg);
             else
                 map_private(f, pg, false);
             return 0;
@@ -297,7 +297,7 @@ static int copy_of_file(struct fault *f)
     if (copy != NULL)
         page_copy(copy, from, 0);
     page_release(from);
-    return copy != NULL ? add_private(f, copy) : -ENOMEM;
+    return copy != NULL ? add_private(f, copy, true) : -ENOMEM;
 }
 
 static __attribute__((noinline)) int fault_object(struct fault *f);
@@ -318,7 +318,7 @@ static int fault_private(struct fault *f)
             return f->write ? copy_of_file(f) : fault_object(f);
     }
     pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
-    return likely(pg != NULL) ? add_private(f, pg) : no_frame(f);
+    return likely(pg != NULL) ? add_private(f, pg, false) : no_frame(f);
 }
 
 /* ---- pages of files and shared memory ---------------------------------------------------------- */

@@ -512,7 +512,7 @@ static void pageout_main(void *arg)
         refill();
         paging_in_force();
         p = now();
-        if (freemem() < paging_mark(&p) + needfree && kstack_reap() != 0)
+        if ((freemem() < paging_mark(&p) + needfree || kstack_many()) && kstack_reap() != 0)
             pageout_freed();
         if (freemem() < paging_mark(&p) + needfree)
             fruitless = scan_round() == 0 ? fruitless + 1 : 0;

@@ -269,8 +269,8 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
 }
 
 /*
- * Blocks for lblk .. lblk+n-1, n at most CHUNK, in one handle; `end` is where the write ends, in bytes, 0: it is a
- * store to a mapping, which does not make the file longer.
+ * Blocks for lblk .. lblk+n-1, n at most CHUNK, in one handle.
+ * @end  where the write ends, in bytes; 0: a store to a mapping, which does not make the file longer
  */
 static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_t end,
                          void (*fresh)(void *, uint64_t, uint32_t), void *arg)

@@ -298,6 +298,26 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
 int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 
 /* ---- inode.c, icache.c, orphan.c ---- */
+/*
+ * An inode's state towards the journal.  "In a handle" means that the running transaction cannot be committed between
+ * the store and the handle's end; all open handles are in one transaction.
+ *
+ * field     written by                         under           when; what it means to others
+ * disksize  ext_iwrite, read_in                table_lock      in a handle: the size that the table now has
+ * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
+ * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
+ * tid       ext_iwrite, ext_iload              one store       in a handle; never goes back while in memory
+ * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite
+ * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
+ * undone    ext_orphan_undone, next_undone     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
+ * otxn      jnl_order, write_ordered, unorder  journal.lock    the transaction on whose list it is
+ * ordered   as otxn                            journal.lock    hi is 0 exactly if otxn is NULL
+ * again     as otxn                            journal.lock    of the next transaction: only while otxn is committing
+ *
+ * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` (write_ordered).
+ * Pages of bytes in `ordered` may be dropped only when otxn is not committing (jnl_settle) and the running transaction
+ * does not show them.  An inode leaves memory (evict) only clean: not dirty, not orphaned, otxn NULL.
+ */
 /* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part
  *           [t] table_lock: spin lock, RANK_BUF */
 struct ext_inode {
@@ -441,7 +461,7 @@ int  htree_make(struct handle *h, struct ext_inode *dir);
  * htree_readdir - ext_readdir in the order of hashes, of a directory that has an index or one block.  1: not usable.
  *                 Positions: 0 ".", 1 "..", then 2 + 2^32 * (hash / 2) + the second hash: a name keeps its position
  *                 when blocks are split, and when the first index is made.
- * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL: another one, not on the disk.
+ * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL: another, which is not on the disk.
  */
 int      htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
 uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor);

@@ -12,6 +12,7 @@
 #include "fs/ext/ext.h"
 
 #include "mem/kmem.h"
+#include "stat/panic.h"
 #include "stat/tunable.h"
 
 #define HASH_SIZE 256 /* chains of one part */
@@ -88,6 +89,7 @@ static bool evict(struct icache_part *p, struct ext_inode *i)
     if (!atomic_compare_exchange_strong(&i->vn.refs, &one, 0))
         return false;
     take_out(p, i);
+    ASSERT(fs->rdonly || (!i->dirty && i->otxn == NULL), "ext.h: an inode leaves memory clean");
     if (fs->rdonly) { /* after an error: what was under way stays undone */
         ext_iundirty(i);
         jnl_unorder(i);

@@ -242,6 +242,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
         }
     }
+    ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
     i->tid = jnl_tid(h);
 }
 

@@ -281,6 +281,7 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
         i->otxn = h->txn;
         list_push_back(&h->txn->ordered, &i->olink);
     }
+    ASSERT(i->otxn == h->txn || i->otxn == j->committing, "ext.h: states of otxn");
     b = i->otxn == h->txn ? &i->ordered : &i->again; /* the other: of the one that is being written */
     *b = b->hi == 0 ? (struct ext_bytes){lo, hi} : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
     mutex_exit(&j->lock);

@@ -270,6 +270,7 @@ static void write_ordered(struct journal *j, struct txn *t)
         mutex_enter(&j->lock);
         list_remove(&i->olink);
         next = i->again.hi != 0 ? j->running : NULL;
+        ASSERT(i->otxn == t && (i->again.hi == 0 || next != NULL), "ext.h: states of otxn");
         i->ordered = i->again;
         i->again = (struct ext_bytes){0};
         if (next != NULL)

@@ -15,6 +15,7 @@
 #include "fs/ext/ext.h"
 
 #include "disp/timer.h"
+#include "stat/panic.h"
 
 #define NS 1000000000
 
@@ -183,6 +184,7 @@ void ext_orphan_undone(struct ext_inode *i, uint8_t what)
     struct ext_fs *fs = i->fs;
 
     mutex_enter(&fs->orphan_lock);
+    ASSERT(i->orphaned, "ext.h: only an orphan has something undone");
     i->undone = what;
     mutex_exit(&fs->orphan_lock);
 }
