@@ -257,8 +257,11 @@ int host_unmount(struct ext_fs *fs)
 {
     int err = ext_sync(fs);
 
-    if (icache_drop(fs) != 0 && !fs->rdonly)
-        return -EBUSY;
+    if (icache_drop(fs) != 0 && !fs->rdonly) { /* as the kernel: files that could not be cut go all the same */
+        fs->leaving = true;
+        if (icache_drop(fs) != 0)
+            return -EBUSY;
+    }
     return ext_unmount(fs) != 0 ? -EIO : err;
 }
 

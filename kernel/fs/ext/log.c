@@ -80,7 +80,7 @@ int jnl_note_error(struct ext_fs *fs, bool failed)
     struct jbd_super *s;
     int               err = 0;
 
-    if (j == NULL || !j->log)
+    if (j == NULL || j->super == NULL) /* none, or its inode is what is wrong */
         return 0;
     mutex_enter(&j->super_lock);
     s = (struct jbd_super *)j->super;
