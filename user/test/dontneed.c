@@ -3,7 +3,6 @@
  * dontneed.c - posix_fadvise(POSIX_FADV_DONTNEED) on a file of a disk: dontneed FILE.  Prints how many of its 16 pages
  * are in memory: after fsync, after the advice for the first half, after that for all; and checks what they hold.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
