@@ -172,7 +172,7 @@ static void init_private(struct fault *f, struct page *pg)
 }
 
 /* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
-static inline int add_private(struct fault *f, struct page *pg, bool over_file)
+static __attribute__((always_inline)) inline int add_private(struct fault *f, struct page *pg, bool over_file)
 {
     struct vm_object *o = &f->as->anon;
     int               err = -ENOMEM;
@@ -276,7 +276,7 @@ static __attribute__((noinline)) int fault_present(struct fault *f, struct page 
 }
 
 /* A private copy of the file's page is to be made. */
-static int copy_of_file(struct fault *f)
+static __attribute__((noinline)) int copy_of_file(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
     uint64_t          index = seg_index(f->seg, f->addr);
