@@ -2,7 +2,7 @@
 """A power cut at any moment: the file system is whole afterwards, and what fsync promised is there.
 
 Two workloads: one thread (crashwork), and several side by side (crashcrowd), whose cuts are also during the recovery.
-`make crash` makes four times as many cuts of the second, with each size of block.
+`make crash` makes those of the second, 2,000 of them, with each size of block.
 
 One machine works on a disk while QEMU records its writes.  The disk is rebuilt at CUTS moments, most of them between the
 writes of one flush, with writes dropped that no flush covers.  At each the kernel's own code, built for this host,
@@ -25,7 +25,7 @@ from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 320, 20, 70, 4
 BLOCKS = [1024, 4096]
-CROWD_CUTS, CYCLES = int(os.environ.get("CRASH_CUTS", 500)), 24
+CROWD_CUTS, CYCLES = int(os.environ.get("CRASH_CUTS", 0)), 24
 FOLDER = TOP / "build/test-crash"
 pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
@@ -190,6 +190,7 @@ def crowd_disks(base: bytes, entries, count: int):
         yield cut, image, [made.mark(cut, slot) for slot in range(crash.WORKERS)], cut if number % 3 == 1 else 0
 
 
+@pytest.mark.skipif(CROWD_CUTS == 0, reason="minutes: make crash")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_cuts_in_company(folder, speed, block):
     """Threads that work side by side, cut at flushes and between, with lost writes, and again during the recovery."""
