@@ -120,7 +120,10 @@ WARN        := -Wall -Wextra -Wconversion -Wno-sign-conversion -Wmissing-prototy
 KINCLUDE    := -Ikernel -I. -Iinclude
 KFLAGS      := -ffreestanding -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -fno-pic -fno-pie \
                -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-asynchronous-unwind-tables \
-               -fno-common -O2 -g $(if $(filter 1,$(TEST)),-DHR_TEST=1) $(KCFLAGS)
+               -fno-common -O2 -g $(if $(filter 1,$(TEST)),-DHR_TEST=1 $(UNDEFINED)) $(KCFLAGS)
+# What C leaves undefined ends the test kernel: an invalid opcode, whose backtrace names the place.
+UNDEFINED   := -fsanitize=signed-integer-overflow,shift-exponent,bounds,integer-divide-by-zero,unreachable,return,bool,enum,vla-bound \
+               -fsanitize-undefined-trap-on-error
 KCC         := $(CC) -std=gnu17 $(KFLAGS) $(WARN) $(KINCLUDE)
 KLD         := $(CC) -nostdlib -static -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-z,noexecstack
 
@@ -188,6 +191,10 @@ test-images: deps
 	$(call build,TEST= iso dynamic fireplane refdisk $(UONDISK))
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
+
+.PHONY: crash
+crash: test-images ## 2,000 power cuts of threads that work side by side
+	$(Q)CRASH_CUTS=2000 $(APART) .venv/bin/pytest -n 3 --dist loadgroup tests/test_crash.py -k company
 
 .PHONY: fresh
 fresh: ## the README's two commands in bare Debians, as root and as an ordinary user; DEBIAN=12, 13 or sid, with all tests

@@ -34,19 +34,8 @@ prot:
     ljmp $0x08, $(TRAMPOLINE_PHYS + (long_mode - trampoline))
     .code64
 long_mode:
-    movl $1, %eax
-    cpuid
-    shrl $24, %ebx
-    movq ap_stacks(, %rbx, 8), %rsp
-    testq %rsp, %rsp
-    jz 1f
-    xorl %ebp, %ebp
-    movl %ebx, %edi
-    movabsq $ap_main, %rax
-    call *%rax
-1:  cli
-    hlt
-    jmp 1b
+    movabsq $ap_entry, %rax
+    jmp *%rax
 
     .align 8
 gdt:
@@ -58,5 +47,23 @@ gdt_ptr:
     .word gdt_ptr - gdt - 1
     .long TRAMPOLINE_PHYS + (gdt - trampoline)
 trampoline_end:
+
+/* In the kernel's own tables, which do not map the trampoline, but the stacks. */
+    .text
+ap_entry:
+    movq kernel_pml4, %rax
+    movq %rax, %cr3
+    movl $1, %eax
+    cpuid
+    shrl $24, %ebx
+    movq ap_stacks(, %rbx, 8), %rsp
+    testq %rsp, %rsp
+    jz 1f
+    xorl %ebp, %ebp
+    movl %ebx, %edi
+    call ap_main
+1:  cli
+    hlt
+    jmp 1b
 
     .section .note.GNU-stack, "", @progbits

@@ -76,7 +76,7 @@ static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
     uint8_t *out = buf;
     int err;
 
-    if (fw_cfg_dma) {
+    if (fw_cfg_dma && !mmu_on_stack(buf)) {
         if (off != 0) {
             if ((err = dma_step(first | DMA_SKIP, NULL, off)) != 0)
                 return err;

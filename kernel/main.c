@@ -27,10 +27,10 @@
 #include "lgrp/stats.h"
 #include "lib/park.h"
 #include "lib/printf.h"
-#include "lib/rng.h"
 #include "lib/string.h"
 #include "mem/init.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "net/net.h"
 #include "proc/fpdev.h"
 #include "proc/futex.h"
@@ -67,8 +67,7 @@ static struct acpi_srat   srat;
 static struct acpi_slit   slit;
 static struct acpi_hmat   hmat;
 static struct acpi_fadt   fadt;
-static struct cpu         boot_cpu;
-static struct cpu_stat    boot_stat;
+static struct cpu_counted boot_cpu;
 static uint64_t           boot_seed;
 
 /* ---- what the launcher passes ---- */
@@ -129,6 +128,12 @@ static void system_files(void)
         system_file_apply(text, n);
 }
 
+static void seed_cpu(struct cpu *c, unsigned id)
+{
+    crng_seed(&c->crng, boot_seed, id);
+    crng_take(&c->crng, &c->rng, sizeof c->rng); /* what placement tells of this says nothing of the other */
+}
+
 static void seed_generators(void)
 {
     char text[32];
@@ -137,7 +142,7 @@ static void seed_generators(void)
         boot_seed = number(text);
     else if (!cpu_rdrand(&boot_seed))
         boot_seed = rdtsc();
-    boot_cpu.rng = boot_seed;
+    seed_cpu(&boot_cpu.cpu, 0);
 }
 
 /* ---- the machine ---- */
@@ -277,22 +282,20 @@ static void memory_start(void)
 static void cpu_make(unsigned id, uint32_t apic)
 {
     unsigned    node = lgrp_topo.cpu_node[id];
-    struct cpu *c = id == 0 ? &boot_cpu : kmem_alloc_node(sizeof *c, node);
+    struct cpu *c = id == 0 ? &boot_cpu.cpu : kmem_alloc_node(sizeof(struct cpu_counted), node);
 
     if (c == NULL)
         panic("no memory for CPU %u", id);
     if (id != 0) {
         memset(c, 0, sizeof *c);
         c->self = c;
-        c->stat = kmem_alloc_node(sizeof *c->stat, node);
-        /* A hash of seed and id: states that differ by a multiple of the step would draw the same numbers, shifted. */
-        c->rng = boot_seed ^ id;
-        c->rng = rng_step(&c->rng);
+        seed_cpu(c, id);
     }
     c->arch = kmem_alloc_node(sizeof *c->arch, node);
-    if (c->arch == NULL || c->stat == NULL)
+    if (c->arch == NULL)
         panic("no memory for CPU %u", id);
     memset(c->arch, 0, sizeof *c->arch);
+    c->stat = &((struct cpu_counted *)c)->stat;
     memset(c->stat, 0, sizeof *c->stat);
     c->id = id;
     c->apic_id = apic;
@@ -441,11 +444,11 @@ void kmain(uint32_t magic, uint64_t info)
     char            text[16];
 
     /* The boot CPU's struct cpu first: locks and counters need it. */
-    boot_cpu.self = &boot_cpu;
-    boot_cpu.stat = &boot_stat;
-    boot_cpu.mem = &mem_boot_cpu;
-    wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu);
-    boot_cpu.nlock = 1; /* interrupts stay off until the first thread */
+    boot_cpu.cpu.self = &boot_cpu.cpu;
+    boot_cpu.cpu.stat = &boot_cpu.stat;
+    boot_cpu.cpu.mem = &mem_boot_cpu;
+    wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu.cpu);
+    boot_cpu.cpu.nlock = 1; /* interrupts stay off until the first thread */
     uart_early_init();
     log_ops = (struct log_ops){console_line, verdict_line, serial_flush, power_off, reset};
     trap_early_init();
@@ -461,6 +464,7 @@ void kmain(uint32_t magic, uint64_t info)
     memory_start();
     fireplane_attach(&lgrp_topo);
     kmem_init();
+    kstack_init();
     apic_init(&madt);
     intr_init();
     apic_init_cpu();
@@ -468,12 +472,13 @@ void kmain(uint32_t magic, uint64_t info)
     clock_set_real(rtc_read() * 1000000000ull);
     pset_init();
     lgrp_load_average = pset_lgrp_load;
+    lgrp_cpus_online = pset_lgrp_cpus;
     lgrp_runnable_now = clock_runnable_now;
     disp_init();
     vm_init();
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
-    trap_init_cpu(&boot_cpu);
+    trap_init_cpu(&boot_cpu.cpu);
     trap_ops.syscall = syscall_dispatch; /* those that concern processes are filled in by proc_init() */
     trap_ops.ast = disp_ast;
     trap_ops.interrupted = disp_interrupted;
@@ -489,14 +494,15 @@ void kmain(uint32_t magic, uint64_t info)
     if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
         watchdog_s = (unsigned)number(text);
     park_on = option_text("opt/homeroom/threads", text, sizeof text) > 0 && number(text) > 1;
-    disp_cpu_join(&boot_cpu);
+    disp_cpu_join(&boot_cpu.cpu);
     smp_start(cpu_enter);
     cpus_wait();
     kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
     if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
         panic("no memory for the first thread");
     clock_start();
-    boot_cpu.nlock = 0;
-    boot_cpu.kstack_top = (uint64_t)boot_cpu.disp->idle_thread->kstack + KSTACK_SIZE;
-    x86_enter_stack(boot_cpu.kstack_top, disp_start_cpu);
+    boot_cpu.cpu.nlock = 0;
+    spin_threads_run = true;
+    boot_cpu.cpu.kstack_top = (uint64_t)boot_cpu.cpu.disp->idle_thread->kstack + KSTACK_SIZE;
+    x86_enter_stack(boot_cpu.cpu.kstack_top, disp_start_cpu);
 }

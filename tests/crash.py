@@ -4,8 +4,9 @@
 THEORY      blklogwrites records each write, with its data, and each flush, when it has ended.  A power cut after entry
             k leaves all writes that a flush covers, and of the sectors of those after the last flush any subset: a
             disk with a cache may have written them or not, or a part of one.  `Cuts` rebuilds such disks.
-            The workload (user/test/crashwork.c) tells in a marker partition of the same disk which fsync has
-            returned; `check_promises` knows what must then be there.
+            The workload (user/test/crashwork.c; crashcrowd.c: with threads) tells in a marker partition of the same
+            disk which fsync has returned; `check_promises` and `check_crowd` know what must then be there.
+            Before the workload every free block holds a pattern, so that what was never written shows.
 FORMAT      a sector with magic, version, number of entries and sector size; then for each entry one sector with the
             first sector, the number of sectors, flags and length, and after it the data.
 """
@@ -92,10 +93,10 @@ class Cuts:
     def _apply(image: bytearray, entry: Entry) -> None:
         image[entry.sector * SECTOR : entry.sector * SECTOR + len(entry.data)] = entry.data
 
-    def mark(self, cut: int) -> int:
+    def mark(self, cut: int, slot: int = 0) -> int:
         """The fsyncs that had returned: the marker was written after them, whether or not it has come to the disk."""
         for entry in reversed(self.entries[:cut]):
-            if entry.sector == self.marker and len(entry.data) >= 8:
+            if entry.sector == self.marker + slot and len(entry.data) >= 8:
                 magic, number = struct.unpack_from("<II", entry.data)
                 if magic == MARK:
                     return number
@@ -160,3 +161,106 @@ def check_order(root: Path) -> list[str]:
     """Data before metadata: files that only zeros were written to show nothing of what the blocks held before."""
     files = [p for p in (root / "noise").rglob("*") if p.is_file()]
     return [f"{p.relative_to(root)} shows old data" for p in files if p.read_bytes().strip(b"\0")]
+
+
+WORKERS, PAGES = 3, 8
+STALE = b"FORMERLY"  # what free blocks hold
+
+
+def crowd_size(step: int) -> int:
+    return 8 * (50 + step * 37 % 1500)
+
+
+class Crowd:
+    """What one worker of user/test/crashcrowd.c must find in its directory after `promised` steps."""
+
+    def __init__(self, root: Path, worker: int, promised: int) -> None:
+        self.root, self.worker, self.promised = root / f"w{worker}", worker, promised
+        self.faults: list[str] = []
+
+    def state(self, q: int, j: int) -> int:
+        """Of step j of cycle q: 0 not begun, 1 under way, 2 promised."""
+        n = 6 * q + j
+        return 2 if n < self.promised else 1 if n == self.promised else 0
+
+    def bytes_of(self, step: int) -> bytes:
+        return pattern(step * WORKERS + self.worker, crowd_size(step))
+
+    def get(self, name: str) -> bytes | None:
+        path = self.root / name
+        return path.read_bytes() if path.is_file() else None
+
+    def expect(self, good: bool, what: str) -> None:
+        if not good:
+            self.faults.append(f"w{self.worker}, {self.promised} steps promised: {what}")
+
+    def new_file(self, name: str, state: int, step: int) -> None:
+        """A file that is made and written in one step."""
+        data, full = self.get(name), self.bytes_of(step)
+        if state == 2:
+            self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong'}")
+        elif state == 1:
+            self.expect(data is None or data == full[: len(data)], f"{name} shows what was never written")
+        else:
+            self.expect(data is None, f"{name} is there already")
+
+    def gone(self, name: str, state: int, step: int) -> bool:
+        """A file that a later step removes: whether the rest need not be looked at."""
+        data = self.get(name)
+        if state == 2:
+            self.expect(data is None, f"{name} was removed")
+        elif state == 1:
+            self.expect(data in (None, self.bytes_of(step)), f"{name} is wrong while it is removed")
+        return state != 0
+
+    def renamed(self, q: int) -> None:
+        full, new = self.bytes_of(6 * q + 1), self.bytes_of(6 * q + 16)
+        half = full[: len(full) // 2]
+        b, c, d = self.get(f"b{q}"), self.get(f"c{q}"), self.get(f"d{q}")
+        if self.state(q, 2) == 0:
+            self.new_file(f"b{q}", self.state(q, 1), 6 * q + 1)
+            self.expect(c is None and d is None, f"c{q} or d{q} is there already")
+        elif self.state(q, 2) == 1:  # the zeros that take the place of the rest may be there before the new size
+            good = b is not None and b[: len(half)] == half and len(b) in (len(half), len(full))
+            good = good and all(x in (y, 0) for x, y in zip(b[len(half) :], full[len(half) :], strict=False))
+            self.expect(good, f"b{q} is wrong while it is cut")
+        elif self.state(q, 3) == 0:
+            self.expect((b, c, d) == (half, None, None), f"b{q} is not cut")
+        elif self.state(q, 3) == 1:
+            good = (b, c, d) in ((half, None, None), (None, half, None), (None, half, half))
+            self.expect(good, f"b{q}, c{q}, d{q} are wrong while they are renamed")
+        elif self.state(q + 2, 4) == 0:
+            self.expect((b, c, d) == (None, half, half), f"b{q}, c{q}, d{q} are wrong")
+        elif self.state(q + 2, 4) == 1:
+            good = b is None and d in (None, half) and c is not None
+            self.expect(good and (c == half or (d is None and c == new[: len(c)])), f"c{q} is wrong while it is made new")
+        else:
+            self.expect((b, c, d) == (None, new, None), f"c{q} is not new")
+
+    def mapped(self, q: int) -> None:
+        data = (self.get("m") or b"")[q % PAGES * 4096 :][:4096]
+        ours = pattern((6 * q + 5) * WORKERS + self.worker, 4096)
+        old = pattern((6 * (q - PAGES) + 5) * WORKERS + self.worker, 4096) if q >= PAGES else bytes(4096)
+        state = self.state(q, 5)
+        for at in range(0, 4096, SECTOR):
+            part = data[at : at + SECTOR]
+            good = part == ours[at : at + SECTOR] or (state == 1 and part == old[at : at + SECTOR])
+            self.expect(good, f"page {q % PAGES} of m is not that of cycle {q}")
+
+    def check(self) -> list[str]:
+        last = self.promised // 6
+        for q in range(last + 1):
+            if not self.gone(f"a{q}", self.state(q + 2, 4), 6 * q):
+                self.new_file(f"a{q}", self.state(q, 0), 6 * q)
+            self.renamed(q)
+            if not self.gone(f"e{q}/f", self.state(q + 3, 5), 6 * q + 5):
+                self.new_file(f"e{q}/f", self.state(q, 5), 6 * q + 5)
+            if self.state(q, 5) != 0 and self.state(q + PAGES, 5) == 0:
+                self.mapped(q)
+        return self.faults
+
+
+def check_crowd(root: Path, marks: list[int]) -> list[str]:
+    """What the workers were promised; and no file of zeros shows what its blocks held before."""
+    faults = [f for worker, mark in enumerate(marks) if mark for f in Crowd(root, worker, mark).check()]
+    return faults + check_order(root)

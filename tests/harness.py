@@ -53,9 +53,7 @@ class Result:
         return self.out.splitlines()
 
 
-def make_guest(
-    name: str, speed: float, *, boards=None, memory=None, cards=None, kernel="test", **options
-) -> guest.Guest:
+def make_guest(name: str, speed: float, *, boards=None, memory=None, cards=None, kernel="test", **options) -> guest.Guest:
     """A guest that is not started yet; `options` are those of guest.Options."""
     options.setdefault("watchdog", WATCHDOG)
     settings = guest.Options(iso=ISO[kernel], speed=speed, **options)
@@ -97,9 +95,7 @@ class Booted:
 
         last = self.guest.wait_until(answer, timeout)
         text = b"".join(
-            unescape(ln.split(" ", 2)[2].encode())
-            for ln in self.guest.lines[first:]
-            if ln.startswith("out" + mine)
+            unescape(ln.split(" ", 2)[2].encode()) for ln in self.guest.lines[first:] if ln.startswith("out" + mine)
         ).decode(errors="replace")
         if last is None and self.guest.running:
             self.guest.ask()
@@ -118,9 +114,7 @@ class Booted:
         """Kernel statistics whose name (module:instance:name:statistic) begins with prefix."""
         rows = (ln.rsplit("\t", 1) for ln in self.check("cat /dev/kstat").splitlines())
         return {
-            name: int(value, 0)
-            for name, value in rows
-            if name.startswith(prefix) and re.fullmatch(r"-?(0x)?[0-9a-f]+", value)
+            name: int(value, 0) for name, value in rows if name.startswith(prefix) and re.fullmatch(r"-?(0x)?[0-9a-f]+", value)
         }
 
     def type(self, text: str) -> None:

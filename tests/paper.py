@@ -36,5 +36,5 @@ def listing(text):
     broken = re.compile(r"(\n {4}\}\n)\}\n {4}\}\n\}\n(printf\(\"\\n\"\);\n\})")
     source, repaired = broken.subn(r"\1\2", source)
     if repaired != 1:
-        raise ValueError("the page break before printf(\"\\n\") is not where it was")
+        raise ValueError('the page break before printf("\\n") is not where it was')
     return source

@@ -93,8 +93,7 @@ def test_overlay_and_system_reach_the_guest(boot_once, tmp_path):
 
 def test_same_seed_same_choices(boot_once):
     texts = [
-        boot_once("sf3800", run="od -An -tx1 -N16 /dev/urandom | head -1 | md5sum", seed=7, icount=True)[1]
-        for _ in range(2)
+        boot_once("sf3800", run="od -An -tx1 -N16 /dev/urandom | head -1 | md5sum", seed=7, icount=True)[1] for _ in range(2)
     ]
     assert texts[0] == texts[1]
 

@@ -68,14 +68,11 @@ def fake(tmp_path_factory):
         program = build / command
         if not program.exists():
             subprocess.run(
-                [HRCC, "-D_GNU_SOURCE", ROOT / f"user/cmd/{command}.c", ROOT / "tests/fakekernel.c"]
-                + ["-o", program],
+                [HRCC, "-D_GNU_SOURCE", ROOT / f"user/cmd/{command}.c", ROOT / "tests/fakekernel.c"] + ["-o", program],
                 check=True,
             )
         env = {**os.environ, "FAKE_ROOT": str(root), "FAKE_LGRPS": str(lgrps), "TZ": "UTC"}
-        return subprocess.run(
-            [program, *args], input=stdin, capture_output=True, text=True, env=env, timeout=HOST_LIMIT
-        )
+        return subprocess.run([program, *args], input=stdin, capture_output=True, text=True, env=env, timeout=HOST_LIMIT)
 
     return run
 
@@ -121,11 +118,7 @@ def test_lgrpinfo_exit_codes(fake):
 
 def test_plgrp_home(fake):
     out = fake("plgrp", "77")
-    assert out.stdout == (
-        "     PID/LWPID    HOME\n"
-        "      77/1        1\n"
-        "      77/3        1\n"
-    )
+    assert out.stdout == ("     PID/LWPID    HOME\n      77/1        1\n      77/3        1\n")
     assert out.returncode == 0
     assert fake("plgrp", "77/3").stdout.splitlines()[1:] == ["      77/3        1"]
 
@@ -406,7 +399,13 @@ def test_mpstat_by_set(fake, counted):
     lines = fake("mpstat", "-p", root=counted).stdout.splitlines()
     assert lines[0] == HEADING + " set"
     assert [line.split()[::16] for line in lines[1:]] == [
-        ["4", "-1"], ["6", "-1"], ["7", "-1"], ["0", "1"], ["1", "1"], ["2", "1"], ["3", "2"]
+        ["4", "-1"],
+        ["6", "-1"],
+        ["7", "-1"],
+        ["0", "1"],
+        ["1", "1"],
+        ["2", "1"],
+        ["3", "2"],
     ]
     assert lines[7] == "  3    0   0    0     1    0    0    0    0    0    0     0    0   0   0 100   2"
     assert fake("mpstat", "-P", "2", root=counted).stdout.splitlines()[1].split()[0] == "3"
@@ -444,9 +443,7 @@ def test_mdb_reads(fake):
         return fake("mdb", "-k", stdin=line + "\n").stdout
 
     assert mdb("nlgrps/X") == "nlgrps:\nnlgrps:         2\n"
-    assert mdb("lgrp_mem_default_policy/X") == (
-        "lgrp_mem_default_policy:\nlgrp_mem_default_policy:        1\n"
-    )
+    assert mdb("lgrp_mem_default_policy/X") == ("lgrp_mem_default_policy:\nlgrp_mem_default_policy:        1\n")
     assert mdb("lgrp_shm_random_thresh/J").split()[-1] == "123456789abcdef0"
     assert mdb("lgrp_shm_random_thresh/X").split()[-1] == "9abcdef0"
     assert mdb("lgrp_loadavg_tolerance/U").split()[-1] == "65536"
@@ -511,12 +508,8 @@ def test_mdb_refuses(fake, flags, line, message):
 
 
 def test_kstat(fake):
-    assert fake("kstat", "-p", "-m", "lgrp", "-i", "0").stdout == (
-        "lgrp:0:lgrp0:cpus\t4\nlgrp:0:lgrp0:alloc fail\t17\n"
-    )
-    assert fake("kstat", "-p", "::lgrp*:cpus", "unix:::ncpus").stdout == (
-        "lgrp:0:lgrp0:cpus\t4\nunix:0:system_misc:ncpus\t8\n"
-    )
+    assert fake("kstat", "-p", "-m", "lgrp", "-i", "0").stdout == ("lgrp:0:lgrp0:cpus\t4\nlgrp:0:lgrp0:alloc fail\t17\n")
+    assert fake("kstat", "-p", "::lgrp*:cpus", "unix:::ncpus").stdout == ("lgrp:0:lgrp0:cpus\t4\nunix:0:system_misc:ncpus\t8\n")
     assert fake("kstat", "-l", "-s", "cpus").stdout == "lgrp:0:lgrp0:cpus\n"
     assert fake("kstat", "-p", "-m", "none").returncode == 1
     assert fake("kstat", "-n", "lgrp0").stdout == (
@@ -530,12 +523,8 @@ def test_kstat(fake):
 
 def test_cfgadm(fake):
     show = ("-x", "passthru", "-o", "showlpa")
-    assert fake("cfgadm", *show, "SB1::cpu0").stdout == (
-        "showlpa SB1::cpu0 portid 32, base pa 10000000, bound pa 20000000\n"
-    )
-    assert fake("cfgadm", *show, "SB0::cpu3", lgrps=1).stdout == (
-        "showlpa SB0::cpu3 portid 3, base pa 0, bound pa 0\n"
-    )
+    assert fake("cfgadm", *show, "SB1::cpu0").stdout == ("showlpa SB1::cpu0 portid 32, base pa 10000000, bound pa 20000000\n")
+    assert fake("cfgadm", *show, "SB0::cpu3", lgrps=1).stdout == ("showlpa SB0::cpu3 portid 3, base pa 0, bound pa 0\n")
     missing = fake("cfgadm", *show, "SB2::cpu0")
     assert missing.stderr == "cfgadm: Attachment point not found: SB2::cpu0 (lgrpinfo -c lists boards and CPUs)\n"
     assert missing.returncode == 1

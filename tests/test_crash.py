@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A power cut at any moment: the file system is whole afterwards, and what fsync promised is there.
 
+Two workloads: one thread (crashwork), and several side by side (crashcrowd), whose cuts are also during the recovery.
+`make crash` makes those of the second, 2,000 of them, with each size of block.
+
 One machine works on a disk while QEMU records its writes.  The disk is rebuilt at CUTS moments, most of them between the
 writes of one flush, with writes dropped that no flush covers.  At each the kernel's own code, built for this host,
 replays the journal; e2fsck judges the result; what was promised is compared.  At BOOTS of them a machine does it.
@@ -21,10 +24,12 @@ import crash
 from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 320, 20, 70, 4
+BLOCKS = [1024, 4096]
+CROWD_CUTS, CYCLES = int(os.environ.get("CRASH_CUTS", 0)), 24
 FOLDER = TOP / "build/test-crash"
 pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
-MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-b", "1024", "-N", "256", "-J", "size=1"]
+MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-E", "nodiscard", "-N", "256"]
 SHM = Path("/dev/shm")
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
@@ -39,10 +44,11 @@ def folder():
     shutil.rmtree(fast)
 
 
-def new_disk(folder: Path) -> Path:
+def new_disk(folder: Path, block: int = 1024) -> Path:
+    """A disk with a partition table, an empty file system whose free blocks hold a pattern, and the marker."""
     part, disk = folder / "part.img", folder / "disk.img"
-    part.write_bytes(bytes(crash.FS_SECTORS * crash.SECTOR))
-    subprocess.run([*MKFS, part], check=True)
+    part.write_bytes(crash.STALE * (crash.FS_SECTORS * crash.SECTOR // len(crash.STALE)))
+    subprocess.run([*MKFS, "-b", str(block), "-J", f"size={1 if block == 1024 else 4}", part], check=True)
     image = bytearray(crash.DISK_SECTORS * crash.SECTOR)
     image[: crash.SECTOR] = crash.partition_table()
     image[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR] = part.read_bytes()
@@ -50,22 +56,18 @@ def new_disk(folder: Path) -> Path:
     return disk
 
 
-@pytest.fixture(scope="module")
-def record(folder, speed):
-    """The disk before, and what was written to it."""
+def recorded(disk: Path, log: Path, speed, command: str):
+    """The disk before, and what a machine wrote to it."""
     import harness
 
-    disk = new_disk(folder)
-    base, log = disk.read_bytes(), FOLDER / "writes.log"
-    if kept := os.environ.get("CRASH_LOG"):
-        return base, crash.read_log(Path(kept))
+    base = disk.read_bytes()
     log.unlink(missing_ok=True)
     one = harness.make_guest(
         "sf280r",
         speed,
         disks=(f"{disk},blklogwrites={log}",),
         seed=SEED,
-        run=f"mkdir -p /mnt && mount -t ext3 /dev/vda1 /mnt && /usr/test/crashwork /mnt /dev/vda2 {STEPS}",
+        run=f"mkdir -p /mnt && mount -t ext3 /dev/vda1 /mnt && {command}",
     )
     try:
         outcome = one.start().wait(180)
@@ -73,6 +75,14 @@ def record(folder, speed):
         one.close()
     assert outcome.kind == "clean" and outcome.status == 0, one.tail(30)
     return base, crash.read_log(log)
+
+
+@pytest.fixture(scope="module")
+def record(folder, speed):
+    disk = new_disk(folder)
+    if kept := os.environ.get("CRASH_LOG"):
+        return disk.read_bytes(), crash.read_log(Path(kept))
+    return recorded(disk, FOLDER / "writes.log", speed, f"/usr/test/crashwork /mnt /dev/vda2 {STEPS}")
 
 
 def e2fsck(part: Path) -> str:
@@ -89,15 +99,19 @@ class Replayer:
         )
         self.part, self.files = folder / f"cut{number}.img", folder / f"files{number}"
 
-    def check(self, image: bytes, mark: int) -> list[str]:
+    def check(self, image: bytes, mark: int | list[int], again: int = 0) -> list[str]:
+        """Faults of the disk; `again`: the power fails once more while the journal is replayed, at a moment by that seed."""
         self.part.write_bytes(image[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         shutil.rmtree(self.files, ignore_errors=True)
         self.files.mkdir()
-        self.program.stdin.write(f"{self.part} copy {self.files}\n")
+        self.program.stdin.write(f"{self.part} copy {self.files} {again}\n")
         answer = self.program.stdout.readline()
         if answer != "OK\n":
             return [f"the replay failed: {answer}{self.program.stderr.read() if answer == '' else ''}"]
-        faults = crash.check_promises(self.files, mark) + crash.check_order(self.files)
+        if isinstance(mark, list):
+            faults = crash.check_crowd(self.files, mark)
+        else:
+            faults = crash.check_promises(self.files, mark) + crash.check_order(self.files)
         if said := e2fsck(self.part):
             faults.append(said)
         return faults
@@ -127,29 +141,71 @@ def disks(base: bytes, entries):
         yield cut, image, mark, number % (CUTS // BOOTS) == CUTS // BOOTS - 1
 
 
+def check_all(folder: Path, cuts) -> list[str]:
+    """The host's replay of each (cut, disk, promises, seed of a second cut or 0), two at a time.  What is wrong."""
+    workers = [Replayer(folder, n) for n in range(2)]
+    faults, waiting = [], []
+    with ThreadPoolExecutor(2) as threads:
+        for count, (cut, image, mark, again) in enumerate(cuts):
+            if len(waiting) == 2:
+                before, job = waiting.pop(0)
+                faults += [f"cut {before}: {f}" for f in job.result()]
+            waiting.append((cut, threads.submit(workers[count % 2].check, image, mark, again)))
+        for before, job in waiting:
+            faults += [f"cut {before}: {f}" for f in job.result()]
+    for worker in workers:
+        worker.close()
+    return faults
+
+
 def test_every_cut(folder, record):
     """The host's replay at each of the cuts."""
     base, entries = record
     assert len(entries) > 2 * CUTS and sum(e.flush for e in entries) > 4 * STEPS, "too little was recorded"
     assert crash.Cuts(base, entries).mark(len(entries)) == 4 * STEPS
-    workers = [Replayer(folder, n) for n in range(2)]
-    faults, marks, count = [], set(), 0
-    with ThreadPoolExecutor(2) as threads:
-        waiting = []
-        for cut, image, mark, _ in disks(base, entries):
-            if len(waiting) == 2:
-                before, job = waiting.pop(0)
-                faults += [f"cut {before}: {f}" for f in job.result()]
-            waiting.append((cut, threads.submit(workers[count % 2].check, image, mark)))
-            marks.add(mark)
-            count += 1
-        for before, job in waiting:
-            faults += [f"cut {before}: {f}" for f in job.result()]
-    for worker in workers:
-        worker.close()
+    made = crash.Cuts(base, entries)
+    marks = {made.mark(cut) for cut in choose_cuts(entries)}
+    count = len(choose_cuts(entries))
+    faults = check_all(folder, ((cut, image, mark, 0) for cut, image, mark, _ in disks(base, entries)))
     print(f"seed {SEED}, {len(entries)} entries, {count} cuts, {len(marks)} different promises")
     assert not faults, "\n".join(faults[:10])
     assert count == CUTS and len(marks) > CUTS // 3
+
+
+def crowd_cuts(entries, count: int) -> list[int]:
+    """Moments between two entries: half of them right after a flush, or all flushes if these are fewer."""
+    rng = random.Random(SEED)
+    flushes = [k + 1 for k in range(len(entries)) if entries[k].flush]
+    cuts = set(rng.sample(flushes, min(count // 2, len(flushes))))
+    rest = [k for k in range(1, len(entries) + 1) if k not in cuts]
+    cuts.update(rng.sample(rest, min(count - len(cuts), len(rest))))
+    return sorted(cuts)
+
+
+def crowd_disks(base: bytes, entries, count: int):
+    """As check_all() wants them: two of three with writes dropped that no flush covers, one of three cut once more."""
+    made = crash.Cuts(base, entries)
+    for number, cut in enumerate(crowd_cuts(entries, count)):
+        image, _ = made.rebuild(cut, random.Random(SEED * 1000003 + cut) if number % 3 else None)
+        yield cut, image, [made.mark(cut, slot) for slot in range(crash.WORKERS)], cut if number % 3 == 1 else 0
+
+
+@pytest.mark.skipif(CROWD_CUTS == 0, reason="minutes: make crash")
+@pytest.mark.parametrize("block", BLOCKS)
+def test_cuts_in_company(folder, speed, block):
+    """Threads that work side by side, cut at flushes and between, with lost writes, and again during the recovery."""
+    command = f"/usr/test/crashcrowd /mnt /dev/vda2 {CYCLES}"
+    base, entries = recorded(new_disk(folder, block), FOLDER / f"crowd{block}.log", speed, command)
+    count = CROWD_CUTS // len(BLOCKS)
+    assert len(entries) > count and sum(e.flush for e in entries) > 6 * CYCLES, "too little was recorded"
+    made = crash.Cuts(base, entries)
+    assert [made.mark(len(entries), slot) for slot in range(crash.WORKERS)] == [6 * CYCLES] * crash.WORKERS
+    assert base.count(crash.STALE * 64) > 4000, "the free blocks hold no pattern"
+    cuts = crowd_cuts(entries, count)
+    assert len(cuts) == count
+    faults = check_all(folder, crowd_disks(base, entries, count))
+    print(f"seed {SEED}, {len(entries)} entries, {count} cuts")
+    assert not faults, "\n".join(faults[:10])
 
 
 @pytest.mark.parametrize("half", [0, 1])

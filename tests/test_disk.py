@@ -216,9 +216,7 @@ def test_counts(machine):
     assert 100 * 4096 <= gained["nread"] <= 100 * 4096 + 256 * 1024  # reading ahead
     assert gained["nwritten"] == 50 * 4096 and gained["flushes"] >= 1
     assert gained["wcnt"] == gained["rcnt"] == 0
-    fields = next(
-        line.split() for line in machine.check("cat /proc/diskstats").splitlines() if line.split()[2] == "hda"
-    )
+    fields = next(line.split() for line in machine.check("cat /proc/diskstats").splitlines() if line.split()[2] == "hda")
     assert [int(fields[5]), int(fields[9])] == [after["sd:3:hda:nread"] // 512, after["sd:3:hda:nwritten"] // 512]
     for wrong in ("iostat 1 2 3", "iostat 1 hda", "vmstat 1 2 3"):
         assert "usage: " in machine.run(wrong).out

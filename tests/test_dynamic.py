@@ -86,7 +86,7 @@ def test_they_run(machine):
     assert machine.check("echo 'select sum(n) from (select 40 n union select 2);' | sqlite3").split() == ["42"]
     script = 'local t = {} for i = 1, 1e5 do t[i] = tostring(i) end print(#table.concat(t), math.sqrt(2), os.getenv("X"))'
     assert machine.check(f"X=y lua5.4 -e '{script}'").split() == ["488895", "1.4142135623731", "y"]
-    assert "loadlib" in machine.check("lua5.4 -e 'print(package.loadlib(\"libm.so.6\", \"*\") and \"loadlib\")'")
+    assert "loadlib" in machine.check('lua5.4 -e \'print(package.loadlib("libm.so.6", "*") and "loadlib")\'')
     assert machine.run("lua5.4 -e 'os.exit(7)'").status == 7
 
 
@@ -269,7 +269,7 @@ def test_heap(machine):
 def test_fork_and_exec(machine):
     """A child has the advice of its parent; what it executes looks for its own."""
     machine.check("echo '*:heap=access_many' > /tmp/c")
-    inner = "for i = 1, 2 do os.execute(\"lua5.4 /tmp/heap.lua\") end"
+    inner = 'for i = 1, 2 do os.execute("lua5.4 /tmp/heap.lua") end'
     both = machine.check(f"LD_PRELOAD=madv.so.1 MADVCFGFILE=/tmp/c lua5.4 -e '{inner}'")
     assert even(heap_pages(both), 6)
     machine.check("echo 'nobody:heap=access_many' > /tmp/c")

@@ -18,7 +18,7 @@ FOLDER = TOP / "build/test-ext"
 pytestmark = pytest.mark.xdist_group("ext")  # one worker: the disks in FOLDER are made once
 TREE = FOLDER / "tree"
 MACHINE = "sf3800"
-DISKS = tuple(f"{FOLDER}/{name}.img" for name in ("main", "small", "ext4", "rofeat", "old"))
+DISKS = tuple(f"{FOLDER}/{name}.img" for name in ("main", "small", "ext4", "rofeat", "old", "flags"))
 EXT = pytest.mark.machine(MACHINE, disks=DISKS)
 BAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/bad.img,blkdebug={FOLDER}/bad.conf",))
 LOGBAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/logbad.img,blkdebug={FOLDER}/logbad.conf",), watchdog=30)
@@ -59,6 +59,28 @@ def block_of(name: str, path: str) -> int:
     return int(debugfs(name, f"blocks {path}").split()[0])
 
 
+def make_flags() -> None:
+    """A disk with files that are immutable, append-only, and have an access control list, as chattr and setfacl do it."""
+    mke2fs("flags", 8)
+    (TREE / "acl").write_bytes(
+        bytes.fromhex("02000000 01000600ffffffff 02000600e9030000 04000400ffffffff 10000600ffffffff 20000400ffffffff")
+    )
+    requests = ["mkdir fixed_dir", f"write {TREE}/a fixed_dir/f"]
+    for name, field in (("fixed", "flags 0x10"), ("log", "flags 0x20"), ("fixed_dir", "flags 0x10")):
+        requests += [f"write {TREE}/a {name}"] if name != "fixed_dir" else []
+        requests += [f"sif {name} {field}"]
+    requests += [
+        f"write {TREE}/a acl",
+        "sif acl mode 0100664",
+        "sif acl uid 1000",
+        f"ea_set -f {TREE}/acl acl system.posix_acl_access",
+    ]
+    script = FOLDER / "flags.txt"
+    script.write_text("\n".join(requests) + "\n")
+    tool("debugfs", "-w", "-f", script, FOLDER / "flags.img")
+    (TREE / "acl").unlink()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def images():
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -73,6 +95,7 @@ def images():
     mke2fs("ext4", 8, kind="ext4")
     mke2fs("rofeat", 8)
     mke2fs("old", 8, "-b", "2048", kind="ext2")
+    make_flags()
     mke2fs("storm", 8, "-b", "1024", "-J", "size=1")
     mke2fs("parts", 8, "-b", "1024")
     mke2fs("short", 12, "-b", "1024", "-J", "size=1")
@@ -119,6 +142,45 @@ def test_mounting(machine):
     assert machine.check("stat -f -c '%t %s %l' /mnt/m").split() == ["ef53", "4096", "255"]
     machine.check("umount /mnt/m")
     fsck("main")
+
+
+@EXT
+@pytest.mark.parametrize("how", ["sync", "dsync", "mount"])
+def test_synchronous_writes(machine, how):
+    """When the write has returned its data and the file are on the disk: a copy of it, taken then, has them."""
+    machine.check(f"mount {'-o sync' if how == 'mount' else ''} -t ext3 /dev/vda /mnt/m")
+    machine.check(f"/usr/test/syncwrite /mnt/m/{how} {how if how != 'mount' else ''}")
+    shutil.copy(FOLDER / "main.img", FOLDER / "cut.img")
+    machine.check(f"rm /mnt/m/{how}; umount /mnt/m")
+    subprocess.run(["e2fsck", "-fp", FOLDER / "cut.img"], capture_output=True, check=False)  # it replays the journal
+    assert debugfs("cut", f"cat /{how}") == "".join(c * 4096 for c in "abcdefgh")
+    (FOLDER / "cut.img").unlink()
+
+
+@EXT
+def test_flags_bind_root(machine):
+    """Immutable and append-only files, as on Linux; a file with an access control list is its owner's and root's."""
+    machine.check("mount -t ext3 /dev/vdf /mnt/m && cd /mnt/m && cat fixed log fixed_dir/f >/dev/null")
+    refused = ["echo x >>fixed", ">fixed", "rm -f fixed", "mv fixed other", "ln fixed other", "chmod 600 fixed",
+               "chown 1 fixed", "touch fixed", "mv log fixed", "echo x >log", ">log", "rm -f log", "mv log other",
+               "ln log other", "chmod 600 log", "touch -d '2001-02-03 04:05:06' log", "truncate -s 1 log",
+               "touch fixed_dir/new", "rm -f fixed_dir/f", "mv fixed_dir other"]  # fmt: skip
+    for command in refused:
+        got = machine.run(f"cd /mnt/m && {command}")
+        assert got.status != 0 and "not permitted" in got.out, (command, got)
+    machine.check("cd /mnt/m && echo more >>log && touch log && tail -c 5 log | grep -q more && echo x >fixed_dir/f")
+    assert machine.run("cat /mnt/m/acl", uid=1001).status != 0
+    machine.check("cat /mnt/m/acl && echo x >>/mnt/m/acl")
+    assert machine.run("cat /mnt/m/acl && echo x >>/mnt/m/acl", uid=1000).status == 0
+    machine.check("umount /mnt/m")
+    fsck("flags")
+
+
+@EXT
+def test_dontneed_drops_clean_pages(machine):
+    machine.check("mount -t ext3 /dev/vda /mnt/m")
+    assert machine.check("/usr/test/dontneed /mnt/m/f").split() == ["16", "9", "0"]
+    machine.check("rm /mnt/m/f && umount /mnt/m")
 
 
 @EXT

@@ -46,8 +46,7 @@ def test_layout_is_the_headers(tmp_path):
         out.append(f'printf("sizeof {name} %zu\\n", sizeof(struct {name}));')
         for field, *_ in struct_._fields_:
             out.append(
-                f'printf("{name} {field} %zu %zu\\n", offsetof(struct {name}, {field}), '
-                f"sizeof ((struct {name} *)0)->{field});"
+                f'printf("{name} {field} %zu %zu\\n", offsetof(struct {name}, {field}), sizeof ((struct {name} *)0)->{field});'
             )
     (tmp_path / "layout.c").write_text("\n".join([*out, "return 0; }"]))
     program = tmp_path / "layout"

@@ -15,19 +15,26 @@ from homeroom.machine import TOP
 
 # What is changed, in which file, and what the self-test says of it.
 BROKEN = {
-    "loads taken for stores": ("plugin.c", [
-        ("if (LOAD_8(info, at))\n        fp_load", "if (STORE_8(info, at))\n        fp_load"),
-        ("else if (STORE_8(info, at))\n        fp_store", "else if (LOAD_8(info, at))\n        fp_store"),
-    ], r"loads: \d+ counted"),
+    "loads taken for stores": (
+        "plugin.c",
+        [
+            ("if (LOAD_8(info, at))\n        fp_load", "if (STORE_8(info, at))\n        fp_load"),
+            ("else if (STORE_8(info, at))\n        fp_store", "else if (LOAD_8(info, at))\n        fp_store"),
+        ],
+        r"loads: \d+ counted",
+    ),
     "turns that do not end": ("plugin.c", [("    cpu_exit(qemu_cpu[vcpu]);\n", "")], "clocks were apart"),
     "CPUs in another order": ("plugin.c", [("place[i].cpu = &cpus[n];", "place[i].cpu = &cpus[n ^ 1];")], "loads: 0 counted"),
     "misses counted twice": ("cache.c", [("c->n.miss_local++;", "c->n.miss_local += 2;")], "misses: "),
     "code that is not translated anew": (
-        "plugin.c", [("qemu_plugin_reset(self, watch, NULL);", ";")], r"loads: \d+ counted|references after"
+        "plugin.c",
+        [("qemu_plugin_reset(self, watch, NULL);", ";")],
+        r"loads: \d+ counted|references after",
     ),
     "a clock that stands": ("model.h", [("    c->clock += ps;\n", "")], "clocks: 0 counted"),
     "boards in another order": (
-        "model.c", [("memset(&m->home[base >> 12], (int)board + 1,", "memset(&m->home[base >> 12], (int)!board + 1,")],
+        "model.c",
+        [("memset(&m->home[base >> 12], (int)board + 1,", "memset(&m->home[base >> 12], (int)!board + 1,")],
         r"(?:local|remote) misses: 5\d\d counted",
     ),
     "address spaces that are not told apart": ("plugin.c", [("cb = on_mmu;", ";")], "change of address space"),
@@ -72,12 +79,15 @@ def test_it_passes_each_time(machine):
     machine.check("for i in 1 2 3 4 5 6 7 8 9; do sh -c 'while :; do :; done' & done; fptest; s=$?; kill $(jobs -p); exit $s")
 
 
-@pytest.mark.parametrize("name, options", [
-    ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=64"}),
-    ("sf15k", {"boards": 2, "model_set": "ecache_kib=64; write_allocate=always"}),
-    ("t2000", {}),
-    ("sf280r", {"model_set": "skew_ps=10000"}),
-])
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=64"}),
+        ("sf15k", {"boards": 2, "model_set": "ecache_kib=64; write_allocate=always"}),
+        ("t2000", {}),
+        ("sf280r", {"model_set": "skew_ps=10000"}),
+    ],
+)
 def test_it_passes_on(boot_once, name, options):
     """Boards that the system does not tell apart, one board, other parameters."""
     outcome, text, _ = boot_once(name, run="fptest", model="fireplane", **options)

@@ -73,7 +73,8 @@ def make_gdb(machine, **variables):
         ["tools/gdb/run.sh", machine, str(ISO["test"]), str(KERNEL)],
         cwd=TOP,
         env={**os.environ, "GDB_ARGS": "-batch -ex bt", **variables},
-        capture_output=True, text=True,
+        capture_output=True,
+        text=True,
     )
 
 

@@ -125,9 +125,7 @@ def gained(machine, command: str, timeout: float = 120) -> list[dict[str, int]]:
     before = cpu_counts(machine, names)
     machine.check(command, timeout)
     after = cpu_counts(machine, names)
-    return [
-        {key.rsplit(":", 1)[1]: new[key] - old[key] for key in new} for old, new in zip(before, after, strict=True)
-    ]
+    return [{key.rsplit(":", 1)[1]: new[key] - old[key] for key in new} for old, new in zip(before, after, strict=True)]
 
 
 @STRANDS

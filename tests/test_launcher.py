@@ -75,7 +75,9 @@ def test_every_machine_file_is_taken_by_qemu():
         done = subprocess.run(
             [guest.QEMU, *args, "-display", "none", "-S", "-qmp", "stdio"],
             input='{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n',
-            capture_output=True, text=True, timeout=HOST_LIMIT,
+            capture_output=True,
+            text=True,
+            timeout=HOST_LIMIT,
         )
         assert done.returncode == 0 and not done.stderr, f"{path.name}: {done.stderr}"
 
@@ -152,18 +154,21 @@ def test_versions_of_qemu(tmp_path, version, model, status, says):
         (["sf3800", "--run", "true", "--trace", "/nonexistent/t"], "TRACE=/nonexistent/t: it cannot be written: No such"),
         (["sf3800", "--run", "true", "--trace", "/tmp"], "TRACE=/tmp: it is a directory"),
         (["sf3800", "--system", "* " * 2050], "SYSTEM: at most 4095 bytes"),
-        *((["sf3800", f"--{option}", value], f"{option.upper()}={value}: write {range_}") for option, value, range_ in (
-            ("seed", "-1", "a number from 0 to 18446744073709551615"),
-            ("seed", "0x10000000000000000", "a number from 0 to"),
-            ("watchdog", "-4", "a number from 0 to 86400"),
-            ("timeout", "0", "a number from 1 to"),
-            ("timeout", "1.5", "a number from 1 to"),
-            ("icount", "yes", "0 or 1"),
-            ("icount", "2", "0 or 1"),
-            ("gdb", "65536", "a number from 1 to 65535"),
-            ("net", "9", "a number from 0 to 8"),
-            ("boards", "0", "a number from 1 to"),
-        )),
+        *(
+            (["sf3800", f"--{option}", value], f"{option.upper()}={value}: write {range_}")
+            for option, value, range_ in (
+                ("seed", "-1", "a number from 0 to 18446744073709551615"),
+                ("seed", "0x10000000000000000", "a number from 0 to"),
+                ("watchdog", "-4", "a number from 0 to 86400"),
+                ("timeout", "0", "a number from 1 to"),
+                ("timeout", "1.5", "a number from 1 to"),
+                ("icount", "yes", "0 or 1"),
+                ("icount", "2", "0 or 1"),
+                ("gdb", "65536", "a number from 1 to 65535"),
+                ("net", "9", "a number from 0 to 8"),
+                ("boards", "0", "a number from 1 to"),
+            )
+        ),
     ],
 )
 def test_wrong_options_are_one_line(args, says):
@@ -207,6 +212,7 @@ def test_check_asks_for_nothing_that_make_builds(monkeypatch):
 
 def test_a_folder_for_files_of_the_run_that_is_full(monkeypatch, tmp_path):
     """One line, no process, no file."""
+
     def full(self, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -313,57 +319,63 @@ HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
         ("title = 3 3", "not TOML: "),
         ('title = "x"', "'board' is missing: write [[board]]"),
         ("[[board]]\n" + TWO, "'title' is missing"),
-        ("[[board]]\n" + TWO + '[title]', "title = {}: write a line of text"),
-        (HEAD + 'cpus = 2', "'memory' is missing"),
+        ("[[board]]\n" + TWO + "[title]", "title = {}: write a line of text"),
+        (HEAD + "cpus = 2", "'memory' is missing"),
         (HEAD + 'memory = "64M"', "'cpus' is missing"),
         ('title = "x"\nspeed = 1\n[[board]]\n' + TWO, "unknown key 'speed'; there are: title, board"),
         (HEAD + TWO + "slots = 1", "unknown key 'slots'; there are: count, cpus"),
-        ('title = 3\n[[board]]\n' + TWO, "title = 3: write a line of text"),
+        ("title = 3\n[[board]]\n" + TWO, "title = 3: write a line of text"),
         ('title = "a\\nb"\n[[board]]\n' + TWO, "write a line of text"),
         ('title = "x"\nboard = 3', "board = 3: write [[board]]"),
         ('title = "x"\nboard = []', "board = []: write [[board]]"),
         ('title = "x"\n[board]\n' + TWO, "write [[board]]"),
-        *((f'title = "x"\n{line}\n[[board]]\ncount = 2\n{TWO}', says) for line, says in (
-            ("cores = 0", "cores = 0: write a number from 1 to 255"),
-            ("cores = true", "cores = True: write a number"),
-            ('cores = "2"', "cores = '2': write a number"),
-            ("remote_distance = 10", "a number from 11 to 254"),
-            ("remote_distance = 18.5", "a number from 11 to 254"),
-            ("slit = 3", "write a matrix of distances"),
-            ("slit = [10, 20]", "write a matrix of distances"),
-            ("slit = [[10, 9], [12, 10]]", "distances from 10 to 254"),
-            ("slit = [[10, true], [12, 10]]", "distances from 10 to 254"),
-            ("slit = [[10, 20]]", "slit must be 2 x 2"),
-            ("slit = [[20, 10], [10, 20]]", "10 from a domain to itself"),
-            ("slit = [[10, 20], [20, 10]]\nremote_distance = 20", "leave one out"),
-            ("srat = 1", "write true or false"),
-            ("srat = false\nproximity_domains = [1, 2]", "leave srat = false out"),
-            ("proximity_domains = [1, 1]", "2 different"),
-            ("proximity_domains = 1", "write a list of numbers from 0 to 200"),
-            ("proximity_domains = [1, -1]", "write a list of numbers from 0 to 200"),
-            ("proximity_domains = [1, 4294967296]", "write a list of numbers from 0 to 200"),
-            ("fireplane = 3", "write [fireplane]"),
-            ("cards = 9", "a number from 0 to 8"),
-            ("cards = false", "a number from 0 to 8"),
-        )),
-        *((HEAD + line, says) for line, says in (
-            ('count = 0\n' + TWO, "count = 0: write a number from 1 to 255"),
-            ('count = "2"\n' + TWO, "count = '2': write a number"),
-            ('count = 65\n' + TWO, "65 domains; there may be 64"),
-            ('cpus = -1\nmemory = "64M"', "cpus = -1: write a number from 0 to 255"),
-            ('cpus = [2]\nmemory = "64M"', "cpus = [2]: write a number"),
-            ('cpus = 0\nmemory = "64M"', "0 CPUs; there may be 1 to 255"),
-            ('cpus = 2\nmemory = "-64M"', "memory = '-64M': write a size"),
-            ('cpus = 2\nmemory = true', "memory = True: write a size"),
-            ('cpus = 2\nmemory = ["64M"]', "write a size"),
-            ('cpus = 2\nmemory = "0M"', "64 MiB is the least"),
-            (TWO + 'domain = "mine"', 'write "own", "expander" or a number from 0 to 63'),
-            (TWO + 'domain = -1', "a number from 0 to 63"),
-            (TWO + 'domain = true', "a number from 0 to 63"),
-            (TWO + 'domain = [0]', "a number from 0 to 63"),
-            ('count = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
-            ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus, cores"),
-        )),
+        *(
+            (f'title = "x"\n{line}\n[[board]]\ncount = 2\n{TWO}', says)
+            for line, says in (
+                ("cores = 0", "cores = 0: write a number from 1 to 255"),
+                ("cores = true", "cores = True: write a number"),
+                ('cores = "2"', "cores = '2': write a number"),
+                ("remote_distance = 10", "a number from 11 to 254"),
+                ("remote_distance = 18.5", "a number from 11 to 254"),
+                ("slit = 3", "write a matrix of distances"),
+                ("slit = [10, 20]", "write a matrix of distances"),
+                ("slit = [[10, 9], [12, 10]]", "distances from 10 to 254"),
+                ("slit = [[10, true], [12, 10]]", "distances from 10 to 254"),
+                ("slit = [[10, 20]]", "slit must be 2 x 2"),
+                ("slit = [[20, 10], [10, 20]]", "10 from a domain to itself"),
+                ("slit = [[10, 20], [20, 10]]\nremote_distance = 20", "leave one out"),
+                ("srat = 1", "write true or false"),
+                ("srat = false\nproximity_domains = [1, 2]", "leave srat = false out"),
+                ("proximity_domains = [1, 1]", "2 different"),
+                ("proximity_domains = 1", "write a list of numbers from 0 to 200"),
+                ("proximity_domains = [1, -1]", "write a list of numbers from 0 to 200"),
+                ("proximity_domains = [1, 4294967296]", "write a list of numbers from 0 to 200"),
+                ("fireplane = 3", "write [fireplane]"),
+                ("cards = 9", "a number from 0 to 8"),
+                ("cards = false", "a number from 0 to 8"),
+            )
+        ),
+        *(
+            (HEAD + line, says)
+            for line, says in (
+                ("count = 0\n" + TWO, "count = 0: write a number from 1 to 255"),
+                ('count = "2"\n' + TWO, "count = '2': write a number"),
+                ("count = 65\n" + TWO, "65 domains; there may be 64"),
+                ('cpus = -1\nmemory = "64M"', "cpus = -1: write a number from 0 to 255"),
+                ('cpus = [2]\nmemory = "64M"', "cpus = [2]: write a number"),
+                ('cpus = 0\nmemory = "64M"', "0 CPUs; there may be 1 to 255"),
+                ('cpus = 2\nmemory = "-64M"', "memory = '-64M': write a size"),
+                ("cpus = 2\nmemory = true", "memory = True: write a size"),
+                ('cpus = 2\nmemory = ["64M"]', "write a size"),
+                ('cpus = 2\nmemory = "0M"', "64 MiB is the least"),
+                (TWO + 'domain = "mine"', 'write "own", "expander" or a number from 0 to 63'),
+                (TWO + "domain = -1", "a number from 0 to 63"),
+                (TWO + "domain = true", "a number from 0 to 63"),
+                (TWO + "domain = [0]", "a number from 0 to 63"),
+                ('count = 64\ncpus = 4\nmemory = "64M"', "256 CPUs; there may be 1 to 255"),
+                ('count = 2\ncpus = 3\nmemory = "64M"', "a board of 3 CPUs cannot have sockets of 2: change cpus, cores"),
+            )
+        ),
         ('title = "x"\ncores = 5\n[[board]]\ncount = 51\ncpus = 5\nmemory = "64M"', "APIC id would be 404, 254 is the"),
     ],
 )

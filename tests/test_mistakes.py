@@ -23,9 +23,7 @@ from homeroom.machine import TOP
 TABLE = tomllib.loads((TOP / "tests/data/mistakes.toml").read_text())
 LIMIT = 5  # seconds of an idle host
 LAUNCH = f"python3 qemu/launch.py $T/odd.toml --run true --iso {harness.ISO['test']}"
-MACHINE_FILE = {
-    "title": '"Odd"', "remote_distance": "12", "board.count": "2", "board.cpus": "4", "board.memory": '"128M"'
-}
+MACHINE_FILE = {"title": '"Odd"', "remote_distance": "12", "board.count": "2", "board.cpus": "4", "board.memory": '"128M"'}
 
 # What no answer has: the insides of Python, QEMU and the kernel; a machine that ran; something that was built.
 NEVER = re.compile(
@@ -79,8 +77,15 @@ class Shell:
         before = self._listing()
         start = time.monotonic()
         with subprocess.Popen(
-            ["sh", "-c", typed], cwd=checkout, env=env, text=True, errors="replace", start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            ["sh", "-c", typed],
+            cwd=checkout,
+            env=env,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         ) as shell:
             try:
                 out, late = shell.communicate(timeout=self.limit)[0], False

@@ -54,7 +54,9 @@ def little(name: str, system: str = ""):
 CACHE = little("cache", "set priority_paging=1")
 PRIORITY = little("priority", "set pageout_policy=1;set priority_paging=1;set cachefree=4000;set ufs:freebehind=0")
 EAGER = pytest.mark.machine(
-    "sf280r", memory="96M", disks=(f"{FOLDER}/ext.img",),
+    "sf280r",
+    memory="96M",
+    disks=(f"{FOLDER}/ext.img",),
     system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;"
     "set min_percent_cpu=100;set max_percent_cpu=100",
 )
@@ -98,6 +100,15 @@ def test_memory_goes_out_and_comes_back(machine):
 
 
 @CACHE
+def test_locked_memory_stays(machine):
+    swap_on(machine)
+    out = machine.check("/usr/test/paging locked 70 2", timeout=60)
+    pages, locked, segment, other = (int(n) for n in re.findall(r"=(\d+)", out))
+    assert locked == segment == pages, out
+    assert other < pages, "memory was not short"
+
+
+@CACHE
 def test_segment_nobody_has_attached(machine):
     """It goes to swap, and comes back when swap is given up: no address space leads to its pages."""
     swap_on(machine)
@@ -135,7 +146,7 @@ def test_the_greedy_one_ends(machine):
     killed = machine.check("dmesg").count("out of memory: killed")
     out = machine.run(
         "/usr/test/paging greedy 200 & greedy=$!; i=0; while kill -0 $greedy 2>/dev/null; do "
-        "i=$((i + 1)); command eval \"/usr/test/paging anon 4 $i\" || case $? in 2 | 126) ;; *) exit 1 ;; esac; done; "
+        'i=$((i + 1)); command eval "/usr/test/paging anon 4 $i" || case $? in 2 | 126) ;; *) exit 1 ;; esac; done; '
         "wait $greedy",
         timeout=120,
     )
@@ -166,6 +177,27 @@ def test_unmap_beside_the_page_daemon(machine):
     machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt; head -c 41943040 /dev/zero >/mnt/f; sync", timeout=120)
     machine.check("/usr/test/paging unmap 40 600 </mnt/f", timeout=120)
     assert counts(machine)["scan"] - before > 500000
+
+
+@pytest.mark.machine("sf3800", memory="96M", disks=(f"{FOLDER}/ext.img",))
+def test_pages_of_the_cache_list_move(machine):
+    """A file's pages that count as free move to another board: none is left behind on the list that memory is taken from."""
+    machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt")
+    machine.check("pbind -b 0 $$ >/dev/null; head -c 8388608 /dev/urandom >/mnt/moved; sync; md5sum </mnt/moved >/tmp/sum")
+    before = sum(n for name, n in machine.kstats("lgrp:").items() if name.endswith("pages migrated to"))
+    machine.check("pbind -b 4 $$ >/dev/null; exec /usr/test/paging moved 8 </mnt/moved")
+    after = sum(n for name, n in machine.kstats("lgrp:").items() if name.endswith("pages migrated to"))
+    assert after - before > 1000
+    machine.run("/usr/test/paging greedy 300", timeout=120)
+    machine.check("md5sum </mnt/moved | cmp - /tmp/sum")
+
+
+@pytest.mark.machine("sf280r", memory="96M")
+def test_memory_in_single_pages(machine):
+    """Threads need no frames in a row; who wants some that there are not gets an answer, and does not wait for ever."""
+    out = machine.check("/usr/test/paging pieces 24 60", timeout=60)
+    forks, bus, served = (int(n) for n in re.search(r"forks=(\d+) bus=(\d+) served=(\d+)", out).groups())
+    assert forks == 60 and bus + served == 60 and bus > 40, out
 
 
 @CACHE

@@ -16,7 +16,8 @@ from harness import HOST_LIMIT, default_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 HRCC = ROOT / "tools/hrcc"
-LINUX_TOO = ["t_mem", "t_proc", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net", "t_epoll"]
+LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
+LINUX_TOO += ["t_epoll"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
 
 

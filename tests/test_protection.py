@@ -15,7 +15,8 @@ VIOLATIONS = {
     "null": r"page fault in the kernel .* address 0x8",
     "lockorder": r"lock order: rank \d+ taken while holding rank \d+",
     "assert": r"invariant I0 broken",
-    "stack": r"invariant I4 broken|page fault in the kernel|double fault",
+    "stack": r"a kernel stack is used up",
+    "sleep": r"invariant I3 broken",
 }
 
 

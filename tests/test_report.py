@@ -198,6 +198,7 @@ sys.exit(watch.main())
 
 def test_watch_when_no_guest_runs(tmp_path):
     """What to type; or the totals of the run that ended last."""
+
     def call(*pages):
         command = [PYTHON, "-c", NO_GUEST, *map(str, pages)]
         return subprocess.run(command, cwd=TOP / "tools", capture_output=True, text=True)

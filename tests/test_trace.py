@@ -123,8 +123,9 @@ def test_fenced_set_names_each_interrupt(machine):
     """With the load inside a fenced set, its CPUs are interrupted by pokes, of which the trace has the sender and why."""
     machine.check("psrset -c 5 6 7 && psrset -f 1")
     try:
-        got, _ = traced(machine, "psrset -e 1 sh -c 'dd if=/dev/vda of=/dev/null bs=64k count=64 iflag=direct'",
-                        "wake,poke,intr,xcall")
+        got, _ = traced(
+            machine, "psrset -e 1 sh -c 'dd if=/dev/vda of=/dev/null bs=64k count=64 iflag=direct'", "wake,poke,intr,xcall"
+        )
     finally:
         machine.check("psrset -n 1; psrset -d 1")
     inside = [e for e in got.of("intr") if e.cpu in (5, 6, 7)]
@@ -295,8 +296,15 @@ def test_no_trace(tmp_path):
     assert len(trace.read(io.BytesIO(whole + bytes(32) + b"what a disk had before" * 9)).events) == 1
     assert len(trace.read(io.BytesIO(whole + whole[-32:-1])).events) == 1  # cut off
     assert trace.read(made([(1, 77, 0, 0, 1, 0, 0)])).events == []  # a type of a later version
-    for bad in (b"", whole[:20], bytes(64), whole[32:], whole[:32], made([], version=2).getvalue(),
-                made([(1, "intr", 9, 0, 1, 0, 0)]).getvalue()):
+    for bad in (
+        b"",
+        whole[:20],
+        bytes(64),
+        whole[32:],
+        whole[:32],
+        made([], version=2).getvalue(),
+        made([(1, "intr", 9, 0, 1, 0, 0)]).getvalue(),
+    ):
         with pytest.raises(trace.TraceError):
             trace.read(io.BytesIO(bad))
     with pytest.raises(trace.TraceError):

@@ -131,7 +131,7 @@ struct hr_pcinfo {
     int cls;     /* HR_CLASS_*                                                        */
     int upri;    /* TS/IA/FSS: -60..60; FX: 0..60; RT: 0..59                           */
     int globpri; /* read only: the global priority now                                 */
-    int shares;  /* FSS: shares of the process's group of processes (its project)      */
+    int shares;  /* FSS: shares of the process's user; PC_SET by the superuser, 0: as it is */
 };
 
 /*

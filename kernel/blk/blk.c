@@ -19,8 +19,10 @@
 #include "disp/thread.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "stat/panic.h"
 #include "stat/trace.h"
 #include "stat/tunable.h"
+#include "x86/mmu.h"
 
 uint32_t (*blk_pid_upcall)(void);
 
@@ -336,6 +338,7 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
     struct blk_req r = {.disk = d, .op = (uint8_t)op, .sector = sector, .nsect = (uint32_t)(len / SECTOR_SIZE),
                         .nvecs = 1, .vec = &vec};
 
+    ASSERT(!mmu_on_stack(buf), "blk: a disk is not given a stack");
     if (len > BLK_MAX_VECS * PAGE_SIZE)
         return -EIO;
     return submit_and_wait(&r);

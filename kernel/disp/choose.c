@@ -91,6 +91,12 @@ unsigned disp_search_cpu(const struct disp_pick *p, unsigned from)
     return fallback;
 }
 
+unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least)
+{
+    *least = CPU_MAX;
+    return search_level(p, p->allowed, least);
+}
+
 unsigned disp_pick_cpu(const struct disp_pick *p)
 {
     if (p->bound >= 0)

@@ -45,6 +45,12 @@ unsigned disp_pick_cpu(const struct disp_pick *p);
 unsigned disp_search_cpu(const struct disp_pick *p, unsigned from);
 
 /*
+ * disp_rt_cpu - for a real-time thread, which has no home: a CPU where it can run at once, its last
+ * if that is one of them; CPU_MAX: there is none, and *least is the least busy one.
+ */
+unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least);
+
+/*
  * disp_balance_cpu - for a thread put at the back of a queue: the next CPU of the same lgroup
  * when its queue at this priority is clearly shorter, else `cpu`.  qlen(cpu, pri): queued
  * threads of that priority.  Never leaves the home lgroup unless the home has one CPU or is

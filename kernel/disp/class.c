@@ -7,8 +7,14 @@
  *                     from a sleep lifts it to 50 or above, and one that has waited for a second without running is
  *                     lifted too. Low levels have long slices (200 ms at 0, 20 ms at 59).
  *             FX      fixed at its user priority, 0 to 60.
- *             FSS     fair share: the more a thread has run lately for its number of shares, the lower it is.
- *             RT      fixed, 100 to 159, before everything else but interrupt threads.
+ *             FSS     fair share, between users: each has a number of shares, and one record of what its threads in
+ *                     this class have used lately, however many they are.  Use decays by a quarter each second.  A
+ *                     thread has priority 59 less FSS_MEAN_COST times its user's use per share, over the mean of all
+ *                     users.  That mean is weighted by use: those who use little do not count.  So users who compute
+ *                     meet near priority 9, each with use in proportion to its shares.  The clock works the mean and
+ *                     the priorities out ten times a second; a thread that leaves its CPU is charged at once.
+ *             RT      fixed, before everything else: 100 to 198, one level for each of POSIX's priorities 1 to 99.
+ *                     Solaris has 60, 100 to 159: class_rt_from_solaris().
  *             SYS     kernel threads, 60 to 99.
  * LOCKING     callers hold t->lock
  * TUNABLES    ts_maxwait
@@ -19,13 +25,15 @@
 #include "lib/errno.h"
 #include "stat/tunable.h"
 
-enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50, FSS_SHARES = 1 };
-enum { FSS_LEVEL_US = 20000, FSS_USAGE_MAX = 60000000 }; /* use per share that costs a level; the most counted */
+enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50 };
+enum { FSS_MEAN_COST = 50, FSS_MEAN_LEAST_US = 100000, FSS_USAGE_MAX_US = 1 << 30, FSS_SECONDS = 60 };
 
 static uint32_t ts_maxwait = 1;
 TUNABLE(ts_maxwait, 0, 3600, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
 
-static uint64_t tsc_per_ms;
+static uint64_t          tsc_per_ms;
+static _Atomic uint64_t  fss_mean_us = FSS_MEAN_LEAST_US; /* use per share that costs FSS_MEAN_COST levels */
+static _Atomic bool      fss_charged;                     /* since the last look */
 
 static int clamp(int v, int lo, int hi)
 {
@@ -34,7 +42,7 @@ static int clamp(int v, int lo, int hi)
 
 void class_recompute(struct thread *t)
 {
-    int cost;
+    uint64_t cost;
 
     switch (t->cls) {
     case CLASS_TS:
@@ -42,8 +50,8 @@ void class_recompute(struct thread *t)
         t->base_pri = (int16_t)clamp(t->ts_level + t->upri, PRI_MIN, PRI_USER_MAX);
         break;
     case CLASS_FSS:
-        cost = (int)(t->fss_usage / FSS_LEVEL_US / max_of(t->shares, (uint16_t)1));
-        t->base_pri = (int16_t)clamp(PRI_USER_MAX - cost + t->upri, 1, PRI_USER_MAX);
+        cost = t->fss == NULL ? 0 : FSS_MEAN_COST * (uint64_t)t->fss->usage / t->fss->shares / fss_mean_us;
+        t->base_pri = (int16_t)clamp(PRI_USER_MAX - (int)min_of(cost, 1000ul) + t->upri, 1, PRI_USER_MAX);
         break;
     case CLASS_FX:
         t->base_pri = (int16_t)clamp(t->upri, PRI_MIN, PRI_SYS);
@@ -60,12 +68,11 @@ void class_init_thread(struct thread *t, const struct thread *creator)
     t->cls = CLASS_SYS;
     t->base_pri = t->pri = PRI_SYS;
     t->ts_level = TS_START;
-    t->shares = FSS_SHARES;
     if (creator != NULL) {
         t->cls = creator->cls;
         t->upri = creator->upri;
         t->ts_level = creator->ts_level;
-        t->shares = creator->shares;
+        t->fss = creator->fss;
         t->base_pri = creator->base_pri;
         class_recompute(t);
     }
@@ -109,26 +116,69 @@ void class_yield(struct thread *t)
 
 void class_charge(struct thread *t, uint64_t tsc)
 {
-    if (t->cls == CLASS_FSS) {
-        t->fss_usage = (uint32_t)min_of(t->fss_usage + tsc * 1000 / clock_tsc_per_ms(), (uint64_t)FSS_USAGE_MAX);
+    if (t->cls == CLASS_FSS && t->fss != NULL) {
+        uint64_t us = min_of(tsc * 1000 / clock_tsc_per_ms(), (uint64_t)FSS_USAGE_MAX_US);
+
+        if (atomic_fetch_add(&t->fss->usage, (uint32_t)us) + us > FSS_USAGE_MAX_US)
+            t->fss->usage = FSS_USAGE_MAX_US;
+        fss_charged = true;
         class_recompute(t);
     }
 }
 
-/* Lifts what has waited too long, decays shares' usage. */
+/* The use of `f`, decayed up to this second; [look] of the clock. */
+static uint32_t fss_decay(struct fss *f, uint64_t second)
+{
+    uint32_t u = f->usage;
+
+    for (unsigned n = (unsigned)min_of(second - f->second, (uint64_t)FSS_SECONDS); n > 0; n--)
+        u -= u / 4;
+    if (f->second != second) {
+        atomic_fetch_sub(&f->usage, f->usage - u);
+        f->second = second;
+    }
+    return f->usage;
+}
+
+void class_fss_look(void)
+{
+    static uint32_t look;
+    uint64_t        second = lbolt / HZ, use = 0, square = 0, ms;
+    struct thread  *t;
+
+    if (!fss_charged && fss_mean_us == FSS_MEAN_LEAST_US)
+        return;
+    fss_charged = false;
+    look++;
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        if (t->cls != CLASS_FSS)
+            continue;
+        spin_lock(&t->lock);
+        if (t->fss != NULL && t->fss->seen != look) {
+            t->fss->seen = look;
+            ms = fss_decay(t->fss, second) / 1000;
+            use += ms;
+            square += ms * ms / t->fss->shares;
+        }
+        class_recompute(t);
+        spin_unlock(&t->lock);
+    }
+    spin_unlock(&all_threads_lock);
+    fss_mean_us = max_of(square * 1000 / max_of(use, 1ul), (uint64_t)FSS_MEAN_LEAST_US);
+}
+
+/* Lifts what has waited too long. */
 void class_second(void)
 {
     struct thread *t;
 
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
-        if (t->cls != CLASS_TS && t->cls != CLASS_IA && t->cls != CLASS_FSS)
+        if (t->cls != CLASS_TS && t->cls != CLASS_IA)
             continue;
         spin_lock(&t->lock);
-        if (t->cls == CLASS_FSS) {
-            t->fss_usage -= t->fss_usage / 4;
-            class_recompute(t);
-        } else if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
+        if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
             t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
             class_recompute(t);
         }
@@ -142,7 +192,7 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri)
     static const struct {
         int lo, hi;
     } range[] = {[CLASS_TS] = {-60, 60}, [CLASS_IA] = {-60, 60}, [CLASS_FX] = {0, 60}, [CLASS_FSS] = {-60, 60},
-                 [CLASS_RT] = {0, 59}};
+                 [CLASS_RT] = {0, RT_LEVELS - 1}};
 
     if (cls > CLASS_RT || upri < range[cls].lo || upri > range[cls].hi)
         return -EINVAL;
@@ -154,6 +204,18 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri)
     return 0;
 }
 
+enum { SOLARIS_RT_MAX = 59 };
+
+int class_rt_from_solaris(int upri)
+{
+    return (upri * (RT_LEVELS - 1) + SOLARIS_RT_MAX - 1) / SOLARIS_RT_MAX; /* up, so that the way back gives the same */
+}
+
+int class_rt_to_solaris(int upri)
+{
+    return upri * SOLARIS_RT_MAX / (RT_LEVELS - 1);
+}
+
 void thread_set_nice(struct thread *t, int nice)
 {
     spin_lock(&t->lock);
@@ -161,6 +223,13 @@ void thread_set_nice(struct thread *t, int nice)
         t->upri = (int16_t)(-3 * nice);
         class_recompute(t);
     }
+    spin_unlock(&t->lock);
+}
+
+void thread_set_fss(struct thread *t, struct fss *fss)
+{
+    spin_lock(&t->lock);
+    t->fss = fss;
     spin_unlock(&t->lock);
 }
 

@@ -25,7 +25,10 @@ unsigned         watchdog_s; /* seconds without progress that count as hung; 0: 
 static struct timer clock_timer;
 static uint64_t     progress_last, progress_at;
 
-/* Threads per set and lgroup that run or wait: queued on its CPUs, or at home there and running anywhere. */
+/*
+ * Threads per set and lgroup that run or wait: queued on its CPUs, or at home there and running anywhere.  What
+ * waits on a set's queue is of no lgroup.
+ */
 static unsigned sample_loads(void)
 {
     unsigned total = 0;
@@ -33,7 +36,7 @@ static unsigned sample_loads(void)
     for (unsigned i = 0; i < cpupart_end; i++)
         if (cpuparts[i] != NULL) {
             memset(cpuparts[i]->runnable, 0, sizeof cpuparts[i]->runnable);
-            cpuparts[i]->counting = 0;
+            cpuparts[i]->counting = cpuparts[i]->rt.nrun;
         }
     CPUMASK_FOREACH(i, &cpu_online_mask) {
         struct cpu     *c = cpus[i];
@@ -41,8 +44,8 @@ static unsigned sample_loads(void)
         struct cpupart *p = c->disp->part;
         unsigned        home;
 
-        p->runnable[c->lgrp] = (uint16_t)(p->runnable[c->lgrp] + c->disp->nrun);
-        p->counting += c->disp->nrun;
+        p->runnable[c->lgrp] = (uint16_t)(p->runnable[c->lgrp] + c->disp->q.nrun);
+        p->counting += c->disp->q.nrun;
         if (!c->idle) {
             p->counting++;
             home = t->lg.home;
@@ -86,7 +89,7 @@ unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
         const struct cpu *c = cpus[i];
 
         if (c->lgrp == lgrp)
-            n += c->disp->nrun;
+            n += c->disp->q.nrun;
         if (!c->idle && c->thread->lg.home == lgrp)
             n++;
     }
@@ -140,8 +143,10 @@ static void tick(struct timer *t)
         else
             c->stat->sys_ticks++;
     }
-    if (now % (HZ / 10) == 0)
+    if (now % (HZ / 10) == 0) {
         update_loads(now % (5 * HZ) == 0);
+        class_fss_look();
+    }
     if (now % HZ == 0) {
         class_second();
         if (watchdog_s > 0)

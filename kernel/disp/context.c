@@ -8,6 +8,7 @@
 #include "disp/context.h"
 
 #include "lib/string.h"
+#include "mem/kstack.h"
 #include "x86/asm.h"
 #include "x86/trap_offsets.h"
 

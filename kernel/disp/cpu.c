@@ -9,7 +9,8 @@
  *             A no-intr CPU runs threads as before, but takes neither device interrupts nor timers, the clock among
  *             them; an off-line one does not either.  What remains are other CPUs' cross-calls and pokes, and its own
  *             timer, for the time slices of threads that compete for it (timer.c).
- *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there.
+ *             Binding a thread to a CPU of another lgroup moves its home there, and unbinding leaves it there unless it
+ *             has lgroup affinities: they count again.
  * INVARIANTS  I1  some CPU is P_ONLINE, and so takes interrupts
  * LOCKING     cpu_lock serialises changes of state; then thread locks and cpupart_lock
  * SEE ALSO    pset.c; p_online(2), processor_bind(2) of Solaris 9; docs/psets.md, docs/dispatcher.md
@@ -17,9 +18,7 @@
 #include "disp/disp.h"
 #include "disp/sync.h"
 #include "lgrp/lgrp.h"
-#include "lgrp/stats.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
@@ -113,8 +112,7 @@ static void rehome_all(struct cpupart *part, unsigned g)
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&cpupart_lock);
         if (t->lg.part == &part->lgrps && t->lg.home == g)
-            lgrp_count_rehome(g, lgrp_thread_rehome(&part->lgrps, &t->lg, NULL, clock_mono_ns(),
-                                                    (uint32_t)rng_step(&part->rng)));
+            thread_choose_home(t, part);
         spin_unlock(&cpupart_lock);
     }
     spin_unlock(&all_threads_lock);
@@ -128,11 +126,33 @@ static void drain(struct cpu *c)
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->lock);
-        if (t->state == TS_RUNNABLE && t->queued_on == c && t->bound_cpu < 0 && disp_dequeue(t))
+        if (t->state == TS_RUNNABLE && t->queued_on == &c->disp->q && t->bound_cpu < 0 && disp_dequeue(t))
             disp_enqueue(t, QUEUE_AGAIN);
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
+}
+
+/* CPUs of `part` have come or gone, and with them affinities count that did not, or the opposite: threads move. */
+static void recheck_affinities(struct cpupart *part)
+{
+    struct disp_queue *q;
+    struct thread     *t;
+
+    spin_lock(&all_threads_lock);
+    LIST_FOREACH(t, &all_threads, all_link) {
+        if (!t->restricted || t->part != part)
+            continue;
+        spin_lock(&t->lock);
+        q = t->queued_on;
+        if (t->state == TS_RUNNABLE && q != NULL && q->cpu != NULL && !disp_may_run(t, q->cpu) && disp_dequeue(t))
+            disp_enqueue(t, QUEUE_AGAIN);
+        else if (t->state == TS_ONPROC && !disp_may_run(t, t->cpu))
+            disp_poke(t->cpu, POKE_MOVE);
+        spin_unlock(&t->lock);
+    }
+    spin_unlock(&all_threads_lock);
+    disp_rt_call(part);
 }
 
 void disp_cpu_leave(struct cpu *c, struct cpupart *from)
@@ -146,6 +166,7 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from)
     if (last)
         rehome_all(from, c->lgrp);
     drain(c);
+    recheck_affinities(from);
 }
 
 /* The nearest CPU other than `c` that takes interrupts; NULL: there is none. */
@@ -178,6 +199,13 @@ static void unfence(struct cpu *c)
     intr_cpu_enable(c->id);
 }
 
+static void come_online(struct cpu *c)
+{
+    disp_cpu_join(c);
+    recheck_affinities(c->disp->part);
+    disp_poke(c, POKE_STEAL); /* something may wait */
+}
+
 static int take_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;
@@ -194,6 +222,7 @@ static int take_offline(struct cpu *c, bool forced)
         c->disp->state = old;
         if (old == P_ONLINE)
             unfence(c);
+        disp_poke(c, POKE_STEAL); /* it has left everything to others meanwhile */
         return err;
     }
     cpumask_clear_atomic(&part->cpus, c->id);
@@ -220,7 +249,7 @@ int disp_cpu_set_state(unsigned cpu, int state, bool forced)
             err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_offline(c, forced);
         } else {
             if (old == P_OFFLINE)
-                disp_cpu_join(c);
+                come_online(c);
             else if (state == P_ONLINE)
                 unfence(c);
             if (state == P_NOINTR)
@@ -240,6 +269,8 @@ _Atomic uint32_t lgrp_generation;
 
 int thread_bind(struct thread *t, int cpu)
 {
+    bool unbound;
+
     if (cpu >= 0 && (unsigned)cpu >= ncpu)
         return -EINVAL;
     spin_lock(&t->lock);
@@ -247,10 +278,13 @@ int thread_bind(struct thread *t, int cpu)
         spin_unlock(&t->lock);
         return -EINVAL;
     }
+    unbound = cpu < 0 && t->bound_cpu >= 0;
     set_binding(t, cpu);
     spin_unlock(&t->lock);
     if (cpu >= 0)
         thread_rehome(t, cpus[cpu]->lgrp);
+    else if (unbound)
+        thread_follow_affinity(t);
     if (t == curthread && !disp_may_run(t, this_cpu()))
         thread_leave_cpu();
     return 0;
@@ -258,13 +292,15 @@ int thread_bind(struct thread *t, int cpu)
 
 int thread_set_affinity(struct thread *t, const struct cpumask *m)
 {
-    struct cpumask usable = cpumask_and(m, &t->part->cpus);
+    bool all = true;
 
-    if (cpumask_empty(&usable))
+    if (!cpumask_intersects(m, &t->part->cpus))
         return -EINVAL;
+    for (unsigned i = 0; i < ncpu; i++) /* those off-line as well: they come back */
+        all = all && cpumask_test(m, i);
     spin_lock(&t->lock);
     t->affinity = *m;
-    t->restricted = cpumask_weight(&usable) < cpumask_weight(&t->part->cpus);
+    t->restricted = !all;
     if (t->state == TS_RUNNABLE && disp_dequeue(t))
         disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)
@@ -278,6 +314,6 @@ int thread_set_affinity(struct thread *t, const struct cpumask *m)
 void thread_get_affinity(struct thread *t, struct cpumask *m)
 {
     spin_lock(&t->lock);
-    *m = t->restricted ? t->affinity : t->part->cpus;
+    *m = disp_allowed(t);
     spin_unlock(&t->lock);
 }

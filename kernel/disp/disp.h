@@ -2,7 +2,7 @@
 /*
  * disp.h - the dispatcher's own: run queues and what its files share.
  *
- * LOCKING  [r] rq->lock (RANK_RUNQ)  [a] atomic  [c] constant  [o] by its own CPU, interrupts off
+ * LOCKING  [r] q.lock (RANK_RUNQ)  [a] atomic  [c] constant  [o] by its own CPU, interrupts off
  */
 #ifndef DISP_DISP_H
 #define DISP_DISP_H
@@ -15,13 +15,10 @@
 #include "stat/trace.h"
 
 struct disp_cpu {
-    struct spinlock lock;             /* RANK_RUNQ                                                     */
-    uint64_t        mask[3];          /* [r] bit p: queue[p] is not empty                              */
-    struct list     queue[NPRI];      /* [r] runnable threads by global priority                       */
-    uint16_t        nrun;             /* [r] threads queued                                            */
+    struct disp_queue q;              /* threads that wait for this CPU                                */
     uint16_t        nsteal;           /* [r] of these, threads that another CPU may take               */
     _Atomic int16_t runpri;           /* [a] priority of the running thread; -1: idle                  */
-    _Atomic int16_t maxpri;           /* [a] highest priority queued; -1: none                         */
+    _Atomic int16_t promised;         /* [a] of a real-time thread that it was poked for; -1: none     */
     struct thread  *idle_thread;      /* [c]                                                           */
     _Atomic bool    polls;            /* [a] it is idle and does not halt: the idle thread's ast is enough */
     bool            called;           /* [o] in its idle loop: it was called to steal, or woken; runq.c */
@@ -63,13 +60,31 @@ void disp_set_pri(struct thread *t, int pri);
  * runs on.
  */
 bool disp_may_run(const struct thread *t, const struct cpu *c);
+/* disp_allowed - the CPUs that `t` may run on while it is not bound, by the same rule; never empty. */
+struct cpumask disp_allowed(const struct thread *t);
 /*
  * disp_nearer_idle - an idle CPU that `t` may use and that is nearer to its home than CPU `c`; CPU_MAX: none.  Takes no
  * lock: a hint.
  */
 unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
-/* disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on. */
+/*
+ * disp_next - what this CPU runs next: best queued, stolen, or idle.  Interrupts are off; it is ONPROC from now on.
+ * disp_next_above - the best queued, if its priority is at least `floor`; NULL: there is none.
+ */
 struct thread *disp_next(struct cpu *c);
+struct thread *disp_next_above(struct cpu *c, int floor);
+/* Threads on the real-time queues of all sets, and CPUs promised to one: 0 as a rule, and then no CPU looks. */
+extern _Atomic uint32_t disp_rt_active;
+/* disp_waiting - the highest priority that waits for CPU `c`, or for any CPU of its set; -1: none. */
+static inline int disp_waiting(const struct cpu *c)
+{
+    int own = atomic_load_explicit(&c->disp->q.maxpri, memory_order_relaxed);
+
+    return likely(disp_rt_active == 0) ? own : max_of(own, (int)atomic_load(&c->disp->part->rt.maxpri));
+}
+/* disp_rt_call - make a CPU look for the first thread on the real-time queue of `part` for which there is one. */
+void disp_rt_call(struct cpupart *part);
+void disp_queue_init(struct disp_queue *q, struct cpu *c);
 /* disp_poke - make CPU `c` look at its queue, and at whether its thread may stay, at the next chance. */
 void disp_poke(struct cpu *c, enum intr_poke why);
 /* disp_poked - another CPU has poked this one; in interrupt context. */
@@ -93,6 +108,7 @@ void     class_quantum_expired(struct thread *t);        /* t->lock held */
 void     class_yield(struct thread *t);                  /* t->lock held */
 void     class_slept(struct thread *t);                  /* it wakes from a sleep; t->lock held */
 void     class_second(void);                             /* once a second, by the clock: ageing */
+void     class_fss_look(void);                           /* ten times a second, by the clock: shares */
 void     class_charge(struct thread *t, uint64_t tsc);   /* it ran so long; t->lock held */
 
 /* timer.c */
@@ -110,6 +126,13 @@ uint64_t clock_tsc_per_ms(void);
 
 /* clock.c */
 void clock_start(void);
+
+/*
+ * thread_choose_home - `t`, counted in some record, chooses its home in set `part` anew, by its affinities first;
+ * cpupart_lock is held.  thread_follow_affinity - it does so if it has any, and is counted.  Takes cpupart_lock.
+ */
+void thread_choose_home(struct thread *t, struct cpupart *part);
+void thread_follow_affinity(struct thread *t);
 
 /* thread_inherit - lend `t` (t->lock held) the priority of a waiter (-1: take it back). */
 void thread_inherit(struct thread *t, int pri);

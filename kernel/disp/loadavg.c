@@ -33,7 +33,9 @@ unsigned disp_runnable(void)
         const struct disp_cpu *d = cpus[i] != NULL ? cpus[i]->disp : NULL;
 
         if (d != NULL)
-            n += d->nrun + (atomic_load_explicit(&d->runpri, memory_order_relaxed) >= 0);
+            n += d->q.nrun + (atomic_load_explicit(&d->runpri, memory_order_relaxed) >= 0);
     }
+    for (unsigned i = 0; i < cpupart_end; i++)
+        n += cpuparts[i] != NULL ? cpuparts[i]->rt.nrun : 0;
     return n;
 }

@@ -17,7 +17,6 @@
 #include "disp/disp.h"
 #include "disp/loadavg.h"
 #include "lgrp/lgrp.h"
-#include "lgrp/stats.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/rng.h"
@@ -28,7 +27,7 @@
 
 enum { MAX_SETS = 2 * CPU_MAX, NBASE = 6, NPERLGRP = 3 };
 
-struct cpupart  cpupart_default = {.id = PS_NONE, .live = true, .attr = PSET_NOESCAPE};
+struct cpupart  cpupart_default = {.id = PS_NONE, .live = true, .attr = PSET_NOESCAPE, .rt.maxpri = -1};
 struct cpupart *cpuparts[MAX_SETS + 1] = {&cpupart_default};
 unsigned        cpupart_end = 1;
 struct spinlock cpupart_lock = SPINLOCK_INIT(RANK_PART);
@@ -36,6 +35,7 @@ struct spinlock cpupart_lock = SPINLOCK_INIT(RANK_PART);
 void pset_init(void)
 {
     lgrp_part_init(&cpupart_default.lgrps);
+    disp_queue_init(&cpupart_default.rt, NULL);
     cpupart_default.rng = rng_next();
 }
 
@@ -113,6 +113,13 @@ uint32_t pset_lgrp_load(unsigned lgrp)
     return n != 0 ? (uint32_t)(sum / n) : 0;
 }
 
+unsigned pset_lgrp_cpus(unsigned lgrp)
+{
+    struct cpumask online = cpumask_and(&lgrp_topo.lgrp_cpus[lgrp], &cpu_online_mask);
+
+    return cpumask_weight(&online);
+}
+
 /* ---- threads ---- */
 
 /* The set of `t`, whose lock is held, and with it the records where it is counted (I3). */
@@ -129,7 +136,7 @@ static void change_part(struct thread *t, struct cpupart *to)
             lgrp_thread_leave(&t->lg, now);
             lgrp_thread_join(&to->lgrps, &t->lg, home, now);
         } else {
-            lgrp_count_rehome(home, lgrp_thread_rehome(&to->lgrps, &t->lg, NULL, now, (uint32_t)rng_step(&to->rng)));
+            thread_choose_home(t, to);
         }
     }
     spin_unlock(&cpupart_lock);
@@ -201,6 +208,13 @@ static void give(struct cpu *c, struct cpupart *to)
         thread_leave_cpu();
 }
 
+/* CPU `c` stays in `from`, after it was out of its mask for a while. */
+static void give_back(struct cpu *c, struct cpupart *from)
+{
+    cpumask_set_atomic(&from->cpus, c->id);
+    disp_poke(c, POKE_STEAL);
+}
+
 int pset_assign(int id, unsigned cpu, bool forced)
 {
     struct cpupart *from, *to;
@@ -219,7 +233,7 @@ int pset_assign(int id, unsigned cpu, bool forced)
             if ((err = disp_cpu_unbind(c, forced)) == 0)
                 give(c, to);
             else
-                cpumask_set_atomic(&from->cpus, cpu);
+                give_back(c, from);
         }
     }
     mutex_exit(&cpu_lock);
@@ -234,13 +248,21 @@ int pset_create(void)
     mutex_enter(&cpu_lock);
     while (id < (int)cpupart_end && cpuparts[id]->live)
         id++;
-    if (id > (int)(2 * ncpu) || (cpuparts[id] == NULL && (cpuparts[id] = kmem_zalloc(sizeof *p)) == NULL)) {
-        mutex_exit(&cpu_lock);
-        return -ENOMEM;
+    p = id <= (int)(2 * ncpu) ? cpuparts[id] : NULL;
+    if (p == NULL) {
+        if (id > (int)(2 * ncpu) || (p = kmem_zalloc(sizeof *p)) == NULL) {
+            mutex_exit(&cpu_lock);
+            return -ENOMEM;
+        }
+        p->id = id;
+        disp_queue_init(&p->rt, NULL);
+        cpuparts[id] = p;
     }
-    p = cpuparts[id];
-    *p = (struct cpupart){.id = id, .rng = cpupart_default.rng ^ (uint64_t)id};
     spin_lock(&cpupart_lock);
+    p->attr = 0;
+    p->lgrps = (struct lgrp_part){0};
+    p->nrunnable = p->loadavg[0] = p->loadavg[1] = p->loadavg[2] = 0;
+    p->rng = cpupart_default.rng ^ (uint64_t)id;
     p->rng = rng_step(&p->rng);
     p->live = true;
     cpupart_end = max_of(cpupart_end, (unsigned)id + 1);
@@ -279,8 +301,10 @@ static int destroy(struct cpupart *p)
         if (cpus[i]->disp->part == p) {
             cpumask_clear_atomic(&p->cpus, i);
             cpus[i]->disp->part = &cpupart_default;
-            if (disp_cpu_online(cpus[i]))
+            if (disp_cpu_online(cpus[i])) {
                 disp_cpu_leave(cpus[i], p);
+                disp_poke(cpus[i], POKE_STEAL); /* it looks at another queue from now on */
+            }
         }
     kstat_unregister(&p->ks);
     spin_lock(&cpupart_lock);

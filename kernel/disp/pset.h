@@ -18,12 +18,21 @@
 #define DISP_PSET_H
 
 #include "disp/sync.h"
+#include "disp/thread.h"
 #include "lgrp/load.h"
 #include "lib/cpumask.h"
 #include "lib/spinlock.h"
 #include "stat/kstat.h"
 
-struct thread;
+/* Runnable threads by global priority: a CPU's, or the real-time threads of a set. */
+struct disp_queue {
+    struct spinlock lock;               /* RANK_RUNQ                                                  */
+    struct cpu     *cpu;                /* [c] whose it is; NULL: a set's                             */
+    uint64_t        mask[(NPRI + 63) / 64]; /* [lock] bit p: queue[p] is not empty                    */
+    struct list     queue[NPRI];        /* [lock]                                                     */
+    uint16_t        nrun;               /* [lock] threads queued                                      */
+    _Atomic int16_t maxpri;             /* [a] highest priority queued; -1: none                      */
+};
 
 /* Lock key: [l] cpu_lock  [p] cpupart_lock  [a] atomic  [k] the clock alone writes */
 struct cpupart {
@@ -32,6 +41,7 @@ struct cpupart {
     unsigned         attr;              /* [a] PSET_NOESCAPE                                          */
     struct cpumask   cpus;              /* [a] its on-line CPUs                                       */
     struct lgrp_part lgrps;             /* [p] loads and homes per lgroup                             */
+    struct disp_queue rt;               /* [a] real-time threads that no CPU runs yet: runq.c; kept when it ends */
     uint64_t         rng;               /* [p] draws homes alone, so that they follow from the seed   */
     uint16_t         runnable[LGRP_MAX]; /* [k] threads, at the last sample                           */
     unsigned         counting;          /* [k] all of them, while they are counted                    */
@@ -74,5 +84,7 @@ int pset_attr(int id);
 int pset_set_attr(int id, unsigned attr);
 /* pset_lgrp_load - mean load of the CPUs of an lgroup, whatever their sets; LGRP_LOAD_FULL: all busy. */
 uint32_t pset_lgrp_load(unsigned lgrp);
+/* pset_lgrp_cpus - how many CPUs of an lgroup are on-line. */
+unsigned pset_lgrp_cpus(unsigned lgrp);
 
 #endif

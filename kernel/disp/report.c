@@ -32,13 +32,13 @@ void disp_report(void)
     unsigned             left = MOST;
 
     LIST_FOREACH (t, &all_threads, all_link) {
-        const struct cpu *on = t->queued_on;
+        const struct disp_queue *on = t->queued_on;
 
         if (left-- == 0)
             break;
         if (t->state == TS_RUNNABLE)
-            kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name, on != NULL ? (int)on->id : -1,
-                    t->pri);
+            kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name,
+                    on != NULL && on->cpu != NULL ? (int)on->cpu->id : -1, t->pri);
         else if (t->state == TS_SLEEP && !t->sleep_sig)
             print_sleep(t);
     }

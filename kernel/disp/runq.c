@@ -3,18 +3,28 @@
  * runq.c - run queues: where a runnable thread waits, and what a CPU runs next.
  *
  * THEORY      Each CPU has a queue per global priority and a bitmap of those that are not empty.  Which CPU's queue a
- *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.  A
- *             CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
+ *             thread joins, and from which CPU an idle one steals, is decided by choose.c; here is the mechanism.
+ *             A real-time thread that is not bound to a CPU joins the queue of its processor set instead, which each
+ *             CPU of the set looks at before its own.  One CPU that is idle or runs something less important is
+ *             promised to the thread and interrupted; others are then chosen for the next threads.  If that CPU comes
+ *             and cannot run the thread, or takes another, it finds a CPU for one that still waits (disp_rt_call).
+ *             A CPU that is to look at its queue is interrupted ("poked"); idle CPUs halt, so one of them is poked also
  *             when a thread has to wait behind another: it is called, to come and steal.  A CPU that happens to look
  *             leaves the thread to one that is idle nearer to the thread's home.  With halt_fenced_cpus=0 those
  *             without interrupts do not halt, and are told without one.
- * INVARIANTS  I1  nrun == number of threads on the queues; mask bit p set iff queue[p] is not empty
+ * INVARIANTS  I1  nrun == number of threads on the queue; mask bit p set iff queue[p] is not empty
  *             I2  maxpri == highest queued priority, -1 when nrun == 0
  *             I3  a thread leaves a queue under that queue's lock, and becomes ONPROC under the same hold and before
  *                 queued_on says that it left: who holds t->lock and finds it on no queue sees it ONPROC
  *             I4  once CPUs that were poked have come, no thread waits on a queue that an idle CPU of its set may run,
  *                 unless its affinity keeps it from some CPUs of the set
- * LOCKING     rq->lock (RANK_RUNQ), one at a time, below t->lock
+ *             I5  once CPUs that were poked have come, no thread waits on a set's queue while a CPU that it may run on
+ *                 runs something less important
+ *             I6  an unbound thread is on its set's queue iff its priority is PRI_RT or more
+ *             I7  a CPU stores runpri before it looks at disp_rt_active and its set's queue, and a thread counts there
+ *                 and joins that queue before the runpris are read: one of the two sees the other
+ *             I8  disp_rt_active >= threads on sets' queues + CPUs with a promise
+ * LOCKING     q->lock (RANK_RUNQ), one at a time, below t->lock
  * SEE ALSO    docs/dispatcher.md, tests/test_dispatch.py
  */
 #include "disp/choose.h"
@@ -26,55 +36,60 @@
 
 #include <limits.h>
 
-struct cpumask cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+struct cpumask   cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+_Atomic uint32_t disp_rt_active;
 
-/* The highest priority queued, -1: none. */
-static int top_queued(const struct disp_cpu *d)
+void disp_queue_init(struct disp_queue *q, struct cpu *c)
 {
-    for (int w = 2; w >= 0; w--)
-        if (d->mask[w] != 0)
-            return w * 64 + 63 - __builtin_clzll(d->mask[w]);
-    return -1;
+    spin_init(&q->lock, RANK_RUNQ);
+    q->cpu = c;
+    q->maxpri = -1;
+    for (unsigned i = 0; i < NPRI; i++)
+        list_init(&q->queue[i]);
 }
 
-static void steal_mask_update(const struct cpu *c)
+/* The highest priority queued below `pri`, -1: none. */
+static inline int queued_below(const struct disp_queue *q, unsigned pri)
 {
-    const struct disp_cpu *d = c->disp;
+    unsigned w = pri / 64;
+    uint64_t m = q->mask[w] & ((1ull << (pri % 64)) - 1);
 
-    if (d->nsteal > 0 && !cpumask_test(&cpu_queued_mask, c->id))
-        cpumask_set_atomic(&cpu_queued_mask, c->id);
-    else if (d->nsteal == 0 && cpumask_test(&cpu_queued_mask, c->id))
-        cpumask_clear_atomic(&cpu_queued_mask, c->id);
+    while (m == 0 && w > 0)
+        m = q->mask[--w];
+    return m != 0 ? (int)(w * 64 + 63) - __builtin_clzll(m) : -1;
 }
 
-static void queue_remove(struct cpu *c, struct thread *t)
+/* `t` joins queue `q`, whose lock is held, or leaves it; of a CPU's queue, others may steal unbound threads. */
+static void queue_insert(struct disp_queue *q, struct thread *t)
 {
-    struct disp_cpu *d = c->disp;
+    unsigned pri = (uint16_t)t->pri;
 
+    atomic_store_explicit(&t->queued_on, q, memory_order_relaxed);
+    list_push_back(&q->queue[pri], &t->runq_link);
+    q->mask[pri / 64] |= 1ull << (pri % 64);
+    q->nrun++;
+    if (t->pri > q->maxpri)
+        q->maxpri = t->pri;
+    if (q->cpu != NULL && t->bound_cpu < 0 && q->cpu->disp->nsteal++ == 0)
+        cpumask_set_atomic(&cpu_queued_mask, q->cpu->id);
+}
+
+static void queue_remove(struct disp_queue *q, struct thread *t)
+{
+    unsigned pri = (uint16_t)t->pri;
+
+    if (q->cpu != NULL && t->bound_cpu < 0 && --q->cpu->disp->nsteal == 0)
+        cpumask_clear_atomic(&cpu_queued_mask, q->cpu->id);
+    if (unlikely(q->cpu == NULL))
+        disp_rt_active--;
     list_remove(&t->runq_link);
-    if (list_empty(&d->queue[t->pri]))
-        d->mask[t->pri / 64] &= ~(1ull << (t->pri % 64));
-    d->nrun--;
-    if (t->bound_cpu < 0)
-        d->nsteal--;
+    q->nrun--;
+    if (list_empty(&q->queue[pri])) {
+        q->mask[pri / 64] &= ~(1ull << (pri % 64));
+        if ((int)pri == q->maxpri)
+            q->maxpri = (int16_t)queued_below(q, pri);
+    }
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
-    d->maxpri = (int16_t)top_queued(d);
-    steal_mask_update(c);
-}
-
-static void queue_insert(struct cpu *c, struct thread *t)
-{
-    struct disp_cpu *d = c->disp;
-
-    atomic_store_explicit(&t->queued_on, c, memory_order_relaxed);
-    list_push_back(&d->queue[t->pri], &t->runq_link);
-    d->mask[t->pri / 64] |= 1ull << (t->pri % 64);
-    d->nrun++;
-    if (t->bound_cpu < 0)
-        d->nsteal++;
-    if (t->pri > d->maxpri)
-        d->maxpri = t->pri;
-    steal_mask_update(c);
 }
 
 static int cpu_level(unsigned cpu)
@@ -83,22 +98,21 @@ static int cpu_level(unsigned cpu)
 
     if (!disp_cpu_online(c))
         return INT_MAX;
-    return max_of(c->disp->runpri, c->disp->maxpri);
+    return max_of((int)c->disp->runpri, max_of((int)c->disp->promised, (int)c->disp->q.maxpri));
 }
 
 static unsigned queue_length(unsigned cpu, int pri)
 {
-    struct disp_cpu *d = cpus[cpu]->disp;
-    unsigned         n = 0;
-    struct list     *e;
+    struct disp_queue *q = &cpus[cpu]->disp->q;
+    unsigned           n = 0;
+    struct list       *e;
 
-    /* Unlocked: a hint.  Bounded, since the list may change under our feet. */
-    if (!(d->mask[pri / 64] >> (pri % 64) & 1))
+    if (!(q->mask[pri / 64] >> (pri % 64) & 1)) /* unlocked: a hint */
         return 0;
-    spin_lock(&d->lock);
-    for (e = d->queue[pri].next; e != &d->queue[pri] && n < 8; e = e->next)
+    spin_lock(&q->lock);
+    for (e = q->queue[pri].next; e != &q->queue[pri] && n < 8; e = e->next)
         n++;
-    spin_unlock(&d->lock);
+    spin_unlock(&q->lock);
     return n;
 }
 
@@ -115,6 +129,9 @@ void disp_poke(struct cpu *c, enum intr_poke why)
 {
     if (c == this_cpu()) {
         atomic_fetch_or_explicit(&c->thread->ast, AST_RESCHED, memory_order_relaxed);
+        /* An interrupt looks at the ast when it ends, a program's thread before it returns, a kernel thread never. */
+        if (c->thread->lwp == NULL && c->irq_depth == 0)
+            intr_poke(c->id, why);
     } else if (halt_fenced_cpus != 0 || !tell_idle(c)) {
         CPUSTAT_INC(pokes);
         intr_poke(c->id, why);
@@ -172,9 +189,19 @@ bool disp_may_run(const struct thread *t, const struct cpu *c)
            (!t->restricted || cpumask_test(&t->affinity, c->id) || !cpumask_intersects(&t->affinity, &t->part->cpus));
 }
 
+struct cpumask disp_allowed(const struct thread *t)
+{
+    struct cpumask both;
+
+    if (likely(!t->restricted))
+        return t->part->cpus;
+    both = cpumask_and(&t->affinity, &t->part->cpus);
+    return cpumask_empty(&both) ? t->part->cpus : both;
+}
+
 unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 {
-    unsigned home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home, cpu = CPU_MAX;
+    unsigned home = t->pri >= PRI_RT ? LGRP_NONE : t->lg.home, cpu = CPU_MAX;
 
     if (home == LGRP_NONE || home == c->lgrp || t->bound_cpu >= 0)
         return CPU_MAX;
@@ -191,30 +218,99 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
     return cpu;
 }
 
-void disp_enqueue(struct thread *t, enum queue_how how)
+/* ---- real time ---- */
+
+/* Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none; *least as in choose.h. */
+static struct cpu *rt_promise(const struct thread *t, unsigned *least)
 {
-    struct cpumask   both;
+    struct cpumask   allowed;
+    struct disp_pick p = {.allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level, .last = t->cpu->id,
+                          .pri = t->pri};
+    unsigned         cpu;
+
+    if (t->restricted) {
+        allowed = disp_allowed(t);
+        p.allowed = &allowed;
+    }
+    cpu = disp_rt_cpu(&p, least);
+    if (cpu == CPU_MAX)
+        return NULL;
+    if (atomic_exchange(&cpus[cpu]->disp->promised, t->pri) < 0)
+        disp_rt_active++;
+    if (cpus[cpu]->idle)
+        cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread is promised another; the idle loop sets it */
+    return cpus[cpu];
+}
+
+/* CPU `c`, promised to a thread, is to look.  If it is this one, in a switch, the interrupt comes after that. */
+static void rt_poke(struct cpu *c)
+{
+    if (c == this_cpu())
+        intr_poke(c->id, POKE_WAKEUP);
+    else
+        disp_poke(c, POKE_WAKEUP);
+}
+
+static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_how how)
+{
+    struct disp_queue *q = &t->part->rt;
+    unsigned           least = CPU_MAX;
+    struct cpu        *c;
+
+    disp_rt_active++; /* before the look at other CPUs: I7 */
+    spin_lock(&q->lock);
+    queue_insert(q, t);
+    c = rt_promise(t, &least);
+    spin_unlock(&q->lock);
+    TRACE(WAKE, c != NULL ? c->id : least, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
+    if (c != NULL)
+        rt_poke(c);
+    else if (unlikely(cpus[least]->disp->state == P_NOINTR))
+        begin_slices(cpus[least]);
+}
+
+void disp_rt_call(struct cpupart *part)
+{
+    struct disp_queue *q = &part->rt;
+    struct cpu        *c = NULL;
+    struct thread     *t;
+    unsigned           least;
+
+    spin_lock(&q->lock);
+    for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = queued_below(q, (unsigned)pri))
+        LIST_FOREACH(t, &q->queue[pri], runq_link)
+            if ((c = rt_promise(t, &least)) != NULL)
+                break;
+    spin_unlock(&q->lock);
+    if (c != NULL)
+        rt_poke(c);
+}
+
+/* ---- queues ---- */
+
+static void enqueue_near_home(struct thread *t, enum queue_how how)
+{
+    struct cpumask   allowed;
     struct disp_pick p = {
         .topo = &lgrp_topo, .allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level,
-        .bound = t->bound_cpu, .last = t->cpu->id, .ticks_since = lbolt - t->last_ran,
-        .home = t->cls == CLASS_RT ? LGRP_NONE : t->lg.home, .pri = t->pri, .is_current = t == curthread};
+        .bound = t->bound_cpu, .last = t->cpu->id, .ticks_since = how == QUEUE_NEW ? UINT64_MAX : lbolt - t->last_ran,
+        .home = t->lg.home, .pri = t->pri, .is_current = t == curthread};
     struct cpu      *c;
     struct disp_cpu *d;
     bool             idle, called;
 
     if (t->restricted) {
-        both = cpumask_and(&t->affinity, p.allowed);
-        if (!cpumask_empty(&both))
-            p.allowed = &both;
+        allowed = disp_allowed(t);
+        p.allowed = &allowed;
     }
     c = cpus[disp_pick_cpu(&p)];
-    if (c->disp->maxpri >= t->pri && t->bound_cpu < 0)
+    if (c->disp->q.maxpri >= t->pri && t->bound_cpu < 0)
         c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
     TRACE(WAKE, c->id, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     d = c->disp;
-    spin_lock(&d->lock);
-    queue_insert(c, t);
-    spin_unlock(&d->lock);
+    spin_lock(&d->q.lock);
+    queue_insert(&d->q, t);
+    spin_unlock(&d->q.lock);
 
     idle = c->idle;
     called = idle && !cpumask_test(&cpu_idle_mask, c->id);
@@ -222,7 +318,7 @@ void disp_enqueue(struct thread *t, enum queue_how how)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        if (called || d->nrun > 1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
+        if (called || d->q.nrun > 1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
             poke_thief(c->lgrp, &t->part->cpus);
     } else {
         if (unlikely(d->state == P_NOINTR))
@@ -232,50 +328,67 @@ void disp_enqueue(struct thread *t, enum queue_how how)
     }
 }
 
+void disp_enqueue(struct thread *t, enum queue_how how)
+{
+    if (unlikely(t->pri >= PRI_RT) && t->bound_cpu < 0)
+        rt_enqueue(t, how);
+    else
+        enqueue_near_home(t, how);
+}
+
 bool disp_dequeue(struct thread *t)
 {
-    struct cpu *c = atomic_load_explicit(&t->queued_on, memory_order_acquire);
-    bool        there;
+    struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
+    bool               there;
 
-    if (c == NULL)
+    if (q == NULL)
         return false;
-    spin_lock(&c->disp->lock);
-    there = t->queued_on == c;
+    spin_lock(&q->lock);
+    there = t->queued_on == q;
     if (there)
-        queue_remove(c, t);
-    spin_unlock(&c->disp->lock);
+        queue_remove(q, t);
+    spin_unlock(&q->lock);
     return there;
 }
 
 void disp_set_pri(struct thread *t, int pri)
 {
-    struct cpu *c = atomic_load_explicit(&t->queued_on, memory_order_acquire);
+    struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
+    struct cpu        *c;
 
     if (t->pri == pri)
         return;
-    if (c != NULL) {
-        spin_lock(&c->disp->lock);
-        if (t->queued_on == c) { /* it waits: same queue, other priority */
-            queue_remove(c, t);
+    if (q != NULL && max_of((int)t->pri, pri) >= PRI_RT && t->bound_cpu < 0) { /* I5, I6: it is queued anew */
+        if (disp_dequeue(t)) {
             t->pri = (int16_t)pri;
-            queue_insert(c, t);
-            spin_unlock(&c->disp->lock);
+            disp_enqueue(t, QUEUE_AGAIN);
+            return;
+        }
+    } else if (q != NULL) {
+        spin_lock(&q->lock);
+        if (t->queued_on == q) { /* it waits: same queue, other priority */
+            c = q->cpu;
+            queue_remove(q, t);
+            t->pri = (int16_t)pri;
+            queue_insert(q, t);
+            spin_unlock(&q->lock);
             if (pri > c->disp->runpri)
                 disp_poke(c, POKE_PRIORITY);
             return;
         }
-        spin_unlock(&c->disp->lock);
+        spin_unlock(&q->lock);
     }
     t->pri = (int16_t)pri;
     if (t->state == TS_ONPROC) {
         t->cpu->disp->runpri = (int16_t)pri;
-        if (t->cpu->disp->maxpri > pri)
+        if (disp_waiting(t->cpu) > pri)
             disp_poke(t->cpu, POKE_PRIORITY);
     }
 }
 
 static void put_on_cpu(struct cpu *c, struct thread *t)
 {
+    c->disp->runpri = t->pri; /* under the queue's lock, so that disp_set_pri() comes before or after; I7 */
     t->state = TS_ONPROC; /* I3 */
     if (t->cpu != c) {
         TRACE(MIGRATE, t->cpu->id, t->tid, 0);
@@ -298,7 +411,7 @@ static int steal_best(unsigned cpu)
     struct disp_cpu *d = cpus[cpu]->disp;
 
     /* An idle CPU with one thread is about to run it. */
-    return d->nsteal == 0 || (cpus[cpu]->idle && d->nrun == 1) ? -1 : d->maxpri;
+    return d->nsteal == 0 || (cpus[cpu]->idle && d->q.nrun == 1) ? -1 : d->q.maxpri;
 }
 
 /*
@@ -307,31 +420,26 @@ static int steal_best(unsigned cpu)
  */
 static struct thread *take_from(struct cpu *victim, struct cpu *c)
 {
-    struct disp_cpu *d = victim->disp;
-    struct thread   *t, *found = NULL;
-    unsigned         nearer = CPU_MAX;
+    struct disp_queue *q = &victim->disp->q;
+    struct thread     *t, *found = NULL;
+    unsigned           nearer = CPU_MAX;
 
-    spin_lock(&d->lock);
-    for (int w = 2; w >= 0 && found == NULL; w--)
-        for (uint64_t m = d->mask[w]; m != 0 && found == NULL;) {
-            int bit = 63 - __builtin_clzll(m);
-
-            m &= ~(1ull << bit);
-            LIST_FOREACH(t, &d->queue[w * 64 + bit], runq_link) {
-                if (t->bound_cpu >= 0 || !disp_may_run(t, c))
-                    continue;
-                nearer = disp_nearer_idle(t, c);
-                if (nearer == CPU_MAX) {
-                    found = t;
-                    break;
-                }
+    spin_lock(&q->lock);
+    for (int pri = q->maxpri; pri >= 0 && found == NULL; pri = queued_below(q, (unsigned)pri))
+        LIST_FOREACH(t, &q->queue[pri], runq_link) {
+            if (t->bound_cpu >= 0 || !disp_may_run(t, c))
+                continue;
+            nearer = disp_nearer_idle(t, c);
+            if (nearer == CPU_MAX) {
+                found = t;
+                break;
             }
         }
     if (found != NULL) {
         put_on_cpu(c, found);
-        queue_remove(victim, found);
+        queue_remove(q, found);
     }
-    spin_unlock(&d->lock);
+    spin_unlock(&q->lock);
     if (nearer != CPU_MAX && c->idle && c->disp->called)
         call(nearer);
     return found;
@@ -349,7 +457,7 @@ static void call_next(const struct cpu *c)
     poke_thief(c->lgrp, part);
 }
 
-static struct thread *steal(struct cpu *c)
+static __attribute__((noinline)) struct thread *steal(struct cpu *c)
 {
     struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
     struct thread *t = NULL;
@@ -372,23 +480,71 @@ static struct thread *steal(struct cpu *c)
     return t;
 }
 
+/* Takes from its set's queue the best thread that CPU c may run, if its priority is at least `floor`; NULL: none. */
+static struct thread *rt_take(struct disp_queue *q, struct cpu *c, int floor)
+{
+    struct thread *t, *found = NULL;
+
+    spin_lock(&q->lock);
+    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, (unsigned)pri))
+        LIST_FOREACH(t, &q->queue[pri], runq_link)
+            if (disp_may_run(t, c)) {
+                found = t;
+                break;
+            }
+    if (found != NULL) {
+        put_on_cpu(c, found);
+        queue_remove(q, found);
+    }
+    spin_unlock(&q->lock);
+    return found;
+}
+
+/* As disp_next_above(), while there may be real-time threads that wait, or this CPU is promised to one. */
+static __attribute__((noinline)) struct thread *rt_next(struct cpu *c, int floor)
+{
+    struct cpupart *part = c->disp->part;
+    bool            promised = atomic_exchange(&c->disp->promised, -1) >= 0;
+    struct thread  *t = rt_take(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
+
+    if (t != NULL)
+        cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
+    if (promised)
+        disp_rt_active--;
+    if (promised && part->rt.maxpri >= 0)
+        disp_rt_call(part);
+    return t;
+}
+
+static inline struct thread *take_queued(struct cpu *c, int floor)
+{
+    struct disp_queue *q = &c->disp->q;
+    struct thread     *t = NULL;
+
+    if (unlikely(disp_rt_active != 0) && (t = rt_next(c, floor)) != NULL)
+        return t;
+    if (q->maxpri >= floor) {
+        spin_lock(&q->lock);
+        if (q->maxpri >= floor) {
+            t = list_first(&q->queue[q->maxpri], struct thread, runq_link);
+            put_on_cpu(c, t);
+            queue_remove(q, t);
+        }
+        spin_unlock(&q->lock);
+    }
+    return t;
+}
+
+struct thread *disp_next_above(struct cpu *c, int floor)
+{
+    return take_queued(c, floor);
+}
+
 struct thread *disp_next(struct cpu *c)
 {
-    struct disp_cpu *d = c->disp;
-    struct thread   *t;
+    struct thread *t = take_queued(c, 0);
 
-    if (d->maxpri >= 0) {
-        spin_lock(&d->lock);
-        if (d->maxpri >= 0) {
-            t = list_first(&d->queue[d->maxpri], struct thread, runq_link);
-            put_on_cpu(c, t);
-            queue_remove(c, t);
-            spin_unlock(&d->lock);
-            return t;
-        }
-        spin_unlock(&d->lock);
-    }
-    if (!cpumask_empty(&cpu_queued_mask) && (t = steal(c)) != NULL)
-        return t;
-    return d->idle_thread;
+    if (t == NULL && !cpumask_empty(&cpu_queued_mask))
+        t = steal(c);
+    return t != NULL ? t : c->disp->idle_thread;
 }

@@ -104,6 +104,7 @@ void thread_sleep_ns(uint64_t ns)
 {
     struct waiter w;
 
+    spin_check_sleep(0);
     waiter_init(&w);
     curthread->wait_what = "delay";
     timer_arm(&w.timer, clock_mono_ns() + ns, waiter_timeout);
@@ -188,6 +189,7 @@ void mutex_enter(struct mutex *m)
 {
     uintptr_t free = 0;
 
+    spin_check_sleep(0);
     if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread, memory_order_acquire,
                                                        memory_order_relaxed)))
         return;
@@ -310,12 +312,14 @@ static void rw_hand_over(struct rwlock *rw)
 
 void rw_enter_read(struct rwlock *rw)
 {
+    spin_check_sleep(0);
     if (unlikely(!rw_try(rw, false)))
         rw_sleep(rw, false);
 }
 
 void rw_enter_write(struct rwlock *rw)
 {
+    spin_check_sleep(0);
     if (unlikely(!rw_try(rw, true)))
         rw_sleep(rw, true);
 }
@@ -360,6 +364,7 @@ static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig
     struct waiter w;
     int           err = 0;
 
+    spin_check_sleep(l != NULL ? 1 : 0);
     if (sig && signal_pending())
         return -EINTR;
     waiter_init(&w);

@@ -5,6 +5,7 @@
  * THEORY      A mutex spins while its owner runs on a CPU and sleeps otherwise; a sleeper lends its priority to the
  *             owner (priority inheritance).  Waiters of a condition variable queue in order.  Each of them may be
  *             taken only by a thread that holds no spin lock, except that cv_*_spin releases the one it is given.
+ *             Each checks that its caller may sleep, whether it does this time or not (lib/spinlock.h, I3).
  * LOCKING     each has one internal spin lock of RANK_CV
  */
 #ifndef DISP_SYNC_H

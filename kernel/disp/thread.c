@@ -19,6 +19,7 @@
 #include "lib/rng.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "mem/page.h"
 #include "stat/cpustat.h"
 #include "stat/modelled.h"
@@ -54,6 +55,8 @@ static void switch_finish(struct thread *prev)
 static void account(struct thread *t, uint64_t now)
 {
     t->runtime_tsc += now - t->oncpu_since;
+    if (unlikely(t->runtime_tsc >= t->alarm_tsc))
+        atomic_fetch_or(&t->ast, AST_ALARM);
     class_charge(t, now - t->oncpu_since);
     t->oncpu_since = now;
 }
@@ -81,8 +84,9 @@ static void switch_to(struct thread *prev, struct thread *next)
     next->uticks_base = c->stat->usr_ticks;
     next->sticks_base = c->stat->sys_ticks;
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
-    d->runpri = to_idle ? -1 : next->pri;
-    if (d->maxpri > d->runpri) /* queued since `next` was chosen, by a CPU that compared it with prev's priority */
+    if (to_idle)
+        d->runpri = -1; /* else put_on_cpu() has set it */
+    if (disp_waiting(c) > d->runpri) /* queued since `next` was chosen; who did it may have seen prev's priority */
         atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);
     if (to_idle || c->idle) {
         c->idle = to_idle;
@@ -141,7 +145,8 @@ static bool switch_if_above(int floor)
 
     spin_lock(&t->lock);
     c = this_cpu();
-    if (c->disp->maxpri < floor || t == c->disp->idle_thread || (next = disp_next(c)) == c->disp->idle_thread) {
+    if ((c->disp->q.maxpri < floor && disp_rt_active == 0) || t == c->disp->idle_thread ||
+        (next = disp_next_above(c, floor)) == NULL) {
         spin_unlock(&t->lock);
         return false;
     }
@@ -309,6 +314,7 @@ void thread_prepare(struct thread *t, struct thread *creator)
     t->cpu = this_cpu();
     t->part = &cpupart_default;
     t->lg.home = t->lg.touch = LGRP_NONE;
+    t->alarm_tsc = ALARM_NEVER;
     if (creator != NULL) {
         if (unlikely(creator->lg.placed)) {
             t->mempolicy = creator->mempolicy;
@@ -335,7 +341,7 @@ static unsigned home_node(unsigned home)
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg)
 {
     unsigned     node = home_node(t->lg.home);
-    struct page *stack = page_alloc(node, KSTACK_ORDER, ALLOC_NEAR | ALLOC_WAIT);
+    void        *stack = kstack_alloc(node);
     uint64_t    *sp;
 
     if (stack == NULL)
@@ -343,18 +349,18 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
     if (t->lwp != NULL) {
         t->fpu = kmem_cache_alloc_node(fpu_cache, node);
         if (t->fpu == NULL) {
-            page_release(stack);
+            kstack_free(stack);
             return -ENOMEM;
         }
         thread_fpu_init(t);
         if (modelled_page != NULL && (t->modelled = kmem_zalloc(sizeof *t->modelled)) == NULL) {
             kmem_cache_free(fpu_cache, t->fpu);
-            page_release(stack);
+            kstack_free(stack);
             return -ENOMEM;
         }
     }
     str_copy(t->name, name, sizeof t->name);
-    t->kstack = page_to_virt(stack);
+    t->kstack = stack;
     *(uint64_t *)t->kstack = STACK_GUARD;
     t->entry = entry;
     t->entry_arg = arg;
@@ -380,7 +386,7 @@ void thread_start(struct thread *t)
         t->bound_cpu = -1; /* inherited while its creator's was taken away (cpu.c) */
     modelled_pass(curthread->modelled, t->modelled);
     t->state = TS_RUNNABLE;
-    t->last_ran = lbolt - 1000; /* nothing in any cache: search for a CPU */
+    t->last_ran = lbolt; /* it waits from now on */
     disp_enqueue(t, QUEUE_NEW);
     spin_unlock(&t->lock);
 }
@@ -405,7 +411,7 @@ void thread_destroy(struct thread *t)
         kmem_cache_free(fpu_cache, t->fpu);
     if (t->modelled != NULL)
         kmem_free(t->modelled);
-    page_release(virt_to_page(t->kstack));
+    kstack_free(t->kstack);
 }
 
 void thread_exit_switch(void)
@@ -484,6 +490,60 @@ void thread_rehome(struct thread *t, unsigned lgrp)
     spin_unlock(&cpupart_lock);
 }
 
+void thread_choose_home(struct thread *t, struct cpupart *part)
+{
+    unsigned old = t->lg.home;
+
+    lgrp_count_rehome(old, lgrp_thread_rehome(&part->lgrps, &t->lg, t->lgrp_aff, clock_mono_ns(),
+                                              (uint32_t)rng_step(&part->rng)));
+}
+
+void thread_follow_affinity(struct thread *t)
+{
+    spin_lock(&cpupart_lock);
+    if (t->lg.part != NULL && t->lgrp_aff != NULL)
+        thread_choose_home(t, t->part);
+    spin_unlock(&cpupart_lock);
+}
+
+int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level)
+{
+    uint8_t *spare = level != 0 ? kmem_zalloc(LGRP_MAX) : NULL;
+    unsigned any = 0;
+
+    if (level != 0 && spare == NULL)
+        return -ENOMEM;
+    spin_lock(&cpupart_lock);
+    if (t->lgrp_aff == NULL) {
+        t->lgrp_aff = spare;
+        spare = NULL;
+    }
+    if (t->lgrp_aff != NULL) {
+        t->lgrp_aff[lgrp] = (uint8_t)level;
+        for (unsigned i = 0; i < LGRP_MAX; i++)
+            any |= t->lgrp_aff[i];
+        if (any == 0) {
+            spare = t->lgrp_aff;
+            t->lgrp_aff = NULL;
+        }
+        if (t->lg.part != NULL && t->bound_cpu < 0)
+            thread_choose_home(t, t->part);
+    }
+    spin_unlock(&cpupart_lock);
+    kmem_free(spare);
+    return 0;
+}
+
+unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp)
+{
+    unsigned level;
+
+    spin_lock(&cpupart_lock);
+    level = t->lgrp_aff != NULL ? t->lgrp_aff[lgrp] : 0;
+    spin_unlock(&cpupart_lock);
+    return level;
+}
+
 void thread_set_mempolicy(const struct mempolicy *mp)
 {
     struct thread *t = curthread;
@@ -495,16 +555,27 @@ void thread_set_mempolicy(const struct mempolicy *mp)
     spin_unlock(&cpupart_lock);
 }
 
+/* Cycles that `t`, whose lock is held, has run, the current stay on a CPU included. */
+static uint64_t runtime_now(const struct thread *t)
+{
+    return t->runtime_tsc + (t->state == TS_ONPROC ? rdtsc() - t->oncpu_since : 0);
+}
+
 uint64_t thread_runtime_ns(struct thread *t)
 {
     uint64_t tsc;
 
     spin_lock(&t->lock);
-    tsc = t->runtime_tsc;
-    if (t->state == TS_ONPROC)
-        tsc += rdtsc() - t->oncpu_since;
+    tsc = runtime_now(t);
     spin_unlock(&t->lock);
     return tsc_to_ns(tsc);
+}
+
+void thread_set_alarm(struct thread *t, uint64_t ms)
+{
+    spin_lock(&t->lock);
+    t->alarm_tsc = ms == ALARM_NEVER ? ALARM_NEVER : runtime_now(t) + ms * clock_tsc_per_ms();
+    spin_unlock(&t->lock);
 }
 
 /* ---- start-up ---- */
@@ -517,10 +588,8 @@ void disp_cpu_init(struct cpu *c)
     if (d == NULL || t == NULL)
         panic("no memory for the run queue of CPU %u", c->id);
     memset(d, 0, sizeof *d);
-    spin_init(&d->lock, RANK_RUNQ);
-    for (unsigned i = 0; i < NPRI; i++)
-        list_init(&d->queue[i]);
-    d->runpri = d->maxpri = -1;
+    disp_queue_init(&d->q, c);
+    d->runpri = d->promised = -1;
     d->quantum_end = d->timer_set_for = UINT64_MAX;
     c->disp = d;
     d->part = &cpupart_default;

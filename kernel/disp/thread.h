@@ -21,6 +21,7 @@
 #include "lib/types.h"
 
 struct cpu;
+struct disp_queue;
 struct modelled;
 struct regs;
 struct cpupart;
@@ -28,14 +29,24 @@ struct cpupart;
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
 /* Bits of thread.ast: what to do before the thread returns to user mode. */
-enum { AST_RESCHED = 1, AST_SIGNAL = 2 };
+enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4 };
 
-enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, PRI_INTR = 160, PRI_MAX = 169, NPRI = 170 };
+/* Global priorities.  Real time has a level for each of POSIX's 99 priorities. */
+enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, RT_LEVELS = 99, NPRI = PRI_RT + RT_LEVELS };
 
-enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS, CLASS_INTR };
+enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS };
 
-#define KSTACK_SIZE  16384ul
-#define KSTACK_ORDER 2
+/*
+ * What class FSS knows of one user: all its threads have one.  The clock decays `usage` and alone writes seen and
+ * second; threads on all CPUs add to it.
+ */
+struct fss {
+    _Atomic uint32_t usage;  /* [a] recent use of CPU by its threads in class FSS, microseconds, decaying */
+    _Atomic uint16_t shares; /* [a] 1 ..; the superuser sets them                                         */
+    uint32_t         seen;   /* the look in which it was counted last                                     */
+    uint64_t         second; /* up to which usage has decayed                                             */
+};
+enum { FSS_SHARES = 1 }; /* of a user whom nobody has given any */
 
 struct thread {
     struct spinlock lock;
@@ -49,13 +60,12 @@ struct thread {
     int16_t         pri;           /* [t] global priority now, inheritance included                     */
     int16_t         base_pri;      /* [t] what its class gives                                          */
     int16_t         inherit_pri;   /* [t] highest priority waiting for a lock it holds, or -1           */
-    int16_t         upri;          /* [t] user priority or nice within the class                        */
+    int16_t         upri;          /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
     int16_t         ts_level;      /* [t] TS/IA/FSS: level in the dispatch table                        */
-    uint16_t        shares;        /* [t] FSS shares                                                    */
     _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
-    uint32_t        fss_usage;     /* [t] FSS: recent use of CPU, decaying; microseconds                */
+    struct fss     *fss;           /* [t] its user's shares and usage; NULL: a kernel thread, or it ends */
     struct list     runq_link;     /* [q]                                                               */
-    struct cpu *_Atomic queued_on; /* [q] whose run queue it is on, NULL: none; read under t->lock too  */
+    struct disp_queue *_Atomic queued_on; /* [q] the run queue it is on, NULL: none; read under t->lock too */
     uint64_t        uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
     uint64_t        uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
     struct cpu     *cpu;           /* [t] CPU it runs on or last ran on                                 */
@@ -66,7 +76,9 @@ struct thread {
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
     uint64_t        oncpu_since;   /* [t] TSC up to which runtime_tsc counts, while it runs             */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
+    uint64_t        alarm_tsc;     /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
     struct lgrp_thread lg;         /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
+    uint8_t        *lgrp_aff;      /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
 
     uint8_t        *kstack;        /* [c] lowest byte of the kernel stack; a guard word lies there      */
     uint64_t        fsbase;        /* [o] user TLS base                                                 */
@@ -134,7 +146,15 @@ static inline bool signal_pending(void)
 
 /* Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range. */
 int  thread_set_class(struct thread *t, enum sched_class cls, int upri);
+/*
+ * class_rt_from_solaris, class_rt_to_solaris - user priorities of class RT: ours are 0 .. RT_LEVELS-1, Solaris's are
+ * 0 .. 59.  What comes from Solaris goes back unchanged.
+ */
+int class_rt_from_solaris(int upri);
+int class_rt_to_solaris(int upri);
 void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
+/* thread_set_fss - from now on `t` counts as `fss`'s in class FSS (NULL: nobody's).  Takes t->lock. */
+void thread_set_fss(struct thread *t, struct fss *fss);
 /*
  * thread_bind - processor_bind: only CPU `cpu`, or -1 for none; re-homes.  -EINVAL: no such CPU, or it is off-line or
  * of another set.  Takes t->lock and the partition's; for curthread it may switch: no spin lock may be held.
@@ -142,7 +162,7 @@ void thread_set_nice(struct thread *t, int nice); /* -20..19, TS/IA/FSS */
 int thread_bind(struct thread *t, int cpu);
 /*
  * thread_set_affinity - sched_setaffinity; -EINVAL when no on-line CPU of its set is in the mask.  As thread_bind().
- * thread_get_affinity - the mask, or all on-line CPUs.
+ * thread_get_affinity - the on-line CPUs of its set that it may run on, its binding left aside.
  */
 int thread_set_affinity(struct thread *t, const struct cpumask *m);
 void thread_get_affinity(struct thread *t, struct cpumask *m);
@@ -153,8 +173,14 @@ void thread_new_program(struct thread *t);
  * changed since thread_prepare().  Takes t->lock.
  */
 void thread_follow(struct thread *t, const struct thread *creator);
-/* thread_rehome - move the home to `lgrp` (affinity calls). */
+/* thread_rehome - move the home to `lgrp` (a CPU that it is bound to).  Takes the partition's lock. */
 void thread_rehome(struct thread *t, unsigned lgrp);
+/*
+ * thread_set_lgrp_affinity - its affinity to one lgroup: 0 none, 1 weak, 2 strong.  Unless it is bound to a CPU it
+ * chooses its home again.  -ENOMEM.  Takes the partition's lock.  thread_lgrp_affinity - what it is.
+ */
+int thread_set_lgrp_affinity(struct thread *t, unsigned lgrp, unsigned level);
+unsigned thread_lgrp_affinity(struct thread *t, unsigned lgrp);
 /* thread_set_mempolicy - the caller's memory policy.  Takes cpupart_lock. */
 void thread_set_mempolicy(const struct mempolicy *mp);
 /*
@@ -173,6 +199,14 @@ void     thread_unhome(struct thread *t);
 void thread_prepare(struct thread *t, struct thread *creator);
 /* thread_runtime_ns - CPU time used, the current stay on a CPU included. */
 uint64_t thread_runtime_ns(struct thread *t);
+
+/*
+ * thread_set_alarm - AST_ALARM once `t` has run for another `ms` of CPU time, of at most a day, or at the end of the
+ * time slice in which it has; ALARM_NEVER: not at all.  Takes t->lock.
+ */
+enum { ALARM_MAX_MS = 86400000 };
+#define ALARM_NEVER UINT64_MAX
+void thread_set_alarm(struct thread *t, uint64_t ms);
 
 /* What the rooms above fill in (call-ups). */
 struct disp_ops {

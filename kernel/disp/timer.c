@@ -144,7 +144,7 @@ void timer_program(struct cpu *c)
     struct disp_cpu *d = c->disp;
     uint64_t         now = rdtsc(), when = d->quantum_end, ticks;
 
-    if (unlikely(d->state == P_NOINTR) && d->maxpri < 0 && when != UINT64_MAX)
+    if (unlikely(d->state == P_NOINTR) && disp_waiting(c) < 0 && when != UINT64_MAX)
         when = max_of(when, now + tsc_khz * 1000); /* a second */
     if (d->first_ns != UINT64_MAX)
         when = min_of(when, clock_params.base_tsc + ns_to_tsc(d->first_ns) + 1);
@@ -262,7 +262,9 @@ void timer_interrupt(void)
         d->running_timer = NULL;
     }
     over = rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
-    if (over && d->maxpri < 0 && disp_nearer_idle(c->thread, c) == CPU_MAX) {
+    if (over && c->thread->runtime_tsc + (rdtsc() - c->thread->oncpu_since) >= c->thread->alarm_tsc)
+        atomic_fetch_or(&c->thread->ast, AST_ALARM);
+    if (over && disp_waiting(c) < 0 && disp_nearer_idle(c->thread, c) == CPU_MAX) {
         d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
         over = false;
     }

@@ -2,7 +2,7 @@
 /*
  * devmem.c - the devices without hardware: null, zero, full, random, urandom.
  *
- * THEORY      Random numbers come from the generators of lib/rng.h, so that a run with the same seed repeats; random
+ * THEORY      Random numbers come from the generators of lib/crng.h, so that a run with the same seed repeats; random
  *             and urandom are the same, and what is written to them is accepted and not used.
  *             A long read stops early when a signal comes.
  * SEE ALSO    devfs.c
@@ -12,7 +12,7 @@
 #include "disp/thread.h"
 #include "fs/file.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 
 static const uint8_t zeros[PAGE_SIZE] __attribute__((aligned(4096)));
 
@@ -52,14 +52,13 @@ static long full_write(struct file *f, struct uio *uio, loff_t off)
 static long random_read(struct file *f, struct uio *uio, loff_t off)
 {
     size_t start = uio->resid;
-    uint64_t word[32];
+    uint8_t word[256];
 
     while (uio->resid != 0) {
         size_t n = min_of(uio->resid, sizeof word);
         int err;
 
-        for (unsigned i = 0; i * sizeof word[0] < n; i++)
-            word[i] = rng_next();
+        crng_bytes(word, n);
         if ((err = uio_move(word, n, uio)) != 0)
             return start != uio->resid ? (long)(start - uio->resid) : err;
         if (signal_pending())

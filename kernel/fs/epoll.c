@@ -21,8 +21,9 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 
-enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16 };
+enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16, EPOLL_COST = 1024, ITEM_COST = 256 };
 #define EPOLLONESHOT (1u << 30)
 #define EPOLLET      (1u << 31)
 #define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28) /* with EPOLLWAKEUP, EPOLLEXCLUSIVE: hints */
@@ -41,6 +42,7 @@ struct epitem {
     struct list       ready;   /* [ep->rlock] */
     struct list       hash;    /* [ep->lock] in ep->bucket */
     struct epitem    *next_on_file; /* [epoll_mutex] */
+    struct usermem   *payer;
 };
 
 struct eventpoll {
@@ -51,6 +53,7 @@ struct eventpoll {
     struct pollhead ph;
     struct list    *bucket; /* by descriptor */
     unsigned        nbuckets, nitems;
+    struct usermem *payer;
 };
 
 static struct mutex epoll_mutex;
@@ -157,15 +160,22 @@ static void item_free(struct epitem *it)
     spin_unlock(&ep->rlock);
     list_remove(&it->hash);
     ep->nitems--;
+    usermem_return(it->payer, ITEM_COST);
     kmem_free(it);
 }
 
 static int item_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
 {
-    struct epitem *it = kmem_zalloc(sizeof *it);
+    struct usermem *payer = usermem_charge(ITEM_COST);
+    struct epitem  *it;
 
-    if (it == NULL)
+    if (payer == NULL)
+        return -ENOSPC;
+    if ((it = kmem_zalloc(sizeof *it)) == NULL) {
+        usermem_return(payer, ITEM_COST);
         return -ENOMEM;
+    }
+    it->payer = payer;
     it->p = (struct poller){.wake = item_wake, .size = array_size(it->entry), .entry = it->entry};
     it->ep = ep;
     it->f = f;
@@ -353,6 +363,7 @@ static void epoll_close(struct file *f)
             item_free(list_first(&ep->bucket[i], struct epitem, hash));
     mutex_exit(&ep->lock);
     mutex_exit(&epoll_mutex);
+    usermem_return(ep->payer, EPOLL_COST);
     kmem_free(ep->bucket);
     kmem_free(ep);
 }
@@ -363,15 +374,20 @@ static const struct fileops epoll_ops = {
 
 int epoll_create(struct file **out)
 {
-    struct eventpoll *ep = kmem_zalloc(sizeof *ep);
+    struct usermem   *payer = usermem_charge(EPOLL_COST);
+    struct eventpoll *ep;
 
-    if (ep == NULL || (ep->bucket = make_buckets(FIRST_BUCKETS)) == NULL ||
+    if (payer == NULL)
+        return -ENFILE;
+    if ((ep = kmem_zalloc(sizeof *ep)) == NULL || (ep->bucket = make_buckets(FIRST_BUCKETS)) == NULL ||
         (*out = file_alloc(&epoll_ops, NULL, O_RDWR)) == NULL) {
+        usermem_return(payer, EPOLL_COST);
         if (ep != NULL)
             kmem_free(ep->bucket);
         kmem_free(ep);
-        return -ENOMEM;
+        return -ENFILE;
     }
+    ep->payer = payer;
     ep->nbuckets = FIRST_BUCKETS;
     mutex_init(&ep->lock, "epoll");
     spin_init(&ep->rlock, RANK_EPOLL);

@@ -19,6 +19,9 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
+
+enum { FILE_COST = 512 }; /* bytes that a user is charged for an open file: it, its slot, and what it keeps in memory */
 
 #define OPEN_ONLY                                                                              \
     (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags                \
@@ -35,11 +38,18 @@ static unsigned acc_mode(unsigned flags)
 
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags)
 {
-    struct file *f = kmem_cache_alloc_wait(file_cache); /* what it is for may exist already */
+    struct usermem *payer = usermem_charge(FILE_COST);
+    struct file *f;
 
-    if (f == NULL)
+    if (payer == NULL)
         return NULL;
+    f = kmem_cache_alloc_wait(file_cache); /* what it is for may exist already */
+    if (f == NULL) {
+        usermem_return(payer, FILE_COST);
+        return NULL;
+    }
     f->refs = 1;
+    f->payer = payer;
     f->flags = flags;
     f->ops = ops;
     f->vn = vn;
@@ -69,6 +79,7 @@ void file_release(struct file *f)
             vn_put_write(vn);
         vn_release(vn);
     }
+    usermem_return(f->payer, FILE_COST);
     kmem_cache_free(file_cache, f);
 }
 
@@ -99,6 +110,12 @@ static long vnode_write(struct file *f, struct uio *uio, loff_t off)
     n = vn_write_pages(vn, uio, &at);
     if (moves && n > 0)
         f->off = at;
+    if (n > 0 && ((f->flags & O_DSYNC) != 0 || (vn->vfs->flags & MS_SYNCHRONOUS) != 0)) {
+        int err = vn_fsync(vn, (f->flags & O_SYNC) == O_DSYNC);
+
+        if (err != 0)
+            return err;
+    }
     return n;
 }
 
@@ -198,14 +215,12 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
             return err;
         if (name_is_special(w->last, w->len) || w->slash)
             return -EISDIR;
-        err = dir_lookup(w->ctx, w->dir, w->last, w->len, out);
-        if (err == -ENOENT) {
+        while ((err = dir_lookup(w->ctx, w->dir, w->last, w->len, out)) == -ENOENT) {
             err = dir_create(w->ctx, w->dir, w->last, w->len, VREG, mode, 0, NULL, out);
             if (err == 0)
                 *made = true;
             if (err != -EEXIST || (oflags & O_EXCL))
-                return err;
-            continue; /* somebody else made it just now: look again */
+                return err; /* else another thread made it just now: look again */
         }
         if (err != 0)
             return err;
@@ -234,7 +249,11 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
         return -ENOTDIR;
     if (vn->type == VDIR && ((acc & 2) || (oflags & O_CREAT)))
         return -EISDIR;
+    if ((vn->type == VCHR || vn->type == VBLK) && (vn->vfs->flags & MS_NODEV) != 0)
+        return -EACCES;
     if ((oflags & O_NOATIME) && ctx->cred->fsuid != 0 && ctx->cred->fsuid != vn->uid)
+        return -EPERM;
+    if ((vn->attr & VN_APPEND) && (acc & 2) && (oflags & (O_APPEND | O_TRUNC)) != O_APPEND)
         return -EPERM;
     return vn_access(vn, acc, ctx->cred);
 }
@@ -262,6 +281,10 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
     struct file *f;
     int err;
 
+    if ((oflags & O_DIRECT) && vn->type != VBLK) { /* files have a cache, and pipes no packets */
+        vn_release(vn);
+        return -EINVAL;
+    }
     if (writes && (err = vn_get_write(vn)) != 0) {
         vn_release(vn);
         return err;
@@ -270,7 +293,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         if (writes)
             vn_put_write(vn);
         vn_release(vn);
-        return -ENOMEM;
+        return -ENFILE;
     }
     f->seekable = vn->type != VCHR; /* a device may say otherwise */
     if ((err = open_type(vn, oflags, f)) != 0) {
@@ -305,7 +328,7 @@ int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int 
         *out = file_alloc(&path_fileops, vn, (unsigned)(oflags & ~OPEN_ONLY));
         if (*out == NULL)
             vn_release(vn);
-        return *out != NULL ? 0 : -ENOMEM;
+        return *out != NULL ? 0 : -ENFILE;
     }
     if (!made && (err = open_check(ctx, vn, oflags)) != 0) {
         vn_release(vn);

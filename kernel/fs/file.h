@@ -57,9 +57,10 @@ struct file {
     bool                  seekable; /* [c] reads and writes use and move `off`  */
     bool                  locked;   /* [a] has held a flock                     */
     struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
+    struct usermem       *payer;    /* [c] the user who opened it               */
 };
 
-/* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came. */
+/* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came, or the user has too many. */
 struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned flags);
 static inline void file_hold(struct file *f)
 {
@@ -68,7 +69,8 @@ static inline void file_hold(struct file *f)
 void file_release(struct file *f);
 /*
  * file_open - open(2) without the descriptor: lookup, create, permissions, truncate.
- * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM.
+ * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM, -EINVAL
+ * (also for O_DIRECT, but of disks).
  */
 int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags, uint32_t mode,
               struct file **out);
@@ -110,8 +112,9 @@ int    file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
  * Record locks (lock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
- * F_UNLCK 2; bytes start .. end inclusive.  file_lock: -EAGAIN (wait false), -EINTR, -ENOMEM.  file_lock_test: fills
- * *fl with the first lock in the way, or type F_UNLCK.
+ * F_UNLCK 2; bytes start .. end inclusive.
+ * file_lock, file_flock: -EAGAIN (wait false), -ERESTARTSYS, -ENOLCK (the user has too many), -ENOMEM, -EBADF, -EINVAL;
+ * file_lock -EDEADLK.  file_lock_test: fills *lr with the lock in the way that starts first, or type F_UNLCK.
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
@@ -151,7 +154,7 @@ long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t dead
 
 /*
  * epoll (epoll.c): epoll_create - the open file.  epoll_change - epoll_ctl(2) on `f`, which is descriptor fd; op and
- * events are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM.
+ * events are Linux's.  -EEXIST -ENOENT -EPERM (f cannot be waited for) -EINVAL -ENOMEM -ENOSPC (the user has too many).
  * epoll_take - epoll_wait(2): up to n events; deadline as poll_files().  Count, -EINVAL, -EINTR.
  */
 enum { EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL, EPOLL_CTL_MOD };
@@ -163,8 +166,11 @@ int  epoll_create(struct file **out);
 int  epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
-/* pipe_buffered - bytes in a pipe (FIONREAD); -ENOTTY if f is none. */
+/*
+ * pipe_buffered - bytes in a pipe (FIONREAD); pipe_size - bytes that fit into it (F_GETPIPE_SZ).  -ENOTTY if f is none.
+ */
 long pipe_buffered(struct file *f);
+long pipe_size(struct file *f);
 
 /* Character devices, by major:minor; devtmpfs shows them.  May be called at any time, also before fs_init(). */
 struct cdev {

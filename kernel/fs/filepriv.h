@@ -13,7 +13,7 @@ extern const struct fileops vnode_fileops; /* regular files and directories */
 int vnode_open(struct vnode *vn, int oflags, struct file **out);
 /* cdev_open - the device with vn's number: sets f->ops.  -ENXIO if there is none. */
 int cdev_open(struct vnode *vn, int oflags, struct file *f);
-/* fifo_open - a named pipe: waits for the other side.  -ENXIO, -ERESTARTSYS, -ENOMEM. */
+/* fifo_open - a named pipe: waits for the other side.  -ENXIO, -ERESTARTSYS, -ENFILE, -ENOMEM. */
 int fifo_open(struct vnode *vn, int oflags, struct file *f);
 /* pipe_vnode - a FIFO vnode on the pipe behind f, held; NULL if f is no pipe or there is no memory. */
 struct vnode *pipe_vnode(struct file *f);
@@ -42,7 +42,10 @@ struct poller {
     bool nomem;       /* there were too few */
     struct poll_entry *entry;
 };
-/* file_events - what f is ready for; with `p` also registers it there.  poller_leave - off all pollheads. */
+/*
+ * file_events - what f is ready for, POLLNVAL for O_PATH; with `p` also registers it there.
+ * poller_leave - off all pollheads.
+ */
 unsigned file_events(struct file *f, struct poller *p);
 void poller_leave(struct poller *p);
 

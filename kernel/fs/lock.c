@@ -6,86 +6,160 @@
  *             descriptor of the file; flock's belong to an open file and go with it.  The two kinds do not see each
  *             other, as on Linux.  Setting a range first takes it out of the owner's other locks, cutting them where
  *             they stick out, then adds it, joined with neighbours of the same type.
- *             Nothing looks for deadlocks: two processes that wait for each other wait until a signal comes.
+ *             An owner that waits for a range is noted with the owner of the lock that is in the way.  Before it
+ *             sleeps, the chain of such notes is followed: if it leads back to the owner, waiting would never end
+ *             (EDEADLK).  As on Linux this is done for fcntl's locks only, and for chains of a certain length.
+ *             Each lock counts with the user who set it (mem/usermem.h); beyond what the user may hold: ENOLCK.
  * INVARIANTS  I1  locks of one kind and owner on one vnode do not overlap
- * LOCKING     locks_mutex for all lists; those who wait for a lock all sleep on locks_cv.
- * SEE ALSO    tests/test_fs.py
+ *             I2  a vnode's list is in order of `start`
+ *             I3  w->blocker is NULL or owns a lock that is in w's way
+ * LOCKING     The lists of vnodes are guarded by the mutex of the bucket that the vnode's address gives; who waits for
+ *             a lock sleeps on the bucket's cv.  waits_mutex, which comes after it, guards the notes of all who wait.
+ * SEE ALSO    tests/host/test_fs.c, user/test/t_file.c
  */
 #include "fs/filepriv.h"
 
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 
 #define RANGE_END INT64_MAX
+
+enum { BUCKET_BITS = 6, NBUCKETS = 1 << BUCKET_BITS, CHAIN_MAX = 32 };
 
 struct filelock {
     struct filelock *next;
     const void *owner; /* struct fdtable, or struct file for flock */
+    struct usermem *payer;
     loff_t start, end;
     int type, pid;
     bool flock;
 };
 
-static struct mutex locks_mutex;
-static struct cv locks_cv;
+struct lock_bucket {
+    struct mutex mutex;
+    struct cv cv;
+    unsigned nwaiting; /* threads on cv that are noted in `waits` */
+};
+
+/* An fcntl lock that an owner waits for. */
+struct lock_wait {
+    struct list link;
+    const struct vnode *vn;
+    const void *owner, *blocker; /* I3 */
+};
+
+static struct lock_bucket buckets[NBUCKETS];
+static struct mutex waits_mutex;
+static struct list waits = LIST_INIT(waits);
+
+static struct lock_bucket *bucket_of_vnode(const struct vnode *vn)
+{
+    return &buckets[((uintptr_t)vn * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
+}
 
 static inline bool mine(const struct filelock *a, const struct filelock *b)
 {
     return a->owner == b->owner && a->flock == b->flock;
 }
 
-/* The first lock of somebody else that keeps `want` from being set, or NULL. */
+/* The first lock of another owner that keeps `want` from being set, or NULL. */
 static struct filelock *in_the_way(struct vnode *vn, const struct filelock *want)
 {
-    for (struct filelock *l = vn->locks; l != NULL; l = l->next)
-        if (l->flock == want->flock && l->owner != want->owner && l->start <= want->end &&
-            want->start <= l->end && (l->type == F_WRLCK || want->type == F_WRLCK))
+    for (struct filelock *l = vn->locks; l != NULL && l->start <= want->end; l = l->next)
+        if (l->flock == want->flock && l->owner != want->owner && want->start <= l->end &&
+            (l->type == F_WRLCK || want->type == F_WRLCK))
             return l;
     return NULL;
 }
 
-static void push(struct vnode *vn, struct filelock *l)
+/* ---- the list of a vnode; its bucket's mutex is held ------------------------------------------ */
+
+static struct filelock *filelock_new(struct usermem *payer)
 {
-    l->next = vn->locks;
-    vn->locks = l;
+    struct filelock *l = kmem_alloc(sizeof *l);
+
+    if (l == NULL)
+        usermem_return(payer, sizeof *l);
+    else
+        l->payer = payer;
+    return l;
 }
 
-/* Takes start .. end out of the owner's locks.  *spare is used up when one is cut in two. */
-static void carve(struct vnode *vn, const struct filelock *w, struct filelock **spare)
+static void filelock_free(struct filelock *l)
 {
-    struct filelock *l, *prev = NULL, *next;
+    if (l != NULL)
+        usermem_return(l->payer, sizeof *l);
+    kmem_free(l);
+}
 
-    for (l = vn->locks; l != NULL; l = next) {
+/* Puts `l` into its place by `start` (I2). */
+static void filelock_insert(struct vnode *vn, struct filelock *l)
+{
+    struct filelock *prev = NULL, *at;
+
+    for (at = vn->locks; at != NULL && at->start < l->start; at = at->next)
+        prev = at;
+    l->next = at;
+    if (prev == NULL)
+        vn->locks = l;
+    else
+        prev->next = l;
+}
+
+/* Takes `l`, which `prev` (or NULL) precedes, out of the list and frees it. */
+static void filelock_remove(struct vnode *vn, struct filelock *prev, struct filelock *l)
+{
+    if (prev == NULL)
+        vn->locks = l->next;
+    else
+        prev->next = l->next;
+    filelock_free(l);
+}
+
+/*
+ * Takes start .. end out of the owner's locks.  *spare is used up when one is cut in two; -ENOLCK when there is none.
+ * A lock that loses its beginning is put aside and inserted again, for the sake of I2.
+ */
+static int carve(struct vnode *vn, const struct filelock *w, struct filelock **spare)
+{
+    struct filelock *l, *prev = NULL, *next, *tail = NULL;
+
+    for (l = vn->locks; l != NULL && l->start <= w->end; l = next) {
         next = l->next;
-        if (!mine(l, w) || l->start > w->end || l->end < w->start) {
+        if (!mine(l, w) || l->end < w->start) {
             prev = l;
             continue;
         }
-        if (l->start < w->start && l->end > w->end) {
-            struct filelock *tail = *spare;
-
-            *spare = NULL;
-            *tail = *l;
+        if (l->end > w->end) { /* by I1 there is only one, and no other after it */
+            if (l->start < w->start) {
+                if (*spare == NULL)
+                    return -ENOLCK;
+                tail = *spare;
+                *spare = NULL;
+                tail->owner = l->owner, tail->end = l->end, tail->type = l->type;
+                tail->pid = l->pid, tail->flock = l->flock;
+                l->end = w->start - 1;
+            } else {
+                tail = l;
+                if (prev == NULL)
+                    vn->locks = next;
+                else
+                    prev->next = next;
+            }
             tail->start = w->end + 1;
-            l->end = w->start - 1;
-            tail->next = l->next;
-            l->next = tail;
-            return; /* by I1 there is no other */
+            break;
         }
         if (l->start < w->start) {
             l->end = w->start - 1;
             prev = l;
-        } else if (l->end > w->end) {
-            l->start = w->end + 1;
-            prev = l;
         } else {
-            if (prev == NULL)
-                vn->locks = next;
-            else
-                prev->next = next;
-            kmem_free(l);
+            filelock_remove(vn, prev, l);
         }
     }
+    if (tail != NULL)
+        filelock_insert(vn, tail);
+    return 0;
 }
 
 /* Widens `add` by the owner's neighbours of the same type and takes these away. */
@@ -96,47 +170,144 @@ static void join(struct vnode *vn, struct filelock *add)
     for (l = vn->locks; l != NULL; l = next) {
         next = l->next;
         if (!mine(l, add) || l->type != add->type ||
-            (l->end + 1 != add->start && add->end + 1 != l->start)) {
+            (l->end != add->start - 1 && add->end != l->start - 1)) {
             prev = l;
             continue;
         }
         add->start = min_of(add->start, l->start);
         add->end = max_of(add->end, l->end);
-        if (prev == NULL)
-            vn->locks = next;
-        else
-            prev->next = next;
-        kmem_free(l);
+        filelock_remove(vn, prev, l);
     }
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+/* Does a chain of waiting owners lead from `from` to `owner`?  waits_mutex held. */
+static bool chain_leads_to(const void *from, const void *owner)
+{
+    for (unsigned n = 0; from != NULL && n < CHAIN_MAX; n++) {
+        struct lock_wait *w;
+        const void *next = NULL;
+
+        if (from == owner)
+            return true;
+        LIST_FOREACH (w, &waits, link)
+            if (w->owner == from && w->blocker != NULL) {
+                next = w->blocker;
+                break;
+            }
+        from = next;
+    }
+    return false;
+}
+
+/* Notes what `w` waits for.  -EDEADLK: it would wait for itself. */
+static int note_blocker(struct lock_wait *w, const void *blocker)
+{
+    int err = 0;
+
+    mutex_enter(&waits_mutex);
+    if (chain_leads_to(blocker, w->owner))
+        err = -EDEADLK;
+    else
+        w->blocker = blocker;
+    mutex_exit(&waits_mutex);
+    return err;
+}
+
+/* The locks of `vn` have changed: who waits there looks again, and waits for nothing until then (I3). */
+static void wake_waiters(struct lock_bucket *b, const struct vnode *vn)
+{
+    struct lock_wait *w;
+
+    if (b->nwaiting != 0) {
+        mutex_enter(&waits_mutex);
+        LIST_FOREACH (w, &waits, link)
+            if (w->vn == vn)
+                w->blocker = NULL;
+        mutex_exit(&waits_mutex);
+    }
+    cv_broadcast(&b->cv);
+}
+
+/* Waits until nothing is in the way of `want`.  The bucket's mutex is held.  0, -EINTR, -EDEADLK. */
+static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct filelock *want)
+{
+    struct lock_wait w = {.vn = vn, .owner = want->owner};
+    struct filelock *l;
+    int err = 0;
+
+    if (in_the_way(vn, want) == NULL)
+        return 0;
+    if (!want->flock) {
+        mutex_enter(&waits_mutex);
+        list_push_back(&waits, &w.link);
+        mutex_exit(&waits_mutex);
+        b->nwaiting++;
+    }
+    while (err == 0 && (l = in_the_way(vn, want)) != NULL) {
+        if (!want->flock)
+            err = note_blocker(&w, l->owner);
+        if (err == 0)
+            err = cv_wait_sig(&b->cv, &b->mutex, NO_DEADLINE, "file lock");
+    }
+    if (!want->flock) {
+        b->nwaiting--;
+        mutex_enter(&waits_mutex);
+        list_remove(&w.link);
+        mutex_exit(&waits_mutex);
+    }
+    return err;
+}
+
+/* ---- the calls -------------------------------------------------------------------------------- */
+
+static int change_locks(struct vnode *vn, const struct filelock *want, bool wait, struct filelock **add,
+                        struct filelock **spare)
+{
+    struct lock_bucket *b = bucket_of_vnode(vn);
+    int err = 0;
+
+    mutex_enter(&b->mutex);
+    if (want->type != F_UNLCK) {
+        if (wait)
+            err = wait_for_range(b, vn, want);
+        else if (in_the_way(vn, want) != NULL)
+            err = -EAGAIN;
+    }
+    if (err == 0)
+        err = carve(vn, want, spare);
+    if (err == 0) {
+        if (want->type != F_UNLCK) {
+            join(vn, *add);
+            filelock_insert(vn, *add);
+            *add = NULL;
+        }
+        wake_waiters(b, vn);
+    }
+    mutex_exit(&b->mutex);
+    return err == -EINTR ? -ERESTARTSYS : err;
 }
 
 static int set_lock(struct vnode *vn, const struct filelock *want, bool wait)
 {
-    struct filelock *add = kmem_alloc(sizeof *add), *spare = kmem_alloc(sizeof *spare);
-    int err = 0;
+    /* One for the new lock, one for what is left of one that is cut in two. */
+    struct usermem *payer = usermem_charge(2 * sizeof(struct filelock));
+    struct filelock *add = NULL, *spare = NULL;
+    int err = -ENOMEM;
 
-    if (add == NULL || spare == NULL) {
-        kmem_free(add);
-        kmem_free(spare);
-        return -ENOMEM;
+    if (payer == NULL)
+        return want->type == F_UNLCK ? change_locks(vn, want, false, &add, &spare) : -ENOLCK;
+    add = filelock_new(payer);
+    spare = filelock_new(payer);
+    if (add != NULL && spare != NULL) {
+        *add = *want;
+        add->payer = payer;
+        err = change_locks(vn, want, wait, &add, &spare);
     }
-    *add = *want;
-    mutex_enter(&locks_mutex);
-    while (want->type != F_UNLCK && in_the_way(vn, want) != NULL && err == 0)
-        err = wait ? cv_wait_sig(&locks_cv, &locks_mutex, NO_DEADLINE, "file lock") : -EAGAIN;
-    if (err == 0) {
-        carve(vn, want, &spare);
-        if (want->type != F_UNLCK) {
-            join(vn, add);
-            push(vn, add);
-            add = NULL;
-        }
-        cv_broadcast(&locks_cv);
-    }
-    mutex_exit(&locks_mutex);
-    kmem_free(add);
-    kmem_free(spare);
-    return err == -EINTR ? -ERESTARTSYS : err;
+    filelock_free(add);
+    filelock_free(spare);
+    return err;
 }
 
 int file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr, bool wait)
@@ -156,16 +327,17 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
 {
     struct filelock want = {
         .owner = owner, .start = lr->start, .end = lr->end, .type = lr->type};
-    struct filelock *l = NULL;
+    struct filelock *l;
+    struct lock_bucket *b;
 
-    mutex_enter(&locks_mutex);
-    if (f->vn != NULL)
-        l = in_the_way(f->vn, &want);
-    if (l != NULL)
+    lr->type = F_UNLCK;
+    if (f->vn == NULL)
+        return;
+    b = bucket_of_vnode(f->vn);
+    mutex_enter(&b->mutex);
+    if ((l = in_the_way(f->vn, &want)) != NULL)
         *lr = (struct lock_range){l->type, l->pid, l->start, l->end};
-    else
-        lr->type = F_UNLCK;
-    mutex_exit(&locks_mutex);
+    mutex_exit(&b->mutex);
 }
 
 int file_flock(struct file *f, int type, bool wait)
@@ -184,11 +356,12 @@ static void drop_all(struct vnode *vn, const void *owner, bool flock)
 {
     struct filelock all = {.owner = owner, .start = 0, .end = RANGE_END, .flock = flock},
                     *none = NULL;
+    struct lock_bucket *b = bucket_of_vnode(vn);
 
-    mutex_enter(&locks_mutex);
+    mutex_enter(&b->mutex);
     carve(vn, &all, &none);
-    cv_broadcast(&locks_cv);
-    mutex_exit(&locks_mutex);
+    wake_waiters(b, vn);
+    mutex_exit(&b->mutex);
 }
 
 void lock_file_closed(struct file *f)
@@ -203,6 +376,9 @@ void lock_table_drop(struct file *f, struct fdtable *t)
 
 void lock_init(void)
 {
-    mutex_init(&locks_mutex, "locks");
-    cv_init(&locks_cv);
+    for (unsigned i = 0; i < NBUCKETS; i++) {
+        mutex_init(&buckets[i].mutex, "locks");
+        cv_init(&buckets[i].cv);
+    }
+    mutex_init(&waits_mutex, "lock waits");
 }

@@ -47,15 +47,32 @@ static void walk_to(struct walk *w, struct vnode *next)
     w->dir = next;
 }
 
+/*
+ * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that everybody writes to, /tmp, only
+ * Whether the walk may end with a link that lies in w->dir.  In a sticky directory that all may write to (/tmp) only
+ * could have put the name of one's file there.
+ */
+static bool may_follow(const struct walk *w, const struct vnode *link)
+{
+    const struct vnode *dir = w->dir;
+
+    return link->uid == w->ctx->cred->fsuid || (dir->mode & 01002) != 01002 || link->uid == dir->uid;
+}
+
 int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vnode **out)
 {
     size_t left = strlen(rest);
+    const char *p;
     char *buf;
     int n;
 
     *out = NULL;
     if (++w->nlinks > LINK_LIMIT)
         return -ELOOP;
+    for (p = rest; *p == '/'; p++)
+        ;
+    if (*p == '\0' && !may_follow(w, link))
+        return -EACCES;
     if (link->op->follow != NULL) {
         w->rest = rest;
         return link->op->follow(link, out);

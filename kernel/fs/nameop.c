@@ -28,6 +28,8 @@ static int may_change(struct vnode *dir, const struct vnode *victim, const struc
 
     if (err != 0 || victim == NULL)
         return err;
+    if ((dir->attr & VN_APPEND) || (victim->attr & (VN_APPEND | VN_IMMUTABLE)))
+        return -EPERM;
     if ((dir->mode & S_ISVTX) && cr->fsuid != 0 && cr->fsuid != victim->uid &&
         cr->fsuid != dir->uid)
         return -EPERM;
@@ -56,8 +58,13 @@ int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
         err = -EPERM;
     if (err != 0)
         return entry_exists(ctx, dir, name, len) ? -EEXIST : err;
-    if (type == VDIR && (dir->mode & S_ISGID))
-        mode |= S_ISGID;
+    if ((dir->mode & S_ISGID) != 0) { /* the file gets the directory's group */
+        if (type == VDIR)
+            mode |= S_ISGID;
+        else if ((mode & (S_ISGID | 010)) == (S_ISGID | 010) && ctx->cred->fsuid != 0 &&
+                 !cred_in_group(ctx->cred, dir->gid))
+            mode &= ~S_ISGID;
+    }
     rw_enter_write(&dir->lock);
     err = dir->op->create(dir, name, len, type, mode & 07777, ctx->cred, rdev, target, out);
     rw_exit_write(&dir->lock);
@@ -91,6 +98,18 @@ int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, en
     return err;
 }
 
+/*
+ * Whether `cr` may make a further name for a file: its owner may; others if they can read and write it and it runs with
+ * nobody's rights (Linux, protected_hardlinks).  So nobody can keep an old set-uid program, or fill another's quota.
+ */
+static bool may_link(struct vnode *vn, const struct cred *cr)
+{
+    if (vn->attr & (VN_APPEND | VN_IMMUTABLE))
+        return false;
+    return cr->fsuid == 0 || cr->fsuid == vn->uid ||
+           (vn->type == VREG && (vn->mode & 04000) == 0 && (vn->mode & 02010) != 02010 && vn_access(vn, 6, cr) == 0);
+}
+
 int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
               const char *path)
 {
@@ -106,7 +125,7 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
             err = -ENOENT;
         else if (target->vfs != w.dir->vfs)
             err = -EXDEV;
-        else if (target->type == VDIR || w.dir->op->link == NULL)
+        else if (target->type == VDIR || w.dir->op->link == NULL || !may_link(target, ctx->cred))
             err = -EPERM;
         else
             err = may_change(w.dir, NULL, ctx->cred);

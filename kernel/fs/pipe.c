@@ -5,9 +5,11 @@
  * THEORY      A pipe is a ring of 64 KiB in 16 pages, `count` bytes of it in use from `start` on.  A page is taken when
  *             it is first written and kept until the pipe goes; an empty pipe starts again at its first page, so
  *             that light traffic stays in one.
+ *             The user who makes a pipe is charged for all its pages at once (mem/usermem.h), so that a write never
+ *             fails for that.  A user who holds much gets pipes of 8 KiB, as on Linux beyond pipe-user-pages-soft.
  *             A FIFO is a vnode whose opens share one pipe, which exists while somebody has it open.  Opening one
  *             side waits for the other.
- * INVARIANTS  I1  start < PIPE_SIZE, count <= PIPE_SIZE
+ * INVARIANTS  I1  start < size, count <= size; size is a power of 2
  *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts when it fits
  *             I3  nreaders and nwriters count openings; refs the open files, and the last one frees the pipe after it
  *                 has left the lock
@@ -23,14 +25,16 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "mem/page.h"
+#include "mem/usermem.h"
 
 #define PIPE_PAGES 16u
-#define PIPE_SIZE  (PIPE_PAGES * (uint32_t)PAGE_SIZE)
+#define FEW_PAGES  2u /* of a user who holds much */
 #define PIPE_BUF   4096u
 #define SIGPIPE    13
 
 struct pipe {
     struct mutex lock;
+    uint32_t size; /* [c] bytes */
     uint32_t start;
     _Atomic uint32_t count;
     _Atomic uint32_t refs;
@@ -39,6 +43,7 @@ struct pipe {
     uint32_t ropens, wopens; /* FIFO: openings so far, for those who wait for one */
     struct cv rcv, wcv;
     struct pollhead ph;
+    struct usermem *payer; /* [c] */
     struct page *page[PIPE_PAGES];
 };
 
@@ -47,18 +52,33 @@ static struct mutex fifo_mutex;
 
 static const struct fileops read_ops, write_ops, rdwr_ops;
 
-static struct pipe *pipe_alloc(void)
+static size_t pipe_cost(uint32_t size)
 {
-    struct pipe *p = kmem_cache_alloc(pipe_cache);
+    return sizeof(struct pipe) + size;
+}
 
-    if (p == NULL)
-        return NULL;
+/* 0 and *out without references; -ENFILE: the user holds too much; -ENOMEM. */
+static int pipe_alloc(struct pipe **out)
+{
+    uint32_t size = (usermem_scarce() ? FEW_PAGES : PIPE_PAGES) * (uint32_t)PAGE_SIZE;
+    struct usermem *payer = usermem_charge(pipe_cost(size));
+    struct pipe *p;
+
+    if (payer == NULL)
+        return -ENFILE;
+    if ((p = kmem_cache_alloc(pipe_cache)) == NULL) {
+        usermem_return(payer, pipe_cost(size));
+        return -ENOMEM;
+    }
     memset(p, 0, sizeof *p);
+    p->size = size;
+    p->payer = payer;
     mutex_init(&p->lock, "pipe");
     cv_init(&p->rcv);
     cv_init(&p->wcv);
     pollhead_init(&p->ph);
-    return p;
+    *out = p;
+    return 0;
 }
 
 static void pipe_drop(struct pipe *p)
@@ -68,6 +88,7 @@ static void pipe_drop(struct pipe *p)
     for (unsigned i = 0; i < PIPE_PAGES; i++)
         if (p->page[i] != NULL)
             page_free(p->page[i]);
+    usermem_return(p->payer, pipe_cost(p->size));
     kmem_cache_free(pipe_cache, p);
 }
 
@@ -88,7 +109,7 @@ static uint32_t ring_move(struct pipe *p, uint32_t at, uint32_t n, struct uio *u
 
     *err = 0;
     while (done < n) {
-        uint32_t place = (at + done) % PIPE_SIZE, in = place % (uint32_t)PAGE_SIZE;
+        uint32_t place = (at + done) & (p->size - 1), in = place % (uint32_t)PAGE_SIZE;
         uint32_t len = min_of((uint32_t)PAGE_SIZE - in, n - done);
         struct page **pg = &p->page[place / PAGE_SIZE];
         size_t before = uio->resid;
@@ -132,7 +153,7 @@ static long pipe_read(struct file *f, struct uio *uio, loff_t off)
     }
     n = ring_move(p, p->start, (uint32_t)min_of((size_t)n, uio->resid), uio, &err);
     set_used(p, used(p) - n);
-    p->start = used(p) == 0 ? 0 : (p->start + n) % PIPE_SIZE;
+    p->start = used(p) == 0 ? 0 : (p->start + n) & (p->size - 1);
     wake = p->wwait != 0;
     mutex_exit(&p->lock);
     if (wake)
@@ -152,7 +173,7 @@ static int wait_for_room(struct pipe *p, struct file *f, uint32_t need)
 
         if (unlikely(p->nreaders == 0))
             return -EPIPE;
-        if (likely(PIPE_SIZE - used(p) >= need))
+        if (likely(p->size - used(p) >= need))
             return 0;
         if (f->flags & O_NONBLOCK)
             return -EAGAIN;
@@ -179,7 +200,7 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
 
         if ((err = wait_for_room(p, f, need)) != 0)
             break;
-        room = PIPE_SIZE - used(p);
+        room = p->size - used(p);
         n = ring_move(p, p->start + used(p), (uint32_t)min_of((size_t)room, uio->resid), uio,
                       &err);
         set_used(p, used(p) + n);
@@ -221,7 +242,7 @@ static unsigned pipe_poll(struct file *f, struct poller *poller)
             r |= POLLHUP;
     }
     if (flags != O_RDONLY) {
-        if (PIPE_SIZE - n >= PIPE_BUF)
+        if (p->size - n >= PIPE_BUF)
             r |= POLLOUT | POLLWRNORM;
         if (p->nreaders == 0)
             r |= POLLERR;
@@ -266,11 +287,12 @@ static const struct fileops rdwr_ops = {
 
 int pipe_create(struct file **rd, struct file **wr, unsigned flags)
 {
-    struct pipe *p = pipe_alloc();
+    struct pipe *p;
+    int err = pipe_alloc(&p);
 
-    if (p == NULL)
-        return -ENOMEM;
-    flags &= O_NONBLOCK | O_DIRECT;
+    if (err != 0)
+        return err;
+    flags &= O_NONBLOCK;
     *rd = file_alloc(&read_ops, NULL, O_RDONLY | flags);
     *wr = *rd == NULL ? NULL : file_alloc(&write_ops, NULL, O_WRONLY | flags);
     if (*wr == NULL) {
@@ -282,7 +304,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
             p->nreaders = 1;
             file_release(*rd);
         }
-        return -ENOMEM;
+        return -ENFILE;
     }
     (*rd)->data = (*wr)->data = p;
     p->refs = 2;
@@ -290,11 +312,23 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
     return 0;
 }
 
+static struct pipe *pipe_of(struct file *f)
+{
+    return f->ops == &read_ops || f->ops == &write_ops || f->ops == &rdwr_ops ? f->data : NULL;
+}
+
 long pipe_buffered(struct file *f)
 {
-    if (f->ops != &read_ops && f->ops != &write_ops && f->ops != &rdwr_ops)
-        return -ENOTTY;
-    return (long)used(f->data);
+    struct pipe *p = pipe_of(f);
+
+    return p != NULL ? (long)used(p) : -ENOTTY;
+}
+
+long pipe_size(struct file *f)
+{
+    struct pipe *p = pipe_of(f);
+
+    return p != NULL ? (long)p->size : -ENOTTY;
 }
 
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
@@ -325,13 +359,11 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     int err = 0;
 
     mutex_enter(&fifo_mutex);
-    p = vn->fifo;
-    if (p == NULL)
-        p = vn->fifo = pipe_alloc();
-    if (p == NULL) {
+    if (vn->fifo == NULL && (err = pipe_alloc(&vn->fifo)) != 0) {
         mutex_exit(&fifo_mutex);
-        return -ENOMEM;
+        return err;
     }
+    p = vn->fifo;
     atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
     mutex_enter(&p->lock);
     f->data = p;

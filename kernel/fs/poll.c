@@ -19,6 +19,8 @@
 #include "lib/errno.h"
 #include "mem/kmem.h"
 
+enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL }; /* told though nobody asked */
+
 #define NINLINE 10u /* files that need no memory: most callers have few */
 
 /* One thread in poll_files(). */
@@ -82,6 +84,8 @@ unsigned file_events(struct file *f, struct poller *p)
 {
     if (f->ops->poll != NULL)
         return f->ops->poll(f, p);
+    if (atomic_load_explicit(&f->flags, memory_order_relaxed) & O_PATH)
+        return POLLNVAL;
     return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM; /* files never keep anybody waiting */
 }
 
@@ -124,7 +128,7 @@ static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiti
             if (f == NULL)
                 r = POLLNVAL;
             else
-                r = file_events(f, w != NULL ? &w->p : NULL) & ((unsigned)fds[i].events | POLLERR | POLLHUP);
+                r = file_events(f, w != NULL ? &w->p : NULL) & ((unsigned)fds[i].events | ALWAYS);
         }
         fds[i].revents = (int16_t)r;
         ready += r != 0;
@@ -144,8 +148,7 @@ static long look_again(struct pollfd *fds, unsigned n, struct waiting *w)
     for (unsigned i = 0; i < n; i++) {
         if (w->held[i] == NULL)
             continue;
-        fds[i].revents = (int16_t)(file_events(w->held[i], NULL) &
-                                   ((unsigned)fds[i].events | POLLERR | POLLHUP));
+        fds[i].revents = (int16_t)(file_events(w->held[i], NULL) & ((unsigned)fds[i].events | ALWAYS));
         ready += fds[i].revents != 0;
     }
     return ready;

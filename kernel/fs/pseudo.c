@@ -239,9 +239,13 @@ static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int ofla
 
 static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
 {
-    struct open_text *ot;
+    struct pseudo_vnode *pv = pv_of(vn);
+    struct open_text    *ot;
+    int                  err = pv->node->open != NULL ? pv->node->open(pv->node, pv->arg) : 0;
 
-    if (vn->type != VREG || pv_of(vn)->node->show == NULL)
+    if (err != 0)
+        return err;
+    if (vn->type != VREG || pv->node->show == NULL)
         return 0;
     if ((ot = kmem_zalloc(sizeof *ot)) == NULL)
         return -ENOMEM;

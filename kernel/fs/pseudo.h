@@ -79,6 +79,8 @@ struct pseudo_node {
 
     /* VREG: make the text; 0 or an error for the reader. */
     int (*show)(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out);
+    /* VREG: may the caller open it?  Its mode has been looked at.  0 or an error; NULL: yes. */
+    int (*open)(const struct pseudo_node *n, struct pseudo_arg arg);
     /* VREG: take what was written, NUL-terminated; 0 or an error. */
     int (*store)(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
     /* VREG, instead of show: move bytes directly. */

@@ -62,7 +62,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
     }
     if (!vn->holes)
         cache_read_end(vn, (uint64_t)off, start - uio->resid);
-    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && !vn->vfs->noatime) { /* the rule called relatime */
+    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0) { /* relatime */
         vn_times_now(vn, VA_ATIME);
         dirty_inode(vn);
     }
@@ -93,13 +93,14 @@ static void set_size(struct vnode *vn, uint64_t size)
     atomic_store_explicit(&vn->size, size, memory_order_release);
 }
 
+/* The contents are about to change: nobody may run the new ones with the file's rights.  [W] */
 static void clear_setid(struct vnode *vn)
 {
-    if ((vn->mode & 06000) == 0)
+    if ((vn->mode & 06000) == 0 || (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0))
         return;
-    if (fs_upcalls.cred != NULL && fs_upcalls.cred()->fsuid == 0)
-        return;
-    vn->mode &= vn->mode & 010 ? ~06000u : ~04000u;
+    vn->mode = vn_mode_without_setid(vn, vn->mode);
+    vn_times_now(vn, 0);
+    dirty_inode(vn);
 }
 
 /*
@@ -147,6 +148,16 @@ static void zero_behind(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
+/* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
+static void drop_beyond(struct vnode *vn)
+{
+    if (vn->op->prepare_write != NULL)
+        vn->op->prepare_write(vn, vn->size, 0);
+    object_truncate(&vn->obj, vn->obj.size_pages);
+    if (vn->op->reserve != NULL)
+        vn->op->reserve(vn, 0);
+}
+
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 {
     size_t total = uio->resid, left = total, done;
@@ -160,8 +171,10 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     off = *offp == -1 ? (loff_t)vn->size : *offp;
     err = left == 0 ? 0 : check_limits(off, &left);
     total = left;
-    if (left != 0 && err == 0)
+    if (left != 0 && err == 0) {
+        clear_setid(vn);
         zero_behind(vn, (uint64_t)off);
+    }
     while (left != 0 && err == 0) {
         size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
 
@@ -172,16 +185,10 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         if ((uint64_t)off > vn->size && done != 0)
             set_size(vn, (uint64_t)off);
     }
-    if (unlikely(err != 0)) { /* a page that was made beyond the end and not filled */
-        object_truncate(&vn->obj, vn->obj.size_pages);
-        if (vn->op->reserve != NULL)
-            vn->op->reserve(vn, 0);
-        if (vn->op->prepare_write != NULL)
-            vn->op->prepare_write(vn, vn->size, 0);
-    }
+    if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
+        drop_beyond(vn);
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
-        clear_setid(vn);
         dirty_inode(vn);
         *offp = off;
     }
@@ -218,7 +225,7 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
 int vn_truncate_pages(struct vnode *vn, uint64_t size)
 {
     uint64_t old = vn->size;
-    int err;
+    int err = 0, zeroed;
 
     if (size > SIZE_LIMIT)
         return -EFBIG;
@@ -228,13 +235,20 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      */
     if (size < old && vn->obj.io != NULL && (err = zero_within(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
         return err;
-    zero_behind(vn, size);
-    set_size(vn, size);
-    if (size < old) {
-        object_truncate(&vn->obj, vn->obj.size_pages);
-        return zero_within(vn, size, round_up(size, PAGE_SIZE));
+    if (size >= old) {
+        zero_behind(vn, size);
+        set_size(vn, size);
+        return 0;
     }
-    return 0;
+    if (vn->op->shrink != NULL) {
+        if ((err = vn->op->shrink(vn, size)) != 0 && vn->size != size)
+            return err;
+    } else {
+        set_size(vn, size);
+        object_truncate(&vn->obj, vn->obj.size_pages);
+    }
+    zeroed = zero_within(vn, size, round_up(size, PAGE_SIZE));
+    return err != 0 ? err : zeroed;
 }
 
 static int punch(struct vnode *vn, uint64_t from, uint64_t to)
@@ -267,9 +281,7 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
         int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg) : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
-            object_truncate(&vn->obj, vn->obj.size_pages);
-            if (vn->op->prepare_write != NULL)
-                vn->op->prepare_write(vn, vn->size, 0);
+            drop_beyond(vn);
             return err == -ENOMEM ? -ENOSPC : err;
         }
         page_release(pg);
@@ -297,6 +309,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
     if (vn->obj.io != NULL && mode != 0)
         return -EOPNOTSUPP; /* blocks are given back only by truncation */
     rw_enter_write(&vn->lock);
+    clear_setid(vn);
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
         err = keep ? punch(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;

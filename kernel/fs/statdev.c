@@ -5,7 +5,7 @@
  * THEORY      Reading /dev/kstat gives the registry as text, made when the file is read from offset
  *             0, so that a reader sees one moment.  Writing `module:instance:name` zeroes counters,
  *             for root only: the mode says so.
- *             /dev/kmsg gives the messages that are in the buffer now, then end of file; a line
+ *             /dev/kmsg gives the superuser the messages that are in the buffer now, then end of file; a line
  *             written to it becomes one.
  * LOCKING     snapshot.lock (sleeping), one per open file
  * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
@@ -138,9 +138,11 @@ static struct cdev devices[] = {
 static int statdev_open(struct vnode *vn, int oflags, struct file *f)
 {
     bool             kstat = vn->rdev == devices[0].rdev;
-    struct snapshot *s     = kmem_zalloc(sizeof *s);
+    struct snapshot *s;
 
-    if (s == NULL)
+    if (!kstat && (oflags & O_ACCMODE) != O_WRONLY && fs_upcalls.cred()->euid != 0)
+        return -EPERM;
+    if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;
     mutex_init(&s->lock, "statdev");
     s->make     = kstat ? make_kstat : make_kmsg;

@@ -4,7 +4,7 @@
  *
  * THEORY      A chain of chunks, so that nothing is ever copied to make room; small ones, so that statistics can be
  *             read while memory is short and in pieces.  When it runs out the text is marked as failed and adding
- *             does nothing more.
+ *             does nothing more.  It counts with the user who reads (mem/usermem.h).
  * LOCKING     the owner's
  * SEE ALSO    pseudo.h
  */
@@ -13,24 +13,30 @@
 #include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 
 enum { CHUNK = 1000, LINE = 256 };
 
 struct text_chunk {
     struct text_chunk *next;
+    struct usermem    *payer;
     size_t             used;
     char               data[CHUNK];
 };
 
 static bool grow(struct text *t)
 {
-    struct text_chunk *c = kmem_alloc(sizeof *c);
+    struct usermem    *payer = usermem_charge(sizeof(struct text_chunk));
+    struct text_chunk *c = payer != NULL ? kmem_alloc(sizeof *c) : NULL;
 
     if (c == NULL) {
+        if (payer != NULL)
+            usermem_return(payer, sizeof *c);
         t->failed = true;
         return false;
     }
     c->next = NULL;
+    c->payer = payer;
     c->used = 0;
     if (t->first == NULL)
         t->first = c;
@@ -115,6 +121,7 @@ void text_clear(struct text *t)
 
     for (struct text_chunk *c = t->first; c != NULL; c = next) {
         next = c->next;
+        usermem_return(c->payer, sizeof *c);
         kmem_free(c);
     }
     *t = (struct text){0};

@@ -6,8 +6,9 @@
  *             vnode's object, and a page that is absent is a hole.  A node lives as long as an entry names it
  *             or somebody has it open: each entry holds a reference.
  *             Pages are counted against the mount when they are made (by write: reserve; by a fault: getpage) and
- *             the count is put right when a file shrinks or goes.
- * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files
+ *             the count is put right when a file shrinks or goes.  A long target of a symbolic link counts as a page, a
+ *             further name of a file as a node.  The last sixteenth of the root file system is the superuser's.
+ * INVARIANTS  I1  the mount's `pages` is the sum of `charged` over its files, and its long links
  *             I2  a node is on tmount.nodes from creation to its last release
  * LOCKING     tmount.lock (RANK_VNODE) as tmpfs.h says; `pages` and `charged` are atomic.
  *             The root file system is filled at boot without a limit; a small tmpfs_max_percent on a small machine
@@ -17,6 +18,7 @@
  */
 #include "fs/tmpfs.h"
 
+#include "fs/file.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
@@ -26,6 +28,8 @@
 #define TMPFS_MAGIC 0x01021994
 #define S_ISGID     02000u
 
+enum { RESERVE_SHARE = 16, LONG_TARGET = 256 };
+
 static uint32_t tmpfs_max_percent = 50;
 TUNABLE(tmpfs_max_percent, 1, 75,
         "default 50 %: share of memory that one tmpfs may take (more would starve all else); read at mount");
@@ -33,15 +37,31 @@ TUNABLE(tmpfs_max_percent, 1, 75,
 static struct kmem_cache *tnode_cache;
 static _Atomic uint64_t all_pages; /* in use by file data, over all mounts */
 
-/* Counts n pages of `t`; -ENOSPC when the mount is full. */
+bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max)
+{
+    uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
+
+    if (likely(used <= max - reserve))
+        return true;
+    return used <= max && (fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0);
+}
+
+/* Counts n pages; -ENOSPC when the mount is full. */
+static int tmount_take(struct tmount *tm, uint64_t n)
+{
+    if (tmount_fits(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
+        return 0;
+    atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
+    return -ENOSPC;
+}
+
+/* Counts n pages of `t`; -ENOSPC. */
 static int charge(struct tnode *t, uint64_t n)
 {
-    struct tmount *tm = tmount_of(&t->vn);
+    int err = tmount_take(tmount_of(&t->vn), n);
 
-    if (atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n > tm->max_pages) {
-        atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
-        return -ENOSPC;
-    }
+    if (err != 0)
+        return err;
     atomic_fetch_add_explicit(&t->charged, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&all_pages, n, memory_order_relaxed);
     return 0;
@@ -107,7 +127,7 @@ struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint
         t->link.target = NULL; /* charged = 0 */
     }
     spin_lock(&tm->lock);
-    if (tm->nnodes >= tm->max_nodes) {
+    if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes)) {
         spin_unlock(&tm->lock);
         kmem_cache_free(tnode_cache, t);
         return NULL;
@@ -128,6 +148,8 @@ static void tmpfs_inactive(struct vnode *vn)
         object_truncate(&vn->obj, 0);
         settle(t, 0);
     } else if (vn->type == VLNK) {
+        if (t->link.target != NULL && t->link.len >= LONG_TARGET)
+            atomic_fetch_sub_explicit(&tm->pages, 1, memory_order_relaxed);
         kmem_free(t->link.target);
     } else if (vn->type == VDIR) {
         tdir_destroy(&t->dir);
@@ -143,8 +165,13 @@ static int set_target(struct tnode *t, const char *target)
 {
     size_t len = strlen(target);
 
-    if ((t->link.target = kmem_alloc(len + 1)) == NULL)
+    if (len >= LONG_TARGET && tmount_take(tmount_of(&t->vn), 1) != 0)
+        return -ENOSPC;
+    if ((t->link.target = kmem_alloc(len + 1)) == NULL) {
+        if (len >= LONG_TARGET)
+            atomic_fetch_sub_explicit(&tmount_of(&t->vn)->pages, 1, memory_order_relaxed);
         return -ENOMEM;
+    }
     memcpy(t->link.target, target, len + 1);
     t->link.len = len;
     t->vn.size = len;
@@ -348,6 +375,7 @@ void tmpfs_limit(struct vfs *vfs)
 
     uint64_t share = share_pages(), room = min_of(share, mem_total_pages() / 16);
 
+    tm->reserve = true;
     tm->max_nodes = max_of(share, tm->nnodes + room);
     tm->max_pages = max_of(share, tm->pages + room);
 }

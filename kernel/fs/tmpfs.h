@@ -53,10 +53,11 @@ struct tnode {
 struct tmount {
     struct spinlock lock; /* RANK_VNODE */
     struct list nodes;
-    uint64_t nnodes, max_nodes; /* [m] */
+    uint64_t nnodes, max_nodes; /* [m] nodes, and their names beyond the first */
     uint64_t next_ino;          /* [m] */
     _Atomic uint64_t pages;     /* [a] in use by file data */
     uint64_t max_pages;         /* [a] remount may change it */
+    bool reserve;               /* [c] the last of both is the superuser's */
 };
 
 static inline struct tnode *tnode_of(struct vnode *vn)
@@ -73,6 +74,8 @@ extern const struct vnodeops tmpfs_ops;
 /* tnode_create - a node on no directory, one reference.  NULL: no memory, or no node left. */
 struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint32_t uid,
                            uint32_t gid);
+/* tmount_fits - may the calling thread bring the mount's use to `used` of `max` (max_nodes, max_pages)? */
+bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max);
 
 /* Directories (tmpfs_dir.c); locks as for the vnode operations of the same names. */
 void tdir_init(struct tdir *d);
@@ -93,8 +96,8 @@ int tmpfs_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out);
 /*
  * tmpfs_unlimit, tmpfs_limit - before and after the root file system is filled at boot: no limit but memory; then
- * tmpfs_max_percent, but as much as that, or a sixteenth of memory, more than what is there.  Before there are
- * processes; no locks.
+ * tmpfs_max_percent, but as much as that, or a sixteenth of memory, more than what is there, of which a sixteenth is
+ * reserved for the superuser.  Before there are processes; no locks.
  */
 void tmpfs_unlimit(struct vfs *vfs);
 void tmpfs_limit(struct vfs *vfs);

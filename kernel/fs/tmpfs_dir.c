@@ -209,6 +209,8 @@ static void drop_link(struct tnode *n)
 
     spin_lock(&tm->lock);
     n->vn.nlink = n->vn.type == VDIR ? 0 : n->vn.nlink - 1;
+    if (n->vn.nlink != 0)
+        tm->nnodes--;
     spin_unlock(&tm->lock);
     vn_times_now(&n->vn, 0);
 }
@@ -222,8 +224,10 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
     spin_lock(&tm->lock);
     if (target->nlink == 0)
         err = -ENOENT; /* it was unlinked meanwhile */
+    else if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes))
+        err = -ENOSPC;
     else
-        target->nlink++;
+        target->nlink++, tm->nnodes++;
     spin_unlock(&tm->lock);
     if (err != 0)
         return err;

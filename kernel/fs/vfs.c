@@ -137,11 +137,13 @@ int vfs_set_readonly(struct vfs *vfs, bool readonly)
 static int remount(struct vnode *dir, const char *options, unsigned flags)
 {
     struct vfs *vfs = dir->vfs;
+    unsigned before = vfs->flags;
     int err;
 
     if (vfs->root != dir)
         return -EINVAL;
     mutex_enter(&mount_mutex);
+    vfs->flags = flags & MS_KEPT;
     if (vfs->op != NULL && vfs->op->remount != NULL) {
         err = vfs->op->remount(vfs, options, flags);
     } else if (*options != '\0') {
@@ -149,6 +151,8 @@ static int remount(struct vnode *dir, const char *options, unsigned flags)
     } else {
         err = vfs_set_readonly(vfs, (flags & MS_RDONLY) != 0);
     }
+    if (err != 0)
+        vfs->flags = before;
     mutex_exit(&mount_mutex);
     return err;
 }
@@ -156,10 +160,13 @@ static int remount(struct vnode *dir, const char *options, unsigned flags)
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
+    const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME; /* as it is anyway, or without a difference */
     const struct vfs_type *t = find_type(type);
     struct vfs *vfs;
     int err;
 
+    if ((flags & ~(MS_RDONLY | MS_REMOUNT | MS_KEPT | silent)) != 0)
+        return -EINVAL; /* no bind mounts, no moving, ... */
     if (flags & MS_REMOUNT)
         return remount(dir, options, flags);
     if (t == NULL)
@@ -171,6 +178,7 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
     mutex_enter(&mount_mutex);
     if (flags & MS_RDONLY)
         vfs->readonly = true;
+    vfs->flags |= flags & MS_KEPT;
     if (vfs->covered != NULL) /* a type with one instance that is mounted already */
         err = -EBUSY;
     else if ((err = attach(vfs, dir)) == 0)
@@ -187,7 +195,7 @@ int vfs_unmount(struct vnode *root, unsigned flags)
     struct vnode *covered;
     int err;
 
-    if (vfs->root != root || vfs->covered == NULL)
+    if (vfs->root != root || vfs->covered == NULL || (flags & ~(MNT_FORCE | UMOUNT_NOFOLLOW)) != 0)
         return -EINVAL;
     if (vfs->op->unmount == NULL)
         return -EBUSY;
@@ -248,6 +256,11 @@ void vfs_sync_all(void)
 {
     sync_each(true);
     bdev_sync_all();
+}
+
+int vfs_sync_one(struct vfs *vfs)
+{
+    return vfs->op->sync != NULL ? vfs->op->sync(vfs, true) : 0;
 }
 
 /* What fsflush asks for beside the pages that it meets. */

@@ -95,7 +95,7 @@ void vn_allow_write(struct vnode *vn)
     atomic_fetch_add(&vn->writers, 1);
 }
 
-static bool in_group(const struct cred *cr, uint32_t gid)
+bool cred_in_group(const struct cred *cr, uint32_t gid)
 {
     if (cr->fsgid == gid)
         return true;
@@ -113,16 +113,20 @@ int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr)
     if ((mask & 2) && vn->vfs->readonly &&
         (vn->type == VREG || vn->type == VDIR || vn->type == VLNK))
         return -EROFS;
+    if (unlikely((mask & 2) && (vn->attr & VN_IMMUTABLE)))
+        return -EPERM;
     if (unlikely(vn->op->getattr != NULL)) {
         vn_getattr(vn, &va);
         mode = va.mode, uid = va.uid, gid = va.gid;
     }
     if (cr->fsuid == 0)
         return (mask & 1) && vn->type != VDIR && (mode & 0111) == 0 ? -EACCES : 0;
+    if (unlikely((vn->attr & VN_ACL) && cr->fsuid != uid))
+        return -EACCES;
     if (cr->fsuid == uid)
         mode >>= 6;
     else if (((mode >> 3 ^ mode) & mask) != 0 &&
-             in_group(cr, gid)) /* look only if it matters */
+             cred_in_group(cr, gid)) /* look only if it matters */
         mode >>= 3;
     return (mode & mask) == mask ? 0 : -EACCES;
 }
@@ -193,10 +197,9 @@ int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va)
     return 0;
 }
 
-/* Set-id bits that a change of the contents or of the owner takes away. */
-static uint32_t mode_without_setid(const struct vnode *vn, uint32_t mode)
+uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode)
 {
-    if (vn->type != VREG)
+    if (vn->type == VDIR)
         return mode;
     mode &= ~S_ISUID;
     return mode & 010 ? mode & ~S_ISGID : mode;
@@ -208,13 +211,17 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
 {
     bool owner = cr->fsuid == vn->uid;
 
+    if ((vn->attr & (VN_IMMUTABLE | VN_APPEND)) && (mask & (VA_MODE | VA_UID | VA_GID | VA_ATIME | VA_MTIME)))
+        return -EPERM;
+    if ((vn->attr & VN_IMMUTABLE) && (mask & (VA_ATIME_NOW | VA_MTIME_NOW)))
+        return -EPERM;
     if (cr->fsuid == 0)
         return 0;
     if ((mask & VA_MODE) && !owner)
         return -EPERM;
     if ((mask & VA_UID) && !(owner && va->uid == vn->uid))
         return -EPERM;
-    if ((mask & VA_GID) && !(owner && (va->gid == vn->gid || in_group(cr, va->gid))))
+    if ((mask & VA_GID) && !(owner && (va->gid == vn->gid || cred_in_group(cr, va->gid))))
         return -EPERM;
     if ((mask & (VA_ATIME | VA_MTIME)) && !owner)
         return -EPERM;
@@ -235,6 +242,8 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
         if (err != 0)
             return err;
     }
+    if (vn->attr & VN_APPEND)
+        return -EPERM;
     if (size > vn->size && fs_upcalls.fsize_limit != NULL && size > fs_upcalls.fsize_limit()) {
         fs_upcalls.signal(25); /* SIGXFSZ */
         return -EFBIG;
@@ -242,32 +251,46 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
     return 0;
 }
 
+/* The attributes that change, from those asked for; what is asked for may be had.  [W] */
+static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr)
+{
+    struct vattr v = *va;
+
+    if (mask & VA_MODE) {
+        v.mode &= 07777;
+        if (cr->fsuid != 0 && !cred_in_group(cr, vn->gid))
+            v.mode &= ~S_ISGID;
+    } else if ((mask & (VA_UID | VA_GID)) || ((mask & VA_SIZE) && cr->fsuid != 0)) {
+        v.mode = vn_mode_without_setid(vn, vn->mode);
+        mask |= VA_MODE;
+    }
+    return vn->op->setattr(vn, mask, &v);
+}
+
+static int check_change(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable)
+{
+    int err = may_setattr(vn, mask, va, cr);
+
+    return err == 0 && (mask & VA_SIZE) != 0 ? may_resize(vn, va->size, cr, writable) : err;
+}
+
 int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr,
                bool writable)
 {
-    struct vattr v = *va;
     int err;
 
     if (vn->vfs->readonly)
         return -EROFS;
     if (vn->op->setattr == NULL)
         return -EPERM;
-    if ((err = may_setattr(vn, mask, va, cr)) != 0)
-        return err;
-    if ((mask & VA_SIZE) && (err = may_resize(vn, va->size, cr, writable)) != 0)
-        return err;
-    if ((mask & VA_SIZE) && !writable && (err = vn_get_write(vn)) != 0)
-        return err;
-    rw_enter_write(&vn->lock);
-    if (mask & VA_MODE) {
-        v.mode &= 07777;
-        if (cr->fsuid != 0 && vn->type != VDIR && !in_group(cr, vn->gid))
-            v.mode &= ~S_ISGID;
-    } else if ((mask & (VA_UID | VA_GID)) || ((mask & VA_SIZE) && cr->fsuid != 0)) {
-        v.mode = mode_without_setid(vn, vn->mode);
-        mask |= VA_MODE;
+    if ((mask & VA_SIZE) && !writable) {
+        if ((err = check_change(vn, mask, va, cr, false)) != 0 || (err = vn_get_write(vn)) != 0)
+            return err; /* without the right, EACCES rather than ETXTBSY */
     }
-    err = vn->op->setattr(vn, mask, &v);
+    rw_enter_write(&vn->lock);
+    err = check_change(vn, mask, va, cr, writable); /* the owner may have changed until now */
+    if (err == 0)
+        err = setattr_locked(vn, mask, va, cr);
     rw_exit_write(&vn->lock);
     if ((mask & VA_SIZE) && !writable)
         vn_put_write(vn);

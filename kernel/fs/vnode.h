@@ -111,6 +111,11 @@ struct vnodeops {
      */
     int (*parent)(struct vnode *vn, struct vnode **parent, char *buf, size_t size);
     /*
+     * [W] Make the file shorter: vn->size and obj.size_pages, its pages, its blocks.  -EIO -EROFS -ENOMEM: vn->size is
+     * the old one, or the new one and not all blocks are free.  NULL: there is nothing but the size and the pages.
+     */
+    int (*shrink)(struct vnode *vn, uint64_t size);
+    /*
      * [W] About to add `pages` pages at the end of the file: 0 or -ENOSPC; 0 pages: count again what there are.
      * NULL: no limit.
      */
@@ -128,9 +133,18 @@ struct vnodeops {
     void (*inactive)(struct vnode *vn); /* last reference gone: free or cache it */
 };
 
+/*
+ * What a file system may know of a file beside its mode.
+ * VN_IMMUTABLE  nothing of it changes and it gets no further name;  VN_APPEND  it is only written at its end: both bind
+ *               root, too, and neither can be set here;  VN_ACL  it has an access control list, which is not evaluated:
+ *               only the owner and root have access.
+ */
+enum { VN_IMMUTABLE = 1, VN_APPEND = 2, VN_ACL = 4 };
+
 struct vnode {
     _Atomic uint32_t       refs;
     uint8_t                type;    /* [c] enum vtype                               */
+    uint8_t                attr;    /* [c] VN_*, which the file system knows        */
     bool                   text;    /* [a] has been executed or mapped for execution */
     bool                   holes;   /* [c] an absent page is a hole: all data is in the pages (tmpfs) */
     _Atomic int32_t        writers; /* [a] > 0: open for writing; < 0: being executed (ETXTBSY) */
@@ -153,7 +167,7 @@ struct vnode {
 
 struct vfs_ops {
     void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree);
-    int (*sync)(struct vfs *vfs, bool data); /* on the disk: metadata, and the files' pages if `data`.  Sleeps */
+    int (*sync)(struct vfs *vfs, bool data); /* on the disk: metadata, and files' pages if `data`.  -EIO.  Sleeps */
     int (*unmount)(struct vfs *vfs); /* -EBUSY */
     void (*shutdown)(struct vfs *vfs); /* the machine is about to end: all on the disk, nothing changes any more */
     int (*remount)(struct vfs *vfs, const char *options, unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */
@@ -168,7 +182,7 @@ struct vfs {
     uint64_t              dev;     /* st_dev */
     _Atomic bool          readonly;
     _Atomic uint32_t      writers; /* openings for writing: none while it is read-only */
-    bool                  noatime; /* reading changes no times */
+    _Atomic unsigned      flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
     struct list           link;    /* list of mounts */
@@ -196,7 +210,7 @@ void vn_put_write(struct vnode *vn);
 int  vn_deny_write(struct vnode *vn);
 void vn_allow_write(struct vnode *vn);
 
-/* vn_access - 0 if `cr` may do `mask` (4 read, 2 write, 1 execute/search) to vn, else -EACCES (or -EROFS). */
+/* vn_access - 0 if `cr` may do `mask` (4 read, 2 write, 1 execute/search) to vn, else -EACCES -EROFS -EPERM. */
 int vn_access(struct vnode *vn, unsigned mask, const struct cred *cr);
 /* vn_getattr - all attributes: the vnode's fields and what op->getattr changes in them. */
 void vn_getattr(struct vnode *vn, struct vattr *va);
@@ -208,6 +222,10 @@ void vn_getattr(struct vnode *vn, struct vattr *va);
 int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable);
 /* vn_setattr_default - op->setattr of file systems whose attributes are the vnode's fields: stores them.  [W] */
 int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va);
+/* vn_mode_without_setid - `mode` without the set-id bits that a change of contents or owner takes away. */
+uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode);
+/* cred_in_group - does `cr` belong to the group, by its fsgid or a supplementary one? */
+bool cred_in_group(const struct cred *cr, uint32_t gid);
 enum { FALLOC_KEEP_SIZE = 1, FALLOC_PUNCH_HOLE = 2, FALLOC_ZERO_RANGE = 16 };
 /* vn_fallocate - fallocate(2) on a page-based file.  -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG -ENODEV. */
 int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
@@ -286,13 +304,22 @@ int         vfs_set_readonly(struct vfs *vfs, bool readonly);
 void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg);
 /* vfs_next_type - names of the types in turn (/proc/filesystems); NULL gives the first, NULL after the last. */
 const struct vfs_type *vfs_next_type(const struct vfs_type *t);
-/* vfs_sync_all - sync(2). */
+/* vfs_sync_all - sync(2).  vfs_sync_one - syncfs(2), of a file system that is in use: 0 or -EIO. */
 void vfs_sync_all(void);
+int  vfs_sync_one(struct vfs *vfs);
 /* vfs_shutdown - the same, and disks are left as if they had been unmounted. */
 void vfs_shutdown(void);
-enum { MS_RDONLY = 1, MS_REMOUNT = 32, MS_NOATIME = 1024 };
+enum {
+    MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_SYNCHRONOUS = 16, MS_REMOUNT = 32, MS_NOATIME = 1024,
+    MS_NODIRATIME = 2048, MS_SILENT = 32768, MS_RELATIME = 1 << 21, MS_STRICTATIME = 1 << 24,
+    MS_KEPT = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_SYNCHRONOUS | MS_NOATIME, /* what a mount remembers */
+};
 int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
-/* vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone. -EBUSY -EINVAL */
+/*
+ * vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone.
+ * @flags  MNT_FORCE makes no difference, as on Linux for a disk.  -EBUSY; -EINVAL: also for MNT_DETACH and MNT_EXPIRE.
+ */
+enum { MNT_FORCE = 1, UMOUNT_NOFOLLOW = 8 };
 int  vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);

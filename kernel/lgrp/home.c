@@ -7,7 +7,7 @@
  *                home wins ties.
  *             2. The candidates are split into those that the process already uses ("own"; all
  *                of them for a new process) and the others.  In each class the least loaded is
- *                found by one scan that begins at a random candidate and goes round.  A later
+ *                found by one scan that begins at a random one of them and goes round.  A later
  *                one replaces the best so far only if it is less loaded by more than the
  *                tolerance, so among equals the random start decides.
  *             3. The best of the others is taken only if the best of the own is loaded above
@@ -31,9 +31,10 @@ static unsigned nth_member(uint64_t set, unsigned skip)
     return bit_first(set);
 }
 
-/* The least loaded member of `set`, scanning round from `start`; NONE if it is empty. */
-static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set, unsigned start)
+/* The least loaded member of `set`, scanning round from a random one; NONE if it is empty. */
+static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set)
 {
+    unsigned start = set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
     uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
     uint64_t left = set & ~low;
     unsigned best = NONE;
@@ -75,10 +76,9 @@ static unsigned by_affinity(const struct lgrp_home_in *in)
 unsigned lgrp_choose_home(const struct lgrp_home_in *in)
 {
     uint64_t own = in->cand & in->spanned;
-    unsigned count = bit_count(in->cand);
-    unsigned start, best, other;
+    unsigned best, other;
 
-    if (count == 0)
+    if (in->cand == 0)
         return NONE;
     best = by_affinity(in);
     if (best != NONE)
@@ -86,9 +86,8 @@ unsigned lgrp_choose_home(const struct lgrp_home_in *in)
     if (own == 0)
         own = in->cand;
 
-    start = nth_member(in->cand, (unsigned)(((uint64_t)in->rnd * count) >> 32));
-    best = least_loaded(in, own, start);
-    other = least_loaded(in, in->cand & ~own, start);
+    best = least_loaded(in, own);
+    other = least_loaded(in, in->cand & ~own);
     if (other != NONE && in->load[best] > in->expand_thresh &&
         (uint64_t)in->load[other] + in->expand_diff < in->load[best])
         return other;

@@ -16,6 +16,7 @@
 
 struct lgrp_counters lgrp_counters[LGRP_MAX];
 uint32_t (*lgrp_load_average)(unsigned lgrp);
+unsigned (*lgrp_cpus_online)(unsigned lgrp);
 
 static const char *const names[] = {
 #define X(id, name) name,
@@ -31,17 +32,18 @@ static const char *const names[] = {
 static void snapshot(struct kstat *ks, uint64_t *out)
 {
     unsigned lgrp = (unsigned)ks->instance;
-    uint64_t nfree = 0, installed = 0;
+    uint64_t nfree = 0, avail = 0, installed = 0;
 
     for (unsigned i = 0; i < LGRP_STAT_COUNT; i++)
         *out++ = atomic_load_explicit(&lgrp_counters[lgrp].v[i], memory_order_relaxed);
     for (uint64_t n = lgrp_topo.lgrp_nodes[lgrp]; n != 0; n &= n - 1) {
         nfree += mem_free_pages(bit_first(n));
+        avail += mem_nodes[bit_first(n)].navail_pages;
         installed += mem_nodes[bit_first(n)].ninstalled_pages;
     }
-    *out++ = cpumask_weight(&lgrp_topo.lgrp_cpus[lgrp]);
+    *out++ = lgrp_cpus_online != NULL ? lgrp_cpus_online(lgrp) : 0;
     *out++ = nfree;
-    *out++ = installed;
+    *out++ = avail;
     *out++ = installed;
     *out++ = lgrp_load_average != NULL ? lgrp_load_average(lgrp) : 0;
 }

@@ -60,7 +60,9 @@ void lgrp_stats_init(void);
 /*
  * lgrp_load_average - mean of the load averages of the lgroup's CPUs, LGRP_LOAD_FULL = every CPU busy; filled
  * in by the dispatcher.  NULL: 0.
+ * lgrp_cpus_online - how many CPUs of the lgroup are on-line, the same.
  */
 extern uint32_t (*lgrp_load_average)(unsigned lgrp);
+extern unsigned (*lgrp_cpus_online)(unsigned lgrp);
 
 #endif

@@ -13,6 +13,7 @@
 #ifndef LIB_CPU_H
 #define LIB_CPU_H
 
+#include "lib/crng.h"
 #include "lib/types.h"
 
 struct thread;
@@ -44,6 +45,7 @@ struct cpu {
     _Atomic uint64_t park_key; /* [a] what for                                              */
     uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
     void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
+    struct crng    crng;       /* [o] numbers that programs may see (lib/crng.h)              */
 };
 
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
@@ -66,6 +68,19 @@ static inline struct thread *curthread_get(void)
     return t;
 }
 #define curthread curthread_get()
+
+/*
+ * cpu_context - what keeps this CPU from switching threads: low half: spin locks held and irq_push() depth; high half:
+ * interrupts being served.  0 where a thread may sleep.  One instruction, so that the CPU is one.
+ */
+_Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4, "cpu_context() reads both");
+static inline uint64_t cpu_context(void)
+{
+    uint64_t v;
+
+    __asm__ volatile("movq %%gs:%c1, %0" : "=r"(v) : "i"(offsetof(struct cpu, nlock)));
+    return v;
+}
 
 static inline void cpu_pause(void)
 {

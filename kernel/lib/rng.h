@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * rng.h - the pseudo-random numbers of a run: one boot seed, one generator per CPU.
+ * rng.h - the pseudo-random numbers of a run that stay in the kernel: one boot seed, one generator per CPU.
+ * For those that programs see: crng.h.
  *
  * The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
  * OOPSLA 2014).  A run with the same seed on one CPU makes the same choices.

@@ -26,6 +26,17 @@ void spin_wake(struct spinlock *l, uint16_t n)
     park_wake(park_key(l, n));
 }
 
+bool spin_threads_run;
+
+void spin_bad_sleep(void)
+{
+    uint64_t context = cpu_context();
+
+    if (spin_threads_run)
+        panic("spinlock.h: invariant I3 broken: somebody would sleep with %u spin locks, in %u interrupts",
+              (unsigned)context, (unsigned)(context >> 32));
+}
+
 #ifdef HR_TEST
 void spin_check_acquire(struct spinlock *l, enum spin_how how)
 {

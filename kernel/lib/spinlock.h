@@ -7,6 +7,7 @@
  *             (park.h).
  * INVARIANTS  I1  a holder runs with interrupts off and does not sleep
  *             I2  ranks of the locks a CPU holds ascend (lockrank.h; checked in test builds)
+ *             I3  whoever may sleep, in a lock or for memory, holds no spin lock and serves no interrupt
  */
 #ifndef LIB_SPINLOCK_H
 #define LIB_SPINLOCK_H
@@ -45,6 +46,25 @@ static inline void spin_check_release(struct spinlock *l)
     (void)l;
 }
 #endif
+
+/*
+ * spin_check_sleep - panics unless the caller may sleep: it holds `held` spin locks (0, or 1 that it lets go of), and
+ * serves no interrupt (I3).  Before there are threads, it may.
+ */
+extern bool spin_threads_run; /* set at the end of boot */
+void spin_bad_sleep(void);
+static inline void spin_check_sleep(uint64_t held)
+{
+#ifdef HR_HOST
+    if (unlikely(cpu_context() != held))
+        spin_bad_sleep();
+#else
+    /* As below, all registers are kept, so that the check costs two instructions. */
+    __asm__ volatile("cmpq %0, %%gs:%c1\n je 1f\n call spin_bad_sleep_keep\n1:" ::"er"(held),
+                     "i"(offsetof(struct cpu, nlock))
+                     : "cc", "memory");
+#endif
+}
 
 /* spin_wait - wait for the turn of ticket `n`; spin_wake - wake who waits for it, if it halts. */
 void spin_wait(struct spinlock *l, uint16_t n);

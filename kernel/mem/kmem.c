@@ -254,8 +254,10 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 
 void *kmem_cache_alloc_wait(struct kmem_cache *c)
 {
-    void *obj = take_object(c);
+    void *obj;
 
+    spin_check_sleep(0);
+    obj = take_object(c);
     return likely(obj != NULL) ? obj : take_again(c, true);
 }
 
@@ -276,10 +278,21 @@ void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
     return obj;
 }
 
+/* Test builds: who uses an object after it was freed finds neither what was there nor zeroes. */
+static void poison(void *p, size_t n)
+{
+#ifdef HR_TEST
+    memset(p, 0xdb, n);
+#else
+    (void)p, (void)n;
+#endif
+}
+
 void kmem_cache_free(struct kmem_cache *c, void *obj)
 {
     struct obj_mag *m;
 
+    poison(obj, c->size);
     irq_push();
     m = magazine(c);
     if (m != NULL)

@@ -210,19 +210,25 @@ static bool refused(const struct mem_node *n)
     return scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
 }
 
-/* The magazine is empty, or not asked. */
+enum { BLOCK_TRIES = 16 }; /* times that memory is asked for before a block of several frames is given up */
+
+/* The magazine is empty, or not asked.  A block is not waited for for ever: single frames may be all that comes. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];
     bool                   wait = (flags & ALLOC_WAIT) != 0, none;
+    unsigned               tries = 0;
     struct page           *pg;
 
+    if (wait)
+        spin_check_sleep(0);
     if (scarce(n))
         mem_ops.low(node, wait, false);
     do {
         none = refused(n);
         pg = none ? NULL : alloc_once(node, order, flags, from);
-    } while (unlikely(pg == NULL) && (wait || none) && mem_ops.low != NULL && mem_ops.low(node, wait, true));
+    } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) && mem_ops.low != NULL &&
+             mem_ops.low(node, wait, true));
     return pg;
 }
 
@@ -231,6 +237,10 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
     struct page *pg = NULL;
     unsigned     from = node;
 
+#ifdef HR_TEST
+    if ((flags & ALLOC_WAIT) != 0)
+        spin_check_sleep(0);
+#endif
     irq_push();
     if (order == 0 && node == this_cpu()->node) {
         struct mem_cpu *m = this_cpu()->mem;
@@ -256,7 +266,7 @@ void page_free(struct page *pg)
 {
     unsigned node = pg->node, order = pg->order;
 
-    ASSERT(pg->refs <= 1 && !(pg->flags & PG_FREE), "page.h I2");
+    ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
     if (unlikely((pg->flags & PG_SWAPPED) != 0)) {
         mem_ops.free_swapped(pg);
         return;
@@ -424,6 +434,7 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
     uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 
     stretch_add(base, end);
+    mem_nodes[node].navail_pages += last - pfn;
 
     while (pfn < last) {
         unsigned order = pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
@@ -522,6 +533,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
         if (node < 0)
             continue;
         stretch_add(base, base + PAGE_SIZE);
+        mem_nodes[node].navail_pages++;
         page_setup(pg, (unsigned)node, 0);
         page_free(pg);
     }

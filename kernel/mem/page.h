@@ -12,7 +12,7 @@
  *             the rest of blocks that were opened for one frame (Kessler and Hill, "Page Placement Algorithms for Large
  *             Real-Indexed Caches", ACM TOCS 10, 1992).
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
- *             I2  refs > 0 for an allocated frame; 0 for a free one
+ *             I2  refs > 0 for an allocated frame; 0 for a free one, which nothing maps and no list has
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
  * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see vm/object.h)
  */
@@ -105,6 +105,8 @@ struct mem_ops {
     bool (*low)(unsigned node, bool wait, bool failed);
     /* Fewer than low_pages frames of a node are free: may whoever runs take one? */
     bool (*may_take)(void);
+    /* All CPUs are to forget the translations of kernel stacks.  No spin lock is held. */
+    void (*forget_stacks)(void);
     /* The last reference of a page with PG_SWAPPED is gone. */
     void (*free_swapped)(struct page *pg);
 };
@@ -113,7 +115,8 @@ extern struct mem_ops mem_ops;
 /*
  * page_alloc - take a block of 2^order frames, preferring memory node `node`.
  * Returns its first page with one reference and cleared fields (flags PG_HEAD when order > 0), or NULL when no
- * allowed node has one.  Does not sleep; callable with spin locks of rank below RANK_BUDDY.
+ * allowed node has one.  With ALLOC_WAIT a single frame is waited for, a larger block for some rounds of the pageout
+ * daemon.  Otherwise it does not sleep; callable with spin locks of rank below RANK_BUDDY.
  */
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags);
 
@@ -164,6 +167,7 @@ struct mem_node {
     _Atomic uint64_t nfree_pages;          /* in buddy lists and bins (magazines not counted)      */
     uint64_t        low_pages;             /* fewer than these: mem_ops.low; set by vm             */
     uint64_t        ninstalled_pages;      /* [c]                                                  */
+    uint64_t        navail_pages;          /* [c] of these, what the allocator has had; after boot */
     uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
     unsigned        nnear;                 /* [c]                                                  */
     uint64_t        n_local;               /* [b] see struct mem_counts; what magazines served is  */

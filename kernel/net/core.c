@@ -17,7 +17,7 @@
 
 #include "disp/timer.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "stat/kstat.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
@@ -108,7 +108,10 @@ uint32_t sys_now(void)
 
 uint32_t net_random(void)
 {
-    return (uint32_t)rng_next();
+    uint32_t n;
+
+    crng_bytes(&n, sizeof n); /* sequence numbers and ports go over the wire */
+    return n;
 }
 
 void net_assert_failed(const char *text, const char *file, int line)

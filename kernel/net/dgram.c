@@ -186,6 +186,8 @@ static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
 
     if (err != 0)
         return err;
+    if (!inet_may_bind(port))
+        return -EACCES;
     net_enter();
     if (udp_of(s)->local_port != 0)
         err = -EINVAL;

@@ -97,6 +97,7 @@ struct socket {
     uint32_t        ifindex;                      /* [n] only this interface; 0: any                  */
     uint16_t        ethertype;                    /* [n] AF_PACKET: protocol, network order           */
     uint32_t        inode, uid;                   /* [c]                                              */
+    struct usermem *payer;                        /* [c] NULL: nobody yet                              */
 };
 
 /*
@@ -106,6 +107,8 @@ struct socket {
 void           socket_init(void);
 struct socket *socket_new(const struct sock_ops *ops, int family, int type, int protocol);
 void           socket_free(struct socket *s);
+/* socket_charge - let the calling user hold s, unless it is charged already.  0; -ENFILE: the user has too much. */
+int socket_charge(struct socket *s);
 /*
  * socket_wait - under net_lock: sleep on `cv` (s->rcv or s->snd) until woken.  0: look again; -EAGAIN at `deadline`;
  * -ERESTARTSYS on a signal, or -EINTR if a time limit was set (`timeo_ns`).
@@ -192,6 +195,8 @@ struct inet_addr {
     uint32_t ip;   /* network order */
     uint8_t  zero[8];
 };
+/* inet_may_bind - may the caller use this port?  Those below 1024 are the superuser's. */
+bool inet_may_bind(uint16_t port);
 /* inet_get - *a as an internet address.  -EINVAL: too short; -EAFNOSUPPORT. */
 int  inet_get(const struct sock_addr *a, uint32_t *ip, uint16_t *port_host_order);
 void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port_host_order);

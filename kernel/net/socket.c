@@ -13,12 +13,15 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 #include "x86/uaccess.h"
 
 #include "lwip/pbuf.h"
 
 /* Linux's default: net.core.rmem_default. */
 enum { BUF_DEFAULT = 212992, SIGPIPE = 13, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 };
+/* Bytes that a user is charged for a socket. */
+enum { SOCKET_COST = 2048 };
 
 static struct kmem_cache *socket_cache;
 static _Atomic uint32_t   next_inode = 1;
@@ -69,7 +72,16 @@ void socket_free(struct socket *s)
     }
     if (s->vn != NULL)
         vn_release(s->vn);
+    if (s->payer != NULL)
+        usermem_return(s->payer, SOCKET_COST);
     kmem_cache_free(socket_cache, s);
+}
+
+int socket_charge(struct socket *s)
+{
+    if (s->payer == NULL)
+        s->payer = usermem_charge(SOCKET_COST);
+    return s->payer != NULL ? 0 : -ENFILE;
 }
 
 /* ---- waiting ---- */
@@ -194,11 +206,13 @@ int socket_family(const struct file *f)
     return ((struct socket *)f->data)->family;
 }
 
-/* An open file for s; when there is no memory, s goes, too. */
+/* An open file for s; when there is no memory, or the user has too many, s goes, too. */
 static int make_file(struct socket *s, unsigned oflags, struct file **out)
 {
-    struct file *f = file_alloc(&socket_fileops, NULL, O_RDWR | (oflags & O_NONBLOCK));
+    struct file *f = NULL;
 
+    if (socket_charge(s) == 0)
+        f = file_alloc(&socket_fileops, NULL, O_RDWR | (oflags & O_NONBLOCK));
     if (f == NULL) {
         s->ops->close(s);
         socket_free(s);
@@ -347,7 +361,7 @@ long socket_receive(struct file *f, struct sock_msg *m)
 
     if (err != 0)
         return err;
-    if (m->flags & MSG_OOB)
+    if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* there is neither */
         return -EINVAL;
     return s->ops->receive(s, m, nonblocking(f, m->flags));
 }

@@ -161,6 +161,8 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
 
     if (err != 0)
         return err;
+    if (!inet_may_bind(port))
+        return -EACCES;
     net_enter();
     if (s->state != SS_NEW || s->pcb == NULL || pcb_of(s)->local_port != 0) {
         err = -EINVAL;

@@ -5,6 +5,8 @@
  * THEORY      Two sockets that know each other: what one writes is queued at the other, up to its buffer.  A listener
  *             is found by the file that it is bound to, or by its name, if that begins with a NUL (Linux's abstract
  *             names). The system-call edge makes and finds the file: sock_addr.vn.
+ *             What is queued is charged to the user who wrote it (mem/usermem.h), and not taken from the network's
+ *             memory: a user who fills all buffers stops nobody else.
  * INVARIANTS  I5  a->peer == b iff b->peer == a
  * LOCKING     netpriv.h
  * SEE ALSO    stream.c, unix(7) of Linux's manual
@@ -14,6 +16,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 
 #include "lwip/pbuf.h"
 
@@ -89,7 +92,7 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
 {
     uint64_t       deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new(), *l;
-    int            err = n == NULL ? -ENOMEM : 0;
+    int            err = n == NULL ? -ENOMEM : socket_charge(n); /* it may wait for accept() longer than s lives */
 
     net_enter();
     while (err == 0) {
@@ -121,6 +124,49 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
 static void unix_accept_done(struct socket *l, struct socket *n)
 {
     cv_broadcast(&backlog_cv);
+}
+
+/* Bytes on their way, as lwIP's streams have them. */
+struct unix_piece {
+    struct pbuf_custom pc;
+    struct usermem    *payer;
+    size_t             n;
+    uint8_t            bytes[];
+};
+
+static void piece_return(struct unix_piece *u)
+{
+    usermem_return(u->payer, sizeof *u + u->n);
+    kmem_free(u);
+}
+
+/* pbuf_free() has dropped the last reference. */
+static void piece_free(struct pbuf *p)
+{
+    piece_return(container_of(p, struct unix_piece, pc.pbuf));
+}
+
+/* A piece with the next n bytes of the uio.  -ENOBUFS: no memory, or the user has too much queued; -EFAULT. */
+static int piece_make(struct uio *uio, size_t n, struct pbuf **out)
+{
+    struct usermem    *payer = usermem_charge(sizeof(struct unix_piece) + n);
+    struct unix_piece *u;
+
+    if (payer == NULL)
+        return -ENOBUFS;
+    if ((u = kmem_alloc(sizeof *u + n)) == NULL) {
+        usermem_return(payer, sizeof *u + n);
+        return -ENOBUFS;
+    }
+    u->payer = payer;
+    u->n = n;
+    u->pc.custom_free_function = piece_free;
+    if (uio_move(u->bytes, n, uio) != 0) {
+        piece_return(u);
+        return -EFAULT;
+    }
+    *out = pbuf_alloced_custom(PBUF_RAW, (u16_t)n, PBUF_RAM, &u->pc, u->bytes, (u16_t)n);
+    return 0;
 }
 
 static bool full(const struct socket *peer)
@@ -164,16 +210,10 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
     mutex_enter(&s->wlock);
     while (done < total && err == 0) {
         size_t       n = min_of(total - done, (size_t)PIECE);
-        struct pbuf *p = pbuf_alloc(PBUF_RAW, (u16_t)n, PBUF_RAM);
+        struct pbuf *p;
 
-        if (p == NULL) {
-            err = -ENOBUFS;
-        } else if (uio_move(p->payload, n, m->uio) != 0) {
-            pbuf_free(p);
-            err = -EFAULT;
-        } else if ((err = put(s, p, nonblock)) == 0) {
+        if ((err = piece_make(m->uio, n, &p)) == 0 && (err = put(s, p, nonblock)) == 0)
             done += n;
-        }
     }
     mutex_exit(&s->wlock);
     if (done > 0)

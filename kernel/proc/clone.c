@@ -111,6 +111,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
     p->exit_signal = exit_signal;
     p->nice        = me->nice;
     p->dumpable    = me->dumpable;
+    p->no_new_privs = me->no_new_privs;
     p->start_ns    = clock_mono_ns();
     *out           = p;
     return 0;
@@ -168,6 +169,8 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
     p->nlwps++;
     list_push_back(&p->lwps, &l->proc_link);
     lwp_hash_add(l);
+    if (unlikely(p->rlim[RLIMIT_CPU].cur != RLIM_INFINITY))
+        limit_cpu_inherit(l, !thread);
     if (thread) {
         if (p->stopped)
             atomic_fetch_or(&l->t.ast, AST_SIGNAL);

@@ -56,6 +56,7 @@ int cred_install(struct cred *n)
             spin_unlock(&proc_lock);
             return -ENOMEM;
         }
+        thread_set_fss(&l->t, &uc->fss);
         l->ucount->nlwps--;
         uc->nlwps++;
         ucount_put(l->ucount);

@@ -35,7 +35,7 @@ int exec_program_open(struct program *pr, const char *path)
     fs_context(&ctx);
     err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &vn);
     if (err == 0) {
-        if (vn->type != VREG || (vn->mode & 0111) == 0)
+        if (vn->type != VREG || (vn->mode & 0111) == 0 || (vn->vfs->flags & MS_NOEXEC) != 0)
             err = -EACCES;
         if (err == 0)
             err = vn_access(vn, 1, ctx.cred);
@@ -142,17 +142,24 @@ static int find_program(struct exec *x)
 /* New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own. */
 static int set_id_cred(struct exec *x)
 {
-    const struct vnode *vn = x->main.vn;
-    bool                uid = (vn->mode & 04000) != 0, gid = (vn->mode & 02010) == 02010;
+    struct vnode *vn = x->main.vn;
+    uint32_t      mode, owner, group;
 
-    if (!uid && !gid)
+    rw_enter_read(&vn->lock); /* the three belong together */
+    mode = vn->mode;
+    owner = vn->uid;
+    group = vn->gid;
+    rw_exit_read(&vn->lock);
+    if ((mode & 02010) != 02010)
+        mode &= ~02000u;
+    if ((mode & 06000) == 0 || (vn->vfs->flags & MS_NOSUID) != 0 || curproc()->no_new_privs)
         return 0;
     if ((x->cred = cred_dup(curcred())) == NULL)
         return -ENOMEM;
-    if (uid)
-        x->cred->euid = x->cred->suid = x->cred->fsuid = vn->uid;
-    if (gid)
-        x->cred->egid = x->cred->sgid = x->cred->fsgid = vn->gid;
+    if (mode & 04000)
+        x->cred->euid = x->cred->suid = x->cred->fsuid = owner;
+    if (mode & 02000)
+        x->cred->egid = x->cred->sgid = x->cred->fsgid = group;
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "proc/exec.h"
 
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "lib/string.h"
 
 #define PIE_BASE  0x555555554000ul
@@ -52,7 +52,7 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     if (s->filesz > 0) {
         mapped = round_up(file_end, PAGE_SIZE);
         err    = as_map(as, &start, mapped - start, s->prot, MAP_PRIVATE | MAP_FIXED, &pr->vn->obj, s->off & PAGE_MASK,
-                        pr->vn, false);
+                        pr->vn, 0);
         if (err != 0)
             return err;
         tail = mapped - file_end;
@@ -62,7 +62,7 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     }
     if (end <= mapped)
         return 0;
-    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, false);
+    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, 0);
 }
 
 static int map_program(struct as *as, struct program *pr)
@@ -99,7 +99,7 @@ static int load_interpreter(struct exec *x)
         return -ELIBBAD;
     if (err != 0)
         return err;
-    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false);
+    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0);
     if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
         return err;
     x->interp.base = place - e->low;
@@ -121,13 +121,13 @@ int exec_load(struct exec *x)
     lim = (struct as_limits){rlim[RLIMIT_AS].cur, rlim[RLIMIT_DATA].cur, rlim[RLIMIT_STACK].cur};
     as_set_limits(x->as, &lim);
     if (e->dynamic) {
-        x->main.base = PIE_BASE + rng_below(PIE_PAGES) * PAGE_SIZE - e->low;
+        x->main.base = PIE_BASE + crng_below(PIE_PAGES) * PAGE_SIZE - e->low;
         if (e->high - e->low > (1ul << 40))
             return -ENOEXEC;
     }
     if ((err = map_program(x->as, &x->main)) != 0)
         return err;
     x->entry = x->main.base + e->entry;
-    as_brk_init(x->as, x->main.base + e->high + rng_below(BRK_PAGES) * PAGE_SIZE);
+    as_brk_init(x->as, x->main.base + e->high + crng_below(BRK_PAGES) * PAGE_SIZE);
     return e->interp_len != 0 ? load_interpreter(x) : 0;
 }

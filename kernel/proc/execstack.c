@@ -10,7 +10,7 @@
 #include "proc/exec.h"
 
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "lib/string.h"
 #include "proc/vdso.h"
 
@@ -84,8 +84,9 @@ static void compose(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
     uint64_t         *v      = (uint64_t *)buf;
     uint64_t          random = sp + vec_bytes, plat = random + 16, ustr = plat + 8, execfn = ustr + ea->len;
     const char       *s      = ea->strings;
-    uint64_t          seed[2] = {rng_next(), rng_next()};
+    uint8_t           seed[16];
 
+    crng_bytes(seed, sizeof seed);
     *v++         = ea->nargs;
     x->arg_start = ustr;
     v            = pointers(v, &s, ea->strings, ustr, ea->nargs);
@@ -110,12 +111,12 @@ int exec_stack(struct exec *x)
 
     if (len > max_of(limit / 4, MIN_ARGS))
         return -E2BIG;
-    top = USER_TOP - PAGE_SIZE - rng_below(STACK_PAGES) * PAGE_SIZE;
-    sp  = (top - rng_below(PAGE_SIZE / 16) * 16 - len) & ~15ul;
+    top = USER_TOP - PAGE_SIZE - crng_below(STACK_PAGES) * PAGE_SIZE;
+    sp  = (top - crng_below(PAGE_SIZE / 16) * 16 - len) & ~15ul;
     low = round_down(sp, PAGE_SIZE) - min_of(STACK_FIRST, max_of(limit, PAGE_SIZE));
     low = round_down(low, PAGE_SIZE);
     err = as_map(x->as, &low, top - low, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL, false);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL, 0);
     if (err != 0)
         return err;
     x->vdso = vdso_map(x->as);

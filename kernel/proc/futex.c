@@ -10,6 +10,8 @@
  *             bucket's lock without faulting: when the page is not there the access fails, and
  *             is tried again after it was brought in with the lock released. A bucket counts
  *             its waiters, so that a wake-up that nobody waits for takes no lock.
+ *             Real-time threads are woken by the priority that they began to wait with, before all
+ *             others; threads that are equal in that, in the order in which they came, as on Linux.
  * INVARIANTS  I1  w->bucket is the bucket whose list w is on, or was last on
  *             I2  a waiter leaves only with its bucket's lock, and a waker keeps it until the
  *                 thread is awake: so the record, and the thread, outlive the waker's use of
@@ -35,7 +37,7 @@ enum { BUCKET_BITS = 9, NBUCKETS = 1 << BUCKET_BITS };
 struct bucket {
     struct spinlock lock;
     _Atomic uint32_t nwaiters; /* changed under the lock, read without */
-    struct list waiters;       /* waiter.link, oldest first */
+    struct list waiters;       /* waiter.link, by waiter.pri, oldest first among equals */
 } cacheline_aligned;
 
 struct waiter {
@@ -44,6 +46,7 @@ struct waiter {
     struct bucket *_Atomic bucket; /* I1 */
     struct thread *t;
     uint32_t bitset;
+    int16_t pri; /* of a real-time thread; 0: any other */
     bool woken; /* by a waker; under the bucket's lock */
     _Atomic bool timed_out;
     struct timer timer;
@@ -100,11 +103,16 @@ static void expect_no_waiter(struct bucket *b)
     atomic_fetch_sub_explicit(&b->nwaiters, 1, memory_order_relaxed);
 }
 
-/* Queues `w`, which is counted, at the end of `b`, or takes it off and uncounts it; b is locked. */
+/* Queues `w`, which is counted, in `b` behind its equals, or takes it off and uncounts it; b is locked. */
 static void enqueue(struct bucket *b, struct waiter *w)
 {
+    struct list *before = b->waiters.prev;
+
     atomic_store_explicit(&w->bucket, b, memory_order_relaxed);
-    list_push_back(&b->waiters, &w->link);
+    if (unlikely(w->pri > 0))
+        while (before != &b->waiters && container_of(before, struct waiter, link)->pri < w->pri)
+            before = before->prev;
+    list_link_between(&w->link, before, before->next);
 }
 
 static void dequeue(struct bucket *b, struct waiter *w)
@@ -233,6 +241,7 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
     b = bucket_of(&w.key);
     w.t = curthread;
     w.bitset = bitset;
+    w.pri = w.t->base_pri >= PRI_RT ? w.t->base_pri : 0;
     w.woken = false;
     w.timed_out = false;
     err = lock_compare(b, uaddr, val);

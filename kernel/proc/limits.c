@@ -5,9 +5,13 @@
  * THEORY      A limit on LWPs is kept by real user id over all processes (RLIMIT_NPROC), so that a fork bomb uses up
  *             its user's share and nothing else; the machine as a whole stops at max_nprocs, and the last of these
  *             are left to the superuser.  Zombies count until somebody waits for them.
+ *             So does the kernel's memory that a user holds through files (mem/usermem.h).
  *             Times are counted in two ways: the dispatcher's exact time on CPU, and the clock's samples, which tell
  *             user mode from kernel mode.  Reported times are the exact sum divided as the samples are.
- * LOCKING     ucounts and totals under proc_lock; p->rlim under p->mutex for changes
+ *             RLIMIT_CPU limits that exact sum.  Each LWP of a process with a limit has an alarm (thread_set_alarm) at
+ *             the CPU time of its own at which, with all others running beside it, the limit could be reached; it then
+ *             looks at the sum on its way to user mode, and sets the next.  Who sleeps costs nothing.
+ * LOCKING     ucounts and totals under proc_lock, but for what is atomic; p->rlim under p->mutex for changes
  * TUNABLES    max_nprocs, maxuprc
  * SEE ALSO    user/test/forkbomb.c
  */
@@ -17,6 +21,7 @@
 #include "lib/errno.h"
 #include "mem/page.h"
 #include "stat/panic.h"
+#include "proc/time.h"
 #include "stat/tunable.h"
 
 enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
@@ -27,9 +32,20 @@ uint32_t maxuprc;
 TUNABLE(maxuprc, 16, LWPS_MAX, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
 
 static struct list        uhash[64];
-static struct ucount      root_ucount = {.refs = 1};
+static struct ucount      root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
 static uint32_t           total_lwps;
 static struct kmem_cache *ucount_cache;
+
+/* usermem_ops; threads of the kernel count as root. */
+static struct usermem *usermem_account(void)
+{
+    return curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
+}
+
+static bool usermem_superuser(void)
+{
+    return curthread->lwp == NULL || cred_superuser(curcred());
+}
 
 void limits_setup(void)
 {
@@ -45,6 +61,8 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
+    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser};
+    usermem_init();
 }
 
 void limits_init(struct rlimit *rlim)
@@ -74,15 +92,19 @@ struct ucount *ucount_get(uint32_t uid)
         }
     if ((uc = kmem_cache_alloc(ucount_cache)) == NULL)
         return NULL;
-    *uc = (struct ucount){.uid = uid, .refs = 1};
+    *uc = (struct ucount){.uid = uid, .refs = 1, .fss.shares = FSS_SHARES};
     list_push_front(head, &uc->hash_link);
     return uc;
 }
 
-/* Queued signals may outlive the LWP that was charged: the record stays until they too are gone. */
+/*
+ * Queued signals and open files may outlive the LWP that was charged: the record stays until they too are gone.  One
+ * with shares that the superuser has given stays for good.
+ */
 void ucount_put(struct ucount *uc)
 {
-    if (--uc->refs == 0 && atomic_load(&uc->nsignals) == 0) {
+    if (--uc->refs == 0 && atomic_load(&uc->nsignals) == 0 && atomic_load(&uc->mem.bytes) == 0 &&
+        uc->fss.shares == FSS_SHARES) {
         list_remove(&uc->hash_link);
         kmem_cache_free(ucount_cache, uc);
     }
@@ -100,15 +122,61 @@ int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t
     uc->refs++;
     total_lwps++;
     l->ucount = uc;
+    thread_set_fss(&l->t, &uc->fss);
     return 0;
 }
 
 void lwp_uncharge(struct lwp *l)
 {
+    thread_set_fss(&l->t, NULL); /* it may run on for a moment */
     l->ucount->nlwps--;
     total_lwps--;
     ucount_put(l->ucount);
     l->ucount = NULL;
+}
+
+/* ---- CPU time ---- */
+
+enum { CPU_LOOK_MS = 10 }; /* shortest CPU time between two looks of an LWP */
+
+void limit_cpu_inherit(struct lwp *l, bool first)
+{
+    if (first)
+        l->proc->xcpu_next_s = l->proc->rlim[RLIMIT_CPU].cur;
+    thread_set_alarm(&l->t, 0);
+}
+
+void limit_cpu_changed(struct proc *p)
+{
+    struct lwp *l;
+
+    spin_lock(&proc_lock);
+    p->xcpu_next_s = p->rlim[RLIMIT_CPU].cur;
+    if (p->state == PROC_LIVE)
+        LIST_FOREACH(l, &p->lwps, proc_link)
+            thread_set_alarm(&l->t, p->xcpu_next_s != RLIM_INFINITY ? 0 : ALARM_NEVER);
+    spin_unlock(&proc_lock);
+}
+
+void limit_cpu_check(struct lwp *l)
+{
+    struct proc *p = l->proc;
+    uint64_t     ms, s, next;
+
+    atomic_fetch_and(&l->t.ast, ~(uint32_t)AST_ALARM);
+    spin_lock(&proc_lock);
+    ms = proc_cpu_ns(p) / 1000000;
+    s = ms / 1000;
+    if (s >= p->rlim[RLIMIT_CPU].max) {
+        sig_send_proc(p, SIGKILL, NULL);
+    } else if (s >= p->xcpu_next_s) {
+        sig_send_proc(p, SIGXCPU, NULL);
+        p->xcpu_next_s = s + 1;
+    }
+    next = max_of(min_of(p->xcpu_next_s, p->rlim[RLIMIT_CPU].max), s + 1);
+    next = min_of(next - s, (uint64_t)ALARM_MAX_MS / 1000) * 1000 - ms % 1000;
+    thread_set_alarm(&l->t, max_of(next / min_of(p->nlwps, ncpu), (uint64_t)CPU_LOOK_MS));
+    spin_unlock(&proc_lock);
 }
 
 void rss_note(struct proc *p, struct as *as)
@@ -119,13 +187,23 @@ void rss_note(struct proc *p, struct as *as)
     p->maxrss_kb = max_of(p->maxrss_kb, u.peak_rss_pages * (PAGE_SIZE / 1024));
 }
 
-/* A time of `ns` split as the samples u and s are; all user when there is no sample yet. */
-static void split(uint64_t ns, uint64_t u, uint64_t s, uint64_t *user_us, uint64_t *sys_us)
+/*
+ * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples
+ * moves up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
+ */
+static void split(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
 {
     uint64_t us = ns / 1000;
 
-    *user_us = u + s == 0 ? us : mul_div(us, u, u + s);
-    *sys_us  = us - *user_us;
+    if (us > told->user_us + told->sys_us) {
+        uint64_t user = u + s == 0 ? us : mul_div(us, u, u + s);
+
+        user = max_of(user, told->user_us);
+        user = min_of(user, us - told->sys_us);
+        *told = (struct cputime){user, us - user};
+    }
+    ru->utime_us = told->user_us;
+    ru->stime_us = told->sys_us;
 }
 
 void times_add_dead(struct proc *p, struct lwp *l)
@@ -156,11 +234,11 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
             ru->nvcsw += l->t.nvcsw;
             ru->nivcsw += l->t.nivcsw;
         }
-    split(ns, u, s, &ru->utime_us, &ru->stime_us);
+    split(ns, u, s, &p->told, ru);
 }
 
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
     *ru = (struct rusage_kernel){.minflt = l->minflt, .majflt = l->majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
-    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &ru->utime_us, &ru->stime_us);
+    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
 }

@@ -220,7 +220,7 @@ void lwp_free(struct lwp *l)
         thread_unhome(&l->t);
     thread_destroy(&l->t);
     cred_release(l->cred);
-    kmem_free(l->lgrp_aff);
+    kmem_free(l->t.lgrp_aff);
     kmem_cache_free(lwp_cache, l);
 }
 
@@ -259,6 +259,27 @@ struct as *proc_as_hold(struct proc *p)
         as_hold(as);
     mutex_exit(&p->mutex);
     return as;
+}
+
+static const struct cred *cred_of(struct proc *p)
+{
+    return list_empty(&p->lwps) ? NULL : list_first(&p->lwps, struct lwp, proc_link)->cred;
+}
+
+bool proc_owned(const struct cred *cr, struct proc *p)
+{
+    const struct cred *to = cred_of(p);
+
+    return cred_superuser(cr) || p == curproc() || (to != NULL && (cr->euid == to->uid || cr->euid == to->euid));
+}
+
+bool proc_same_user(const struct cred *cr, struct proc *p)
+{
+    const struct cred *to = cred_of(p);
+
+    return cred_superuser(cr) || p == curproc() ||
+           (to != NULL && cr->uid == to->uid && cr->uid == to->euid && cr->uid == to->suid && cr->gid == to->gid &&
+            cr->gid == to->egid && cr->gid == to->sgid);
 }
 
 uint32_t proc_uid(struct proc *p)

@@ -24,6 +24,7 @@
 #include "disp/timer.h"
 #include "fs/file.h"
 #include "lib/list.h"
+#include "mem/usermem.h"
 #include "vm/vm.h"
 #include "x86/regs.h"
 
@@ -90,12 +91,17 @@ struct rlimit { uint64_t cur, max; };
 
 struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
 
-/* What one user has in use, whatever process it is in: RLIMIT_NPROC and RLIMIT_SIGPENDING. */
+/*
+ * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it
+ * may use of the CPU.
+ */
 struct ucount {
     uint32_t         uid;
     uint32_t         refs;     /* [p] LWPs that count here */
     uint32_t         nlwps;    /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
+    struct usermem   mem;      /* [a] files, pipes, sockets, locks */
+    struct fss       fss;      /* shares of the CPU in class FSS, and their use; a record with shares stays */
     struct list      hash_link;
 };
 
@@ -114,6 +120,14 @@ struct session {
     struct tty      *tty; /* [p] controlling terminal or NULL */
     struct proc     *leader; /* [p] or NULL when it has exited */
 };
+
+/* What was last told of a time that is divided into user and system time: neither goes back.  Under [p]. */
+struct cputime {
+    uint64_t user_us, sys_us;
+};
+
+/* Linux's policies, as sched_setscheduler(2) takes them. */
+enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
 struct lwp {
     struct thread   t;            /* first member: lwp == thread */
@@ -142,9 +156,9 @@ struct lwp {
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
     uint64_t        minflt, majflt;           /* [o] */
+    struct cputime  told;                     /* [p] */
     unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
-    uint8_t         sched_policy, sched_prio; /* [p] as sched_setscheduler gave them: SCHED_*, 0..99 */
-    uint8_t        *lgrp_aff;                 /* [p] affinity by lgroup: 0 none, 1 weak, 2 strong; NULL: none set */
+    uint8_t         sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
 struct proc {
@@ -171,6 +185,7 @@ struct proc {
     struct pgrp     *pgrp;       /* [p] */
     struct list      pgrp_link;
     struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
+    uint64_t         xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
     _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
@@ -192,12 +207,14 @@ struct proc {
     uint64_t         nvcsw_dead, nivcsw_dead;
     uint64_t         maxrss_kb;  /* [o] largest resident size of address spaces it has left */
     uint64_t         runtime_dead_ns;
+    struct cputime   told;       /* [p] */
     struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
     uint64_t         itimer_interval_ns;
     int              nice;
     struct file     *truss;      /* [m] where system calls are written, or NULL */
     bool             track;      /* [m] not calls but what LWPs have counted (SYS_track) */
     bool             dumpable;
+    bool             no_new_privs; /* exec takes no notice of set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -236,6 +253,14 @@ void proc_hold(struct proc *p);
 void proc_release(struct proc *p);
 /* proc_as_hold - the address space of p with a reference; NULL: it has none (any more).  p is held; may sleep. */
 struct as *proc_as_hold(struct proc *p);
+/*
+ * proc_owned - may `cr` change how p is scheduled (setpriority(2), sched_setparam(2))?  Its effective uid must be p's
+ * real or effective one, or it is the superuser.
+ * proc_same_user - may `cr` change p's limits (prlimit(2))?  Its real uid and gid must be all three of p's, or it is
+ * the superuser.  The caller holds proc_lock.
+ */
+bool proc_owned(const struct cred *cr, struct proc *p);
+bool proc_same_user(const struct cred *cr, struct proc *p);
 /* proc_uid - effective uid of p, for owners of /proc files and permissions; caller holds proc_lock. */
 uint32_t proc_uid(struct proc *p);
 /*
@@ -339,6 +364,8 @@ static inline uint64_t limit(unsigned which)
 {
     return curproc()->rlim[which].cur;
 }
+/* limit_cpu_changed - p->rlim[RLIMIT_CPU] is another; p is held.  Takes proc_lock. */
+void limit_cpu_changed(struct proc *p);
 /* fs_context - root, cwd (held until fs_context_done) and credentials of the caller for name look-ups. */
 void fs_context(struct fs_ctx *ctx);
 void fs_context_done(struct fs_ctx *ctx);

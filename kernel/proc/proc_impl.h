@@ -74,6 +74,13 @@ void           ucount_put(struct ucount *uc); /* [P] */
 int  lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
 void lwp_uncharge(struct lwp *l);
 void limits_setup(void);
+/*
+ * limit_cpu_inherit - l, new and in its process (`first`: which is new too), looks at RLIMIT_CPU [P].
+ * limit_cpu_check - l, the caller, has AST_ALARM: signals, if the CPU time of its process is over a limit; when to look
+ * again.  Takes proc_lock.
+ */
+void limit_cpu_inherit(struct lwp *l, bool first);
+void limit_cpu_check(struct lwp *l);
 /* times_add_dead - l is leaving p: its times go into p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 

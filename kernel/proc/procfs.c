@@ -258,6 +258,12 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return 0;
 }
 
+/* What only those may read who may inspect the process, when they open it as well as when they read. */
+static int open_inspected(const struct pseudo_node *n, struct pseudo_arg arg)
+{
+    return procfs_may_inspect(arg.a);
+}
+
 static const struct pseudo_node pid_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_stat},
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
@@ -265,9 +271,10 @@ static const struct pseudo_node pid_files[] = {
     {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
     {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm,
      .store = procfs_store_comm},
-    {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings},
-    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps},
-    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap},
+    {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings,
+     .open = open_inspected},
+    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps, .open = open_inspected},
+    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap, .open = open_inspected},
     {.name = "limits", .type = VREG, .mode = 0444, .show = procfs_show_limits},
     {.name = "mounts", .type = VREG, .mode = 0444, .show = procfs_show_mounts},
     {.name = "exe", .type = VLNK, .mode = 0777, .tag = TAG_EXE, .link = link, .follow = follow},

@@ -22,7 +22,7 @@ struct view {
     struct cred cred;
     uint64_t    utime, stime, minflt, majflt, nvcsw, nivcsw; /* ticks; counts */
     struct rusage_kernel waited;
-    int         cpu, nice, rt_priority, home;
+    int         cpu, nice, policy, rt_priority, home;
     uint64_t    start_ns;
     sigset_t    pending, shared_pending, blocked, ignored, caught;
     struct cpumask allowed;
@@ -79,7 +79,8 @@ static void view_lwp(struct proc *p, struct lwp *l, struct view *v)
     v->cred        = *l->cred;
     v->cpu         = l->t.cpu != NULL ? (int)l->t.cpu->id : 0;
     v->nice        = p->nice;
-    v->rt_priority = l->t.cls == CLASS_RT ? l->t.upri + 1 : 0;
+    v->policy      = l->sched_policy;
+    v->rt_priority = l->sched_prio;
     v->home        = l->t.lg.home != LGRP_NONE ? l->t.lg.home : -1;
     memcpy(v->name, l->t.name, sizeof v->name);
     v->name[sizeof v->name - 1] = '\0';
@@ -183,6 +184,8 @@ PROCFS_SHOW(procfs_show_stat)
 
     if (err != 0)
         return err;
+    if (procfs_may_inspect(arg.a) != 0) /* addresses and status of others' processes are nobody's business */
+        v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
     usage_of(arg, &u);
     text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid, v.tty_nr, v.tpgid);
     text_add(out, "%lu %lu %lu %lu ", v.minflt, v.waited.minflt, v.majflt, v.waited.majflt);
@@ -192,9 +195,9 @@ PROCFS_SHOW(procfs_show_stat)
     text_add(out, "%lu %lu %lu 0 0 0 0 0 ", u.virt_pages * PAGE_SIZE, u.rss_pages, v.rss_limit);
     text_add(out, "%lu %lu %lu %lu 0 0 0 %d %d %d %d ", v.pending & 0x7fffffff, v.blocked & 0x7fffffff,
              v.ignored & 0x7fffffff, v.caught & 0x7fffffff, v.exit_signal, v.cpu, v.rt_priority,
-             v.rt_priority > 0 ? 2 : 0);
+             v.policy);
     text_add(out, "0 0 0 0 0 0 %lu %lu %lu %lu %d\n", v.arg_start, v.arg_end, v.env_start, v.env_end,
-             procfs_may_inspect(arg.a) == 0 ? v.exit_status : 0);
+             v.exit_status);
     return 0;
 }
 
@@ -233,7 +236,8 @@ static void status_memory(struct text *out, const struct as_usage *u)
         const char *name;
         uint64_t    pages;
     } row[] = {
-        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages},  {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
+        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages}, {"VmLck", u->locked_pages},
+        {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
         {"VmData", u->data_pages}, {"VmStk", u->stack_pages}, {"VmExe", u->text_pages},
     };
 

@@ -194,10 +194,14 @@ static PROCFS_SHOW(show_cpuinfo)
 static int mount_line(struct vfs *vfs, const char *path, void *arg)
 {
     struct text *out = arg;
+    unsigned flags = vfs->flags;
 
     text_add(out, "%s ", vfs->source[0] != '\0' ? vfs->source : vfs->type);
     text_str(out, path);
-    text_add(out, " %s %s,%s 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw", vfs->noatime ? "noatime" : "relatime");
+    text_add(out, " %s %s%s%s%s%s,%s 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw",
+             (flags & MS_SYNCHRONOUS) != 0 ? ",sync" : "", (flags & MS_NOSUID) != 0 ? ",nosuid" : "",
+             (flags & MS_NODEV) != 0 ? ",nodev" : "", (flags & MS_NOEXEC) != 0 ? ",noexec" : "",
+             (flags & MS_NOATIME) != 0 ? "noatime" : "relatime");
     return 0;
 }
 

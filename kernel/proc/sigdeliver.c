@@ -105,6 +105,8 @@ void sig_deliver(struct regs *r)
     sigset_t         old;
     int              sig;
 
+    if (unlikely(atomic_load_explicit(&l->t.ast, memory_order_relaxed) & AST_ALARM))
+        limit_cpu_check(l);
     if ((atomic_load_explicit(&l->t.ast, memory_order_relaxed) & AST_SIGNAL) == 0)
         return;
     lock = &p->sig->lock;

@@ -2,8 +2,8 @@
 /*
  * cpustat.h - what each CPU counts: the columns of mpstat and the dispatcher's own events.
  *
- * LOCKING  A CPU adds to its own counters with plain increments, interrupts off or not: a rare lost
- *          count between an interrupt and a thread is excluded by `incq` on memory being one instruction.
+ * LOCKING  A CPU adds to its own counters with plain increments, interrupts off or not: each is one instruction, with
+ *          the CPU's counters at a fixed distance from its GS base, so that no interrupt and no switch comes between.
  */
 #ifndef STAT_CPUSTAT_H
 #define STAT_CPUSTAT_H
@@ -61,17 +61,19 @@ struct cpu_stat {
 #undef X
 };
 
+/* A CPU and, behind it, its counters: what the GS base points at. */
+struct cpu_counted {
+    struct cpu      cpu;
+    struct cpu_stat stat;
+};
+
 #define CPUSTAT_INC(field)                                                                     \
-    __asm__ volatile("movq %%gs:%c0, %%rax; incq %c1(%%rax)"                                   \
-                     :                                                                         \
-                     : "i"(offsetof(struct cpu, stat)), "i"(offsetof(struct cpu_stat, field))  \
-                     : "rax", "memory")
+    __asm__ volatile("incq %%gs:%c0" ::"i"(offsetof(struct cpu_counted, stat.field)) : "memory", "cc")
 
 #define CPUSTAT_ADD(field, n)                                                                  \
-    __asm__ volatile("movq %%gs:%c0, %%rax; addq %2, %c1(%%rax)"                               \
+    __asm__ volatile("addq %1, %%gs:%c0"                                                       \
                      :                                                                         \
-                     : "i"(offsetof(struct cpu, stat)), "i"(offsetof(struct cpu_stat, field)), \
-                       "r"((uint64_t)(n))                                                      \
-                     : "rax", "memory")
+                     : "i"(offsetof(struct cpu_counted, stat.field)), "r"((uint64_t)(n))       \
+                     : "memory", "cc")
 
 #endif

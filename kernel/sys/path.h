@@ -48,10 +48,24 @@ void at_end(struct at_path *ap);
  */
 int at_vnode(int dirfd, uint64_t upath, bool empty_ok, bool nofollow, struct vnode **out);
 
-/* fd_file - the file behind descriptor argument `fd` with a reference; NULL: -EBADF. */
-static inline struct file *fd_file(uint64_t fd)
+/*
+ * fd_file - the file behind descriptor argument `fd` with a reference; NULL: -EBADF, also when it was opened with
+ * O_PATH.  fd_file_or_path - with such a one: fstat, fchdir, dup and few others work on it.
+ */
+static inline struct file *fd_file_or_path(uint64_t fd)
 {
     return fd_get(curproc()->files, (int)fd);
+}
+
+static inline struct file *fd_file(uint64_t fd)
+{
+    struct file *f = fd_file_or_path(fd);
+
+    if (f != NULL && unlikely(atomic_load_explicit(&f->flags, memory_order_relaxed) & O_PATH)) {
+        file_release(f);
+        return NULL;
+    }
+    return f;
 }
 
 #endif

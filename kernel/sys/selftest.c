@@ -19,6 +19,7 @@
 #include "lib/spinlock.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "mem/kstack.h"
 #include "mem/page.h"
 #include "proc/proc.h"
 #include "stat/panic.h"
@@ -88,6 +89,16 @@ static void do_lockorder(void)
     spin_lock(&b);
 }
 
+static void do_sleep(void)
+{
+    static struct spinlock l = SPINLOCK_INIT(RANK_FD);
+    struct mutex           m;
+
+    mutex_init(&m, "free");
+    spin_lock(&l);
+    mutex_enter(&m); /* nobody has it: a check that only looks when it waits would find nothing */
+}
+
 static void do_assert(void)
 {
     ASSERT(curthread == NULL, "I0");
@@ -115,6 +126,7 @@ static const struct {
 } words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
              {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
              {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
+             {"sleep", do_sleep},
              {"stack", do_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)
@@ -139,11 +151,13 @@ static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 static long selftest_read(struct file *f, struct uio *uio, loff_t off)
 {
     char text[96];
-    uint64_t frames = vm_cached_tables();
+    uint64_t frames;
     int n;
 
     if (off > 0)
         return 0;
+    kstack_reap();
+    frames = vm_cached_tables() + kstack_tables;
     for (unsigned i = 0; i < nnodes; i++)
         frames += mem_free_pages(i);
     n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(),

@@ -21,7 +21,7 @@ enum {
     F_SETPIPE_SZ = 1031,
     F_GETPIPE_SZ = 1032,
 };
-enum { PIPE_BYTES = 65536, CLOSE_RANGE_CLOEXEC = 4 };
+enum { CLOSE_RANGE_CLOEXEC = 4 };
 enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
 
 /* The soft limit on descriptors, as fd_install() wants it. */
@@ -150,7 +150,7 @@ static long do_pipe(uint64_t ufds, unsigned flags)
     struct file *rd, *wr;
     int fd[2], err;
 
-    if (flags & ~(unsigned)(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
+    if (flags & ~(unsigned)(O_CLOEXEC | O_NONBLOCK)) /* no packets: O_DIRECT */
         return -EINVAL;
     err = pipe_create(&rd, &wr, flags & ~(unsigned)O_CLOEXEC);
     if (err != 0)
@@ -191,6 +191,10 @@ static long set_status(struct file *f, unsigned flags)
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
     unsigned old = atomic_load(&f->flags);
 
+    if ((flags & O_DIRECT) && (f->vn == NULL || f->vn->type != VBLK))
+        return -EINVAL;
+    if (f->vn != NULL && (f->vn->attr & VN_APPEND) && (old & ~flags & O_APPEND))
+        return -EPERM;
     while (!atomic_compare_exchange_weak(&f->flags, &old, (old & ~may) | (flags & may)))
         ;
     return 0;
@@ -266,8 +270,12 @@ static long fcntl_lock(struct file *f, int cmd, uint64_t uarg)
 static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
 {
     struct fdtable *t = curproc()->files;
+    long size;
     int err;
 
+    if ((atomic_load(&f->flags) & O_PATH) && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC && cmd != F_GETFD &&
+        cmd != F_SETFD && cmd != F_GETFL)
+        return -EBADF;
     switch (cmd) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC:
@@ -288,10 +296,11 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_SETLKW:
         return fcntl_lock(f, cmd, arg);
     case F_GETPIPE_SZ:
-    case F_SETPIPE_SZ: /* one size only, which is what was asked for or more */
-        if (f->vn != NULL && f->vn->type != VFIFO)
+    case F_SETPIPE_SZ: /* a pipe keeps its size, which may be more than what is asked for */
+        size = pipe_size(f);
+        if (size < 0)
             return -EBADF;
-        return cmd == F_SETPIPE_SZ && arg > PIPE_BYTES ? -EPERM : PIPE_BYTES;
+        return cmd == F_SETPIPE_SZ && arg > (uint64_t)size ? -EPERM : size;
     default:
         return -EINVAL;
     }
@@ -299,7 +308,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
 
 long sys_fcntl(struct regs *r)
 {
-    struct file *f = fd_file(r->arg[0]);
+    struct file *f = fd_file_or_path(r->arg[0]);
     long n;
 
     if (f == NULL)

@@ -302,6 +302,8 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
             as_hold(as);
     }
     mutex_exit(&p->mutex);
+    if (new != NULL && err == 0 && which == RLIMIT_CPU)
+        limit_cpu_changed(p);
     if (as != NULL) {
         as_set_limits(as, &lim);
         as_release(as);
@@ -322,7 +324,7 @@ static long limit_call(int pid, unsigned which, uint64_t unew, uint64_t uold)
     spin_lock(&proc_lock);
     if (pid != 0 && (p = proc_find(pid)) == NULL)
         err = -ESRCH;
-    else if (p != curproc() && !cred_superuser(curcred()) && proc_uid(p) != curcred()->uid)
+    else if (!proc_same_user(curcred(), p))
         err = -EPERM;
     else
         proc_hold(p);
@@ -362,7 +364,9 @@ long sys_getrusage(struct regs *r)
     if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
         return -EINVAL;
     if (who == RUSAGE_THREAD) {
+        spin_lock(&proc_lock);
         rusage_lwp(curlwp(), &ru);
+        spin_unlock(&proc_lock);
     } else {
         spin_lock(&proc_lock);
         if (who == RUSAGE_SELF)

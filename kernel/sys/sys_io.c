@@ -17,7 +17,7 @@
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
-/* Moves bytes between file `f` and `uio`; off -1: at the file's own position.  fs checks mode and kind of file. */
+/* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode, kind of file, and O_PATH. */
 static inline long move(struct file *f, struct uio *uio, loff_t off)
 {
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
@@ -36,7 +36,7 @@ static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
         v.len = MAX_RW;
     }
     uio.resid = v.len;
-    f = fd_file(r->arg[0]);
+    f = fd_file_or_path(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
     n = move(f, &uio, off);
@@ -95,7 +95,7 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
 
     if (n > IOV_MAX)
         return -EINVAL;
-    f = fd_file(r->arg[0]);
+    f = fd_file_or_path(r->arg[0]);
     if (f == NULL)
         return -EBADF;
     if (n > IOV_STACK && (v = kmem_alloc(n * sizeof *v)) == NULL) {
@@ -330,14 +330,29 @@ long sys_syncfs(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
 
+    long err;
+
     if (f == NULL)
         return -EBADF;
+    err = f->vn != NULL ? vfs_sync_one(f->vn->vfs) : 0;
     file_release(f);
-    vfs_sync_all();
-    return 0;
+    return err;
 }
 
-/* posix_fadvise: checked, and otherwise left to the page cache's own judgement. */
+enum { FADV_DONTNEED = 4, FADV_LAST };
+
+/* Pages that lie in the range with all their bytes, or with those that the file has; len 0: all from off on. */
+static void forget_range(struct vnode *vn, uint64_t off, uint64_t len)
+{
+    uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
+    uint64_t first = (off + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    uint64_t last = end >= vn->size ? UINT64_MAX : end >> PAGE_SHIFT;
+
+    if (vn->type == VREG && vn->obj.io != NULL && first < last)
+        object_forget_clean(&vn->obj, first, last == UINT64_MAX ? last : last - 1);
+}
+
+/* posix_fadvise: DONTNEED frees what is on the disk; the rest is left to the page cache's own judgement. */
 long sys_fadvise64(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
@@ -347,8 +362,10 @@ long sys_fadvise64(struct regs *r)
         return -EBADF;
     if (!f->seekable)
         err = -ESPIPE;
-    else if ((int64_t)r->arg[2] < 0 || r->arg[3] > 5)
+    else if ((int64_t)r->arg[2] < 0 || r->arg[3] > FADV_LAST)
         err = -EINVAL;
+    else if (r->arg[3] == FADV_DONTNEED && f->vn != NULL)
+        forget_range(f->vn, r->arg[1], r->arg[2]);
     file_release(f);
     return err;
 }

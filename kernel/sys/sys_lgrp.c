@@ -9,13 +9,8 @@
  */
 #include "disp/pset.h"
 #include "disp/thread.h"
-#include "disp/timer.h"
-#include "lgrp/load.h"
 #include "lgrp/lgrp.h"
-#include "lgrp/stats.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
-#include "mem/kmem.h"
 #include "mem/page.h"
 #include "proc/proc.h"
 #include "sys/solaris.h"
@@ -68,36 +63,15 @@ static int aff_get(struct lwp *l, void *arg)
 {
     struct affinity *a = arg;
 
-    a->level = l->lgrp_aff != NULL ? l->lgrp_aff[a->lgrp] : 0;
+    a->level = (int)thread_lgrp_affinity(&l->t, a->lgrp);
     return 0;
 }
 
 static int aff_set(struct lwp *l, void *arg)
 {
     const struct affinity *a = arg;
-    struct cpupart *part;
-    unsigned home = l->t.lg.home;
-    bool any = false;
 
-    if (l->lgrp_aff == NULL) {
-        if (a->level == 0)
-            return 0;
-        l->lgrp_aff = kmem_zalloc(LGRP_MAX);
-        if (l->lgrp_aff == NULL)
-            return -ENOMEM;
-    }
-    l->lgrp_aff[a->lgrp] = (uint8_t)a->level;
-    for (unsigned i = 0; i < LGRP_MAX; i++)
-        any |= l->lgrp_aff[i] != 0;
-    if (l->t.bound_cpu >= 0)
-        return 0;
-    spin_lock(&cpupart_lock);
-    part = l->t.part;
-    if (l->t.lg.part != NULL)
-        lgrp_count_rehome(home, lgrp_thread_rehome(&part->lgrps, &l->t.lg, any ? l->lgrp_aff : NULL,
-                                                   clock_mono_ns(), (uint32_t)rng_step(&part->rng)));
-    spin_unlock(&cpupart_lock);
-    return 0;
+    return thread_set_lgrp_affinity(&l->t, a->lgrp, (unsigned)a->level);
 }
 
 static int home_get(struct lwp *l, void *arg)

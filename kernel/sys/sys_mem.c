@@ -32,8 +32,8 @@ static struct vm_object *object_of(struct file *f)
     return f->ops->object;
 }
 
-/* What open mode and type of file a mapping needs; *writable: it may later become writable. */
-static int check_mapping(struct file *f, int prot, int flags, bool *writable)
+/* What open mode, type and mount of the file allow; *never: what mprotect must not give later. */
+static int check_mapping(struct file *f, int prot, int flags, int *never)
 {
     unsigned acc = atomic_load(&f->flags);
 
@@ -44,8 +44,14 @@ static int check_mapping(struct file *f, int prot, int flags, bool *writable)
         return -ENODEV;
     if (acc == O_WRONLY)
         return -EACCES;
-    *writable = acc == O_RDWR;
-    if ((flags & MAP_SHARED) && (prot & PROT_WRITE) && !*writable)
+    *never = acc == O_RDWR ? 0 : PROT_WRITE;
+    if (f->vn != NULL && (f->vn->vfs->flags & MS_NOEXEC) != 0)
+        *never |= PROT_EXEC;
+    if (f->vn != NULL && (f->vn->attr & VN_APPEND) && (flags & MAP_SHARED) && acc == O_RDWR)
+        return -EACCES;
+    if ((prot & *never & PROT_EXEC) != 0)
+        return -EPERM;
+    if ((flags & MAP_SHARED) && (prot & *never & PROT_WRITE))
         return -EACCES;
     return 0;
 }
@@ -56,6 +62,29 @@ static bool is_dev_zero(const struct file *f)
     return f->vn != NULL && f->vn->type == VCHR && f->vn->rdev == makedev(1, 5);
 }
 
+/* Bytes that the caller may have locked. */
+static uint64_t lock_limit(void)
+{
+    return cred_superuser(curcred()) ? UINT64_MAX : limit(RLIMIT_MEMLOCK);
+}
+
+/* What MAP_LOCKED asks for, of a mapping just made.  -EAGAIN, and it is gone again. */
+static long lock_mapping(uint64_t addr, uint64_t len)
+{
+    if (as_mlock(curas(), addr, len, true, lock_limit()) == 0 || lock_limit() == UINT64_MAX)
+        return (long)addr;
+    as_unmap(curas(), addr, len);
+    return -EAGAIN;
+}
+
+/* What MAP_SHARED_VALIDATE may be given with; other kinds of mapping ignore what they do not know. */
+enum {
+    MAP_KNOWN = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE |
+                MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB |
+                MAP_FIXED_NOREPLACE,
+    MAP_HUGE_BITS = 0x3f << 26,
+};
+
 /* mmap(addr, len, prot, flags, fd, off) */
 long sys_mmap(struct regs *r)
 {
@@ -63,28 +92,33 @@ long sys_mmap(struct regs *r)
     int prot = (int)r->arg[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
     int flags = (int)r->arg[3];
     int kind = flags & (MAP_SHARED | MAP_PRIVATE);
-    bool writable = true;
+    bool locked = (flags & MAP_LOCKED) != 0;
     struct file *f;
-    int err;
+    int err, never;
 
     if (kind == 0 || (off & ~PAGE_MASK) != 0)
         return -EINVAL;
-    if (kind == MAP_SHARED_VALIDATE)
+    if (locked && lock_limit() == 0)
+        return -EPERM;
+    if (kind == MAP_SHARED_VALIDATE) {
+        if ((flags & ~(MAP_KNOWN | MAP_HUGE_BITS)) != 0 || (flags & MAP_ANONYMOUS) != 0)
+            return flags & MAP_ANONYMOUS ? -EINVAL : -EOPNOTSUPP;
         flags &= ~MAP_PRIVATE;
+    }
     if (flags & MAP_ANONYMOUS) {
-        err = as_map(curas(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, true);
-        return err != 0 ? err : (long)addr;
+        err = as_map(curas(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, 0);
+        return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
     }
     f = fd_file(r->arg[4]);
     if (f == NULL)
         return -EBADF;
     if (is_dev_zero(f))
         err =
-            as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, true);
-    else if ((err = check_mapping(f, prot, flags, &writable)) == 0)
-        err = as_map(curas(), &addr, r->arg[1], prot, flags, object_of(f), off, f->vn, writable);
+            as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+    else if ((err = check_mapping(f, prot, flags, &never)) == 0)
+        err = as_map(curas(), &addr, r->arg[1], prot, flags, object_of(f), off, f->vn, never);
     file_release(f);
-    return err != 0 ? err : (long)addr;
+    return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
 }
 
 long sys_munmap(struct regs *r)
@@ -157,45 +191,26 @@ long sys_mincore(struct regs *r)
     return 0;
 }
 
-/* Memory is never paged out behind a program's back, so locking it only has to check its
- * arguments. */
-static long check_lock(uint64_t addr, uint64_t len)
-{
-    uint64_t start = addr & PAGE_MASK, end;
-
-    if (__builtin_add_overflow(addr, len, &end) || end > USER_TOP)
-        return -ENOMEM;
-    while (start < end) {
-        struct seg_info seg;
-
-        if (as_next_seg(curas(), start, &seg) != 0 || seg.start > start) {
-            return -ENOMEM;
-        }
-        if (seg.vn != NULL)
-            vn_release(seg.vn);
-        start = seg.end;
-    }
-    return 0;
-}
-
 long sys_mlock(struct regs *r)
 {
-    return check_lock(r->arg[0], r->arg[1]);
+    return lock_limit() == 0 ? -EPERM : as_mlock(curas(), r->arg[0], r->arg[1], true, lock_limit());
 }
 
 long sys_munlock(struct regs *r)
 {
-    return check_lock(r->arg[0], r->arg[1]);
+    return as_mlock(curas(), r->arg[0], r->arg[1], false, 0);
 }
 
 long sys_mlockall(struct regs *r)
 {
-    return r->arg[0] == 0 || (r->arg[0] & ~7ul) ? -EINVAL : 0;
+    if (r->arg[0] == 0 || r->arg[0] > INT32_MAX)
+        return -EINVAL;
+    return lock_limit() == 0 ? -EPERM : as_mlockall(curas(), (int)r->arg[0], lock_limit());
 }
 
 long sys_munlockall(struct regs *r)
 {
-    return 0;
+    return as_mlockall(curas(), 0, 0);
 }
 
 /* memcntl(addr, len, cmd, arg, attr, mask): MC_ADVISE with Solaris's advices as arg. */

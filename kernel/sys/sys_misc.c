@@ -2,12 +2,12 @@
 /*
  * sys_misc.c - the system as a whole: its names, memory, messages, random numbers, its end.
  *
- * SEE ALSO    proc/uts.h, stat/panic.h (messages, machine_exit), lib/rng.h
+ * SEE ALSO    proc/uts.h, stat/panic.h (messages, machine_exit), lib/crng.h
  */
 #include "disp/loadavg.h"
 #include "disp/timer.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "mem/page.h"
@@ -81,7 +81,10 @@ long sys_sysinfo(struct regs *r)
     return copy_out(r->arg[0], &si, sizeof si);
 }
 
-/* syslog(2): reading the message buffer, which nobody clears; console levels do not exist. */
+/*
+ * syslog(2): reading the message buffer, which nobody clears; console levels do not exist.  All but its size is for the
+ * superuser, since the seed of this run is in it.
+ */
 long sys_syslog(struct regs *r)
 {
     enum { READ_ALL = 3, CLEAR = 5, CONSOLE_LEVEL = 8, SIZE_BUFFER = 10, LOG_MAX = 65536 };
@@ -89,18 +92,12 @@ long sys_syslog(struct regs *r)
     char *buf;
     long n;
 
-    switch (r->arg[0]) {
-    case SIZE_BUFFER:
+    if (r->arg[0] == SIZE_BUFFER)
         return LOG_MAX;
-    case READ_ALL:
-        break;
-    default:
-        if (r->arg[0] > SIZE_BUFFER)
-            return -EINVAL;
-        if (!cred_superuser(curcred()))
-            return -EPERM;
+    if (!cred_superuser(curcred()))
+        return -EPERM;
+    if (r->arg[0] != READ_ALL)
         return r->arg[0] >= CLEAR && r->arg[0] <= CONSOLE_LEVEL ? 0 : -EINVAL;
-    }
     if ((int)r->arg[2] < 0 || r->arg[1] == 0)
         return -EINVAL;
     if (size == 0)
@@ -119,8 +116,8 @@ long sys_syslog(struct regs *r)
  */
 long sys_getrandom(struct regs *r)
 {
-    enum { GRND_ALL = 7, INSECURE_AND_RANDOM = 6, CHUNK = 32 };
-    uint64_t words[CHUNK];
+    enum { GRND_ALL = 7, INSECURE_AND_RANDOM = 6, CHUNK = 256 };
+    uint8_t words[CHUNK];
     size_t done = 0, len = min_of(r->arg[1], (uint64_t)INT32_MAX);
 
     if ((r->arg[2] & ~(uint64_t)GRND_ALL) ||
@@ -129,8 +126,7 @@ long sys_getrandom(struct regs *r)
     while (done < len) {
         size_t n = min_of(len - done, sizeof words);
 
-        for (size_t i = 0; i * 8 < n; i++)
-            words[i] = rng_next();
+        crng_bytes(words, n);
         if (copy_out(r->arg[0] + done, words, n) != 0)
             return -EFAULT;
         done += n;

@@ -271,7 +271,7 @@ long sys_chdir(struct regs *r)
 
 long sys_fchdir(struct regs *r)
 {
-    struct file *f = fd_file(r->arg[0]);
+    struct file *f = fd_file_or_path(r->arg[0]);
     long err;
 
     if (f == NULL)
@@ -377,7 +377,7 @@ long sys_umount2(struct regs *r)
 
     if (!cred_superuser(curcred()))
         return -EPERM;
-    err = at_vnode(AT_FDCWD, r->arg[0], false, false, &root);
+    err = at_vnode(AT_FDCWD, r->arg[0], false, (r->arg[1] & UMOUNT_NOFOLLOW) != 0, &root);
     if (err != 0)
         return err;
     err = vfs_unmount(root, (unsigned)r->arg[1]);

@@ -4,8 +4,8 @@
  *
  * THEORY      Addresses, options and message headers are copied in whole before anything is done, and copied out
  *             after it; data moves through a struct uio.  A name of AF_UNIX that is a path becomes a vnode here,
- *             since only here paths are known.  There is no control data: msg_control is not read, and comes back
- *             empty.
+ *             since only here paths are known.  There is no control data: to send some is an error, and none comes
+ *             back.
  * SEE ALSO    net/net.h, docs/network.md, socket(2) and others of Linux's manual
  */
 #include "net/net.h"
@@ -423,7 +423,7 @@ static long send_one(struct file *f, uint64_t uaddr, unsigned flags)
 
     if (n != 0)
         return n;
-    n = socket_send(f, &k.m);
+    n = k.h.controllen != 0 ? -EINVAL : socket_send(f, &k.m);
     kmsg_done(&k);
     return n;
 }

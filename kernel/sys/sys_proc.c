@@ -15,11 +15,12 @@
 #include "mem/kmem.h"
 #include "proc/proc.h"
 #include "stat/trace.h"
+#include "sys/path.h"
 #include "sys/rusage.h"
 #include "x86/trap.h"
 #include "x86/uaccess.h"
 
-enum { ARG_FIRST = 2048, ARG_MAX = 2 << 20, ARG_STRING_MAX = 128 << 10, ARG_MIN = 128 << 10, PATH_MAX = 4096 };
+enum { ARG_FIRST = 2048, ARG_MAX = 2 << 20, ARG_STRING_MAX = 128 << 10, ARG_MIN = 128 << 10 };
 enum { CSIGNAL = 0xff, CLONE_VM = 0x100, CLONE_VFORK = 0x4000 };
 
 long sys_getpid(struct regs *r)
@@ -192,10 +193,22 @@ long sys_execve(struct regs *r)
     return ret;
 }
 
+/* Does (dirfd, path) name a symbolic link?  -ELOOP; 0: no, or what is wrong with it will show. */
+static int refuse_link(int dirfd, uint64_t upath)
+{
+    struct vnode *vn;
+    int           err;
+
+    if (at_vnode(dirfd, upath, true, true, &vn) != 0)
+        return 0;
+    err = vn->type == VLNK ? -ELOOP : 0;
+    vn_release(vn);
+    return err;
+}
+
 /* execveat: absolute paths, the working directory, or an open file's own name (AT_EMPTY_PATH). */
 long sys_execveat(struct regs *r)
 {
-    enum { AT_FDCWD = -100, AT_EMPTY_PATH = 0x1000, AT_SYMLINK_NOFOLLOW = 0x100 };
     int           fd    = (int)r->arg[0];
     uint64_t      flags = r->arg[4];
     char         *path;
@@ -205,6 +218,8 @@ long sys_execveat(struct regs *r)
 
     if (flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return -EINVAL;
+    if ((flags & AT_SYMLINK_NOFOLLOW) && (ret = refuse_link(fd, r->arg[1])) != 0)
+        return ret;
     if ((path = kmem_alloc(2 * PATH_MAX)) == NULL)
         return -ENOMEM;
     ret = copy_in_str(path + PATH_MAX, r->arg[1], PATH_MAX);
@@ -347,7 +362,10 @@ long sys_arch_prctl(struct regs *r)
 
 long sys_prctl(struct regs *r)
 {
-    enum { PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4, PR_SET_NAME = 15, PR_GET_NAME = 16 };
+    enum {
+        PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4, PR_SET_NAME = 15, PR_GET_NAME = 16, PR_SET_NO_NEW_PRIVS = 38,
+        PR_GET_NO_NEW_PRIVS = 39,
+    };
     struct proc *p = curproc();
     char         name[sizeof curthread->name];
     long         n;
@@ -373,6 +391,13 @@ long sys_prctl(struct regs *r)
             return -EINVAL;
         p->dumpable = r->arg[1] != 0;
         return 0;
+    case PR_SET_NO_NEW_PRIVS:
+        if (r->arg[1] != 1 || r->arg[2] != 0 || r->arg[3] != 0 || r->arg[4] != 0)
+            return -EINVAL;
+        p->no_new_privs = true;
+        return 0;
+    case PR_GET_NO_NEW_PRIVS:
+        return p->no_new_privs;
     default:
         return -EINVAL;
     }

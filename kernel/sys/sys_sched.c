@@ -3,8 +3,8 @@
  * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice.
  *
  * THEORY      SCHED_OTHER and SCHED_BATCH are class TS, SCHED_IDLE is TS at the lowest user
- *             priority, SCHED_FIFO and SCHED_RR are class RT with Linux's priorities 1 .. 99
- *             spread over the class's 0 .. 59. What was asked for is kept in the LWP, so that
+ *             priority, SCHED_FIFO and SCHED_RR are class RT, which has a level for each of
+ *             Linux's priorities 1 .. 99. What was asked for is kept in the LWP, so that
  *             it can be told back. nice belongs to the process. Every call finds its LWP under
  *             proc_lock; changes to the caller itself are made without it, because they may
  *             take the caller to another CPU.
@@ -17,8 +17,7 @@
 #include "sys/target.h"
 #include "sys/utime.h"
 
-enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
-enum { RT_PRIO_MAX = 99, RT_UPRI_MAX = 59, TS_UPRI_LOWEST = -60 };
+enum { TS_UPRI_LOWEST = -60 };
 enum { NICE_MIN = -20, NICE_MAX = 19 };
 
 long sys_sched_yield(struct regs *r)
@@ -71,7 +70,7 @@ static bool is_rt(int policy)
 static int check_policy(int policy, int prio)
 {
     if (is_rt(policy))
-        return prio >= 1 && prio <= RT_PRIO_MAX ? 0 : -EINVAL;
+        return prio >= 1 && prio <= RT_LEVELS ? 0 : -EINVAL;
     if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
         return -EINVAL;
     return prio == 0 ? 0 : -EINVAL;
@@ -98,8 +97,7 @@ static long set_policy(int tid, int policy, uint64_t uparam)
         tg.lwp->sched_prio = (uint8_t)prio;
         target_unlock_self(&tg);
         if (is_rt(policy)) {
-            err = thread_set_class(&tg.lwp->t, CLASS_RT,
-                                   (prio - 1) * RT_UPRI_MAX / (RT_PRIO_MAX - 1));
+            err = thread_set_class(&tg.lwp->t, CLASS_RT, prio - 1);
         } else if (policy == SCHED_IDLE) {
             err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST);
         } else {
@@ -160,7 +158,7 @@ static long priority_bound(int policy, int rt_bound)
 
 long sys_sched_get_priority_max(struct regs *r)
 {
-    return priority_bound((int)r->arg[0], RT_PRIO_MAX);
+    return priority_bound((int)r->arg[0], RT_LEVELS);
 }
 
 long sys_sched_get_priority_min(struct regs *r)
@@ -255,7 +253,7 @@ static void nice_set(struct proc *p, void *arg)
     struct nice_change *nc = arg;
     struct lwp *l;
 
-    if (!sig_permitted(nc->cr, p, 0)) {
+    if (!proc_owned(nc->cr, p)) {
         nc->err = -EPERM;
         return;
     }

@@ -24,6 +24,7 @@ enum { SHM_PLACES = 1024 };                                      /* segments, at
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
 enum { SHM_HUGETLB = 04000, SHM_NORESERVE = 010000 };            /* of shmget */
 enum { SHM_RDONLY = 010000, SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000 }; /* of shmat */
+enum { SHM_LOCKED = 02000 }; /* in shmid_ds.mode */
 enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
 enum { MAY_WRITE = 2, MAY_READ = 4 };
 
@@ -44,6 +45,7 @@ struct shm {
     struct vm_object *obj; /* [c] one reference                  */
     struct shmid_ds   ds;  /* under shm_lock, but nattch: unused */
     bool              huge;
+    uint32_t          locker; /* who has locked it */
 };
 
 static struct shm  *table[SHM_PLACES];
@@ -159,7 +161,7 @@ static int attach(struct shm *s, uint64_t *addr, int flags)
         return err;
     if (*addr != 0)
         map |= flags & SHM_REMAP ? MAP_FIXED : MAP_FIXED_NOREPLACE;
-    err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL, (flags & SHM_RDONLY) == 0);
+    err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL, flags & SHM_RDONLY ? PROT_WRITE : 0);
     if (err != 0)
         return err == -EEXIST ? -EINVAL : err;
     s->ds.atime = now();
@@ -227,6 +229,28 @@ static int set_or_remove(struct shm *s, unsigned place, int cmd, uint64_t udata)
     return 0;
 }
 
+/* Keep a segment's pages out of swap, or not any more.  A user's are limited as one process's memory is (mlock(2)). */
+static int lock(struct shm *s, bool on)
+{
+    const struct cred *cr = curcred();
+    uint64_t           bytes = on ? s->ds.segsz : 0;
+
+    if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
+        return -EPERM;
+    if (on && !cred_superuser(cr)) {
+        if (limit(RLIMIT_MEMLOCK) == 0)
+            return -EPERM;
+        for (unsigned i = 0; i < SHM_PLACES; i++)
+            if (table[i] != NULL && table[i] != s && table[i]->obj->locked && table[i]->locker == cr->euid)
+                bytes += table[i]->ds.segsz;
+        if (bytes > limit(RLIMIT_MEMLOCK))
+            return -ENOMEM;
+    }
+    s->locker = cr->euid;
+    s->obj->locked = on;
+    return 0;
+}
+
 /* shmctl(id, cmd, struct shmid_ds *).  What ipcs asks for (IPC_INFO and others) is not there. */
 long sys_shmctl(struct regs *r)
 {
@@ -240,6 +264,7 @@ long sys_shmctl(struct regs *r)
         err = -EINVAL;
     } else if (cmd == IPC_STAT) {
         ds = s->ds;
+        ds.mode |= s->obj->locked ? SHM_LOCKED : 0;
         ds.nattch = atomic_load(&s->obj->refs) - 1;
         err = check_access(s, MAY_READ);
         if (err == 0)
@@ -247,7 +272,7 @@ long sys_shmctl(struct regs *r)
     } else if (cmd == IPC_SET || cmd == IPC_RMID) {
         err = set_or_remove(s, (unsigned)id % SHM_PLACES, cmd, r->arg[2]);
     } else if (cmd == SHM_LOCK || cmd == SHM_UNLOCK) {
-        err = 0; /* as mlock(2) */
+        err = lock(s, cmd == SHM_LOCK);
     }
     mutex_exit(&shm_lock);
     return err;

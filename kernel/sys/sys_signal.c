@@ -217,7 +217,7 @@ long sys_sigaltstack(struct regs *r)
             return -EFAULT;
         if (on)
             return -EPERM;
-        if (new.flags & ~(SS_ONSTACK | SS_DISABLE))
+        if (new.flags != 0 && new.flags != SS_ONSTACK && new.flags != SS_DISABLE)
             return -EINVAL;
         if (new.flags & SS_DISABLE) {
             new.sp = new.size = 0;

@@ -149,27 +149,33 @@ static int class_get(struct lwp *l, void *arg)
 
     spin_lock(&l->t.lock);
     pc->cls = l->t.cls;
-    pc->upri = l->t.upri;
-    pc->globpri = l->t.pri;
-    pc->shares = l->t.shares;
+    pc->upri = l->t.cls == CLASS_RT ? class_rt_to_solaris(l->t.upri) : l->t.upri;
+    pc->globpri = l->t.pri < PRI_RT ? l->t.pri : PRI_RT + class_rt_to_solaris(l->t.pri - PRI_RT);
     spin_unlock(&l->t.lock);
+    pc->shares = l->ucount->fss.shares;
     return 0;
 }
 
 static int class_set(struct lwp *l, void *arg)
 {
     const struct hr_pcinfo *pc = arg;
-    int err = thread_set_class(&l->t, (enum sched_class)pc->cls, pc->upri);
+    bool rt = pc->cls == HR_CLASS_RT;
+    int upri = rt ? class_rt_from_solaris(pc->upri) : pc->upri, err;
 
-    if (err == 0 && pc->cls == HR_CLASS_FSS && pc->shares > 0) {
-        spin_lock(&l->t.lock);
-        l->t.shares = (uint16_t)pc->shares;
-        spin_unlock(&l->t.lock);
-    }
-    return err;
+    if (pc->shares != 0 && pc->shares != l->ucount->fss.shares && !cred_superuser(curcred()))
+        return -EPERM;
+    err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri);
+    if (err != 0)
+        return err;
+    if (pc->shares != 0)
+        l->ucount->fss.shares = (uint16_t)pc->shares;
+    if (rt != (l->sched_policy == SCHED_FIFO || l->sched_policy == SCHED_RR))
+        l->sched_policy = rt ? SCHED_RR : SCHED_OTHER;
+    l->sched_prio = rt ? (uint8_t)(upri + 1) : 0;
+    return 0;
 }
 
-/* priocntl(idtype, id, op, info): class RT, and raising a priority, are the superuser's. */
+/* priocntl(idtype, id, op, info): class RT, raising a priority, and shares are the superuser's. */
 long sys_priocntl(struct regs *r)
 {
     struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
@@ -191,6 +197,8 @@ long sys_priocntl(struct regs *r)
     if (err != 0)
         return err;
     if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 || pc.shares > (int)UINT16_MAX)
+        return -EINVAL;
+    if (pc.cls == HR_CLASS_RT && (pc.upri < 0 || pc.upri > class_rt_to_solaris(RT_LEVELS - 1)))
         return -EINVAL;
     if (!cred_superuser(curcred()) && (pc.cls == HR_CLASS_RT || pc.upri > 0))
         return -EPERM;

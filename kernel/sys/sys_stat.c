@@ -141,7 +141,7 @@ long sys_statx(struct regs *r)
     if ((int32_t)r->arg[3] < 0)
         return -EINVAL;
     if ((flags & AT_EMPTY_PATH) && (int)r->arg[0] != AT_FDCWD && path_empty(r->arg[1])) {
-        f = fd_file(r->arg[0]);
+        f = fd_file_or_path(r->arg[0]);
         if (f == NULL)
             return -EBADF;
         file_getattr(f, &va);
@@ -216,7 +216,7 @@ long sys_statfs(struct regs *r)
 
 long sys_fstatfs(struct regs *r)
 {
-    struct file *f = fd_file(r->arg[0]);
+    struct file *f = fd_file_or_path(r->arg[0]);
     long err;
 
     if (f == NULL)

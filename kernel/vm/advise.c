@@ -155,9 +155,10 @@ int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
     uint64_t    end = addr + round_up(len, PAGE_SIZE);
     int         err;
 
-    if (what == UNKNOWN || addr % PAGE_SIZE != 0 || (len == 0 && what == ACCESS))
+    if (what == UNKNOWN || addr % PAGE_SIZE != 0 || (len == 0 && what == ACCESS) || end < addr ||
+        round_up(len, PAGE_SIZE) < len)
         return -EINVAL;
-    if (len > USER_TOP || end > USER_TOP)
+    if (end > USER_TOP)
         return -ENOMEM;
     if (what == POPULATE_READ || what == POPULATE_WRITE)
         return populate(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
@@ -177,7 +178,7 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
     if (addr % PAGE_SIZE != 0 || (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) != 0 ||
         (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
         return -EINVAL;
-    if (len > USER_TOP || end > USER_TOP)
+    if (len > USER_TOP || end > USER_TOP || end < addr)
         return -ENOMEM;
     rw_enter_read(&as->lock);
     while (addr < end && err == 0) {
@@ -234,7 +235,7 @@ int as_mincore(struct as *as, uint64_t addr, uint64_t len, uint8_t *vec)
 
     if (addr % PAGE_SIZE != 0)
         return -EINVAL;
-    if (len > USER_TOP || end > USER_TOP)
+    if (len > USER_TOP || end > USER_TOP || end < addr)
         return -ENOMEM;
     rw_enter_read(&as->lock);
     for (; addr < end && err == 0; addr += PAGE_SIZE) {

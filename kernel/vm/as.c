@@ -16,7 +16,7 @@
 #include "vm/as.h"
 #include "disp/thread.h"
 #include "lib/errno.h"
-#include "lib/rng.h"
+#include "lib/crng.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "vm/pt.h"
@@ -42,6 +42,7 @@ void vm_init(void)
     if (as_cache == NULL)
         panic("no memory for address spaces");
     mutex_init(&as_list_lock, "address spaces");
+    mem_ops.forget_stacks = tlb_flush_kernel;
     radix_boot();
     object_boot();
     seg_boot();
@@ -67,19 +68,26 @@ static struct as *as_new(struct anon_family *family)
         return NULL;
     }
     as->cr3 = virt_to_phys(as->pml4);
+    return as;
+}
+
+/* Lets others find a space that is complete. */
+static void as_publish(struct as *as)
+{
     mutex_enter(&as_list_lock);
     list_push_back(&as_list, &as->all_link);
     as->color_start = next_color += COLOR_STRIDE;
     mutex_exit(&as_list_lock);
-    return as;
 }
 
 struct as *as_create(void)
 {
     struct as *as = as_new(NULL);
 
-    if (as != NULL)
-        as->map_top = USER_TOP - STACK_ROOM - rng_below(RANDOM_PAGES) * PAGE_SIZE;
+    if (as == NULL)
+        return NULL;
+    as->map_top = USER_TOP - STACK_ROOM - crng_below(RANDOM_PAGES) * PAGE_SIZE;
+    as_publish(as);
     return as;
 }
 
@@ -99,6 +107,7 @@ struct as *as_fork(struct as *parent)
     if (err == 0)
         err = anon_clone(child, parent);
     rw_exit_write(&parent->lock);
+    as_publish(child);
     if (err != 0) {
         as_release(child);
         return NULL;
@@ -182,9 +191,8 @@ static int check_request(struct request *q, bool file)
         return -EINVAL;
     if ((q->flags & MAP_HUGETLB) != 0 && (file || (huge != 0 && huge != HUGE_SHIFT)))
         return -EINVAL;
-    if (q->len > USER_TOP)
+    if (q->len > USER_TOP || (q->len = round_up(q->len, grain)) > USER_TOP - USER_LOW)
         return -ENOMEM;
-    q->len = round_up(q->len, grain);
     if (q->off + q->len < q->off || q->off + q->len > INT64_MAX)
         return -EOVERFLOW;
     if ((q->flags & MAP_FIXED_NOREPLACE) != 0)
@@ -193,7 +201,7 @@ static int check_request(struct request *q, bool file)
         return 0;
     if (q->addr % grain != 0)
         return -EINVAL;
-    if (q->len > USER_TOP || q->addr > USER_TOP - q->len)
+    if (q->addr > USER_TOP - q->len)
         return -ENOMEM;
     return q->addr < USER_LOW ? -EPERM : 0;
 }
@@ -218,6 +226,7 @@ static bool over_limits(struct as *as, const struct request *q)
     bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
+           (as->lock_future && !as_may_lock(as, pages)) ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
            as->segs.count >= SEG_COUNT_MAX;
 }
@@ -246,6 +255,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
     s->size = q->len;
+    s->locked = as->lock_future && s->what != SEG_VDSO;
     seg_insert(s);
     seg_join(s);
     return 0;
@@ -263,7 +273,7 @@ static void populate(struct as *as, const struct request *q)
 }
 
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
-           uint64_t off, struct vnode *vn, bool file_writable)
+           uint64_t off, struct vnode *vn, int never)
 {
     struct request    q = {*addr, len, obj != NULL ? off : 0, prot, flags};
     struct vm_object *made = NULL;
@@ -286,9 +296,9 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         err = -ENOMEM;
     } else {
         s->prot = (uint8_t)prot;
-        s->max_prot = PROT_READ | PROT_EXEC;
-        if ((flags & MAP_SHARED) == 0 || made != NULL || file_writable)
-            s->max_prot |= PROT_WRITE; /* the vDSO, whose pages everybody shares, stays as it is */
+        if ((flags & MAP_SHARED) == 0)
+            never &= ~PROT_WRITE; /* what is written are copies */
+        s->max_prot = (uint8_t)((PROT_READ | PROT_WRITE | PROT_EXEC) & ~never);
         s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
                    (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
         s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK
@@ -314,5 +324,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     *addr = q.addr;
     if ((flags & MAP_POPULATE) != 0)
         populate(as, &q);
+    else if (unlikely(as->lock_future))
+        as_bring_in_locked(as, q.addr, q.addr + q.len);
     return 0;
 }

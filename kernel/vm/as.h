@@ -14,6 +14,7 @@
  *             I4  a writable entry for a private page exists only while its share is 1
  *             I5  while `tidy`, every page of anon is mapped: an empty entry of private memory without a file
  *                 means that there is no page
+ *             I6  a segment lies in the user half
  * LOCKING     [r] written with as->lock held for writing, read with it held at all
  *             [a] atomic  [c] constant
  */
@@ -22,6 +23,7 @@
 
 #include "disp/sync.h"
 #include "lib/cpumask.h"
+#include "vm/dying.h"
 #include "vm/object.h"
 #include "vm/segtree.h"
 #include "vm/vm.h"
@@ -30,6 +32,7 @@
 #define USER_LOW      0x10000ul        /* lowest address that can be mapped              */
 #define STACK_GUARD   0x100000u        /* bytes kept free below a growing stack          */
 #define SEG_COUNT_MAX 65530            /* segments of one address space                  */
+#define SEG_COUNT_FREE 256             /* of these, beyond so many each counts with the user (mem/usermem.h) */
 #define AROUND_PAGES  16u              /* pages mapped together at a fault, if present   */
 
 struct seg {
@@ -39,12 +42,14 @@ struct seg {
     uint8_t           max_prot; /* [r] what mprotect may give                                    */
     uint8_t           policy;   /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
     uint8_t           what;     /* [r] SEG_HEAP, ...                                             */
+    bool              locked;   /* [r] its pages stay in memory (mlock.c)                        */
     uint32_t          flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
     uint64_t          size;     /* [r] bytes at creation (or after growth): decides the default policy */
     struct vm_object *obj;      /* [c] the file or shared memory it maps; NULL: private zeroes   */
     uint64_t          obj_first;/* [r] page of obj at n.start                                    */
     struct list       obj_link; /* obj->segs, under obj->lock                                    */
     struct vnode     *vn;       /* [c] held; NULL for anonymous memory                           */
+    struct usermem   *payer;    /* [c] NULL: one of the first SEG_COUNT_FREE                     */
 };
 
 struct anon_family {
@@ -69,6 +74,9 @@ struct as {
     uint64_t          data_pages;  /* [r] private and writable, the stack apart                  */
     uint64_t          stack_pages; /* [r] growing down                                           */
     uint64_t          text_pages;  /* [r] executable                                             */
+    uint64_t          locked_pages; /* [r] in locked segments                                    */
+    uint64_t          lock_limit;  /* [r] bytes that may be locked, as of the last mlock()        */
+    bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
     uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
     uint64_t          resv_pages;  /* [r] promised to it                                         */
     struct as_limits  limits;      /* [r]                                                        */
@@ -77,8 +85,14 @@ struct as {
     struct list       dead;        /* [r] segments taken out, to be freed by as_unlock()         */
     uint32_t          color_start; /* [c] added to page numbers for their colours (place.c)      */
     struct list       all_link;    /* list of all address spaces (as.c)                          */
-    struct list         dead_link; /* spaces whose last reference dying.c gives up */
+    struct dying      dying;       /* for as_release_later()                                     */
 };
+
+/* Whether `pages` more may be locked, because a locked segment grows or new ones are locked. */
+static inline bool as_may_lock(const struct as *as, uint64_t pages)
+{
+    return as->locked_pages + pages <= as->lock_limit >> PAGE_SHIFT;
+}
 
 static inline struct seg *seg_of(struct seg_node *n)
 {
@@ -131,8 +145,9 @@ struct seg *seg_split(struct seg *s, uint64_t addr);
 int seg_isolate(struct as *as, uint64_t start, uint64_t end);
 /* seg_join - join `s` with its neighbours where they are alike; returns what contains s afterwards. */
 struct seg *seg_join(struct seg *s);
-/* seg_set_prot - change protection, with the counts. */
+/* seg_set_prot, seg_set_locked - change protection, or whether pages stay, with the counts. */
 void seg_set_prot(struct seg *s, int prot);
+void seg_set_locked(struct seg *s, bool locked);
 /* seg_resize - move the ends (the lower one of private memory only), with the counts. */
 void seg_resize(struct seg *s, uint64_t start, uint64_t end);
 /* as_unlock - end a write hold of as->lock, then free deleted segments: a vnode's last reference may go. */
@@ -165,6 +180,11 @@ int anon_clone(struct as *child, struct as *parent);
 void anon_drop(struct as *as, uint64_t start, uint64_t end);
 /* anon_move - move the private pages of [from, from + len) to `to`; see as_remap.  0 or -ENOMEM. */
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len);
+
+/* mlock.c */
+extern _Atomic uint64_t locked_total; /* pages in locked segments of all spaces */
+/* as_bring_in_locked - fault in what is missing of the locked segments in [start, end).  No locks are held. */
+void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end);
 
 /* range.c */
 /* range_unmap - take [start, end) out of the space, whatever is there.  as->lock for writing. 0 or -ENOMEM. */

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * dying.c - the end of address spaces whose last reference a user of reverse mappings had.
+ * dying.c - the end of what had its last user where nobody may sleep.
  *
- * THEORY      Whoever unmaps or protects pages of others holds their spaces for the time of the flush (tlb.h).  When a
- *             process has ended meanwhile, that reference is the last one, and the end of the space lets files go.
- *             That may wait for what the holder has in hand: pages under way to the disk, a commit, a pinned object.
- *             So a thread of its own does it.
+ * THEORY      Whoever unmaps or protects pages of others holds their address spaces for the time of the flush (tlb.h).
+ *             When a process has ended meanwhile, that reference is the last one, and the end of the space lets files
+ *             go.  That may wait for what the holder has in hand: pages under way to the disk, a commit, a pinned
+ *             object.  A page on its way to swap holds its object, and the disk's interrupt gives it up.
+ *             So a thread of its own ends them.
  * LOCKING     dying_lock (RANK_VM_TLB)
- * SEE ALSO    tlb.c, as.c
+ * SEE ALSO    tlb.c, as.c, swap.c
  */
+#include "vm/dying.h"
+
 #include "disp/sync.h"
 #include "disp/thread.h"
 #include "stat/panic.h"
@@ -19,32 +22,41 @@ static struct spinlock dying_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list     dying = LIST_INIT(dying);
 static struct cv       dying_cv;
 
+void dying_later(struct dying *d, void (*end)(struct dying *d))
+{
+    d->end = end;
+    spin_lock(&dying_lock);
+    list_push_back(&dying, &d->link);
+    cv_signal(&dying_cv);
+    spin_unlock(&dying_lock);
+}
+
+static void end_space(struct dying *d)
+{
+    as_release(container_of(d, struct as, dying));
+}
+
 void as_release_later(struct as *as)
 {
     uint32_t n = as->refs;
 
     while (n > 1 && !atomic_compare_exchange_weak(&as->refs, &n, n - 1))
         ;
-    if (n > 1)
-        return;
-    spin_lock(&dying_lock);
-    list_init(&as->dead_link);
-    list_push_back(&dying, &as->dead_link);
-    cv_signal(&dying_cv);
-    spin_unlock(&dying_lock);
+    if (n <= 1)
+        dying_later(&as->dying, end_space);
 }
 
 static void dying_main(void *arg)
 {
-    struct as *as;
+    struct dying *d;
 
     (void)arg;
     for (;;) {
         spin_lock(&dying_lock);
-        while ((as = list_pop(&dying, struct as, dead_link)) == NULL)
-            cv_wait_spin(&dying_cv, &dying_lock, "spaces");
+        while ((d = list_pop(&dying, struct dying, link)) == NULL)
+            cv_wait_spin(&dying_cv, &dying_lock, "last references");
         spin_unlock(&dying_lock);
-        as_release(as);
+        d->end(d);
     }
 }
 

@@ -75,9 +75,14 @@ static inline bool need_table(struct fault *f)
     return likely(f->table != NULL);
 }
 
+static inline uint64_t seg_bits(const struct seg *s, bool writable)
+{
+    return pt_prot(s->prot, writable) | (unlikely(s->locked) ? PTE_LOCKED : 0);
+}
+
 static inline uint64_t entry_bits(struct fault *f, bool writable)
 {
-    return pt_prot(f->seg->prot, writable) | (f->order != 0 ? PTE_PS : 0);
+    return seg_bits(f->seg, writable) | (f->order != 0 ? PTE_PS : 0);
 }
 
 static inline uint32_t page_flags(const struct page *pg)
@@ -88,6 +93,13 @@ static inline uint32_t page_flags(const struct page *pg)
 static inline bool alone(const struct page *pg)
 {
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
+}
+
+/* There is no frame.  SIG_BUS where several in a row were wanted: single ones may be free, no wait or kill helps. */
+static int no_frame(struct fault *f)
+{
+    f->code = CODE_ADRERR;
+    return f->order != 0 ? SIG_BUS : -ENOMEM;
 }
 
 /* ---- private pages --------------------------------------------------------------------------- */
@@ -108,7 +120,7 @@ static void map_private_around(struct fault *f)
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
             (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0)
-            pt_set(f->as, f->table, pt_slot(addr), pg, pt_prot(f->seg->prot, alone(pg)));
+            pt_set(f->as, f->table, pt_slot(addr), pg, seg_bits(f->seg, alone(pg)));
     }
 }
 
@@ -127,6 +139,30 @@ static inline void map_private(struct fault *f, struct page *pg, bool around)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
 }
 
+/*
+ * Maps a copy in the place of the original; the lock of the space's own object is held, and released.  Where another
+ * CPU may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is
+ * read-only, and busy, until then.
+ */
+static void map_copy(struct fault *f, struct page *copy)
+{
+    bool other;
+
+    if (tlb_only_here(f->as)) {
+        map_private(f, copy, false);
+        return;
+    }
+    atomic_fetch_or_explicit(&copy->flags, PG_LOCKED, memory_order_relaxed);
+    other = pt_set(f->as, f->table, f->slot, copy, entry_bits(f, false));
+    spin_unlock(&f->as->anon.lock);
+    if (other)
+        tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
+    spin_lock(&f->as->anon.lock);
+    pt_set(f->as, f->table, f->slot, copy, entry_bits(f, true));
+    spin_unlock(&f->as->anon.lock);
+    page_unlock(copy);
+}
+
 static void init_private(struct fault *f, struct page *pg)
 {
     atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
@@ -135,8 +171,8 @@ static void init_private(struct fault *f, struct page *pg)
     atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
 }
 
-/* Puts a new private page where there was none, and maps it. */
-static int add_private(struct fault *f, struct page *pg)
+/* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
+static __attribute__((always_inline)) inline int add_private(struct fault *f, struct page *pg, bool over_file)
 {
     struct vm_object *o = &f->as->anon;
     int               err = -ENOMEM;
@@ -147,7 +183,10 @@ static int add_private(struct fault *f, struct page *pg)
         err = radix_insert(&o->tree, f->index, pg);
         if (likely(err == 0)) {
             o->npages += 1ul << f->order;
-            map_private(f, pg, false);
+            if (over_file && f->table[f->slot] != 0)
+                map_copy(f, pg);
+            else
+                map_private(f, pg, false);
             return 0;
         }
         spin_unlock(&o->lock);
@@ -167,7 +206,7 @@ static int copy_private(struct fault *f, struct page *pg)
     copy = place_private(f->seg, f->addr, f->order, 0);
     if (copy == NULL) {
         page_release(pg);
-        return -ENOMEM;
+        return no_frame(f);
     }
     page_copy(copy, pg, f->order);
     init_private(f, copy);
@@ -179,7 +218,7 @@ static int copy_private(struct fault *f, struct page *pg)
         return RETRY;
     }
     radix_replace(&o->tree, f->index, copy);
-    map_private(f, copy, false);
+    map_copy(f, copy);
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
     page_release(pg); /* ours */
@@ -237,7 +276,7 @@ static __attribute__((noinline)) int fault_present(struct fault *f, struct page 
 }
 
 /* A private copy of the file's page is to be made. */
-static int copy_of_file(struct fault *f)
+static __attribute__((noinline)) int copy_of_file(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
     uint64_t          index = seg_index(f->seg, f->addr);
@@ -258,7 +297,7 @@ static int copy_of_file(struct fault *f)
     if (copy != NULL)
         page_copy(copy, from, 0);
     page_release(from);
-    return copy != NULL ? add_private(f, copy) : -ENOMEM;
+    return copy != NULL ? add_private(f, copy, true) : -ENOMEM;
 }
 
 static __attribute__((noinline)) int fault_object(struct fault *f);
@@ -279,7 +318,7 @@ static int fault_private(struct fault *f)
             return f->write ? copy_of_file(f) : fault_object(f);
     }
     pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
-    return likely(pg != NULL) ? add_private(f, pg) : -ENOMEM;
+    return likely(pg != NULL) ? add_private(f, pg, false) : no_frame(f);
 }
 
 /* ---- pages of files and shared memory ---------------------------------------------------------- */
@@ -339,7 +378,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
         if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
-            pt_set(f->as, f->table, pt_slot(from), pg, pt_prot(s->prot, map_writable(f, pg)));
+            pt_set(f->as, f->table, pt_slot(from), pg, seg_bits(s, map_writable(f, pg)));
         if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
             cachelist_take(pg);
             pcache_count_reclaim();
@@ -402,7 +441,7 @@ static int fault_object(struct fault *f)
         err = object_page_make(o, index, &pl, &pg);
         f->code = CODE_ADRERR;
         if (err != 0)
-            return err == -ENOMEM ? err : SIG_BUS;
+            return err == -ENOMEM ? no_frame(f) : SIG_BUS;
         page_release(pg);
         return RETRY;
     }
@@ -450,6 +489,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
         as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT || start < USER_LOW + STACK_GUARD ||
+        (s->locked && !as_may_lock(as, more)) ||
         (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(as, more) != 0)
         return false;
     seg_resize(s, start, s->n.end);

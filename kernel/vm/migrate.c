@@ -18,6 +18,7 @@
 #include "disp/thread.h"
 #include "lgrp/stats.h"
 #include "stat/trace.h"
+#include "vm/cachelist.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
 
@@ -84,6 +85,8 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 {
     struct tlb_batch b;
 
+    if (s->locked) /* its pages stay where they are */
+        return;
     tlb_batch_init(&b);
     if (!seg_shared(s)) {
         mark_object(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
@@ -109,7 +112,7 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
     if (o->family != NULL) {
         spin_lock(&o->family->lock);
         rmap_unmap_private(o->family, pg, &b);
-        idle = !in_use(pg, true, 1);
+        idle = !in_use(pg, true, 1) && atomic_load(&pg->mapcount) == 0;
         spin_unlock(&o->family->lock);
     } else {
         spin_lock(&o->lock);
@@ -119,24 +122,6 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
     }
     tlb_batch_done(&b);
     return idle;
-}
-
-/* Puts `to`, a copy, in the place of `from`. */
-static void replace(struct vm_object *o, struct page *from, struct page *to)
-{
-    if (o->family != NULL) {
-        spin_lock(&o->family->lock);
-        rmap_replace_private(o->family, from, to);
-        spin_unlock(&o->family->lock);
-    } else {
-        spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, from->index) == from) {
-            radix_replace(&o->tree, from->index, to);
-            page_hold(to);
-            page_release(from);
-        }
-        spin_unlock(&o->lock);
-    }
 }
 
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
@@ -155,6 +140,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
         page_lock_wait(pg);
         return true;
     }
+    cachelist_take(pg);
     page_hold(pg);
     spin_unlock(&o->lock);
     fresh = place_strict(to, pg);
@@ -174,7 +160,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     atomic_fetch_or(&fresh->flags, flags);
     fresh->obj = pg->obj; /* or the family, in the same place */
     fresh->index = pg->index;
-    replace(o, pg, fresh);
+    page_replace(o, o->family, pg, fresh);
     TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);
     page_unlock(pg);
     page_release(pg);

@@ -59,10 +59,12 @@ struct vm_object {
     bool                    reserved; /* [c] ANON shared: its size_pages are promised                */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
     bool                    sysv;    /* [c] ANON shared: made by shmget                              */
+    _Atomic bool            locked;  /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
     _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
     struct radix            tree;    /* [o] pages by index                                           */
     uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
     struct list             advised; /* [o] ranges with a policy of their own (vm/place.c), sorted   */
+    unsigned                nadvised; /* [o] how many                                                */
     _Atomic uint64_t        size_pages; /* [a] VNODE: faults at or beyond it are SIGBUS; ANON: placement size */
     struct list             segs;    /* [o] segments that map it (not of private ANON)               */
     struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */
@@ -171,6 +173,11 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
  * are freed, or are the next to be.
  */
 void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last);
+/*
+ * object_forget_clean - of pages first .. last: starts writing those that are dirty; frees those that are clean, not
+ * mapped and not in use.  Sleeps.
+ */
+void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last);
 /* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (vm/throttle.h). */
 void object_throttle(struct vm_object *o);
 /* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */

@@ -21,10 +21,12 @@
 #include "disp/sync.h"
 #include "disp/thread.h"
 #include "disp/timer.h"
+#include "mem/kstack.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
 #include "vm/cachelist.h"
+#include "vm/dying.h"
 #include "vm/pcache.h"
 #include "vm/reserve.h"
 #include "vm/rmap.h"
@@ -416,7 +418,8 @@ static struct page_seen see(const struct scan_page *sp, struct tlb_batch *b)
     uint32_t         named = sp->family != NULL ? atomic_load(&sp->pg->share) : 1;
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
-        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != named,
+        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != named ||
+                (sp->obj != NULL && sp->obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,
         .spaces = atomic_load(&sp->pg->mapcount),
     };
@@ -509,6 +512,8 @@ static void pageout_main(void *arg)
         refill();
         paging_in_force();
         p = now();
+        if ((freemem() < paging_mark(&p) + needfree || kstack_many()) && kstack_reap() != 0)
+            pageout_freed();
         if (freemem() < paging_mark(&p) + needfree)
             fruitless = scan_round() == 0 ? fruitless + 1 : 0;
         else

@@ -37,13 +37,16 @@ TUNABLE(maxphys, PAGE_SIZE, PCACHE_CLUSTER_MAX * PAGE_SIZE,
         "default 131072 bytes: largest transfer of file pages; read at each");
 
 static uint32_t ufs_WRITES = 1;
-static uint32_t ufs_HW = 393216;
-static uint32_t ufs_LW = 262144;
+#define UFS_HW 393216
+#define UFS_LW 262144
+static uint32_t ufs_HW = UFS_HW;
+static uint32_t ufs_LW = UFS_LW;
 static _Atomic uint32_t ufs_throttles;
 TUNABLE_M("ufs", ufs_WRITES, 0, 1, "default 1: 0 turns the write throttle off; read at each write");
 TUNABLE_M("ufs", ufs_HW, 0, INT32_MAX,
         "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
-TUNABLE_M("ufs", ufs_LW, 0, INT32_MAX, "default 262144 bytes: sleepers are woken when so much is left");
+TUNABLE_M("ufs", ufs_LW, 0, INT32_MAX,
+          "default 262144 bytes: sleepers are woken when so much is left; not below ufs_HW: both get their defaults");
 TUNABLE_RO_M("ufs", ufs_throttles, "count: how often a writer slept for ufs_HW");
 
 static uint32_t maxpout, minpout;
@@ -207,6 +210,13 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
     spin_unlock(&o->lock);
 }
 
+/* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
+static bool is_idle_page(struct page *pg)
+{
+    return (flags_of(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 && atomic_load(&pg->mapcount) == 0 &&
+           atomic_load(&pg->refs) == 1;
+}
+
 void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct list  dead = LIST_INIT(dead);
@@ -216,8 +226,7 @@ void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
         return;
     spin_lock(&o->lock);
     for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++) {
-        if ((flags_of(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
-            atomic_load(&pg->refs) != 1)
+        if (!is_idle_page(pg))
             continue;
         atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
         cachelist_take(pg);
@@ -232,6 +241,30 @@ void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
     spin_unlock(&o->lock);
     while ((pg = list_pop(&dead, struct page, link)) != NULL)
         page_release(pg);
+}
+
+void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
+{
+    struct list  dead = LIST_INIT(dead);
+    struct page *pg = NULL;
+
+    object_writeback(o, first, last, false);
+    do {
+        spin_lock(&o->lock);
+        for (unsigned n = 0; n < UNMAPPED_BATCH; n++, first++) {
+            if ((pg = radix_next(&o->tree, &first)) == NULL || first > last)
+                break;
+            if (!is_idle_page(pg))
+                continue;
+            cachelist_take(pg);
+            radix_remove(&o->tree, first);
+            o->npages--;
+            list_push_back(&dead, &pg->link);
+        }
+        spin_unlock(&o->lock);
+        for (struct page *idle; (idle = list_pop(&dead, struct page, link)) != NULL;)
+            page_release(idle);
+    } while (pg != NULL && first <= last);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -454,11 +487,22 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
 
 /* ---- waiting before a write -------------------------------------------------------------------- */
 
+/* As Solaris: marks in the wrong order are worth nothing. */
+static void check_marks(void)
+{
+    if (likely(ufs_HW > ufs_LW))
+        return;
+    warn("ufs_HW, %u, is not above ufs_LW, %u: both get their defaults", ufs_HW, ufs_LW);
+    ufs_HW = UFS_HW;
+    ufs_LW = UFS_LW;
+}
+
 void object_throttle(struct vm_object *o)
 {
     struct object_io *io = o->io;
     bool              paced = false;
 
+    check_marks();
     if (likely(io->nwriteback == 0))
         return;
     spin_lock(&o->lock);

@@ -3,8 +3,8 @@
  * place.c - on which board a new page comes to lie.
  *
  * THEORY      The policy of private memory is in its segment, that of shared memory in the object, where
- *             all mappings see it, keyed by offset: a sorted list of ranges that madvise() made, short
- *             in practice.  Where neither says anything, kind and size decide (lgrp_mem_default).
+ *             all mappings see it, keyed by offset: a sorted list of ranges that madvise() made, at
+ *             most ADVISED_MAX.  Where neither says anything, kind and size decide (lgrp_mem_default).
  *             First touch, the common case, is decided here in a few instructions; the rest is
  *             lgrp/place.c's.  "First" is the home of the toucher, even while it runs elsewhere.
  *             A thread that has asked for nodes itself (lgrp/mempolicy.h) gets them where nothing was advised.
@@ -23,10 +23,11 @@
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 #include "stat/tunable.h"
 #include "vm/cachelist.h"
 
-enum { RECLAIM_BATCH = 64 }; /* pages of files given up at once */
+enum { RECLAIM_BATCH = 64 /* pages of files given up at once */, ADVISED_MAX = 256 /* ranges of one object */ };
 
 uint32_t consistent_coloring = 0;
 TUNABLE(consistent_coloring, 0, 1,
@@ -192,7 +193,26 @@ struct advised {
     struct list link;
     uint64_t    first, last; /* pages */
     unsigned    policy;
+    struct usermem *payer;
 };
+
+static struct advised *advised_new(struct usermem *payer)
+{
+    struct advised *a = kmem_alloc(sizeof *a);
+
+    if (a == NULL)
+        usermem_return(payer, sizeof *a);
+    else
+        a->payer = payer;
+    return a;
+}
+
+static void advised_free(struct advised *a)
+{
+    if (a != NULL)
+        usermem_return(a->payer, sizeof *a);
+    kmem_free(a);
+}
 
 unsigned object_policy(struct vm_object *o, uint64_t index)
 {
@@ -212,31 +232,41 @@ unsigned object_policy(struct vm_object *o, uint64_t index)
     return policy;
 }
 
-/* Cuts [first, last] out of the list; `spare` becomes the upper part of a range cut in two: then returns true. */
-static bool advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised *spare,
-                       struct list *dead)
+/*
+ * Cuts [first, last] out of the list; *spare becomes the upper part of a range cut in two, and NULL.
+ * -ENOMEM: that would be one range too many.
+ */
+static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised **spare,
+                      struct list *dead)
 {
     struct advised *a, *next;
 
     LIST_FOREACH_SAFE (a, next, &o->advised, link) {
         if (a->last < first || a->first > last)
             continue;
-        if (a->first < first && a->last > last) {
-            *spare = (struct advised){.first = last + 1, .last = a->last, .policy = a->policy};
+        if (a->first < first && a->last > last) { /* so it is the only one that overlaps */
+            if (o->nadvised >= ADVISED_MAX)
+                return -ENOMEM;
+            (*spare)->first = last + 1;
+            (*spare)->last = a->last;
+            (*spare)->policy = a->policy;
             a->last = first - 1;
-            list_push_front(&a->link, &spare->link);
-            return true;
+            list_push_front(&a->link, &(*spare)->link);
+            *spare = NULL;
+            o->nadvised++;
+            return 0;
         }
         if (a->first >= first && a->last <= last) {
             list_remove(&a->link);
             list_push_back(dead, &a->link);
+            o->nadvised--;
         } else if (a->first < first) {
             a->last = first - 1;
         } else {
             a->first = last + 1;
         }
     }
-    return false;
+    return 0;
 }
 
 /* Puts the range in its place, and joins it with a neighbour of the same policy. */
@@ -248,10 +278,12 @@ static void advice_insert(struct vm_object *o, struct advised *fresh, struct lis
         if (a->first > fresh->last)
             break;
     list_push_back(&a->link, &fresh->link); /* before `a`, or at the end */
+    o->nadvised++;
     if (&a->link != &o->advised && a->first == fresh->last + 1 && a->policy == fresh->policy) {
         fresh->last = a->last;
         list_remove(&a->link);
         list_push_back(dead, &a->link);
+        o->nadvised--;
     }
     prev = list_entry(fresh->link.prev, struct advised, link);
     if (&prev->link != &o->advised && prev->last + 1 == fresh->first &&
@@ -259,34 +291,44 @@ static void advice_insert(struct vm_object *o, struct advised *fresh, struct lis
         prev->last = fresh->last;
         list_remove(&fresh->link);
         list_push_back(dead, &fresh->link);
+        o->nadvised--;
     }
 }
 
 int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy)
 {
-    struct advised *fresh = kmem_alloc(sizeof *fresh), *spare = kmem_alloc(sizeof *spare), *a;
+    struct usermem *payer = usermem_charge(2 * sizeof(struct advised));
+    struct advised *fresh, *spare, *a;
     struct list     dead = LIST_INIT(dead);
-    bool            spare_used;
+    int             err;
 
+    if (payer == NULL)
+        return -ENOMEM;
+    fresh = advised_new(payer);
+    spare = advised_new(payer);
     if (fresh == NULL || spare == NULL) {
-        kmem_free(fresh);
-        kmem_free(spare);
+        advised_free(fresh);
+        advised_free(spare);
         return -ENOMEM;
     }
-    *fresh = (struct advised){.first = first, .last = last, .policy = policy};
+    fresh->first = first;
+    fresh->last = last;
+    fresh->policy = policy;
     list_init(&fresh->link);
     spin_lock(&o->lock);
-    spare_used = advice_cut(o, first, last, spare, &dead);
-    if (policy != LGRP_MEM_POLICY_DEFAULT)
+    if (policy != LGRP_MEM_POLICY_DEFAULT && o->nadvised >= ADVISED_MAX)
+        err = -ENOMEM;
+    else
+        err = advice_cut(o, first, last, &spare, &dead);
+    if (err == 0 && policy != LGRP_MEM_POLICY_DEFAULT)
         advice_insert(o, fresh, &dead);
     else
         list_push_back(&dead, &fresh->link);
     spin_unlock(&o->lock);
-    if (!spare_used)
-        kmem_free(spare);
+    advised_free(spare);
     while ((a = list_pop(&dead, struct advised, link)) != NULL)
-        kmem_free(a);
-    return 0;
+        advised_free(a);
+    return err;
 }
 
 void object_forget_advice(struct vm_object *o)
@@ -296,7 +338,8 @@ void object_forget_advice(struct vm_object *o)
     while (!list_empty(&o->advised)) {
         spin_lock(&o->lock);
         a = list_pop(&o->advised, struct advised, link);
+        o->nadvised--;
         spin_unlock(&o->lock);
-        kmem_free(a);
+        advised_free(a);
     }
 }

@@ -25,7 +25,10 @@ struct page *place_strict(unsigned lgrp, const struct page *like);
 
 /* object_policy - the policy advised for a page of a shared object; 0: none.  Takes o->lock if there are any. */
 unsigned object_policy(struct vm_object *o, uint64_t index);
-/* object_advise - set it for pages first .. last (0: back to the default).  0 or -ENOMEM. */
+/*
+ * object_advise - set it for pages first .. last (0: back to the default).  0 or -ENOMEM, also when there
+ * would be too many ranges.
+ */
 int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy);
 /* object_forget_advice - forget all.  Takes o->lock. */
 void object_forget_advice(struct vm_object *o);

@@ -202,8 +202,8 @@ static inline bool clear(struct as *as, uint64_t *entry)
     return old != 0;
 }
 
-/* Takes rights from an entry, and leaves one alone that is empty by now.  Returns whether it changed. */
-static inline bool restrict_entry(uint64_t *entry, uint64_t keep, uint64_t add)
+/* Changes bits of an entry, and leaves one alone that is empty by now.  Returns whether it changed. */
+static inline bool change_entry(uint64_t *entry, uint64_t keep, uint64_t add)
 {
     uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED), fresh;
 
@@ -262,6 +262,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     bool      any = false;
     uint64_t *pd = NULL;
 
+    ASSERT(end <= USER_TOP, "as.h I6");
     note_peak(as);
     for (uint64_t a = next_present(as, start, end, &pd); a < end;
          a = next_present(as, a, end, &pd)) {
@@ -284,10 +285,9 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     return any;
 }
 
-bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
+/* Takes bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
+static bool change_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep, uint64_t add)
 {
-    uint64_t  keep = (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W;
-    uint64_t  add = (prot & PROT_EXEC) != 0 ? 0 : PTE_NX;
     bool      any = false;
     uint64_t *pd = NULL;
 
@@ -301,10 +301,21 @@ bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
         unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
 
         for (; slot < last; slot++)
-            any |= restrict_entry(&table[slot], keep, add);
+            any |= change_entry(&table[slot], keep, add);
         a = stop;
     }
     return any;
+}
+
+bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
+{
+    return change_bits(as, start, end, (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W,
+                       (prot & PROT_EXEC) != 0 ? 0 : PTE_NX);
+}
+
+void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on)
+{
+    change_bits(as, start, end, on ? ~0ul : ~PTE_LOCKED, on ? PTE_LOCKED : 0);
 }
 
 /* What to free: tables that cover something of [start, end) and nothing outside [lo, hi). */
@@ -350,7 +361,7 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
             free_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
     if (list_empty(&x.freed))
         return;
-    tlb_flush_all(as); /* processors remember upper levels too */
+    tlb_flush_tables(as); /* processors remember upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL)
         table_free(page_to_virt(pg));
 }

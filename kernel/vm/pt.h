@@ -23,6 +23,7 @@
 #include "x86/mmu.h"
 
 #define PT_ENTRIES  512u
+#define PTE_LOCKED  (1ul << 9)      /* of a locked segment (mlock.c): stays, and counts as touched */
 #define PTE_TABLE   (PTE_P | PTE_W | PTE_U | PTE_A)
 #define PT_SPAN     HUGE_SIZE       /* bytes that one leaf table covers */
 
@@ -118,6 +119,8 @@ bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *p
 bool pt_zap(struct as *as, uint64_t start, uint64_t end);
 /* pt_restrict - take rights away: entries in [start, end) get no more than `prot`.  Returns as pt_zap. */
 bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot);
+/* pt_mark_locked - set or clear PTE_LOCKED in the entries of [start, end) that are in use. */
+void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on);
 /*
  * pt_free_range - free the tables, all empty, that cover something of [start, end) and nothing outside
  * [lo, hi), the range without segments around it.  Flushes.

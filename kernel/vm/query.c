@@ -119,6 +119,7 @@ void as_usage(struct as *as, struct as_usage *out)
         .data_pages = as->data_pages,
         .stack_pages = as->stack_pages,
         .text_pages = as->text_pages,
+        .locked_pages = as->locked_pages,
         .peak_rss_pages = (uint64_t)max_of(rss, peak),
     };
     rw_exit_read(&as->lock);
@@ -129,13 +130,14 @@ int64_t as_unpromised(struct as *as)
     return atomic_load_explicit(&as->rss_pages, memory_order_relaxed) - (int64_t)as->resv_pages;
 }
 
-/* The page of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved. */
+/*
+ * The page at `index` of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved.  While
+ * it is held it is not moved, nor does it go to swap.
+ */
 static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
 {
     struct page *pg;
 
-    if (o == NULL)
-        return NULL;
     spin_lock(&o->lock);
     pg = radix_lookup(&o->tree, index);
     if (pg != NULL && (pg != pte_page(e) || (atomic_load(&pg->flags) & PG_LOCKED) != 0))
@@ -146,34 +148,40 @@ static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
     return pg;
 }
 
-/* The frame that backs `addr`, faulted in for `access`, held; NULL if it may not be. */
-static struct page *frame_for(struct as *as, uint64_t addr, enum fault_access access, uint64_t *offset)
+/*
+ * Copies up to the end of the page if `addr` is mapped now as `write` needs it; as->lock is held, which keeps segments
+ * and objects.  Returns whether.
+ */
+static bool copy_mapped(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
-    struct page *pg = NULL;
-    struct seg  *s;
-    int          code;
+    struct seg       *s = seg_find(as, addr);
+    bool              huge;
+    uint64_t          e = s != NULL ? pt_find(as, addr, &huge) : 0, base;
+    struct vm_object *o;
+    struct page      *pg = NULL;
+    char             *at;
 
-    while (pg == NULL) {
-        bool     huge;
-        uint64_t e;
-
-        if (fault_resolve(as, addr, access, &code) != 0)
-            return NULL;
-        rw_enter_read(&as->lock);
-        s = seg_find(as, addr);
-        e = s != NULL ? pt_find(as, addr, &huge) : 0;
-        if (e != 0 && (access != FAULT_WRITE || (e & PTE_W) != 0)) {
-            uint64_t base = round_down(addr, huge ? HUGE_SIZE : PAGE_SIZE);
-
-            *offset = addr - base;
-            if (!seg_shared(s))
-                pg = hold_mapped(&as->anon, base >> PAGE_SHIFT, e);
-            if (pg == NULL)
-                pg = hold_mapped(s->obj, seg_index(s, base), e);
-        }
-        rw_exit_read(&as->lock);
+    if (e == 0 || (write && (e & PTE_W) == 0))
+        return false;
+    base = round_down(addr, huge ? HUGE_SIZE : PAGE_SIZE);
+    o = seg_shared(s) ? s->obj : &as->anon;
+    pg = hold_mapped(o, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT, e);
+    if (pg == NULL && !seg_shared(s) && s->obj != NULL && !write) {
+        o = s->obj;
+        pg = hold_mapped(o, seg_index(s, base), e);
     }
-    return pg;
+    if (pg == NULL)
+        return false;
+    at = (char *)page_to_virt(pg) + (addr - base);
+    if (write) {
+        memcpy(at, buf, n);
+        if (o->kind == OBJ_VNODE)
+            object_dirty(o, pg); /* it may have become clean since the entry was read */
+    } else {
+        memcpy(buf, at, n);
+    }
+    page_release(pg);
+    return true;
 }
 
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write)
@@ -181,17 +189,17 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
     size_t done = 0;
 
     while (done < n && addr < USER_TOP) {
-        uint64_t     offset;
-        size_t       piece = min_of(n - done, PAGE_SIZE - addr % PAGE_SIZE);
-        struct page *pg = frame_for(as, addr, write ? FAULT_WRITE : FAULT_READ, &offset);
+        size_t piece = min_of(n - done, PAGE_SIZE - addr % PAGE_SIZE);
+        bool   copied = false;
+        int    code;
 
-        if (pg == NULL)
-            break;
-        if (write)
-            memcpy((char *)page_to_virt(pg) + offset, (char *)buf + done, piece);
-        else
-            memcpy((char *)buf + done, (char *)page_to_virt(pg) + offset, piece);
-        page_release(pg);
+        while (!copied) {
+            if (fault_resolve(as, addr, write ? FAULT_WRITE : FAULT_READ, &code) != 0)
+                return (long)done;
+            rw_enter_read(&as->lock);
+            copied = copy_mapped(as, addr, (char *)buf + done, piece, write);
+            rw_exit_read(&as->lock);
+        }
         done += piece;
         addr += piece;
     }
@@ -207,6 +215,8 @@ int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_k
         return addr < USER_TOP ? 0 : -EFAULT;
     rw_enter_read(&as->lock);
     s = seg_find(as, addr);
+    if (s != NULL && (s->prot & (PROT_READ | PROT_WRITE)) == 0)
+        s = NULL;
     if (s != NULL && seg_shared(s))
         *key = (struct futex_key){(uint64_t)s->obj, (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
     rw_exit_read(&as->lock);

@@ -182,6 +182,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
     struct seg *s;
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
+        (as->lock_future && !as_may_lock(as, pages)) ||
         (end - as->brk_start) > as->limits.data_bytes ||
         !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
         return false;
@@ -196,6 +197,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
         s->max_prot = PROT_READ | PROT_WRITE | PROT_EXEC;
         s->flags = MAP_PRIVATE | MAP_ANONYMOUS;
         s->what = SEG_HEAP;
+        s->locked = as->lock_future;
         seg_insert(s);
     }
     s->size = end - round_down(as->brk_start, PAGE_SIZE);
@@ -204,10 +206,11 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 
 uint64_t as_brk(struct as *as, uint64_t want)
 {
-    uint64_t old, end;
-    bool     ok;
+    uint64_t old = 0, end = 0;
+    bool     ok = false, locked;
 
     rw_enter_write(&as->lock);
+    locked = as->lock_future;
     if (want >= as->brk_start && want <= USER_TOP) {
         old = round_up(as->brk, PAGE_SIZE);
         end = round_up(want, PAGE_SIZE);
@@ -220,5 +223,7 @@ uint64_t as_brk(struct as *as, uint64_t want)
     }
     want = as->brk;
     as_unlock(as);
+    if (unlikely(locked) && ok && end > old)
+        as_bring_in_locked(as, old, end);
     return want;
 }

@@ -73,6 +73,7 @@ static int move(struct remap *m)
     to->max_prot = from->max_prot;
     to->policy = from->policy;
     to->what = SEG_OTHER;
+    to->locked = from->locked;
     to->flags = from->flags;
     to->obj = from->obj;
     to->obj_first = from->obj_first;
@@ -108,6 +109,8 @@ static int remap(struct remap *m)
         m->to = m->old;
         return m->new_len < m->old_len ? range_unmap(m->as, m->old + m->new_len, end) : 0;
     }
+    if (m->new_len > m->old_len && s->locked && !as_may_lock(m->as, (m->new_len - m->old_len) >> PAGE_SHIFT))
+        return -EAGAIN;
     if (m->new_len > m->old_len &&
         (over_limits(m->as, s, m->new_len - m->old_len) ||
          reserve_grow(m->as, seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
@@ -126,6 +129,7 @@ static int remap(struct remap *m)
 int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr)
 {
     struct remap m = {as, old, round_up(old_len, PAGE_SIZE), round_up(new_len, PAGE_SIZE), flags, *new_addr};
+    bool         locked;
     int          err;
 
     if (old % PAGE_SIZE != 0 || new_len == 0 || new_len > USER_TOP || old_len > USER_TOP || old > USER_TOP ||
@@ -134,7 +138,10 @@ int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, in
         return -EINVAL;
     rw_enter_write(&as->lock);
     err = remap(&m);
+    locked = as->locked_pages != 0;
     as_unlock(as);
+    if (err == 0 && locked)
+        as_bring_in_locked(as, m.to, m.to + m.new_len);
     *new_addr = m.to;
     return err;
 }

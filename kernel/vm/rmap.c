@@ -13,6 +13,8 @@
  * SEE ALSO    docs/memory.md
  */
 #include "vm/rmap.h"
+
+#include "stat/panic.h"
 #include "vm/pt.h"
 
 /* ---- mappings -------------------------------------------------------------------------------- */
@@ -26,6 +28,15 @@ static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_
 
     if (table != NULL && pt_clear_page(as, table, slot, pg))
         tlb_batch_add(b, as);
+}
+
+/* Whether `pg` is mapped at `addr` of `as` and stays there (mlock.c). */
+static bool locked_one(struct as *as, uint64_t addr, const struct page *pg)
+{
+    uint64_t *table = pt_leaf(as, addr);
+    uint64_t  e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
+
+    return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }
 
 void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
@@ -78,7 +89,7 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
             return;
         spin_lock(&o->lock);
         as_of_anon(o)->tidy = false;
-        if (radix_lookup(&o->tree, pg->index) == pg)
+        if (radix_lookup(&o->tree, pg->index) == pg && !locked_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
             unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
         spin_unlock(&o->lock);
     }
@@ -92,8 +103,10 @@ static bool referenced_one(struct as *as, uint64_t addr, struct page *pg, bool c
     if (table == NULL)
         return false;
     e = __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED);
-    if (e == 0 || pte_page(e) != pg || (e & PTE_A) == 0)
+    if (e == 0 || pte_page(e) != pg || (e & (PTE_A | PTE_LOCKED)) == 0)
         return false;
+    if ((e & PTE_LOCKED) != 0)
+        return true;
     if (clear) {
         while (e != 0 && pte_page(e) == pg &&
                !__atomic_compare_exchange_n(&table[pt_slot(addr)], &e, e & ~PTE_A, false, __ATOMIC_RELAXED,
@@ -134,7 +147,8 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
     return yes;
 }
 
-void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to)
+/* Puts `to` where `from` is in each object of the family, which is locked. */
+static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
     struct vm_object *o;
 
@@ -149,6 +163,25 @@ void rmap_replace_private(struct anon_family *f, struct page *from, struct page 
         }
         spin_unlock(&o->lock);
     }
+}
+
+void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)
+{
+    if (f != NULL) {
+        spin_lock(&f->lock);
+        to->index = from->index;
+        replace_private(f, from, to);
+        spin_unlock(&f->lock);
+        return;
+    }
+    spin_lock(&o->lock);
+    ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED, "rmap: a page that is replaced is busy");
+    if (radix_lookup(&o->tree, from->index) == from) {
+        radix_replace(&o->tree, from->index, to);
+        page_hold(to);
+        page_release(from);
+    }
+    spin_unlock(&o->lock);
 }
 
 /* ---- busy pages ------------------------------------------------------------------------------ */

@@ -13,10 +13,14 @@
  * o->lock is held; the caller calls tlb_batch_done() once it has let go of it.
  */
 void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b);
-/* rmap_unmap_private - the same for a private page; its family's lock is held, no object's. */
+/* rmap_unmap_private - the same for a private page, except where it is locked; its family's lock is held. */
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b);
-/* rmap_replace_private - name `to` instead of `from` in every object of the family; lock as above. */
-void rmap_replace_private(struct anon_family *f, struct page *from, struct page *to);
+/*
+ * page_replace - name `to` instead of `from`, which is busy, unmapped and on no list, wherever it is named: in object
+ * `o`, or for a private page (f != NULL) in the objects of family `f`.  `to` gets a reference for each, `from` loses
+ * them; the caller holds both.  Takes the family's lock or o->lock.  Any context.
+ */
+void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to);
 
 /*
  * rmap_protect_shared - make every translation of pages first .. last of an object read-only.  o->lock is held.  All
@@ -25,8 +29,9 @@ void rmap_replace_private(struct anon_family *f, struct page *from, struct page 
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
 
 /*
- * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping?  @clear  and forget
- * it, so that the next touch is seen once the batch is done.  Locks as for rmap_unmap_*.
+ * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping, or is it locked there?
+ * @clear  and forget it, so that the next touch is seen once the batch is done
+ * Locks as for rmap_unmap_*.
  */
 bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b);
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b);

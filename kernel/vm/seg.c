@@ -18,6 +18,7 @@
 #include "vm/reserve.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
+#include "mem/usermem.h"
 #include "stat/panic.h"
 
 static struct kmem_cache *seg_cache;
@@ -43,6 +44,10 @@ static void count(struct seg *s, int64_t sign)
         as->data_pages += pages;
     if ((s->prot & PROT_EXEC) != 0)
         as->text_pages += pages;
+    if (s->locked) {
+        as->locked_pages += pages;
+        atomic_fetch_add(&locked_total, pages);
+    }
 }
 
 static void link_object(struct seg *s)
@@ -82,17 +87,34 @@ static void hold_backing(struct seg *s)
         vm_vnode_ops.hold(s->vn);
 }
 
+/* A segment like `from` for a space that has `count` of them.  NULL: no memory, or the user has too many. */
+static struct seg *seg_alloc(const struct seg *from, size_t count)
+{
+    struct usermem *payer = NULL;
+    struct seg     *s;
+
+    if (unlikely(count >= SEG_COUNT_FREE) && (payer = usermem_charge(sizeof *s)) == NULL)
+        return NULL;
+    if ((s = kmem_cache_alloc(seg_cache)) == NULL) {
+        if (payer != NULL)
+            usermem_return(payer, sizeof *s);
+        return NULL;
+    }
+    *s = *from;
+    s->payer = payer;
+    return s;
+}
+
 struct seg *seg_create(struct as *as, uint64_t start, uint64_t end)
 {
-    struct seg *s = kmem_cache_alloc(seg_cache);
+    struct seg s = {.n = {.start = start, .end = end}, .as = as, .size = end - start};
 
-    if (s != NULL)
-        *s = (struct seg){.n = {.start = start, .end = end}, .as = as, .size = end - start};
-    return s;
+    return seg_alloc(&s, as->segs.count);
 }
 
 void seg_insert(struct seg *s)
 {
+    ASSERT(s->n.start < s->n.end && s->n.end <= USER_TOP, "as.h I6");
     hold_backing(s);
     s->n.guard = (s->flags & MAP_GROWSDOWN) != 0 ? STACK_GUARD : 0;
     segtree_insert(&s->as->segs, &s->n);
@@ -106,6 +128,8 @@ void seg_free(struct seg *s)
         object_release(s->obj);
     if (s->vn != NULL)
         vm_vnode_ops.release(s->vn);
+    if (unlikely(s->payer != NULL))
+        usermem_return(s->payer, sizeof *s);
     kmem_cache_free(seg_cache, s);
 }
 
@@ -139,6 +163,7 @@ static void set_range(struct seg *s, uint64_t start, uint64_t end, uint64_t obj_
 {
     if (s->obj != NULL)
         spin_lock(&s->obj->lock);
+    ASSERT(start < end && end <= USER_TOP, "as.h I6");
     s->obj_first = obj_first;
     segtree_resize(&s->as->segs, &s->n, start, end);
     if (s->obj != NULL)
@@ -159,6 +184,13 @@ void seg_set_prot(struct seg *s, int prot)
     count(s, 1);
 }
 
+void seg_set_locked(struct seg *s, bool locked)
+{
+    count(s, -1);
+    s->locked = locked;
+    count(s, 1);
+}
+
 struct seg *seg_split(struct seg *s, uint64_t addr)
 {
     struct seg *upper;
@@ -172,6 +204,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->max_prot = s->max_prot;
     upper->policy = s->policy;
     upper->what = s->what;
+    upper->locked = s->locked;
     upper->flags = s->flags;
     upper->size = s->size;
     upper->obj = s->obj;
@@ -201,7 +234,7 @@ static bool alike(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
            low->max_prot == high->max_prot && low->policy == high->policy &&
-           low->flags == high->flags && low->what == high->what && low->vn == high->vn &&
+           low->flags == high->flags && low->what == high->what && low->locked == high->locked && low->vn == high->vn &&
            low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 
@@ -231,12 +264,12 @@ struct seg *seg_join(struct seg *s)
 
 static struct seg_node *clone_one(void *arg, struct seg_node *n)
 {
-    struct seg *s = seg_of(n), *copy = kmem_cache_alloc(seg_cache);
+    struct seg *s = seg_of(n), *copy = seg_alloc(s, s->as->segs.count);
 
     if (copy == NULL)
         return NULL;
-    *copy = *s;
     copy->as = arg;
+    copy->locked = false;
     list_init(&copy->obj_link);
     hold_backing(copy);
     return &copy->n;

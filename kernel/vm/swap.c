@@ -164,25 +164,6 @@ static bool is_private(const struct page *pg)
     return (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
 }
 
-/* Puts `to` where `from` is; both are held by the caller. */
-static void replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)
-{
-    if (f != NULL) {
-        spin_lock(&f->lock);
-        to->index = from->index;
-        rmap_replace_private(f, from, to);
-        spin_unlock(&f->lock);
-        return;
-    }
-    spin_lock(&o->lock);
-    if (radix_lookup(&o->tree, from->index) == from) {
-        radix_replace(&o->tree, from->index, to);
-        page_hold(to);
-        page_release(from);
-    }
-    spin_unlock(&o->lock);
-}
-
 /* ---- out ------------------------------------------------------------------------------------- */
 
 struct writing {
@@ -192,6 +173,7 @@ struct writing {
     struct vm_object   *obj[SWAP_CLUSTER];    /* held; NULL: */
     struct anon_family *family[SWAP_CLUSTER]; /* held        */
     struct blk_vec      vec[SWAP_CLUSTER];
+    struct dying        dying;
 };
 
 static void let_go(struct page *pg)
@@ -208,25 +190,53 @@ static void owner_release(struct vm_object *o, struct anon_family *f)
         object_release(o);
 }
 
+/* The last references of objects: their end takes a mutex, which the disk's interrupt may not. */
+static void writing_end(struct dying *d)
+{
+    struct writing *w = container_of(d, struct writing, dying);
+
+    for (unsigned i = 0; i < w->n; i++)
+        object_release(w->obj[i]);
+    kmem_free(w);
+}
+
+/* Gives up a reference that is not the last one.  Returns whether it was none. */
+static bool release_unless_last(struct vm_object *o)
+{
+    uint32_t n = atomic_load(&o->refs);
+
+    while (n > 1 && !atomic_compare_exchange_weak(&o->refs, &n, n - 1))
+        ;
+    return n > 1;
+}
+
+/* Called by the disk's interrupt. */
 static void written(struct blk_req *r)
 {
     struct writing *w = container_of(r, struct writing, req);
-    unsigned        freed = 0;
+    unsigned        freed = 0, last = 0;
 
     for (unsigned i = 0; i < w->n; i++) {
         if ((r->bad >> i & 1) != 0) {
             slot_retire(w->standin[i]);
         } else {
-            replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
+            page_replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
             CPUSTAT_INC(dfree);
             CPUSTAT_INC(anonfree);
             freed++;
         }
         page_release(w->standin[i]); /* the last one, if nobody names it: gives the slot back */
         let_go(w->page[i]);
-        owner_release(w->obj[i], w->family[i]);
+        if (w->family[i] != NULL)
+            anon_family_release(w->family[i]);
+        else if (!release_unless_last(w->obj[i]))
+            w->obj[last++] = w->obj[i];
     }
-    kmem_free(w);
+    w->n = last;
+    if (last != 0)
+        dying_later(&w->dying, writing_end);
+    else
+        kmem_free(w);
     if (freed != 0)
         pageout_freed();
 }
@@ -301,7 +311,6 @@ unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
 int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
     struct area *a = &areas[area_of(pg)];
-    bool         private = o->family != NULL;
     struct page *fresh;
     int          err;
 
@@ -317,7 +326,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
         fresh->priv = pg->priv;
         fresh->index = pg->index;
         atomic_fetch_or_explicit(&fresh->flags, PG_ANON | PG_UPTODATE | (pg->flags & PG_PRIVATE), memory_order_relaxed);
-        replace(o, private ? o->family : NULL, pg, fresh);
+        page_replace(o, o->family, pg, fresh);
         pcache_count_in(KIND_ANON, 1);
         CPUSTAT_INC(mjf);
     }

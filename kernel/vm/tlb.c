@@ -9,6 +9,9 @@
  *             have the space loaded and are not lazy.  A CPU that stops being lazy compares
  *             generations and, if it missed something, flushes all.  So each flush costs an interrupt
  *             only on CPUs that may use what is being taken away.
+ *             A processor may walk page tables at any time, also those of a space that it only has loaded (Intel SDM
+ *             volume 3, 4.10.2.3).  So before tables are freed lazy CPUs are interrupted as well, and stop using the
+ *             space.
  *             The sender waits for the answers with interrupts off, since its request lies in its own
  *             CPU's struct; while waiting it answers the requests of others, so two senders cannot
  *             wait for each other.  No spin lock may be held: a target may be spinning on it.
@@ -71,8 +74,11 @@ static void answer_requests(struct vm_cpu *v)
         for (; bits != 0; bits &= bits - 1) {
             struct tlb_request *r = &cpus[w * 64 + (unsigned)__builtin_ctzll(bits)]->vm->request;
 
-            if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
-                if (r->leave)
+            if (r->what == TLB_KERNEL) {
+                write_cr3(read_cr3());
+            } else if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
+                if (r->what == TLB_LEAVE ||
+                    (r->what == TLB_TABLES && atomic_load_explicit(&v->lazy, memory_order_relaxed)))
                     unload_here(v);
                 else
                     flush_here(v, r->as, r->start, r->end, r->gen);
@@ -98,24 +104,34 @@ void vm_tlb_ipi(void)
     answer_requests(this_cpu()->vm);
 }
 
-/*
- * Puts the request in this CPU's struct to the other CPUs that have the space loaded, and waits.
- * Interrupts off.
- */
+/* The other CPUs that the request in this CPU's struct concerns.  Returns how many. */
+static uint32_t concerned(const struct tlb_request *r, unsigned me, struct cpumask *ask)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; r->what == TLB_KERNEL && i < ncpu; i++)
+        if (i != me) {
+            cpumask_set(ask, i);
+            n++;
+        }
+    if (r->what == TLB_KERNEL)
+        return n;
+    CPUMASK_FOREACH (i, &r->as->cpus) {
+        if (i == me || (r->what == TLB_PAGES && atomic_load(&cpus[i]->vm->lazy)))
+            continue;
+        cpumask_set(ask, i);
+        n++;
+    }
+    return n;
+}
+
+/* Puts the request in this CPU's struct to the other CPUs that it concerns, and waits.  Interrupts off. */
 static void ask_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
     struct cpumask      ask = {{0}};
-    uint32_t            n = 0;
+    uint32_t            n = concerned(r, me->id, &ask);
 
-    CPUMASK_FOREACH (i, &r->as->cpus) {
-        struct vm_cpu *other = cpus[i]->vm;
-
-        if (i == me->id || (!r->leave && atomic_load(&other->lazy)))
-            continue;
-        cpumask_set(&ask, i);
-        n++;
-    }
     if (n == 0)
         return;
     atomic_store(&r->waiting, n);
@@ -137,11 +153,12 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
     }
 }
 
-static bool only_here(const struct as *as, unsigned me)
+bool tlb_only_here(const struct as *as)
 {
+    unsigned me = this_cpu()->id;
     uint64_t others = 0;
 
-    for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
+    for (unsigned w = 0; w * 64 < ncpu; w++) {
         uint64_t bits = __atomic_load_n(&as->cpus.w[w], __ATOMIC_SEQ_CST);
 
         others |= w == me / 64 ? bits & ~(1ull << (me % 64)) : bits;
@@ -149,7 +166,7 @@ static bool only_here(const struct as *as, unsigned me)
     return others == 0;
 }
 
-static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
+static void flush(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
     struct cpu    *me;
     struct vm_cpu *v;
@@ -161,14 +178,14 @@ static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
     v = me->vm;
     gen = atomic_fetch_add(&as->tlb_gen, 1) + 1;
     if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == as) {
-        if (leave)
+        if (what == TLB_LEAVE)
             unload_here(v);
         else
             flush_here(v, as, start, end, gen);
     }
-    if (!only_here(as, me->id)) {
+    if (!tlb_only_here(as)) {
         v->request = (struct tlb_request){
-            .as = as, .start = start, .end = end, .gen = gen, .leave = leave};
+            .as = as, .start = start, .end = end, .gen = gen, .what = what};
         ask_others(v, me);
     }
     irq_pop();
@@ -176,17 +193,35 @@ static void flush(struct as *as, uint64_t start, uint64_t end, bool leave)
 
 void tlb_flush(struct as *as, uint64_t start, uint64_t end)
 {
-    flush(as, start, end, false);
+    flush(as, start, end, TLB_PAGES);
 }
 
 void tlb_flush_all(struct as *as)
 {
-    flush(as, 0, 0, false);
+    flush(as, 0, 0, TLB_PAGES);
+}
+
+void tlb_flush_tables(struct as *as)
+{
+    flush(as, 0, 0, TLB_TABLES);
+}
+
+void tlb_flush_kernel(void)
+{
+    struct cpu *me;
+
+    irq_push();
+    me = this_cpu();
+    ASSERT(me->nlock == 1, "tlb: a sender holds no spin lock");
+    write_cr3(read_cr3());
+    me->vm->request = (struct tlb_request){.what = TLB_KERNEL};
+    ask_others(me->vm, me);
+    irq_pop();
 }
 
 void tlb_retire(struct as *as)
 {
-    flush(as, 0, 0, true);
+    flush(as, 0, 0, TLB_LEAVE);
 }
 
 void as_activate(struct thread *next)

@@ -14,12 +14,19 @@
 #define PT_CACHE 24 /* zeroed tables kept per CPU                 */
 #define PT_TOPS  4  /* top-level tables kept per CPU              */
 
+enum tlb_what {
+    TLB_PAGES,  /* forget translations; lazy CPUs do so when they use the space again */
+    TLB_TABLES, /* tables are freed: all forget them, and lazy CPUs leave the space   */
+    TLB_LEAVE,  /* all CPUs leave the space                                            */
+    TLB_KERNEL, /* no space: all CPUs forget all but global translations               */
+};
+
 /* A request to other CPUs; lives in the sender's vm_cpu. */
 struct tlb_request {
     struct as       *as;
     uint64_t         start, end; /* bytes; the whole space when start == end */
     uint64_t         gen;
-    bool             leave;      /* stop using the space altogether          */
+    enum tlb_what    what;
     _Atomic uint32_t waiting;    /* CPUs that have not answered              */
 };
 
@@ -39,6 +46,12 @@ struct vm_cpu {
 /* tlb_flush - make every CPU forget its translations of [start, end) of `as`.  No spin lock may be held. */
 void tlb_flush(struct as *as, uint64_t start, uint64_t end);
 void tlb_flush_all(struct as *as);
+/* tlb_flush_tables - the same for all of `as`, some of whose page tables are about to be freed. */
+void tlb_flush_tables(struct as *as);
+/* tlb_flush_kernel - make every CPU forget the translations of kernel stacks, which are not global. */
+void tlb_flush_kernel(void);
+/* tlb_only_here - can no CPU but this one have translations of `as`?  Interrupts are off. */
+bool tlb_only_here(const struct as *as);
 /* tlb_retire - make every CPU stop using `as`, which is about to be freed. */
 void tlb_retire(struct as *as);
 
@@ -58,11 +71,7 @@ static inline void tlb_batch_init(struct tlb_batch *b)
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 /* tlb_batch_done - flush what was gathered; the batch is empty afterwards.  No spin lock may be held. */
 void tlb_batch_done(struct tlb_batch *b);
-/*
- * as_release_later - as as_release(), but a thread gives up the last reference: the caller may hold what sleeps.
- * dying_start - that thread (dying.c).
- */
+/* as_release_later - as as_release(), but a thread gives up the last reference (dying.c): the caller may not sleep. */
 void as_release_later(struct as *as);
-void dying_start(void);
 
 #endif

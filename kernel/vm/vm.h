@@ -23,7 +23,8 @@ struct regs;
 enum { PROT_READ = 1, PROT_WRITE = 2, PROT_EXEC = 4 };
 enum {
     MAP_SHARED = 0x1, MAP_PRIVATE = 0x2, MAP_SHARED_VALIDATE = 0x3, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20,
-    MAP_GROWSDOWN = 0x100, MAP_NORESERVE = 0x4000, MAP_POPULATE = 0x8000, MAP_STACK = 0x20000,
+    MAP_GROWSDOWN = 0x100, MAP_DENYWRITE = 0x800, MAP_EXECUTABLE = 0x1000, MAP_LOCKED = 0x2000, MAP_NORESERVE = 0x4000,
+    MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000, MAP_STACK = 0x20000,
     MAP_HUGETLB = 0x40000, MAP_FIXED_NOREPLACE = 0x100000,
 };
 enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC };
@@ -47,12 +48,12 @@ bool as_memory_returns(void);
  * @addr   in: hint or, with MAP_FIXED, the place; out: where it was put
  * @obj    object to map, or NULL for anonymous memory (MAP_ANONYMOUS); a reference is taken
  * @off    byte offset into obj, a multiple of PAGE_SIZE
- * @file_writable  whether a MAP_SHARED mapping may later become writable (mprotect)
+ * @never  PROT_* that mprotect must not give later: PROT_WRITE (for MAP_SHARED) and PROT_EXEC of a file
  * Errors: -EINVAL (len 0, misaligned, bad flags), -ENOMEM (no room, over RLIMIT_AS given by as_set_limits),
  * -EEXIST (FIXED_NOREPLACE), -EOVERFLOW.
  */
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj, uint64_t off,
-           struct vnode *vn, bool file_writable);
+           struct vnode *vn, int never);
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
  * as_detach - unmap what shmat() mapped at `addr`.  *obj: whose mapping it was, to be compared with, not to be used.
@@ -113,11 +114,23 @@ struct seg_info {
 int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out);
 
 struct as_usage {
-    uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages;
+    uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages, locked_pages;
 };
 void as_usage(struct as *as, struct as_usage *out);
 /* as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files.  A guess, no locks. */
 int64_t as_unpromised(struct as *as);
+/*
+ * as_mlock - keep the pages of [addr, addr + len) in memory, and bring them in; without `on`, let them go again.
+ * @limit  bytes that the space may have locked
+ * 0; -ENOMEM: a hole, over the limit, or a page cannot be had; -EAGAIN: too much is locked on this machine.
+ * as_mlockall - the same for all segments (MCL_CURRENT), and those that are made from now on (MCL_FUTURE); 0 unlocks
+ * all.  -EINVAL for other flags.  Both take as->lock for writing, and sleep.
+ */
+enum { MCL_CURRENT = 1, MCL_FUTURE = 2, MCL_ONFAULT = 4 };
+int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit);
+int as_mlockall(struct as *as, int flags, uint64_t limit);
+/* vm_locked_pages - pages of locked segments on the whole machine. */
+uint64_t vm_locked_pages(void);
 /* as_access_remote - copy bytes of another process's space (/proc/PID/mem, cmdline).  Returns bytes moved. */
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write);
 
@@ -125,6 +138,7 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
 struct futex_key {
     uint64_t a, b; /* (as, address) for private memory, (object, byte offset) for shared */
 };
+/* as_futex_key - 0; -EFAULT: no memory that may be looked at.  @private_hint  it is private: addr is not looked at. */
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key);
 
 /* vm_init - caches, kernel side of address spaces; after kmem_init(). */

@@ -107,6 +107,28 @@ void *mmu_map_device(paddr_t pa, size_t len)
     return (void *)(va + (pa - base));
 }
 
+uint64_t *mmu_window_entry(uint64_t va, paddr_t *fresh)
+{
+    uint64_t *t = phys_to_virt(kernel_pml4);
+
+    for (unsigned l = 4; l > 1; l--) {
+        uint64_t *e = &t[va >> (12 + 9 * (l - 1)) & 511], seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
+
+        if (unlikely(seen == 0)) {
+            ASSERT(l < 4, "mmu.h: the top level is complete");
+            if (*fresh == 0)
+                return NULL;
+            if (__atomic_compare_exchange_n(e, &seen, *fresh | PTE_P | PTE_W, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE)) {
+                seen = *fresh | PTE_P | PTE_W;
+                *fresh = 0;
+            }
+        }
+        t = phys_to_virt(seen & PTE_ADDR);
+    }
+    return &t[va >> 12 & 511];
+}
+
 paddr_t kva_to_phys(const void *va)
 {
     uint64_t a = (uint64_t)va;

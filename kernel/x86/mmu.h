@@ -27,7 +27,8 @@
 #define PTE_NX   (1ul << 63)
 #define PTE_ADDR 0x000ffffffffff000ul
 
-#define MMIO_BASE 0xffffc90000000000ul
+#define MMIO_BASE   0xffffc90000000000ul
+#define KSTACK_BASE 0xffffc94000000000ul /* kernel stacks (mem/kstack.c); below the same top-level entry as MMIO_BASE */
 
 extern paddr_t kernel_pml4; /* [c] top-level table with only the kernel half */
 
@@ -47,6 +48,17 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc);
 void mmu_load(void);
 /* mmu_map_device - map a device's registers, uncached; returns their address.  Boot only. */
 void *mmu_map_device(paddr_t pa, size_t len);
+/*
+ * mmu_window_entry - the page-table entry of an address in the window of kernel stacks.  Tables stay once made.
+ * @fresh  a frame full of zeroes, to become a table above it that is missing; then *fresh is 0.  NULL: none is missing
+ * NULL: one is missing, and *fresh was 0.
+ */
+uint64_t *mmu_window_entry(uint64_t va, paddr_t *fresh);
+/* mmu_on_stack - does a kernel address lie in that window, where frames in a row are no neighbours? */
+static inline bool mmu_on_stack(const void *va)
+{
+    return (uint64_t)va - KSTACK_BASE < 1ul << 38;
+}
 /* kva_to_phys - physical address of a kernel address (direct map or image). */
 paddr_t kva_to_phys(const void *va);
 

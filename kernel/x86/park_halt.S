@@ -44,5 +44,6 @@ park_halted:
 
     KEEP spin_wait
     KEEP spin_wake
+    KEEP spin_bad_sleep
 
     .section .note.GNU-stack, "", @progbits

@@ -30,7 +30,6 @@ void ap_main(uint32_t id)
 {
     struct cpu *c = by_apic_id[id];
 
-    mmu_load();
     trap_init_cpu(c);
     apic_init_cpu();
     c->arch->started = true;

@@ -21,6 +21,7 @@
 #include "x86/apic.h"
 #include "x86/asm.h"
 #include "x86/features.h"
+#include "x86/mmu.h"
 #include "x86/trap_offsets.h"
 #include "x86/uaccess.h"
 
@@ -76,6 +77,8 @@ static noreturn void die(struct regs *r, unsigned vec, uint64_t addr)
     kprintf("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10, r->r11);
     kprintf("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14, r->r15);
     backtrace_from(r->rip, r->rbp);
+    if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard below it (mem/kstack.c) */
+        panic("a kernel stack is used up at %#lx", r->rip);
     panic("%s in the kernel at %#lx, error %#lx, address %#lx",
           vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err, addr);
 }
@@ -88,6 +91,10 @@ static void page_fault(struct regs *r)
 
     if (regs_user(r)) {
         irq_enable();
+        if ((r->err & 4) == 0) { /* the processor's own access for iret or lret to a bad selector: no page would help */
+            trap_ops.signal(11, 0x80, 0);
+            return;
+        }
         sig = trap_ops.page_fault(addr, write, exec, &code);
         if (sig > 0)
             trap_ops.signal(sig, code, addr);
@@ -151,7 +158,7 @@ void trap(struct regs *r, unsigned vec)
     }
     if (vec == VEC_GP && ex_fixup(r))
         return;
-    die(r, vec, 0);
+    die(r, vec, vec == VEC_DF ? read_cr2() : 0);
 }
 
 /* x86_bad_return - the registers to return with were refused by IRET: SIGSEGV with clean ones. */

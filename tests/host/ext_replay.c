@@ -7,7 +7,8 @@
  *   ext-replay IMAGE copy DIR   after that, copies all files and directories into DIR, which is there
  *
  * Several images in one run: ext-replay --list, with "IMAGE" or "IMAGE cat FILE" or "IMAGE copy DIR" on each line of
- * standard input; a line "OK" or "FAILED" answers each.
+ * standard input; a line "OK" or "FAILED" answers each.  A number after that, not 0, is a seed: first
+ * the power fails at some moment of the replay or of the end of orphans, and writes that no flush covers may be lost.
  */
 #include "fs/ext/ext.h"
 
@@ -130,6 +131,37 @@ static int one(const char *image, const char *what, const char *arg)
     return status;
 }
 
+static uint64_t next_random(uint64_t *s)
+{
+    *s ^= *s << 13;
+    *s ^= *s >> 7;
+    *s ^= *s << 17;
+    return *s >> 20;
+}
+
+/* Mounts a copy of the image, and leaves in the image what a power cut during that leaves. */
+static void cut_recovery(const char *image, uint64_t seed)
+{
+    struct disk   *d = host_disk_open(image, true), *copy = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+    uint64_t       s = seed * 2654435761u + 88172645463325252u;
+    struct ext_fs *fs;
+    size_t         cut, flushed = 0;
+
+    copy->record = true;
+    if (host_mount(copy, false, &fs) == 0)
+        host_unmount(fs);
+    cut = next_random(&s) % (copy->nlog + 1);
+    for (size_t k = 0; k < cut; k++)
+        if (copy->log[k].n == 0)
+            flushed = k;
+    for (size_t k = 0; k < cut; k++)
+        if (copy->log[k].n != 0 && (k < flushed || next_random(&s) % 2))
+            memcpy(d->mem + copy->log[k].sector * SECTOR_SIZE, copy->log[k].data,
+                   (size_t)copy->log[k].n * SECTOR_SIZE);
+    host_disk_close(copy);
+    host_disk_close(d);
+}
+
 static int list(void)
 {
     static char line[4096];
@@ -138,7 +170,10 @@ static int list(void)
     setvbuf(stdout, NULL, _IOLBF, 0);
     while (fgets(line, sizeof line, stdin) != NULL) {
         char *image = strtok(line, " \n"), *what = strtok(NULL, " \n"), *arg = strtok(NULL, " \n");
+        char *seed = strtok(NULL, " \n");
 
+        if (seed != NULL && atoi(seed) != 0)
+            cut_recovery(image, strtoull(seed, NULL, 10));
         puts(image != NULL && one(image, arg != NULL ? what : NULL, arg) == 0 ? "OK" : "FAILED");
     }
     return 0;

@@ -211,8 +211,12 @@ static int write_data(struct ext_inode *i, struct ext_bytes b)
     return 0; /* host_write has written it */
 }
 
+void (*host_dropping)(struct ext_inode *i, uint64_t size);
+
 static void drop_pages(struct ext_inode *i, uint64_t size)
 {
+    if (host_dropping != NULL)
+        host_dropping(i, size);
 }
 
 static bool may_evict(struct ext_inode *i)
@@ -253,8 +257,11 @@ int host_unmount(struct ext_fs *fs)
 {
     int err = ext_sync(fs);
 
-    if (icache_drop(fs) != 0 && !fs->rdonly)
-        return -EBUSY;
+    if (icache_drop(fs) != 0 && !fs->rdonly) { /* as the kernel: files that could not be cut go all the same */
+        fs->leaving = true;
+        if (icache_drop(fs) != 0)
+            return -EBUSY;
+    }
     return ext_unmount(fs) != 0 ? -EIO : err;
 }
 
@@ -348,7 +355,7 @@ long host_write(struct ext_inode *i, const void *buf, size_t n, uint64_t off)
     const uint8_t *from = buf;
     uint8_t *block;
     size_t done = 0;
-    int err = ext_prepare(i, off, n, zero_new, i);
+    int err = ext_prepare(i, off, n, true, zero_new, i);
 
     if (err != 0) {
         ext_trim(i);
@@ -381,10 +388,10 @@ long host_write(struct ext_inode *i, const void *buf, size_t n, uint64_t off)
 
 int host_truncate(struct ext_inode *i, uint64_t size)
 {
-    uint64_t old = i->vn.size, in = size & (i->fs->bsize - 1);
+    uint64_t in = size & (i->fs->bsize - 1);
 
-    i->vn.size = size;
-    if (size >= old) {
+    if (size >= i->vn.size) {
+        i->vn.size = size;
         ext_idirty(i);
         return 0;
     }

@@ -49,6 +49,9 @@ extern bool (*host_privileged)(void);
 extern uint64_t host_ordered_from, host_ordered_to;
 extern unsigned host_ordered;
 
+/* What is called when a file's pages beyond `size` are dropped; NULL: nothing. */
+extern void (*host_dropping)(struct ext_inode *i, uint64_t size);
+
 /* How often somebody waited for memory. */
 extern unsigned host_waits;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 int      host_spins_held;
+void   (*host_before_write)(void);
 long     host_kmem;
 unsigned host_alloc_fails;
 bool     host_quiet;
@@ -128,6 +129,11 @@ void rw_exit_read(struct rwlock *rw)
 
 void rw_enter_write(struct rwlock *rw)
 {
+    void (*before)(void) = host_before_write;
+
+    host_before_write = NULL;
+    if (before != NULL)
+        before();
     host_check(host_spins_held == 0 && rw->word == 0, rw->name);
     rw->word = 1;
 }

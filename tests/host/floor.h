@@ -57,6 +57,8 @@ static inline void spin_unlock(struct spinlock *l)
     host_spins_held--;
 }
 
+/* Called once, when a lock is about to be taken for writing: what another thread does just before. */
+extern void (*host_before_write)(void);
 /* Pieces of kmem in use; one of so many allocations that fails (0: none). */
 extern long     host_kmem;
 extern unsigned host_alloc_fails;

@@ -19,7 +19,7 @@ HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
@@ -33,7 +33,7 @@ HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 HOST_runq   := $(TOPO_SRCS) kernel/disp/choose.c kernel/disp/runq.c tests/host/mktopo.c tests/host/machine.c
 HOST_cpio   := kernel/fs/cpio.c
 HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
-               pipe.c lock.c devfs.c cpio.c initramfs.c) tests/host/fshost.c tests/host/floor.c
+               pipe.c lock.c devfs.c cpio.c initramfs.c) kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
 HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c object.c) kernel/fs/rdwr.c \
@@ -55,7 +55,7 @@ build/host/ext-replay: tests/host/ext_replay.c $(EXT_SRCS) $(wildcard tests/host
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -O2 -o $@ $(filter %.c,$^)
 
 # The network: our sockets and driver, and lwIP as the kernel has it.
-HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c $(LWIP_SRCS) tests/host/nethost.c
+HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/usermem.c $(LWIP_SRCS) tests/host/nethost.c
 build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -w
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
@@ -63,6 +63,7 @@ HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c de
 HOST_fpu := qemu/fireplane/fpu.c
 build/host/test_fireplane build/host/test_fpu: HOST_FLAGS += -Iqemu/fireplane
 build/host/test_fireplane build/host/test_fpu: $(wildcard qemu/fireplane/*.h)
+HOST_crng   := kernel/lib/crng.c
 HOST_system := kernel/stat/system.c kernel/stat/tunable.c
 HOST_trace  := kernel/stat/trace.c
 HOST_elf    := kernel/proc/elf.c

@@ -25,9 +25,10 @@ long              host_kmem;
 unsigned          host_fail_one_in;
 struct fs_upcalls fs_upcalls;
 
-uint64_t rng_next(void)
+void crng_bytes(void *buf, size_t n)
 {
-    return check_random();
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)buf)[i] = (uint8_t)check_random();
 }
 
 /* ---- memory ---- */

@@ -64,10 +64,6 @@ static inline void spin_unlock(struct spinlock *l)
     host_spins_held--;
 }
 
-/* The generator of the machine, for lib/rng.h. */
-#define LIB_RNG_H
-uint64_t rng_next(void);
-
 #include "mem/page.h"
 
 struct host_page {

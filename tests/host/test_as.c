@@ -35,8 +35,7 @@
 
 enum { NODES = 4, NODE_FRAMES = 8192, FRAMES = NODES * NODE_FRAMES };
 
-static struct cpu      cpu0;
-static struct cpu_stat stat0;
+static struct cpu_counted cpu0;
 struct cpupart         cpupart_default;
 static struct thread   thread0 = {.part = &cpupart_default};
 static uint64_t        nfree[NODES];
@@ -85,6 +84,11 @@ bool pageout_make_room(unsigned tries)
     (void)tries;
     return false;
 }
+uint64_t mem_total_pages(void)
+{
+    return FRAMES;
+}
+
 uint64_t pageout_promisable(void)
 {
     return FRAMES;
@@ -240,13 +244,13 @@ void rw_init(struct rwlock *rw, const char *name)
 }
 void rw_enter_read(struct rwlock *rw)
 {
-    if (rw->word < 0 || cpu0.nlock != 0)
+    if (rw->word < 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for reading", rw->name);
     rw->word++;
 }
 void rw_enter_write(struct rwlock *rw)
 {
-    if (rw->word != 0 || cpu0.nlock != 0)
+    if (rw->word != 0 || cpu0.cpu.nlock != 0)
         panic("rwlock %s taken for writing", rw->name);
     rw->word = -1;
 }
@@ -307,7 +311,7 @@ static void on_cr3(uint64_t value)
 
 static void run(struct as *as)
 {
-    struct vm_cpu *v = cpu0.vm;
+    struct vm_cpu *v = cpu0.cpu.vm;
 
     if (v->loaded == as)
         return;
@@ -438,7 +442,7 @@ static void op_map(struct space *s)
     flags |= kind == SHARED_ANON || kind == SHARED_FILE ? MAP_SHARED : MAP_PRIVATE;
     flags |= kind == PRIVATE ? MAP_ANONYMOUS : 0;
     addr = addr_of(first);
-    err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, true);
+    err = as_map(s->as, &addr, n * PAGE_SIZE, prot, flags, obj, index * PAGE_SIZE, NULL, 0);
     if (err != 0) {
         CHECK(err == -ENOMEM && fail_every != 0);
         return; /* what was there may be gone: forget it on both sides */
@@ -657,7 +661,7 @@ static void verify(void)
                 CHECK_EQ(vmemmap[i].share, names[i]);
         }
     }
-    CHECK_EQ(cpu0.nlock, 0);
+    CHECK_EQ(cpu0.cpu.nlock, 0);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -686,10 +690,10 @@ static void boot(void)
         vmemmap[i].flags = PG_FREE;
     for (unsigned i = 0; i < NODES; i++)
         nfree[i] = NODE_FRAMES;
-    cpu0.self = &cpu0;
-    cpu0.thread = &thread0;
-    cpu0.stat = &stat0;
-    cpus[0] = &cpu0;
+    cpu0.cpu.self = &cpu0.cpu;
+    cpu0.cpu.thread = &thread0;
+    cpu0.cpu.stat = &cpu0.stat;
+    cpus[0] = &cpu0.cpu;
     machine_start(&cpu0, &ops);
     lgrp_topo.nnodes = lgrp_topo.nmem = lgrp_topo.nlgrps = nlgrps = NODES;
     for (unsigned i = 0; i < NODES; i++) {
@@ -699,7 +703,7 @@ static void boot(void)
         lgrp_topo.mem_lgrps |= 1ul << i;
     }
     kernel_pml4 = page_to_phys(page_alloc(0, 0, ALLOC_ZERO));
-    vm_cpu_init(&cpu0);
+    vm_cpu_init(&cpu0.cpu);
     vm_init();
 }
 
@@ -835,7 +839,7 @@ TEST(first_touch_is_home)
 
     boot();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 8 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
     for (unsigned i = 0; i < 8; i++) { /* a read places the page too */
         thread0.lg.home = thread0.lg.touch = (uint8_t)(i % NODES);
         CHECK_EQ(access_word(as, addr + i * PAGE_SIZE, i < 4 ? FAULT_READ : FAULT_WRITE, &word), 0);
@@ -854,7 +858,7 @@ TEST(next_touch_moves_pages)
 
     boot();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 6 * PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
     thread0.lg.home = thread0.lg.touch = 2;
     for (uint64_t i = 0; i < 6; i++) {
         word = i + 100;
@@ -890,7 +894,7 @@ TEST(huge_pages)
     boot();
     frames = free_frames() + vm_cached_tables();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 3 * HUGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     CHECK_EQ(addr % HUGE_SIZE, 0);
     for (unsigned i = 0; i < 3; i++) {
         thread0.lg.home = thread0.lg.touch = (uint8_t)(i + 1);
@@ -924,7 +928,7 @@ TEST(huge_pages_shared)
     boot();
     frames = free_frames() + vm_cached_tables();
     as = as_create();
-    CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 2 * HUGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     child = as_fork(as);
     thread0.lg.home = thread0.lg.touch = 1;
     CHECK_EQ(access_word(child, addr + HUGE_SIZE + 0x7000, FAULT_WRITE, &word), 0);
@@ -953,7 +957,7 @@ TEST(stack_grows_to_its_limit)
     boot();
     as = as_create();
     as_set_limits(as, &lim);
-    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, flags, NULL, 0, NULL, false), 0);
+    CHECK_EQ(as_map(as, &addr, 4 * PAGE_SIZE, 3, flags, NULL, 0, NULL, 0), 0);
     CHECK_EQ(access_word(as, addr - 60 * PAGE_SIZE, FAULT_WRITE, &word), 0);
     CHECK_EQ(access_word(as, addr - 61 * PAGE_SIZE, FAULT_WRITE, &word), 11);
     CHECK_EQ(as->stack_pages, 64);

@@ -26,10 +26,9 @@
 
 enum { NODES = 3, FRAMES = 96 * 256, NOWHERE = NODE_MAX - 1, BLOCKS_MAX = 30000 };
 
-static struct cpu      cpu[NODES];
-static struct cpu_stat stat[NODES];
-static struct mem_cpu  magazines[NODES];
-static uint8_t         owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
+static struct cpu_counted cpu[NODES];
+static struct mem_cpu     magazines[NODES];
+static uint8_t            owner[FRAMES]; /* 0: free; 1: not for us; 2: allocated */
 
 static const struct mem_range range[] = {
     {0, 0x9f000, 0}, {1 * MIB, 49 * MIB + 0x3000, 0}, {50 * MIB + 0x3000, 46 * MIB - 0x3000, 1}};
@@ -42,6 +41,11 @@ static struct {
     unsigned     order;
 } block[BLOCKS_MAX];
 static unsigned nblocks;
+
+void spin_bad_sleep(void)
+{
+    panic("an allocation that may sleep, with %lx", cpu_context());
+}
 
 void panic(const char *fmt, ...)
 {
@@ -97,8 +101,8 @@ static void start(void)
         return;
     done = true;
     for (unsigned i = 0; i < NODES; i++) {
-        cpu[i] = (struct cpu){.self = &cpu[i], .id = i, .node = i, .stat = &stat[i], .mem = &magazines[i]};
-        cpus[i] = &cpu[i];
+        cpus[i] = &cpu[i].cpu;
+        *cpus[i] = (struct cpu){.self = cpus[i], .id = i, .node = i, .stat = &cpu[i].stat, .mem = &magazines[i]};
     }
     run_on(0);
     machine_map(DIRECT_BASE, FRAMES * PAGE_SIZE);

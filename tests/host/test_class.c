@@ -15,7 +15,8 @@
 enum { MS = 1000, SLICE_MS = 110 }; /* cycles of the test's clock */
 
 static struct cpu    cpu0;
-static struct thread t[3];
+static struct thread t[12];
+static struct fss    user[3];
 
 struct cpu      *cpus[CPU_MAX];
 unsigned         ncpu = 1;
@@ -48,11 +49,15 @@ static void start(enum sched_class cls)
     machine_start(&cpu0, &none);
     memset(t, 0, sizeof t);
     list_init(&all_threads);
+    memset(user, 0, sizeof user);
+    for (unsigned i = 0; i < array_size(user); i++)
+        user[i].shares = FSS_SHARES;
     for (unsigned i = 0; i < array_size(t); i++) {
         spin_init(&t[i].lock, RANK_THREAD);
         t[i].inherit_pri = -1;
         class_init_thread(&t[i], NULL);
         CHECK_EQ(t[i].pri, PRI_SYS);
+        thread_set_fss(&t[i], &user[i % array_size(user)]);
         CHECK_EQ(thread_set_class(&t[i], cls, 0), 0);
         list_push_back(&all_threads, &t[i].all_link);
     }
@@ -64,7 +69,7 @@ TEST(ranges)
         enum sched_class cls;
         int              lo, hi, at_lo, at_hi;
     } row[] = {{CLASS_TS, -60, 60, 0, 59}, {CLASS_IA, -60, 60, 0, 59}, {CLASS_FX, 0, 60, 0, 60},
-               {CLASS_FSS, -60, 60, 1, 59}, {CLASS_RT, 0, 59, 100, 159}};
+               {CLASS_FSS, -60, 60, 1, 59}, {CLASS_RT, 0, 98, 100, 198}};
 
     start(CLASS_TS);
     for (unsigned i = 0; i < array_size(row); i++) {
@@ -76,7 +81,17 @@ TEST(ranges)
         CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi + 1), -EINVAL);
     }
     CHECK_EQ(thread_set_class(&t[0], CLASS_SYS, 0), -EINVAL);
-    CHECK_EQ(thread_set_class(&t[0], CLASS_INTR, 0), -EINVAL);
+}
+
+/* Solaris's 60 priorities of class RT are told apart, go back as they came, and reach both ends. */
+TEST(real_time_of_solaris)
+{
+    for (int p = 0; p <= 59; p++) {
+        CHECK_EQ(class_rt_to_solaris(class_rt_from_solaris(p)), p);
+        CHECK(p == 0 || class_rt_from_solaris(p) > class_rt_from_solaris(p - 1));
+    }
+    CHECK_EQ(class_rt_from_solaris(0), 0);
+    CHECK_EQ(class_rt_from_solaris(59), RT_LEVELS - 1);
 }
 
 TEST(time_sharing)
@@ -143,6 +158,7 @@ TEST(fixed_stay)
     thread_set_nice(&t[0], 19);
     class_charge(&t[0], 5000 * MS);
     class_second();
+    class_fss_look();
     CHECK_EQ(t[0].pri, 33);
 }
 
@@ -157,26 +173,37 @@ TEST(lent_priority)
     CHECK_EQ(t[0].pri, 19);
 }
 
-/* One CPU for `seconds`, given to the highest of the first n threads, in slices of `ms`; ran[] in milliseconds. */
-static void compute(unsigned n, unsigned seconds, unsigned ms, unsigned ran[])
+/*
+ * `ncpus` CPUs for `seconds`, given to the highest of the first n threads, in slices of `ms`; ran[] of the users, in
+ * milliseconds.
+ */
+static void compute(unsigned ncpus, unsigned n, unsigned seconds, unsigned ms, unsigned ran[])
 {
+    uint64_t begin = lbolt, tenth = 0;
     unsigned last = 0;
 
-    memset(ran, 0, n * sizeof *ran);
-    for (unsigned now = 0, second = 1; now < seconds * 1000; now += ms) {
-        unsigned best = (last + 1) % n;
+    memset(ran, 0, array_size(user) * sizeof *ran);
+    for (unsigned now = 0; now < seconds * 1000; now += ms) {
+        bool runs[array_size(t)] = {false};
 
-        for (unsigned k = 1; k <= n; k++)
-            if (t[(last + k) % n].pri > t[best].pri)
-                best = (last + k) % n;
-        last = best;
-        ran[best] += ms;
-        class_charge(&t[best], (uint64_t)ms * MS);
-        class_quantum_expired(&t[best]);
-        if (now >= second * 1000) {
-            second++;
-            class_second();
+        for (unsigned c = 0; c < ncpus; c++) {
+            unsigned best = n;
+
+            for (unsigned k = 1; k <= n; k++)
+                if (!runs[(last + k) % n] && (best == n || t[(last + k) % n].pri > t[best].pri))
+                    best = (last + k) % n;
+            last = best;
+            runs[best] = true;
         }
+        for (unsigned i = 0; i < n; i++)
+            if (runs[i]) {
+                ran[t[i].fss - user] += ms;
+                class_charge(&t[i], (uint64_t)ms * MS);
+                class_quantum_expired(&t[i]);
+            }
+        lbolt = begin + now / 10;
+        for (; tenth <= now / 100; tenth++)
+            class_fss_look();
     }
 }
 
@@ -185,10 +212,10 @@ TEST(fair_shares)
     unsigned ran[3];
 
     start(CLASS_FSS);
-    t[0].shares = 10;
-    t[1].shares = 30;
-    t[2].shares = 60;
-    compute(3, 100, SLICE_MS, ran);
+    user[0].shares = 10;
+    user[1].shares = 30;
+    user[2].shares = 60;
+    compute(1, 3, 100, SLICE_MS, ran);
     CHECK_NEAR(ran[0], 10000, 1500);
     CHECK_NEAR(ran[1], 30000, 2500);
     CHECK_NEAR(ran[2], 60000, 4000);
@@ -196,13 +223,35 @@ TEST(fair_shares)
 
 TEST(fair_shares_of_short_runs)
 {
-    unsigned ran[2];
+    unsigned ran[3];
 
     start(CLASS_FSS);
-    t[1].shares = 3;
-    compute(2, 100, 1, ran); /* each gives the CPU away after 1 ms */
+    user[1].shares = 3;
+    compute(1, 2, 100, 1, ran); /* each gives the CPU away after 1 ms */
     CHECK_NEAR(ran[0], 25000, 3000);
     CHECK_NEAR(ran[1], 75000, 3000);
+}
+
+/* A user's share is what all his threads have together, on any number of CPUs. */
+TEST(many_threads_are_one_share)
+{
+    unsigned ran[3];
+
+    for (unsigned ncpus = 1; ncpus <= 4; ncpus *= 2) {
+        start(CLASS_FSS);
+        for (unsigned i = 0; i < array_size(t); i++) /* 8 threads against 4 */
+            thread_set_fss(&t[i], &user[i < 8 ? 0 : 1]);
+        compute(ncpus, array_size(t), 100, SLICE_MS, ran);
+        CHECK_NEAR(ran[0], 50000 * ncpus, 4000 * ncpus);
+        user[1].shares = 3;
+        compute(ncpus, array_size(t), 100, SLICE_MS, ran);
+        CHECK_NEAR(ran[1], 75000 * ncpus, 5000 * ncpus);
+    }
+    start(CLASS_FSS);
+    for (unsigned i = 0; i < array_size(t); i++) /* 11 threads against 1 */
+        thread_set_fss(&t[i], &user[i < 11 ? 0 : 1]);
+    compute(1, array_size(t), 100, SLICE_MS, ran);
+    CHECK_NEAR(ran[0], 50000, 4000);
 }
 
 TEST(usage_does_not_wrap)
@@ -211,7 +260,9 @@ TEST(usage_does_not_wrap)
     for (unsigned i = 0; i < 100; i++)
         class_charge(&t[0], 3600ull * 1000 * MS);
     CHECK_EQ(t[0].pri, 1);
-    for (unsigned i = 0; i < 60; i++)
-        class_second();
+    for (unsigned i = 0; i < 600; i++) {
+        lbolt += HZ / 10;
+        class_fss_look();
+    }
     CHECK(t[0].pri >= 58);
 }

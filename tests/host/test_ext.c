@@ -391,6 +391,82 @@ TEST(large_directories)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* A reader that takes some names at a time, and counts those of 'o'. */
+struct reader {
+    unsigned char seen[1200];
+    unsigned      left;
+    uint64_t      next;
+    bool          any;
+};
+
+static int take_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+{
+    struct reader *r = arg;
+
+    if (r->left == 0)
+        return 1;
+    r->left--;
+    r->any = true;
+    CHECK(next >= r->next);
+    r->next = next;
+    if (name[0] == 'o')
+        r->seen[atoi(name + 1)]++;
+    return 0;
+}
+
+static void touch_in(struct ext_inode *dir, const char *name)
+{
+    struct ext_inode *i;
+
+    CHECK_EQ(ext_create(dir, name, strlen(name), VREG, 0644, 0, 0, 0, NULL, &i), 0);
+    ext_iput(i);
+}
+
+/* Names that stay are read exactly once while others come and go, in a list of one block to an index of two levels. */
+TEST(reading_beside_changes)
+{
+    static const unsigned versions[] = {0, 1, 2}; /* legacy, half MD4, TEA */
+
+    for (unsigned k = 0; k < 9; k++) {
+        unsigned       olds = (unsigned[]){10, 300, 1200}[k % 3], more = 0;
+        struct disk   *d = make_disk("ext3", k < 6 ? 1024 : 4096, 32768, "-N 8000");
+        struct ext_fs *fs = mounted(d);
+        struct reader  r = {.next = 0, .any = true};
+        struct ext_inode *dir, *i;
+        char name[80];
+
+        fs->sb->def_hash_version = (uint8_t)versions[k / 3];
+        CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+        CHECK_EQ(host_path(fs, "/d", &dir), 0);
+        for (unsigned n = 0; n < olds; n++) {
+            snprintf(name, sizeof name, "o%u-aaaaaaaaaaaaaaaaaaaa", n);
+            touch_in(dir, name);
+        }
+        for (unsigned piece = 0; r.any; piece++) {
+            r.any = false;
+            r.left = 7;
+            CHECK_EQ(ext_readdir(dir, r.next, take_name, &r), 0);
+            for (unsigned n = 0; n < 20 && more < 2500; n++, more++) {
+                snprintf(name, sizeof name, "n%u-bbbbbbbbbbbbbbbbbbbbbbbb", more);
+                touch_in(dir, name);
+            }
+            snprintf(name, sizeof name, "n%u-bbbbbbbbbbbbbbbbbbbbbbbb", piece * 3);
+            if (piece * 3 < more && ext_lookup(dir, name, strlen(name), &i) == 0) {
+                CHECK_EQ(ext_unlink(dir, name, strlen(name), i), 0);
+                ext_iput(i);
+            }
+        }
+        for (unsigned n = 0; n < olds; n++)
+            if (r.seen[n] != 1)
+                check_fail(__FILE__, __LINE__, "round %u: name %u was read %u times", k, n, r.seen[n]);
+        ext_iput(dir);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
 TEST(sparse_and_large_files)
 {
     static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};
@@ -876,6 +952,230 @@ TEST(ordered_bytes)
     unmount(fs);
     fsck(d);
     host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* fsync of an inode that has left memory since it was changed commits the change. */
+TEST(fsync_after_eviction)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, ""), *after;
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *i;
+    struct handle h;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(host_path(fs, "/f", &i), 0);
+    CHECK_EQ(jnl_start(fs, 2, &h), 0);
+    i->vn.mode = 0600;
+    ext_iwrite(&h, i);
+    jnl_stop(&h);
+    ext_iput(i);
+    icache_drop(fs);
+    CHECK_EQ(host_path(fs, "/f", &i), 0);
+    CHECK_EQ(i->vn.mode, 0600);
+    CHECK_EQ(jnl_sync(fs, i->tid), 0);
+    ext_iput(i);
+    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE); /* the power is cut */
+    unmount(fs);
+    host_disk_close(d);
+    fs = mounted(after);
+    CHECK_EQ(host_path(fs, "/f", &i), 0);
+    CHECK_EQ(i->vn.mode, 0600);
+    ext_iput(i);
+    unmount(fs);
+    host_disk_close(after);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The error that was noted on the disk is still there when a replay has put an older superblock into its place. */
+TEST(error_outlives_replay)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, ""), *after;
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *i;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/f", &i), 0);
+    CHECK_EQ(rm(fs, "/f"), 0); /* an orphan: the superblock is in the log */
+    CHECK_EQ(ext_sync(fs), 0);
+    fs->errors = EXT_ERRORS_RO;
+    ext_error(fs, "not really");
+    CHECK_EQ(fs->rdonly, true);
+    after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+    ext_iput(i);
+    host_unmount(fs);
+    host_disk_close(d);
+    for (unsigned k = 0; k < 2; k++) { /* and the second mount, without a replay, does not forget it */
+        fs = mounted(after);
+        CHECK(fs->sb->state & EXT_STATE_ERROR);
+        CHECK(!jnl_has_error(fs));
+        unmount(fs);
+    }
+    CHECK(((struct ext_super *)(after->mem + EXT_SUPER_OFFSET))->state & EXT_STATE_ERROR);
+    host_disk_close(after);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* A directory of more blocks than one transaction may revoke goes. */
+TEST(long_directory_goes)
+{
+    struct disk *d = make_disk("ext3", 1024, 32768, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir;
+    struct handle h;
+    struct buf *b;
+    uint32_t lblk;
+    uint64_t commits;
+
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    CHECK_EQ(host_path(fs, "/d", &dir), 0);
+    for (unsigned n = 0; n < 6000; n++) {
+        CHECK_EQ(jnl_start(fs, 2 + ext_map_credits(fs, 1), &h), 0);
+        CHECK_EQ(ext_dir_append(&h, dir, &b, &lblk), 0);
+        buf_put(b);
+        ext_iwrite(&h, dir);
+        jnl_stop(&h);
+    }
+    ext_iput(dir);
+    unmount(fs);
+    fs = mounted(d); /* no block is in the log */
+    commits = fs->n_commits;
+    CHECK_EQ(rm(fs, "/d"), 0);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK(fs->n_commits - commits >= 3);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The disk fails while a file is deleted, or cut: that is done when the disk is well again, else by the next mount. */
+TEST(unfinished_work)
+{
+    static char data[300000];
+
+    for (unsigned k = 0; k < 4; k++) {
+        bool           cut = (k & 1) != 0, heals = (k & 2) != 0;
+        struct disk   *d = make_disk("ext3", 1024, 8192, "");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *i;
+        int64_t        before, all;
+
+        CHECK_EQ(make(fs, "/other", VREG, NULL), 0);
+        before = fs->free_blocks;
+        CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+        CHECK_EQ(put(fs, "/f", data, sizeof data, 0), sizeof data);
+        all = fs->free_blocks;
+        unmount(fs);
+        fs = mounted(d); /* its pointers are not in memory */
+        CHECK_EQ(make(fs, "/second", VREG, NULL), 0);
+        CHECK_EQ(rm(fs, "/second"), 0);
+        CHECK_EQ(ext_sync(fs), 0);
+        CHECK_EQ(host_path(fs, "/f", &i), 0);
+        if (!cut)
+            CHECK_EQ(rm(fs, "/f"), 0);
+        d->fail_after = 0;
+        if (cut)
+            CHECK_EQ(host_truncate(i, 0), -EIO);
+        ext_iput(i);
+        CHECK_EQ(fs->rdonly, false);
+        CHECK(fs->free_blocks - all < 20);
+        CHECK(fs->sb->last_orphan != 0);
+        d->fail_after = -1;
+        if (heals) {
+            CHECK_EQ(ext_sync(fs), 0);
+            CHECK_EQ(fs->sb->last_orphan, 0);
+            CHECK_EQ(fs->free_blocks, before);
+            unmount(fs);
+        } else { /* the power fails before it is tried again */
+            struct disk *after;
+
+            CHECK_EQ(jnl_commit_all(fs), 0);
+            after = host_disk_mem(d->mem, d->sectors * SECTOR_SIZE);
+            unmount(fs);
+            host_disk_close(d);
+            d = after;
+            fs = mounted(d);
+            CHECK_EQ(fs->free_blocks, before);
+            unmount(fs);
+        }
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* An inode of 128 bytes has no room for a time beyond January 2038, or for nanoseconds. */
+TEST(old_inodes_times)
+{
+    static const int64_t year_2100 = 4102444800, year_1800 = -5364662400;
+
+    for (unsigned size = 128; size <= 256; size *= 2) {
+        struct disk *d = make_disk("ext3", 1024, 8192, size == 128 ? "-I 128" : "-I 256");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *i;
+
+        CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+        CHECK_EQ(host_path(fs, "/f", &i), 0);
+        i->vn.mtime_ns = year_2100 * 1000000000;
+        i->vn.atime_ns = year_1800 * 1000000000;
+        ext_idirty(i);
+        ext_iput(i);
+        unmount(fs);
+        fs = mounted(d);
+        CHECK_EQ(host_path(fs, "/f", &i), 0);
+        CHECK_EQ(i->vn.mtime_ns / 1000000000, size == 128 ? INT32_MAX : year_2100);
+        CHECK_EQ(i->vn.atime_ns / 1000000000, INT32_MIN);
+        ext_iput(i);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
+static struct disk *cut_from, *cut_off;
+
+/* While a file is being cut its pages are about to go: all is committed, and the power fails. */
+static void cut_power(struct ext_inode *i, uint64_t size)
+{
+    CHECK_EQ(jnl_commit_all(i->fs), 0);
+    CHECK_EQ(i->otxn, NULL);
+    if (cut_off == NULL)
+        cut_off = host_disk_mem(cut_from->mem, cut_from->sectors * SECTOR_SIZE);
+}
+
+/* A commit between the new size of a file and the release of its blocks: the orphan list has it. */
+TEST(cut_in_the_middle)
+{
+    static char data[300000];
+
+    for (uint64_t size = 0; size < 300000; size += 99999) {
+        struct disk *d = make_disk("ext3", 1024, 8192, "");
+        struct ext_fs *fs = mounted(d);
+        struct ext_inode *i;
+
+        CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+        CHECK_EQ(put(fs, "/f", data, sizeof data, 0), sizeof data);
+        CHECK_EQ(ext_sync(fs), 0);
+        CHECK_EQ(host_path(fs, "/f", &i), 0);
+        cut_from = d;
+        host_dropping = cut_power;
+        CHECK_EQ(host_truncate(i, size), 0);
+        host_dropping = NULL;
+        CHECK(cut_off != NULL);
+        ext_iput(i);
+        unmount(fs);
+        fsck(d);
+        host_disk_close(d);
+        fs = mounted(cut_off);
+        CHECK_EQ(size_of(fs, "/f"), size);
+        unmount(fs);
+        fsck(cut_off);
+        host_disk_close(cut_off);
+        cut_off = NULL;
+    }
     CHECK_EQ(host_kmem, 0);
 }
 

@@ -30,6 +30,7 @@ static void start(void)
 {
     static bool done;
 
+    ctx.cred = &root;
     if (!done) {
         fs_init();
         fs_upcalls.cred = who;
@@ -666,6 +667,114 @@ TEST(record_locks)
     fdtable_release(b);
     fdtable_release(a);
     CHECK_EQ(name_unlink(&ctx, NULL, "/l", false), 0);
+}
+
+static struct vnode *given_away;
+
+static void give_away(void)
+{
+    given_away->uid = 0;
+}
+
+/* The owner changes between the call and the lock: who owned the file changes it no more. */
+TEST(owner_changes_meanwhile)
+{
+    static const struct {
+        unsigned mask;
+        struct vattr va;
+        int err;
+    } changes[] = {
+        {VA_MODE, {.mode = 04755}, -EPERM},
+        {VA_GID, {.gid = 1000}, -EPERM},
+        {VA_ATIME, {.atime = {1, 0}}, -EPERM},
+        {VA_MTIME_NOW, {.mode = 0}, -EACCES},
+        {VA_SIZE, {.size = 0}, -EACCES},
+    };
+    struct file *f;
+
+    start();
+    f = opened("/given", O_RDWR | O_CREAT);
+    given_away = f->vn;
+    for (unsigned i = 0; i < array_size(changes); i++) {
+        f->vn->uid = 1000;
+        f->vn->mode = 0700;
+        f->vn->size = 0;
+        host_before_write = give_away;
+        CHECK_EQ(vn_setattr(f->vn, changes[i].mask, &changes[i].va, &user, false), changes[i].err);
+        CHECK_EQ(f->vn->mode, 0700);
+        CHECK(f->vn->uid == 0 && host_before_write == NULL);
+    }
+    file_release(f);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/given", false), 0);
+}
+
+/* What three owners have locked of a small file, byte by byte: F_UNLCK or a type. */
+enum { LOCK_OWNERS = 3, LOCK_BYTES = 40 };
+static int lock_model[LOCK_OWNERS][LOCK_BYTES];
+
+/* The lock of `owner` that `byte` is in: neighbours of one type are one lock. */
+static struct lock_range model_lock(unsigned owner, int byte)
+{
+    struct lock_range l = {lock_model[owner][byte], (int)owner, byte, byte};
+
+    while (l.start > 0 && lock_model[owner][l.start - 1] == l.type)
+        l.start--;
+    while (l.end + 1 < LOCK_BYTES && lock_model[owner][l.end + 1] == l.type)
+        l.end++;
+    return l;
+}
+
+/* The lock in want's way that starts first; type F_UNLCK: none. */
+static struct lock_range model_conflict(unsigned owner, const struct lock_range *want)
+{
+    struct lock_range first = {F_UNLCK, 0, LOCK_BYTES, 0};
+
+    for (unsigned o = 0; o < LOCK_OWNERS; o++)
+        for (int i = (int)want->start; o != owner && i <= want->end; i++) {
+            struct lock_range l = model_lock(o, i);
+
+            if (l.type != F_UNLCK && (l.type == F_WRLCK || want->type == F_WRLCK) && l.start < first.start)
+                first = l;
+        }
+    return first;
+}
+
+TEST(random_locks)
+{
+    struct fdtable *t[LOCK_OWNERS];
+    struct file *f;
+
+    start();
+    f = opened("/rl", O_RDWR | O_CREAT);
+    for (unsigned o = 0; o < LOCK_OWNERS; o++) {
+        t[o] = fdtable_create();
+        for (unsigned i = 0; i < LOCK_BYTES; i++)
+            lock_model[o][i] = F_UNLCK;
+    }
+    for (unsigned n = 0; n < 20000; n++) {
+        unsigned o = (unsigned)check_random() % LOCK_OWNERS;
+        int a = (int)(check_random() % LOCK_BYTES), b = (int)(check_random() % LOCK_BYTES);
+        struct lock_range l = {(int)(check_random() % 3), (int)o, min_of(a, b), max_of(a, b)}, test = l, want;
+
+        want = l.type == F_UNLCK ? l : model_conflict(o, &l);
+        if (l.type != F_UNLCK) {
+            file_lock_test(f, t[o], &test);
+            CHECK_EQ(test.type, want.type);
+            if (want.type != F_UNLCK)
+                CHECK(test.start == want.start);
+        }
+        CHECK_EQ(file_lock(f, t[o], &l, false), want.type == F_UNLCK ? 0 : -EAGAIN);
+        for (int i = (int)l.start; want.type == F_UNLCK && i <= l.end; i++)
+            lock_model[o][i] = l.type;
+    }
+    for (unsigned o = 0; o < LOCK_OWNERS; o++) {
+        file_hold(f);
+        CHECK_EQ(fd_install(t[o], f, 0, 0, 10), 0);
+        fdtable_release(t[o]);
+    }
+    CHECK(f->vn->locks == NULL);
+    file_release(f);
+    CHECK_EQ(name_unlink(&ctx, NULL, "/rl", false), 0);
 }
 
 /* The first entry of a directory that is not "." or "..", as a path. */

@@ -89,6 +89,22 @@ TEST(equals_are_chosen_at_random)
         CHECK_NEAR(count[g], 1000, 150);
 }
 
+/* Also among those that the process uses, and among the others, wherever these lie. */
+TEST(equals_of_a_part_are_chosen_at_random)
+{
+    unsigned count[6] = {0};
+
+    begin(6);
+    in.spanned = 1 << 0 | 1 << 3 | 1 << 4;
+    for (unsigned i = 0; i < 6000; i++) {
+        in.rnd = (uint32_t)(check_random() >> 32);
+        count[lgrp_choose_home(&in)]++;
+        load[0] = load[3] = load[4] = i < 3000 ? 0 : PERCENT(100);
+    }
+    for (unsigned g = 0; g < 6; g++)
+        CHECK_NEAR(count[g], 1000, 150);
+}
+
 TEST(loads_within_the_tolerance_are_equal)
 {
     begin(2);

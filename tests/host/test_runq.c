@@ -20,11 +20,13 @@
 
 enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS = 40 };
 
-static struct cpu      cpu[CPUS];
-static struct disp_cpu disp[CPUS];
-static struct cpu_stat stats[CPUS];
-static struct thread   idle[CPUS], t[THREADS];
-static bool            poked[CPUS];
+static struct cpu_counted counted[CPUS];
+static struct disp_cpu    disp[CPUS];
+static struct thread      idle[CPUS], t[THREADS];
+static struct lwp        *program = (struct lwp *)t; /* not a kernel thread's */
+static bool               poked[CPUS];
+
+#define CPU(i) (&counted[i].cpu)
 
 struct cpu      *cpus[CPU_MAX];
 unsigned         ncpu = CPUS;
@@ -63,7 +65,7 @@ static void on(unsigned id)
 {
     static const struct machine_ops none;
 
-    machine_start(&cpu[id], &none);
+    machine_start(&counted[id], &none);
 }
 
 /* This CPU runs `next`, which disp_next() has chosen. */
@@ -73,13 +75,14 @@ static void run(struct thread *next)
     bool        to_idle = next == c->disp->idle_thread;
 
     c->thread->last_ran = lbolt;
-    c->disp->runpri = to_idle ? -1 : next->pri;
+    if (to_idle)
+        c->disp->runpri = -1;
     c->idle = to_idle;
     if (to_idle)
         cpumask_set(&cpu_idle_mask, c->id);
     else
         cpumask_clear(&cpu_idle_mask, c->id);
-    next->ast = 0;
+    next->ast = disp_waiting(c) > c->disp->runpri ? AST_RESCHED : 0;
     c->thread = next;
 }
 
@@ -87,31 +90,36 @@ static void run(struct thread *next)
 static struct thread *come(unsigned id)
 {
     struct disp_cpu *d = &disp[id];
-    struct thread   *was;
+    struct thread   *was, *next;
 
     on(id);
     poked[id] = false;
-    was = cpu[id].thread;
+    was = CPU(id)->thread;
     was->ast = 0;
     if (was == d->idle_thread) {
         d->called = !cpumask_test(&cpu_idle_mask, id);
         cpumask_set(&cpu_idle_mask, id);
-        run(disp_next(&cpu[id]));
-    } else if (d->maxpri > d->runpri) {
+        if ((next = disp_next(CPU(id))) != was)
+            run(next);
+    } else if (!disp_may_run(was, CPU(id))) {
         was->state = TS_RUNNABLE;
-        run(disp_next(&cpu[id]));
+        run(disp_next(CPU(id)));
+        disp_enqueue(was, QUEUE_AGAIN);
+    } else if ((next = disp_next_above(CPU(id), was->pri + 1)) != NULL) {
+        was->state = TS_RUNNABLE;
+        run(next);
         disp_enqueue(was, QUEUE_AGAIN);
     }
-    return cpu[id].thread;
+    return CPU(id)->thread;
 }
 
 /* The thread of CPU `id` goes to sleep; what the CPU runs then, once the idle thread has looked too. */
 static struct thread *block(unsigned id)
 {
     on(id);
-    cpu[id].thread->state = TS_SLEEP;
-    run(disp_next(&cpu[id]));
-    return cpu[id].thread == &idle[id] ? come(id) : cpu[id].thread;
+    CPU(id)->thread->state = TS_SLEEP;
+    run(disp_next(CPU(id)));
+    return CPU(id)->thread == &idle[id] ? come(id) : CPU(id)->thread;
 }
 
 /* The thread wakes by an interrupt of CPU `id`. */
@@ -126,7 +134,7 @@ static void wake(struct thread *th, unsigned id)
 static struct thread *sleeper(unsigned i, unsigned board, unsigned last)
 {
     t[i].lg.home = lgrp_topo.cpu_lgrp[board * EACH];
-    t[i].cpu = &cpu[last];
+    t[i].cpu = CPU(last);
     t[i].last_ran = lbolt;
     return &t[i];
 }
@@ -141,25 +149,26 @@ static void start(void)
     memset(&cpu_queued_mask, 0, sizeof cpu_queued_mask);
     memset(&cpu_idle_mask, 0, sizeof cpu_idle_mask);
     memset(disp, 0, sizeof disp);
-    memset(stats, 0, sizeof stats);
+    memset(counted, 0, sizeof counted);
     memset(poked, 0, sizeof poked);
     memset(t, 0, sizeof t);
-    machine_start(&cpu[0], &none);
+    machine_start(&counted[0], &none);
+    disp_queue_init(&cpupart_default.rt, NULL);
+    disp_rt_active = 0;
     for (unsigned i = 0; i < CPUS; i++) {
-        cpu[i] = (struct cpu){.self = &cpu[i], .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
-                              .disp = &disp[i], .stat = &stats[i], .idle = true};
-        disp[i] = (struct disp_cpu){.runpri = -1, .maxpri = -1, .idle_thread = &idle[i], .part = &cpupart_default,
+        *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
+                               .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
+        disp[i] = (struct disp_cpu){.runpri = -1, .promised = -1, .idle_thread = &idle[i], .part = &cpupart_default,
                                     .state = P_ONLINE};
-        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = &cpu[i]};
-        spin_init(&disp[i].lock, RANK_RUNQ);
-        for (unsigned p = 0; p < NPRI; p++)
-            list_init(&disp[i].queue[p]);
-        cpus[i] = &cpu[i];
+        idle[i] = (struct thread){.pri = -1, .state = TS_ONPROC, .cpu = CPU(i)};
+        disp_queue_init(&disp[i].q, CPU(i));
+        cpus[i] = CPU(i);
         cpumask_set(&cpupart_default.cpus, i);
         cpumask_set(&cpu_idle_mask, i);
     }
     for (unsigned i = 0; i < THREADS; i++) {
-        t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default};
+        t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default,
+                               .lwp = program};
         list_init(&t[i].runq_link);
         sleeper(i, 0, 0);
     }
@@ -173,7 +182,7 @@ TEST(who_happens_to_look_leaves_it_to_home)
     start();
     wake(sleeper(0, 0, 0), 0);
     wake(sleeper(1, 0, 0), 0);
-    CHECK(t[1].queued_on == &cpu[0] && poked[1]);
+    CHECK(t[1].queued_on == &disp[0].q && poked[1]);
     CHECK(come(EACH) == &idle[EACH]);
     wake(sleeper(2, 1, EACH + 1), EACH); /* nor does one whose thread goes to sleep */
     CHECK(come(EACH + 1) == &t[2]);
@@ -205,9 +214,40 @@ TEST(who_was_called_and_gets_another)
     wake(sleeper(1, 0, 0), 0);
     CHECK(poked[1]);
     wake(sleeper(2, 0, 1), 5);
-    CHECK(t[2].queued_on == &cpu[1] && poked[2]);
+    CHECK(t[2].queued_on == &disp[1].q && poked[2]);
     CHECK(come(1) == &t[2]);
     CHECK(come(2) == &t[1]);
+}
+
+/* Who has just run on a busy CPU waits there for a moment; a new thread looks for another CPU at once. */
+TEST(a_new_thread_looks_for_a_cpu)
+{
+    start();
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(sleeper(1, 0, 0), 0);
+    CHECK(t[1].queued_on == &disp[0].q);
+    on(0);
+    sleeper(2, 0, 0)->state = TS_RUNNABLE;
+    disp_enqueue(&t[2], QUEUE_NEW);
+    CHECK(t[2].queued_on != &disp[0].q && t[2].queued_on->cpu->idle);
+}
+
+/* A kernel thread, which does not return to a program, is interrupted when it wakes a more important one. */
+TEST(a_kernel_thread_gives_way)
+{
+    start();
+    t[0].lwp = NULL;
+    t[1].bound_cpu = t[2].bound_cpu = 0;
+    t[1].pri = 29;
+    t[2].pri = 31;
+    wake(sleeper(0, 0, 0), 0);
+    CHECK(come(0) == &t[0]);
+    wake(&t[1], 0);
+    CHECK(!poked[0]);
+    wake(&t[2], 0);
+    CHECK(poked[0]);
+    CHECK(come(0) == &t[2]);
 }
 
 /* Whatever happens, once the CPUs that were poked have come, no thread waits that an idle CPU may run. */
@@ -229,7 +269,7 @@ TEST(nobody_waits_for_nothing)
             lbolt += check_below(3) == 0;
             if (th->state == TS_SLEEP && check_below(3) != 0)
                 wake(th, id);
-            else if (cpu[id].thread != &idle[id])
+            else if (CPU(id)->thread != &idle[id])
                 block(id);
             else if (check_below(2) == 0)
                 come(id);
@@ -237,13 +277,141 @@ TEST(nobody_waits_for_nothing)
         for (bool any = true; any;) {
             any = false;
             for (unsigned i = 0, id = (unsigned)check_below(CPUS); i < CPUS; i++, id = (id + 1) % CPUS)
-                if (poked[id] || cpu[id].thread->ast != 0) {
+                if (poked[id] || CPU(id)->thread->ast != 0) {
                     come(id);
                     any = true;
                 }
         }
         for (unsigned i = 0; i < THREADS; i++)
             for (unsigned id = 0; id < CPUS && t[i].queued_on != NULL; id++)
-                CHECK(!cpu[id].idle || !disp_may_run(&t[i], &cpu[id]));
+                CHECK(!CPU(id)->idle || !disp_may_run(&t[i], CPU(id)));
+    }
+}
+
+/* ---- real time ---- */
+
+static struct thread *rt_sleeper(unsigned i, int pri, unsigned last)
+{
+    sleeper(i, 0, last)->pri = (int16_t)pri;
+    return &t[i];
+}
+
+/* All CPUs run time-sharing work. */
+static void start_busy(void)
+{
+    start();
+    for (unsigned i = 0; i < CPUS; i++) {
+        wake(sleeper(i, i / EACH, i), i);
+        CHECK(come(i) == &t[i]);
+    }
+}
+
+/* Threads that last ran on one CPU each get one, although no CPU has come when the last wakes; one too many waits. */
+TEST(each_real_time_thread_gets_a_cpu)
+{
+    start_busy();
+    for (unsigned i = CPUS; i < 2 * CPUS; i++)
+        wake(rt_sleeper(i, 120, 0), 0);
+    for (unsigned id = 0; id < CPUS; id++) {
+        CHECK(poked[id]);
+        CHECK_EQ(come(id)->pri, 120);
+    }
+    wake(rt_sleeper(2 * CPUS, 120, 0), 0);
+    for (unsigned id = 0; id < CPUS; id++)
+        CHECK(!poked[id]);
+    CHECK(block(7) == &t[2 * CPUS]);
+}
+
+/* One level makes a difference, at both ends. */
+TEST(levels_are_an_order)
+{
+    start_busy();
+    for (unsigned i = CPUS; i < 2 * CPUS; i++)
+        wake(rt_sleeper(i, 197, 0), 0);
+    for (unsigned id = 0; id < CPUS; id++)
+        come(id);
+    wake(rt_sleeper(2 * CPUS, 100, 3), 3);
+    wake(rt_sleeper(2 * CPUS + 1, 101, 3), 3);
+    CHECK(block(3) == &t[2 * CPUS + 1]);
+    wake(rt_sleeper(2 * CPUS + 2, 198, 3), 3);
+    CHECK(come(3) == &t[2 * CPUS + 2]);
+    CHECK(block(3) == &t[2 * CPUS + 1]);
+    CHECK(block(3) == &t[2 * CPUS]);
+}
+
+/* The CPU that was poked has become more important before it comes: it finds another. */
+TEST(a_promise_that_is_not_kept)
+{
+    start_busy();
+    wake(rt_sleeper(CPUS, 120, 5), 0);
+    CHECK(poked[5]);
+    t[CPUS + 1].bound_cpu = 5;
+    wake(rt_sleeper(CPUS + 1, 150, 5), 0);
+    CHECK(come(5) == &t[CPUS + 1]);
+    for (unsigned id = 0; id < CPUS; id++)
+        if (poked[id])
+            come(id);
+    CHECK(t[CPUS].state == TS_ONPROC);
+    on(0);
+    disp_set_pri(&t[5], 130); /* lent: it waits on the queue of CPU 5, and goes to that of the set */
+    CHECK(t[5].queued_on == &cpupart_default.rt);
+    for (unsigned id = 0; id < CPUS; id++)
+        if (poked[id])
+            come(id);
+    CHECK(t[5].state == TS_ONPROC);
+}
+
+static void check_real_time(void)
+{
+    unsigned active = cpupart_default.rt.nrun;
+
+    for (unsigned id = 0; id < CPUS; id++)
+        active += disp[id].promised >= 0;
+    CHECK_EQ(disp_rt_active, active);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (t[i].queued_on == &cpupart_default.rt) {
+            CHECK(t[i].pri >= PRI_RT && t[i].bound_cpu < 0);
+            for (unsigned id = 0; id < CPUS; id++)
+                CHECK(!disp_may_run(&t[i], CPU(id)) || disp[id].runpri >= t[i].pri);
+        } else if (t[i].queued_on != NULL) {
+            CHECK(t[i].pri < PRI_RT || t[i].bound_cpu >= 0);
+        }
+}
+
+/* I5, whatever happens: wake-ups, ends, bindings, affinities, changed priorities, late CPUs. */
+TEST(no_real_time_thread_waits_for_less)
+{
+    start();
+    for (unsigned i = 0; i < THREADS; i++) {
+        rt_sleeper(i, check_below(2) ? 100 + (int)check_below(5) * 24 : 30, (unsigned)check_below(CPUS));
+        t[i].bound_cpu = i % 8 == 0 ? (int)check_below(CPUS) : -1;
+        t[i].restricted = i % 3 == 0;
+        for (unsigned k = 0; k < 5; k++)
+            cpumask_set(&t[i].affinity, (unsigned)check_below(CPUS));
+    }
+    for (unsigned step = 0; step < 4000; step++) {
+        for (unsigned k = (unsigned)check_below(8); k > 0; k--) {
+            struct thread *th = &t[check_below(THREADS)];
+            unsigned       id = (unsigned)check_below(CPUS);
+
+            on(id);
+            if (th->state == TS_SLEEP && check_below(3) != 0)
+                wake(th, id);
+            else if (check_below(4) == 0)
+                disp_set_pri(th, check_below(2) ? 100 + (int)check_below(99) : 30);
+            else if (CPU(id)->thread != &idle[id])
+                block(id);
+            else if (check_below(2) == 0)
+                come(id);
+        }
+        for (bool any = true; any;) {
+            any = false;
+            for (unsigned i = 0, id = (unsigned)check_below(CPUS); i < CPUS; i++, id = (id + 1) % CPUS)
+                if (poked[id] || CPU(id)->thread->ast != 0) {
+                    come(id);
+                    any = true;
+                }
+        }
+        check_real_time();
     }
 }

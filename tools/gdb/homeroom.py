@@ -94,7 +94,7 @@ class Lgrps(gdb.Command):
 
 
 class Runq(gdb.Command):
-    """What each CPU runs and what waits on its queues: runq [CPU]."""
+    """What each CPU runs and what waits on its queues, and on the real-time queues of sets: runq [CPU]."""
 
     def __init__(self) -> None:
         super().__init__("runq", gdb.COMMAND_DATA)
@@ -110,14 +110,22 @@ class Runq(gdb.Command):
                 continue
             name = "idle" if int(running) == int(queue["idle_thread"]) else thread_name(running)
             print(
-                f"{int(cpu['id']):3} {int(cpu['lgrp']):4} {int(queue['runpri']):4} {int(queue['nrun']):6}"
+                f"{int(cpu['id']):3} {int(cpu['lgrp']):4} {int(queue['runpri']):4} {int(queue['q']['nrun']):6}"
                 f"  {name} ({int(running['tid'])})"
             )
-            for pri in range(int(value("(int)NPRI")) - 1, -1, -1):
-                if not int(queue["mask"][pri // 64]) >> (pri % 64) & 1:
-                    continue
-                for thread in list_items(queue["queue"][pri], "thread", "runq_link"):
-                    print(f"{'':9} {pri:4} {'':6}    waits: {thread_name(thread)} ({int(thread['tid'])})")
+            self.waiting(queue["q"])
+        for i in range(int(value("cpupart_end"))):
+            part = value(f"cpuparts[{i}]")
+            if int(part) != 0 and int(part["rt"]["nrun"]) != 0:
+                print(f"set {int(part['id'])}")
+                self.waiting(part["rt"])
+
+    def waiting(self, queue: gdb.Value) -> None:
+        for pri in range(int(value("(int)NPRI")) - 1, -1, -1):
+            if not int(queue["mask"][pri // 64]) >> (pri % 64) & 1:
+                continue
+            for thread in list_items(queue["queue"][pri], "thread", "runq_link"):
+                print(f"{'':9} {pri:4} {'':6}    waits: {thread_name(thread)} ({int(thread['tid'])})")
 
 
 class Threads(gdb.Command):

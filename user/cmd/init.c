@@ -52,8 +52,8 @@ static void on_shutdown(int sig)
     shutdown_signal = sig;
 }
 
-/* Read a file the launcher passed into buf, NUL-terminated.  Returns its length, or -1 if there is none. */
-static ssize_t fw_cfg_text(const char *path, char *buf, size_t size)
+/* Read a file into buf, NUL-terminated, as far as it fits.  Returns its length, or -1 if there is none. */
+static ssize_t file_text(const char *path, char *buf, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t used = 0;
@@ -146,6 +146,15 @@ static void report(int status)
         tcdrain(fd);
 }
 
+/* Whether /etc/shadow lets anybody become root. */
+static bool root_is_open(void)
+{
+    char shadow[512];
+
+    return file_text("/etc/shadow", shadow, sizeof shadow) > 0 &&
+           (strncmp(shadow, "root::", 6) == 0 || strstr(shadow, "\nroot::") != NULL);
+}
+
 static void greet(void)
 {
     struct utsname u;
@@ -153,6 +162,8 @@ static void greet(void)
     uname(&u);
     printf("\nWelcome to %s (%s, %ld CPUs).  lgrpinfo shows the boards; poweroff ends.\n\n",
            u.version, u.release, sysconf(_SC_NPROCESSORS_ONLN));
+    if (root_is_open())
+        printf("Root has no password: every user may become root with su.  passwd sets one.\n\n");
     fflush(stdout);
 }
 
@@ -175,8 +186,8 @@ int main(void)
     sigaction(SIGUSR2, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
 
-    has_run = fw_cfg_text(FW_CFG "run/raw", run, sizeof run) >= 0;
-    has_agent = fw_cfg_text(FW_CFG "agent/raw", agent, sizeof agent) >= 0;
+    has_run = file_text(FW_CFG "run/raw", run, sizeof run) >= 0;
+    has_agent = file_text(FW_CFG "agent/raw", agent, sizeof agent) >= 0;
     is_piped = access(FW_CFG "piped/raw", F_OK) == 0;
     has_shell = has_agent ? strncmp(agent, "shell", 5) == 0 : !has_run;
     hr_console_size(0, FW_CFG "terminal/raw");

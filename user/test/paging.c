@@ -7,10 +7,14 @@
  *     paging early MB         ask for MB by mmap, brk and fork: how many MB are promised before the first refusal
  *     paging sysv MB SEED     fill a System V segment of MB under key SEED and leave it; again: look and remove it
  *     paging unmap MB N       map MB of the file on standard input, look at each 16th page, unmap: N times
+ *     paging moved MB         map MB of the file on standard input, advise that they move to this thread, touch them
+ *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
+ *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, WORDS = PAGE / 8 };
+enum { PAGE = 4096, WORDS = PAGE / 8, LOCKED_MB = 6 };
 
 static uint64_t mix(uint64_t x)
 {
@@ -194,6 +198,108 @@ static int unmap(size_t mb, unsigned n)
     return 0;
 }
 
+static int moved(size_t mb)
+{
+    char *p = mmap(NULL, mb << 20, PROT_READ, MAP_SHARED, 0, 0);
+
+    if (p == MAP_FAILED || madvise(p, mb << 20, MADV_ACCESS_LWP) != 0) {
+        printf("moved: %s\n", strerror(errno));
+        return 1;
+    }
+    for (size_t at = 0; at < mb << 20; at += PAGE)
+        (void)*(volatile char *)(p + at);
+    return 0;
+}
+
+/* MiB of memory that are free. */
+static size_t free_mb(void)
+{
+    char  line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    long  kb = 0;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "MemFree: %ld", &kb) == 1)
+            break;
+    if (f != NULL)
+        fclose(f);
+    return (size_t)kb >> 10;
+}
+
+/* A child that lives until `go` is closed and then touches a 2 MiB page; its pid. */
+static pid_t child_of_pieces(const int go[2])
+{
+    pid_t pid = fork();
+    char  c, *p;
+
+    if (pid != 0)
+        return pid;
+    close(go[1]);
+    (void)!read(go[0], &c, 1);
+    p = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
+    if (p == MAP_FAILED)
+        _exit(2);
+    *p = 1;
+    _exit(0);
+}
+
+static int pieces(size_t mb, unsigned n)
+{
+    size_t   pages = 0, most = (size_t)1 << 20; /* 4 GiB */
+    char    *mem = mmap(NULL, most * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned forks = 0, bus = 0, served = 0;
+    int      end[2], status;
+
+    if (mem == MAP_FAILED || pipe(end) != 0)
+        return 1;
+    while (pages < most && free_mb() > mb / 4)
+        for (unsigned i = 0; i < 64; i++)
+            mem[pages++ * PAGE] = 1;
+    for (size_t i = 0; i < pages && free_mb() < mb; i += 128)
+        for (size_t k = i; k < i + 128 && k < pages; k += 2)
+            madvise(mem + k * PAGE, PAGE, MADV_DONTNEED);
+    for (unsigned i = 0; i < n; i++)
+        forks += child_of_pieces(end) > 0;
+    close(end[1]);
+    while (wait(&status) > 0) {
+        bus += WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
+        served += status == 0;
+    }
+    printf("forks=%u bus=%u served=%u\n", forks, bus, served);
+    return 0;
+}
+
+/* Pages of `mem` that are in memory. */
+static unsigned long present(void *mem, size_t pages)
+{
+    static unsigned char vec[LOCKED_MB << 8];
+    unsigned long        n = 0;
+
+    if (mincore(mem, pages * PAGE, vec) != 0)
+        return 0;
+    for (size_t i = 0; i < pages; i++)
+        n += vec[i] & 1;
+    return n;
+}
+
+static int locked(size_t mb, unsigned n)
+{
+    size_t    pages = (size_t)LOCKED_MB << 8;
+    uint64_t *mem = map(pages * PAGE, MAP_PRIVATE), *other = map(mb << 20, MAP_PRIVATE), *seg;
+    int       id = shmget(IPC_PRIVATE, pages * PAGE, IPC_CREAT | 0600);
+
+    seg = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+    if (seg == (void *)-1 || mlock(mem, pages * PAGE) != 0 || shmctl(id, SHM_LOCK, NULL) != 0)
+        return 1;
+    shmctl(id, IPC_RMID, NULL);
+    change(seg, pages, 5, 0, 1);
+    while (n-- > 0)
+        change(other, mb << 8, n, 0, 1);
+    printf("pages=%zu locked=%lu segment=%lu other=%lu\n", pages, present(mem, pages), present(seg, pages),
+           present(other, pages));
+    return 0;
+}
+
 static int rounds(size_t mb, unsigned n)
 {
     size_t        pages = mb << 8;
@@ -229,6 +335,12 @@ int main(int argc, char **argv)
         return rounds(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "unmap") == 0)
         return unmap(mb, (unsigned)third);
-    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap MB [SEED|N]\n");
+    if (mb != 0 && strcmp(argv[1], "moved") == 0)
+        return moved(mb);
+    if (mb != 0 && strcmp(argv[1], "pieces") == 0)
+        return pieces(mb, (unsigned)third);
+    if (mb != 0 && strcmp(argv[1], "locked") == 0)
+        return locked(mb, (unsigned)third);
+    fprintf(stderr, "usage: paging anon|shared|sysv|early|greedy|rounds|unmap|moved|pieces|locked MB [SEED|N]\n");
     return 2;
 }

@@ -14,6 +14,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 static void enter_directory(void)
@@ -22,6 +23,13 @@ static void enter_directory(void)
 
     EXPECT(mkdtemp(name) != NULL);
     EXPECT_EQ(chdir(name), 0);
+}
+
+static int on_homeroom(void)
+{
+    struct utsname u;
+
+    return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
 }
 
 static int make(const char *name, const char *text)
@@ -467,7 +475,112 @@ static void record_locks(void)
     EXPECT_EQ(status, 0);
 }
 
+/* A lock of `len` bytes at `start`; F_SETLK, or F_SETLKW. */
+static int lock_range(int fd, int cmd, short type, long start, long len)
+{
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len};
+
+    return fcntl(fd, cmd, &l);
+}
+
+static void first_conflict(void)
+{
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd, status;
+
+    enter_directory();
+    fd = make("a", "x");
+    for (long start = 0; start <= 40; start += 10)
+        EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, start, 5), 0);
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 0, 5), 0);
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 42, 1), 0);
+    if (fork() == 0) {
+        EXPECT_EQ(fcntl(fd, F_GETLK, &all), 0);
+        EXPECT(all.l_type == F_WRLCK && all.l_start == 10 && all.l_len == 5 && all.l_pid == getppid());
+        all.l_type = F_RDLCK;
+        all.l_start = 42;
+        EXPECT_EQ(fcntl(fd, F_GETLK, &all), 0);
+        EXPECT_EQ(all.l_type, F_WRLCK);
+        EXPECT_EQ(all.l_start, 43);
+        _exit(0);
+    }
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(status, 0);
+}
+
+/* Three processes each have a lock and want the next one's: the last to ask is told. */
+static void deadlock(void)
+{
+    int a, b, step[2], status, deadlocks = 0;
+    char c;
+
+    enter_directory();
+    a = make("a", "");
+    b = make("b", "");
+    EXPECT_EQ(pipe(step), 0);
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0) {
+            int mine = i == 2 ? b : a, next = i == 1 ? b : a;
+
+            EXPECT_EQ(lock_range(mine, F_SETLK, F_WRLCK, i, 1), 0);
+            EXPECT_EQ(write(step[1], "", 1), 1);
+            usleep(100000); /* until all have theirs; else there is no circle, and nothing to see */
+            if (lock_range(next, F_SETLKW, F_WRLCK, (i + 1) % 3, 1) == 0)
+                _exit(0); /* and the one before gets its lock */
+            EXPECT_EQ(errno, EDEADLK);
+            _exit(2);
+        }
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(read(step[0], &c, 1), 1);
+    for (int i = 0; i < 3; i++) {
+        EXPECT(wait(&status) > 0);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+        deadlocks += WEXITSTATUS(status) == 2;
+    }
+    EXPECT_EQ(deadlocks, 1);
+}
+
+/* One process waits for another that waits for nobody: no deadlock, however often they take turns. */
+static void no_deadlock(void)
+{
+    int fd, status;
+    pid_t pid;
+
+    enter_directory();
+    fd = make("a", "");
+    pid = fork();
+    for (int i = 0; i < 300; i++) {
+        EXPECT_EQ(lock_range(fd, F_SETLKW, F_WRLCK, 0, 1), 0);
+        EXPECT_EQ(lock_range(fd, F_SETLKW, F_WRLCK, 1, 1), 0);
+        EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 0, 2), 0);
+    }
+    if (pid == 0)
+        _exit(0);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+static void direct_io(void)
+{
+    int fd, p[2];
+
+    if (!on_homeroom())
+        SKIP("may be had here");
+    enter_directory();
+    close(make("a", "x"));
+    EXPECT_ERR(open("a", O_RDONLY | O_DIRECT), EINVAL);
+    EXPECT_ERR(open(".", O_RDONLY | O_DIRECT), EINVAL);
+    EXPECT_ERR(pipe2(p, O_DIRECT), EINVAL);
+    EXPECT((fd = open("a", O_RDONLY)) >= 0);
+    EXPECT_ERR(fcntl(fd, F_SETFL, O_DIRECT), EINVAL);
+    EXPECT_EQ(fcntl(fd, F_GETFL) & O_DIRECT, 0);
+}
+
 static const struct check list[] = {
+    {"first_conflict", first_conflict},
+    {"deadlock", deadlock},
+    {"no_deadlock", no_deadlock},
+    {"direct_io", direct_io},
     {"open_flags", open_flags},
     {"seeking", seeking},
     {"truncation", truncation},

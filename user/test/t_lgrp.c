@@ -12,6 +12,7 @@
 #include <sys/lgrp_user.h>
 #include <sys/mman.h>
 #include <sys/processor.h>
+#include <sys/pset.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -437,6 +438,108 @@ static void board_off_line(void)
     EXPECT_EQ(getcpuid(), cpus[n - 1]);
 }
 
+/* An affinity holds for CPUs that are off-line when it is set, also in a child; what is asked for is what is told. */
+static void affinity_outlasts_off_line(void)
+{
+    processorid_t last = (processorid_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
+    cpu_set_t others, now, one;
+    psetid_t set;
+    int status;
+    pid_t child;
+
+    CPU_ZERO(&others);
+    for (int i = 0; i < last; i++)
+        CPU_SET(i, &others);
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    EXPECT_EQ(p_online(last, P_OFFLINE), P_ONLINE);
+    EXPECT_ERR(sched_setaffinity(0, sizeof one, &one), EINVAL);
+    EXPECT_EQ(sched_setaffinity(0, sizeof others, &others), 0);
+    EXPECT_EQ(p_online(last, P_ONLINE), P_OFFLINE);
+    if ((child = fork()) == 0) {
+        EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+        EXPECT(CPU_EQUAL(&now, &others));
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+
+    EXPECT_EQ(pset_create(&set), 0); /* no CPU of the set is in it: it does not count there */
+    EXPECT_EQ(pset_assign(set, last, NULL), 0);
+    EXPECT_EQ(pset_bind(set, P_PID, P_MYID, NULL), 0);
+    EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT(CPU_EQUAL(&now, &one));
+    EXPECT_EQ(sched_getcpu(), last);
+    EXPECT_EQ(pset_destroy(set), 0);
+    EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT(CPU_EQUAL(&now, &others));
+
+    CPU_SET(0, &one); /* off-line CPUs are not told, and come back */
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(p_online(last, P_OFFLINE), P_ONLINE);
+    EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT(CPU_COUNT(&now) == 1 && CPU_ISSET(0, &now));
+    EXPECT_EQ(p_online(last, P_ONLINE), P_OFFLINE);
+    EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT(CPU_EQUAL(&now, &one));
+}
+
+/* A thread that computes, and whose only CPU goes off-line, goes on elsewhere and returns with it. */
+static void computing_follows_its_cpu(void)
+{
+    processorid_t last = (processorid_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
+    volatile int *cpu = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cpu_set_t one;
+    pid_t child;
+
+    EXPECT(cpu != MAP_FAILED);
+    *cpu = -1;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    if ((child = fork()) == 0) {
+        EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        for (;;)
+            *cpu = sched_getcpu();
+    }
+    while (*cpu != last)
+        usleep(1000);
+    EXPECT_EQ(p_online(last, P_OFFLINE), P_ONLINE);
+    while (*cpu == last)
+        usleep(1000);
+    EXPECT_EQ(p_online(last, P_ONLINE), P_OFFLINE);
+    while (*cpu != last)
+        usleep(1000);
+    EXPECT_EQ(kill(child, SIGKILL), 0);
+}
+
+/* When the board at home goes, the thread follows its next affinity, whatever the loads are. */
+static void affinity_outlasts_a_board(void)
+{
+    int cpus[64], n = 0;
+
+    if (lgrp_nlgrps(lgrp_init(LGRP_VIEW_OS)) < 3)
+        SKIP("fewer than three boards");
+    while (n < 64 && (cpus[n] = cpu_of(1, n)) >= 0)
+        n++;
+    for (int next = 0; next <= 2; next += 2) {
+        EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, 1, LGRP_AFF_STRONG), 0);
+        EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, next, LGRP_AFF_WEAK), 0);
+        EXPECT_EQ(gethomelgroup(), 1);
+        for (int i = 0; i < n; i++)
+            EXPECT_EQ(p_online(cpus[i], P_OFFLINE), P_ONLINE);
+        EXPECT_EQ(gethomelgroup(), next);
+        EXPECT_EQ(hr_kstat_value("lgrp", 1, "lgrp1", "cpus", -1), 0);
+        for (int i = 0; i < n; i++)
+            EXPECT_EQ(p_online(cpus[i], P_ONLINE), P_OFFLINE);
+        EXPECT_EQ(hr_kstat_value("lgrp", 1, "lgrp1", "cpus", -1), n);
+        EXPECT_EQ(lgrp_affinity_set(P_LWPID, (id_t)P_MYID, next, LGRP_AFF_NONE), 0);
+    }
+    bind_to(cpu_of(0, 0)); /* and when a binding ends */
+    EXPECT_EQ(gethomelgroup(), 0);
+    EXPECT_EQ(processor_bind(P_LWPID, (id_t)P_MYID, PBIND_NONE, NULL), 0);
+    EXPECT_EQ(gethomelgroup(), 1);
+}
+
 static void processor_errors(void)
 {
     processor_info_t info;
@@ -526,6 +629,10 @@ static void statistics(void)
               lgrp_cpus(cookie, 0, NULL, 0, LGRP_CONTENT_ALL));
     EXPECT_EQ(hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1) * PAGE,
               lgrp_mem_size(cookie, 0, LGRP_MEM_SZ_INSTALLED, LGRP_CONTENT_ALL));
+    EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) <
+           hr_kstat_value("lgrp", 0, "lgrp0", "pages installed", -1)); /* the kernel's image is there */
+    EXPECT(hr_kstat_value("lgrp", 0, "lgrp0", "pages avail", -1) >
+           hr_kstat_value("lgrp", 0, "lgrp0", "pages free", -1));
 }
 
 /* A forked child starts afresh: children spread by load instead of staying with their parent.
@@ -566,6 +673,138 @@ static void scheduling_class(void)
     EXPECT_ERR(hr_priocntl(HR_P_PID, 999999, PC_GET, &info), ESRCH);
 }
 
+/* Solaris's 60 real-time priorities come back as they were set, and Linux's calls know what they are. */
+static void real_time_priorities(void)
+{
+    struct hr_pcinfo info, rt = {.cls = HR_CLASS_RT};
+    struct sched_param p;
+    int last = 0;
+
+    for (rt.upri = 0; rt.upri <= 59; rt.upri++) {
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), 0);
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
+        EXPECT(info.cls == HR_CLASS_RT && info.upri == rt.upri && info.globpri == 100 + rt.upri);
+        EXPECT_EQ(syscall(SYS_sched_getscheduler, 0), SCHED_RR);
+        EXPECT_EQ(syscall(SYS_sched_getparam, 0, &p), 0);
+        EXPECT(p.sched_priority > last && p.sched_priority <= 99);
+        last = p.sched_priority;
+    }
+    EXPECT_EQ(last, 99);
+    EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), EINVAL);
+    rt.upri = -1;
+    EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), EINVAL);
+}
+
+/* Shares are a user's: the superuser sets them, all his processes have them, and they outlast these. */
+static void shares_belong_to_a_user(void)
+{
+    enum { USER = 54321 };
+    struct hr_pcinfo info = {0}, fair = {.cls = HR_CLASS_FSS}, own;
+    int status;
+    pid_t child;
+
+    EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &own), 0);
+    if ((child = fork()) == 0) {
+        EXPECT_EQ(setuid(USER), 0);
+        fair.shares = 65535;
+        EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
+        fair.cls = HR_CLASS_TS;
+        EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
+        fair = (struct hr_pcinfo){.cls = HR_CLASS_FSS, .shares = 1}; /* what it has */
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
+        kill(getpid(), SIGSTOP);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(child, &status, WUNTRACED), child);
+    EXPECT(WIFSTOPPED(status));
+    fair.shares = 7;
+    EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)child, PC_SET, &fair), 0);
+    kill(child, SIGKILL);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
+    EXPECT_EQ(info.shares, own.shares);
+    if ((child = fork()) == 0) {
+        EXPECT_EQ(setuid(USER), 0);
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
+        EXPECT_EQ(info.shares, 7);
+        fair.shares = 8;
+        EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), EPERM);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    fair = (struct hr_pcinfo){.cls = HR_CLASS_TS};
+    if ((child = fork()) == 0) { /* back to what it was */
+        EXPECT_EQ(setresuid(USER, 0, 0), 0);
+        fair.shares = 1;
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+/* Two real-time threads that begin on one CPU find one each, although all CPUs compute. */
+static volatile int rt_cpu[2] = {-1, -1}, rt_go;
+
+static void *real_time_spin(void *arg)
+{
+    struct sched_param p = {.sched_priority = 50};
+    long i = (long)arg;
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(1, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p), 0);
+    while (!rt_go)
+        usleep(1000);
+    CPU_SET(0, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    for (;;)
+        rt_cpu[i] = sched_getcpu();
+    return NULL;
+}
+
+static void *spin_for_ever(void *arg)
+{
+    for (;;)
+        ;
+    return arg;
+}
+
+static void real_time_pair(void)
+{
+    struct sched_param p = {.sched_priority = 60};
+    cpu_set_t set;
+    pthread_t t;
+    int apart = 0;
+
+    for (int cpu = 0; cpu < 2; cpu++) {
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+        EXPECT_EQ(pthread_create(&t, NULL, spin_for_ever, NULL), 0); /* stays there */
+    }
+    CPU_SET(0, &set);
+    CPU_SET(1, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    for (long i = 0; i < 2; i++)
+        EXPECT_EQ(pthread_create(&t, NULL, real_time_spin, (void *)i), 0);
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p), 0);
+    usleep(50000);
+    rt_go = 1;
+    rt_cpu[0] = rt_cpu[1] = -1;
+    for (int tries = 0; apart < 20; tries++) {
+        EXPECT(tries < 4000);
+        usleep(10000);
+        if (rt_cpu[0] < 0 || rt_cpu[1] < 0) /* a busy host: not both have run since */
+            continue;
+        apart = rt_cpu[0] != rt_cpu[1] ? apart + 1 : 0;
+        rt_cpu[0] = rt_cpu[1] = -1;
+    }
+}
+
 static const struct check list[] = {
     {"topology", topology},
     {"where_am_i", where_am_i},
@@ -581,11 +820,17 @@ static const struct check list[] = {
     {"large_pages", large_pages},
     {"affinities", affinities},
     {"board_off_line", board_off_line},
+    {"affinity_outlasts_off_line", affinity_outlasts_off_line},
+    {"computing_follows_its_cpu", computing_follows_its_cpu},
+    {"affinity_outlasts_a_board", affinity_outlasts_a_board},
     {"processor_errors", processor_errors},
     {"last_cpu_stays", last_cpu_stays},
     {"variables", variables},
     {"statistics", statistics},
     {"children_spread", children_spread},
     {"scheduling_class", scheduling_class},
+    {"real_time_priorities", real_time_priorities},
+    {"shares_belong_to_a_user", shares_belong_to_a_user},
+    {"real_time_pair", real_time_pair},
 };
 CHECK_MAIN(list)

@@ -291,6 +291,25 @@ static void advice(void)
     EXPECT_ERR(madvise(p, PAGE, 12345), EINVAL);
 }
 
+/* Ranges that go around the end of all addresses, and flags that are not known. */
+static void ranges_that_wrap(void)
+{
+    unsigned char vec[1];
+    char *p = map(PAGE);
+    FILE *f = tmpfile();
+
+    EXPECT_ERR(madvise(p, (size_t)-PAGE, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(madvise(p, SIZE_MAX, MADV_DONTNEED), EINVAL);
+    EXPECT_ERR(syscall(SYS_msync, p, (size_t)-PAGE, MS_SYNC), ENOMEM);
+    EXPECT_ERR(syscall(SYS_mincore, p, (size_t)-PAGE, vec), ENOMEM);
+    EXPECT_ERR(syscall(SYS_mincore, p, SIZE_MAX, vec), ENOMEM);
+    EXPECT(f != NULL);
+    EXPECT_EQ(ftruncate(fileno(f), PAGE), 0);
+    EXPECT_ERR(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3 | 1u << 24, fileno(f), 0), EOPNOTSUPP);
+    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x3, fileno(f), 0) > 0);
+    EXPECT(syscall(SYS_mmap, NULL, PAGE, PROT_READ, 0x1 | 1u << 24, fileno(f), 0) > 0); /* of old it is ignored */
+}
+
 static void kernel_addresses_refused(void)
 {
     char *kernel = (char *)0xffffffff80000000ul;
@@ -393,7 +412,23 @@ static void segment_keys(void)
     EXPECT_EQ(shmctl(other, IPC_RMID, NULL), 0);
 }
 
+/* Rounded up to 2 MiB they would reach beyond what a program may have. */
+static void huge_lengths(void)
+{
+    const size_t top = 0x7ffffffff000;
+    const size_t lengths[] = {top, top - PAGE, top - (2 << 20) + PAGE, SIZE_MAX, SIZE_MAX - PAGE};
+
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (int fixed = 0; fixed < 2; fixed++) {
+            errno = 0;
+            EXPECT(mmap((void *)0x600000000000, lengths[i], PROT_READ,
+                        ANON | MAP_NORESERVE | MAP_HUGETLB | (fixed ? MAP_FIXED : 0), -1, 0) == MAP_FAILED);
+            EXPECT_EQ(errno, ENOMEM);
+        }
+}
+
 static const struct check list[] = {
+    {"huge_lengths", huge_lengths},
     {"shared_segments", shared_segments},
     {"segment_keys", segment_keys},
     {"anonymous_is_zero", anonymous_is_zero},
@@ -412,6 +447,7 @@ static const struct check list[] = {
     {"file_permissions", file_permissions},
     {"stack_grows", stack_grows},
     {"advice", advice},
+    {"ranges_that_wrap", ranges_that_wrap},
     {"kernel_addresses_refused", kernel_addresses_refused},
 };
 CHECK_MAIN(list)

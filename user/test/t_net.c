@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 
 static struct sockaddr_in loopback(unsigned port)
 {
@@ -461,6 +462,33 @@ static void gather(void)
     EXPECT(memcmp(y, "abcdefgh", 8) == 0);
 }
 
+/* What cannot be sent along is refused, and there is no queue of errors to read. */
+static void control_messages(void)
+{
+    struct iovec  iov = {"x", 1};
+    union {
+        struct cmsghdr h;
+        char           room[CMSG_SPACE(sizeof(int))];
+    } c = {.h = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
+    struct utsname u;
+    char          got;
+    int           fd[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    if (uname(&u) != 0 || strstr(u.release, "homeroom") == NULL)
+        SKIP("they work here");
+    EXPECT_ERR(sendmsg(fd[0], &m, 0), EINVAL);
+    EXPECT_ERR(recv(fd[1], &got, 1, 0), EAGAIN);
+    EXPECT_ERR(recv(udp, &got, 1, MSG_ERRQUEUE | MSG_DONTWAIT), EINVAL);
+    m.msg_controllen = 0;
+    EXPECT_EQ(sendmsg(fd[0], &m, 0), 1);
+    m.msg_controllen = sizeof c;
+    iov.iov_base = &got;
+    EXPECT_EQ(recvmsg(fd[1], &m, 0), 1);
+    EXPECT_EQ(m.msg_controllen, 0);
+}
+
 static void unix_streams(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock"};
@@ -495,6 +523,7 @@ static const struct check list[] = {
     {"halves", halves}, {"sigpipe", sigpipe}, {"reset", reset}, {"nonblocking", nonblocking},
     {"refused_later", refused_later}, {"bulk", bulk}, {"time_limit", time_limit}, {"udp_messages", udp_messages},
     {"udp_refused", udp_refused}, {"udp_refused_waiting", udp_refused_waiting}, {"gather", gather},
+    {"control_messages", control_messages},
     {"unix_streams", unix_streams},
 };
 CHECK_MAIN(list)

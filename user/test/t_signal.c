@@ -161,6 +161,10 @@ static void alternate_stack(void)
     EXPECT_EQ(sigaltstack(&ss, NULL), 0);
     EXPECT_EQ(sigaltstack(NULL, &old), 0);
     EXPECT(old.ss_sp == stack && old.ss_flags == 0);
+    for (int flags = 3; flags < 64; flags++) { /* 1 and 2 are known, but not both */
+        ss.ss_flags = flags;
+        EXPECT_ERR(syscall(SYS_sigaltstack, &ss, NULL), EINVAL);
+    }
     catch (SIGUSR1, note_stack, SA_ONSTACK);
     raise(SIGUSR1);
     EXPECT((char *)on_stack >= stack && (char *)on_stack < stack + sizeof stack);
@@ -470,7 +474,33 @@ static void bad_return_is_a_signal(void)
     }
 }
 
+/* iret and lret of a program to a selector that it may not have. */
+static void bad_selectors(void)
+{
+    static const unsigned long selectors[] = {0, 3, 0x10, 0xb, 0xf, 0xfffb};
+
+    for (unsigned i = 0; i < 2 * sizeof selectors / sizeof selectors[0]; i++) {
+        unsigned long sel = selectors[i / 2];
+        int           status;
+        pid_t         pid = fork();
+
+        if (pid == 0) {
+            if (i % 2 == 0)
+                __asm__ volatile("movq %%rsp, %%rax\n pushq $0x2b\n pushq %%rax\n pushfq\n pushq %0\n"
+                                 "leaq 1f(%%rip), %%rcx\n pushq %%rcx\n iretq\n1:" ::"r"(sel)
+                                 : "rax", "rcx", "memory");
+            else
+                __asm__ volatile("pushq %0\n leaq 1f(%%rip), %%rcx\n pushq %%rcx\n lretq\n1:" ::"r"(sel)
+                                 : "rcx", "memory");
+            _exit(0);
+        }
+        EXPECT_EQ(waitpid(pid, &status, 0), pid);
+        EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    }
+}
+
 static const struct check list[] = {
+    {"bad_selectors", bad_selectors},
     {"delivered", delivered},
     {"blocked_waits", blocked_waits},
     {"realtime_queues", realtime_queues},

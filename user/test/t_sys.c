@@ -485,6 +485,7 @@ static void start_waiter(pthread_t *t, long op)
 static void futex_operations(void)
 {
     pthread_t t;
+    void *none;
 
     /* WAKE_OP: word2 = 5, wake one of word1; word2 was 0, so nobody of word2 */
     start_waiter(&t, FUTEX_WAIT);
@@ -515,6 +516,13 @@ static void futex_operations(void)
     EXPECT_ERR(futex((char *)&word1 + 1, FUTEX_WAKE, 1, NULL, NULL, 0), EINVAL);
     EXPECT_ERR(futex((void *)-4096, FUTEX_WAIT, 1, NULL, NULL, 0), EFAULT);
     EXPECT_ERR(futex(NOWHERE, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0), EFAULT);
+    /* of private memory the address alone counts; what is shared must be there to be known */
+    EXPECT_EQ(futex(NOWHERE, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0), 0);
+    EXPECT_ERR(futex(NOWHERE, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
+    EXPECT_ERR(futex((void *)-4096, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
+    EXPECT_ERR(futex((void *)-4096, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0), EFAULT);
+    none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_ERR(futex(none, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT);
 }
 
 static void futex_limits(void)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -299,6 +300,92 @@ static void futex_requeue(void)
     join(thread, 4);
 }
 
+/* Threads of several real-time priorities on one CPU, each waiting for its own word or for a common one. */
+enum { RT_THREADS = 6 };
+static const int rt_pri[RT_THREADS] = {1, 3, 2, 3, 1, 2}; /* neighbours are told apart */
+static int rt_word[RT_THREADS], rt_order[RT_THREADS], rt_count, rt_waiting;
+static bool rt_common;
+
+static void real_time(int priority)
+{
+    struct sched_param p = {.sched_priority = priority};
+
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p), 0);
+}
+
+static void *waits_in_real_time(void *arg)
+{
+    long i = (long)arg;
+
+    real_time(rt_pri[i]);
+    __atomic_add_fetch(&rt_waiting, 1, __ATOMIC_SEQ_CST);
+    futex(rt_common ? &rt_word[0] : &rt_word[i], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    rt_order[rt_count++] = (int)i; /* one CPU, and nobody sleeps in between */
+    return NULL;
+}
+
+/* Starts them one after the other: each waits before the next one comes. */
+static void start_real_time(pthread_t *thread, bool common)
+{
+    struct timespec moment = {0, 20 * 1000 * 1000};
+    cpu_set_t all, one;
+    int cpu = 0;
+
+    EXPECT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    real_time(99);
+    rt_common = common;
+    rt_count = rt_waiting = 0;
+    for (long i = 0; i < RT_THREADS; i++) {
+        EXPECT_EQ(pthread_create(&thread[i], NULL, waits_in_real_time, (void *)i), 0);
+        while (__atomic_load_n(&rt_waiting, __ATOMIC_SEQ_CST) == i)
+            nanosleep(&moment, NULL);
+        nanosleep(&moment, NULL);
+    }
+}
+
+static void expect_order(const int *want)
+{
+    for (int i = 0; i < RT_THREADS; i++)
+        EXPECT_EQ(rt_order[i], want[i]);
+}
+
+/* A futex wakes the highest priority first, and equals in the order in which they came. */
+static void futex_wakes_by_priority(void)
+{
+    pthread_t thread[RT_THREADS];
+    struct timespec moment = {0, 10 * 1000 * 1000};
+
+    if (geteuid() != 0)
+        SKIP("real time is the superuser's");
+    start_real_time(thread, true);
+    for (int i = 0; i < RT_THREADS; i++) {
+        EXPECT_EQ(futex(&rt_word[0], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0), 1);
+        while (__atomic_load_n(&rt_count, __ATOMIC_SEQ_CST) == i)
+            nanosleep(&moment, NULL);
+    }
+    expect_order((const int[]){1, 3, 2, 5, 0, 4});
+    join(thread, RT_THREADS);
+}
+
+/* Runnable threads run by priority, whatever the order in which they were woken. */
+static void cpus_run_by_priority(void)
+{
+    pthread_t thread[RT_THREADS];
+
+    if (geteuid() != 0)
+        SKIP("real time is the superuser's");
+    start_real_time(thread, false);
+    for (int i = 0; i < RT_THREADS; i++)
+        EXPECT_EQ(futex(&rt_word[i], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0), 1);
+    join(thread, RT_THREADS);
+    expect_order((const int[]){1, 3, 2, 5, 0, 4});
+}
+
 static void futex_between_processes(void)
 {
     int *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -373,6 +460,8 @@ static const struct check list[] = {
     {"death_takes_all", death_takes_all},
     {"futex_errors", futex_errors},
     {"futex_requeue", futex_requeue},
+    {"futex_wakes_by_priority", futex_wakes_by_priority},
+    {"cpus_run_by_priority", cpus_run_by_priority},
     {"futex_between_processes", futex_between_processes},
     {"fpu_per_thread", fpu_per_thread},
     {"ids", ids},

@@ -5,12 +5,15 @@
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <time.h>
 
 #define MS 1000000LL
@@ -139,6 +142,128 @@ static void cpu_clocks(void)
     EXPECT(clock_now(CLOCK_THREAD_CPUTIME_ID) > 0);
 }
 
+/* User and system time, as one way of asking gives them. */
+struct told {
+    long long user, sys;
+};
+
+static struct told tell(int way)
+{
+    struct rusage ru;
+    struct tms t;
+    char text[512];
+    unsigned long user, sys;
+    FILE *f;
+
+    if (way < 2) {
+        EXPECT_EQ(getrusage(way == 0 ? RUSAGE_SELF : RUSAGE_THREAD, &ru), 0);
+        return (struct told){ru.ru_utime.tv_sec * 1000000LL + ru.ru_utime.tv_usec,
+                             ru.ru_stime.tv_sec * 1000000LL + ru.ru_stime.tv_usec};
+    }
+    if (way == 2) {
+        EXPECT(times(&t) != (clock_t)-1);
+        return (struct told){t.tms_utime, t.tms_stime};
+    }
+    f = fopen(way == 3 ? "/proc/self/stat" : "/proc/thread-self/stat", "r");
+    EXPECT(f != NULL && fgets(text, sizeof text, f) != NULL);
+    fclose(f);
+    EXPECT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys), 2);
+    return (struct told){(long long)user, (long long)sys};
+}
+
+/* Neither part of the CPU time shrinks, whatever the thread does by turns: each way, 20 ms of each kind of work. */
+static void usage_never_goes_back(void)
+{
+    struct told last[5] = {{0, 0}};
+
+    for (int turn = 0; turn < 12; turn++) {
+        long long end = clock_now(CLOCK_THREAD_CPUTIME_ID) + 20 * MS;
+
+        while (clock_now(CLOCK_THREAD_CPUTIME_ID) < end) {
+            for (int way = 0; way < 5; way++) {
+                struct told now = tell(way);
+
+                EXPECT(now.user >= last[way].user && now.sys >= last[way].sys);
+                last[way] = now;
+            }
+            for (volatile int i = 0; turn % 2 == 0 && i < 100000; i++)
+                ;
+            usleep(1); /* samples are counted in switches */
+        }
+    }
+}
+
+/* What a process with a limit on its CPU time does: it computes with two threads and notes each SIGXCPU. */
+static struct {
+    long long at[8]; /* CPU time, in seconds: nearly, since Linux counts ticks */
+    _Atomic int n;
+} *seen;
+
+static void on_xcpu(int sig)
+{
+    (void)sig;
+    seen->at[seen->n] = (clock_now(CLOCK_PROCESS_CPUTIME_ID) + 500 * MS) / (1000 * MS);
+    seen->n++;
+}
+
+static void *compute(void *arg)
+{
+    for (;;)
+        ;
+    return arg;
+}
+
+/* The limit is given to a process by another, and inherited; all threads count. */
+static void cpu_time_is_limited(void)
+{
+    struct rlimit limit = {1, 3};
+    int status, go[2];
+    pthread_t t;
+    pid_t child;
+    char c;
+
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    EXPECT(seen != MAP_FAILED);
+    EXPECT_EQ(pipe(go), 0);
+    child = fork();
+    if (child == 0) {
+        EXPECT_EQ(read(go[0], &c, 1), 1);
+        if ((child = fork()) == 0) {
+            signal(SIGXCPU, on_xcpu);
+            pthread_create(&t, NULL, compute, NULL);
+            compute(NULL);
+        }
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        EXPECT_EQ(seen->n, 2);
+        EXPECT(seen->at[0] == 1 && seen->at[1] == 2);
+        _exit(0);
+    }
+    EXPECT_EQ(syscall(SYS_prlimit64, child, RLIMIT_CPU, &limit, NULL), 0);
+    EXPECT_EQ(write(go[1], "", 1), 1);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+/* Without a handler the signal ends the process, also one that never runs for a whole time slice. */
+static void cpu_limit_ends_a_process(void)
+{
+    struct rlimit limit = {1, RLIM_INFINITY};
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        EXPECT_EQ(setrlimit(RLIMIT_CPU, &limit), 0);
+        for (;;) {
+            for (volatile int i = 0; i < 1000000; i++)
+                ;
+            usleep(1);
+        }
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
+}
+
 static void getcpu_agrees(void)
 {
     cpu_set_t all, one;
@@ -194,6 +319,9 @@ static const struct check list[] = {
     {"sleeps_until", sleeps_until},
     {"bad_arguments", bad_arguments},
     {"cpu_clocks", cpu_clocks},
+    {"usage_never_goes_back", usage_never_goes_back},
+    {"cpu_time_is_limited", cpu_time_is_limited},
+    {"cpu_limit_ends_a_process", cpu_limit_ends_a_process},
     {"getcpu_agrees", getcpu_agrees},
     {"alarms", alarms},
 };

@@ -268,7 +268,10 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
     return err;
 }
 
-/* Blocks for lblk .. lblk+n-1, n at most CHUNK, in one handle; `end` is where the write ends, in bytes. */
+/*
+ * Blocks for lblk .. lblk+n-1, n at most CHUNK, in one handle.
+ * @end  where the write ends, in bytes; 0: a store to a mapping, which does not make the file longer
+ */
 static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_t end,
                          void (*fresh)(void *, uint64_t, uint32_t), void *arg)
 {
@@ -291,7 +294,7 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
             uint64_t to = min_of(lblk << fs->bshift, end);
 
             jnl_order(&h, i, (lblk - got) << fs->bshift, lblk << fs->bshift);
-            if (to > i->vn.size) /* never by a store to a mapping, which does not hold vn->lock */
+            if (to > i->vn.size) /* under vn->lock */
                 i->growing = to;
             ext_iwrite(&h, i);
             if (fresh != NULL)
@@ -302,7 +305,8 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
     return err;
 }
 
-int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(void *, uint64_t, uint32_t), void *arg)
+int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow, void (*fresh)(void *, uint64_t, uint32_t),
+                void *arg)
 {
     struct ext_fs *fs = i->fs;
     uint64_t       lblk = off >> fs->bshift, end = (off + len + fs->bsize - 1) >> fs->bshift;
@@ -316,7 +320,7 @@ int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(v
 
         err = ext_mapped(i, lblk << fs->bshift, (uint64_t)n << fs->bshift);
         if (err == 0) {
-            err = prepare_chunk(i, lblk, n, off + len, fresh, arg);
+            err = prepare_chunk(i, lblk, n, grow ? off + len : 0, fresh, arg);
             if (err == -ENOSPC && fs->free_blocks > 0 && tries++ < 2 && jnl_commit_all(fs) == 0)
                 continue; /* what was freed may be used now */
         }

@@ -58,6 +58,7 @@ int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out)
         return 0;
     if (!dirblock_ok(fs, dir, *out, lblk)) {
         buf_put(*out);
+        *out = NULL;
         return ext_error(fs, "directory %u: block %u is not a chain of entries", ino, lblk);
     }
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
@@ -244,7 +245,7 @@ int ext_dir_empty(struct ext_inode *dir)
 
 /* ---- reading them out ---------------------------------------------------------------------------- */
 
-static enum vtype type_of(struct ext_fs *fs, const struct ext_dirent *e)
+enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e)
 {
     struct ext_inode *i;
     enum vtype        type = VREG;
@@ -261,7 +262,7 @@ static enum vtype type_of(struct ext_fs *fs, const struct ext_dirent *e)
     return type;
 }
 
-int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
+int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
     struct ext_fs *fs = dir->fs;
     bool           more = true;
@@ -276,10 +277,19 @@ int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
             struct ext_dirent *e = (struct ext_dirent *)(b->data + k);
 
             if (base + k >= off && e->ino != 0)
-                more = fn(arg, e->name, e->name_len, e->ino, type_of(fs, e), base + k + e->rec_len) == 0;
+                more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), base + k + e->rec_len) == 0;
             k += e->rec_len;
         }
         buf_put(b);
     }
     return 0;
+}
+
+int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
+{
+    int r = 1;
+
+    if (dir->fs->index_dirs && ((dir->flags & EXT_FL_INDEX) || dir->vn.size == dir->fs->bsize))
+        r = htree_readdir(dir, off, fn, arg);
+    return r <= 0 ? r : ext_dir_scan(dir, off, fn, arg);
 }

@@ -113,6 +113,7 @@ struct handle {
     struct ext_fs *fs;
     struct txn    *txn;
     int            credits; /* buffers that it may still add to the transaction */
+    unsigned       revokes; /* blocks of metadata that it may still free; at first as many as credits */
 };
 
 /*
@@ -122,9 +123,12 @@ struct handle {
  * jnl_access - the bytes of b are about to change.
  * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
  * jnl_order - bytes lo .. hi-1 of i reach the disk before the transaction does, and all that lies between them and
- *             those of earlier calls.  jnl_unorder - i goes away.
+ *             those of earlier calls.  jnl_settle - returns when no commit under way needs i's pages any more: what
+ *             the running transaction does not show may be thrown away.  Without an open handle.
+ *             jnl_unorder - the same, and the running one forgets i, which goes away.
  * jnl_freed - blocks were freed: not to be used again until the transaction is on the disk.  -ENOMEM.
  * jnl_commit - transaction `tid` and all before are on the disk when it returns.  0 -EIO.
+ * jnl_tid_of - the last transaction that holds a change of b.
  * jnl_sync - and so is all that was written before the call: a flush, if no commit came after it.
  */
 int  jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
@@ -138,9 +142,11 @@ static inline void jnl_access(struct handle *h, struct buf *b)
 }
 int      jnl_forget(struct handle *h, uint32_t block);
 void     jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
+void     jnl_settle(struct ext_inode *i);
 void     jnl_unorder(struct ext_inode *i);
 int      jnl_freed(struct handle *h, uint32_t start, uint32_t len);
 uint32_t jnl_tid(const struct handle *h);
+uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b);
 int      jnl_commit(struct ext_fs *fs, uint32_t tid);
 int      jnl_sync(struct ext_fs *fs, uint32_t tid);
 int      jnl_commit_all(struct ext_fs *fs);
@@ -150,11 +156,16 @@ bool     jnl_committed(struct ext_fs *fs, uint32_t tid);
  * jnl_load - read the journal's superblock and find its blocks; jnl_recover - replay what it holds (*replayed:
  * transactions); jnl_open - make it ready for handles (without a journal: transactions are written in place);
  * jnl_close - everything into its place, the journal empty; jnl_free - its memory.  -EUCLEAN -EIO -ENOMEM -EOPNOTSUPP.
+ * jnl_note_error - the journal's superblock on the disk says, or says no longer, that the file system has an error: a
+ *             replay may bring back a superblock of the file system from before the error was noted there.  0 -EIO.
+ *             Takes super_lock.  jnl_has_error - whether it says so; nothing without a journal.
  */
 int  jnl_load(struct ext_fs *fs);
 int  jnl_recover(struct ext_fs *fs, unsigned *replayed);
 int  jnl_open(struct ext_fs *fs);
 int  jnl_close(struct ext_fs *fs);
+int  jnl_note_error(struct ext_fs *fs, bool failed);
+bool jnl_has_error(struct ext_fs *fs);
 void jnl_free(struct ext_fs *fs);
 void jnl_abort(struct ext_fs *fs);
 
@@ -287,6 +298,26 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir);
 int ext_ino_used(struct ext_fs *fs, uint32_t ino);
 
 /* ---- inode.c, icache.c, orphan.c ---- */
+/*
+ * An inode's state towards the journal.  "In a handle" means that the running transaction cannot be committed between
+ * the store and the handle's end; all open handles are in one transaction.
+ *
+ * field     written by                         under           when; what it means to others
+ * disksize  ext_iwrite, read_in                table_lock      in a handle: the size that the table now has
+ * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
+ * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
+ * tid       ext_iwrite, ext_iload              one store       in a handle; never goes back while in memory
+ * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite
+ * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
+ * undone    ext_orphan_undone, next_undone     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
+ * otxn      jnl_order, write_ordered, unorder  journal.lock    the transaction on whose list it is
+ * ordered   as otxn                            journal.lock    hi is 0 exactly if otxn is NULL
+ * again     as otxn                            journal.lock    of the next transaction: only while otxn is committing
+ *
+ * States of otxn: NULL -> running (jnl_order) -> committing (jnl_write) -> NULL, or running if `again` (write_ordered).
+ * Pages of bytes in `ordered` may be dropped only when otxn is not committing (jnl_settle) and the running transaction
+ * does not show them.  An inode leaves memory (evict) only clean: not dirty, not orphaned, otxn NULL.
+ */
 /* Lock key: [m] map_lock  [W] vn.lock  [o] orphan_lock  [d] dirty_lock  [j] journal lock  [p] icache part
  *           [t] table_lock: spin lock, RANK_BUF */
 struct ext_inode {
@@ -311,6 +342,7 @@ struct ext_inode {
     _Atomic uint32_t  tid;       /* last transaction that holds a change of it              */
     struct list       orphan;    /* [o]                                                     */
     bool              orphaned;  /* [o]                                                     */
+    uint8_t           undone;    /* [o] UNDONE_*: what has failed, and is tried again at the next commit */
     bool              dirty;     /* [d] on fs->dirty                                        */
     struct list       dirty_link; /* [d]                                                    */
     struct txn       *otxn;      /* [j] ordered in                                          */
@@ -337,11 +369,13 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  */
 int  ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out);
 void ext_iput(struct ext_inode *i);
+bool ext_itryhold(struct ext_inode *i); /* a reference, unless the last one has gone */
 void ext_ihash(struct ext_inode *i);
 void ext_iforget(struct ext_inode *i);
 struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type);
 int  ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out); /* past the cache */
 int  ext_ibuf(struct ext_inode *i);
+int64_t ext_time_fits(const struct ext_inode *i, int64_t t); /* the nearest time that the inode has room for */
 void ext_iwrite(struct handle *h, struct ext_inode *i);
 void ext_idirty(struct ext_inode *i);
 void ext_iundirty(struct ext_inode *i);
@@ -364,6 +398,10 @@ unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
+/* ext_orphan_undone - of an orphan, `what` has failed.  ext_orphans_retry - tries all that has; they may fail again. */
+enum { UNDONE_NOTHING, UNDONE_CUT, UNDONE_DELETE /* nobody has a reference; it stays in memory for this */ };
+void ext_orphan_undone(struct ext_inode *i, uint8_t what);
+void ext_orphans_retry(struct ext_fs *fs);
 int  ext_delete(struct ext_inode *i);
 enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
 extern const uint8_t ext_dirent_type[];  /* by enum vtype */
@@ -375,7 +413,9 @@ enum vtype ext_vtype(uint32_t mode);
  *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
  * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
  *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
- * ext_truncate - free all blocks beyond `size` bytes; opens handles of its own.
+ * ext_truncate - make the file `size` bytes long, which is no longer than it is: its size here and on the disk, its
+ *                pages, its blocks; opens handles of its own.  An error: the size has changed unless it is that of the
+ *                first handle (-EROFS -EIO -ENOMEM); blocks beyond it may be left, and it stays on the orphan list.
  */
 int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
 int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n);
@@ -383,13 +423,13 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
                   bool *fresh);
 unsigned ext_map_credits(struct ext_fs *fs, uint32_t n);
 /*
- * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; with them the size on the disk grows
- *               (I4).  fresh(arg, lblk, n) is told of new blocks while the handle is open: the transaction cannot
- *               be committed before it returns.
+ * ext_prepare - blocks for bytes off .. off+len-1, in as many handles as it takes; if `grow`, under vn->lock for
+ *               writing, with them the size on the disk grows (I4).  fresh(arg, lblk, n) is told of new blocks while
+ *               the handle is open: the transaction cannot be committed before it returns.
  * ext_mapped - whether all of them have blocks: 1, 0 or an error.
  */
-int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, void (*fresh)(void *arg, uint64_t lblk, uint32_t n),
-                 void *arg);
+int  ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
+                 void (*fresh)(void *arg, uint64_t lblk, uint32_t n), void *arg);
 int  ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len);
 /* ext_trim - a write ended early: back to vn.size. */
 int  ext_trim(struct ext_inode *i);
@@ -417,7 +457,14 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
 int  htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos); /* 1: not usable */
 int  htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
 int  htree_make(struct handle *h, struct ext_inode *dir);
-uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len);
+/*
+ * htree_readdir - ext_readdir in the order of hashes, of a directory that has an index or one block.  1: not usable.
+ *                 Positions: 0 ".", 1 "..", then 2 + 2^32 * (hash / 2) + the second hash: a name keeps its position
+ *                 when blocks are split, and when the first index is made.
+ * ext_hash - the hash of a name, by which the index is ordered; *minor, if not NULL: another, which is not on the disk.
+ */
+int      htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor);
 enum { DIR_ADD_CREDITS_BASE = 10 };
 
 int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out);
@@ -427,7 +474,14 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
 int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *victim);
 int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd, const char *nn, size_t nl,
                struct ext_inode *moved, struct ext_inode *replaced);
+/*
+ * ext_readdir - the entries from position `off` on, until fn() wants no more.  Names that stay are told exactly once,
+ *               however many come and go between two calls.  ext_dir_scan - in the order of the blocks, where a name's
+ *               position may change.  0, -EUCLEAN -EIO -ENOMEM.
+ */
 int ext_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg);
+enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e);
 int ext_readlink(struct ext_inode *i, char *buf, size_t size);
 int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t size);
 

@@ -107,6 +107,8 @@ struct dx_info {
 #define DX_ROOT_OFFSET 24 /* of struct dx_info, after "." and ".." */
 #define DX_NODE_OFFSET 8  /* of the entries, after an empty directory entry */
 
+#define ATTR_MAGIC 0xea020000u /* of extended attributes, in a block or in the inode */
+
 /* ---- the journal ---- */
 #define JBD_MAGIC 0xc03b3998u
 enum { JBD_DESCRIPTOR = 1, JBD_COMMIT, JBD_SUPER_V1, JBD_SUPER_V2, JBD_REVOKE };

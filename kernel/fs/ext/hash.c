@@ -96,7 +96,7 @@ static void tea(uint32_t buf[4], const uint32_t in[4])
     buf[1] += b1;
 }
 
-uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len)
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor)
 {
     bool     is_unsigned = version >= HASH_UNSIGNED;
     uint32_t buf[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}, in[8], h;
@@ -105,6 +105,7 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
 
     if (kind == HASH_LEGACY) {
         h = legacy(name, len, is_unsigned);
+        buf[1] = buf[2] = 0;
     } else {
         if ((sb->hash_seed[0] | sb->hash_seed[1] | sb->hash_seed[2] | sb->hash_seed[3]) != 0)
             memcpy(buf, sb->hash_seed, sizeof buf);
@@ -117,6 +118,8 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
         }
         h = kind == HASH_HALF_MD4 ? buf[1] : buf[0];
     }
+    if (minor != NULL)
+        *minor = kind == HASH_HALF_MD4 ? buf[2] : buf[1];
     h &= ~1u;
     return h == 0xfffffffe ? 0xfffffffc : h;
 }

@@ -8,6 +8,8 @@
  *             block, which holds the names from that hash to the next one's.  A full block is split in two by
  *             hash; when a hash runs over from one block into the next, the second's index entry has bit 0 set.
  *             The tree grows and never shrinks.
+ *             A directory is read in the order of hashes, not of blocks, because a split moves names to another block.
+ *             The names of one block are sorted, together with those of the next ones if a hash runs over into them.
  * INVARIANTS  I1  an index block is used only after its limits have been checked (node_ok)
  *             I2  what an operation needs of new blocks it gets before it changes anything
  * LOCKING     the directory's vn->lock
@@ -46,8 +48,10 @@ static struct dx_info *info_of(struct buf *root)
 
 static void release(struct probe *p)
 {
-    buf_put(p->f[0].b);
-    buf_put(p->f[1].b);
+    for (unsigned k = 0; k < 2; k++) {
+        buf_put(p->f[k].b);
+        p->f[k].b = NULL;
+    }
 }
 
 /* The last entry that is not after `hash`. */
@@ -104,8 +108,19 @@ static int read_node(struct ext_inode *dir, const struct dx_entry *e, struct fra
     return 0;
 }
 
-/* Walks to the index entry that covers the name.  1: there is no index that we know. */
-static int probe(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
+static unsigned hash_version(struct ext_fs *fs, const struct probe *p)
+{
+    return info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
+}
+
+/* Of an index that is to be made. */
+static uint8_t new_hash_version(struct ext_fs *fs)
+{
+    return fs->sb->def_hash_version <= HASH_TEA ? fs->sb->def_hash_version : HASH_HALF_MD4;
+}
+
+/* Reads the root.  1: there is no index that we know. */
+static int probe_root(struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs  *fs = dir->fs;
     struct dx_info *info;
@@ -121,9 +136,17 @@ static int probe(struct ext_inode *dir, const char *name, size_t len, struct pro
         release(p);
         return 1;
     }
-    p->hash = ext_hash(fs->sb, info->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0), name, len);
     p->levels = info->levels;
     p->f[0].v = (struct dx_entry *)(info + 1);
+    return 0;
+}
+
+/* Walks from the root to the index entry that covers the hash.  An error: the probe is released. */
+static int probe_to(struct ext_inode *dir, struct probe *p, uint32_t hash)
+{
+    int err;
+
+    p->hash = hash;
     p->f[0].at = search(p->f[0].v, *count_of(p->f[0].v), p->hash);
     if (p->levels == 1) {
         if ((err = read_node(dir, &p->f[0].v[p->f[0].at], &p->f[1])) != 0) {
@@ -135,31 +158,54 @@ static int probe(struct ext_inode *dir, const char *name, size_t len, struct pro
     return 0;
 }
 
-/* To the next block of entries, if the wanted hash runs over into it.  1, 0 or an error. */
-static int next_leaf(struct ext_inode *dir, struct probe *p)
+/* Walks to the index entry that covers the name.  1: there is no index that we know. */
+static int probe(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
+{
+    int r = probe_root(dir, p);
+
+    return r != 0 ? r : probe_to(dir, p, ext_hash(dir->fs->sb, hash_version(dir->fs, p), name, len, NULL));
+}
+
+/* The hash, with its mark, where the next block of entries begins.  false: there is none. */
+static bool peek_leaf(struct probe *p, uint32_t *hash)
 {
     struct frame *f = &p->f[p->levels];
-    uint32_t      h;
+
+    if (f->at + 1 >= *count_of(f->v))
+        f = &p->f[0];
+    if (f->at + 1 >= *count_of(f->v))
+        return false;
+    *hash = f->v[f->at + 1].hash;
+    return true;
+}
+
+/* To the next block of entries, which is there.  0 or an error. */
+static int step_leaf(struct ext_inode *dir, struct probe *p)
+{
+    struct frame *f = &p->f[p->levels];
     int           err;
 
     if (f->at + 1 < *count_of(f->v)) {
-        h = f->v[f->at + 1].hash;
-        if ((h & ~1u) != p->hash || !(h & 1))
-            return 0;
         f->at++;
-        return 1;
+        return 0;
     }
-    if (p->levels == 0 || p->f[0].at + 1 >= *count_of(p->f[0].v))
-        return 0;
-    h = p->f[0].v[p->f[0].at + 1].hash;
-    if ((h & ~1u) != p->hash || !(h & 1))
-        return 0;
     buf_put(f->b);
     f->b = NULL;
-    if ((err = read_node(dir, &p->f[0].v[++p->f[0].at], f)) != 0)
-        return err;
-    f->at = 0;
-    return 1;
+    if ((err = read_node(dir, &p->f[0].v[++p->f[0].at], f)) == 0)
+        f->at = 0;
+    return err;
+}
+
+/* To the next block of entries, if the wanted hash runs over into it.  1, 0 or an error. */
+static int next_leaf(struct ext_inode *dir, struct probe *p)
+{
+    uint32_t h;
+    int      err;
+
+    if (!peek_leaf(p, &h) || (h & ~1u) != p->hash || !(h & 1))
+        return 0;
+    err = step_leaf(dir, p);
+    return err != 0 ? err : 1;
 }
 
 int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
@@ -186,13 +232,18 @@ int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpo
     return r;
 }
 
-/* ---- changes ------------------------------------------------------------------------------------- */
+/* ---- sorting names by hash ------------------------------------------------------------------------ */
 
-/* An entry of a block that is to be split. */
+/* An entry: its hashes, and where it is, in bytes. */
 struct item {
-    uint32_t hash;
-    uint16_t off, size;
+    uint32_t hash, minor, at;
 };
+
+/* The item's place among all names of the directory, which is its position for readers; before it are the dots. */
+static uint64_t item_place(const struct item *t)
+{
+    return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;
+}
 
 /* Shell's sort: short, and quick enough for one block's entries. */
 static void sort(struct item *v, unsigned n)
@@ -202,12 +253,13 @@ static void sort(struct item *v, unsigned n)
             struct item t = v[i];
             unsigned    k = i;
 
-            for (; k >= gap && v[k - gap].hash > t.hash; k -= gap)
+            for (; k >= gap && item_place(&v[k - gap]) > item_place(&t); k -= gap)
                 v[k] = v[k - gap];
             v[k] = t;
         }
 }
 
+/* The entries of a block from byte `from` on.  How many. */
 static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
 {
     unsigned n = 0;
@@ -215,12 +267,176 @@ static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data
     for (uint32_t off = from; off < fs->bsize;) {
         const struct ext_dirent *e = (const struct ext_dirent *)(data + off);
 
-        if (e->ino != 0)
-            v[n++] = (struct item){ext_hash(fs->sb, version, e->name, e->name_len), (uint16_t)off,
-                                   (uint16_t)DIRENT_SIZE(e->name_len)};
+        if (e->ino != 0) {
+            v[n].at = off;
+            v[n].hash = ext_hash(fs->sb, version, e->name, e->name_len, &v[n].minor);
+            n++;
+        }
         off += e->rec_len;
     }
     return n;
+}
+
+/* ---- reading them out ---------------------------------------------------------------------------- */
+
+/* Names that are sorted together. */
+struct batch {
+    struct item *v;
+    unsigned     n, room;
+};
+
+/* Adds the names of a block; those that do not belong between the hashes lo and hi are shown as if they did. */
+static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsigned version, uint32_t lo, uint32_t hi)
+{
+    struct ext_fs *fs = dir->fs;
+    unsigned       most = fs->bsize / 12, n;
+    uint32_t       from = 0;
+    struct item   *v;
+    struct buf    *b;
+    int            err;
+
+    if (a->n + most > a->room) {
+        if ((v = ext_alloc(fs, (a->n + most) * sizeof *v)) == NULL)
+            return -ENOMEM;
+        if (a->n != 0)
+            memcpy(v, a->v, a->n * sizeof *v);
+        kmem_free(a->v);
+        a->v = v;
+        a->room = a->n + most;
+    }
+    if ((err = ext_dir_read(dir, lblk, &b)) != 0)
+        return err;
+    if (lblk == 0) { /* behind the dots */
+        from = ((struct ext_dirent *)b->data)->rec_len;
+        from += ((struct ext_dirent *)(b->data + from))->rec_len;
+    }
+    n = collect(fs, version, b->data, from, a->v + a->n);
+    buf_put(b);
+    for (v = a->v + a->n; n > 0; n--, v++) {
+        v->at += lblk << fs->bshift;
+        v->hash = min_of(max_of(v->hash, lo), hi);
+        a->n++;
+    }
+    return 0;
+}
+
+/* Tells the reader of the names from *off on, which moves.  1: it wants no more; 0; or an error. */
+static int batch_tell(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn, void *arg)
+{
+    struct ext_fs *fs = dir->fs;
+
+    sort(a->v, a->n);
+    for (unsigned k = 0; k < a->n; k++) {
+        uint64_t           place = item_place(&a->v[k]);
+        bool               again = k + 1 < a->n && item_place(&a->v[k + 1]) == place;
+        struct ext_dirent *e;
+        struct buf        *b;
+        int                r;
+
+        if (place < *off)
+            continue;
+        if ((r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b)) != 0)
+            return r;
+        e = (struct ext_dirent *)(b->data + (a->v[k].at & (fs->bsize - 1)));
+        *off = place + !again;
+        r = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), *off);
+        buf_put(b);
+        if (r != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* "." and "..".  As batch_tell(). */
+static int tell_dots(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
+{
+    struct ext_dirent *e;
+    struct buf        *b;
+    int                r = *off < 2 ? ext_dir_read(dir, 0, &b) : 0;
+
+    if (*off >= 2 || r != 0)
+        return r;
+    e = (struct ext_dirent *)b->data;
+    for (unsigned k = 0; k < 2 && r == 0; k++) {
+        if (*off == k) {
+            r = fn(arg, "..", k + 1, e->ino, VDIR, k + 1);
+            *off = k + 1;
+        }
+        e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
+    }
+    buf_put(b);
+    return r != 0;
+}
+
+/* The names of the block that p has come to, and of those into which its last hash runs over. */
+static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
+{
+    struct frame *f = &p->f[p->levels];
+    uint32_t      lo = 0, hi = UINT32_MAX, lblk;
+    int           err;
+
+    if (f->at != 0)
+        lo = f->v[f->at].hash & ~1u;
+    else if (p->levels != 0 && p->f[0].at != 0)
+        lo = p->f[0].v[p->f[0].at].hash & ~1u;
+    a->n = 0;
+    for (;;) {
+        bool last = !peek_leaf(p, &hi), over = !last && (hi & 1);
+
+        if ((err = child(dir, &f->v[f->at], &lblk)) != 0 ||
+            (err = batch_add(dir, a, lblk, hash_version(dir->fs, p), lo, last ? UINT32_MAX : hi & ~1u)) != 0)
+            return err;
+        if (!over)
+            return 0;
+        if ((err = step_leaf(dir, p)) != 0)
+            return err;
+    }
+}
+
+/* All blocks of a directory with an index. */
+static int tell_leaves(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off, dirent_fn fn, void *arg)
+{
+    uint32_t h;
+    int      r = probe_to(dir, p, (uint32_t)((off - 2) >> 32 << 1));
+
+    while (r == 0 && (r = batch_fill(dir, p, a)) == 0 && (r = batch_tell(dir, a, &off, fn, arg)) == 0) {
+        if (!peek_leaf(p, &h))
+            break;
+        r = step_leaf(dir, p);
+    }
+    release(p);
+    return r;
+}
+
+int htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
+{
+    struct ext_fs *fs = dir->fs;
+    struct batch   a = {NULL, 0, 0};
+    struct probe   p;
+    bool           indexed = (dir->flags & EXT_FL_INDEX) != 0;
+    int            r = indexed ? probe_root(dir, &p) : 0;
+
+    if (r != 0)
+        return r;
+    if ((r = tell_dots(dir, &off, fn, arg)) != 0 && indexed) {
+        release(&p);
+    } else if (r == 0 && indexed) {
+        r = tell_leaves(dir, &p, &a, off, fn, arg);
+    } else if (r == 0) {
+        unsigned version = new_hash_version(fs) + (fs->unsigned_hash ? HASH_UNSIGNED : 0u);
+
+        if ((r = batch_add(dir, &a, 0, version, 0, UINT32_MAX)) == 0)
+            r = batch_tell(dir, &a, &off, fn, arg);
+    }
+    kmem_free(a.v);
+    return r < 0 ? r : 0;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------- */
+
+static uint32_t item_size(const uint8_t *data, const struct item *t)
+{
+    return DIRENT_SIZE(((const struct ext_dirent *)(data + t->at))->name_len);
 }
 
 /* Fills a block with the entries v[0..n) of `from`, one after the other. */
@@ -231,10 +447,12 @@ static void pack(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const stru
 
     memset(to, 0, fs->bsize);
     for (unsigned i = 0; i < n; i++) {
+        uint32_t size = item_size(from, &v[i]);
+
         e = (struct ext_dirent *)(to + off);
-        memcpy(e, from + v[i].off, v[i].size);
-        e->rec_len = v[i].size;
-        off += v[i].size;
+        memcpy(e, from + v[i].at, size);
+        e->rec_len = (uint16_t)size;
+        off += size;
     }
     if (n == 0)
         e->rec_len = (uint16_t)fs->bsize;
@@ -308,7 +526,6 @@ static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struc
 {
     struct ext_fs *fs = dir->fs;
     struct frame  *f = &p->f[p->levels];
-    unsigned       version = info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
     struct item   *v = kmem_alloc(fs->bsize / 12 * sizeof *v);
     uint8_t       *copy = ext_block_alloc(fs);
     uint32_t       lblk, hash2, size = 0;
@@ -320,10 +537,10 @@ static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struc
         err = ext_dir_append(h, dir, &b, &lblk);
     if (err == 0) {
         memcpy(copy, leaf->data, fs->bsize);
-        n = collect(fs, version, copy, 0, v);
+        n = collect(fs, hash_version(fs, p), copy, 0, v);
         sort(v, n);
-        for (k = n; k > 1 && size + v[k - 1].size / 2 <= fs->bsize / 2; k--)
-            size += v[k - 1].size;
+        for (k = n; k > 1 && size + item_size(copy, &v[k - 1]) / 2 <= fs->bsize / 2; k--)
+            size += item_size(copy, &v[k - 1]);
         if (k == n && n > 1)
             k--;
         if (n < 2) { /* one entry fills the block: cannot be */
@@ -412,7 +629,7 @@ int htree_make(struct handle *h, struct ext_inode *dir)
     dotdot->rec_len = (uint16_t)(fs->bsize - 12);
     memset(root->data + DX_ROOT_OFFSET, 0, fs->bsize - DX_ROOT_OFFSET);
     info = info_of(root);
-    info->hash_version = fs->sb->def_hash_version <= HASH_TEA ? fs->sb->def_hash_version : HASH_HALF_MD4;
+    info->hash_version = new_hash_version(fs);
     info->info_length = sizeof *info;
     v = (struct dx_entry *)(info + 1);
     v[0].block = lblk;

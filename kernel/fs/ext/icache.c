@@ -12,6 +12,7 @@
 #include "fs/ext/ext.h"
 
 #include "mem/kmem.h"
+#include "stat/panic.h"
 #include "stat/tunable.h"
 
 #define HASH_SIZE 256 /* chains of one part */
@@ -81,16 +82,19 @@ static bool evict(struct icache_part *p, struct ext_inode *i)
     struct ext_fs *fs = i->fs;
     uint32_t       one = 1;
 
-    if (i->vn.refs != 1 || !fs->up->may_evict(i) || (!fs->rdonly && (i->dirty || i->orphaned || i->otxn != NULL)))
+    if (i->vn.refs != 1 || !fs->up->may_evict(i))
+        return false;
+    if (!fs->rdonly && (i->dirty || (i->orphaned && !fs->leaving) || i->otxn != NULL))
         return false;
     if (!atomic_compare_exchange_strong(&i->vn.refs, &one, 0))
         return false;
     take_out(p, i);
+    ASSERT(fs->rdonly || (!i->dirty && i->otxn == NULL), "ext.h: an inode leaves memory clean");
     if (fs->rdonly) { /* after an error: what was under way stays undone */
         ext_iundirty(i);
         jnl_unorder(i);
-        list_remove(&i->orphan);
     }
+    list_remove(&i->orphan); /* likewise; else it is not there */
     if (i->vn.type == VREG)
         fs->up->drop_pages(i, 0);
     ext_ifree_mem(i);

@@ -30,6 +30,13 @@ enum vtype ext_vtype(uint32_t mode)
     return 0;
 }
 
+/* Whether the inode has the field of the 256-byte inode that ends at byte `end`. */
+static inline bool has(const struct ext_inode *i, size_t end)
+{
+    return 128 + (size_t)i->extra_isize >= end;
+}
+#define HAS(i, field) has(i, offsetof(struct ext_dinode, field) + 4)
+
 /* ---- times --------------------------------------------------------------------------------------- */
 
 static int64_t time_in(uint32_t sec, uint32_t extra)
@@ -40,6 +47,15 @@ static int64_t time_in(uint32_t sec, uint32_t extra)
     if (ns >= NS)
         ns = 0;
     return s > INT64_MAX / NS - 1 ? INT64_MAX : s * NS + ns;
+}
+
+int64_t ext_time_fits(const struct ext_inode *i, int64_t t)
+{
+    int64_t least = (int64_t)INT32_MIN * NS, most = (int64_t)INT32_MAX * NS;
+
+    if (t < least)
+        return least;
+    return t > most && !HAS(i, atime_extra) ? most : t;
 }
 
 static void time_out(int64_t t, uint32_t *sec, uint32_t *extra)
@@ -54,13 +70,6 @@ static void time_out(int64_t t, uint32_t *sec, uint32_t *extra)
     if (extra != NULL) /* the two bits say how often 2^32 is to be added to the signed 32 */
         *extra = (uint32_t)ns << 2 | (((uint32_t)((uint64_t)(s - (int32_t)s) >> 32)) & 3);
 }
-
-/* Whether the inode has the field of the 256-byte inode that ends at byte `end`. */
-static inline bool has(const struct ext_inode *i, size_t end)
-{
-    return 128 + (size_t)i->extra_isize >= end;
-}
-#define HAS(i, field) has(i, offsetof(struct ext_dinode, field) + 4)
 
 /* ---- from and to the table ----------------------------------------------------------------------- */
 
@@ -108,6 +117,39 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
     return 0;
 }
 
+#define ATTR_ACL   2 /* index of the name "system.posix_acl_access" */
+
+/* Whether a list of attributes holds an access control list, or is damaged, so that it may. */
+static bool list_has_acl(const uint8_t *p, const uint8_t *end)
+{
+    while (end - p >= 4 && *(const uint32_t *)p != 0) { /* length and kind of the name, ... */
+        if (p[1] == ATTR_ACL || end - p < 16 + p[0])
+            return true;
+        p += round_up(16u + p[0], 4u);
+    }
+    return false;
+}
+
+/* In the inode behind its fields, or in its block of attributes; that cannot be read: it may have one. */
+static bool has_acl(struct ext_inode *i, const struct ext_dinode *d)
+{
+    uint32_t       off = 128u + i->extra_isize, isize = i->fs->isize;
+    const uint8_t *table = (const uint8_t *)d;
+    struct buf    *b;
+    bool           has;
+
+    if (isize > 128 && off + 4 <= isize && *(const uint32_t *)(table + off) == ATTR_MAGIC &&
+        list_has_acl(table + off + 4, table + isize))
+        return true;
+    if (i->file_acl == 0)
+        return false;
+    if (buf_read(i->fs, i->file_acl, &b) != 0)
+        return true;
+    has = *(const uint32_t *)b->data != ATTR_MAGIC || list_has_acl(b->data + 32, b->data + i->fs->bsize);
+    buf_put(b);
+    return has;
+}
+
 /* Fills in what the table says. */
 static int read_in(struct ext_inode *i, const struct ext_dinode *d)
 {
@@ -132,6 +174,12 @@ static int read_in(struct ext_inode *i, const struct ext_dinode *d)
         vn->rdev = d->block[0] != 0 ? d->block[0] : d->block[1];
     if (check_inode(i, d) != 0)
         return -EUCLEAN;
+    if (d->flags & EXT_FL_IMMUTABLE)
+        vn->attr |= VN_IMMUTABLE;
+    if (d->flags & EXT_FL_APPEND)
+        vn->attr |= VN_APPEND;
+    if (has_acl(i, d))
+        vn->attr |= VN_ACL;
     vn->ctime_ns = time_in(d->ctime, HAS(i, ctime_extra) ? d->ctime_extra : none);
     vn->mtime_ns = time_in(d->mtime, HAS(i, mtime_extra) ? d->mtime_extra : none);
     vn->atime_ns = time_in(d->atime, HAS(i, atime_extra) ? d->atime_extra : none);
@@ -165,9 +213,9 @@ static bool put_fields(struct ext_inode *i)
     memcpy(d->block, i->block, sizeof i->block);
     if (i->fs->isize > 128)
         d->extra_isize = i->extra_isize;
-    time_out(vn->ctime_ns, &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
-    time_out(vn->mtime_ns, &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
-    time_out(vn->atime_ns, &d->atime, HAS(i, atime_extra) ? &d->atime_extra : NULL);
+    time_out(ext_time_fits(i, vn->ctime_ns), &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
+    time_out(ext_time_fits(i, vn->mtime_ns), &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
+    time_out(ext_time_fits(i, vn->atime_ns), &d->atime, HAS(i, atime_extra) ? &d->atime_extra : NULL);
     if (HAS(i, crtime))
         d->crtime = i->crtime;
     if (HAS(i, crtime_extra))
@@ -194,6 +242,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
         }
     }
+    ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
     i->tid = jnl_tid(h);
 }
 
@@ -245,6 +294,8 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->vn.ino = ino;
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
+    if (fs->jnl != NULL && !fs->rdonly)
+        i->tid = jnl_tid_of(fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
     if ((err = read_in(i, d)) != 0) {
         ext_ifree_mem(i);
         return err;
@@ -294,22 +345,26 @@ int ext_iflush_one(struct ext_inode *i)
     return 0;
 }
 
+bool ext_itryhold(struct ext_inode *i)
+{
+    uint32_t n = i->vn.refs;
+
+    while (n != 0 && !atomic_compare_exchange_weak(&i->vn.refs, &n, n + 1))
+        ;
+    return n != 0;
+}
+
 /* The first dirty inode, with a reference; NULL: none.  One that is being deleted takes itself off. */
 static struct ext_inode *next_dirty(struct ext_fs *fs)
 {
     struct ext_inode *i, *found = NULL;
 
     spin_lock(&fs->dirty_lock);
-    LIST_FOREACH (i, &fs->dirty, dirty_link) {
-        uint32_t n = i->vn.refs;
-
-        while (n != 0 && !atomic_compare_exchange_weak(&i->vn.refs, &n, n + 1))
-            ;
-        if (n != 0) {
+    LIST_FOREACH (i, &fs->dirty, dirty_link)
+        if (ext_itryhold(i)) {
             found = i;
             break;
         }
-    }
     spin_unlock(&fs->dirty_lock);
     return found;
 }

@@ -9,7 +9,7 @@
  *             commits every five seconds, fsync, and a handle that finds no room.
  *             A commit copies all changed blocks at one moment without an open handle; from then on the buffers
  *             belong to the next transaction, and no bytes of it can get into the old one.
- * INVARIANTS  I1  nbufs + reserved <= max for the running transaction
+ * INVARIANTS  I1  nbufs + reserved <= max for the running transaction, and nrevoked + may_revoke <= max_revoked
  *             I2  whoever waits for a commit or a handle has no open handle
  *             I3  when there is no running and no committing transaction, no buffer has txn set
  * LOCKING     journal.lock, see journal.h; `busy` is a lock of its own, held over the disk's work.
@@ -64,7 +64,7 @@ static int make_room(struct journal *j)
 
 static bool is_full(const struct journal *j, const struct txn *t, unsigned credits)
 {
-    return t->nbufs + t->reserved + credits > j->max || t->nrevoked > j->max_revoked / 2;
+    return t->nbufs + t->reserved + credits > j->max || t->nrevoked + t->may_revoke + credits > j->max_revoked;
 }
 
 int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
@@ -110,7 +110,8 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
     if (err == 0) {
         t->updates++;
         t->reserved += credits;
-        *h = (struct handle){fs, t, (int)credits};
+        t->may_revoke += credits;
+        *h = (struct handle){fs, t, (int)credits, credits};
     }
     mutex_exit(&j->lock);
     return err;
@@ -123,6 +124,7 @@ void jnl_stop(struct handle *h)
 
     mutex_enter(&j->lock);
     t->reserved -= (unsigned)h->credits;
+    t->may_revoke -= h->revokes;
     if (--t->updates == 0 && j->locking)
         cv_broadcast(&j->cv);
     mutex_exit(&j->lock);
@@ -218,6 +220,9 @@ int jnl_forget(struct handle *h, uint32_t block)
     fresh = b != NULL && b->txn == t && (b->flags & BUF_NEW) && !logged;
     if (j->log && !fresh && (err = grow_revoked(h->fs, t)) == 0) {
         t->revoked[t->nrevoked++] = block;
+        ASSERT(h->revokes != 0, "I1");
+        h->revokes--;
+        t->may_revoke--;
         h->fs->n_revokes++;
     }
     if (err == 0 && logged) {
@@ -276,8 +281,25 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
         i->otxn = h->txn;
         list_push_back(&h->txn->ordered, &i->olink);
     }
+    ASSERT(i->otxn == h->txn || i->otxn == j->committing, "ext.h: states of otxn");
     b = i->otxn == h->txn ? &i->ordered : &i->again; /* the other: of the one that is being written */
     *b = b->hi == 0 ? (struct ext_bytes){lo, hi} : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
+    mutex_exit(&j->lock);
+}
+
+/* Sleeps until no commit under way has still to write i's pages.  j->lock held. */
+static void wait_ordered(struct journal *j, const struct ext_inode *i)
+{
+    while (i->otxn != NULL && i->otxn == j->committing)
+        cv_wait(&j->cv, &j->lock, "ordered data");
+}
+
+void jnl_settle(struct ext_inode *i)
+{
+    struct journal *j = i->fs->jnl;
+
+    mutex_enter(&j->lock);
+    wait_ordered(j, i);
     mutex_exit(&j->lock);
 }
 
@@ -288,13 +310,28 @@ void jnl_unorder(struct ext_inode *i)
     if (i->otxn == NULL || j == NULL)
         return;
     mutex_enter(&j->lock);
-    while (i->otxn != NULL && i->otxn == j->committing)
-        cv_wait(&j->cv, &j->lock, "ordered data");
+    wait_ordered(j, i);
     if (i->otxn != NULL)
         list_remove(&i->olink);
     i->otxn = NULL;
     i->ordered = (struct ext_bytes){0};
     mutex_exit(&j->lock);
+}
+
+uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b)
+{
+    struct journal *j = fs->jnl;
+    uint32_t        tid;
+
+    mutex_enter(&j->lock);
+    if (b->txn != NULL)
+        tid = b->txn->tid;
+    else if (j->committing != NULL && (b->flags & BUF_COMMITTING))
+        tid = j->committing->tid;
+    else
+        tid = j->committed;
+    mutex_exit(&j->lock);
+    return tid;
 }
 
 bool jnl_committed(struct ext_fs *fs, uint32_t tid)
@@ -418,6 +455,11 @@ int jnl_close(struct ext_fs *fs)
         err = jnl_write_super(j, 0, j->seq);
     mutex_exit(&j->lock);
     return err;
+}
+
+bool jnl_has_error(struct ext_fs *fs)
+{
+    return fs->jnl != NULL && fs->jnl->log && ((struct jbd_super *)fs->jnl->super)->err != 0;
 }
 
 void jnl_free(struct ext_fs *fs)

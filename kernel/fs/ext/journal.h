@@ -26,6 +26,7 @@ struct txn {
     struct list    ckpts;     /* [j] committed: buffers not yet in their place                   */
     uint32_t      *revoked;   /* [j] blocks                                                      */
     unsigned       nrevoked, revoked_cap;
+    unsigned       may_revoke; /* [j] that open handles may still add; with nrevoked at most max_revoked */
     struct list    freed;     /* [j] struct freed: blocks to be used again when it is on the disk */
     uint32_t       log_start; /* [b] first of its blocks in the log                              */
     struct list    link;      /* [j] journal.done                                                */
@@ -47,7 +48,8 @@ struct journal {
     _Atomic uint64_t  overruns;   /* handles that changed more than they had said             */
 
     /* the log */
-    uint8_t          *super;      /* [b] its superblock, one block                            */
+    struct mutex      super_lock; /* held over a change of super and its write                */
+    uint8_t          *super;      /* [under super_lock] its superblock, one block             */
     uint32_t          maxlen, first;
     struct extent    *map;        /* [c] its blocks on the disk                               */
     unsigned          nmap;

@@ -52,16 +52,44 @@ uint32_t jnl_log_free(const struct journal *j)
     return len - 1 - (j->head + len - j->tail) % len;
 }
 
+static int write_super_locked(struct journal *j)
+{
+    int err = blk_flush(j->fs->disk);
+
+    if (err == 0)
+        err = ext_io_one(j->fs, BLK_WRITE, jnl_log_block(j, 0), j->super);
+    return err != 0 ? err : blk_flush(j->fs->disk);
+}
+
 int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq)
 {
     struct jbd_super *s = (struct jbd_super *)j->super;
     int               err;
 
+    mutex_enter(&j->super_lock);
     s->start = be32(start);
     s->sequence = be32(seq);
-    if ((err = blk_flush(j->fs->disk)) == 0)
-        err = ext_io_one(j->fs, BLK_WRITE, jnl_log_block(j, 0), j->super);
-    return err != 0 ? err : blk_flush(j->fs->disk);
+    err = write_super_locked(j);
+    mutex_exit(&j->super_lock);
+    return err;
+}
+
+int jnl_note_error(struct ext_fs *fs, bool failed)
+{
+    struct journal   *j = fs->jnl;
+    struct jbd_super *s;
+    int               err = 0;
+
+    if (j == NULL || j->super == NULL) /* none, or its inode is what is wrong */
+        return 0;
+    mutex_enter(&j->super_lock);
+    s = (struct jbd_super *)j->super;
+    if ((s->err != 0) != failed) {
+        s->err = failed ? (int32_t)be32((uint32_t)-EIO) : 0;
+        err = write_super_locked(j);
+    }
+    mutex_exit(&j->super_lock);
+    return err;
 }
 
 /* ---- writing one transaction --------------------------------------------------------------------- */
@@ -242,6 +270,7 @@ static void write_ordered(struct journal *j, struct txn *t)
         mutex_enter(&j->lock);
         list_remove(&i->olink);
         next = i->again.hi != 0 ? j->running : NULL;
+        ASSERT(i->otxn == t && (i->again.hi == 0 || next != NULL), "ext.h: states of otxn");
         i->ordered = i->again;
         i->again = (struct ext_bytes){0};
         if (next != NULL)

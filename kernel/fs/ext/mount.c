@@ -98,7 +98,7 @@ static int parse(const char *p, struct options *o)
 
 static void apply(struct extmount *m, const struct options *o)
 {
-    m->fs->vfs->noatime = (o->flags & MS_NOATIME) != 0;
+    m->fs->vfs->flags |= o->flags & MS_NOATIME;
     if (o->errors != 0)
         m->fs->errors = (uint8_t)o->errors;
     if (o->commit_s != 0)
@@ -150,28 +150,6 @@ static bool is_ours(void *owner, void *arg)
     return ((struct vnode *)owner)->vfs == arg;
 }
 
-static int op_sync(struct vfs *vfs, bool data)
-{
-    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    int            err;
-
-    if (!data)
-        return ext_sync(fs);
-    object_writeback_all(is_ours, vfs, true);
-    ext_wait_written(fs);
-    err = ext_sync(fs);
-    return err == 0 && !fs->rdonly ? blk_flush(fs->disk) : err;
-}
-
-static void op_shutdown(struct vfs *vfs)
-{
-    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-
-    vfs->readonly = true;
-    if (!fs->rdonly && ext_quiesce(fs) != 0)
-        warn("%s: could not be written", vfs->source);
-}
-
 /* Has pages that are not on the disk. */
 static bool is_unwritten(struct ext_inode *i)
 {
@@ -182,6 +160,30 @@ static bool is_unwritten(struct ext_inode *i)
 static bool is_refused(struct ext_inode *i)
 {
     return is_unwritten(i) && i->io.error != 0;
+}
+
+static int op_sync(struct vfs *vfs, bool data)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+    int            err;
+
+    if (!data)
+        return ext_sync(fs);
+    object_writeback_all(is_ours, vfs, true);
+    ext_wait_written(fs);
+    err = ext_sync(fs);
+    if (err == 0 && !fs->rdonly)
+        err = blk_flush(fs->disk);
+    return err == 0 && icache_count(fs, is_refused) != 0 ? -EIO : err;
+}
+
+static void op_shutdown(struct vfs *vfs)
+{
+    struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+
+    vfs->readonly = true;
+    if (!fs->rdonly && ext_quiesce(fs) != 0)
+        warn("%s: could not be written", vfs->source);
 }
 
 static bool is_used(struct ext_inode *i)

@@ -514,7 +514,7 @@ int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t
         err = -ENOENT;
     } else if (size != 0) {
         rw_enter_read(&up->vn.lock);
-        err = ext_readdir(up, 0, see, &s);
+        err = ext_dir_scan(up, 0, see, &s);
         rw_exit_read(&up->vn.lock);
         if (err == 0)
             err = s.len;

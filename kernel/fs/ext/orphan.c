@@ -6,6 +6,8 @@
  *             orphan list: on the disk, the superblock names the first and each names the next in its dtime.
  *             When nobody uses an inode without links any more, its blocks, its attributes and the inode itself are
  *             freed, and it leaves the list in the transaction that does the last of it.
+ *             If that fails, for want of memory or because the disk has an error, the inode stays on the list, here and
+ *             on the disk, and the next commit tries again.  So does a truncation.
  * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view
  * LOCKING     orphan_lock (in a handle)
  * SEE ALSO    inode.c, truncate.c, docs/ext.md
@@ -13,6 +15,7 @@
 #include "fs/ext/ext.h"
 
 #include "disp/timer.h"
+#include "stat/panic.h"
 
 #define NS 1000000000
 
@@ -54,6 +57,7 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
         }
         list_remove(&i->orphan);
         i->orphaned = false;
+        i->undone = UNDONE_NOTHING;
         i->dtime = 0;
         ext_iwrite(h, i);
     }
@@ -110,7 +114,7 @@ static int free_attributes(struct handle *h, struct ext_inode *i)
     if ((err = buf_read(fs, block, &b)) != 0)
         return err;
     hd = (uint32_t *)b->data; /* magic, count of inodes */
-    if (hd[0] != 0xea020000 || hd[1] == 0) {
+    if (hd[0] != ATTR_MAGIC || hd[1] == 0) {
         err = ext_error(fs, "inode %u: its attribute block %u is none", (uint32_t)i->vn.ino, block);
     } else if (hd[1] == 1) {
         err = ext_bfree_meta(h, block);
@@ -119,7 +123,8 @@ static int free_attributes(struct handle *h, struct ext_inode *i)
         hd[1]--;
     }
     buf_put(b);
-    i->file_acl = 0;
+    if (err == 0)
+        i->file_acl = 0;
     return err;
 }
 
@@ -127,6 +132,17 @@ static bool has_blocks(const struct ext_inode *i)
 {
     return i->nsectors > (i->file_acl != 0 ? i->fs->spb : 0) &&
            (i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK);
+}
+
+/* Frees the inode's memory.  After an error it may still be on the list: the disk keeps it there. */
+static void forget_orphan(struct ext_inode *i)
+{
+    struct ext_fs *fs = i->fs;
+
+    mutex_enter(&fs->orphan_lock);
+    list_remove(&i->orphan);
+    mutex_exit(&fs->orphan_lock);
+    ext_ifree_mem(i);
 }
 
 int ext_delete(struct ext_inode *i)
@@ -153,11 +169,74 @@ int ext_delete(struct ext_inode *i)
         ext_orphan_del(&h, i);
         i->dtime = (uint32_t)(clock_real_ns() / NS);
         i->nsectors = 0;
-        ext_iwrite(&h, i);
-        err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR);
+        ext_iwrite(&h, i); /* before the inode may be another file's */
+        if ((err = ext_ifree(&h, (uint32_t)i->vn.ino, i->vn.type == VDIR)) != 0)
+            ext_orphan_add(&h, i);
+    } else {
+        ext_iwrite(&h, i); /* what has been freed */
     }
     jnl_stop(&h);
     return err;
+}
+
+void ext_orphan_undone(struct ext_inode *i, uint8_t what)
+{
+    struct ext_fs *fs = i->fs;
+
+    mutex_enter(&fs->orphan_lock);
+    ASSERT(i->orphaned, "ext.h: only an orphan has something undone");
+    i->undone = what;
+    mutex_exit(&fs->orphan_lock);
+}
+
+/* An orphan with something undone, *what, which is the caller's to do now; NULL: none. */
+static struct ext_inode *next_undone(struct ext_fs *fs, uint8_t *what)
+{
+    struct ext_inode *i, *found = NULL;
+
+    mutex_enter(&fs->orphan_lock);
+    LIST_FOREACH (i, &fs->orphans, orphan)
+        if (i->undone == UNDONE_DELETE || (i->undone == UNDONE_CUT && ext_itryhold(i))) {
+            found = i;
+            *what = i->undone;
+            i->undone = UNDONE_NOTHING;
+            break;
+        }
+    mutex_exit(&fs->orphan_lock);
+    return found;
+}
+
+static int retry_cut(struct ext_inode *i)
+{
+    int err;
+
+    rw_enter_write(&i->vn.lock);
+    err = ext_truncate(i, i->vn.size);
+    rw_exit_write(&i->vn.lock);
+    ext_iput(i);
+    return err;
+}
+
+/* The last reference is gone, and there is no link.  The inode's memory goes too, if that succeeds. */
+static int delete_last(struct ext_inode *i)
+{
+    int err = ext_delete(i);
+
+    if (err != 0 && i->orphaned && !i->fs->rdonly)
+        ext_orphan_undone(i, UNDONE_DELETE);
+    else
+        forget_orphan(i);
+    return err;
+}
+
+void ext_orphans_retry(struct ext_fs *fs)
+{
+    struct ext_inode *i;
+    uint8_t           what;
+    int               err = 0;
+
+    while (err == 0 && (i = next_undone(fs, &what)) != NULL)
+        err = what == UNDONE_CUT ? retry_cut(i) : delete_last(i);
 }
 
 void ext_inactive(struct vnode *vn)
@@ -167,13 +246,11 @@ void ext_inactive(struct vnode *vn)
 
     if (i->dirty)
         ext_iundirty(i);
+    jnl_unorder(i); /* first: a commit that shows the file may still have to write its pages */
     if (vn->type == VREG)
         fs->up->drop_pages(i, 0);
-    jnl_unorder(i);
     if (vn->nlink == 0 && !fs->rdonly)
-        ext_delete(i);
-    mutex_enter(&fs->orphan_lock);
-    list_remove(&i->orphan); /* after an error; else it is not there */
-    mutex_exit(&fs->orphan_lock);
-    ext_ifree_mem(i);
+        delete_last(i);
+    else
+        forget_orphan(i);
 }

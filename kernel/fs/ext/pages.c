@@ -371,7 +371,7 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, !list_empty(&vn->obj.segs), &pg)) != 0 || pg == NULL)
         return err;
     if (!list_empty(&vn->obj.segs) || (atomic_load(&pg->flags) & PG_DIRTY) != 0)
-        err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), mark_dirty, i);
+        err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
     page_release(pg);
     return err;
 }
@@ -394,7 +394,7 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
             return err;
     }
-    return ext_prepare(i, from, end - from, mark_dirty, i);
+    return ext_prepare(i, from, end - from, true, mark_dirty, i);
 }
 
 static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
@@ -406,7 +406,7 @@ static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
 
     if (at >= size)
         return -EIO; /* the file has become shorter */
-    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), mark_dirty, i);
+    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, mark_dirty, i);
     if (err == 0) {
         vn_times_now(vn, VA_MTIME);
         ext_idirty(i);

@@ -100,6 +100,7 @@ int jnl_load(struct ext_fs *fs)
     fs->jnl = j;
     j->fs = fs;
     mutex_init(&j->lock, "journal");
+    mutex_init(&j->super_lock, "journal superblock");
     cv_init(&j->cv);
     list_init(&j->done);
     j->next_tid = 2;

@@ -351,6 +351,7 @@ int ext_sync(struct ext_fs *fs)
 
     if (fs->rdonly)
         return fs->failed ? -EIO : 0;
+    ext_orphans_retry(fs);
     err = ext_iflush(fs);
     return err != 0 ? err : jnl_commit_all(fs);
 }
@@ -393,6 +394,7 @@ static void note_error(struct ext_fs *fs)
         blk_rw(fs->disk, BLK_WRITE, EXT_SUPER_OFFSET / SECTOR_SIZE, s, sizeof *s);
     }
     kmem_free(s);
+    jnl_note_error(fs, true);
 }
 
 int ext_error(struct ext_fs *fs, const char *fmt, ...)
@@ -420,6 +422,10 @@ int ext_error(struct ext_fs *fs, const char *fmt, ...)
 
 static void destroy(struct ext_fs *fs)
 {
+    struct ext_inode *i;
+
+    while ((i = list_pop(&fs->orphans, struct ext_inode, orphan)) != NULL)
+        ext_ifree_mem(i); /* it could not be deleted; the list on the disk has it */
     icache_destroy(fs);
     jnl_free(fs);
     if (fs->groups != NULL)
@@ -430,13 +436,30 @@ static void destroy(struct ext_fs *fs)
     kmem_free(fs);
 }
 
+/* An error that only the journal knows of goes into the superblock, which a replay may have put back. */
+static int keep_error(struct ext_fs *fs)
+{
+    int err;
+
+    if (!jnl_has_error(fs))
+        return 0;
+    fs->sb->state |= EXT_STATE_ERROR;
+    if (disk_readonly(fs->disk))
+        return 0;
+    if ((err = write_super(fs)) == 0 && (err = blk_flush(fs->disk)) == 0)
+        err = jnl_note_error(fs, false);
+    return err;
+}
+
 static int replay(struct ext_fs *fs)
 {
     unsigned n;
     int      err;
 
-    if ((err = jnl_load(fs)) != 0 || !fs->journalled || !(fs->sb->incompat & INCOMPAT_RECOVER))
+    if ((err = jnl_load(fs)) != 0 || !fs->journalled)
         return err;
+    if (!(fs->sb->incompat & INCOMPAT_RECOVER))
+        return keep_error(fs);
     if (disk_readonly(fs->disk))
         return refuse(fs, -EROFS, "its journal must be replayed, and the disk cannot be written");
     if ((err = jnl_recover(fs, &n)) != 0)
@@ -446,6 +469,8 @@ static int replay(struct ext_fs *fs)
         return err;
     if (n != 0)
         kprintf("%s: journal replayed, %u transactions", fs->name, n);
+    if ((err = keep_error(fs)) != 0)
+        return err;
     if (fs->rdonly) { /* it is clean now, and nobody will say so later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
         if ((err = write_super(fs)) == 0)

@@ -6,6 +6,10 @@
  *             them go in one handle; when its credits run low, the inode is put on the orphan list, the handle ends,
  *             and the next goes on where it ended: after a crash in between, mounting goes on.
  *             A block of pointers goes after all it points to.
+ *             A file is cut in this order: in one handle the new size goes into the table and the inode on the orphan
+ *             list; a commit that has begun before that, and still has to write the file's data, is waited for; then
+ *             the pages go, and then the blocks.  So every transaction either has the old size and all of its data on
+ *             the disk, or the new size and an orphan.
  * INVARIANTS  I1  a pointer is zeroed in the handle that frees its block
  *             I2  map_lock is not held over a restart (a commit may need it)
  * LOCKING     vn->lock for writing keeps others from the blocks beyond the size.
@@ -15,6 +19,7 @@
 
 #define META_RUN      4  /* blocks of metadata in one run */
 #define STEP_CREDITS  9  /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
+#define STEP_REVOKES  (META_RUN + 1) /* and one for the attributes at the end */
 #define END_CREDITS   4  /* inode, superblock, the orphan before it, one spare */
 #define CUT_CREDITS   32
 #define RUNS_PER_TXN  512
@@ -30,7 +35,7 @@ static int refill(struct cut *c)
 {
     int err;
 
-    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->runs++ < RUNS_PER_TXN)
+    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->h->revokes >= STEP_REVOKES && c->runs++ < RUNS_PER_TXN)
         return 0;
     c->runs = 0;
     mutex_exit(&c->i->map_lock);
@@ -152,24 +157,47 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
     return err;
 }
 
-int ext_truncate(struct ext_inode *i, uint64_t size)
+/* The new size, here and in the table, with the promise to free what lies beyond it. */
+static int shrink(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
-    int           err = jnl_start(i->fs, CUT_CREDITS, &h);
+    int           err = jnl_start(i->fs, ORPHAN_CREDITS, &h);
 
     if (err != 0)
         return err;
     i->growing = 0;
     atomic_store(&i->writing, 0);
+    atomic_store_explicit(&i->vn.obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT, memory_order_release);
+    atomic_store_explicit(&i->vn.size, size, memory_order_release);
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
         jnl_order(&h, i, size, size + 1); /* the zeros that take the place of the last block's rest */
-    ext_iwrite(&h, i);
-    err = ext_free_blocks(&h, i, size);
-    if (h.txn == NULL)
-        return err;
-    if (err == 0 && i->vn.nlink != 0)
-        ext_orphan_del(&h, i);
+    ext_orphan_add(&h, i);
     ext_iwrite(&h, i);
     jnl_stop(&h);
+    return 0;
+}
+
+int ext_truncate(struct ext_inode *i, uint64_t size)
+{
+    struct handle h;
+    int           err = shrink(i, size);
+
+    if (err != 0)
+        return err;
+    if (i->vn.type == VREG) {
+        jnl_settle(i);
+        i->fs->up->drop_pages(i, size);
+    }
+    if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) == 0) {
+        err = ext_free_blocks(&h, i, size);
+        if (h.txn != NULL) {
+            if (err == 0 && i->vn.nlink != 0)
+                ext_orphan_del(&h, i);
+            ext_iwrite(&h, i);
+            jnl_stop(&h);
+        }
+    }
+    if (err != 0)
+        ext_orphan_undone(i, UNDONE_CUT);
     return err;
 }

@@ -109,12 +109,15 @@ static int resize(struct vnode *vn, uint64_t size)
         return -EFBIG;
     if (i->fs->rdonly)
         return -EROFS;
-    if ((err = ext_vn_fill_page(vn, size)) != 0 || (err = vn_truncate_pages(vn, size)) != 0) {
+    if ((err = ext_vn_fill_page(vn, size)) == 0)
+        err = vn_truncate_pages(vn, size);
+    if (err == 0 || vn->size != old) {
+        vn_times_now(vn, VA_MTIME);
+        ext_idirty(i);
+    } else {
         ext_trim(i);
-        return err;
     }
-    vn_times_now(vn, VA_MTIME);
-    return size < old ? ext_truncate(i, size) : 0;
+    return err;
 }
 
 static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
@@ -127,9 +130,16 @@ static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
     if ((err = jnl_start(ext_i(vn)->fs, 2, &h)) != 0)
         return err;
     vn_setattr_default(vn, mask, va);
+    vn->atime_ns = ext_time_fits(ext_i(vn), vn->atime_ns);
+    vn->mtime_ns = ext_time_fits(ext_i(vn), vn->mtime_ns);
     ext_iwrite(&h, ext_i(vn));
     jnl_stop(&h);
     return 0;
+}
+
+static int op_shrink(struct vnode *vn, uint64_t size)
+{
+    return ext_truncate(ext_i(vn), size);
 }
 
 static void op_dirty_inode(struct vnode *vn)
@@ -163,6 +173,7 @@ const struct vnodeops ext_ops = {
     .blocks = op_blocks,
     .bmap = op_bmap,
     .setattr = op_setattr,
+    .shrink = op_shrink,
     .prepare_write = ext_vn_prepare,
     .dirty_inode = op_dirty_inode,
     .fsync = op_fsync,

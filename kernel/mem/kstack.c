@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kstack.c - kernel stacks: single frames, mapped in a row, above pages that are not mapped.
+ *
+ * THEORY      A stack lies in a slot of the window at KSTACK_BASE: guard pages, then KSTACK_PAGES pages.  Its frames
+ *             need not be neighbours, so memory in pieces does not keep anybody from making a thread; and a thread that
+ *             uses up its stack runs into the guard, which is a double fault, rather than into somebody's memory.
+ *             A stack that is given back keeps its frames and waits on its node's list for the next thread there.
+ *             When memory is short, or many wait, the pageout daemon takes them all back: all translations at once, one
+ *             flush of all processors, then frames and slots.  So making and ending a thread costs no flush.
+ * INVARIANTS  I1  a slot is used again only after all processors have forgotten what was mapped there
+ *             I2  the guard pages of a slot are never mapped
+ * LOCKING     a node's list (RANK_SLAB); slots_lock (RANK_SLAB), never both
+ * SEE ALSO    x86/layout.h, x86/mmu.h, docs/boot.md (Address space), tests/test_protection.py
+ */
+#include "mem/kstack.h"
+
+#include "lib/list.h"
+#include "lib/spinlock.h"
+#include "mem/page.h"
+#include "x86/mmu.h"
+
+enum { SLOT_PAGES = 8, SLOT_GUARD = SLOT_PAGES - KSTACK_PAGES, KSTACK_MAX = 65536 };
+#define SLOT_SIZE (SLOT_PAGES * PAGE_SIZE)
+
+/* A stack that nobody uses; at its lowest byte. */
+struct spare {
+    struct list link;
+};
+
+static struct spares {
+    struct spinlock lock;
+    struct list     list; /* struct spare */
+} cacheline_aligned spares[NODE_MAX];
+
+_Atomic uint64_t       kstack_tables;
+static _Atomic int32_t nspares; /* may lag behind the lists */
+static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
+static uint64_t        slots[KSTACK_MAX / 64]; /* bitmap of those in use, or that are waiting for the flush of I1 */
+static unsigned        slot_next;              /* no free slot lies below */
+
+void kstack_init(void)
+{
+    for (unsigned i = 0; i < NODE_MAX; i++) {
+        spin_init(&spares[i].lock, RANK_SLAB);
+        list_init(&spares[i].list);
+    }
+}
+
+static void *stack_of(unsigned slot)
+{
+    return (void *)(KSTACK_BASE + slot * SLOT_SIZE + SLOT_GUARD * PAGE_SIZE);
+}
+
+static unsigned slot_of(const void *stack)
+{
+    return (unsigned)(((uint64_t)stack - KSTACK_BASE) / SLOT_SIZE);
+}
+
+/* KSTACK_MAX: all are in use. */
+static unsigned slot_take(void)
+{
+    unsigned slot = KSTACK_MAX;
+
+    spin_lock(&slots_lock);
+    for (unsigned w = slot_next / 64; w < KSTACK_MAX / 64 && slot == KSTACK_MAX; w++)
+        if (slots[w] != ~0ull)
+            slot = w * 64 + (unsigned)__builtin_ctzll(~slots[w]);
+    if (slot != KSTACK_MAX) {
+        slots[slot / 64] |= 1ull << slot % 64;
+        slot_next = slot + 1;
+    }
+    spin_unlock(&slots_lock);
+    return slot;
+}
+
+static void slot_give(unsigned slot)
+{
+    spin_lock(&slots_lock);
+    slots[slot / 64] &= ~(1ull << slot % 64);
+    slot_next = min_of(slot_next, slot);
+    spin_unlock(&slots_lock);
+}
+
+/* Takes away the translations of a stack's first n pages; their frames go onto `freed`. */
+static void unmap(void *stack, unsigned n, struct list *freed)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t    *e = mmu_window_entry((uint64_t)stack + i * PAGE_SIZE, NULL);
+        struct page *pg = phys_to_page(*e & PTE_ADDR);
+
+        __atomic_store_n(e, 0, __ATOMIC_RELAXED);
+        list_push_back(freed, &pg->link);
+    }
+}
+
+static void free_all(struct list *freed)
+{
+    struct page *pg;
+
+    while ((pg = list_pop(freed, struct page, link)) != NULL)
+        page_release(pg);
+}
+
+/* The entry of an address, with the tables above it; NULL: no memory. */
+static uint64_t *entry_make(uint64_t va, unsigned node)
+{
+    paddr_t   fresh = 0;
+    uint64_t *e;
+
+    while ((e = mmu_window_entry(va, &fresh)) == NULL) {
+        struct page *pg = page_alloc(node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_WAIT);
+
+        if (pg == NULL)
+            return NULL;
+        fresh = page_to_phys(pg);
+        kstack_tables++;
+    }
+    if (fresh != 0) { /* another CPU has made the table meanwhile */
+        page_release(phys_to_page(fresh));
+        kstack_tables--;
+    }
+    return e;
+}
+
+/* Gives a new stack its frames.  Returns whether it has them. */
+static bool map(void *stack, unsigned node)
+{
+    struct list freed = LIST_INIT(freed);
+    unsigned    i;
+
+    for (i = 0; i < KSTACK_PAGES; i++) {
+        uint64_t    *e = entry_make((uint64_t)stack + i * PAGE_SIZE, node);
+        struct page *pg = e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT) : NULL;
+
+        if (pg == NULL)
+            break;
+        __atomic_store_n(e, page_to_phys(pg) | PTE_P | PTE_W | PTE_NX, __ATOMIC_RELEASE);
+    }
+    if (i == KSTACK_PAGES)
+        return true;
+    unmap(stack, i, &freed);
+    mem_ops.forget_stacks(); /* I1: nobody has used it, but a processor may look ahead */
+    free_all(&freed);
+    return false;
+}
+
+void *kstack_alloc(unsigned node)
+{
+    struct spare *s;
+    unsigned      slot;
+
+    spin_lock(&spares[node].lock);
+    s = list_pop(&spares[node].list, struct spare, link);
+    spin_unlock(&spares[node].lock);
+    if (likely(s != NULL)) {
+        atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
+        return s;
+    }
+    slot = slot_take();
+    if (slot == KSTACK_MAX)
+        return NULL;
+    if (map(stack_of(slot), node))
+        return stack_of(slot);
+    slot_give(slot);
+    return NULL;
+}
+
+void kstack_free(void *stack)
+{
+    unsigned      node = phys_to_page(*mmu_window_entry((uint64_t)stack, NULL) & PTE_ADDR)->node;
+    struct spare *s = stack;
+
+    spin_lock(&spares[node].lock);
+    list_push_front(&spares[node].list, &s->link);
+    spin_unlock(&spares[node].lock);
+    atomic_fetch_add_explicit(&nspares, 1, memory_order_relaxed);
+}
+
+/* Takes up to `max` spare stacks of a node apart; returns how many, their slots in slot[]. */
+static unsigned take_apart(struct spares *sp, unsigned *slot, unsigned max, struct list *freed)
+{
+    unsigned n = 0;
+
+    for (; n < max; n++) {
+        struct spare *s;
+
+        spin_lock(&sp->lock);
+        s = list_pop(&sp->list, struct spare, link);
+        spin_unlock(&sp->lock);
+        if (s == NULL)
+            break;
+        atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
+        slot[n] = slot_of(s);
+        unmap(s, KSTACK_PAGES, freed);
+    }
+    return n;
+}
+
+bool kstack_many(void)
+{
+    enum { SPARES = 64 }; /* a node's stacks that may wait: 1 MiB */
+
+    return atomic_load_explicit(&nspares, memory_order_relaxed) > (int)(SPARES * nnodes);
+}
+
+unsigned kstack_reap(void)
+{
+    enum { BATCH = 64 }; /* stacks of one flush */
+    unsigned slot[BATCH], n, total = 0;
+
+    do {
+        struct list freed = LIST_INIT(freed);
+
+        n = 0;
+        for (unsigned i = 0; i < nnodes && n < BATCH; i++)
+            n += take_apart(&spares[i], slot + n, BATCH - n, &freed);
+        if (n == 0)
+            break;
+        mem_ops.forget_stacks(); /* I1 */
+        free_all(&freed);
+        for (unsigned i = 0; i < n; i++)
+            slot_give(slot[i]);
+        total += n;
+    } while (n == BATCH);
+    return total * KSTACK_PAGES;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_mlock.c - memory that stays: mlock, mlockall, MAP_LOCKED, SHM_LOCK, and what a user may have of it.
+ * That locked pages are not taken when memory is short is tested by `paging locked`.
+ */
+#include "check.h"
+
+#include <grp.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+enum { PAGE = 4096, USER = 1000 };
+
+static char *map(size_t pages, int flags)
+{
+    char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* VmLck of this process, in pages. */
+static long locked_pages(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[128];
+    long kib = -4;
+
+    EXPECT(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "VmLck: %ld", &kib) == 1)
+            break;
+    fclose(f);
+    return kib / 4;
+}
+
+static unsigned present(char *p, unsigned pages)
+{
+    unsigned char vec[64];
+    unsigned n = 0;
+
+    EXPECT_EQ(mincore(p, pages * PAGE, vec), 0);
+    for (unsigned i = 0; i < pages; i++)
+        n += vec[i] & 1;
+    return n;
+}
+
+/* Goes on as a user who may lock `pages` pages. */
+static void become_user(rlim_t pages)
+{
+    struct rlimit rl = {pages * PAGE, pages * PAGE};
+
+    EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &rl), 0);
+    EXPECT_EQ(setgroups(0, NULL), 0);
+    EXPECT_EQ(setresgid(USER, USER, USER), 0);
+    EXPECT_EQ(setresuid(USER, USER, USER), 0);
+}
+
+static void ranges(void)
+{
+    char *p;
+
+    NEED_ROOT();
+    become_user(16);
+    EXPECT((p = map(20, 0)) != NULL);
+    EXPECT_EQ(locked_pages(), 0);
+    EXPECT_EQ(mlock(p + PAGE + 1, 2 * PAGE), 0); /* three pages have some of these bytes */
+    EXPECT_EQ(locked_pages(), 3);
+    EXPECT_EQ(present(p, 20), 3);
+    EXPECT_EQ(mlock(p + PAGE, 3 * PAGE), 0); /* nothing more */
+    EXPECT_EQ(locked_pages(), 3);
+    EXPECT_EQ(munlock(p + 2 * PAGE, PAGE), 0);
+    EXPECT_EQ(locked_pages(), 2);
+    EXPECT_EQ(munmap(p + PAGE, PAGE), 0);
+    EXPECT_EQ(locked_pages(), 1);
+    EXPECT_ERR(mlock(p, 3 * PAGE), ENOMEM); /* a hole; Linux has locked what comes before it */
+    EXPECT_EQ(munlock(p, PAGE), 0);
+    EXPECT_EQ(munlock(p + 2 * PAGE, 18 * PAGE), 0);
+    EXPECT_EQ(locked_pages(), 0);
+    EXPECT_ERR(mlock(p + 2 * PAGE, 17 * PAGE), ENOMEM);
+    EXPECT_EQ(locked_pages(), 0);
+    EXPECT_EQ(mlock(p + 2 * PAGE, 16 * PAGE), 0);
+    EXPECT_ERR(mlock(p + 18 * PAGE, 1), ENOMEM);
+}
+
+static void without_a_limit(void)
+{
+    char *p;
+
+    NEED_ROOT();
+    become_user(0);
+    EXPECT((p = map(1, 0)) != NULL);
+    EXPECT_ERR(mlock(p, PAGE), EPERM);
+    EXPECT_ERR(mlockall(MCL_CURRENT), EPERM);
+    EXPECT(map(1, MAP_LOCKED) == NULL);
+    EXPECT_EQ(munlock(p, PAGE), 0);
+    EXPECT_EQ(munlockall(), 0);
+}
+
+static void everything(void)
+{
+    char *p, *q;
+    int status;
+
+    NEED_ROOT();
+    EXPECT_ERR(mlockall(0), EINVAL);
+    EXPECT_ERR(mlockall(64), EINVAL);
+    EXPECT_ERR(mlockall(4 /* MCL_ONFAULT */), EINVAL);
+    EXPECT((p = map(8, 0)) != NULL);
+    EXPECT_EQ(mlockall(MCL_CURRENT), 0);
+    EXPECT_EQ(present(p, 8), 8);
+    EXPECT(locked_pages() > 8);
+    if (fork() == 0) /* a child has nothing locked */
+        _exit(locked_pages() != 0);
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(status, 0);
+    EXPECT((q = map(8, 0)) != NULL);
+    EXPECT_EQ(present(q, 8), 0);
+    EXPECT_EQ(mlockall(MCL_FUTURE), 0);
+    EXPECT((q = map(8, 0)) != NULL);
+    EXPECT_EQ(present(q, 8), 8);
+    EXPECT_EQ(munlockall(), 0);
+    EXPECT_EQ(locked_pages(), 0);
+    EXPECT((q = map(8, 0)) != NULL);
+    EXPECT_EQ(present(q, 8), 0);
+    EXPECT((q = map(8, MAP_LOCKED)) != NULL);
+    EXPECT_EQ(present(q, 8), 8);
+    EXPECT_EQ(locked_pages(), 8);
+    become_user(8);
+    EXPECT_ERR(mlockall(MCL_CURRENT), ENOMEM);
+    EXPECT_ERR(map(1, MAP_LOCKED) == NULL ? -1 : 0, EAGAIN);
+}
+
+static void segments(void)
+{
+    struct shmid_ds ds;
+    int id, roots;
+
+    NEED_ROOT();
+    EXPECT((roots = shmget(IPC_PRIVATE, 4 * PAGE, IPC_CREAT | 0666)) >= 0);
+    become_user(16);
+    EXPECT((id = shmget(IPC_PRIVATE, 16 * PAGE, IPC_CREAT | 0600)) >= 0);
+    EXPECT_EQ(shmctl(id, SHM_LOCK, NULL), 0);
+    EXPECT_EQ(shmctl(id, IPC_STAT, &ds), 0);
+    EXPECT(ds.shm_perm.mode & 02000);
+    EXPECT_EQ(shmctl(id, SHM_UNLOCK, NULL), 0);
+    EXPECT_EQ(shmctl(id, IPC_STAT, &ds), 0);
+    EXPECT(!(ds.shm_perm.mode & 02000));
+    EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
+    EXPECT((id = shmget(IPC_PRIVATE, 17 * PAGE, IPC_CREAT | 0600)) >= 0);
+    EXPECT_ERR(shmctl(id, SHM_LOCK, NULL), ENOMEM);
+    EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
+    EXPECT_ERR(shmctl(roots, SHM_LOCK, NULL), EPERM);
+}
+
+static const struct check list[] = {
+    {"ranges", ranges},
+    {"without_a_limit", without_a_limit},
+    {"everything", everything},
+    {"segments", segments},
+};
+CHECK_MAIN(list)

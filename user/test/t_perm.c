@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT
+/*
+ * t_perm.c - who may do what: set-id bits, links of others, other users' processes, ports, O_PATH, mount flags.  Most
+ * tests begin as root and go on as an ordinary user.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+
+enum { USER = 1000, OTHER = 2000, GROUP = 50 };
+
+static int on_homeroom(void)
+{
+    struct utsname u;
+
+    return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
+}
+
+/* A directory that all may enter. */
+static void enter_directory(void)
+{
+    char name[] = "/tmp/t_perm.XXXXXX";
+
+    EXPECT(mkdtemp(name) != NULL);
+    EXPECT_EQ(chmod(name, 0755), 0);
+    EXPECT_EQ(chdir(name), 0);
+    umask(0);
+}
+
+static void become(uid_t uid)
+{
+    EXPECT_EQ(setgroups(0, NULL), 0);
+    EXPECT_EQ(setresgid(uid, uid, uid), 0);
+    EXPECT_EQ(setresuid(uid, uid, uid), 0);
+}
+
+static unsigned mode_of(const char *name)
+{
+    struct stat st;
+
+    EXPECT_EQ(lstat(name, &st), 0);
+    return st.st_mode & 07777;
+}
+
+/* The value of a setting of Linux's, which Homeroom has fixed at `here`. */
+static int setting(const char *file, int here)
+{
+    FILE *f = on_homeroom() ? NULL : fopen(file, "r");
+    int v = here;
+
+    if (f != NULL && fscanf(f, "%d", &v) != 1)
+        v = 0;
+    return f != NULL || on_homeroom() ? v : 0;
+}
+
+/* ---- descriptors that are only places --------------------------------------------------------- */
+
+static void only_a_path(void)
+{
+    struct flock l = {.l_type = F_RDLCK};
+    struct pollfd pfd = {.events = POLLIN};
+    struct epoll_event ev = {.events = EPOLLIN};
+    struct stat st;
+    struct statfs sfs;
+    char c;
+    int fd, dir, n;
+
+    enter_directory();
+    close(open("a", O_CREAT | O_WRONLY, 0644));
+    fd = pfd.fd = open("a", O_PATH);
+    dir = open(".", O_PATH);
+    EXPECT(fd >= 0 && dir >= 0);
+    EXPECT_ERR(read(fd, &c, 1), EBADF);
+    EXPECT_ERR(write(fd, "x", 1), EBADF);
+    EXPECT_ERR(pread(fd, &c, 1, 0), EBADF);
+    EXPECT_ERR(lseek(fd, 0, SEEK_SET), EBADF);
+    EXPECT_ERR(syscall(SYS_fchmod, fd, 0600), EBADF);
+    EXPECT_ERR(syscall(SYS_fchown, fd, 0, 0), EBADF); /* the C library would go by /proc */
+    EXPECT_ERR(ftruncate(fd, 0), EBADF);
+    EXPECT_ERR(syscall(SYS_fallocate, fd, 0, 0L, 1L), EBADF);
+    EXPECT_ERR(syscall(SYS_utimensat, fd, NULL, NULL, 0), EBADF);
+    EXPECT_ERR(fsync(fd), EBADF);
+    EXPECT_ERR(fdatasync(fd), EBADF);
+    EXPECT_ERR(flock(fd, LOCK_SH), EBADF);
+    EXPECT_ERR(fcntl(fd, F_GETLK, &l), EBADF);
+    EXPECT_ERR(fcntl(fd, F_SETLK, &l), EBADF);
+    EXPECT_ERR(fcntl(fd, F_SETFL, 0), EBADF);
+    EXPECT_ERR(ioctl(fd, FIONREAD, &n), EBADF);
+    EXPECT_ERR(syscall(SYS_getdents64, dir, &st, sizeof st), EBADF);
+    EXPECT_ERR(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0, EBADF);
+    EXPECT_ERR(epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &ev), EBADF);
+    EXPECT_EQ(poll(&pfd, 1, 0), 1);
+    EXPECT_EQ(pfd.revents, POLLNVAL);
+    /* these work */
+    EXPECT_EQ(fstat(fd, &st), 0);
+    EXPECT_EQ(fstatfs(fd, &sfs), 0);
+    EXPECT(fcntl(fd, F_GETFL) & O_PATH);
+    EXPECT_EQ(fcntl(fd, F_GETFD), 0);
+    EXPECT(dup(fd) >= 0);
+    EXPECT_EQ(fchdir(dir), 0);
+    EXPECT(openat(dir, "a", O_RDONLY) >= 0);
+}
+
+/* ---- set-id bits ------------------------------------------------------------------------------ */
+
+static void set_gid_rules(void)
+{
+    struct stat st;
+    int fd;
+
+    NEED_ROOT();
+    enter_directory();
+    EXPECT_EQ(mkdir("d", 0), 0);
+    EXPECT_EQ(chown("d", 0, GROUP), 0);
+    EXPECT_EQ(chmod("d", 02777), 0);
+    become(USER);
+    /* a new file has the directory's group, and no set-gid bit of a group that the user is not in */
+    fd = open("d/f", O_CREAT | O_RDWR, 06777);
+    EXPECT_EQ(fstat(fd, &st), 0);
+    EXPECT_EQ(st.st_gid, GROUP);
+    EXPECT_EQ(st.st_mode & 07777, 04777);
+    EXPECT_EQ(mkdir("d/sub", 0777), 0);
+    EXPECT_EQ(mode_of("d/sub"), 02777);
+    EXPECT_EQ(chmod("d/f", 02777), 0);
+    EXPECT_EQ(mode_of("d/f"), 0777);
+    EXPECT_EQ(chmod("d/sub", 02755), 0);
+    EXPECT_EQ(mode_of("d/sub"), 0755);
+    /* changed contents */
+    EXPECT_EQ(chmod("d/f", 04755), 0);
+    EXPECT_EQ(write(fd, "x", 1), 1);
+    EXPECT_EQ(mode_of("d/f"), 0755);
+    EXPECT_EQ(chmod("d/f", 04755), 0);
+    EXPECT_EQ(ftruncate(fd, 0), 0);
+    EXPECT_EQ(mode_of("d/f"), 0755);
+    EXPECT_EQ(chmod("d/f", 04755), 0);
+    EXPECT_EQ(syscall(SYS_fallocate, fd, 0, 0L, 8192L), 0);
+    EXPECT_EQ(mode_of("d/f"), 0755);
+}
+
+static void chown_takes_set_id_away(void)
+{
+    NEED_ROOT();
+    enter_directory();
+    EXPECT_EQ(chmod(".", 0777), 0);
+    become(USER);
+    EXPECT_EQ(mkfifo("p", 0777), 0);
+    EXPECT_EQ(chmod("p", 06777), 0);
+    EXPECT_EQ(chown("p", (uid_t)-1, USER), 0);
+    EXPECT_EQ(mode_of("p"), 0777);
+    close(open("f", O_CREAT | O_WRONLY, 0777));
+    EXPECT_EQ(chmod("f", 06777), 0);
+    EXPECT_EQ(chown("f", USER, (gid_t)-1), 0);
+    EXPECT_EQ(mode_of("f"), 0777);
+    EXPECT_EQ(mkdir("d", 0777), 0);
+    EXPECT_EQ(chmod("d", 02777), 0);
+    EXPECT_EQ(chown("d", USER, USER), 0);
+    EXPECT_EQ(mode_of("d"), 02777); /* of a directory it means something else */
+    EXPECT_ERR(chown("f", OTHER, (gid_t)-1), EPERM);
+    EXPECT_ERR(chown("f", (uid_t)-1, GROUP), EPERM);
+}
+
+/* A set-uid copy of this program, whose exit status for "euid" is whether it runs as root. */
+static void copy_self(const char *name, mode_t mode)
+{
+    int in = open("/proc/self/exe", O_RDONLY), out = open(name, O_CREAT | O_WRONLY, 0755);
+    static char buf[65536];
+    ssize_t n;
+
+    while ((n = read(in, buf, sizeof buf)) > 0)
+        EXPECT_EQ(write(out, buf, (size_t)n), n);
+    close(in);
+    close(out);
+    EXPECT_EQ(chown(name, 0, 0), 0);
+    EXPECT_EQ(chmod(name, mode), 0);
+}
+
+/* The exit status of a program run by USER, without new privileges if `nnp`: 1 as root, 0 not, 126: cannot be run. */
+static int run_as_user(const char *name, int nnp)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        become(USER);
+        if (nnp && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+            _exit(125);
+        execl(name, name, "euid", (char *)NULL);
+        _exit(126);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+static void no_new_privileges(void)
+{
+    NEED_ROOT();
+    enter_directory();
+    copy_self("su", 04755);
+    if (!on_homeroom() && run_as_user("./su", 0) != 1)
+        SKIP("/tmp is nosuid");
+    EXPECT_EQ(run_as_user("./su", 0), 1);
+    EXPECT_EQ(run_as_user("./su", 1), 0);
+    EXPECT_EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+    EXPECT_ERR(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0), EINVAL);
+    EXPECT_ERR(prctl(PR_SET_NO_NEW_PRIVS, 1, 1, 0, 0), EINVAL);
+    EXPECT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    EXPECT_EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+    if (fork() == 0) /* for ever, and for all children */
+        _exit(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    int status;
+
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+/* ---- mounts ----------------------------------------------------------------------------------- */
+
+static void mount_flags(void)
+{
+    int fd;
+
+    NEED_ROOT();
+    enter_directory();
+    EXPECT_EQ(mkdir("m", 0755), 0);
+    if (mount("none", "m", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0777") != 0 && !on_homeroom())
+        SKIP("may not mount here");
+    copy_self("m/su", 04755);
+    EXPECT_EQ(run_as_user("m/su", 0), 0);
+    EXPECT_EQ(mknod("m/null", S_IFCHR | 0666, makedev(1, 3)), 0);
+    EXPECT_ERR(open("m/null", O_RDWR), EACCES);
+    EXPECT_ERR(umount2("m", 0x100), EINVAL);
+    EXPECT_ERR(umount2("m", MNT_EXPIRE | MNT_FORCE), EINVAL);
+    EXPECT_EQ(umount2("m", 0), 0);
+    EXPECT_ERR(umount2("m", 0), EINVAL);
+    EXPECT_EQ(mount("none", "m", "tmpfs", MS_NOEXEC, "mode=0777"), 0);
+    copy_self("m/x", 0755);
+    EXPECT_EQ(run_as_user("m/x", 0), 126);
+    EXPECT_ERR(execl("m/x", "m/x", (char *)NULL), EACCES);
+    fd = open("m/x", O_RDONLY);
+    EXPECT_ERR(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0, EPERM);
+    close(fd);
+    EXPECT_EQ(mount("none", "m", NULL, MS_REMOUNT, NULL), 0);
+    EXPECT_EQ(run_as_user("m/x", 0), 0);
+    EXPECT_EQ(umount2("m", 0), 0);
+    if (on_homeroom()) /* Linux does some of these, and ignores the others */
+        for (unsigned long bit = 1; bit < 1ul << 31; bit <<= 1)
+            if (bit & (MS_MANDLOCK | MS_DIRSYNC | MS_BIND | MS_MOVE | MS_REC | 1ul << 8 | 1ul << 9 | 1ul << 25))
+                EXPECT_ERR(mount("none", "m", "tmpfs", bit, NULL), EINVAL);
+}
+
+/* ---- other users' files ----------------------------------------------------------------------- */
+
+static void hard_links_to_others(void)
+{
+    NEED_ROOT();
+    if (setting("/proc/sys/fs/protected_hardlinks", 1) != 1)
+        SKIP("allowed here");
+    enter_directory();
+    EXPECT_EQ(chmod(".", 0777), 0);
+    close(open("roots", O_CREAT | O_WRONLY, 0644));
+    close(open("open", O_CREAT | O_WRONLY, 0666));
+    close(open("suid", O_CREAT | O_WRONLY, 0));
+    EXPECT_EQ(chmod("suid", 04777), 0);
+    EXPECT_EQ(mkfifo("fifo", 0666), 0);
+    become(USER);
+    close(open("mine", O_CREAT | O_WRONLY, 0400));
+    EXPECT_ERR(link("roots", "l"), EPERM);
+    EXPECT_ERR(link("suid", "l"), EPERM);
+    EXPECT_ERR(link("fifo", "l"), EPERM);
+    EXPECT_EQ(link("open", "l1"), 0);
+    EXPECT_EQ(link("mine", "l2"), 0);
+}
+
+static void links_in_sticky_directories(void)
+{
+    NEED_ROOT();
+    if (setting("/proc/sys/fs/protected_symlinks", 1) != 1)
+        SKIP("followed here");
+    enter_directory();
+    EXPECT_EQ(mkdir("t", 0777), 0);
+    EXPECT_EQ(chmod("t", 01777), 0);
+    EXPECT_EQ(mkdir("plain", 0777), 0);
+    close(open("target", O_CREAT | O_WRONLY, 0666));
+    EXPECT_EQ(symlink("../target", "t/roots"), 0);
+    EXPECT_EQ(symlink("../target", "t/users"), 0);
+    EXPECT_EQ(lchown("t/users", USER, USER), 0);
+    EXPECT_EQ(symlink("../target", "plain/users"), 0);
+    EXPECT_EQ(lchown("plain/users", USER, USER), 0);
+    EXPECT_ERR(open("t/users", O_RDWR), EACCES); /* also for root: it is meant to be protected */
+    EXPECT(open("t/roots", O_RDWR) >= 0);
+    EXPECT(open("plain/users", O_RDWR) >= 0);
+    become(OTHER);
+    EXPECT_ERR(open("t/users", O_RDWR), EACCES);
+    EXPECT(open("t/roots", O_RDWR) >= 0); /* the directory's owner */
+    EXPECT(open("plain/users", O_RDWR) >= 0);
+    EXPECT_EQ(readlink("t/users", (char[8]){0}, 8), 8);
+}
+
+/* ---- other users' processes ------------------------------------------------------------------- */
+
+static pid_t sleeper(uid_t uid)
+{
+    int ready[2];
+    char c;
+    pid_t pid;
+
+    EXPECT_EQ(pipe(ready), 0);
+    if ((pid = fork()) == 0) {
+        become(uid);
+        EXPECT_EQ(write(ready[1], "", 1), 1);
+        for (;;)
+            pause();
+    }
+    EXPECT_EQ(read(ready[0], &c, 1), 1);
+    return pid;
+}
+
+static void others_processes(void)
+{
+    struct sched_param sp = {0};
+    struct rlimit rl;
+    uint64_t mask[16];
+    pid_t theirs, mine;
+    long n;
+
+    NEED_ROOT();
+    EXPECT((n = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask)) > 0);
+    theirs = sleeper(USER);
+    mine = sleeper(OTHER);
+    EXPECT_EQ(setgroups(0, NULL), 0);
+    EXPECT_EQ(setresgid(USER, USER, USER), 0);
+    /* It may send signals to USER's processes, as that is its real id, but acts for OTHER. */
+    EXPECT_EQ(setresuid(USER, OTHER, OTHER), 0);
+    EXPECT_EQ(kill(theirs, 0), 0);
+    EXPECT_ERR(syscall(SYS_sched_setparam, theirs, &sp), EPERM);
+    EXPECT_ERR(syscall(SYS_sched_setscheduler, theirs, SCHED_BATCH, &sp), EPERM);
+    EXPECT_ERR(syscall(SYS_sched_setaffinity, theirs, n, mask), EPERM);
+    EXPECT_ERR(setpriority(PRIO_PROCESS, (id_t)theirs, 19), EPERM);
+    EXPECT_EQ(syscall(SYS_sched_setparam, mine, &sp), 0);
+    EXPECT_EQ(syscall(SYS_sched_setaffinity, mine, n, mask), 0);
+    EXPECT_EQ(setpriority(PRIO_PROCESS, (id_t)mine, 19), 0);
+    /* limits go by the real id, which must be all of theirs */
+    EXPECT_EQ(syscall(SYS_prlimit64, theirs, RLIMIT_CORE, NULL, &rl), 0);
+    EXPECT_ERR(syscall(SYS_prlimit64, mine, RLIMIT_CORE, NULL, &rl), EPERM);
+    EXPECT_ERR(syscall(SYS_prlimit64, getppid(), RLIMIT_CORE, NULL, &rl), EPERM);
+}
+
+/* Field `n` of /proc/PID/stat, as proc(5) counts them. */
+static unsigned long stat_field(pid_t pid, int n)
+{
+    char name[64], text[1024], *p;
+    FILE *f;
+
+    snprintf(name, sizeof name, "/proc/%d/stat", pid);
+    f = fopen(name, "r");
+    EXPECT(f != NULL && fgets(text, sizeof text, f) != NULL);
+    fclose(f);
+    p = strrchr(text, ')') + 1;
+    for (int i = 2; i < n - 1; i++)
+        p = strchr(p + 1, ' ');
+    return strtoul(p, NULL, 10);
+}
+
+static void others_addresses(void)
+{
+    static const int addresses[] = {26, 27, 28, 29, 30, 48, 49, 50, 51};
+    char maps[64];
+    pid_t root = getpid(), pid;
+    int status;
+
+    NEED_ROOT();
+    EXPECT_EQ(stat_field(root, 4), getppid());
+    snprintf(maps, sizeof maps, "/proc/%d/maps", root);
+    EXPECT(open(maps, O_RDONLY) >= 0);
+    if ((pid = fork()) == 0) {
+        become(USER);
+        for (unsigned i = 0; i < sizeof addresses / sizeof addresses[0]; i++)
+            EXPECT(stat_field(root, addresses[i]) <= 1);
+        EXPECT_ERR(open(maps, O_RDONLY), EACCES);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+/* ---- the rest --------------------------------------------------------------------------------- */
+
+static void low_ports(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(1023)};
+    int stream = socket(AF_INET, SOCK_STREAM, 0), dgram = socket(AF_INET, SOCK_DGRAM, 0);
+
+    NEED_ROOT();
+    if (setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", 1024) != 1024)
+        SKIP("allowed here");
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    become(USER);
+    EXPECT_ERR(bind(stream, (struct sockaddr *)&a, sizeof a), EACCES);
+    EXPECT_ERR(bind(dgram, (struct sockaddr *)&a, sizeof a), EACCES);
+    a.sin_port = 0;
+    EXPECT_EQ(bind(stream, (struct sockaddr *)&a, sizeof a), 0);
+}
+
+static void messages_of_the_kernel(void)
+{
+    enum { READ_ALL = 3, SIZE_UNREAD = 9, SIZE_BUFFER = 10 };
+    char c;
+
+    NEED_ROOT();
+    if (setting("/proc/sys/kernel/dmesg_restrict", 1) != 1)
+        SKIP("everybody's here");
+    become(USER);
+    EXPECT_ERR(syscall(SYS_syslog, READ_ALL, &c, 1), EPERM);
+    EXPECT(open("/dev/kmsg", O_RDONLY) == -1);
+    if (on_homeroom())
+        EXPECT(syscall(SYS_syslog, SIZE_BUFFER, NULL, 0) > 0);
+}
+
+static void exec_flags(void)
+{
+    char *const argv[] = {"su", "euid", NULL}, *const envp[] = {NULL};
+
+    NEED_ROOT();
+    enter_directory();
+    copy_self("prog", 0755);
+    EXPECT_EQ(symlink("prog", "link"), 0);
+    EXPECT_ERR(syscall(SYS_execveat, AT_FDCWD, "prog", argv, envp, 0x4), EINVAL);
+    EXPECT_ERR(syscall(SYS_execveat, AT_FDCWD, "link", argv, envp, AT_SYMLINK_NOFOLLOW), ELOOP);
+    if (fork() == 0)
+        syscall(SYS_execveat, AT_FDCWD, "prog", argv, envp, AT_SYMLINK_NOFOLLOW);
+    int status;
+
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+static const struct check list[] = {
+    {"only_a_path", only_a_path},
+    {"set_gid_rules", set_gid_rules},
+    {"chown_takes_set_id_away", chown_takes_set_id_away},
+    {"no_new_privileges", no_new_privileges},
+    {"mount_flags", mount_flags},
+    {"hard_links_to_others", hard_links_to_others},
+    {"links_in_sticky_directories", links_in_sticky_directories},
+    {"others_processes", others_processes},
+    {"others_addresses", others_addresses},
+    {"low_ports", low_ports},
+    {"messages_of_the_kernel", messages_of_the_kernel},
+    {"exec_flags", exec_flags},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "euid") == 0)
+        return geteuid() == 0;
+    return check_main(list, sizeof list / sizeof list[0], argc, argv);
+}
