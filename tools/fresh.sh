@@ -105,7 +105,7 @@ wrong() {
 }
 
 scenario() { # DEBIAN USER STEPS
-    local debian=$1 user=$2 steps=$3 root=$folder/$2 first=1 step command name asked
+    local debian=$1 user=$2 steps=$3 root=$folder/$1-$2 first=1 step command name asked
     bare "$debian"
     mkdir "$root"
     tar -C "$root" -xf "$CACHE/debian-$debian-bare.tar"

@@ -47,12 +47,17 @@ static unsigned present(char *p, unsigned pages)
     return n;
 }
 
-/* Goes on as a user who may lock `pages` pages. */
+/* Goes on as a user who may lock `pages` pages: user 1000, or whoever is not root already. */
 static void become_user(rlim_t pages)
 {
-    struct rlimit rl = {pages * PAGE, pages * PAGE};
+    struct rlimit rl = {pages * PAGE, pages * PAGE}, now;
 
+    EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &now), 0);
+    if (geteuid() != 0 && now.rlim_max < rl.rlim_max)
+        SKIP("this user may lock too little");
     EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &rl), 0);
+    if (geteuid() != 0)
+        return;
     EXPECT_EQ(setgroups(0, NULL), 0);
     EXPECT_EQ(setresgid(USER, USER, USER), 0);
     EXPECT_EQ(setresuid(USER, USER, USER), 0);
@@ -62,7 +67,6 @@ static void ranges(void)
 {
     char *p;
 
-    NEED_ROOT();
     become_user(16);
     EXPECT((p = map(20, 0)) != NULL);
     EXPECT_EQ(locked_pages(), 0);
@@ -89,7 +93,6 @@ static void without_a_limit(void)
 {
     char *p;
 
-    NEED_ROOT();
     become_user(0);
     EXPECT((p = map(1, 0)) != NULL);
     EXPECT_ERR(mlock(p, PAGE), EPERM);
