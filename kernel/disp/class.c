@@ -71,6 +71,7 @@ void class_init_thread(struct thread *t, const struct thread *creator)
     if (creator != NULL) {
         t->cls = creator->cls;
         t->upri = creator->upri;
+        t->fifo = creator->fifo;
         t->ts_level = creator->ts_level;
         t->fss = creator->fss;
         t->base_pri = creator->base_pri;
@@ -168,26 +169,27 @@ void class_fss_look(void)
     fss_mean_us = max_of(square * 1000 / max_of(use, 1ul), (uint64_t)FSS_MEAN_LEAST_US);
 }
 
-/* Lifts what has waited too long. */
+/* Lifts what has waited too long, and takes it away from where real-time threads compute. */
 void class_second(void)
 {
     struct thread *t;
 
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
-        if (t->cls != CLASS_TS && t->cls != CLASS_IA)
-            continue;
         spin_lock(&t->lock);
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
-            t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
-            class_recompute(t);
+            if (t->cls == CLASS_TS || t->cls == CLASS_IA) {
+                t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
+                class_recompute(t);
+            }
+            disp_evade(t);
         }
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
 }
 
-int thread_set_class(struct thread *t, enum sched_class cls, int upri)
+int thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo)
 {
     static const struct {
         int lo, hi;
@@ -199,6 +201,7 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri)
     spin_lock(&t->lock);
     t->cls = (uint8_t)cls;
     t->upri = (int16_t)upri;
+    t->fifo = fifo;
     class_recompute(t);
     spin_unlock(&t->lock);
     return 0;

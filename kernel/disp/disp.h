@@ -54,6 +54,8 @@ bool disp_dequeue(struct thread *t);
  * queue of the CPU it waits for.
  */
 void disp_set_pri(struct thread *t, int pri);
+/* disp_evade - `t` (t->lock held) has waited long: if a real-time thread runs where it waits, a CPU is chosen anew. */
+void disp_evade(struct thread *t);
 /*
  * disp_may_run - whether `t` may run on CPU `c`: its binding; else its set and affinity, which does not count while it
  * has no CPU of the set on-line.  Without a lock the answer may be old; whoever changes it interrupts the CPU that t

@@ -65,7 +65,11 @@ static void queue_insert(struct disp_queue *q, struct thread *t)
     unsigned pri = (uint16_t)t->pri;
 
     atomic_store_explicit(&t->queued_on, q, memory_order_relaxed);
-    list_push_back(&q->queue[pri], &t->runq_link);
+    if (unlikely(t->at_front))
+        list_push_front(&q->queue[pri], &t->runq_link);
+    else
+        list_push_back(&q->queue[pri], &t->runq_link);
+    t->at_front = false;
     q->mask[pri / 64] |= 1ull << (pri % 64);
     q->nrun++;
     if (t->pri > q->maxpri)
@@ -384,6 +388,14 @@ void disp_set_pri(struct thread *t, int pri)
         if (disp_waiting(t->cpu) > pri)
             disp_poke(t->cpu, POKE_PRIORITY);
     }
+}
+
+void disp_evade(struct thread *t)
+{
+    struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
+
+    if (q != NULL && q->cpu != NULL && q->cpu->disp->runpri >= PRI_RT && disp_dequeue(t))
+        disp_enqueue(t, QUEUE_AGAIN);
 }
 
 static void put_on_cpu(struct cpu *c, struct thread *t)

@@ -137,8 +137,11 @@ void swtch(void)
     switch_to(t, disp_next(this_cpu()));
 }
 
-/* Gives the CPU to a queued thread of priority >= floor, if there is one.  Returns whether it did. */
-static bool switch_if_above(int floor)
+/*
+ * Gives the CPU to a queued thread of priority >= floor, if there is one; curthread then waits before its equals, or
+ * behind them.  Returns whether it did.
+ */
+static bool switch_if_above(int floor, bool at_front)
 {
     struct thread *t = curthread, *next;
     struct cpu    *c;
@@ -151,6 +154,7 @@ static bool switch_if_above(int floor)
         return false;
     }
     t->state = TS_RUNNABLE;
+    t->at_front = at_front;
     switch_to(t, next);
     return true;
 }
@@ -185,11 +189,11 @@ void disp_preempt(void)
             involuntary(true);
             thread_leave_cpu();
         } else {
-            involuntary(switch_if_above(t->pri));
+            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo));
         }
         return;
     }
-    involuntary(switch_if_above(t->pri + 1));
+    involuntary(switch_if_above(t->pri + 1, t->fifo));
 }
 
 void thread_leave_cpu(void)
@@ -210,7 +214,7 @@ void thread_yield(void)
     spin_lock(&t->lock);
     class_yield(t);
     spin_unlock(&t->lock);
-    (void)switch_if_above(t->pri);
+    (void)switch_if_above(t->pri, false);
 }
 
 uint32_t halt_fenced_cpus = 1;

@@ -56,6 +56,8 @@ struct thread {
     uint8_t         state;         /* [t] enum thread_state                                             */
     uint8_t         cls;           /* [t] enum sched_class                                              */
     bool            sleep_sig;     /* [t] the sleep ends when a signal arrives                          */
+    bool            fifo;          /* [t] class RT: equals get its CPU only when it sleeps or yields    */
+    bool            at_front;      /* [t] it is to be queued before its equals                          */
     bool            exiting;       /* [o]                                                               */
     int16_t         pri;           /* [t] global priority now, inheritance included                     */
     int16_t         base_pri;      /* [t] what its class gives                                          */
@@ -145,7 +147,7 @@ static inline bool signal_pending(void)
 }
 
 /* Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range. */
-int  thread_set_class(struct thread *t, enum sched_class cls, int upri);
+int  thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
 /*
  * class_rt_from_solaris, class_rt_to_solaris - user priorities of class RT: ours are 0 .. RT_LEVELS-1, Solaris's are
  * 0 .. 59.  What comes from Solaris goes back unchanged.

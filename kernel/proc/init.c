@@ -107,7 +107,7 @@ void proc_start_init(void)
     lwp_hash_add(l);
     pgrp_join(p, pg);
     spin_unlock(&proc_lock);
-    if (thread_set_class(&l->t, CLASS_TS, 0) != 0) /* every process inherits it */
+    if (thread_set_class(&l->t, CLASS_TS, 0, false) != 0) /* every process inherits it */
         panic("process 1 cannot be time-shared");
     thread_start(&l->t);
 }

@@ -97,11 +97,11 @@ static long set_policy(int tid, int policy, uint64_t uparam)
         tg.lwp->sched_prio = (uint8_t)prio;
         target_unlock_self(&tg);
         if (is_rt(policy)) {
-            err = thread_set_class(&tg.lwp->t, CLASS_RT, prio - 1);
+            err = thread_set_class(&tg.lwp->t, CLASS_RT, prio - 1, policy == SCHED_FIFO);
         } else if (policy == SCHED_IDLE) {
-            err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST);
+            err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST, false);
         } else {
-            err = thread_set_class(&tg.lwp->t, CLASS_TS, 0);
+            err = thread_set_class(&tg.lwp->t, CLASS_TS, 0, false);
             if (err == 0)
                 thread_set_nice(&tg.lwp->t, tg.lwp->proc->nice);
         }

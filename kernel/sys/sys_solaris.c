@@ -164,7 +164,7 @@ static int class_set(struct lwp *l, void *arg)
 
     if (pc->shares != 0 && pc->shares != l->ucount->fss.shares && !cred_superuser(curcred()))
         return -EPERM;
-    err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri);
+    err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri, rt && l->sched_policy == SCHED_FIFO);
     if (err != 0)
         return err;
     if (pc->shares != 0)

@@ -40,6 +40,13 @@ void disp_set_pri(struct thread *th, int pri)
     th->pri = (int16_t)pri;
 }
 
+static unsigned evaded;
+
+void disp_evade(struct thread *th)
+{
+    evaded |= 1u << (th - t);
+}
+
 /* t[0], t[1], ... are new threads of class `cls`. */
 static void start(enum sched_class cls)
 {
@@ -58,7 +65,7 @@ static void start(enum sched_class cls)
         class_init_thread(&t[i], NULL);
         CHECK_EQ(t[i].pri, PRI_SYS);
         thread_set_fss(&t[i], &user[i % array_size(user)]);
-        CHECK_EQ(thread_set_class(&t[i], cls, 0), 0);
+        CHECK_EQ(thread_set_class(&t[i], cls, 0, false), 0);
         list_push_back(&all_threads, &t[i].all_link);
     }
 }
@@ -73,14 +80,14 @@ TEST(ranges)
 
     start(CLASS_TS);
     for (unsigned i = 0; i < array_size(row); i++) {
-        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo), 0);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo, false), 0);
         CHECK_EQ(t[0].pri, row[i].at_lo);
-        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi), 0);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi, false), 0);
         CHECK_EQ(t[0].pri, row[i].at_hi);
-        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo - 1), -EINVAL);
-        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi + 1), -EINVAL);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].lo - 1, false), -EINVAL);
+        CHECK_EQ(thread_set_class(&t[0], row[i].cls, row[i].hi + 1, false), -EINVAL);
     }
-    CHECK_EQ(thread_set_class(&t[0], CLASS_SYS, 0), -EINVAL);
+    CHECK_EQ(thread_set_class(&t[0], CLASS_SYS, 0, false), -EINVAL);
 }
 
 /* Solaris's 60 priorities of class RT are told apart, go back as they came, and reach both ends. */
@@ -122,6 +129,7 @@ TEST(time_sharing)
 
 TEST(waiting_lifts)
 {
+    evaded = 0;
     start(CLASS_TS);
     for (unsigned i = 0; i < 3; i++)
         class_quantum_expired(&t[i]);
@@ -133,6 +141,7 @@ TEST(waiting_lifts)
     CHECK_EQ(t[0].pri, 50);
     CHECK_EQ(t[1].pri, 19);
     CHECK_EQ(t[2].pri, 19);
+    CHECK_EQ(evaded, 1);
 }
 
 TEST(children_inherit)
@@ -143,7 +152,7 @@ TEST(children_inherit)
     class_init_thread(&t[1], &t[0]);
     CHECK_EQ(t[1].pri, t[0].pri);
     CHECK_EQ(t[1].upri, -15);
-    thread_set_class(&t[0], CLASS_RT, 7);
+    thread_set_class(&t[0], CLASS_RT, 7, false);
     class_init_thread(&t[2], &t[0]);
     CHECK_EQ(t[2].pri, 107);
 }
@@ -151,7 +160,7 @@ TEST(children_inherit)
 TEST(fixed_stay)
 {
     start(CLASS_FX);
-    thread_set_class(&t[0], CLASS_FX, 33);
+    thread_set_class(&t[0], CLASS_FX, 33, false);
     class_quantum_expired(&t[0]);
     class_slept(&t[0]);
     class_yield(&t[0]);

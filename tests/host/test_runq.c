@@ -361,6 +361,26 @@ TEST(a_promise_that_is_not_kept)
     CHECK(t[5].state == TS_ONPROC);
 }
 
+/* Whom a real-time thread keeps waiting goes where none runs; whom another keeps waiting, or who is bound, stays. */
+TEST(behind_real_time)
+{
+    start_busy();
+    wake(rt_sleeper(CPUS, 120, 5), 0);
+    CHECK(come(5) == &t[CPUS]); /* t[5] waits now */
+    CHECK(t[5].queued_on == &disp[5].q);
+    lbolt += 100;
+    t[CPUS + 1].bound_cpu = 5;
+    wake(sleeper(CPUS + 1, 5 / EACH, 5), 0);
+    disp_evade(&t[CPUS + 1]);
+    CHECK(t[CPUS + 1].queued_on == &disp[5].q);
+    disp_evade(&t[5]);
+    CHECK(t[5].queued_on != NULL && t[5].queued_on != &disp[5].q);
+    CHECK(t[5].queued_on->cpu->disp->runpri < PRI_RT);
+    struct disp_queue *there = t[5].queued_on;
+    disp_evade(&t[5]);
+    CHECK(t[5].queued_on == there);
+}
+
 static void check_real_time(void)
 {
     unsigned active = cpupart_default.rt.nrun;

@@ -745,25 +745,26 @@ static void shares_belong_to_a_user(void)
 }
 
 /* Two real-time threads that begin on one CPU find one each, although all CPUs compute. */
-static volatile int rt_cpu[2] = {-1, -1}, rt_go;
+static volatile int rt_go;
+static _Atomic int rt_ready;
 
 static void *real_time_spin(void *arg)
 {
     struct sched_param p = {.sched_priority = 50};
-    long i = (long)arg;
     cpu_set_t set;
 
     CPU_ZERO(&set);
     CPU_SET(1, &set);
     EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
     EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p), 0);
+    rt_ready++;
     while (!rt_go)
         usleep(1000);
     CPU_SET(0, &set);
     EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
     for (;;)
-        rt_cpu[i] = sched_getcpu();
-    return NULL;
+        ;
+    return arg;
 }
 
 static void *spin_for_ever(void *arg)
@@ -773,15 +774,22 @@ static void *spin_for_ever(void *arg)
     return arg;
 }
 
+static double clock_seconds(clockid_t clock)
+{
+    struct timespec now;
+
+    EXPECT_EQ(clock_gettime(clock, &now), 0);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void real_time_pair(void)
 {
     struct sched_param p = {.sched_priority = 60};
+    double began, ran[2], both = 0;
+    clockid_t clock[2];
     cpu_set_t set;
     pthread_t t;
-    int apart = 0;
 
-    if (sysconf(_SC_NPROCESSORS_ONLN) <= 2) /* a known fault: there they stay on one CPU if other programs ran before */
-        SKIP("two CPUs");
     for (int cpu = 0; cpu < 2; cpu++) {
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
@@ -791,19 +799,69 @@ static void real_time_pair(void)
     CPU_SET(0, &set);
     CPU_SET(1, &set);
     EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-    for (long i = 0; i < 2; i++)
-        EXPECT_EQ(pthread_create(&t, NULL, real_time_spin, (void *)i), 0);
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQ(pthread_create(&t, NULL, real_time_spin, NULL), 0);
+        EXPECT_EQ(pthread_getcpuclockid(t, &clock[i]), 0);
+    }
     EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p), 0);
-    usleep(50000);
-    rt_go = 1;
-    rt_cpu[0] = rt_cpu[1] = -1;
-    for (int tries = 0; apart < 20; tries++) {
-        EXPECT(tries < 4000);
+    while (rt_ready < 2)
         usleep(10000);
-        if (rt_cpu[0] < 0 || rt_cpu[1] < 0) /* a busy host: not both have run since */
-            continue;
-        apart = rt_cpu[0] != rt_cpu[1] ? apart + 1 : 0;
-        rt_cpu[0] = rt_cpu[1] = -1;
+    rt_go = 1;
+    for (int tries = 0; both < 1.8; tries++) { /* of what two CPUs have; on one, they have half of it */
+        EXPECT(tries < 40);
+        began = clock_seconds(CLOCK_MONOTONIC);
+        for (int i = 0; i < 2; i++)
+            ran[i] = clock_seconds(clock[i]);
+        usleep(500000);
+        both = 0;
+        for (int i = 0; i < 2; i++)
+            both += clock_seconds(clock[i]) - ran[i];
+        both /= clock_seconds(CLOCK_MONOTONIC) - began;
+    }
+}
+
+/* SCHED_FIFO: an equal waits until the other sleeps, whatever preempts it meanwhile.  SCHED_RR: they take turns. */
+static volatile int turn_tid[2];
+static volatile long turn_count[2];
+
+static void *count_for_ever(void *arg)
+{
+    long i = (long)arg;
+
+    turn_tid[i] = (int)syscall(SYS_gettid);
+    while (!rt_go)
+        usleep(1000);
+    for (;;)
+        turn_count[i]++;
+    return NULL;
+}
+
+static void first_in_first_out(void)
+{
+    struct sched_param p = {.sched_priority = 60};
+    cpu_set_t set;
+    pthread_t t;
+
+    CPU_ZERO(&set);
+    CPU_SET(1, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p), 0);
+    p.sched_priority = 50;
+    for (long i = 0; i < 2; i++) {
+        EXPECT_EQ(pthread_create(&t, NULL, count_for_ever, (void *)i), 0);
+        while (turn_tid[i] == 0)
+            usleep(1000);
+        EXPECT_EQ(syscall(SYS_sched_setscheduler, turn_tid[i], SCHED_FIFO, &p), 0);
+    }
+    rt_go = 1;
+    for (int i = 0; i < 40; i++) /* four slices */
+        usleep(10000);
+    EXPECT((turn_count[0] == 0) != (turn_count[1] == 0));
+    for (int i = 0; i < 2; i++)
+        EXPECT_EQ(syscall(SYS_sched_setscheduler, turn_tid[i], SCHED_RR, &p), 0);
+    for (int tries = 0; turn_count[0] == 0 || turn_count[1] == 0; tries++) {
+        EXPECT(tries < 40);
+        usleep(500000);
     }
 }
 
@@ -834,5 +892,6 @@ static const struct check list[] = {
     {"real_time_priorities", real_time_priorities},
     {"shares_belong_to_a_user", shares_belong_to_a_user},
     {"real_time_pair", real_time_pair},
+    {"first_in_first_out", first_in_first_out},
 };
 CHECK_MAIN(list)
