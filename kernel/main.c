@@ -25,6 +25,7 @@
 #include "intr/intr.h"
 #include "lgrp/lgrp.h"
 #include "lgrp/stats.h"
+#include "lib/cpumask.h"
 #include "lib/park.h"
 #include "lib/printf.h"
 #include "lib/string.h"
@@ -51,6 +52,7 @@
 #include "x86/arch.h"
 #include "x86/asm.h"
 #include "x86/features.h"
+#include "x86/ipi.h"
 #include "x86/mb2.h"
 #include "x86/smp.h"
 #include "x86/trap.h"
@@ -375,20 +377,27 @@ static void reset(void)
  * runs; then the first of them, after 10 seconds if one does not come, says what threads wait for.  Nobody prints but
  * who has `busy`, which the first keeps when all have told; of one who does not give it back he is rid after 2 seconds.
  * The launcher gives all this 20 seconds (guest.py).
+ * Where CPUs park, one NMI may have been taken for another (lib/park.h, I3): the first sends it to all once more.
  */
 static void nmi(struct regs *r)
 {
     static _Atomic unsigned busy, told;
+    static struct cpumask   answered;
     struct cpu             *c = this_cpu();
     uint64_t                until = rdtsc() + 10000 * clock_tsc_per_ms();
     bool                    first;
 
+    atomic_store(&park_nmi_is_all, true);
     log_enter_panic();
     while (atomic_exchange(&busy, 1) != 0)
         cpu_pause();
     first = told++ == 0;
+    cpumask_set(&answered, c->id);
     if (first)
         kprintf("NMI: what CPUs run and threads wait for");
+    for (unsigned i = 0; first && park_on && i < ncpu; i++)
+        if (i != c->id)
+            x86_send_nmi(i);
     if (!c->idle) {
         kprintf("CPU %u runs %s, %u locks, at", c->id, c->thread->name, c->nlock);
         backtrace_from(r->rip, r->rbp);
@@ -399,6 +408,9 @@ static void nmi(struct regs *r)
     until = rdtsc() + 2000 * clock_tsc_per_ms();
     while (atomic_exchange(&busy, 1) != 0 && rdtsc() < until)
         cpu_pause();
+    for (unsigned i = 0; i < ncpu; i++)
+        if (!cpumask_test(&answered, i))
+            kprintf("CPU %u does not answer", i);
     disp_report();
     disks_report();
     verdict("@hung told so by the launcher");

@@ -189,6 +189,9 @@ static void run(struct qemu_plugin_tb tb, const uint64_t *address)
             tb.insn[i].exec(0, tb.insn[i].exec_data);
         if (address[i] && tb.insn[i].access && is_movups && NEW > 1) {
             tb.insn[i].access(0, 4 << SIZE_AT, address[i], tb.insn[i].access_data);
+        } else if (address[i] && tb.insn[i].access && tb.insn[i].code[0] == (char)0xf3) { /* rep: goes round in it */
+            for (unsigned round = 0; round < 3; round++)
+                tb.insn[i].access(0, 3 << SIZE_AT | 1 << 17, address[i] + 8 * round, tb.insn[i].access_data);
         } else if (address[i] && tb.insn[i].access) {
             tb.insn[i].access(0, 3 << SIZE_AT | is_store << 17, address[i], tb.insn[i].access_data);
             if (is_movups)
@@ -210,12 +213,14 @@ static struct qemu_plugin_tb doorbell(char op)
 
 int main(int argc, char **argv)
 {
-    static const uint64_t none[4], two[4] = {0x5000, 0, 0x6000, 0}, movs[4] = {0, 0x7000};
+    static const uint64_t none[4], two[4] = {0x5000, 0, 0x6000, 0}, movs[4] = {0, 0x7000}, stos[4] = {0, 0x8000};
     struct qemu_plugin_tb block = {.vaddr = 0x1000, .n = 3, .insn = {{.code = "\x48\x8b\x07", .size = 3},
                                                                     {.code = "\x48\x01\xc8", .size = 3},
                                                                     {.code = "\x48\x89\x06", .size = 3}}};
     struct qemu_plugin_tb vague = {.vaddr = 0x2000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
                                                                     {.code = "\x0f\x10\x07", .size = 3}}};
+    struct qemu_plugin_tb fill = {.vaddr = 0x4000, .n = 2, .insn = {{.code = "\x48\x01\xc8", .size = 3},
+                                                                   {.code = "\xf3\x48\xab", .size = 3}}};
     struct qemu_plugin_tb sums = {.vaddr = 0x3000, .n = 2, .insn = {{.code = "\xf2\x0f\x58\xc1", .size = 4},
                                                                    {.code = "\xf2\x0f\x58\xc1", .size = 4}}};
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -235,6 +240,7 @@ int main(int argc, char **argv)
     run(block, two);
     run(block, two);
     run(vague, movs);
+    run(fill, stos);
     run(sums, none); /* addsd %xmm1,%xmm0, twice */
     block.vaddr = vague.vaddr = KERNEL;
     run(block, two);

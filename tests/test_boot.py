@@ -2,6 +2,7 @@
 """Every machine boots, shows its boards, and powers off; and the ways a boot can go wrong are told apart."""
 
 import re
+import time
 
 import pytest
 
@@ -115,6 +116,18 @@ def test_a_machine_tells_what_it_waits_for(boot):
     waits = re.search(r"^thread \d+ fsflush waits for delay\n((  .*\n)+)", text, re.MULTILINE)
     assert "thread_sleep_ns+" in waits[1] and "fsflush_main+" in waits[1]
     assert " init waits" not in text  # for a signal, too
+
+
+def test_every_cpu_tells_where_each_has_a_host_thread(boot):
+    """CPUs that wait for locks are woken by NMIs, and the one for all CPUs may come together with one of those."""
+    booted = boot("sf3800", threads="multi", watchdog=None)
+    booted.run("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (while :; do (:); done) & done")
+    time.sleep(1)
+    booted.guest.ask()
+    text = booted.guest.text()
+    assert "NMI: what CPUs run and threads wait for" in text, text
+    assert re.search(r"^thread \d+ \S+ waits for ", text, re.MULTILINE), text
+    assert "does not answer" not in text, text
 
 
 def test_hung_user_program_is_not_a_hung_kernel(boot_once):

@@ -7,63 +7,72 @@ The plugin is broken as a new version of QEMU would break it: by a change of its
 import re
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
 from homeroom import model
 from homeroom.machine import TOP
 
-# What is changed, in which file, and what the self-test says of it.
-BROKEN = {
-    "loads taken for stores": (
-        "plugin.c",
-        [
-            ("if (LOAD_8(info, at))\n        fp_load", "if (STORE_8(info, at))\n        fp_load"),
-            ("else if (STORE_8(info, at))\n        fp_store", "else if (LOAD_8(info, at))\n        fp_store"),
-        ],
-        r"loads: \d+ counted",
-    ),
-    "turns that do not end": ("plugin.c", [("    cpu_exit(qemu_cpu[vcpu]);\n", "")], "clocks were apart"),
-    "CPUs in another order": ("plugin.c", [("place[i].cpu = &cpus[n];", "place[i].cpu = &cpus[n ^ 1];")], "loads: 0 counted"),
-    "misses counted twice": ("cache.c", [("c->n.miss_local++;", "c->n.miss_local += 2;")], "misses: "),
-    "code that is not translated anew": (
-        "plugin.c",
-        [("qemu_plugin_reset(self, watch, NULL);", ";")],
-        r"loads: \d+ counted|references after",
-    ),
-    "a clock that stands": ("model.h", [("    c->clock += ps;\n", "")], "clocks: 0 counted"),
-    "boards in another order": (
-        "model.c",
-        [("memset(&m->home[base >> 12], (int)board + 1,", "memset(&m->home[base >> 12], (int)!board + 1,")],
-        r"(?:local|remote) misses: 5\d\d counted",
-    ),
-    "address spaces that are not told apart": ("plugin.c", [("cb = on_mmu;", ";")], "change of address space"),
-}
+BROKEN = tomllib.loads((TOP / "tests/data/fireplane_broken.toml").read_text())["broken"]
 
 
-def build(folder, name, changes):
-    """A plugin with a change in one of its files."""
-    source = folder / "fireplane"
-    shutil.copytree(TOP / "qemu/fireplane", source)
-    text = (source / name).read_text()
-    for old, new in changes:
-        assert text.count(old) == 1, f"{name} has no {old!r}"
-        text = text.replace(old, new)
-    (source / name).write_text(text)
-    plugin = folder / "fireplane.so"
-    command = ["gcc", "-std=gnu17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source}", "-Iinclude", "-o", plugin]
-    subprocess.run([*command, *sorted(source.glob("*.c"))], cwd=TOP, check=True)
-    return plugin
+def compile_plugin(source, folder, files):
+    """Object files in `folder` of some of the plugin's files."""
+    command = ["gcc", "-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{source}", "-I", TOP / "include", "-c"]
+    subprocess.run([*command, *files], cwd=folder, check=True)
 
 
-@pytest.mark.parametrize("name, changes, says", BROKEN.values(), ids=BROKEN)
-def test_a_broken_plugin_is_refused(boot_once, tmp_path, monkeypatch, name, changes, says):
-    monkeypatch.setattr(model, "PLUGIN", build(tmp_path, name, changes))
-    outcome, text, _ = boot_once("sf3800", run="cpustat -c EC_ref 1 1", model="fireplane")
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    """A folder with the right plugin's object files."""
+    folder = tmp_path_factory.mktemp("objects")
+    source = TOP / "qemu/fireplane"
+    compile_plugin(source, folder, sorted(source.glob("*.c")))
+    return folder
+
+
+@pytest.fixture
+def break_plugin(objects, tmp_path, monkeypatch):
+    """A function that has guests attach a plugin broken as a row says."""
+
+    def break_it(row):
+        source, name = tmp_path / "fireplane", row["file"]
+        shutil.copytree(TOP / "qemu/fireplane", source)
+        text = (source / name).read_text()
+        for old, new in row["change"]:
+            assert text.count(old) == 1, f"{name} has no {old!r}"
+            text = text.replace(old, new)
+        (source / name).write_text(text)
+        shutil.copytree(objects, tmp_path / "o")
+        changed = [source / name] if name.endswith(".c") else sorted(source.glob("*.c"))
+        compile_plugin(source, tmp_path / "o", changed)
+        plugin = tmp_path / "fireplane.so"
+        subprocess.run(["gcc", "-shared", "-o", plugin, *sorted((tmp_path / "o").glob("*.o"))], check=True)
+        monkeypatch.setattr(model, "PLUGIN", plugin)
+
+    return break_it
+
+
+WRONG = "fptest: the interconnect model counts wrong: "
+
+
+@pytest.mark.parametrize("row", BROKEN, ids=[row["what"] for row in BROKEN])
+def test_a_broken_plugin_is_refused(boot_once, break_plugin, row):
+    break_plugin(row)
+    outcome, text, _ = boot_once(row.get("machine", "sf3800"), run="cpustat -c EC_ref 1 1", model="fireplane")
     assert outcome.kind == "qemu" and outcome.status != 0, text
     assert re.fullmatch(r"fireplane: the model counts wrong on this QEMU \(\d+\.\d+\.\d+\): .*", outcome.detail)
-    assert re.search(rf"^fptest: the interconnect model counts wrong: CPU \d: .*(?:{says})", text, re.MULTILINE), text
+    assert re.search(rf"^{WRONG}(?=CPU \d+: ).*(?:{row['says']})", text, re.MULTILINE), text
     assert "pic0" not in text, "nothing was counted"
+
+
+def test_some_of_the_cpus_prove_nothing(boot_once, break_plugin):
+    """Whoever arms while bound to a good CPU does not prove the others."""
+    break_plugin(next(row for row in BROKEN if row["what"] == "turns of the last CPU that do not end"))
+    run = "pbind -b 0 $$; fptest && echo good; pbind -u $$; fptest; echo alive"
+    outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
+    assert outcome.kind == "qemu" and "good" in text and f"{WRONG}CPU 7: slices: " in text and "alive" not in text, text
 
 
 MODEL = pytest.mark.machine("sf3800", model="fireplane")

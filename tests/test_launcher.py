@@ -112,21 +112,67 @@ def test_host_threads(monkeypatch):
         ("9.2.0", "fireplane", 0, "(7.2, 10.0, 11.1 were): machines should run, and MODEL= tests itself before it counts"),
         ("12.0.50", "", 0, "QEMU 12.0.50 was not tried"),
         ("6.2.0", "", 0, "QEMU 6.2.0 was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
-        ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; this is 6.2.0"),
-        ("of my own", "", 0, "was not tried"),
+        ("6.2.0", "fireplane", guest.STATUS_SETUP, "MODEL=fireplane needs QEMU 7.2 or newer; the version of this is 6.2.0"),
+        ("of my own", "", 0, "QEMU unknown was not tried (7.2, 10.0, 11.1 were): machines should run, but not with MODEL="),
+        ("of my own", "fireplane", guest.STATUS_SETUP, "needs QEMU 7.2 or newer; the version of this is unknown"),
+        ("\\377\\376 7.2", "", 0, "QEMU unknown was not tried"),
+        ("7.2.22 \\377", "", 0, None),
     ],
 )
 def test_versions_of_qemu(tmp_path, version, model, status, says):
-    """One that was not tried draws a line, and what can run runs."""
+    """One that was not tried draws a line, and what can run runs; make doctor says the same."""
     fake = tmp_path / guest.QEMU
     real = shutil.which(guest.QEMU)
-    fake.write_text(f'#!/bin/sh\ncase $1 in --version) echo "QEMU emulator version {version}" ;; *) exec {real} "$@" ;; esac\n')
+    fake.write_text(
+        f'#!/bin/sh\ncase $1 in --version) printf "QEMU emulator version {version}\\n" ;; *) exec {real} "$@" ;; esac\n'
+    )
     fake.chmod(0o755)
     variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUN": "true", "MODEL": model}
     done = launch("sf280r", "--make", "--iso", str(ISO["test"]), **variables)
     assert done.returncode == status, done.stderr
     notes = [line for line in done.stderr.splitlines() if "QEMU" in line]
     assert len(notes) == (says is not None) and (not notes or says in notes[0]), done.stderr
+    row, plugins = doctor(tmp_path)
+    assert row.endswith(" ok"), "machines run"
+    if says is None:
+        assert "the model was tried on this version" in plugins
+    elif "MODEL= tests itself" in says or version.startswith("12"):
+        assert "it tests itself first" in plugins
+    else:
+        assert "machines should run, but not with MODEL=" in plugins
+
+
+def doctor(folder):
+    """What make doctor says of QEMU, with a folder first on PATH, and of its plugins (nothing if it cannot be run)."""
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "tools/doctor.sh"], cwd=TOP, env=env, capture_output=True, text=True, timeout=HOST_LIMIT)
+    assert not done.stderr, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith((guest.QEMU, "plugins of QEMU"))]
+    return rows[0], "".join(rows[1:])
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("no program at all\n", "cannot be run: Exec format error"),
+        ("#!/nonexistent/interpreter\n", "cannot be run: No such file or directory"),
+        ("#!/bin/sh\nexit 3\n", "--version ends with status 3: it is no QEMU that can be run"),
+        ("#!/bin/sh\nsleep 1000\n", "--version has not ended after 10 seconds"),
+    ],
+)
+@pytest.mark.parametrize("model", ["", "fireplane"])
+def test_what_is_no_qemu(tmp_path, text, says, model):
+    """One line that names the file and what is wrong with it, soon, by the launcher and by make doctor."""
+    fake = tmp_path / guest.QEMU
+    fake.write_text(text)
+    fake.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUN": "true", "MODEL": model}
+    done = launch("sf280r", "--make", "--iso", str(ISO["test"]), **variables)
+    assert done.returncode == guest.STATUS_SETUP
+    assert len(done.stderr.splitlines()) == 1 and f"{fake} " in done.stderr and says in done.stderr, done.stderr
+    if not model:
+        row, plugins = doctor(tmp_path)
+        assert f"{fake} is no QEMU that can be run" in row and not plugins
 
 
 @pytest.mark.parametrize(

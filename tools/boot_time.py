@@ -50,4 +50,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except machine.MachineError as error:
+        sys.exit(f"boot_time: {error}")

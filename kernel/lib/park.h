@@ -14,6 +14,8 @@
  * INVARIANTS  I1  one NMI for each PARK_WOKEN, and the CPU is in park_end() until it has come
  *             I2  a wait is announced before the last look whether it is over, and looked for after it was ended, each
  *                 with a full barrier between: one of the two sees the other
+ *             I3  an NMI that comes while another is pending is lost: one for all CPUs may be taken for a wake.  Who
+ *                 handles that one sets park_nmi_is_all and sends another, which no wake takes
  * SEE ALSO    docs/boot.md, "The host's cores"
  */
 #ifndef LIB_PARK_H
@@ -44,6 +46,8 @@ void park_begin(uint64_t key);
 void park_end(bool halt);
 /* park_wake - wake who waits with this key, after the wait was ended.  Looks at the parked CPUs only; any context. */
 void park_wake(uint64_t key);
+/* park_nmi_is_all - an NMI for all CPUs is handled: whatever else an NMI was, it is that as well. */
+extern _Atomic bool park_nmi_is_all;
 /* park_nmi - what an NMI does first.  Returns whether it was a park_wake()'s. */
 bool park_nmi(struct regs *r);
 

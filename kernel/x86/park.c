@@ -9,7 +9,8 @@
 #include "x86/ipi.h"
 #include "x86/trap.h"
 
-bool park_on;
+bool         park_on;
+_Atomic bool park_nmi_is_all;
 
 static struct cpumask parked;
 

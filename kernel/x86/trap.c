@@ -145,7 +145,7 @@ void trap(struct regs *r, unsigned vec)
             trap_ops.interrupted();
         return;
     }
-    if (vec == VEC_NMI && park_nmi(r))
+    if (vec == VEC_NMI && park_nmi(r) && !atomic_load(&park_nmi_is_all))
         return;
     if (vec == VEC_NMI && trap_nmi != NULL) {
         trap_nmi(r);

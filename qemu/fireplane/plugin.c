@@ -17,6 +17,7 @@
  *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
  * QEMU 10     The CPU that a callback is told is the one for which the code was translated, not the one that runs it,
  *             while one host thread runs all: so current_cpu is asked, on every version.
+ *             A block that ends in rep movs or rep stos may go round in it, not to a block of its own.
  * QEMU 11     Callbacks get a pointer of ours instead of the plugin's id, and meminfo has the size one bit higher.
  * SEE ALSO    model.h, docs/fireplane.md
  */
@@ -370,25 +371,30 @@ static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n)
     return n + fpu_stalls(&model->p, insn, n, loops);
 }
 
-/* Callbacks for the accesses, the instruction count and the clocks of a block of user code. */
+/*
+ * Callbacks for the accesses, the instruction count and the clocks of a block of user code.  rep movs and rep stos are
+ * counted apart, with each store: whether the block or one of its instructions goes round is QEMU's choice.
+ */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
-    void *packed = pack(n, clocks_of(tb, n));
-    size_t counts = n; /* the instruction with whose access the block is counted */
-    qemu_mem_cb counted = on->counted;
+    size_t once = n, counts = n; /* instructions counted together; the one with whose access they are */
+    void *packed;
 
-    for (size_t i = 0; i < n && counts == n; i++)
-        if (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE)
+    for (size_t i = 0; i < n; i++) {
+        once -= kind[i] == FP_INSN_REP_STORE;
+        if (counts == n && (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE))
             counts = i;
-    if (counts == n && n == 1 && kind[0] == FP_INSN_REP_STORE) {
-        counts = 0;
-        counted = on->rep;
     }
-    if (counts == n)
+    packed = pack(once, clocks_of(tb, n) - (n - once));
+    if (counts == n && once != 0)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
-    for (size_t i = 0; i < n; i++)
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), i == counts ? counted : on->access,
-                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, i == counts ? packed : NULL);
+    for (size_t i = 0; i < n; i++) {
+        qemu_mem_cb cb = i == counts ? on->counted : kind[i] == FP_INSN_REP_STORE ? on->rep : on->access;
+        void *data = i == counts ? packed : cb == on->rep ? pack(1, 1) : NULL;
+
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), cb, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                                         data);
+    }
 }
 
 static void on_translate(struct qemu_plugin_tb *tb)

@@ -35,7 +35,7 @@ from pathlib import Path
 
 from homeroom import acpi, disk, model, net, trace
 from homeroom.cpio import Archive
-from homeroom.machine import TOP, Machine, MachineError, check_host_memory, check_writable, one_cpu
+from homeroom.machine import TOP, Machine, MachineError, ask_program, check_host_memory, check_writable, one_cpu
 from homeroom.patience import Limit
 from homeroom.verdict import Lines
 
@@ -188,29 +188,30 @@ class Options:
         """Raise MachineError if something that make builds or installs is not there."""
         if shutil.which(QEMU) is None:
             raise MachineError(f"{QEMU} is missing: tools/deps.sh run")
+        qemu_version()
         disk.check_built(self.disks)
         if self.model:
             if too_old():
-                raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; this is {qemu_version()}")
+                raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; the version of this is {qemu_version()}")
             model.check_built(QEMU)
 
 
 @functools.cache
 def qemu_version() -> str:
-    """What QEMU says its version is, "7.2.22"; "unknown" if it says none."""
-    out = subprocess.run([QEMU, "--version"], capture_output=True, text=True).stdout
-    return out.split("version", 1)[1].split()[0] if "version" in out else "unknown"
+    """What QEMU says its version is, "7.2.22"; "unknown" if it says none.  MachineError if it cannot be run."""
+    found = re.search(r"version (\d+\.\d+\S*)", ask_program(QEMU, "--version"), re.ASCII)
+    return found[1] if found else "unknown"
 
 
 @functools.cache
 def _version() -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", qemu_version())
+    found = re.match(r"(\d+)\.(\d+)", qemu_version(), re.ASCII)
     return (int(found[1]), int(found[2])) if found else None
 
 
 def too_old() -> bool:
-    """Whether QEMU is older than all on which Homeroom was tried: then it lacks the board, and the model was never seen."""
-    return (version := _version()) is not None and version < TRIED[0]
+    """Whether QEMU is older than all on which Homeroom was tried, or does not say: it may lack the board, and the model."""
+    return (version := _version()) is None or version < TRIED[0]
 
 
 def untried() -> str:

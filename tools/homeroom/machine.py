@@ -22,7 +22,12 @@ A machine file (qemu/machines/NAME.toml) has
 QEMU's memory node i is domain i.  A domain may lack memory or CPUs.
 """
 
+import contextlib
+import os
 import re
+import shutil
+import signal
+import subprocess
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +46,36 @@ CARD_LIMIT = 8  # NIC_MAX of drivers/net.h
 
 class MachineError(Exception):
     """A wrong machine file or option; the text is one line that says what to do."""
+
+
+ANSWER_LIMIT = 10  # seconds that a program has to say what it is
+
+
+def ask_program(program: str, argument: str) -> str:
+    """What a program prints when it is asked for its version or its options; MachineError if it cannot say."""
+    path = shutil.which(program) or program
+    try:
+        child = subprocess.Popen(
+            [path, argument],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # so that what it has started ends with it
+        )
+    except OSError as error:
+        raise MachineError(f"{path} cannot be run: {error.strerror}; tools/deps.sh run installs one if it is gone") from error
+    try:
+        out = child.communicate(timeout=ANSWER_LIMIT)[0]
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise MachineError(f"{path} {argument} has not ended after {ANSWER_LIMIT} seconds: what it starts is no QEMU") from None
+    if child.returncode != 0:
+        raise MachineError(f"{path} {argument} ends with status {child.returncode}: it is no QEMU that can be run")
+    return out
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
-from homeroom.machine import TOP, Machine, MachineError
+from homeroom.machine import TOP, Machine, MachineError, ask_program
 
 PLUGIN = TOP / "build/fireplane.so"
 PAGES = TOP / "build/fireplane"
@@ -141,8 +140,7 @@ def parameters(machine: Machine, settings: str | None = None) -> str:
 
 @functools.cache
 def _takes_plugins(qemu: str) -> bool:
-    done = subprocess.run([qemu, "-help"], capture_output=True, text=True, timeout=60)
-    return "-plugin" in done.stdout
+    return "-plugin" in ask_program(qemu, "-help")
 
 
 def check(name: str) -> None:
