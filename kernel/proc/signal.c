@@ -23,6 +23,7 @@
 #include "lib/bitmap.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "proc/time.h"
 #include "stat/panic.h"
 
 enum { SIGRTMIN = 32, SI_QUEUE = -1 };
@@ -381,5 +382,7 @@ int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
     sig = (int)bit_first(q->set & set) + 1;
     if (!take_from(q, sig, info))
         *info = (struct siginfo){.signo = sig, .code = SI_KERNEL};
+    if (sig == SIGALRM)
+        itimer_taken(l->proc);
     return sig;
 }

@@ -2,7 +2,9 @@
 /*
  * time.c - sleeping, CPU-time clocks, interval timers.
  *
- * THEORY      ITIMER_REAL is one timer in struct proc. ITIMER_VIRTUAL and ITIMER_PROF count CPU
+ * THEORY      ITIMER_REAL is one timer in struct proc. With an interval it is armed again when the
+ *             process takes the signal, as in Linux: so whoever asks for one each microsecond
+ *             spends its own time, and not the interrupt's. ITIMER_VIRTUAL and ITIMER_PROF count CPU
  *             time, which has no hardware timer: a record that exists only while one of them is
  *             set looks at the process's CPU time when it could at the earliest have run out,
  *             with all its LWPs running all the time, and looks again when it has not. VIRTUAL
@@ -81,15 +83,15 @@ static uint64_t next_after(uint64_t deadline, uint64_t interval, uint64_t now)
 
 static void real_expired(struct timer *tm)
 {
-    struct proc *p = container_of(tm, struct proc, itimer_real);
-    uint64_t interval;
+    sig_send_proc(container_of(tm, struct proc, itimer_real), SIGALRM, NULL);
+}
 
-    spin_lock(&p->sig->lock);
-    interval = p->itimer_interval_ns;
-    spin_unlock(&p->sig->lock);
-    if (interval != 0)
-        timer_arm(tm, next_after(tm->deadline_ns, interval, clock_mono_ns()), real_expired);
-    sig_send_proc(p, SIGALRM, NULL);
+void itimer_taken(struct proc *p)
+{
+    struct timer *tm = &p->itimer_real;
+
+    if (p->itimer_interval_ns != 0 && !timer_armed(tm))
+        timer_arm(tm, next_after(tm->deadline_ns, p->itimer_interval_ns, clock_mono_ns()), real_expired);
 }
 
 static void real_set(struct proc *p, const struct itimer_setting *new,
@@ -107,9 +109,9 @@ static void real_set(struct proc *p, const struct itimer_setting *new,
     timer_cancel(&p->itimer_real);
     spin_lock(&p->sig->lock);
     p->itimer_interval_ns = new->value_ns != 0 ? new->interval_ns : 0;
-    spin_unlock(&p->sig->lock);
     if (new->value_ns != 0)
         timer_arm(&p->itimer_real, now + new->value_ns, real_expired);
+    spin_unlock(&p->sig->lock);
 }
 
 struct cpu_timer {

@@ -30,5 +30,7 @@ struct itimer_setting {
  * left. -EINVAL (no such timer), -ENOMEM.
  */
 int itimer_set(int which, const struct itimer_setting *new, struct itimer_setting *old);
+/* itimer_taken - `p` has taken a SIGALRM, p->sig->lock held: an interval begins its next turn. */
+void itimer_taken(struct proc *p);
 
 #endif
