@@ -216,6 +216,8 @@ static int set_or_remove(struct shm *s, unsigned place, int cmd, uint64_t udata)
         return -EPERM;
     if (cmd == IPC_RMID) {
         table[place] = NULL;
+        if (s->locker != 0)
+            s->obj->locked = false; /* a user's is counted no more, so it does not stay locked until it is detached */
         object_release(s->obj);
         kmem_free(s);
         return 0;

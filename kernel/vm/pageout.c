@@ -22,6 +22,7 @@
 #include "disp/thread.h"
 #include "disp/timer.h"
 #include "mem/kstack.h"
+#include "mem/usermem.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
@@ -225,10 +226,18 @@ static uint64_t reserve(void)
     return pageout_reserve < throttlefree ? pageout_reserve : throttlefree / 2;
 }
 
+/* Frames that the caller has to leave: an ordinary user leaves some to the superuser, so that he can end processes. */
+static uint64_t others(void)
+{
+    bool user = this_cpu()->irq_depth == 0 && !usermem_ops.superuser();
+
+    return user ? throttlefree : reserve();
+}
+
 /* mem_ops.may_take */
 static bool may_take(void)
 {
-    return free_frames() >= reserve() || pageout_is_caller();
+    return free_frames() >= others() || pageout_is_caller();
 }
 
 /* mem_ops.low */
@@ -254,7 +263,7 @@ static bool low(unsigned node, bool wait, bool failed)
     since = progress;
     while (i < HOPELESS && (failed || (freemem() < throttlefree && since != in_vain))) {
         wait_round();
-        if (failed && freemem() > reserve())
+        if (failed && freemem() > others())
             return true;
         i++;
         if (failed && progress != since) {
@@ -264,7 +273,7 @@ static bool low(unsigned node, bool wait, bool failed)
     }
     if (i == HOPELESS && progress == since)
         in_vain = since;
-    return freemem() > reserve();
+    return freemem() > others();
 }
 
 bool pageout_make_room(unsigned tries)

@@ -7,7 +7,7 @@
  *             a stack fail while the program can still do something about it, and a store to memory that was promised
  *             does not.  MAP_NORESERVE asks for no promise.
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
- *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).
+ *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's.
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
  * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
  *             I2  promised is the sum of resv_pages over all spaces, and of shared objects
@@ -17,11 +17,26 @@
 #include "vm/reserve.h"
 
 #include "lib/errno.h"
+#include "mem/usermem.h"
 #include "vm/pageout.h"
 #include "vm/swap.h"
 
 static _Atomic int64_t promised; /* pages */
 static _Atomic int64_t limit = INT64_MAX;
+
+/* Pages that only the superuser is promised, so that he can log in and end processes; Linux: admin_reserve_kbytes. */
+static int64_t roots(int64_t lim)
+{
+    return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
+}
+
+/* Whether `total` pages may be promised, the last of them to the caller. */
+static bool fits(int64_t total)
+{
+    int64_t lim = atomic_load_explicit(&limit, memory_order_relaxed);
+
+    return total <= lim - roots(lim) || (total <= lim && usermem_ops.superuser());
+}
 
 void reserve_recount(void)
 {
@@ -35,11 +50,10 @@ int reserve_pages(uint64_t pages)
 {
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages <=
-        atomic_load_explicit(&limit, memory_order_relaxed))
+    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
         return 0;
     reserve_recount();
-    if (atomic_load(&promised) <= atomic_load(&limit))
+    if (fits(atomic_load(&promised)))
         return 0;
     reserve_return(pages);
     return -ENOMEM;
