@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+/*
+ * attack.h - the frame of a program of attacks: what an ordinary user tries, and whether root still works meanwhile.
+ *
+ * THEORY    Each attack runs as USER with no_new_privs, in processes of its own.  It says what the system answered, and
+ *           stays, with all that it holds, until root has looked: at its canary file, at its timed task, at 4 MiB of
+ *           memory in a new process, and at a file it writes.  Then all processes of USER are killed, and root looks
+ *           again.  Root and USER must have nothing else to do on the machine.
+ * OUTPUT    "attack NAME: what is tried: what the system answered", then "PASS NAME", or "FAIL NAME" after a line that
+ *           says what was lost.  `prog` runs all attacks, `prog name...` some.  Status 0: root lost nothing.
+ * SEE ALSO  tests/test_attack.py, docs/protection.md
+ */
+#ifndef HR_ATTACK_H
+#define HR_ATTACK_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS = 20 };
+
+struct attack {
+    const char *name, *what;
+    bool (*run)(void);   /* as USER, in the directory `own`; true: it got what it may not have */
+    bool (*root)(void);  /* as root, afterwards, while the attack stays; true: root was deceived.  NULL: nothing */
+    bool (*ready)(void); /* as root, before; false: there is nothing to attack here.  NULL: nothing to do */
+};
+
+static struct {
+    _Atomic long beats;  /* of root's timed task */
+    _Atomic int task;    /* its process id */
+    char answer[400];
+} *shared;
+
+static char place[] = "/tmp/attack.XXXXXX"; /* root's, mode 0755 */
+static char canary[64], own[64];            /* root's file, mode 0644; a directory of USER's */
+static const char song[] = "the canary lives\n";
+
+/* Adds to what the system answered. */
+static __attribute__((format(printf, 1, 2))) void answer(const char *format, ...)
+{
+    size_t at = strlen(shared->answer);
+    va_list ap;
+
+    if (at > 0 && at + 2 < sizeof shared->answer)
+        at += (size_t)snprintf(shared->answer + at, sizeof shared->answer - at, ", ");
+    va_start(ap, format);
+    vsnprintf(shared->answer + at, sizeof shared->answer - at, format, ap);
+    va_end(ap);
+}
+
+static const char *error_name(int error)
+{
+    static const struct {
+        int error;
+        const char *name;
+    } names[] = {{EPERM, "EPERM"},   {ENOENT, "ENOENT"}, {EACCES, "EACCES"},         {EINVAL, "EINVAL"},
+                 {EFAULT, "EFAULT"}, {ENOMEM, "ENOMEM"}, {EAGAIN, "EAGAIN"},         {EMFILE, "EMFILE"},
+                 {ENFILE, "ENFILE"}, {ENOSPC, "ENOSPC"}, {ENOSYS, "ENOSYS"},         {EIO, "EIO"},
+                 {EBADF, "EBADF"},   {EEXIST, "EEXIST"}, {ENOTTY, "ENOTTY"},         {ESRCH, "ESRCH"},
+                 {ENODEV, "ENODEV"}, {EDQUOT, "EDQUOT"}, {EOPNOTSUPP, "EOPNOTSUPP"}, {ENOBUFS, "ENOBUFS"},
+                 {EXDEV, "EXDEV"},   {EROFS, "EROFS"},   {ENOLCK, "ENOLCK"},         {EMLINK, "EMLINK"},
+                 {E2BIG, "E2BIG"},   {EBUSY, "EBUSY"},   {ETXTBSY, "ETXTBSY"},       {EFBIG, "EFBIG"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].error == error)
+            return names[i].name;
+    return "another error";
+}
+
+/* What the system answered to a call that must fail.  Returns whether it did not. */
+static inline bool allowed(const char *call, long result)
+{
+    answer("%s %s", call, result == -1 ? error_name(errno) : "done");
+    return result != -1;
+}
+
+/* The same of a call that may end well or not. */
+static inline void tried(const char *call, long result)
+{
+    answer("%s %s", call, result == -1 ? error_name(errno) : "done");
+}
+
+/* Runs fn in a child of USER's; returns its wait status. */
+static inline int in_child(void (*fn)(void))
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        fn();
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -1;
+    return status;
+}
+
+/* What became of that child, as an answer.  True: it ended as if nothing had been wrong. */
+static inline bool survived(const char *call, int status)
+{
+    if (WIFSIGNALED(status))
+        answer("%s signal %d", call, WTERMSIG(status));
+    else if (status == -1)
+        answer("%s no process", call);
+    else
+        answer("%s status %d", call, WEXITSTATUS(status));
+    return status == 0;
+}
+
+static void become_user(void)
+{
+    if (setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 || setresuid(USER, USER, USER) != 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || chdir(own) != 0)
+        _exit(99);
+}
+
+static void write_file(const char *path, const char *text, uid_t uid, mode_t mode)
+{
+    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchown(fd, uid, uid) != 0 ||
+        fchmod(fd, mode) != 0) {
+        perror(path);
+        _exit(99);
+    }
+    close(fd);
+}
+
+static bool canary_lives(void)
+{
+    char text[64] = "";
+    struct stat st;
+    int fd = open(canary, O_RDONLY);
+    bool lives = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 && (st.st_mode & 07777) == 0644 &&
+                 st.st_nlink == 1 && read(fd, text, sizeof text - 1) == (ssize_t)sizeof song - 1 && strcmp(text, song) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return lives;
+}
+
+static time_t seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static bool task_goes_on(void)
+{
+    long before = shared->beats;
+
+    for (time_t end = seconds() + LOOK_SECONDS; shared->beats < before + 5 && seconds() < end;)
+        usleep(10000);
+    return shared->beats >= before + 5;
+}
+
+/* As root, in a new process: 4 MiB of memory, and a file. */
+static bool root_works(void)
+{
+    char path[80];
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        alarm(LOOK_SECONDS);
+        if (p == MAP_FAILED)
+            _exit(1);
+        memset(p, 1, 4 * MIB);
+        snprintf(path, sizeof path, "%s/roots", place);
+        int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+
+        _exit(fd < 0 || write(fd, p, 65536) != 65536 || unlink(path) != 0 ? 2 : 0);
+    }
+    if (pid < 0)
+        printf("  root's fork: %s\n", error_name(errno));
+    else if (waitpid(pid, &status, 0) == pid && status != 0)
+        printf("  root's process: status %#x\n", (unsigned)status);
+    return status == 0;
+}
+
+static bool root_has_all(const char *when)
+{
+    const char *lost = !canary_lives() ? "the canary" : !task_goes_on() ? "the timed task" : !root_works() ? "memory" : NULL;
+
+    if (lost != NULL)
+        printf("  lost %s: %s\n", when, lost);
+    return lost == NULL;
+}
+
+/* Kills all processes of USER's, of which `attack` is our child, and waits for their end. */
+static void kill_user(pid_t attack)
+{
+    bool ended = false, killed = false;
+    int status = 0;
+    pid_t killer = fork(), pid;
+
+    if (killer == 0) {
+        if (setresuid(USER, USER, USER) != 0)
+            _exit(1);
+        for (int i = 0; i < 1000 && kill(-1, SIGKILL) == 0; i++)
+            usleep(10000);
+        _exit(0);
+    }
+    while (!(ended && killed) && (pid = waitpid(-1, &status, 0)) > 0) {
+        ended |= pid == attack;
+        killed |= pid == killer;
+    }
+    if (!killed || status == 1)
+        printf("  processes cannot be killed\n");
+}
+
+/* Removes what the user left in its directory, so that the next finds room. */
+static void empty_own(void)
+{
+    char command[256];
+
+    snprintf(command, sizeof command, "rm -rf %s && mkdir -m 755 %s && chown %d:%d %s", own, own, USER, USER, own);
+    if (system(command) != 0)
+        printf("  cannot empty %s\n", own);
+}
+
+static bool try_attack(const struct attack *a)
+{
+    char done = 0;
+    int end[2];
+    bool well;
+    pid_t pid;
+
+    shared->answer[0] = 0;
+    fflush(stdout);
+    if (a->ready != NULL && !a->ready()) {
+        printf("SKIP %s\n", a->name);
+        return true;
+    }
+    if (pipe(end) != 0 || (pid = fork()) < 0) {
+        printf("FAIL %s: cannot run (errno %d)\n", a->name, errno);
+        return false;
+    }
+    if (pid == 0) {
+        setsid();
+        close(end[0]);
+        fcntl(end[1], F_SETFD, FD_CLOEXEC);
+        become_user();
+        done = a->run() ? 'y' : 'n';
+        if (write(end[1], &done, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    close(end[1]);
+    fcntl(end[0], F_SETFL, O_NONBLOCK);
+    for (time_t end_time = seconds() + ATTACK_SECONDS; done == 0 && seconds() < end_time;) { /* or it goes on meanwhile */
+        if (read(end[0], &done, 1) == 0)
+            break;
+        if (done == 0)
+            usleep(10000);
+    }
+    if (done == 'y')
+        printf("  it got what it may not have\n");
+    well = done != 'y' && root_has_all("meanwhile");
+    if (a->root != NULL && a->root()) {
+        printf("  root was deceived\n");
+        well = false;
+    }
+    kill_user(pid);
+    empty_own();
+    close(end[0]);
+    well &= root_has_all("afterwards");
+    printf("attack %s: %s: %s\n", a->name, a->what, shared->answer[0] != 0 ? shared->answer : "no answer");
+    printf("%s %s\n", well ? "PASS" : "FAIL", a->name);
+    return well;
+}
+
+static void start_task(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            usleep(10000);
+            shared->beats++;
+        }
+    }
+    shared->task = pid;
+}
+
+static int attack_main(const struct attack *list, size_t n, int argc, char **argv)
+{
+    bool well = true;
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "%s: only root can see what root loses\n", argv[0]);
+        return 2;
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || mkdtemp(place) == NULL || chmod(place, 0755) != 0) {
+        perror(place);
+        return 2;
+    }
+    snprintf(canary, sizeof canary, "%s/canary", place);
+    snprintf(own, sizeof own, "%s/own", place);
+    write_file(canary, song, 0, 0644);
+    if (mkdir(own, 0755) != 0 || chown(own, USER, USER) != 0) {
+        perror(own);
+        return 2;
+    }
+    start_task();
+    for (size_t i = 0; i < n; i++) {
+        bool chosen = argc < 2;
+
+        for (int k = 1; k < argc; k++)
+            chosen |= strcmp(argv[k], list[i].name) == 0;
+        if (chosen)
+            well &= try_attack(&list[i]);
+    }
+    kill(shared->task, SIGKILL);
+    return !well;
+}
+
+#define ATTACK_MAIN(list)                                                                          \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return attack_main(list, sizeof list / sizeof list[0], argc, argv);                        \
+    }
+
+#endif

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+/*
+ * memory.c - attacks on memory: addresses that are nobody's, races of one's own, and all that there is.
+ * SEE ALSO  attack.h
+ */
+#include "attack.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/shm.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#ifndef MAP_HUGETLB
+#define MAP_HUGETLB 0x40000
+#endif
+
+static const uintptr_t top = 0x800000000000; /* where the user's half ends */
+static const uintptr_t kernel = 0xffff800000000000, text = 0xffffffff80000000;
+
+static void *at(uintptr_t address)
+{
+    return (void *)address; /* NOLINT: addresses are what this is about */
+}
+
+static long map_at(uintptr_t address, size_t bytes, int flags)
+{
+    void *p = mmap(at(address), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    return p == MAP_FAILED ? -1 : 0;
+}
+
+static bool huge_past_the_half(void)
+{
+    return allowed("last page", map_at(top - PAGE, PAGE, MAP_FIXED | MAP_HUGETLB)) |
+           allowed("2 MiB too far", map_at(top - 2 * MIB, 2 * MIB + PAGE, MAP_FIXED | MAP_HUGETLB));
+}
+
+static bool huge_length_wraps(void)
+{
+    return allowed("-1", map_at(0, SIZE_MAX, MAP_HUGETLB)) | allowed("-2 MiB", map_at(0, -(size_t)2 * MIB + 1, MAP_HUGETLB)) |
+           allowed("half", map_at(0, top - MIB, MAP_HUGETLB));
+}
+
+static bool fixed_in_the_kernel(void)
+{
+    return allowed("half", map_at(top, PAGE, MAP_FIXED)) | allowed("kernel", map_at(kernel, PAGE, MAP_FIXED)) |
+           allowed("text", map_at(text, PAGE, MAP_FIXED)) | allowed("last", map_at(-(uintptr_t)PAGE, PAGE, MAP_FIXED));
+}
+
+static bool mremap_into_the_kernel(void)
+{
+    void *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool got = false;
+
+    got |= allowed("to", mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(kernel)) == MAP_FAILED ? -1 : 0);
+    got |= allowed("grown", mremap(p, PAGE, SIZE_MAX - PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
+    got |= allowed("from", mremap(at(kernel), PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
+    return got;
+}
+
+static bool wrapping_ranges(void)
+{
+    unsigned char vec[1];
+    char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t wraps = -(uintptr_t)p + PAGE;
+
+    return allowed("munmap", munmap(p, wraps)) | allowed("mprotect", mprotect(p, wraps, PROT_READ)) |
+           allowed("madvise", madvise(p, wraps, MADV_DONTNEED)) | allowed("mincore", mincore(p, wraps, vec)) |
+           allowed("msync", msync(p, wraps, MS_SYNC)) | allowed("mlock", mlock(p, wraps));
+}
+
+static bool protect_the_kernel(void)
+{
+    return allowed("mprotect", mprotect(at(kernel), PAGE, PROT_READ | PROT_WRITE)) | allowed("munmap", munmap(at(text), PAGE)) |
+           allowed("madvise", madvise(at(kernel), PAGE, MADV_DONTNEED)) |
+           allowed("across", mprotect(at(top - PAGE), 2 * PAGE, PROT_READ));
+}
+
+static bool kernel_addresses_to_calls(void)
+{
+    struct iovec bad = {at(kernel), PAGE};
+    int zero = open("/dev/zero", O_RDONLY), p[2];
+    bool got = false;
+
+    if (pipe(p) != 0)
+        return false;
+    got |= allowed("read", read(zero, at(kernel), PAGE)) | allowed("write", write(p[1], at(text), PAGE));
+    got |= allowed("readv", readv(zero, &bad, 1)) | allowed("stat", stat("/", at(kernel)));
+    got |= allowed("across", read(zero, at(top - 8), 16)) | allowed("last", read(zero, at(-(uintptr_t)8), 16));
+    return got | allowed("times", syscall(SYS_clock_gettime, 0, at(text)));
+}
+
+static bool kernel_by_proc_mem(void)
+{
+    char b[8];
+    int fd = open("/proc/self/mem", O_RDWR);
+
+    if (fd < 0)
+        return allowed("open", -1);
+    return allowed("pread", syscall(SYS_pread64, fd, b, 8, kernel)) | allowed("pwrite", syscall(SYS_pwrite64, fd, b, 8, text));
+}
+
+/* Loads bad selectors by far returns; each must end the process with a signal. */
+static uint16_t bad_cs, bad_ss;
+
+static void far_return(void)
+{
+    __asm__ volatile("movq %%rsp, %%rcx\n"
+                     "pushq %0\n"
+                     "pushq %%rcx\n"
+                     "pushfq\n"
+                     "pushq %1\n"
+                     "leaq 1f(%%rip), %%rax\n"
+                     "pushq %%rax\n"
+                     "iretq\n"
+                     "1:" ::"r"((uint64_t)bad_ss),
+                     "r"((uint64_t)bad_cs)
+                     : "rax", "rcx", "memory");
+}
+
+static bool bad_selectors(void)
+{
+    static const uint16_t cs[] = {0xfff8, 0x08, 0x10, 0x00, 0x33, 0x33}, ss[] = {0x2b, 0x2b, 0x2b, 0x2b, 0xfff8, 0x18};
+    char name[16];
+    bool got = false;
+
+    for (int i = 0; i < 6; i++) {
+        bad_cs = cs[i];
+        bad_ss = ss[i];
+        snprintf(name, sizeof name, "%x:%x", cs[i], ss[i]);
+        got |= survived(name, in_child(far_return)) && i < 4;
+    }
+    return got;
+}
+
+/* A signal frame is the program's to write: each field that the kernel must not believe. */
+static int which_field;
+
+static void on_signal(int sig, siginfo_t *info, void *frame)
+{
+    ucontext_t *u = frame;
+    greg_t *r = u->uc_mcontext.gregs;
+
+    (void)sig;
+    (void)info;
+    switch (which_field) {
+    case 0:
+        r[REG_RIP] = (greg_t)text;
+        break;
+    case 1:
+        r[REG_RIP] = (greg_t)0x8000deadbeef0000;
+        break;
+    case 2:
+        r[REG_CSGSFS] = 0x2b000000000008; /* the kernel's code, the user's stack */
+        break;
+    case 3:
+        r[REG_EFL] |= 0x3000 | 0x4000 | 0x20000; /* IOPL 3, NT, VM */
+        break;
+    case 4:
+        r[REG_RSP] = (greg_t)kernel;
+        break;
+    case 5:
+        if (u->uc_mcontext.fpregs != NULL)
+            u->uc_mcontext.fpregs->mxcsr = 0xffffffff;
+        break;
+    case 6:
+        u->uc_mcontext.fpregs = at(kernel);
+        break;
+    default:
+        u->uc_mcontext.fpregs = at((uintptr_t)u->uc_mcontext.fpregs + 1);
+        break;
+    }
+}
+
+static void forge_frame(void)
+{
+    struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+
+    sigaction(SIGUSR1, &sa, NULL);
+    raise(SIGUSR1);
+    if (which_field == 3) {
+        uint64_t flags;
+
+        __asm__ volatile("pushfq\npopq %0" : "=r"(flags));
+        _exit(flags & 0x23000 ? 0 : 7); /* 7: it did not believe it */
+    }
+    if (which_field == 2)
+        _exit(7);
+}
+
+static bool forged_signal_frames(void)
+{
+    static const char *const names[] = {"rip kernel", "rip noncanonical", "cs", "flags", "rsp", "mxcsr", "fpu kernel", "fpu odd"};
+    bool got = false;
+
+    for (which_field = 0; which_field < 8; which_field++)
+        got |= survived(names[which_field], in_child(forge_frame)) && which_field < 4;
+    return got;
+}
+
+static bool bases(void)
+{
+    enum { SET_GS = 0x1001, SET_FS = 0x1002 };
+    bool got = allowed("fs kernel", syscall(SYS_arch_prctl, SET_FS, kernel)) |
+               allowed("gs noncanonical", syscall(SYS_arch_prctl, SET_GS, 0x8000deadbeef0000));
+
+    return got;
+}
+
+static void clear_in_kernel(void)
+{
+    syscall(SYS_set_tid_address, text);
+    syscall(SYS_set_robust_list, kernel, 24);
+}
+
+static bool exit_writes(void)
+{
+    answer("status %#x", (unsigned)in_child(clear_in_kernel)); /* what is written when a thread ends */
+    return false;
+}
+
+/* A private mapping of root's file is written through /proc/self/mem, and thrown away meanwhile. */
+static char *stolen;
+
+static void *throw_away(void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        madvise(stolen, PAGE, MADV_DONTNEED);
+    return arg;
+}
+
+static bool written_read_only(void)
+{
+    int file = open(canary, O_RDONLY), mem = open("/proc/self/mem", O_RDWR);
+    long wrote = 0;
+    pthread_t t;
+
+    stolen = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+    if (stolen == MAP_FAILED || mem < 0 || pthread_create(&t, NULL, throw_away, NULL) != 0)
+        return allowed("open", -1);
+    for (int i = 0; i < 20000; i++)
+        wrote += pwrite(mem, "dead", 4, (off_t)(uintptr_t)stolen) == 4;
+    pthread_join(t, NULL);
+    answer("%s", wrote > 0 ? "written to a copy" : "not written");
+    return allowed("shared", mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED ? -1 : 0);
+}
+
+/* Threads map, protect, fork and throw away the same range. */
+static char *range;
+enum { RANGE = 64 };
+
+static void *stir(void *arg)
+{
+    unsigned seed = (unsigned)(uintptr_t)arg * 7919 + 1;
+
+    for (int i = 0; i < 1500; i++) {
+        char *p = range + (size_t)(rand_r(&seed) % RANGE) * PAGE;
+        size_t n = (size_t)(1 + rand_r(&seed) % 8) * PAGE;
+        char c = 1;
+
+        if (p + n > range + RANGE * PAGE)
+            n = PAGE;
+        switch (rand_r(&seed) % 6) {
+        case 0:
+            mmap(p, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            break;
+        case 1:
+            mprotect(p, n, rand_r(&seed) % 2 ? PROT_READ : PROT_READ | PROT_WRITE);
+            break;
+        case 2:
+            madvise(p, n, MADV_DONTNEED);
+            break;
+        case 3:
+            if (i % 50 == 0 && fork() == 0)
+                _exit(0);
+            break;
+        default: /* by calls, which fail where a store would be a signal */
+            syscall(SYS_getrandom, p, 1, 0);
+            syscall(SYS_rt_sigprocmask, 0, p, NULL, 8);
+            c = 0;
+            break;
+        }
+        if (c)
+            waitpid(-1, NULL, WNOHANG);
+    }
+    return NULL;
+}
+
+static bool races_of_ranges(void)
+{
+    pthread_t t[4];
+
+    range = mmap(NULL, RANGE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (long i = 0; i < 4; i++)
+        if (pthread_create(&t[i], NULL, stir, at((uintptr_t)i)) != 0)
+            return allowed("thread", -1);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    answer("done");
+    return false;
+}
+
+/* Touches pages until there are none; the process that has most ends. */
+static void touch_all(void)
+{
+    for (long n = 0;; n++) {
+        char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (p == MAP_FAILED)
+            _exit(1);
+        memset(p, 1, MIB);
+    }
+}
+
+static bool all_memory(void)
+{
+    survived("touch", in_child(touch_all));
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            touch_all();
+        }
+    sleep(1);
+    return false;
+}
+
+static bool all_promised(void)
+{
+    long n = 0;
+
+    while (mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED && n < 1 << 20)
+        n++;
+    answer("%s at last", n < 1 << 20 ? error_name(errno) : "a TiB");
+    return false;
+}
+
+static bool all_locked(void)
+{
+    size_t n = 0;
+    bool got;
+
+    for (char *p; (p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED; n++)
+        if (mlock(p, MIB) != 0)
+            break;
+    answer("%s at last", error_name(errno));
+    got = n > 64;
+    mlockall(MCL_CURRENT | MCL_FUTURE);
+    return got;
+}
+
+static bool locked_segments(void)
+{
+    size_t n = 0;
+
+    int id[128];
+
+    while (n < 128 && (id[n] = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600)) >= 0 && shmat(id[n], NULL, 0) != (void *)-1 &&
+           shmctl(id[n], SHM_LOCK, NULL) == 0)
+        n++;
+    answer("%s at last", error_name(errno));
+    for (size_t i = 0; i < 128 && i <= n && id[i] >= 0; i++)
+        shmctl(id[i], IPC_RMID, NULL);
+    return n > 64;
+}
+
+/* Locked segments that are taken out of the table while they are attached. */
+static bool removed_segments(void)
+{
+    char *p[128];
+    size_t n = 0;
+
+    for (int id; n < 128 && (id = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600)) >= 0; n++) {
+        p[n] = shmat(id, NULL, 0);
+        shmctl(id, SHM_LOCK, NULL);
+        shmctl(id, IPC_RMID, NULL);
+        if (p[n] == (void *)-1)
+            break;
+        memset(p[n], 1, MIB);
+    }
+    answer("%s", n < 128 ? error_name(errno) : "all");
+    return false;
+}
+
+/* Every other page is given back: memory is free in single frames. */
+static bool fragments(void)
+{
+    enum { MOST = 256 };
+    char *p[MOST];
+    int n = 0;
+
+    while (n < MOST / 4 && (p[n] = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
+        memset(p[n++], 1, MIB);
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < MIB; k += 2 * PAGE)
+            madvise(p[i] + k, PAGE, MADV_DONTNEED);
+    tried("2 MiB page", map_at(0, 2 * MIB, MAP_HUGETLB));
+    return false;
+}
+
+static bool split_by_advice(void)
+{
+    enum { PAGES = 300000 };
+    char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long n = 0;
+
+    if (p == MAP_FAILED)
+        return allowed("mmap", -1);
+    while (n < PAGES / 2 && madvise(p + (size_t)n * 2 * PAGE, PAGE, MADV_RANDOM) == 0)
+        n++;
+    answer("%s", n < PAGES / 2 ? error_name(errno) : "all");
+    return false;
+}
+
+static bool split_by_protection(void)
+{
+    enum { PAGES = 300000 };
+    char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long n = 0;
+
+    if (p == MAP_FAILED)
+        return allowed("mmap", -1);
+    while (n < PAGES / 2 && mprotect(p + (size_t)n * 2 * PAGE, PAGE, PROT_READ) == 0)
+        n++;
+    answer("%s", n < PAGES / 2 ? error_name(errno) : "all");
+    return false;
+}
+
+static void touch_far_apart(void)
+{
+    size_t bytes = (size_t)64 << 30;
+    char *p;
+
+    while ((p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED &&
+           bytes > MIB)
+        bytes /= 2;
+    for (size_t i = 0; p != MAP_FAILED && i < bytes; i += 2 * MIB)
+        p[i] = 1; /* a page, and a page of page tables */
+}
+
+static bool page_tables(void)
+{
+    survived("touch", in_child(touch_far_apart));
+    return false;
+}
+
+static int deeper(int n)
+{
+    volatile char frame[8192];
+
+    frame[0] = (char)n;
+    return n > 0 ? deeper(n - 1) + frame[0] : 0;
+}
+
+static void recurse(void)
+{
+    struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+
+    setrlimit(RLIMIT_STACK, &all);
+    _exit(deeper(1 << 20) & 1);
+}
+
+static bool endless_stack(void)
+{
+    survived("recursion", in_child(recurse));
+    return false;
+}
+
+static const struct attack list[] = {
+    {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half", huge_past_the_half, NULL, NULL},
+    {"huge_length_wraps", "mmap(MAP_HUGETLB) of lengths that wrap when rounded", huge_length_wraps, NULL, NULL},
+    {"fixed_in_the_kernel", "mmap(MAP_FIXED) in the kernel's half", fixed_in_the_kernel, NULL, NULL},
+    {"mremap_into_the_kernel", "mremap to, from and up to the kernel", mremap_into_the_kernel, NULL, NULL},
+    {"wrapping_ranges", "ranges that wrap", wrapping_ranges, NULL, NULL},
+    {"protect_the_kernel", "mprotect and others of the kernel's half", protect_the_kernel, NULL, NULL},
+    {"kernel_addresses_to_calls", "kernel addresses as arguments", kernel_addresses_to_calls, NULL, NULL},
+    {"kernel_by_proc_mem", "kernel addresses through /proc/self/mem", kernel_by_proc_mem, NULL, NULL},
+    {"bad_selectors", "iretq to selectors that are not the user's", bad_selectors, NULL, NULL},
+    {"forged_signal_frames", "sigreturn from a changed frame", forged_signal_frames, NULL, NULL},
+    {"bases", "FS and GS bases outside the user's half", bases, NULL, NULL},
+    {"exit_writes", "what the end of a thread writes, into the kernel", exit_writes, NULL, NULL},
+    {"written_read_only", "root's file through a private mapping and /proc/self/mem", written_read_only, NULL, NULL},
+    {"races_of_ranges", "four threads map, protect, fork and drop one range", races_of_ranges, NULL, NULL},
+    {"all_memory", "all memory, touched", all_memory, NULL, NULL},
+    {"all_promised", "all memory, promised", all_promised, NULL, NULL},
+    {"all_locked", "all memory, locked", all_locked, NULL, NULL},
+    {"locked_segments", "all memory, in locked segments", locked_segments, NULL, NULL},
+    {"removed_segments", "all memory, in locked segments that were removed", removed_segments, NULL, NULL},
+    {"fragments", "every other frame", fragments, NULL, NULL},
+    {"split_by_advice", "150,000 ranges by madvise", split_by_advice, NULL, NULL},
+    {"split_by_protection", "150,000 ranges by mprotect", split_by_protection, NULL, NULL},
+    {"page_tables", "page tables for a page in every 2 MiB", page_tables, NULL, NULL},
+    {"endless_stack", "a stack without a limit", endless_stack, NULL, NULL},
+};
+ATTACK_MAIN(list)

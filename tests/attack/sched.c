@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * sched.c - attacks on the time of CPUs: priorities one may not have, and storms of what one may do.
+ * SEE ALSO  attack.h
+ */
+#include "attack.h"
+
+#include "uapi/homeroom.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/time.h>
+#include <sys/times.h>
+
+enum { STORM_THREADS = 16 };
+
+static bool real_time(void)
+{
+    struct sched_param p = {.sched_priority = 1};
+
+    return allowed("fifo", syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p)) |
+           allowed("rr", syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p)) | allowed("nice", setpriority(PRIO_PROCESS, 0, -20));
+}
+
+/* The same by Solaris's calls: Linux has none of these numbers. */
+static bool classes(void)
+{
+    struct hr_pcinfo rt = {.cls = HR_CLASS_RT}, fair = {.cls = HR_CLASS_FSS, .shares = 65535}, high = {.cls = HR_CLASS_TS, .upri = 60};
+
+    return allowed("RT", syscall(SYS_priocntl, HR_P_PID, getpid(), PC_SET, &rt)) |
+           allowed("shares", syscall(SYS_priocntl, HR_P_PID, getpid(), PC_SET, &fair)) |
+           allowed("TS 60", syscall(SYS_priocntl, HR_P_PID, getpid(), PC_SET, &high));
+}
+
+static bool processors(void)
+{
+    int set = -1, old;
+    char name[] = "lotsfree";
+
+    return allowed("off-line", syscall(SYS_p_online, 1, 2)) | allowed("create", syscall(SYS_pset_create, &set)) |
+           allowed("assign", syscall(SYS_pset_assign, 1, 1, &old, 1)) | allowed("destroy", syscall(SYS_pset_destroy, 1)) |
+           allowed("tunable", syscall(SYS_tunable, 1, name, NULL));
+}
+
+static void *compute(void *arg)
+{
+    for (volatile unsigned n = 0;; n++)
+        ;
+    return arg;
+}
+
+static bool storm(void *(*fn)(void *))
+{
+    pthread_t t;
+    int n = 0;
+
+    while (n < STORM_THREADS && pthread_create(&t, NULL, fn, NULL) == 0)
+        n++;
+    usleep(500000);
+    answer("goes on");
+    return n == 0;
+}
+
+static bool computing(void)
+{
+    return storm(compute);
+}
+
+static void *yield(void *arg)
+{
+    for (;;)
+        sched_yield();
+    return arg;
+}
+
+static bool yields(void)
+{
+    return storm(yield);
+}
+
+static void *fork_and_end(void *arg)
+{
+    for (pid_t pid;;) {
+        if ((pid = fork()) == 0)
+            _exit(0);
+        waitpid(pid, NULL, 0);
+    }
+    return arg;
+}
+
+static bool forks(void)
+{
+    return storm(fork_and_end);
+}
+
+static int word;
+
+static void *wake_and_wait(void *arg)
+{
+    enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
+    static const struct timespec soon = {0, 1000};
+
+    for (;;) {
+        syscall(SYS_futex, &word, FUTEX_WAIT, 0, &soon, NULL, 0);
+        syscall(SYS_futex, &word, FUTEX_WAKE, 1000, NULL, NULL, 0);
+    }
+    return arg;
+}
+
+static bool futexes(void)
+{
+    return storm(wake_and_wait);
+}
+
+static void *to_and_fro(void *arg)
+{
+    int p[2];
+    char c = 0;
+
+    if (pipe(p) == 0)
+        for (;;)
+            if (write(p[1], &c, 1) != 1 || read(p[0], &c, 1) != 1)
+                break;
+    return arg;
+}
+
+static bool calls(void)
+{
+    return storm(to_and_fro);
+}
+
+static void ignore(int sig)
+{
+    (void)sig;
+}
+
+static bool alarms(void)
+{
+    struct itimerval fast = {{0, 1}, {0, 1}};
+
+    signal(SIGALRM, ignore);
+    tried("1 us", setitimer(ITIMER_REAL, &fast, NULL));
+    for (int i = 0; i < 8; i++)
+        if (fork() == 0) {
+            setitimer(ITIMER_REAL, &fast, NULL);
+            compute(NULL);
+        }
+    usleep(500000);
+    return false;
+}
+
+static void *signal_oneself(void *arg)
+{
+    for (;;)
+        kill(getpid(), SIGUSR1);
+    return arg;
+}
+
+static bool signals(void)
+{
+    signal(SIGUSR1, ignore);
+    return storm(signal_oneself);
+}
+
+/* Off before each tick: whoever counts ticks does not see it run. */
+static bool between_ticks(void)
+{
+    struct tms before, after;
+    struct timespec began, now, mark;
+    double used, told;
+
+    times(&before);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
+    for (int i = 0; i < 100; i++) {
+        clock_gettime(CLOCK_MONOTONIC, &mark);
+        do
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - mark.tv_sec) * 1000000000L + now.tv_nsec - mark.tv_nsec < 5000000);
+        usleep(1000);
+    }
+    times(&after);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    used = (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9;
+    told = (double)(after.tms_utime + after.tms_stime - before.tms_utime - before.tms_stime) / (double)sysconf(_SC_CLK_TCK);
+    answer("%s", told > used / 2 ? "all of it is told" : "hidden");
+    return told <= used / 2;
+}
+
+static void run_for_ever(void)
+{
+    struct rlimit one = {1, 1};
+
+    setrlimit(RLIMIT_CPU, &one);
+    compute(NULL);
+}
+
+static bool past_its_limit(void)
+{
+    return survived("RLIMIT_CPU", in_child(run_for_ever));
+}
+
+static const struct attack list[] = {
+    {"real_time", "a real-time priority", real_time, NULL, NULL},
+    {"classes", "a class, shares, a user priority", classes, NULL, NULL},
+    {"processors", "processors, sets, tunables", processors, NULL, NULL},
+    {"computing", "16 threads that compute", computing, NULL, NULL},
+    {"yields", "16 threads that yield", yields, NULL, NULL},
+    {"forks", "16 threads that fork", forks, NULL, NULL},
+    {"futexes", "16 threads on one futex", futexes, NULL, NULL},
+    {"calls", "16 threads in system calls", calls, NULL, NULL},
+    {"alarms", "nine timers of a microsecond", alarms, NULL, NULL},
+    {"signals", "16 threads that signal their process", signals, NULL, NULL},
+    {"between_ticks", "running between ticks only", between_ticks, NULL, NULL},
+    {"past_its_limit", "more than RLIMIT_CPU", past_its_limit, NULL, NULL},
+};
+ATTACK_MAIN(list)

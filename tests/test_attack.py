@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""An ordinary user attacks the kernel (tests/attack); root loses neither its file, nor its time, nor its memory."""
+
+import re
+import subprocess
+
+import pytest
+
+from homeroom.machine import TOP
+
+FOLDER = TOP / "tests/attack"
+PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))
+
+
+def build(folder):
+    """The programs, in usr/attack of `folder`."""
+    (folder / "usr/attack").mkdir(parents=True)
+    for program in PROGRAMS:
+        flags = ["-O2", "-D_GNU_SOURCE", "-I", TOP / "include"]
+        target = folder / "usr/attack" / program
+        subprocess.run([TOP / "tools/hrcc", *flags, FOLDER / f"{program}.c", "-o", target], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("attack"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_attack(boot, programs, program):
+    """Each on a machine of its own, so that nothing depends on what another left."""
+    machine = boot("sf3800", memory="192M", overlay=programs)
+    result = machine.run(f"/usr/attack/{program}", timeout=600)
+    tried = re.findall(r"^attack (\w+): ", result.out, re.M)
+    failed = re.findall(r"^FAIL .*", result.out, re.M)
+    assert result.status == 0 and not failed, result.out
+    assert sorted(tried) == sorted(re.findall(r'^    \{"(\w+)",', (FOLDER / f"{program}.c").read_text(), re.M)), result.out
