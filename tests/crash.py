@@ -95,12 +95,20 @@ class Cuts:
 
     def mark(self, cut: int, slot: int = 0) -> int:
         """The fsyncs that had returned: the marker was written after them, whether or not it has come to the disk."""
-        for entry in reversed(self.entries[:cut]):
-            if entry.sector == self.marker + slot and len(entry.data) >= 8:
-                magic, number = struct.unpack_from("<II", entry.data)
+        return next(self._marks(reversed(self.entries[:cut]), slot), 0)
+
+    def marks(self, slot: int) -> list[int]:
+        """All that were written, in their order."""
+        return list(self._marks(self.entries, slot))
+
+    def _marks(self, entries, slot: int):
+        """Neighbours may have become one request: a mark lies anywhere in an entry."""
+        for entry in entries:
+            at = (self.marker + slot - entry.sector) * SECTOR
+            if 0 <= at < len(entry.data):
+                magic, number = struct.unpack_from("<II", entry.data, at)
                 if magic == MARK:
-                    return number
-        return 0
+                    yield number
 
 
 def pattern(number: int, size: int) -> bytes:
@@ -163,6 +171,14 @@ def check_order(root: Path) -> list[str]:
     return [f"{p.relative_to(root)} shows old data" for p in files if p.read_bytes().strip(b"\0")]
 
 
+def difference(data: bytes, full: bytes) -> str:
+    """Where a file first differs from what it should hold, and what is there."""
+    at = next((k for k, (x, y) in enumerate(zip(data, full, strict=False)) if x != y), min(len(data), len(full)))
+    rest = data[at : at + 512]
+    kind = "zeros" if not rest.strip(b"\0") else "what free blocks held" if STALE in rest else rest[:16].hex()
+    return f"{len(data)} of {len(full)} bytes, from {at} on {kind if rest else 'nothing'}"
+
+
 WORKERS, PAGES = 3, 8
 STALE = b"FORMERLY"  # what free blocks hold
 
@@ -198,9 +214,10 @@ class Crowd:
         """A file that is made and written in one step."""
         data, full = self.get(name), self.bytes_of(step)
         if state == 2:
-            self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong'}")
+            self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong: ' + difference(data, full)}")
         elif state == 1:
-            self.expect(data is None or data == full[: len(data)], f"{name} shows what was never written")
+            good = data is None or data == full[: len(data)]
+            self.expect(good, f"{name} shows what was never written: {difference(data or b'', full)}")
         else:
             self.expect(data is None, f"{name} is there already")
 
