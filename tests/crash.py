@@ -11,6 +11,7 @@ FORMAT      a sector with magic, version, number of entries and sector size; the
             first sector, the number of sectors, flags and length, and after it the data.
 """
 
+import functools
 import random
 import struct
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Cuts:
         self.image = bytearray(base)  # all up to `done`
         self.done = 0
 
-    def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytes, int]:
+    def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytearray, int]:
         """The disk after `cut` entries, cuts ascending; rng drops writes that no flush covers.  And the last mark."""
         flushed = max((k for k in range(cut) if self.entries[k].flush), default=-1) + 1
         for entry in self.entries[self.done : flushed]:
@@ -79,7 +80,7 @@ class Cuts:
                 self._apply(image, entry)
             elif rng.random() < 0.5:
                 self._tear(image, entry, rng)
-        return bytes(image), self.mark(cut)
+        return image, self.mark(cut)
 
     @staticmethod
     def _tear(image: bytearray, entry: Entry, rng: random.Random) -> None:
@@ -111,6 +112,7 @@ class Cuts:
                     yield number
 
 
+@functools.lru_cache(2048)  # a cut asks for some dozens, the next one for most of them again
 def pattern(number: int, size: int) -> bytes:
     return struct.pack(f"<{size // 4}I", *((number * 2654435761 + i) & 0xFFFFFFFF for i in range(size // 4)))
 

@@ -108,9 +108,9 @@ class Replayer:
         )
         self.part, self.files = folder / f"cut{number}.img", folder / f"files{number}"
 
-    def check(self, image: bytes, mark: int | list[int], again: int = 0) -> list[str]:
+    def check(self, image: bytes | bytearray, mark: int | list[int], again: int = 0) -> list[str]:
         """Faults of the disk; `again`: the power fails once more while the journal is replayed, at a moment by that seed."""
-        self.part.write_bytes(image[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
+        self.part.write_bytes(memoryview(image)[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         shutil.rmtree(self.files, ignore_errors=True)
         self.files.mkdir()
         self.program.stdin.write(f"{self.part} copy {self.files} {again}\n")
