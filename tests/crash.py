@@ -11,6 +11,7 @@ FORMAT      a sector with magic, version, number of entries and sector size; the
             first sector, the number of sectors, flags and length, and after it the data.
 """
 
+import functools
 import random
 import struct
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Cuts:
         self.image = bytearray(base)  # all up to `done`
         self.done = 0
 
-    def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytes, int]:
+    def rebuild(self, cut: int, rng: random.Random | None) -> tuple[bytearray, int]:
         """The disk after `cut` entries, cuts ascending; rng drops writes that no flush covers.  And the last mark."""
         flushed = max((k for k in range(cut) if self.entries[k].flush), default=-1) + 1
         for entry in self.entries[self.done : flushed]:
@@ -79,7 +80,7 @@ class Cuts:
                 self._apply(image, entry)
             elif rng.random() < 0.5:
                 self._tear(image, entry, rng)
-        return bytes(image), self.mark(cut)
+        return image, self.mark(cut)
 
     @staticmethod
     def _tear(image: bytearray, entry: Entry, rng: random.Random) -> None:
@@ -95,14 +96,23 @@ class Cuts:
 
     def mark(self, cut: int, slot: int = 0) -> int:
         """The fsyncs that had returned: the marker was written after them, whether or not it has come to the disk."""
-        for entry in reversed(self.entries[:cut]):
-            if entry.sector == self.marker + slot and len(entry.data) >= 8:
-                magic, number = struct.unpack_from("<II", entry.data)
+        return next(self._marks(reversed(self.entries[:cut]), slot), 0)
+
+    def marks(self, slot: int) -> list[int]:
+        """All that were written, in their order."""
+        return list(self._marks(self.entries, slot))
+
+    def _marks(self, entries, slot: int):
+        """Neighbours may have become one request: a mark lies anywhere in an entry."""
+        for entry in entries:
+            at = (self.marker + slot - entry.sector) * SECTOR
+            if 0 <= at < len(entry.data):
+                magic, number = struct.unpack_from("<II", entry.data, at)
                 if magic == MARK:
-                    return number
-        return 0
+                    yield number
 
 
+@functools.lru_cache(2048)  # a cut asks for some dozens, the next one for most of them again
 def pattern(number: int, size: int) -> bytes:
     return struct.pack(f"<{size // 4}I", *((number * 2654435761 + i) & 0xFFFFFFFF for i in range(size // 4)))
 
@@ -163,6 +173,14 @@ def check_order(root: Path) -> list[str]:
     return [f"{p.relative_to(root)} shows old data" for p in files if p.read_bytes().strip(b"\0")]
 
 
+def difference(data: bytes, full: bytes) -> str:
+    """Where a file first differs from what it should hold, and what is there."""
+    at = next((k for k, (x, y) in enumerate(zip(data, full, strict=False)) if x != y), min(len(data), len(full)))
+    rest = data[at : at + 512]
+    kind = "zeros" if not rest.strip(b"\0") else "what free blocks held" if STALE in rest else rest[:16].hex()
+    return f"{len(data)} of {len(full)} bytes, from {at} on {kind if rest else 'nothing'}"
+
+
 WORKERS, PAGES = 3, 8
 STALE = b"FORMERLY"  # what free blocks hold
 
@@ -198,9 +216,10 @@ class Crowd:
         """A file that is made and written in one step."""
         data, full = self.get(name), self.bytes_of(step)
         if state == 2:
-            self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong'}")
+            self.expect(data == full, f"{name} is {'missing' if data is None else 'wrong: ' + difference(data, full)}")
         elif state == 1:
-            self.expect(data is None or data == full[: len(data)], f"{name} shows what was never written")
+            good = data is None or data == full[: len(data)]
+            self.expect(good, f"{name} shows what was never written: {difference(data or b'', full)}")
         else:
             self.expect(data is None, f"{name} is there already")
 

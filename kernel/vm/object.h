@@ -79,6 +79,7 @@ struct object_io {
     uint32_t           ndirty;     /* [o] pages tagged dirty                                              */
     uint32_t           nwriteback; /* [o] pages tagged as being written                                   */
     int                error;      /* [o] of a write, to be told to the next who waits; 0: none           */
+    uint32_t           nputoff;    /* [o] writes put off so far (-EAGAIN): their pages were dirty again   */
     bool               exec;       /* [a] has been mapped for execution: its pages count as executable    */
     uint32_t           nthrottled; /* [o] writers that the write throttle has stopped                     */
     uint32_t           npaced;     /* [o] writers that pacing has stopped                                 */
@@ -163,7 +164,8 @@ void object_write_done(struct page *pg, int err);
  * Returns 0 or what writepages said first (-EIO): those pages are dirty again.  Sleeps.
  * object_writeback_wait - sleep until no page of the range is being written.  0, or -EIO once after a write went
  *                         wrong: that page is still dirty.
- * object_sync - both: afterwards what was dirty at the call has been handed to the disk and is done.
+ * object_sync - both: afterwards what was dirty or being written at the call is on the disk, or there is an error; also
+ *               where such a write was put off for want of memory.
  */
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
 int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last);

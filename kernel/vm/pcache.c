@@ -9,7 +9,8 @@
  *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
  *             again, while the write goes on.
  *             A write that fails makes its pages dirty again and is remembered, to be told once to whoever waits next.
- *             One for which there is no memory now, and nobody waits, makes them dirty again and no more.
+ *             One for which there is no memory now, and nobody waits, makes them dirty again and is counted: a thread
+ *             that has begun to wait meanwhile (object_sync) writes them itself.
  *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
  *             page becomes dirty or its last one clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
@@ -386,7 +387,9 @@ void object_write_done(struct page *pg, int err)
     radix_untag(&o->tree, pg->index, RADIX_WRITEBACK);
     before = io->nwriteback--;
     if (unlikely(err != 0)) {
-        if (err != -EAGAIN)
+        if (err == -EAGAIN)
+            io->nputoff++;
+        else
             io->error = err;
         if ((flags_of(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
@@ -425,11 +428,31 @@ int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last)
     return err;
 }
 
+static uint32_t count_put_off(struct vm_object *o)
+{
+    uint32_t n;
+
+    spin_lock(&o->lock);
+    n = o->io->nputoff;
+    spin_unlock(&o->lock);
+    return n;
+}
+
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    int err = object_writeback(o, first, last, true), waited = object_writeback_wait(o, first, last);
+    uint32_t before;
+    int      err = 0, e;
 
-    return waited != 0 ? waited : err;
+    if (o->io == NULL)
+        return 0;
+    do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
+        before = count_put_off(o);
+        if ((e = object_writeback(o, first, last, true)) != 0)
+            err = e;
+        if ((e = object_writeback_wait(o, first, last)) != 0)
+            err = e;
+    } while (unlikely(count_put_off(o) != before));
+    return err;
 }
 
 /* Pins the first object of a set, which moves to its end; NULL: the set is empty. */

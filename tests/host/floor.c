@@ -89,8 +89,12 @@ void mutex_init(struct mutex *m, const char *name)
     m->name = name;
 }
 
+void (*host_before_mutex)(void);
+
 void mutex_enter(struct mutex *m)
 {
+    if (host_before_mutex != NULL)
+        host_before_mutex();
     host_check(host_spins_held == 0 && m->owner == 0, m->name);
     m->owner = 1;
 }

@@ -59,6 +59,8 @@ static inline void spin_unlock(struct spinlock *l)
 
 /* Called once, when a lock is about to be taken for writing: what another thread does just before. */
 extern void (*host_before_write)(void);
+/* Called whenever a mutex is about to be taken; NULL: nothing. */
+extern void (*host_before_mutex)(void);
 /* Pieces of kmem in use; one of so many allocations that fails (0: none). */
 extern long     host_kmem;
 extern unsigned host_alloc_fails;

@@ -988,6 +988,39 @@ TEST(fsync_after_eviction)
     CHECK_EQ(host_kmem, 0);
 }
 
+static struct ext_inode *grown;
+static unsigned          looks;
+
+/* A thread that calls fsync now finds the change: the inode is dirty, or in a transaction that is to be committed. */
+static void look_at_grown(void)
+{
+    looks++;
+    CHECK(grown->dirty || !jnl_committed(grown->fs, grown->tid));
+}
+
+/* fsync of a file whose inode another thread is just writing to the table waits for the same commit. */
+TEST(fsync_beside_another)
+{
+    static uint8_t bytes[200];
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/f", bytes, 100, 0), 100);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(put(fs, "/f", bytes, 200, 100), 200); /* longer, in the block that it has */
+    CHECK_EQ(host_path(fs, "/f", &grown), 0);
+    CHECK(grown->dirty && jnl_committed(fs, grown->tid));
+    host_before_mutex = look_at_grown;
+    CHECK_EQ(ext_iflush_one(grown), 0);
+    host_before_mutex = NULL;
+    CHECK(looks >= 2 && !grown->dirty);
+    ext_iput(grown);
+    unmount(fs);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* The error that was noted on the disk is still there when a replay has put an older superblock into its place. */
 TEST(error_outlives_replay)
 {

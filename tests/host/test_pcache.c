@@ -29,10 +29,11 @@ static unsigned         nblocks, blocks_max;
 static unsigned         error_every; /* one request of so many fails; 0: none */
 static unsigned         errors, reads_asked;
 static bool             put_off; /* writing that nobody waits for may fail for lack of memory: no error */
+static bool             put_off_late; /* and always does when it ends */
 
 static struct request {
     struct page *pg;
-    bool         write, early;
+    bool         write, early, sync;
     uint8_t      bytes[PAGE_SIZE];
 } *queue[QUEUE];
 static unsigned nqueue;
@@ -152,7 +153,9 @@ static void finish(unsigned i)
 
     queue[i] = queue[--nqueue];
     CHECK(pg->refs > 0);
-    if (err != 0 && r->write)
+    if (r->write && !r->sync && put_off_late)
+        err = -EAGAIN;
+    else if (err != 0 && r->write)
         errors++;
     else if (err == 0 && r->write && block[pg->index])
         memcpy(disk[pg->index], r->early ? r->bytes : page_to_virt(pg), PAGE_SIZE);
@@ -204,7 +207,7 @@ void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
     cv_wait_spin(cv, l, what);
 }
 
-static void submit(struct page **pages, unsigned n, bool write)
+static void submit(struct page **pages, unsigned n, bool write, bool sync)
 {
     for (unsigned i = 0; i < n; i++) {
         struct request *r = malloc(sizeof *r);
@@ -213,7 +216,7 @@ static void submit(struct page **pages, unsigned n, bool write)
         CHECK((pages[i]->flags & (write ? PG_WRITEBACK : PG_LOCKED)) != 0);
         if (nqueue == QUEUE)
             finish((unsigned)check_below(nqueue));
-        *r = (struct request){.pg = pages[i], .write = write, .early = check_below(2) != 0};
+        *r = (struct request){.pg = pages[i], .write = write, .sync = sync, .early = check_below(2) != 0};
         memcpy(r->bytes, page_to_virt(pages[i]), PAGE_SIZE);
         queue[nqueue++] = r;
     }
@@ -225,7 +228,7 @@ static int readpages(struct vm_object *o, struct page **pages, unsigned n)
     if (error_every != 0 && check_below(error_every * 4) == 0)
         return -EIO;
     reads_asked += n;
-    submit(pages, n, false);
+    submit(pages, n, false, true);
     return 0;
 }
 
@@ -238,7 +241,7 @@ static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool
         errors++;
         return -EIO;
     }
-    submit(pages, n, true);
+    submit(pages, n, true, sync);
     return 0;
 }
 
@@ -479,6 +482,23 @@ TEST(errors_are_told_and_nothing_is_lost)
         finish_all();
     }
     CHECK(happened > 20 && told >= happened);
+}
+
+/* What is being written when a sync begins, and is put off for want of memory, is written by the sync. */
+TEST(sync_writes_what_was_put_off)
+{
+    pcache_boot();
+    start();
+    fill(3 * PAGE_SIZE);
+    CHECK_EQ(do_write(0, 3 * PAGE_SIZE), 3 * PAGE_SIZE);
+    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, false), 0);
+    CHECK_EQ(io.nwriteback, 3);
+    put_off_late = true;
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
+    put_off_late = false;
+    CHECK_EQ(io.ndirty, 0);
+    verify_disk();
+    finish_all();
 }
 
 /* A sequential reader asks the disk for each page once, and is ahead of it. */

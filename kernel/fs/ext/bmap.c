@@ -14,6 +14,7 @@
 #include "fs/ext/ext.h"
 
 #include "lib/string.h"
+#include "stat/panic.h"
 
 #define CHUNK 32u /* blocks given in one handle */
 
@@ -297,6 +298,7 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
             if (to > i->vn.size) /* under vn->lock */
                 i->growing = to;
             ext_iwrite(&h, i);
+            ASSERT(end == 0 || i->disksize >= to, "ext.h: I4");
             if (fresh != NULL)
                 fresh(arg, lblk - got, got);
         }

@@ -306,8 +306,9 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * disksize  ext_iwrite, read_in                table_lock      in a handle: the size that the table now has
  * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
  * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
- * tid       ext_iwrite, ext_iload              one store       in a handle; never goes back while in memory
- * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite
+ * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle; never goes back while in memory
+ * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
+ *                                                              after tid: what is clean is in a transaction up to tid
  * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
  * undone    ext_orphan_undone, next_undone     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
  * otxn      jnl_order, write_ordered, unorder  journal.lock    the transaction on whose list it is

@@ -339,6 +339,7 @@ int ext_iflush_one(struct ext_inode *i)
         return 0;
     if ((err = jnl_start(i->fs, 2, &h)) != 0)
         return err;
+    i->tid = jnl_tid(&h); /* first: a thread that finds it clean, for its fsync, waits for the commit of the change */
     ext_iundirty(i); /* before it is read: a change from now on makes it dirty again */
     ext_iwrite(&h, i);
     jnl_stop(&h);

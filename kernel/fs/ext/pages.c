@@ -20,6 +20,7 @@
 
 #include "lib/string.h"
 #include "mem/kmem.h"
+#include "stat/panic.h"
 #include "vm/pageout.h"
 
 struct transfer;
@@ -394,7 +395,9 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
             return err;
     }
-    return ext_prepare(i, from, end - from, true, mark_dirty, i);
+    err = ext_prepare(i, from, end - from, true, mark_dirty, i);
+    ASSERT(off + len <= max_of(vn->size, atomic_load(&i->writing)), "ext.h: the bytes count as the file's until trim");
+    return err;
 }
 
 static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)

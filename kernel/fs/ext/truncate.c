@@ -17,6 +17,8 @@
  */
 #include "fs/ext/ext.h"
 
+#include "stat/panic.h"
+
 #define META_RUN      4  /* blocks of metadata in one run */
 #define STEP_CREDITS  9  /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
 #define STEP_REVOKES  (META_RUN + 1) /* and one for the attributes at the end */
@@ -173,6 +175,7 @@ static int shrink(struct ext_inode *i, uint64_t size)
         jnl_order(&h, i, size, size + 1); /* the zeros that take the place of the last block's rest */
     ext_orphan_add(&h, i);
     ext_iwrite(&h, i);
+    ASSERT(i->disksize == size && i->growing == 0, "ext.h: nobody else makes the file longer");
     jnl_stop(&h);
     return 0;
 }

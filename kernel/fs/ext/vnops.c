@@ -182,11 +182,11 @@ const struct vnodeops ext_ops = {
 
 /* ---- what the core asks for ---------------------------------------------------------------------- */
 
-/* Waits for pages first .. last of the file, and leaves an error for its fsync. */
-static int wait_pages(struct ext_inode *i, uint64_t first, uint64_t last)
+/* Writes pages first .. last of the file and waits, and leaves an error for its fsync. */
+static int write_pages(struct ext_inode *i, uint64_t first, uint64_t last)
 {
     struct vm_object *o = &i->vn.obj;
-    int               err = object_writeback_wait(o, first, last);
+    int               err = object_sync(o, first, last);
 
     if (err != 0) {
         spin_lock(&o->lock);
@@ -198,10 +198,7 @@ static int wait_pages(struct ext_inode *i, uint64_t first, uint64_t last)
 
 static int up_write_data(struct ext_inode *i, struct ext_bytes b)
 {
-    uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
-
-    object_writeback(&i->vn.obj, first, last, true);
-    return wait_pages(i, first, last);
+    return write_pages(i, b.lo >> PAGE_SHIFT, (b.hi - 1) >> PAGE_SHIFT);
 }
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
@@ -247,7 +244,7 @@ void ext_wait_written(struct ext_fs *fs)
 
     while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
         while (n > 0) {
-            wait_pages(some[--n], 0, UINT64_MAX);
+            write_pages(some[--n], 0, UINT64_MAX);
             ext_iput(some[n]);
         }
 }
