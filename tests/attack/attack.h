@@ -42,8 +42,8 @@ struct attack {
 };
 
 static struct {
-    _Atomic long beats;  /* of root's timed task */
-    _Atomic int task;    /* its process id */
+    _Atomic long beats; /* of root's timed task */
+    _Atomic int task;   /* its process id */
     char answer[400];
 } *shared;
 
@@ -148,7 +148,8 @@ static bool canary_lives(void)
     struct stat st;
     int fd = open(canary, O_RDONLY);
     bool lives = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 && (st.st_mode & 07777) == 0644 &&
-                 st.st_nlink == 1 && read(fd, text, sizeof text - 1) == (ssize_t)sizeof song - 1 && strcmp(text, song) == 0;
+                 st.st_nlink == 1 && read(fd, text, sizeof text - 1) == (ssize_t)sizeof song - 1 &&
+                 strcmp(text, song) == 0;
 
     if (fd >= 0)
         close(fd);
@@ -200,7 +201,10 @@ static bool root_works(void)
 
 static bool root_has_all(const char *when)
 {
-    const char *lost = !canary_lives() ? "the canary" : !task_goes_on() ? "the timed task" : !root_works() ? "memory" : NULL;
+    const char *lost = !canary_lives()   ? "the canary"
+                       : !task_goes_on() ? "the timed task"
+                       : !root_works()   ? "memory"
+                                         : NULL;
 
     if (lost != NULL)
         printf("  lost %s: %s\n", when, lost);
@@ -268,7 +272,8 @@ static bool try_attack(const struct attack *a)
     }
     close(end[1]);
     fcntl(end[0], F_SETFL, O_NONBLOCK);
-    for (time_t end_time = seconds() + ATTACK_SECONDS; done == 0 && seconds() < end_time;) { /* or it goes on meanwhile */
+    for (time_t end_time = seconds() + ATTACK_SECONDS;
+         done == 0 && seconds() < end_time;) { /* or it goes on meanwhile */
         if (read(end[0], &done, 1) == 0)
             break;
         if (done == 0)
@@ -337,10 +342,10 @@ static int attack_main(const struct attack *list, size_t n, int argc, char **arg
     return !well;
 }
 
-#define ATTACK_MAIN(list)                                                                          \
-    int main(int argc, char **argv)                                                                \
-    {                                                                                              \
-        return attack_main(list, sizeof list / sizeof list[0], argc, argv);                        \
+#define ATTACK_MAIN(list)                                                                                              \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        return attack_main(list, sizeof list / sizeof list[0], argc, argv);                                            \
     }
 
 #endif

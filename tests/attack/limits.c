@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * limits.c - attacks on what all share: each takes one kind of thing until it is refused, in many processes, and keeps it.
+ * limits.c - attacks on what all share: processes take one kind of thing until it is refused, and keep it.
  * SEE ALSO  attack.h, user/test/hoard.c
  */
 #include "attack.h"

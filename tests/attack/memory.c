@@ -38,7 +38,8 @@ static bool huge_past_the_half(void)
 
 static bool huge_length_wraps(void)
 {
-    return allowed("-1", map_at(0, SIZE_MAX, MAP_HUGETLB)) | allowed("-2 MiB", map_at(0, -(size_t)2 * MIB + 1, MAP_HUGETLB)) |
+    return allowed("-1", map_at(0, SIZE_MAX, MAP_HUGETLB)) |
+           allowed("-2 MiB", map_at(0, -(size_t)2 * MIB + 1, MAP_HUGETLB)) |
            allowed("half", map_at(0, top - MIB, MAP_HUGETLB));
 }
 
@@ -72,8 +73,8 @@ static bool wrapping_ranges(void)
 
 static bool protect_the_kernel(void)
 {
-    return allowed("mprotect", mprotect(at(kernel), PAGE, PROT_READ | PROT_WRITE)) | allowed("munmap", munmap(at(text), PAGE)) |
-           allowed("madvise", madvise(at(kernel), PAGE, MADV_DONTNEED)) |
+    return allowed("mprotect", mprotect(at(kernel), PAGE, PROT_READ | PROT_WRITE)) |
+           allowed("munmap", munmap(at(text), PAGE)) | allowed("madvise", madvise(at(kernel), PAGE, MADV_DONTNEED)) |
            allowed("across", mprotect(at(top - PAGE), 2 * PAGE, PROT_READ));
 }
 
@@ -98,7 +99,8 @@ static bool kernel_by_proc_mem(void)
 
     if (fd < 0)
         return allowed("open", -1);
-    return allowed("pread", syscall(SYS_pread64, fd, b, 8, kernel)) | allowed("pwrite", syscall(SYS_pwrite64, fd, b, 8, text));
+    return allowed("pread", syscall(SYS_pread64, fd, b, 8, kernel)) |
+           allowed("pwrite", syscall(SYS_pwrite64, fd, b, 8, text));
 }
 
 /* Loads bad selectors by far returns; each must end the process with a signal. */
@@ -191,7 +193,8 @@ static void forge_frame(void)
 
 static bool forged_signal_frames(void)
 {
-    static const char *const names[] = {"rip kernel", "rip noncanonical", "cs", "flags", "rsp", "mxcsr", "fpu kernel", "fpu odd"};
+    static const char *const names[] = {"rip kernel", "rip noncanonical", "cs",     "flags", "rsp",
+                                        "mxcsr",      "fpu kernel",       "fpu odd"};
     bool got = false;
 
     for (which_field = 0; which_field < 8; which_field++)
@@ -354,8 +357,8 @@ static bool locked_segments(void)
 
     int id[128];
 
-    while (n < 128 && (id[n] = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600)) >= 0 && shmat(id[n], NULL, 0) != (void *)-1 &&
-           shmctl(id[n], SHM_LOCK, NULL) == 0)
+    while (n < 128 && (id[n] = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600)) >= 0 &&
+           shmat(id[n], NULL, 0) != (void *)-1 && shmctl(id[n], SHM_LOCK, NULL) == 0)
         n++;
     answer("%s at last", error_name(errno));
     for (size_t i = 0; i < 128 && i <= n && id[i] >= 0; i++)
@@ -388,7 +391,8 @@ static bool fragments(void)
     char *p[MOST];
     int n = 0;
 
-    while (n < MOST / 4 && (p[n] = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
+    while (n < MOST / 4 &&
+           (p[n] = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
         memset(p[n++], 1, MIB);
     for (int i = 0; i < n; i++)
         for (size_t k = 0; k < MIB; k += 2 * PAGE)
@@ -400,7 +404,8 @@ static bool fragments(void)
 static bool split_by_advice(void)
 {
     enum { PAGES = 300000 };
-    char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p =
+        mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     long n = 0;
 
     if (p == MAP_FAILED)
@@ -414,7 +419,8 @@ static bool split_by_advice(void)
 static bool split_by_protection(void)
 {
     enum { PAGES = 300000 };
-    char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p =
+        mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     long n = 0;
 
     if (p == MAP_FAILED)
@@ -430,7 +436,8 @@ static void touch_far_apart(void)
     size_t bytes = (size_t)64 << 30;
     char *p;
 
-    while ((p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED &&
+    while ((p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) ==
+               MAP_FAILED &&
            bytes > MIB)
         bytes /= 2;
     for (size_t i = 0; p != MAP_FAILED && i < bytes; i += 2 * MIB)
@@ -466,7 +473,8 @@ static bool endless_stack(void)
 }
 
 static const struct attack list[] = {
-    {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half", huge_past_the_half, NULL, NULL},
+    {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half", huge_past_the_half, NULL,
+     NULL},
     {"huge_length_wraps", "mmap(MAP_HUGETLB) of lengths that wrap when rounded", huge_length_wraps, NULL, NULL},
     {"fixed_in_the_kernel", "mmap(MAP_FIXED) in the kernel's half", fixed_in_the_kernel, NULL, NULL},
     {"mremap_into_the_kernel", "mremap to, from and up to the kernel", mremap_into_the_kernel, NULL, NULL},

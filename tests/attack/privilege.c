@@ -44,8 +44,7 @@ static bool change_the_canary(void)
     return allowed("open", open_to(canary, O_RDWR)) | allowed("truncate", truncate(canary, 0)) |
            allowed("chmod", chmod(canary, 0666)) | allowed("chown", chown(canary, USER, USER)) |
            allowed("unlink", unlink(canary)) | allowed("rename", rename(canary, in(own, "x"))) |
-           allowed("utimes", utimensat(AT_FDCWD, canary, old, 0)) |
-           allowed("link", link(canary, in(own, "x")));
+           allowed("utimes", utimensat(AT_FDCWD, canary, old, 0)) | allowed("link", link(canary, in(own, "x")));
 }
 
 static bool by_descriptor(void)
@@ -314,7 +313,8 @@ static bool become_root(void)
     gid_t groups[1] = {0};
 
     return allowed("setuid", setuid(0)) | allowed("setresuid", setresuid(-1, 0, -1)) | allowed("setgid", setgid(0)) |
-           allowed("setgroups", setgroups(1, groups)) | allowed("setfsuid", syscall(SYS_setfsuid, 0) == 0 ? 0 : (errno = EPERM, -1)) |
+           allowed("setgroups", setgroups(1, groups)) |
+           allowed("setfsuid", syscall(SYS_setfsuid, 0) == 0 ? 0 : (errno = EPERM, -1)) |
            allowed("nnp off", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
@@ -327,7 +327,8 @@ static bool run_the_machine(void)
     return allowed("reboot", reboot(RB_AUTOBOOT)) | allowed("hostname", sethostname("x", 1)) |
            allowed("clock", clock_settime(CLOCK_REALTIME, &then)) | allowed("swapon", swapon(canary, 0)) |
            allowed("swapoff", swapoff("/dev/vda")) | allowed("iopl", syscall(SYS_iopl, 3)) |
-           allowed("ioperm", syscall(SYS_ioperm, 0x70, 2, 1)) | allowed("module", syscall(SYS_init_module, song, 4, ""));
+           allowed("ioperm", syscall(SYS_ioperm, 0x70, 2, 1)) |
+           allowed("module", syscall(SYS_init_module, song, 4, ""));
 }
 
 static bool mounts(void)
@@ -341,7 +342,8 @@ static bool mounts(void)
 static bool devices(void)
 {
     static const char *const names[] = {"/dev/mem", "/dev/kmem", "/dev/port", "/dev/vda", "/dev/sda", "/dev/fireplane"};
-    bool got = allowed("mknod", mknod("null", S_IFCHR | 0666, 0x101)) | allowed("block", mknod("disk", S_IFBLK | 0666, 0x800));
+    bool got =
+        allowed("mknod", mknod("null", S_IFCHR | 0666, 0x101)) | allowed("block", mknod("disk", S_IFBLK | 0666, 0x800));
 
     for (int i = 0; i < 5; i++)
         got |= allowed(names[i], open_to(names[i], O_RDWR));

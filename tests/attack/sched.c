@@ -19,13 +19,15 @@ static bool real_time(void)
     struct sched_param p = {.sched_priority = 1};
 
     return allowed("fifo", syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p)) |
-           allowed("rr", syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p)) | allowed("nice", setpriority(PRIO_PROCESS, 0, -20));
+           allowed("rr", syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p)) |
+           allowed("nice", setpriority(PRIO_PROCESS, 0, -20));
 }
 
 /* The same by Solaris's calls: Linux has none of these numbers. */
 static bool classes(void)
 {
-    struct hr_pcinfo rt = {.cls = HR_CLASS_RT}, fair = {.cls = HR_CLASS_FSS, .shares = 65535}, high = {.cls = HR_CLASS_TS, .upri = 60};
+    struct hr_pcinfo rt = {.cls = HR_CLASS_RT}, fair = {.cls = HR_CLASS_FSS, .shares = 65535},
+                     high = {.cls = HR_CLASS_TS, .upri = 60};
 
     return allowed("RT", syscall(SYS_priocntl, HR_P_PID, getpid(), PC_SET, &rt)) |
            allowed("shares", syscall(SYS_priocntl, HR_P_PID, getpid(), PC_SET, &fair)) |
@@ -38,8 +40,8 @@ static bool processors(void)
     char name[] = "lotsfree";
 
     return allowed("off-line", syscall(SYS_p_online, 1, 2)) | allowed("create", syscall(SYS_pset_create, &set)) |
-           allowed("assign", syscall(SYS_pset_assign, 1, 1, &old, 1)) | allowed("destroy", syscall(SYS_pset_destroy, 1)) |
-           allowed("tunable", syscall(SYS_tunable, 1, name, NULL));
+           allowed("assign", syscall(SYS_pset_assign, 1, 1, &old, 1)) |
+           allowed("destroy", syscall(SYS_pset_destroy, 1)) | allowed("tunable", syscall(SYS_tunable, 1, name, NULL));
 }
 
 static void *compute(void *arg)
@@ -181,7 +183,8 @@ static bool between_ticks(void)
     times(&after);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     used = (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9;
-    told = (double)(after.tms_utime + after.tms_stime - before.tms_utime - before.tms_stime) / (double)sysconf(_SC_CLK_TCK);
+    told = (double)(after.tms_utime + after.tms_stime - before.tms_utime - before.tms_stime) /
+           (double)sysconf(_SC_CLK_TCK);
     answer("%s", told > used / 2 ? "all of it is told" : "hidden");
     return told <= used / 2;
 }
