@@ -169,7 +169,10 @@ void class_fss_look(void)
     fss_mean_us = max_of(square * 1000 / max_of(use, 1ul), (uint64_t)FSS_MEAN_LEAST_US);
 }
 
-/* Lifts what has waited too long, and takes it away from where real-time threads compute. */
+/*
+ * Lifts what has waited too long (ts_lwait of ts_dptbl(4)), above those that sleep again and again as well, and takes
+ * it away from where real-time threads compute.
+ */
 void class_second(void)
 {
     struct thread *t;
@@ -179,7 +182,7 @@ void class_second(void)
         spin_lock(&t->lock);
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
             if (t->cls == CLASS_TS || t->cls == CLASS_IA) {
-                t->ts_level = (int16_t)max_of(t->ts_level, (int16_t)TS_SLEEP_RETURN);
+                t->ts_level = t->ts_level < TS_SLEEP_RETURN ? TS_SLEEP_RETURN : PRI_USER_MAX;
                 class_recompute(t);
             }
             disp_evade(t);

@@ -13,6 +13,7 @@
 #ifndef HR_ATTACK_H
 #define HR_ATTACK_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -32,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS = 20 };
+enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS = 60 };
 
 struct attack {
     const char *name, *what;
@@ -211,25 +212,35 @@ static bool root_has_all(const char *when)
     return lost == NULL;
 }
 
-/* Kills all processes of USER's, of which `attack` is our child, and waits for their end. */
-static void kill_user(pid_t attack)
+/* How many processes USER has. */
+static unsigned users_processes(void)
 {
-    bool ended = false, killed = false;
-    int status = 0;
-    pid_t killer = fork(), pid;
+    DIR *d = opendir("/proc");
+    struct stat st;
+    unsigned n = 0;
 
-    if (killer == 0) {
-        if (setresuid(USER, USER, USER) != 0)
-            _exit(1);
-        for (int i = 0; i < 1000 && kill(-1, SIGKILL) == 0; i++)
-            usleep(10000);
-        _exit(0);
-    }
-    while (!(ended && killed) && (pid = waitpid(-1, &status, 0)) > 0) {
-        ended |= pid == attack;
-        killed |= pid == killer;
-    }
-    if (!killed || status == 1)
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_uid == USER;
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+/* Kills all processes of USER's, and waits for their end. */
+static void kill_user(void)
+{
+    time_t end = seconds() + LOOK_SECONDS;
+
+    do {
+        pid_t killer = fork();
+
+        if (killer == 0)
+            _exit(setresuid(USER, USER, USER) != 0 || kill(-1, SIGKILL) != 0);
+        usleep(10000);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    } while (users_processes() > 0 && seconds() < end);
+    if (users_processes() > 0)
         printf("  processes cannot be killed\n");
 }
 
@@ -286,7 +297,7 @@ static bool try_attack(const struct attack *a)
         printf("  root was deceived\n");
         well = false;
     }
-    kill_user(pid);
+    kill_user();
     empty_own();
     close(end[0]);
     well &= root_has_all("afterwards");

@@ -142,6 +142,9 @@ TEST(waiting_lifts)
     CHECK_EQ(t[1].pri, 19);
     CHECK_EQ(t[2].pri, 19);
     CHECK_EQ(evaded, 1);
+    class_second(); /* it waits still: others there sleep and come back at more than 50 */
+    CHECK_EQ(t[0].pri, 59);
+    CHECK_EQ(t[1].pri, 19);
 }
 
 TEST(children_inherit)
