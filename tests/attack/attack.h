@@ -220,7 +220,8 @@ static unsigned users_processes(void)
     unsigned n = 0;
 
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_uid == USER;
+        n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+             st.st_uid == USER;
     if (d != NULL)
         closedir(d);
     return n;
