@@ -8,7 +8,7 @@
  *           again.  Root and USER must have nothing else to do on the machine.
  * OUTPUT    "attack NAME: what is tried: what the system answered", then "PASS NAME", or "FAIL NAME" after a line that
  *           says what was lost.  `prog` runs all attacks, `prog name...` some.  Status 0: root lost nothing.
- * SEE ALSO  tests/test_attack.py, docs/protection.md
+ * SEE ALSO  tests/test_attack.py, docs/attacks.md
  */
 #ifndef HR_ATTACK_H
 #define HR_ATTACK_H
@@ -67,6 +67,7 @@ static __attribute__((format(printf, 1, 2))) void answer(const char *format, ...
 
 static const char *error_name(int error)
 {
+    static char other[16];
     static const struct {
         int error;
         const char *name;
@@ -81,7 +82,8 @@ static const char *error_name(int error)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].error == error)
             return names[i].name;
-    return "another error";
+    snprintf(other, sizeof other, "errno %d", error);
+    return other;
 }
 
 /* What the system answered to a call that must fail.  Returns whether it did not. */

@@ -7,10 +7,8 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
-#include <time.h>
 
 static char bytes[65536];
 
@@ -81,13 +79,11 @@ static bool large_pipes(void)
     return false;
 }
 
-static int socket_type;
-
 static long fill_sockets(void)
 {
     long n = 0;
 
-    for (int s[2]; socketpair(AF_UNIX, socket_type | SOCK_NONBLOCK, 0, s) == 0; n++)
+    for (int s[2]; socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s) == 0; n++)
         while (send(s[0], bytes, 16384, MSG_DONTWAIT) > 0)
             ;
     return n;
@@ -95,14 +91,6 @@ static long fill_sockets(void)
 
 static bool unix_streams(void)
 {
-    socket_type = SOCK_STREAM;
-    in_many(20, fill_sockets);
-    return false;
-}
-
-static bool unix_datagrams(void)
-{
-    socket_type = SOCK_DGRAM;
     in_many(20, fill_sockets);
     return false;
 }
@@ -122,18 +110,18 @@ static bool inet_sockets(void)
     return false;
 }
 
-static long descriptors_of_events(void)
+static long make_epolls(void)
 {
     long n = 0;
 
-    for (;; n++)
-        if ((n % 2 == 0 ? eventfd(0, 0) : epoll_create1(0)) < 0)
-            return n;
+    while (epoll_create1(0) >= 0)
+        n++;
+    return n;
 }
 
-static bool events(void)
+static bool epolls(void)
 {
-    in_many(20, descriptors_of_events);
+    in_many(20, make_epolls);
     return false;
 }
 
@@ -331,23 +319,6 @@ static bool threads(void)
     return false;
 }
 
-static long make_timers(void)
-{
-    timer_t t;
-    long n = 0;
-    struct sigevent tell = {.sigev_notify = SIGEV_NONE};
-
-    while (n < 1000000 && timer_create(CLOCK_MONOTONIC, &tell, &t) == 0)
-        n++;
-    return n;
-}
-
-static bool timers(void)
-{
-    in_many(4, make_timers);
-    return false;
-}
-
 static long queue_signals(void)
 {
     sigset_t set;
@@ -427,9 +398,8 @@ static const struct attack list[] = {
     {"pipes", "full pipes", pipes, NULL, NULL},
     {"large_pipes", "full pipes of 1 MiB", large_pipes, NULL, NULL},
     {"unix_streams", "full Unix stream sockets", unix_streams, NULL, NULL},
-    {"unix_datagrams", "full Unix datagram sockets", unix_datagrams, NULL, NULL},
     {"inet_sockets", "TCP and UDP sockets", inet_sockets, NULL, NULL},
-    {"events", "eventfd and epoll", events, NULL, NULL},
+    {"epolls", "epoll descriptors", epolls, NULL, NULL},
     {"watches", "descriptors watched by epoll", watches, NULL, NULL},
     {"record_locks", "a million record locks each", record_locks, NULL, NULL},
     {"hard_links", "a million hard links each", hard_links, NULL, NULL},
@@ -439,7 +409,6 @@ static const struct attack list[] = {
     {"processes", "100,000 processes", processes, NULL, NULL},
     {"bomb", "a fork bomb", bomb, NULL, NULL},
     {"threads", "100,000 threads each", threads, NULL, NULL},
-    {"timers", "a million timers each", timers, NULL, NULL},
     {"signals", "a million queued signals each", signals, NULL, NULL},
     {"segments", "System V segments, touched", segments, NULL, NULL},
     {"long_arguments", "64 GiB of arguments", long_arguments, NULL, NULL},
