@@ -31,7 +31,7 @@ def programs(tmp_path_factory):
 def test_attack(boot, programs, program):
     """Each on a machine of its own, so that nothing depends on what another left."""
     machine = boot("sf3800", memory="192M", overlay=programs)
-    result = machine.run(f"/usr/attack/{program}", timeout=600)
+    result = machine.run(f"/usr/attack/{program}", timeout=900)
     tried = re.findall(r"^attack (\w+): ", result.out, re.M)
     listed = re.findall(r'^    \{"(\w+)",', (FOLDER / f"{program}.c").read_text(), re.M)
     failed = re.findall(r"^FAIL .*", result.out, re.M)

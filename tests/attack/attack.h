@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS = 60 };
+enum { USER = 1000, PAGE = 4096, MIB = 1 << 20, ATTACK_SECONDS = 5, LOOK_SECONDS = 180 };
 
 struct attack {
     const char *name, *what;
