@@ -146,7 +146,10 @@ static inline bool signal_pending(void)
     return (atomic_load_explicit(&curthread->ast, memory_order_relaxed) & AST_SIGNAL) != 0;
 }
 
-/* Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range. */
+/*
+ * Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range.
+ * @fifo  class RT: its equals get its CPU only when it sleeps or yields (SCHED_FIFO), not at the end of a time slice
+ */
 int  thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
 /*
  * class_rt_from_solaris, class_rt_to_solaris - user priorities of class RT: ours are 0 .. RT_LEVELS-1, Solaris's are

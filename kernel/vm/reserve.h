@@ -10,7 +10,8 @@
 #define RESERVE_SLACK 64u /* pages that a space may keep reserved for later */
 
 /*
- * reserve_grow - `pages` more are going to be added to as->need_pages.  0 or -ENOMEM: nobody could promise them.
+ * reserve_grow - `pages` more are going to be added to as->need_pages.  0 or -ENOMEM: nobody could promise them, or
+ * only to the superuser.
  * as->lock is held for writing, or nobody else knows the space.
  */
 int reserve_slow(struct as *as, uint64_t pages);

@@ -401,7 +401,8 @@ static bool fragments(void)
     return false;
 }
 
-static bool split_by_advice(void)
+/* Makes a range of its own of every other page, as far as the system goes. */
+static bool split(int (*change)(void *page))
 {
     enum { PAGES = 300000 };
     char *p =
@@ -410,25 +411,30 @@ static bool split_by_advice(void)
 
     if (p == MAP_FAILED)
         return allowed("mmap", -1);
-    while (n < PAGES / 2 && madvise(p + (size_t)n * 2 * PAGE, PAGE, MADV_RANDOM) == 0)
+    while (n < PAGES / 2 && change(p + (size_t)n * 2 * PAGE) == 0)
         n++;
     answer("%s", n < PAGES / 2 ? error_name(errno) : "all");
     return false;
 }
 
+static int advise(void *page)
+{
+    return madvise(page, PAGE, MADV_RANDOM);
+}
+
+static bool split_by_advice(void)
+{
+    return split(advise);
+}
+
+static int protect(void *page)
+{
+    return mprotect(page, PAGE, PROT_READ);
+}
+
 static bool split_by_protection(void)
 {
-    enum { PAGES = 300000 };
-    char *p =
-        mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    long n = 0;
-
-    if (p == MAP_FAILED)
-        return allowed("mmap", -1);
-    while (n < PAGES / 2 && mprotect(p + (size_t)n * 2 * PAGE, PAGE, PROT_READ) == 0)
-        n++;
-    answer("%s", n < PAGES / 2 ? error_name(errno) : "all");
-    return false;
+    return split(protect);
 }
 
 static void touch_far_apart(void)
