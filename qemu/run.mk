@@ -5,7 +5,7 @@
 # PEER=linux boots Linux instead, with the same benchmarks (docs/peer.md).
 
 MACHINES   := $(basename $(notdir $(wildcard qemu/machines/*.toml)))
-IMAGE      := PYTHONPATH=tools $(PYTHON) -m homeroom.image
+IMAGE      := PYTHONPATH=tools STRIP=$(TOOLPREFIX)strip $(PYTHON) -m homeroom.image
 IMAGE_DEPS := tools/homeroom/image.py tools/homeroom/cpio.py
 ISO        := $(B)/homeroom.iso
 

@@ -42,11 +42,11 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("madv")
     flags = ["-O2", "-D_GNU_SOURCE", "-I", TOP / "user/include", "-I", TOP / "include"]
     subprocess.run(
-        ["musl-gcc", *flags, "-DDEBUG", "-fPIC", "-shared", "-nostdlib", "-fvisibility=hidden", "-o", out / "madv.so.1",
-         TOP / "user/preload/madv.c"], check=True,
+        [TOP / "tools/musl-gcc", *flags, "-DDEBUG", "-fPIC", "-shared", "-nostdlib", "-fvisibility=hidden", "-o",
+         out / "madv.so.1", TOP / "user/preload/madv.c"], check=True,
     )  # fmt: skip
     (out / "program.c").write_text(PROGRAM)
-    subprocess.run(["musl-gcc", "-O2", "-o", out / "musl-prog", out / "program.c"], check=True)
+    subprocess.run([TOP / "tools/musl-gcc", "-O2", "-o", out / "musl-prog", out / "program.c"], check=True)
     subprocess.run(["gcc", "-O2", "-o", out / "glibc-prog", out / "program.c"], check=True)
     return out
 

@@ -31,6 +31,13 @@ GROUPS_OTHER="peer browser fresh"
 APT="apt-get update && apt-get install -y --no-install-recommends"
 LOG=build/deps.log
 
+# Where programs for x86-64 are not native, some packages are those of another architecture to apt.
+HOST=x86_64 FOREIGN=
+if [ "$(uname -m)" != x86_64 ]; then
+    HOST=other FOREIGN="--add-architecture amd64"
+    APT="dpkg $FOREIGN && $APT"
+fi
+
 say() { echo "deps.sh: $*"; }
 
 # A program of an administrator's is often not in an ordinary user's PATH.
@@ -44,8 +51,9 @@ has_word() { # WORD LIST: whether the list, separated by blanks, has the word
 # packages_missing GROUP...: the packages that these groups need and that are not there.
 packages_missing() {
     list=
-    while read -r groups tool _ _ packages; do
+    while read -r groups host tool _ _ packages; do
         case $groups in '' | '#'*) continue ;; esac
+        case $host in - | "$HOST") ;; *) continue ;; esac
         for group in "$@"; do
             case ",$groups," in *",$group,"*) ;; *) continue ;; esac
             [ "$tool" != gcc ] || [ -z "${CC:-}" ] || continue 2 # see the check of CC below
@@ -116,8 +124,9 @@ install_packages() { # PACKAGES, GROUPS
     say "installing $1(some minutes; $LOG tells more)"
     options="-q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3"
     # shellcheck disable=SC2086 # options and packages are words of their own
-    if ! { $root dpkg --configure -a && $root apt-get $options update && $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y \
-        --no-install-recommends $1; } >"$LOG" 2>&1; then
+    if ! { $root dpkg --configure -a && { [ -z "$FOREIGN" ] || $root dpkg $FOREIGN; } &&
+        $root apt-get $options update &&
+        $root env DEBIAN_FRONTEND=noninteractive apt-get $options install -y --no-install-recommends $1; } >"$LOG" 2>&1; then
         grep -a '^[EW]: \|^sudo:\|not allowed' "$LOG" | tail -n 5 >&2 || true
         say "apt-get failed ($LOG has all it said)." >&2
         type_as_root "$2"

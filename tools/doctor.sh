@@ -9,6 +9,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PATH=$PATH:/usr/sbin:/sbin
+HOST=other # see tools/deps.txt
+[ "$(uname -m)" != x86_64 ] || HOST=x86_64
 
 row() { printf '%-36s %-12s %s\n' "$1" "$2" "$3"; }
 
@@ -45,8 +47,9 @@ lack() { # GROUPS: note that something of theirs is missing
 }
 
 row "what" "version" "state"
-while read -r groups tool argument least packages; do
+while read -r groups host tool argument least packages; do
     case $groups in '' | '#'*) continue ;; esac
+    case $host in - | "$HOST") ;; *) continue ;; esac
     if [ "$tool" = gcc ]; then
         tool=${CC:-gcc}
         tool=${tool%% *}

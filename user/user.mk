@@ -13,7 +13,7 @@
 # A command that needs a second file keeps it in user/lib.
 # Functions have sections of their own, and what a program does not call is left out: the boot loader reads each byte.
 
-MUSL_GCC   ?= musl-gcc
+MUSL_GCC   ?= tools/musl-gcc
 UFLAGS     := -std=gnu17 -O2 -g -ffunction-sections -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter \
               -Iuser/include -Iinclude
 U          := build/user

@@ -34,8 +34,6 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-#include <limits.h>
-
 struct cpumask   cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
 _Atomic uint32_t disp_rt_active;
 
@@ -101,7 +99,7 @@ static int cpu_level(unsigned cpu)
     const struct cpu *c = cpus[cpu];
 
     if (!disp_cpu_online(c))
-        return INT_MAX;
+        return INT32_MAX;
     return max_of((int)c->disp->runpri, max_of((int)c->disp->promised, (int)c->disp->q.maxpri));
 }
 

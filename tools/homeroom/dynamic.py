@@ -12,6 +12,7 @@ SEE ALSO tools/deps.sh (group dynamic: the packages), THIRD_PARTY, docs/userland
 """
 
 import argparse
+import platform
 import re
 import shutil
 import subprocess
@@ -59,6 +60,8 @@ def main() -> None:
     parser.add_argument("--bin", action="append", default=[], type=Path, help="a program of ours")
     parser.add_argument("--lib", action="append", default=[], type=Path, help="a shared object of ours")
     args = parser.parse_args()
+    if platform.machine() != "x86_64":
+        fail("programs of this machine are copied: it must be an x86-64 (make dynamic, ROOT=ext, OVERLAY=build/dynamic)")
     shutil.rmtree(args.out, ignore_errors=True)
     for target, name in DEBIAN.items():
         program = shutil.which(name)

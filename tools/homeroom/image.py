@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import errno
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -50,21 +51,24 @@ def made(name: str) -> Iterator[Path]:
 
 
 def busybox() -> tuple[bytes, list[str]]:
-    """The static busybox of this machine, and where its applets' names belong."""
+    """The static busybox for x86-64 of this machine, and where its applets' names belong."""
     path = shutil.which("busybox")
     if path is None:
         fail("busybox is missing: apt-get install busybox-static")
     data = Path(path).read_bytes()
+    if data[18:20] != b"\x3e\x00":  # e_machine: EM_X86_64
+        fail(f"{path} is no program for x86-64: install Debian's busybox-static:amd64 instead")
     if b"/ld-linux" in data[:4096]:
         fail(f"{path} is not static: apt-get install busybox-static")
-    names = subprocess.run([path, "--list-full"], capture_output=True, text=True, check=True)
+    run = [] if platform.machine() == "x86_64" else ["qemu-x86_64"]
+    names = subprocess.run([*run, path, "--list-full"], capture_output=True, text=True, check=True)
     return data, [name for name in names.stdout.split() if Path(name).name != "busybox"]
 
 
 def stripped(path: Path) -> bytes:
     """A program without its symbols: what GRUB has to copy counts."""
     with tempfile.NamedTemporaryFile() as out:
-        subprocess.run(["strip", "-o", out.name, str(path)], check=True)
+        subprocess.run([os.environ.get("STRIP", "strip"), "-o", out.name, str(path)], check=True)
         return Path(out.name).read_bytes()
 
 
