@@ -90,9 +90,45 @@ static enum fp_insn one_byte(const uint8_t *op, size_t left)
     }
 }
 
+/* Prefixes that change neither how often memory is accessed nor how. */
+static bool is_size_or_segment(uint8_t b)
+{
+    switch (b) {
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:
+    case 0x66:
+    case 0x67:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A string instruction; the prefix means nothing before others. */
+static enum fp_insn repeated(uint8_t op)
+{
+    switch (op & ~1u) {
+    case 0xa4: /* movs */
+    case 0xaa: /* stos */
+        return FP_INSN_REP_STORE;
+    case 0xac: /* lods */
+    case 0xae: /* scas */
+        return FP_INSN_REP_LOAD;
+    case 0xa6: /* cmps */
+        return FP_INSN_REP_LOADS;
+    default:
+        return FP_INSN_OTHER;
+    }
+}
+
 enum fp_insn fp_decode(const uint8_t *code, size_t length, unsigned *op)
 {
-    bool rep = false, scalar = false;
+    enum fp_insn kind;
+    uint8_t repeat = 0;
     size_t i = 0;
 
     if (length == 8 && __builtin_memcmp(code, doorbell, 4) == 0) {
@@ -107,8 +143,8 @@ enum fp_insn fp_decode(const uint8_t *code, size_t length, unsigned *op)
         if (b == 0xf0) /* lock: a load and a store */
             return FP_INSN_OTHER;
         if (b == 0xf3 || b == 0xf2)
-            scalar = true, rep = b == 0xf3;
-        else if (b != 0x66 && b != 0x64 && b != 0x65)
+            repeat = b;
+        else if (!is_size_or_segment(b))
             break;
     }
     if (i < length && code[i] >> 4 == 4) /* REX */
@@ -116,10 +152,10 @@ enum fp_insn fp_decode(const uint8_t *code, size_t length, unsigned *op)
     if (i >= length)
         return FP_INSN_OTHER;
     if (code[i] == 0x0f)
-        return two_bytes(code + i + 1, length - i - 1, scalar);
-    if (rep && code[i] == 0x90)
+        return two_bytes(code + i + 1, length - i - 1, repeat != 0);
+    if (repeat == 0xf3 && code[i] == 0x90)
         return FP_INSN_PAUSE;
-    if (rep && (code[i] == 0xa4 || code[i] == 0xa5 || code[i] == 0xaa || code[i] == 0xab))
-        return FP_INSN_REP_STORE;
+    if (repeat != 0 && (kind = repeated(code[i])) != FP_INSN_OTHER)
+        return kind;
     return one_byte(code + i, length - i);
 }

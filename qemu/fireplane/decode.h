@@ -10,7 +10,9 @@ enum fp_insn {
     FP_INSN_OTHER,
     FP_INSN_ONE_LOAD,  /* reads memory exactly once, or not at all if it faults, and writes none */
     FP_INSN_ONE_STORE, /* writes memory exactly once, and reads none                            */
-    FP_INSN_REP_STORE, /* rep movs, rep stos: one store each time round                         */
+    FP_INSN_REP_STORE, /* rep movs, rep stos: one store each time round, perhaps a load         */
+    FP_INSN_REP_LOAD,  /* rep lods, rep scas: one load each time round                          */
+    FP_INSN_REP_LOADS, /* rep cmps: two                                                         */
     FP_INSN_PAUSE,
     FP_INSN_HALT, /* hlt, mwait                                                             */
     FP_INSN_MMU,  /* changes what virtual addresses mean: mov to cr3 or cr4, invlpg, invpcid */

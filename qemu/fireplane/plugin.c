@@ -17,7 +17,7 @@
  *             phys_addr is not the guest-physical address: see FP_OP_PROBE.
  * QEMU 10     The CPU that a callback is told is the one for which the code was translated, not the one that runs it,
  *             while one host thread runs all: so current_cpu is asked, on every version.
- *             A block that ends in rep movs or rep stos may go round in it, not to a block of its own.
+ *             A block that ends in a repeated string instruction may go round in it, not to a block of its own.
  * QEMU 11     Callbacks get a pointer of ours instead of the plugin's id, and meminfo has the size one bit higher.
  * SEE ALSO    model.h, docs/fireplane.md
  */
@@ -245,12 +245,20 @@ static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *pac
         access_of(c, info, vaddr, at);
 }
 
-static inline void rep(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
+/* Of two accesses each time round, the store, or every second load. */
+static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
-    if (info & STORE_BIT)
+    if (counts)
         counted(info, vaddr, packed, at);
     else
         plain(info, vaddr, at);
+}
+
+static inline bool is_second(void)
+{
+    static bool second[FP_MAX_CPUS];
+
+    return second[running_cpu()->id] ^= true;
 }
 
 /* What is called for accesses, for each place that the size may have. */
@@ -263,19 +271,23 @@ static inline void rep(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed,
     {                                                                                                          \
         counted(info, vaddr, packed, at);                                                                      \
     }                                                                                                          \
-    static void on_rep_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)    \
+    static void on_rep_store_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
     {                                                                                                          \
-        rep(info, vaddr, packed, at);                                                                          \
+        one_of_two(info & STORE_BIT, info, vaddr, packed, at);                                                 \
+    }                                                                                                          \
+    static void on_rep_loads_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)     \
+    {                                                                                                          \
+        one_of_two(is_second(), info, vaddr, packed, at);                                                      \
     }
 ACCESS_CALLBACKS(4)
 ACCESS_CALLBACKS(5)
 
 static const struct callbacks {
     unsigned size_at;
-    qemu_mem_cb access, counted, rep;
+    qemu_mem_cb access, counted, rep_store, rep_loads;
 } *on, layouts[] = {
-    {4, on_access_4, on_counted_access_4, on_rep_access_4}, /* until 10 */
-    {5, on_access_5, on_counted_access_5, on_rep_access_5}, /* 11 */
+    {4, on_access_4, on_counted_access_4, on_rep_store_4, on_rep_loads_4}, /* until 10 */
+    {5, on_access_5, on_counted_access_5, on_rep_store_5, on_rep_loads_5}, /* 11 */
 };
 
 static void on_block(unsigned vcpu, void *packed)
@@ -311,7 +323,8 @@ static void on_doorbell(unsigned vcpu, void *op)
         qemu_plugin_reset(self, watch, NULL);
         break;
     case FP_GIVE_UP:
-        say("the model counts wrong on this QEMU (%s): the console says what; use another QEMU, or no MODEL=", version);
+        say("the model counts wrong on this QEMU (%s): the console says what; use another QEMU, or no MODEL= "
+            "(with MODEL_SET=, try once without: the self-test may not fit the parameters)", version);
         _exit(1);
     default:
         break;
@@ -371,9 +384,18 @@ static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n)
     return n + fpu_stalls(&model->p, insn, n, loops);
 }
 
+/* For an instruction that is counted each time round, with an access; NULL: it is not. */
+static qemu_mem_cb round_callback(enum fp_insn kind)
+{
+    return kind == FP_INSN_REP_STORE   ? on->rep_store
+           : kind == FP_INSN_REP_LOADS ? on->rep_loads
+           : kind == FP_INSN_REP_LOAD  ? on->counted
+                                       : NULL;
+}
+
 /*
- * Callbacks for the accesses, the instruction count and the clocks of a block of user code.  rep movs and rep stos are
- * counted apart, with each store: whether the block or one of its instructions goes round is QEMU's choice.
+ * Callbacks for the accesses, the instruction count and the clocks of a block of user code.  Repeated string
+ * instructions are counted apart: whether the block or one of its instructions goes round is QEMU's choice.
  */
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
@@ -381,7 +403,7 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     void *packed;
 
     for (size_t i = 0; i < n; i++) {
-        once -= kind[i] == FP_INSN_REP_STORE;
+        once -= round_callback(kind[i]) != NULL;
         if (counts == n && (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE))
             counts = i;
     }
@@ -389,11 +411,10 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     if (counts == n && once != 0)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
     for (size_t i = 0; i < n; i++) {
-        qemu_mem_cb cb = i == counts ? on->counted : kind[i] == FP_INSN_REP_STORE ? on->rep : on->access;
-        void *data = i == counts ? packed : cb == on->rep ? pack(1, 1) : NULL;
+        qemu_mem_cb round = round_callback(kind[i]), cb = i == counts ? on->counted : round ? round : on->access;
 
         qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), cb, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                         data);
+                                         i == counts ? packed : round ? pack(1, 1) : NULL);
     }
 }
 

@@ -958,6 +958,12 @@ TEST(instructions_are_told_apart)
         {"\xc3", 1, FP_INSN_ONE_LOAD},                 /* ret                    */
         {"\xf3\xc3", 2, FP_INSN_ONE_LOAD},             /* rep ret                */
         {"\xf3\x48\xa5", 3, FP_INSN_REP_STORE},        /* rep movsq              */
+        {"\x67\xf3\x48\xab", 4, FP_INSN_REP_STORE},    /* rep stosq with a 32-bit address */
+        {"\xf2\xae", 2, FP_INSN_REP_LOAD},             /* repne scasb            */
+        {"\xf3\x48\xad", 3, FP_INSN_REP_LOAD},        /* rep lodsq              */
+        {"\xf3\xa6", 2, FP_INSN_REP_LOADS},            /* repe cmpsb             */
+        {"\xa5", 1, FP_INSN_OTHER},                    /* movsl: both            */
+        {"\x2e\x8b\x07", 3, FP_INSN_ONE_LOAD},        /* mov %cs:(%rdi),%eax    */
         {"\xf3\x90", 2, FP_INSN_PAUSE},
         {"\x90", 1, FP_INSN_OTHER},
         {"\xf4", 1, FP_INSN_HALT},
