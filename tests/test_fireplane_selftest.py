@@ -91,8 +91,8 @@ def test_it_passes_each_time(machine):
 @pytest.mark.parametrize(
     "name, options",
     [
-        ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=64"}),
-        ("sf15k", {"boards": 2, "model_set": "ecache_kib=64; write_allocate=always"}),
+        ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=128"}),
+        ("sf15k", {"boards": 2, "model_set": "ecache_kib=128; write_allocate=always"}),
         ("t2000", {}),
         ("sf280r", {"model_set": "skew_ps=10000"}),
     ],
@@ -100,7 +100,38 @@ def test_it_passes_each_time(machine):
 def test_it_passes_on(boot_once, name, options):
     """Boards that the system does not tell apart, one board, other parameters."""
     outcome, text, _ = boot_once(name, run="fptest", model="fireplane", **options)
-    assert outcome.status == 0, text
+    assert outcome.status == 0 and "tested" not in text, text
+
+
+FAR_OFF = ["ecache_kib=32", "ecache_kib=128; ecache_ways=1", "skew_ps=1000", "memory_mbps=300"]
+
+
+@pytest.mark.parametrize("setting", [*FAR_OFF, "remote_ps=2000000; remote_miss_ps=2000000"])
+def test_parameters_that_are_too_far_off(boot_once, setting):
+    """They are legal, and what the test itself does would be too much of what it measures.  It says so."""
+    run = "cpustat -n -c EC_ref 0.1 1 && echo counted"
+    outcome, text, _ = boot_once("sf3800", run=run, model="fireplane", model_set=setting)
+    assert outcome.status == 0 and "fptest: the model is not tested with these parameters: " in text, text
+    assert "counted" in text
+
+
+FORKS = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sh -c 'while :; do /bin/true; done' & done; "
+
+
+def test_beside_programs_that_fork(boot_once):
+    """They leave no CPU alone for long; root's test is of the real-time class."""
+    run = f"{FORKS} cpustat -n -c EC_ref 0.1 1 && echo counted"
+    outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
+    assert outcome.status == 0 and "counted" in text and "tested" not in text, text
+
+
+def test_it_cannot_be_tested(boot_once):
+    """That is not the model's fault: nothing is measured, and the machine goes on."""
+    run = "su nobody -s /bin/sh -c 'ulimit -u 6; cpustat -n -c EC_ref 0.1 1'; echo status $?; memcopy -t 1 -n 1m | tail -1"
+    outcome, text, _ = boot_once("sf3800", run=run, model="fireplane")
+    assert outcome.status == 0 and "status 1\n" in text, text
+    assert "fptest: the model cannot be tested now: " in text and "pic0" not in text
+    assert "fireplane: the model is not armed, because it could not be tested: fptest: see above" in text
 
 
 def test_who_can_end_the_run(boot_once):

@@ -15,7 +15,7 @@
 #             MIRROR=http://deb.debian.org/debian   where Debian's packages come from
 # EXIT        0: all steps did what they should.  1: one did not; its log is in build/fresh.
 #             Where no root file system can be made (not root, no mount namespaces) it says so in one line: status 0, but
-#             1 with CI=true.
+#             1 with CI=true, or if a step did not do what it should before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +30,7 @@ say() { echo "fresh: $*"; }
 cannot() {
     say "not tried: $*"
     [ "${CI:-}" != true ] || exit 1
-    exit 0
+    exit "${failed:-0}"
 }
 
 case ${DEBIAN:-12} in 12 | 13 | sid) ;; *) say "DEBIAN=$DEBIAN: write 12, 13 or sid" >&2 && exit 2 ;; esac

@@ -171,6 +171,7 @@ class Options:
     def one_thread(self) -> str:
         """What asks for one host thread, so that runs are alike: a variable's name, or nothing."""
         wants = {"MODEL": self.model, "ICOUNT": self.icount, "TRACE": self.trace}
+        wants["QEMU_ARGS=-icount"] = "-icount" in self.qemu_args
         return next((name for name, value in wants.items() if value), "")
 
     def _check_apart(self) -> None:

@@ -62,7 +62,8 @@ static void watch(double interval, int count)
         int which = i % sets.count;
 
         sleep_until(start + (i + 1) * interval);
-        cpc_arm(); /* a benchmark disarms the model after its measured part */
+        if (cpc_arm() != 0) /* a benchmark disarms the model after its measured part */
+            exit(1);
         seen = 0;
         for (int cpu = 0; cpu < ncpus; cpu++) {
             struct fp_counts now, d;

@@ -44,7 +44,7 @@ void cpc_help(FILE *out);
 /* cpc_start - open the model and arm it if it is not armed.  0; -1 after printing why not.
  * cpc_arm - arm it again if a program has disarmed it since.  cpc_stop - disarm it if one of these armed it. */
 int cpc_start(const char *program);
-void cpc_arm(void);
+int cpc_arm(void);
 void cpc_stop(void);
 
 /* cpc_difference - *d = a - b for each counter.  cpc_sum - *sum += a. */

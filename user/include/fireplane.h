@@ -17,8 +17,11 @@
 /* fp_open - find the model.  0, or -1 with errno (ENODEV: no model is attached). */
 int fp_open(void);
 
-/* fp_arm, fp_disarm - begin and end to watch memory accesses, of all CPUs. */
-void fp_arm(void);
+/*
+ * fp_arm, fp_disarm - begin and end to watch memory accesses, of all CPUs.  The first to arm the model has it tested.
+ * 0, or -1 and a line on stderr: it could not be tested, and is not armed.
+ */
+int fp_arm(void);
 void fp_disarm(void);
 
 /* fp_now_ps - modelled time of the calling thread, in picoseconds; 0 without the model. */

@@ -39,6 +39,12 @@ void fpw_read_params(void);
 
 int fpw_board_of(int cpu);
 
+/*
+ * fpw_limits - are the parameters such that what the work must add is known?  If not, fpw_why says which is not.  With
+ * a cache of some pages or the slowest wires, what the measuring itself does would be too much of the work.
+ */
+bool fpw_limits(void);
+
 /* fpw_latency - the mean latency of lines of a board (-1: unknown) for a CPU: the least and the most it may be, ps. */
 void fpw_latency(int cpu, int home, uint64_t *least, uint64_t *most);
 
@@ -52,23 +58,27 @@ void fpw_read_lines(const char *p, size_t lines);
 void fpw_write_lines(char *p);
 
 /*
- * On `length` bytes: rep stosq, rep stosb, rep movsq (the second half to the first), each time round an instruction;
- * stores and loads of 16 bytes, five instructions for 32.
+ * On `length` bytes, all of them 0: rep stosq, rep stosb, repe scasb, repe cmpsq (of the halves), rep movsq (the second
+ * half to the first), each time round an instruction; stores and loads of 16 bytes, five instructions for 32.
  */
 void fpw_store_words(char *p, size_t length);
 void fpw_store_bytes(char *p, size_t length);
+void fpw_scan_bytes(char *p, size_t length);
+void fpw_compare_words(char *p, size_t length);
 void fpw_move_half(char *p, size_t length);
 void fpw_store_pairs(char *p, size_t length);
 void fpw_load_pairs(char *p, size_t length);
 
-/* Two instructions each turn. */
+/* Two instructions each turn; three, one of them pause. */
 void fpw_spin(size_t turns);
+void fpw_rest(size_t turns);
 
 /* Blocks of code with accesses to *p, which the plugin counts in different ways (qemu/fireplane/plugin.c). */
 void fpw_loads(void *p, size_t turns);
 void fpw_stores(void *p, size_t turns);
 void fpw_both(void *p, size_t turns);
 void fpw_calls(void *p, size_t turns);
+void fpw_small(void *p, size_t turns);
 void fpw_atomics(void *p, size_t turns);
 
 /* ---- what was counted ---- */
@@ -78,6 +88,7 @@ extern uint64_t fpw_moved;           /* then: lines, from and to the CPU's board
 extern struct fp_counts fpw_looking; /* what the two add by themselves                               */
 extern const char *fpw_doing;        /* the part of the test                                         */
 extern char fpw_why[160];            /* what the last thing wrong was                                */
+extern bool fpw_disturbed;           /* another thread ran between the last fpw_begin() and fpw_end(): true stays */
 
 void fpw_begin(int cpu);
 void fpw_end(int cpu);

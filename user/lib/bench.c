@@ -184,7 +184,8 @@ void bench_start(int self)
     bench_barrier();
     if (self == 0) {
         fp_read(&team->before); /* nothing counts before the model is armed */
-        fp_arm();
+        if (fp_arm() != 0)
+            bench_die("nothing was measured");
         team->wall_begin = bench_now();
     }
     bench_barrier();

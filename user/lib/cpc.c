@@ -161,16 +161,17 @@ int cpc_start(const char *program)
             hr_perror(program, "/dev/fireplane");
         return -1;
     }
-    cpc_arm();
-    return 0;
+    return cpc_arm();
 }
 
-void cpc_arm(void)
+int cpc_arm(void)
 {
     if (fp_header()->armed)
-        return;
+        return 0;
+    if (fp_arm() != 0)
+        return -1;
     armed_by_us = true;
-    fp_arm();
+    return 0;
 }
 
 void cpc_stop(void)

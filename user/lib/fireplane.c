@@ -108,24 +108,30 @@ int fp_open(void)
 }
 
 /* Before anything is measured: does the model count right on this QEMU?  If not, that ends the machine. */
-static void test_model(void)
+static int test_model(void)
 {
     char *const argv[] = {"fptest", NULL}, *const envp[] = {"PATH=/usr/bin:/bin:/sbin:/usr/sbin", NULL};
     int error, status = 0;
     pid_t pid;
 
-    error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, envp);
+    error = posix_spawn(&pid, "/usr/bin/fptest", NULL, NULL, argv, envp);
     if (error == 0 && waitpid(pid, &status, 0) < 0)
         error = errno;
-    if (error != 0 || status != 0)
-        fprintf(stderr, "fireplane: the model is not tested: fptest: %s\n", error != 0 ? strerror(error) : "failed");
+    if (error == 0 && status == 0)
+        return 0;
+    fprintf(stderr, "fireplane: the model is not armed, because it could not be tested: fptest: %s\n",
+            error != 0            ? strerror(error)
+            : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                  : "see above");
+    return -1;
 }
 
-void fp_arm(void)
+int fp_arm(void)
 {
-    if (fp_open() == 0 && fp_header()->tested == FP_UNTESTED)
-        test_model();
+    if (fp_open() == 0 && fp_header()->tested == FP_UNTESTED && test_model() != 0)
+        return -1;
     FP_DOORBELL(FP_OP_ARM);
+    return 0;
 }
 
 void fp_disarm(void)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { STEP = 33 }; /* lines from one to the next where none may continue a stream of misses */
 
@@ -15,8 +16,10 @@ struct fp_counts fpw_added, fpw_looking;
 uint64_t fpw_moved;
 const char *fpw_doing = "";
 char fpw_why[160];
+bool fpw_disturbed;
 
 static struct fp_counts before; /* at fpw_begin() */
+static long switches_before;
 
 /* ---- the model's parameters ---- */
 
@@ -60,6 +63,34 @@ void fpw_read_params(void)
             fpw_given.seat[cpu++] = *end == 'm' ? -1 : fpw_given.seats[board]++;
         text = end + (*end == 'm');
     }
+}
+
+bool fpw_limits(void)
+{
+    static const struct {
+        const char *name;
+        uint64_t least, most;
+    } limits[] = {
+        {"skew_ps", 5000, UINT64_MAX},     {"port_mbps", 1000, UINT64_MAX}, {"memory_mbps", 1000, UINT64_MAX},
+        {"bus_mbps", 1000, UINT64_MAX},    {"out_mbps", 300, UINT64_MAX},   {"in_mbps", 300, UINT64_MAX},
+        {"own_ps", 10000, 1000000},        {"pair_ps", 10000, 1000000},     {"board_ps", 10000, 1000000},
+        {"remote_ps", 10000, 1000000},     {"remote_miss_ps", 10000, 1000000}, {"expander_ps", 10000, 1000000},
+    };
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        uint64_t value = param(limits[i].name);
+
+        if (value < limits[i].least || value > limits[i].most) {
+            snprintf(fpw_why, sizeof fpw_why, "%s is %llu", limits[i].name, (unsigned long long)value);
+            return false;
+        }
+    }
+    if (fp_header()->ecache_bytes < (fp_header()->ecache_ways < 2 ? 8 : 4) * FPW_BYTES) {
+        snprintf(fpw_why, sizeof fpw_why, "the external cache has %llu bytes and %u ways",
+                 (unsigned long long)fp_header()->ecache_bytes, fp_header()->ecache_ways);
+        return false;
+    }
+    return true;
 }
 
 int fpw_board_of(int cpu)
@@ -115,6 +146,19 @@ void fpw_store_bytes(char *p, size_t length)
     __asm__ volatile("rep stosb" : "+D"(p), "+c"(length) : "a"(0) : "memory");
 }
 
+void fpw_scan_bytes(char *p, size_t length)
+{
+    __asm__ volatile("repe scasb" : "+D"(p), "+c"(length) : "a"(0) : "memory", "cc");
+}
+
+void fpw_compare_words(char *p, size_t length)
+{
+    char *half = p + length / 2;
+
+    length /= 16;
+    __asm__ volatile("repe cmpsq" : "+D"(p), "+S"(half), "+c"(length) : : "memory", "cc");
+}
+
 static void move_words(char *p, const char *from, size_t length)
 {
     length /= 8;
@@ -145,6 +189,11 @@ void fpw_spin(size_t turns)
     __asm__ volatile("1: dec %0\n\t jnz 1b" : "+r"(turns));
 }
 
+void fpw_rest(size_t turns)
+{
+    __asm__ volatile("1: pause\n\t dec %0\n\t jnz 1b" : "+r"(turns));
+}
+
 void fpw_loads(void *p, size_t turns)
 {
     size_t word;
@@ -170,6 +219,14 @@ void fpw_calls(void *p, size_t turns)
     (void)p;
     __asm__ volatile("sub $128, %%rsp\n\t jmp 1f\n\t 2: ret\n\t 1: call 2b\n\t dec %0\n\t jnz 1b\n\t add $128, %%rsp"
                      : "+r"(turns) : : "memory");
+}
+
+/* 1, 2 and 4 bytes. */
+void fpw_small(void *p, size_t turns)
+{
+    __asm__ volatile("1: movzbl (%1), %%eax\n\t movzwl 2(%1), %%eax\n\t movl 4(%1), %%eax\n\t"
+                     "movb %%al, (%1)\n\t movw %%ax, 2(%1)\n\t movl %%eax, 4(%1)\n\t dec %0\n\t jnz 1b"
+                     : "+r"(turns) : "r"(p) : "rax", "memory");
 }
 
 void fpw_atomics(void *p, size_t turns)
@@ -202,9 +259,19 @@ static bool look(int cpu, struct fp_counts *at)
     return ((const volatile struct fp_cpu *)FP_CPU(fp_header(), cpu))->counts.time_ps == at->time_ps;
 }
 
+/* How often the thread has left its CPU. */
+static long switches(void)
+{
+    struct rusage used;
+
+    getrusage(RUSAGE_THREAD, &used);
+    return used.ru_nvcsw + used.ru_nivcsw;
+}
+
 /* The first looks bring what looking takes into the caches. */
 void fpw_begin(int cpu)
 {
+    switches_before = switches();
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu));
     for (int i = 0; i < 4 && !look(cpu, &before); i++) /* with a skew of some clocks it publishes all the time */
@@ -215,6 +282,7 @@ void fpw_end(int cpu)
 {
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu)) - fpw_moved;
+    fpw_disturbed |= switches() != switches_before;
     subtract(&fpw_added, &before);
     subtract(&fpw_added, &fpw_looking);
 }
