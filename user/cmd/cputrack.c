@@ -344,7 +344,7 @@ static void watch(int fd, pid_t command, double interval, int count)
         fflush(out);
         if (ready == 0 && interval > 0) {
             tick();
-            ticks++;
+            ticks += processes != NULL; /* before the command has begun there is nothing to count */
             for (double now = cpc_now(); next <= now;)
                 next += interval;
         }
