@@ -59,10 +59,13 @@ HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/userme
 build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -w
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
-HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c)
+# The interconnect model: caches and clocks; resources; floating-point waits.
+HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c) tests/host/fpmachine.c
+HOST_fireplane_wire := $(HOST_fireplane)
 HOST_fpu := qemu/fireplane/fpu.c
-build/host/test_fireplane build/host/test_fpu: HOST_FLAGS += -Iqemu/fireplane
-build/host/test_fireplane build/host/test_fpu: $(wildcard qemu/fireplane/*.h)
+FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fpu)
+$(FP_TESTS): HOST_FLAGS += -Iqemu/fireplane
+$(FP_TESTS): $(wildcard qemu/fireplane/*.h)
 HOST_crng   := kernel/lib/crng.c
 HOST_system := kernel/stat/system.c kernel/stat/tunable.c
 HOST_trace  := kernel/stat/trace.c
