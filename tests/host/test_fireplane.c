@@ -291,6 +291,44 @@ TEST(the_least_recently_used_line_leaves)
     CHECK(load(0, 0x10000 + way) > 0);
 }
 
+TEST(an_access_across_two_lines_looks_at_both)
+{
+    const uint64_t second = 0x1000 + LINE;
+
+    machine(1, mid, "");
+    CHECK_EQ(load(0, 0x1000), 180 * NS);
+    CHECK_EQ(load(0, second - 8), 0); /* within the first */
+    CHECK_EQ(n(0)->ec_ref, 1);
+    CHECK_EQ(load(0, second - 4), 0); /* the second is prefetched: no wait, but a miss */
+    CHECK_EQ(n(0)->loads, 3);
+    CHECK_EQ(n(0)->ec_ref, 2);
+    CHECK_EQ(n(0)->load_miss_local, 2);
+    CHECK_EQ(load(0, second), 0);
+    CHECK_EQ(n(0)->ec_ref, 2);
+
+    machine(1, mid, "");
+    CHECK_EQ(load(0, second), 193 * NS);
+    CHECK_EQ(load(0, second - 1), 0); /* the first goes down the stream */
+    CHECK_EQ(n(0)->load_miss_local, 2);
+
+    machine(1, mid, "");
+    CHECK_EQ(load(0, second - 4), 180 * NS); /* neither is there */
+    CHECK_EQ(n(0)->load_miss_local, 2);
+
+    for (unsigned i = 0; i < 2; i++) { /* a store: each in turn is not its own */
+        machine(1, mid, "");
+        load(0, 0x1000);
+        load(0, second);
+        store(0, 0x1000);
+        store(0, second);
+        load(1, 0x1000 + i * LINE);
+        CHECK_EQ(n(1)->load_miss_local, 1);
+        store(0, second - 4);
+        load(1, 0x1000 + i * LINE);
+        CHECK_EQ(n(1)->load_miss_local, 2);
+    }
+}
+
 /* ---- write cache --------------------------------------------------------------------------- */
 
 TEST(a_whole_line_is_written_without_being_read)
@@ -345,6 +383,17 @@ TEST(a_load_from_an_incomplete_line_reads_it)
     CHECK_EQ(n(0)->load_miss_local, 0);
     CHECK_EQ(store(0, 0x1010), 0);
     CHECK_EQ(n(0)->ec_ref, 1);
+
+    machine(3, mid, "");
+    store(0, BOARD + 0x1000); /* from another board's memory */
+    CHECK_EQ(load(0, BOARD + 0x1000), 240 * NS);
+    CHECK_EQ(FP_TRAFFIC(page)[1][0], LINE);
+    load(8, 0x3000); /* from the cache of the CPU that has changed it */
+    store(8, 0x3000);
+    store(0, 0x3000);
+    CHECK_EQ(load(0, 0x3000), 240 * NS);
+    CHECK_EQ(FP_TRAFFIC(page)[2][0], LINE);
+    CHECK_EQ(FP_TRAFFIC(page)[0][0], 0);
 }
 
 TEST(a_load_from_an_incomplete_line_comes_after_earlier_stores)
