@@ -8,7 +8,7 @@
 
 HOSTCC      ?= gcc
 HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
-               -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+               -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(filter 1,$(WERROR)),-Werror)
 
 ACPI_SRCS   := $(addprefix kernel/acpi/,tables.c madt.c numa.c power.c)
 TOPO_SRCS   := $(addprefix kernel/lgrp/,topo.c distance.c tune.c)
