@@ -22,9 +22,10 @@ def built():
     make = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "TEST")}
     done = subprocess.run(["make", "-s", "peer", "fireplane"], cwd=TOP, env=make, capture_output=True, text=True)
     if done.returncode != 0:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "no Linux" in line]
+        said = (done.stdout + done.stderr).splitlines()
+        lines = [line for line in said if "no Linux" in line or "only root may install" in line]
         if lines:
-            harness.lacking("peer", lines[0])
+            harness.lacking("peer", f"{lines[0]}: tools/deps.sh peer")
         pytest.fail(done.stdout + done.stderr)
 
 

@@ -43,7 +43,7 @@ enum {
     CHUNK = 200,      /* turns between two looks at other CPUs' clocks */
     SAMPLES = 100,
     TRIES = 10,
-    MOST_DISTURBED = 60, /* tries that do not count */
+    PATIENCE = 20,    /* seconds in which tries that were disturbed do not count */
     PREFERRED = 1,    /* MPOL_PREFERRED of set_mempolicy(2) */
     LARGE = 2 << 20,  /* a large page */
     MOST_LARGE = 16,  /* of them */
@@ -55,6 +55,7 @@ static char *shared;                /* FPW_BYTES, which children have as well, a
 static char *memory[FP_MAX_BOARDS]; /* FPW_BYTES of each board, NULL: we have none */
 static int node[FP_MAX_BOARDS];     /* the system's number of that memory */
 static bool unable;                 /* what failed is not the model's */
+static double began;
 
 /* ---- where and when ---- */
 
@@ -103,20 +104,16 @@ static void forget_addresses(void)
 
 static bool tried(const char *name, bool (*part)(int cpu), int cpu)
 {
-    static int disturbed;
     int failed = 0;
 
     fpw_doing = name;
-    while (failed < TRIES && disturbed < MOST_DISTURBED) {
+    while (failed < TRIES && bench_now() < began + PATIENCE) {
         fpw_disturbed = false;
         if (go_to(cpu) && part(cpu))
             return true;
         if (unable)
             return false;
-        if (fpw_disturbed)
-            disturbed++;
-        else
-            failed++;
+        failed += !fpw_disturbed;
         arm();
         fpw_spin(100 * failed + 1); /* what happens once each slice happens at another place now */
     }
@@ -660,6 +657,7 @@ int main(void)
     for (uint32_t cpu = 0; cpu < fp_header()->ncpus; cpu++)
         if (may_run_on((int)cpu))
             CPU_SET(cpu, &cpus);
+    began = bench_now();
     choose();
     find_memory();
     good = test();

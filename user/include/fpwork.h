@@ -88,7 +88,8 @@ extern uint64_t fpw_moved;           /* then: lines, from and to the CPU's board
 extern struct fp_counts fpw_looking; /* what the two add by themselves                               */
 extern const char *fpw_doing;        /* the part of the test                                         */
 extern char fpw_why[160];            /* what the last thing wrong was                                */
-extern bool fpw_disturbed;           /* another thread ran between the last fpw_begin() and fpw_end(): true stays */
+extern bool fpw_disturbed;           /* what was added may be another's: a thread ran meanwhile, or the model
+                                        published while we read.  It stays true. */
 
 void fpw_begin(int cpu);
 void fpw_end(int cpu);

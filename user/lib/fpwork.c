@@ -280,7 +280,7 @@ void fpw_begin(int cpu)
 
 void fpw_end(int cpu)
 {
-    look(cpu, &fpw_added);
+    fpw_disturbed |= !look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu)) - fpw_moved;
     fpw_disturbed |= switches() != switches_before;
     subtract(&fpw_added, &before);
