@@ -161,8 +161,9 @@ def test_datagrams(run, way, back):
     sent, got = sender["sum_sent"], receiver["sum_received"]
     assert got["lost_packets"] == 0 and streams(receiver, "receiver", "out_of_order") == [0] * 4
     assert got["packets"] <= sent["packets"] >= DATAGRAMS and (not back or got["packets"] >= DATAGRAMS)
-    for end in (sent, got):
-        assert end["bytes"] == end["packets"] * DATAGRAM
+    # Since 3.16 a stream is a thread, which sends one more when the end has come, of which the bytes are not counted.
+    assert 0 <= sent["packets"] * DATAGRAM - sent["bytes"] <= 4 * DATAGRAM
+    assert got["bytes"] == got["packets"] * DATAGRAM
 
 
 # ---- iperf ------------------------------------------------------------------------------------------------------------------
