@@ -86,6 +86,7 @@ void fpw_atomics(void *p, size_t turns);
 extern struct fp_counts fpw_added;   /* between fpw_begin() and fpw_end()                            */
 extern uint64_t fpw_moved;           /* then: lines, from and to the CPU's board, by any of its CPUs */
 extern struct fp_counts fpw_looking; /* what the two add by themselves                               */
+extern unsigned fpw_delay;           /* turns that fpw_begin() spins first                                    */
 extern const char *fpw_doing;        /* the part of the test                                         */
 extern char fpw_why[160];            /* what the last thing wrong was                                */
 extern bool fpw_disturbed;           /* what was added may be another's: a thread ran meanwhile, or the model

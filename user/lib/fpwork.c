@@ -17,6 +17,7 @@ uint64_t fpw_moved;
 const char *fpw_doing = "";
 char fpw_why[160];
 bool fpw_disturbed;
+unsigned fpw_delay = 1;
 
 static struct fp_counts before; /* at fpw_begin() */
 static long switches_before;
@@ -272,6 +273,7 @@ static long switches(void)
 void fpw_begin(int cpu)
 {
     switches_before = switches();
+    fpw_spin(fpw_delay);
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu));
     for (int i = 0; i < 4 && !look(cpu, &before); i++) /* with a skew of some clocks it publishes all the time */
