@@ -16,12 +16,21 @@ def free_kib(machine):
     return int(re.search(r"MemFree: +(\d+)", machine.check("cat /proc/meminfo"))[1])
 
 
+def comes_back(machine, before):
+    """Whether the memory is free again, but for caches that grew: of the last processes it is some time after their end."""
+    for _ in range(100):
+        if free_kib(machine) > before - MARGIN_KIB:
+            return True
+        machine.check("sleep 0.1")
+    return False
+
+
 def fuzz(machine, calls, jobs, timeout):
     machine.check(f"/usr/test/sysfuzz -s 1 -n 3000 -j {jobs} && rm -rf /tmp/sysfuzz.*", timeout=120)  # fills caches
     before = free_kib(machine)
     text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1", timeout=timeout)
     assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
-    assert free_kib(machine) > before - MARGIN_KIB, text
+    assert comes_back(machine, before), text
     assert machine.check("echo alive") == "alive\n"
 
 
@@ -50,7 +59,7 @@ def test_fork_bomb(machine):
         assert words in text
     forks, refused, other = map(int, re.search(r"(\d+) forks, (\d+) refused, (\d+) other", text).groups())
     assert forks > 10 and refused > 0 and other == 0
-    assert free_kib(machine) > before - MARGIN_KIB
+    assert comes_back(machine, before), text
 
 
 @pytest.mark.machine("sf6800")
