@@ -27,6 +27,13 @@ def programs(tmp_path_factory):
     return build(tmp_path_factory.mktemp("attack"))
 
 
+def test_root_after_fork_bombs(boot, programs):
+    """Young processes are promised little and cost the kernel much: neither they nor their end take root's part."""
+    machine = boot("sf3800", memory="192M", overlay=programs)
+    result = machine.run("for i in 1 2 3; do /usr/attack/limits processes bomb || exit; done", timeout=600)
+    assert result.status == 0 and result.out.count("PASS bomb") == 3, result.out
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_attack(boot, programs, program):
     """Each on a machine of its own, so that nothing depends on what another left."""

@@ -114,7 +114,7 @@ static uint32_t ring_move(struct pipe *p, uint32_t at, uint32_t n, struct uio *u
         struct page **pg = &p->page[place / PAGE_SIZE];
         size_t before = uio->resid;
 
-        if (unlikely(*pg == NULL) && (*pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT)) == NULL) {
+        if (unlikely(*pg == NULL) && (*pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE)) == NULL) {
             *err = -ENOMEM;
             break;
         }

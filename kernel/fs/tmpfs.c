@@ -23,6 +23,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/tunable.h"
+#include "vm/reserve.h"
 #include "vm/vm.h"
 
 #define TMPFS_MAGIC 0x01021994
@@ -35,7 +36,6 @@ TUNABLE(tmpfs_max_percent, 1, 75,
         "default 50 %: share of memory that one tmpfs may take (more would starve all else); read at mount");
 
 static struct kmem_cache *tnode_cache;
-static _Atomic uint64_t all_pages; /* in use by file data, over all mounts */
 
 bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max)
 {
@@ -55,15 +55,14 @@ static int tmount_take(struct tmount *tm, uint64_t n)
     return -ENOSPC;
 }
 
-/* Counts n pages of `t`; -ENOSPC. */
+/* Counts n pages of `t`; -ENOSPC: the mount is full, or all memory is promised. */
 static int charge(struct tnode *t, uint64_t n)
 {
-    int err = tmount_take(tmount_of(&t->vn), n);
+    int err = reserve_spares(n) ? tmount_take(tmount_of(&t->vn), n) : -ENOSPC;
 
     if (err != 0)
         return err;
     atomic_fetch_add_explicit(&t->charged, n, memory_order_relaxed);
-    atomic_fetch_add_explicit(&all_pages, n, memory_order_relaxed);
     return 0;
 }
 
@@ -73,7 +72,6 @@ static void settle(struct tnode *t, uint64_t n)
     uint64_t was = atomic_exchange_explicit(&t->charged, n, memory_order_relaxed);
 
     atomic_fetch_sub_explicit(&tmount_of(&t->vn)->pages, was - n, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&all_pages, was - n, memory_order_relaxed);
 }
 
 static int tmpfs_reserve(struct vnode *vn, uint64_t pages)
@@ -351,12 +349,6 @@ static const struct vfs_ops tmpfs_vfs_ops = {
     .unmount = tmpfs_unmount,
 };
 
-/* vm_vnode_ops.memory_pages */
-static uint64_t tmpfs_pages(void)
-{
-    return atomic_load_explicit(&all_pages, memory_order_relaxed);
-}
-
 static uint64_t share_pages(void)
 {
     return mem_total_pages() * tmpfs_max_percent / 100;
@@ -417,7 +409,6 @@ void tmpfs_init(void)
 {
     static struct vfs_type type = {.name = "tmpfs", .mount = tmpfs_mount};
 
-    vm_vnode_ops.memory_pages = tmpfs_pages;
     tnode_cache = kmem_cache_create("tnode", sizeof(struct tnode), 0);
     vfs_register_type(&type);
 }

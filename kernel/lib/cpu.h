@@ -36,6 +36,7 @@ struct cpu {
     bool           user_interrupted; /* [o] the interrupt being handled came in user mode     */
     struct disp_cpu *disp;     /* [c] run queue, idle thread, counters of the dispatcher      */
     struct mem_cpu  *mem;      /* [c] page and slab magazines                                 */
+    int32_t          unpageable; /* frames that mem_unpageable() does not know of yet         */
     struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */
     struct vm_cpu   *vm;       /* [c] active address space, TLB shootdown mailbox             */
     struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */

@@ -81,9 +81,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
     }
     if (unlikely(pg == NULL))
         return page_alloc(node, 0, flags);
-    page_setup(pg, node, 0);
-    if (flags & ALLOC_ZERO)
-        page_zero(pg, 0);
+    page_setup(pg, node, 0, flags);
     return pg;
 }
 

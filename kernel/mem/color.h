@@ -13,8 +13,26 @@
 struct page *block_take(struct mem_node *n, unsigned order);
 /* block_give - the reverse; it merges with its buddies. */
 void block_give(struct mem_node *n, struct page *pg, unsigned order);
-/* page_setup - the descriptor of a block that was just taken. */
-void page_setup(struct page *pg, unsigned node, unsigned order);
+/* page_count - make it a block that mem_unpageable() counts. */
+void page_count(struct page *pg);
+/* page_setup - make a block that was just taken what `flags` (enum alloc_flags) ask for. */
+static inline void page_setup(struct page *pg, unsigned node, unsigned order, unsigned flags)
+{
+    atomic_store_explicit(&pg->flags, unlikely(order > 0) ? PG_HEAD : 0, memory_order_relaxed);
+    pg->node = (uint8_t)node;
+    pg->order = (uint8_t)order;
+    pg->pt_live = 0;
+    atomic_store_explicit(&pg->refs, 1, memory_order_relaxed);
+    atomic_store_explicit(&pg->mapcount, 0, memory_order_relaxed);
+    pg->priv = 0;
+    pg->index = 0;
+    atomic_store_explicit(&pg->share, 0, memory_order_relaxed);
+    list_init(&pg->link);
+    if (unlikely((flags & ALLOC_UNPAGEABLE) != 0))
+        page_count(pg);
+    if (flags & ALLOC_ZERO)
+        page_zero(pg, order);
+}
 /* bins_empty - all frames of the bins go to the buddy system. */
 void bins_empty(struct mem_node *n);
 

@@ -68,7 +68,7 @@ static struct slab *slab_create(struct kmem_cache *c, unsigned node)
     struct slab *s;
     char        *base;
 
-    while ((pg = page_alloc(node, order, ALLOC_NEAR)) == NULL)
+    while ((pg = page_alloc(node, order, ALLOC_NEAR | ALLOC_UNPAGEABLE)) == NULL)
         if (order-- == c->least)
             return NULL;
     s = page_to_virt(pg);
@@ -78,7 +78,7 @@ static struct slab *slab_create(struct kmem_cache *c, unsigned node)
         if (i > 0)
             p->order = 0;
         p->node = pg->node;
-        p->flags = PG_SLAB | (i == 0 && order > 0 ? PG_HEAD : 0);
+        p->flags = PG_SLAB | (i == 0 ? pg->flags : 0);
         p->slab = s;
     }
     base = (char *)s;
@@ -196,7 +196,7 @@ static struct obj_mag *magazine(struct kmem_cache *c)
 
     if (unlikely(*m == NULL)) {
         /* Magazines are carved from whole frames, so that making one needs no magazine. */
-        struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO);
+        struct page *pg = page_alloc(cpu->node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
 
         if (pg == NULL)
             return NULL;
@@ -330,7 +330,7 @@ void *kmem_alloc_node(size_t size, unsigned node)
         return kmem_cache_alloc_node(general_for(size), node);
     if (order_for(size) > MAX_ORDER)
         return NULL;
-    pg = page_alloc(node, order_for(size), ALLOC_NEAR);
+    pg = page_alloc(node, order_for(size), ALLOC_NEAR | ALLOC_UNPAGEABLE);
     return pg == NULL ? NULL : page_to_virt(pg);
 }
 
@@ -385,7 +385,8 @@ void kmem_init(void)
 
 void mem_cpu_init(struct cpu *c)
 {
-    struct page *pg = page_alloc(c->node, order_for(sizeof(struct mem_cpu)), ALLOC_NEAR | ALLOC_ZERO);
+    unsigned     order = order_for(sizeof(struct mem_cpu));
+    struct page *pg = page_alloc(c->node, order, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
 
     if (pg == NULL)
         panic("no memory for the magazines of CPU %u", c->id);

@@ -109,7 +109,7 @@ static uint64_t *entry_make(uint64_t va, unsigned node)
     uint64_t *e;
 
     while ((e = mmu_window_entry(va, &fresh)) == NULL) {
-        struct page *pg = page_alloc(node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_WAIT);
+        struct page *pg = page_alloc(node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_WAIT | ALLOC_UNPAGEABLE);
 
         if (pg == NULL)
             return NULL;
@@ -131,7 +131,7 @@ static bool map(void *stack, unsigned node)
 
     for (i = 0; i < KSTACK_PAGES; i++) {
         uint64_t    *e = entry_make((uint64_t)stack + i * PAGE_SIZE, node);
-        struct page *pg = e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT) : NULL;
+        struct page *pg = e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT | ALLOC_UNPAGEABLE) : NULL;
 
         if (pg == NULL)
             break;

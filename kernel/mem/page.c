@@ -108,18 +108,32 @@ static struct page *block_get(struct mem_node *n, unsigned order)
     return pg;
 }
 
-void page_setup(struct page *pg, unsigned node, unsigned order)
+static _Atomic int64_t unpageable;
+
+/* Makes known what this CPU has counted. */
+static __attribute__((noinline)) void unpageable_tell(void)
 {
-    pg->flags = order > 0 ? PG_HEAD : 0;
-    pg->node = (uint8_t)node;
-    pg->order = (uint8_t)order;
-    pg->pt_live = 0;
-    pg->refs = 1;
-    pg->mapcount = 0;
-    pg->priv = 0;
-    pg->index = 0;
-    pg->share = 0;
-    list_init(&pg->link);
+    irq_push();
+    atomic_fetch_add_explicit(&unpageable, this_cpu()->unpageable, memory_order_relaxed);
+    this_cpu()->unpageable = 0;
+    irq_pop();
+}
+
+/* Counts n frames more: one instruction, so that no interrupt comes between. */
+static inline void unpageable_add(int n)
+{
+    int known;
+
+    __asm__ volatile("addl %1, %%gs:%c0" ::"i"(offsetof(struct cpu, unpageable)), "r"(n) : "memory", "cc");
+    known = this_cpu()->unpageable;
+    if (unlikely(known >= UNPAGEABLE_BATCH || known <= -UNPAGEABLE_BATCH))
+        unpageable_tell();
+}
+
+void page_count(struct page *pg)
+{
+    atomic_fetch_or_explicit(&pg->flags, PG_UNPAGEABLE, memory_order_relaxed);
+    unpageable_add(1 << pg->order);
 }
 
 /* Are its free frames the last ones? */
@@ -232,23 +246,26 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     return pg;
 }
 
+uint64_t mem_unpageable(void)
+{
+    return (uint64_t)max_of(atomic_load_explicit(&unpageable, memory_order_relaxed), (int64_t)0);
+}
+
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
     struct page *pg = NULL;
     unsigned     from = node;
+    struct cpu  *c;
 
 #ifdef HR_TEST
     if ((flags & ALLOC_WAIT) != 0)
         spin_check_sleep(0);
 #endif
     irq_push();
-    if (order == 0 && node == this_cpu()->node) {
-        struct mem_cpu *m = this_cpu()->mem;
-
-        if (likely(m->npages > 0)) {
-            pg = m->page[--m->npages];
-            m->n_local++;
-        }
+    c = this_cpu();
+    if (order == 0 && node == c->node && likely(c->mem->npages > 0)) {
+        pg = c->mem->page[--c->mem->npages];
+        c->mem->n_local++;
     }
     irq_pop();
     if (unlikely(pg == NULL)) {
@@ -256,9 +273,7 @@ struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
         if (pg == NULL)
             return NULL;
     }
-    page_setup(pg, from, order);
-    if (flags & ALLOC_ZERO)
-        page_zero(pg, order);
+    page_setup(pg, from, order, flags);
     return pg;
 }
 
@@ -267,9 +282,12 @@ void page_free(struct page *pg)
     unsigned node = pg->node, order = pg->order;
 
     ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
-    if (unlikely((pg->flags & PG_SWAPPED) != 0)) {
-        mem_ops.free_swapped(pg);
-        return;
+    if (unlikely((pg->flags & (PG_SWAPPED | PG_UNPAGEABLE)) != 0)) {
+        if ((pg->flags & PG_SWAPPED) != 0) {
+            mem_ops.free_swapped(pg);
+            return;
+        }
+        unpageable_add(-(1 << order));
     }
     pg->flags = 0;
     pg->refs = 0;
@@ -513,7 +531,7 @@ void mem_init(const struct mem_range *r, unsigned n)
     for (unsigned i = 0; i < n; i++)
         range_add(&r[i], false);
     for (paddr_t a = device.base; a < device.base + device.len; a += PAGE_SIZE)
-        page_setup(phys_to_page(a), device.node, 0);
+        page_setup(phys_to_page(a), device.node, 0, 0);
 }
 
 void mem_set_near(unsigned node, const uint8_t *near, unsigned nnear)
@@ -534,7 +552,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
             continue;
         stretch_add(base, base + PAGE_SIZE);
         mem_nodes[node].navail_pages++;
-        page_setup(pg, (unsigned)node, 0);
+        page_setup(pg, (unsigned)node, 0, 0);
         page_free(pg);
     }
 }

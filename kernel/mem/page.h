@@ -44,6 +44,7 @@ enum page_flags {
     PG_PRIVATE = 1 << 17,  /* [c] PG_ANON: a private page, of a family                        */
     PG_PREPARE = 1 << 18,  /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
     PG_RECLAIM = 1 << 16,  /* [a] to be freed when it has been written                        */
+    PG_UNPAGEABLE = 1 << 19, /* [c] heads a block that mem_unpageable() counts                */
 };
 
 struct page {
@@ -93,6 +94,7 @@ enum alloc_flags {
     ALLOC_STRICT = 1 << 0, /* only that node                               */
     ALLOC_ZERO   = 1 << 1, /* contents zeroed                              */
     ALLOC_WAIT   = 1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
+    ALLOC_UNPAGEABLE = 1 << 3, /* no page daemon will take it; counted by mem_unpageable() */
 };
 
 /* What mem asks of vm when memory is short. */
@@ -193,6 +195,13 @@ struct mem_stretch {
     struct page *first, *end;
 };
 bool mem_stretch(unsigned i, struct mem_stretch *out);
+
+/*
+ * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: slabs, kernel stacks, pipes, files in memory.
+ * Right to within UNPAGEABLE_BATCH frames for each CPU.  No lock.  Solaris subtracts such frames from availrmem.
+ */
+enum { UNPAGEABLE_BATCH = 16 };
+uint64_t mem_unpageable(void);
 
 /* mem_node_counts - how many allocations a node saw since boot or since mem_node_counts_clear(). */
 struct mem_counts {

@@ -21,6 +21,7 @@
 #include "lib/string.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
+#include "vm/reserve.h"
 #include "x86/trap.h"
 
 /* First code of every user LWP but the first of all. */
@@ -157,6 +158,8 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
     spin_unlock(&mine->sig->lock);
     if (signal_pending())
         return -ERESTARTNOINTR; /* I8, I9 */
+    if (!reserve_spares(0))
+        return -ENOMEM; /* with what it has cost the kernel, others' promises cannot be kept */
     if ((err = lwp_charge(l, me->ucount, me->cred, mine->rlim[RLIMIT_NPROC].cur)) != 0)
         return err;
     if ((id = id_alloc()) < 0) {

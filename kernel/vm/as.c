@@ -60,15 +60,24 @@ static struct as *as_new(struct anon_family *family)
     rw_init(&as->lock, "as");
     segtree_init(&as->segs);
     list_init(&as->dead);
+    if (reserve_pages(RESERVE_TABLES) != 0)
+        goto no_promise;
+    as->tables = 1;
     as->pml4 = pt_top();
-    if (as->pml4 == NULL || anon_init(as, family) != 0) {
-        if (as->pml4 != NULL)
-            pt_top_free(as->pml4);
-        kmem_cache_free(as_cache, as);
-        return NULL;
-    }
+    if (as->pml4 == NULL)
+        goto no_top;
+    if (anon_init(as, family) != 0)
+        goto no_anon;
     as->cr3 = virt_to_phys(as->pml4);
     return as;
+
+no_anon:
+    pt_top_free(as->pml4);
+no_top:
+    reserve_return(RESERVE_TABLES);
+no_promise:
+    kmem_cache_free(as_cache, as);
+    return NULL;
 }
 
 /* Lets others find a space that is complete. */
@@ -151,8 +160,9 @@ static void as_destroy(struct as *as)
         list_remove(&n->link);
         seg_free(s);
     }
+    ASSERT(as->tables == 1, "as I7");
     pt_top_free(as->pml4);
-    reserve_return(as->resv_pages);
+    reserve_return(as->resv_pages + RESERVE_TABLES);
     kmem_cache_free(as_cache, as);
 }
 

@@ -15,6 +15,7 @@
  *             I5  while `tidy`, every page of anon is mapped: an empty entry of private memory without a file
  *                 means that there is no page
  *             I6  a segment lies in the user half
+ *             I7  `tables` is the number of page tables, the top one among them, when no segment is being changed
  * LOCKING     [r] written with as->lock held for writing, read with it held at all
  *             [a] atomic  [c] constant
  */
@@ -78,6 +79,7 @@ struct as {
     uint64_t          lock_limit;  /* [r] bytes that may be locked, as of the last mlock()        */
     bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
     uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
+    _Atomic int       tables;      /* [a] page tables                                            */
     uint64_t          resv_pages;  /* [r] promised to it                                         */
     struct as_limits  limits;      /* [r]                                                        */
     uint64_t          brk_start, brk; /* [r] bytes                                               */

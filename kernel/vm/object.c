@@ -207,12 +207,13 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
 {
     bool         fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
     uint32_t     flags = fill ? PG_LOCKED : PG_UPTODATE;
+    unsigned     how = (overwrite || fill ? 0 : ALLOC_ZERO) | (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE);
     struct page *pg;
     int          err;
 
     index = round_down(index, 1ul << o->order);
     while ((pg = page_present(o, index)) == NULL) {
-        pg = place_page(pl, o->order, overwrite || fill ? 0 : ALLOC_ZERO, index);
+        pg = place_page(pl, o->order, how, index);
         if (pg == NULL)
             return -ENOMEM;
         pg->obj = o;

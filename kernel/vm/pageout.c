@@ -91,9 +91,7 @@ static struct cv       memory_cv;  /* those who wait for memory      */
 static _Atomic bool    kicked;
 static _Atomic uint64_t progress;  /* batches of pages taken so far, while somebody waited */
 static _Atomic uint64_t in_vain = UINT64_MAX; /* it, when somebody gave up: none is throttled until it changes */
-static struct {
-    uint64_t other, tmpfs; /* frames that stay, tmpfs's among them; and what tmpfs had then */
-} counted;
+static uint64_t other_frames; /* that stay, and are not among mem_unpageable() */
 
 /*
  * What is `ns` by the daemons' clocks.  A disk whose times are divided by a number asks for daemons that are as much
@@ -171,17 +169,9 @@ bool pageout_low_file_memory(void)
     return freemem() < lotsfree + pages_before_pager;
 }
 
-/* What fsflush has counted may be old by autoup; tmpfs, which can grow fast, is asked. */
-static uint64_t tmpfs_pages(void)
-{
-    return vm_vnode_ops.memory_pages != NULL ? vm_vnode_ops.memory_pages() : 0;
-}
-
 uint64_t pageout_promisable(void)
 {
-    uint64_t taken = counted.other + tmpfs_pages() - min_of(counted.tmpfs, counted.other) + desfree;
-
-    return scan_total() > taken ? scan_total() - taken : 0;
+    return scan_total() - min_of(scan_total(), other_frames + desfree);
 }
 
 /* ---- those who want memory ------------------------------------------------------------------- */
@@ -572,7 +562,7 @@ static void flush_cluster(struct page *pg)
 static void fsflush_main(void *arg)
 {
     struct scan_pos pos = scan_start(0);
-    uint64_t        use[4] = {0}, seconds = 0;
+    uint64_t        other = 0, seconds = 0;
 
     (void)arg;
     for (;;) {
@@ -591,12 +581,11 @@ static void fsflush_main(void *arg)
             struct page  *pg = scan_next(&pos, &wrapped);
             enum scan_use what = scan_use(pg);
 
-            use[what]++;
+            other += what == SCAN_OTHER;
             if (wrapped) {
-                counted.other = use[SCAN_KERNEL];
-                counted.tmpfs = tmpfs_pages();
+                other_frames = other;
                 reserve_recount();
-                use[SCAN_FREE] = use[SCAN_KERNEL] = use[SCAN_DISK] = use[SCAN_ANON] = 0;
+                other = 0;
             }
             if (dopageflush != 0 && what == SCAN_DISK)
                 flush_cluster(pg);
@@ -617,8 +606,7 @@ void pageout_start(void)
     front = scan_start(handspreadpages);
     cv_init(&pageout_cv);
     cv_init(&memory_cv);
-    counted.other = scan_total() - free_frames();
-    counted.tmpfs = tmpfs_pages();
+    other_frames = scan_total() - free_frames() - mem_unpageable();
     reserve_recount();
     for (unsigned i = 0; i < nnodes; i++)
         mem_nodes[i].low_pages = max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);

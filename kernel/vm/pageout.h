@@ -33,7 +33,7 @@ void pageout_quiesce(void);
 struct paging pageout_now(uint64_t *share, uint64_t *waiting);
 /* pageout_stats_init - the kstats unix:0:system_pages and unix:0:swap. */
 void pageout_stats_init(void);
-/* pageout_promisable - pages of memory that programs can have in all: all but the kernel's and tmpfs's, and desfree. */
+/* pageout_promisable - frames but for desfree, and for those that stay and that mem_unpageable() does not count. */
 uint64_t pageout_promisable(void);
 
 #endif

@@ -174,13 +174,14 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
 
 struct page *place_strict(unsigned lgrp, const struct page *like)
 {
+    unsigned     flags = ALLOC_STRICT | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
     struct page *pg;
 
     for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {
         if (page_colors > 1 && like->order == 0)
-            pg = page_alloc_colored(bit_first(nodes), page_color(like), ALLOC_STRICT);
+            pg = page_alloc_colored(bit_first(nodes), page_color(like), flags);
         else
-            pg = page_alloc(bit_first(nodes), like->order, ALLOC_STRICT);
+            pg = page_alloc(bit_first(nodes), like->order, flags);
         if (pg != NULL)
             return pg;
     }

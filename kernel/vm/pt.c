@@ -15,6 +15,7 @@
 #include "disp/thread.h"
 #include "lib/string.h"
 #include "stat/panic.h"
+#include "vm/reserve.h"
 
 #define KERNEL_HALF 256u /* first top-level entry of the kernel */
 
@@ -106,7 +107,7 @@ uint64_t vm_cached_tables(void)
 /* ---- walking --------------------------------------------------------------------------------- */
 
 /* The table below entry `e` of `table`, made if there is none; two makers may race. */
-static uint64_t *below(uint64_t *table, uint64_t *e)
+static uint64_t *below(struct as *as, uint64_t *table, uint64_t *e)
 {
     uint64_t  seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
     uint64_t *fresh;
@@ -119,6 +120,7 @@ static uint64_t *below(uint64_t *table, uint64_t *e)
     if (__atomic_compare_exchange_n(e, &seen, virt_to_phys(fresh) | PTE_TABLE, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+        reserve_tables(as, 1);
         return fresh;
     }
     table_free(fresh);
@@ -127,16 +129,16 @@ static uint64_t *below(uint64_t *table, uint64_t *e)
 
 uint64_t *pt_pd_make(struct as *as, uint64_t addr)
 {
-    uint64_t *pdpt = below(as->pml4, pt_entry(as->pml4, addr, PT_L4));
+    uint64_t *pdpt = below(as, as->pml4, pt_entry(as->pml4, addr, PT_L4));
 
-    return pdpt != NULL ? below(pdpt, pt_entry(pdpt, addr, PT_L3)) : NULL;
+    return pdpt != NULL ? below(as, pdpt, pt_entry(pdpt, addr, PT_L3)) : NULL;
 }
 
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr)
 {
     uint64_t *pd = pt_pd_make(as, addr);
 
-    return pd != NULL ? below(pd, pt_entry(pd, addr, PT_L2)) : NULL;
+    return pd != NULL ? below(as, pd, pt_entry(pd, addr, PT_L2)) : NULL;
 }
 
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
@@ -362,6 +364,8 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
     if (list_empty(&x.freed))
         return;
     tlb_flush_tables(as); /* processors remember upper levels too */
-    while ((pg = list_pop(&x.freed, struct page, link)) != NULL)
+    while ((pg = list_pop(&x.freed, struct page, link)) != NULL) {
         table_free(page_to_virt(pg));
+        reserve_tables(as, -1);
+    }
 }

@@ -8,21 +8,30 @@
  *             does not.  MAP_NORESERVE asks for no promise.
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
  *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's.
+ *             tmpfs asks before it takes any.  The kernel takes what it needs without asking; each promise sees at once
+ *             what it has taken, or processes that are promised little and cost it much would take the last part.
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
  * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
- *             I2  promised is the sum of resv_pages over all spaces, and of shared objects
- * LOCKING     as->lock held for writing; `promised` and `limit` are atomic
+ *             I2  promised is the sum, over spaces, of resv_pages and of page tables, at least RESERVE_TABLES; and of
+ *                 shared objects
+ * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
 #include "vm/reserve.h"
 
 #include "lib/errno.h"
+#include "mem/page.h"
 #include "mem/usermem.h"
 #include "vm/pageout.h"
 #include "vm/swap.h"
 
 static _Atomic int64_t promised; /* pages */
-static _Atomic int64_t limit = INT64_MAX;
+static _Atomic int64_t pageable = INT64_MAX; /* pages of memory and swap but for what mem_unpageable() counts */
+
+static int64_t limit(void)
+{
+    return atomic_load_explicit(&pageable, memory_order_relaxed) - (int64_t)mem_unpageable();
+}
 
 /* Pages that only the superuser is promised, so that he can log in and end processes; Linux: admin_reserve_kbytes. */
 static int64_t roots(int64_t lim)
@@ -33,7 +42,7 @@ static int64_t roots(int64_t lim)
 /* Whether `total` pages may be promised, the last of them to the caller. */
 static bool fits(int64_t total)
 {
-    int64_t lim = atomic_load_explicit(&limit, memory_order_relaxed);
+    int64_t lim = limit();
 
     return total <= lim - roots(lim) || (total <= lim && usermem_ops.superuser());
 }
@@ -43,7 +52,12 @@ void reserve_recount(void)
     uint64_t swap, free;
 
     swap_total(&swap, &free);
-    atomic_store(&limit, (int64_t)(pageout_promisable() + swap));
+    atomic_store(&pageable, (int64_t)(pageout_promisable() + swap));
+}
+
+bool reserve_spares(uint64_t pages)
+{
+    return pages < INT64_MAX / 2 && fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
 }
 
 int reserve_pages(uint64_t pages)
@@ -52,11 +66,17 @@ int reserve_pages(uint64_t pages)
         return -ENOMEM;
     if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
         return 0;
-    reserve_recount();
-    if (fits(atomic_load(&promised)))
-        return 0;
     reserve_return(pages);
     return -ENOMEM;
+}
+
+void reserve_tables(struct as *as, int n)
+{
+    int was = atomic_fetch_add_explicit(&as->tables, n, memory_order_relaxed);
+    int more = max_of(was + n, RESERVE_TABLES) - max_of(was, RESERVE_TABLES);
+
+    if (more != 0)
+        atomic_fetch_add_explicit(&promised, more, memory_order_relaxed);
 }
 
 void reserve_return(uint64_t pages)
@@ -87,7 +107,6 @@ void reserve_give(struct as *as, uint64_t keep)
 
 void reserve_state(uint64_t *out, uint64_t *lim)
 {
-    reserve_recount();
     *out = (uint64_t)max_of(atomic_load(&promised), (int64_t)0);
-    *lim = (uint64_t)atomic_load(&limit);
+    *lim = (uint64_t)max_of(limit(), (int64_t)0);
 }

@@ -29,10 +29,20 @@ static inline void reserve_settle(struct as *as)
 /* reserve_pages, reserve_return - the same for memory of no space: shared objects.  0 or -ENOMEM. */
 int  reserve_pages(uint64_t pages);
 void reserve_return(uint64_t pages);
+/*
+ * reserve_tables - `n` page tables of the space more, or fewer.  RESERVE_TABLES are promised before they are made, so
+ * that a crowd of young processes, which have touched nothing yet, cannot take what is the superuser's: one at the top,
+ * three for the program, up to four for mappings and the stack.  More are charged as they come.
+ */
+enum { RESERVE_TABLES = 8 };
+void reserve_tables(struct as *as, int n);
+
+/* reserve_spares - could so many pages be taken for good, promised to nobody?  No promise: others may be faster. */
+bool reserve_spares(uint64_t pages);
 
 /* reserve_state - pages promised, and how many can be: those of memory that programs may have, and of swap. */
 void reserve_state(uint64_t *promised, uint64_t *limit);
-/* reserve_recount - what the limit depends on has changed. */
+/* reserve_recount - what the limit depends on has changed, besides mem_unpageable(). */
 void reserve_recount(void);
 
 #endif

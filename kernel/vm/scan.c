@@ -80,14 +80,16 @@ enum scan_use scan_use(const struct page *pg)
     if ((flags_of(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
         return SCAN_FREE; /* nothing can be said of its other descriptors */
     flags = flags_of(pg);
+    if ((flags & (PG_UNPAGEABLE | PG_PT)) != 0)
+        return SCAN_UNPAGEABLE;
     if ((flags & PG_HEAD) != 0)
-        return SCAN_KERNEL; /* or 2 MiB of a program's, which stay */
+        return SCAN_OTHER; /* 2 MiB of a program's, which stay */
     if ((flags & PG_DISK) != 0)
         return SCAN_DISK;
     if ((flags & PG_ANON) != 0)
         return SCAN_ANON;
     return (flags & PG_FREE) != 0 || atomic_load_explicit(&pg->refs, memory_order_relaxed) == 0 ? SCAN_FREE
-                                                                                                 : SCAN_KERNEL;
+                                                                                                 : SCAN_OTHER;
 }
 
 /* Does an object of the family name the page?  The family is locked. */

@@ -158,7 +158,6 @@ struct vm_vnode_ops {
     void (*hold)(struct vnode *);
     void (*release)(struct vnode *);
     int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
-    uint64_t (*memory_pages)(void);               /* pages of files that have no disk */
     void (*sync_inodes)(void);                    /* write what is delayed of inodes, not pages.  Sleeps */
 };
 extern struct vm_vnode_ops vm_vnode_ops;

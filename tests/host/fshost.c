@@ -52,6 +52,13 @@ void page_zero(struct page *pg, unsigned order)
     memset(page_to_virt(pg), 0, PAGE_SIZE);
 }
 
+uint64_t host_spare_pages = UINT64_MAX;
+
+bool reserve_spares(uint64_t pages)
+{
+    return pages <= host_spare_pages;
+}
+
 uint64_t mem_total_pages(void)
 {
     return 2000;

@@ -18,6 +18,8 @@ struct host_page {
 
 /* Pages in use, and how many more may be taken before there is no memory (-1: no limit). */
 extern long host_pages, host_page_limit;
+/* What reserve_spares() says can be taken. */
+extern uint64_t host_spare_pages;
 /* What uio_move does after so many more bytes: fault.  -1: never. */
 extern long host_fault_after;
 /* Signals that the code under test has sent. */

@@ -84,9 +84,16 @@ bool pageout_make_room(unsigned tries)
     (void)tries;
     return false;
 }
+static uint64_t unpageable;
+
 uint64_t mem_total_pages(void)
 {
     return FRAMES;
+}
+
+uint64_t mem_unpageable(void)
+{
+    return unpageable;
 }
 
 uint64_t pageout_promisable(void)

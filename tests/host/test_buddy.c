@@ -441,6 +441,29 @@ static bool never(unsigned node, bool wait, bool failed)
     return false;
 }
 
+/* What is allocated as unpageable is counted, whichever CPU frees it, to within a batch for each CPU. */
+TEST(unpageable_frames_are_counted)
+{
+    enum { BLOCKS = 100, ORDER = 2, FRAMES_TAKEN = 165, ERROR = 2 * (UNPAGEABLE_BATCH - 1) };
+    struct page *pg[BLOCKS];
+    int64_t      before, taken, left;
+
+    start();
+    run_on(0);
+    before = (int64_t)mem_unpageable();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        pg[i] = page_alloc(0, i % 2 * ORDER, i % 3 == 0 ? ALLOC_NEAR : ALLOC_NEAR | ALLOC_UNPAGEABLE);
+        CHECK(pg[i] != NULL && ((pg[i]->flags & PG_UNPAGEABLE) != 0) == (i % 3 != 0));
+    }
+    taken = (int64_t)mem_unpageable() - before - FRAMES_TAKEN;
+    CHECK(taken <= ERROR && taken >= -ERROR);
+    run_on(2);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        page_free(pg[i]);
+    left = (int64_t)mem_unpageable() - before;
+    CHECK(left <= 2 * ERROR && left >= -2 * ERROR);
+}
+
 /* Below low_pages whoever may not take the last frames gets none; above, and who may, is not asked or gets one. */
 TEST(last_frames_are_reserved)
 {

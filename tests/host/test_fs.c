@@ -358,6 +358,9 @@ TEST(faults_and_no_space)
     CHECK_EQ(put(f, big, sizeof big, 4096 * 4), 4096);
     CHECK_EQ(put(f, big, sizeof big, 4096 * 5), -ENOMEM);
     host_page_limit = -1;
+    host_spare_pages = 0; /* programs were promised the rest */
+    CHECK_EQ(put(f, big, sizeof big, 4096 * 5), -ENOSPC);
+    host_spare_pages = UINT64_MAX;
     CHECK_EQ(attr("/e").size, 4096 * 5);
     for (loff_t off = 0;; off += 4096) { /* half of the 2000 pages of this machine */
         long n = put(f, big, 4096, off);
