@@ -17,6 +17,7 @@ VIOLATIONS = {
     "assert": r"invariant I0 broken",
     "stack": r"a kernel stack is used up",
     "sleep": r"invariant I3 broken",
+    "freed": r"byte 8 was written after it was freed",
 }
 
 

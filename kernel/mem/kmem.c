@@ -278,22 +278,50 @@ void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
     return obj;
 }
 
-/* Test builds: who uses an object after it was freed finds neither what was there nor zeroes. */
-static void poison(void *p, size_t n)
-{
 #ifdef HR_TEST
-    memset(p, 0xdb, n);
-#else
-    (void)p, (void)n;
-#endif
+enum { POISON = 0xdb };
+
+/*
+ * Test builds: who uses an object after it was freed finds neither what was there nor zeroes; and the object waits
+ * until the CPU has freed QUARANTINE others, so that who writes to it is found.  Puts *obj of cache *c into the ring,
+ * counted as freed.  false: the ring was not full; else *c and *obj are what has waited longest, counted as in use.
+ */
+static bool quarantine(struct kmem_cache **c, void **obj)
+{
+    struct mem_cpu *m = this_cpu()->mem;
+    void          **place, *old;
+
+    if (magazine(*c) == NULL)
+        return true; /* no memory for one */
+    place = &m->freed[m->nfreed++ % QUARANTINE];
+    old = *place;
+    memset(*obj, POISON, (*c)->size);
+    magazine(*c)->live--;
+    *place = *obj;
+    if (old == NULL)
+        return false;
+    *obj = old;
+    *c = slab_of(old)->cache;
+    magazine(*c)->live++; /* it has been counted before, so there is one */
+    for (uint32_t i = 0; i < (*c)->size; i++)
+        if (((uint8_t *)old)[i] != POISON)
+            panic("object %p of cache %s: byte %u was written after it was freed", old, (*c)->name, i);
+    return true;
 }
+#else
+static inline bool quarantine(struct kmem_cache **c, void **obj)
+{
+    return true;
+}
+#endif
 
 void kmem_cache_free(struct kmem_cache *c, void *obj)
 {
     struct obj_mag *m;
 
-    poison(obj, c->size);
     irq_push();
+    if (!quarantine(&c, &obj))
+        goto out;
     m = magazine(c);
     if (m != NULL)
         m->live--;
@@ -305,6 +333,7 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
                 slabs_give(m->obj[--m->n]);
         m->obj[m->n++] = obj;
     }
+out:
     irq_pop();
 }
 

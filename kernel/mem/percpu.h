@@ -9,7 +9,7 @@
 
 #include "mem/page.h"
 
-enum { PAGE_MAG = 64, PAGE_MAG_BATCH = 32, KMEM_CACHES = 96, OBJ_MAG = 30 };
+enum { PAGE_MAG = 64, PAGE_MAG_BATCH = 32, KMEM_CACHES = 96, OBJ_MAG = 30, QUARANTINE = 64 };
 
 struct obj_mag {
     uint32_t n;
@@ -22,6 +22,10 @@ struct mem_cpu {
     uint64_t        n_local;             /* allocations that the magazine served */
     struct page    *page[PAGE_MAG];
     struct obj_mag *mag[KMEM_CACHES];    /* by cache number; made on first use */
+#ifdef HR_TEST
+    void           *freed[QUARANTINE];   /* a ring: objects that nobody may use yet, poisoned */
+    uint32_t        nfreed;
+#endif
 };
 
 #endif

@@ -21,6 +21,7 @@
 #include "mem/kmem.h"
 #include "mem/kstack.h"
 #include "mem/page.h"
+#include "mem/percpu.h"
 #include "proc/proc.h"
 #include "stat/panic.h"
 #include "x86/asm.h"
@@ -99,6 +100,17 @@ static void do_sleep(void)
     mutex_enter(&m); /* nobody has it: a check that only looks when it waits would find nothing */
 }
 
+/* Writes to an object that was freed, and frees others until it would be used again. */
+static void do_freed(void)
+{
+    uint64_t *freed = kmem_alloc(64);
+
+    kmem_free(freed);
+    freed[1] = 1;
+    for (unsigned i = 0; i < QUARANTINE; i++)
+        kmem_free(kmem_alloc(64));
+}
+
 static void do_assert(void)
 {
     ASSERT(curthread == NULL, "I0");
@@ -126,7 +138,7 @@ static const struct {
 } words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
              {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
              {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
-             {"sleep", do_sleep},
+             {"sleep", do_sleep}, {"freed", do_freed},
              {"stack", do_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)
