@@ -394,6 +394,7 @@ def test_errors_of_the_journal(machine):
     assert "journal aborted" in machine.check("dmesg")
     assert machine.check("md5sum < /mnt/big").split()[0] in tool("md5sum", TREE / "big")
     machine.check("umount /mnt")
+    assert re.search(r"Filesystem state:.* with errors", tool("dumpe2fs", "-h", FOLDER / "logbad.img"))
 
 
 @FUZZ

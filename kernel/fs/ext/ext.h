@@ -273,6 +273,8 @@ int  ext_quiesce(struct ext_fs *fs);
 /* ext_unmount - quiesce and free everything; nobody uses an inode. */
 int  ext_unmount(struct ext_fs *fs);
 int  ext_sync(struct ext_fs *fs);
+/* ext_note_error - the superblock and the journal's, on the disk, say that there was an error.  Takes super_lock. */
+void ext_note_error(struct ext_fs *fs);
 /* ext_error - the disk is corrupt: say so, mark it, go read-only (errors=).  Returns -EUCLEAN. */
 int  ext_error(struct ext_fs *fs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* ext_block_ok - whether file data or an indirect block may lie in start .. start+n-1. */

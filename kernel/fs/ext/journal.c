@@ -62,6 +62,13 @@ static int make_room(struct journal *j)
     return err;
 }
 
+/* The journal cannot be written: on the disk, too, it is noted that what was to be in it is lost. */
+static void disk_failed(struct ext_fs *fs)
+{
+    ext_note_error(fs);
+    jnl_abort(fs);
+}
+
 static bool is_full(const struct journal *j, const struct txn *t, unsigned credits)
 {
     return t->nbufs + t->reserved + credits > j->max || t->nrevoked + t->may_revoke + credits > j->max_revoked;
@@ -90,7 +97,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
                 if (j->busy)
                     cv_wait(&j->cv, &j->lock, "journal space");
                 else if (make_room(j) != 0)
-                    jnl_abort(fs);
+                    disk_failed(fs);
                 continue;
             }
             if ((t = txn_new(j)) == NULL) {
@@ -361,7 +368,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         j->busy = false;
         cv_broadcast(&j->cv);
         if (err != 0) {
-            jnl_abort(fs);
+            disk_failed(fs);
             break;
         }
     }

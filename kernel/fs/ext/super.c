@@ -377,10 +377,9 @@ int ext_quiesce(struct ext_fs *fs)
     return err != 0 ? err : blk_flush(fs->disk);
 }
 
-/* Notes the error in the superblock as it is on the disk: the one in memory has uncommitted bytes. */
-static void note_error(struct ext_fs *fs)
+void ext_note_error(struct ext_fs *fs)
 {
-    struct ext_super *s;
+    struct ext_super *s; /* as it is on the disk: the one in memory has uncommitted bytes */
     uint32_t          now = (uint32_t)(clock_real_ns() / 1000000000);
 
     if (disk_readonly(fs->disk) || (s = kmem_alloc(sizeof *s)) == NULL)
@@ -411,7 +410,7 @@ int ext_error(struct ext_fs *fs, const char *fmt, ...)
         warn("%s: file system error: %s", fs->name, text);
         str_copy(fs->reason, text, sizeof fs->reason);
         if (!fs->rdonly)
-            note_error(fs);
+            ext_note_error(fs);
         if (fs->errors != EXT_ERRORS_CONTINUE && !fs->rdonly)
             jnl_abort(fs);
     }
