@@ -14,6 +14,8 @@ VIOLATIONS = {
     "text": r"page fault in the kernel .* error 0x3,",
     "null": r"page fault in the kernel .* address 0x8",
     "lockorder": r"lock order: rank \d+ taken while holding rank \d+",
+    "sleeporder": r"lock order: fifo taken while holding pipe",
+    "keep": r"lock order: back to the program while holding pipe",
     "assert": r"invariant I0 broken",
     "stack": r"a kernel stack is used up",
     "sleep": r"invariant I3 broken",

@@ -23,7 +23,7 @@
 #include "uapi/homeroom.h"
 
 struct mutex cpu_lock = {
-    .lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .name = "cpu state"};
+    .lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .rank = SLEEP_CPU_STATE};
 
 bool disp_cpu_online(const struct cpu *c)
 {

@@ -112,14 +112,71 @@ void thread_sleep_ns(uint64_t ns)
     timer_cancel(&w.timer); /* its function is done with us */
 }
 
+/* ---- ranks ---- */
+
+static const char *const rank_name[] = {
+#define X(rank, name, guards) [rank] = name,
+    SLEEPING_LOCKS(X)
+#undef X
+};
+
+#ifdef HR_TEST
+static void note_held(const void *what, enum sleeprank rank)
+{
+    struct sleep_held *h = curthread->sleep_held;
+
+    for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
+        if (h[i].what == NULL) {
+            h[i] = (struct sleep_held){what, rank};
+            return;
+        }
+    panic("more than %u sleeping locks held", SLEEP_HELD_MAX);
+}
+
+void sleeprank_enter(const void *what, enum sleeprank rank)
+{
+    const struct sleep_held *h = curthread->sleep_held;
+
+    for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
+        if (h[i].what != NULL && (h[i].rank > rank || (h[i].rank == rank && rank != SLEEP_VNODE)))
+            panic("lock order: %s taken while holding %s (lockrank.h)", rank_name[rank], rank_name[h[i].rank]);
+    note_held(what, rank);
+}
+
+void sleeprank_exit(const void *what)
+{
+    struct sleep_held *h = curthread->sleep_held;
+
+    for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
+        if (h[i].what == what) {
+            h[i].what = NULL;
+            return;
+        }
+    panic("a sleeping lock is left by a thread that does not hold it");
+}
+
+void sleeprank_none(void)
+{
+    const struct sleep_held *h = curthread->sleep_held;
+
+    for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
+        if (h[i].what != NULL)
+            panic("lock order: back to the program while holding %s", rank_name[h[i].rank]);
+}
+#else
+static inline void note_held(const void *what, enum sleeprank rank)
+{
+}
+#endif
+
 /* ---- mutex ---- */
 
-void mutex_init(struct mutex *m, const char *name)
+void mutex_init(struct mutex *m, enum sleeprank rank)
 {
     m->owner = 0;
     spin_init(&m->lock, RANK_CV);
     list_init(&m->waiters);
-    m->name = name;
+    m->rank = rank;
 }
 
 /*
@@ -176,12 +233,12 @@ static void mutex_sleep(struct mutex *m)
     list_push_back(&m->waiters, &w.link);
     o->n_contended += (v & 1) == 0;
     t->blocked_on = m;
-    t->wait_what = m->name;
+    t->wait_what = rank_name[m->rank];
     t->wait_chan = m;
     if (o->pri < t->pri)
         lend_priority(m, t->pri);
     spin_unlock(&m->lock);
-    sleep_for_lock(&w, LOCK_MUTEX, m, m->name);
+    sleep_for_lock(&w, LOCK_MUTEX, m, rank_name[m->rank]);
     wait_for_waker(&m->lock);
 }
 
@@ -190,6 +247,7 @@ void mutex_enter(struct mutex *m)
     uintptr_t free = 0;
 
     spin_check_sleep(0);
+    sleeprank_enter(m, m->rank);
     if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread, memory_order_acquire,
                                                        memory_order_relaxed)))
         return;
@@ -211,7 +269,10 @@ bool mutex_tryenter(struct mutex *m)
 {
     uintptr_t free = 0;
 
-    return atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread);
+    if (!atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread))
+        return false;
+    note_held(m, m->rank);
+    return true;
 }
 
 void mutex_exit(struct mutex *m)
@@ -220,6 +281,7 @@ void mutex_exit(struct mutex *m)
     uintptr_t      mine = (uintptr_t)t;
     struct waiter *w;
 
+    sleeprank_exit(m);
     if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &mine, 0, memory_order_release,
                                                        memory_order_relaxed)))
         return;
@@ -246,12 +308,12 @@ void mutex_exit(struct mutex *m)
 
 /* ---- reader-writer lock ---- */
 
-void rw_init(struct rwlock *rw, const char *name)
+void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
     rw->word = 0;
     spin_init(&rw->lock, RANK_CV);
     list_init(&rw->waiters);
-    rw->name = name;
+    rw->rank = rank;
 }
 
 /* One attempt: a writer needs an idle word, a reader one without writer and without waiters. */
@@ -282,10 +344,10 @@ static void rw_sleep(struct rwlock *rw, bool write)
         return;
     }
     list_push_back(&rw->waiters, &w.link);
-    curthread->wait_what = rw->name;
+    curthread->wait_what = rank_name[rw->rank];
     curthread->wait_chan = rw;
     spin_unlock(&rw->lock);
-    sleep_for_lock(&w, write ? LOCK_WRITER : LOCK_READER, rw, rw->name);
+    sleep_for_lock(&w, write ? LOCK_WRITER : LOCK_READER, rw, rank_name[rw->rank]);
     wait_for_waker(&rw->lock);
 }
 
@@ -313,6 +375,7 @@ static void rw_hand_over(struct rwlock *rw)
 void rw_enter_read(struct rwlock *rw)
 {
     spin_check_sleep(0);
+    sleeprank_enter(rw, rw->rank);
     if (unlikely(!rw_try(rw, false)))
         rw_sleep(rw, false);
 }
@@ -320,6 +383,7 @@ void rw_enter_read(struct rwlock *rw)
 void rw_enter_write(struct rwlock *rw)
 {
     spin_check_sleep(0);
+    sleeprank_enter(rw, rw->rank);
     if (unlikely(!rw_try(rw, true)))
         rw_sleep(rw, true);
 }
@@ -328,6 +392,7 @@ void rw_exit_read(struct rwlock *rw)
 {
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
 
+    sleeprank_exit(rw);
     while (!(v & RW_WAIT))
         if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER, memory_order_release,
                                                   memory_order_relaxed))
@@ -342,6 +407,7 @@ void rw_exit_write(struct rwlock *rw)
 {
     int64_t v = RW_WRITER;
 
+    sleeprank_exit(rw);
     if (atomic_compare_exchange_strong_explicit(&rw->word, &v, 0, memory_order_release, memory_order_relaxed))
         return;
     ASSERT(v & RW_WRITER, "a rwlock is left by its writer");

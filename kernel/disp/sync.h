@@ -21,14 +21,14 @@ struct mutex {
     _Atomic uintptr_t owner; /* thread that holds it; bit 0: there are sleepers */
     struct spinlock   lock;
     struct list       waiters;
-    const char       *name;
+    enum sleeprank    rank;
 };
 
 struct rwlock {
     _Atomic int64_t word; /* readers * 4 | WRITER 1 | WAITERS 2 */
     struct spinlock lock;
     struct list     waiters;
-    const char     *name;
+    enum sleeprank  rank;
 };
 
 struct cv {
@@ -39,9 +39,9 @@ struct cv {
 /*
  * mutex_enter - take `m`, sleeping (deaf to signals) until it is free; not for its owner, nor with a spin lock held.
  * mutex_tryenter - take it if that needs no waiting; whether it did.
- * mutex_exit - by the owner; the first waiter becomes the owner.  `name` is what people see a thread wait for.
+ * mutex_exit - by the owner; the first waiter becomes the owner.
  */
-void mutex_init(struct mutex *m, const char *name);
+void mutex_init(struct mutex *m, enum sleeprank rank);
 void mutex_enter(struct mutex *m);
 bool mutex_tryenter(struct mutex *m);
 void mutex_exit(struct mutex *m);
@@ -50,11 +50,31 @@ void mutex_exit(struct mutex *m);
  * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.
  * A reader does not enter again while a writer may wait: it would wait for itself.
  */
-void rw_init(struct rwlock *rw, const char *name);
+void rw_init(struct rwlock *rw, enum sleeprank rank);
 void rw_enter_read(struct rwlock *rw);
 void rw_enter_write(struct rwlock *rw);
 void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
+
+/*
+ * sleeprank_enter - the caller begins to hold `what`, for which others may sleep.  sleeprank_exit - it ends to.
+ * sleeprank_none - it holds nothing of the kind.  Test builds check it (lib/lockrank.h); a lock's functions call them.
+ */
+#ifdef HR_TEST
+void sleeprank_enter(const void *what, enum sleeprank rank);
+void sleeprank_exit(const void *what);
+void sleeprank_none(void);
+#else
+static inline void sleeprank_enter(const void *what, enum sleeprank rank)
+{
+}
+static inline void sleeprank_exit(const void *what)
+{
+}
+static inline void sleeprank_none(void)
+{
+}
+#endif
 
 /* thread_sleep_ns - sleep for `ns` nanoseconds, deaf to signals. */
 void thread_sleep_ns(uint64_t ns);

@@ -101,6 +101,13 @@ struct thread {
     uint64_t        nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
     void          (*entry)(void *);/* [c] kernel threads: the function it runs                          */
     void           *entry_arg;
+#ifdef HR_TEST
+#define SLEEP_HELD_MAX 16
+    struct sleep_held {
+        const void    *what; /* NULL: nothing */
+        enum sleeprank rank;
+    } sleep_held[SLEEP_HELD_MAX];  /* [o] sleeping locks held                                           */
+#endif
     struct mempolicy mempolicy;    /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed               */
 };
 

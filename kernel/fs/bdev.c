@@ -337,5 +337,5 @@ void bdev_sync_all(void)
 
 void bdev_init(void)
 {
-    mutex_init(&open_lock, "disk open");
+    mutex_init(&open_lock, SLEEP_DISK_OPEN);
 }

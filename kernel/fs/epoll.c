@@ -62,7 +62,7 @@ static const struct fileops epoll_ops;
 
 void epoll_init(void)
 {
-    mutex_init(&epoll_mutex, "epoll files");
+    mutex_init(&epoll_mutex, SLEEP_EPOLL_FILES);
 }
 
 /* ---- the ready list ---- */
@@ -389,7 +389,7 @@ int epoll_create(struct file **out)
     }
     ep->payer = payer;
     ep->nbuckets = FIRST_BUCKETS;
-    mutex_init(&ep->lock, "epoll");
+    mutex_init(&ep->lock, SLEEP_EPOLL);
     spin_init(&ep->rlock, RANK_EPOLL);
     list_init(&ep->ready);
     cv_init(&ep->cv);

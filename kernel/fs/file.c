@@ -53,7 +53,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->flags = flags;
     f->ops = ops;
     f->vn = vn;
-    mutex_init(&f->off_lock, "file");
+    mutex_init(&f->off_lock, SLEEP_FILE);
     f->off = 0;
     f->data = NULL;
     f->seekable = ops->seek != NULL;

@@ -377,8 +377,8 @@ void lock_table_drop(struct file *f, struct fdtable *t)
 void lock_init(void)
 {
     for (unsigned i = 0; i < NBUCKETS; i++) {
-        mutex_init(&buckets[i].mutex, "locks");
+        mutex_init(&buckets[i].mutex, SLEEP_LOCKS);
         cv_init(&buckets[i].cv);
     }
-    mutex_init(&waits_mutex, "lock waits");
+    mutex_init(&waits_mutex, SLEEP_LOCK_WAITS);
 }

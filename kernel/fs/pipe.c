@@ -73,7 +73,7 @@ static int pipe_alloc(struct pipe **out)
     memset(p, 0, sizeof *p);
     p->size = size;
     p->payer = payer;
-    mutex_init(&p->lock, "pipe");
+    mutex_init(&p->lock, SLEEP_PIPE);
     cv_init(&p->rcv);
     cv_init(&p->wcv);
     pollhead_init(&p->ph);
@@ -423,5 +423,5 @@ struct vnode *pipe_vnode(struct file *f)
 void pipe_init(void)
 {
     pipe_cache = kmem_cache_create("pipe", sizeof(struct pipe), 64);
-    mutex_init(&fifo_mutex, "fifo");
+    mutex_init(&fifo_mutex, SLEEP_FIFO);
 }

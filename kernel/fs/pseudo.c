@@ -249,7 +249,7 @@ static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
         return 0;
     if ((ot = kmem_zalloc(sizeof *ot)) == NULL)
         return -ENOMEM;
-    mutex_init(&ot->lock, "pseudo file");
+    mutex_init(&ot->lock, SLEEP_PSEUDO);
     f->ops      = &text_fileops;
     f->data     = ot; /* P1 */
     f->seekable = true;

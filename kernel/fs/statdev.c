@@ -144,7 +144,7 @@ static int statdev_open(struct vnode *vn, int oflags, struct file *f)
         return -EPERM;
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;
-    mutex_init(&s->lock, "statdev");
+    mutex_init(&s->lock, SLEEP_STATDEV);
     s->make     = kstat ? make_kstat : make_kmsg;
     f->ops      = kstat ? &kstat_ops : &kmsg_ops;
     f->data     = s;

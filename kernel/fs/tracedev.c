@@ -194,7 +194,7 @@ void tracedev_init(void)
         .name = "trace", .rdev = makedev(10, 243), .mode = 0600, .open = trace_open, .ops = &ops,
     };
 
-    mutex_init(&trace_lock, "trace");
+    mutex_init(&trace_lock, SLEEP_TRACE);
     trace_clock = clock_mono_ns;
     cdev_register(&dev);
     if (trace_enable != 0 && rings_make() != 0)

@@ -60,7 +60,7 @@ struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *so
     vfs->magic = magic;
     vfs->dev = atomic_fetch_add(&dev, 1);
     str_copy(vfs->source, source, sizeof vfs->source);
-    mutex_init(&vfs->rename_lock, "rename");
+    mutex_init(&vfs->rename_lock, SLEEP_RENAME);
     list_init(&vfs->link);
     return vfs;
 }
@@ -344,7 +344,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
 
 void fs_init(void)
 {
-    mutex_init(&mount_mutex, "mount");
+    mutex_init(&mount_mutex, SLEEP_MOUNT);
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
     vm_vnode_ops.fsync = vn_fsync;

@@ -35,7 +35,7 @@ void vn_init(struct vnode *vn, struct vfs *vfs, enum vtype type, const struct vn
     vn->op = op;
     vn->vfs = vfs;
     vn->nlink = 1;
-    rw_init(&vn->lock, "vnode");
+    rw_init(&vn->lock, SLEEP_VNODE);
     if (type == VREG)
         object_init_vnode(&vn->obj, pager, vn);
 }

@@ -1,15 +1,61 @@
 // SPDX-License-Identifier: MIT
 /*
- * lockrank.h - the order in which spin locks are taken, in one table.
+ * lockrank.h - the order in which locks are taken, in two tables: locks that sleep first, then spin locks.
  *
- * A CPU may take a lock only while every lock it holds has a lower rank; test builds check it at each
- * spin_lock() and panic naming both.  Two locks of the same rank are held together only through
- * spin_lock_pair().  Sleeping locks (mutex, rwlock) come before all of these, in the order
- *     vnode (directory -> child) -> as->lock
- * and are never taken with a spin lock held.
+ * THEORY      Threads that take locks in one order never wait for each other in a circle.  So each lock has a rank, and
+ *             is taken only while all that is held has a lower one; test builds check it each time a lock is taken,
+ *             whether anybody waits or not, and panic naming both.
+ *             Spin locks: what the CPU holds counts; two of one rank are held together only through spin_lock_pair().
+ *             Sleeping locks: what the thread holds counts, and no spin lock may be held.  Unrelated locks never share
+ *             a rank.  Several vnodes may be held: directory before child, two directories in order of address.
+ *             A handle of a journal is no lock, but a commit waits for all handles, so it has a rank like one.
  */
 #ifndef LIB_LOCKRANK_H
 #define LIB_LOCKRANK_H
+
+/* X(rank, name, what it guards); `name` is what people see a thread wait for. */
+#define SLEEPING_LOCKS(X) \
+    X(SLEEP_DISK_OPEN, "disk open", "opening and closing a disk")                \
+    X(SLEEP_FILE, "file", "one open file's offset")                              \
+    X(SLEEP_PSEUDO, "pseudo file", "the text of an open file of /proc or /sys")  \
+    X(SLEEP_MOUNT, "mount", "mounting and unmounting")                           \
+    X(SLEEP_EXT_MOUNTS, "mounts", "the list of mounted ext file systems")        \
+    X(SLEEP_RENAME, "rename", "renaming in one file system")                     \
+    X(SLEEP_VNODE, "vnode", "one file's data and size, one directory's names")   \
+    X(SLEEP_PROC, "proc", "one process's name, limits and program")              \
+    X(SLEEP_FSINFO, "fsinfo", "working directory and umask")                     \
+    X(SLEEP_LOCKS, "locks", "record locks of some files")                        \
+    X(SLEEP_LOCK_WAITS, "lock waits", "who waits for record locks")              \
+    X(SLEEP_FIFO, "fifo", "opening named pipes")                                 \
+    X(SLEEP_PIPE, "pipe", "one pipe")                                            \
+    X(SLEEP_SOCKET_READ, "socket read", "one socket's readers")                  \
+    X(SLEEP_SOCKET_WRITE, "socket write", "one socket's writers")                \
+    X(SLEEP_EPOLL_FILES, "epoll files", "which epolls watch a file")             \
+    X(SLEEP_EPOLL, "epoll", "one epoll's table")                                 \
+    X(SLEEP_STATDEV, "statdev", "one reader of statistics")                      \
+    X(SLEEP_TRACE, "trace", "the trace rings")                                   \
+    X(SLEEP_SHM, "shm", "System V shared memory")                                \
+    X(SLEEP_SWAP, "swap", "swap areas, while one is added or removed")           \
+    X(SLEEP_SYNC, "sync", "the list of objects with a disk")                     \
+    X(SLEEP_AS_LIST, "address spaces", "the list of all address spaces")         \
+    X(SLEEP_AS, "as", "one address space's segments")                            \
+    X(SLEEP_SYSV, "sysv objects", "objects of System V segments, for swapoff")   \
+    X(SLEEP_HANDLE, "handle", "a handle of a journal")                           \
+    X(SLEEP_EXT_ICACHE, "inode cache", "a part of the inodes in memory")         \
+    X(SLEEP_EXT_MAP, "file map", "one file's block map")                         \
+    X(SLEEP_EXT_GROUP, "block group", "one group's bitmaps")                     \
+    X(SLEEP_EXT_ORPHANS, "orphans", "the list of unlinked open files")           \
+    X(SLEEP_EXT_READ, "metadata read", "reading a metadata block")               \
+    X(SLEEP_JOURNAL, "journal", "one journal's transactions")                    \
+    X(SLEEP_JOURNAL_SUPER, "journal superblock", "writing it")                   \
+    X(SLEEP_CPU_STATE, "cpu state", "CPUs on-line and off-line, processor sets") \
+    X(SLEEP_CPU_TIMERS, "CPU-time timers", "limits and timers of CPU time")
+
+enum sleeprank {
+#define X(rank, name, guards) rank,
+    SLEEPING_LOCKS(X)
+#undef X
+};
 
 enum lockrank {
     RANK_NONE       = 0,
@@ -44,5 +90,6 @@ enum lockrank {
     RANK_LOG        = 80, /* kernel message buffer                                     */
     RANK_UART       = 84,
 };
+
 
 #endif

@@ -50,8 +50,8 @@ struct socket *socket_new(const struct sock_ops *ops, int family, int type, int 
     cv_init(&s->rcv);
     cv_init(&s->snd);
     pollhead_init(&s->ph);
-    mutex_init(&s->rlock, "socket read");
-    mutex_init(&s->wlock, "socket write");
+    mutex_init(&s->rlock, SLEEP_SOCKET_READ);
+    mutex_init(&s->wlock, SLEEP_SOCKET_WRITE);
     s->inode = atomic_fetch_add(&next_inode, 1);
     return s;
 }

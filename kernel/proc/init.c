@@ -81,7 +81,7 @@ void proc_start_init(void)
     fs->refs  = 1;
     fs->umask = 022;
     fs->root = fs->cwd = vfs_root;
-    mutex_init(&fs->lock, "fsinfo");
+    mutex_init(&fs->lock, SLEEP_FSINFO);
     vn_hold(vfs_root);
     vn_hold(vfs_root);
     p->fs = fs;

@@ -178,7 +178,7 @@ struct proc *proc_new(void)
     list_init(&p->lwps);
     list_init(&p->dead);
     sigqueue_init(&p->pending);
-    mutex_init(&p->mutex, "proc");
+    mutex_init(&p->mutex, SLEEP_PROC);
     cv_init(&p->child_cv);
     cv_init(&p->stop_cv);
     lgrp_proc_init(&p->lgrp);
@@ -294,7 +294,7 @@ struct fsinfo *fsinfo_copy(struct fsinfo *fs)
     if (n == NULL)
         return NULL;
     n->refs = 1;
-    mutex_init(&n->lock, "fsinfo");
+    mutex_init(&n->lock, SLEEP_FSINFO);
     mutex_enter(&fs->lock);
     n->root  = fs->root;
     n->cwd   = fs->cwd;

@@ -127,7 +127,7 @@ struct cpu_timer {
 static struct list cpu_timers = LIST_INIT(cpu_timers);
 static struct mutex cpu_timers_lock = {.lock = SPINLOCK_INIT(RANK_CV),
                                        .waiters = LIST_INIT(cpu_timers_lock.waiters),
-                                       .name = "CPU-time timers"};
+                                       .rank = SLEEP_CPU_TIMERS};
 
 /* CPU time of the process and, in *nlwps, how fast it can grow; 0 LWPs: it is ending. */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)

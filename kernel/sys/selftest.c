@@ -90,12 +90,30 @@ static void do_lockorder(void)
     spin_lock(&b);
 }
 
+static void do_sleeporder(void)
+{
+    struct mutex a, b;
+
+    mutex_init(&a, SLEEP_PIPE);
+    mutex_init(&b, SLEEP_FIFO);
+    mutex_enter(&a);
+    mutex_enter(&b);
+}
+
+static void do_keep(void)
+{
+    static struct mutex m;
+
+    mutex_init(&m, SLEEP_PIPE);
+    mutex_enter(&m);
+}
+
 static void do_sleep(void)
 {
     static struct spinlock l = SPINLOCK_INIT(RANK_FD);
     struct mutex           m;
 
-    mutex_init(&m, "free");
+    mutex_init(&m, SLEEP_PIPE);
     spin_lock(&l);
     mutex_enter(&m); /* nobody has it: a check that only looks when it waits would find nothing */
 }
@@ -138,7 +156,7 @@ static const struct {
 } words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
              {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
              {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
-             {"sleep", do_sleep}, {"freed", do_freed},
+             {"sleep", do_sleep}, {"sleeporder", do_sleeporder}, {"keep", do_keep}, {"freed", do_freed},
              {"stack", do_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)

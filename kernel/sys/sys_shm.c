@@ -54,7 +54,7 @@ static struct mutex shm_lock;
 
 void shm_init(void)
 {
-    mutex_init(&shm_lock, "shm");
+    mutex_init(&shm_lock, SLEEP_SHM);
 }
 
 static int64_t now(void)

@@ -14,6 +14,7 @@
  */
 #include "sys/sys.h"
 
+#include "disp/sync.h"
 #include "lib/errno.h"
 #include "lib/spinlock.h"
 #include "proc/proc.h"
@@ -99,6 +100,7 @@ void syscall_dispatch(struct regs *r)
         r->rax = (uint64_t)truss_call(r, fn);
     else
         r->rax = (uint64_t)fn(r);
+    sleeprank_none();
 }
 
 void syscall_init(void)

@@ -41,7 +41,7 @@ void vm_init(void)
     as_cache = kmem_cache_create("as", sizeof(struct as), 64);
     if (as_cache == NULL)
         panic("no memory for address spaces");
-    mutex_init(&as_list_lock, "address spaces");
+    mutex_init(&as_list_lock, SLEEP_AS_LIST);
     mem_ops.forget_stacks = tlb_flush_kernel;
     radix_boot();
     object_boot();
@@ -57,7 +57,7 @@ static struct as *as_new(struct anon_family *family)
     if (as == NULL)
         return NULL;
     *as = (struct as){.refs = 1, .tidy = true, .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
-    rw_init(&as->lock, "as");
+    rw_init(&as->lock, SLEEP_AS);
     segtree_init(&as->segs);
     list_init(&as->dead);
     if (reserve_pages(RESERVE_TABLES) != 0)

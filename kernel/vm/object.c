@@ -36,7 +36,7 @@ void object_boot(void)
     object_cache = kmem_cache_create("vm_object", sizeof(struct vm_object), 0);
     if (object_cache == NULL)
         panic("no memory for objects");
-    mutex_init(&sysv_lock, "sysv objects");
+    mutex_init(&sysv_lock, SLEEP_SYSV);
     pcache_boot();
     cachelist_boot();
 }

@@ -74,7 +74,7 @@ void pcache_boot(void)
         list_init(&dirty_sets[i].objs);
         cv_init(&dirty_sets[i].unpinned);
     }
-    mutex_init(&all_mutex, "sync");
+    mutex_init(&all_mutex, SLEEP_SYNC);
 }
 
 uint64_t pcache_cluster(void)

@@ -376,7 +376,7 @@ int swap_in_range(struct as *as, uint64_t start, uint64_t end)
 void swap_boot(void)
 {
     standin_cache = kmem_cache_create("swapped", sizeof(struct page), 64);
-    mutex_init(&areas_mutex, "swap");
+    mutex_init(&areas_mutex, SLEEP_SWAP);
     mem_ops.free_swapped = standin_free;
 }
 

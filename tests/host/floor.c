@@ -83,10 +83,16 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
 }
 
 /* ---- locks ---- */
-void mutex_init(struct mutex *m, const char *name)
+static const char *const rank_name[] = {
+#define X(rank, name, guards) [rank] = name,
+    SLEEPING_LOCKS(X)
+#undef X
+};
+
+void mutex_init(struct mutex *m, enum sleeprank rank)
 {
     m->owner = 0;
-    m->name = name;
+    m->rank = rank;
 }
 
 void (*host_before_mutex)(void);
@@ -95,7 +101,7 @@ void mutex_enter(struct mutex *m)
 {
     if (host_before_mutex != NULL)
         host_before_mutex();
-    host_check(host_spins_held == 0 && m->owner == 0, m->name);
+    host_check(host_spins_held == 0 && m->owner == 0, rank_name[m->rank]);
     m->owner = 1;
 }
 
@@ -109,25 +115,25 @@ bool mutex_tryenter(struct mutex *m)
 
 void mutex_exit(struct mutex *m)
 {
-    host_check(m->owner == 1, m->name);
+    host_check(m->owner == 1, rank_name[m->rank]);
     m->owner = 0;
 }
 
-void rw_init(struct rwlock *rw, const char *name)
+void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
     rw->word = 0;
-    rw->name = name;
+    rw->rank = rank;
 }
 
 void rw_enter_read(struct rwlock *rw)
 {
-    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rw->name);
+    host_check(host_spins_held == 0 && (rw->word & 1) == 0, rank_name[rw->rank]);
     rw->word += 4;
 }
 
 void rw_exit_read(struct rwlock *rw)
 {
-    host_check(rw->word >= 4, rw->name);
+    host_check(rw->word >= 4, rank_name[rw->rank]);
     rw->word -= 4;
 }
 
@@ -138,13 +144,13 @@ void rw_enter_write(struct rwlock *rw)
     host_before_write = NULL;
     if (before != NULL)
         before();
-    host_check(host_spins_held == 0 && rw->word == 0, rw->name);
+    host_check(host_spins_held == 0 && rw->word == 0, rank_name[rw->rank]);
     rw->word = 1;
 }
 
 void rw_exit_write(struct rwlock *rw)
 {
-    host_check(rw->word == 1, rw->name);
+    host_check(rw->word == 1, rank_name[rw->rank]);
     rw->word = 0;
 }
 

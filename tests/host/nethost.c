@@ -183,7 +183,7 @@ unsigned cv_broadcast(struct cv *cv)
     return 0;
 }
 
-void mutex_init(struct mutex *m, const char *name)
+void mutex_init(struct mutex *m, enum sleeprank rank)
 {
     m->owner = 0;
 }

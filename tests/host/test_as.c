@@ -232,9 +232,9 @@ void kmem_cache_free(struct kmem_cache *c, void *p)
 }
 
 /* One thread: locks that sleep are only checked for balance. */
-void mutex_init(struct mutex *m, const char *name)
+void mutex_init(struct mutex *m, enum sleeprank rank)
 {
-    m->name = name;
+    m->rank = rank;
 }
 void mutex_enter(struct mutex *m)
 {
@@ -244,21 +244,21 @@ void mutex_exit(struct mutex *m)
 {
     (void)m;
 }
-void rw_init(struct rwlock *rw, const char *name)
+void rw_init(struct rwlock *rw, enum sleeprank rank)
 {
     rw->word = 0;
-    rw->name = name;
+    rw->rank = rank;
 }
 void rw_enter_read(struct rwlock *rw)
 {
     if (rw->word < 0 || cpu0.cpu.nlock != 0)
-        panic("rwlock %s taken for reading", rw->name);
+        panic("rwlock %s taken for reading", "sleeping lock");
     rw->word++;
 }
 void rw_enter_write(struct rwlock *rw)
 {
     if (rw->word != 0 || cpu0.cpu.nlock != 0)
-        panic("rwlock %s taken for writing", rw->name);
+        panic("rwlock %s taken for writing", "sleeping lock");
     rw->word = -1;
 }
 void rw_exit_read(struct rwlock *rw)

@@ -275,7 +275,7 @@ static void start(void)
     vn.type = VREG;
     vn.op = &ops;
     vn.vfs = &vfs;
-    rw_init(&vn.lock, "file");
+    rw_init(&vn.lock, SLEEP_FILE);
     object_init_vnode(&vn.obj, &pager, &vn);
     object_io_init(&vn.obj, &io);
     memset(model, 0, sizeof model);

@@ -65,7 +65,7 @@ int bufs_init(struct ext_fs *fs)
     for (uint32_t i = 0; i < n; i++)
         spin_init(&fs->buf_hash_lock[i], RANK_BUF);
     for (uint32_t i = 0; i < READ_LOCKS; i++)
-        mutex_init(&fs->buf_read_lock[i], "metadata read");
+        mutex_init(&fs->buf_read_lock[i], SLEEP_EXT_READ);
     return 0;
 }
 

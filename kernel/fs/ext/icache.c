@@ -37,7 +37,7 @@ int icache_init(struct ext_fs *fs)
 
     fs->max_inodes = (uint32_t)max_of(max / ICACHE_PARTS, (uint64_t)16);
     for (unsigned k = 0; k < ICACHE_PARTS; k++) {
-        mutex_init(&fs->part[k].lock, "inode cache");
+        mutex_init(&fs->part[k].lock, SLEEP_EXT_ICACHE);
         list_init(&fs->part[k].clock);
         if ((fs->part[k].hash = kmem_zalloc(HASH_SIZE * sizeof(struct ext_inode *))) == NULL)
             return -ENOMEM;

@@ -256,7 +256,7 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
     if (type == VREG)
         object_io_init(&i->vn.obj, &i->io);
     i->fs = fs;
-    mutex_init(&i->map_lock, "file map");
+    mutex_init(&i->map_lock, SLEEP_EXT_MAP);
     spin_init(&i->table_lock, RANK_BUF);
     list_init(&i->orphan);
     list_init(&i->dirty_link);

@@ -81,6 +81,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
     uint32_t        tid;
     int             err = 0;
 
+    sleeprank_enter(h, SLEEP_HANDLE);
     mutex_enter(&j->lock);
     for (;;) {
         if (unlikely(fs->rdonly || j->aborted)) {
@@ -111,7 +112,9 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
             break;
         tid = t->tid; /* somebody else may commit and free it before we do */
         mutex_exit(&j->lock);
+        sleeprank_exit(h);
         jnl_commit(fs, tid);
+        sleeprank_enter(h, SLEEP_HANDLE);
         mutex_enter(&j->lock);
     }
     if (err == 0) {
@@ -119,6 +122,8 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
         t->reserved += credits;
         t->may_revoke += credits;
         *h = (struct handle){fs, t, (int)credits, credits};
+    } else {
+        sleeprank_exit(h);
     }
     mutex_exit(&j->lock);
     return err;
@@ -129,6 +134,7 @@ void jnl_stop(struct handle *h)
     struct journal *j = h->fs->jnl;
     struct txn     *t = h->txn;
 
+    sleeprank_exit(h);
     mutex_enter(&j->lock);
     t->reserved -= (unsigned)h->credits;
     t->may_revoke -= h->revokes;
@@ -351,6 +357,8 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
     struct journal *j = fs->jnl;
     int             err = 0;
 
+    sleeprank_enter(&tid, SLEEP_HANDLE); /* it will wait for all handles */
+    sleeprank_exit(&tid);
     mutex_enter(&j->lock);
     while (!jnl_committed(fs, tid)) {
         if (j->aborted) {

@@ -383,7 +383,7 @@ void ext_init(void)
     static struct vfs_type ext3 = {.name = "ext3", .mount = mount_ext3, .disk = true};
     static struct vfs_type ext2 = {.name = "ext2", .mount = mount_ext2, .disk = true};
 
-    mutex_init(&mounts_mutex, "mounts");
+    mutex_init(&mounts_mutex, SLEEP_EXT_MOUNTS);
     vfs_register_type(&ext3);
     vfs_register_type(&ext2);
 }

@@ -99,8 +99,8 @@ int jnl_load(struct ext_fs *fs)
         return -ENOMEM;
     fs->jnl = j;
     j->fs = fs;
-    mutex_init(&j->lock, "journal");
-    mutex_init(&j->super_lock, "journal superblock");
+    mutex_init(&j->lock, SLEEP_JOURNAL);
+    mutex_init(&j->super_lock, SLEEP_JOURNAL_SUPER);
     cv_init(&j->cv);
     list_init(&j->done);
     j->next_tid = 2;

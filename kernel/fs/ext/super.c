@@ -304,7 +304,7 @@ static int init_groups(struct ext_fs *fs)
     if ((fs->groups = kmem_zalloc(size)) == NULL)
         return -ENOMEM;
     for (uint32_t g = 0; g < fs->ngroups; g++)
-        mutex_init(&fs->groups[g].lock, "block group");
+        mutex_init(&fs->groups[g].lock, SLEEP_EXT_GROUP);
     return 0;
 }
 
@@ -507,7 +507,7 @@ int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
     str_copy(fs->name, name, sizeof fs->name);
     list_init(&fs->orphans);
     list_init(&fs->dirty);
-    mutex_init(&fs->orphan_lock, "orphans");
+    mutex_init(&fs->orphan_lock, SLEEP_EXT_ORPHANS);
     spin_init(&fs->dirty_lock, RANK_BUF);
     fs->next_generation = (uint32_t)clock_real_ns();
     err = icache_init(fs);
