@@ -112,8 +112,7 @@ unsigned cachelist_reclaim(unsigned node, unsigned want)
             continue;
         }
         o = pg->obj;
-        radix_remove(&o->tree, pg->index);
-        o->npages--;
+        object_lose(o, pg);
         spin_unlock(&o->lock);
         page_release(pg);
         n++;

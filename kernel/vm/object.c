@@ -136,8 +136,8 @@ void object_release(struct vm_object *o)
     pages = o->tree;
     o->tree = (struct radix){NULL, NULL};
     spin_unlock(&o->lock);
-    pageout_quiesce();
     radix_destroy(&pages, page_drop, NULL);
+    pageout_quiesce(); /* no page leads here any more */
     object_forget_advice(o);
     if (o->reserved)
         reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
@@ -193,8 +193,7 @@ static int page_fill(struct vm_object *o, struct page *pg)
         atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_release);
     } else {
         spin_lock(&o->lock);
-        radix_remove(&o->tree, pg->index);
-        o->npages--;
+        object_lose(o, pg);
         spin_unlock(&o->lock);
         page_release(pg);
     }
@@ -309,8 +308,7 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
         rmap_unmap_shared(o, first, pg, b);
         if (o->io != NULL)
             pcache_forget(o, pg);
-        radix_remove(&o->tree, first);
-        o->npages -= 1ul << o->order;
+        object_lose(o, pg);
         list_push_back(dead, &pg->link);
     }
     spin_unlock(&o->lock);

@@ -124,6 +124,17 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
  */
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out);
 /*
+ * object_lose - the page leaves the object's tree, and the caller owns the tree's reference.  o->lock is held.  The
+ * page forgets its object: until it is freed a scanner may come across it, and the object may be gone by then
+ * (scan.c).
+ */
+static inline void object_lose(struct vm_object *o, struct page *pg)
+{
+    radix_remove(&o->tree, pg->index);
+    o->npages -= 1ul << o->order;
+    pg->obj = NULL;
+}
+/*
  * object_truncate - drop all pages with index >= first: unmaps them everywhere, frees them.  Used by truncate, unlink.
  * object_punch - drop pages first .. last.
  */

@@ -302,8 +302,7 @@ static void free_file_page(struct page *pg)
         cachelist_put(pg, false);
     } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
         pcache_forget(o, pg);
-        radix_remove(&o->tree, pg->index);
-        o->npages--;
+        object_lose(o, pg);
         gone = true;
         page_unlock(pg);
     } else {

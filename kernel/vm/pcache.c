@@ -234,8 +234,7 @@ void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
         if (cachelist_on) {
             cachelist_put(pg, true);
         } else {
-            radix_remove(&o->tree, first);
-            o->npages--;
+            object_lose(o, pg);
             list_push_back(&dead, &pg->link);
         }
     }
@@ -258,8 +257,7 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
             if (!is_idle_page(pg))
                 continue;
             cachelist_take(pg);
-            radix_remove(&o->tree, first);
-            o->npages--;
+            object_lose(o, pg);
             list_push_back(&dead, &pg->link);
         }
         spin_unlock(&o->lock);
@@ -368,8 +366,7 @@ static bool written(struct vm_object *o, struct page *pg)
     if (reclaim == 0 || (flags_of(pg) & (PG_DIRTY | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
         atomic_load(&pg->refs) != 2)
         return false;
-    radix_remove(&o->tree, pg->index);
-    o->npages--;
+    object_lose(o, pg);
     return true;
 }
 

@@ -96,8 +96,7 @@ void object_read_done(struct page *pg, int err)
         spin_unlock(&o->lock);
         return;
     }
-    radix_remove(&o->tree, pg->index);
-    o->npages--;
+    object_lose(o, pg);
     spin_unlock(&o->lock);
     page_unlock(pg);
     page_release(pg);

@@ -5,10 +5,11 @@
  * THEORY      A frame's descriptor names the object or the fork family of its page, but nothing keeps these from
  *             being freed before the scanner has their lock: most pages come and go without a thought of scanners,
  *             and must stay cheap.  So the scanner makes its number odd, reads the name, tries the lock, checks that
- *             the page is still in a tree there, and makes the number even.  Whoever frees an object, having taken its
- *             pages out, waits while a number is odd (pageout_quiesce): some dozens of instructions, and only if a
- *             scanner happens to be between the two.  A descriptor is read twice, flags and name, so that a frame that
- *             changes its use in between is not taken for what it was.
+ *             the page is still in a tree there, and makes the number even.  A page that leaves its tree forgets the
+ *             object, or is freed (object_lose); after that, whoever frees the object waits while a number is odd
+ *             (pageout_quiesce): some dozens of instructions, and only if a scanner happens to be between the two.  A
+ *             descriptor is read twice, flags and name, so that a frame that changes its use in between is not taken
+ *             for what it was.
  * LOCKING     family or object, tried, then objects of the family
  * SEE ALSO    pageout.c
  */
