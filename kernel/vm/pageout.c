@@ -413,10 +413,10 @@ static struct page_seen see(const struct scan_page *sp, struct tlb_batch *b)
 {
     uint32_t         flags = atomic_load(&sp->pg->flags);
     bool             anon = (flags & PG_ANON) != 0;
-    uint32_t         named = sp->family != NULL ? atomic_load(&sp->pg->share) : 1;
+    uint32_t         refs = sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
-        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != named ||
+        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != refs ||
                 (sp->obj != NULL && sp->obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,
         .spaces = atomic_load(&sp->pg->mapcount),

@@ -83,14 +83,18 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b)
 {
     struct vm_object *o;
+    uint32_t          found = 0;
 
     LIST_FOREACH (o, &f->objs, family_link) {
-        if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+        if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
             return;
-        spin_lock(&o->lock);
+        spin_lock(&o->lock); /* a fault that saw the page before it was busy has mapped it now, or will see it */
         as_of_anon(o)->tidy = false;
-        if (radix_lookup(&o->tree, pg->index) == pg && !locked_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
-            unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
+        if (radix_lookup(&o->tree, pg->index) == pg) {
+            found++;
+            if (!locked_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
+                unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
+        }
         spin_unlock(&o->lock);
     }
 }

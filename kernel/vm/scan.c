@@ -93,8 +93,11 @@ enum scan_use scan_use(const struct page *pg)
                                                                                                  : SCAN_OTHER;
 }
 
-/* Does an object of the family name the page?  The family is locked. */
-static bool named(struct anon_family *f, struct page *pg)
+/*
+ * Does an object of the family name the page?  Then it is held: the family's lock does not keep the object from letting
+ * go of it.  The family is locked.
+ */
+static bool hold_named(struct anon_family *f, struct page *pg)
 {
     struct vm_object *o;
     bool              yes = false;
@@ -102,6 +105,8 @@ static bool named(struct anon_family *f, struct page *pg)
     LIST_FOREACH (o, &f->objs, family_link) {
         spin_lock(&o->lock);
         yes = radix_lookup(&o->tree, pg->index) == pg;
+        if (yes)
+            page_hold(pg);
         spin_unlock(&o->lock);
         if (yes)
             break;
@@ -119,8 +124,9 @@ static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct sca
         if (!spin_trylock(&f->lock))
             return false;
         out->family = f;
-        if (named(f, pg))
+        if (hold_named(f, pg))
             return true;
+        spin_unlock(&f->lock);
     } else {
         struct vm_object *o = (struct vm_object *)owner;
 
@@ -129,8 +135,8 @@ static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct sca
         out->obj = o;
         if (radix_lookup(&o->tree, pg->index) == pg)
             return true;
+        spin_unlock(&o->lock);
     }
-    scan_unlock(out);
     return false;
 }
 
@@ -157,8 +163,10 @@ bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)
 
 void scan_unlock(const struct scan_page *sp)
 {
-    if (sp->obj != NULL)
+    if (sp->obj != NULL) {
         spin_unlock(&sp->obj->lock);
-    else
+    } else {
         spin_unlock(&sp->family->lock);
+        page_release(sp->pg);
+    }
 }

@@ -25,7 +25,7 @@ enum scan_use { SCAN_FREE, SCAN_UNPAGEABLE, SCAN_OTHER, SCAN_DISK, SCAN_ANON };
 /* scan_use - a guess without a lock: good for counting, and for passing over. */
 enum scan_use scan_use(const struct page *pg);
 
-/* A page whose owner is locked. */
+/* A page whose owner is locked.  A private one is held, too. */
 struct scan_page {
     struct page        *pg;
     struct vm_object   *obj;    /* locked; NULL if private */
