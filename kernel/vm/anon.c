@@ -200,6 +200,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
     uint64_t          index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
     uint64_t          shift = (to - from) >> PAGE_SHIFT; /* may be "negative": wraps */
     struct page      *pg, *moved;
+    unsigned          tries = 0;
     int               err = 0;
 
     as->tidy = false;
@@ -230,6 +231,10 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
         spin_unlock(&o->family->lock);
         if (pg == NULL || index > last)
             break;
+        if (unlikely(err == -ENOMEM) && pageout_make_room(tries++)) {
+            err = 0;
+            index--;
+        }
     }
     return err;
 }

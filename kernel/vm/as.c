@@ -52,7 +52,7 @@ void vm_init(void)
 
 static struct as *as_new(struct anon_family *family)
 {
-    struct as *as = kmem_cache_alloc(as_cache);
+    struct as *as = kmem_cache_alloc_wait(as_cache);
 
     if (as == NULL)
         return NULL;

@@ -95,7 +95,7 @@ static struct seg *seg_alloc(const struct seg *from, size_t count)
 
     if (unlikely(count >= SEG_COUNT_FREE) && (payer = usermem_charge(sizeof *s)) == NULL)
         return NULL;
-    if ((s = kmem_cache_alloc(seg_cache)) == NULL) {
+    if ((s = kmem_cache_alloc_wait(seg_cache)) == NULL) {
         if (payer != NULL)
             usermem_return(payer, sizeof *s);
         return NULL;

@@ -225,6 +225,11 @@ void kmem_free(void *p)
     live -= p != NULL;
     free(p);
 }
+void *kmem_cache_alloc_wait(struct kmem_cache *c)
+{
+    return kmem_cache_alloc(c);
+}
+
 void kmem_cache_free(struct kmem_cache *c, void *p)
 {
     (void)c;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * soak.c - mixed load for a long time: fork, exec, threads, pipes, mmap, signals, files, binding.
+ * soak.c - mixed load for a long time: fork, exec, threads, pipes, mmap, signals, files, binding, processor sets.
  *
- * usage: soak [-t seconds] [-j workers of each kind] [-s seed]
+ * usage: soak [-t seconds] [-j workers of each kind] [-s seed] [-m MiB] [-d directory]
+ *   -m  one more worker, and its child, use so much memory again and again: with less in the machine it is paged
+ *   -d  workers write, map, cut and sync files in this directory, on a disk
  *
  * THEORY      Every worker is a process that repeats one kind of work and checks its results; a wrong one
  *             ends it with a message and the run with a failure.  A first short round fills caches; then
@@ -23,6 +25,7 @@
 #include <sys/lgrp_user.h>
 #include <sys/mman.h>
 #include <sys/processor.h>
+#include <sys/pset.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +38,8 @@
 
 static time_t end;
 static unsigned rounds;
+static size_t memory_mib;     /* -m; 0: none    */
+static const char *directory; /* -d; NULL: none */
 
 static void fail(const char *what)
 {
@@ -256,15 +261,144 @@ static void switching(void)
     nanosleep(&moment, NULL);
 }
 
+/* Makes a set of one CPU, works in it, and ends it.  The CPU may be off-line, or the last one outside of sets. */
+static void fencing(void)
+{
+    psetid_t set;
+    int cpu = (int)(rand() % sysconf(_SC_NPROCESSORS_CONF));
+
+    REQUIRE(pset_create(&set) == 0);
+    if (pset_assign(set, cpu, NULL) == 0 && pset_bind(set, P_PID, P_MYID, NULL) == 0)
+        threading();
+    REQUIRE(pset_destroy(set) == 0);
+}
+
+static void protecting(void)
+{
+    enum { PAGES = 64 };
+    unsigned char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    REQUIRE(p != MAP_FAILED);
+    for (int i = 0; i < PAGES; i++)
+        p[i * PAGE] = (unsigned char)(i + 1);
+    for (int i = 0; i < PAGES; i += 4)
+        REQUIRE(mprotect(p + i * PAGE, 2 * PAGE, i % 8 ? PROT_READ : PROT_NONE) == 0);
+    REQUIRE(munmap(p + 16 * PAGE, 8 * PAGE) == 0);
+    for (int i = 0; i < PAGES; i += 8)
+        REQUIRE(i == 16 || mprotect(p + i * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE) == 0);
+    for (int i = 0; i < PAGES; i++)
+        REQUIRE((i >= 16 && i < 24) || p[i * PAGE] == i + 1);
+    REQUIRE(munmap(p, PAGES * PAGE) == 0);
+}
+
+static int good_or_bus(int status)
+{
+    return status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+/* A 2 MiB page, shared with a child until that writes.  Where no such page is left, a touch is a SIGBUS. */
+static void huge(void)
+{
+    enum { BYTES = 2 << 20 };
+    pid_t pid = fork();
+
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        unsigned char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+        REQUIRE(p != MAP_FAILED);
+        for (size_t at = 0; at < BYTES; at += PAGE)
+            p[at] = (unsigned char)(at / PAGE);
+        REQUIRE((pid = fork()) >= 0);
+        if (pid == 0) {
+            p[BYTES - 1] = 1;
+            _exit(p[PAGE] == 1 ? 0 : 1);
+        }
+        REQUIRE(good_or_bus(status_of(pid)) && p[BYTES - 1] == 0);
+        _exit(0);
+    }
+    REQUIRE(good_or_bus(status_of(pid)));
+}
+
+/* Private memory whose words tell where they belong; a child changes all of its copy. */
+static void paging(void)
+{
+    size_t words = memory_mib << 17, step = PAGE / sizeof(uint64_t);
+    uint64_t *p = mmap(NULL, words * sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t tag = (uint64_t)rand() << 32;
+    pid_t pid;
+
+    REQUIRE(p != MAP_FAILED);
+    for (size_t i = 0; i < words; i += step)
+        p[i] = tag + i;
+    REQUIRE((pid = fork()) >= 0);
+    if (pid == 0) {
+        for (size_t i = 0; i < words; i += step)
+            if (p[i]++ != tag + i)
+                _exit(1);
+        for (size_t i = 0; i < words; i += step)
+            if (p[i] != tag + i + 1)
+                _exit(2);
+        _exit(0);
+    }
+    for (size_t i = 0; i < words; i += step)
+        REQUIRE(p[i] == tag + i);
+    REQUIRE(status_of(pid) == 0);
+    REQUIRE(munmap(p, words * sizeof *p) == 0);
+}
+
+/* A file on the disk: written, mapped and written there, synced, cut, looked at. */
+static void syncing(void)
+{
+    enum { PAGES = 24, CUT = 9 * PAGE + 100 };
+    char name[128], buf[PAGE];
+    unsigned char value = (unsigned char)(1 + rand() % 255), *p;
+    int fd;
+
+    snprintf(name, sizeof name, "%s/soak.%d", directory, (int)getpid());
+    REQUIRE((fd = open(name, O_CREAT | O_TRUNC | O_RDWR, 0600)) >= 0);
+    memset(buf, value, sizeof buf);
+    for (int i = 0; i < PAGES; i++)
+        REQUIRE(pwrite(fd, buf, sizeof buf, (off_t)i * PAGE) == PAGE);
+    REQUIRE((p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    for (int i = 0; i < PAGES; i += 3)
+        p[i * PAGE] = 0;
+    REQUIRE(rand() % 2 ? fsync(fd) == 0 : msync(p, PAGES * PAGE, MS_SYNC) == 0);
+    REQUIRE(ftruncate(fd, CUT) == 0);
+    for (int i = 0; i * PAGE < CUT; i++)
+        REQUIRE(p[i * PAGE] == (i % 3 ? value : 0) && p[i * PAGE + 1] == value);
+    REQUIRE(munmap(p, PAGES * PAGE) == 0);
+    REQUIRE(ftruncate(fd, PAGES * PAGE) == 0);
+    REQUIRE(pread(fd, buf, sizeof buf, CUT - 1) == PAGE && (unsigned char)buf[0] == value && buf[1] == 0);
+    REQUIRE(close(fd) == 0 && unlink(name) == 0);
+}
+
 static const struct kind {
     const char *name;
     void (*work)(void);
-    int one; /* a single worker, whatever -j says */
+    enum { EACH, ONE, MEMORY, DISK } who; /* ONE: a single worker, whatever -j says; MEMORY: that, with -m; DISK: -d */
 } kinds[] = {
-    {"fork", forking, 0}, {"exec", executing, 0},  {"threads", threading, 0},
-    {"pipes", piping, 0}, {"mmap", mapping, 0},    {"signals", signalling, 0},
-    {"files", filing, 0}, {"binding", binding, 0}, {"switching", switching, 1},
+    {"fork", forking, EACH},       {"exec", executing, EACH},     {"threads", threading, EACH},
+    {"pipes", piping, EACH},       {"mmap", mapping, EACH},       {"signals", signalling, EACH},
+    {"files", filing, EACH},       {"binding", binding, EACH},    {"switching", switching, ONE},
+    {"sets", fencing, ONE},        {"protect", protecting, EACH}, {"huge", huge, ONE},
+    {"memory", paging, MEMORY},    {"syncs", syncing, DISK},
 };
+
+static int workers(const struct kind *k, int jobs)
+{
+    switch (k->who) {
+    case EACH:
+        return jobs;
+    case ONE:
+        return 1;
+    case MEMORY:
+        return memory_mib != 0;
+    case DISK:
+        return directory != NULL ? jobs : 0;
+    }
+    return 0;
+}
 #define NKINDS ((int)(sizeof kinds / sizeof kinds[0]))
 
 static long long free_kib(void)
@@ -288,7 +422,7 @@ static int round_of_work(int seconds, int jobs, unsigned seed)
 
     end = time(NULL) + seconds;
     for (int k = 0; k < NKINDS; k++) {
-        for (int j = 0; j < (kinds[k].one ? 1 : jobs) && n < MAX_WORKERS; j++) {
+        for (int j = 0; j < workers(&kinds[k], jobs) && n < MAX_WORKERS; j++) {
             fflush(stdout);
             if ((pid[n] = fork()) < 0)
                 fail("fork of a worker");
@@ -317,13 +451,17 @@ int main(int argc, char **argv)
     unsigned seed = (unsigned)time(NULL);
     long long before, after;
 
-    while ((opt = getopt(argc, argv, "t:j:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "t:j:s:m:d:")) != -1) {
         if (opt == 't')
             seconds = atoi(optarg);
         else if (opt == 'j')
             jobs = atoi(optarg);
         else if (opt == 's')
             seed = (unsigned)strtoul(optarg, NULL, 0);
+        else if (opt == 'm')
+            memory_mib = strtoul(optarg, NULL, 0);
+        else if (opt == 'd')
+            directory = optarg;
         else
             return 2;
     }
