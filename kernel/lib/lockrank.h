@@ -91,5 +91,4 @@ enum lockrank {
     RANK_UART       = 84,
 };
 
-
 #endif

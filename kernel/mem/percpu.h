@@ -23,7 +23,7 @@ struct mem_cpu {
     struct page    *page[PAGE_MAG];
     struct obj_mag *mag[KMEM_CACHES];    /* by cache number; made on first use */
 #ifdef HR_TEST
-    void           *freed[QUARANTINE];   /* a ring: objects that nobody may use yet, poisoned */
+    void           *freed[QUARANTINE];   /* a ring of poisoned objects, not to be used yet */
     uint32_t        nfreed;
 #endif
 };
