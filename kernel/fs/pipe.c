@@ -221,7 +221,7 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
         return (long)total;
     }
     mutex_exit(&p->lock);
-    if (err == -EPIPE)
+    if (err == -EPIPE && !uio->no_sigpipe)
         fs_upcalls.signal(SIGPIPE);
     return err;
 }

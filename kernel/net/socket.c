@@ -151,7 +151,7 @@ static long sock_read(struct file *f, struct uio *uio, loff_t off)
 
 static long sock_write(struct file *f, struct uio *uio, loff_t off)
 {
-    struct sock_msg m = {.uio = uio};
+    struct sock_msg m = {.uio = uio, .flags = uio->no_sigpipe ? MSG_NOSIGNAL : 0};
 
     return socket_send(f, &m);
 }

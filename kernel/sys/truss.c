@@ -6,9 +6,9 @@
  *             The dispatcher then calls truss_call(), which takes down the arguments and the
  *             path, carries the call out and writes one line when it is over; calls that do not
  *             return are written when they begin. The line is written by the traced process
- *             itself, so a full pipe holds it up. A write that fails ends the tracing; a reader
- *             that has gone is looked for first, because writing to its pipe would bring a
- *             signal. A line that a signal keeps from being written is lost.
+ *             itself, so a full pipe holds it up. A write that fails ends the tracing, without
+ *             the signal that a pipe without a reader brings. A line that another signal keeps
+ *             from being written is lost.
  *             With p->track set the lines are not of calls but of LWPs that begin, end or replace
  *             their program, with what the interconnect model has counted for them.
  * SEE ALSO    include/uapi/homeroom.h (formats), user/cmd/truss.c, user/cmd/cputrack.c
@@ -116,10 +116,9 @@ static void write_line(struct proc *p, char *line, size_t len)
 
     if (f == NULL)
         return;
-    if (f->ops->poll != NULL && (f->ops->poll(f, NULL) & POLLERR))
-        n = -EPIPE;
     for (size_t done = 0; n >= 0 && done < len; done += (size_t)n) {
         uio_init_kernel(&uio, &v, line + done, len - done, UIO_WRITE);
+        uio.no_sigpipe = true;
         n = file_write(f, &uio, -1);
     }
     file_release(f);

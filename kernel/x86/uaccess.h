@@ -38,6 +38,7 @@ struct uio {
     size_t              resid; /* bytes left in all             */
     enum uio_dir        dir;
     bool                user;
+    bool                no_sigpipe; /* a write without a reader fails, and sends no signal */
 };
 
 /*

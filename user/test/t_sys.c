@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -707,6 +708,24 @@ static void solaris_only(void)
     EXPECT_ERR(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_SET, &pc), EPERM);
 }
 
+/* Waits until a process sleeps. */
+static void until_asleep(pid_t pid)
+{
+    char name[64], text[256], *end;
+    int  fd;
+
+    snprintf(name, sizeof name, "/proc/%d/stat", pid);
+    do {
+        usleep(1000);
+        fd = open(name, O_RDONLY);
+        memset(text, 0, sizeof text);
+        if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+            _exit(1);
+        close(fd);
+        end = strrchr(text, ')');
+    } while (end == NULL || end[2] == 'R');
+}
+
 /* Every call of a traced process, and of its children, is one line. */
 static void tracing(void)
 {
@@ -739,20 +758,26 @@ static void tracing(void)
     snprintf(want, sizeof want, "%d 1 231 5 ", child);
     EXPECT(strstr(text, want) != NULL);
     EXPECT(strstr(text, " - 0\n") != NULL);
-    /* a reader that goes ends the tracing, without a signal */
-    EXPECT_EQ(pipe(p), 0);
-    child = fork();
-    if (child == 0) {
-        close(p[0]);
-        syscall(SYS_truss, p[1]);
-        for (int i = 0; i < 1000; i++)
-            syscall(SYS_getppid);
-        _exit(6);
+    /* a reader that goes ends the tracing, without a signal: at once, or while the traced process waits for room */
+    for (int socket = 0; socket <= 1; socket++) {
+        for (int full = 0; full <= 1; full++) {
+            EXPECT_EQ(socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, p) : pipe(p), 0);
+            child = fork();
+            if (child == 0) {
+                close(p[0]);
+                syscall(SYS_truss, p[1]);
+                for (int i = 0; i < 10000; i++)
+                    syscall(SYS_getppid);
+                _exit(6);
+            }
+            if (full)
+                until_asleep(child);
+            close(p[0]);
+            close(p[1]);
+            EXPECT_EQ(waitpid(child, &status, 0), child);
+            EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 6);
+        }
     }
-    close(p[0]);
-    close(p[1]);
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 6);
 }
 
 /* Nodes of memory, as Linux's programs ask for them; what numactl makes of it is in tests/test_dynamic.py. */
