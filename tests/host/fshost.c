@@ -215,8 +215,8 @@ void poll_wake(struct pollhead *ph)
 /* ---- the rest ---- */
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir)
 {
-    *one = (struct iovec){(uintptr_t)buf, n};
-    *uio = (struct uio){one, 1, 0, n, dir, false};
+    *one = (struct iovec){.base = (uintptr_t)buf, .len = n};
+    *uio = (struct uio){.iov = one, .niov = 1, .resid = n, .dir = dir};
 }
 
 int uio_move(void *kbuf, size_t n, struct uio *uio)
