@@ -54,6 +54,7 @@
 #include "x86/features.h"
 #include "x86/ipi.h"
 #include "x86/mb2.h"
+#include "x86/pio.h"
 #include "x86/smp.h"
 #include "x86/trap.h"
 

@@ -352,7 +352,7 @@ int thread_init(struct thread *t, const char *name, void (*entry)(void *), void 
         return -ENOMEM;
     if (t->lwp != NULL) {
         t->fpu = kmem_cache_alloc_node(fpu_cache, node);
-        if (t->fpu == NULL) {
+        if (t->fpu == NULL && (t->fpu = kmem_cache_alloc_wait(fpu_cache)) == NULL) {
             kstack_free(stack);
             return -ENOMEM;
         }

@@ -25,6 +25,7 @@
 #include "uapi/homeroom.h"
 #include "x86/apic.h"
 #include "x86/asm.h"
+#include "x86/pio.h"
 
 #define PM_HZ 3579545ull
 

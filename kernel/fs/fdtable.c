@@ -34,12 +34,20 @@ struct fdtable {
     uint64_t bits0[2];
 };
 
+static struct kmem_cache *fdtable_cache;
+
+void fdtable_init(void)
+{
+    fdtable_cache = kmem_cache_create("fdtable", sizeof(struct fdtable), 64);
+}
+
 struct fdtable *fdtable_create(void)
 {
-    struct fdtable *t = kmem_zalloc(sizeof *t);
+    struct fdtable *t = kmem_cache_alloc_wait(fdtable_cache);
 
     if (t == NULL)
         return NULL;
+    memset(t, 0, sizeof *t);
     t->refs = 1;
     spin_init(&t->lock, RANK_FD);
     t->size = FD_INLINE;
@@ -99,7 +107,7 @@ struct fdtable *fdtable_copy(struct fdtable *t)
     spin_lock(&t->lock);
     if (t->size > n->size && grow(n, t->size - 1) != 0) {
         spin_unlock(&t->lock);
-        kmem_free(n);
+        kmem_cache_free(fdtable_cache, n);
         return NULL;
     }
     for (unsigned w = 0; w < t->size / 64; w++) {
@@ -127,7 +135,7 @@ void fdtable_release(struct fdtable *t)
     }
     if (t->files != t->files0)
         kmem_free(t->files);
-    kmem_free(t);
+    kmem_cache_free(fdtable_cache, t);
 }
 
 struct file *fd_peek(struct fdtable *t, int fd)

@@ -54,6 +54,7 @@ void epoll_file_gone(struct file *f);
 
 /* What fs_init() calls in each file. */
 void file_init(void);
+void fdtable_init(void);
 void pipe_init(void);
 void lock_init(void);
 void epoll_init(void);

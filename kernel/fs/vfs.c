@@ -350,6 +350,7 @@ void fs_init(void)
     vm_vnode_ops.fsync = vn_fsync;
     vm_vnode_ops.sync_inodes = sync_inodes;
     file_init();
+    fdtable_init();
     pipe_init();
     lock_init();
     epoll_init();

@@ -164,7 +164,7 @@ void proc_init(void)
 
 struct proc *proc_new(void)
 {
-    struct proc *p = kmem_cache_alloc(proc_cache);
+    struct proc *p = kmem_cache_alloc_wait(proc_cache);
 
     if (p == NULL)
         return NULL;
@@ -188,7 +188,7 @@ struct proc *proc_new(void)
 
 int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *), struct lwp **out)
 {
-    struct lwp *l = kmem_cache_alloc(lwp_cache);
+    struct lwp *l = kmem_cache_alloc_wait(lwp_cache);
     int         err;
 
     if (l == NULL)
@@ -289,7 +289,7 @@ uint32_t proc_uid(struct proc *p)
 
 struct fsinfo *fsinfo_copy(struct fsinfo *fs)
 {
-    struct fsinfo *n = kmem_cache_alloc(fsinfo_cache);
+    struct fsinfo *n = kmem_cache_alloc_wait(fsinfo_cache);
 
     if (n == NULL)
         return NULL;
@@ -335,7 +335,7 @@ void fs_context_done(struct fs_ctx *ctx)
 
 struct sighand *sighand_copy(const struct sighand *sh)
 {
-    struct sighand *n = kmem_cache_alloc(sighand_cache);
+    struct sighand *n = kmem_cache_alloc_wait(sighand_cache);
 
     if (n == NULL)
         return NULL;

@@ -15,6 +15,7 @@
 #include "stat/panic.h"
 #include "x86/asm.h"
 #include "x86/mmu.h"
+#include "x86/pio.h"
 
 enum { REG_TPR = 0x80, REG_EOI = 0xb0, REG_SVR = 0xf0, REG_ICR_LO = 0x300, REG_ICR_HI = 0x310,
        REG_LVT_TIMER = 0x320, REG_LVT_LINT0 = 0x350, REG_LVT_LINT1 = 0x360, REG_LVT_ERROR = 0x370,

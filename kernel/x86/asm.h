@@ -25,39 +25,6 @@
 #define CR4_SMEP       (1ul << 20)
 #define CR4_SMAP       (1ul << 21)
 
-static inline void outb(uint16_t port, uint8_t v)
-{
-    __asm__ volatile("outb %0, %1" ::"a"(v), "Nd"(port));
-}
-static inline void outw(uint16_t port, uint16_t v)
-{
-    __asm__ volatile("outw %0, %1" ::"a"(v), "Nd"(port));
-}
-static inline void outl(uint16_t port, uint32_t v)
-{
-    __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port));
-}
-static inline uint8_t inb(uint16_t port)
-{
-    uint8_t v;
-
-    __asm__ volatile("inb %1, %0" : "=a"(v) : "Nd"(port));
-    return v;
-}
-static inline uint16_t inw(uint16_t port)
-{
-    uint16_t v;
-
-    __asm__ volatile("inw %1, %0" : "=a"(v) : "Nd"(port));
-    return v;
-}
-static inline uint32_t inl(uint16_t port)
-{
-    uint32_t v;
-
-    __asm__ volatile("inl %1, %0" : "=a"(v) : "Nd"(port));
-    return v;
-}
 static inline uint64_t rdmsr(uint32_t msr)
 {
     uint32_t lo, hi;
