@@ -236,7 +236,6 @@ static bool over_limits(struct as *as, const struct request *q)
     bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
-           (as->lock_future && !as_may_lock(as, pages)) ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
            as->segs.count >= SEG_COUNT_MAX;
 }
@@ -260,6 +259,8 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
         if (err != 0)
             return err;
     }
+    if (as->lock_future && !as_may_lock(as, q->len >> PAGE_SHIFT))
+        return -EAGAIN;
     if (over_limits(as, q) || reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
         return -ENOMEM;
     s->n.start = q->addr;

@@ -90,11 +90,11 @@ struct as {
     struct dying      dying;       /* for as_release_later()                                     */
 };
 
-/* Whether `pages` more may be locked, because a locked segment grows or new ones are locked. */
-static inline bool as_may_lock(const struct as *as, uint64_t pages)
-{
-    return as->locked_pages + pages <= as->lock_limit >> PAGE_SHIFT;
-}
+/*
+ * as_may_lock - whether `pages` more may be locked, by the process's limit and the machine's, because a locked segment
+ * grows or new ones are locked.
+ */
+bool as_may_lock(const struct as *as, uint64_t pages);
 
 static inline struct seg *seg_of(struct seg_node *n)
 {

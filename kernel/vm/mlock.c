@@ -35,6 +35,11 @@ static int may_lock(const struct as *as, uint64_t more, uint64_t limit)
     return locked_total + more > locked_max() ? -EAGAIN : 0;
 }
 
+bool as_may_lock(const struct as *as, uint64_t pages)
+{
+    return may_lock(as, pages, as->lock_limit) == 0;
+}
+
 /* Pages of [start, end) that would become locked; -ENOMEM in *err for a hole. */
 static uint64_t unlocked_pages(struct as *as, uint64_t start, uint64_t end, int *err)
 {
@@ -71,7 +76,10 @@ static int set_locked(struct as *as, uint64_t start, uint64_t end, bool on)
     return 0;
 }
 
-/* Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one may not be had, unless `ignore`. */
+/*
+ * Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one cannot be had.  With `ignore` the rest of
+ * that segment is left out: if there is no memory, each page would be waited for.
+ */
 static int bring_in(struct as *as, uint64_t start, uint64_t end, bool ignore)
 {
     int code;
@@ -97,8 +105,11 @@ static int bring_in(struct as *as, uint64_t start, uint64_t end, bool ignore)
             access = FAULT_WRITE;
         rw_exit_read(&as->lock);
         for (; locked && at < stop; at += step)
-            if (fault_resolve(as, at, access, &code) != 0 && !ignore)
-                return -ENOMEM;
+            if (fault_resolve(as, at, access, &code) != 0) {
+                if (!ignore)
+                    return -ENOMEM;
+                break;
+            }
     }
     return 0;
 }

@@ -36,6 +36,39 @@ static bool huge_past_the_half(void)
            allowed("2 MiB too far", map_at(top - 2 * MIB, 2 * MIB + PAGE, MAP_FIXED | MAP_HUGETLB));
 }
 
+/* On a stack of its own, because everything else above `hint` goes. */
+static int map_above_nothing(void *length)
+{
+    const uintptr_t hint = 0x600000000000;
+    long p;
+
+    syscall(SYS_munmap, 0x100000000000, top - PAGE - 0x100000000000);
+    p = syscall(SYS_mmap, hint, (uintptr_t)length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB,
+                -1, 0);
+    if (p == -1)
+        syscall(SYS_exit_group, 0);
+    syscall(SYS_munmap, p, 2 * MIB);
+    syscall(SYS_exit_group, 1);
+    return 0;
+}
+
+static bool huge_above_nothing(void)
+{
+    static char stack[65536] __attribute__((aligned(16)));
+    const uintptr_t length[] = {top - PAGE, top - 2 * MIB + PAGE, top};
+    bool got = false;
+
+    for (int i = 0; i < 3; i++) {
+        int status = -1;
+        pid_t pid = clone(map_above_nothing, stack + sizeof stack, SIGCHLD, at(length[i]));
+
+        if (pid < 0 || waitpid(pid, &status, 0) != pid)
+            return allowed("clone", -1);
+        got |= !survived("all", status);
+    }
+    return got;
+}
+
 static bool huge_length_wraps(void)
 {
     return allowed("-1", map_at(0, SIZE_MAX, MAP_HUGETLB)) |
@@ -103,11 +136,12 @@ static bool kernel_by_proc_mem(void)
            allowed("pwrite", syscall(SYS_pwrite64, fd, b, 8, text));
 }
 
-/* Loads bad selectors by far returns; each must end the process with a signal. */
+/* Loads bad selectors by far returns; each must end the process with a signal, and not fault for ever. */
 static uint16_t bad_cs, bad_ss;
 
 static void far_return(void)
 {
+    alarm(10);
     __asm__ volatile("movq %%rsp, %%rcx\n"
                      "pushq %0\n"
                      "pushq %%rcx\n"
@@ -126,12 +160,15 @@ static bool bad_selectors(void)
     static const uint16_t cs[] = {0xfff8, 0x08, 0x10, 0x00, 0x33, 0x33}, ss[] = {0x2b, 0x2b, 0x2b, 0x2b, 0xfff8, 0x18};
     char name[16];
     bool got = false;
+    int status;
 
+    shared->ends = true;
     for (int i = 0; i < 6; i++) {
         bad_cs = cs[i];
         bad_ss = ss[i];
         snprintf(name, sizeof name, "%x:%x", cs[i], ss[i]);
-        got |= survived(name, in_child(far_return)) && i < 4;
+        status = in_child(far_return);
+        got |= (survived(name, status) && i < 4) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
     }
     return got;
 }
@@ -351,6 +388,26 @@ static bool all_locked(void)
     return got;
 }
 
+/* Each process within its limit. */
+static bool locked_from_now_on(void)
+{
+    for (int i = 0; i < 64; i++)
+        if (fork() == 0) {
+            char *p;
+            size_t n = MIB;
+
+            mlockall(MCL_FUTURE);
+            do
+                p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            while (p != MAP_FAILED);
+            if (i == 0)
+                answer("%s at last", error_name(errno));
+            pause();
+        }
+    sleep(2);
+    return false;
+}
+
 static bool locked_segments(void)
 {
     size_t n = 0;
@@ -385,19 +442,42 @@ static bool removed_segments(void)
 }
 
 /* Every other page is given back: memory is free in single frames. */
+/* KiB of free memory. */
+static long free_kib(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    long n = 0;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        sscanf(line, "MemFree: %ld", &n);
+    if (f != NULL)
+        fclose(f);
+    return n;
+}
+
+static void touch_huge(void)
+{
+    for (int i = 0; i < 16; i++)
+        *(volatile char *)mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0) = 1;
+}
+
 static bool fragments(void)
 {
-    enum { MOST = 256 };
-    char *p[MOST];
-    int n = 0;
+    const size_t most = (size_t)1 << 30;
+    char *p = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t n = 0;
 
-    while (n < MOST / 4 &&
-           (p[n] = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
-        memset(p[n++], 1, MIB);
-    for (int i = 0; i < n; i++)
-        for (size_t k = 0; k < MIB; k += 2 * PAGE)
-            madvise(p[i] + k, PAGE, MADV_DONTNEED);
-    tried("2 MiB page", map_at(0, 2 * MIB, MAP_HUGETLB));
+    shared->ends = true;
+    if (p == MAP_FAILED)
+        return allowed("mmap", -1);
+    while (n + MIB <= most && free_kib() > 6144)
+        for (size_t end = n + MIB; n < end; n += PAGE)
+            p[n] = 1;
+    for (size_t k = 0; k < n; k += 2 * PAGE)
+        madvise(p + k, PAGE, MADV_DONTNEED);
+    survived("2 MiB pages", in_child(touch_huge));
     return false;
 }
 
@@ -481,6 +561,8 @@ static bool endless_stack(void)
 static const struct attack list[] = {
     {"huge_past_the_half", "mmap(MAP_HUGETLB) whose rounded length passes the user's half", huge_past_the_half, NULL,
      NULL},
+    {"huge_above_nothing", "mmap(MAP_HUGETLB) of half the address space, when nothing lies above", huge_above_nothing, NULL,
+     NULL},
     {"huge_length_wraps", "mmap(MAP_HUGETLB) of lengths that wrap when rounded", huge_length_wraps, NULL, NULL},
     {"fixed_in_the_kernel", "mmap(MAP_FIXED) in the kernel's half", fixed_in_the_kernel, NULL, NULL},
     {"mremap_into_the_kernel", "mremap to, from and up to the kernel", mremap_into_the_kernel, NULL, NULL},
@@ -497,6 +579,7 @@ static const struct attack list[] = {
     {"all_memory", "all memory, touched", all_memory, NULL, NULL},
     {"all_promised", "all memory, promised", all_promised, NULL, NULL},
     {"all_locked", "all memory, locked", all_locked, NULL, NULL},
+    {"locked_from_now_on", "all memory, by processes whose memory is locked as they get it", locked_from_now_on, NULL, NULL},
     {"locked_segments", "all memory, in locked segments", locked_segments, NULL, NULL},
     {"removed_segments", "all memory, in locked segments that were removed", removed_segments, NULL, NULL},
     {"fragments", "every other frame", fragments, NULL, NULL},

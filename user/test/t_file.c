@@ -14,7 +14,6 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 static void enter_directory(void)
@@ -23,13 +22,6 @@ static void enter_directory(void)
 
     EXPECT(mkdtemp(name) != NULL);
     EXPECT_EQ(chdir(name), 0);
-}
-
-static int on_homeroom(void)
-{
-    struct utsname u;
-
-    return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
 }
 
 static int make(const char *name, const char *text)

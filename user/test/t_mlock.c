@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 enum { PAGE = 4096, USER = 1000 };
 
@@ -104,6 +105,7 @@ static void without_a_limit(void)
 
 static void everything(void)
 {
+    struct sysinfo si;
     char *p, *q;
     int status;
 
@@ -124,6 +126,11 @@ static void everything(void)
     EXPECT_EQ(mlockall(MCL_FUTURE), 0);
     EXPECT((q = map(8, 0)) != NULL);
     EXPECT_EQ(present(q, 8), 8);
+    if (on_homeroom()) { /* the machine has a limit for root, too */
+        EXPECT_EQ(sysinfo(&si), 0);
+        EXPECT_ERR(map(si.totalram / PAGE, 0) == NULL ? -1 : 0, EAGAIN);
+        EXPECT(sbrk((intptr_t)si.totalram) == (void *)-1);
+    }
     EXPECT_EQ(munlockall(), 0);
     EXPECT_EQ(locked_pages(), 0);
     EXPECT((q = map(8, 0)) != NULL);

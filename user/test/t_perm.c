@@ -24,16 +24,8 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/utsname.h>
 
 enum { USER = 1000, OTHER = 2000, GROUP = 50 };
-
-static int on_homeroom(void)
-{
-    struct utsname u;
-
-    return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
-}
 
 /* A directory that all may enter. */
 static void enter_directory(void)

@@ -49,13 +49,6 @@ enum { CMP_EQ = 0, CMP_GT = 4 };
 #define FUTEX_OP(op, arg, cmp, cmparg)                                                         \
     ((unsigned)(op) << 28 | (unsigned)(cmp) << 24 | ((arg)&0xfffu) << 12 | ((cmparg)&0xfffu))
 
-static bool on_homeroom(void)
-{
-    struct utsname u;
-
-    return uname(&u) == 0 && strstr(u.release, "homeroom") != NULL;
-}
-
 static volatile sig_atomic_t caught;
 
 static void handler(int sig)
