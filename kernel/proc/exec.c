@@ -163,9 +163,11 @@ static int set_id_cred(struct exec *x)
     return 0;
 }
 
-/* Copies of what another process shares and exec changes. */
+/* Copies of what another process shares and exec changes, or what it must not change under a set-id program. */
 static int unshare(struct exec *x, struct proc *p)
 {
+    if (x->cred != NULL && (x->fs = fsinfo_copy(p->fs)) == NULL)
+        return -ENOMEM;
     if (atomic_load(&p->sig->refs) > 1 && (x->sig = sighand_copy(p->sig)) == NULL)
         return -ENOMEM;
     if (p->files_shared && (x->files = fdtable_copy(p->files)) == NULL)
@@ -247,7 +249,10 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
 {
     struct as      *old_as;
     struct fdtable *old_files = NULL;
+    struct fsinfo  *old_fs    = NULL;
+    struct file    *truss     = NULL;
     struct cred    *old_cred  = NULL;
+    struct proc    *child;
     struct program  old       = {.vn = NULL};
 
     lwp_leave_memory(l);
@@ -270,6 +275,16 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
         p->files  = x->files;
         x->files  = NULL;
     }
+    if (x->fs != NULL) {
+        old_fs = p->fs;
+        p->fs  = x->fs;
+        x->fs  = NULL;
+    }
+    if (x->cred != NULL && !cred_superuser(l->cred)) { /* who traced the program before may not see this one */
+        truss    = p->truss;
+        p->truss = NULL;
+        p->track = false;
+    }
     mutex_exit(&p->mutex);
     irq_push();
     l->t.as = p->as;
@@ -282,16 +297,22 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     exec_program_close(&old);
     if (old_files != NULL)
         fdtable_release(old_files);
+    if (old_fs != NULL)
+        fsinfo_release(old_fs);
+    if (truss != NULL)
+        file_release(truss);
     fdtable_close_on_exec(p->files);
     reset_signals(x, p, l);
+    spin_lock(&proc_lock);
     if (x->cred != NULL) {
-        spin_lock(&proc_lock);
         old_cred = l->cred;
         l->cred  = x->cred;
         x->cred  = NULL;
-        spin_unlock(&proc_lock);
-        cred_release(old_cred);
     }
+    LIST_FOREACH(child, &p->children, sibling) /* what the old program chose may not hit the new one */
+        child->exit_signal = SIGCHLD;
+    spin_unlock(&proc_lock);
+    cred_release(old_cred);
     p->dumpable = l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
     l->lwpid = p->next_lwpid = 1;
     p->exit_signal           = SIGCHLD;
@@ -323,9 +344,10 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     x->cred  = NULL;
     x->sig   = NULL;
     x->files = NULL;
+    x->fs    = NULL;
     if ((err = find_program(x)) == 0 && (err = set_id_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
-        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 &&
-        ((p->nlwps == 1 && (int)l->t.tid == p->pid) || (err = stand_alone(l)) == 0)) {
+        (err = exec_stack(x)) == 0 &&
+        ((p->nlwps == 1 && (int)l->t.tid == p->pid) || (err = stand_alone(l)) == 0) && (err = unshare(x, p)) == 0) {
         CPUSTAT_INC(execs);
         commit(x, p, l, r);
     }
@@ -337,6 +359,8 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
         fdtable_release(x->files);
     if (x->sig != NULL)
         sighand_release(x->sig);
+    if (x->fs != NULL)
+        fsinfo_release(x->fs);
     cred_release(x->cred);
     kmem_free(x);
     return err;

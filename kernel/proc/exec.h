@@ -26,6 +26,7 @@ struct exec {
     struct cred      *cred;    /* new credentials (set-id), or NULL: they stay */
     struct sighand   *sig;     /* unshared handlers, or NULL: they stay */
     struct fdtable   *files;   /* unshared descriptors, or NULL: they stay */
+    struct fsinfo    *fs;      /* unshared directories and umask, or NULL: they stay */
     uint64_t          entry, sp;
     uint64_t          vdso;
     uint64_t          arg_start, arg_end, env_start, env_end;

@@ -161,8 +161,10 @@ static int class_set(struct lwp *l, void *arg)
     const struct hr_pcinfo *pc = arg;
     bool rt = pc->cls == HR_CLASS_RT;
     int upri = rt ? class_rt_from_solaris(pc->upri) : pc->upri, err;
+    bool more = rt || upri > min_of((int)l->t.upri, 0) || (pc->cls == HR_CLASS_FSS && l->t.cls != CLASS_FSS) ||
+                (pc->shares != 0 && pc->shares != l->ucount->fss.shares);
 
-    if (pc->shares != 0 && pc->shares != l->ucount->fss.shares && !cred_superuser(curcred()))
+    if (more && !cred_superuser(curcred()))
         return -EPERM;
     err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri, rt && l->sched_policy == SCHED_FIFO);
     if (err != 0)
@@ -175,7 +177,7 @@ static int class_set(struct lwp *l, void *arg)
     return 0;
 }
 
-/* priocntl(idtype, id, op, info): class RT, raising a priority, and shares are the superuser's. */
+/* priocntl(idtype, id, op, info): entering RT or FSS, raising a priority, and shares are the superuser's. */
 long sys_priocntl(struct regs *r)
 {
     struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};
@@ -200,8 +202,6 @@ long sys_priocntl(struct regs *r)
         return -EINVAL;
     if (pc.cls == HR_CLASS_RT && (pc.upri < 0 || pc.upri > class_rt_to_solaris(RT_LEVELS - 1)))
         return -EINVAL;
-    if (!cred_superuser(curcred()) && (pc.cls == HR_CLASS_RT || pc.upri > 0))
-        return -EPERM;
     who.change = true;
     return ids_apply(&who, class_set, &pc);
 }

@@ -25,6 +25,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include <uapi/homeroom.h>
+
 enum { USER = 1000, OTHER = 2000, GROUP = 50 };
 
 /* A directory that all may enter. */
@@ -222,6 +224,107 @@ static void no_new_privileges(void)
 
     EXPECT(wait(&status) > 0);
     EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+/* ---- what a user prepares for a set-id program ------------------------------------------------ */
+
+enum { READY = 100, GO }; /* descriptors */
+
+/* The set-uid program, that each case runs: 0 if nobody but root has a hand in it. */
+static int set_id_program(const char *what)
+{
+    char c;
+
+    if (strcmp(what, "umask") == 0)
+        return write(READY, "", 1) != 1 || read(GO, &c, 1) != 1 || (geteuid() == 0 && umask(0) != 022);
+    if (strcmp(what, "child") == 0)
+        return write(READY, "", 1) != 1 || waitpid(-1, NULL, __WALL) <= 0;
+    syscall(SYS_getppid);
+    return 0;
+}
+
+static void shared_umask(void)
+{
+    int ready[2], go[2], status;
+    char c;
+    pid_t pid;
+
+    NEED_ROOT();
+    enter_directory();
+    copy_self("su", 04755);
+    EXPECT(pipe(ready) == 0 && pipe(go) == 0);
+    umask(022);
+    pid = (pid_t)syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        become(USER);
+        dup2(ready[1], READY);
+        dup2(go[0], GO);
+        execl("./su", "su", "umask", (char *)NULL);
+        _exit(126);
+    }
+    EXPECT_EQ(read(ready[0], &c, 1), 1);
+    umask(0);
+    EXPECT_EQ(write(go[1], "", 1), 1);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+static void signal_of_a_child(void)
+{
+    int ready[2], status;
+    pid_t pid;
+
+    NEED_ROOT();
+    enter_directory();
+    copy_self("su", 04755);
+    EXPECT_EQ(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0) {
+        become(USER);
+        if (syscall(SYS_clone, SIGKILL, 0, 0, 0, 0) == 0) {
+            char c;
+
+            _exit(read(ready[0], &c, 1) != 1);
+        }
+        dup2(ready[1], READY);
+        execl("./su", "su", "child", (char *)NULL);
+        _exit(126);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+static void traced(void)
+{
+    char text[4096], *line;
+    ssize_t n, got = 0;
+    int p[2], status;
+    pid_t pid;
+
+    NEED_ROOT();
+    if (!on_homeroom())
+        SKIP("truss");
+    enter_directory();
+    copy_self("su", 04755);
+    EXPECT_EQ(pipe(p), 0);
+    pid = fork();
+    if (pid == 0) {
+        become(USER);
+        syscall(SYS_truss, p[1]);
+        close(p[0]);
+        close(p[1]);
+        execl("./su", "su", "getppid", (char *)NULL);
+        _exit(126);
+    }
+    close(p[1]);
+    while ((n = read(p[0], text + got, sizeof text - 1 - (size_t)got)) > 0)
+        got += n;
+    text[got] = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    line = strrchr(text, '\n');
+    EXPECT(line != NULL); /* what it did before was traced */
+    EXPECT(strstr(text, " 110 0 ") == NULL);
 }
 
 /* ---- mounts ----------------------------------------------------------------------------------- */
@@ -450,6 +553,9 @@ static const struct check list[] = {
     {"set_gid_rules", set_gid_rules},
     {"chown_takes_set_id_away", chown_takes_set_id_away},
     {"no_new_privileges", no_new_privileges},
+    {"shared_umask", shared_umask},
+    {"signal_of_a_child", signal_of_a_child},
+    {"traced", traced},
     {"mount_flags", mount_flags},
     {"hard_links_to_others", hard_links_to_others},
     {"links_in_sticky_directories", links_in_sticky_directories},
@@ -464,5 +570,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "euid") == 0)
         return geteuid() == 0;
+    if (argc == 2 && strcmp(argv[0], "su") == 0)
+        return set_id_program(argv[1]);
     return check_main(list, sizeof list / sizeof list[0], argc, argv);
 }

@@ -693,6 +693,10 @@ static void solaris_only(void)
     EXPECT_ERR(syscall(SYS_lgrp, LGRP_OP_INFO, 64, &v), EINVAL);
     EXPECT_ERR(syscall(SYS_truss, 99), EBADF);
     EXPECT_EQ(setresuid(NOBODY, NOBODY, NOBODY), 0);
+    pc = (struct hr_pcinfo){.cls = HR_CLASS_TS, .upri = -30};
+    EXPECT_EQ(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_SET, &pc), 0);
+    pc.upri = -29; /* a priority can be lowered only */
+    EXPECT_ERR(syscall(SYS_priocntl, HR_P_PID, P_MYID, PC_SET, &pc), EPERM);
     EXPECT_ERR(syscall(SYS_p_online, 0, P_OFFLINE), EPERM);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
     EXPECT_ERR(syscall(SYS_processor_bind, HR_P_PID, getppid(), 0, NULL), EPERM);
