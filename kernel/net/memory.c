@@ -16,6 +16,7 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "mem/page.h"
+#include "mem/usermem.h"
 #include "stat/kstat.h"
 #include "stat/tunable.h"
 
@@ -81,12 +82,18 @@ void net_memory_init(void)
     kstat_register(&pools_kstat);
 }
 
+/* What the caller may take of `max`: an ordinary user leaves a sixteenth to the superuser. */
+static uint64_t callers(uint64_t max)
+{
+    return usermem_ops.superuser() ? max : max - max / 16;
+}
+
 void *net_malloc(size_t size)
 {
     uint64_t *p = NULL;
     size_t    whole = size + HEADER;
 
-    if (atomic_fetch_add(&net_bytes_used, whole) + whole <= (uint64_t)net_mem_max_kib * 1024)
+    if (atomic_fetch_add(&net_bytes_used, whole) + whole <= callers((uint64_t)net_mem_max_kib * 1024))
         p = kmem_alloc(whole);
     if (p == NULL) {
         atomic_fetch_sub(&net_bytes_used, whole);
@@ -126,7 +133,7 @@ void *memp_malloc(memp_t type)
     uint64_t max = pool_max[type] != 0 ? pool_max[type] : MANY;
     void    *p = NULL;
 
-    if (atomic_fetch_add(&pool_used[type], 1) < max)
+    if (atomic_fetch_add(&pool_used[type], 1) < callers(max))
         p = net_malloc(pool_size[type]);
     if (p == NULL)
         atomic_fetch_sub(&pool_used[type], 1);

@@ -39,7 +39,7 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-enum { RETRY_NS = 20000000, TRIES = 2, HOG = 1024 /* pages: programs and their libraries have fewer */ };
+enum { RETRY_NS = 20000000, TRIES = 2, USERS = 8, HOG = 1024 /* pages: programs and their libraries have fewer */ };
 
 /* Pages of p, which is held, beyond what it was promised.  Sleeps. */
 static int64_t unpromised(struct proc *p)
@@ -54,30 +54,76 @@ static int64_t unpromised(struct proc *p)
     return n;
 }
 
-/* The process that has most of them, HOG at least, held; NULL: there is none.  Sleeps. */
+/* What a user has taken beyond what it was promised. */
+struct taker {
+    uint32_t     uid;
+    int64_t      pages, most;
+    struct proc *worst; /* held; has `most` of them */
+};
+
+/* The user's entry, or that of whoever has fewest. */
+static struct taker *taker_of(struct taker *takers, uint32_t uid)
+{
+    struct taker *least = takers;
+
+    for (struct taker *t = takers; t < takers + USERS; t++) {
+        if (t->worst != NULL && t->uid == uid)
+            return t;
+        if (t->pages < least->pages)
+            least = t;
+    }
+    if (least->worst != NULL)
+        proc_release(least->worst);
+    *least = (struct taker){.uid = uid};
+    return least;
+}
+
+/*
+ * Of the user who has most of them, the process that has most, held; NULL: neither has many.  Users count, not
+ * processes alone, because many small ones fill memory as well.  Sleeps.
+ */
 static struct proc *greediest(void)
 {
-    struct proc *p, *worst = NULL;
-    int64_t      n, most = HOG;
+    struct taker takers[USERS] = {{0}}, *t, *most = takers;
+    struct proc *p, *out;
 
     for (int pid = 0; (pid = proc_next(pid + 1)) > 0;) {
-        spin_lock(&proc_lock);
-        if ((p = proc_find(pid)) != NULL)
-            proc_hold(p);
-        spin_unlock(&proc_lock);
-        if (p == NULL)
-            continue;
-        if (p != proc_initial && (n = unpromised(p)) > most) {
-            struct proc *less = worst;
+        uint32_t uid = 0;
+        int64_t  n;
 
-            worst = p;
-            most = n;
-            p = less;
+        spin_lock(&proc_lock);
+        if ((p = proc_find(pid)) != NULL && p != proc_initial) {
+            proc_hold(p);
+            uid = proc_uid(p);
+        }
+        spin_unlock(&proc_lock);
+        if (p == NULL || p == proc_initial)
+            continue;
+        n = unpromised(p);
+        if (n <= 0) {
+            proc_release(p);
+            continue;
+        }
+        t = taker_of(takers, uid);
+        t->pages += n;
+        if (n > t->most) {
+            struct proc *less = t->worst;
+
+            t->most  = n;
+            t->worst = p;
+            p        = less;
         }
         if (p != NULL)
             proc_release(p);
     }
-    return worst;
+    for (t = takers; t < takers + USERS; t++)
+        if (t->pages > most->pages)
+            most = t;
+    out = most->most > HOG || most->pages > (int64_t)mem_total_pages() / 16 ? most->worst : NULL;
+    for (t = takers; t < takers + USERS; t++)
+        if (t->worst != NULL && t->worst != out)
+            proc_release(t->worst);
+    return out;
 }
 
 static void kill_for_memory(struct proc *p)
@@ -94,10 +140,10 @@ static void kill_for_memory(struct proc *p)
 }
 
 /*
- * A page fault that found no memory.  Who has taken most beyond what he was promised ends, and the others try again
- * then.  If nobody has taken much, he may be ending already, and his memory be on its way back: so the process tries
- * while pages of any address space are being freed, and TRIES times more, for one whose last reference is still
- * somewhere, before it ends itself; each try waits for memory.  Process 1 tries for ever.
+ * A page fault that found no memory.  A process of the user who has taken most beyond what it was promised ends, and
+ * the others try again then.  If nobody has taken much, who did may be ending already, its memory on its way back: so
+ * the process tries while pages of any address space are being freed, and TRIES times more, for one whose last
+ * reference is still somewhere, before it ends itself; each try waits for memory.  Process 1 tries for ever.
  * In the kernel's own accesses nobody is looked for or waited for: locks may be held that this takes, or that the end
  * of an address space waits for.  Who else needs memory does it.
  */

@@ -24,7 +24,7 @@
 #include "proc/proc.h"
 #include "proc/tty.h"
 
-enum { PTY_MAX = 64, OUT_RING = 8192, IN_RING = 4096, COPY = 256 };
+enum { PTY_MAX = 64, PTY_ROOT = 8 /* the last are for the superuser */, OUT_RING = 8192, IN_RING = 4096, COPY = 256 };
 enum { PTS_MAJOR = 136 };
 
 struct pty {
@@ -243,7 +243,7 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
     struct pty *y    = kmem_zalloc(sizeof *y);
     uint16_t   *ring = kmem_alloc(IN_RING * sizeof *ring);
     char       *out  = kmem_alloc(OUT_RING);
-    unsigned    i;
+    unsigned    i, end = cred_superuser(curcred()) ? PTY_MAX : PTY_MAX - PTY_ROOT;
 
     if (y == NULL || ring == NULL || out == NULL) {
         kmem_free(out);
@@ -260,14 +260,14 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
     y->uid       = curcred()->fsuid;
     y->gid       = curcred()->fsgid;
     spin_lock(&pty_lock);
-    for (i = 0; i < PTY_MAX && ptys[i] != NULL; i++)
+    for (i = 0; i < end && ptys[i] != NULL; i++)
         ;
-    if (i < PTY_MAX) {
+    if (i < end) {
         y->tty.rdev = makedev(PTS_MAJOR, i);
         ptys[i]     = y;
     }
     spin_unlock(&pty_lock);
-    if (i == PTY_MAX) {
+    if (i == end) {
         kmem_free(out);
         kmem_free(ring);
         kmem_free(y);

@@ -20,7 +20,7 @@
 #include "vm/object.h"
 #include "x86/uaccess.h"
 
-enum { SHM_PLACES = 1024 };                                      /* segments, at most */
+enum { SHM_PLACES = 1024, SHM_ROOT = 64 };                       /* segments, at most; the last are for the superuser */
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
 enum { SHM_HUGETLB = 04000, SHM_NORESERVE = 010000 };            /* of shmget */
 enum { SHM_RDONLY = 010000, SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000 }; /* of shmat */
@@ -102,14 +102,14 @@ static int create(int key, uint64_t size, int flags)
     const struct cred *cr = curcred();
     bool               huge = (flags & SHM_HUGETLB) != 0;
     uint64_t           bytes = round_up(size, huge ? HUGE_SIZE : PAGE_SIZE);
-    unsigned           place = 0;
+    unsigned           place = 0, end = cred_superuser(cr) ? SHM_PLACES : SHM_PLACES - SHM_ROOT;
     struct shm        *s;
 
     if (size == 0 || size > USER_TOP)
         return -EINVAL;
-    while (place < SHM_PLACES && table[place] != NULL)
+    while (place < end && table[place] != NULL)
         place++;
-    if (place == SHM_PLACES)
+    if (place == end)
         return -ENOSPC;
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;

@@ -176,6 +176,13 @@ uint64_t pageout_promisable(void)
 
 /* ---- those who want memory ------------------------------------------------------------------- */
 
+/*
+ * Frames that the hands have passed since memory was last freed, a page pushed, or one seen on its way to or from a
+ * disk.  After some turns of the circle there is nothing to take; a number of waits alone would mean minutes.
+ */
+static _Atomic uint64_t barren;
+#define BARREN_TURNS 4u
+
 void pageout_kick(void)
 {
     if (!atomic_exchange(&kicked, true))
@@ -186,6 +193,7 @@ void pageout_freed(void)
 {
     if (needfree != 0) {
         atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
+        atomic_store_explicit(&barren, 0, memory_order_relaxed);
         cv_broadcast(&memory_cv);
     }
 }
@@ -259,6 +267,8 @@ static bool low(unsigned node, bool wait, bool failed)
         if (failed && progress != since) {
             since = progress;
             i = 0;
+        } else if (barren >= BARREN_TURNS * scan_total()) {
+            i = HOPELESS;
         }
     }
     if (i == HOPELESS && progress == since)
@@ -288,6 +298,8 @@ struct round {
     struct victims v;
     uint64_t       pushes; /* requests for page-outs */
     uint64_t       taken;  /* pages                  */
+    bool           swap;   /* there was room in swap; without it no anonymous page is looked at */
+    bool           waits;  /* a page was seen that is on its way to or from a disk */
 };
 
 /* Frees a file's page that is busy, unless somebody has got hold of it. */
@@ -435,7 +447,9 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
     enum page_verdict verdict;
 
     CPUSTAT_INC(scan);
-    if ((use != SCAN_DISK && use != SCAN_ANON) || (use == SCAN_ANON && paging_spares(&r->p, KIND_ANON, freemem())) ||
+    r->waits |= (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_WRITEBACK | PG_LOCKED)) != 0;
+    if ((use != SCAN_DISK && use != SCAN_ANON) ||
+        (use == SCAN_ANON && (!r->swap || paging_spares(&r->p, KIND_ANON, freemem()))) ||
         !scan_lock(SCAN_PAGEOUT, pg, &sp))
         return false;
     s = see(&sp, &r->v.tlb);
@@ -463,7 +477,7 @@ static struct scan_pos front, back;
 /* One round: a quarter of a second's worth.  Returns pages taken. */
 static uint64_t scan_round(void)
 {
-    struct round  r = {.p = now()};
+    struct round  r = {.p = now(), .swap = swap_room()};
     uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
     uint64_t      budget = paging_percent(&r.p, freemem()) * scaled(ROUND_NS) / 100;
     uint64_t      start = clock_mono_ns();
@@ -482,6 +496,7 @@ static uint64_t scan_round(void)
             break;
     }
     finish(&r);
+    barren = r.taken == 0 && r.pushes == 0 && !r.waits ? barren + looked : 0;
     return r.taken;
 }
 

@@ -27,6 +27,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -177,7 +179,13 @@ static bool task_goes_on(void)
     return shared->beats >= before + 5;
 }
 
-/* As root, in a new process: 4 MiB of memory, and a file. */
+/* Whether there is room for root in the tables of the system, with what a call has returned. */
+static bool has_room(int fd_or_id)
+{
+    return fd_or_id >= 0 || (errno != ENOSPC && errno != ENOBUFS && errno != ENFILE);
+}
+
+/* As root, in a new process: 4 MiB of memory, a file, a socket, a terminal and a segment. */
 static bool root_works(void)
 {
     char path[80];
@@ -192,8 +200,12 @@ static bool root_works(void)
             _exit(1);
         memset(p, 1, 4 * MIB);
         snprintf(path, sizeof path, "%s/roots", place);
-        int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+        int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600), id;
 
+        if (!has_room(socket(AF_INET, SOCK_STREAM, 0)) || !has_room(socket(AF_INET, SOCK_DGRAM, 0)) ||
+            !has_room(open("/dev/ptmx", O_RDWR | O_NOCTTY)) || !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
+            _exit(3);
+        shmctl(id, IPC_RMID, NULL);
         _exit(fd < 0 || write(fd, p, 65536) != 65536 || unlink(path) != 0 ? 2 : 0);
     }
     if (pid < 0)

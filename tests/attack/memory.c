@@ -364,6 +364,21 @@ static bool all_memory(void)
     return false;
 }
 
+/* The same by many processes, of which none has much. */
+static bool many_small(void)
+{
+    for (int i = 0; i < 128; i++)
+        if (fork() == 0) {
+            char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+            memset(p, 1, 4 * MIB - 128 * (size_t)1024);
+            pause();
+        }
+    answer("goes on");
+    pause();
+    return false;
+}
+
 static bool all_promised(void)
 {
     long n = 0;
@@ -577,6 +592,7 @@ static const struct attack list[] = {
     {"written_read_only", "root's file through a private mapping and /proc/self/mem", written_read_only, NULL, NULL},
     {"races_of_ranges", "four threads map, protect, fork and drop one range", races_of_ranges, NULL, NULL},
     {"all_memory", "all memory, touched", all_memory, NULL, NULL},
+    {"many_small", "all memory, touched by processes of 4 MiB", many_small, NULL, NULL},
     {"all_promised", "all memory, promised", all_promised, NULL, NULL},
     {"all_locked", "all memory, locked", all_locked, NULL, NULL},
     {"locked_from_now_on", "all memory, by processes whose memory is locked as they get it", locked_from_now_on, NULL,
