@@ -181,10 +181,8 @@ static void dispatch(struct disk *d, uint64_t now)
         }
         TRACE(IO, cmd->c.nsect, io_what(&cmd->c, 0), trace_name(d->name));
     }
-    if (again != UINT64_MAX && !d->again_set) { /* not when it may be running: it waits for our lock */
-        d->again_set = true;
+    if (again != UINT64_MAX && !timer_armed(&d->again))
         timer_arm(&d->again, again, look_again);
-    }
 }
 
 static void look_again(struct timer *t)
@@ -192,7 +190,6 @@ static void look_again(struct timer *t)
     struct disk *d = container_of(t, struct disk, again);
 
     spin_lock(&d->lock);
-    d->again_set = false;
     dispatch(d, clock_mono_ns());
     spin_unlock(&d->lock);
 }

@@ -45,8 +45,7 @@ struct disk {
     struct list     flushes;   /* [l] flushes that wait                                     */
     struct list     free;      /* [l] commands that do not run                              */
     unsigned        running;   /* [l] commands                                              */
-    struct timer    again;     /*     looks at the queue once more                          */
-    bool            again_set; /* [l] it will, or is about to                               */
+    struct timer    again;     /* [l] looks at the queue once more                          */
     struct command *stalled;   /* [l] ready to be started, when the driver has room again   */
     struct io_stats stats;     /* [l]                                                       */
     struct kstat    kstat;

@@ -25,7 +25,7 @@ struct disp_cpu {
     struct spinlock timer_lock;       /* RANK_TIMER                                                    */
     struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
     _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
-    struct timer *_Atomic running_timer; /* [timer_lock] whose function is being called; read without too */
+    struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
     struct cpu *_Atomic timer_cpu;    /* [timer_lock] who keeps what is armed here: itself, as a rule      */
     struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; read without it */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */

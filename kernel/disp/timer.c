@@ -10,9 +10,12 @@
  *             (timer_leave), and what is armed there goes to the CPU that timer_cpu names, or where that one's lead.
  *             Its thread's time slice ends by an interrupt only while another thread waits for the CPU; else it looks
  *             once a second.
+ *             A timer that is armed while its function runs goes to the CPU that runs it (I4).  So the function is
+ *             never called twice at once, and arming need not wait: its caller may hold a lock that the function takes.
  * INVARIANTS  I1  timer_set_for <= the earliest event of its CPU that is in the future, or an interrupt is pending
  *             I2  a timer is in the heap of t->cpu or in none; timer_cpu == the CPU itself iff it keeps timers
  *             I3  following timer_cpu ends: it was set to a CPU that kept timers then
+ *             I4  while a timer's function runs on a CPU, t->cpu is that CPU, which keeps its timers
  * LOCKING     d->timer_lock (RANK_TIMER), to move timers that of both CPUs; functions are called without it
  * SEE ALSO    ACPI specification 4.8.3.3 (power management timer)
  */
@@ -172,14 +175,40 @@ static struct cpu *lock_keeper(struct cpu *c)
     }
 }
 
+/*
+ * Takes `t` out of its heap.  Returns the CPU that this left locked, where it is or was last armed; NULL: it was never
+ * armed.
+ */
+static struct cpu *disarm_lock(struct timer *t, bool *was)
+{
+    struct cpu *c;
+
+    *was = false;
+    while ((c = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED)) != NULL) {
+        spin_lock(&c->disp->timer_lock);
+        if (likely(t->cpu == c)) {
+            if ((*was = timer_armed(t)))
+                timer_remove(c->disp, t);
+            break;
+        }
+        spin_unlock(&c->disp->timer_lock); /* it has moved */
+    }
+    return c;
+}
+
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *))
 {
     struct cpu      *c;
     struct disp_cpu *d;
+    bool             was;
 
-    (void)timer_cancel(t);
     irq_push();
-    c = lock_keeper(this_cpu());
+    c = disarm_lock(t, &was);
+    if (c == NULL || c->disp->running_timer != t) { /* I4 */
+        if (c != NULL)
+            spin_unlock(&c->disp->timer_lock);
+        c = lock_keeper(this_cpu());
+    }
     d = c->disp;
     t->deadline_ns = deadline_ns;
     t->fn = fn;
@@ -198,20 +227,13 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
 
 bool timer_cancel(struct timer *t)
 {
-    struct cpu *c, *on;
-    bool        was = false, running;
+    struct cpu *c;
+    bool        was = false, armed, running;
 
-    while ((c = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED)) != NULL) {
-        spin_lock(&c->disp->timer_lock);
-        running = t->cpu != c; /* then it has moved: look again */
-        if (!running) {
-            if (timer_armed(t)) {
-                timer_remove(c->disp, t);
-                was = true;
-            }
-            on = t->called_on;
-            running = on != NULL && on != this_cpu() && on->disp->running_timer == t; /* and may arm it again */
-        }
+    spin_check_sleep(0);
+    while ((c = disarm_lock(t, &armed)) != NULL) {
+        was |= armed;
+        running = c->disp->running_timer == t; /* and may arm it again */
         spin_unlock(&c->disp->timer_lock);
         if (!running)
             break;
@@ -226,6 +248,11 @@ void timer_leave(struct cpu *c, struct cpu *to)
     struct timer    *t;
 
     spin_lock_pair(&d->timer_lock, &e->timer_lock);
+    while (d->running_timer != NULL) { /* I4 */
+        spin_unlock_pair(&d->timer_lock, &e->timer_lock);
+        cpu_pause();
+        spin_lock_pair(&d->timer_lock, &e->timer_lock);
+    }
     d->timer_cpu = to;
     while ((t = d->timers) != NULL) {
         timerq_remove(&d->timers, t);
@@ -255,7 +282,6 @@ void timer_interrupt(void)
         struct timer *t = d->timers;
 
         timer_remove(d, t);
-        t->called_on = c;
         d->running_timer = t;
         spin_unlock(&d->timer_lock);
         t->fn(t);

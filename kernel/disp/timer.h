@@ -14,7 +14,6 @@ struct timer {
     uint64_t deadline_ns;             /* of clock_mono_ns() */
     void   (*fn)(struct timer *);
     struct cpu   *cpu;                /* where it is, or was last, armed; changes under both CPUs' locks */
-    struct cpu   *called_on;          /* where fn was last called; NULL: nowhere */
     struct timer *child, *next;       /* its place in the CPU's heap: timerq.h */
     struct timer **link;              /* what points at it there; NULL: not armed */
 };
@@ -35,12 +34,14 @@ uint64_t tsc_to_ns(uint64_t cycles);
 /* clock_changed - call-up: the wall clock was set (the vDSO copies clock_params); may be NULL. */
 extern void (*clock_changed)(void);
 
-/* timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER. */
+/*
+ * timer_arm - call t->fn at deadline; re-arms if already armed.  O(log n).  Takes RANK_TIMER, and does not wait for an
+ * fn that runs: the caller may hold a lock that fn takes.
+ */
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *));
 /*
- * timer_cancel - returns whether it was still armed.  After it returns fn is not running, except when fn itself calls
- * it, and the timer is not armed even if fn arms it.  The caller holds no lock that fn takes, and nobody else arms the
- * timer meanwhile.
+ * timer_cancel - returns whether it was still armed.  After it returns fn is not running, and the timer is not armed
+ * even if fn arms it.  It waits for fn, so the caller holds no spin lock.  Nobody else arms the timer meanwhile.
  */
 bool timer_cancel(struct timer *t);
 static inline bool timer_armed(const struct timer *t)

@@ -3,8 +3,10 @@
  * time.c - sleeping, CPU-time clocks, interval timers.
  *
  * THEORY      ITIMER_REAL is one timer in struct proc. With an interval it is armed again when the
- *             process takes the signal, as in Linux: so whoever asks for one each microsecond
- *             spends its own time, and not the interrupt's. ITIMER_VIRTUAL and ITIMER_PROF count CPU
+ *             process takes the signal, as in Linux, and not in the interrupt. The signal may be
+ *             another thread's SIGALRM that comes while the timer's function still runs on another
+ *             CPU; the timer is then armed there, so an interval counts as MIN_INTERVAL_NS at least,
+ *             or a process could keep that CPU in its interrupts. ITIMER_VIRTUAL and ITIMER_PROF count CPU
  *             time, which has no hardware timer: a record that exists only while one of them is
  *             set looks at the process's CPU time when it could at the earliest have run out,
  *             with all its LWPs running all the time, and looks again when it has not. VIRTUAL
@@ -26,7 +28,10 @@
 #include "mem/kmem.h"
 #include "proc/proc.h"
 
-enum { LOOK_AGAIN_NS = 1000000 }; /* shortest time between two looks at a process's CPU time */
+enum {
+    LOOK_AGAIN_NS = 1000000,  /* shortest time between two looks at a process's CPU time */
+    MIN_INTERVAL_NS = 100000, /* shortest interval of ITIMER_REAL */
+};
 
 struct sleeper {
     struct timer timer;
@@ -89,9 +94,10 @@ static void real_expired(struct timer *tm)
 void itimer_taken(struct proc *p)
 {
     struct timer *tm = &p->itimer_real;
+    uint64_t interval = max_of(p->itimer_interval_ns, (uint64_t)MIN_INTERVAL_NS);
 
     if (p->itimer_interval_ns != 0 && !timer_armed(tm))
-        timer_arm(tm, next_after(tm->deadline_ns, p->itimer_interval_ns, clock_mono_ns()), real_expired);
+        timer_arm(tm, next_after(tm->deadline_ns, interval, clock_mono_ns()), real_expired);
 }
 
 static void real_set(struct proc *p, const struct itimer_setting *new,

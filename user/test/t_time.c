@@ -289,6 +289,38 @@ static void alarms(void)
     EXPECT_EQ(alarm(0), 100);
 }
 
+static void on_alarm(int sig)
+{
+    (void)sig;
+}
+
+static void *send_alarms(void *arg)
+{
+    for (;;)
+        kill(getpid(), SIGALRM);
+    return arg;
+}
+
+/* A signal taken while the timer's function runs on another CPU arms the timer: neither waits for the other. */
+static void alarms_from_threads_too(void)
+{
+    struct itimerval it = {{0, 50}, {0, 50}};
+    pid_t child = fork();
+    pthread_t t;
+
+    if (child == 0) {
+        signal(SIGALRM, on_alarm);
+        for (int i = 0; i < 2; i++)
+            EXPECT_EQ(pthread_create(&t, NULL, send_alarms, NULL), 0);
+        EXPECT_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
+        send_alarms(NULL);
+    }
+    for (int i = 0; i < 30; i++)
+        EXPECT_EQ(usleep(100000), 0);
+    EXPECT_EQ(kill(child, SIGKILL), 0);
+    EXPECT_EQ(waitpid(child, NULL, 0), child);
+}
+
 /* Whatever a process does to its vDSO, others do not see it. */
 static void vdso_is_safe(void)
 {
@@ -324,5 +356,6 @@ static const struct check list[] = {
     {"cpu_limit_ends_a_process", cpu_limit_ends_a_process},
     {"getcpu_agrees", getcpu_agrees},
     {"alarms", alarms},
+    {"alarms_from_threads_too", alarms_from_threads_too},
 };
 CHECK_MAIN(list)
