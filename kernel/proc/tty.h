@@ -162,7 +162,7 @@ int tty_check_read(struct tty *t);
 int tty_check_change(struct tty *t);
 /* tty_controlling - the terminal of the caller's session, held, or NULL. */
 struct tty *tty_controlling(void);
-/* tty_acquire - make t the caller's controlling terminal (TIOCSCTTY).  0, -EPERM. */
+/* tty_acquire - make t the caller's controlling terminal (TIOCSCTTY).  0, -EPERM, -EIO: the other end is gone. */
 int  tty_acquire(struct tty *t, bool steal);
 long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg);
 long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg);

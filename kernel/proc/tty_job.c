@@ -11,8 +11,9 @@
  *             again (orphaned), or one that ignores SIGTTIN, gets -EIO instead.
  *             The foreground group is kept as a number: a group that has died is simply not found.
  * INVARIANTS  J1  t->session == s  iff  s->tty == t
- * LOCKING     [p] proc_lock for the relations, then the signal handlers' lock; tty->lock is never
- *             held here
+ *             J2  a terminal with a session exists: its end sets `gone` and then takes the session away,
+ *                 before it drops its hold, and one that is gone gets no session
+ * LOCKING     [p] proc_lock for the relations, then tty->lock, for a moment, or the signal handlers'
  * SEE ALSO    tty.h, credentials(7), tests/test_tty.py
  */
 #include "lib/errno.h"
@@ -96,6 +97,16 @@ struct tty *tty_controlling(void)
     return t;
 }
 
+static bool tty_gone(struct tty *t)
+{
+    bool gone;
+
+    spin_lock(&t->lock);
+    gone = t->gone;
+    spin_unlock(&t->lock);
+    return gone;
+}
+
 int tty_acquire(struct tty *t, bool steal)
 {
     struct proc    *p = curproc();
@@ -108,6 +119,8 @@ int tty_acquire(struct tty *t, bool steal)
         /* already so */
     } else if (s->leader != p || s->tty != NULL || (t->session != NULL && !steal)) {
         err = -EPERM;
+    } else if (tty_gone(t)) {
+        err = -EIO; /* J2 */
     } else {
         if (t->session != NULL)
             t->session->tty = NULL;
@@ -133,18 +146,6 @@ static void part(struct tty *t)
     t->fg_pgid      = 0;
 }
 
-/* Take the terminal away from session s.  Returns it, or NULL. */
-static struct tty *disassociate(struct session *s)
-{
-    struct tty *t;
-
-    spin_lock(&proc_lock);
-    if ((t = s->tty) != NULL)
-        part(t);
-    spin_unlock(&proc_lock);
-    return t;
-}
-
 void tty_session_hangup(struct tty *t)
 {
     struct session *s;
@@ -162,10 +163,19 @@ void tty_session_hangup(struct tty *t)
 
 void tty_leader_exit(struct session *s)
 {
-    struct tty *t = disassociate(s);
+    struct tty *t;
 
-    if (t != NULL)
+    spin_lock(&proc_lock);
+    if ((t = s->tty) != NULL) {
+        part(t);
+        if (tty_hold(t) != 0)
+            t = NULL; /* its end hangs it up */
+    }
+    spin_unlock(&proc_lock);
+    if (t != NULL) {
         tty_hangup(t);
+        tty_drop(t);
+    }
 }
 
 /* tcsetpgrp(3). */
@@ -213,11 +223,10 @@ long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
         spin_lock(&proc_lock);
         s      = curproc()->pgrp->session;
         leader = s->leader == curproc() && s->tty == t;
+        if (leader)
+            part(t);
         spin_unlock(&proc_lock);
-        if (!leader)
-            return -ENOTTY;
-        (void)disassociate(s);
-        return 0;
+        return leader ? 0 : -ENOTTY;
     default:
         return -ENOTTY;
     }

@@ -5,7 +5,7 @@
  *
  * THEORY    A race test repeats a short collision many times with varying delays.  What it asks
  * for is the invariant (one status per child, nobody left, nobody hung), not an order.
- * SEE ALSO  kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c
+ * SEE ALSO  kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c, kernel/proc/tty_job.c
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -549,6 +550,74 @@ static void vfork_parent_is_killed(void)
     EXPECT_EQ(read(told[0], &byte, 1), 0);
 }
 
+/* Passes less time, at finer steps. */
+static void linger(unsigned most)
+{
+    for (volatile uint64_t n = draw() % most; n > 0; n--)
+        ;
+}
+
+/* How a session leader meets the end of its terminal. */
+enum { OPENS, TAKES, EXITS, WAYS };
+
+/* The leader: waits for the start, then does its thing while the master is being closed. */
+__attribute__((noreturn)) static void lead(const char *name, int way, _Atomic int *go)
+{
+    int fd = -1;
+
+    setsid();
+    signal(SIGHUP, SIG_IGN);
+    if (way != OPENS)
+        fd = open(name, O_RDWR | (way == TAKES ? O_NOCTTY : 0));
+    if (way == EXITS)
+        close(fd);
+    *go = 1;
+    while (*go < 2)
+        ;
+    linger(500);
+    if (way == EXITS)
+        _exit(0);
+    if (way == OPENS)
+        fd = open(name, O_RDWR);
+    else
+        (void)ioctl(fd, TIOCSCTTY, 0);
+    while (*go != 3)
+        ;
+    close(fd);
+    EXPECT(open("/dev/tty", O_RDWR | O_NOCTTY) < 0); /* it has gone: the session has none */
+    _exit(0);
+}
+
+static void terminal_beside_its_end(void)
+{
+    _Atomic int *go = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    EXPECT(go != MAP_FAILED);
+    for (int way = 0; way < WAYS; way++) {
+        for (double end = now() + 3; now() < end;) {
+            int master = posix_openpt(O_RDWR | O_NOCTTY);
+            char name[64];
+            pid_t pid;
+
+            EXPECT(master >= 0 && unlockpt(master) == 0 && ptsname_r(master, name, sizeof name) == 0);
+            *go = 0;
+            pid = fork();
+            if (pid == 0) {
+                close(master);
+                lead(name, way, go);
+            }
+            while (*go != 1)
+                ;
+            *go = 2;
+            draw(); /* not the child's number */
+            linger(way == EXITS ? 3500 : 500);
+            close(master);
+            *go = 3;
+            EXPECT_EQ(wait_for(pid), 0);
+        }
+    }
+}
+
 static const struct check list[] = {
     {"exits_together", exits_together},
     {"last_one_out", last_one_out},
@@ -567,5 +636,6 @@ static const struct check list[] = {
     {"stop_storm", stop_storm},
     {"orphaned_group_is_hung_up", orphaned_group_is_hung_up},
     {"vfork_parent_is_killed", vfork_parent_is_killed},
+    {"terminal_beside_its_end", terminal_beside_its_end},
 };
 CHECK_MAIN(list)
