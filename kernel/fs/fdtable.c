@@ -250,6 +250,19 @@ int fd_close(struct fdtable *t, int fd)
     return 0;
 }
 
+int fd_check_lock(struct fdtable *t, int fd, struct file *f)
+{
+    bool same;
+
+    spin_lock(&t->lock);
+    same = fd_peek(t, fd) == f;
+    spin_unlock(&t->lock);
+    if (same)
+        return 0; /* a close that comes now sees the lock */
+    lock_table_closed(f, t);
+    return -EBADF;
+}
+
 int fd_get_flags(struct fdtable *t, int fd)
 {
     int r = -EBADF;

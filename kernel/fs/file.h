@@ -115,6 +115,7 @@ int    file_readdir(struct file *f, dirent_fn fn, void *arg);
  * F_UNLCK 2; bytes start .. end inclusive.
  * file_lock, file_flock: -EAGAIN (wait false), -ERESTARTSYS, -ENOLCK (the user has too many), -ENOMEM, -EBADF, -EINVAL;
  * file_lock -EDEADLK.  file_lock_test: fills *lr with the lock in the way that starts first, or type F_UNLCK.
+ * fd_check_lock - after f, which was behind fd, was locked: -EBADF if fd was closed meanwhile, with t's locks dropped.
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
@@ -123,6 +124,7 @@ struct lock_range {
 };
 int  file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr, bool wait);
 void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr);
+int  fd_check_lock(struct fdtable *t, int fd, struct file *f);
 int  file_flock(struct file *f, int type, bool wait);
 
 /* Calls upwards, filled in by proc: who is running, what limits it, the signals that writing may bring. */

@@ -234,7 +234,7 @@ static int flock_range(struct file *f, const struct user_flock *u, struct lock_r
     return lr->start < 0 ? -EINVAL : 0;
 }
 
-static long fcntl_lock(struct file *f, int cmd, uint64_t uarg)
+static long fcntl_lock(struct file *f, int fd, int cmd, uint64_t uarg)
 {
     struct fdtable *t = curproc()->files;
     struct lock_range lr = {.pid = curproc()->pid};
@@ -264,6 +264,8 @@ static long fcntl_lock(struct file *f, int cmd, uint64_t uarg)
     if ((u.type == F_RDLCK && acc == O_WRONLY) || (u.type == F_WRLCK && acc == O_RDONLY))
         return -EBADF;
     err = file_lock(f, t, &lr, cmd == F_SETLKW);
+    if (err == 0 && lr.type != F_UNLCK)
+        err = fd_check_lock(t, fd, f);
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
@@ -294,7 +296,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
-        return fcntl_lock(f, cmd, arg);
+        return fcntl_lock(f, fd, cmd, arg);
     case F_GETPIPE_SZ:
     case F_SETPIPE_SZ: /* a pipe keeps its size, which may be more than what is asked for */
         size = pipe_size(f);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/stat.h>
@@ -500,6 +501,42 @@ static void first_conflict(void)
     EXPECT_EQ(status, 0);
 }
 
+static int waits_on;
+
+static void *wait_for_lock(void *arg)
+{
+    EXPECT_ERR(lock_range(waits_on, F_SETLKW, F_WRLCK, 0, 1), EBADF);
+    return arg;
+}
+
+/* A lock that is granted after its descriptor was closed belongs to nobody: the call fails. */
+static void lock_of_a_closed_descriptor(void)
+{
+    int fd, go[2];
+    pthread_t t;
+    char c;
+
+    enter_directory();
+    fd = make("a", "");
+    EXPECT_EQ(pipe(go), 0);
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, 0, 1), 0);
+    if (fork() == 0) {
+        waits_on = open("a", O_RDWR);
+        EXPECT_EQ(pthread_create(&t, NULL, wait_for_lock, NULL), 0);
+        usleep(200000);
+        EXPECT_EQ(close(waits_on), 0);
+        EXPECT_EQ(write(go[1], "", 1), 1);
+        EXPECT_EQ(pthread_join(t, NULL), 0);
+        EXPECT_EQ(write(go[1], "", 1), 1);
+        pause();
+    }
+    close(go[1]);
+    EXPECT_EQ(read(go[0], &c, 1), 1);
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_UNLCK, 0, 1), 0);
+    EXPECT_EQ(read(go[0], &c, 1), 1);
+    EXPECT_EQ(lock_range(fd, F_SETLK, F_WRLCK, 0, 1), 0); /* although the other lives */
+}
+
 /* Three processes each have a lock and want the next one's: the last to ask is told. */
 static void deadlock(void)
 {
@@ -570,6 +607,7 @@ static void direct_io(void)
 
 static const struct check list[] = {
     {"first_conflict", first_conflict},
+    {"lock_of_a_closed_descriptor", lock_of_a_closed_descriptor},
     {"deadlock", deadlock},
     {"no_deadlock", no_deadlock},
     {"direct_io", direct_io},
