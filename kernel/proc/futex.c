@@ -3,8 +3,8 @@
  * futex.c - sleeping on a word of user memory.
  *
  * THEORY      A waiter is a record on its own kernel stack, in a hash bucket chosen by what the
- *             word is: (address space, address) for private memory, (object, offset) for
- *             shared. The waiter compares the word and queues itself under the bucket's lock; a
+ *             word is: (address space, address) for private memory, (object's number, offset)
+ *             for shared. The waiter compares the word and queues itself under the bucket's lock; a
  *             waker changes the word first and then looks into the bucket, so either the waiter
  *             sees the new value or the waker sees the waiter. User memory is read under the
  *             bucket's lock without faulting: when the page is not there the access fails, and

@@ -72,6 +72,7 @@ struct vm_object {
     const struct pager_ops *ops;     /* [c] VNODE                                                    */
     void                   *owner;   /* [c] VNODE: the vnode                                         */
     struct object_io       *io;      /* [c] VNODE on a disk; NULL: memory is all there is            */
+    _Atomic uint64_t        number;  /* [a] no other object's, ever (futex keys); 0: nobody asked yet */
 };
 
 /* The side of a file's object that faces the disk.  Its file system embeds it beside the vnode. */

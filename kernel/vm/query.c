@@ -206,6 +206,20 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
     return (long)done;
 }
 
+/* Unlike the object's address it is not used again, for a waiter may stay when the object has gone. */
+static uint64_t object_number(struct vm_object *o)
+{
+    static _Atomic uint64_t last;
+    uint64_t                n = atomic_load(&o->number), fresh;
+
+    if (n == 0) {
+        fresh = atomic_fetch_add(&last, 1) + 1;
+        if (atomic_compare_exchange_strong(&o->number, &n, fresh))
+            n = fresh;
+    }
+    return n;
+}
+
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key)
 {
     struct seg *s;
@@ -218,7 +232,7 @@ int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_k
     if (s != NULL && (s->prot & (PROT_READ | PROT_WRITE)) == 0)
         s = NULL;
     if (s != NULL && seg_shared(s))
-        *key = (struct futex_key){(uint64_t)s->obj, (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
+        *key = (struct futex_key){object_number(s->obj), (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
     rw_exit_read(&as->lock);
     return s != NULL ? 0 : -EFAULT;
 }

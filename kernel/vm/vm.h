@@ -136,7 +136,7 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
 
 /* Futex keys: identifies the word at addr whatever mapping it is reached by. */
 struct futex_key {
-    uint64_t a, b; /* (as, address) for private memory, (object, byte offset) for shared */
+    uint64_t a, b; /* (as, address) for private memory, (object's number, byte offset) for shared */
 };
 /* as_futex_key - 0; -EFAULT: no memory that may be looked at.  @private_hint  it is private: addr is not looked at. */
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key);

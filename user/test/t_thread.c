@@ -429,6 +429,42 @@ static void fpu_per_thread(void)
     join(thread, THREADS);
 }
 
+enum { GONE_PAGES = 100 };
+
+static void *new_shared_page(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    EXPECT(page != MAP_FAILED);
+    return page;
+}
+
+static void *waits_on(void *word)
+{
+    futex(word, FUTEX_WAIT, 0, NULL, NULL, 0);
+    return NULL;
+}
+
+/* Who waits on memory that has been unmapped is not woken by way of other memory, though the kernel uses it again. */
+static void futex_of_gone_memory(void)
+{
+    void *page[GONE_PAGES];
+    pthread_t thread;
+    pthread_attr_t small;
+
+    EXPECT_EQ(pthread_attr_init(&small), 0);
+    EXPECT_EQ(pthread_attr_setstacksize(&small, 32768), 0);
+    for (int i = 0; i < GONE_PAGES; i++) {
+        page[i] = new_shared_page();
+        EXPECT_EQ(pthread_create(&thread, &small, waits_on, page[i]), 0);
+    }
+    sleep(1);
+    for (int i = 0; i < GONE_PAGES; i++)
+        EXPECT_EQ(munmap(page[i], 4096), 0);
+    for (int i = 0; i < 5 * GONE_PAGES; i++)
+        EXPECT_EQ(futex(new_shared_page(), FUTEX_WAKE, 1, NULL, NULL, 0), 0);
+}
+
 static void *tells_id(void *arg)
 {
     (void)arg;
@@ -463,6 +499,7 @@ static const struct check list[] = {
     {"futex_wakes_by_priority", futex_wakes_by_priority},
     {"cpus_run_by_priority", cpus_run_by_priority},
     {"futex_between_processes", futex_between_processes},
+    {"futex_of_gone_memory", futex_of_gone_memory},
     {"fpu_per_thread", fpu_per_thread},
     {"ids", ids},
 };
