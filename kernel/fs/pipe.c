@@ -11,8 +11,8 @@
  *             side waits for the other.
  * INVARIANTS  I1  start < size, count <= size; size is a power of 2
  *             I2  a write of at most PIPE_BUF bytes is not mixed with others: it starts when it fits
- *             I3  nreaders and nwriters count openings; refs the open files, and the last one frees the pipe after it
- *                 has left the lock
+ *             I3  nreaders and nwriters count openings; refs the open files and the vnodes of pipe_vnode(), and the
+ *                 last one frees the pipe after it has left the lock
  * LOCKING     p->lock (a mutex: copying to and from programs may fault) for all; poll reads `count` without it.
  *             fifo_mutex guards vn->fifo, and comes before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
@@ -393,20 +393,19 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
 
 static void pipe_vnode_inactive(struct vnode *vn)
 {
-    struct file *keep = vn->data;
-
+    pipe_drop(vn->data);
     kmem_free(vn);
-    file_release(keep);
 }
 
 static const struct vnodeops pipe_vnode_ops = {.inactive = pipe_vnode_inactive};
 
 struct vnode *pipe_vnode(struct file *f)
 {
+    struct pipe *p = pipe_of(f);
     struct vnode *vn;
     struct vattr va;
 
-    if (pipe_buffered(f) < 0 || (vn = kmem_alloc(sizeof *vn)) == NULL)
+    if (p == NULL || (vn = kmem_alloc(sizeof *vn)) == NULL)
         return NULL;
     file_getattr(f, &va);
     vn_init(vn, vfs_root->vfs, VFIFO, &pipe_vnode_ops, NULL);
@@ -414,9 +413,8 @@ struct vnode *pipe_vnode(struct file *f)
     vn->uid = va.uid;
     vn->gid = va.gid;
     vn->ino = va.ino;
-    vn->fifo = f->data;
-    file_hold(f); /* keeps the pipe: it is not empty of openings before this vnode goes */
-    vn->data = f;
+    vn->fifo = vn->data = p;
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed); /* but no opening: readers see the end of file */
     return vn;
 }
 

@@ -275,6 +275,37 @@ static void pipes(void)
     EXPECT_ERR(lseek(fd[0], 0, SEEK_SET), ESPIPE);
 }
 
+/* A pipe opened by way of one of its ends keeps the pipe, not that end. */
+static void pipe_opened_again(void)
+{
+    int fd[2], reader, writer, path;
+    char name[64], c;
+
+    EXPECT_EQ(pipe(fd), 0);
+    sprintf(name, "/proc/self/fd/%d", fd[1]);
+    reader = open(name, O_RDONLY);
+    EXPECT(reader >= 0);
+    close(fd[0]);
+    EXPECT_EQ(write(fd[1], "x", 1), 1);
+    close(fd[1]);
+    EXPECT_EQ(read(reader, &c, 1), 1);
+    EXPECT_EQ(read(reader, &c, 1), 0);
+
+    path = open("/proc/self/fd", O_PATH);
+    EXPECT_EQ(pipe(fd), 0);
+    sprintf(name, "%d", fd[0]);
+    path = openat(path, name, O_PATH);
+    EXPECT(path >= 0);
+    close(fd[0]);
+    close(fd[1]);
+    sprintf(name, "/proc/self/fd/%d", path);
+    writer = open(name, O_RDWR); /* nobody had it open */
+    EXPECT(writer >= 0);
+    EXPECT_EQ(write(writer, "y", 1), 1);
+    EXPECT_EQ(read(writer, &c, 1), 1);
+    EXPECT_EQ(c, 'y');
+}
+
 static void pipe_writes_are_atomic(void)
 {
     int fd[2], bad = 0;
@@ -622,6 +653,7 @@ static const struct check list[] = {
     {"working_directory", working_directory},
     {"descriptors", descriptors},
     {"pipes", pipes},
+    {"pipe_opened_again", pipe_opened_again},
     {"pipe_writes_are_atomic", pipe_writes_are_atomic},
     {"named_pipes", named_pipes},
     {"polling", polling},
