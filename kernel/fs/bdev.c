@@ -254,7 +254,7 @@ static loff_t bdev_seek(struct file *f, loff_t off, int whence)
         off += (loff_t)((struct bdev *)f->data)->vn.size;
     if (whence > 2 || whence < 0 || off < 0)
         return -EINVAL;
-    return f->off = off;
+    return off;
 }
 
 static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)

@@ -147,7 +147,7 @@ loff_t file_size_seek(struct file *f, loff_t off, int whence)
     }
     if (off < 0)
         return -EINVAL;
-    return f->off = off;
+    return off;
 }
 
 struct readdir_state {
@@ -405,6 +405,8 @@ loff_t file_seek(struct file *f, loff_t off, int whence)
         return -ESPIPE;
     mutex_enter(&f->off_lock);
     r = f->ops->seek(f, off, whence);
+    if (r >= 0)
+        f->off = r;
     mutex_exit(&f->off_lock);
     return r;
 }

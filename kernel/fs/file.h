@@ -38,7 +38,7 @@ struct fileops {
     unsigned (*poll)(struct file *f, struct poller *p);
     /* `arg` is the raw third argument; implementations use copy_in/copy_out on it (tty and devices). */
     long (*ioctl)(struct file *f, unsigned cmd, uint64_t arg);
-    loff_t (*seek)(struct file *f, loff_t off, int whence); /* NULL: -ESPIPE */
+    loff_t (*seek)(struct file *f, loff_t off, int whence); /* where to: file_seek() moves f->off; NULL: -ESPIPE */
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* last reference gone */
     struct vm_object *object;      /* what mmap shows of a device; NULL: it cannot be mapped */

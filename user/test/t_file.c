@@ -83,6 +83,28 @@ static void seeking(void)
     EXPECT(memcmp(buf, "\0\0\0\0", 4) == 0);
 }
 
+/* Files whose text is made when it is read have a position like others. */
+static void seeking_in_made_text(void)
+{
+    static const char *const names[] = {"/proc/self/status", "/proc/meminfo", "/dev/kstat"};
+    char first[8], again[8];
+
+    for (int i = 0; i < (on_homeroom() ? 3 : 2); i++) {
+        int fd = open(names[i], O_RDONLY);
+
+        EXPECT_EQ(read(fd, first, 8), 8);
+        EXPECT_EQ(lseek(fd, 0, SEEK_SET), 0);
+        EXPECT_EQ(read(fd, again, 8), 8);
+        EXPECT(memcmp(first, again, 8) == 0);
+        EXPECT_EQ(lseek(fd, -4, SEEK_CUR), 4);
+        EXPECT_EQ(read(fd, again, 4), 4);
+        EXPECT(memcmp(first + 4, again, 4) == 0);
+        EXPECT_EQ(lseek(fd, 1 << 24, SEEK_SET), 1 << 24);
+        EXPECT_EQ(read(fd, again, 4), 0);
+        EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 1 << 24);
+    }
+}
+
 static void truncation(void)
 {
     int fd;
@@ -644,6 +666,7 @@ static const struct check list[] = {
     {"direct_io", direct_io},
     {"open_flags", open_flags},
     {"seeking", seeking},
+    {"seeking_in_made_text", seeking_in_made_text},
     {"truncation", truncation},
     {"vectors", vectors},
     {"names", names},
