@@ -92,15 +92,19 @@ static int unix_resolve(struct sock_addr *a, bool create)
 /* Calls fn(f, address) for the socket and the address of the arguments. */
 static long with_addr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *), bool create)
 {
-    struct sock_addr a;
+    struct sock_addr a, old;
     struct file     *f = fd_file(r->arg[0]);
     long             err;
 
     if (f == NULL)
         return -EBADF;
     err = file_is_socket(f) ? addr_in(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
-    if (err == 0 && socket_family(f) == AF_UNIX)
-        err = unix_resolve(&a, create);
+    if (err == 0 && socket_family(f) == AF_UNIX) {
+        if (create && socket_name(f, false, &old) == 0 && old.len > 2)
+            err = -EINVAL; /* it is bound: not after a second file was made */
+        else
+            err = unix_resolve(&a, create);
+    }
     if (err == 0) {
         err = fn(f, &a);
         if (a.vn != NULL)

@@ -490,6 +490,7 @@ static void control_messages(void)
 static void unix_streams(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock"};
+    struct sockaddr_un b = {.sun_family = AF_UNIX, .sun_path = "/tmp/t_net.sock2"};
     char               buf[8];
     int                fd[2], l, c, s;
 
@@ -505,6 +506,8 @@ static void unix_streams(void)
     c = socket(AF_UNIX, SOCK_STREAM, 0);
     EXPECT_ERR(connect(c, (struct sockaddr *)&a, sizeof a), ENOENT);
     EXPECT_EQ(bind(l, (struct sockaddr *)&a, sizeof a), 0);
+    EXPECT_ERR(bind(l, (struct sockaddr *)&b, sizeof b), EINVAL);
+    EXPECT_ERR(unlink(b.sun_path), ENOENT);
     EXPECT_ERR(connect(c, (struct sockaddr *)&a, sizeof a), ECONNREFUSED);
     EXPECT_EQ(listen(l, 4), 0);
     EXPECT_EQ(connect(c, (struct sockaddr *)&a, sizeof a), 0);
