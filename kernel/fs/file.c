@@ -59,6 +59,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->seekable = ops->seek != NULL;
     f->locked = false;
     f->watched = NULL;
+    f->ino = 0;
     return f;
 }
 
@@ -433,6 +434,19 @@ struct vnode *file_vnode(struct file *f)
     return f->vn;
 }
 
+uint64_t file_ino(struct file *f)
+{
+    static _Atomic uint64_t last;
+    uint64_t ino = atomic_load(&f->ino), fresh;
+
+    if (ino == 0) {
+        fresh = atomic_fetch_add(&last, 1) + 1;
+        if (atomic_compare_exchange_strong(&f->ino, &ino, fresh))
+            ino = fresh;
+    }
+    return ino;
+}
+
 void file_getattr(struct file *f, struct vattr *va)
 {
     if (f->vn != NULL) {
@@ -442,7 +456,7 @@ void file_getattr(struct file *f, struct vattr *va)
     *va = (struct vattr){.type = VFIFO, .mode = 0600, .nlink = 1, .blksize = PAGE_SIZE};
     if (f->ops->type != 0)
         va->type = f->ops->type;
-    va->ino = (uintptr_t)f->data >> 6 & 0xffffffff; /* both ends of a pipe show the same */
+    va->ino = file_ino(f);
     if (fs_upcalls.cred != NULL) {
         va->uid = fs_upcalls.cred()->fsuid;
         va->gid = fs_upcalls.cred()->fsgid;

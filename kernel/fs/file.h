@@ -58,6 +58,7 @@ struct file {
     bool                  locked;   /* [a] has held a flock                     */
     struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
     struct usermem       *payer;    /* [c] the user who opened it               */
+    _Atomic uint64_t      ino;      /* [a] file_ino(); 0: not asked for yet     */
 };
 
 /* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came, or the user has too many. */
@@ -102,6 +103,8 @@ int fd_next(struct fdtable *t, int fd);
 
 /* file_vnode - the file's vnode, held; for a pipe one is made, so that /proc/PID/fd/N can be opened.  NULL: none. */
 struct vnode *file_vnode(struct file *f);
+/* file_ino - the inode number of a file without a vnode; the ends of a pipe have the same. */
+uint64_t file_ino(struct file *f);
 /* file_getattr - fstat: of the vnode or, for a pipe, made up. */
 void file_getattr(struct file *f, struct vattr *va);
 /* file_size_seek - fileops.seek of files with a size (SEEK_SET, SEEK_CUR, SEEK_END): the new position or -EINVAL. */

@@ -307,6 +307,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags)
         return -ENFILE;
     }
     (*rd)->data = (*wr)->data = p;
+    (*wr)->ino = file_ino(*rd);
     p->refs = 2;
     p->nreaders = p->nwriters = 1;
     return 0;

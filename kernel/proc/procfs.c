@@ -178,8 +178,7 @@ static int fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf
         file_release(f);
         return link(n, arg, buf, size);
     }
-    snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe",
-             ((uintptr_t)f->data >> 4) & 0xffffffff);
+    snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe", file_ino(f));
     file_release(f);
     return (int)min_of(str_copy(buf, name, size), size);
 }

@@ -297,6 +297,29 @@ static void pipes(void)
     EXPECT_ERR(lseek(fd[0], 0, SEEK_SET), ESPIPE);
 }
 
+/* stat() and /proc name a pipe by the same number, at both ends, and another pipe by another. */
+static void pipe_numbers(void)
+{
+    char path[64], name[64] = {0}, wanted[64];
+    struct stat st;
+    int fd[4];
+    ino_t ino = 0;
+
+    EXPECT_EQ(pipe(fd), 0);
+    EXPECT_EQ(pipe(fd + 2), 0);
+    for (int i = 0; i < 4; i++) {
+        EXPECT_EQ(fstat(fd[i], &st), 0);
+        EXPECT(st.st_ino != 0);
+        EXPECT((st.st_ino == ino) == (i % 2 == 1));
+        ino = st.st_ino;
+        sprintf(path, "/proc/self/fd/%d", fd[i]);
+        sprintf(wanted, "pipe:[%lu]", (unsigned long)ino);
+        EXPECT(readlink(path, name, sizeof name - 1) > 0);
+        EXPECT(strcmp(name, wanted) == 0);
+        memset(name, 0, sizeof name);
+    }
+}
+
 /* A pipe opened by way of one of its ends keeps the pipe, not that end. */
 static void pipe_opened_again(void)
 {
@@ -676,6 +699,7 @@ static const struct check list[] = {
     {"working_directory", working_directory},
     {"descriptors", descriptors},
     {"pipes", pipes},
+    {"pipe_numbers", pipe_numbers},
     {"pipe_opened_again", pipe_opened_again},
     {"pipe_writes_are_atomic", pipe_writes_are_atomic},
     {"named_pipes", named_pipes},
