@@ -75,12 +75,18 @@ struct vm_object {
     _Atomic uint64_t        number;  /* [a] no other object's, ever (futex keys); 0: nobody asked yet */
 };
 
+/* Pages whose writing came to nothing so far; each was dirty again. */
+struct write_tally {
+    uint32_t failed;  /* with an error          */
+    uint32_t put_off; /* for want of memory     */
+};
+
 /* The side of a file's object that faces the disk.  Its file system embeds it beside the vnode. */
 struct object_io {
     uint32_t           ndirty;     /* [o] pages tagged dirty                                              */
     uint32_t           nwriteback; /* [o] pages tagged as being written                                   */
-    int                error;      /* [o] of a write, to be told to the next who waits; 0: none           */
-    uint32_t           nputoff;    /* [o] writes put off so far (-EAGAIN): their pages were dirty again   */
+    struct write_tally tally;      /* [o]                                                                 */
+    int                error;      /* [o] of the last write that failed; 0: none has                      */
     bool               exec;       /* [a] has been mapped for execution: its pages count as executable    */
     uint32_t           nthrottled; /* [o] writers that the write throttle has stopped                     */
     uint32_t           npaced;     /* [o] writers that pacing has stopped                                 */
@@ -174,13 +180,10 @@ void object_write_done(struct page *pg, int err);
  * @sync  somebody will wait: pages that are busy or being written already are waited for, and written (again);
  *        else they are left out
  * Returns 0 or what writepages said first (-EIO): those pages are dirty again.  Sleeps.
- * object_writeback_wait - sleep until no page of the range is being written.  0, or -EIO once after a write went
- *                         wrong: that page is still dirty.
- * object_sync - both: afterwards what was dirty or being written at the call is on the disk, or there is an error; also
- *               where such a write was put off for want of memory.
+ * object_sync - and wait: what was dirty or being written at the call is on the disk, also where such a write was put
+ *               off for want of memory.  Else -EIO or -ENOMEM, to each caller and at each call: those pages are dirty.
  */
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
-int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
 /*
  * object_free_behind - a sequential reader has passed pages first .. last: when memory is short those that nobody uses

@@ -8,9 +8,11 @@
  *             and then, without the lock, other processors forget their translations and the file system gets a run of
  *             consecutive pages.  Whatever is stored from there on faults or is a write(2), and makes the page dirty
  *             again, while the write goes on.
- *             A write that fails makes its pages dirty again and is remembered, to be told once to whoever waits next.
- *             One for which there is no memory now, and nobody waits, makes them dirty again and is counted: a thread
- *             that has begun to wait meanwhile (object_sync) writes them itself.
+ *             A write that fails makes its pages dirty again and is counted.  So each object_sync() writes again what
+ *             the disk has refused, and compares the count with that at its start: a page of its range can stay dirty
+ *             only by a write that failed since.  No thread takes an error away from another.
+ *             A write for which there is no memory now, and nobody waits, makes them dirty again and is counted apart:
+ *             a thread that has begun to wait meanwhile (object_sync) writes them itself.
  *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
  *             page becomes dirty or its last one clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
@@ -384,10 +386,12 @@ void object_write_done(struct page *pg, int err)
     radix_untag(&o->tree, pg->index, RADIX_WRITEBACK);
     before = io->nwriteback--;
     if (unlikely(err != 0)) {
-        if (err == -EAGAIN)
-            io->nputoff++;
-        else
+        if (err == -EAGAIN) {
+            io->tally.put_off++;
+        } else {
+            io->tally.failed++;
             io->error = err;
+        }
         if ((flags_of(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     }
@@ -402,13 +406,11 @@ void object_write_done(struct page *pg, int err)
     page_release(pg);
 }
 
-int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last)
+/* Sleeps until no page of the range is being written. */
+static void wait_written(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
-    int          err;
 
-    if (o->io == NULL)
-        return 0;
     for (;; first++) {
         spin_lock(&o->lock);
         pg = radix_next_tagged(&o->tree, &first, RADIX_WRITEBACK);
@@ -419,37 +421,36 @@ int object_writeback_wait(struct vm_object *o, uint64_t first, uint64_t last)
         page_wait(pg, PG_WRITEBACK);
         page_release(pg);
     }
-    err = o->io->error;
-    o->io->error = 0;
     spin_unlock(&o->lock);
-    return err;
 }
 
-static uint32_t count_put_off(struct vm_object *o)
+/* The counts now; *err: the last write that failed. */
+static struct write_tally tally_writes(struct vm_object *o, int *err)
 {
-    uint32_t n;
+    struct write_tally t;
 
     spin_lock(&o->lock);
-    n = o->io->nputoff;
+    t = o->io->tally;
+    *err = o->io->error;
     spin_unlock(&o->lock);
-    return n;
+    return t;
 }
 
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    uint32_t before;
-    int      err = 0, e;
+    struct write_tally start, before, after;
+    int                err;
 
     if (o->io == NULL)
         return 0;
+    start = after = tally_writes(o, &err);
     do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
-        before = count_put_off(o);
-        if ((e = object_writeback(o, first, last, true)) != 0)
-            err = e;
-        if ((e = object_writeback_wait(o, first, last)) != 0)
-            err = e;
-    } while (unlikely(count_put_off(o) != before));
-    return err;
+        before = after;
+        object_writeback(o, first, last, true);
+        wait_written(o, first, last);
+        after = tally_writes(o, &err);
+    } while (unlikely(after.put_off != before.put_off));
+    return after.failed != start.failed ? err : 0;
 }
 
 /* Pins the first object of a set, which moves to its end; NULL: the set is empty. */

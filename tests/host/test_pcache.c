@@ -30,6 +30,8 @@ static unsigned         error_every; /* one request of so many fails; 0: none */
 static unsigned         errors, reads_asked;
 static bool             put_off; /* writing that nobody waits for may fail for lack of memory: no error */
 static bool             put_off_late; /* and always does when it ends */
+static bool             refuse_writes; /* all fail when they end */
+static void (*beside)(void);           /* once, when a write has ended: another thread */
 
 static struct request {
     struct page *pg;
@@ -150,7 +152,10 @@ static void finish(unsigned i)
     struct request *r = queue[i];
     struct page    *pg = r->pg;
     int             err = error_every != 0 && check_below(error_every) == 0 ? -EIO : 0;
+    void (*other)(void) = r->write ? beside : NULL;
 
+    if (r->write && refuse_writes)
+        err = -EIO;
     queue[i] = queue[--nqueue];
     CHECK(pg->refs > 0);
     if (r->write && !r->sync && put_off_late)
@@ -174,6 +179,10 @@ static void finish(unsigned i)
         object_read_done(pg, err);
     }
     free(r);
+    if (other != NULL) {
+        beside = NULL;
+        other();
+    }
 }
 
 void page_wait(struct page *pg, uint32_t mask)
@@ -498,6 +507,32 @@ TEST(sync_writes_what_was_put_off)
     put_off_late = false;
     CHECK_EQ(io.ndirty, 0);
     verify_disk();
+    finish_all();
+}
+
+static int other_error;
+
+static void sync_beside(void)
+{
+    other_error = object_sync(&vn.obj, 0, UINT64_MAX);
+}
+
+/* Two threads sync the same page, which the disk refuses: both are told, and so is the next. */
+TEST(each_sync_is_told)
+{
+    pcache_boot();
+    start();
+    fill(PAGE_SIZE);
+    CHECK_EQ(do_write(0, PAGE_SIZE), PAGE_SIZE);
+    CHECK_EQ(object_writeback(&vn.obj, 0, UINT64_MAX, false), 0);
+    refuse_writes = true;
+    beside = sync_beside;
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), -EIO);
+    CHECK_EQ(other_error, -EIO);
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), -EIO);
+    CHECK_EQ(io.ndirty, 1);
+    refuse_writes = false;
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
     finish_all();
 }
 

@@ -247,6 +247,7 @@ struct ext_fs {
     struct icache_part part[ICACHE_PARTS];
     uint32_t           max_inodes;      /* per part                           */
     void              *thread;          /* the kernel side's                  */
+    _Atomic uint32_t   nrefused;        /* writes of pages that failed so far */
     _Atomic uint64_t   n_commits, n_revokes, n_checkpoints, n_replayed, n_buf_reads, n_ordered;
 };
 

@@ -265,7 +265,7 @@ static void write_ordered(struct journal *j, struct txn *t)
         struct txn       *next;
 
         mutex_exit(&j->lock);
-        j->fs->up->write_data(i, bytes); /* an error is the file's: its next fsync says so */
+        j->fs->up->write_data(i, bytes); /* an error: the page stays dirty, and the file's next fsync meets it */
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);

@@ -156,15 +156,10 @@ static bool is_unwritten(struct ext_inode *i)
     return i->vn.obj.io != NULL && i->io.ndirty != 0;
 }
 
-/* And the disk does not take them. */
-static bool is_refused(struct ext_inode *i)
-{
-    return is_unwritten(i) && i->io.error != 0;
-}
-
 static int op_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
+    uint32_t       refused = fs->nrefused; /* each dirty page is tried from here on: what was refused before, again */
     int            err;
 
     if (!data)
@@ -174,7 +169,7 @@ static int op_sync(struct vfs *vfs, bool data)
     err = ext_sync(fs);
     if (err == 0 && !fs->rdonly)
         err = blk_flush(fs->disk);
-    return err == 0 && icache_count(fs, is_refused) != 0 ? -EIO : err;
+    return err == 0 && fs->nrefused != refused ? -EIO : err;
 }
 
 static void op_shutdown(struct vfs *vfs)
@@ -242,8 +237,6 @@ static int settle(struct vfs *vfs)
         return err;
     if (fs->sb->last_orphan != 0) /* files without a name: their last close will have to free them */
         return -EBUSY;
-    if (icache_count(fs, is_refused) != 0)
-        return -EIO;
     return icache_count(fs, is_unwritten) != 0 ? -EBUSY : ext_quiesce(fs);
 }
 

@@ -99,6 +99,13 @@ static void zero_beyond(struct ext_inode *i, struct page *pg)
     }
 }
 
+static void write_done(struct ext_inode *i, struct page *pg, int err)
+{
+    if (unlikely(err != 0 && err != -EAGAIN))
+        atomic_fetch_add(&i->fs->nrefused, 1);
+    object_write_done(pg, err);
+}
+
 static void page_piece_done(struct transfer *t, unsigned k, bool ok)
 {
     struct page *pg = t->page[k].pg;
@@ -108,7 +115,7 @@ static void page_piece_done(struct transfer *t, unsigned k, bool ok)
     if (atomic_fetch_sub(&t->page[k].left, 1) != 1)
         return;
     if (t->write) {
-        object_write_done(pg, t->page[k].failed ? -EIO : 0);
+        write_done(t->i, pg, t->page[k].failed ? -EIO : 0);
     } else {
         zero_beyond(t->i, pg);
         object_read_done(pg, t->page[k].failed ? -EIO : 0);
@@ -276,7 +283,7 @@ static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, boo
         int err = move_page(i, pages[k], write);
 
         if (write)
-            object_write_done(pages[k], write_error(err, sync));
+            write_done(i, pages[k], write_error(err, sync));
         else
             object_read_done(pages[k], err != 0 ? -EIO : 0);
     }
@@ -348,7 +355,12 @@ static int ext_readpages(struct vm_object *obj, struct page **pages, unsigned n)
 
 static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n, bool sync)
 {
-    return move(ext_i(obj->owner), pages, n, true, sync);
+    struct ext_inode *i = ext_i(obj->owner);
+    int               err = move(i, pages, n, true, sync);
+
+    if (unlikely(err != 0 && err != -EAGAIN))
+        atomic_fetch_add(&i->fs->nrefused, 1);
+    return err;
 }
 
 /* New blocks: their pages are dirty before the transaction can be committed (ext_prepare). */

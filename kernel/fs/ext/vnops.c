@@ -6,7 +6,8 @@
  *             the page cache (pages.c).  fsync writes the file's dirty pages, waits, puts its inode into the
  *             table, and commits the transaction that holds the last change of it; when that has long been
  *             committed, a flush is enough.
- *             A write that fails is told once, to fsync: whoever else waits for pages (a commit) puts the error back.
+ *             A page that the disk refuses stays dirty, so each fsync tries it again, and fails as long as the disk
+ *             refuses it.
  * LOCKING     as vnode.h says of each operation
  * SEE ALSO    ext.h, pages.c, mount.c
  */
@@ -182,23 +183,9 @@ const struct vnodeops ext_ops = {
 
 /* ---- what the core asks for ---------------------------------------------------------------------- */
 
-/* Writes pages first .. last of the file and waits, and leaves an error for its fsync. */
-static int write_pages(struct ext_inode *i, uint64_t first, uint64_t last)
-{
-    struct vm_object *o = &i->vn.obj;
-    int               err = object_sync(o, first, last);
-
-    if (err != 0) {
-        spin_lock(&o->lock);
-        o->io->error = err;
-        spin_unlock(&o->lock);
-    }
-    return err;
-}
-
 static int up_write_data(struct ext_inode *i, struct ext_bytes b)
 {
-    return write_pages(i, b.lo >> PAGE_SHIFT, (b.hi - 1) >> PAGE_SHIFT);
+    return object_sync(&i->vn.obj, b.lo >> PAGE_SHIFT, (b.hi - 1) >> PAGE_SHIFT);
 }
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
@@ -244,7 +231,7 @@ void ext_wait_written(struct ext_fs *fs)
 
     while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
         while (n > 0) {
-            write_pages(some[--n], 0, UINT64_MAX);
+            object_sync(&some[--n]->vn.obj, 0, UINT64_MAX);
             ext_iput(some[n]);
         }
 }
