@@ -159,14 +159,18 @@ static int sync_disk(struct bdev *b)
     return err != 0 ? err : flush;
 }
 
-/* What is dirty is written, and all pages go; those that cannot be written too, after the error was told. */
-static int forget(struct bdev *b)
+/*
+ * What is dirty is written, and all pages go.  If the disk refuses some, all stay, so that fsync fails.
+ * @last  nothing has the disk open: they go even so
+ */
+static int forget(struct bdev *b, bool last)
 {
     int err;
 
     rw_enter_write(&b->vn.lock);
     err = sync_disk(b);
-    object_truncate(&b->vn.obj, 0);
+    if (err == 0 || last)
+        object_truncate(&b->vn.obj, 0);
     rw_exit_write(&b->vn.lock);
     return err;
 }
@@ -277,7 +281,7 @@ static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
         word = disk_readonly(d);
         return copy_out(arg, &word, sizeof word);
     case BLKFLSBUF:
-        return forget(b);
+        return forget(b, false);
     default:
         return -ENOTTY;
     }
@@ -290,7 +294,7 @@ static void bdev_close(struct file *f)
 
     mutex_enter(&open_lock);
     if (--b->nopen == 0)
-        forget(b); /* an error: nobody is left to be told */
+        forget(b, true); /* an error: nobody is left to be told */
     mutex_exit(&open_lock);
 }
 
