@@ -59,6 +59,10 @@ def block_of(name: str, path: str) -> int:
     return int(debugfs(name, f"blocks {path}").split()[0])
 
 
+def spotted(page: int) -> int:
+    return int(debugfs("bad", f"bmap /spotted {page}"))
+
+
 def make_flags() -> None:
     """A disk with files that are immutable, append-only, and have an access control list, as chattr and setfacl do it."""
     mke2fs("flags", 8)
@@ -108,7 +112,9 @@ def images():
         file.write(struct.pack("<I", bits | 0x10000000))
     for name in ("bad", "logbad"):
         mke2fs(name, 16, "-b", "4096", "-d", str(TREE))
-    (FOLDER / "bad.conf").write_text(rule("read", block_of("bad", "/a") * 8) + rule("write", block_of("bad", "/b") * 8))
+    tool("debugfs", "-w", "-R", f"write {TREE}/big spotted", FOLDER / "bad.img")
+    bad = {"read": [block_of("bad", "/a"), spotted(21)], "write": [block_of("bad", "/b"), spotted(30)]}
+    (FOLDER / "bad.conf").write_text("".join(rule(kind, block * 8) for kind in bad for block in bad[kind]))
     log = [int(word) for word in debugfs("logbad", "blocks <8>").split()]
     (FOLDER / "logbad.conf").write_text("".join(rule("write", block * 8) for block in log[20:24]))
     subprocess.run(["make", "-s", "build/host/test_extfuzz"], cwd=TOP, check=True)
@@ -382,6 +388,19 @@ def test_errors_of_the_disk(machine):
     machine.check("echo again > /mnt/c")
     assert "busy" in machine.run("cd /mnt && umount /mnt").out
     machine.check("umount /mnt")
+    assert "vda: 1 pages of inode" in machine.check("dmesg")
+
+
+@BAD
+def test_a_bad_sector_costs_its_page(machine):
+    """Not those that go with it in one request: one page cannot be read, another not written."""
+    machine.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+    read = "for i in $(seq 0 63); do dd if=/mnt/spotted of=/dev/null bs=4k skip=$i count=1 2>/dev/null || echo $i; done"
+    for _ in range(2):
+        assert machine.check(read).split() == ["21"]
+    out = machine.run("dd if=/dev/zero of=/mnt/spotted bs=4k count=64 conv=notrunc,fsync")
+    assert out.status != 0 and "Input/output error" in out.out
+    machine.check("dmesg -c >/dev/null; umount /mnt")
     assert "vda: 1 pages of inode" in machine.check("dmesg")
 
 

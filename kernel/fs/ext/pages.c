@@ -140,7 +140,7 @@ static void part_done(struct blk_req *r)
     for (unsigned v = 0; v < n; v++) /* all before the first is done: then t's pages may be somebody else's */
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
-        page_piece_done(t, k[v], r->error == 0);
+        page_piece_done(t, k[v], (r->bad >> v & 1) == 0); /* the disk says which pieces failed */
     kmem_free(p);
     put(t);
 }
