@@ -643,6 +643,48 @@ TEST(link_fails_beside_an_unlink)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* A block that is a directory's and a file's block of pointers: what the file changes, the directory checks again. */
+TEST(directory_block_is_pointers_too)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, "-N 256 -O ^dir_index,^resize_inode");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir, *file, *i;
+    struct ext_dirent *e;
+    uint32_t pblk, n;
+    struct buf *b;
+    char name[32];
+
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/file", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/d", &dir), 0);
+    CHECK_EQ(host_path(fs, "/file", &file), 0);
+    for (unsigned k = 0; dir->vn.size < 2048; k++) {
+        snprintf(name, sizeof name, "name_number_%03u", k);
+        touch_in(dir, name);
+    }
+    CHECK_EQ(ext_dir_read(dir, 1, &b), 0); /* one name, and a free record, whose length is pointer 129 */
+    e = (struct ext_dirent *)b->data;
+    e->rec_len = 512;
+    memset(b->data + 512, 0, 512);
+    e = (struct ext_dirent *)(b->data + 512);
+    e->rec_len = 512;
+    CHECK_EQ(ext_map(dir, 1, 1, &pblk, &n), 0);
+    file->block[EXT_NDIR] = pblk;
+    file->vn.size = (EXT_NDIR + 256) * 1024;
+    file->nsectors = 4;
+    CHECK_EQ(ext_lookup(dir, "nothing", 7, &i), -ENOENT);
+    CHECK_EQ(ext_truncate(file, (EXT_NDIR + 129) * 1024), 0);
+    CHECK_EQ(e->rec_len, 0);
+    CHECK_EQ(ext_lookup(dir, "nothing", 7, &i), -EUCLEAN);
+    CHECK(fs->failed);
+    buf_put(b);
+    ext_iput(file);
+    ext_iput(dir);
+    host_unmount(fs);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* Features: unknown ones of each kind. */
 TEST(features)
 {

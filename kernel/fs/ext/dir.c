@@ -3,7 +3,8 @@
  * dir.c - directories as lists of entries in blocks.
  *
  * THEORY      A block is a chain of records that fills it; a record with inode 0, and what a record has more than it
- *             needs, is free.  A block is checked once, when it is first read, and trusted while it is in memory.
+ *             needs, is free.  A block is checked when it is first read, and again when its buffer was changed as
+ *             something else.  Each step through it stays inside it all the same (dirent_at).
  *             A directory of one block is searched; a larger one has an index (htree.c), unless it was made
  *             without: then it is searched, too, and stays as it is.
  * INVARIANTS  I1  a block with BUF_CHECKED is a well-formed chain, and block 0 begins with "." and ".."
@@ -28,18 +29,25 @@ bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, 
     uint32_t off = 0, k = 0;
 
     for (; off < fs->bsize; k++) {
-        const struct ext_dirent *e = (const struct ext_dirent *)(b->data + off);
+        const struct ext_dirent *e = dirent_at(fs, b->data, off);
 
-        if (fs->bsize - off < 12 || e->rec_len < 12 || e->rec_len % 4 != 0 || e->rec_len > fs->bsize - off)
+        if (e == NULL)
             return false;
-        if (e->ino != 0 && (e->ino > fs->inodes || e->name_len == 0 || e->name_len + 8u > e->rec_len ||
-                            memchr(e->name, '/', e->name_len) != NULL || memchr(e->name, 0, e->name_len) != NULL))
+        if (e->ino != 0 && (e->ino > fs->inodes || e->name_len == 0 || memchr(e->name, '/', e->name_len) != NULL ||
+                            memchr(e->name, 0, e->name_len) != NULL))
             return false;
         if (lblk == 0 && k < 2 && (!is_dots(e, k + 1) || e->ino == 0 || (k == 0 && e->ino != dir->vn.ino)))
             return false;
         off += e->rec_len;
     }
     return lblk != 0 || k >= 2;
+}
+
+struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b)
+{
+    struct ext_dirent *e = dirent_at(fs, b->data, 0);
+
+    return e != NULL ? dirent_at(fs, b->data, e->rec_len) : NULL;
 }
 
 int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out)
@@ -98,15 +106,13 @@ static inline bool name_is(const struct ext_dirent *e, const char *name, size_t 
 struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *name, size_t len,
                                  struct ext_dirent **prev)
 {
-    struct ext_dirent *e = (struct ext_dirent *)b->data;
-    uint8_t           *end = b->data + fs->bsize;
+    struct ext_dirent *e;
 
     *prev = NULL;
-    while ((uint8_t *)e < end) {
+    for (uint32_t off = 0; (e = dirent_at(fs, b->data, off)) != NULL; off += e->rec_len) {
         if (name_is(e, name, len))
             return e;
         *prev = e;
-        e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
     }
     return NULL;
 }
@@ -116,17 +122,16 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
 {
     struct ext_fs     *fs = dir->fs;
     unsigned           need = DIRENT_SIZE(len), used;
-    struct ext_dirent *e = (struct ext_dirent *)b->data, *n;
-    uint8_t           *end = b->data + fs->bsize;
+    struct ext_dirent *e, *n;
 
-    for (;; e = (struct ext_dirent *)((uint8_t *)e + e->rec_len)) {
-        if ((uint8_t *)e >= end)
+    for (uint32_t off = 0;; off += e->rec_len) {
+        if ((e = dirent_at(fs, b->data, off)) == NULL)
             return false;
         used = e->ino == 0 ? 0 : DIRENT_SIZE(e->name_len);
         if (e->rec_len >= used + need)
             break;
     }
-    jnl_access(h, b);
+    jnl_access_entries(h, b);
     n = e;
     if (used != 0) {
         n = (struct ext_dirent *)((uint8_t *)e + used);
@@ -213,7 +218,7 @@ int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_
 
 void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos)
 {
-    jnl_access(h, pos->b);
+    jnl_access_entries(h, pos->b);
     if (pos->prev != NULL)
         pos->prev->rec_len = (uint16_t)(pos->prev->rec_len + pos->e->rec_len);
     pos->e->ino = 0;
@@ -232,8 +237,7 @@ int ext_dir_empty(struct ext_inode *dir)
 
         if (err != 0)
             return err;
-        for (e = (struct ext_dirent *)b->data; (uint8_t *)e < b->data + dir->fs->bsize;
-             e = (struct ext_dirent *)((uint8_t *)e + e->rec_len))
+        for (uint32_t off = 0; (e = dirent_at(dir->fs, b->data, off)) != NULL; off += e->rec_len)
             if (e->ino != 0 && !is_dots(e, 1) && !is_dots(e, 2))
                 empty = false;
         buf_put(b);
@@ -268,18 +272,16 @@ int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
     bool           more = true;
 
     for (uint64_t base = round_down(off, (uint64_t)fs->bsize); more && base < dir->vn.size; base += fs->bsize) {
-        struct buf *b;
-        int         err = ext_dir_read(dir, (uint32_t)(base >> fs->bshift), &b);
+        struct ext_dirent *e;
+        struct buf        *b;
+        int                err = ext_dir_read(dir, (uint32_t)(base >> fs->bshift), &b);
 
         if (err != 0)
             return err;
-        for (uint32_t k = 0; more && k < fs->bsize;) { /* from the front: records may have grown together */
-            struct ext_dirent *e = (struct ext_dirent *)(b->data + k);
-
+        /* from the front: records may have grown together */
+        for (uint32_t k = 0; more && (e = dirent_at(fs, b->data, k)) != NULL; k += e->rec_len)
             if (base + k >= off && e->ino != 0)
                 more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), base + k + e->rec_len) == 0;
-            k += e->rec_len;
-        }
         buf_put(b);
     }
     return 0;

@@ -120,7 +120,8 @@ struct handle {
  * jnl_start - open a handle that will change at most `credits` blocks.  Waits for a commit when the transaction or the
  *             log is full.  -EROFS: the file system has become read-only.
  * jnl_stop - close it.  jnl_restart - close and open, so that a long change becomes several transactions.
- * jnl_access - the bytes of b are about to change.
+ * jnl_access - the bytes of b are about to change.  If it has been a directory's block (on a damaged disk), it will be
+ *              checked again.  jnl_access_entries - the same for a change after which it is still a chain of entries.
  * jnl_forget - metadata block `block` was freed: it is not written any more, and a replay leaves it alone.
  * jnl_order - bytes lo .. hi-1 of i reach the disk before the transaction does, and all that lies between them and
  *             those of earlier calls.  jnl_settle - returns when no commit under way needs i's pages any more: what
@@ -135,10 +136,16 @@ int  jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h);
 void jnl_stop(struct handle *h);
 int  jnl_restart(struct handle *h, unsigned credits);
 void jnl_access_slow(struct handle *h, struct buf *b);
-static inline void jnl_access(struct handle *h, struct buf *b)
+static inline void jnl_access_entries(struct handle *h, struct buf *b)
 {
     if (b->txn != h->txn)
         jnl_access_slow(h, b);
+}
+static inline void jnl_access(struct handle *h, struct buf *b)
+{
+    if (b->flags & BUF_CHECKED)
+        atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
+    jnl_access_entries(h, b);
 }
 int      jnl_forget(struct handle *h, uint32_t block);
 void     jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi);
@@ -453,7 +460,22 @@ int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dir
 int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
 void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos);
 int ext_dir_empty(struct ext_inode *dir); /* 1, 0 or an error */
+/*
+ * dirent_at - the entry at byte `off` of a block of entries.  NULL: the end, or a record that does not fit.  On a
+ * damaged disk the block may also be in use as something else, which other locks guard: so each step is checked.
+ */
+static inline struct ext_dirent *dirent_at(const struct ext_fs *fs, const uint8_t *data, uint32_t off)
+{
+    struct ext_dirent *e = (struct ext_dirent *)(uintptr_t)(data + off);
+
+    if (off > fs->bsize - 12 || e->rec_len < 12 || e->rec_len > fs->bsize - off || e->rec_len % 4 != 0 ||
+        (e->name_len + 8u > e->rec_len && e->ino != 0))
+        return NULL;
+    return e;
+}
 bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, uint32_t lblk);
+/* dirblock_dotdot - ".." in a directory's first block; NULL: that has become something else. */
+struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b);
 struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *name, size_t len,
                                  struct ext_dirent **prev);
 bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name, size_t len, uint32_t ino,

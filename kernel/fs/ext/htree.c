@@ -262,19 +262,24 @@ static void sort(struct item *v, unsigned n)
 /* The entries of a block from byte `from` on.  How many. */
 static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
 {
-    unsigned n = 0;
+    const struct ext_dirent *e;
+    unsigned                 n = 0;
 
-    for (uint32_t off = from; off < fs->bsize;) {
-        const struct ext_dirent *e = (const struct ext_dirent *)(data + off);
-
+    for (uint32_t off = from; (e = dirent_at(fs, data, off)) != NULL; off += e->rec_len)
         if (e->ino != 0) {
             v[n].at = off;
             v[n].hash = ext_hash(fs->sb, version, e->name, e->name_len, &v[n].minor);
             n++;
         }
-        off += e->rec_len;
-    }
     return n;
+}
+
+/* Where the entries behind "." and ".." begin; the end of the block if these are not there. */
+static uint32_t behind_dots(struct ext_fs *fs, const struct buf *b)
+{
+    struct ext_dirent *e = dirblock_dotdot(fs, b);
+
+    return e != NULL ? (uint32_t)((uint8_t *)e - b->data) + e->rec_len : fs->bsize;
 }
 
 /* ---- reading them out ---------------------------------------------------------------------------- */
@@ -306,10 +311,8 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     }
     if ((err = ext_dir_read(dir, lblk, &b)) != 0)
         return err;
-    if (lblk == 0) { /* behind the dots */
-        from = ((struct ext_dirent *)b->data)->rec_len;
-        from += ((struct ext_dirent *)(b->data + from))->rec_len;
-    }
+    if (lblk == 0)
+        from = behind_dots(fs, b);
     n = collect(fs, version, b->data, from, a->v + a->n);
     buf_put(b);
     for (v = a->v + a->n; n > 0; n--, v++) {
@@ -337,9 +340,9 @@ static int batch_tell(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
             continue;
         if ((r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b)) != 0)
             return r;
-        e = (struct ext_dirent *)(b->data + (a->v[k].at & (fs->bsize - 1)));
+        e = dirent_at(fs, b->data, a->v[k].at & (fs->bsize - 1));
         *off = place + !again;
-        r = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), *off);
+        r = e == NULL ? 0 : fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), *off);
         buf_put(b);
         if (r != 0)
             return 1;
@@ -352,17 +355,17 @@ static int tell_dots(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *a
 {
     struct ext_dirent *e;
     struct buf        *b;
+    uint32_t           at = 0;
     int                r = *off < 2 ? ext_dir_read(dir, 0, &b) : 0;
 
     if (*off >= 2 || r != 0)
         return r;
-    e = (struct ext_dirent *)b->data;
-    for (unsigned k = 0; k < 2 && r == 0; k++) {
+    for (unsigned k = 0; k < 2 && r == 0 && (e = dirent_at(dir->fs, b->data, at)) != NULL; k++) {
         if (*off == k) {
             r = fn(arg, "..", k + 1, e->ino, VDIR, k + 1);
             *off = k + 1;
         }
-        e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
+        at += e->rec_len;
     }
     buf_put(b);
     return r != 0;
@@ -460,11 +463,20 @@ static void pack(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const stru
         e->rec_len = (uint16_t)(e->rec_len + fs->bsize - off);
 }
 
-/* Puts (hash, block) after entry `at`. */
-static void insert(struct dx_entry *v, uint32_t at, uint32_t hash, uint32_t block)
+/* How many entries a frame's block has room for. */
+static uint32_t room_of(struct ext_fs *fs, const struct frame *f)
 {
-    uint32_t n = *count_of(v);
+    return (fs->bsize - (uint32_t)((uint8_t *)f->v - f->b->data)) / (uint32_t)sizeof *f->v;
+}
 
+/* Puts (hash, block) after entry f->at; not if the frame's block has become something else since node_ok(). */
+static void insert(struct ext_fs *fs, struct frame *f, uint32_t hash, uint32_t block)
+{
+    struct dx_entry *v = f->v;
+    uint32_t         n = *count_of(v), at = f->at;
+
+    if (n <= at || n >= room_of(fs, f))
+        return;
     memmove(&v[at + 2], &v[at + 1], (n - at - 1) * sizeof *v);
     v[at + 1] = (struct dx_entry){hash, block};
     *count_of(v) = (uint16_t)(n + 1);
@@ -489,7 +501,7 @@ static int grow(struct handle *h, struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs *fs = dir->fs;
     struct frame  *root = &p->f[0], *f = &p->f[p->levels];
-    uint32_t       lblk, n = *count_of(f->v), half = n / 2;
+    uint32_t       lblk, n = min_of((uint32_t)*count_of(f->v), room_of(fs, f)), half = n / 2;
     struct buf    *b;
     int            err;
 
@@ -508,7 +520,7 @@ static int grow(struct handle *h, struct ext_inode *dir, struct probe *p)
         return 0;
     }
     jnl_access(h, f->b);
-    insert(root->v, root->at, f->v[half].hash, lblk);
+    insert(fs, root, f->v[half].hash, lblk);
     make_node(fs, b, f->v + half, n - half);
     *count_of(f->v) = (uint16_t)half;
     if (f->at >= half) {
@@ -554,7 +566,7 @@ static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struc
         jnl_access(h, f->b);
         pack(fs, leaf->data, copy, v, k);
         pack(fs, b->data, copy, v + k, n - k);
-        insert(f->v, f->at, hash2 | (hash2 == v[k - 1].hash), lblk);
+        insert(fs, f, hash2 | (hash2 == v[k - 1].hash), lblk);
         *into = b;
         if (p->hash < hash2) {
             *into = leaf;
@@ -615,9 +627,13 @@ int htree_make(struct handle *h, struct ext_inode *dir)
     }
     if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
         goto out;
+    if (b == root || (first = behind_dots(fs, root)) == fs->bsize) {
+        buf_put(b);
+        err = ext_error(fs, "directory %u: its first block has become something else", (uint32_t)dir->vn.ino);
+        goto out;
+    }
     dot = (struct ext_dirent *)root->data;
-    dotdot = (struct ext_dirent *)(root->data + dot->rec_len);
-    first = (uint32_t)dot->rec_len + dotdot->rec_len;
+    dotdot = dirblock_dotdot(fs, root);
     pack(fs, b->data, root->data, items, collect(fs, HASH_LEGACY, root->data, first, items));
     buf_put(b);
     jnl_access(h, root);

@@ -31,11 +31,12 @@ static int read_parent(struct ext_inode *dir, uint32_t *ino)
 
     if (err != 0)
         return err;
-    e = (struct ext_dirent *)b->data;
-    e = (struct ext_dirent *)(b->data + e->rec_len);
-    *ino = e->ino;
+    if ((e = dirblock_dotdot(dir->fs, b)) != NULL)
+        *ino = e->ino;
+    else
+        err = ext_error(dir->fs, "directory %u: its first block has become something else", (uint32_t)dir->vn.ino);
     buf_put(b);
-    return 0;
+    return err;
 }
 
 /* I1: `i` was found in `dir`. */
@@ -371,7 +372,7 @@ static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size
         return ext_dir_add(h, nd, nn, nl, (uint32_t)moved->vn.ino, (enum vtype)moved->vn.type);
     if ((err = find_entry(nd, nn, nl, replaced->vn.ino, &pos)) != 0)
         return err;
-    jnl_access(h, pos.b);
+    jnl_access_entries(h, pos.b);
     pos.e->ino = (uint32_t)moved->vn.ino;
     pos.e->type = nd->fs->filetype ? ext_dirent_type[moved->vn.type] : 0;
     buf_put(pos.b);
@@ -387,12 +388,12 @@ static int set_parent(struct handle *h, struct ext_inode *dir, struct ext_inode 
 
     if (err != 0)
         return err;
-    jnl_access(h, b);
-    e = (struct ext_dirent *)b->data;
-    e = (struct ext_dirent *)(b->data + e->rec_len);
-    e->ino = (uint32_t)parent->vn.ino;
+    if ((e = dirblock_dotdot(dir->fs, b)) != NULL) {
+        jnl_access_entries(h, b);
+        e->ino = (uint32_t)parent->vn.ino;
+    }
     buf_put(b);
-    return 0;
+    return e != NULL ? 0 : -EUCLEAN;
 }
 
 static int rename_in(struct handle *h, struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
