@@ -295,11 +295,26 @@ def test_no_room_inside_a_file(machine):
 
 
 @EXT
+def test_busy_file_system_stays(machine):
+    """A umount that fails never shows the directory below."""
+    machine.check("mount -t ext3 /dev/vdb /mnt/s && echo x > /mnt/s/keep && rm -f /tmp/end")
+    out = machine.check(
+        "exec 3</mnt/s/keep; (for i in $(seq 200); do umount /mnt/s 2>/dev/null && echo done; done; touch /tmp/end) &"
+        "while [ ! -e /tmp/end ]; do [ -e /mnt/s/keep ] || echo gone; done; wait; rm /mnt/s/keep"
+    )
+    assert out == ""
+
+
+@EXT
 def test_deleted_while_open(machine):
     machine.check("mount -t ext3 /dev/vdb /mnt/s && rm -rf /mnt/s/d*; sync")
     before = machine.check("df /mnt/s").splitlines()[1].split()[2]
     out = machine.check("cd /mnt/s; exec 3<>o; echo text >&3; rm o; sync; cat /proc/self/fd/3; df . | tail -1; exec 3>&-")
     assert out.startswith("text\n")
+    out = machine.check(
+        "cd /; exec 3<>/mnt/s/o; echo text >&3; rm /mnt/s/o; umount /mnt/s 2>&1; cat /proc/self/fd/3; exec 3>&-"
+    )
+    assert "busy" in out and out.endswith("text\n")
     machine.check("sync")
     assert machine.check("df /mnt/s").splitlines()[1].split()[2] == before
     machine.check("umount /mnt/s")

@@ -6,9 +6,11 @@
  *             the file system's `covered` leads up.  A look-up that finds a vnode with `mounted` set crosses here.
  *             The root file system is a tmpfs filled from the initramfs, or the disk that /etc/system names; then the
  *             overlay archive is laid over it.
+ *             While a file system is asked to go, a look-up that comes to it waits: it must neither come in nor, if the
+ *             file system turns out to be in use and stays, find the directory below.
  * INVARIANTS  I1  vn->mounted == vfs iff vfs->covered == vn, and vfs holds a reference to vn
  * LOCKING     mount_mutex for mounting and unmounting and for the list; cross_lock (RANK_VNODE) for the pair of
- *             pointers of I1, held while a look-up goes through them.
+ *             pointers of I1 and for vfs->leaving, held while a look-up goes through them.
  * SEE ALSO    name.c, tmpfs.c, initramfs.c
  */
 #include "fs/bdev.h"
@@ -29,6 +31,7 @@ struct vnode *vfs_root;
 
 static struct mutex mount_mutex;
 static struct spinlock cross_lock = SPINLOCK_INIT(RANK_VNODE);
+static struct cv umount_ended; /* with cross_lock: a file system that was leaving has gone, or stays */
 static struct list mounts = LIST_INIT(mounts);
 static struct list types = LIST_INIT(types);
 
@@ -74,10 +77,13 @@ void vfs_cross(struct vnode **vn)
 {
     for (;;) {
         struct vnode *root = NULL;
+        struct vfs *vfs;
 
         spin_lock(&cross_lock);
-        if ((*vn)->mounted != NULL) {
-            root = (*vn)->mounted->root;
+        while ((vfs = (*vn)->mounted) != NULL && vfs->leaving)
+            cv_wait_spin(&umount_ended, &cross_lock, "umount");
+        if (vfs != NULL) {
+            root = vfs->root;
             vn_hold(root);
         }
         spin_unlock(&cross_lock);
@@ -113,13 +119,6 @@ static int attach(struct vfs *vfs, struct vnode *dir)
     }
     spin_unlock(&cross_lock);
     return err;
-}
-
-static void detach(struct vfs *vfs)
-{
-    spin_lock(&cross_lock);
-    vfs->covered->mounted = NULL;
-    spin_unlock(&cross_lock);
 }
 
 int vfs_set_readonly(struct vfs *vfs, bool readonly)
@@ -204,18 +203,23 @@ int vfs_unmount(struct vnode *root, unsigned flags)
         mutex_exit(&mount_mutex);
         return -EINVAL;
     }
-    detach(vfs);      /* nobody comes in any more */
+    spin_lock(&cross_lock);
+    vfs->leaving = true;
+    spin_unlock(&cross_lock);
     vn_release(root); /* the caller's: the file system counts what is left */
     err = vfs->op->unmount(vfs);
+    if (err != 0)
+        vn_hold(root);
+    spin_lock(&cross_lock);
+    vfs->leaving = false;
+    if (err == 0)
+        covered->mounted = NULL;
+    cv_broadcast(&umount_ended);
+    spin_unlock(&cross_lock);
     if (err == 0) {
         list_remove(&vfs->link);
         vfs_free(vfs);
         vn_release(covered);
-    } else {
-        vn_hold(root);
-        spin_lock(&cross_lock);
-        covered->mounted = vfs;
-        spin_unlock(&cross_lock);
     }
     mutex_exit(&mount_mutex);
     return err;
@@ -345,6 +349,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
 void fs_init(void)
 {
     mutex_init(&mount_mutex, SLEEP_MOUNT);
+    cv_init(&umount_ended);
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
     vm_vnode_ops.fsync = vn_fsync;

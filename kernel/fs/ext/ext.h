@@ -413,6 +413,8 @@ int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
 enum { UNDONE_NOTHING, UNDONE_CUT, UNDONE_DELETE /* nobody has a reference; it stays in memory for this */ };
 void ext_orphan_undone(struct ext_inode *i, uint8_t what);
 void ext_orphans_retry(struct ext_fs *fs);
+/* ext_orphans_used - whether a file without a name is open, or being deleted. */
+bool ext_orphans_used(struct ext_fs *fs);
 int  ext_delete(struct ext_inode *i);
 enum { ORPHAN_CREDITS = 3, DELETE_CREDITS = 8 };
 extern const uint8_t ext_dirent_type[];  /* by enum vtype */

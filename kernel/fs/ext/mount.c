@@ -186,13 +186,19 @@ static bool is_used(struct ext_inode *i)
     return i->vn.refs > 1; /* one is the cache's */
 }
 
-/* Whether all inodes could be thrown away but the root, whose references are the cache's and ours. */
+/* The root's references are the cache's and ours, and nothing else is in use. */
+static bool nothing_used(struct ext_fs *fs, struct vnode *root)
+{
+    return root->refs == 2 && icache_count(fs, is_used) == 1 && !ext_orphans_used(fs);
+}
+
+/* Whether all inodes could be thrown away but the root. */
 static bool empty_cache(struct ext_fs *fs, struct vnode *root)
 {
-    if (icache_drop(fs) == 1)
-        return root->refs == 2;
-    if (root->refs != 2 || icache_count(fs, is_used) != 1)
+    if (!nothing_used(fs, root))
         return false;
+    if (icache_drop(fs) == 1)
+        return true;
     fs->leaving = true; /* what is left are files whose pages the disk has refused once more */
     if (icache_drop(fs) == 1)
         return true;
@@ -208,8 +214,13 @@ static int op_unmount(struct vfs *vfs)
     bool             busy;
     int              err;
 
-    op_sync(vfs, true);
     mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
+    busy = !nothing_used(m->fs, root);
+    mutex_exit(&mounts_mutex);
+    if (busy) /* at once: look-ups wait for the answer (vfs.c) */
+        return -EBUSY;
+    op_sync(vfs, true);
+    mutex_enter(&mounts_mutex);
     busy = !empty_cache(m->fs, root);
     if (!busy)
         list_remove(&m->link);

@@ -229,6 +229,18 @@ static int delete_last(struct ext_inode *i)
     return err;
 }
 
+bool ext_orphans_used(struct ext_fs *fs)
+{
+    struct ext_inode *i;
+    bool              used = false;
+
+    mutex_enter(&fs->orphan_lock);
+    LIST_FOREACH (i, &fs->orphans, orphan)
+        used |= !i->hashed && i->undone != UNDONE_DELETE;
+    mutex_exit(&fs->orphan_lock);
+    return used;
+}
+
 void ext_orphans_retry(struct ext_fs *fs)
 {
     struct ext_inode *i;
