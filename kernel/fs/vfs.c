@@ -244,16 +244,15 @@ void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg
     kmem_free(path);
 }
 
-static int sync_one(struct vfs *vfs, const char *path, void *data)
-{
-    if (vfs->op->sync != NULL)
-        vfs->op->sync(vfs, *(bool *)data);
-    return 0;
-}
-
 static void sync_each(bool data)
 {
-    vfs_each(sync_one, &data);
+    struct vfs *vfs;
+
+    mutex_enter(&mount_mutex);
+    LIST_FOREACH (vfs, &mounts, link)
+        if (vfs->op->sync != NULL)
+            vfs->op->sync(vfs, data);
+    mutex_exit(&mount_mutex);
 }
 
 void vfs_sync_all(void)

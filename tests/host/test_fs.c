@@ -119,6 +119,63 @@ static int resize(const char *path, uint64_t size)
     return err;
 }
 
+static unsigned nsyncs;
+
+static int count_sync(struct vfs *vfs, bool data)
+{
+    nsyncs++;
+    return 0;
+}
+
+static int mount_counted(const char *source, const char *options, unsigned flags, struct vfs **out)
+{
+    static struct vfs_ops ops;
+    int err = tmpfs_mount(source, options, flags, out);
+
+    if (err == 0) {
+        ops = *(*out)->op;
+        ops.sync = count_sync;
+        (*out)->op = &ops;
+    }
+    return err;
+}
+
+/* sync() needs no path: it writes a file system in a directory whose path is too long to be told. */
+TEST(sync_without_a_path)
+{
+    static struct vfs_type counted = {.name = "counted", .mount = mount_counted};
+    struct vnode *dir;
+    char name[251];
+
+    start();
+    vfs_register_type(&counted);
+    memset(name, 'd', 250);
+    name[250] = '\0';
+    vn_hold(ctx.cwd);
+    for (unsigned k = 0; k < 20; k++) {
+        CHECK_EQ(mk(name, VDIR, 0755), 0);
+        CHECK_EQ(name_lookup(&ctx, NULL, name, 0, &dir), 0);
+        vn_release(ctx.cwd);
+        ctx.cwd = dir;
+    }
+    CHECK_EQ(vfs_mount(dir, "counted", "none", "", 0), 0);
+    nsyncs = 0;
+    vfs_sync_all();
+    CHECK_EQ(nsyncs, 1);
+    for (unsigned k = 0; k < 20; k++) {
+        CHECK_EQ(name_lookup(&ctx, NULL, "..", 0, &dir), 0);
+        vn_release(ctx.cwd);
+        ctx.cwd = dir;
+        if (k == 0) {
+            CHECK_EQ(name_lookup(&ctx, NULL, name, 0, &dir), 0);
+            CHECK_EQ(vfs_unmount(dir, 0), 0);
+        }
+        CHECK_EQ(name_unlink(&ctx, NULL, name, true), 0);
+    }
+    vn_release(ctx.cwd);
+    ctx.cwd = vfs_root;
+}
+
 TEST(names)
 {
     struct vnode *vn;
