@@ -467,6 +467,59 @@ TEST(reading_beside_changes)
     CHECK_EQ(host_kmem, 0);
 }
 
+static int count_name(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+{
+    struct reader *r = arg;
+
+    if (r->left == 0)
+        return 1;
+    r->left--;
+    r->next = next;
+    r->any = true;
+    r->seen[0]++;
+    return 0;
+}
+
+/* Names of one hash, more than a reader takes at a time: the plain hash makes them easy to find. */
+TEST(reading_names_of_one_hash)
+{
+    static const struct {
+        const char *head, *tail;
+    } names[] = {{"0000013", "De`L"}, {"0000038", "7A%}"}, {"0000042", "p<A!"}, {"0000056", "xZLV"},
+                 {"0000062", "b7!,"}, {"0000090", "Lr+l"}, {"0000099", "SaOJ"}, {"0000250", "Bh>o"}};
+    struct disk      *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs    *fs = mounted(d);
+    struct reader     r = {.next = 0, .any = true};
+    struct ext_inode *dir;
+    char              name[256];
+    uint32_t          hash = 0;
+
+    fs->sb->def_hash_version = HASH_LEGACY;
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    CHECK_EQ(host_path(fs, "/d", &dir), 0);
+    memset(name, 'x', 255);
+    name[255] = '\0';
+    for (unsigned k = 0; k < array_size(names); k++) {
+        memcpy(name, names[k].head, 7);
+        memcpy(name + 251, names[k].tail, 4);
+        if (k == 0)
+            hash = ext_hash(fs->sb, HASH_LEGACY, name, 255, NULL);
+        CHECK_EQ(ext_hash(fs->sb, HASH_LEGACY, name, 255, NULL), hash);
+        touch_in(dir, name);
+    }
+    while (r.any && r.seen[0] < 100) {
+        r.any = false;
+        r.left = 3;
+        CHECK_EQ(ext_readdir(dir, r.next, count_name, &r), 0);
+    }
+    CHECK_EQ(r.seen[0], array_size(names) + 2);
+    ext_iput(dir);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 TEST(sparse_and_large_files)
 {
     static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};

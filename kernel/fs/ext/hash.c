@@ -5,6 +5,8 @@
  * THEORY      Part of the format: half of MD4's rounds (RFC 1320) over eight words, the cipher TEA (Wheeler and
  *             Needham, 1994) as a hash, and a plain one of the first days.  Each exists twice, for compilers whose
  *             `char` is signed and for those whose is not; the superblock says which the disk was made with.
+ *             Names with one hash are easily made for the plain one.  Readers need a second hash that tells them apart,
+ *             which is not on the disk: it comes from MD4 with the disk's secret, as for names hashed by MD4.
  * SEE ALSO    htree.c; debugfs's command dx_hash tells the same numbers
  */
 #include "fs/ext/ext.h"
@@ -101,25 +103,23 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
     bool     is_unsigned = version >= HASH_UNSIGNED;
     uint32_t buf[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}, in[8], h;
     unsigned kind = version % HASH_UNSIGNED;
-    size_t   step = kind == HASH_HALF_MD4 ? 32 : 16;
+    bool     md4 = kind != HASH_TEA;
+    size_t   step = md4 ? 32 : 16;
 
-    if (kind == HASH_LEGACY) {
-        h = legacy(name, len, is_unsigned);
-        buf[1] = buf[2] = 0;
-    } else {
+    if (kind != HASH_LEGACY || minor != NULL) {
         if ((sb->hash_seed[0] | sb->hash_seed[1] | sb->hash_seed[2] | sb->hash_seed[3]) != 0)
             memcpy(buf, sb->hash_seed, sizeof buf);
         for (size_t i = 0; i < len; i += step) {
             words(name + i, len - i, in, (unsigned)step / 4, is_unsigned);
-            if (kind == HASH_HALF_MD4)
+            if (md4)
                 half_md4(buf, in);
             else
                 tea(buf, in);
         }
-        h = kind == HASH_HALF_MD4 ? buf[1] : buf[0];
     }
+    h = kind == HASH_LEGACY ? legacy(name, len, is_unsigned) : md4 ? buf[1] : buf[0];
     if (minor != NULL)
-        *minor = kind == HASH_HALF_MD4 ? buf[2] : buf[1];
+        *minor = md4 ? buf[2] : buf[1];
     h &= ~1u;
     return h == 0xfffffffe ? 0xfffffffc : h;
 }
