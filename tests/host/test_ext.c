@@ -738,6 +738,52 @@ TEST(directory_block_is_pointers_too)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* Fills the disk, and then the directory /d with names until it needs a block; `name` is the one that does not fit. */
+static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
+{
+    static char bytes[1024];
+    struct ext_inode *i;
+    int err;
+
+    CHECK_EQ(host_path(fs, "/fill", &i), 0);
+    for (unsigned again = 0; again < 2; again++) {
+        while (host_write(i, bytes, sizeof bytes, i->vn.size) > 0)
+            ;
+        CHECK_EQ(ext_sync(fs), 0);
+    }
+    ext_iput(i);
+    do
+        snprintf(name, 256, "/d/%0240u", (*k)++);
+    while ((err = ln(fs, "/one", name)) == 0);
+    CHECK_EQ(err, -ENOSPC);
+}
+
+/* What was deleted just now is there for a new name: a link and a rename commit and try again, as a new file does. */
+TEST(room_for_names_after_a_deletion)
+{
+    struct disk *d = make_disk("ext3", 1024, 6144, "-m 0");
+    struct ext_fs *fs = mounted(d);
+    static char bytes[20000];
+    char name[256];
+    unsigned k = 0;
+
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    for (unsigned n = 0; n < 5; n++)
+        CHECK_EQ(make(fs, (const char *[]){"/one", "/two", "/fill", "/gone1", "/gone2"}[n], VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/gone1", bytes, sizeof bytes, 0), sizeof bytes);
+    CHECK_EQ(put(fs, "/gone2", bytes, sizeof bytes, 0), sizeof bytes);
+    fill_all(fs, name, &k);
+    CHECK_EQ(rm(fs, "/gone1"), 0);
+    CHECK_EQ(ln(fs, "/one", name), 0);
+    fill_all(fs, name, &k);
+    CHECK_EQ(rm(fs, "/gone2"), 0);
+    CHECK_EQ(mv(fs, "/two", name), 0);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* Features: unknown ones of each kind. */
 TEST(features)
 {

@@ -216,6 +216,12 @@ static int create_in(struct handle *h, struct ext_inode *dir, const char *name, 
     return err;
 }
 
+/* Whether a change found no room, and there is some now: a commit lets go of what was deleted.  Once. */
+static bool may_try_again(struct ext_fs *fs, int err, unsigned tries)
+{
+    return err == -ENOSPC && fs->free_blocks > 0 && tries == 0 && jnl_commit_all(fs) == 0;
+}
+
 int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, uint32_t uid,
                uint32_t gid, uint64_t rdev, const char *target, struct ext_inode **out)
 {
@@ -242,7 +248,7 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
         jnl_stop(&h);
         if (err != 0 && i != NULL)
             ext_iput(i);
-        if (err != -ENOSPC || fs->free_blocks == 0 || fs->free_inodes == 0 || tries == 1 || jnl_commit_all(fs) != 0)
+        if (fs->free_inodes == 0 || !may_try_again(fs, err, tries))
             break;
     }
     if (err != 0)
@@ -270,6 +276,33 @@ static bool drop_link(struct handle *h, struct ext_inode *i)
     return last;
 }
 
+/* The new name and the link.  *last: that failed, and the file has no link any more. */
+static int link_in(struct handle *h, struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i,
+                   bool *last)
+{
+    int err = 0;
+
+    mutex_enter(&i->map_lock); /* two directories may link or unlink one file at a time */
+    if (i->vn.nlink == 0)
+        err = -ENOENT;
+    else if (i->vn.nlink >= EXT_LINK_MAX)
+        err = -EMLINK;
+    else
+        i->vn.nlink++;
+    mutex_exit(&i->map_lock);
+    if (err != 0)
+        return err;
+    err = ext_dir_add(h, dir, name, len, (uint32_t)i->vn.ino, (enum vtype)i->vn.type);
+    if (err == 0) {
+        touch_dir(h, dir);
+        vn_times_now(&i->vn, 0);
+        ext_iwrite(h, i);
+    } else {
+        *last = drop_link(h, i); /* its other name may have gone meanwhile */
+    }
+    return err;
+}
+
 int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i)
 {
     struct ext_fs *fs = dir->fs;
@@ -285,27 +318,14 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
             buf_put(pos.b);
         return err == 0 ? -EEXIST : err;
     }
-    if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs), &h)) != 0)
-        return err;
-    mutex_enter(&i->map_lock); /* two directories may link or unlink one file at a time */
-    if (i->vn.nlink == 0)
-        err = -ENOENT;
-    else if (i->vn.nlink >= EXT_LINK_MAX)
-        err = -EMLINK;
-    else
-        i->vn.nlink++;
-    mutex_exit(&i->map_lock);
-    if (err == 0) {
-        err = ext_dir_add(&h, dir, name, len, (uint32_t)i->vn.ino, (enum vtype)i->vn.type);
-        if (err == 0) {
-            touch_dir(&h, dir);
-            vn_times_now(&i->vn, 0);
-            ext_iwrite(&h, i);
-        } else {
-            last = drop_link(&h, i); /* its other name may have gone meanwhile */
-        }
+    for (unsigned tries = 0;; tries++) {
+        if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs), &h)) != 0)
+            return err;
+        err = link_in(&h, dir, name, len, i, &last);
+        jnl_stop(&h);
+        if (last || !may_try_again(fs, err, tries))
+            break;
     }
-    jnl_stop(&h);
     if (last)
         ext_iforget(i);
     return err;
@@ -440,12 +460,18 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
         err = -ENOENT;
     if (err == 0 && moved->vn.type == VDIR && od != nd && replaced == NULL && nd->vn.nlink >= EXT_LINK_MAX)
         err = -EMLINK;
-    if (err != 0 || (err = jnl_start(fs, 2 * MAKE_CREDITS + add_credits(fs), &h)) != 0)
+    if (err != 0)
         return err;
-    err = rename_in(&h, od, on, ol, nd, nn, nl, moved, replaced);
-    if (err == 0 && replaced != NULL)
-        last = drop_link(&h, replaced);
-    jnl_stop(&h);
+    for (unsigned tries = 0;; tries++) {
+        if ((err = jnl_start(fs, 2 * MAKE_CREDITS + add_credits(fs), &h)) != 0)
+            return err;
+        err = rename_in(&h, od, on, ol, nd, nn, nl, moved, replaced);
+        if (err == 0 && replaced != NULL)
+            last = drop_link(&h, replaced);
+        jnl_stop(&h);
+        if (!may_try_again(fs, err, tries))
+            break;
+    }
     if (last)
         ext_iforget(replaced);
     return err;
