@@ -119,8 +119,9 @@ static int check_behind(void)
 /* Each file gets a byte at each of three places that lie in different blocks of one page, in different ways. */
 static int part(void)
 {
-    int   fd = make("hole", PAGE);
-    char *p = map(fd, PAGE);
+    int         fd = make("hole", PAGE);
+    char       *p = map(fd, PAGE);
+    struct stat st;
 
     if (pwrite(fd, "a", 1, 0) != 1) /* the page is dirty and has one block */
         fail("pwrite", 0, 0);
@@ -144,8 +145,10 @@ static int part(void)
     p[3500] = 'c';
 
     fd = make("later", 0);
-    if (pwrite(fd, "a", 1, 0) != 1 || ftruncate(fd, PAGE) != 0)
+    if (pwrite(fd, "a", 1, 0) != 1 || fsync(fd) != 0 || ftruncate(fd, PAGE) != 0 || fstat(fd, &st) != 0)
         fail("pwrite", 0, 0);
+    if (st.st_blocks < PAGE / 512) /* clean and not mapped: another thread may just be about to make it dirty */
+        fail("a page that the file has grown beyond lacks blocks", (long)st.st_blocks, 0);
     p = map(fd, PAGE); /* after it has grown */
     p[1500] = 'b';
     p[3500] = 'c';

@@ -381,10 +381,9 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
 
     if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
         return 0;
-    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, !list_empty(&vn->obj.segs), &pg)) != 0 || pg == NULL)
+    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0) /* new blocks get its bytes */
         return err;
-    if (!list_empty(&vn->obj.segs) || (atomic_load(&pg->flags) & PG_DIRTY) != 0)
-        err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
+    err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
     page_release(pg);
     return err;
 }

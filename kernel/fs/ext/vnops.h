@@ -14,8 +14,8 @@ extern const struct vnodeops  ext_ops;
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len);
 /*
  * ext_vn_fill_page - the file is to grow from inside a page to `size`.  Where blocks are smaller than pages, all of
- *                    that page gets blocks, if it is dirty or mapped: a store to a page that is dirty already is told
- *                    to nobody.  [W]
+ *                    that page gets blocks, also if it is clean and not mapped: another thread may be about to make it
+ *                    dirty for the old size (ext_page_mkwrite), and a store to a dirty page does not fault.  [W]
  */
 int ext_vn_fill_page(struct vnode *vn, uint64_t size);
 /* ext_wait_written - all data of all files that is on its way to the disk has come there. */
