@@ -24,6 +24,9 @@ BAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/bad.img,blkdebug={FOLDER}/
 LOGBAD = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/logbad.img,blkdebug={FOLDER}/logbad.conf",), watchdog=30)
 FUZZ = pytest.mark.machine("sf280r", disks=(f"{FOLDER}/fuzz.img", f"{FOLDER}/scratch.img"))
 STORM = pytest.mark.machine("sf3800", memory="64M", disks=(f"{FOLDER}/storm.img", f"{FOLDER}/parts.img"))
+SLOW = pytest.mark.machine(
+    "sf280r", disks=(f"refdisk:{FOLDER}/slow.img,scale=4",), system="set disk_sched=2; set disk_depth=1"
+)
 SHORT = pytest.mark.machine("sf280r", memory="64M", disks=(f"{FOLDER}/short.img", f"{FOLDER}/swap.img"))
 FUZZ_IMAGES, FUZZ_SIZE = 50, 4 << 20
 
@@ -105,6 +108,7 @@ def images():
     mke2fs("old", 8, "-b", "2048", kind="ext2")
     make_flags()
     mke2fs("storm", 8, "-b", "1024", "-J", "size=1")
+    mke2fs("slow", 4, "-b", "1024", "-J", "size=1")
     mke2fs("parts", 8, "-b", "1024")
     mke2fs("short", 12, "-b", "1024", "-J", "size=1")
     with (FOLDER / "swap.img").open("wb") as file:
@@ -391,6 +395,14 @@ def test_stores_to_parts_of_pages(machine):
     assert "bad=0" in machine.check("/usr/test/storm check /mnt/s")
     machine.check("umount /mnt/s")
     fsck("parts")
+
+
+@SLOW
+def test_cut_inside_a_page_that_is_being_written(machine):
+    machine.check("mkdir -p /mnt && mount -t ext3 -o commit=1000 /dev/vda /mnt")
+    assert "bad=0" in machine.check("/usr/test/storm cut /mnt", timeout=60)
+    machine.check("umount /mnt")
+    fsck("slow")
 
 
 @BAD

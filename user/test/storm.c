@@ -5,6 +5,7 @@
  *     storm DIR SEED OPS WRITERS   WRITERS processes do OPS operations each, mixed at random; some are killed
  *     storm part DIR               parts of a page: blocks that are smaller than a page, holes, stores by mmap
  *     storm check DIR              what `part` left, after the disk was mounted again
+ *     storm cut DIR                a page is on its way to a slow disk when its file is cut in the middle of it
  *
  * THEORY  Each process has a file of its own whose bytes it knows, and checks; beside that all work on files that they
  *         share, where nothing is known but that nothing may hang or break.  The file system itself is judged by
@@ -174,6 +175,44 @@ static int check(void)
         }
         close(fd);
     }
+    printf("bad=%d\n", bad);
+    return bad != 0;
+}
+
+/* The blocks of what has been cut off become another file's: it must have its own bytes, also when all is written. */
+static int cut(void)
+{
+    enum { MANY = 256 * PAGE };
+    int   a = make("cut", 0), b = make("other", 0), many = make("many", 0), fill = make("fill", 0), bad = 0;
+    char *p, *q;
+
+    memset(buf, 'a', sizeof buf);
+    for (int i = 0; i < MANY; i += (int)sizeof buf)
+        if (write(many, buf, sizeof buf) != (long)sizeof buf)
+            fail("write", i, 0);
+    if (write(a, buf, PAGE) != PAGE)
+        fail("write", 0, 0);
+    for (int i = 0; i < 2; i++) {
+        while (write(fill, buf, sizeof buf) > 0 || write(fill, buf, 1024) > 0)
+            ;
+        sync();
+    }
+    p = map(many, MANY);
+    q = map(a, PAGE);
+    for (int i = 0; i < MANY; i += 2 * PAGE)
+        p[i] = 'b';
+    q[0] = q[4000] = 'b';
+    if (msync(p, MANY, MS_ASYNC) != 0 || msync(q, PAGE, MS_ASYNC) != 0 || ftruncate(a, 1024) != 0)
+        fail("cut", 0, 0);
+    if (fchmod(b, 0600) != 0 || fsync(b) != 0) /* a commit, so that what was freed can be used */
+        fail("commit", 0, 0);
+    memset(buf, 'c', 3072);
+    if (pwrite(b, buf, 3072, 0) != 3072 || fsync(b) != 0)
+        fail("other", 0, 0);
+    if (fsync(many) != 0 || posix_fadvise(b, 0, 0, POSIX_FADV_DONTNEED) != 0 || pread(b, buf, 3072, 0) != 3072)
+        fail("read", 0, 0);
+    for (int i = 0; i < 3072; i++)
+        bad += buf[i] != 'c';
     printf("bad=%d\n", bad);
     return bad != 0;
 }
@@ -425,11 +464,11 @@ int main(int argc, char **argv)
     int named = argc == 3;
 
     if ((argc != 5 && !named) || chdir(argv[named ? 2 : 1]) != 0) {
-        fprintf(stderr, "usage: storm DIR SEED OPS WRITERS | storm part DIR | storm check DIR\n");
+        fprintf(stderr, "usage: storm DIR SEED OPS WRITERS | storm part|check|cut DIR\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (named)
-        return strcmp(argv[1], "part") == 0 ? part() : check();
+        return strcmp(argv[1], "part") == 0 ? part() : strcmp(argv[1], "cut") == 0 ? cut() : check();
     return storm((unsigned)atoi(argv[2]), atol(argv[3]), (unsigned)atoi(argv[4]));
 }

@@ -316,6 +316,8 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * disksize  ext_iwrite, read_in                table_lock      in a handle: the size that the table now has
  * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
  * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
+ * cutting   ext_truncate                       vn.lock W       no commit needs the blocks behind it any more, and they
+ *                                                              are about to be freed: write-back leaves them alone
  * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle; never goes back while in memory
  * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
  *                                                              after tid: what is clean is in a transaction up to tid
@@ -348,6 +350,7 @@ struct ext_inode {
     uint32_t          map_lblk, map_pblk, map_len; /* [m] the last mapping looked up         */
     uint32_t          last_alloc; /* [m] goal for the next block                            */
     _Atomic uint64_t  writing;   /* [W] changed; where the write under way ends, if beyond the size */
+    _Atomic uint64_t  cutting;   /* [W] changed; where the file is being cut, or 0 */
     uint64_t          growing;   /* [W] size that the write under way will give, or 0       */
     uint32_t          parent;    /* [W of parent] a directory's: its ".."; else the last dir it was found in */
     _Atomic uint32_t  tid;       /* last transaction that holds a change of it              */

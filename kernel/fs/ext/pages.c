@@ -56,6 +56,16 @@ static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
     return end > at ? min_of(end - at, PAGE_SIZE) : 0;
 }
 
+/* How many of the n blocks from lblk on a cut under way leaves to the file. */
+static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n)
+{
+    uint64_t cut = atomic_load(&i->cutting), end = (cut + i->fs->bsize - 1) >> i->fs->bshift;
+
+    if (cut == 0)
+        return n;
+    return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
+}
+
 /* Has somebody stored behind the end of the file?  (I3) */
 static bool has_tail(const struct ext_inode *i, const struct page *pg)
 {
@@ -190,7 +200,10 @@ static int look_up(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write,
     return ext_map(i, lblk, max, pblk, n);
 }
 
-/* Looks up all blocks and makes the requests.  -ENOMEM, or what look_up() says. */
+/*
+ * Looks up all blocks and makes the requests.  -ENOMEM, or what look_up() says.  A write leaves out blocks that a
+ * cut is about to free, and that become another file's (up_drop_pages).
+ */
 static int lay_out(struct transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
@@ -200,6 +213,8 @@ static int lay_out(struct transfer *t)
     struct part   *last = NULL;
     int            err;
 
+    if (t->write)
+        total = blocks_kept(t->i, lblk, total);
     for (uint32_t b = 0; b < total; b++, run--) {
         if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
@@ -255,8 +270,11 @@ static int move_page(struct ext_inode *i, struct page *pg, bool write)
         size_t   off = (size_t)b << fs->bshift;
         uint8_t *at = (uint8_t *)page_to_virt(pg) + off;
         uint32_t pblk, n;
-        int      err = look_up(i, pg->index * per + b, 1, write, &pblk, &n);
+        int      err;
 
+        if (write && blocks_kept(i, pg->index * per + b, 1) == 0)
+            break;
+        err = look_up(i, pg->index * per + b, 1, write, &pblk, &n);
         if (err == 0 && pblk != 0)
             err = write ? write_block(fs, pblk, at, bytes > off ? bytes - off : 0) : ext_io_one(fs, BLK_READ, pblk, at);
         else if (err == 0 && !write)

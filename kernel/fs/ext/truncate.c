@@ -9,7 +9,8 @@
  *             A file is cut in this order: in one handle the new size goes into the table and the inode on the orphan
  *             list; a commit that has begun before that, and still has to write the file's data, is waited for; then
  *             the pages go, and then the blocks.  So every transaction either has the old size and all of its data on
- *             the disk, or the new size and an orphan.
+ *             the disk, or the new size and an orphan.  The page in which the new end lies stays: what is cut off it
+ *             is not written from the wait on (`cutting`), and a write that has begun earlier is waited for.
  * INVARIANTS  I1  a pointer is zeroed in the handle that frees its block
  *             I2  map_lock is not held over a restart (a commit may need it)
  * LOCKING     vn->lock for writing keeps others from the blocks beyond the size.
@@ -189,6 +190,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
         return err;
     if (i->vn.type == VREG) {
         jnl_settle(i);
+        atomic_store(&i->cutting, size);
         i->fs->up->drop_pages(i, size);
     }
     if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) == 0) {
@@ -200,6 +202,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
             jnl_stop(&h);
         }
     }
+    atomic_store(&i->cutting, 0);
     if (err != 0)
         ext_orphan_undone(i, UNDONE_CUT);
     return err;

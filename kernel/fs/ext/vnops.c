@@ -17,6 +17,7 @@
 #include "lib/string.h"
 #include "stat/panic.h"
 #include "vm/pageout.h"
+#include "vm/rmap.h"
 
 #define S_ISGID 02000u
 
@@ -190,10 +191,17 @@ static int up_write_data(struct ext_inode *i, struct ext_bytes b)
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
 {
+    struct vm_object *o = &i->vn.obj;
+    struct page      *pg;
+
     if (unlikely(i->fs->leaving && i->io.ndirty != 0))
         warn("%s: %u pages of inode %u could not be written and are lost", i->fs->name, i->io.ndirty,
              (uint32_t)i->vn.ino);
-    object_truncate(&i->vn.obj, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+    object_truncate(o, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+    if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 || pg == NULL)
+        return;
+    page_wait(pg, PG_WRITEBACK | PG_PREPARE); /* what began before `cutting` and the new size may have blocks that go */
+    page_release(pg);
 }
 
 /* A file that is unmounted goes with what the disk did not take; not with what there was no memory to write. */
