@@ -12,7 +12,8 @@
  *             are gathered and written as one (vm/cluster.h).
  *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
  *             passed is freed first (freebehind).
- *             If there is no room for a new page, it is thrown away; its bytes were seen for a moment.
+ *             If there is no room for bytes behind the end, they become zeros, and a page that has no others is thrown
+ *             away; mappings have shown them for a moment.
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile
  * LOCKING     vn->lock for writing round cache_write; reads take none
@@ -112,23 +113,26 @@ static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, 
     return insert != 0 ? insert : err;
 }
 
-static int prepare(struct vnode *vn, uint64_t off, uint64_t n)
+/* Gives bytes off .. off + n - 1, which are the page's, blocks. */
+static int prepare(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
-    return vn->op->prepare_write != NULL ? vn->op->prepare_write(vn, off, n) : 0;
+    int err;
+
+    if (vn->op->prepare_write == NULL)
+        return 0;
+    object_prepare_begin(pg);
+    err = vn->op->prepare_write(vn, off, n);
+    object_prepare_end(&vn->obj, pg, err);
+    return err;
 }
 
-/* Gives bytes off .. off + n - 1, which the page holds, blocks; then it is dirty.  Or it is thrown away, if clean. */
+/* The same for bytes that the page holds already; then it is dirty. */
 static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
-    bool clean = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_DIRTY) == 0;
-    int  err = prepare(vn, off, n);
+    int err = prepare(vn, off, n, pg);
 
-    if (err == 0) {
+    if (err == 0)
         object_dirty(&vn->obj, pg);
-    } else if (clean) {
-        object_writeback(&vn->obj, pg->index, pg->index, true); /* blocks it got must not keep what was in them */
-        object_punch(&vn->obj, pg->index, pg->index);
-    }
     return err;
 }
 
@@ -153,31 +157,39 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page 
 /* Writes into a page that is in the tree, held: all of it where the file has bytes, or all behind its end. */
 static int write_present(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
 {
-    bool   longer = off >= vn->size;
-    size_t before = uio->resid;
-    int    err = longer ? 0 : prepare(vn, off, n), prepared = 0;
+    bool     longer = off >= vn->size;
+    size_t   before = uio->resid;
+    uint8_t *to = (uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1));
+    int      err = longer ? 0 : prepare(vn, off, n, pg), prepared = 0;
 
     if (err != 0)
         return err;
-    err = uio_move((uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1)), n, uio);
+    err = uio_move(to, n, uio);
     *done = before - uio->resid;
     if (*done != 0 && longer)
         prepared = make_dirty(vn, off, *done, pg);
     else if (*done != 0)
         object_dirty(&vn->obj, pg);
-    if (prepared != 0)
+    if (prepared != 0) {
+        memset(to, 0, *done); /* behind the end; what else the page holds stays, and may be newer than the disk */
         *done = 0;
+    }
     return prepared != 0 ? prepared : err;
 }
 
-/* Writes a page that is not in the tree and need not be read. */
+/* Writes a page that is not in the tree and need not be read: it has its blocks, or lies beyond the end. */
 static int write_absent(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done)
 {
     struct page *pg = NULL;
-    int          err = write_new(vn, uio, off, n, beyond, done, &pg), prepared = 0;
+    int          err, prepared = 0;
 
-    if (pg != NULL && *done != 0)
+    if (!beyond && vn->op->prepare_write != NULL && (err = vn->op->prepare_write(vn, off, n)) != 0)
+        return err; /* before the page shows bytes that the disk will not get */
+    err = write_new(vn, uio, off, n, beyond, done, &pg);
+    if (pg != NULL && *done != 0 && beyond)
         prepared = make_dirty(vn, off, *done, pg);
+    else if (pg != NULL && *done != 0)
+        object_dirty(&vn->obj, pg);
     if (pg != NULL)
         page_release(pg);
     if (pg == NULL || prepared != 0)

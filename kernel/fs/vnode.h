@@ -123,7 +123,7 @@ struct vnodeops {
     /*
      * [W] Bytes off .. off+len-1, of one page, which holds them already: give them blocks.  Whoever orders data before
      * metadata marks the page (object_dirty_range) before the change of metadata can be committed; the caller does so
-     * when this returns.  An error: the page is thrown away again, if it was clean.
+     * when this returns.
      * len 0: give back the blocks beyond vn->size, after a write that failed half way.
      * 0 -ENOSPC -EIO -EROFS -ENOMEM.  NULL: nothing to do.
      */

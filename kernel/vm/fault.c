@@ -340,12 +340,15 @@ static void unlock_both(struct fault *f)
         spin_unlock_pair(&f->seg->obj->lock, &f->as->anon.lock);
 }
 
-/* May a mapping of this page be writable without further notice? */
+/* May a shared mapping of this page be writable without further notice? */
+static bool page_is_writable(const struct vm_object *o, const struct page *pg)
+{
+    return o->kind == OBJ_ANON || (page_flags(pg) & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
+}
+
 static bool map_writable(const struct fault *f, const struct page *pg)
 {
-    if (!seg_shared(f->seg))
-        return false;
-    return f->seg->obj->kind == OBJ_ANON || (page_flags(pg) & PG_DIRTY) != 0;
+    return seg_shared(f->seg) && page_is_writable(f->seg->obj, pg);
 }
 
 /* Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a table. */
@@ -388,9 +391,10 @@ static bool map_object_around(struct fault *f, struct page *pg)
 }
 
 /*
- * A clean page of a file is about to be written through a shared mapping.  The lock is held, and released.  If the file
- * is on a disk a truncation waits until the page's block is known.  The page is not busy for others: the file system
- * may wait for a commit, and the commit for this page, when a write(2) has made it dirty meanwhile.
+ * A page of a file that is clean, or still without its blocks, is about to be written through a shared mapping.  The
+ * lock is held, and released.  If the file is on a disk a truncation waits until its block is known.  The page is not
+ * busy for others: the file system may wait for a commit, and the commit for this page, when a write(2) has made it
+ * dirty meanwhile.
  */
 static int make_dirty(struct fault *f, struct page *pg)
 {
@@ -409,10 +413,8 @@ static int make_dirty(struct fault *f, struct page *pg)
         err = o->ops->page_mkwrite(o, pg);
     if (err == 0)
         object_dirty(o, pg);
-    else if (o->io != NULL) /* if it got a part of its blocks: clean again, so that the next store asks again */
-        object_writeback(o, pg->index, pg->index, true);
     if (o->io != NULL)
-        page_done(pg, PG_PREPARE);
+        object_prepare_end(o, pg, err);
     page_release(pg);
     f->code = CODE_ADRERR;
     return err == 0 ? RETRY : SIG_BUS;
@@ -462,7 +464,7 @@ static int fault_object(struct fault *f)
             spin_unlock(&o->lock);
         return RETRY;
     }
-    if (f->write && o->kind == OBJ_VNODE && (page_flags(pg) & PG_DIRTY) == 0)
+    if (f->write && !page_is_writable(o, pg))
         return make_dirty(f, pg);
     if (!seg_shared(f->seg) && radix_lookup(&f->as->anon.tree, f->index) != NULL) {
         unlock_both(f); /* another thread has made a private copy just now */

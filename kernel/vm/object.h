@@ -170,6 +170,14 @@ void object_io_fini(struct vm_object *o);
 void object_dirty(struct vm_object *o, struct page *pg);
 void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last);
 /*
+ * object_prepare_begin - blocks are about to be looked for, for a page that the caller holds: one thread at a time, and
+ *                        until the end no store through a mapping finds it ready, also if it is dirty.  Sleeps.
+ * object_prepare_end - they were found, or not (err): a page that may have got a part of them is clean afterwards, so
+ *                      that the next store asks for the rest.  Sleeps.
+ */
+void object_prepare_begin(struct page *pg);
+void object_prepare_end(struct vm_object *o, struct page *pg, int err);
+/*
  * object_read_done, object_write_done - the file system is done with one page of readpages, writepages.  0 or -EIO;
  * a write also -ENOMEM, and -EAGAIN: not now, which is no error (only where nobody waits).
  */

@@ -17,7 +17,8 @@
  *             page becomes dirty or its last one clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;
  *                 ndirty and nwriteback count them
- *             I2  a page of the file is mapped writable only while it is dirty
+ *             I2  a page of the file is mapped writable only while it is dirty and has all of its blocks: not from
+ *                 object_prepare_begin() to object_prepare_end(), when it may be dirty for the first of them
  *             I3  a page with PG_WRITEBACK stays in the tree
  *             I4  an object is on a list of dirty objects exactly while ndirty > 0
  * LOCKING     o->lock for tags, flags DIRTY and WRITEBACK, and counts; then the list's lock (RANK_VM_DIRTY).
@@ -211,6 +212,19 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
         if ((flags_of(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     spin_unlock(&o->lock);
+}
+
+void object_prepare_begin(struct page *pg)
+{
+    while ((atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0)
+        page_wait(pg, PG_PREPARE);
+}
+
+void object_prepare_end(struct vm_object *o, struct page *pg, int err)
+{
+    if (err != 0)
+        object_writeback(o, pg->index, pg->index, true);
+    page_done(pg, PG_PREPARE);
 }
 
 /* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */

@@ -256,6 +256,8 @@ static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool
 
 static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
 {
+    struct page *pg = radix_lookup(&v->obj.tree, off >> PAGE_SHIFT);
+
     if (len == 0) {
         for (uint64_t i = (v->size + PAGE_SIZE - 1) >> PAGE_SHIFT; i < PAGES; i++) {
             nblocks -= block[i];
@@ -266,6 +268,7 @@ static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
     CHECK(off >> PAGE_SHIFT == (off + len - 1) >> PAGE_SHIFT);
     if (block[off >> PAGE_SHIFT])
         return 0;
+    CHECK(pg != NULL && (pg->flags & PG_PREPARE) != 0); /* no store through a mapping finds it dirty and has no block */
     if (nblocks == blocks_max)
         return -ENOSPC;
     memset(disk[off >> PAGE_SHIFT], 0xdd, PAGE_SIZE); /* what the block held before */
@@ -441,6 +444,24 @@ static void finish_all(void)
     object_io_fini(&vn.obj);
     CHECK_EQ(vn.obj.npages, 0);
     CHECK_EQ(host_pages, 0);
+}
+
+/* Bytes behind the end find no room: the page, to which another thread may be storing, stays, without them. */
+TEST(no_room_keeps_the_page)
+{
+    struct page *pg;
+
+    pcache_boot();
+    start();
+    do_truncate(100);
+    do_read(0, 100);
+    CHECK((pg = radix_lookup(&vn.obj.tree, 0)) != NULL);
+    blocks_max = 0;
+    memset(buf, 'w', 3000);
+    CHECK_EQ(do_write(100, 3000), -ENOSPC);
+    CHECK(radix_lookup(&vn.obj.tree, 0) == pg && (pg->flags & (PG_DIRTY | PG_PREPARE)) == 0);
+    CHECK_EQ(((uint8_t *)page_to_virt(pg))[100], 0);
+    finish_all();
 }
 
 TEST(random_against_model)
