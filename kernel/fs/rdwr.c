@@ -310,6 +310,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         return -EOPNOTSUPP; /* blocks are given back only by truncation */
     rw_enter_write(&vn->lock);
     clear_setid(vn);
+    if (!keep)
+        zero_behind(vn, to); /* first: blocks that the last page gets are written with what it holds */
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
         err = keep ? punch(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;
@@ -324,10 +326,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         err = -EOPNOTSUPP;
     }
     if (err == 0) {
-        if (!keep && to > vn->size) {
-            zero_behind(vn, to);
+        if (!keep && to > vn->size)
             set_size(vn, to);
-        }
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
     }

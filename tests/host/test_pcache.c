@@ -254,10 +254,13 @@ static int writepages(struct vm_object *o, struct page **pages, unsigned n, bool
     return 0;
 }
 
+static const uint8_t *behind; /* a byte that is zero when a page gets blocks; NULL: none */
+
 static int prepare_write(struct vnode *v, uint64_t off, uint64_t len)
 {
     struct page *pg = radix_lookup(&v->obj.tree, off >> PAGE_SHIFT);
 
+    CHECK(behind == NULL || *behind == 0);
     if (len == 0) {
         for (uint64_t i = (v->size + PAGE_SIZE - 1) >> PAGE_SHIFT; i < PAGES; i++) {
             nblocks -= block[i];
@@ -461,6 +464,25 @@ TEST(no_room_keeps_the_page)
     CHECK_EQ(do_write(100, 3000), -ENOSPC);
     CHECK(radix_lookup(&vn.obj.tree, 0) == pg && (pg->flags & (PG_DIRTY | PG_PREPARE)) == 0);
     CHECK_EQ(((uint8_t *)page_to_virt(pg))[100], 0);
+    finish_all();
+}
+
+/* What a mapping has stored behind the end is gone before fallocate has the page written as far as its new end. */
+TEST(fallocate_zeroes_behind_the_end_first)
+{
+    uint8_t *bytes;
+
+    pcache_boot();
+    start();
+    fill(100);
+    CHECK_EQ(do_write(0, 100), 100);
+    bytes = page_to_virt(radix_lookup(&vn.obj.tree, 0));
+    bytes[200] = 'x';
+    behind = &bytes[200];
+    CHECK_EQ(vn_fallocate(&vn, 0, 0, 5000), 0);
+    behind = NULL;
+    CHECK_EQ(vn.size, 5000);
+    CHECK_EQ(do_read(0, 5000), 5000);
     finish_all();
 }
 
