@@ -397,6 +397,14 @@ def test_stores_to_parts_of_pages(machine):
     fsck("parts")
 
 
+@STORM
+def test_writes_that_find_no_room_leave_nothing(machine):
+    machine.check("mount -t ext3 /dev/vdb /mnt/s")
+    assert "bad=0" in machine.check("/usr/test/storm full /mnt/s", timeout=60)
+    machine.check("umount /mnt/s")
+    fsck("parts")
+
+
 @SLOW
 def test_cut_inside_a_page_that_is_being_written(machine):
     machine.check("mkdir -p /mnt && mount -t ext3 -o commit=1000 /dev/vda /mnt")

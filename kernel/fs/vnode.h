@@ -124,7 +124,8 @@ struct vnodeops {
      * [W] Bytes off .. off+len-1, of one page, which holds them already: give them blocks.  Whoever orders data before
      * metadata marks the page (object_dirty_range) before the change of metadata can be committed; the caller does so
      * when this returns.
-     * len 0: give back the blocks beyond vn->size, after a write that failed half way.
+     * len 0: after a write that failed half way, give back the blocks beyond vn->size; bytes beyond it that the last
+     * block may have got are zeros again.
      * 0 -ENOSPC -EIO -EROFS -ENOMEM.  NULL: nothing to do.
      */
     int (*prepare_write)(struct vnode *vn, uint64_t off, uint64_t len);

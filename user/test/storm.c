@@ -5,6 +5,7 @@
  *     storm DIR SEED OPS WRITERS   WRITERS processes do OPS operations each, mixed at random; some are killed
  *     storm part DIR               parts of a page: blocks that are smaller than a page, holes, stores by mmap
  *     storm check DIR              what `part` left, after the disk was mounted again
+ *     storm full DIR               writes behind the end that find no room, beside fsync: their bytes stay away
  *     storm cut DIR                a page is on its way to a slow disk when its file is cut in the middle of it
  *
  * THEORY  Each process has a file of its own whose bytes it knows, and checks; beside that all work on files that they
@@ -22,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, SHARED = 6, OWN_MAX = 96 * 1024, SHARED_MAX = 400 * 1024 };
@@ -179,11 +181,68 @@ static int check(void)
     return bad != 0;
 }
 
+static void fill_disk(void)
+{
+    int fd = make("fill", 0);
+
+    for (int i = 0; i < 2; i++) {
+        while (write(fd, buf, sizeof buf) > 0 || write(fd, buf, 1024) > 0)
+            ;
+        sync();
+    }
+    close(fd);
+}
+
+static long now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int full(void)
+{
+    enum { ROUNDS = 40, ROUND_US = 30000 };
+    int fd = make("full", 100), bad = 0;
+
+    if (pwrite(fd, "a", 1, 0) != 1)
+        fail("pwrite", 0, 0);
+    fill_disk();
+    for (int k = 0; k < ROUNDS; k++) {
+        pid_t pid = fork();
+
+        while (pid == 0)
+            if (pwrite(fd, "a", 1, 0) != 1 || fdatasync(fd) != 0)
+                fail("fdatasync", k, 0);
+        memset(buf, 'b', 3000);
+        for (long end = now_us() + ROUND_US; now_us() < end;)
+            if (pwrite(fd, buf, 3000, 100) != -1 || errno != ENOSPC)
+                fail("there is room", k, 0);
+        if (kill(pid, SIGKILL) != 0 || waitpid(pid, NULL, 0) != pid)
+            fail("kill", k, pid);
+        if (ftruncate(fd, 1000) != 0 || fsync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+            fail("made longer", k, 0);
+        if (pread(fd, buf, 1000, 0) != 1000)
+            fail("pread", k, 0);
+        for (int i = 1; i < 1000; i++)
+            if (buf[i] != 0) {
+                bad++;
+                break;
+            }
+        if (ftruncate(fd, 100) != 0)
+            fail("cut", k, 0);
+    }
+    unlink("fill");
+    printf("bad=%d\n", bad);
+    return bad != 0;
+}
+
 /* The blocks of what has been cut off become another file's: it must have its own bytes, also when all is written. */
 static int cut(void)
 {
     enum { MANY = 256 * PAGE };
-    int   a = make("cut", 0), b = make("other", 0), many = make("many", 0), fill = make("fill", 0), bad = 0;
+    int   a = make("cut", 0), b = make("other", 0), many = make("many", 0), bad = 0;
     char *p, *q;
 
     memset(buf, 'a', sizeof buf);
@@ -192,11 +251,7 @@ static int cut(void)
             fail("write", i, 0);
     if (write(a, buf, PAGE) != PAGE)
         fail("write", 0, 0);
-    for (int i = 0; i < 2; i++) {
-        while (write(fill, buf, sizeof buf) > 0 || write(fill, buf, 1024) > 0)
-            ;
-        sync();
-    }
+    fill_disk();
     p = map(many, MANY);
     q = map(a, PAGE);
     for (int i = 0; i < MANY; i += 2 * PAGE)
@@ -461,14 +516,21 @@ static int storm(unsigned first, long ops, unsigned writers)
 
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        int       (*run)(void);
+    } tests[] = {{"part", part}, {"check", check}, {"full", full}, {"cut", cut}};
     int named = argc == 3;
 
     if ((argc != 5 && !named) || chdir(argv[named ? 2 : 1]) != 0) {
-        fprintf(stderr, "usage: storm DIR SEED OPS WRITERS | storm part|check|cut DIR\n");
+        fprintf(stderr, "usage: storm DIR SEED OPS WRITERS | storm part|check|full|cut DIR\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    for (unsigned i = 0; named && i < sizeof tests / sizeof tests[0]; i++)
+        if (strcmp(argv[1], tests[i].name) == 0)
+            return tests[i].run();
     if (named)
-        return strcmp(argv[1], "part") == 0 ? part() : strcmp(argv[1], "cut") == 0 ? cut() : check();
+        fail(argv[1], 0, 0);
     return storm((unsigned)atoi(argv[2]), atol(argv[3]), (unsigned)atoi(argv[4]));
 }

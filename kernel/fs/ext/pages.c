@@ -406,6 +406,30 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     return err;
 }
 
+/* I3, after a write that has failed: the last page may have been written as far as its end. */
+static void rewrite_last_page(struct ext_inode *i)
+{
+    struct vm_object *o = &i->vn.obj;
+    struct page      *pg;
+
+    if (i->vn.size % i->fs->bsize == 0 || object_page_get(o, i->vn.size >> PAGE_SHIFT, true, &pg) != 0)
+        return;
+    object_prepare_begin(pg);
+    object_dirty(o, pg);
+    object_prepare_end(o, pg, -ENOSPC); /* written and clean: it may lack blocks */
+    page_release(pg);
+}
+
+static int trim(struct ext_inode *i)
+{
+    bool failed = atomic_load(&i->writing) > i->vn.size;
+    int  err = ext_trim(i);
+
+    if (failed)
+        rewrite_last_page(i);
+    return err;
+}
+
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
 {
     struct ext_inode *i = ext_i(vn);
@@ -413,7 +437,7 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
     int               err;
 
     if (len == 0)
-        return ext_trim(i);
+        return trim(i);
     if (i->fs->rdonly)
         return -EROFS;
     if (end > vn->size)
