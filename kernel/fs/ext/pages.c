@@ -13,6 +13,7 @@
  * INVARIANTS  I1  object_read_done/object_write_done is called once for each page of a run that was accepted
  *             I2  what a page shows beyond the end of its file when it has been read is zero (vnode.h)
  *             I3  a file's last block has zeros beyond the end of the file
+ *             I4  what a page holds below the end of its file is zero where there is no block (pcache.c, I2)
  * LOCKING     map_lock, for the look-up; completion comes from interrupts
  * SEE ALSO    vnops.c, vm/pcache.c
  */
@@ -66,19 +67,24 @@ static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n
     return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
 }
 
-/* Has somebody stored behind the end of the file?  (I3) */
-static bool has_tail(const struct ext_inode *i, const struct page *pg)
+/* Are bytes k .. end-1 of the page, end a multiple of 8, not all zero? */
+static bool has_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
-    size_t         k = bytes_in_file(i, pg);
 
-    for (; k < PAGE_SIZE && k % 8 != 0; k++)
+    for (; k < end && k % 8 != 0; k++)
         if (bytes[k] != 0)
             return true;
-    for (; k < PAGE_SIZE; k += 8)
+    for (; k < end; k += 8)
         if (*(const uint64_t *)(bytes + k) != 0)
             return true;
     return false;
+}
+
+/* Has somebody stored behind the end of the file?  (I3) */
+static bool has_tail(const struct ext_inode *i, const struct page *pg)
+{
+    return has_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
 }
 
 /* A copy of the page for I3; NULL: no memory. */
@@ -211,6 +217,7 @@ static int lay_out(struct transfer *t)
     uint64_t       lblk = t->first * per;
     uint32_t       total = t->n * per, pblk = 0, run = 0;
     struct part   *last = NULL;
+    uint64_t       size = t->i->vn.size; /* first: it grows after blocks were given */
     int            err;
 
     if (t->write)
@@ -219,8 +226,12 @@ static int lay_out(struct transfer *t)
         if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
+            size_t off = (size_t)(b % per) << fs->bshift;
+
             if (!t->write)
-                memset((uint8_t *)page_to_virt(t->page[b / per].pg) + (b % per << fs->bshift), 0, fs->bsize);
+                memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
+            else if ((lblk + b + 1) << fs->bshift <= size && has_bytes(t->page[b / per].pg, off, off + fs->bsize))
+                return -EIO; /* I4 is broken: it must not go unnoticed */
             continue;
         }
         if ((err = add(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
