@@ -135,6 +135,7 @@ struct fs_upcalls {
     const struct cred *(*cred)(void);
     uint64_t (*fsize_limit)(void); /* RLIMIT_FSIZE, bytes */
     void (*signal)(int sig);       /* to the calling thread: SIGPIPE 13, SIGXFSZ 25 */
+    bool (*killed)(void);          /* the calling process is ending: long calls end, too */
 };
 extern struct fs_upcalls fs_upcalls;
 

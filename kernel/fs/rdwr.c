@@ -148,6 +148,12 @@ static void zero_behind(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
+/* Has a long call to end, because its process does? */
+static bool killed(void)
+{
+    return unlikely(fs_upcalls.killed != NULL && fs_upcalls.killed());
+}
+
 /* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
 static void drop_beyond(struct vnode *vn)
 {
@@ -184,6 +190,8 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         off += (loff_t)done;
         if ((uint64_t)off > vn->size && done != 0)
             set_size(vn, (uint64_t)off);
+        if (left != 0 && err == 0 && killed())
+            err = -EINTR;
     }
     if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
         drop_beyond(vn);
@@ -278,7 +286,9 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
         size_t n = min_of(PAGE_SIZE, to - (i << PAGE_SHIFT));
-        int err = vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg) : object_page_get(&vn->obj, i, true, &pg);
+        int err = killed()               ? -EINTR
+                  : vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg)
+                                       : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
             drop_beyond(vn);
@@ -320,7 +330,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         err = from < vn->size ? punch(vn, from, min_of(to, vn->size)) : 0;
         break;
     case 0:
-        err = preallocate(vn, from, keep ? min_of(to, vn->size) : to);
+        err = keep && to > vn->size ? -EOPNOTSUPP : preallocate(vn, from, to);
         break;
     default:
         err = -EOPNOTSUPP;

@@ -25,7 +25,12 @@ static void signal_self(int sig)
     sig_send_lwp(curlwp(), sig, NULL);
 }
 
+static bool killed(void)
+{
+    return curthread->lwp != NULL && __atomic_load_n(&curproc()->exiting, __ATOMIC_RELAXED);
+}
+
 void fsup_init(void)
 {
-    fs_upcalls = (struct fs_upcalls){running_cred, fsize_limit, signal_self};
+    fs_upcalls = (struct fs_upcalls){running_cred, fsize_limit, signal_self, killed};
 }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -681,6 +682,32 @@ static void direct_io(void)
     EXPECT_EQ(fcntl(fd, F_GETFL) & O_DIRECT, 0);
 }
 
+/* A call that would take long ends with its process. */
+static void killed_while_copying(void)
+{
+    const off_t size = (off_t)4 << 30;
+    int in = open("/tmp/t_file.sparse", O_RDWR | O_CREAT, 0600), out = open("/dev/null", O_WRONLY), p[2], status;
+    char c;
+    pid_t pid;
+
+    if (!on_homeroom())
+        SKIP("it may be too fast");
+    EXPECT(in >= 0 && out >= 0 && pipe(p) == 0);
+    EXPECT_EQ(ftruncate(in, size), 0);
+    pid = fork();
+    if (pid == 0) {
+        while (write(p[1], "", 1) == 1 && sendfile(out, in, NULL, (size_t)1 << 30) > 0)
+            ;
+        _exit(0);
+    }
+    EXPECT_EQ(read(p[0], &c, 1), 1);
+    kill(pid, SIGKILL);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT(WIFSIGNALED(status));
+    EXPECT(lseek(in, 0, SEEK_CUR) < (off_t)1 << 30);
+    unlink("/tmp/t_file.sparse");
+}
+
 static const struct check list[] = {
     {"first_conflict", first_conflict},
     {"lock_of_a_closed_descriptor", lock_of_a_closed_descriptor},
@@ -710,5 +737,6 @@ static const struct check list[] = {
     {"file_system", file_system},
     {"long_names", long_names},
     {"record_locks", record_locks},
+    {"killed_while_copying", killed_while_copying},
 };
 CHECK_MAIN(list)
