@@ -139,7 +139,10 @@ static int find_program(struct exec *x)
     }
 }
 
-/* New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own. */
+/*
+ * New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own.  A
+ * program that an ordinary user traces has no others than that user's.
+ */
 static int set_id_cred(struct exec *x)
 {
     struct vnode *vn = x->main.vn;
@@ -152,7 +155,8 @@ static int set_id_cred(struct exec *x)
     rw_exit_read(&vn->lock);
     if ((mode & 02010) != 02010)
         mode &= ~02000u;
-    if ((mode & 06000) == 0 || (vn->vfs->flags & MS_NOSUID) != 0 || curproc()->no_new_privs)
+    if ((mode & 06000) == 0 || (vn->vfs->flags & MS_NOSUID) != 0 || curproc()->no_new_privs ||
+        (curproc()->truss != NULL && !cred_superuser(curcred())))
         return 0;
     if ((x->cred = cred_dup(curcred())) == NULL)
         return -ENOMEM;
@@ -280,7 +284,7 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
         p->fs  = x->fs;
         x->fs  = NULL;
     }
-    if (x->cred != NULL && !cred_superuser(l->cred)) { /* who traced the program before may not see this one */
+    if (x->cred != NULL && !cred_superuser(l->cred)) { /* begun since set_id_cred() */
         truss    = p->truss;
         p->truss = NULL;
         p->track = false;
