@@ -87,16 +87,22 @@ static uint32_t mask_of(char *list)
     return mask;
 }
 
-static int run(char **command)
+/* Its status; *ran: it could be run, so there is something to see. */
+static int run(char **command, bool *ran)
 {
-    int status;
-    pid_t pid = fork();
+    int status, failed[2];
+    pid_t pid;
+    char c;
 
+    if (pipe2(failed, O_CLOEXEC) != 0)
+        fail("pipe");
+    pid = fork();
     if (pid == 0) {
         execvp(command[0], command);
         hr_perror("trace", command[0]);
-        _exit(127);
+        _exit(write(failed[1], "", 1) == 1 ? 127 : 126);
     }
+    close(failed[1]);
     if (pid < 0) {
         hr_perror("trace", "fork");
         return 1;
@@ -105,6 +111,7 @@ static int run(char **command)
     signal(SIGQUIT, SIG_IGN);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    *ran = read(failed[0], &c, 1) == 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -241,6 +248,7 @@ int main(int argc, char **argv)
     uint32_t mask = ~0u;
     int opt, entries = 0, status = 0;
     size_t n;
+    bool ran = true;
 
     while ((opt = getopt(argc, argv, "+e:i:n:o:")) != -1) {
         if (opt == 'e')
@@ -266,8 +274,10 @@ int main(int argc, char **argv)
         if (entries != 0)
             set("trace_entries", (uint64_t)entries);
         set("trace_enable", mask);
-        status = run(argv + optind);
+        status = run(argv + optind, &ran);
         set("trace_enable", 0);
+        if (!ran)
+            return status;
     }
     rec = read_all(in != NULL ? in : hr_path("/dev/trace"), &n);
     if (out != NULL)
