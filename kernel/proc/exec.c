@@ -167,14 +167,17 @@ static int set_id_cred(struct exec *x)
     return 0;
 }
 
-/* Copies of what another process shares and exec changes, or what it must not change under a set-id program. */
+/*
+ * Copies of what another process shares and exec changes, or what it must not change under a set-id program; those that
+ * are there already stay.  -ENOMEM.
+ */
 static int unshare(struct exec *x, struct proc *p)
 {
-    if (x->cred != NULL && (x->fs = fsinfo_copy(p->fs)) == NULL)
+    if (x->cred != NULL && x->fs == NULL && (x->fs = fsinfo_copy(p->fs)) == NULL)
         return -ENOMEM;
-    if (atomic_load(&p->sig->refs) > 1 && (x->sig = sighand_copy(p->sig)) == NULL)
+    if (atomic_load(&p->sig->refs) > 1 && x->sig == NULL && (x->sig = sighand_copy(p->sig)) == NULL)
         return -ENOMEM;
-    if (p->files_shared && (x->files = fdtable_copy(p->files)) == NULL)
+    if (p->files_shared && x->files == NULL && (x->files = fdtable_copy(p->files)) == NULL)
         return -ENOMEM;
     return 0;
 }
@@ -350,8 +353,9 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     x->files = NULL;
     x->fs    = NULL;
     if ((err = find_program(x)) == 0 && (err = set_id_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
-        (err = exec_stack(x)) == 0 &&
-        ((p->nlwps == 1 && (int)l->t.tid == p->pid) || (err = stand_alone(l)) == 0) && (err = unshare(x, p)) == 0) {
+        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 &&
+        ((p->nlwps == 1 && (int)l->t.tid == p->pid) ||
+         ((err = stand_alone(l)) == 0 && (err = unshare(x, p)) == 0 /* what an LWP has shared since */))) {
         CPUSTAT_INC(execs);
         commit(x, p, l, r);
     }
