@@ -17,6 +17,7 @@
 #include "fs/name.h"
 #include "fs/tmpfs.h"
 #include "lib/errno.h"
+#include "lib/number.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "mem/usermem.h"
@@ -437,14 +438,8 @@ struct vnode *file_vnode(struct file *f)
 uint64_t file_ino(struct file *f)
 {
     static _Atomic uint64_t last;
-    uint64_t ino = atomic_load(&f->ino), fresh;
 
-    if (ino == 0) {
-        fresh = atomic_fetch_add(&last, 1) + 1;
-        if (atomic_compare_exchange_strong(&f->ino, &ino, fresh))
-            ino = fresh;
-    }
-    return ino;
+    return number_at(&f->ino, &last);
 }
 
 void file_getattr(struct file *f, struct vattr *va)

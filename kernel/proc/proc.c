@@ -39,29 +39,37 @@ static struct kmem_cache *cache(const char *name, size_t size)
     return c;
 }
 
-enum { RETRY_NS = 20000000, TRIES = 2, USERS = 8, HOG = 1024 /* pages: programs and their libraries have fewer */ };
+enum {
+    RETRY_NS = 20000000,
+    TRIES = 2,
+    USERS = 8,       /* that are looked at together */
+    HOG = 1024,      /* pages: programs and their libraries have fewer */
+    USERS_PART = 16, /* as the room that is left to the superuser elsewhere (net/memory.c) */
+};
 
-/* Pages of p, which is held, beyond what it was promised.  Sleeps. */
-static int64_t unpromised(struct proc *p)
+/* Pages of p, which is held, beyond what it was promised; *own: of its private memory.  Sleeps. */
+static int64_t unpromised(struct proc *p, int64_t *own)
 {
     struct as *as = proc_as_hold(p);
     int64_t    n = 0;
 
+    *own = 0;
     if (as != NULL) {
-        n = as_unpromised(as);
+        n = as_unpromised(as, own);
         as_release(as);
     }
     return n;
 }
 
-/* What a user has taken beyond what it was promised. */
+/* What a user's processes have beyond what they were promised. */
 struct taker {
     uint32_t     uid;
-    int64_t      pages, most;
-    struct proc *worst; /* held; has `most` of them */
+    int64_t      own;   /* of private memory, all together         */
+    int64_t      most;  /* of any memory, the process with most    */
+    struct proc *worst; /* that process, held; NULL: a free entry  */
 };
 
-/* The user's entry, or that of whoever has fewest. */
+/* The entry of user `uid`; a new one replaces the one with the least private memory. */
 static struct taker *taker_of(struct taker *takers, uint32_t uid)
 {
     struct taker *least = takers;
@@ -69,7 +77,7 @@ static struct taker *taker_of(struct taker *takers, uint32_t uid)
     for (struct taker *t = takers; t < takers + USERS; t++) {
         if (t->worst != NULL && t->uid == uid)
             return t;
-        if (t->pages < least->pages)
+        if (t->own < least->own)
             least = t;
     }
     if (least->worst != NULL)
@@ -79,17 +87,18 @@ static struct taker *taker_of(struct taker *takers, uint32_t uid)
 }
 
 /*
- * Of the user who has most of them, the process that has most, held; NULL: neither has many.  Users count, not
- * processes alone, because many small ones fill memory as well.  Sleeps.
+ * The process to end for memory, held; NULL: no process and no user has much beyond the promise.  If a user's private
+ * memory beyond the promise is a USERS_PART of all memory, it is that user's largest: many small processes fill memory
+ * as one large one does.  Else it is the largest of all, if that is a HOG.  Sleeps.
  */
 static struct proc *greediest(void)
 {
-    struct taker takers[USERS] = {{0}}, *t, *most = takers;
+    struct taker takers[USERS] = {{0}}, *t, *user = takers, *process = takers;
     struct proc *p, *out;
 
     for (int pid = 0; (pid = proc_next(pid + 1)) > 0;) {
         uint32_t uid = 0;
-        int64_t  n;
+        int64_t  n, own;
 
         spin_lock(&proc_lock);
         if ((p = proc_find(pid)) != NULL && p != proc_initial) {
@@ -99,13 +108,13 @@ static struct proc *greediest(void)
         spin_unlock(&proc_lock);
         if (p == NULL || p == proc_initial)
             continue;
-        n = unpromised(p);
+        n = unpromised(p, &own);
         if (n <= 0) {
             proc_release(p);
             continue;
         }
         t = taker_of(takers, uid);
-        t->pages += n;
+        t->own += max_of(own, (int64_t)0);
         if (n > t->most) {
             struct proc *less = t->worst;
 
@@ -116,10 +125,14 @@ static struct proc *greediest(void)
         if (p != NULL)
             proc_release(p);
     }
-    for (t = takers; t < takers + USERS; t++)
-        if (t->pages > most->pages)
-            most = t;
-    out = most->most > HOG || most->pages > (int64_t)mem_total_pages() / 16 ? most->worst : NULL;
+    for (t = takers; t < takers + USERS; t++) {
+        user = t->own > user->own ? t : user;
+        process = t->most > process->most ? t : process;
+    }
+    if (user->own > (int64_t)mem_total_pages() / USERS_PART)
+        out = user->worst;
+    else
+        out = process->most > HOG ? process->worst : NULL;
     for (t = takers; t < takers + USERS; t++)
         if (t->worst != NULL && t->worst != out)
             proc_release(t->worst);
@@ -141,8 +154,8 @@ static void kill_for_memory(struct proc *p)
 
 /*
  * A page fault that found no memory.  A process of the user who has taken most beyond what it was promised ends, and
- * the others try again then.  If nobody has taken much, who did may be ending already, its memory on its way back: so
- * the process tries while pages of any address space are being freed, and TRIES times more, for one whose last
+ * the others try again then.  If nobody has much, a process that had may be ending, and its memory be on its way back:
+ * so the process tries while pages of any address space are being freed, and TRIES times more, for one whose last
  * reference is still somewhere, before it ends itself; each try waits for memory.  Process 1 tries for ever.
  * In the kernel's own accesses nobody is looked for or waited for: locks may be held that this takes, or that the end
  * of an address space waits for.  Who else needs memory does it.

@@ -72,7 +72,7 @@ struct vm_object {
     const struct pager_ops *ops;     /* [c] VNODE                                                    */
     void                   *owner;   /* [c] VNODE: the vnode                                         */
     struct object_io       *io;      /* [c] VNODE on a disk; NULL: memory is all there is            */
-    _Atomic uint64_t        number;  /* [a] no other object's, ever (futex keys); 0: nobody asked yet */
+    _Atomic uint64_t        number;  /* [a] of this object alone, for ever (futex keys); 0: none yet */
 };
 
 /* Pages whose writing came to nothing so far; each was dirty again. */

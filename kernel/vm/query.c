@@ -9,6 +9,7 @@
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
+#include "lib/number.h"
 #include "lib/string.h"
 #include "vm/place.h"
 #include "vm/pt.h"
@@ -125,8 +126,9 @@ void as_usage(struct as *as, struct as_usage *out)
     rw_exit_read(&as->lock);
 }
 
-int64_t as_unpromised(struct as *as)
+int64_t as_unpromised(struct as *as, int64_t *own)
 {
+    *own = (int64_t)as->anon.npages - (int64_t)as->resv_pages;
     return atomic_load_explicit(&as->rss_pages, memory_order_relaxed) - (int64_t)as->resv_pages;
 }
 
@@ -206,18 +208,12 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
     return (long)done;
 }
 
-/* Unlike the object's address it is not used again, for a waiter may stay when the object has gone. */
+/* Unlike the object's address it is not used again: a waiter may still be there when the object is freed. */
 static uint64_t object_number(struct vm_object *o)
 {
     static _Atomic uint64_t last;
-    uint64_t                n = atomic_load(&o->number), fresh;
 
-    if (n == 0) {
-        fresh = atomic_fetch_add(&last, 1) + 1;
-        if (atomic_compare_exchange_strong(&o->number, &n, fresh))
-            n = fresh;
-    }
-    return n;
+    return number_at(&o->number, &last);
 }
 
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key)

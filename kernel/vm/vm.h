@@ -117,8 +117,12 @@ struct as_usage {
     uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages, locked_pages;
 };
 void as_usage(struct as *as, struct as_usage *out);
-/* as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files.  A guess, no locks. */
-int64_t as_unpromised(struct as *as);
+/*
+ * as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files and shared memory.
+ * @own  those of private memory alone
+ * A guess, no locks.
+ */
+int64_t as_unpromised(struct as *as, int64_t *own);
 /*
  * as_mlock - keep the pages of [addr, addr + len) in memory, and bring them in; without `on`, let them go again.
  * @limit  bytes that the space may have locked
