@@ -294,7 +294,7 @@ static void bdev_close(struct file *f)
 
     mutex_enter(&open_lock);
     if (--b->nopen == 0)
-        forget(b, true); /* an error: nobody is left to be told */
+        forget(b, true); /* an error has no reader: nothing has the disk open */
     mutex_exit(&open_lock);
 }
 

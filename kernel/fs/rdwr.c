@@ -148,8 +148,8 @@ static void zero_behind(struct vnode *vn, uint64_t size)
     page_release(pg);
 }
 
-/* Has a long call to end, because its process does? */
-static bool killed(void)
+/* Whether the calling process is ending, so that a long call has to end, too. */
+static bool call_must_end(void)
 {
     return unlikely(fs_upcalls.killed != NULL && fs_upcalls.killed());
 }
@@ -190,7 +190,7 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
         off += (loff_t)done;
         if ((uint64_t)off > vn->size && done != 0)
             set_size(vn, (uint64_t)off);
-        if (left != 0 && err == 0 && killed())
+        if (left != 0 && err == 0 && call_must_end())
             err = -EINTR;
     }
     if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
@@ -286,7 +286,7 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
     for (uint64_t i = from >> PAGE_SHIFT; i << PAGE_SHIFT < to; i++) {
         struct page *pg;
         size_t n = min_of(PAGE_SIZE, to - (i << PAGE_SHIFT));
-        int err = killed()               ? -EINTR
+        int err = call_must_end()      ? -EINTR
                   : vn->obj.io != NULL ? cache_page_allocate(vn, i, n, &pg)
                                        : object_page_get(&vn->obj, i, true, &pg);
 

@@ -187,7 +187,7 @@ struct vfs {
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
     struct list           link;    /* list of mounts */
-    bool                  leaving; /* being unmounted, which may fail: who comes to it waits (vfs.c: cross_lock) */
+    bool                  leaving; /* being unmounted, which may fail: look-ups wait (vfs.c: cross_lock) */
     void                 *data;
 };
 

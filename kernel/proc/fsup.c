@@ -25,12 +25,12 @@ static void signal_self(int sig)
     sig_send_lwp(curlwp(), sig, NULL);
 }
 
-static bool killed(void)
+static bool process_is_ending(void)
 {
-    return curthread->lwp != NULL && __atomic_load_n(&curproc()->exiting, __ATOMIC_RELAXED);
+    return curthread->lwp != NULL && atomic_load_explicit(&curproc()->exiting, memory_order_relaxed);
 }
 
 void fsup_init(void)
 {
-    fs_upcalls = (struct fs_upcalls){running_cred, fsize_limit, signal_self, killed};
+    fs_upcalls = (struct fs_upcalls){running_cred, fsize_limit, signal_self, process_is_ending};
 }

@@ -182,7 +182,7 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         if (put < got)
             break;
     }
-    return done > 0 ? (long)done : n; /* 0, too, when the process is ending: nobody sees it */
+    return done > 0 ? (long)done : n; /* 0 also if the process is ending: it does not see the result */
 }
 
 /* sendfile(out, in, *offset, count) */

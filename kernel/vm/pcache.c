@@ -11,8 +11,8 @@
  *             A write that fails makes its pages dirty again and is counted.  So each object_sync() writes again what
  *             the disk has refused, and compares the count with that at its start: a page of its range can stay dirty
  *             only by a write that failed since.  No thread takes an error away from another.
- *             A write for which there is no memory now, and nobody waits, makes them dirty again and is counted apart:
- *             a thread that has begun to wait meanwhile (object_sync) writes them itself.
+ *             A write for which there is no memory now makes its pages dirty again, if no thread waits for it, and is
+ *             counted apart: a thread that has begun to wait meanwhile (object_sync) writes them itself.
  *             Objects with dirty pages are on lists, by a hash of their address; an object moves only when its first
  *             page becomes dirty or its last one clean.
  * INVARIANTS  I1  a page has RADIX_DIRTY exactly if it has PG_DIRTY, RADIX_WRITEBACK exactly if PG_WRITEBACK;

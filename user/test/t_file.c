@@ -345,7 +345,7 @@ static void pipe_opened_again(void)
     close(fd[0]);
     close(fd[1]);
     sprintf(name, "/proc/self/fd/%d", path);
-    writer = open(name, O_RDWR); /* nobody had it open */
+    writer = open(name, O_RDWR); /* the pipe had no opening left */
     EXPECT(writer >= 0);
     EXPECT_EQ(write(writer, "y", 1), 1);
     EXPECT_EQ(read(writer, &c, 1), 1);

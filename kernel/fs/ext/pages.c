@@ -67,7 +67,7 @@ static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n
     return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
 }
 
-/* Are bytes k .. end-1 of the page, end a multiple of 8, not all zero? */
+/* Whether a byte of k .. end-1 of the page is not zero.  end is a multiple of 8. */
 static bool has_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
@@ -81,7 +81,7 @@ static bool has_bytes(const struct page *pg, size_t k, size_t end)
     return false;
 }
 
-/* Has somebody stored behind the end of the file?  (I3) */
+/* Whether the page holds bytes behind the end of the file (I3). */
 static bool has_tail(const struct ext_inode *i, const struct page *pg)
 {
     return has_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
