@@ -2,8 +2,11 @@
 """What the processor and the kernel's own checks must stop: each violation ends the machine and says which it was."""
 
 import re
+import subprocess
 
 import pytest
+
+from homeroom.machine import TOP
 
 VIOLATIONS = {
     "panic": r"asked for by /dev/selftest",
@@ -39,6 +42,16 @@ def test_no_page_is_writable_and_executable(machine):
     text = machine.check("dmesg | grep vm_check")
     assert " 0 writable and executable" in text
     assert int(text.split()[1]) > 100
+
+
+def test_program_jumps_into_the_kernel(boot, tmp_path):
+    """To each place of the kernel that has a name: also where entry.S tells its own faults apart by their address."""
+    symbols = subprocess.run(["nm", TOP / "build/test/kernel.elf"], capture_output=True, text=True, check=True)
+    places = [line.split()[0] for line in symbols.stdout.splitlines() if line.split()[1] in "tT" and line[0] == "f"]
+    (tmp_path / "places").write_text("\n".join(places) + "\n")
+    assert any(line.endswith(" iret_user") for line in symbols.stdout.splitlines())
+    machine = boot("sf280r", overlay=tmp_path)
+    assert machine.run("/usr/test/jump </places", uid=1000).out.strip() == f"{len(places)} refused"
 
 
 @pytest.mark.machine("sf3800")

@@ -141,12 +141,10 @@ vec = vec + 1
     .balign 16
 trap_common:
     testb $3, 3 * 8(%rsp)
-    jz 1f
+    jz 5f
     swapgs
     movb $0, %gs:OFF_CPU_IN_USER
-1:  cmpq $iret_user, 2 * 8(%rsp)
-    je 5f
-6:  SAVE_REGS
+1:  SAVE_REGS
     cld
     movq 15 * 8(%rsp), %rsi
     movq $-1, 15 * 8(%rsp)
@@ -163,8 +161,10 @@ trap_common:
 2:  RESTORE_REGS
     addq $16, %rsp
     iretq
-5:  swapgs                          /* the IRET to user mode faulted after its SWAPGS */
-    jmp 6b
+5:  cmpq $iret_user, 2 * 8(%rsp)    /* of the kernel's alone: a program may jump to that address, too */
+    jne 1b
+    swapgs                          /* the IRET to user mode faulted after its SWAPGS */
+    jmp 1b
 
 /* NMI, double fault, machine check: may arrive between SWAPGS and its use, so the GS base itself is asked. */
 trap_paranoid:
