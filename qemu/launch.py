@@ -121,7 +121,7 @@ def words(name: str, text: str) -> list[str]:
 def root_disk(args: argparse.Namespace) -> list[str]:
     if not args.root:
         return []
-    image = machine.TOP / "build/root.img"
+    image = (Path(args.iso).parent if args.iso else machine.TOP / "build") / "root.img"  # of the same build
     if args.root != "ext":
         raise machine.MachineError(f"ROOT={args.root}: there is only ext")
     if args.check:

@@ -172,6 +172,25 @@ def test_synchronous_writes(machine, how):
 
 
 @EXT
+def test_synchronous_mount(machine):
+    """With -o sync the names and attributes, too, are on the disk when the call returns."""
+    machine.check("mount -o sync -t ext3 /dev/vda /mnt/m && cd /mnt/m && mkdir d && touch gone d/moved")
+    done = {"ln d/moved linked": "linked", "mv d/moved here": "here", "mkdir made": "made", "ln -s a sym": "sym",
+            "truncate -s 9 here": None, "chmod 604 here": None, "rm gone": None, "rmdir d": None}  # fmt: skip
+    for command, name in done.items():
+        machine.check(f"cd /mnt/m && {command}")
+        shutil.copy(FOLDER / "main.img", FOLDER / "cut.img")
+        subprocess.run(["e2fsck", "-fp", FOLDER / "cut.img"], capture_output=True, check=False)
+        names = debugfs("cut", "ls -p /")
+        assert name is None or f"/{name}/" in names, (command, names)
+    assert "/gone/" not in names and "/d/" not in names
+    here = debugfs("cut", "stat /here")
+    assert "Mode:  0604" in here and "Size: 9" in here, here
+    machine.check("cd / && rm -r /mnt/m/* ; umount /mnt/m")
+    (FOLDER / "cut.img").unlink()
+
+
+@EXT
 def test_flags_bind_root(machine):
     """Immutable and append-only files, as on Linux; a file with an access control list is its owner's and root's."""
     machine.check("mount -t ext3 /dev/vdf /mnt/m && cd /mnt/m && cat fixed log fixed_dir/f >/dev/null")

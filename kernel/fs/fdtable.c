@@ -207,6 +207,16 @@ int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, uns
     return err != 0 ? err : (int)fd;
 }
 
+bool fd_full(struct fdtable *t, unsigned limit)
+{
+    bool full;
+
+    spin_lock(&t->lock);
+    full = lowest_free(t, 0) >= min_of(limit, FD_MAX);
+    spin_unlock(&t->lock);
+    return full;
+}
+
 int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
 {
     struct file *old;

@@ -152,6 +152,13 @@ loff_t file_size_seek(struct file *f, loff_t off, int whence)
     return off;
 }
 
+loff_t file_text_seek(struct file *f, loff_t off, int whence)
+{
+    if (whence == 1)
+        off += f->off;
+    return whence < 0 || whence > 1 || off < 0 ? -EINVAL : off;
+}
+
 struct readdir_state {
     struct file *f;
     dirent_fn fn;

@@ -95,6 +95,8 @@ struct file *fd_get(struct fdtable *t, int fd);
  */
 int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, unsigned limit);
 int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags);
+/* fd_full - whether fd_install() would fail with -EMFILE now. */
+bool fd_full(struct fdtable *t, unsigned limit);
 int fd_close(struct fdtable *t, int fd);
 int fd_get_flags(struct fdtable *t, int fd);
 int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags);
@@ -109,6 +111,8 @@ uint64_t file_ino(struct file *f);
 void file_getattr(struct file *f, struct vattr *va);
 /* file_size_seek - fileops.seek of files with a size (SEEK_SET, SEEK_CUR, SEEK_END): the new position or -EINVAL. */
 loff_t file_size_seek(struct file *f, loff_t off, int whence);
+/* file_text_seek - the same for text that is made when it is read, and has no size before (SEEK_SET, SEEK_CUR). */
+loff_t file_text_seek(struct file *f, loff_t off, int whence);
 /* file_seek - lseek(2).  file_readdir - entries from f's position on, which moves.  -ESPIPE -EINVAL -ENOTDIR -EBADF. */
 loff_t file_seek(struct file *f, loff_t off, int whence);
 int    file_readdir(struct file *f, dirent_fn fn, void *arg);

@@ -68,6 +68,8 @@ int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
     rw_enter_write(&dir->lock);
     err = dir->op->create(dir, name, len, type, mode & 07777, ctx->cred, rdev, target, out);
     rw_exit_write(&dir->lock);
+    if (err == 0 && (err = vn_changed(dir, false, 0)) != 0)
+        vn_release(*out);
     return err;
 }
 
@@ -134,6 +136,7 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
         rw_enter_write(&w.dir->lock);
         err = w.dir->op->link(w.dir, w.last, w.len, target);
         rw_exit_write(&w.dir->lock);
+        err = vn_changed(w.dir, false, err);
     }
     walk_end(&w);
     return err;
@@ -195,6 +198,7 @@ int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bo
         rw_enter_write(&w.dir->lock);
         err = unlink_locked(ctx, &w, rmdir, &victim);
         rw_exit_write(&w.dir->lock);
+        err = vn_changed(w.dir, false, err);
     }
     if (victim != NULL)
         vn_release(victim); /* may free the file: after the directory is unlocked */
@@ -328,7 +332,7 @@ static int rename_walked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
     unlock_two(od, nd);
     if (two)
         mutex_exit(&od->vfs->rename_lock);
-    return err;
+    return vn_changed(nd, false, err);
 }
 
 int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath,

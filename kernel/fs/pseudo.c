@@ -295,13 +295,6 @@ static long text_file_write(struct file *f, struct uio *uio, loff_t off)
     return pseudo_write(f->vn, uio, off, 0);
 }
 
-static loff_t text_file_seek(struct file *f, loff_t off, int whence)
-{
-    if (whence == 1)
-        off += f->off;
-    return whence > 1 || off < 0 ? -EINVAL : off;
-}
-
 static void text_file_close(struct file *f)
 {
     struct open_text *ot = f->data;
@@ -313,7 +306,7 @@ static void text_file_close(struct file *f)
 static const struct fileops text_fileops = {
     .read  = text_file_read,
     .write = text_file_write,
-    .seek  = text_file_seek,
+    .seek  = file_text_seek,
     .close = text_file_close,
 };
 

@@ -70,13 +70,6 @@ static long snapshot_read(struct file *f, struct uio *uio, loff_t off)
     return r;
 }
 
-static loff_t snapshot_seek(struct file *f, loff_t off, int whence)
-{
-    if (whence == 1)
-        off += f->off;
-    return whence > 1 || off < 0 ? -EINVAL : off;
-}
-
 static void snapshot_close(struct file *f)
 {
     struct snapshot *s = f->data;
@@ -124,10 +117,10 @@ static long kmsg_write(struct file *f, struct uio *uio, loff_t off)
 }
 
 static const struct fileops kstat_ops = {
-    .read = snapshot_read, .write = kstat_write, .seek = snapshot_seek, .close = snapshot_close,
+    .read = snapshot_read, .write = kstat_write, .seek = file_text_seek, .close = snapshot_close,
 };
 static const struct fileops kmsg_ops = {
-    .read = snapshot_read, .write = kmsg_write, .seek = snapshot_seek, .close = snapshot_close,
+    .read = snapshot_read, .write = kmsg_write, .seek = file_text_seek, .close = snapshot_close,
 };
 
 static struct cdev devices[] = {

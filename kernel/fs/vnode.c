@@ -294,7 +294,7 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
     rw_exit_write(&vn->lock);
     if ((mask & VA_SIZE) && !writable)
         vn_put_write(vn);
-    return err;
+    return vn_changed(vn, false, err);
 }
 
 int vn_readlink(struct vnode *vn, char *buf, size_t size)
@@ -311,4 +311,9 @@ int vn_fsync(struct vnode *vn, bool data_only)
     if (vn->op->fsync != NULL)
         return vn->op->fsync(vn, data_only);
     return vn->obj.io != NULL ? object_sync(&vn->obj, 0, UINT64_MAX) : 0;
+}
+
+int vn_changed(struct vnode *vn, bool sync, int err)
+{
+    return err == 0 && (sync || (vn->vfs->flags & MS_SYNCHRONOUS) != 0) ? vn_fsync(vn, false) : err;
 }

@@ -229,12 +229,20 @@ uint32_t vn_mode_without_setid(const struct vnode *vn, uint32_t mode);
 /* cred_in_group - does `cr` belong to the group, by its fsgid or a supplementary one? */
 bool cred_in_group(const struct cred *cr, uint32_t gid);
 enum { FALLOC_KEEP_SIZE = 1, FALLOC_PUNCH_HOLE = 2, FALLOC_ZERO_RANGE = 16 };
-/* vn_fallocate - fallocate(2) on a page-based file.  -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG -ENODEV. */
+/*
+ * vn_fallocate - fallocate(2) on a page-based file; vn_changed() is the caller's.  -EOPNOTSUPP -EINVAL -ENOSPC -EFBIG
+ * -ENODEV.
+ */
 int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len);
 /* vn_readlink - target of a symbolic link, without a NUL.  Length, -EINVAL if it is not one. */
 int vn_readlink(struct vnode *vn, char *buf, size_t size);
 /* vn_fsync - 0 or -EIO. */
 int vn_fsync(struct vnode *vn, bool data_only);
+/*
+ * vn_changed - ends a system call that has changed `vn`, a directory's names included, with the result `err`: on a file
+ * system mounted with MS_SYNCHRONOUS, or with `sync`, the change is on the disk when it returns 0.  `err` or -EIO.
+ */
+int vn_changed(struct vnode *vn, bool sync, int err);
 /*
  * vn_read_pages, vn_write_pages - read and write of page-based files.  Bytes or -EFAULT -ENOSPC -EFBIG -ENOMEM -EIO.
  * @off  write: in and out, the position after the bytes; -1: at the end of the file.

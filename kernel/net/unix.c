@@ -275,10 +275,11 @@ static int unix_shutdown(struct socket *s, int how)
 
 static int unix_name(struct socket *s, bool peer, struct sock_addr *a)
 {
-    struct socket *of = peer ? s->peer : s;
+    struct socket *of;
     int            err = 0;
 
     net_enter();
+    of = peer ? s->peer : s;
     *a = (struct sock_addr){.family = AF_UNIX, .len = 2};
     if (of == NULL)
         err = -ENOTCONN;

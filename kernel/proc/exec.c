@@ -26,14 +26,16 @@
 
 enum { SCRIPT_DEPTH = 4, SCRIPT_LINE = 256 };
 
-int exec_program_open(struct program *pr, const char *path)
+int exec_program_open(struct program *pr, struct vnode *vn, const char *path)
 {
     struct fs_ctx ctx;
-    struct vnode *vn;
-    int           err;
+    int           err = 0;
 
     fs_context(&ctx);
-    err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &vn);
+    if (vn != NULL)
+        vn_hold(vn);
+    else
+        err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &vn);
     if (err == 0) {
         if (vn->type != VREG || (vn->mode & 0111) == 0 || (vn->vfs->flags & MS_NOEXEC) != 0)
             err = -EACCES;
@@ -124,7 +126,7 @@ static int find_program(struct exec *x)
     for (unsigned depth = 0;; depth++) {
         struct program *pr = &x->main;
 
-        if ((err = exec_program_open(pr, path)) != 0)
+        if ((err = exec_program_open(pr, depth == 0 ? x->args->program : NULL, path)) != 0)
             return err;
         if (pr->nhead < 2 || pr->head[0] != '#' || pr->head[1] != '!')
             return 0;

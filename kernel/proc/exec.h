@@ -36,8 +36,8 @@ struct exec {
 int exec_load(struct exec *x);
 /* exec_stack - give x->as its stack with arguments, environment and auxiliary vector; sets x->sp.  -E2BIG -ENOMEM. */
 int exec_stack(struct exec *x);
-/* exec_program_open, exec_program_close - by path.  Errors of name_lookup, -EACCES -ETXTBSY -ENOEXEC. */
-int  exec_program_open(struct program *pr, const char *path);
+/* exec_program_open - of the file vn, or (NULL) by path.  Errors of name_lookup, -EACCES -ETXTBSY -ENOEXEC. */
+int  exec_program_open(struct program *pr, struct vnode *vn, const char *path);
 void exec_program_close(struct program *pr);
 
 #endif

@@ -91,7 +91,7 @@ static int load_interpreter(struct exec *x)
     if (path == NULL)
         return -ENOMEM;
     named = vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) == (long)n && path[n - 1] == '\0';
-    err   = named ? exec_program_open(&x->interp, path) : -ENOEXEC;
+    err   = named ? exec_program_open(&x->interp, NULL, path) : -ENOEXEC;
     kmem_free(path);
     if (err == 0)
         err = read_headers(&x->interp);

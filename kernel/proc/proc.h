@@ -288,9 +288,10 @@ long proc_clone(const struct clone_args *ca, struct regs *r);
  * -ENOENT -EACCES -ENOEXEC -E2BIG -ENOMEM -ETXTBSY -ELOOP; after the point of no return failures kill the process.
  */
 struct exec_args {
-    char  *strings;   /* argv then envp, each ended by a NUL */
-    size_t len;
-    unsigned nargs, nenvs;
+    struct vnode *program; /* held by the caller; NULL: path is looked up */
+    char         *strings; /* argv then envp, each ended by a NUL */
+    size_t        len;
+    unsigned      nargs, nenvs;
 };
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r);
 /* lwp_exit - end the calling LWP; the last one ends the process with `status` (wait4's encoding). */

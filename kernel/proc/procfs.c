@@ -131,23 +131,17 @@ static int link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, s
 /* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
 static int fd_file(struct pseudo_arg arg, struct file **out)
 {
-    int             err = procfs_may_inspect(arg.a);
-    struct proc    *p;
-    struct fdtable *t;
+    int          err = procfs_may_inspect(arg.a);
+    struct proc *p;
 
     if (err != 0)
         return err;
     if ((p = procfs_hold(arg.a)) == NULL)
         return -ESRCH;
     mutex_enter(&p->mutex);
-    if ((t = p->files) != NULL)
-        fdtable_hold(t);
+    *out = p->files != NULL ? fd_get(p->files, (int)arg.b) : NULL;
     mutex_exit(&p->mutex);
     proc_release(p);
-    if (t == NULL)
-        return -ENOENT;
-    *out = fd_get(t, (int)arg.b);
-    fdtable_release(t);
     return *out != NULL ? 0 : -ENOENT;
 }
 
@@ -187,23 +181,18 @@ static const struct pseudo_node fd_entry = {.type = VLNK, .mode = 0700, .link = 
 
 static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
-    struct proc    *p  = procfs_hold(arg.a);
-    struct fdtable *t  = NULL;
-    int             fd = -1;
+    struct proc *p  = procfs_hold(arg.a);
+    int          fd = -1;
 
     if (p == NULL)
         return -ENOENT;
     if (procfs_may_inspect(arg.a) == 0) {
-        mutex_enter(&p->mutex);
-        if ((t = p->files) != NULL)
-            fdtable_hold(t);
+        mutex_enter(&p->mutex); /* so long it is not the end of the table: a file's last reference may not go here */
+        if (p->files != NULL)
+            fd = fd_next(p->files, (int)from);
         mutex_exit(&p->mutex);
     }
     proc_release(p);
-    if (t != NULL) {
-        fd = fd_next(t, (int)from);
-        fdtable_release(t);
-    }
     if (fd < 0)
         return -ENOENT;
     *e = (struct pseudo_entry){.key = (uint64_t)fd, .node = &fd_entry, .arg = {arg.a, (uint64_t)fd}};

@@ -195,13 +195,8 @@ static long selftest_read(struct file *f, struct uio *uio, loff_t off)
     return uio_move(text, (size_t)n, uio) != 0 ? -EFAULT : n;
 }
 
-static loff_t selftest_seek(struct file *f, loff_t off, int whence)
-{
-    return whence == 0 ? off : -EINVAL;
-}
-
 static const struct fileops selftest_ops = {
-    .read = selftest_read, .write = selftest_write, .seek = selftest_seek};
+    .read = selftest_read, .write = selftest_write, .seek = file_text_seek};
 
 static int selftest_open(struct vnode *vn, int oflags, struct file *f)
 {

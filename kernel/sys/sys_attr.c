@@ -243,7 +243,8 @@ long sys_fallocate(struct regs *r)
     else if (f->vn == NULL || f->vn->type == VFIFO)
         err = -ESPIPE;
     else
-        err = vn_fallocate(f->vn, (int)r->arg[1], (loff_t)r->arg[2], (loff_t)r->arg[3]);
+        err = vn_changed(f->vn, (atomic_load(&f->flags) & O_DSYNC) != 0,
+                         vn_fallocate(f->vn, (int)r->arg[1], (loff_t)r->arg[2], (loff_t)r->arg[3]));
     file_release(f);
     return err;
 }

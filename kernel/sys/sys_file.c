@@ -34,9 +34,11 @@ static long do_open(int dirfd, uint64_t upath, int oflags, uint64_t mode)
 {
     struct at_path ap;
     struct file *f;
-    int err = at_begin(&ap, dirfd, upath);
+    int err;
 
-    if (err != 0)
+    if ((oflags & (O_CREAT | O_TRUNC)) != 0 && fd_full(curproc()->files, fd_limit()))
+        return -EMFILE; /* before anything is made or cut */
+    if ((err = at_begin(&ap, dirfd, upath)) != 0)
         return err;
     err = file_open(&ap.ctx, ap.at, ap.path, oflags & ~O_CLOEXEC,
                     (uint32_t)mode & 07777 & ~curproc()->fs->umask, &f);

@@ -11,6 +11,7 @@
 
 #include "disp/context.h"
 #include "lib/errno.h"
+#include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "proc/proc.h"
@@ -158,11 +159,11 @@ static int add_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
     }
 }
 
-/* execve with the path already here. */
-static long exec_path(const char *path, uint64_t argv, uint64_t envp, struct regs *r)
+/* execve with the path already here; the file itself may be known, too (see exec_args). */
+static long exec_path(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp, struct regs *r)
 {
     struct arg_buf   b  = {.max = min_of(max_of(limit(RLIMIT_STACK) / 4, (uint64_t)ARG_MIN), (uint64_t)ARG_MAX)};
-    struct exec_args ea = {0};
+    struct exec_args ea = {.program = vn};
     int              err = grow(&b);
 
     if (err == 0 && (err = add_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
@@ -188,59 +189,40 @@ long sys_execve(struct regs *r)
         return -ENOMEM;
     ret = copy_in_str(path, r->arg[0], PATH_MAX);
     if (ret >= 0)
-        ret = ret == 0 ? -ENOENT : exec_path(path, r->arg[1], r->arg[2], r);
+        ret = ret == 0 ? -ENOENT : exec_path(NULL, path, r->arg[1], r->arg[2], r);
     kmem_free(path);
     return ret;
 }
 
-/* Does (dirfd, path) name a symbolic link?  -ELOOP; 0: no, or what is wrong with it will show. */
-static int refuse_link(int dirfd, uint64_t upath)
-{
-    struct vnode *vn;
-    int           err;
-
-    if (at_vnode(dirfd, upath, true, true, &vn) != 0)
-        return 0;
-    err = vn->type == VLNK ? -ELOOP : 0;
-    vn_release(vn);
-    return err;
-}
-
-/* execveat: absolute paths, the working directory, or an open file's own name (AT_EMPTY_PATH). */
+/*
+ * execveat: a path from a directory descriptor, or (AT_EMPTY_PATH) an open file, whatever its name is now.  For a
+ * script the interpreter gets a name of it below /dev/fd, as on Linux.
+ */
 long sys_execveat(struct regs *r)
 {
     int           fd    = (int)r->arg[0];
     uint64_t      flags = r->arg[4];
     char         *path;
-    struct file  *f;
-    struct fs_ctx ctx;
+    struct vnode *vn = NULL;
     long          ret, n = 0;
 
     if (flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return -EINVAL;
-    if ((flags & AT_SYMLINK_NOFOLLOW) && (ret = refuse_link(fd, r->arg[1])) != 0)
-        return ret;
     if ((path = kmem_alloc(2 * PATH_MAX)) == NULL)
         return -ENOMEM;
     ret = copy_in_str(path + PATH_MAX, r->arg[1], PATH_MAX);
-    if (ret == 0 && !(flags & AT_EMPTY_PATH))
-        ret = -ENOENT;
-    if (ret >= 0 && path[PATH_MAX] != '/' && fd != AT_FDCWD) {
-        if ((f = fd_get(curproc()->files, fd)) == NULL) {
-            ret = -EBADF;
-        } else {
-            fs_context(&ctx);
-            ret = n = f->vn != NULL ? name_of(&ctx, f->vn, path, PATH_MAX - 1) : -EACCES;
-            fs_context_done(&ctx);
-            file_release(f);
-            if (n > 0 && path[PATH_MAX] != '\0')
-                path[n++] = '/';
-        }
-    }
-    if (ret >= 0) {
+    if (ret >= 0)
+        ret = at_vnode(fd, r->arg[1], flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW, &vn);
+    if (ret == 0 && vn->type == VLNK)
+        ret = -ELOOP;
+    if (ret == 0) {
+        if (path[PATH_MAX] != '/' && fd != AT_FDCWD)
+            n = snprintf(path, PATH_MAX, path[PATH_MAX] != '\0' ? "/dev/fd/%d/" : "/dev/fd/%d", fd);
         memmove(path + n, path + PATH_MAX, strlen(path + PATH_MAX) + 1);
-        ret = exec_path(path, r->arg[2], r->arg[3], r);
+        ret = exec_path(vn, path, r->arg[2], r->arg[3], r);
     }
+    if (vn != NULL)
+        vn_release(vn);
     kmem_free(path);
     return ret;
 }

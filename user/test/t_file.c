@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -61,6 +62,15 @@ static void open_flags(void)
     EXPECT_ERR(open("a/b", O_RDONLY), ENOTDIR);
     EXPECT_ERR(read(open("a", O_WRONLY), &fd, 1), EBADF);
     EXPECT_ERR(open("", O_RDONLY), ENOENT);
+
+    struct rlimit few = {3, 3};
+
+    make("kept", "0123456789");
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0); /* no descriptor is left: nothing is made or cut */
+    EXPECT_ERR(open("new", O_CREAT | O_WRONLY, 0600), EMFILE);
+    EXPECT_ERR(open("kept", O_TRUNC | O_WRONLY), EMFILE);
+    EXPECT_ERR(access("new", F_OK), ENOENT);
+    EXPECT_EQ(size_of("kept"), 10);
 }
 
 static void seeking(void)
@@ -103,6 +113,7 @@ static void seeking_in_made_text(void)
         EXPECT_EQ(lseek(fd, 1 << 24, SEEK_SET), 1 << 24);
         EXPECT_EQ(read(fd, again, 4), 0);
         EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 1 << 24);
+        EXPECT_ERR(lseek(fd, 8, -1), EINVAL);
     }
 }
 

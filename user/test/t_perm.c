@@ -544,6 +544,15 @@ static void exec_flags(void)
 
     EXPECT(wait(&status) > 0);
     EXPECT_EQ(WEXITSTATUS(status), 1);
+
+    int fd = open("prog", O_RDONLY);
+
+    EXPECT_EQ(unlink("prog"), 0);
+    EXPECT_EQ(symlink("/bin/true", "prog"), 0); /* the open file is meant, not what has its name now */
+    if (fork() == 0)
+        syscall(SYS_execveat, fd, "", argv, envp, AT_EMPTY_PATH);
+    EXPECT(wait(&status) > 0);
+    EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 static const struct check list[] = {
