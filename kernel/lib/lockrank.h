@@ -37,7 +37,6 @@
     X(SLEEP_SHM, "shm", "System V shared memory")                                \
     X(SLEEP_SWAP, "swap", "swap areas, while one is added or removed")           \
     X(SLEEP_SYNC, "sync", "the list of objects with a disk")                     \
-    X(SLEEP_AS_LIST, "address spaces", "the list of all address spaces")         \
     X(SLEEP_AS, "as", "one address space's segments")                            \
     X(SLEEP_SYSV, "sysv objects", "objects of System V segments, for swapoff")   \
     X(SLEEP_HANDLE, "handle", "a handle of a journal")                           \

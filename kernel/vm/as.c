@@ -9,7 +9,8 @@
  *             thread uses it, so every CPU that still has it loaded drops it, then all is freed.  Spaces
  *             whose pages are being freed are counted, for who finds no memory meanwhile (proc.c).
  * INVARIANTS  those of as.h
- * LOCKING     as->lock; as_list_lock for the list of all spaces, taken alone
+ * LOCKING     as->lock; list_lock (RANK_VM_TLB) for the list of all spaces, for a few instructions: who walks it
+ *             holds one space at a time (as_next)
  * TUNABLES    constants of as.h
  * SEE ALSO    docs/memory.md
  */
@@ -28,11 +29,11 @@
 #define RANDOM_PAGES  4096u         /* map_top moves down by up to so many pages             */
 #define COLOR_STRIDE  337u          /* Solaris's (get_color_start): a prime, larger than most working sets' ways */
 
-struct list         as_list = LIST_INIT(as_list);
-struct mutex        as_list_lock;
-static uint32_t     next_color; /* under as_list_lock */
 struct vm_vnode_ops vm_vnode_ops;
 
+static struct spinlock    list_lock = SPINLOCK_INIT(RANK_VM_TLB);
+static struct list        spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
+static uint32_t           next_color;                 /* the same                            */
 static struct kmem_cache *as_cache;
 static _Atomic unsigned   ending; /* spaces whose pages as_destroy() frees just now */
 
@@ -41,7 +42,6 @@ void vm_init(void)
     as_cache = kmem_cache_create("as", sizeof(struct as), 64);
     if (as_cache == NULL)
         panic("no memory for address spaces");
-    mutex_init(&as_list_lock, SLEEP_AS_LIST);
     mem_ops.forget_stacks = tlb_flush_kernel;
     radix_boot();
     object_boot();
@@ -83,10 +83,10 @@ no_promise:
 /* Lets others find a space that is complete. */
 static void as_publish(struct as *as)
 {
-    mutex_enter(&as_list_lock);
-    list_push_back(&as_list, &as->all_link);
+    spin_lock(&list_lock);
+    list_push_back(&spaces, &as->all_link);
     as->color_start = next_color += COLOR_STRIDE;
-    mutex_exit(&as_list_lock);
+    spin_unlock(&list_lock);
 }
 
 struct as *as_create(void)
@@ -129,6 +129,32 @@ void as_hold(struct as *as)
     atomic_fetch_add_explicit(&as->refs, 1, memory_order_relaxed);
 }
 
+bool as_hold_living(struct as *as)
+{
+    uint32_t refs = atomic_load(&as->refs);
+
+    do
+        if (refs == 0)
+            return false;
+    while (!atomic_compare_exchange_weak(&as->refs, &refs, refs + 1));
+    return true;
+}
+
+struct as *as_next(struct as *as)
+{
+    struct list *l;
+    struct as   *next = NULL;
+
+    spin_lock(&list_lock);
+    for (l = as != NULL ? as->all_link.next : spaces.next; l != &spaces && next == NULL; l = l->next) {
+        next = list_entry(l, struct as, all_link);
+        if (!as_hold_living(next))
+            next = NULL;
+    }
+    spin_unlock(&list_lock);
+    return next;
+}
+
 bool as_memory_returns(void)
 {
     return ending != 0;
@@ -142,9 +168,9 @@ static void as_destroy(struct as *as)
     ending++;
     if (curthread->as == as)
         curthread->as = NULL;
-    mutex_enter(&as_list_lock);
+    spin_lock(&list_lock);
     list_remove(&as->all_link);
-    mutex_exit(&as_list_lock);
+    spin_unlock(&list_lock);
     tlb_retire(as);
     LIST_FOREACH (n, &as->segs.order, link)
         pt_zap(as, n->start, n->end);

@@ -199,7 +199,9 @@ void range_zap(struct seg *s, uint64_t start, uint64_t end);
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
 /* as.c */
-extern struct list  as_list;      /* all address spaces */
-extern struct mutex as_list_lock;
+/* as_hold_living - take a reference, if somebody else has one; whether it was taken.  `as` is not freed meanwhile. */
+bool as_hold_living(struct as *as);
+/* as_next - the space after `as` (held by the caller; NULL: the first) on the list of all, held; NULL: none. */
+struct as *as_next(struct as *as);
 
 #endif

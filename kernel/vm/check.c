@@ -9,7 +9,7 @@
  *             segments that say so, and are counted.
  * INVARIANTS  I1  no kernel page is writable and executable  I2  no kernel page is open to users
  *             I3  a user page has no right that its segment has not
- * LOCKING     as->lock for reading, as_list_lock
+ * LOCKING     as->lock for reading
  * SEE ALSO    tests/test_vm.py
  */
 #include "stat/panic.h"
@@ -63,18 +63,18 @@ void vm_check(void)
 {
     struct walk kernel = {.as = NULL}, user = {.as = NULL};
     unsigned    spaces = 0;
-    struct as  *as;
+    struct as  *next;
 
     walk_table(&kernel, phys_to_virt(kernel_pml4), KERNEL_FIRST, PT_ENTRIES, TOP_LEVEL, 0, PTE_W | PTE_U, false);
-    mutex_enter(&as_list_lock);
-    LIST_FOREACH (as, &as_list, all_link) {
+    for (struct as *as = as_next(NULL); as != NULL; as = next) {
         user.as = as;
         rw_enter_read(&as->lock);
         walk_table(&user, as->pml4, 0, KERNEL_FIRST, TOP_LEVEL, 0, PTE_W | PTE_U, false);
         rw_exit_read(&as->lock);
         spaces++;
+        next = as_next(as);
+        as_release(as);
     }
-    mutex_exit(&as_list_lock);
     kprintf("vm_check: %lu kernel translations, %lu of users in %u spaces, %lu writable and executable by request\n",
             kernel.pages, user.pages, spaces, user.asked);
 }

@@ -419,26 +419,6 @@ int swap_add(const struct swap_new *n)
     return err;
 }
 
-/* The space after `as` on the list of all (NULL: the first), held; NULL: there is none. */
-static struct as *next_space(struct as *as)
-{
-    struct list *l;
-    uint32_t     refs = 0;
-
-    mutex_enter(&as_list_lock);
-    l = as != NULL ? as->all_link.next : as_list.next; /* `as` is held, so it is still on the list */
-    for (as = NULL; l != &as_list && as == NULL; l = l->next) {
-        struct as *next = list_entry(l, struct as, all_link);
-
-        refs = atomic_load(&next->refs);
-        while (refs != 0 && !atomic_compare_exchange_weak(&next->refs, &refs, refs + 1))
-            ;
-        as = refs != 0 ? next : NULL; /* 0: it is about to go */
-    }
-    mutex_exit(&as_list_lock);
-    return as;
-}
-
 static int object_all_in(struct vm_object *o)
 {
     return object_swap_in(o, 0, UINT64_MAX);
@@ -464,10 +444,10 @@ static int all_in(void)
     struct as *as, *next;
     int        err = object_each_sysv(object_all_in);
 
-    for (as = next_space(NULL); as != NULL; as = next) {
+    for (as = as_next(NULL); as != NULL; as = next) {
         if (err == 0)
             err = space_in(as);
-        next = next_space(as);
+        next = as_next(as);
         as_release(as);
     }
     return err;

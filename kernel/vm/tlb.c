@@ -256,8 +256,6 @@ void as_activate(struct thread *next)
 
 void tlb_batch_add(struct tlb_batch *b, struct as *as)
 {
-    uint32_t refs = atomic_load(&as->refs);
-
     for (unsigned i = 0; i < b->n; i++)
         if (b->as[i] == as)
             return;
@@ -265,23 +263,21 @@ void tlb_batch_add(struct tlb_batch *b, struct as *as)
         b->everyone = true;
         return;
     }
-    do
-        if (refs == 0)
-            return;
-    while (!atomic_compare_exchange_weak(&as->refs, &refs, refs + 1));
-    b->as[b->n++] = as;
+    if (as_hold_living(as))
+        b->as[b->n++] = as;
 }
 
 /* Every space that any CPU has loaded: for batches that overflowed. */
 static void flush_everyone(void)
 {
-    struct as *as;
+    struct as *next;
 
-    mutex_enter(&as_list_lock);
-    LIST_FOREACH (as, &as_list, all_link)
+    for (struct as *as = as_next(NULL); as != NULL; as = next) {
         if (!cpumask_empty(&as->cpus))
             tlb_flush_all(as);
-    mutex_exit(&as_list_lock);
+        next = as_next(as);
+        as_release_later(as);
+    }
 }
 
 void tlb_batch_done(struct tlb_batch *b)
