@@ -97,7 +97,7 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 {
     if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
         return -EINVAL;
-    range_zap(s, start, end);
+    range_zap(s->as, start, end);
     if (!seg_shared(s))
         anon_drop(s->as, start, end);
     return 0;

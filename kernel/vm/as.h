@@ -16,6 +16,8 @@
  *                 means that there is no page
  *             I6  a segment lies in the user half
  *             I7  `tables` is the number of page tables, the top one among them, when no segment is being changed
+ *             I8  while `zaps` is not 0, a CPU may have translations that are in no table any more: who takes a page
+ *                 away, and finds that it is not mapped, flushes too
  * LOCKING     [r] written with as->lock held for writing, read with it held at all
  *             [a] atomic  [c] constant
  */
@@ -69,6 +71,7 @@ struct as {
     bool              tidy;        /* [r], and cleared under family and object lock: I5          */
     struct cpumask    cpus;        /* [a] CPUs that have it loaded                               */
     _Atomic uint64_t  tlb_gen;     /* [a] flushes asked for                                      */
+    _Atomic uint32_t  zaps;        /* [a] whoever takes entries out and has not flushed yet: I8        */
     _Atomic int64_t   rss_pages;   /* [a] page-table entries in use, in 4 KiB pages              */
     _Atomic int64_t   peak_pages;  /* [a] largest rss_pages before one of its falls              */
     uint64_t          virt_pages;  /* [r] in segments                                            */
@@ -191,8 +194,8 @@ void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end);
 /* range.c */
 /* range_unmap - take [start, end) out of the space, whatever is there.  as->lock for writing. 0 or -ENOMEM. */
 int range_unmap(struct as *as, uint64_t start, uint64_t end);
-/* range_zap - drop the translations of a part of a segment, and flush. */
-void range_zap(struct seg *s, uint64_t start, uint64_t end);
+/* range_zap - drop the translations of [start, end), and flush.  Returns whether there were any. */
+bool range_zap(struct as *as, uint64_t start, uint64_t end);
 
 /* fault.c */
 /* fault_resolve - as as_fault, for any address space; placement follows curthread. */

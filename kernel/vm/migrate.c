@@ -90,10 +90,8 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
     tlb_batch_init(&b);
     if (!seg_shared(s)) {
         mark_object(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
-        if (pt_zap(s->as, start, end)) { /* pages of this space alone */
+        if (range_zap(s->as, start, end)) /* pages of this space alone */
             s->as->tidy = false;
-            tlb_flush(s->as, start, end);
-        }
     }
     if (s->obj != NULL)
         mark_object(s->obj, seg_index(s, start), seg_index(s, end) - 1, &b);

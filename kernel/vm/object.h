@@ -65,8 +65,9 @@ struct vm_object {
     uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
     struct list             advised; /* [o] ranges with a policy of their own (vm/place.c), sorted   */
     unsigned                nadvised; /* [o] how many                                                */
-    _Atomic uint64_t        size_pages; /* [a] VNODE: faults at or beyond it are SIGBUS; ANON: placement size */
+    _Atomic uint64_t        size_pages; /* [a] faults at or beyond it are SIGBUS; ANON: placement size, too  */
     struct list             segs;    /* [o] segments that map it (not of private ANON)               */
+    _Atomic uint32_t        zaps;    /* [a] of as->zaps, those of segments that map it               */
     struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */
     struct list             family_link; /* under family->lock; of those of shmget: under their list's */
     const struct pager_ops *ops;     /* [c] VNODE                                                    */

@@ -277,9 +277,11 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
         unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
+        irq_push(); /* who finds an entry empty waits for its page's mapcount (rmap.c) */
         for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
             if (table[slot] != 0 && clear(as, &table[slot]))
                 n++;
+        irq_pop();
         __atomic_fetch_sub(live, n, __ATOMIC_RELAXED);
         any |= n != 0;
         a = stop;

@@ -12,10 +12,24 @@
 #include "vm/pt.h"
 #include "vm/reserve.h"
 
-void range_zap(struct seg *s, uint64_t start, uint64_t end)
+static void mark_zap(struct as *as, uint64_t start, uint64_t end, uint32_t by)
 {
-    if (pt_zap(s->as, start, end))
-        tlb_flush(s->as, start, end);
+    atomic_fetch_add(&as->zaps, by);
+    for (struct seg *s = seg_after(as, start); s != NULL && s->n.start < end; s = seg_next(s))
+        if (s->obj != NULL)
+            atomic_fetch_add(&s->obj->zaps, by);
+}
+
+bool range_zap(struct as *as, uint64_t start, uint64_t end)
+{
+    bool any;
+
+    mark_zap(as, start, end, 1); /* as.h I8 */
+    any = pt_zap(as, start, end);
+    if (any)
+        tlb_flush(as, start, end);
+    mark_zap(as, start, end, -1u);
+    return any;
 }
 
 /* Do the ends of [start, end) fall on page borders of the segments there (2 MiB pages)? */
@@ -42,8 +56,7 @@ int range_unmap(struct as *as, uint64_t start, uint64_t end)
     err = seg_isolate(as, start, end);
     if (err != 0)
         return err;
-    if (pt_zap(as, start, end))
-        tlb_flush(as, start, end);
+    range_zap(as, start, end);
     s = seg_after(as, start);
     prev = seg_of(segtree_prev(&as->segs, &s->n));
     lo = prev != NULL ? prev->n.end : 0;
@@ -145,10 +158,10 @@ static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
         seg_set_prot(s, prot);
         s = seg_join(s);
     }
-    if (less && (prot == 0 ? pt_zap(as, start, end) : pt_restrict(as, start, end, (unsigned)prot))) {
-        as->tidy &= prot != 0;
+    if (less && prot == 0 && range_zap(as, start, end))
+        as->tidy = false;
+    else if (less && prot != 0 && pt_restrict(as, start, end, (unsigned)prot))
         tlb_flush(as, start, end);
-    }
     return 0;
 }
 

@@ -78,7 +78,7 @@ static int move(struct remap *m)
     to->obj = from->obj;
     to->obj_first = from->obj_first;
     to->vn = from->vn;
-    range_zap(from, m->old, m->old + m->old_len);
+    range_zap(m->as, m->old, m->old + m->old_len);
     if (!seg_shared(from)) {
         err = anon_move(m->as, m->old, m->to, keep);
         if (err != 0) { /* what has moved goes back: its old slots cost no more than they did */

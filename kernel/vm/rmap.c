@@ -17,16 +17,21 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 
+enum { COUNTS_SOON = 100000000 };
+
 /* ---- mappings -------------------------------------------------------------------------------- */
 
-/* Drops the translation of `pg` at `addr` of `as`, if it is there. */
+/*
+ * Drops the translation of `pg` at `addr` of `as`, if it is there, or another thread has dropped some that CPUs may not
+ * have forgotten yet (as.h I8).
+ */
 static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
 {
     bool      huge = pg->order != 0;
     uint64_t *table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
     unsigned  slot = huge ? (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES : pt_slot(addr);
 
-    if (table != NULL && pt_clear_page(as, table, slot, pg))
+    if ((table != NULL && pt_clear_page(as, table, slot, pg)) || atomic_load(&as->zaps) != 0)
         tlb_batch_add(b, as);
 }
 
@@ -43,13 +48,17 @@ void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, str
 {
     struct seg *s;
 
-    if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
+    if (atomic_load(&pg->mapcount) == 0 && atomic_load(&o->zaps) == 0)
         return;
     LIST_FOREACH (s, &o->segs, obj_link) {
         uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
 
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
+    }
+    for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) { /* who emptied an entry counts soon: pt.c */
+        ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
+        cpu_pause();
     }
 }
 

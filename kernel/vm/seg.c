@@ -9,6 +9,8 @@
  *             page by page does not end with a segment per page.
  * INVARIANTS  I1  virt_pages and its kin are the sums over the segments
  *             I2  a segment with an object is on the object's list exactly while it is in the tree
+ *             I3  who holds an object's lock finds each mapped page of it in one segment on the list: cutting and
+ *                 joining is done under one hold of it
  * LOCKING     as->lock held for writing; obj->lock for the object's list and for changes of the range of
  *             a segment that is on it (rmap reads it)
  * SEE ALSO    vm/segtree.h, docs/memory.md
@@ -158,23 +160,32 @@ void as_unlock(struct as *as)
         seg_free(seg_of(n));
 }
 
-/* Moves the ends of a segment in the tree; rmap does not see it half done. */
-static void set_range(struct seg *s, uint64_t start, uint64_t end, uint64_t obj_first)
+static void lock_object(const struct seg *s)
 {
     if (s->obj != NULL)
         spin_lock(&s->obj->lock);
-    ASSERT(start < end && end <= USER_TOP, "as.h I6");
-    s->obj_first = obj_first;
-    segtree_resize(&s->as->segs, &s->n, start, end);
+}
+
+static void unlock_object(const struct seg *s)
+{
     if (s->obj != NULL)
         spin_unlock(&s->obj->lock);
 }
 
+/* Moves the ends of a segment in the tree; its object is locked. */
+static void set_range(struct seg *s, uint64_t start, uint64_t end)
+{
+    ASSERT(start < end && end <= USER_TOP, "as.h I6");
+    count(s, -1);
+    segtree_resize(&s->as->segs, &s->n, start, end);
+    count(s, 1);
+}
+
 void seg_resize(struct seg *s, uint64_t start, uint64_t end)
 {
-    count(s, -1);
-    set_range(s, start, end, s->obj_first);
-    count(s, 1);
+    lock_object(s);
+    set_range(s, start, end);
+    unlock_object(s);
 }
 
 void seg_set_prot(struct seg *s, int prot)
@@ -210,8 +221,14 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->obj = s->obj;
     upper->obj_first = s->obj != NULL ? seg_index(s, addr) : 0;
     upper->vn = s->vn;
-    seg_resize(s, s->n.start, addr);
-    seg_insert(upper);
+    hold_backing(upper);
+    lock_object(s); /* I3 */
+    set_range(s, s->n.start, addr);
+    segtree_insert(&s->as->segs, &upper->n);
+    if (s->obj != NULL)
+        list_push_back(&s->obj->segs, &upper->obj_link);
+    unlock_object(s);
+    count(upper, 1);
     if ((upper->flags & MAP_GROWSDOWN) != 0) /* its lower part is below it: nothing to keep free */
         upper->n.guard = 0;
     return upper;
@@ -244,8 +261,14 @@ static void absorb(struct seg *low, struct seg *high)
     uint64_t end = high->n.end;
 
     low->size = max_of(low->size, high->size);
-    seg_delete(high);
-    seg_resize(low, low->n.start, end);
+    lock_object(low); /* I3 */
+    if (high->obj != NULL)
+        list_remove(&high->obj_link);
+    segtree_remove(&high->as->segs, &high->n);
+    set_range(low, low->n.start, end);
+    unlock_object(low);
+    count(high, -1);
+    list_push_back(&high->as->dead, &high->n.link);
 }
 
 struct seg *seg_join(struct seg *s)

@@ -326,7 +326,71 @@ static void truncate_under_mappings(void)
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+/* A file of PAGES pages, mapped at `arena`. */
+static int map_file(void)
+{
+    char name[] = "/tmp/t_vmrace.XXXXXX";
+    int fd = mkstemp(name);
+
+    EXPECT(fd >= 0);
+    unlink(name);
+    EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+    arena = mmap(NULL, PAGES * PAGE, RW, MAP_SHARED, fd, 0);
+    EXPECT(arena != MAP_FAILED);
+    return fd;
+}
+
+/* Cuts the mapping and joins it again; or takes the translations of a part away. */
+static void *cutting(void *arg)
+{
+    (void)arg;
+    ready++;
+    while (!stop) {
+        mprotect(arena + PAGES / 4 * PAGE, PAGES / 4 * PAGE, PROT_READ);
+        mprotect(arena + PAGES / 4 * PAGE, PAGES / 4 * PAGE, RW);
+    }
+    return NULL;
+}
+
+static void *dropping(void *arg)
+{
+    (void)arg;
+    ready++;
+    while (!stop)
+        madvise(arena + PAGES / 2 * PAGE, PAGES / 2 * PAGE, MADV_DONTNEED);
+    return NULL;
+}
+
+/* Whatever happens to the mapping beside it, what was cut off a file is gone from all of it. */
+static void truncate_beside(void *(*work)(void *))
+{
+    int fd = map_file();
+
+    begin(work);
+    for (long round = 1; round <= 8000; round++) {
+        atomic_store(counter(PAGES - 1), round);
+        EXPECT_EQ(ftruncate(fd, 0), 0);
+        EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
+        EXPECT_EQ(atomic_load(counter(PAGES - 1)), 0);
+    }
+    stop = 1;
+    for (unsigned i = 0; i < nthreads; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void truncate_while_segments_are_cut(void)
+{
+    truncate_beside(cutting);
+}
+
+static void truncate_while_translations_go(void)
+{
+    truncate_beside(dropping);
+}
+
 static const struct check list[] = {
+    {"truncate_while_segments_are_cut", truncate_while_segments_are_cut},
+    {"truncate_while_translations_go", truncate_while_translations_go},
     {"first_touch_together", first_touch_together},
     {"fork_while_threads_write", fork_while_threads_write},
     {"migrate_private", migrate_private},
