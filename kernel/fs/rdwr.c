@@ -50,6 +50,11 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
                         : cache_page_get(vn, (uint64_t)off, uio->resid, &pg);
         if (unlikely(err != 0))
             break;
+        if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
+            if (pg != NULL) /* cut meanwhile: a write may have a new page there that it has not filled yet */
+                page_release(pg);
+            continue;
+        }
         if (likely(pg != NULL)) {
             err = uio_move((uint8_t *)page_to_virt(pg) + in, n, uio);
             page_release(pg);

@@ -284,20 +284,24 @@ static __attribute__((noinline)) int copy_of_file(struct fault *f)
     struct page      *from, *copy;
     int               err;
 
-    if (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        f->code = CODE_ADRERR;
+    f->code = CODE_ADRERR;
+    if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed))
+        return SIG_BUS;
+    err = object_page_make(o, index, &pl, &from);
+    if (err != 0)
+        return err == -ENOMEM ? err : SIG_BUS;
+    if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) { /* cut: a write may fill it just now */
+        page_release(from);
         return SIG_BUS;
     }
-    err = object_page_make(o, index, &pl, &from);
-    if (err != 0) {
-        f->code = CODE_ADRERR;
-        return err == -ENOMEM ? err : SIG_BUS;
-    }
     copy = place_private(f->seg, f->addr, 0, 0);
-    if (copy != NULL)
+    err = -ENOMEM;
+    if (copy != NULL) {
         page_copy(copy, from, 0);
-    page_release(from);
-    return copy != NULL ? add_private(f, copy, true) : -ENOMEM;
+        err = add_private(f, copy, true);
+    }
+    page_release(from); /* not before all CPUs have forgotten its translation */
+    return err;
 }
 
 static __attribute__((noinline)) int fault_object(struct fault *f);
@@ -359,7 +363,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
     uint64_t          first = f->addr - f->addr % (AROUND_PAGES * PAGE_SIZE);
     uint64_t          from = max_of(first, s->n.start);
     uint64_t          end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
-    uint64_t          last = o->kind == OBJ_VNODE ? atomic_load_explicit(&o->size_pages, memory_order_relaxed) : ~0ul;
+    uint64_t          last = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
     uint32_t          exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
     bool              other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, map_writable(f, pg)));
     uint64_t         *entry;
@@ -429,13 +433,14 @@ static int fault_object(struct fault *f)
     bool              other;
     int               err;
 
-    if (o->kind == OBJ_VNODE && index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        f->code = CODE_ADRERR;
-        return SIG_BUS;
-    }
     if (!need_table(f))
         return -ENOMEM;
     lock_both(f);
+    if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
+        unlock_both(f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
+        f->code = CODE_ADRERR;
+        return SIG_BUS;
+    }
     pg = radix_lookup(&o->tree, index);
     if (pg == NULL) {
         unlock_both(f);

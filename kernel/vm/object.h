@@ -56,7 +56,6 @@ struct vm_object {
     struct spinlock         lock;
     uint8_t                 kind;    /* [c] enum obj_kind                                            */
     uint8_t                 order;   /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
-    bool                    reserved; /* [c] ANON shared: its size_pages are promised                */
     bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
     bool                    sysv;    /* [c] ANON shared: made by shmget                              */
     _Atomic bool            locked;  /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
