@@ -47,8 +47,7 @@
     X(SLEEP_EXT_READ, "metadata read", "reading a metadata block")               \
     X(SLEEP_JOURNAL, "journal", "one journal's transactions")                    \
     X(SLEEP_JOURNAL_SUPER, "journal superblock", "writing it")                   \
-    X(SLEEP_CPU_STATE, "cpu state", "CPUs on-line and off-line, processor sets") \
-    X(SLEEP_CPU_TIMERS, "CPU-time timers", "limits and timers of CPU time")
+    X(SLEEP_CPU_STATE, "cpu state", "CPUs on-line and off-line, processor sets")
 
 enum sleeprank {
 #define X(rank, name, guards) rank,
@@ -71,7 +70,7 @@ enum lockrank {
     RANK_VM_OBJ     = 36, /* one object's page index                                   */
     RANK_VM_DIRTY   = 38, /* lists of objects with dirty pages                          */
     RANK_VM_CACHE   = 39, /* one node's cache list                                      */
-    RANK_VM_TLB     = 40, /* busy pages                                                */
+    RANK_VM_TLB     = 40, /* busy pages; the list of address spaces                    */
     RANK_BUF        = 41, /* the cache of metadata blocks, and the journal's lists       */
     RANK_BLK        = 42, /* one disk's queue                                            */
     RANK_DRIVER     = 43, /* one queue or channel of a device                            */

@@ -177,6 +177,7 @@ void limit_cpu_check(struct lwp *l)
     next = min_of(next - s, (uint64_t)ALARM_MAX_MS / 1000) * 1000 - ms % 1000;
     thread_set_alarm(&l->t, max_of(next / min_of(p->nlwps, ncpu), (uint64_t)CPU_LOOK_MS));
     spin_unlock(&proc_lock);
+    itimer_cpu_runs(p);
 }
 
 void rss_note(struct proc *p, struct as *as)

@@ -185,6 +185,7 @@ struct proc {
     struct pgrp     *pgrp;       /* [p] */
     struct list      pgrp_link;
     struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
+    struct cpu_timer *cpu_timer[2]; /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: not set since it began */
     uint64_t         xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */

@@ -77,7 +77,7 @@ void limits_setup(void);
 /*
  * limit_cpu_inherit - l, new and in its process (`first`: which is new too), looks at RLIMIT_CPU [P].
  * limit_cpu_check - l, the caller, has AST_ALARM: signals, if the CPU time of its process is over a limit; when to look
- * again.  Takes proc_lock.
+ * again.  Takes proc_lock, and p->mutex.
  */
 void limit_cpu_inherit(struct lwp *l, bool first);
 void limit_cpu_check(struct lwp *l);

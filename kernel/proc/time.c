@@ -9,15 +9,16 @@
  *             or a process could keep that CPU in its interrupts. ITIMER_VIRTUAL and ITIMER_PROF count CPU
  *             time, which has no hardware timer: a record that exists only while one of them is
  *             set looks at the process's CPU time when it could at the earliest have run out,
- *             with all its LWPs running all the time, and looks again when it has not. VIRTUAL
- *             counts like PROF in this system: CPU time is measured at switches, not divided
- *             into user and kernel.
+ *             with all its LWPs running all the time, and looks again when it has not. If none of
+ *             them has run since, it is parked until one is on its way to user mode: many
+ *             processes that sleep, or wait for a CPU, cost nothing. VIRTUAL counts like PROF in
+ *             this system: CPU time is measured at switches, not divided into user and kernel.
  * INVARIANTS  I1  an armed timer of a process is cancelled before the process goes
  *                 (proc_ops.exit)
- *             I2  a CPU-time record is on cpu_timers until it is freed; at most one for a
- *                 process and kind
- * LOCKING     p->sig->lock guards itimer_real's interval; cpu_timers_lock (a mutex) the list of
- *             records, whose fields belong to the timer function while it is armed
+ *             I2  a parked CPU-time record is not armed, and every LWP of its process has
+ *                 AST_ALARM, or is about to arm it
+ * LOCKING     p->sig->lock guards itimer_real's interval; p->mutex p->cpu_timer[], whose records'
+ *             fields belong to the timer function while it is armed
  * SEE ALSO    kernel/sys/sys_time.c, user/test/t_time.c, user/test/t_sys.c
  */
 #include "proc/time.h"
@@ -121,19 +122,14 @@ static void real_set(struct proc *p, const struct itimer_setting *new,
 }
 
 struct cpu_timer {
-    struct list link;
     struct proc *p;
     int which; /* ITIMER_VIRTUAL, ITIMER_PROF */
     struct timer timer;
     uint64_t target_ns; /* of proc_cpu_ns() */
     uint64_t interval_ns;
-    _Atomic bool stopped;
+    uint64_t seen_ns; /* proc_cpu_ns() at the last look */
+    _Atomic bool stopped, parked;
 };
-
-static struct list cpu_timers = LIST_INIT(cpu_timers);
-static struct mutex cpu_timers_lock = {.lock = SPINLOCK_INIT(RANK_CV),
-                                       .waiters = LIST_INIT(cpu_timers_lock.waiters),
-                                       .rank = SLEEP_CPU_TIMERS};
 
 /* CPU time of the process and, in *nlwps, how fast it can grow; 0 LWPs: it is ending. */
 static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
@@ -147,61 +143,99 @@ static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
     return ns;
 }
 
+static void cpu_expired(struct timer *tm);
+
+static void cpu_arm(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
+{
+    uint64_t left = ct->target_ns > used ? ct->target_ns - used : 0;
+
+    timer_arm(&ct->timer, clock_mono_ns() + max_of(left / max_of(nlwps, 1u), (uint64_t)LOOK_AGAIN_NS), cpu_expired);
+}
+
+/*
+ * No LWP has run since the last look: the next on its way to user mode looks.  One that is on a CPU may have passed
+ * that place already; then it is not parked.  Returns whether it need not be armed.
+ */
+static bool cpu_park(struct cpu_timer *ct)
+{
+    bool runs = false;
+    struct lwp *l;
+
+    atomic_store(&ct->parked, true);
+    spin_lock(&proc_lock);
+    LIST_FOREACH (l, &ct->p->lwps, proc_link) {
+        atomic_fetch_or(&l->t.ast, AST_ALARM);
+        runs |= *(volatile uint8_t *)&l->t.state == TS_ONPROC;
+    }
+    spin_unlock(&proc_lock);
+    return !runs || !atomic_exchange(&ct->parked, false);
+}
+
+void itimer_cpu_runs(struct proc *p)
+{
+    if (likely(p->cpu_timer[0] == NULL && p->cpu_timer[1] == NULL))
+        return;
+    mutex_enter(&p->mutex);
+    for (unsigned i = 0; i < array_size(p->cpu_timer); i++) {
+        struct cpu_timer *ct = p->cpu_timer[i];
+        unsigned nlwps;
+        uint64_t used;
+
+        if (ct == NULL || !atomic_exchange(&ct->parked, false))
+            continue;
+        used = cpu_time_now(p, &nlwps);
+        cpu_arm(ct, used, nlwps);
+    }
+    mutex_exit(&p->mutex);
+}
+
 static void cpu_expired(struct timer *tm)
 {
     struct cpu_timer *ct = container_of(tm, struct cpu_timer, timer);
     unsigned nlwps;
-    uint64_t used = cpu_time_now(ct->p, &nlwps), wait;
+    uint64_t used = cpu_time_now(ct->p, &nlwps), seen = ct->seen_ns;
     bool due = used >= ct->target_ns;
 
     if (nlwps == 0 || atomic_load(&ct->stopped))
         return;
     if (due && ct->interval_ns != 0)
         ct->target_ns = next_after(ct->target_ns, ct->interval_ns, used);
-    if (!due || ct->interval_ns != 0) {
-        wait = max_of((ct->target_ns - used) / nlwps, (uint64_t)LOOK_AGAIN_NS);
-        timer_arm(tm, clock_mono_ns() + wait, cpu_expired);
-    }
+    ct->seen_ns = used;
+    if ((!due || ct->interval_ns != 0) && (used != seen || !cpu_park(ct)))
+        cpu_arm(ct, used, nlwps);
     if (due)
         sig_send_proc(ct->p, ct->which == ITIMER_PROF ? SIGPROF : SIGVTALRM, NULL);
 }
 
-/* Stops and frees a record; cpu_timers_lock is held. */
-static void cpu_timer_drop(struct cpu_timer *ct)
+/* Stops and frees a record, if there is one; p->mutex is held. */
+static void cpu_timer_drop(struct cpu_timer **ctp)
 {
+    struct cpu_timer *ct = *ctp;
+
+    if (ct == NULL)
+        return;
     atomic_store(&ct->stopped, true);
     timer_cancel(&ct->timer);
-    list_remove(&ct->link);
+    *ctp = NULL;
     kmem_free(ct);
 }
 
-static struct cpu_timer *cpu_timer_find(struct proc *p, int which)
-{
-    struct cpu_timer *ct;
-
-    LIST_FOREACH (ct, &cpu_timers, link)
-        if (ct->p == p && ct->which == which)
-            return ct;
-    return NULL;
-}
-
-/* itimer_set() for the two that count CPU time; cpu_timers_lock is held. */
+/* itimer_set() for the two that count CPU time; p->mutex is held. */
 static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
                    struct itimer_setting *old)
 {
-    struct cpu_timer *ct = cpu_timer_find(p, which);
+    struct cpu_timer **ctp = &p->cpu_timer[which - ITIMER_VIRTUAL], *ct = *ctp;
     unsigned nlwps;
     uint64_t used = cpu_time_now(p, &nlwps);
 
     *old = (struct itimer_setting){0};
-    if (ct != NULL && timer_armed(&ct->timer)) {
+    if (ct != NULL && (timer_armed(&ct->timer) || atomic_load(&ct->parked))) {
         old->value_ns = ct->target_ns > used ? ct->target_ns - used : 1;
         old->interval_ns = ct->interval_ns;
     }
     if (new == NULL)
         return 0;
-    if (ct != NULL)
-        cpu_timer_drop(ct);
+    cpu_timer_drop(ctp);
     if (new->value_ns == 0)
         return 0;
     ct = kmem_zalloc(sizeof *ct);
@@ -211,10 +245,8 @@ static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
     ct->which = which;
     ct->target_ns = used + new->value_ns;
     ct->interval_ns = new->interval_ns;
-    list_push_back(&cpu_timers, &ct->link);
-    timer_arm(&ct->timer,
-              clock_mono_ns() + max_of(new->value_ns / nlwps, (uint64_t)LOOK_AGAIN_NS),
-              cpu_expired);
+    *ctp = ct;
+    cpu_arm(ct, used, nlwps);
     return 0;
 }
 
@@ -225,15 +257,14 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
 
     switch (which) {
     case ITIMER_REAL:
-        mutex_enter(&p->mutex); /* one setitimer at a time */
-        real_set(p, new, old);
-        mutex_exit(&p->mutex);
-        return 0;
     case ITIMER_VIRTUAL:
     case ITIMER_PROF:
-        mutex_enter(&cpu_timers_lock);
-        err = cpu_set(p, which, new, old);
-        mutex_exit(&cpu_timers_lock);
+        mutex_enter(&p->mutex); /* one setitimer at a time */
+        if (which == ITIMER_REAL)
+            real_set(p, new, old);
+        else
+            err = cpu_set(p, which, new, old);
+        mutex_exit(&p->mutex);
         return err;
     default:
         return -EINVAL;
@@ -244,16 +275,10 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
 static void timers_exit(struct proc *p)
 {
     struct itimer_setting off = {0}, old;
-    struct cpu_timer *ct, *next;
 
     real_set(p, &off, &old);
-    if (list_empty(&cpu_timers))
-        return; /* only the process itself adds a record of its own */
-    mutex_enter(&cpu_timers_lock);
-    LIST_FOREACH_SAFE (ct, next, &cpu_timers, link)
-        if (ct->p == p)
-            cpu_timer_drop(ct);
-    mutex_exit(&cpu_timers_lock);
+    for (unsigned i = 0; i < array_size(p->cpu_timer); i++)
+        cpu_timer_drop(&p->cpu_timer[i]); /* no other LWP is left */
 }
 
 void time_init(void)

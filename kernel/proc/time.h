@@ -30,6 +30,8 @@ struct itimer_setting {
  * left. -EINVAL (no such timer), -ENOMEM.
  */
 int itimer_set(int which, const struct itimer_setting *new, struct itimer_setting *old);
+/* itimer_cpu_runs - the caller, an LWP of `p`, goes to user mode and had AST_ALARM: its CPU time counts on. */
+void itimer_cpu_runs(struct proc *p);
 /* itimer_taken - `p` has taken a SIGALRM, p->sig->lock held: an interval begins its next turn. */
 void itimer_taken(struct proc *p);
 

@@ -14,6 +14,59 @@
 
 enum { STORM_THREADS = 16 };
 
+/* Timers of CPU time that sleeping processes have. */
+static bool sleeping_timers(void)
+{
+    struct itimerval soon = {{0, 1000}, {0, 1000}};
+    int n = 0;
+    pid_t pid;
+
+    while (n < 700 && (pid = fork()) >= 0) {
+        if (pid == 0) {
+            setitimer(ITIMER_PROF, &soon, NULL);
+            setitimer(ITIMER_VIRTUAL, &soon, NULL);
+            for (;;)
+                pause();
+        }
+        n++;
+    }
+    answer("goes on");
+    sleep(1);
+    return n == 0;
+}
+
+/*
+ * A thread of the lowest priority, with others before it on every CPU, is in the middle of a call in which it holds a
+ * lock that all need, as a reader; another one wants to write.
+ */
+static bool starved_reader(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (fork() == 0) {
+            struct sched_param p = {0};
+
+            sched_setscheduler(0, SCHED_IDLE, &p);
+            for (;;) {
+                DIR *d = opendir("/");
+
+                while (readdir(d) != NULL)
+                    ;
+                closedir(d);
+            }
+        }
+    usleep(100000);
+    for (int i = 0; i < STORM_THREADS; i++)
+        if (fork() == 0)
+            for (;;)
+                ;
+    for (int i = 0; i < 200; i++) {
+        chmod("/", 0777); /* it is not the user's, but somebody has to look */
+        usleep(10000);
+    }
+    answer("goes on");
+    return false;
+}
+
 static bool real_time(void)
 {
     struct sched_param p = {.sched_priority = 1};
@@ -211,6 +264,8 @@ static const struct attack list[] = {
     {"forks", "16 threads that fork", forks, NULL, NULL},
     {"futexes", "16 threads on one futex", futexes, NULL, NULL},
     {"calls", "16 threads in system calls", calls, NULL, NULL},
+    {"sleeping_timers", "ITIMER_PROF and ITIMER_VIRTUAL of 700 processes that sleep", sleeping_timers, NULL, NULL},
+    {"starved_reader", "a reader of the root directory that gets no CPU, and a writer", starved_reader, NULL, NULL},
     {"alarms", "nine timers of a microsecond", alarms, NULL, NULL},
     {"signals", "16 threads that signal their process", signals, NULL, NULL},
     {"between_ticks", "running between ticks only", between_ticks, NULL, NULL},
