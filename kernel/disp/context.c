@@ -6,6 +6,7 @@
  *             kernel, and is saved and loaded when threads that have one are switched.
  */
 #include "disp/context.h"
+#include "disp/disp.h"
 
 #include "lib/string.h"
 #include "mem/kstack.h"
@@ -55,6 +56,8 @@ void thread_set_gsbase(uint64_t base)
 
 void disp_ast(struct regs *r)
 {
+    if (unlikely(atomic_load(&curthread->ast) & AST_LIFTED))
+        class_lifted(curthread);
     if (atomic_load(&curthread->ast) & AST_RESCHED)
         disp_preempt();
     if (disp_ops.ast != NULL)

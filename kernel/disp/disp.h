@@ -110,6 +110,7 @@ void     class_quantum_expired(struct thread *t);        /* t->lock held */
 void     class_yield(struct thread *t);                  /* t->lock held */
 void     class_slept(struct thread *t);                  /* it wakes from a sleep; t->lock held */
 void     class_second(void);                             /* once a second, by the clock: ageing */
+void     class_lifted(struct thread *t);                 /* curthread goes to user mode with AST_LIFTED */
 void     class_fss_look(void);                           /* ten times a second, by the clock: shares */
 void     class_charge(struct thread *t, uint64_t tsc);   /* it ran so long; t->lock held */
 
@@ -151,7 +152,9 @@ extern struct spinlock all_threads_lock;
 /* sync.c: priority inheritance; t->lock held. */
 static inline int thread_effective_pri(const struct thread *t)
 {
-    return t->inherit_pri > t->base_pri ? t->inherit_pri : t->base_pri;
+    int pri = t->inherit_pri > t->base_pri ? t->inherit_pri : t->base_pri;
+
+    return t->lifted ? max_of(pri, (int)PRI_SYS) : pri;
 }
 
 #endif

@@ -29,7 +29,7 @@ struct cpupart;
 enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 
 /* Bits of thread.ast: what to do before the thread returns to user mode. */
-enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4 };
+enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4, AST_LIFTED = 8 };
 
 /* Global priorities.  Real time has a level for each of POSIX's 99 priorities. */
 enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, RT_LEVELS = 99, NPRI = PRI_RT + RT_LEVELS };
@@ -58,6 +58,7 @@ struct thread {
     bool            sleep_sig;     /* [t] the sleep ends when a signal arrives                          */
     bool            fifo;          /* [t] class RT: equals get its CPU only when it sleeps or yields    */
     bool            at_front;      /* [t] it is to be queued before its equals                          */
+    bool            lifted;        /* [t] above all programs, until it goes to user mode: class.c       */
     bool            exiting;       /* [o]                                                               */
     int16_t         pri;           /* [t] global priority now, inheritance included                     */
     int16_t         base_pri;      /* [t] what its class gives                                          */
