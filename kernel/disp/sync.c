@@ -388,6 +388,14 @@ void rw_enter_write(struct rwlock *rw)
         rw_sleep(rw, true);
 }
 
+bool rw_tryenter_read(struct rwlock *rw)
+{
+    if (!rw_try(rw, false))
+        return false;
+    note_held(rw, rw->rank);
+    return true;
+}
+
 void rw_exit_read(struct rwlock *rw)
 {
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);

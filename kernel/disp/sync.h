@@ -49,10 +49,12 @@ void mutex_exit(struct mutex *m);
 /*
  * rw_enter_read, rw_enter_write - take `rw` together with other readers, or alone; sleep (deaf to signals) until then.
  * A reader does not enter again while a writer may wait: it would wait for itself.
+ * rw_tryenter_read - enter if that needs no waiting; whether it did.
  */
 void rw_init(struct rwlock *rw, enum sleeprank rank);
 void rw_enter_read(struct rwlock *rw);
 void rw_enter_write(struct rwlock *rw);
+bool rw_tryenter_read(struct rwlock *rw);
 void rw_exit_read(struct rwlock *rw);
 void rw_exit_write(struct rwlock *rw);
 

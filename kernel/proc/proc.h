@@ -190,7 +190,7 @@ struct proc {
     struct mutex     mutex;
     struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
     _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
-    bool             memory_kill; /* [p] it was killed for memory, and somebody said so */
+    uint64_t         memory_kill; /* [p] the tick at which it was killed for memory; 0: it was not */
     struct lwp      *execing;    /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
     bool             stopped;    /* [s] job control */
     bool             stop_taken; /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */

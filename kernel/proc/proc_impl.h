@@ -84,6 +84,9 @@ void limit_cpu_check(struct lwp *l);
 /* times_add_dead - l is leaving p: its times go into p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
+/* oom_init - fills in trap_ops.out_of_memory: oom.c. */
+void oom_init(void);
+
 /* rss_note - p is leaving the space `as`: its peak counts in p's usage.  Takes as->lock. */
 void rss_note(struct proc *p, struct as *as);
 

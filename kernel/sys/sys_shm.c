@@ -22,7 +22,7 @@
 
 enum { SHM_PLACES = 1024, SHM_ROOT = 64 };                       /* segments, at most; the last are for the superuser */
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
-enum { SHM_HUGETLB = 04000, SHM_NORESERVE = 010000 };            /* of shmget */
+enum { SHM_HUGETLB = 04000 };                                    /* of shmget */
 enum { SHM_RDONLY = 010000, SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000 }; /* of shmat */
 enum { SHM_LOCKED = 02000 }; /* in shmid_ds.mode */
 enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
@@ -113,7 +113,7 @@ static int create(int key, uint64_t size, int flags)
         return -ENOSPC;
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;
-    s->obj = object_create_sysv(bytes >> PAGE_SHIFT, huge, !(flags & SHM_NORESERVE));
+    s->obj = object_create_sysv(bytes >> PAGE_SHIFT, huge);
     if (s->obj == NULL) {
         kmem_free(s);
         return -ENOMEM;

@@ -320,10 +320,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     if (err != 0)
         return err;
     if (obj == NULL && (flags & MAP_SHARED) != 0) {
-        bool reserve = (flags & MAP_NORESERVE) == 0;
-
-        made = (flags & MAP_HUGETLB) != 0 ? object_create_huge(q.len >> PAGE_SHIFT, reserve)
-                                          : object_create_anon(q.len >> PAGE_SHIFT, reserve);
+        made = object_create_anon(q.len >> PAGE_SHIFT, (flags & MAP_HUGETLB) != 0);
         if (made == NULL)
             return -ENOMEM;
         obj = made;

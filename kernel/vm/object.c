@@ -50,11 +50,11 @@ void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *v
     list_init(&o->family_link);
 }
 
-static struct vm_object *create_anon(uint64_t pages, unsigned order, bool reserve)
+struct vm_object *object_create_anon(uint64_t pages, bool huge)
 {
     struct vm_object *o = kmem_cache_alloc(object_cache);
 
-    if (o != NULL && reserve && reserve_pages(pages) != 0) {
+    if (o != NULL && reserve_pages(pages) != 0) {
         kmem_cache_free(object_cache, o);
         return NULL;
     }
@@ -62,26 +62,15 @@ static struct vm_object *create_anon(uint64_t pages, unsigned order, bool reserv
         return NULL;
     object_init_vnode(o, NULL, NULL);
     o->kind = OBJ_ANON;
-    o->order = (uint8_t)order;
+    o->order = huge ? HUGE_ORDER : 0;
     atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
     atomic_store_explicit(&o->size_pages, pages, memory_order_relaxed);
-    o->reserved = reserve;
     return o;
 }
 
-struct vm_object *object_create_anon(uint64_t pages, bool reserve)
+struct vm_object *object_create_sysv(uint64_t pages, bool huge)
 {
-    return create_anon(pages, 0, reserve);
-}
-
-struct vm_object *object_create_huge(uint64_t pages, bool reserve)
-{
-    return create_anon(pages, HUGE_ORDER, reserve);
-}
-
-struct vm_object *object_create_sysv(uint64_t pages, bool huge, bool reserve)
-{
-    struct vm_object *o = create_anon(pages, huge ? HUGE_ORDER : 0, reserve);
+    struct vm_object *o = object_create_anon(pages, huge);
 
     if (o == NULL)
         return NULL;
@@ -139,8 +128,7 @@ void object_release(struct vm_object *o)
     radix_destroy(&pages, page_drop, NULL);
     pageout_quiesce(); /* no page leads here any more */
     object_forget_advice(o);
-    if (o->reserved)
-        reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
+    reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
     kmem_cache_free(object_cache, o);
 }
 

@@ -103,17 +103,16 @@ struct object_io {
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
 /*
- * object_create_anon - a shared anonymous object for `pages` pages, with one reference; NULL: no memory.
- * @reserve  promise its memory (vm/reserve.h)
+ * object_create_anon - a shared anonymous object for `pages` pages of 4 KiB, all promised (vm/reserve.h), with one
+ * reference; NULL: no memory.
+ * @huge  of 2 MiB pages
  */
-struct vm_object *object_create_anon(uint64_t pages, bool reserve);
-/* object_create_huge - the same, of 2 MiB pages; `pages` counts 4 KiB. */
-struct vm_object *object_create_huge(uint64_t pages, bool reserve);
+struct vm_object *object_create_anon(uint64_t pages, bool huge);
 /*
- * object_create_sysv - as object_create_anon (or _huge), for shmget(): it may have pages and no mapping.
+ * object_create_sysv - the same for shmget(): it may have pages and no mapping.
  * object_each_sysv - fn for each such object, up to the first that gives an error.  Sleeps.
  */
-struct vm_object *object_create_sysv(uint64_t pages, bool huge, bool reserve);
+struct vm_object *object_create_sysv(uint64_t pages, bool huge);
 int               object_each_sysv(int (*fn)(struct vm_object *));
 /* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
 void object_hold(struct vm_object *o);

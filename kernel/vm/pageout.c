@@ -164,6 +164,11 @@ uint64_t freemem(void)
     return free_frames() + cachelist_pages();
 }
 
+bool pageout_is_short(void)
+{
+    return freemem() <= lotsfree;
+}
+
 bool pageout_low_file_memory(void)
 {
     return freemem() < lotsfree + pages_before_pager;

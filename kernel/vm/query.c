@@ -13,6 +13,7 @@
 #include "lib/string.h"
 #include "vm/place.h"
 #include "vm/pt.h"
+#include "vm/reserve.h"
 
 static void fill_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
 {
@@ -126,10 +127,49 @@ void as_usage(struct as *as, struct as_usage *out)
     rw_exit_read(&as->lock);
 }
 
-int64_t as_unpromised(struct as *as, int64_t *own)
+/* Frames of private memory of a segment. */
+static int64_t private_frames(struct seg *s)
 {
-    *own = (int64_t)as->anon.npages - (int64_t)as->resv_pages;
-    return atomic_load_explicit(&as->rss_pages, memory_order_relaxed) - (int64_t)as->resv_pages;
+    struct vm_object *o = &s->as->anon;
+    uint64_t          i = s->n.start >> PAGE_SHIFT, end = s->n.end >> PAGE_SHIFT;
+    struct page      *pg;
+    int64_t           n = 0;
+
+    do { /* not all of it under one hold of the lock */
+        uint64_t stop = min_of(end, i + PT_ENTRIES);
+
+        spin_lock(&o->lock);
+        while ((pg = radix_next(&o->tree, &i)) != NULL && i < stop) {
+            if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SWAPPED) == 0)
+                n += 1l << pg->order;
+            i++;
+        }
+        spin_unlock(&o->lock);
+        if (pg == NULL)
+            break;
+    } while (i < end);
+    return n;
+}
+
+int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
+{
+    int64_t          all = max_of(atomic_load_explicit(&as->rss_pages, memory_order_relaxed), (int64_t)0);
+    int64_t          resv = (int64_t)as->resv_pages, n = (int64_t)as->anon.npages - resv;
+    struct seg_node *node;
+
+    if (rw_tryenter_read(&as->lock)) {
+        n = 0;
+        LIST_FOREACH (node, &as->segs.order, link) {
+            struct seg *s = seg_of(node);
+
+            if (!seg_shared(s) && seg_need(s->prot, s->flags, 1) == 0)
+                n += private_frames(s);
+        }
+        rw_exit_read(&as->lock);
+    }
+    *own = max_of(n, 0l) + max_of((int64_t)as->tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
+    *rss = (uint64_t)all;
+    return max_of(all - resv, *own);
 }
 
 /*

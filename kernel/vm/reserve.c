@@ -5,9 +5,12 @@
  * THEORY      Private writable memory, stacks and shared memory without a file will need a frame or a slot of swap for
  *             each page, some time.  They are reserved when they are mapped, so that mmap, brk, fork and the growth of
  *             a stack fail while the program can still do something about it, and a store to memory that was promised
- *             does not.  MAP_NORESERVE asks for no promise.
+ *             does not.  MAP_NORESERVE asks for no promise of private memory.  Shared memory belongs to nobody who
+ *             could be ended for it, and is always promised.
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
- *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's.
+ *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's; and
+ *             what a user's page tables and the kernel's memory have made of the promises since, the superuser is
+ *             promised as much as is free: else who was promised all could keep him from logging in (proc/oom.c).
  *             tmpfs asks before it takes any.  The kernel takes what it needs without asking; each promise sees at once
  *             what it has taken, or processes that are promised little and cost it much would take the last part.
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
@@ -39,12 +42,21 @@ static int64_t roots(int64_t lim)
     return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
 }
 
-/* Whether `total` pages may be promised, the last of them to the caller. */
-static bool fits(int64_t total)
+/* Whether so many pages are free now, of memory or swap, and some besides. */
+static bool are_free(int64_t pages)
+{
+    uint64_t swap, free;
+
+    swap_total(&swap, &free);
+    return pages <= (int64_t)(freemem() + free) - roots(limit()) / 2;
+}
+
+/* Whether `total` pages may be promised, the last `more` of them to the caller. */
+static bool fits(int64_t total, int64_t more)
 {
     int64_t lim = limit();
 
-    return total <= lim - roots(lim) || (total <= lim && usermem_ops.superuser());
+    return total <= lim - roots(lim) || (usermem_ops.superuser() && (total <= lim || are_free(more)));
 }
 
 void reserve_recount(void)
@@ -57,14 +69,16 @@ void reserve_recount(void)
 
 bool reserve_spares(uint64_t pages)
 {
-    return pages < INT64_MAX / 2 && fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
+    return pages < INT64_MAX / 2 &&
+           fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages, (int64_t)pages);
 }
 
 int reserve_pages(uint64_t pages)
 {
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
+    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages,
+                    (int64_t)pages)))
         return 0;
     reserve_return(pages);
     return -ENOMEM;

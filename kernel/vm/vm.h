@@ -118,11 +118,13 @@ struct as_usage {
 };
 void as_usage(struct as *as, struct as_usage *out);
 /*
- * as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files and shared memory.
- * @own  those of private memory alone
- * A guess, no locks.
+ * as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files and shared memory; and page
+ * tables beyond those that promised memory needs.
+ * @own  those of private memory, and the tables, alone; not negative
+ * @rss  all resident pages
+ * A guess; as->lock is tried for only.
  */
-int64_t as_unpromised(struct as *as, int64_t *own);
+int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss);
 /*
  * as_mlock - keep the pages of [addr, addr + len) in memory, and bring them in; without `on`, let them go again.
  * @limit  bytes that the space may have locked

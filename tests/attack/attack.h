@@ -296,6 +296,8 @@ static bool try_attack(const struct attack *a)
         done = a->run() ? 'y' : 'n';
         if (write(end[1], &done, 1) == 1)
             pause();
+        else
+            dprintf(2, "  cannot say that it is done: %s\n", error_name(errno));
         _exit(0);
     }
     close(end[1]);

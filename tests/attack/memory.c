@@ -379,6 +379,57 @@ static bool many_small(void)
     return false;
 }
 
+/* Promises as much as there is. */
+static void promise_all(void)
+{
+    for (size_t size = (size_t)1 << 36; size >= 16 * PAGE;)
+        if (mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+            size /= 2;
+}
+
+/* Who was promised all, and touches none of it, takes what asks for no promise. */
+static bool promised_and_more(void)
+{
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            promise_all();
+            touch_all();
+        }
+    sleep(2);
+    answer("goes on");
+    return false;
+}
+
+/* The same with page tables: a page in every 2 MiB. */
+static bool promised_and_tables(void)
+{
+    char *p = mmap(NULL, (size_t)64 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    promise_all();
+    for (size_t i = 0; p != MAP_FAILED && i < 8000; i++)
+        (void)*(volatile char *)(p + i * 2 * MIB);
+    answer("goes on");
+    return false;
+}
+
+/* Memory that is no process's: nobody can be ended for it. */
+static bool shared_without_promise(void)
+{
+    enum { NORESERVE = 010000 };
+    int id, n = 0;
+
+    for (; n < 64 && (id = shmget(IPC_PRIVATE, 16 * (size_t)MIB, 0600 | NORESERVE)) >= 0; n++) {
+        char *p = shmat(id, NULL, 0);
+
+        if (p == (char *)-1)
+            break;
+        memset(p, 1, 16 * (size_t)MIB);
+        shmdt(p);
+    }
+    answer("%s at last", error_name(errno));
+    return false;
+}
+
 static bool all_promised(void)
 {
     long n = 0;
@@ -594,6 +645,10 @@ static const struct attack list[] = {
     {"all_memory", "all memory, touched", all_memory, NULL, NULL},
     {"many_small", "all memory, touched by processes of 4 MiB", many_small, NULL, NULL},
     {"all_promised", "all memory, promised", all_promised, NULL, NULL},
+    {"promised_and_more", "all memory, promised, and as much that is not", promised_and_more, NULL, NULL},
+    {"promised_and_tables", "all memory, promised, and page tables besides", promised_and_tables, NULL, NULL},
+    {"shared_without_promise", "all memory, in segments without a promise or a process", shared_without_promise, NULL,
+     NULL},
     {"all_locked", "all memory, locked", all_locked, NULL, NULL},
     {"locked_from_now_on", "all memory, by processes whose memory is locked as they get it", locked_from_now_on, NULL,
      NULL},
