@@ -26,7 +26,7 @@
 #include "stat/tunable.h"
 
 enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50 };
-enum { LIFT_TICKS = 2 * HZ };
+enum { LIFT_TICKS = HZ / 2 };
 enum { FSS_MEAN_COST = 50, FSS_MEAN_LEAST_US = 100000, FSS_USAGE_MAX_US = 1 << 30, FSS_SECONDS = 60 };
 
 static uint32_t ts_maxwait = 1;
@@ -181,8 +181,9 @@ void class_lifted(struct thread *t)
 
 /*
  * Lifts what has waited too long (ts_lwait of ts_dptbl(4)), above those that sleep again and again as well, and takes
- * it away from where real-time threads compute.  What has waited for LIFT_TICKS, of whatever priority, comes before all
- * programs until it is out of the kernel: it may hold a lock for reading, which lends no priority, and all would wait.
+ * it away from where real-time threads compute.  What has waited for LIFT_TICKS and is not lifted by that comes before
+ * all programs until it is out of the kernel: it may hold a lock for reading, which lends no priority, and all would
+ * wait.
  */
 void class_second(void)
 {
@@ -191,17 +192,17 @@ void class_second(void)
     spin_lock(&all_threads_lock);
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->lock);
-        if (t->state == TS_RUNNABLE && t->lwp != NULL && !t->lifted && lbolt - t->last_ran > LIFT_TICKS) {
-            t->lifted = true;
-            atomic_fetch_or(&t->ast, AST_LIFTED);
-            disp_set_pri(t, thread_effective_pri(t));
-        }
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
             if (t->cls == CLASS_TS || t->cls == CLASS_IA) {
                 t->ts_level = t->ts_level < TS_SLEEP_RETURN ? TS_SLEEP_RETURN : PRI_USER_MAX;
                 class_recompute(t);
             }
             disp_evade(t);
+        }
+        if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_SLEEP_RETURN && lbolt - t->last_ran > LIFT_TICKS) {
+            t->lifted = true;
+            atomic_fetch_or(&t->ast, AST_LIFTED);
+            disp_set_pri(t, thread_effective_pri(t));
         }
         spin_unlock(&t->lock);
     }
