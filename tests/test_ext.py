@@ -186,7 +186,7 @@ def test_synchronous_mount(machine):
     assert "/gone/" not in names and "/d/" not in names
     here = debugfs("cut", "stat /here")
     assert "Mode:  0604" in here and "Size: 9" in here, here
-    machine.check("cd / && rm -r /mnt/m/* ; umount /mnt/m")
+    machine.check("cd /mnt/m && rm -r here linked made sym && cd / && umount /mnt/m")
     (FOLDER / "cut.img").unlink()
 
 

@@ -24,7 +24,7 @@ static bool yes(void)
     return true;
 }
 
-struct usermem_ops usermem_ops = {kernel_only, yes};
+struct usermem_ops usermem_ops = {kernel_only, yes, NULL};
 
 static uint64_t user_max = UINT64_MAX;
 
@@ -37,8 +37,11 @@ struct usermem *usermem_charge(size_t bytes)
 {
     struct usermem *u = usermem_ops.account();
 
-    if (likely(atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max) ||
-        usermem_ops.superuser())
+    bool            held = atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max;
+
+    if (bytes >= PAGE_SIZE && held && usermem_ops.spares != NULL)
+        held = usermem_ops.spares(bytes / PAGE_SIZE);
+    if (likely(held) || usermem_ops.superuser())
         return u;
     usermem_return(u, bytes);
     return NULL;

@@ -19,10 +19,14 @@ struct usermem {
     _Atomic uint64_t bytes;
 };
 
-/* Calls upwards, filled in by proc: the account of the calling thread's user, whether it is the superuser now. */
+/*
+ * Calls upwards, filled in by proc: the account of the calling thread's user, whether it is the superuser now, whether
+ * so many pages can be spared beside what programs were promised.
+ */
 struct usermem_ops {
     struct usermem *(*account)(void);
     bool (*superuser)(void);
+    bool (*spares)(uint64_t pages);
 };
 extern struct usermem_ops usermem_ops;
 
@@ -30,7 +34,7 @@ extern struct usermem_ops usermem_ops;
 void usermem_init(void);
 /*
  * usermem_charge - count `bytes` with the calling thread's user.  The account, for usermem_return(); NULL: the user is
- * not the superuser and would hold more than it may.  Takes no locks.
+ * not the superuser and would hold more than it may, or a large piece is of what is promised.  Takes no locks.
  */
 struct usermem *usermem_charge(size_t bytes);
 static inline void usermem_return(struct usermem *u, size_t bytes)

@@ -172,8 +172,7 @@ static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
     p->nlwps++;
     list_push_back(&p->lwps, &l->proc_link);
     lwp_hash_add(l);
-    if (unlikely(p->rlim[RLIMIT_CPU].cur != RLIM_INFINITY))
-        limit_cpu_inherit(l, !thread);
+    limit_cpu_inherit(l, !thread);
     if (thread) {
         if (p->stopped)
             atomic_fetch_or(&l->t.ast, AST_SIGNAL);

@@ -86,6 +86,7 @@ void proc_start_init(void)
     vn_hold(vfs_root);
     p->fs = fs;
     limits_init(p->rlim);
+    p->xcpu_next_s = RLIM_INFINITY;
     p->start_ns = clock_mono_ns();
     l->cred     = cred_root();
 

@@ -23,6 +23,7 @@
 #include "stat/panic.h"
 #include "proc/time.h"
 #include "stat/tunable.h"
+#include "vm/reserve.h"
 
 enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 
@@ -61,7 +62,7 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser};
+    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser, reserve_spares};
     usermem_init();
 }
 
@@ -143,7 +144,8 @@ void limit_cpu_inherit(struct lwp *l, bool first)
 {
     if (first)
         l->proc->xcpu_next_s = l->proc->rlim[RLIMIT_CPU].cur;
-    thread_set_alarm(&l->t, 0);
+    if (unlikely(l->proc->rlim[RLIMIT_CPU].cur != RLIM_INFINITY))
+        thread_set_alarm(&l->t, 0);
 }
 
 void limit_cpu_changed(struct proc *p)

@@ -125,7 +125,7 @@ static int link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, s
         return r;
     r = procfs_path(vn, buf, size);
     vn_release(vn);
-    return r == -ENOENT ? (int)min_of(str_copy(buf, "(deleted)", size), size) : r;
+    return r == -ENOENT ? (int)min_of(str_copy(buf, "/ (deleted)", size), size) : r;
 }
 
 /* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */

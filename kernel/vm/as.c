@@ -188,6 +188,7 @@ static void as_destroy(struct as *as)
     }
     ASSERT(as->tables == 1, "as I7");
     pt_top_free(as->pml4);
+    ASSERT(as->charged_tables == 0, "reserve I2");
     reserve_return(as->resv_pages + RESERVE_TABLES);
     kmem_cache_free(as_cache, as);
 }

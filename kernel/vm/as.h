@@ -83,6 +83,7 @@ struct as {
     bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
     uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
     _Atomic int       tables;      /* [a] page tables                                            */
+    _Atomic int       charged_tables; /* [a] of these, promised by themselves: reserve.c         */
     uint64_t          resv_pages;  /* [r] promised to it                                         */
     struct as_limits  limits;      /* [r]                                                        */
     uint64_t          brk_start, brk; /* [r] bytes                                               */

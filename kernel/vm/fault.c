@@ -44,6 +44,7 @@ struct fault {
     uint64_t   *table;       /* page table; NULL: not made yet        */
     bool        write;
     bool        keep_marked; /* migration failed: map the page where it is */
+    bool        refused;     /* a page table cannot be promised: no wait helps */
     int         code;
 };
 
@@ -72,7 +73,10 @@ static inline bool need_table(struct fault *f)
 {
     if (unlikely(f->table == NULL))
         f->table = f->order != 0 ? pt_pd_make(f->as, f->addr) : pt_leaf_make(f->as, f->addr);
-    return likely(f->table != NULL);
+    if (likely(f->table != NULL))
+        return true;
+    f->refused = !reserve_spares(1);
+    return false;
 }
 
 static inline uint64_t seg_bits(const struct seg *s, bool writable)
@@ -574,13 +578,13 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
 
     f.as = as;
     f.write = access == FAULT_WRITE;
-    f.keep_marked = false;
+    f.keep_marked = f.refused = false;
     f.code = CODE_MAPERR;
     if (likely(addr < USER_TOP)) {
         rw_enter_read(&as->lock);
         do
             r = fault_once(&f, addr, access);
-        while (r == RETRY || (unlikely(r == -ENOMEM) && pageout_make_room(tries++)));
+        while (r == RETRY || (unlikely(r == -ENOMEM) && !f.refused && pageout_make_room(tries++)));
         rw_exit_read(&as->lock);
     }
     *code = f.code;

@@ -117,12 +117,16 @@ static uint64_t *below(struct as *as, uint64_t *table, uint64_t *e)
     fresh = table_new();
     if (fresh == NULL)
         return NULL;
+    if (unlikely(!reserve_table(as))) {
+        table_free(fresh);
+        return NULL;
+    }
     if (__atomic_compare_exchange_n(e, &seen, virt_to_phys(fresh) | PTE_TABLE, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
-        reserve_tables(as, 1);
         return fresh;
     }
+    reserve_table_gone(as);
     table_free(fresh);
     return pt_table_of(seen);
 }
@@ -368,6 +372,6 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
     tlb_flush_tables(as); /* processors remember upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL) {
         table_free(page_to_virt(pg));
-        reserve_tables(as, -1);
+        reserve_table_gone(as);
     }
 }

@@ -8,15 +8,15 @@
  *             does not.  MAP_NORESERVE asks for no promise of private memory.  Shared memory belongs to nobody who
  *             could be ended for it, and is always promised.
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
- *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's; and
- *             what a user's page tables and the kernel's memory have made of the promises since, the superuser is
- *             promised as much as is free: else who was promised all could keep him from logging in (proc/oom.c).
+ *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's: once
+ *             the rest is promised, an ordinary user gets neither page tables beyond those that promised memory needs,
+ *             nor large buffers of the kernel.
  *             tmpfs asks before it takes any.  The kernel takes what it needs without asking; each promise sees at once
  *             what it has taken, or processes that are promised little and cost it much would take the last part.
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
  * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
- *             I2  promised is the sum, over spaces, of resv_pages and of page tables, at least RESERVE_TABLES; and of
- *                 shared objects
+ *             I2  promised is the sum, over spaces, of resv_pages, RESERVE_TABLES and charged_tables, and of shared
+ *                 objects; each promise counts for the tables that it needs as well (fits())
  * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
@@ -26,6 +26,7 @@
 #include "mem/page.h"
 #include "mem/usermem.h"
 #include "vm/pageout.h"
+#include "vm/pt.h"
 #include "vm/swap.h"
 
 static _Atomic int64_t promised; /* pages */
@@ -42,21 +43,12 @@ static int64_t roots(int64_t lim)
     return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
 }
 
-/* Whether so many pages are free now, of memory or swap, and some besides. */
-static bool are_free(int64_t pages)
+/* Whether `total` pages may be promised, with the page tables for them, the last of them to the caller. */
+static bool fits(int64_t total)
 {
-    uint64_t swap, free;
+    int64_t lim = limit(), all = total + total / PT_ENTRIES;
 
-    swap_total(&swap, &free);
-    return pages <= (int64_t)(freemem() + free) - roots(limit()) / 2;
-}
-
-/* Whether `total` pages may be promised, the last `more` of them to the caller. */
-static bool fits(int64_t total, int64_t more)
-{
-    int64_t lim = limit();
-
-    return total <= lim - roots(lim) || (usermem_ops.superuser() && (total <= lim || are_free(more)));
+    return all <= lim - roots(lim) || (all <= lim && usermem_ops.superuser());
 }
 
 void reserve_recount(void)
@@ -69,28 +61,43 @@ void reserve_recount(void)
 
 bool reserve_spares(uint64_t pages)
 {
-    return pages < INT64_MAX / 2 &&
-           fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages, (int64_t)pages);
+    return pages < INT64_MAX / 2 && fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
 }
 
 int reserve_pages(uint64_t pages)
 {
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages,
-                    (int64_t)pages)))
+    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
         return 0;
     reserve_return(pages);
     return -ENOMEM;
 }
 
-void reserve_tables(struct as *as, int n)
+bool reserve_table(struct as *as)
 {
-    int was = atomic_fetch_add_explicit(&as->tables, n, memory_order_relaxed);
-    int more = max_of(was + n, RESERVE_TABLES) - max_of(was, RESERVE_TABLES);
+    int n = atomic_fetch_add_explicit(&as->tables, 1, memory_order_relaxed) + 1;
 
-    if (more != 0)
-        atomic_fetch_add_explicit(&promised, more, memory_order_relaxed);
+    if (likely(n <= RESERVE_TABLES + (int)min_of(as->resv_pages / PT_ENTRIES, (uint64_t)INT32_MAX / 2)))
+        return true;
+    if (reserve_pages(1) != 0) {
+        atomic_fetch_sub_explicit(&as->tables, 1, memory_order_relaxed);
+        return false;
+    }
+    atomic_fetch_add_explicit(&as->charged_tables, 1, memory_order_relaxed);
+    return true;
+}
+
+void reserve_table_gone(struct as *as)
+{
+    int n = atomic_load_explicit(&as->charged_tables, memory_order_relaxed);
+
+    atomic_fetch_sub_explicit(&as->tables, 1, memory_order_relaxed);
+    while (n > 0)
+        if (atomic_compare_exchange_weak(&as->charged_tables, &n, n - 1)) {
+            reserve_return(1);
+            return;
+        }
 }
 
 void reserve_return(uint64_t pages)

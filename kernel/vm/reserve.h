@@ -30,12 +30,14 @@ static inline void reserve_settle(struct as *as)
 int  reserve_pages(uint64_t pages);
 void reserve_return(uint64_t pages);
 /*
- * reserve_tables - `n` page tables of the space more, or fewer.  RESERVE_TABLES are promised before they are made, so
- * that a crowd of young processes, which have touched nothing yet, cannot take what is the superuser's: one at the top,
- * three for the program, up to four for mappings and the stack.  More are charged as they come.
+ * reserve_table - a page table of the space more; false: it cannot be promised.  reserve_table_gone - one fewer.
+ * RESERVE_TABLES are promised before they are made, so that a crowd of young processes, which have touched nothing yet,
+ * cannot take what is the superuser's: one at the top, three for the program, up to four for mappings and the stack.
+ * What promised memory needs, if it lies together, is promised with it.  More are charged as they come.
  */
 enum { RESERVE_TABLES = 8 };
-void reserve_tables(struct as *as, int n);
+bool reserve_table(struct as *as);
+void reserve_table_gone(struct as *as);
 
 /* reserve_spares - could so many pages be taken for good, promised to nobody?  No promise: others may be faster. */
 bool reserve_spares(uint64_t pages);
