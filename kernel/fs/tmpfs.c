@@ -41,6 +41,8 @@ bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max)
 {
     uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
 
+    if (tm->reserve && !reserve_spares(0)) /* names and nodes cost memory, too */
+        return false;
     if (likely(used <= max - reserve))
         return true;
     return used <= max && (fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0);

@@ -39,7 +39,7 @@ struct usermem *usermem_charge(size_t bytes)
 
     bool            held = atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max;
 
-    if (bytes >= PAGE_SIZE && held && usermem_ops.spares != NULL)
+    if (held && usermem_ops.spares != NULL)
         held = usermem_ops.spares(bytes / PAGE_SIZE);
     if (likely(held) || usermem_ops.superuser())
         return u;

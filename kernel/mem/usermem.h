@@ -34,7 +34,7 @@ extern struct usermem_ops usermem_ops;
 void usermem_init(void);
 /*
  * usermem_charge - count `bytes` with the calling thread's user.  The account, for usermem_return(); NULL: the user is
- * not the superuser and would hold more than it may, or a large piece is of what is promised.  Takes no locks.
+ * not the superuser and would hold more than it may, or all that is left is promised.  Takes no locks.
  */
 struct usermem *usermem_charge(size_t bytes);
 static inline void usermem_return(struct usermem *u, size_t bytes)

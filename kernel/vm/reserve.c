@@ -10,7 +10,7 @@
  *             What can be promised is swap and the memory that the kernel and tmpfs have not taken for themselves, less
  *             desfree (Solaris: availrmem less tune_t_minarmem, and free swap).  The last part is the superuser's: once
  *             the rest is promised, an ordinary user gets neither page tables beyond those that promised memory needs,
- *             nor large buffers of the kernel.
+ *             nor buffers of the kernel (mem/usermem.h).
  *             tmpfs asks before it takes any.  The kernel takes what it needs without asking; each promise sees at once
  *             what it has taken, or processes that are promised little and cost it much would take the last part.
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
