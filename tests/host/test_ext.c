@@ -738,12 +738,22 @@ TEST(directory_block_is_pointers_too)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* Fills the disk, and then the directory /d with names until it needs a block; `name` is the one that does not fit. */
+/* Fills the directory /d with names until it needs a block that is not there; `name` is the one that does not fit. */
+static void fill_names(struct ext_fs *fs, char *name, unsigned *k)
+{
+    int err;
+
+    do
+        snprintf(name, 256, "/d/%0240u", (*k)++);
+    while ((err = ln(fs, "/one", name)) == 0);
+    CHECK_EQ(err, -ENOSPC);
+}
+
+/* The same, when the disk has been filled. */
 static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
 {
     static char bytes[1024];
     struct ext_inode *i;
-    int err;
 
     CHECK_EQ(host_path(fs, "/fill", &i), 0);
     for (unsigned again = 0; again < 2; again++) {
@@ -752,10 +762,7 @@ static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
         CHECK_EQ(ext_sync(fs), 0);
     }
     ext_iput(i);
-    do
-        snprintf(name, 256, "/d/%0240u", (*k)++);
-    while ((err = ln(fs, "/one", name)) == 0);
-    CHECK_EQ(err, -ENOSPC);
+    fill_names(fs, name, k);
 }
 
 /* What was deleted just now is there for a new name: a link and a rename commit and try again, as a new file does. */
@@ -780,6 +787,48 @@ TEST(room_for_names_after_a_deletion)
     CHECK_EQ(mv(fs, "/two", name), 0);
     unmount(fs);
     fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The index gets a second level, and the block of entries for the name finds no room: the disk has that level. */
+TEST(index_grows_on_a_full_disk)
+{
+    struct disk *d = make_disk("ext3", 1024, 6144, "-m 0");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir, *fill;
+    unsigned k = 0, levels = 0;
+    char name[256];
+    struct buf *b;
+
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/one", VREG, NULL), 0);
+    CHECK_EQ(make(fs, "/fill", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/d", &dir), 0);
+    CHECK_EQ(host_path(fs, "/fill", &fill), 0);
+    fill_all(fs, name, &k);
+    while (levels == 0) { /* one block more, and again the name that did not fit */
+        k--;
+        CHECK_EQ(host_truncate(fill, fill->vn.size - 1024), 0);
+        CHECK_EQ(ext_sync(fs), 0);
+        fill_names(fs, name, &k);
+        CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+        if (dir->flags & EXT_FL_INDEX)
+            levels = ((struct dx_info *)(b->data + DX_ROOT_OFFSET))->levels;
+        buf_put(b);
+    }
+    CHECK_EQ(dir->vn.size >> 10, 126); /* the root, 124 blocks of entries, and the new block of the index */
+    CHECK_EQ(((struct ext_dinode *)(dir->ibuf->data + dir->ioff))->size, dir->vn.size);
+    ext_iput(fill);
+    ext_iput(dir);
+    unmount(fs);
+    fsck(d);
+    fs = mounted(d);
+    for (k--; k-- != 0;) {
+        snprintf(name, sizeof name, "/d/%0240u", k);
+        CHECK_EQ(get(fs, name, name, 1, 0), 0);
+    }
+    unmount(fs);
     host_disk_close(d);
     CHECK_EQ(host_kmem, 0);
 }

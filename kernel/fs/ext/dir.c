@@ -95,6 +95,7 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
+    ext_iwrite(h, dir); /* here, with the size: an index may lead to the block, and what is to follow may fail */
     return 0;
 }
 

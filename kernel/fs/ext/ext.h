@@ -428,7 +428,7 @@ enum vtype ext_vtype(uint32_t mode);
  * ext_map - where block `lblk` of the file lies: *pblk (0: a hole), and *n blocks after it likewise (at most `max`).
  *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
  * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
- *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
+ *           *pblk, *got; *fresh: they are new, and the caller writes the inode.  Credits: MAP_CREDITS(fs, n).
  * ext_truncate - make the file `size` bytes long, which is no longer than it is: its size here and on the disk, its
  *                pages, its blocks; opens handles of its own.  An error: the size has changed unless it is that of the
  *                first handle (-EROFS -EIO -ENOMEM); blocks beyond it may be left, and it stays on the orphan list.
