@@ -696,6 +696,42 @@ TEST(link_fails_beside_an_unlink)
     CHECK_EQ(host_kmem, 0);
 }
 
+static struct ext_inode *cut_file;
+
+/* When the blocks of the file that is being cut are free, and it is about to leave the orphan list. */
+static void unlink_cut_file(void)
+{
+    if (!cut_file->orphaned || cut_file->nsectors != 0 || cut_file->map_lock.owner != 0)
+        return;
+    host_before_mutex = NULL;
+    CHECK_EQ(rm(cut_file->fs, "/f"), 0);
+}
+
+/* An open file loses its name at the end of its truncation: it stays an orphan, whose blocks the last close frees. */
+TEST(truncate_beside_an_unlink)
+{
+    static char bytes[5000];
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    int64_t was = fs->free_inodes;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/f", bytes, sizeof bytes, 0), sizeof bytes);
+    CHECK_EQ(host_path(fs, "/f", &cut_file), 0);
+    host_before_mutex = unlink_cut_file;
+    CHECK_EQ(host_truncate(cut_file, 0), 0);
+    CHECK(host_before_mutex == NULL && cut_file->vn.nlink == 0);
+    CHECK(ext_orphans_used(fs));
+    CHECK_EQ(fs->sb->last_orphan, cut_file->vn.ino);
+    ext_iput(cut_file);
+    CHECK_EQ(fs->free_inodes, was);
+    CHECK_EQ(fs->sb->last_orphan, 0);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* A block that is a directory's and a file's block of pointers: what the file changes, the directory checks again. */
 TEST(directory_block_is_pointers_too)
 {

@@ -409,6 +409,7 @@ void icache_destroy(struct ext_fs *fs);
 unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
                      unsigned max);
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
+/* ext_orphan_add - onto the orphan list.  ext_orphan_del - from it; an open file without links stays there. */
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
