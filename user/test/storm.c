@@ -155,15 +155,34 @@ static int part(void)
     p = map(fd, PAGE); /* after it has grown */
     p[1500] = 'b';
     p[3500] = 'c';
+    fd = open("sparse", O_RDWR); /* as mke2fs made it: two holes, a block, a hole */
+    p = map(fd, PAGE);
+    if (p[2048] != 's' || ftruncate(fd, 1500) != 0) /* the page differs from the disk now, and has no block */
+        fail("sparse", fd, 0);
+    p[100] = 'b';
+    p[1200] = 'c';
+    if (msync(p, PAGE, MS_SYNC) != 0)
+        fail("msync of a sparse file", 0, 0);
     part_behind();
     sync();
     return 0;
 }
 
+static int check_sparse(void)
+{
+    int  fd = open("sparse", O_RDONLY);
+    long n = pread(fd, buf, PAGE, 0);
+
+    if (n == 1500 && buf[100] == 'b' && buf[1200] == 'c')
+        return 0;
+    printf("sparse: %ld bytes, %d %d\n", n, buf[100], buf[1200]);
+    return 1;
+}
+
 static int check(void)
 {
     static const char *const names[] = {"hole", "grown", "appended", "later"};
-    int bad = check_behind();
+    int bad = check_behind() + check_sparse();
 
     for (int i = 0; i < 4; i++) {
         int fd = open(names[i], O_RDONLY);

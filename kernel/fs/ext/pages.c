@@ -67,17 +67,16 @@ static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n
     return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
 }
 
-/* Whether a byte of k .. end-1 of the page is not zero.  end is a multiple of 8. */
+/* Whether a byte of k .. end-1 of the page is not zero. */
 static bool has_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
 
-    for (; k < end && k % 8 != 0; k++)
-        if (bytes[k] != 0)
+    for (size_t step; k < end; k += step) {
+        step = k % 8 == 0 && end - k >= 8 ? 8 : 1;
+        if (step == 8 ? *(const uint64_t *)(bytes + k) != 0 : bytes[k] != 0)
             return true;
-    for (; k < end; k += 8)
-        if (*(const uint64_t *)(bytes + k) != 0)
-            return true;
+    }
     return false;
 }
 
@@ -230,7 +229,7 @@ static int lay_out(struct transfer *t)
 
             if (!t->write)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
-            else if ((lblk + b + 1) << fs->bshift <= size && has_bytes(t->page[b / per].pg, off, off + fs->bsize))
+            else if (at < size && has_bytes(t->page[b / per].pg, off, off + min_of(size - at, (uint64_t)fs->bsize)))
                 return -EIO; /* I4 is broken: it must not go unnoticed */
             continue;
         }
