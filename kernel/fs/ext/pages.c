@@ -225,7 +225,8 @@ static int lay_out(struct transfer *t)
         if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
-            size_t off = (size_t)(b % per) << fs->bshift;
+            size_t   off = (size_t)(b % per) << fs->bshift;
+            uint64_t at = (lblk + b) << fs->bshift;
 
             if (!t->write)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
@@ -411,7 +412,9 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
         return 0;
     if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0) /* new blocks get its bytes */
         return err;
+    object_prepare_begin(pg);
     err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
+    object_prepare_end(&vn->obj, pg, err);
     page_release(pg);
     return err;
 }
