@@ -520,6 +520,46 @@ TEST(reading_names_of_one_hash)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* An index that leads to one block again and again is not followed for ever, nor is a name given out that often. */
+TEST(reading_made_up_directories)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        struct disk       *d = make_disk("ext3", 4096, 8192, "");
+        struct ext_fs     *fs = mounted(d);
+        struct ext_inode  *dir;
+        struct dx_entry   *v;
+        struct ext_dirent *e;
+        unsigned           n = 0;
+        char               name[80];
+        struct buf        *b;
+
+        CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+        CHECK_EQ(host_path(fs, "/d", &dir), 0);
+        for (unsigned i = 0; i < (k == 0 ? 200 : 10); i++) {
+            snprintf(name, sizeof name, "%03u-and-this-is-the-rest-of-the-name", i);
+            touch_in(dir, name);
+        }
+        CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+        if (k == 0) {
+            v = (struct dx_entry *)(b->data + DX_ROOT_OFFSET + sizeof(struct dx_info));
+            ((uint16_t *)v)[1] = *(uint16_t *)v; /* the count is the limit */
+            for (uint32_t i = 1; i < *(uint16_t *)v; i++)
+                v[i] = (struct dx_entry){i << 1 | 1, v[0].block};
+        } else {
+            for (uint32_t at = 0; (e = dirent_at(fs, b->data, at)) != NULL; at += e->rec_len)
+                if (e->name_len > 2)
+                    memcpy(e->name, "000", 3);
+        }
+        buf_put(b);
+        CHECK_EQ(ext_readdir(dir, 0, count_one, &n), -EUCLEAN);
+        CHECK(fs->failed);
+        ext_iput(dir);
+        host_unmount(fs);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
 TEST(sparse_and_large_files)
 {
     static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};
