@@ -318,7 +318,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
  * cutting   ext_truncate                       vn.lock W       no commit needs the blocks behind it any more, and they
  *                                                              are about to be freed: write-back leaves them alone
- * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle; never goes back while in memory
+ * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle, before disksize; never goes back in memory
  * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
  *                                                              after tid: what is clean is in a transaction up to tid
  * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
