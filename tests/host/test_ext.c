@@ -683,6 +683,40 @@ TEST(open_files_without_a_name)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* A directory in which another thread is just changing entries is found, and gets another parent. */
+TEST(parent_beside_changes)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir;
+    struct ext_dirent *e;
+    uint16_t len;
+    struct buf *b;
+
+    CHECK_EQ(make(fs, "/a", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/b", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/a/dir", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/a/dir/x", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/a/dir", &dir), 0);
+    CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+    e = dirblock_dotdot(fs, b);
+    e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
+    len = e->rec_len;
+    e->rec_len = 0; /* it makes an index */
+    atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
+    dir->parent = 0;
+    ext_iput(dir);
+    CHECK_EQ(mv(fs, "/a/dir", "/b/dir"), 0);
+    CHECK_EQ(fs->failed, false);
+    e->rec_len = len;
+    buf_put(b);
+    CHECK_EQ(get(fs, "/b/dir/x", &len, 1, 0), 0);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* The other name of the file that is getting one goes when the disk is asked for a block, and there is none. */
 static struct ext_fs *beside;
 

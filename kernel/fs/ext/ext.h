@@ -460,7 +460,12 @@ struct dirpos {
     struct buf        *b;
     struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
 };
-int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out); /* a checked block */
+/*
+ * ext_dir_read - a block of the directory, checked: with vn->lock, for its entries may change meanwhile.
+ * ext_dir_block - the same, not checked.  0, -EUCLEAN -EIO -ENOMEM.
+ */
+int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out);
+int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out);
 int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, uint32_t *lblk);
 int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos);
 int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);
