@@ -1367,6 +1367,41 @@ TEST(error_outlives_replay)
     CHECK_EQ(host_kmem, 0);
 }
 
+static void change_again(void)
+{
+    CHECK(++looks < 1000);
+    ext_idirty(grown);
+}
+
+/* A sync ends although an inode changes as fast as it is written; what was changed before it is written, too. */
+TEST(sync_beside_changes)
+{
+    static uint8_t bytes[200];
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *other;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(make(fs, "/g", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/f", bytes, 100, 0), 100);
+    CHECK_EQ(put(fs, "/g", bytes, 100, 0), 100);
+    CHECK_EQ(host_path(fs, "/f", &grown), 0);
+    CHECK_EQ(host_path(fs, "/g", &other), 0);
+    CHECK(grown->dirty && other->dirty);
+    looks = 0;
+    host_before_mutex = change_again;
+    CHECK_EQ(ext_sync(fs), 0);
+    host_before_mutex = NULL;
+    CHECK(grown->dirty && !other->dirty && jnl_committed(fs, other->tid));
+    ext_iput(other);
+    ext_iput(grown);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(fs->ndirty, 0);
+    unmount(fs);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* A directory of more blocks than one transaction may revoke goes. */
 TEST(long_directory_goes)
 {

@@ -239,7 +239,8 @@ struct ext_fs {
     struct mutex       orphan_lock;
     struct list        orphans;         /* under orphan_lock: last added first */
     struct spinlock    dirty_lock;      /* RANK_BUF */
-    struct list        dirty;           /* inodes changed in memory only, oldest first */
+    struct list        dirty;           /* under dirty_lock: inodes changed in memory only, oldest first */
+    _Atomic uint32_t   ndirty;          /* how many; changed under dirty_lock */
 
     struct buf       **buf_hash;
     struct spinlock   *buf_hash_lock;
@@ -376,7 +377,7 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  * ext_iget - the inode, with a reference.  -EUCLEAN -ESTALE(-ENOENT: it is free) -EIO -ENOMEM.
  * ext_iwrite - its attributes into the table.  Credits: 1.
  * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iundirty - it need not any more.
- * ext_iflush - the table learns of all that changed, ext_iflush_one - of one.
+ * ext_iflush - the table learns of all that have changed until the call, ext_iflush_one - of one.
  * ext_ifree_mem - its memory, when nobody has it.
  * ext_inactive - vnode operation: the last reference is gone; deletes a file without links.
  * ext_iforget - take it out of the cache (no links left).

@@ -315,6 +315,7 @@ void ext_idirty(struct ext_inode *i)
     spin_lock(&fs->dirty_lock);
     if (!i->dirty) {
         i->dirty = true;
+        fs->ndirty++;
         list_push_back(&fs->dirty, &i->dirty_link);
     }
     spin_unlock(&fs->dirty_lock);
@@ -325,8 +326,10 @@ void ext_iundirty(struct ext_inode *i)
     struct ext_fs *fs = i->fs;
 
     spin_lock(&fs->dirty_lock);
-    if (i->dirty)
+    if (i->dirty) {
+        fs->ndirty--;
         list_remove(&i->dirty_link);
+    }
     i->dirty = false;
     spin_unlock(&fs->dirty_lock);
 }
@@ -376,7 +379,8 @@ int ext_iflush(struct ext_fs *fs)
     struct ext_inode *i;
     int               err = 0;
 
-    while (err == 0 && (i = next_dirty(fs)) != NULL) {
+    /* no more than there are now: those that become dirty again are behind them, and there may be no end to that */
+    for (uint32_t left = fs->ndirty; left > 0 && err == 0 && (i = next_dirty(fs)) != NULL; left--) {
         err = ext_iflush_one(i);
         ext_iput(i);
     }
