@@ -109,7 +109,12 @@ def images():
     make_flags()
     mke2fs("storm", 8, "-b", "1024", "-J", "size=1")
     mke2fs("slow", 4, "-b", "1024", "-J", "size=1")
-    mke2fs("parts", 8, "-b", "1024")
+    (FOLDER / "parts").mkdir()
+    with (FOLDER / "parts/sparse").open("wb") as file:  # one block in the middle of a page
+        file.seek(2048)
+        file.write(b"s" * 1024)
+        file.truncate(4096)
+    mke2fs("parts", 8, "-b", "1024", "-d", str(FOLDER / "parts"))
     mke2fs("short", 12, "-b", "1024", "-J", "size=1")
     with (FOLDER / "swap.img").open("wb") as file:
         file.truncate(128 << 20)
@@ -406,8 +411,8 @@ def test_many_when_memory_and_disk_are_short(machine):
 @STORM
 def test_stores_to_parts_of_pages(machine):
     """
-    Blocks smaller than a page, and the end of a file in the middle of one: what was stored through a mapping is there after
-    the disk was mounted again, and what was stored behind the end is not.
+    Blocks smaller than a page, holes, and the end of a file in the middle of a page: what was stored through a mapping is
+    there after the disk was mounted again, and what was stored behind the end is not.
     """
     machine.check("mount -t ext3 /dev/vdb /mnt/s && /usr/test/storm part /mnt/s")
     machine.check("umount /mnt/s && mount -t ext3 /dev/vdb /mnt/s")

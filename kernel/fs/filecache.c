@@ -197,8 +197,7 @@ static int write_absent(struct vnode *vn, struct uio *uio, uint64_t off, size_t 
     return prepared != 0 ? prepared : err;
 }
 
-/* Whether all of the page has blocks: a write there cannot fail for want of room when it has begun. */
-static bool has_blocks(struct vnode *vn, uint64_t index)
+bool cache_has_blocks(struct vnode *vn, uint64_t index)
 {
     struct disk *disk;
     uint64_t     sector;
@@ -216,7 +215,7 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
     *done = 0;
     if (off < vn->size) /* what makes it longer comes in a second step */
         n = min_of(n, vn->size - off);
-    if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && has_blocks(vn, index)))) {
+    if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && cache_has_blocks(vn, index)))) {
         err = write_absent(vn, uio, off, n, beyond, done);
     } else {
         if (err == 0 && pg == NULL)

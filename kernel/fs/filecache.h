@@ -25,5 +25,10 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t 
  * [W]  As cache_write.
  */
 int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg);
+/*
+ * cache_has_blocks - whether all of page `index` has blocks: a write there cannot fail for want of room when it has
+ * begun.  Where blocks are smaller than pages it may say no although it has.
+ */
+bool cache_has_blocks(struct vnode *vn, uint64_t index);
 
 #endif

@@ -211,12 +211,14 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
 
 /*
  * Zero the bytes from .. to-1 of a file, which lie in one page; nothing if it is a hole.  On a disk a hole reads as
- * zeros, and must not become dirty, for it has no block: what is zero already stays as it is.
+ * zeros, and must not become dirty, for it has no block: what is zero already stays as it is.  Where a page may lack
+ * some of its blocks, it is written at once, and clean again: a later store to a hole has to ask for a block.
  */
 static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
 {
     struct page *pg;
     uint8_t *bytes;
+    bool whole = true;
     int err;
 
     if (from >= to)
@@ -225,12 +227,15 @@ static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
     if (err != 0 || pg == NULL)
         return err;
     if (vn->obj.io != NULL)
-        page_wait(pg, PG_PREPARE); /* for the size that was in force */
+        object_prepare_begin(pg); /* after one for the size that was in force */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
+        whole = vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 || cache_has_blocks(vn, pg->index);
         memset(bytes, 0, to - from);
         object_dirty(&vn->obj, pg);
     }
+    if (vn->obj.io != NULL)
+        object_prepare_end(&vn->obj, pg, whole ? 0 : -ENOSPC);
     page_release(pg);
     return 0;
 }

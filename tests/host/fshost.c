@@ -165,6 +165,16 @@ void page_wait(struct page *pg, uint32_t mask)
     host_check((pg->flags & mask) == 0, "a single thread waits for a page");
 }
 
+void object_prepare_begin(struct page *pg)
+{
+    abort();
+}
+
+void object_prepare_end(struct vm_object *o, struct page *pg, int err)
+{
+    abort();
+}
+
 /* filecache.c */
 int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
 {
@@ -181,6 +191,11 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t off, size_t n, size_t 
 }
 
 int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
+{
+    abort();
+}
+
+bool cache_has_blocks(struct vnode *vn, uint64_t index)
 {
     abort();
 }

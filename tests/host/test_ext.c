@@ -520,6 +520,46 @@ TEST(reading_names_of_one_hash)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* An index that leads to one block again and again is not followed for ever, nor is a name given out that often. */
+TEST(reading_made_up_directories)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        struct disk       *d = make_disk("ext3", 4096, 8192, "");
+        struct ext_fs     *fs = mounted(d);
+        struct ext_inode  *dir;
+        struct dx_entry   *v;
+        struct ext_dirent *e;
+        unsigned           n = 0;
+        char               name[80];
+        struct buf        *b;
+
+        CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+        CHECK_EQ(host_path(fs, "/d", &dir), 0);
+        for (unsigned i = 0; i < (k == 0 ? 200 : 10); i++) {
+            snprintf(name, sizeof name, "%03u-and-this-is-the-rest-of-the-name", i);
+            touch_in(dir, name);
+        }
+        CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+        if (k == 0) {
+            v = (struct dx_entry *)(b->data + DX_ROOT_OFFSET + sizeof(struct dx_info));
+            ((uint16_t *)v)[1] = *(uint16_t *)v; /* the count is the limit */
+            for (uint32_t i = 1; i < *(uint16_t *)v; i++)
+                v[i] = (struct dx_entry){i << 1 | 1, v[0].block};
+        } else {
+            for (uint32_t at = 0; (e = dirent_at(fs, b->data, at)) != NULL; at += e->rec_len)
+                if (e->name_len > 2)
+                    memcpy(e->name, "000", 3);
+        }
+        buf_put(b);
+        CHECK_EQ(ext_readdir(dir, 0, count_one, &n), -EUCLEAN);
+        CHECK(fs->failed);
+        ext_iput(dir);
+        host_unmount(fs);
+        host_disk_close(d);
+    }
+    CHECK_EQ(host_kmem, 0);
+}
+
 TEST(sparse_and_large_files)
 {
     static const uint64_t offs[] = {0, 13 << 10, 300 << 10, 70ull << 20, 2200ull << 20, 5ull << 30, 15ull << 30};
@@ -643,6 +683,40 @@ TEST(open_files_without_a_name)
     CHECK_EQ(host_kmem, 0);
 }
 
+/* A directory in which another thread is just changing entries is found, and gets another parent. */
+TEST(parent_beside_changes)
+{
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir;
+    struct ext_dirent *e;
+    uint16_t len;
+    struct buf *b;
+
+    CHECK_EQ(make(fs, "/a", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/b", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/a/dir", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/a/dir/x", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/a/dir", &dir), 0);
+    CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+    e = dirblock_dotdot(fs, b);
+    e = (struct ext_dirent *)((uint8_t *)e + e->rec_len);
+    len = e->rec_len;
+    e->rec_len = 0; /* it makes an index */
+    atomic_fetch_and(&b->flags, ~(uint32_t)BUF_CHECKED);
+    dir->parent = 0;
+    ext_iput(dir);
+    CHECK_EQ(mv(fs, "/a/dir", "/b/dir"), 0);
+    CHECK_EQ(fs->failed, false);
+    e->rec_len = len;
+    buf_put(b);
+    CHECK_EQ(get(fs, "/b/dir/x", &len, 1, 0), 0);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* The other name of the file that is getting one goes when the disk is asked for a block, and there is none. */
 static struct ext_fs *beside;
 
@@ -696,6 +770,42 @@ TEST(link_fails_beside_an_unlink)
     CHECK_EQ(host_kmem, 0);
 }
 
+static struct ext_inode *cut_file;
+
+/* When the blocks of the file that is being cut are free, and it is about to leave the orphan list. */
+static void unlink_cut_file(void)
+{
+    if (!cut_file->orphaned || cut_file->nsectors != 0 || cut_file->map_lock.owner != 0)
+        return;
+    host_before_mutex = NULL;
+    CHECK_EQ(rm(cut_file->fs, "/f"), 0);
+}
+
+/* An open file loses its name at the end of its truncation: it stays an orphan, whose blocks the last close frees. */
+TEST(truncate_beside_an_unlink)
+{
+    static char bytes[5000];
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    int64_t was = fs->free_inodes;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/f", bytes, sizeof bytes, 0), sizeof bytes);
+    CHECK_EQ(host_path(fs, "/f", &cut_file), 0);
+    host_before_mutex = unlink_cut_file;
+    CHECK_EQ(host_truncate(cut_file, 0), 0);
+    CHECK(host_before_mutex == NULL && cut_file->vn.nlink == 0);
+    CHECK(ext_orphans_used(fs));
+    CHECK_EQ(fs->sb->last_orphan, cut_file->vn.ino);
+    ext_iput(cut_file);
+    CHECK_EQ(fs->free_inodes, was);
+    CHECK_EQ(fs->sb->last_orphan, 0);
+    unmount(fs);
+    fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
 /* A block that is a directory's and a file's block of pointers: what the file changes, the directory checks again. */
 TEST(directory_block_is_pointers_too)
 {
@@ -738,12 +848,22 @@ TEST(directory_block_is_pointers_too)
     CHECK_EQ(host_kmem, 0);
 }
 
-/* Fills the disk, and then the directory /d with names until it needs a block; `name` is the one that does not fit. */
+/* Fills the directory /d with names until it needs a block that is not there; `name` is the one that does not fit. */
+static void fill_names(struct ext_fs *fs, char *name, unsigned *k)
+{
+    int err;
+
+    do
+        snprintf(name, 256, "/d/%0240u", (*k)++);
+    while ((err = ln(fs, "/one", name)) == 0);
+    CHECK_EQ(err, -ENOSPC);
+}
+
+/* The same, when the disk has been filled. */
 static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
 {
     static char bytes[1024];
     struct ext_inode *i;
-    int err;
 
     CHECK_EQ(host_path(fs, "/fill", &i), 0);
     for (unsigned again = 0; again < 2; again++) {
@@ -752,10 +872,7 @@ static void fill_all(struct ext_fs *fs, char *name, unsigned *k)
         CHECK_EQ(ext_sync(fs), 0);
     }
     ext_iput(i);
-    do
-        snprintf(name, 256, "/d/%0240u", (*k)++);
-    while ((err = ln(fs, "/one", name)) == 0);
-    CHECK_EQ(err, -ENOSPC);
+    fill_names(fs, name, k);
 }
 
 /* What was deleted just now is there for a new name: a link and a rename commit and try again, as a new file does. */
@@ -780,6 +897,48 @@ TEST(room_for_names_after_a_deletion)
     CHECK_EQ(mv(fs, "/two", name), 0);
     unmount(fs);
     fsck(d);
+    host_disk_close(d);
+    CHECK_EQ(host_kmem, 0);
+}
+
+/* The index gets a second level, and the block of entries for the name finds no room: the disk has that level. */
+TEST(index_grows_on_a_full_disk)
+{
+    struct disk *d = make_disk("ext3", 1024, 6144, "-m 0");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *dir, *fill;
+    unsigned k = 0, levels = 0;
+    char name[256];
+    struct buf *b;
+
+    CHECK_EQ(make(fs, "/d", VDIR, NULL), 0);
+    CHECK_EQ(make(fs, "/one", VREG, NULL), 0);
+    CHECK_EQ(make(fs, "/fill", VREG, NULL), 0);
+    CHECK_EQ(host_path(fs, "/d", &dir), 0);
+    CHECK_EQ(host_path(fs, "/fill", &fill), 0);
+    fill_all(fs, name, &k);
+    while (levels == 0) { /* one block more, and again the name that did not fit */
+        k--;
+        CHECK_EQ(host_truncate(fill, fill->vn.size - 1024), 0);
+        CHECK_EQ(ext_sync(fs), 0);
+        fill_names(fs, name, &k);
+        CHECK_EQ(ext_dir_read(dir, 0, &b), 0);
+        if (dir->flags & EXT_FL_INDEX)
+            levels = ((struct dx_info *)(b->data + DX_ROOT_OFFSET))->levels;
+        buf_put(b);
+    }
+    CHECK_EQ(dir->vn.size >> 10, 126); /* the root, 124 blocks of entries, and the new block of the index */
+    CHECK_EQ(((struct ext_dinode *)(dir->ibuf->data + dir->ioff))->size, dir->vn.size);
+    ext_iput(fill);
+    ext_iput(dir);
+    unmount(fs);
+    fsck(d);
+    fs = mounted(d);
+    for (k--; k-- != 0;) {
+        snprintf(name, sizeof name, "/d/%0240u", k);
+        CHECK_EQ(get(fs, name, name, 1, 0), 0);
+    }
+    unmount(fs);
     host_disk_close(d);
     CHECK_EQ(host_kmem, 0);
 }
@@ -1139,12 +1298,20 @@ static void look_at_grown(void)
     CHECK(grown->dirty || !jnl_committed(grown->fs, grown->tid));
 }
 
+/* So does a thread that calls fdatasync: the size is not in the table, or in a transaction that is to be committed. */
+static void look_at_size(void)
+{
+    looks++;
+    CHECK(grown->vn.size != grown->disksize || !jnl_committed(grown->fs, grown->tid));
+}
+
 /* fsync of a file whose inode another thread is just writing to the table waits for the same commit. */
 TEST(fsync_beside_another)
 {
     static uint8_t bytes[200];
     struct disk *d = make_disk("ext3", 1024, 8192, "");
     struct ext_fs *fs = mounted(d);
+    struct handle h;
 
     CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
     CHECK_EQ(put(fs, "/f", bytes, 100, 0), 100);
@@ -1156,6 +1323,15 @@ TEST(fsync_beside_another)
     CHECK_EQ(ext_iflush_one(grown), 0);
     host_before_mutex = NULL;
     CHECK(looks >= 2 && !grown->dirty);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(put(fs, "/f", bytes, 200, 300), 200);
+    CHECK_EQ(jnl_start(fs, 2, &h), 0);
+    looks = 0;
+    host_before_mutex = look_at_size;
+    ext_iwrite(&h, grown); /* as chmod does */
+    host_before_mutex = NULL;
+    CHECK(looks >= 2);
+    jnl_stop(&h);
     ext_iput(grown);
     unmount(fs);
     host_disk_close(d);
@@ -1188,6 +1364,41 @@ TEST(error_outlives_replay)
     }
     CHECK(((struct ext_super *)(after->mem + EXT_SUPER_OFFSET))->state & EXT_STATE_ERROR);
     host_disk_close(after);
+    CHECK_EQ(host_kmem, 0);
+}
+
+static void change_again(void)
+{
+    CHECK(++looks < 1000);
+    ext_idirty(grown);
+}
+
+/* A sync ends although an inode changes as fast as it is written; what was changed before it is written, too. */
+TEST(sync_beside_changes)
+{
+    static uint8_t bytes[200];
+    struct disk *d = make_disk("ext3", 1024, 8192, "");
+    struct ext_fs *fs = mounted(d);
+    struct ext_inode *other;
+
+    CHECK_EQ(make(fs, "/f", VREG, NULL), 0);
+    CHECK_EQ(make(fs, "/g", VREG, NULL), 0);
+    CHECK_EQ(put(fs, "/f", bytes, 100, 0), 100);
+    CHECK_EQ(put(fs, "/g", bytes, 100, 0), 100);
+    CHECK_EQ(host_path(fs, "/f", &grown), 0);
+    CHECK_EQ(host_path(fs, "/g", &other), 0);
+    CHECK(grown->dirty && other->dirty);
+    looks = 0;
+    host_before_mutex = change_again;
+    CHECK_EQ(ext_sync(fs), 0);
+    host_before_mutex = NULL;
+    CHECK(grown->dirty && !other->dirty && jnl_committed(fs, other->tid));
+    ext_iput(other);
+    ext_iput(grown);
+    CHECK_EQ(ext_sync(fs), 0);
+    CHECK_EQ(fs->ndirty, 0);
+    unmount(fs);
+    host_disk_close(d);
     CHECK_EQ(host_kmem, 0);
 }
 

@@ -486,6 +486,24 @@ TEST(fallocate_zeroes_behind_the_end_first)
     finish_all();
 }
 
+/* A page that may lack blocks, because the file is sparse, is not left dirty by a cut: stores would not fault. */
+TEST(cut_page_asks_for_blocks)
+{
+    struct page *pg;
+
+    pcache_boot();
+    start();
+    fill(PAGE_SIZE);
+    CHECK_EQ(do_write(0, PAGE_SIZE), PAGE_SIZE);
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
+    do_truncate(100);
+    CHECK((pg = radix_lookup(&vn.obj.tree, 0)) != NULL);
+    CHECK_EQ(pg->flags & (PG_DIRTY | PG_PREPARE | PG_WRITEBACK), PG_WRITEBACK);
+    CHECK_EQ(object_sync(&vn.obj, 0, UINT64_MAX), 0);
+    verify_disk();
+    finish_all();
+}
+
 TEST(random_against_model)
 {
     pcache_boot();

@@ -264,8 +264,6 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
         i->map_len = *got;
     }
     mutex_exit(&i->map_lock);
-    if (*fresh && i->vn.type != VREG) /* a file's size comes first: prepare_chunk() */
-        ext_iwrite(h, i);
     return err;
 }
 

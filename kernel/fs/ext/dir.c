@@ -47,27 +47,33 @@ struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b)
 {
     struct ext_dirent *e = dirent_at(fs, b->data, 0);
 
-    return e != NULL ? dirent_at(fs, b->data, e->rec_len) : NULL;
+    e = e != NULL ? dirent_at(fs, b->data, e->rec_len) : NULL;
+    return e != NULL && e->ino != 0 && is_dots(e, 2) ? e : NULL;
+}
+
+int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out)
+{
+    uint32_t pblk, n;
+    int      err = ext_map(dir, lblk, 1, &pblk, &n);
+
+    if (err != 0)
+        return err;
+    if (pblk == 0)
+        return ext_error(dir->fs, "directory %u: block %u is missing", (uint32_t)dir->vn.ino, lblk);
+    return buf_read(dir->fs, pblk, out);
 }
 
 int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out)
 {
     struct ext_fs *fs = dir->fs;
-    uint32_t       pblk, n, ino = (uint32_t)dir->vn.ino;
-    int            err = ext_map(dir, lblk, 1, &pblk, &n);
+    int            err = ext_dir_block(dir, lblk, out);
 
-    if (err != 0)
+    if (err != 0 || likely((*out)->flags & BUF_CHECKED))
         return err;
-    if (pblk == 0)
-        return ext_error(fs, "directory %u: block %u is missing", ino, lblk);
-    if ((err = buf_read(fs, pblk, out)) != 0)
-        return err;
-    if (likely((*out)->flags & BUF_CHECKED))
-        return 0;
     if (!dirblock_ok(fs, dir, *out, lblk)) {
         buf_put(*out);
         *out = NULL;
-        return ext_error(fs, "directory %u: block %u is not a chain of entries", ino, lblk);
+        return ext_error(fs, "directory %u: block %u is not a chain of entries", (uint32_t)dir->vn.ino, lblk);
     }
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     return 0;
@@ -95,6 +101,7 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
+    ext_iwrite(h, dir); /* here, with the size: an index may lead to the block, and what is to follow may fail */
     return 0;
 }
 

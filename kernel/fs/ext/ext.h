@@ -239,7 +239,8 @@ struct ext_fs {
     struct mutex       orphan_lock;
     struct list        orphans;         /* under orphan_lock: last added first */
     struct spinlock    dirty_lock;      /* RANK_BUF */
-    struct list        dirty;           /* inodes changed in memory only, oldest first */
+    struct list        dirty;           /* under dirty_lock: inodes changed in memory only, oldest first */
+    _Atomic uint32_t   ndirty;          /* how many; changed under dirty_lock */
 
     struct buf       **buf_hash;
     struct spinlock   *buf_hash_lock;
@@ -318,7 +319,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
  * cutting   ext_truncate                       vn.lock W       no commit needs the blocks behind it any more, and they
  *                                                              are about to be freed: write-back leaves them alone
- * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle; never goes back while in memory
+ * tid       ext_iwrite, ext_iflush_one, iload  one store       in a handle, before disksize; never goes back in memory
  * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
  *                                                              after tid: what is clean is in a transaction up to tid
  * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
@@ -376,7 +377,7 @@ static inline struct ext_inode *ext_i(struct vnode *vn)
  * ext_iget - the inode, with a reference.  -EUCLEAN -ESTALE(-ENOENT: it is free) -EIO -ENOMEM.
  * ext_iwrite - its attributes into the table.  Credits: 1.
  * ext_idirty - they changed in memory; the table learns at the next commit.  ext_iundirty - it need not any more.
- * ext_iflush - the table learns of all that changed, ext_iflush_one - of one.
+ * ext_iflush - the table learns of all that have changed until the call, ext_iflush_one - of one.
  * ext_ifree_mem - its memory, when nobody has it.
  * ext_inactive - vnode operation: the last reference is gone; deletes a file without links.
  * ext_iforget - take it out of the cache (no links left).
@@ -409,6 +410,7 @@ void icache_destroy(struct ext_fs *fs);
 unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
                      unsigned max);
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i));
+/* ext_orphan_add - onto the orphan list.  ext_orphan_del - from it; an open file without links stays there. */
 int  ext_orphan_add(struct handle *h, struct ext_inode *i);
 int  ext_orphan_del(struct handle *h, struct ext_inode *i);
 int  ext_orphans_end(struct ext_fs *fs, unsigned *n);
@@ -428,7 +430,7 @@ enum vtype ext_vtype(uint32_t mode);
  * ext_map - where block `lblk` of the file lies: *pblk (0: a hole), and *n blocks after it likewise (at most `max`).
  *           -EUCLEAN -EIO -ENOMEM -EFBIG.  Takes map_lock.  ext_map_now: -EAGAIN instead of waiting for it.
  * ext_map_alloc - give the blocks lblk .. lblk+n-1 that have none some; each call does as many as lie together.
- *           *pblk, *got; *fresh: they are new.  Credits: MAP_CREDITS(fs, n).
+ *           *pblk, *got; *fresh: they are new, and the caller writes the inode.  Credits: MAP_CREDITS(fs, n).
  * ext_truncate - make the file `size` bytes long, which is no longer than it is: its size here and on the disk, its
  *                pages, its blocks; opens handles of its own.  An error: the size has changed unless it is that of the
  *                first handle (-EROFS -EIO -ENOMEM); blocks beyond it may be left, and it stays on the orphan list.
@@ -459,7 +461,12 @@ struct dirpos {
     struct buf        *b;
     struct ext_dirent *e, *prev; /* prev: the record before it in the block, or NULL */
 };
-int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out); /* a checked block */
+/*
+ * ext_dir_read - a block of the directory, checked: with vn->lock, for its entries may change meanwhile.
+ * ext_dir_block - the same, not checked.  0, -EUCLEAN -EIO -ENOMEM.
+ */
+int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out);
+int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out);
 int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, uint32_t *lblk);
 int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos);
 int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type);

@@ -245,10 +245,14 @@ static uint64_t item_place(const struct item *t)
     return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;
 }
 
-/* Shell's sort: short, and quick enough for one block's entries. */
+/* Shell's sort with Knuth's gaps: short, and never worse than n^1.5, in whatever order a disk has the names. */
 static void sort(struct item *v, unsigned n)
 {
-    for (unsigned gap = n / 2; gap != 0; gap /= 2)
+    unsigned gap = 1;
+
+    while (gap < n / 3)
+        gap = 3 * gap + 1;
+    for (; gap != 0; gap /= 3)
         for (unsigned i = gap; i < n; i++) {
             struct item t = v[i];
             unsigned    k = i;
@@ -284,6 +288,8 @@ static uint32_t behind_dots(struct ext_fs *fs, const struct buf *b)
 
 /* ---- reading them out ---------------------------------------------------------------------------- */
 
+#define SAME_PLACE_MAX 4 /* names with both hashes the same: a reader that has no room for all begins again, for ever */
+
 /* Names that are sorted together. */
 struct batch {
     struct item *v;
@@ -301,13 +307,15 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     int            err;
 
     if (a->n + most > a->room) {
-        if ((v = ext_alloc(fs, (a->n + most) * sizeof *v)) == NULL)
+        unsigned room = a->room + max_of(most, a->room); /* twice as much: a copy costs no more than what is there */
+
+        if ((v = ext_alloc(fs, room * sizeof *v)) == NULL)
             return -ENOMEM;
         if (a->n != 0)
             memcpy(v, a->v, a->n * sizeof *v);
         kmem_free(a->v);
         a->v = v;
-        a->room = a->n + most;
+        a->room = room;
     }
     if ((err = ext_dir_read(dir, lblk, &b)) != 0)
         return err;
@@ -338,6 +346,8 @@ static int batch_tell(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
 
         if (place < *off)
             continue;
+        if (k + SAME_PLACE_MAX < a->n && item_place(&a->v[k + SAME_PLACE_MAX]) == place)
+            return ext_error(fs, "directory %u: it has a name many times", (uint32_t)dir->vn.ino);
         if ((r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b)) != 0)
             return r;
         e = dirent_at(fs, b->data, a->v[k].at & (fs->bsize - 1));
@@ -375,7 +385,7 @@ static int tell_dots(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *a
 static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
 {
     struct frame *f = &p->f[p->levels];
-    uint32_t      lo = 0, hi = UINT32_MAX, lblk;
+    uint32_t      lo = 0, hi = UINT32_MAX, lblk, left = (uint32_t)(dir->vn.size >> dir->fs->bshift);
     int           err;
 
     if (f->at != 0)
@@ -391,6 +401,8 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
             return err;
         if (!over)
             return 0;
+        if (--left == 0)
+            return ext_error(dir->fs, "directory %u: its index is longer than it", (uint32_t)dir->vn.ino);
         if ((err = step_leaf(dir, p)) != 0)
             return err;
     }

@@ -230,6 +230,8 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
     bool     longer;
 
     jnl_access(h, i->ibuf);
+    ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
+    i->tid = jnl_tid(h); /* before disksize: fdatasync of a thread that finds the size in the table commits it */
     spin_lock(&i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
     was = i->disksize;
     longer = put_fields(i);
@@ -242,8 +244,6 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
             h->fs->sb->ro_compat |= RO_LARGE_FILE;
         }
     }
-    ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
-    i->tid = jnl_tid(h);
 }
 
 struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
@@ -309,11 +309,13 @@ void ext_idirty(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
 
+    atomic_thread_fence(memory_order_seq_cst); /* what was stored is seen by a thread that clears it after this look */
     if (i->dirty || fs->rdonly)
         return;
     spin_lock(&fs->dirty_lock);
     if (!i->dirty) {
         i->dirty = true;
+        fs->ndirty++;
         list_push_back(&fs->dirty, &i->dirty_link);
     }
     spin_unlock(&fs->dirty_lock);
@@ -324,8 +326,10 @@ void ext_iundirty(struct ext_inode *i)
     struct ext_fs *fs = i->fs;
 
     spin_lock(&fs->dirty_lock);
-    if (i->dirty)
+    if (i->dirty) {
+        fs->ndirty--;
         list_remove(&i->dirty_link);
+    }
     i->dirty = false;
     spin_unlock(&fs->dirty_lock);
 }
@@ -375,7 +379,8 @@ int ext_iflush(struct ext_fs *fs)
     struct ext_inode *i;
     int               err = 0;
 
-    while (err == 0 && (i = next_dirty(fs)) != NULL) {
+    /* no more than there are now: those that become dirty again are behind them, and there may be no end to that */
+    for (uint32_t left = fs->ndirty; left > 0 && err == 0 && (i = next_dirty(fs)) != NULL; left--) {
         err = ext_iflush_one(i);
         ext_iput(i);
     }

@@ -22,12 +22,12 @@ static unsigned add_credits(struct ext_fs *fs)
     return DIR_ADD_CREDITS_BASE + 2 * ext_map_credits(fs, 1);
 }
 
-/* A directory's parent, from its own "..". */
+/* A directory's parent, from its own "..".  Its lock is not held: the entries behind that may be changing. */
 static int read_parent(struct ext_inode *dir, uint32_t *ino)
 {
     struct buf        *b;
     struct ext_dirent *e;
-    int                err = ext_dir_read(dir, 0, &b);
+    int                err = ext_dir_block(dir, 0, &b);
 
     if (err != 0)
         return err;
@@ -399,12 +399,12 @@ static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size
     return 0;
 }
 
-/* A directory's ".." to its new parent. */
+/* A directory's ".." to its new parent.  As read_parent(). */
 static int set_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
 {
     struct buf        *b;
     struct ext_dirent *e;
-    int                err = ext_dir_read(dir, 0, &b);
+    int                err = ext_dir_block(dir, 0, &b);
 
     if (err != 0)
         return err;

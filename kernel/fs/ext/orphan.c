@@ -9,6 +9,7 @@
  *             If that fails, for want of memory or because the disk has an error, the inode stays on the list, here and
  *             on the disk, and the next commit tries again.  So does a truncation.
  * INVARIANTS  I1  the orphan list on the disk is fs->orphans in its order, in the transaction's view
+ *             I2  an inode without links is on it until its last reference is gone
  * LOCKING     orphan_lock (in a handle)
  * SEE ALSO    inode.c, truncate.c, docs/ext.md
  */
@@ -41,7 +42,7 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     struct ext_fs *fs = h->fs;
 
     mutex_enter(&fs->orphan_lock);
-    if (i->orphaned) {
+    if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) { /* I2: drop_link() sets nlink before it looks here */
         if (i->orphan.prev == &fs->orphans) {
             jnl_access(h, fs->sb_buf);
             fs->sb->last_orphan = i->dtime;

@@ -67,17 +67,16 @@ static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n
     return end > lblk ? (uint32_t)min_of(end - lblk, (uint64_t)n) : 0;
 }
 
-/* Whether a byte of k .. end-1 of the page is not zero.  end is a multiple of 8. */
+/* Whether a byte of k .. end-1 of the page is not zero. */
 static bool has_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
 
-    for (; k < end && k % 8 != 0; k++)
-        if (bytes[k] != 0)
+    for (size_t step; k < end; k += step) {
+        step = k % 8 == 0 && end - k >= 8 ? 8 : 1;
+        if (step == 8 ? *(const uint64_t *)(bytes + k) != 0 : bytes[k] != 0)
             return true;
-    for (; k < end; k += 8)
-        if (*(const uint64_t *)(bytes + k) != 0)
-            return true;
+    }
     return false;
 }
 
@@ -226,11 +225,12 @@ static int lay_out(struct transfer *t)
         if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
-            size_t off = (size_t)(b % per) << fs->bshift;
+            size_t   off = (size_t)(b % per) << fs->bshift;
+            uint64_t at = (lblk + b) << fs->bshift;
 
             if (!t->write)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
-            else if ((lblk + b + 1) << fs->bshift <= size && has_bytes(t->page[b / per].pg, off, off + fs->bsize))
+            else if (at < size && has_bytes(t->page[b / per].pg, off, off + min_of(size - at, (uint64_t)fs->bsize)))
                 return -EIO; /* I4 is broken: it must not go unnoticed */
             continue;
         }
@@ -412,7 +412,9 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
         return 0;
     if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0) /* new blocks get its bytes */
         return err;
+    object_prepare_begin(pg);
     err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
+    object_prepare_end(&vn->obj, pg, err);
     page_release(pg);
     return err;
 }

@@ -196,7 +196,7 @@ int ext_truncate(struct ext_inode *i, uint64_t size)
     if ((err = jnl_start(i->fs, CUT_CREDITS, &h)) == 0) {
         err = ext_free_blocks(&h, i, size);
         if (h.txn != NULL) {
-            if (err == 0 && i->vn.nlink != 0)
+            if (err == 0)
                 ext_orphan_del(&h, i);
             ext_iwrite(&h, i);
             jnl_stop(&h);

@@ -204,12 +204,22 @@ static void up_drop_pages(struct ext_inode *i, uint64_t size)
     page_release(pg);
 }
 
-/* A file that is unmounted goes with what the disk did not take; not with what there was no memory to write. */
+/*
+ * A file that is unmounted goes with what the disk did not take; not with what there was no memory to write.  Both
+ * counts at one moment: a page that the disk refuses goes from one to the other.
+ */
 static bool up_may_evict(struct ext_inode *i)
 {
-    bool refused = i->fs->leaving && i->io.error != 0 && i->io.error != -ENOMEM;
+    struct vm_object *o = &i->vn.obj;
+    bool              refused, idle;
 
-    return i->vn.obj.io == NULL || i->fs->rdonly || (i->io.nwriteback == 0 && (i->io.ndirty == 0 || refused));
+    if (o->io == NULL || i->fs->rdonly)
+        return true;
+    spin_lock(&o->lock);
+    refused = i->fs->leaving && i->io.error != 0 && i->io.error != -ENOMEM;
+    idle = i->io.nwriteback == 0 && (i->io.ndirty == 0 || refused);
+    spin_unlock(&o->lock);
+    return idle;
 }
 
 static bool up_privileged(void)
