@@ -199,7 +199,7 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
 {
     struct page *pg = page_alloc(this_cpu()->node, PIECE_ORDER, ALLOC_NEAR);
     uint64_t     last = (at + uio->resid - 1) >> PAGE_SHIFT, first = at >> PAGE_SHIFT;
-    bool         write = uio->dir == UIO_WRITE;
+    bool         write = uio->dir == UIO_WRITE, synced;
     long         n = 0, done = 0;
 
     if (pg == NULL)
@@ -208,14 +208,15 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
         rw_enter_write(&b->vn.lock);
     if (b->io.ndirty + b->io.nwriteback > 0)
         n = object_sync(&b->vn.obj, first, last);
-    while (n >= 0 && uio->resid > 0 && at < b->vn.size && (n = move_piece(b, page_to_virt(pg), uio, at)) > 0) {
+    synced = n == 0;
+    while (synced && uio->resid > 0 && at < b->vn.size && (n = move_piece(b, page_to_virt(pg), uio, at)) > 0) {
         at += (uint64_t)n;
         done += n;
     }
-    if (write) {
+    if (write && synced) /* what the disk has refused stays */
         object_punch(&b->vn.obj, first, last);
+    if (write)
         rw_exit_write(&b->vn.lock);
-    }
     page_release(pg);
     return done > 0 ? done : n;
 }
