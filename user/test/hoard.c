@@ -236,8 +236,14 @@ int main(int argc, char **argv)
         perror("hoard");
         return 1;
     }
-    for (int i = 0; i < n; i++)
-        if (fork() == 0) {
+    for (int i = 0, all = n; i < all; i++) {
+        pid_t pid = fork();
+
+        if (pid < 0) { /* the others have been promised all that there is */
+            printf("forks 0 %d\n", errno);
+            n--;
+        }
+        if (pid == 0) {
             const struct kind *k = &kinds[i % NKINDS];
             long got = k->take();
             int why = errno;
@@ -249,6 +255,7 @@ int main(int argc, char **argv)
             for (;;)
                 pause();
         }
+    }
     while (n > 0 && read(done[0], &c, 1) == 1)
         n--;
     printf("full\n");
