@@ -34,6 +34,7 @@ struct pty {
     uint32_t        uid, gid;    /* [c] of the file in /dev/pts                        */
     uint32_t        head, tail;  /* [y] out: bytes tail .. head-1                      */
     char           *out;         /* [c] */
+    bool            told;        /* [y] the master was woken for what is in out, and has not read since */
     struct cv       master_cv;   /* the master waits, for output or for room           */
     struct pollhead master_poll;
 };
@@ -60,8 +61,10 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0)
+    if (n > 0 && !y->told) { /* echo comes byte by byte, and a wake-up costs as much as there are pollers */
+        y->told = true;
         wake_master(y);
+    }
 }
 
 static size_t pty_pending(struct tty *t)
@@ -77,6 +80,7 @@ static size_t pty_room(struct tty *t)
 static void pty_discard(struct tty *t)
 {
     pty_of(t)->tail = pty_of(t)->head;
+    pty_of(t)->told = false;
 }
 
 static void pty_stop(struct tty *t, bool stop)
@@ -148,6 +152,7 @@ static long master_read(struct file *f, struct uio *uio, loff_t off)
     n = min_of(min_of(pty_pending(&y->tty), uio->resid), sizeof buf);
     for (size_t i = 0; i < n; i++)
         buf[i] = y->out[y->tail++ % OUT_RING];
+    y->told = false;
     spin_unlock(&y->tty.lock);
     tty_writable(&y->tty);
     err = uio_move(buf, n, uio);
