@@ -66,6 +66,11 @@ int tty_hold(struct tty *t)
     return err;
 }
 
+bool tty_refuses(const struct tty *t)
+{
+    return t->exclusive && !cred_superuser(curcred());
+}
+
 /* Whether the terminal was hung up since `f` was opened; t->lock held. */
 static bool dead(struct tty *t, struct file *f)
 {
@@ -106,6 +111,7 @@ void tty_hangup(struct tty *t)
 {
     spin_lock(&t->lock);
     t->generation++;
+    t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
         tty_output_discard(t); /* nobody will take it; a line that is still there sends what was written */
@@ -274,7 +280,8 @@ void tty_drop(struct tty *t)
     bool last;
 
     spin_lock(&t->lock);
-    last = --t->opens == 0;
+    if ((last = --t->opens == 0))
+        t->exclusive = false;
     if (t->drv->closed != NULL)
         t->drv->closed(t);
     spin_unlock(&t->lock);
