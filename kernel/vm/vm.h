@@ -100,6 +100,8 @@ struct as_page_info {
 };
 /* as_query - `n` addresses at once; does not fault pages in.  Takes as->lock for reading. */
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out);
+/* as_skip_absent - the first address of [addr, end) from which on as_query() may find a page soon; `end`: none. */
+uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
 /* Segments in address order, for /proc/PID/maps, pmap and core images. */
 struct seg_info {
