@@ -110,6 +110,16 @@ def test_thresholds_beside_each_other(machine):
     assert values(machine, list(before)) == before
 
 
+def test_messages_that_were_cleared(boot):
+    """dmesg -c takes them off the next dmesg, but not off /dev/kmsg."""
+    machine = boot("sf280r")
+    assert "Homeroom: " in machine.check("dmesg -c")
+    machine.check("echo later > /dev/kmsg")
+    shown = machine.check("dmesg")
+    assert "later\n" in shown and "Homeroom: " not in shown
+    assert "Homeroom: " in machine.check("cat /dev/kmsg")
+
+
 def test_unknown_calls_are_counted(machine):
     """By name, so that one can see what a program has asked for."""
     before = machine.kstats("unix:0:enosys").get("unix:0:enosys:rseq", 0)

@@ -95,7 +95,7 @@ static int devfs_mount(const char *source, const char *options, unsigned flags, 
             make_node(disk_name(k), VBLK, 0600, disk_dev(k), NULL);
         for (unsigned i = 0; i < array_size(links); i++)
             make_node(links[i][0], VLNK, 0777, 0, links[i][1]);
-        make_node("shm", VDIR, 01777, 0, NULL);
+        make_node("shm", VDIR, 0755, 0, NULL);
         make_node("pts", VDIR, 0755, 0, NULL);
     }
     *out = devfs;

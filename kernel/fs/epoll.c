@@ -42,6 +42,7 @@ struct epitem {
     struct list       ready;   /* [ep->rlock] */
     struct list       hash;    /* [ep->lock] in ep->bucket */
     struct epitem    *next_on_file; /* [epoll_mutex] */
+    struct epitem   **at_file;      /* [epoll_mutex] what points to it there */
     struct usermem   *payer;
 };
 
@@ -149,12 +150,11 @@ static void grow(struct eventpoll *ep)
 static void item_free(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
-    struct epitem   **at = &it->f->watched;
 
     poller_leave(&it->p); /* nobody wakes it any more */
-    while (*at != it)
-        at = &(*at)->next_on_file;
-    *at = it->next_on_file;
+    *it->at_file = it->next_on_file;
+    if (it->next_on_file != NULL)
+        it->next_on_file->at_file = it->at_file;
     spin_lock(&ep->rlock);
     list_remove(&it->ready);
     spin_unlock(&ep->rlock);
@@ -185,6 +185,9 @@ static int item_add(struct eventpoll *ep, struct file *f, int fd, const struct e
     list_init(&it->ready);
     list_push_back(&ep->bucket[bucket_of(ep, fd)], &it->hash);
     it->next_on_file = f->watched;
+    it->at_file = &f->watched;
+    if (f->watched != NULL)
+        f->watched->at_file = &it->next_on_file;
     f->watched = it;
     ep->nitems++;
     grow(ep);

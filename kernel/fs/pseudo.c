@@ -39,6 +39,11 @@ static struct pseudo_vnode *pv_of(struct vnode *vn)
     return container_of(vn, struct pseudo_vnode, vn);
 }
 
+const struct pseudo_arg *pseudo_arg(struct vnode *vn)
+{
+    return vn->op == &pseudo_ops ? &pv_of(vn)->arg : NULL;
+}
+
 static uint64_t inode_number(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     uint64_t h = (uintptr_t)n * 0x9e3779b97f4a7c15ull;

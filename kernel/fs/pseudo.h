@@ -99,5 +99,7 @@ struct pseudo_node {
  */
 int pseudo_mount(const char *type, const char *source, uint32_t magic, const struct pseudo_node *root,
                  struct vfs **out);
+/* pseudo_arg - what `vn` is about, for a device's open; NULL: it is in another kind of file system. */
+const struct pseudo_arg *pseudo_arg(struct vnode *vn);
 
 #endif

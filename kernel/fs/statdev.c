@@ -50,7 +50,7 @@ static void make_kmsg(struct text *t)
 
     t->failed = buf == NULL;
     if (buf != NULL)
-        text_bytes(t, buf, klog_read(buf, LOG_MAX));
+        text_bytes(t, buf, klog_read(buf, LOG_MAX, true, false));
     kmem_free(buf);
 }
 

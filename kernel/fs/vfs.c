@@ -21,6 +21,7 @@
 #include "fs/tmpfs.h"
 
 #include "lib/errno.h"
+#include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
@@ -273,7 +274,7 @@ static void sync_inodes(void)
 }
 
 /* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
-static void mount_at(const char *path, const char *type)
+static void mount_at(const char *path, const char *type, const char *options)
 {
     struct fs_ctx ctx = {vfs_root, vfs_root, &root_cred};
     struct vnode *dir;
@@ -283,7 +284,7 @@ static void mount_at(const char *path, const char *type)
         return;
     name_create(&ctx, NULL, path, VDIR, 0755, 0, NULL);
     if ((err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir)) == 0) {
-        err = vfs_mount(dir, type, type, "", 0);
+        err = vfs_mount(dir, type, type, options, 0);
         vn_release(dir);
     }
     if (err != 0)
@@ -324,6 +325,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
 {
     struct vfs *vfs = disk_root();
     bool memory = vfs == NULL;
+    char shm[48];
     int err = memory ? tmpfs_mount("tmpfs", "", 0, &vfs) : 0;
 
     if (err != 0)
@@ -338,10 +340,13 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
         initramfs_unpack("overlay", overlay, overlay_len);
     if (memory)
         tmpfs_limit(vfs);
-    mount_at("/dev", "devtmpfs");
-    mount_at("/dev/pts", "devpts");
-    mount_at("/proc", "proc");
-    mount_at("/sys", "sysfs");
+    mount_at("/dev", "devtmpfs", "");
+    mount_at("/dev/pts", "devpts", "");
+    /* Of its own: whoever fills it leaves room for devices; and small: whoever fills all tmpfs leaves memory. */
+    snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
+    mount_at("/dev/shm", "tmpfs", shm);
+    mount_at("/proc", "proc", "");
+    mount_at("/sys", "sysfs", "");
     return 0;
 }
 

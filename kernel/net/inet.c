@@ -16,7 +16,7 @@
 enum { IPPROTO_IP = 0, SOL_SOCKET = 1, INET_ADDR_BYTES = 16 };
 enum {
     IP_TOS_OPTION = 1, IP_TTL_OPTION = 2, IP_OPTIONS = 4, IP_RECVOPTS = 6, IP_PKTINFO = 8,
-    IP_MTU_DISCOVER = 10, IP_RECVERR = 11,
+    IP_MTU_DISCOVER = 10, IP_PMTUDISC_WANT = 1, IP_RECVERR = 11,
     IP_RECVTTL = 12, IP_RECVTOS = 13, IP_MTU = 14, IP_FREEBIND = 15, IP_BIND_ADDRESS_NO_PORT = 24,
 };
 enum { SO_REUSEADDR = 2, SO_BROADCAST = 6, SO_KEEPALIVE = 9, SO_BINDTODEVICE = 25 };
@@ -106,6 +106,8 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
         return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len) : tell_pcb(s, pcb, name);
     if (level != IPPROTO_IP)
         return -ENOPROTOOPT;
+    if (name == IP_OPTIONS) /* none can be sent */
+        return len != 0 ? -ENOPROTOOPT : 0;
     if ((err = number(val, len, &v)) != 0)
         return err;
     switch (name) {
@@ -121,16 +123,17 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
         if (pcb != NULL)
             pcb->ttl = (uint8_t)v;
         return 0;
-    case IP_MTU_DISCOVER: /* what they ask for is not there, and not to have it does no harm */
-    case IP_RECVERR:
-    case IP_RECVTTL:
+    case IP_RECVERR: /* glibc's resolver gives up without it; errors of a connected socket are told anyway */
+    case IP_BIND_ADDRESS_NO_PORT: /* a hint */
+        return 0;
+    case IP_MTU_DISCOVER: /* 0 and 1 let a packet be fragmented, as all are */
+        return v < 0 || v > IP_PMTUDISC_WANT ? -ENOPROTOOPT : 0;
+    case IP_RECVTTL: /* not here: off is all that can be had */
     case IP_RECVTOS:
     case IP_RECVOPTS:
-    case IP_OPTIONS:
     case IP_PKTINFO:
     case IP_FREEBIND:
-    case IP_BIND_ADDRESS_NO_PORT:
-        return 0;
+        return v != 0 ? -ENOPROTOOPT : 0;
     }
     return -ENOPROTOOPT;
 }

@@ -82,6 +82,7 @@ struct socket {
     struct cv       rcv, snd;                     /* who waits to read or accept; to write or connect */
     struct pollhead ph;
     struct mutex    rlock, wlock;
+    _Atomic unsigned nwait_write;                 /* [a] writers that wait for wlock, on snd          */
     struct pbuf    *rx_first, *rx_last;           /* [n] stream: a chain by ->next                    */
     uint32_t        rx_skip;                      /* [r] bytes of rx_first already read               */
     uint32_t        rx_bytes;                     /* [n]                                              */
@@ -119,6 +120,12 @@ void socket_wake_reader(struct socket *s);
 void socket_wake_writer(struct socket *s);
 /* socket_of - the socket that a file is.  0 or -ENOTSOCK. */
 int socket_of(struct file *f, struct socket **s);
+/*
+ * socket_write_enter, socket_write_exit - take and leave wlock.  Its holder may wait for room without end, so a signal,
+ * a time limit and not waiting at all end this, too: 0, or as socket_wait().
+ */
+int  socket_write_enter(struct socket *s, bool nonblock);
+void socket_write_exit(struct socket *s);
 /* socket_error - take SO_ERROR and clear it: 0 or negative errno.  Under net_lock. */
 int socket_error(struct socket *s);
 /* deadline of a wait that begins now: timeo_ns 0 means none; nonblock: 0. */

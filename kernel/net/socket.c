@@ -120,6 +120,33 @@ void socket_wake_writer(struct socket *s)
     poll_wake(&s->ph);
 }
 
+int socket_write_enter(struct socket *s, bool nonblock)
+{
+    uint64_t deadline;
+    int      err = 0;
+
+    if (likely(mutex_tryenter(&s->wlock)))
+        return 0;
+    deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    atomic_fetch_add(&s->nwait_write, 1); /* before it tries: socket_write_exit() looks after it has left */
+    net_enter();
+    while (err == 0 && !mutex_tryenter(&s->wlock))
+        err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
+    net_exit();
+    atomic_fetch_sub(&s->nwait_write, 1);
+    return err;
+}
+
+void socket_write_exit(struct socket *s)
+{
+    mutex_exit(&s->wlock);
+    if (likely(atomic_load(&s->nwait_write) == 0))
+        return;
+    net_enter();
+    cv_broadcast(&s->snd);
+    net_exit();
+}
+
 int socket_error(struct socket *s)
 {
     int err = s->err;

@@ -84,12 +84,14 @@ static int set_generic(struct socket *s, int name, const void *val, unsigned len
     case SO_SNDBUFFORCE:
     case SO_RCVBUFFORCE:
         return set_buffer(s, name, v);
+    case SO_PRIORITY:  /* there is one queue */
+    case SO_OOBINLINE: /* urgent data comes among the rest, whatever this says */
+        break;
     case SO_DONTROUTE:
-    case SO_OOBINLINE:
-    case SO_PRIORITY:
-    case SO_RCVLOWAT:
     case SO_TIMESTAMP:
-        break; /* nothing here depends on them */
+        return v != 0 ? -ENOPROTOOPT : 0; /* not here: off is all that can be had */
+    case SO_RCVLOWAT:
+        return v > 1 ? -ENOPROTOOPT : 0;
     default:
         return -ENOPROTOOPT;
     }

@@ -153,6 +153,18 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 
 /* ---- making, naming, connecting ---- */
 
+/*
+ * Whether somebody listens on the port at `ip`, or at an address that is the same to some: as on Linux, SO_REUSEADDR
+ * does not share a port with a listener.  Locked.
+ */
+static bool listened(uint32_t ip, uint16_t port)
+{
+    for (const struct tcp_pcb_listen *l = tcp_listen_pcbs.listen_pcbs; l != NULL; l = l->next)
+        if (l->local_port == port && (ip == IPADDR_ANY || l->local_ip.addr == IPADDR_ANY || l->local_ip.addr == ip))
+            return true;
+    return false;
+}
+
 static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
 {
     ip_addr_t ip;
@@ -168,6 +180,8 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
         err = -EINVAL;
     } else if (!iface_may_bind(ip.addr)) {
         err = -EADDRNOTAVAIL;
+    } else if (port != 0 && listened(ip.addr, port)) {
+        err = -EADDRINUSE;
     } else {
         if (s->reuse)
             ip_set_option(pcb_of(s), SOF_REUSEADDR);
@@ -241,6 +255,8 @@ static int tcp_listen_socket(struct socket *s, int backlog)
     } else {
         if (pcb_of(s)->local_port == 0)
             err = net_errno(tcp_bind(pcb_of(s), &any, 0));
+        else if (listened(pcb_of(s)->local_ip.addr, pcb_of(s)->local_port))
+            err = -EADDRINUSE;
         if (err == 0 && (l = tcp_listen_with_backlog_and_err(pcb_of(s), n, &e)) == NULL)
             err = net_errno(e);
         if (err == 0) {

@@ -133,8 +133,9 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     case TCP_DEFER_ACCEPT:
     case TCP_WINDOW_CLAMP:
     case TCP_QUICKACK:
-    case TCP_USER_TIMEOUT:
         return 0; /* hints */
+    case TCP_USER_TIMEOUT:
+        return v != 0 ? -ENOPROTOOPT : 0;
     }
     return -ENOPROTOOPT;
 }

@@ -98,7 +98,8 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 
     if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
         return -ENOBUFS;
-    mutex_enter(&s->wlock);
+    if ((n = socket_write_enter(s, nonblock)) != 0)
+        goto out;
     do {
         size_t len = min_of(uio->resid, size);
 
@@ -116,7 +117,8 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
         if (n < (long)len)
             break;
     } while (uio->resid > 0);
-    mutex_exit(&s->wlock);
+    socket_write_exit(s);
+out:
     if (buf != few)
         kmem_free(buf);
     if (total > 0)

@@ -207,7 +207,8 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
 
     if (m->name.len != 0)
         return s->state == SS_CONNECTED ? -EISCONN : -EOPNOTSUPP;
-    mutex_enter(&s->wlock);
+    if ((err = socket_write_enter(s, nonblock)) != 0)
+        return err;
     while (done < total && err == 0) {
         size_t       n = min_of(total - done, (size_t)PIECE);
         struct pbuf *p;
@@ -215,7 +216,7 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
         if ((err = piece_make(m->uio, n, &p)) == 0 && (err = put(s, p, nonblock)) == 0)
             done += n;
     }
-    mutex_exit(&s->wlock);
+    socket_write_exit(s);
     if (done > 0)
         return (long)done;
     return err == -EPIPE ? socket_signal_pipe(m->flags) : err;

@@ -8,8 +8,8 @@
  *             picture of several moments.
  *             lgrpmap has a line for each run of pages that lie in one lgroup and have one size:
  *                 start-end perms lgrp pages pagesize name
- *             with `-` and 0 pages where nothing is resident.  A segment without any resident page
- *             is one run, which is what keeps large reservations cheap.
+ *             with `-` and 0 pages where nothing is resident.  What has no page is skipped in large steps, and
+ *             a reader that is killed stops, which is what keeps large reservations cheap.
  * LOCKING     as->lock inside vm's functions only
  * SEE ALSO    procfs.c, pmap(1), proc(5)
  */
@@ -57,6 +57,12 @@ static void name_segment(struct walk *w)
         w->path[len] = '\0';
 }
 
+/* Whether there is somebody, and room, for more. */
+static bool goes_on(const struct text *out)
+{
+    return !out->failed && !fs_upcalls.killed();
+}
+
 /* Call fn for each segment of process `pid`.  0, -ESRCH, -EACCES, -ENOMEM. */
 static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *), struct text *out)
 {
@@ -73,7 +79,7 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
         as_release(as);
         return -ENOMEM;
     }
-    for (uint64_t addr = 0; !out->failed && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
+    for (uint64_t addr = 0; goes_on(out) && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
         name_segment(w);
         fn(as, w, out);
         if (w->seg.vn != NULL)
@@ -148,10 +154,16 @@ static void show_lgrps(struct as *as, struct walk *w, struct text *out)
     if (w->seg.rss_pages == 0) {
         r.end = va = w->seg.end;
     }
-    while (va < w->seg.end && !out->failed) {
-        unsigned n    = (unsigned)min_of((w->seg.end - va) >> PAGE_SHIFT, (uint64_t)BATCH);
-        uint64_t base = va;
+    while (va < w->seg.end && goes_on(out)) {
+        static const struct as_page_info none;
+        uint64_t                         base = as_skip_absent(as, va, w->seg.end);
+        unsigned                         n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)BATCH);
 
+        if (base > va) {
+            extend(&r, &none, va, w, out);
+            r.end = va = base;
+            continue;
+        }
         for (unsigned i = 0; i < n; i++)
             w->addr[i] = base + i * PAGE_SIZE;
         as_query(as, w->addr, n, w->page);

@@ -11,6 +11,8 @@
  *             The master is one of the terminal's holds (tty->opens); the last hold to go frees the
  *             pair.  The device files are those of a small file system, "devpts", which shows the
  *             pairs that exist.
+ *             A device file is one pair's, whose owner it has: when that pair has gone, the file cannot be opened
+ *             any more, though another pair may have the number.
  * INVARIANTS  Y1  tty.opens == open files of the terminal + 1 while the master is open
  * LOCKING     pty_lock (RANK_VNODE) for taking and giving back pairs, before tty->lock, which
  *             guards the ring
@@ -32,14 +34,17 @@ struct pty {
     bool            locked;      /* [y] until unlockpt() the terminal cannot be opened */
     bool            ever_opened; /* [y] the terminal has been opened                   */
     uint32_t        uid, gid;    /* [c] of the file in /dev/pts                        */
+    uint64_t        serial;      /* [c] never that of another pair: pseudo_arg.a       */
     uint32_t        head, tail;  /* [y] out: bytes tail .. head-1                      */
     char           *out;         /* [c] */
+    bool            told;        /* [y] the master was woken for what is in out, and has not read since */
     struct cv       master_cv;   /* the master waits, for output or for room           */
     struct pollhead master_poll;
 };
 
 static struct spinlock pty_lock = SPINLOCK_INIT(RANK_VNODE);
 static struct pty     *ptys[PTY_MAX]; /* [pty_lock] */
+static uint64_t        last_serial;   /* [pty_lock] */
 
 static struct pty *pty_of(struct tty *t)
 {
@@ -60,8 +65,10 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0)
+    if (n > 0 && !y->told) { /* echo comes byte by byte, and a wake-up costs as much as there are pollers */
+        y->told = true;
         wake_master(y);
+    }
 }
 
 static size_t pty_pending(struct tty *t)
@@ -77,6 +84,7 @@ static size_t pty_room(struct tty *t)
 static void pty_discard(struct tty *t)
 {
     pty_of(t)->tail = pty_of(t)->head;
+    pty_of(t)->told = false;
 }
 
 static void pty_stop(struct tty *t, bool stop)
@@ -148,6 +156,7 @@ static long master_read(struct file *f, struct uio *uio, loff_t off)
     n = min_of(min_of(pty_pending(&y->tty), uio->resid), sizeof buf);
     for (size_t i = 0; i < n; i++)
         buf[i] = y->out[y->tail++ % OUT_RING];
+    y->told = false;
     spin_unlock(&y->tty.lock);
     tty_writable(&y->tty);
     err = uio_move(buf, n, uio);
@@ -264,6 +273,7 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
         ;
     if (i < end) {
         y->tty.rdev = makedev(PTS_MAJOR, i);
+        y->serial   = ++last_serial;
         ptys[i]     = y;
     }
     spin_unlock(&pty_lock);
@@ -280,15 +290,25 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
 
 /* ---- the terminal's device, and /dev/pts ------------------------------------------------------------------------ */
 
+/* The pair that a file of /dev/pts is about; NULL: it has gone.  pty_lock held. */
+static struct pty *pty_find(const struct pseudo_arg *arg)
+{
+    struct pty *y = ptys[arg->b & 0xff];
+
+    return y != NULL && y->serial == arg->a ? y : NULL;
+}
+
 static int pts_open(struct vnode *vn, int oflags, struct file *f)
 {
-    unsigned    i = (unsigned)(vn->rdev & 0xff);
-    struct pty *y;
-    int         err = -EIO;
+    const struct pseudo_arg *arg = pseudo_arg(vn);
+    struct pty              *y;
+    int                      err = -EIO;
 
+    if (arg == NULL) /* a node made elsewhere has no pair, as on Linux */
+        return err;
     spin_lock(&pty_lock);
-    y = i < PTY_MAX ? ptys[i] : NULL;
-    if (y != NULL && !y->locked && (err = tty_hold(&y->tty)) == 0)
+    y = pty_find(arg);
+    if (y != NULL && !y->locked && (err = tty_refuses(&y->tty) ? -EBUSY : tty_hold(&y->tty)) == 0)
         y->ever_opened = true;
     spin_unlock(&pty_lock);
     if (err == 0)
@@ -300,23 +320,29 @@ static const struct pseudo_node pts_entry;
 
 static int pts_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
+    uint64_t serial = 0;
+
     spin_lock(&pty_lock);
     while (from < PTY_MAX && ptys[from] == NULL)
         from++;
+    if (from < PTY_MAX)
+        serial = ptys[from]->serial;
     spin_unlock(&pty_lock);
     if (from >= PTY_MAX)
         return -ENOENT;
-    *e = (struct pseudo_entry){.key = from, .node = &pts_entry, .arg = {from, makedev(PTS_MAJOR, from)}};
+    *e = (struct pseudo_entry){.key = from, .node = &pts_entry, .arg = {serial, makedev(PTS_MAJOR, from)}};
     snprintf(e->name, sizeof e->name, "%lu", from);
     return 0;
 }
 
 static void pts_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid)
 {
+    struct pty *y;
+
     spin_lock(&pty_lock);
-    if (ptys[arg.a] != NULL) {
-        *uid = ptys[arg.a]->uid;
-        *gid = ptys[arg.a]->gid;
+    if ((y = pty_find(&arg)) != NULL) {
+        *uid = y->uid;
+        *gid = y->gid;
     }
     spin_unlock(&pty_lock);
 }

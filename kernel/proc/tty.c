@@ -18,7 +18,7 @@
 #include "lib/string.h"
 #include "proc/proc.h"
 
-enum { COPY = 256, VTIME_UNIT_NS = 100000000 };
+enum { COPY = 256, VTIME_UNIT_NS = 100000000, HOLD_CELLS = 4096 };
 
 static const uint8_t default_cc[NCCS] = {
     [VINTR] = 3,   [VQUIT] = 28,  [VERASE] = 127, [VKILL] = 21,    [VEOF] = 4,     [VMIN] = 1,    [VSTART] = 17,
@@ -66,6 +66,11 @@ int tty_hold(struct tty *t)
     return err;
 }
 
+bool tty_refuses(const struct tty *t)
+{
+    return t->exclusive && !cred_superuser(curcred());
+}
+
 /* Whether the terminal was hung up since `f` was opened; t->lock held. */
 static bool dead(struct tty *t, struct file *f)
 {
@@ -74,12 +79,13 @@ static bool dead(struct tty *t, struct file *f)
 
 void tty_receive(struct tty *t, const char *buf, size_t n)
 {
-    int sig;
-
-    spin_lock(&t->lock);
     while (n > 0) {
-        sig = 0;
-        while (n > 0 && sig == 0) {
+        uint32_t walked = 0; /* cells: editing may walk the line that is being typed, with interrupts off */
+        int      sig    = 0;
+
+        spin_lock(&t->lock);
+        while (n > 0 && sig == 0 && walked < HOLD_CELLS) {
+            walked += t->head - t->canon;
             sig = tty_input_byte(t, (uint8_t)*buf++);
             n--;
         }
@@ -87,13 +93,10 @@ void tty_receive(struct tty *t, const char *buf, size_t n)
             cv_broadcast(&t->readers);
             poll_wake(&t->poll);
         }
-        if (sig != 0) {
-            spin_unlock(&t->lock);
+        spin_unlock(&t->lock);
+        if (sig != 0)
             tty_signal(t, sig);
-            spin_lock(&t->lock);
-        }
     }
-    spin_unlock(&t->lock);
 }
 
 void tty_writable(struct tty *t)
@@ -108,6 +111,7 @@ void tty_hangup(struct tty *t)
 {
     spin_lock(&t->lock);
     t->generation++;
+    t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
         tty_output_discard(t); /* nobody will take it; a line that is still there sends what was written */
@@ -276,7 +280,8 @@ void tty_drop(struct tty *t)
     bool last;
 
     spin_lock(&t->lock);
-    last = --t->opens == 0;
+    if ((last = --t->opens == 0))
+        t->exclusive = false;
     if (t->drv->closed != NULL)
         t->drv->closed(t);
     spin_unlock(&t->lock);

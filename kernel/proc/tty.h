@@ -87,6 +87,7 @@ struct tty {
     bool                     stopped;     /* [y] output held by Ctrl-S or TCOOFF                    */
     bool                     paused;      /* [y] I3                                                 */
     bool                     gone;        /* [y] the other end has been closed (pseudo-terminals)   */
+    _Atomic bool             exclusive;   /* [a] TIOCEXCL: only the superuser opens it              */
     uint32_t                 opens;       /* [y] open files and other holds                         */
     int64_t                  generation;  /* [y] number of hang-ups; a file of an earlier one is dead */
     struct cv                readers, writers;
@@ -123,6 +124,8 @@ void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t
 /* tty_hold - count one more open file.  -EIO: the other end is gone.  tty_drop - take it back, as closing does. */
 int  tty_hold(struct tty *t);
 void tty_drop(struct tty *t);
+/* tty_refuses - whether TIOCEXCL keeps the caller from opening it: -EBUSY. */
+bool tty_refuses(const struct tty *t);
 /* tty_file_open - make `f` an open file of t, which is held; t becomes the controlling terminal if that is due. */
 void tty_file_open(struct tty *t, struct file *f, int oflags, bool console);
 

@@ -180,6 +180,7 @@ long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg)
         return flush(t, arg);
     case TIOCEXCL:
     case TIOCNXCL:
+        t->exclusive = cmd == TIOCEXCL;
         return 0;
     case TIOCSTI:
         return -EIO; /* as Linux answers where pretending to be the keyboard is not allowed */

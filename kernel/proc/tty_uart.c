@@ -95,7 +95,7 @@ static void serial_space(void *arg)
 static int serial_open(struct vnode *vn, int oflags, struct file *f)
 {
     struct tty *t = &serial[vn->rdev == serial[UART_VERDICT].rdev ? UART_VERDICT : UART_CONSOLE];
-    int         err = tty_hold(t);
+    int         err = tty_refuses(t) ? -EBUSY : tty_hold(t);
 
     if (err == 0)
         tty_file_open(t, f, oflags, vn->rdev == makedev(5, 1));
@@ -108,6 +108,10 @@ static int controlling_open(struct vnode *vn, int oflags, struct file *f)
 
     if (t == NULL)
         return -ENXIO;
+    if (tty_refuses(t)) {
+        tty_drop(t);
+        return -EBUSY;
+    }
     tty_file_open(t, f, oflags | O_NOCTTY, false);
     return 0;
 }

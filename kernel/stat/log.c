@@ -16,6 +16,7 @@ enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 struct log_ops  log_ops;
 static char     ring[LOG_SIZE];
 static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
+static uint64_t cleared; /* of these, what a reader of new ones does not get any more */
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
 static bool     panicking;
 
@@ -80,15 +81,17 @@ void verdict(const char *fmt, ...)
         log_ops.verdict(line, n, panicking);
 }
 
-size_t klog_read(char *buf, size_t size)
+size_t klog_read(char *buf, size_t size, bool all, bool clear)
 {
     uint64_t have, from;
 
     spin_lock(&log_lock);
-    have = min_of(written, (uint64_t)min_of(size, (size_t)LOG_SIZE));
+    have = min_of(all ? written : written - cleared, (uint64_t)min_of(size, (size_t)LOG_SIZE));
     from = written - have;
     for (uint64_t i = 0; i < have; i++)
         buf[i] = ring[(from + i) % LOG_SIZE];
+    if (clear)
+        cleared = written;
     spin_unlock(&log_lock);
     return have;
 }

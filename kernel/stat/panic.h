@@ -13,8 +13,11 @@ void kprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* warn - kprintf with Solaris's "WARNING: " in front. */
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* klog_read - copy the message buffer's last `size` bytes to buf.  Returns the bytes copied. */
-size_t klog_read(char *buf, size_t size);
+/*
+ * klog_read - copy the message buffer's last `size` bytes to buf.  Returns the bytes copied.
+ * @all    also what was cleared;  @clear  clear what there is now
+ */
+size_t klog_read(char *buf, size_t size, bool all, bool clear);
 
 /* panic - print reason, registers, symbolised backtrace, each CPU's last events; end the machine. */
 noreturn void panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

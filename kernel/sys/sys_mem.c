@@ -184,7 +184,7 @@ long sys_mincore(struct regs *r)
         int err = as_mincore(curas(), addr + (done << PAGE_SHIFT), n << PAGE_SHIFT, vec);
 
         if (err == 0)
-            err = copy_out(r->arg[2] + done, vec, n);
+            err = fs_upcalls.killed() ? -EINTR : copy_out(r->arg[2] + done, vec, n);
         if (err != 0)
             return err;
     }

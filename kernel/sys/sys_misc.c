@@ -82,12 +82,12 @@ long sys_sysinfo(struct regs *r)
 }
 
 /*
- * syslog(2): reading the message buffer, which nobody clears; console levels do not exist.  All but its size is for the
- * superuser, since the seed of this run is in it.
+ * syslog(2): reading the message buffer; /dev/kmsg has what was cleared, too.  Console levels do not exist.  All but
+ * its size is for the superuser, since the seed of this run is in it.
  */
 long sys_syslog(struct regs *r)
 {
-    enum { READ_ALL = 3, CLEAR = 5, CONSOLE_LEVEL = 8, SIZE_BUFFER = 10, LOG_MAX = 65536 };
+    enum { READ_ALL = 3, READ_CLEAR = 4, CLEAR = 5, CONSOLE_LEVEL = 8, SIZE_BUFFER = 10, LOG_MAX = 65536 };
     uint64_t size = min_of(r->arg[2], (uint64_t)LOG_MAX);
     char *buf;
     long n;
@@ -96,8 +96,12 @@ long sys_syslog(struct regs *r)
         return LOG_MAX;
     if (!cred_superuser(curcred()))
         return -EPERM;
-    if (r->arg[0] != READ_ALL)
-        return r->arg[0] >= CLEAR && r->arg[0] <= CONSOLE_LEVEL ? 0 : -EINVAL;
+    if (r->arg[0] == CLEAR) {
+        klog_read(NULL, 0, false, true);
+        return 0;
+    }
+    if (r->arg[0] != READ_ALL && r->arg[0] != READ_CLEAR)
+        return r->arg[0] > CLEAR && r->arg[0] <= CONSOLE_LEVEL ? 0 : -EINVAL;
     if ((int)r->arg[2] < 0 || r->arg[1] == 0)
         return -EINVAL;
     if (size == 0)
@@ -105,7 +109,7 @@ long sys_syslog(struct regs *r)
     buf = kmem_alloc(size);
     if (buf == NULL)
         return -ENOMEM;
-    n = (long)klog_read(buf, size);
+    n = (long)klog_read(buf, size, false, r->arg[0] == READ_CLEAR);
     if (copy_out(r->arg[1], buf, (size_t)n) != 0)
         n = -EFAULT;
     kmem_free(buf);

@@ -92,6 +92,8 @@ static long set_policy(int tid, int policy, uint64_t uparam)
     if (err == 0 && is_rt(policy) && !cred_superuser(curcred()) &&
         (uint64_t)prio > limit(RLIMIT_RTPRIO))
         err = -EPERM;
+    if (err == 0 && tg.lwp->t.cls == CLASS_FSS && !cred_superuser(curcred()))
+        err = -EPERM; /* only the superuser takes it out of FSS: see sys_priocntl() */
     if (err == 0) {
         tg.lwp->sched_policy = (uint8_t)policy;
         tg.lwp->sched_prio = (uint8_t)prio;

@@ -161,7 +161,7 @@ static int class_set(struct lwp *l, void *arg)
     const struct hr_pcinfo *pc = arg;
     bool rt = pc->cls == HR_CLASS_RT;
     int upri = rt ? class_rt_from_solaris(pc->upri) : pc->upri, err;
-    bool more = rt || upri > min_of((int)l->t.upri, 0) || (pc->cls == HR_CLASS_FSS && l->t.cls != CLASS_FSS) ||
+    bool more = rt || upri > min_of((int)l->t.upri, 0) || (pc->cls == HR_CLASS_FSS) != (l->t.cls == CLASS_FSS) ||
                 (pc->shares != 0 && pc->shares != l->ucount->fss.shares);
 
     if (more && !cred_superuser(curcred()))
@@ -177,7 +177,7 @@ static int class_set(struct lwp *l, void *arg)
     return 0;
 }
 
-/* priocntl(idtype, id, op, info): entering RT or FSS, raising a priority, and shares are the superuser's. */
+/* priocntl(idtype, id, op, info): RT, to enter or leave FSS, a higher priority and shares are the superuser's. */
 long sys_priocntl(struct regs *r)
 {
     struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1]};

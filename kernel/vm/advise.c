@@ -66,6 +66,8 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     unsigned   policy = policy_of(advice), old;
     int        err;
 
+    if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0)
+        return -EACCES; /* the advice would be everybody's, and the pages are not the caller's to move */
     if (nlgrps <= 1)
         return 0;
     if (seg_huge(s)) {

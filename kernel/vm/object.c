@@ -23,7 +23,8 @@
 #include "vm/rmap.h"
 
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* of taking a page away */
-#define DROP_BATCH 64 /* pages unmapped with one hold of the lock */
+#define DROP_BATCH 64 /* pages unmapped with one hold of the lock; */
+#define DROP_WALK  4096 /* fewer, if segments have to be looked at more often than so */
 
 static struct kmem_cache *object_cache;
 
@@ -278,12 +279,12 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
                               struct tlb_batch *b, bool *more)
 {
     struct page *pg, *busy = NULL;
-    unsigned     n = 0;
+    unsigned     n = 0, walked = 0;
 
     *more = false;
     spin_lock(&o->lock);
     while ((pg = radix_next(&o->tree, &first)) != NULL && first <= last) {
-        if (n++ == DROP_BATCH) {
+        if (n++ == DROP_BATCH || walked > DROP_WALK) {
             *more = true;
             break;
         }
@@ -293,7 +294,7 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
             *more = true;
             break;
         }
-        rmap_unmap_shared(o, first, pg, b);
+        walked += rmap_unmap_shared(o, first, pg, b);
         if (o->io != NULL)
             pcache_forget(o, pg);
         object_lose(o, pg);

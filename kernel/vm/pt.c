@@ -156,11 +156,7 @@ uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
     return pt_table_of(e)[pt_slot(addr)];
 }
 
-/*
- * The next address at or after `addr` whose level-2 entry exists, below `end`; `end` if there is none.
- * *pd is the table that holds the entry.
- */
-static uint64_t next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd)
+uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd)
 {
     while (addr < end) {
         uint64_t e = *pt_entry(as->pml4, addr, PT_L4);
@@ -270,8 +266,8 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
 
     ASSERT(end <= USER_TOP, "as.h I6");
     note_peak(as);
-    for (uint64_t a = next_present(as, start, end, &pd); a < end;
-         a = next_present(as, a, end, &pd)) {
+    for (uint64_t a = pt_next_present(as, start, end, &pd); a < end;
+         a = pt_next_present(as, a, end, &pd)) {
         uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
         uint64_t *e = pt_entry(pd, a, PT_L2);
 
@@ -299,8 +295,8 @@ static bool change_bits(struct as *as, uint64_t start, uint64_t end, uint64_t ke
     bool      any = false;
     uint64_t *pd = NULL;
 
-    for (uint64_t a = next_present(as, start, end, &pd); a < end;
-         a = next_present(as, a, end, &pd)) {
+    for (uint64_t a = pt_next_present(as, start, end, &pd); a < end;
+         a = pt_next_present(as, a, end, &pd)) {
         uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
         uint64_t *e = pt_entry(pd, a, PT_L2);
         bool      huge = (*e & PTE_PS) != 0;

@@ -126,6 +126,11 @@ void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on);
  * [lo, hi), the range without segments around it.  Flushes.
  */
 void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi);
+/*
+ * pt_next_present - the next address at or after `addr` whose level-2 entry exists, below `end`; `end` if there is
+ * none.  *pd is the table that holds the entry.
+ */
+uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd);
 /* pt_find - the entry that maps addr, or 0; *huge tells its size.  A snapshot. */
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge);
 

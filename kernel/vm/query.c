@@ -63,20 +63,44 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
     rw_exit_read(&as->lock);
 }
 
+/* As as_skip_absent(), up to `end` in one segment. */
+static uint64_t next_page(struct seg *s, uint64_t addr, uint64_t end)
+{
+    struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
+    uint64_t         *pd, next = pt_next_present(s->as, addr, end, &pd);
+    uint64_t          from = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
+    uint64_t          index = round_down(from, seg_huge(s) ? HUGE_SIZE >> PAGE_SHIFT : 1ul);
+
+    if (o->kind == OBJ_VNODE) /* see look_unmapped() */
+        return next;
+    spin_lock(&o->lock);
+    if (radix_next(&o->tree, &index) != NULL && index < from + ((next - addr) >> PAGE_SHIFT))
+        next = addr + (max_of(index, from) - from) * PAGE_SIZE;
+    spin_unlock(&o->lock);
+    return next;
+}
+
+uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
+{
+    uint64_t    next = end;
+    struct seg *s;
+
+    rw_enter_read(&as->lock);
+    if ((s = seg_after(as, addr)) != NULL && s->n.start < end)
+        next = next_page(s, max_of(addr, s->n.start), min_of(end, s->n.end));
+    rw_exit_read(&as->lock);
+    return next;
+}
+
 /* Pages of a segment that are mapped, and of these, private ones. */
 static void count_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
 {
-    uint64_t step;
-    bool     huge;
+    uint64_t *pd, step;
+    bool      huge;
 
-    for (uint64_t a = s->n.start; a < s->n.end; a += step) {
-        uint64_t e;
+    for (uint64_t a = s->n.start; (a = pt_next_present(s->as, a, s->n.end, &pd)) < s->n.end; a += step) {
+        uint64_t e = pt_find(s->as, a, &huge);
 
-        if (pt_leaf(s->as, a) == NULL && !seg_huge(s)) { /* nothing in these 2 MiB */
-            step = round_down(a, PT_SPAN) + PT_SPAN - a;
-            continue;
-        }
-        e = pt_find(s->as, a, &huge);
         step = huge ? HUGE_SIZE : PAGE_SIZE;
         if (e == 0)
             continue;

@@ -44,15 +44,17 @@ static bool locked_one(struct as *as, uint64_t addr, const struct page *pg)
     return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }
 
-void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
+unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
 {
+    unsigned    walked = 0;
     struct seg *s;
 
     if (atomic_load(&pg->mapcount) == 0 && atomic_load(&o->zaps) == 0)
-        return;
+        return 0;
     LIST_FOREACH (s, &o->segs, obj_link) {
         uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
 
+        walked++;
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
     }
@@ -60,16 +62,19 @@ void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, str
         ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
         cpu_pause();
     }
+    return walked;
 }
 
 /* Makes the translations of [addr, end) read-only. */
 static void protect(struct as *as, uint64_t addr, uint64_t end)
 {
-    for (; addr < end; addr += PAGE_SIZE) {
-        uint64_t *table = pt_leaf(as, addr);
+    while (addr < end) {
+        uint64_t stop = min_of(round_down(addr, PT_SPAN) + PT_SPAN, end), *table = pt_leaf(as, addr);
 
-        if (table != NULL && (table[pt_slot(addr)] & PTE_W) != 0)
-            __atomic_fetch_and(&table[pt_slot(addr)], ~PTE_W, __ATOMIC_RELAXED);
+        for (; table != NULL && addr < stop; addr += PAGE_SIZE)
+            if ((table[pt_slot(addr)] & PTE_W) != 0)
+                __atomic_fetch_and(&table[pt_slot(addr)], ~PTE_W, __ATOMIC_RELAXED);
+        addr = stop;
     }
 }
 

@@ -10,9 +10,9 @@
 
 /*
  * rmap_unmap_shared - drop every translation of the page at `index` of a file or shared object.
- * o->lock is held; the caller calls tlb_batch_done() once it has let go of it.
+ * o->lock is held; the caller calls tlb_batch_done() once it has let go of it.  Returns how many segments it looked at.
  */
-void rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b);
+unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b);
 /* rmap_unmap_private - the same for a private page, except where it is locked; its family's lock is held. */
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b);
 /*

@@ -66,7 +66,10 @@ int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, in
 /* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break now in force. */
 void     as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
-/* as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*; chapter 4.4's errors. */
+/*
+ * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*; chapter 4.4's errors.  -EACCES: HR_MADV_ACCESS_* of
+ * shared memory that the caller could not write.
+ */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);
 /* as_msync - msync(2).  MS_SYNC: what was stored is on disk.  -EINVAL -ENOMEM (a hole) -EIO. */
 int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags);
@@ -100,6 +103,8 @@ struct as_page_info {
 };
 /* as_query - `n` addresses at once; does not fault pages in.  Takes as->lock for reading. */
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out);
+/* as_skip_absent - the first address of [addr, end) from which on as_query() may find a page soon; `end`: none. */
+uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
 /* Segments in address order, for /proc/PID/maps, pmap and core images. */
 struct seg_info {

@@ -240,6 +240,32 @@ static bool last_page_of_tmpfs(void)
     return false;
 }
 
+static bool memory_for_devices(void)
+{
+    static const char *const names[] = {"x", "/dev/shm/x", "/dev/x"};
+    int fd;
+
+    for (int i = 0; i < 3; i++)
+        if ((fd = open(names[i], O_CREAT | O_WRONLY, 0600)) >= 0)
+            while (write(fd, bytes, sizeof bytes) > 0 || write(fd, bytes, 1) > 0)
+                ;
+    answer("%s", error_name(errno));
+    return false;
+}
+
+/* A file with contents is more than a node, and less than what root makes there. */
+static bool root_makes_no_device(void)
+{
+    int fd = open("/dev/attack", O_CREAT | O_WRONLY, 0600);
+    bool full = fd < 0 || write(fd, bytes, sizeof bytes) != sizeof bytes || mknod("/dev/attack2", S_IFCHR, 0x103) != 0;
+
+    close(fd);
+    unlink("/dev/attack");
+    unlink("/dev/attack2");
+    unlink("/dev/shm/x");
+    return full;
+}
+
 static long allocate_on(void)
 {
     int fd = open("alloc", O_CREAT | O_RDWR, 0600);
@@ -405,6 +431,7 @@ static const struct attack list[] = {
     {"hard_links", "a million hard links each", hard_links, NULL, NULL},
     {"names", "a million files, directories and symlinks each", names, NULL, NULL},
     {"last_page_of_tmpfs", "the root tmpfs to its last page", last_page_of_tmpfs, NULL, NULL},
+    {"memory_for_devices", "all that tmpfs, /dev/shm and /dev hold", memory_for_devices, root_makes_no_device, NULL},
     {"allocated_files", "a file of 1 TiB by fallocate", allocated_files, NULL, NULL},
     {"processes", "100,000 processes", processes, NULL, NULL},
     {"bomb", "a fork bomb", bomb, NULL, NULL},

@@ -194,6 +194,15 @@ void mutex_enter(struct mutex *m)
     m->owner = 1;
 }
 
+bool mutex_tryenter(struct mutex *m)
+{
+    bool free = m->owner == 0;
+
+    if (free)
+        m->owner = 1;
+    return free;
+}
+
 void mutex_exit(struct mutex *m)
 {
     m->owner = 0;

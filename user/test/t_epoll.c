@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 
 static int add(int ep, int fd, unsigned events)
 {
@@ -236,6 +237,65 @@ static void many(void)
         EXPECT_EQ(seen[p[i][0]], 1);
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What ends watching does not depend on how many others watch the file. */
+static void many_watch_one_file(void)
+{
+    enum { FILES = 300, EPOLLS = 60 };
+    int    p[2], fd[FILES], ep[EPOLLS];
+    double begin = seconds(), added, closed;
+
+    EXPECT_EQ(pipe(p), 0);
+    for (int i = 0; i < FILES; i++)
+        EXPECT((fd[i] = dup(p[0])) >= 0);
+    for (int e = 0; e < EPOLLS; e++) {
+        EXPECT((ep[e] = epoll_create1(0)) >= 0);
+        for (int i = 0; i < FILES; i++)
+            EXPECT_EQ(add(ep[e], fd[i], EPOLLIN), 0);
+    }
+    added = seconds() - begin;
+    begin = seconds();
+    for (int e = 0; e < EPOLLS; e++)
+        close(ep[e]);
+    closed = seconds() - begin;
+    printf("  added in %.3f s, closed in %.3f s\n", added, closed);
+    EXPECT(closed < 3 * added);
+}
+
+/* What is echoed wakes those who watch the master, but not again for each byte. */
+static void echo_of_a_watched_terminal(void)
+{
+    enum { FILES = 300, EPOLLS = 20, REPRINTS = 64, VREPRINT_KEY = 18 };
+    int    m = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK), e, fd[FILES];
+    char   line[4000], keys[REPRINTS];
+    double begin;
+
+    if (m < 0)
+        SKIP("no pseudo-terminals");
+    memset(line, 'x', sizeof line);
+    memset(keys, VREPRINT_KEY, sizeof keys);
+    for (int i = 0; i < FILES; i++)
+        EXPECT((fd[i] = dup(m)) >= 0);
+    for (int n = 0; n < EPOLLS; n++) {
+        EXPECT((e = epoll_create1(0)) >= 0);
+        for (int i = 0; i < FILES; i++)
+            EXPECT_EQ(add(e, fd[i], EPOLLIN), 0);
+    }
+    begin = seconds();
+    EXPECT_EQ(write(m, line, sizeof line), sizeof line);
+    EXPECT_EQ(write(m, keys, sizeof keys), sizeof keys);
+    printf("  typed in %.3f s\n", seconds() - begin);
+    EXPECT(seconds() - begin < 5);
+    EXPECT(read(m, line, sizeof line) > 0);
+}
+
 static void on_alarm(int sig)
 {
 }
@@ -255,6 +315,7 @@ static void interrupted(void)
 static const struct check list[] = {
     {"errors", errors}, {"levels", levels}, {"edges", edges}, {"one_shots", one_shots}, {"closing", closing},
     {"polled", polled}, {"wakes_level", wakes_level}, {"wakes_edge", wakes_edge}, {"wakes_once", wakes_once},
-    {"many", many}, {"interrupted", interrupted},
+    {"many", many}, {"many_watch_one_file", many_watch_one_file},
+    {"echo_of_a_watched_terminal", echo_of_a_watched_terminal}, {"interrupted", interrupted},
 };
 CHECK_MAIN(list)

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,8 @@
 #include <sys/mman.h>
 #include <sys/processor.h>
 #include <sys/pset.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -358,6 +361,56 @@ static void advice_errors(void)
     EXPECT_ERR(madvise(p, 3 * PAGE, MADV_ACCESS_LWP), ENOMEM);
 }
 
+/* Advice on memory that others see needs the right to write it. */
+static void advice_on_others_files(void)
+{
+    const char *name = "/tmp/t_lgrp.advised";
+    int fd = open(name, O_CREAT | O_RDWR | O_TRUNC, 0644), id = shmget(IPC_PRIVATE, PAGE, 0600);
+    char *p, *q, *r;
+
+    EXPECT(fd >= 0 && id >= 0);
+    EXPECT_EQ(ftruncate(fd, PAGE), 0);
+    EXPECT((p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    EXPECT_EQ(madvise(p, PAGE, MADV_ACCESS_MANY), 0);
+    fd = open(name, O_RDONLY);
+    EXPECT((q = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_MANY), EACCES);
+    EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_DEFAULT), EACCES);
+    EXPECT_EQ(madvise(q, PAGE, MADV_WILLNEED), 0);
+    EXPECT((r = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED);
+    EXPECT_EQ(madvise(r, PAGE, MADV_ACCESS_MANY), 0);
+    EXPECT((p = shmat(id, NULL, SHM_RDONLY)) != (void *)-1);
+    EXPECT_ERR(madvise(p, PAGE, MADV_ACCESS_LWP), EACCES);
+    shmctl(id, IPC_RMID, NULL);
+    unlink(name);
+}
+
+/* A page or two in an address range that is nearly all there is. */
+static void map_of_a_sparse_segment(void)
+{
+    const size_t huge = (size_t)1 << 46, at[] = {0, huge / 2, huge / 2 + PAGE, huge - PAGE};
+    char *p = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char line[256];
+    unsigned long start, end, n;
+    int seen = 0;
+    FILE *f;
+
+    EXPECT(p != MAP_FAILED);
+    p[huge / 2] = 1;
+    p[huge - PAGE] = 1;
+    EXPECT((f = fopen("/proc/self/lgrpmap", "r")) != NULL);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "%lx-%lx %*s %*s %lu", &start, &end, &n) == 3 && start >= (unsigned long)p &&
+            end <= (unsigned long)p + huge) {
+            EXPECT(seen < 4);
+            EXPECT_EQ(start, (unsigned long)p + at[seen]);
+            EXPECT_EQ(n, seen % 2);
+            seen++;
+        }
+    EXPECT_EQ(seen, 4);
+    fclose(f);
+}
+
 static void shared_by_size(void)
 {
     size_t small = 4 << 20, large = 9 << 20;
@@ -695,6 +748,33 @@ static void real_time_priorities(void)
     EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &rt), EINVAL);
 }
 
+/* Only the superuser takes a process out of the class that shares fairly, whatever the call. */
+static void fair_share_is_not_left(void)
+{
+    struct hr_pcinfo info, fair = {.cls = HR_CLASS_FSS}, ts = {.cls = HR_CLASS_TS}, fx = {.cls = HR_CLASS_FX};
+    struct sched_param p = {0};
+    int status;
+    pid_t child;
+
+    if ((child = fork()) == 0) {
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
+        EXPECT_EQ(setuid(54321), 0);
+        EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &ts), EPERM);
+        EXPECT_ERR(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fx), EPERM);
+        EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &p), EPERM);
+        EXPECT_ERR(syscall(SYS_sched_setscheduler, 0, SCHED_IDLE, &p), EPERM);
+        EXPECT_ERR(syscall(SYS_sched_setparam, 0, &p), EPERM);
+        EXPECT_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);
+        fair.upri = -20;
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_SET, &fair), 0);
+        EXPECT_EQ(hr_priocntl(HR_P_PID, (id_t)getpid(), PC_GET, &info), 0);
+        EXPECT_EQ(info.cls, HR_CLASS_FSS);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 /* Shares are a user's: the superuser sets them, all his processes have them, and they outlast these. */
 static void shares_belong_to_a_user(void)
 {
@@ -876,6 +956,8 @@ static const struct check list[] = {
     {"migration_to_the_next_toucher", migration_to_the_next_toucher},
     {"random_by_advice", random_by_advice},
     {"advice_errors", advice_errors},
+    {"advice_on_others_files", advice_on_others_files},
+    {"map_of_a_sparse_segment", map_of_a_sparse_segment},
     {"shared_by_size", shared_by_size},
     {"large_pages", large_pages},
     {"affinities", affinities},
@@ -890,6 +972,7 @@ static const struct check list[] = {
     {"children_spread", children_spread},
     {"scheduling_class", scheduling_class},
     {"real_time_priorities", real_time_priorities},
+    {"fair_share_is_not_left", fair_share_is_not_left},
     {"shares_belong_to_a_user", shares_belong_to_a_user},
     {"real_time_pair", real_time_pair},
     {"first_in_first_out", first_in_first_out},

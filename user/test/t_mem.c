@@ -6,12 +6,15 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define PAGE 4096
 #define RW   (PROT_READ | PROT_WRITE)
@@ -427,7 +430,107 @@ static void huge_lengths(void)
         }
 }
 
+static volatile bool watch_ends;
+static double latest; /* s */
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The calling thread runs on CPU 0 only. */
+static void stay_on_cpu_0(void)
+{
+    unsigned long mask[16] = {1};
+
+    EXPECT_EQ(syscall(SYS_sched_setaffinity, 0, sizeof mask, mask), 0);
+}
+
+/* How late CPU 0 comes back to a real-time thread. */
+static void *watch_lateness(void *arg)
+{
+    struct sched_param p = {.sched_priority = 50};
+
+    stay_on_cpu_0();
+    EXPECT_EQ(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &p), 0);
+    while (!watch_ends) {
+        double begin = seconds(), late;
+
+        usleep(1000);
+        late = seconds() - begin - 0.001;
+        latest = late > latest ? late : latest;
+    }
+    return arg;
+}
+
+/* To cut a file that is mapped very often takes long, but not all of it in one piece. */
+static void cut_while_mapped_often(void)
+{
+    enum { PAGES = 64, TIMES = 60000 };
+    const char *name = "/tmp/t_mem.often";
+    int fd = open(name, O_CREAT | O_RDWR | O_TRUNC, 0600);
+    pthread_t watch;
+    double took;
+    char *p;
+
+    NEED_ROOT();
+    if (!on_homeroom())
+        SKIP("as fast as it is here");
+    EXPECT(fd >= 0 && unlink(name) == 0);
+    EXPECT_EQ(ftruncate(fd, PAGES * 4096), 0);
+    for (int i = 0; i < TIMES; i++)
+        EXPECT((p = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    memset(p, 1, PAGES * 4096);
+    stay_on_cpu_0();
+    EXPECT_EQ(pthread_create(&watch, NULL, watch_lateness, NULL), 0);
+    usleep(20000);
+    latest = 0;
+    took = seconds();
+    EXPECT_EQ(ftruncate(fd, 0), 0);
+    took = seconds() - took;
+    usleep(5000);
+    watch_ends = true;
+    pthread_join(watch, NULL);
+    printf("  cut in %.3f s, %.3f s late\n", took, latest);
+    EXPECT(latest < took / 3);
+}
+
+/* A range that takes minutes: the call ends with its process. */
+static void killed_while_asking(void)
+{
+    enum { PIECE = 1 << 24, PIECES = 256 };
+    size_t range = (size_t)PIECE * PIECES * 4096;
+    int id = shmget(IPC_PRIVATE, PIECE, 0600), status;
+    char *vec, *p;
+    time_t begin;
+    pid_t pid;
+
+    if (!on_homeroom())
+        SKIP("it may take its time here");
+    EXPECT(id >= 0);
+    vec = mmap(NULL, (size_t)PIECE * PIECES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT(vec != MAP_FAILED);
+    for (int i = 0; i < PIECES; i++)
+        EXPECT(shmat(id, vec + (size_t)i * PIECE, SHM_REMAP) != (void *)-1);
+    shmctl(id, IPC_RMID, NULL);
+    p = mmap(NULL, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT(p != MAP_FAILED);
+    if ((pid = fork()) == 0)
+        _exit(mincore(p, range, (unsigned char *)vec) == 0);
+    usleep(200000);
+    begin = time(NULL);
+    kill(pid, SIGKILL);
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT(WIFSIGNALED(status));
+    EXPECT(time(NULL) - begin < 5);
+}
+
 static const struct check list[] = {
+    {"cut_while_mapped_often", cut_while_mapped_often},
+    {"killed_while_asking", killed_while_asking},
     {"huge_lengths", huge_lengths},
     {"shared_segments", shared_segments},
     {"segment_keys", segment_keys},

@@ -121,6 +121,95 @@ static void ports(void)
     EXPECT_EQ(v, 1);
 }
 
+/* SO_REUSEADDR does not share a port with a listener: who connects gets the one that was there first. */
+static void ports_of_listeners(void)
+{
+    struct sockaddr_in any = loopback(0), one, other;
+    int                l = tcp(), fd = tcp(), first = tcp(), second = tcp(), on = 1;
+    socklen_t          len = sizeof any;
+
+    setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(first, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(second, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    any.sin_addr.s_addr = htonl(INADDR_ANY);
+    EXPECT_EQ(bind(l, (struct sockaddr *)&any, sizeof any), 0);
+    EXPECT_EQ(getsockname(l, (struct sockaddr *)&any, &len), 0);
+    EXPECT_EQ(listen(l, 4), 0);
+    one = loopback(ntohs(any.sin_port));
+    EXPECT_ERR(bind(fd, (struct sockaddr *)&one, sizeof one), EADDRINUSE);
+    EXPECT_ERR(bind(fd, (struct sockaddr *)&any, sizeof any), EADDRINUSE);
+    close(l);
+    EXPECT_EQ(bind(fd, (struct sockaddr *)&one, sizeof one), 0);
+    EXPECT_EQ(listen(fd, 4), 0);
+    EXPECT_ERR(bind(first, (struct sockaddr *)&any, sizeof any), EADDRINUSE);
+    /* two may have it while none listens; then the first that does */
+    other = loopback(0);
+    EXPECT_EQ(bind(first, (struct sockaddr *)&other, sizeof other), 0);
+    EXPECT_EQ(getsockname(first, (struct sockaddr *)&other, &len), 0);
+    any.sin_port = other.sin_port;
+    EXPECT_EQ(bind(second, (struct sockaddr *)&any, sizeof any), 0);
+    EXPECT_EQ(listen(second, 4), 0);
+    EXPECT_ERR(listen(first, 4), EADDRINUSE);
+}
+
+/* Whoever waits for another writer of its socket, which waits for room, can be killed, and is told of O_NONBLOCK. */
+static void second_writer(const int fd[2])
+{
+    static char bytes[1 << 20];
+    int         status;
+    pid_t       first, second;
+
+    if ((first = fork()) == 0)
+        for (;;)
+            EXPECT(write(fd[0], bytes, sizeof bytes) > 0);
+    do
+        usleep(100000);
+    while (send(fd[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0);
+    EXPECT_EQ(errno, EAGAIN);
+    if ((second = fork()) == 0)
+        _exit(write(fd[0], bytes, 1) == 1);
+    usleep(100000);
+    kill(second, SIGKILL);
+    EXPECT_EQ(waitpid(second, &status, 0), second);
+    EXPECT(WIFSIGNALED(status));
+    kill(first, SIGKILL);
+    EXPECT_EQ(waitpid(first, &status, 0), first);
+}
+
+static void writers_wait(void)
+{
+    int fd[2];
+
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    second_writer(fd);
+    connection(fd);
+    second_writer(fd);
+}
+
+/* An option that is not here says so, unless it is asked for what is so anyway. */
+static void options_not_here(void)
+{
+    static const struct {
+        int level, name, off;
+    } o[] = {
+        {SOL_SOCKET, SO_DONTROUTE, 0},       {SOL_SOCKET, SO_TIMESTAMP, 0},       {SOL_SOCKET, SO_RCVLOWAT, 1},
+        {IPPROTO_IP, IP_PKTINFO, 0},         {IPPROTO_IP, IP_RECVTTL, 0},         {IPPROTO_IP, IP_RECVTOS, 0},
+        {IPPROTO_IP, IP_RECVOPTS, 0},        {IPPROTO_IP, IP_FREEBIND, 0},        {IPPROTO_IP, IP_MTU_DISCOVER, 1},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 0},
+    };
+    int fd = tcp();
+
+    for (unsigned i = 0; i < sizeof o / sizeof o[0]; i++) {
+        int v = o[i].off, on = v + 1;
+
+        EXPECT_EQ(setsockopt(fd, o[i].level, o[i].name, &v, sizeof v), 0);
+        if (on_homeroom())
+            EXPECT_ERR(setsockopt(fd, o[i].level, o[i].name, &on, sizeof on), ENOPROTOOPT);
+    }
+    EXPECT_EQ(setsockopt(fd, IPPROTO_IP, IP_OPTIONS, NULL, 0), 0);
+}
+
 static void options(void)
 {
     struct timeval tv = {1, 500000}, back = {0, 0};
@@ -521,6 +610,7 @@ static void unix_streams(void)
 
 static const struct check list[] = {
     {"making", making}, {"errors", errors}, {"ports", ports}, {"options", options}, {"talk", talk},
+    {"ports_of_listeners", ports_of_listeners}, {"writers_wait", writers_wait}, {"options_not_here", options_not_here},
     {"halves", halves}, {"sigpipe", sigpipe}, {"reset", reset}, {"nonblocking", nonblocking},
     {"refused_later", refused_later}, {"bulk", bulk}, {"time_limit", time_limit}, {"udp_messages", udp_messages},
     {"udp_refused", udp_refused}, {"udp_refused_waiting", udp_refused_waiting}, {"gather", gather},

@@ -513,6 +513,76 @@ static void low_ports(void)
     EXPECT_EQ(bind(stream, (struct sockaddr *)&a, sizeof a), 0);
 }
 
+/* The number of the terminal whose master is `m`. */
+static int pty_number(int m)
+{
+    int n = -1, open_it = 0;
+
+    EXPECT_EQ(ioctl(m, TIOCSPTLCK, &open_it), 0);
+    EXPECT_EQ(ioctl(m, TIOCGPTN, &n), 0);
+    return n;
+}
+
+/* A descriptor of a terminal that has gone does not lead to another with its number. */
+static void terminal_of_the_next(void)
+{
+    int told[2], asked[2], m, fd, n = -1, status, path;
+    char name[64], c;
+    pid_t pid;
+
+    NEED_ROOT();
+    EXPECT(pipe(told) == 0 && pipe(asked) == 0);
+    if ((pid = fork()) == 0) {
+        become(USER);
+        EXPECT((m = open("/dev/ptmx", O_RDWR | O_NOCTTY)) >= 0);
+        n = pty_number(m);
+        snprintf(name, sizeof name, "/dev/pts/%d", n);
+        EXPECT((path = open(name, O_PATH)) >= 0);
+        snprintf(name, sizeof name, "/proc/self/fd/%d", path);
+        EXPECT((fd = open(name, O_RDWR | O_NOCTTY)) >= 0);
+        close(fd);
+        close(m);
+        EXPECT_EQ(write(told[1], &n, sizeof n), sizeof n);
+        EXPECT_EQ(read(asked[0], &c, 1), 1);
+        EXPECT_ERR(open(name, O_RDWR | O_NOCTTY), EIO);
+        _exit(CHECK_PASS);
+    }
+    close(told[1]);
+    if (read(told[0], &n, sizeof n) == sizeof n) {
+        EXPECT((m = open("/dev/ptmx", O_RDWR | O_NOCTTY)) >= 0);
+        if (pty_number(m) != n)
+            SKIP("the number was not used again");
+        EXPECT_EQ(write(asked[1], "x", 1), 1);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+/* TIOCEXCL keeps others from opening a terminal, but not the superuser. */
+static void exclusive_terminal(void)
+{
+    int m = open("/dev/ptmx", O_RDWR | O_NOCTTY), fd, status;
+    char name[64];
+    pid_t pid;
+
+    NEED_ROOT();
+    EXPECT(m >= 0);
+    snprintf(name, sizeof name, "/dev/pts/%d", pty_number(m));
+    EXPECT((fd = open(name, O_RDWR | O_NOCTTY)) >= 0);
+    EXPECT_EQ(ioctl(fd, TIOCEXCL), 0);
+    EXPECT(open(name, O_RDWR | O_NOCTTY) >= 0);
+    if ((pid = fork()) == 0) {
+        EXPECT_EQ(setresuid(0, USER, 0), 0);
+        EXPECT_EQ(syscall(SYS_setfsuid, 0), USER); /* the file's mode is not the question */
+        EXPECT_ERR(open(name, O_RDWR | O_NOCTTY), EBUSY);
+        EXPECT_EQ(ioctl(fd, TIOCNXCL), 0);
+        EXPECT(open(name, O_RDWR | O_NOCTTY) >= 0);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
 static void messages_of_the_kernel(void)
 {
     enum { READ_ALL = 3, SIZE_UNREAD = 9, SIZE_BUFFER = 10 };
@@ -569,6 +639,8 @@ static const struct check list[] = {
     {"others_processes", others_processes},
     {"others_addresses", others_addresses},
     {"low_ports", low_ports},
+    {"terminal_of_the_next", terminal_of_the_next},
+    {"exclusive_terminal", exclusive_terminal},
     {"messages_of_the_kernel", messages_of_the_kernel},
     {"exec_flags", exec_flags},
 };
