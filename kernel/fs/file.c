@@ -95,6 +95,7 @@ static long vnode_read(struct file *f, struct uio *uio, loff_t off)
         return vn->type == VDIR ? -EISDIR : -EINVAL;
     if (vn->op->read != NULL)
         return vn->op->read(vn, uio, off, (int)f->flags);
+    vn_note_read(vn, f->flags);
     return vn_read_pages(vn, uio, off);
 }
 
@@ -188,7 +189,7 @@ static int vnode_readdir(struct file *f, dirent_fn fn, void *arg)
     rw_enter_read(&vn->lock);
     err = vn->op->readdir(vn, (uint64_t)f->off, take_entry, &s);
     rw_exit_read(&vn->lock);
-    if (vn->atime_ns <= vn->mtime_ns)
+    if (vn_wants_atime(vn, f->flags))
         vn_times_now(vn, VA_ATIME);
     return err;
 }

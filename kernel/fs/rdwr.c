@@ -67,12 +67,22 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
     }
     if (!vn->holes)
         cache_read_end(vn, (uint64_t)off, start - uio->resid);
-    if (vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0) { /* relatime */
-        vn_times_now(vn, VA_ATIME);
-        dirty_inode(vn);
-    }
     start -= uio->resid;
     return start != 0 ? (long)start : err;
+}
+
+bool vn_wants_atime(const struct vnode *vn, unsigned oflags)
+{
+    return vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0 &&
+           (oflags & O_NOATIME) == 0;
+}
+
+void vn_note_read(struct vnode *vn, unsigned oflags)
+{
+    if (!vn_wants_atime(vn, oflags))
+        return;
+    vn_times_now(vn, VA_ATIME);
+    dirty_inode(vn);
 }
 
 /* How many bytes may be written at `off`: cuts *n to the limits.  -EFBIG when none may. */
@@ -363,8 +373,10 @@ long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off)
     struct uio uio;
 
     uio_init_kernel(&uio, &one, buf, n, UIO_READ);
-    return vn->op->read != NULL ? vn->op->read(vn, &uio, off, O_RDONLY)
-                                : vn_read_pages(vn, &uio, off);
+    if (vn->op->read != NULL)
+        return vn->op->read(vn, &uio, off, O_RDONLY);
+    vn_note_read(vn, O_RDONLY);
+    return vn_read_pages(vn, &uio, off);
 }
 
 long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off)

@@ -249,6 +249,12 @@ int vn_changed(struct vnode *vn, bool sync, int err);
  * vn_truncate_pages - set the size: pages beyond it go, the rest of the last one is zeroed.  [W]
  */
 long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
+/*
+ * vn_wants_atime - whether reading by an open file with `oflags` changes the access time: it is not later than the
+ * last change (Linux's relatime), and neither the mount nor O_NOATIME says no.  vn_note_read - then change it.
+ */
+bool vn_wants_atime(const struct vnode *vn, unsigned oflags);
+void vn_note_read(struct vnode *vn, unsigned oflags);
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *off);
 int  vn_truncate_pages(struct vnode *vn, uint64_t size);
 
