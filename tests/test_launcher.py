@@ -151,16 +151,17 @@ def doctor(folder):
     return rows[0], "".join(rows[1:])
 
 
+HANGS = ("#!/bin/sh\nsleep 1000\n", "--version has not ended after 10 seconds")
+NO_QEMU = [
+    ("no program at all\n", "cannot be run: Exec format error"),
+    ("#!/nonexistent/interpreter\n", "cannot be run: No such file or directory"),
+    ("#!/bin/sh\nexit 3\n", "--version ends with status 3: it is no QEMU that can be run"),
+]
+
+
 @pytest.mark.parametrize(
-    "text, says",
-    [
-        ("no program at all\n", "cannot be run: Exec format error"),
-        ("#!/nonexistent/interpreter\n", "cannot be run: No such file or directory"),
-        ("#!/bin/sh\nexit 3\n", "--version ends with status 3: it is no QEMU that can be run"),
-        ("#!/bin/sh\nsleep 1000\n", "--version has not ended after 10 seconds"),
-    ],
+    "text, says, model", [(*row, model) for row in NO_QEMU for model in ["", "fireplane"]] + [(*HANGS, "fireplane")]
 )
-@pytest.mark.parametrize("model", ["", "fireplane"])
 def test_what_is_no_qemu(tmp_path, text, says, model):
     """One line that names the file and what is wrong with it, soon, by the launcher and by make doctor."""
     fake = tmp_path / guest.QEMU

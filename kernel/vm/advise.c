@@ -14,6 +14,7 @@
  */
 #include "include/uapi/homeroom.h"
 #include "lib/errno.h"
+#include "mem/usermem.h"
 #include "vm/migrate.h"
 #include "vm/pt.h"
 
@@ -66,7 +67,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     unsigned   policy = policy_of(advice), old;
     int        err;
 
-    if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0)
+    if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !usermem_ops.superuser())
         return -EACCES; /* the advice would be everybody's, and the pages are not the caller's to move */
     if (nlgrps <= 1)
         return 0;

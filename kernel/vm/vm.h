@@ -68,7 +68,7 @@ void     as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /*
  * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*; chapter 4.4's errors.  -EACCES: HR_MADV_ACCESS_* of
- * shared memory that the caller could not write.
+ * shared memory that the caller, not the superuser, could not write.
  */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);
 /* as_msync - msync(2).  MS_SYNC: what was stored is on disk.  -EINVAL -ENOMEM (a hole) -EIO. */

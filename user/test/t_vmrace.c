@@ -367,7 +367,7 @@ static void truncate_beside(void *(*work)(void *))
     int fd = map_file();
 
     begin(work);
-    for (long round = 1; round <= 8000; round++) {
+    for (long round = 1; round <= 2000; round++) {
         atomic_store(counter(PAGES - 1), round);
         EXPECT_EQ(ftruncate(fd, 0), 0);
         EXPECT_EQ(ftruncate(fd, PAGES * PAGE), 0);
