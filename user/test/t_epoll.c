@@ -293,6 +293,7 @@ static void echo_of_a_watched_terminal(void)
     EXPECT_EQ(write(m, keys, sizeof keys), sizeof keys);
     printf("  typed in %.3f s\n", seconds() - begin);
     EXPECT(seconds() - begin < 5);
+    EXPECT_EQ(poll(&(struct pollfd){.fd = m, .events = POLLIN}, 1, 5000), 1);
     EXPECT(read(m, line, sizeof line) > 0);
 }
 

@@ -374,15 +374,17 @@ static void advice_on_others_files(void)
     EXPECT_EQ(madvise(p, PAGE, MADV_ACCESS_MANY), 0);
     fd = open(name, O_RDONLY);
     EXPECT((q = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0)) != MAP_FAILED);
+    EXPECT_EQ(madvise(q, PAGE, MADV_ACCESS_MANY), 0);
+    EXPECT((p = shmat(id, NULL, SHM_RDONLY)) != (void *)-1);
+    shmctl(id, IPC_RMID, NULL);
+    unlink(name);
+    EXPECT_EQ(setresuid(1000, 1000, 1000), 0); /* the superuser may */
     EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_MANY), EACCES);
     EXPECT_ERR(madvise(q, PAGE, MADV_ACCESS_DEFAULT), EACCES);
     EXPECT_EQ(madvise(q, PAGE, MADV_WILLNEED), 0);
     EXPECT((r = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED);
     EXPECT_EQ(madvise(r, PAGE, MADV_ACCESS_MANY), 0);
-    EXPECT((p = shmat(id, NULL, SHM_RDONLY)) != (void *)-1);
     EXPECT_ERR(madvise(p, PAGE, MADV_ACCESS_LWP), EACCES);
-    shmctl(id, IPC_RMID, NULL);
-    unlink(name);
 }
 
 /* A page or two in an address range that is nearly all there is. */
