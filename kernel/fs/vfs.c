@@ -342,7 +342,7 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
         tmpfs_limit(vfs);
     mount_at("/dev", "devtmpfs", "");
     mount_at("/dev/pts", "devpts", "");
-    /* Of its own: whoever fills it leaves room for devices; and small: whoever fills all tmpfs leaves memory. */
+    /* A tmpfs of its own, so that a user who fills it does not fill /dev; small, so that full ones leave memory. */
     snprintf(shm, sizeof shm, "size=%luk,mode=1777", mem_total_pages() / 8 * (PAGE_SIZE / 1024));
     mount_at("/dev/shm", "tmpfs", shm);
     mount_at("/proc", "proc", "");

@@ -154,8 +154,8 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 /* ---- making, naming, connecting ---- */
 
 /*
- * Whether somebody listens on the port at `ip`, or at an address that is the same to some: as on Linux, SO_REUSEADDR
- * does not share a port with a listener.  Locked.
+ * Whether a socket listens on the port at `ip`, or at an address that overlaps it.  As on Linux, SO_REUSEADDR does not
+ * share a port with a listening socket.  Locked.
  */
 static bool listened(uint32_t ip, uint16_t port)
 {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * oom.c - a page fault that finds no memory: who ends.
+ * oom.c - chooses the process that is killed when a page fault finds no memory.
  *
- * THEORY      What was promised (vm/reserve.c) can be had.  So who has taken most beyond the promise ends, and the
- *             others try again: memory that asked for no promise, page tables beyond those that promised memory needs,
- *             files and shared memory.  It is counted by user, because many small processes fill memory as one large
- *             one does.
- *             The superuser is promised memory beyond the limit while some is free (reserve.c).  If that is in use by
- *             then, and nobody has taken more than the promise, the largest process of an ordinary user ends.
- *             One that has been killed and is still there after a while is passed over: it may wait for somebody.
- *             If other memory is free, the fault wanted some of one board (MPOL_BIND), or in one piece: nobody else
- *             pays.
- *             A fault in the middle of a call of the kernel may hold locks that the search takes, or that the end of
- *             an address space waits for.  There a thread of its own searches.
- * LOCKING     proc_lock; oom_lock (RANK_CV) for that thread
+ * THEORY      Memory that was promised (vm/reserve.c) is there when it is touched.  So the process that has taken most
+ *             beyond its promise is killed, and the others try again.  Beyond the promise count: memory that asked for
+ *             no promise, page tables that promised memory does not need, files and shared memory.  The sums are by
+ *             user, because many small processes fill memory as one large process does.
+ *             If nobody has much beyond the promise and the superuser needs memory, the largest process of an ordinary
+ *             user is killed: the last part of memory is the superuser's.
+ *             A process that was killed some seconds ago and still exists is skipped: it may wait for another one.
+ *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several frames in a row or a
+ *             page table that cannot be promised.  Then only the process itself is killed.
+ *             A fault inside a system call may hold locks that the search takes, or that the end of an address space
+ *             waits for.  Then a thread of its own searches.
+ * INVARIANTS  I1  process 1 is never killed
+ * LOCKING     proc_lock; oom_lock (RANK_POLL) for what is asked of the thread
  * SEE ALSO    docs/pageout.md, tests/attack/memory.c
  */
 #include "proc/proc_impl.h"
@@ -83,17 +84,17 @@ static void keep_larger(struct proc **best, int64_t *most, struct proc *p, int64
 /* Looks at a process, which is held.  Sleeps. */
 static void look(struct search *s, struct proc *p, uint32_t uid)
 {
-    struct as      *as = proc_as_hold(p);
-    struct as_usage use;
-    struct taker   *t;
-    int64_t         own, n;
+    struct as    *as = proc_as_hold(p);
+    struct taker *t;
+    uint64_t      rss;
+    int64_t       own, n;
 
     if (as == NULL)
         return;
-    n = as_unpromised(as, &own, &use.rss_pages);
+    n = as_unpromised(as, &own, &rss);
     as_release(as);
     if (uid != 0)
-        keep_larger(&s->large, &s->largest, p, (int64_t)use.rss_pages);
+        keep_larger(&s->large, &s->largest, p, (int64_t)rss);
     if (n <= 0)
         return;
     t = taker_of(s->taker, uid);
