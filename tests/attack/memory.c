@@ -379,24 +379,38 @@ static bool many_small(void)
     return false;
 }
 
-/* Promises as much as there is. */
-static void promise_all(void)
+/* Promises as much as there is, and touches it if so told. */
+static void promise_all(bool touch)
 {
-    for (size_t size = (size_t)1 << 36; size >= 16 * PAGE;)
-        if (mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    for (size_t size = (size_t)1 << 36; size >= 16 * PAGE;) {
+        char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (p == MAP_FAILED)
             size /= 2;
+        for (size_t i = 0; touch && p != MAP_FAILED && i < size; i += PAGE)
+            p[i] = 1;
+    }
 }
 
-/* Who was promised all, and touches none of it, takes what asks for no promise. */
+/*
+ * Who was promised all uses it, and others take what asks for no promise: each too little to be ended for it, and all
+ * together not quite a sixteenth of memory, which is more than root's part.
+ */
 static bool promised_and_more(void)
 {
-    for (int i = 0; i < 4; i++)
+    size_t size = 7 * (size_t)MIB / 2, all = (size_t)sysconf(_SC_PHYS_PAGES) * PAGE;
+
+    for (size_t i = 0; i < all / 16 / size; i++)
         if (fork() == 0) {
-            promise_all();
-            touch_all();
+            char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+            sleep(2);
+            memset(p, 1, size);
+            pause();
         }
-    sleep(2);
     answer("goes on");
+    promise_all(true);
+    sleep(3);
     return false;
 }
 
@@ -405,7 +419,7 @@ static bool promised_and_tables(void)
 {
     char *p = mmap(NULL, (size_t)64 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    promise_all();
+    promise_all(false);
     for (size_t i = 0; p != MAP_FAILED && i < 8000; i++)
         (void)*(volatile char *)(p + i * 2 * MIB);
     answer("goes on");

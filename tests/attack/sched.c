@@ -35,35 +35,48 @@ static bool sleeping_timers(void)
     return n == 0;
 }
 
+/* Computes for 4 ms at a time, and sleeps so often that its priority stays high. */
+static void compute_and_nap(useconds_t nap)
+{
+    struct timespec now, end;
+
+    for (;; usleep(nap)) {
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_nsec += 4000000;
+        do
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+    }
+}
+
 /*
- * A thread of the lowest priority, with others before it on every CPU, is in the middle of a call in which it holds a
- * lock that all need, as a reader; another one wants to write.
+ * Threads of the lowest priority read the root directory, and so hold its lock as readers, with others before them on
+ * every CPU; some want to write, for which somebody has to look whether they may.
  */
 static bool starved_reader(void)
 {
-    for (int i = 0; i < 2; i++)
+    enum { READERS = 24, HOGS = 8 };
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    char bytes[32768];
+    struct sched_param p = {0};
+
+    for (int i = 0; i < READERS; i++)
         if (fork() == 0) {
-            struct sched_param p = {0};
+            int fd = open("/", O_RDONLY | O_DIRECTORY);
 
             sched_setscheduler(0, SCHED_IDLE, &p);
-            for (;;) {
-                DIR *d = opendir("/");
-
-                while (readdir(d) != NULL)
-                    ;
-                closedir(d);
-            }
-        }
-    usleep(100000);
-    for (int i = 0; i < STORM_THREADS; i++)
-        if (fork() == 0)
             for (;;)
-                ;
-    for (int i = 0; i < 200; i++) {
-        chmod("/", 0777); /* it is not the user's, but somebody has to look */
-        usleep(10000);
-    }
+                if (i % 6 == 5)
+                    chmod("/", 01777); /* it is not the user's */
+                else if (syscall(SYS_getdents64, fd, bytes, sizeof bytes) <= 0)
+                    lseek(fd, 0, SEEK_SET);
+        }
+    sleep(1);
+    for (int i = 0; i < HOGS * cpus; i++)
+        if (fork() == 0)
+            compute_and_nap((useconds_t)(50 + i * 7));
     answer("goes on");
+    sleep(2);
     return false;
 }
 

@@ -101,6 +101,30 @@ TEST(real_time_of_solaris)
     CHECK_EQ(class_rt_from_solaris(59), RT_LEVELS - 1);
 }
 
+/* Who waits and is not lifted by its class comes before all programs, until it goes to user mode. */
+TEST(lifted_out_of_the_kernel)
+{
+    enum { LOW, NORMAL, KERNEL, YOUNG };
+
+    start(CLASS_TS);
+    for (unsigned i = 0; i <= YOUNG; i++) {
+        t[i].state = TS_RUNNABLE;
+        t[i].last_ran = i == YOUNG ? lbolt : lbolt - 2 * HZ;
+        t[i].lwp = i == KERNEL ? NULL : (struct lwp *)&t[i];
+        if (i != NORMAL)
+            CHECK_EQ(thread_set_class(&t[i], CLASS_TS, -60, false), 0);
+    }
+    class_second();
+    CHECK_EQ(t[LOW].pri, PRI_SYS);
+    CHECK(t[LOW].ast & AST_LIFTED);
+    CHECK_EQ(t[NORMAL].pri, 50); /* its class has lifted it */
+    CHECK_EQ(t[KERNEL].pri, 0);
+    CHECK_EQ(t[YOUNG].pri, 0);
+    class_lifted(&t[LOW]);
+    CHECK_EQ(t[LOW].pri, 0);
+    CHECK(!(t[LOW].ast & AST_LIFTED));
+}
+
 TEST(time_sharing)
 {
     uint64_t slice = 0;

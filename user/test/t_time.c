@@ -341,7 +341,54 @@ static void vdso_is_safe(void)
     EXPECT_EQ(vdso[0], 0x7f);
 }
 
+/* Interrupts of all CPUs so far. */
+static long interrupts(void)
+{
+    char line[256];
+    long n = -1;
+    FILE *f = fopen("/proc/stat", "r");
+
+    EXPECT(f != NULL);
+    while (n < 0 && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "intr %ld", &n) != 1)
+            n = -1;
+    fclose(f);
+    return n;
+}
+
+/* The timers of CPU time of who sleeps are not looked at again and again. */
+static void timers_of_who_sleeps(void)
+{
+    enum { SLEEPERS = 10, ALLOWED = 500 /* the clock makes 100 */ };
+    const struct itimerval soon = {{0, 1}, {0, 1}};
+    pid_t pid[SLEEPERS];
+    long before;
+
+    for (int i = 0; i < SLEEPERS; i++) {
+        EXPECT((pid[i] = fork()) >= 0);
+        if (pid[i] == 0) {
+            signal(SIGPROF, SIG_IGN);
+            signal(SIGVTALRM, SIG_IGN);
+            setitimer(ITIMER_PROF, &soon, NULL);
+            setitimer(ITIMER_VIRTUAL, &soon, NULL);
+            for (;;)
+                pause();
+        }
+    }
+    usleep(300000);
+    before = interrupts();
+    sleep(1);
+    before = interrupts() - before;
+    printf("  %ld interrupts\n", before);
+    EXPECT(before < ALLOWED);
+    for (int i = 0; i < SLEEPERS; i++) {
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], NULL, 0);
+    }
+}
+
 static const struct check list[] = {
+    {"timers_of_who_sleeps", timers_of_who_sleeps},
     {"never_goes_back", never_goes_back},
     {"same_on_every_cpu", same_on_every_cpu},
     {"vdso_agrees", vdso_agrees},
