@@ -37,30 +37,36 @@ TUNABLE(tmpfs_max_percent, 1, 75,
 
 static struct kmem_cache *tnode_cache;
 
-bool tmount_fits(const struct tmount *tm, uint64_t used, uint64_t max)
+/* May the calling thread bring the use to `used` of `max` (max_nodes, max_pages)?  A part of both is the superuser's. */
+static bool fits(const struct tmount *tm, uint64_t used, uint64_t max)
 {
     uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
 
-    if (tm->reserve && !reserve_spares(0)) /* names and nodes cost memory, too */
-        return false;
     if (likely(used <= max - reserve))
         return true;
     return used <= max && (fs_upcalls.cred == NULL || fs_upcalls.cred()->euid == 0);
 }
 
-/* Counts n pages; -ENOSPC when the mount is full. */
+bool tmount_node_fits(const struct tmount *tm)
+{
+    return (!tm->reserve || reserve_spares(0)) && fits(tm, tm->nnodes + 1, tm->max_nodes);
+}
+
+/* Counts n pages; -ENOSPC: the mount is full, or all memory is promised. */
 static int tmount_take(struct tmount *tm, uint64_t n)
 {
-    if (tmount_fits(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
+    if (!reserve_spares(n))
+        return -ENOSPC;
+    if (fits(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
         return 0;
     atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
     return -ENOSPC;
 }
 
-/* Counts n pages of `t`; -ENOSPC: the mount is full, or all memory is promised. */
+/* Counts n pages of `t`; errors of tmount_take(). */
 static int charge(struct tnode *t, uint64_t n)
 {
-    int err = reserve_spares(n) ? tmount_take(tmount_of(&t->vn), n) : -ENOSPC;
+    int err = tmount_take(tmount_of(&t->vn), n);
 
     if (err != 0)
         return err;
@@ -127,7 +133,7 @@ struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint
         t->link.target = NULL; /* charged = 0 */
     }
     spin_lock(&tm->lock);
-    if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes)) {
+    if (!tmount_node_fits(tm)) {
         spin_unlock(&tm->lock);
         kmem_cache_free(tnode_cache, t);
         return NULL;

@@ -224,7 +224,7 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
     spin_lock(&tm->lock);
     if (target->nlink == 0)
         err = -ENOENT; /* it was unlinked meanwhile */
-    else if (!tmount_fits(tm, tm->nnodes + 1, tm->max_nodes))
+    else if (!tmount_node_fits(tm))
         err = -ENOSPC;
     else
         target->nlink++, tm->nnodes++;
