@@ -107,10 +107,11 @@ def bound(kind, port):
 
 
 def parse(text):
-    """One end's report, which must name no error."""
+    """The end of one end's report, which must name no error, and whether each stream has a thread (iperf3 3.16)."""
     found = json.loads(text[max(text.find("{"), 0) :])  # a word about IPv6 may come first
     assert "error" not in found, text
-    return found["end"]
+    version = [int(part) for part in re.findall(r"\d+", found["start"]["version"])]
+    return found["end"] | {"threads": version >= [3, 16]}
 
 
 def streams(end, what, which="bytes"):
@@ -133,11 +134,17 @@ def test_streams(run, way, options, count):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options, count", [("", 1), ("-P 4 -Z", 4)])
 def test_streams_back(run, way, options, count):
-    """From server to client, which has received all that it asked for.  Both ends say the same of what was sent."""
+    """From server to client, which has received all that it asked for.  Both ends say the same of what was sent.
+
+    Since 3.16 each stream has a thread, which may count a block between the server's message and what the server prints.
+    """
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -R -n {BYTES} {options}"))
     assert len(client["streams"]) == len(server["streams"]) == count
-    assert streams(client, "sender") == streams(server, "sender")
-    assert server["sum_sent"]["bytes"] == client["sum_sent"]["bytes"] == sum(streams(server, "sender"))
+    late = BLOCK if server["threads"] else 0
+    told = zip(streams(client, "sender"), streams(server, "sender"), strict=True)
+    assert all(abs(there - here) <= late for there, here in told)
+    assert abs(server["sum_sent"]["bytes"] - client["sum_sent"]["bytes"]) <= count * late
+    assert server["sum_sent"]["bytes"] == sum(streams(server, "sender"))
     assert BYTES <= client["sum_received"]["bytes"] == sum(streams(client, "receiver"))
     assert client["sum_received"]["bytes"] <= server["sum_sent"]["bytes"] + len(server["streams"]) * BLOCK
 
@@ -156,15 +163,20 @@ def test_streams_both_ways(run, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("back", ["", "-R"])
 def test_datagrams(run, way, back):
-    """Four streams, of which no datagram is lost and none overtakes another; with -R all that were asked for have come."""
+    """Four streams, of which none overtakes another; with -R all that were asked for have come.  None is lost.
+
+    But a sender with threads goes on until it hears of the end: what is more than twice what was asked for may be lost.
+    """
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -P 4 {UDP} {back}"))
     sender, receiver = (server, client) if back else (client, server)
     assert len(sender["streams"]) == len(receiver["streams"]) == 4
     sent, got = sender["sum_sent"], receiver["sum_received"]
-    assert got["lost_packets"] == 0 and streams(receiver, "receiver", "out_of_order") == [0] * 4
-    assert got["packets"] <= sent["packets"] >= DATAGRAMS and (not back or got["packets"] >= DATAGRAMS)
+    lost = got["lost_packets"]
+    assert lost == 0 or (sender["threads"] and lost <= sent["packets"] - 2 * DATAGRAMS)
+    assert streams(receiver, "receiver", "out_of_order") == [0] * 4
+    assert got["packets"] <= sent["packets"] >= DATAGRAMS and (not back or got["packets"] - lost >= DATAGRAMS)
     assert 0 <= sent["packets"] * DATAGRAM - sent["bytes"] <= 4 * DATAGRAM
-    assert got["bytes"] == got["packets"] * DATAGRAM
+    assert got["bytes"] == (got["packets"] - lost) * DATAGRAM
 
 
 # ---- iperf ------------------------------------------------------------------------------------------------------------------
