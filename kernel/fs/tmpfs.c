@@ -37,7 +37,7 @@ TUNABLE(tmpfs_max_percent, 1, 75,
 
 static struct kmem_cache *tnode_cache;
 
-/* May the calling thread bring the use to `used` of `max` (max_nodes, max_pages)?  A part of both is the superuser's. */
+/* May the calling thread bring the use to `used` of `max` (max_nodes, max_pages)?  The last part is the superuser's. */
 static bool fits(const struct tmount *tm, uint64_t used, uint64_t max)
 {
     uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;

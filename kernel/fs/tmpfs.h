@@ -74,7 +74,7 @@ extern const struct vnodeops tmpfs_ops;
 /* tnode_create - a node on no directory, one reference.  NULL: no memory, or no node left. */
 struct tnode *tnode_create(struct vfs *vfs, enum vtype type, uint32_t mode, uint32_t uid,
                            uint32_t gid);
-/* tmount_node_fits - may the calling thread take one more node or name?  Names and nodes cost memory, too.  tm->lock. */
+/* tmount_node_fits - may the calling thread take one more node or name?  Both cost memory, too.  tm->lock is held. */
 bool tmount_node_fits(const struct tmount *tm);
 
 /* Directories (tmpfs_dir.c); locks as for the vnode operations of the same names. */
