@@ -165,14 +165,14 @@ def test_streams_both_ways(run, way):
 def test_datagrams(run, way, back):
     """Four streams, of which none overtakes another; with -R all that were asked for have come.  None is lost.
 
-    But a sender with threads goes on until it hears of the end: what is more than twice what was asked for may be lost.
+    But a sender with threads goes on until it hears of the end: when it sends more than the queues hold, some may be lost.
     """
     client, server = map(parse, run(way, "iperf3", "-1 -J", f"-J -P 4 {UDP} {back}"))
     sender, receiver = (server, client) if back else (client, server)
     assert len(sender["streams"]) == len(receiver["streams"]) == 4
     sent, got = sender["sum_sent"], receiver["sum_received"]
     lost = got["lost_packets"]
-    assert lost == 0 or (sender["threads"] and lost <= sent["packets"] - 2 * DATAGRAMS)
+    assert lost == 0 or (sender["threads"] and sent["packets"] > 2 * DATAGRAMS)
     assert streams(receiver, "receiver", "out_of_order") == [0] * 4
     assert got["packets"] <= sent["packets"] >= DATAGRAMS and (not back or got["packets"] - lost >= DATAGRAMS)
     assert 0 <= sent["packets"] * DATAGRAM - sent["bytes"] <= 4 * DATAGRAM
