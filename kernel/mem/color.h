@@ -32,6 +32,8 @@ static inline void page_setup(struct page *pg, unsigned node, unsigned order, un
         page_count(pg);
     if (flags & ALLOC_ZERO)
         page_zero(pg, order);
+    else if (!(flags & ALLOC_WHOLE) && unlikely(!pg->no_code || order > 0))
+        page_drop_code(pg, order);
 }
 /* bins_empty - all frames of the bins go to the buddy system. */
 void bins_empty(struct mem_node *n);

@@ -37,6 +37,13 @@ static struct {
 } reserved[RESERVED_MAX];
 static unsigned nreserved;
 
+/* The descriptor of a frame that the allocator has not had yet. */
+static inline void begin(struct page *pg)
+{
+    pg->flags = 0;
+    pg->no_code = false;
+}
+
 struct page *block_take(struct mem_node *n, unsigned order)
 {
     uint64_t     usable = n->free_mask >> order << order;
@@ -51,7 +58,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
         n->free_mask &= ~(1ull << o);
     if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* from here on every descriptor says whether its frame is in use */
         for (unsigned i = 1; i < 1u << o; i++)
-            pg[i].flags = 0;
+            begin(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
         struct page *half = pg + (1ul << --o);
 
@@ -310,6 +317,17 @@ void page_zero(struct page *pg, unsigned order)
 {
     CPUSTAT_INC(zero_pages);
     memset(page_to_virt(pg), 0, PAGE_SIZE << order);
+    for (unsigned i = 0; i < 1u << order; i++)
+        atomic_store_explicit(&pg[i].no_code, true, memory_order_relaxed);
+}
+
+void page_drop_code(struct page *pg, unsigned order)
+{
+    for (unsigned i = 0; i < 1u << order; i++)
+        if (!pg[i].no_code) {
+            memset(page_to_virt(&pg[i]), 0, PAGE_SIZE);
+            pg[i].no_code = true;
+        }
 }
 
 void page_copy(struct page *dst, struct page *src, unsigned order)
@@ -459,7 +477,7 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
 
         while (pfn + (1ull << order) > last)
             order--;
-        vmemmap[pfn].flags = 0;
+        begin(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
         if (order == MAX_ORDER) /* smaller ones lie in blocks that edges_clear() has seen */
             vmemmap[pfn].flags |= PG_VIRGIN;
@@ -479,7 +497,7 @@ static void edges_clear(paddr_t base, paddr_t end)
 
     for (uint64_t b = first;; b = last) {
         for (uint64_t i = 0; i < span; i++)
-            vmemmap[b + i].flags = 0;
+            begin(&vmemmap[b + i]);
         if (b == last)
             return;
     }
@@ -531,7 +549,7 @@ void mem_init(const struct mem_range *r, unsigned n)
     for (unsigned i = 0; i < n; i++)
         range_add(&r[i], false);
     for (paddr_t a = device.base; a < device.base + device.len; a += PAGE_SIZE)
-        page_setup(phys_to_page(a), device.node, 0, 0);
+        page_setup(phys_to_page(a), device.node, 0, ALLOC_WHOLE);
 }
 
 void mem_set_near(unsigned node, const uint8_t *near, unsigned nnear)
@@ -552,7 +570,8 @@ void mem_unreserve(paddr_t base, uint64_t len)
             continue;
         stretch_add(base, base + PAGE_SIZE);
         mem_nodes[node].navail_pages++;
-        page_setup(pg, (unsigned)node, 0, 0);
+        page_setup(pg, (unsigned)node, 0, ALLOC_WHOLE);
+        pg->no_code = false;
         page_free(pg);
     }
 }

@@ -11,6 +11,9 @@
  *             the cache.  User pages then come from bins by colour, one list for each, in which a node keeps
  *             the rest of blocks that were opened for one frame (Kessler and Hill, "Page Placement Algorithms for Large
  *             Real-Indexed Caches", ACM TOCS 10, 1992).
+ *             QEMU keeps what it has translated of a frame's code until a store hits that code, and meanwhile each store
+ *             to the frame costs about a hundred times as much.  So a frame that may have held code (the firmware's, the
+ *             boot loader's, a program's) is zeroed before it is used for something that is not written whole.
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
  *             I2  refs > 0 for an allocated frame; 0 for a free one, which nothing maps and no list has
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
@@ -63,7 +66,8 @@ struct page {
     uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */
     struct list link;  /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
-    uint32_t    pad[3];
+    _Atomic bool no_code; /* [a] kept while it is free: no code has been in it since it was zeroed */
+    uint32_t    swap_area, swap_slot; /* PG_SWAPPED: where the page is (vm/swap.c)             */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
@@ -95,6 +99,7 @@ enum alloc_flags {
     ALLOC_ZERO   = 1 << 1, /* contents zeroed                              */
     ALLOC_WAIT   = 1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
     ALLOC_UNPAGEABLE = 1 << 3, /* no page daemon will take it; counted by mem_unpageable() */
+    ALLOC_WHOLE  = 1 << 4, /* the caller writes all of it: code in it does no harm */
 };
 
 /* What mem asks of vm when memory is short. */
@@ -154,6 +159,15 @@ static inline void page_release(struct page *pg)
     if (atomic_fetch_sub_explicit(&pg->refs, 1, memory_order_acq_rel) == 1)
         page_free(pg);
 }
+
+/* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those of a block that may have any. */
+static inline void page_has_code(struct page *pg, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (atomic_load_explicit(&pg[i].no_code, memory_order_relaxed)) /* else the line stays shared */
+            atomic_store_explicit(&pg[i].no_code, false, memory_order_relaxed);
+}
+void page_drop_code(struct page *pg, unsigned order);
 
 /* page_zero, page_copy - `rep` over one 4 KiB frame, or 2^order of them. */
 void page_zero(struct page *pg, unsigned order);

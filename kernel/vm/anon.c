@@ -169,7 +169,7 @@ void anon_drop(struct as *as, uint64_t start, uint64_t end)
 /* A copy of a page that relatives share, at a new index of `as`; NULL: no memory. */
 static struct page *copy_for_move(struct page *from)
 {
-    struct page *to = page_alloc(from->node, from->order, ALLOC_NEAR);
+    struct page *to = page_alloc(from->node, from->order, ALLOC_WHOLE);
 
     if (to != NULL) {
         page_copy(to, from, from->order);

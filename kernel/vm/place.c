@@ -103,6 +103,7 @@ static inline struct page *count_near(struct page *pg, unsigned lgrp)
 
 static struct page *alloc_at(unsigned node, unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
+    flags |= ALLOC_WHOLE;
     return page_colors > 1 && order == 0 ? alloc_colored(node, flags, index, start) : page_alloc(node, order, flags);
 }
 
@@ -169,12 +170,12 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
     if (unlikely(node == LGRP_NONE))
         return place_private_slow(s, addr, order, flags);
     lgrp_count(home, LGRP_STAT_NEXT, 1);
-    return count_near(page_alloc(node, order, flags | ALLOC_WAIT), home);
+    return count_near(page_alloc(node, order, flags | ALLOC_WAIT | ALLOC_WHOLE), home);
 }
 
 struct page *place_strict(unsigned lgrp, const struct page *like)
 {
-    unsigned     flags = ALLOC_STRICT | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
+    unsigned     flags = ALLOC_STRICT | ALLOC_WHOLE | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
     struct page *pg;
 
     for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {

@@ -53,11 +53,11 @@ static struct kmem_cache *standin_cache;
 /* A stand-in's place: in fields that only frames use otherwise. */
 static inline unsigned area_of(const struct page *pg)
 {
-    return pg->pad[0];
+    return pg->swap_area;
 }
 static inline uint64_t slot_of(const struct page *pg)
 {
-    return pg->pad[1];
+    return pg->swap_slot;
 }
 
 static uint64_t sector_of(const struct area *a, uint64_t slot)
@@ -129,7 +129,7 @@ static void slot_retire(struct page *standin)
     spin_lock(&areas_lock);
     first = a->usable-- == a->pages - 1;
     spin_unlock(&areas_lock);
-    standin->pad[0] = AREAS;
+    standin->swap_area = AREAS;
     if (first)
         warn("%s: a page of swap cannot be written", a->name);
 }
@@ -152,8 +152,8 @@ static struct page *standin_new(const struct page *pg, unsigned area, uint64_t s
     *s = (struct page){.node = pg->node, .refs = 1, .index = pg->index};
     s->flags = PG_SWAPPED | PG_ANON | (pg->flags & PG_PRIVATE);
     s->priv = pg->priv;
-    s->pad[0] = area;
-    s->pad[1] = (uint32_t)slot;
+    s->swap_area = area;
+    s->swap_slot = (uint32_t)slot;
     return s;
 }
 

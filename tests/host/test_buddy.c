@@ -327,6 +327,53 @@ TEST(zeroed)
     give_all();
 }
 
+/* The first byte of each frame of the block of four at `pg`, as bits: it is not 0. */
+static unsigned written(struct page *pg)
+{
+    unsigned mask = 0;
+
+    for (unsigned i = 0; i < 4; i++)
+        mask |= (*(uint8_t *)page_to_virt(pg + i) != 0 ? 1u : 0) << i;
+    return mask;
+}
+
+/* What may have held code is zeroed once, before it is used for something that is not written whole. */
+TEST(code_is_dropped)
+{
+    struct page *pg, *again;
+
+    start();
+    run_on(0);
+    pg = take(0, 2, ALLOC_STRICT | ALLOC_WHOLE);
+    page_has_code(pg, 4); /* as before the kernel */
+    memset(page_to_virt(pg), 0x5a, PAGE_SIZE * 4);
+    give_all();
+    again = take(0, 2, ALLOC_STRICT | ALLOC_WHOLE);
+    CHECK(again == pg);
+    CHECK_EQ(written(pg), 15);
+    give_all();
+    CHECK(take(0, 2, ALLOC_STRICT) == pg);
+    CHECK_EQ(written(pg), 0);
+    memset(page_to_virt(pg), 0x5a, PAGE_SIZE * 4);
+    give_all();
+    CHECK(take(0, 2, ALLOC_STRICT) == pg);
+    CHECK_EQ(written(pg), 15);
+    page_has_code(pg + 2, 1); /* one frame of a block runs code */
+    give_all();
+    CHECK(take(0, 2, ALLOC_STRICT) == pg);
+    CHECK_EQ(written(pg), 11);
+    give_all();
+    for (unsigned i = 0; i < 4; i++) /* and the same for single frames */
+        CHECK(take(0, 0, ALLOC_STRICT)->no_code);
+    page_has_code(block[0].pg, 1);
+    memset(page_to_virt(block[0].pg), 0x5a, PAGE_SIZE);
+    again = block[0].pg;
+    give(0);
+    CHECK(take(0, 0, ALLOC_STRICT) == again);
+    CHECK_EQ(*(uint8_t *)page_to_virt(again), 0);
+    give_all();
+}
+
 /* ---- kernel memory ---- */
 
 enum { OBJECTS = 1500 };

@@ -89,7 +89,7 @@ static bool has_tail(const struct ext_inode *i, const struct page *pg)
 /* A copy of the page for I3; NULL: no memory. */
 static struct page *clean_copy(const struct ext_inode *i, struct page *pg)
 {
-    struct page *copy = page_alloc(pg->node, 0, ALLOC_NEAR);
+    struct page *copy = page_alloc(pg->node, 0, ALLOC_WHOLE);
     size_t       n = bytes_in_file(i, pg);
     uint8_t     *to;
 
