@@ -3,9 +3,9 @@
  * class.c - scheduling classes: what priority a thread has, and for how long it may run.
  *
  * THEORY      Six classes share one scale of global priorities, as in Solaris.
- *             TS, IA  time sharing: a thread moves between 60 levels.  Using up its time slice costs 10 levels, waking
- *                     from a sleep lifts it to 50 or above, and one that has waited for a second without running is
- *                     lifted too. Low levels have long slices (200 ms at 0, 20 ms at 59).
+ *             TS, IA  time sharing: a thread moves between 60 levels, as a table says (ts_dptbl.c).  Using up its time
+ *                     slice costs it 10 levels, waking from a sleep lifts it to 50 or above, and so does a second in
+ *                     which neither came to an end, whether it waited or ran.  Low levels have long slices.
  *             FX      fixed at its user priority, 0 to 60.
  *             FSS     fair share, between users: each has a number of shares, and one record of what its threads in
  *                     this class have used lately, however many they are.  Use decays by a quarter each second.  A
@@ -16,25 +16,27 @@
  *             RT      fixed, before everything else: 100 to 198, one level for each of POSIX's priorities 1 to 99.
  *                     Solaris has 60, 100 to 159: class_rt_from_solaris().
  *             SYS     kernel threads, 60 to 99.
+ *             A thread that is preempted keeps what is left of its slice, and its place before its equals: else one
+ *             that is often interrupted would never use up a slice, and sink more slowly than its neighbours.
  * LOCKING     callers hold t->lock
- * TUNABLES    ts_maxwait
  * SEE ALSO    docs/dispatcher.md; ts_dptbl(4), FSS(7) of Solaris 9
  */
 #include "disp/disp.h"
 
 #include "lib/errno.h"
-#include "stat/tunable.h"
 
-enum { TS_START = 29, TS_EXPIRE_COST = 10, TS_SLEEP_RETURN = 50 };
+enum { TS_START = 29, TS_LIFTED = 50 }; /* who has slept or waited is at the latter, or above */
 enum { LIFT_TICKS = HZ / 2 };
 enum { FSS_MEAN_COST = 50, FSS_MEAN_LEAST_US = 100000, FSS_USAGE_MAX_US = 1 << 30, FSS_SECONDS = 60 };
-
-static uint32_t ts_maxwait = 1;
-TUNABLE(ts_maxwait, 0, 3600, "seconds a time-sharing thread may wait before it is lifted; 1; class.c");
 
 static uint64_t          tsc_per_ms;
 static _Atomic uint64_t  fss_mean_us = FSS_MEAN_LEAST_US; /* use per share that costs FSS_MEAN_COST levels */
 static _Atomic bool      fss_charged;                     /* since the last look */
+
+static bool time_shares(const struct thread *t)
+{
+    return t->cls == CLASS_TS || t->cls == CLASS_IA;
+}
 
 static int clamp(int v, int lo, int hi)
 {
@@ -82,11 +84,10 @@ void class_init_thread(struct thread *t, const struct thread *creator)
 
 uint64_t class_quantum(const struct thread *t)
 {
-    static const uint8_t ts_slice_ms[] = {200, 160, 120, 80, 40, 20}; /* by level / 10 */
-    unsigned             ms = 100;
+    unsigned ms = 100;
 
-    if (t->cls == CLASS_TS || t->cls == CLASS_IA)
-        ms = ts_slice_ms[t->ts_level / 10];
+    if (time_shares(t))
+        ms = ts_dptbl[t->base_pri].quantum;
     else if (t->cls == CLASS_FSS)
         ms = 110;
     if (tsc_per_ms == 0)
@@ -96,22 +97,25 @@ uint64_t class_quantum(const struct thread *t)
 
 void class_quantum_expired(struct thread *t)
 {
-    if (t->cls == CLASS_TS || t->cls == CLASS_IA)
-        t->ts_level = (int16_t)max_of(t->ts_level - TS_EXPIRE_COST, 0);
+    if (time_shares(t)) {
+        t->ts_level = ts_dptbl[t->ts_level].tqexp;
+        t->ts_dispwait = 0;
+    }
     class_recompute(t);
 }
 
 void class_slept(struct thread *t)
 {
-    if ((t->cls == CLASS_TS || t->cls == CLASS_IA) && t->ts_level < TS_SLEEP_RETURN) {
-        t->ts_level = (int16_t)(TS_SLEEP_RETURN + t->ts_level / 10);
+    if (time_shares(t)) {
+        t->ts_level = ts_dptbl[t->ts_level].slpret;
+        t->ts_dispwait = 0;
         class_recompute(t);
     }
 }
 
 void class_yield(struct thread *t)
 {
-    if (t->cls == CLASS_TS || t->cls == CLASS_IA)
+    if (time_shares(t))
         t->ts_level = (int16_t)max_of(t->ts_level - 1, 0);
     class_recompute(t);
 }
@@ -180,26 +184,32 @@ void class_lifted(struct thread *t)
 }
 
 /*
- * Lifts what has waited too long (ts_lwait of ts_dptbl(4)), above those that sleep again and again as well, and takes
- * it away from where real-time threads compute.  What has waited for LIFT_TICKS and is not lifted by that comes before
- * all programs until it is out of the kernel: it may hold a lock for reading, which lends no priority, and all would
- * wait.
+ * Lifts what has used up no slice and not slept for too long (ts_dptbl.c), above those that sleep again and again as
+ * well, and takes what has waited for a second away from where real-time threads compute.  What has waited for
+ * LIFT_TICKS and is not lifted by that comes before all programs until it is out of the kernel: it may hold a lock for
+ * reading, which lends no priority, and all would wait.
  */
 void class_second(void)
 {
     struct thread *t;
 
     spin_lock(&all_threads_lock);
+    if (!list_empty(&all_threads)) { /* of those lifted to one level the first runs first: another each second */
+        t = list_pop(&all_threads, struct thread, all_link);
+        list_push_back(&all_threads, &t->all_link);
+    }
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->lock);
-        if (t->state == TS_RUNNABLE && lbolt - t->last_ran > ts_maxwait * HZ) {
-            if (t->cls == CLASS_TS || t->cls == CLASS_IA) {
-                t->ts_level = t->ts_level < TS_SLEEP_RETURN ? TS_SLEEP_RETURN : PRI_USER_MAX;
-                class_recompute(t);
-            }
-            disp_evade(t);
+        t->lately_tsc = t->lately_tsc / 4 * 3 + t->runtime_tsc - t->second_tsc;
+        t->second_tsc = t->runtime_tsc;
+        if (time_shares(t) && t->state != TS_SLEEP && ++t->ts_dispwait > ts_dptbl[t->base_pri].maxwait) {
+            t->ts_level = ts_dptbl[t->ts_level].lwait;
+            t->ts_dispwait = 0;
+            class_recompute(t);
         }
-        if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_SLEEP_RETURN && lbolt - t->last_ran > LIFT_TICKS) {
+        if (t->state == TS_RUNNABLE && lbolt - t->last_ran > HZ)
+            disp_evade(t);
+        if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_LIFTED && lbolt - t->last_ran > LIFT_TICKS) {
             t->lifted = true;
             atomic_fetch_or(&t->ast, AST_LIFTED);
             disp_set_pri(t, thread_effective_pri(t));
@@ -242,7 +252,7 @@ int class_rt_to_solaris(int upri)
 void thread_set_nice(struct thread *t, int nice)
 {
     spin_lock(&t->lock);
-    if (t->cls == CLASS_TS || t->cls == CLASS_IA || t->cls == CLASS_FSS) {
+    if (time_shares(t) || t->cls == CLASS_FSS) {
         t->upri = (int16_t)(-3 * nice);
         class_recompute(t);
     }

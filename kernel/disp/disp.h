@@ -29,6 +29,7 @@ struct disp_cpu {
     struct cpu *_Atomic timer_cpu;    /* [timer_lock] who keeps what is armed here: itself, as a rule      */
     struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; read without it */
     uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
+    uint64_t        balanced;         /* [o] clock tick at which it last took another CPU's thread      */
     uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
     _Atomic uint32_t ndiskwait;       /* [a] threads that went to sleep here for a disk                */
     uint8_t         state;            /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
@@ -75,6 +76,17 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c);
  */
 struct thread *disp_next(struct cpu *c);
 struct thread *disp_next_above(struct cpu *c, int floor);
+/*
+ * disp_take_from - takes from the queue of `victim` the best thread that CPU `c` may run, of priority `floor` at least;
+ * it is ONPROC there from now on.  @lately  UINT64_MAX: the first; else the one with the lowest lately_tsc, if that is
+ * lower than this, and only if c is in its home.  NULL: there is none.
+ */
+struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately);
+/*
+ * disp_balance - what CPU `c` is to run instead of its thread `t`, whose time slice has ended, t->lock held; NULL: it
+ * need not change.  balance.c
+ */
+struct thread *disp_balance(struct cpu *c, const struct thread *t);
 /* Threads on the real-time queues of all sets, and CPUs promised to one: 0 as a rule, and then no CPU looks. */
 extern _Atomic uint32_t disp_rt_active;
 /* disp_waiting - the highest priority that waits for CPU `c`, or for any CPU of its set; -1: none. */
@@ -101,6 +113,16 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
 /* disp_cpu_unbind - wait until no thread is bound to CPU `c`; `forced` unbinds.  -EBUSY after BOUND_TRIES looks. */
 int  disp_cpu_unbind(struct cpu *c, bool forced);
+
+/* A level of time sharing: ts_dptbl(4) of Solaris. */
+struct ts_dpent {
+    uint8_t  quantum; /* ms that a thread at this level may run                                   */
+    uint8_t  tqexp;   /* level of one that has used this up                                       */
+    uint8_t  slpret;  /* level of one that has slept                                              */
+    uint16_t maxwait; /* one that has done neither for more seconds than this gets                */
+    uint8_t  lwait;   /* this level                                                               */
+};
+extern const struct ts_dpent ts_dptbl[PRI_USER_MAX + 1];
 
 /* class.c: scheduling classes. */
 void     class_init_thread(struct thread *t, const struct thread *creator);

@@ -306,7 +306,7 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
         p.allowed = &allowed;
     }
     c = cpus[disp_pick_cpu(&p)];
-    if (c->disp->q.maxpri >= t->pri && t->bound_cpu < 0)
+    if (c->disp->q.maxpri >= t->pri && t->bound_cpu < 0 && !t->at_front)
         c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
     TRACE(WAKE, c->id, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     d = c->disp;
@@ -425,20 +425,27 @@ static int steal_best(unsigned cpu)
 }
 
 /*
- * Takes from `victim` the best thread that CPU c may run, or NULL.  One with an idle CPU nearer to its home is left: if
- * c was called, it calls that CPU; else another was called, or that CPU has looked since.
+ * One with an idle CPU nearer to its home is left: if c was called, it calls that CPU; else another was called, or that
+ * CPU has looked since.
  */
-static struct thread *take_from(struct cpu *victim, struct cpu *c)
+struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately)
 {
     struct disp_queue *q = &victim->disp->q;
     struct thread     *t, *found = NULL;
     unsigned           nearer = CPU_MAX;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= 0 && found == NULL; pri = queued_below(q, (unsigned)pri))
+    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link) {
             if (t->bound_cpu >= 0 || !disp_may_run(t, c))
                 continue;
+            if (lately != UINT64_MAX) {
+                if (t->lg.home == c->lgrp && t->lately_tsc < lately) {
+                    found = t;
+                    lately = t->lately_tsc;
+                }
+                continue;
+            }
             nearer = disp_nearer_idle(t, c);
             if (nearer == CPU_MAX) {
                 found = t;
@@ -479,7 +486,7 @@ static __attribute__((noinline)) struct thread *steal(struct cpu *c)
 
         if (victim < 0)
             break;
-        t = take_from(cpus[victim], c);
+        t = disp_take_from(cpus[victim], c, 0, UINT64_MAX);
         if (t != NULL) {
             c->stat->steals++;
             call_next(c);

@@ -61,6 +61,14 @@ static void account(struct thread *t, uint64_t now)
     t->oncpu_since = now;
 }
 
+/* How long `t`, which is dispatched, may run: what it had left when it was preempted, unless it has been lifted since. */
+static inline uint64_t slice(const struct thread *t)
+{
+    uint64_t whole = class_quantum(t);
+
+    return t->slice_left != 0 ? min_of(t->slice_left, whole) : whole;
+}
+
 /*
  * From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs
  * again.
@@ -78,6 +86,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     prev->uticks += c->stat->usr_ticks - prev->uticks_base;
     prev->sticks += c->stat->sys_ticks - prev->sticks_base;
     prev->last_ran = lbolt;
+    prev->slice_left = prev->state == TS_RUNNABLE && d->quantum_end > now ? d->quantum_end - now : 0;
     c->stat->csw++;
 
     next->oncpu_since = now;
@@ -95,7 +104,7 @@ static void switch_to(struct thread *prev, struct thread *next)
         else
             cpumask_clear_atomic(&cpu_idle_mask, c->id);
     }
-    d->quantum_end = to_idle ? UINT64_MAX : now + class_quantum(next);
+    d->quantum_end = to_idle ? UINT64_MAX : now + slice(next);
     if (d->quantum_end < d->timer_set_for)
         timer_program(c);
 
@@ -139,17 +148,22 @@ void swtch(void)
 
 /*
  * Gives the CPU to a queued thread of priority >= floor, if there is one; curthread then waits before its equals, or
- * behind them.  Returns whether it did.
+ * behind them.  `expired`: its slice is over.  Returns whether it did.
  */
-static bool switch_if_above(int floor, bool at_front)
+static bool switch_if_above(int floor, bool at_front, bool expired)
 {
-    struct thread *t = curthread, *next;
+    struct thread *t = curthread, *next = NULL;
     struct cpu    *c;
 
     spin_lock(&t->lock);
     c = this_cpu();
-    if ((c->disp->q.maxpri < floor && disp_rt_active == 0) || t == c->disp->idle_thread ||
-        (next = disp_next_above(c, floor)) == NULL) {
+    if (t != c->disp->idle_thread) {
+        if (expired)
+            next = disp_balance(c, t);
+        if (next == NULL && (c->disp->q.maxpri >= floor || disp_rt_active != 0))
+            next = disp_next_above(c, floor);
+    }
+    if (next == NULL) {
         spin_unlock(&t->lock);
         return false;
     }
@@ -189,11 +203,11 @@ void disp_preempt(void)
             involuntary(true);
             thread_leave_cpu();
         } else {
-            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo));
+            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo, true));
         }
         return;
     }
-    involuntary(switch_if_above(t->pri + 1, t->fifo));
+    involuntary(switch_if_above(t->pri + 1, true, false));
 }
 
 void thread_leave_cpu(void)
@@ -214,7 +228,7 @@ void thread_yield(void)
     spin_lock(&t->lock);
     class_yield(t);
     spin_unlock(&t->lock);
-    (void)switch_if_above(t->pri, false);
+    (void)switch_if_above(t->pri, false, false);
 }
 
 uint32_t halt_fenced_cpus = 1;

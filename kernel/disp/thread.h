@@ -60,11 +60,12 @@ struct thread {
     bool            at_front;      /* [t] it is to be queued before its equals                          */
     bool            lifted;        /* [t] above all programs, until it goes to user mode: class.c       */
     bool            exiting;       /* [o]                                                               */
+    uint16_t        ts_dispwait;   /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
     int16_t         pri;           /* [t] global priority now, inheritance included                     */
     int16_t         base_pri;      /* [t] what its class gives                                          */
     int16_t         inherit_pri;   /* [t] highest priority waiting for a lock it holds, or -1           */
     int16_t         upri;          /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
-    int16_t         ts_level;      /* [t] TS/IA/FSS: level in the dispatch table                        */
+    int16_t         ts_level;      /* [t] TS/IA: level in the dispatch table                            */
     _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
     struct fss     *fss;           /* [t] its user's shares and usage; NULL: a kernel thread, or it ends */
     struct list     runq_link;     /* [q]                                                               */
@@ -76,9 +77,12 @@ struct thread {
     struct cpupart *part;          /* [t] processor set it belongs to                                   */
     struct cpumask affinity;       /* [t] sched_setaffinity mask; used when `restricted`                */
     bool            restricted;    /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
+    uint64_t        slice_left;    /* [t] TSC cycles of its time slice, when it was preempted; 0: a new one */
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
     uint64_t        oncpu_since;   /* [t] TSC up to which runtime_tsc counts, while it runs             */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
+    uint64_t        second_tsc;    /* [t] runtime_tsc at the clock's last look, once a second           */
+    uint64_t        lately_tsc;    /* [t] what it ran before that, decaying by a quarter each second; others read it */
     uint64_t        alarm_tsc;     /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
     struct lgrp_thread lg;         /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
     uint8_t        *lgrp_aff;      /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */

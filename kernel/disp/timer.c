@@ -291,10 +291,6 @@ void timer_interrupt(void)
     over = rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
     if (over && c->thread->runtime_tsc + (rdtsc() - c->thread->oncpu_since) >= c->thread->alarm_tsc)
         atomic_fetch_or(&c->thread->ast, AST_ALARM);
-    if (over && disp_waiting(c) < 0 && disp_nearer_idle(c->thread, c) == CPU_MAX) {
-        d->quantum_end = rdtsc() + class_quantum(c->thread); /* it may stay: another slice */
-        over = false;
-    }
     if (!over) {
         timer_program(c);
     } else {

@@ -24,13 +24,14 @@ HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c sca
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
 HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
-HOST_class  := kernel/disp/class.c tests/host/machine.c
+HOST_class  := kernel/disp/class.c kernel/disp/ts_dptbl.c tests/host/machine.c
 HOST_sched  := kernel/blk/sched.c
 HOST_mbr    := kernel/blk/mbr.c
 HOST_radix  := kernel/vm/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
-HOST_runq   := $(TOPO_SRCS) kernel/disp/choose.c kernel/disp/runq.c tests/host/mktopo.c tests/host/machine.c
+HOST_runq   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c) tests/host/mktopo.c \
+               tests/host/machine.c
 HOST_cpio   := kernel/fs/cpio.c
 HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
                pipe.c lock.c devfs.c cpio.c initramfs.c) kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c

@@ -117,7 +117,7 @@ TEST(lifted_out_of_the_kernel)
     class_second();
     CHECK_EQ(t[LOW].pri, PRI_SYS);
     CHECK(t[LOW].ast & AST_LIFTED);
-    CHECK_EQ(t[NORMAL].pri, 50); /* its class has lifted it */
+    CHECK_EQ(t[NORMAL].pri, 52); /* its class has lifted it */
     CHECK_EQ(t[KERNEL].pri, 0);
     CHECK_EQ(t[YOUNG].pri, 0);
     class_lifted(&t[LOW]);
@@ -140,35 +140,60 @@ TEST(time_sharing)
     CHECK_EQ(slice, 200 * MS);
     class_slept(&t[0]);
     CHECK_EQ(t[0].pri, 50);
-    CHECK_EQ(class_quantum(&t[0]), 20 * MS);
+    CHECK_EQ(class_quantum(&t[0]), 40 * MS);
     class_slept(&t[0]);
-    CHECK_EQ(t[0].pri, 50);
+    CHECK_EQ(t[0].pri, 58);
     thread_set_nice(&t[0], 10);
-    CHECK_EQ(t[0].pri, 20);
+    CHECK_EQ(t[0].pri, 28);
+    CHECK_EQ(class_quantum(&t[0]), 120 * MS); /* by where it is, with its nice value */
     thread_set_nice(&t[0], -20);
     CHECK_EQ(t[0].pri, PRI_USER_MAX);
     class_yield(&t[1]);
     CHECK_EQ(t[1].pri, 28);
 }
 
-TEST(waiting_lifts)
+/* Whoever has neither used up a slice nor slept for a second is lifted, on a CPU as well; not while it sleeps. */
+TEST(a_second_lifts)
 {
     evaded = 0;
     start(CLASS_TS);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 4; i++)
         class_quantum_expired(&t[i]);
     t[0].state = t[1].state = TS_RUNNABLE;
     t[2].state = TS_ONPROC;
+    t[3].state = TS_SLEEP;
     t[0].last_ran = lbolt - 101;
     t[1].last_ran = lbolt - 100;
     class_second();
-    CHECK_EQ(t[0].pri, 50);
-    CHECK_EQ(t[1].pri, 19);
-    CHECK_EQ(t[2].pri, 19);
-    CHECK_EQ(evaded, 1);
-    class_second(); /* it waits still: others there sleep and come back at more than 50 */
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ(t[i].pri, 51);
+    CHECK_EQ(t[3].pri, 19);
+    CHECK_EQ(evaded, 1); /* only 0 has waited for more than a second */
+    class_second(); /* they wait still: others there sleep and come back at more than 51 */
     CHECK_EQ(t[0].pri, 59);
-    CHECK_EQ(t[1].pri, 19);
+    for (unsigned i = 0; i < 10; i++)
+        class_second();
+    CHECK_EQ(t[0].pri, 59);
+    CHECK_EQ(t[0].ts_dispwait, 10); /* the highest level waits for long */
+    class_quantum_expired(&t[0]);
+    CHECK_EQ(t[0].pri, 49);
+    CHECK_EQ(t[0].ts_dispwait, 0);
+}
+
+/* The table: computing leads down to level 0, waiting up to 59, and slices are longer further down. */
+TEST(table_of_time_sharing)
+{
+    for (int i = 0; i <= PRI_USER_MAX; i++) {
+        const struct ts_dpent *e = &ts_dptbl[i];
+
+        CHECK_EQ(e->tqexp, i < 10 ? 0 : i - 10);
+        CHECK(e->slpret >= 50 && e->slpret <= PRI_USER_MAX && e->lwait >= e->slpret);
+        CHECK_EQ(e->maxwait, i < PRI_USER_MAX ? 0 : 32000);
+        CHECK(i == 0 || (e->quantum <= e[-1].quantum && e->slpret >= e[-1].slpret && e->lwait >= e[-1].lwait));
+    }
+    CHECK_EQ(ts_dptbl[0].quantum, 200);
+    CHECK_EQ(ts_dptbl[49].lwait, PRI_USER_MAX);
+    CHECK_EQ(ts_dptbl[PRI_USER_MAX].quantum, 20);
 }
 
 TEST(children_inherit)

@@ -18,11 +18,11 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS = 40 };
+enum { BOARDS = 3, EACH = 4, CPUS = BOARDS * EACH, THREADS = 40, THREADS_MAX = 100 };
 
 static struct cpu_counted counted[CPUS];
 static struct disp_cpu    disp[CPUS];
-static struct thread      idle[CPUS], t[THREADS];
+static struct thread      idle[CPUS], t[THREADS_MAX];
 static struct lwp        *program = (struct lwp *)t; /* not a kernel thread's */
 static bool               poked[CPUS];
 
@@ -33,6 +33,8 @@ unsigned         ncpu = CPUS;
 struct cpupart   cpupart_default;
 uint32_t         halt_fenced_cpus = 1, trace_enable;
 _Atomic uint64_t lbolt = 1000;
+struct list      all_threads = LIST_INIT(all_threads);
+struct spinlock  all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 void panic(const char *fmt, ...)
 {
@@ -46,6 +48,11 @@ void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, ui
 
 void timer_program(struct cpu *c)
 {
+}
+
+uint64_t clock_tsc_per_ms(void)
+{
+    return 1;
 }
 
 bool disp_cpu_online(const struct cpu *c)
@@ -107,6 +114,7 @@ static struct thread *come(unsigned id)
         disp_enqueue(was, QUEUE_AGAIN);
     } else if ((next = disp_next_above(CPU(id), was->pri + 1)) != NULL) {
         was->state = TS_RUNNABLE;
+        was->at_front = true;
         run(next);
         disp_enqueue(was, QUEUE_AGAIN);
     }
@@ -139,12 +147,14 @@ static struct thread *sleeper(unsigned i, unsigned board, unsigned last)
     return &t[i];
 }
 
-/* All CPUs are idle, all threads sleep. */
-static void start(void)
+/* A machine: all CPUs are idle, all threads sleep. */
+static void start_as(unsigned boards, unsigned each)
 {
     static const struct machine_ops none;
 
-    mk_topo(&lgrp_topo, BOARDS, EACH, 0, NULL);
+    mk_topo(&lgrp_topo, boards, each, 0, NULL);
+    ncpu = boards * each;
+    list_init(&all_threads);
     memset(&cpupart_default, 0, sizeof cpupart_default);
     memset(&cpu_queued_mask, 0, sizeof cpu_queued_mask);
     memset(&cpu_idle_mask, 0, sizeof cpu_idle_mask);
@@ -155,7 +165,7 @@ static void start(void)
     machine_start(&counted[0], &none);
     disp_queue_init(&cpupart_default.rt, NULL);
     disp_rt_active = 0;
-    for (unsigned i = 0; i < CPUS; i++) {
+    for (unsigned i = 0; i < ncpu; i++) {
         *CPU(i) = (struct cpu){.self = CPU(i), .id = i, .lgrp = lgrp_topo.cpu_lgrp[i], .thread = &idle[i],
                                .disp = &disp[i], .stat = &counted[i].stat, .idle = true};
         disp[i] = (struct disp_cpu){.runpri = -1, .promised = -1, .idle_thread = &idle[i], .part = &cpupart_default,
@@ -166,12 +176,17 @@ static void start(void)
         cpumask_set(&cpupart_default.cpus, i);
         cpumask_set(&cpu_idle_mask, i);
     }
-    for (unsigned i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
         t[i] = (struct thread){.tid = i + 1, .state = TS_SLEEP, .pri = 30, .bound_cpu = -1, .part = &cpupart_default,
                                .lwp = program};
         list_init(&t[i].runq_link);
         sleeper(i, 0, 0);
     }
+}
+
+static void start(void)
+{
+    start_as(BOARDS, EACH);
 }
 
 /* ---- tests ---- */
@@ -434,4 +449,195 @@ TEST(no_real_time_thread_waits_for_less)
         }
         check_real_time();
     }
+}
+
+/* ---- equal shares ---- */
+
+static unsigned ran[THREADS_MAX];   /* milliseconds */
+static unsigned slice_end[CPUS];    /* millisecond at which the thread on a CPU has used up its slice */
+static unsigned now;
+
+/* CPU `id` has changed to another thread, or not; `was` ran before, until `end`. */
+static void begin_slice(unsigned id, struct thread *was, unsigned end)
+{
+    struct thread *th = CPU(id)->thread;
+
+    if (th == was)
+        return;
+    was->slice_left = was->state == TS_RUNNABLE && end > now ? end - now : 0;
+    slice_end[id] = now + (unsigned)(th->slice_left != 0 ? min_of(th->slice_left, class_quantum(th)) : class_quantum(th));
+}
+
+/* The slice of CPU `id` is over: what disp_preempt() of disp/thread.c does then. */
+static void expire(unsigned id)
+{
+    struct thread *was = CPU(id)->thread, *next;
+
+    on(id);
+    class_quantum_expired(was);
+    slice_end[id] = now + (unsigned)class_quantum(was);
+    next = disp_balance(CPU(id), was);
+    if (next == NULL)
+        next = disp_next_above(CPU(id), was->pri);
+    if (next != NULL) {
+        was->state = TS_RUNNABLE;
+        run(next);
+        begin_slice(id, was, slice_end[id]);
+        disp_enqueue(was, QUEUE_AGAIN);
+    }
+}
+
+/* All CPUs that were poked come. */
+static void all_come(void)
+{
+    for (bool any = true; any;) {
+        any = false;
+        for (unsigned id = 0; id < ncpu; id++) {
+            struct thread *was = CPU(id)->thread;
+
+            if (!poked[id] && was->ast == 0)
+                continue;
+            come(id);
+            begin_slice(id, was, slice_end[id]);
+            any = true;
+        }
+    }
+}
+
+/*
+ * n threads compute on `ncpus` CPUs of one board for `ms`, and `interrupted` others, bound to CPU 0, run for a millisecond
+ * every five.  Returns the smallest share of the n, in hundredths of the mean.
+ */
+static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsigned ms)
+{
+    enum { WARM_UP_MS = 500 };
+    unsigned least = UINT32_MAX, sum = 0;
+
+    start_as(1, ncpus);
+    memset(ran, 0, sizeof ran);
+    now = 0;
+    for (unsigned i = 0; i < n + interrupted; i++) {
+        spin_init(&t[i].lock, RANK_THREAD);
+        t[i].inherit_pri = -1;
+        t[i].cls = CLASS_TS;
+        t[i].ts_level = 29;
+        t[i].bound_cpu = i < n ? -1 : 0;
+        class_recompute(&t[i]);
+        list_push_back(&all_threads, &t[i].all_link);
+        if (i < n)
+            wake(&t[i], 0);
+        all_come();
+    }
+    for (; now < WARM_UP_MS + ms; now++) {
+        if (now == WARM_UP_MS)
+            memset(ran, 0, sizeof ran);
+        if (now % 1000 == 999)
+            class_second();
+        for (unsigned i = n; i < n + interrupted && now % 5 == 0; i++)
+            if (t[i].state == TS_SLEEP) {
+                class_slept(&t[i]);
+                wake(&t[i], 0);
+            }
+        all_come();
+        for (unsigned id = 0; id < ncpus; id++) {
+            struct thread *was = CPU(id)->thread;
+
+            if (was == &idle[id])
+                continue;
+            ran[was - t]++;
+            was->runtime_tsc++;
+            if (was - t >= n) {
+                block(id);
+                begin_slice(id, was, slice_end[id]);
+            } else if (now + 1 >= slice_end[id]) {
+                expire(id);
+            }
+        }
+        lbolt += now % 10 == 9;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        least = min_of(least, ran[i]);
+        sum += ran[i];
+    }
+    return least * 100 * n / sum;
+}
+
+/* However many threads compute, on CPUs that their number is no multiple of, each has about as much as the others. */
+TEST(equal_shares)
+{
+    static const struct {
+        unsigned cpus, threads;
+    } row[] = {{2, 3}, {2, 4}, {2, 5}, {2, 8}, {2, 12}, {2, 24}, {4, 5}, {4, 7}, {8, 9}, {8, 16}, {8, 32}, {8, 100}};
+
+    for (unsigned i = 0; i < array_size(row); i++) {
+        unsigned least = compute(row[i].cpus, row[i].threads, 0, 8000);
+
+        if (least < 85)
+            check_fail(__FILE__, __LINE__, "%u threads on %u CPUs: one has %u %% of the mean", row[i].threads, row[i].cpus,
+                       least);
+    }
+}
+
+/* Who is interrupted again and again uses up its slices nevertheless, and has no more than the others. */
+TEST(equal_shares_beside_one_that_sleeps)
+{
+    for (unsigned n = 3; n <= 24; n++) {
+        unsigned least = compute(2, n, 1, 8000);
+
+        if (least < 80) /* 68 without balance */
+            check_fail(__FILE__, __LINE__, "%u threads: one has %u %% of the mean", n, least);
+    }
+}
+
+/* Thread i waits on CPU `id`, at home on `board`; it may be taken from there. */
+static void waits_on(unsigned i, unsigned board, unsigned id, int pri)
+{
+    sleeper(i, board, id)->pri = (int16_t)pri;
+    t[i].bound_cpu = (int)id;
+    wake(&t[i], id);
+    CHECK(disp_dequeue(&t[i]));
+    t[i].bound_cpu = -1;
+    t[i].restricted = true;
+    cpumask_set(&t[i].affinity, id);
+    disp_enqueue(&t[i], QUEUE_AGAIN);
+    t[i].restricted = false;
+    CHECK(t[i].queued_on == &disp[id].q);
+}
+
+/* Balance leaves alone what is bound, at home elsewhere, less important, or has run as much; and it is not always. */
+TEST(balance_takes_only_what_it_may)
+{
+    start_as(2, EACH);
+    for (unsigned i = 0; i < 3; i++) { /* each CPU is busy, and one more waits on CPU 0 */
+        t[i].bound_cpu = (int)i % 2;
+        wake(sleeper(i, 0, i % 2), i % 2);
+        all_come();
+    }
+    on(1);
+    lbolt += 100;
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* it is bound */
+    waits_on(3, 1, 0, 30);
+    on(1);
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* its home is the other board */
+    waits_on(4, 0, 0, 29);
+    on(1);
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* less important */
+    waits_on(5, 0, 0, 30);
+    waits_on(6, 0, 0, 30);
+    t[5].lately_tsc = 800;
+    t[6].lately_tsc = 700;
+    on(1);
+    CHECK(disp_balance(CPU(1), &t[1]) == &t[6]); /* it has run less */
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL);  /* too soon */
+    lbolt += 100;
+    for (unsigned i = 7; i < 10; i++) {
+        t[i].bound_cpu = 1;
+        wake(sleeper(i, 0, 1), 1);
+    }
+    on(1);
+    t[1].lately_tsc = 800;
+    CHECK_EQ(disp[0].nsteal, disp[1].q.nrun);
+    CHECK(disp_balance(CPU(1), &t[1]) == NULL); /* as many wait here, and have run about as much */
+    t[1].lately_tsc = 1000;
+    CHECK(disp_balance(CPU(1), &t[1]) == &t[5]);
 }
