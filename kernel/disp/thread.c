@@ -61,7 +61,7 @@ static void account(struct thread *t, uint64_t now)
     t->oncpu_since = now;
 }
 
-/* How long `t`, which is dispatched, may run: what it had left when it was preempted, unless it has been lifted since. */
+/* How long `t`, which is dispatched, may run: what it had left when it was preempted, no more than its level has. */
 static inline uint64_t slice(const struct thread *t)
 {
     uint64_t whole = class_quantum(t);

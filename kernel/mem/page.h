@@ -11,9 +11,10 @@
  *             the cache.  User pages then come from bins by colour, one list for each, in which a node keeps
  *             the rest of blocks that were opened for one frame (Kessler and Hill, "Page Placement Algorithms for Large
  *             Real-Indexed Caches", ACM TOCS 10, 1992).
- *             QEMU keeps what it has translated of a frame's code until a store hits that code, and meanwhile each store
- *             to the frame costs about a hundred times as much.  So a frame that may have held code (the firmware's, the
- *             boot loader's, a program's) is zeroed before it is used for something that is not written whole.
+ *             QEMU keeps what it has translated of a frame's code until a store hits that code, and meanwhile each
+ *             store to the frame costs about a hundred times as much.  So a frame that may have held code (the
+ *             firmware's, the boot loader's, a program's) is zeroed before it is used for something that is not
+ *             written whole.
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
  *             I2  refs > 0 for an allocated frame; 0 for a free one, which nothing maps and no list has
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
@@ -160,7 +161,7 @@ static inline void page_release(struct page *pg)
         page_free(pg);
 }
 
-/* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those of a block that may have any. */
+/* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those that may have any. */
 static inline void page_has_code(struct page *pg, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)

@@ -465,7 +465,7 @@ static void begin_slice(unsigned id, struct thread *was, unsigned end)
     if (th == was)
         return;
     was->slice_left = was->state == TS_RUNNABLE && end > now ? end - now : 0;
-    slice_end[id] = now + (unsigned)(th->slice_left != 0 ? min_of(th->slice_left, class_quantum(th)) : class_quantum(th));
+    slice_end[id] = now + (unsigned)min_of(th->slice_left != 0 ? th->slice_left : UINT64_MAX, class_quantum(th));
 }
 
 /* The slice of CPU `id` is over: what disp_preempt() of disp/thread.c does then. */
@@ -505,8 +505,8 @@ static void all_come(void)
 }
 
 /*
- * n threads compute on `ncpus` CPUs of one board for `ms`, and `interrupted` others, bound to CPU 0, run for a millisecond
- * every five.  Returns the smallest share of the n, in hundredths of the mean.
+ * n threads compute on `ncpus` CPUs of one board for `ms`, and `interrupted` others, bound to CPU 0, run for a
+ * millisecond every five.  Returns the smallest share of the n, in hundredths of the mean.
  */
 static unsigned compute(unsigned ncpus, unsigned n, unsigned interrupted, unsigned ms)
 {
@@ -573,8 +573,8 @@ TEST(equal_shares)
         unsigned least = compute(row[i].cpus, row[i].threads, 0, 8000);
 
         if (least < 85)
-            check_fail(__FILE__, __LINE__, "%u threads on %u CPUs: one has %u %% of the mean", row[i].threads, row[i].cpus,
-                       least);
+            check_fail(__FILE__, __LINE__, "%u threads on %u CPUs: one has %u %% of the mean", row[i].threads,
+                       row[i].cpus, least);
     }
 }
 
