@@ -67,7 +67,7 @@ struct page {
     uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */
     struct list link;  /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
-    _Atomic bool no_code; /* [a] kept while it is free: no code has been in it since it was zeroed */
+    bool        no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
     uint32_t    swap_area, swap_slot; /* PG_SWAPPED: where the page is (vm/swap.c)             */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
@@ -162,12 +162,7 @@ static inline void page_release(struct page *pg)
 }
 
 /* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those that may have any. */
-static inline void page_has_code(struct page *pg, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (atomic_load_explicit(&pg[i].no_code, memory_order_relaxed)) /* else the line stays shared */
-            atomic_store_explicit(&pg[i].no_code, false, memory_order_relaxed);
-}
+void page_has_code(struct page *pg, unsigned n);
 void page_drop_code(struct page *pg, unsigned order);
 
 /* page_zero, page_copy - `rep` over one 4 KiB frame, or 2^order of them. */

@@ -221,12 +221,12 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
 {
     uint64_t old = __atomic_load_n(&table[slot], __ATOMIC_RELAXED), fresh = page_to_phys(pg) | bits;
 
-    if ((bits & PTE_NX) == 0)
-        page_has_code(pg, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1);
     if (((old ^ fresh) & PTE_ADDR) == 0 && old != 0) { /* the same page, with more rights */
         __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
-        if ((bits & PTE_NX) == 0)
+        if ((bits & PTE_NX) == 0) {
             __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
+            page_has_code(pg, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1);
+        }
         return false;
     }
     atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
@@ -236,6 +236,8 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
         uncount(as, old);
     else
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
+    if (unlikely((bits & PTE_NX) == 0)) /* in time for when it is freed */
+        page_has_code(pg, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1);
     return old != 0;
 }
 
