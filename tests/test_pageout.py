@@ -96,6 +96,7 @@ def test_memory_goes_out_and_comes_back(machine):
     after = counts(machine)
     assert after["anonpgout"] - before["anonpgout"] > 5000
     assert after["anonpgin"] - before["anonpgin"] > 5000
+    assert after["mjf"] - before["mjf"] > 1000, "faults that waited for the disk"
     assert machine.check("swap -l").split()[-1] > "500000", "nearly all blocks are free again"
 
 

@@ -489,6 +489,7 @@ void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what)
     struct disp_cpu *d = this_cpu()->disp;
 
     d->ndiskwait++;
+    curthread->disk_waits++;
     (void)cv_sleep(cv, NULL, l, false, NO_DEADLINE, what);
     d->ndiskwait--;
 }

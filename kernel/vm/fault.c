@@ -574,6 +574,7 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
 {
     struct fault f;
     unsigned     tries = 0;
+    uint64_t     waits = curthread->disk_waits;
     int          r = SIG_SEGV;
 
     f.as = as;
@@ -590,7 +591,10 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
     *code = f.code;
     if (TRACE_ON(FAULT))
         trace_fault(as, addr, access, r);
-    CPUSTAT_INC(minf);
+    if (unlikely(curthread->disk_waits != waits))
+        CPUSTAT_INC(mjf);
+    else
+        CPUSTAT_INC(minf);
     return r;
 }
 
