@@ -203,11 +203,11 @@ void blk_submit(struct blk_req *r)
 uint64_t host_ordered_from, host_ordered_to;
 unsigned host_ordered;
 
-static int write_data(struct ext_inode *i, struct ext_bytes b)
+static int write_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
     host_ordered_from = b.lo;
     host_ordered_to = b.hi;
-    host_ordered++;
+    host_ordered += wait;
     return 0; /* host_write has written it */
 }
 

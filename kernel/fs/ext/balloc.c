@@ -5,8 +5,9 @@
  * THEORY      One bitmap block to a group.  A file asks for blocks with a goal, the block after its last one: if that
  *             is free, the file goes on there.  Otherwise it gets a place where eight blocks lie free together, so
  *             that files that grow side by side interleave in pieces of eight, not of one; only when there is no such
- *             place left, the next free block.  A file without a goal starts where the group's last one started
- *             (the rover), so that a search does not begin at the front.  A full group is passed on its count alone.
+ *             place left, the next free block.  A file without a goal starts at the next free block behind the
+ *             group's last place that was given so (the rover): small files, which are never longer than that, lie
+ *             side by side and are written together.  A full group is passed on its count alone.
  *             Freed blocks are clear in the bitmap but set in `pending` until the transaction that freed them is on
  *             the disk: before that a crash brings the old file back, with its old data.
  * INVARIANTS  I1  a bit set in `pending` is clear in the bitmap
@@ -50,16 +51,16 @@ static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
     return err;
 }
 
-/* Where in the group to begin, by the rules above; n if it has nothing free. */
-static uint32_t choose(struct ext_group *grp, const uint8_t *map, uint32_t from, bool exact, uint32_t n)
+/* Where in the group to begin, by the rules above; n if it has nothing free.  @grows  there is a goal, in some group */
+static uint32_t choose(struct ext_group *grp, const uint8_t *map, uint32_t from, bool grows, bool exact, uint32_t n)
 {
     uint32_t i;
 
     if (exact && bits_next_clear(map, grp->pending, from, from + 1) == from)
         return from;
-    if ((i = bits_next_byte(map, grp->pending, from, n)) < n)
+    if (grows && (i = bits_next_byte(map, grp->pending, from, n)) < n)
         return i;
-    if ((i = bits_next_byte(map, grp->pending, 0, from)) < from)
+    if (grows && (i = bits_next_byte(map, grp->pending, 0, from)) < from)
         return i;
     if ((i = bits_next_clear(map, grp->pending, from, n)) < n)
         return i;
@@ -82,7 +83,8 @@ static int take_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t w
         mutex_exit(&grp->lock);
         return d->free_blocks == 0 ? 0 : err;
     }
-    i = choose(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, exact, n);
+    i = choose(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, goal != 0,
+               exact, n);
     if (i < n) {
         for (k = 1; k < want && k < d->free_blocks && i + k < n; k++)
             if (bits_next_clear(mb->data, grp->pending, i + k, i + k + 1) != i + k)

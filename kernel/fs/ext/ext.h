@@ -195,7 +195,8 @@ struct ext_bytes {
 struct ext_up {
     const struct vnodeops  *ops;
     const struct pager_ops *pager;
-    int  (*write_data)(struct ext_inode *i, struct ext_bytes b); /* write dirty pages and wait; 0 or -EIO */
+    /* Write dirty pages; with `wait`, and wait for them.  0 or -EIO. */
+    int  (*write_data)(struct ext_inode *i, struct ext_bytes b, bool wait);
     void (*drop_pages)(struct ext_inode *i, uint64_t size); /* pages beyond `size` bytes go */
     bool (*may_evict)(struct ext_inode *i);                 /* no dirty pages, no I/O */
     bool (*privileged)(void);                               /* may use the reserved blocks */

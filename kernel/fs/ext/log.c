@@ -256,16 +256,28 @@ static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
     return n;
 }
 
-/* Step 3.  j->lock held, and given back meanwhile. */
+/*
+ * Step 3.  All files are begun before one is waited for, so that the disk can join and sort what it gets.  j->lock is
+ * held, and given back meanwhile; nobody else takes a file off the list of a transaction that is committed.
+ */
 static void write_ordered(struct journal *j, struct txn *t)
 {
+    struct ext_inode *f;
+
+    LIST_FOREACH (f, &t->ordered, olink) {
+        struct ext_bytes bytes = f->ordered;
+
+        mutex_exit(&j->lock);
+        j->fs->up->write_data(f, bytes, false);
+        mutex_enter(&j->lock);
+    }
     while (!list_empty(&t->ordered)) {
         struct ext_inode *i = list_first(&t->ordered, struct ext_inode, olink);
         struct ext_bytes  bytes = i->ordered;
         struct txn       *next;
 
         mutex_exit(&j->lock);
-        j->fs->up->write_data(i, bytes); /* an error: the page stays dirty, and the file's next fsync meets it */
+        j->fs->up->write_data(i, bytes, true); /* an error: the page stays dirty, and the file's next fsync meets it */
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);

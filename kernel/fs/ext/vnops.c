@@ -152,7 +152,8 @@ static void op_dirty_inode(struct vnode *vn)
 static int op_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
-    int               err = vn->type == VREG ? object_sync(&vn->obj, 0, UINT64_MAX) : 0, e;
+    uint64_t          last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT; /* no later append is waited for */
+    int               err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
     if (i->fs->rdonly)
         return err != 0 ? err : i->fs->failed ? -EIO : 0;
@@ -184,9 +185,11 @@ const struct vnodeops ext_ops = {
 
 /* ---- what the core asks for ---------------------------------------------------------------------- */
 
-static int up_write_data(struct ext_inode *i, struct ext_bytes b)
+static int up_write_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
-    return object_sync(&i->vn.obj, b.lo >> PAGE_SHIFT, (b.hi - 1) >> PAGE_SHIFT);
+    uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
+
+    return wait ? object_sync(&i->vn.obj, first, last) : object_writeback(&i->vn.obj, first, last, true);
 }
 
 static void up_drop_pages(struct ext_inode *i, uint64_t size)
