@@ -218,11 +218,15 @@ def test_counts(machine):
     assert gained["wcnt"] == gained["rcnt"] == 0
     fields = next(line.split() for line in machine.check("cat /proc/diskstats").splitlines() if line.split()[2] == "hda")
     assert [int(fields[5]), int(fields[9])] == [after["sd:3:hda:nread"] // 512, after["sd:3:hda:nwritten"] // 512]
+    assert int(fields[7]) + int(fields[8]) == after["sd:3:hda:writes"]
+    assert len(fields) == 20 and int(fields[18]) == after["sd:3:hda:flushes"]
     for wrong in ("iostat 1 2 3", "iostat 1 hda", "vmstat 1 2 3"):
         assert "usage: " in machine.run(wrong).out
     title, columns, first = machine.check("iostat -x hda").splitlines()
     assert title.strip() == "extended device statistics" and columns.split()[-1] == "%b"
     assert first.split()[0] == "hda" and float(first.split()[3]) > 0
+    _, columns, first = machine.check("iostat -fn hda").splitlines()
+    assert columns.split()[-2:] == ["fl/s", "device"] and float(first.split()[-2]) > 0
 
 
 # ---- a file system on a disk that cannot write some of its sectors ----

@@ -213,6 +213,7 @@ static void count_end(struct disk *d, const struct blk_req *r, uint64_t now)
         break;
     default:
         s->flushes++;
+        s->fns += now - r->submitted_ns;
         s->ferrors += r->error != 0;
     }
 }
@@ -290,6 +291,17 @@ void blk_submit(struct blk_req *r)
         sched_add(&d->sched, r, r->submitted_ns);
     r->seq = d->sched.seq - d->running;
     dispatch(d, r->submitted_ns);
+    spin_unlock(&d->lock);
+}
+
+void blk_hurry(struct disk *d, uint64_t file)
+{
+    uint64_t now = clock_mono_ns();
+
+    d = disk_whole(d);
+    spin_lock(&d->lock);
+    sched_hurry(&d->sched, file, blk_pid(), now);
+    dispatch(d, now);
     spin_unlock(&d->lock);
 }
 

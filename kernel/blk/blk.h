@@ -49,7 +49,7 @@ struct blk_req {
     uint32_t              sdone;  /* sectors done                                        */
     bool                  alone;  /* not to be merged: it was part of a command that failed */
     bool                  split;  /* piece by piece: it failed as a whole                */
-    struct blk_req       *child, *next; /* in the heap of the requests that wait: sched.c */
+    struct blk_req       *child, *next, *prev; /* in the heap of the requests that wait: sched.c */
     uint64_t              pass;   /* the sweep that will carry it out                    */
     uint64_t              seq;    /* commands that had ended when it was submitted       */
 };
@@ -83,6 +83,8 @@ void  disk_set_owner(struct disk *d, void *owner);
 
 /* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
 void blk_submit(struct blk_req *r);
+/* blk_hurry - the running process begins to wait for what is written of `file` (blk_req.file).  Does not sleep. */
+void blk_hurry(struct disk *d, uint64_t file);
 /*
  * blk_rw - move `len` bytes (a multiple of SECTOR_SIZE, at most BLK_MAX_VECS pages) between memory of the kernel's
  *          direct map and the disk, and wait.  blk_flush - wait until what was written is on stable storage.  0, -EIO.
@@ -99,7 +101,8 @@ static inline uint32_t blk_pid(void)
 
 /* disk_count - what was counted of a whole disk since boot: requests, bytes, ns from submission to end, errors. */
 struct disk_counts {
-    uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight, busy_ns;
+    uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight, busy_ns,
+             flushes, flush_ns;
 };
 void disk_count(struct disk *d, struct disk_counts *out);
 

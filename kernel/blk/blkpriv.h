@@ -25,6 +25,7 @@ struct io_stats {
     uint64_t wcnt, rcnt;                     /* how many now                             */
     uint64_t flushes, rmerged, wmerged, rerrors, werrors, ferrors;
     uint64_t rns, wns;                       /* from submission to the end, sums         */
+    uint64_t fns;                            /* of flushes, from submission to the end, sum */
     uint64_t rahead, raheadmax;              /* commands that were begun or under way before a read's: sum, most */
 };
 

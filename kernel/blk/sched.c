@@ -7,64 +7,78 @@
  *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and
  *                         what lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become
  *                         one command. Sorting makes them neighbours in the queue, whichever of them came first.
+ *                         A read that has waited for disk_read_expire ms comes next, or a write that has for
+ *                         disk_write_expire ms; but after one of them the sweep goes on for a command (Linux's
+ *                         mq-deadline has these times).
  *             2 fair      Two kinds of requests are told apart.  A process waits for its reads, and for the writes
  *                         of an fsync: these are its flow.  What is written because it is to be written some time is
  *                         the background; nobody waits for it, and one process alone can fill the queue with it.
  *                         Flows take turns, one command each; none has more than FLOW_RUNNING at the device.  The
  *                         background is served in sorted sweeps when no flow has anything to do; and while one had
  *                         until disk_fair_linger ms ago, one command at a time, as large as the disk carries out in
- *                         disk_fair_slice us, but disk_fair_sectors at least.
+ *                         disk_fair_slice us, but disk_fair_sectors at least.  What positioning takes of that, and
+ *                         what each sector, is measured: struct disk_cost.
  *                         A program that reads here and there asks for the next block shortly after it has got the
  *                         last. If the arm went back to the background in this pause, the program would wait for a
- *                         command of the background at each of its reads.  So the disk is held for a flow whose last
- *                         pause was short: for the time of a command, disk_fair_hold us at most (Iyer and Druschel,
- *                         "Anticipatory scheduling", SOSP 2001).
- *                         The background gets one command after disk_fair_turns of the flows, and after
- *                         disk_fair_starve ms in any case.  Within it nothing starves: a sweep takes only what was
- *                         there when it began (FSCAN), so that a stream of writes cannot keep the arm at its place.
+ *                         command of the background at each of its reads.  So the disk is held for a flow if at least
+ *                         half of its latest pauses were shorter than the positioning that a command of the background
+ *                         would cost: for as long as that, disk_fair_hold us at most (Iyer and Druschel,
+ *                         "Anticipatory scheduling", SOSP 2001).  An fsync is such a flow: its data, the log and its
+ *                         last block come one after the other.
+ *                         The background gets one command when the flows have had the disk for disk_fair_turns us,
+ *                         and after disk_fair_starve ms in any case.  Within it, and within a flow, nothing starves:
+ *                         a sweep takes nothing that comes later than so long after its beginning (as FSCAN, which
+ *                         takes only what was there), so that a stream of writes cannot keep the arm at its place.
+ *                         What somebody begins to wait for leaves the background (sched_hurry()).
  *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
  *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
- * INVARIANTS  I1  a request is in one of: fifo, heap, the reqs of one flow
- *             I2  a flow is on `turns` exactly if its reqs are not empty
- *             I3  each request of the background is taken in the sweep after the one that went on when it came
+ * INVARIANTS  I1  a request is in one of: fifo, back, one flow's queue
+ *             I2  a flow is on `turns` exactly if its queue is not empty
+ *             I3  fair: each request is taken in the sweep that goes on when it comes, or in the one after that
  * LOCKING     the disk's
- * TUNABLES    disk_sched, disk_coalesce, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger,
- *             disk_fair_slice, disk_fair_sectors
+ * TUNABLES    disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold, disk_fair_starve,
+ *             disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
 #include "blk/sched.h"
 
 #include "stat/tunable.h"
 
-enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000 };
+enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000, QUICK_ALL = 256 };
 
-unsigned disk_sched = SCHED_ELEVATOR;
+unsigned disk_sched = SCHED_FAIR;
 TUNABLE(disk_sched, 0, SCHED_MODES - 1,
-        "default 1; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
+        "default 2; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
 unsigned disk_coalesce = 0;
 TUNABLE(disk_coalesce, 0, 1 << 20,
         "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
+unsigned disk_read_expire = 500;
+TUNABLE(disk_read_expire, 0, 60000, "default 500 ms; elevator: a read that has waited so long comes next; 0: never");
+unsigned disk_write_expire = 5000;
+TUNABLE(disk_write_expire, 0, 60000, "default 5000 ms; elevator: a write that has waited so long comes next; 0: never");
 unsigned disk_fair_hold = 20000;
 TUNABLE(disk_fair_hold, 0, 1000000,
         "default 20000 us; a disk is held no longer for a process that reads in quick succession");
 unsigned disk_fair_starve = 100;
-TUNABLE(disk_fair_starve, 0, 60000, "default 100 ms; one background write at least in this time, whatever waits");
-unsigned disk_fair_turns = 4;
-TUNABLE(disk_fair_turns, 0, 1000, "default 4; commands of processes that wait before one background write");
+TUNABLE(disk_fair_starve, 0, 60000,
+        "default 100 ms; one background write at least in this time; and a sweep takes nothing that comes later");
+unsigned disk_fair_turns = 25000;
+TUNABLE(disk_fair_turns, 0, 10000000,
+        "default 25000 us; what processes that wait have of a disk before one background write");
 unsigned disk_fair_linger = 200;
 TUNABLE(disk_fair_linger, 0, 60000,
         "default 200 ms; after a process's request, background writes go one at a time for so long");
 unsigned disk_fair_sectors = 32;
 TUNABLE(disk_fair_sectors, 8, 2048, "default 32 sectors; least size of a command while others wait or lately did");
-unsigned disk_fair_slice = 10000;
+unsigned disk_fair_slice = 25000;
 TUNABLE(disk_fair_slice, 0, 1000000,
-        "default 10000 us; such a command is as large as the disk carries out in this time");
+        "default 25000 us; such a command is as large as the disk carries out in this time");
 
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
 /*
  * A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986): r->child is the first of
- * those below r, r->next the next beside it.
+ * those below r, r->next the next beside it, r->prev the one before it there, or the one it is the first below.
  */
 static bool before(const struct blk_req *a, const struct blk_req *b)
 {
@@ -82,21 +96,32 @@ static struct blk_req *meld(struct blk_req *a, struct blk_req *b)
         low = a;
     }
     low->next = top->child;
+    if (low->next != NULL)
+        low->next->prev = low;
+    low->prev = top;
     top->child = low;
     return top;
 }
 
-static void heap_add(struct sched *s, struct blk_req *r)
+/* What lies behind the arm waits for the next sweep; and so does what comes when this one is older than `open_ns`. */
+static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uint64_t open_ns)
 {
-    r->child = r->next = NULL;
-    s->heap = meld(s->heap, r);
-    s->nback++;
+    struct list *arrived = &q->arrived[r->op != BLK_READ];
+
+    r->pass = q->pass + (r->sdone == 0 && (r->lba < q->head || now - q->pass_ns > open_ns));
+    r->child = r->next = r->prev = NULL;
+    q->heap = meld(q->heap, r);
+    q->n++;
+    if (r->sdone != 0)
+        list_push_front(arrived, &r->link);
+    else
+        list_push_back(arrived, &r->link);
 }
 
-/* Takes the first away: what was below it is melded in pairs from the left, then all from the right. */
-static struct blk_req *heap_pop(struct sched *s)
+/* Melds what was below a request that is taken away: in pairs from the left, then all from the right. */
+static struct blk_req *meld_all(struct blk_req *r)
 {
-    struct blk_req *first = s->heap, *r = first->child, *pairs = NULL;
+    struct blk_req *pairs = NULL, *all = NULL;
 
     while (r != NULL) {
         struct blk_req *a = r, *b = r->next, *m;
@@ -109,27 +134,59 @@ static struct blk_req *heap_pop(struct sched *s)
         m->next = pairs;
         pairs = m;
     }
-    s->heap = NULL;
     while (pairs != NULL) {
         struct blk_req *m = pairs;
 
         pairs = m->next;
         m->next = NULL;
-        s->heap = meld(s->heap, m);
+        all = meld(all, m);
     }
-    s->nback--;
+    return all;
+}
+
+static void heap_remove(struct sched_queue *q, struct blk_req *r)
+{
+    struct blk_req *below = meld_all(r->child);
+
+    if (r == q->heap) {
+        q->heap = below;
+    } else {
+        if (r->prev->child == r)
+            r->prev->child = r->next;
+        else
+            r->prev->next = r->next;
+        if (r->next != NULL)
+            r->next->prev = r->prev;
+        q->heap = meld(q->heap, below);
+    }
+    q->n--;
+    list_remove(&r->link);
+}
+
+static struct blk_req *heap_pop(struct sched_queue *q)
+{
+    struct blk_req *first = q->heap;
+
+    heap_remove(q, first);
     return first;
 }
 
 /* ---- queueing -------------------------------------------------------------------------------- */
 
+static void queue_init(struct sched_queue *q)
+{
+    list_init(&q->arrived[0]);
+    list_init(&q->arrived[1]);
+}
+
 void sched_init(struct sched *s)
 {
     *s = (struct sched){.mode = SCHED_FIFO};
     list_init(&s->fifo);
+    queue_init(&s->back);
     list_init(&s->turns);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
-        list_init(&s->flow[i].reqs);
+        queue_init(&s->flow[i].q);
         list_init(&s->flow[i].turn);
     }
 }
@@ -139,15 +196,52 @@ static bool is_flow(const struct blk_req *r)
     return r->op == BLK_READ || r->sync;
 }
 
+/* ---- what commands take ---------------------------------------------------------------------- */
+
+static void average(uint64_t *avg, uint64_t value)
+{
+    *avg = *avg == 0 ? value << 8 : *avg - *avg / 16 + (value << 8) / 16;
+}
+
+void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
+{
+    uint64_t square, product;
+
+    average(&c->n, n);
+    average(&c->t, took_ns);
+    average(&c->nn, (uint64_t)n * n);
+    average(&c->nt, n * took_ns);
+    square = c->n * c->n >> 8;
+    product = c->n * c->t >> 8;
+    if (c->nn > square + square / 16 && c->nt > product) /* they differ in length: else there is no line */
+        c->sector_ns = (c->nt - product) / (c->nn - square);
+    if (c->sector_ns == 0 || c->n * c->sector_ns > c->t)
+        c->sector_ns = c->t / c->n;
+    c->position_ns = (c->t - c->n * c->sector_ns) >> 8;
+}
+
+/* How many sectors a command moves in so long. */
+static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
+{
+    return c->sector_ns == 0 ? 0 : (ns - min_of(ns, c->position_ns)) / c->sector_ns;
+}
+
+/* ---- flows ----------------------------------------------------------------------------------- */
+
 /*
- * How long the disk is held for a flow that pauses: as long as the command would take that is begun instead.  Who waits
- * so long and is wrong has lost no more than by not waiting when that had been right.
+ * How long the disk is held for a flow that pauses: as long as positioning takes, which a command begun instead would
+ * cost.  Who waits so long and is wrong has lost no more than by not waiting when that had been right.
  */
 static uint64_t hold_ns(const struct sched *s)
 {
     uint64_t most = (uint64_t)disk_fair_hold * NS_PER_US;
 
-    return s->service_ns != 0 ? min_of(most, s->service_ns) : most;
+    return s->cost.position_ns != 0 ? min_of(most, s->cost.position_ns) : most;
+}
+
+static uint64_t starve_ns(void)
+{
+    return (uint64_t)disk_fair_starve * NS_PER_MS;
 }
 
 static bool within(uint64_t since, uint64_t span, uint64_t now)
@@ -159,13 +253,9 @@ static void flow_add(struct sched *s, struct blk_req *r, uint64_t now)
 {
     struct sched_flow *f = &s->flow[r->pid % SCHED_FLOWS];
 
-    if (r->sdone != 0) {
-        list_push_front(&f->reqs, &r->link);
-    } else {
-        if (f->idle_ns != 0)
-            f->quick = within(f->idle_ns, hold_ns(s), now);
-        list_push_back(&f->reqs, &r->link);
-    }
+    if (f->idle_ns != 0)
+        f->quick += (within(f->idle_ns, hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
+    heap_add(&f->q, r, now, starve_ns());
     f->idle_ns = 0;
     if (list_empty(&f->turn))
         list_push_back(&s->turns, &f->turn);
@@ -181,13 +271,9 @@ static void queue(struct sched *s, struct blk_req *r, uint64_t now)
     } else if (s->mode == SCHED_FAIR && is_flow(r)) {
         flow_add(s, r, now);
     } else {
-        if (s->nback == 0)
+        if (s->back.n == 0)
             s->back_ns = now;
-        if (r->sdone != 0)
-            r->pass = s->pass;
-        else
-            r->pass = s->pass + (s->mode == SCHED_FAIR || r->lba < s->head);
-        heap_add(s, r);
+        heap_add(&s->back, r, now, s->mode == SCHED_FAIR ? starve_ns() : UINT64_MAX);
     }
 }
 
@@ -199,11 +285,11 @@ static void change_mode(struct sched *s, uint64_t now)
 
     while ((r = list_pop(&s->fifo, struct blk_req, link)) != NULL)
         list_push_back(&all, &r->link);
-    while (s->heap != NULL)
-        list_push_back(&all, &heap_pop(s)->link);
+    while (s->back.heap != NULL)
+        list_push_back(&all, &heap_pop(&s->back)->link);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
-        while ((r = list_pop(&s->flow[i].reqs, struct blk_req, link)) != NULL)
-            list_push_back(&all, &r->link);
+        while (s->flow[i].q.heap != NULL)
+            list_push_back(&all, &heap_pop(&s->flow[i].q)->link);
         list_remove(&s->flow[i].turn);
     }
     s->mode = (uint8_t)disk_sched;
@@ -228,7 +314,7 @@ static bool joins(const struct blk_req *a, const struct blk_req *b, const struct
            sectors + b->nsect <= room->sectors && vecs + b->nvecs <= room->vecs;
 }
 
-/* Starts a batch with `r`; the arm will be behind it. */
+/* Starts a batch with `r`. */
 static void begin(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow, struct sched_batch *out)
 {
     list_init(&out->reqs);
@@ -236,50 +322,69 @@ static void begin(struct sched *s, struct blk_req *r, const struct sched_room *r
     out->sectors = room->sectors;
     out->flow = flow;
     s->seq++;
-    s->head = r->lba + min_of(r->nsect, r->sdone + room->sectors);
 }
 
-static void take_heap(struct sched *s, const struct sched_room *room, struct sched_batch *out)
+/* The one of the elevator's that has waited too long, reads first; NULL: none has. */
+static struct blk_req *expired(const struct sched *s, uint64_t now)
 {
-    struct blk_req *last = heap_pop(s);
+    const unsigned limit_ms[2] = {disk_read_expire, disk_write_expire};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct blk_req *r = list_first(&s->back.arrived[i], struct blk_req, link);
+
+        if (limit_ms[i] != 0 && !list_empty(&s->back.arrived[i]) &&
+            now - r->submitted_ns >= (uint64_t)limit_ms[i] * NS_PER_MS)
+            return r;
+    }
+    return NULL;
+}
+
+/* The next of a sweep, and those that continue it.  The arm will be behind them. */
+static void take_heap(struct sched *s, struct sched_queue *q, const struct sched_room *room, uint64_t now, int flow,
+                      struct sched_batch *out)
+{
+    struct blk_req *last = heap_pop(q);
     uint32_t        sectors = last->nsect - last->sdone;
     unsigned        vecs = last->nvecs;
 
-    s->pass = max_of(s->pass, last->pass);
-    begin(s, last, room, -1, out);
-    while (s->heap != NULL && s->heap->pass <= s->pass && joins(last, s->heap, room, sectors, vecs)) {
-        last = heap_pop(s);
+    if (last->pass > q->pass) {
+        q->pass = last->pass;
+        q->pass_ns = now;
+    }
+    q->head = last->lba + min_of(last->nsect, last->sdone + room->sectors);
+    begin(s, last, room, flow, out);
+    while (q->heap != NULL && q->heap->pass <= q->pass && joins(last, q->heap, room, sectors, vecs)) {
+        last = heap_pop(q);
         sectors += last->nsect;
         vecs += last->nvecs;
         list_push_back(&out->reqs, &last->link);
-        s->head = last->lba + last->nsect;
+        q->head = last->lba + last->nsect;
     }
 }
 
-/* The first of `reqs`, and those behind it that continue it, as long as all are no more than `most` sectors. */
-static void take_list(struct sched *s, struct list *reqs, const struct sched_room *room, uint32_t most, int flow,
-                      struct sched_batch *out)
+/* The first in order of arrival, and those behind it that continue it, up to disk_coalesce bytes. */
+static void take_fifo(struct sched *s, const struct sched_room *room, struct sched_batch *out)
 {
-    struct sched_room joined = {min_of(room->sectors, most), room->vecs};
-    struct blk_req   *last = list_pop(reqs, struct blk_req, link);
+    struct sched_room joined = {min_of(room->sectors, disk_coalesce / SECTOR_SIZE), room->vecs};
+    struct blk_req   *last = list_pop(&s->fifo, struct blk_req, link);
     uint32_t          sectors = last->nsect - last->sdone;
     unsigned          vecs = last->nvecs;
 
-    begin(s, last, room, flow, out);
-    while (!list_empty(reqs) && joins(last, list_first(reqs, struct blk_req, link), &joined, sectors, vecs)) {
-        last = list_pop(reqs, struct blk_req, link);
+    begin(s, last, room, -1, out);
+    while (!list_empty(&s->fifo) && joins(last, list_first(&s->fifo, struct blk_req, link), &joined, sectors, vecs)) {
+        last = list_pop(&s->fifo, struct blk_req, link);
         sectors += last->nsect;
         vecs += last->nvecs;
         list_push_back(&out->reqs, &last->link);
-        s->head = last->lba + last->nsect;
     }
 }
 
-static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, struct sched_batch *out)
+static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, uint64_t now,
+                      struct sched_batch *out)
 {
-    take_list(s, &f->reqs, room, room->sectors, (int)(f - s->flow), out);
+    take_heap(s, &f->q, room, now, (int)(f - s->flow), out);
     list_remove(&f->turn); /* to the end of the line */
-    if (!list_empty(&f->reqs))
+    if (f->q.heap != NULL)
         list_push_back(&s->turns, &f->turn);
     f->running++;
     s->running_flows++;
@@ -301,15 +406,17 @@ static uint64_t held_until(const struct sched *s, uint64_t now)
 {
     uint64_t hold = hold_ns(s);
 
-    return s->last != NULL && s->last->quick && within(s->last->idle_ns, hold, now) ? s->last->idle_ns + hold : 0;
+    if (s->last == NULL || s->last->quick < QUICK_ALL / 2 || !within(s->last->idle_ns, hold, now))
+        return 0;
+    return s->last->idle_ns + hold;
 }
 
 /* Whether the background is to wait; *again: until when, if it may be that nothing happens before. */
 static bool back_waits(const struct sched *s, bool flows_wait, uint64_t now, uint64_t *again)
 {
-    uint64_t starved = s->back_ns + (uint64_t)disk_fair_starve * NS_PER_MS, until;
+    uint64_t starved = s->back_ns + starve_ns(), until;
 
-    if (now >= starved || s->turns_since_back >= disk_fair_turns)
+    if (now >= starved || s->turns_ns >= (uint64_t)disk_fair_turns * NS_PER_US)
         return false;
     if (flows_wait || s->running_flows > 0)
         return true; /* a command will end */
@@ -322,7 +429,7 @@ static bool back_waits(const struct sched *s, bool flows_wait, uint64_t now, uin
 /* Sectors of a command while somebody may wait for its end. */
 static uint32_t small_sectors(const struct sched *s, uint32_t most)
 {
-    uint64_t fit = s->sector_ns != 0 ? (uint64_t)disk_fair_slice * NS_PER_US / s->sector_ns : 0;
+    uint64_t fit = sectors_within(&s->cost, (uint64_t)disk_fair_slice * NS_PER_US);
 
     return (uint32_t)min_of(max_of(fit, (uint64_t)disk_fair_sectors), (uint64_t)most);
 }
@@ -335,38 +442,57 @@ static bool take_fair(struct sched *s, const struct sched_room *room, uint64_t n
     uint64_t           linger = (uint64_t)disk_fair_linger * NS_PER_MS;
     bool               lively = f != NULL || s->running_flows > 0 || within(s->flow_ns, linger, now);
 
-    if (s->nback > 0 && s->running_back < (lively ? 1u : BACK_RUNNING) && !back_waits(s, f != NULL, now, again)) {
+    if (s->back.n > 0 && s->running_back < (lively ? 1u : BACK_RUNNING) && !back_waits(s, f != NULL, now, again)) {
         s->back_ns = now;
-        s->turns_since_back = 0;
+        s->turns_ns = 0;
         s->running_back++;
-        take_heap(s, lively ? &small : room, out);
+        take_heap(s, &s->back, lively ? &small : room, now, -1, out);
         return true;
     }
     if (f == NULL)
         return false;
-    s->turns_since_back += s->nback > 0;
-    take_flow(s, f, s->nback > 0 || s->turns.next != s->turns.prev ? &small : room, out);
+    take_flow(s, f, s->back.n > 0 || s->turns.next != s->turns.prev ? &small : room, now, out);
     return true;
 }
 
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
                 uint64_t *again)
 {
+    struct blk_req *late = NULL;
+
     *again = UINT64_MAX;
     if (s->mode == SCHED_FAIR)
         return take_fair(s, room, now, out, again);
-    if (s->mode == SCHED_ELEVATOR && s->heap != NULL)
-        take_heap(s, room, out);
+    if (s->mode == SCHED_ELEVATOR && !s->late && (late = expired(s, now)) != NULL) {
+        heap_remove(&s->back, late); /* by itself: the sweep goes on afterwards where it was */
+        begin(s, late, room, -1, out);
+    } else if (s->mode == SCHED_ELEVATOR && s->back.heap != NULL)
+        take_heap(s, &s->back, room, now, -1, out);
     else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
-        take_list(s, &s->fifo, room, disk_coalesce / SECTOR_SIZE, -1, out);
+        take_fifo(s, room, out);
     else
         return false;
+    s->late = late != NULL;
     return true;
 }
 
-static uint64_t average(uint64_t old, uint64_t value)
+void sched_hurry(struct sched *s, uint64_t file, uint32_t pid, uint64_t now)
 {
-    return old == 0 ? value : old - old / 8 + value / 8;
+    struct list     mine = LIST_INIT(mine);
+    struct blk_req *r, *next;
+
+    if (s->mode != SCHED_FAIR)
+        return;
+    LIST_FOREACH_SAFE(r, next, &s->back.arrived[1], link)
+        if (r->file == file) {
+            heap_remove(&s->back, r);
+            list_push_back(&mine, &r->link);
+        }
+    while ((r = list_pop(&mine, struct blk_req, link)) != NULL) {
+        r->sync = true;
+        r->pid = pid;
+        queue(s, r, now);
+    }
 }
 
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now)
@@ -375,16 +501,18 @@ void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uin
     uint64_t           took = now - max_of(begun, s->done_ns);
 
     s->done_ns = now;
-    s->service_ns = average(s->service_ns, took);
-    s->sector_ns = average(s->sector_ns, took / max_of(sectors, 1u));
+    if (sectors > 0)
+        disk_cost_learn(&s->cost, sectors, took);
     if (flow < 0) {
         s->running_back -= s->running_back > 0;
         return;
     }
+    if (s->back.n > 0)
+        s->turns_ns += took;
     f->running--;
     s->running_flows--;
     s->last = f;
     s->flow_ns = now;
-    if (f->running == 0 && list_empty(&f->reqs))
+    if (f->running == 0 && f->q.heap == NULL)
         f->idle_ns = now;
 }

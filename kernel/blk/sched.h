@@ -11,31 +11,47 @@ enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
 
 #define SCHED_FLOWS 64 /* processes told apart; those whose numbers are equal modulo this share */
 
+/* Requests that are carried out in sweeps. */
+struct sched_queue {
+    struct blk_req *heap;       /* the lowest (pass, lba) first                               */
+    struct list     arrived[2]; /* the same in the order of their arrival: reads, writes      */
+    unsigned        n;
+    uint64_t        pass;       /* the sweep that goes on                                     */
+    uint64_t        pass_ns;    /* since when                                                 */
+    uint64_t        head;       /* the sector behind the last one of it that was begun        */
+};
+
 struct sched_flow { /* of one process: requests it waits for */
-    struct list reqs;
-    struct list turn;     /* link of sched.turns while reqs is not empty            */
+    struct sched_queue q;
+    struct list turn;     /* link of sched.turns while it has requests              */
     unsigned    running;  /* commands                                               */
-    uint64_t    idle_ns;  /* since when it has had none, if it is quick             */
-    bool        quick;    /* its last pause was shorter than what is waited for it  */
+    uint64_t    idle_ns;  /* since when it has had none; 0: it has                  */
+    unsigned    quick;    /* how many of its pauses are short: moving average, of QUICK_ALL */
+};
+
+/*
+ * What commands take: position_ns, and sector_ns for each sector.  The line of least squares through the latest, from
+ * moving averages of sectors (n), time (t), n * n and n * t, with 8 bits behind the point.
+ */
+struct disk_cost {
+    uint64_t position_ns, sector_ns; /* 0: not known yet */
+    uint64_t n, t, nn, nt;
 };
 
 struct sched {
     uint8_t           mode;      /* enum sched_mode that the queues are in                           */
     struct list       fifo;      /* SCHED_FIFO                                                       */
-    struct blk_req   *heap;      /* the others: the lowest (pass, lba) first                         */
-    uint64_t          pass;      /* elevator: the sweep that goes on                                 */
-    uint64_t          head;      /* the sector behind the last one that was begun                    */
+    struct sched_queue back;     /* elevator: all; fair: the background                              */
+    bool              late;      /* elevator: the last command was one that had waited too long      */
     uint64_t          seq;       /* commands taken                                                   */
-    unsigned          nback;     /* fair: requests in the heap                                       */
     unsigned          running_back; /* fair: commands                                                */
-    uint64_t          back_ns;   /* fair: when one of the heap was last taken, or the heap was empty */
-    unsigned          turns_since_back; /* fair: commands of flows meanwhile, that the heap had to wait for */
+    uint64_t          back_ns;   /* fair: when one of the background was last taken, or it was empty */
+    uint64_t          turns_ns;  /* fair: what flows had of the disk since, while it waited          */
     unsigned          running_flows; /* fair: commands                                               */
     uint64_t          flow_ns;   /* fair: when a command of a flow last ended                        */
     struct sched_flow *last;     /* fair: whose                                                      */
     uint64_t          done_ns;   /* when a command last ended                                        */
-    uint64_t          service_ns; /* what a command takes, moving average; 0: not known yet          */
-    uint64_t          sector_ns; /* and what it takes for each sector                                */
+    struct disk_cost  cost;
     struct sched_flow flow[SCHED_FLOWS];
     struct list       turns;
 };
@@ -68,8 +84,16 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
  */
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
+/*
+ * sched_hurry - process `pid` begins to wait for what is to be written of `file` (blk_req.file): from now on that is
+ * its flow.
+ */
+void sched_hurry(struct sched *s, uint64_t file, uint32_t pid, uint64_t now);
+/* disk_cost_learn - a command of n > 0 sectors took so long.  Pure. */
+void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
+
 /* Tunables; sched.c describes them. */
-extern unsigned disk_sched, disk_coalesce, disk_fair_hold, disk_fair_starve, disk_fair_turns, disk_fair_linger,
-    disk_fair_sectors, disk_fair_slice;
+extern unsigned disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold, disk_fair_starve,
+    disk_fair_turns, disk_fair_linger, disk_fair_sectors, disk_fair_slice;
 
 #endif

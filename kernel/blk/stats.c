@@ -60,7 +60,7 @@ void stats_unrun(struct io_stats *s, uint64_t now)
 static const char *const names[] = {
     "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "wlastupdate", "rtime", "rlentime", "rlastupdate",
     "wcnt", "rcnt", "flushes", "rmerged", "wmerged", "rerrors", "werrors", "ferrors", "rns", "wns",
-    "rahead", "raheadmax",
+    "fns", "rahead", "raheadmax",
 };
 _Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t), "a name for each");
 
@@ -95,7 +95,7 @@ void disk_count(struct disk *d, struct disk_counts *out)
     spin_lock(&d->lock);
     run_update(&d->stats, clock_mono_ns());
     *out = (struct disk_counts){s->reads, s->writes, s->rmerged, s->wmerged, s->nread, s->nwritten, s->rns, s->wns,
-                                s->wcnt + s->rcnt, s->rtime};
+                                s->wcnt + s->rcnt, s->rtime, s->flushes, s->fns};
     spin_unlock(&d->lock);
 }
 

@@ -124,7 +124,15 @@ static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n,
     return move_pages(o, pages, n, BLK_WRITE, sync);
 }
 
-static const struct pager_ops bdev_pager = {.readpages = bdev_readpages, .writepages = bdev_writepages};
+static void bdev_hurry(struct vm_object *o)
+{
+    struct bdev *b = o->owner;
+
+    blk_hurry(b->disk, (uintptr_t)b);
+}
+
+static const struct pager_ops bdev_pager = {
+    .readpages = bdev_readpages, .writepages = bdev_writepages, .hurry = bdev_hurry};
 
 /* ---- the vnode ------------------------------------------------------------------------------- */
 

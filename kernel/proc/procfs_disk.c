@@ -26,7 +26,7 @@ PROCFS_SHOW(procfs_show_partitions)
     return 0;
 }
 
-/* Whole disks only: a partition's requests are counted at its disk. */
+/* Whole disks only: a partition's requests are counted at its disk.  Those that went along with another are apart. */
 PROCFS_SHOW(procfs_show_diskstats)
 {
     struct disk_counts c;
@@ -35,10 +35,12 @@ PROCFS_SHOW(procfs_show_diskstats)
         if (disk_whole(d) != d)
             continue;
         disk_count(d, &c);
-        text_add(out, "%4u %7u %s %lu %lu %lu %lu ", major_of(d), minor_of(d), disk_name(d), c.reads, c.reads_merged,
-                 c.nread / SECTOR_SIZE, c.rns / 1000000);
-        text_add(out, "%lu %lu %lu %lu %lu %lu %lu\n", c.writes, c.writes_merged, c.nwritten / SECTOR_SIZE,
-                 c.wns / 1000000, c.inflight, c.busy_ns / 1000000, (c.rns + c.wns) / 1000000);
+        text_add(out, "%4u %7u %s %lu %lu %lu %lu ", major_of(d), minor_of(d), disk_name(d),
+                 c.reads - c.reads_merged, c.reads_merged, c.nread / SECTOR_SIZE, c.rns / 1000000);
+        text_add(out, "%lu %lu %lu %lu %lu %lu %lu ", c.writes - c.writes_merged, c.writes_merged,
+                 c.nwritten / SECTOR_SIZE, c.wns / 1000000, c.inflight, c.busy_ns / 1000000,
+                 (c.rns + c.wns + c.flush_ns) / 1000000);
+        text_add(out, "0 0 0 0 %lu %lu\n", c.flushes, c.flush_ns / 1000000); /* there is no discard */
     }
     return 0;
 }

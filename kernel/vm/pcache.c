@@ -460,6 +460,8 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     start = after = tally_writes(o, &err);
     do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
         before = after;
+        if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0 && o->ops->hurry != NULL)
+            o->ops->hurry(o);
         object_writeback(o, first, last, true);
         wait_written(o, first, last);
         after = tally_writes(o, &err);

@@ -21,6 +21,7 @@ static void start(enum sched_mode mode)
 {
     memset(req, 0, sizeof req);
     disk_sched = mode;
+    disk_read_expire = 500;
     sched_init(&q);
     nreq = 0;
     now = 1000 * (uint64_t)MS;
@@ -33,7 +34,7 @@ static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_
 
     CHECK(nreq <= NMAX);
     *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8, .pid = pid,
-                          .sync = sync};
+                          .sync = sync, .submitted_ns = now};
     sched_add(&q, r, now);
     return r;
 }
@@ -132,6 +133,7 @@ TEST(elevator_sweeps_in_one_direction)
     uint64_t           last = 0, turns = 0;
 
     start(SCHED_ELEVATOR);
+    disk_read_expire = 0;
     for (unsigned i = 0; i < 1000; i++)
         add(BLK_READ, i * 2711 % 1000 * 1000, 8, 1, true);
     for (unsigned i = 0; i < 2000; i++) {
@@ -234,8 +236,8 @@ TEST(nothing_is_lost)
     }
     for (unsigned i = 0; i < NMAX; i++)
         CHECK_EQ(req[i].sdone, req[i].nsect);
-    CHECK(q.heap == NULL && list_empty(&q.fifo) && list_empty(&q.turns));
-    CHECK_EQ(q.nback, 0);
+    CHECK(q.back.heap == NULL && list_empty(&q.fifo) && list_empty(&q.turns));
+    CHECK_EQ(q.back.n, 0);
 }
 
 /*
@@ -297,7 +299,7 @@ TEST(fair_reader_does_not_wait_for_a_writer)
     start(SCHED_FAIR);
     took = reader_beside_writer(50, &worst, &written);
     CHECK(worst <= 2);        /* the one under way, and one that starves */
-    CHECK(took <= 50 * 2 * alone);
+    CHECK(took <= 50 * 3 * alone); /* the two have about as much of the disk */
     CHECK(written >= 8 * 32); /* and the writer is served */
 }
 
@@ -329,7 +331,7 @@ TEST(fair_background_does_not_starve)
             add(BLK_READ, 500000 + check_below(100000), 8, pid, true);
         }
     }
-    CHECK(gap <= (disk_fair_turns + 2) * (uint64_t)(POSITION_NS + 8 * SECTOR_NS));
+    CHECK(gap <= disk_fair_turns * 1000ull + 3 * (uint64_t)(POSITION_NS + 8 * SECTOR_NS));
 }
 
 TEST(fair_flows_take_turns)
@@ -346,12 +348,14 @@ TEST(fair_flows_take_turns)
         uint32_t n = serve(&b);
 
         got[list_first(&b.reqs, struct blk_req, link)->pid]++;
-        CHECK(n <= disk_fair_sectors); /* nobody holds the disk for long while another waits */
+        /* Nobody holds the disk for long while another waits. */
+        CHECK(n <= 72 && POSITION_NS + n * (uint64_t)SECTOR_NS <= disk_fair_slice * 1600ull);
         finish(&b, n, NULL);
     }
     CHECK_EQ(got[1], 10);
     CHECK_EQ(got[2], 10);
-    CHECK(serve(&b) > 100); /* alone again: long commands */
+    finish(&b, serve(&b), NULL); /* the rest of one */
+    CHECK(serve(&b) > 100);      /* alone again: long commands */
 }
 
 TEST(fair_sweep_ends)
@@ -364,10 +368,115 @@ TEST(fair_sweep_ends)
     serve(&b);
     finish(&b, 8, NULL);
     low = add(BLK_WRITE, 100, 8, 7, false);
-    for (unsigned i = 0; i < 3; i++) { /* a stream in front of the arm does not keep it there */
+    for (unsigned i = 0; i < 32; i++) { /* a stream in front of the arm does not keep it there: 32 of 3.6 ms */
         add(BLK_WRITE, 6000 + i * 8, 8, 7, false);
         if (finish(&b, serve(&b), low))
             return;
     }
     CHECK(false);
+}
+
+/* Positioning and transfer are told apart, whatever the mixture; commands of one size teach their time. */
+TEST(what_commands_take)
+{
+    struct disk_cost c = {0};
+
+    disk_cost_learn(&c, 100, 50 * MS);
+    CHECK_EQ(c.position_ns + 100 * c.sector_ns, 50 * MS);
+    for (unsigned share = 1; share < 8; share++) { /* of eight commands so many are short */
+        c = (struct disk_cost){0};
+        for (unsigned i = 0; i < 200; i++) {
+            uint32_t n = i % 8 < share ? 8 : 200 + (uint32_t)check_below(100);
+
+            disk_cost_learn(&c, n, POSITION_NS / 2 + check_below(POSITION_NS) + n * (uint64_t)SECTOR_NS);
+        }
+        CHECK_NEAR(c.position_ns, POSITION_NS, 4 * MS);
+        CHECK_NEAR(c.sector_ns, SECTOR_NS, SECTOR_NS / 8);
+    }
+    for (unsigned i = 0; i < 1000; i++)
+        disk_cost_learn(&c, 8, 3 * MS); /* now all are short, and it is another disk */
+    CHECK_NEAR(c.position_ns + 8 * c.sector_ns, 3 * MS, MS / 2);
+}
+
+/* With the elevator a read that others always come before waits for half a second, a write for five. */
+TEST(elevator_lets_nobody_wait_for_ever)
+{
+    for (unsigned write = 0; write < 2; write++) {
+        uint64_t        since, took, expire = (write ? disk_write_expire : disk_read_expire) * (uint64_t)MS;
+        struct blk_req *low = NULL;
+        bool            done = false;
+
+        start(SCHED_ELEVATOR);
+        for (uint64_t lba = 1000000; !done; lba += 512) {
+            struct sched_batch b;
+
+            nreq = nreq < NMAX - 10 ? nreq : 10; /* the others have long been done */
+            add(BLK_WRITE, lba, 512, 7, false);
+            if (low == NULL) {
+                struct sched_batch first;
+
+                finish(&first, serve(&first), NULL); /* the arm is behind `low` */
+                low = add(write ? BLK_WRITE : BLK_READ, 100, 8, 8, true);
+                since = now;
+                add(BLK_WRITE, lba + 512, 512, 7, false);
+                lba += 512;
+            }
+            done = finish(&b, serve(&b), low);
+        }
+        took = now - since;
+        CHECK(took <= expire + 2 * (POSITION_NS + 512 * (uint64_t)SECTOR_NS) + POSITION_NS + 8 * SECTOR_NS);
+    }
+}
+
+/* One that has waited too long is followed by a command of the sweep, which goes on where it was. */
+TEST(elevator_goes_on_after_a_late_one)
+{
+    struct sched_batch b;
+
+    start(SCHED_ELEVATOR);
+    for (unsigned i = 0; i < 8; i++)
+        add(BLK_WRITE, 8000 + i * 1000, 8, 7, false);
+    finish(&b, serve(&b), NULL);
+    for (unsigned i = 0; i < 3; i++)
+        add(BLK_READ, 3000 + i * 1000, 8, 8, true);
+    now += disk_read_expire * (uint64_t)MS;
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t n = serve(&b);
+        uint64_t lba = list_first(&b.reqs, struct blk_req, link)->lba;
+
+        CHECK_EQ(lba, i % 2 == 0 ? 3000 + i / 2 * 1000 : 9000 + i / 2 * 1000);
+        finish(&b, n, NULL);
+    }
+}
+
+/* A process begins to wait for a file of which much waits in the background: that comes before the rest. */
+TEST(what_is_waited_for_leaves_the_background)
+{
+    struct sched_batch b;
+    unsigned           mine = 0, n = 0;
+
+    start(SCHED_FAIR);
+    for (unsigned i = 0; i < 300; i++)
+        add(BLK_WRITE, 1000 + check_below(100000) * 8, 8, 7, false)->file = i % 30 == 0 ? 5 : 6;
+    finish(&b, serve(&b), NULL);
+    sched_hurry(&q, 5, 9, now);
+    for (; mine < 9 && n < 300; n++) {
+        uint32_t        sectors = serve(&b);
+        struct blk_req *r;
+
+        CHECK(sectors > 0);
+        LIST_FOREACH (r, &b.reqs, link)
+            mine += r->file == 5;
+        finish(&b, sectors, NULL);
+    }
+    CHECK(n <= 16); /* 9 or 10 of its own, and what the background is owed */
+    while (q.back.n > 0) {
+        uint32_t sectors = serve(&b);
+
+        now += sectors == 0 ? MS : 0; /* the disk is held for the process */
+        if (sectors > 0)
+            finish(&b, sectors, NULL);
+    }
+    for (unsigned i = 0; i < 300; i++)
+        CHECK_EQ(req[i].sdone, 8);
 }

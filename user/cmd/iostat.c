@@ -6,7 +6,8 @@
  *           happened since boot.  The sums of queue length times time give the mean number of requests that wait
  *           (wait), that the device has (actv) and, by Little's law, the mean time that a request took in both
  *           (svc_t, ms; -n: wsvc_t and asvc_t apart); the time that the queues were not empty gives %w and %b.
- *           Characters of terminals are not counted: the default layout has no `tty` columns.
+ *           Characters of terminals are not counted: the default layout has no `tty` columns.  Solaris counts no
+ *           flushes; -f adds them (fl/s).
  * SEE ALSO  docs/disks.md; kernel/blk/stats.c; Solaris iostat(1M)
  */
 #include <stdbool.h>
@@ -20,10 +21,11 @@
 enum { MAX_DISKS = 64, USUAL_DISKS = 4 };
 
 enum {
-    NREAD, NWRITTEN, READS, WRITES, WTIME, WLENTIME, RTIME, RLENTIME, RERRORS, WERRORS, FERRORS, NFIELDS
+    NREAD, NWRITTEN, READS, WRITES, WTIME, WLENTIME, RTIME, RLENTIME, RERRORS, WERRORS, FERRORS, FLUSHES, NFIELDS
 };
 static const char *const field_name[NFIELDS] = {
     "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "rtime", "rlentime", "rerrors", "werrors", "ferrors",
+    "flushes",
 };
 
 struct disk {
@@ -38,12 +40,12 @@ struct reading {
     struct disk disk[MAX_DISKS];
 };
 
-static bool extended, by_name, errors, disks_only, cpu_only;
+static bool extended, by_name, errors, flushes, disks_only, cpu_only;
 static struct hr_stat_args args;
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: iostat [-cdenx] [disk ...] [interval [count]]\n");
+    fprintf(stderr, "usage: iostat [-cdefnx] [disk ...] [interval [count]]\n");
     exit(2);
 }
 
@@ -120,11 +122,11 @@ static void print_extended(const struct reading *a, const struct reading *b)
 
     printf("                    extended device statistics              %s\n", errors ? "---- errors ---" : "");
     if (by_name)
-        printf("    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %%w  %%b %sdevice\n",
-               errors ? "s/w h/w trn tot " : "");
+        printf("    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %%w  %%b %s%sdevice\n",
+               errors ? "s/w h/w trn tot " : "", flushes ? "  fl/s " : "");
     else
-        printf("device       r/s    w/s   kr/s   kw/s wait actv  svc_t  %%w  %%b %s\n",
-               errors ? "s/w h/w trn tot" : "");
+        printf("device       r/s    w/s   kr/s   kw/s wait actv  svc_t  %%w  %%b %s%s\n",
+               errors ? "s/w h/w trn tot" : "", flushes ? "   fl/s" : "");
     for (int i = 0; i < b->ndisks; i++) {
         struct disk d = difference(a, b, i);
         double      n = d.v[READS] + d.v[WRITES];
@@ -142,6 +144,8 @@ static void print_extended(const struct reading *a, const struct reading *b)
         printf(" %3.0f %3.0f", 100 * ratio(d.v[WTIME], ns), 100 * ratio(d.v[RTIME], ns));
         if (errors)
             printf(" %3d %3.0f %3d %3.0f", 0, failed, 0, failed); /* all are the device's: "hard" */
+        if (flushes)
+            printf(" %6.1f", ratio(d.v[FLUSHES], t));
         printf(by_name ? " %s\n" : " \n", d.name);
     }
 }
@@ -178,7 +182,7 @@ int main(int argc, char **argv)
     static struct reading r[2]; /* the first: boot, when all was 0 */
     int                   opt;
 
-    while ((opt = getopt(argc, argv, "cdenx")) != -1) {
+    while ((opt = getopt(argc, argv, "cdefnx")) != -1) {
         switch (opt) {
         case 'c':
             cpu_only = true;
@@ -188,6 +192,9 @@ int main(int argc, char **argv)
             break;
         case 'e':
             errors = extended = true;
+            break;
+        case 'f':
+            flushes = extended = true;
             break;
         case 'n':
             by_name = true;

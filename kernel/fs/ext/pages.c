@@ -483,9 +483,17 @@ static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
     return err;
 }
 
+static void ext_hurry(struct vm_object *obj)
+{
+    const struct ext_inode *i = ext_i(obj->owner);
+
+    blk_hurry(i->fs->disk, i->vn.ino);
+}
+
 const struct pager_ops ext_pager = {
     .getpage = ext_getpage,
     .page_mkwrite = ext_page_mkwrite,
     .readpages = ext_readpages,
     .writepages = ext_writepages,
+    .hurry = ext_hurry,
 };

@@ -61,7 +61,10 @@ def parse(text: str, scale: float) -> list[Batch]:
 def measure(kind: str, folder: Path, records: int, scale: float, seed: int) -> list[Batch]:
     """One boot on a fresh disk.  MachineError if the program finds its file wrong."""
     log = storage.DiskLog(storage.make_disk(folder / f"{kind}.img", DISK_MIB), scale)
-    system = storage.system({"disk_depth": 1, "pageout_timescale": round(scale), "tmpfs_max_percent": 75})
+    system = storage.system(
+        storage.ELEVATOR
+        | {"disk_depth": 1, "pageout_policy": 2, "pageout_timescale": round(scale), "tmpfs_max_percent": 75}
+    )
     with storage.Machine(MACHINE, memory=MEMORY, seed=seed, disks=[log.disk], system=system) as guest:
         storage.leave_room(guest, ROOM_MIB)
         guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt && sync")

@@ -151,6 +151,10 @@ def result_lines(text: str, bench: str) -> list[dict[str, str]]:
     return [dict(word.split("=", 1) for word in line.split()[1:]) for line in text.splitlines() if line.startswith(start)]
 
 
+# The order of requests in the rows of papers, whatever the default is: sorted sweeps, without deadlines.
+ELEVATOR = {"disk_sched": 1, "disk_read_expire": 0, "disk_write_expire": 0}
+
+
 def system(pairs: dict[str, int]) -> str:
     """Lines of /etc/system, for a machine; those of SET='name=value ...' come last, and so count."""
     return "; ".join(f"set {pair}" for pair in [*(f"{n}={v}" for n, v in pairs.items()), *os.environ.get("SET", "").split()])
