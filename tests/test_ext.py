@@ -437,6 +437,24 @@ def test_cut_inside_a_page_that_is_being_written(machine):
     fsck("slow")
 
 
+@SLOW
+def test_small_files_are_written_together(machine):
+    """A hundred files lie side by side: their data, their inodes and the log are a few commands."""
+
+    def commands() -> int:
+        return int(machine.check("cat /proc/diskstats").split()[7])
+
+    machine.check("mkdir -p /mnt && mount -t ext3 -o commit=1000 /dev/vda /mnt")
+    machine.check("cd /mnt && ls | grep -v lost+found | xargs -r rm -rf && cd / && sync && mkdir /mnt/beside")
+    machine.check("""i=0; while test $i -lt 100; do
+        dd if=/bin/busybox of=/mnt/beside/f$i bs=4k count=$((i % 3 + 1)) 2>/dev/null; i=$((i + 1)); done""")
+    before = commands()
+    machine.check("sync")
+    assert 3 <= commands() - before <= 30
+    machine.check("umount /mnt")
+    fsck("slow")
+
+
 @BAD
 def test_errors_of_the_disk(machine):
     """EIO to who reads and to who syncs; the rest goes on."""

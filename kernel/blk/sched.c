@@ -333,7 +333,7 @@ static struct blk_req *expired(const struct sched *s, uint64_t now)
         struct blk_req *r = list_first(&s->back.arrived[i], struct blk_req, link);
 
         if (limit_ms[i] != 0 && !list_empty(&s->back.arrived[i]) &&
-            now - r->submitted_ns >= (uint64_t)limit_ms[i] * NS_PER_MS)
+            now >= r->submitted_ns + (uint64_t)limit_ms[i] * NS_PER_MS)
             return r;
     }
     return NULL;

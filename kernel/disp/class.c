@@ -106,9 +106,14 @@ void class_quantum_expired(struct thread *t)
 
 void class_slept(struct thread *t)
 {
-    if (time_shares(t)) {
-        t->ts_level = ts_dptbl[t->ts_level].slpret;
-        t->ts_dispwait = 0;
+    unsigned level;
+
+    if (!time_shares(t))
+        return;
+    t->ts_dispwait = 0;
+    level = ts_dptbl[t->ts_level].slpret;
+    if (unlikely((int)level != t->ts_level)) {
+        t->ts_level = (int16_t)level;
         class_recompute(t);
     }
 }

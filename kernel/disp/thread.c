@@ -148,22 +148,17 @@ void swtch(void)
 
 /*
  * Gives the CPU to a queued thread of priority >= floor, if there is one; curthread then waits before its equals, or
- * behind them.  `expired`: its slice is over.  Returns whether it did.
+ * behind them.  Returns whether it did.
  */
-static bool switch_if_above(int floor, bool at_front, bool expired)
+static bool switch_if_above(int floor, bool at_front)
 {
-    struct thread *t = curthread, *next = NULL;
+    struct thread *t = curthread, *next;
     struct cpu    *c;
 
     spin_lock(&t->lock);
     c = this_cpu();
-    if (t != c->disp->idle_thread) {
-        if (expired)
-            next = disp_balance(c, t);
-        if (next == NULL && (c->disp->q.maxpri >= floor || disp_rt_active != 0))
-            next = disp_next_above(c, floor);
-    }
-    if (next == NULL) {
+    if ((c->disp->q.maxpri < floor && disp_rt_active == 0) || t == c->disp->idle_thread ||
+        (next = disp_next_above(c, floor)) == NULL) {
         spin_unlock(&t->lock);
         return false;
     }
@@ -183,7 +178,8 @@ static void involuntary(bool switched)
 
 void disp_preempt(void)
 {
-    struct thread *t = curthread;
+    struct thread *t = curthread, *next;
+    bool           away;
 
     if (t == this_cpu()->disp->idle_thread)
         return; /* it looks at its queue next, and idle_wait() waits for the ast */
@@ -198,16 +194,23 @@ void disp_preempt(void)
         class_quantum_expired(t);
         this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
         timer_program(this_cpu());
+        away = disp_nearer_idle(t, this_cpu()) != CPU_MAX;
+        if (!away && (next = disp_balance(this_cpu(), t)) != NULL) {
+            t->state = TS_RUNNABLE;
+            switch_to(t, next);
+            involuntary(true);
+            return;
+        }
         spin_unlock(&t->lock);
-        if (disp_nearer_idle(t, this_cpu()) != CPU_MAX) {
+        if (away) {
             involuntary(true);
             thread_leave_cpu();
         } else {
-            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo, true));
+            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo));
         }
         return;
     }
-    involuntary(switch_if_above(t->pri + 1, true, false));
+    involuntary(switch_if_above(t->pri + 1, true));
 }
 
 void thread_leave_cpu(void)
@@ -228,7 +231,7 @@ void thread_yield(void)
     spin_lock(&t->lock);
     class_yield(t);
     spin_unlock(&t->lock);
-    (void)switch_if_above(t->pri, false, false);
+    (void)switch_if_above(t->pri, false);
 }
 
 uint32_t halt_fenced_cpus = 1;

@@ -97,6 +97,7 @@ struct thread {
     const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
     void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
     uint64_t        disk_waits;    /* [o] times it has slept in cv_wait_disk()                          */
+    uint64_t        minflt, majflt; /* [o] page faults, without such a sleep and with one                */
     struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance); NULL: none         */
     struct modelled *modelled;     /* [t] its modelled time; NULL: kernel thread, or no model            */
     struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */

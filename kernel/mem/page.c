@@ -319,13 +319,6 @@ void page_zero(struct page *pg, unsigned order)
     memset(page_to_virt(pg), 0, PAGE_SIZE << order);
 }
 
-void page_has_code(struct page *pg, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (pg[i].no_code) /* else the line stays shared */
-            pg[i].no_code = false;
-}
-
 void page_drop_code(struct page *pg, unsigned order)
 {
     for (unsigned i = 0; i < 1u << order; i++)

@@ -162,7 +162,12 @@ static inline void page_release(struct page *pg)
 }
 
 /* page_has_code - code may be run from n frames from now on.  page_drop_code - zero those that may have any. */
-void page_has_code(struct page *pg, unsigned n);
+static inline void page_has_code(struct page *pg, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (pg[i].no_code) /* else the line stays shared */
+            pg[i].no_code = false;
+}
 void page_drop_code(struct page *pg, unsigned order);
 
 /* page_zero, page_copy - `rep` over one 4 KiB frame, or 2^order of them. */

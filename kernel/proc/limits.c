@@ -213,8 +213,8 @@ void times_add_dead(struct proc *p, struct lwp *l)
 {
     p->utime_dead += l->t.uticks;
     p->stime_dead += l->t.sticks;
-    p->minflt_dead += l->minflt;
-    p->majflt_dead += l->majflt;
+    p->minflt_dead += l->t.minflt;
+    p->majflt_dead += l->t.majflt;
     p->nvcsw_dead += l->t.nvcsw;
     p->nivcsw_dead += l->t.nivcsw;
     p->runtime_dead_ns += thread_runtime_ns(&l->t);
@@ -232,8 +232,8 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
             u += l->t.uticks;
             s += l->t.sticks;
             ns += thread_runtime_ns(&l->t);
-            ru->minflt += l->minflt;
-            ru->majflt += l->majflt;
+            ru->minflt += l->t.minflt;
+            ru->majflt += l->t.majflt;
             ru->nvcsw += l->t.nvcsw;
             ru->nivcsw += l->t.nivcsw;
         }
@@ -242,6 +242,7 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
 
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
-    *ru = (struct rusage_kernel){.minflt = l->minflt, .majflt = l->majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
+    *ru = (struct rusage_kernel){.minflt = l->t.minflt, .majflt = l->t.majflt, .nvcsw = l->t.nvcsw,
+                                 .nivcsw = l->t.nivcsw};
     split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
 }

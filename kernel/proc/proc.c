@@ -43,7 +43,6 @@ static struct kmem_cache *cache(const char *name, size_t size)
 static int page_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
-    uint64_t       waits = t->disk_waits;
     int            sig;
 
     if (t->as == NULL) { /* a kernel thread, or a process without memory yet */
@@ -51,10 +50,6 @@ static int page_fault(uint64_t addr, bool write, bool exec, int *code)
         return SIGSEGV;
     }
     sig = as_fault(t->as, addr, exec ? FAULT_EXEC : write ? FAULT_WRITE : FAULT_READ, code);
-    if (unlikely(t->disk_waits != waits))
-        t->lwp->majflt++;
-    else
-        t->lwp->minflt++;
     if (sig == 0)
         t->lwp->starved = 0;
     return sig;

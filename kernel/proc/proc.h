@@ -155,7 +155,6 @@ struct lwp {
     } restart;
     struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
     bool            vfork_wait;   /* [p] this one waits so for its child */
-    uint64_t        minflt, majflt;           /* [o] */
     struct cputime  told;                     /* [p] */
     unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
     uint8_t         sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */

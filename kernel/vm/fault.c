@@ -572,10 +572,11 @@ static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr, 
 
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code)
 {
-    struct fault f;
-    unsigned     tries = 0;
-    uint64_t     waits = curthread->disk_waits;
-    int          r = SIG_SEGV;
+    struct thread *t = curthread;
+    struct fault   f;
+    unsigned       tries = 0;
+    uint64_t       waits = t->disk_waits;
+    int            r = SIG_SEGV;
 
     f.as = as;
     f.write = access == FAULT_WRITE;
@@ -591,10 +592,13 @@ int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *c
     *code = f.code;
     if (TRACE_ON(FAULT))
         trace_fault(as, addr, access, r);
-    if (unlikely(curthread->disk_waits != waits))
+    if (unlikely(t->disk_waits != waits)) {
         CPUSTAT_INC(mjf);
-    else
+        t->majflt++;
+    } else {
         CPUSTAT_INC(minf);
+        t->minflt++;
+    }
     return r;
 }
 
