@@ -39,8 +39,9 @@ static void end_machine(void)
     tcdrain(STDOUT_FILENO);
     sync();
     if (ioperm(DEBUG_EXIT_PORT, 1, 1) == 0)
-        outb(EXIT_CLEAN, DEBUG_EXIT_PORT);
-    perror("init: isa-debug-exit");
+        outb(EXIT_CLEAN, DEBUG_EXIT_PORT); /* later versions of QEMU end some time after it */
+    else
+        perror("init: isa-debug-exit");
     for (;;)
         pause();
 }
