@@ -29,7 +29,7 @@
  *                         and after disk_fair_starve ms in any case.  Within it, and within a flow, nothing starves:
  *                         a sweep takes nothing that comes later than so long after its beginning (as FSCAN, which
  *                         takes only what was there), so that a stream of writes cannot keep the arm at its place.
- *                         What somebody begins to wait for leaves the background (sched_hurry()).
+ *                         A request for which a process begins to wait leaves the background (sched_hurry()).
  *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
  *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
  * INVARIANTS  I1  a request is in one of: fifo, back, one flow's queue

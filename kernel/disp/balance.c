@@ -7,8 +7,8 @@
  *             a time slice a CPU looks whether more threads wait on another one of its lgroup than here, or as many, of
  *             which one has run clearly less lately than the thread whose slice has ended.  It runs, of the most
  *             important there, the one that has run least.  Its own thread waits here, and now this is the busier CPU,
- *             from which another will take one: whoever shares a CPU with one thread more, or with interrupts, is
- *             somebody else each time.
+ *             from which another CPU will take a thread: so each thread in turn has the CPU with one thread more, or
+ *             with the interrupts.
  *             A thread leaves neither its home nor its set for this, and nothing is taken that is less important than
  *             what is here.
  * LOCKING     lengths are read without a lock, as hints; disp_take_from() takes that of the queue
@@ -44,6 +44,7 @@ struct thread *disp_balance(struct cpu *c, const struct thread *t)
     victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &near, waiting);
     if (victim < 0 || (more = waiting((unsigned)victim) - d->q.nrun) < 0)
         return NULL;
+    /* If more wait there, any thread will do; else it must have had an eighth less. */
     next = disp_take_from(cpus[victim], c, max_of((int)t->pri, (int)d->q.maxpri),
                           more > 0 ? UINT64_MAX - 1 : t->lately_tsc - t->lately_tsc / 8);
     if (next != NULL)

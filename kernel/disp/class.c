@@ -25,7 +25,7 @@
 
 #include "lib/errno.h"
 
-enum { TS_START = 29, TS_LIFTED = 50 }; /* who has slept or waited is at the latter, or above */
+enum { TS_START = 29, TS_LIFTED = 50 }; /* a thread that has slept or waited is at 50 or above */
 enum { LIFT_TICKS = HZ / 2 };
 enum { FSS_MEAN_COST = 50, FSS_MEAN_LEAST_US = 100000, FSS_USAGE_MAX_US = 1 << 30, FSS_SECONDS = 60 };
 

@@ -38,7 +38,7 @@ static struct {
 static unsigned nreserved;
 
 /* The descriptor of a frame that the allocator has not had yet. */
-static inline void begin(struct page *pg)
+static inline void never_used(struct page *pg)
 {
     pg->flags = 0;
     pg->no_code = false;
@@ -58,7 +58,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
         n->free_mask &= ~(1ull << o);
     if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* from here on every descriptor says whether its frame is in use */
         for (unsigned i = 1; i < 1u << o; i++)
-            begin(&pg[i]);
+            never_used(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
         struct page *half = pg + (1ul << --o);
 
@@ -475,7 +475,7 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
 
         while (pfn + (1ull << order) > last)
             order--;
-        begin(&vmemmap[pfn]);
+        never_used(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
         if (order == MAX_ORDER) /* smaller ones lie in blocks that edges_clear() has seen */
             vmemmap[pfn].flags |= PG_VIRGIN;
@@ -495,7 +495,7 @@ static void edges_clear(paddr_t base, paddr_t end)
 
     for (uint64_t b = first;; b = last) {
         for (uint64_t i = 0; i < span; i++)
-            begin(&vmemmap[b + i]);
+            never_used(&vmemmap[b + i]);
         if (b == last)
             return;
     }

@@ -328,7 +328,7 @@ TEST(zeroed)
 }
 
 /* The first byte of each frame of the block of four at `pg`, as bits: it is not 0. */
-static unsigned written(struct page *pg)
+static unsigned frames_with_data(struct page *pg)
 {
     unsigned mask = 0;
 
@@ -350,18 +350,18 @@ TEST(code_is_dropped)
     give_all();
     again = take(0, 2, ALLOC_STRICT | ALLOC_WHOLE);
     CHECK(again == pg);
-    CHECK_EQ(written(pg), 15);
+    CHECK_EQ(frames_with_data(pg), 15);
     give_all();
     CHECK(take(0, 2, ALLOC_STRICT) == pg);
-    CHECK_EQ(written(pg), 0);
+    CHECK_EQ(frames_with_data(pg), 0);
     memset(page_to_virt(pg), 0x5a, PAGE_SIZE * 4);
     give_all();
     CHECK(take(0, 2, ALLOC_STRICT) == pg);
-    CHECK_EQ(written(pg), 15);
+    CHECK_EQ(frames_with_data(pg), 15);
     page_has_code(pg + 2, 1); /* one frame of a block runs code */
     give_all();
     CHECK(take(0, 2, ALLOC_STRICT) == pg);
-    CHECK_EQ(written(pg), 11);
+    CHECK_EQ(frames_with_data(pg), 11);
     give_all();
     for (unsigned i = 0; i < 4; i++) /* and the same for single frames */
         CHECK(take(0, 0, ALLOC_STRICT)->no_code);

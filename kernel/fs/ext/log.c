@@ -258,7 +258,7 @@ static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
 
 /*
  * Step 3.  All files are begun before one is waited for, so that the disk can join and sort what it gets.  j->lock is
- * held, and given back meanwhile; nobody else takes a file off the list of a transaction that is committed.
+ * held, but for the writing itself; only the committing thread removes files from the list of its transaction.
  */
 static void write_ordered(struct journal *j, struct txn *t)
 {
