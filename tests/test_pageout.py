@@ -37,7 +37,7 @@ def images():
     put("file.img", random.Random(6).randbytes(MB) * FILE_MB)
     for name in ("cache", "priority", "old"):
         put(f"{name}-swap.img", bytes(256 * MB))
-    for name, size in (("dead", 24), ("worn", 128)):
+    for name, size in (("dead", 24), ("worn", 128), ("clusters", 80)):
         with (FOLDER / f"{name}-swap.img").open("wb") as file:
             file.truncate(size * MB)
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "ext.img", "64M"], check=True)
@@ -63,6 +63,7 @@ EAGER = pytest.mark.machine(
 BROKEN = pytest.mark.machine(
     "sf280r", memory="64M", disks=tuple(f"{FOLDER}/{name}-swap.img,blkdebug={FOLDER}/{name}.conf" for name in ("dead", "worn"))
 )
+CLUSTERS = little("clusters")
 OLD = little("old", "set pageout_policy=0;set lotsfree=999999;set desfree=99999;set slowscan=999999;set ufs:freebehind=0")
 
 
@@ -98,6 +99,39 @@ def test_memory_goes_out_and_comes_back(machine):
     assert after["anonpgin"] - before["anonpgin"] > 5000
     assert after["mjf"] - before["mjf"] > 1000, "faults that waited for the disk"
     assert machine.check("swap -l").split()[-1] > "500000", "nearly all blocks are free again"
+
+
+@CACHE
+def test_clean_pages_go_unwritten(machine):
+    """Memory that is only read comes from swap and goes again: no page is written twice, and many come with one command."""
+    swap_on(machine)
+    before = counts(machine)
+    out = machine.check("/usr/test/paging looks 80 5", timeout=120)
+    came, went = (int(re.search(rf"{what}=(\d+)", out)[1]) for what in ("in", "out"))
+    after = counts(machine)
+    assert came > 15000 and went < came // 4, f"{out}: but for what had not gone out before"
+    around = {name: after[name] - before[name] for name in ("around_read", "around_used", "around_wasted")}
+    pages = after["anonpgin"] - before["anonpgin"]
+    assert pages >= 8 * (after["mjf"] - before["mjf"]), "pages for each fault that waited"
+    assert around["around_used"] >= 0.8 * around["around_read"], around
+
+
+@CACHE
+def test_random_pages_come_alone(machine):
+    swap_on(machine)
+    out = machine.check("/usr/test/paging random 110 12000", timeout=120)
+    needed, came = (int(re.search(rf"{what}=(\d+)", out)[1]) for what in ("needed", "in"))
+    assert needed > 4000 and came <= 1.1 * needed, out
+
+
+@CLUSTERS
+def test_kept_slots_are_given_up(machine):
+    """Swap is nearly full of pages that are in memory as well: what needs a slot gets one, and swapoff brings all back."""
+    swap_on(machine)
+    machine.check("/usr/test/paging looks 100 1 && /usr/test/paging rounds 105 2", timeout=240)
+    machine.check("swap -d /dev/vda")
+    assert int(machine.check("grep swap_kept /proc/vmstat").split()[1]) == 0
+    assert machine.check("kstat -p unix:0:swap:kept").split()[-1] == "0"
 
 
 @CACHE

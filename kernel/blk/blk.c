@@ -305,6 +305,15 @@ void blk_hurry(struct disk *d, uint64_t file)
     spin_unlock(&d->lock);
 }
 
+uint32_t disk_worth(struct disk *d, uint32_t sectors)
+{
+    struct disk_cost c = disk_whole(d)->sched.cost;
+
+    if (c.sector_ns == 0)
+        return DISK_WORTH;
+    return (uint32_t)min_of(c.position_ns / (c.sector_ns * sectors), (uint64_t)UINT32_MAX);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 struct waiter {

@@ -106,6 +106,13 @@ struct disk_counts {
 };
 void disk_count(struct disk *d, struct disk_counts *out);
 
+/*
+ * disk_worth - blocks of `sectors` that a disk transfers in the time that it needs to reach one (around.h); DISK_WORTH
+ * while that is not known.  No lock: a guess.
+ */
+uint32_t disk_worth(struct disk *d, uint32_t sectors);
+#define DISK_WORTH 8u
+
 /* disks_report - print which disks have something to do.  Takes no lock: for the end of a machine that hangs. */
 void disks_report(void);
 /* disks_init - find all disks and their partitions.  Boot thread: reads from them. */

@@ -153,7 +153,7 @@ static struct bdev *bdev_of(struct disk *d)
         vn_init(&b->vn, &bdev_vfs, VREG, &bdev_vnodeops, &bdev_pager);
         b->vn.size = disk_sectors(d) * SECTOR_SIZE;
         b->vn.obj.size_pages = (b->vn.size + PAGE_SIZE - 1) >> PAGE_SHIFT;
-        object_io_init(&b->vn.obj, &b->io);
+        object_io_init(&b->vn.obj, &b->io, d);
         disk_set_owner(d, b);
     }
     return b;

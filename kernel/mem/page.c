@@ -289,12 +289,17 @@ void page_free(struct page *pg)
     unsigned node = pg->node, order = pg->order;
 
     ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
-    if (unlikely((pg->flags & (PG_SWAPPED | PG_UNPAGEABLE)) != 0)) {
-        if ((pg->flags & PG_SWAPPED) != 0) {
-            mem_ops.free_swapped(pg);
+    if (unlikely((pg->flags & (PG_SWAPPED | PG_SLOT | PG_AHEAD | PG_UNPAGEABLE)) != 0)) {
+        bool swapped = (pg->flags & PG_SWAPPED) != 0;
+
+        if ((pg->flags & (PG_SWAPPED | PG_SLOT)) != 0)
+            mem_ops.free_slot(pg);
+        if ((pg->flags & PG_UNPAGEABLE) != 0)
+            unpageable_add(-(1 << order));
+        if ((pg->flags & PG_AHEAD) != 0)
+            CPUSTAT_INC(around_wasted);
+        if (swapped)
             return;
-        }
-        unpageable_add(-(1 << order));
     }
     pg->flags = 0;
     pg->refs = 0;

@@ -49,6 +49,9 @@ enum page_flags {
     PG_PREPARE = 1 << 18,  /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
     PG_RECLAIM = 1 << 16,  /* [a] to be freed when it has been written                        */
     PG_UNPAGEABLE = 1 << 19, /* [c] heads a block that mem_unpageable() counts                */
+    PG_SLOT = 1 << 20,     /* [a] PG_ANON: is as it is in its slot of swap, which it keeps      */
+    PG_AHEAD = 1 << 21,    /* [a] read because a neighbour was needed, and not touched since    */
+    PG_BAD = 1 << 22,      /* [a] PG_SWAPPED: could not be read the last time                  */
 };
 
 struct page {
@@ -68,7 +71,7 @@ struct page {
     struct list link;  /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
     bool        no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
-    uint32_t    swap_area, swap_slot; /* PG_SWAPPED: where the page is (vm/swap.c)             */
+    uint32_t    swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (vm/swap.c)    */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
@@ -115,8 +118,8 @@ struct mem_ops {
     bool (*may_take)(void);
     /* All CPUs are to forget the translations of kernel stacks.  No spin lock is held. */
     void (*forget_stacks)(void);
-    /* The last reference of a page with PG_SWAPPED is gone. */
-    void (*free_swapped)(struct page *pg);
+    /* The last reference of a page with PG_SWAPPED, or of one with PG_SLOT, is gone.  The latter's frame stays. */
+    void (*free_slot)(struct page *pg);
 };
 extern struct mem_ops mem_ops;
 

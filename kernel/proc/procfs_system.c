@@ -20,6 +20,7 @@
 #include "proc/uts.h"
 #include "stat/cpustat.h"
 #include "vm/cachelist.h"
+#include "vm/pageout.h"
 #include "vm/reserve.h"
 #include "vm/swap.h"
 #include "x86/package.h"
@@ -88,6 +89,18 @@ static PROCFS_SHOW(show_meminfo)
     text_add(out, "SwapTotal:      %8lu kB\nSwapFree:       %8lu kB\nShmem:          %8lu kB\n", swap * KB_PER_PAGE,
              swap_free * KB_PER_PAGE, shmem * KB_PER_PAGE);
     text_add(out, "CommitLimit:    %8lu kB\nCommitted_AS:   %8lu kB\n", limit * KB_PER_PAGE, promised * KB_PER_PAGE);
+    return 0;
+}
+
+/* The names are Linux's, but for those of pages that were read around a fault; pgpgin and pgpgout are in KiB. */
+static PROCFS_SHOW(show_vmstat)
+{
+    text_add(out, "nr_free_pages %lu\npgpgin %lu\npgpgout %lu\npswpin %lu\npswpout %lu\n", freemem(),
+             SUM(pgpgin) * KB_PER_PAGE, SUM(pgpgout) * KB_PER_PAGE, SUM(anonpgin), SUM(anonpgout));
+    text_add(out, "pgfault %lu\npgmajfault %lu\npgscan %lu\npgsteal %lu\n", SUM(minf) + SUM(mjf), SUM(mjf), SUM(scan),
+             SUM(dfree));
+    text_add(out, "around_read %lu\naround_used %lu\naround_wasted %lu\nswap_kept %lu\n", SUM(around_read),
+             SUM(around_used), SUM(around_wasted), swap_kept());
     return 0;
 }
 
@@ -283,6 +296,7 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "net", .type = VDIR, .mode = 0555, .children = net_files},
     {.name = "stat", .type = VREG, .mode = 0444, .show = show_stat},
     {.name = "meminfo", .type = VREG, .mode = 0444, .show = show_meminfo},
+    {.name = "vmstat", .type = VREG, .mode = 0444, .show = show_vmstat},
     {.name = "swaps", .type = VREG, .mode = 0444, .show = show_swaps},
     {.name = "loadavg", .type = VREG, .mode = 0444, .show = show_loadavg},
     {.name = "uptime", .type = VREG, .mode = 0444, .show = show_uptime},

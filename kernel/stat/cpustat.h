@@ -53,7 +53,10 @@
     X(anonfree, "anonymous pages freed")                                                       \
     X(fspgin, "file pages paged in")                                                           \
     X(fspgout, "file pages paged out")                                                         \
-    X(fsfree, "file pages freed")
+    X(fsfree, "file pages freed")                                                              \
+    X(around_read, "pages read because a fault needed a neighbour")                            \
+    X(around_used, "of those, pages touched")                                                  \
+    X(around_wasted, "of those, pages freed untouched")
 
 struct cpu_stat {
 #define X(name, doc) uint64_t name;

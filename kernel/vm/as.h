@@ -26,6 +26,7 @@
 
 #include "disp/sync.h"
 #include "lib/cpumask.h"
+#include "vm/around.h"
 #include "vm/dying.h"
 #include "vm/object.h"
 #include "vm/segtree.h"
@@ -53,6 +54,7 @@ struct seg {
     struct list       obj_link; /* obj->segs, under obj->lock                                    */
     struct vnode     *vn;       /* [c] held; NULL for anonymous memory                           */
     struct usermem   *payer;    /* [c] NULL: one of the first SEG_COUNT_FREE                     */
+    struct around     around;   /* of its pages on swap                                          */
 };
 
 struct anon_family {

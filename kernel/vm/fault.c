@@ -99,6 +99,12 @@ static inline bool alone(const struct page *pg)
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
 }
 
+/* May a private page be mapped so that a store to it goes unnoticed? */
+static inline bool free_to_write(const struct page *pg)
+{
+    return alone(pg) && (page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
+}
+
 /* There is no frame.  SIG_BUS where several in a row were wanted: single ones may be free, no wait or kill helps. */
 static int no_frame(struct fault *f)
 {
@@ -123,18 +129,18 @@ static void map_private_around(struct fault *f)
         struct page *pg = leaf->slot[base + i];
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
-            (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0)
-            pt_set(f->as, f->table, pt_slot(addr), pg, seg_bits(f->seg, alone(pg)));
+            (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0)
+            pt_set(f->as, f->table, pt_slot(addr), pg, seg_bits(f->seg, free_to_write(pg)));
     }
 }
 
 /*
- * Maps a page of the space's own object, whose lock is held, and released.  `around`: and its neighbours.
- * There is a table.
+ * Maps a page of the space's own object, whose lock is held, and released.  `around`: and its neighbours; else it is a
+ * new one.  There is a table.
  */
 static inline void map_private(struct fault *f, struct page *pg, bool around)
 {
-    bool other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, alone(pg)));
+    bool other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, !around || free_to_write(pg)));
 
     if (around && f->order == 0)
         map_private_around(f);
@@ -233,12 +239,11 @@ static int copy_private(struct fault *f, struct page *pg)
 /* The page of `o` is on swap.  The locks are held, and released by `unlock`. */
 static int fault_swapped(struct fault *f, struct vm_object *o, struct page *pg, void (*unlock)(struct fault *f))
 {
-    struct placement pl = place_of_seg(f->seg, f->addr);
-    int              err;
+    int err;
 
     page_hold(pg);
     unlock(f);
-    err = swap_in(o, pg, &pl);
+    err = swap_in_fault(f->seg, f->addr, o, pg);
     page_release(pg);
     f->code = CODE_ADRERR;
     return err == 0 ? RETRY : err == -ENOMEM ? err : SIG_BUS;
@@ -254,7 +259,7 @@ static __attribute__((noinline)) int fault_present(struct fault *f, struct page 
 {
     uint32_t flags = page_flags(pg);
 
-    if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) != 0)) {
+    if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_SLOT | PG_AHEAD)) != 0)) {
         if ((flags & PG_SWAPPED) != 0)
             return fault_swapped(f, &f->as->anon, pg, unlock_anon);
         if ((flags & PG_LOCKED) != 0) {
@@ -262,12 +267,15 @@ static __attribute__((noinline)) int fault_present(struct fault *f, struct page 
             page_lock_wait(pg);
             return RETRY;
         }
-        if (!f->keep_marked) {
+        page_touch_ahead(pg, &f->seg->around);
+        if ((flags & PG_MARKED) != 0 && !f->keep_marked) {
             struct placement pl = place_of_seg(f->seg, f->addr);
 
             f->keep_marked = !migrate_touch(&f->as->anon, pg, &pl);
             return RETRY;
         }
+        if (f->write && alone(pg))
+            swap_forget(pg);
     }
     if (!need_table(f)) {
         spin_unlock(&f->as->anon.lock);
@@ -351,7 +359,9 @@ static void unlock_both(struct fault *f)
 /* May a shared mapping of this page be writable without further notice? */
 static bool page_is_writable(const struct vm_object *o, const struct page *pg)
 {
-    return o->kind == OBJ_ANON || (page_flags(pg) & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
+    uint32_t flags = page_flags(pg);
+
+    return o->kind == OBJ_ANON ? (flags & PG_SLOT) == 0 : (flags & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
 }
 
 static bool map_writable(const struct fault *f, const struct page *pg)
@@ -387,7 +397,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
         flags = page_flags(pg);
         if ((exec & ~flags) != 0)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
-        if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED)) == 0 &&
+        if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
             pt_set(f->as, f->table, pt_slot(from), pg, seg_bits(s, map_writable(f, pg)));
         if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
@@ -462,6 +472,11 @@ static int fault_object(struct fault *f)
         unlock_both(f);
         page_lock_wait(pg);
         return RETRY;
+    }
+    if (unlikely((page_flags(pg) & (PG_AHEAD | PG_SLOT)) != 0)) {
+        page_touch_ahead(pg, o->io != NULL ? &o->io->around : &f->seg->around);
+        if (f->write)
+            swap_forget(pg);
     }
     if (unlikely((page_flags(pg) & PG_MARKED) != 0) && !f->keep_marked) {
         unlock_both(f);

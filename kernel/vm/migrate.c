@@ -154,7 +154,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
         return false;
     }
     page_copy(fresh, pg, order);
-    flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD);
+    flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
     atomic_fetch_or(&fresh->flags, flags);
     fresh->obj = pg->obj; /* or the family, in the same place */
     fresh->index = pg->index;

@@ -24,7 +24,7 @@
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "mem/page.h"
-#include "vm/cluster.h"
+#include "vm/around.h"
 #include "vm/radix.h"
 
 enum obj_kind { OBJ_VNODE, OBJ_ANON };
@@ -98,6 +98,8 @@ struct object_io {
     struct list        dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)          */
     struct vm_object  *obj;        /* [c]                                                                 */
     struct readahead   ra;         /* unlocked: a wrong guess costs a wrong read-ahead                    */
+    struct around      around;     /* likewise, of faults                                                 */
+    struct disk       *disk;       /* [c] it lies on                                                      */
     struct writebehind wb;         /* under vn->lock                                                      */
 };
 #define PCACHE_CLUSTER_MAX 64u /* pages of one readpages or writepages */
@@ -161,7 +163,7 @@ struct placement {
  * object_io_init - make the object of a vnode a cache of a disk; after vn_init().
  * object_io_fini - before the memory of both goes: no page is left (object_truncate).  May sleep.
  */
-void object_io_init(struct vm_object *o, struct object_io *io);
+void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk);
 void object_io_fini(struct vm_object *o);
 /*
  * object_dirty - the page, in the tree and held by the caller, differs from the disk from now on.

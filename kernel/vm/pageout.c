@@ -169,6 +169,11 @@ bool pageout_is_short(void)
     return freemem() <= lotsfree;
 }
 
+bool pageout_spare(uint64_t n)
+{
+    return freemem() > throttlefree + n;
+}
+
 bool pageout_low_file_memory(void)
 {
     return freemem() < lotsfree + pages_before_pager;
@@ -292,10 +297,10 @@ bool pageout_make_room(unsigned tries)
 
 /* Pages that have been unmapped and are busy, held, and wait for the flush of translations. */
 struct victims {
-    unsigned         nfile, nanon;
-    struct page     *file[VICTIMS], *anon[VICTIMS];
-    struct swap_owner owner[VICTIMS]; /* of anon[] */
-    struct tlb_batch tlb;
+    unsigned          nfile, nanon;
+    struct page      *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* a whole cluster comes at once */
+    struct swap_owner owner[VICTIMS + SWAP_CLUSTER];                /* of anon[]                     */
+    struct tlb_batch  tlb;
 };
 
 struct round {
@@ -303,7 +308,8 @@ struct round {
     struct victims v;
     uint64_t       pushes; /* requests for page-outs */
     uint64_t       taken;  /* pages                  */
-    bool           swap;   /* there was room in swap; without it no anonymous page is looked at */
+    bool           swap;   /* anonymous pages can go; else none is looked at */
+    bool           slots_short; /* pages in use give up the slots that they keep */
     bool           waits;  /* a page was seen that is on its way to or from a disk */
 };
 
@@ -339,17 +345,16 @@ static void free_file_page(struct page *pg)
 static void finish(struct round *r)
 {
     struct victims *v = &r->v;
-    unsigned        went = 0;
+    struct swap_went went = {0};
 
     tlb_batch_done(&v->tlb); /* I1 */
     for (unsigned i = 0; i < v->nfile; i++)
         free_file_page(v->file[i]);
-    if (v->nanon != 0) {
+    if (v->nanon != 0)
         went = swap_out(v->anon, v->owner, v->nanon);
-        r->pushes++;
-    }
-    r->taken += v->nfile + went;
-    if (v->nfile + went != 0)
+    r->pushes += went.writing != 0;
+    r->taken += v->nfile + went.freed + went.writing;
+    if (v->nfile + went.freed + went.writing != 0)
         pageout_freed();
     v->nfile = v->nanon = 0;
 }
@@ -397,21 +402,22 @@ static bool owner_hold(const struct scan_page *sp)
     return refs != 0;
 }
 
-static void take_anon(struct round *r, const struct scan_page *sp)
+/* Takes a page.  false: its owner is about to go. */
+static bool take_anon(struct round *r, const struct scan_page *sp)
 {
     struct page *pg = sp->pg;
 
-    if (owner_hold(sp)) {
-        atomic_fetch_or(&pg->flags, PG_LOCKED);
-        page_hold(pg);
-        if (sp->family != NULL)
-            rmap_unmap_private(sp->family, pg, &r->v.tlb);
-        else
-            rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
-        r->v.owner[r->v.nanon] = (struct swap_owner){sp->obj, sp->family};
-        r->v.anon[r->v.nanon++] = pg;
-    }
-    scan_unlock(sp);
+    if (!owner_hold(sp))
+        return false;
+    atomic_fetch_or(&pg->flags, PG_LOCKED);
+    page_hold(pg);
+    if (sp->family != NULL)
+        rmap_unmap_private(sp->family, pg, &r->v.tlb);
+    else
+        rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
+    r->v.owner[r->v.nanon] = (struct swap_owner){sp->obj, sp->family};
+    r->v.anon[r->v.nanon++] = pg;
+    return true;
 }
 
 static bool referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
@@ -443,6 +449,45 @@ static struct page_seen see(const struct scan_page *sp, struct tlb_batch *b)
     return s;
 }
 
+/* The hand in question would take such a page, and there is a way for it to go. */
+static enum page_verdict judge(const struct round *r, const struct page_seen *s, const struct page *pg, enum hand hand)
+{
+    enum page_verdict verdict = paging_judge(&r->p, s, hand, freemem(), po_share);
+    bool              kept = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+
+    if (verdict == PAGE_PUSH && !kept &&
+        (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) || (s->kind == KIND_ANON && !swap_room())))
+        verdict = PAGE_KEEP;
+    return verdict;
+}
+
+/*
+ * Takes an anonymous page with those of its neighbours, in the aligned cluster, that are to be taken too: they will lie
+ * side by side on the disk, and come back together.  The owner is locked, and released.
+ */
+static void take_cluster(struct round *r, const struct scan_page *sp, enum hand hand)
+{
+    uint64_t         n = swap_cluster_pages(), first = sp->pg->index - sp->pg->index % n;
+    struct scan_page near;
+    struct page_seen s;
+
+    for (uint64_t i = first; i < first + n; i++) {
+        if (i == sp->pg->index) {
+            if (!take_anon(r, sp))
+                break;
+            continue;
+        }
+        if (!scan_neighbour(sp, i, &near))
+            continue;
+        s = see(&near, &r->v.tlb);
+        if (judge(r, &s, near.pg, hand) == PAGE_PUSH)
+            take_anon(r, &near);
+        if (near.family != NULL)
+            page_release(near.pg);
+    }
+    scan_unlock(sp);
+}
+
 /* One hand looks at one page.  Returns whether it counts against the round's pages. */
 static bool check_page(struct round *r, struct page *pg, enum hand hand)
 {
@@ -458,21 +503,20 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
         !scan_lock(SCAN_PAGEOUT, pg, &sp))
         return false;
     s = see(&sp, &r->v.tlb);
-    verdict = paging_judge(&r->p, &s, hand, freemem(), po_share);
-    if (verdict == PAGE_PUSH && (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) ||
-                                 (s.kind == KIND_ANON && !swap_room())))
-        verdict = PAGE_KEEP;
+    verdict = judge(r, &s, pg, hand);
     if (verdict == PAGE_CLEAR)
         referenced(&sp, true, &r->v.tlb);
+    if (r->slots_short && (verdict == PAGE_CLEAR || verdict == PAGE_KEEP))
+        swap_forget(pg);
     if (verdict == PAGE_PUSH && s.kind == KIND_ANON)
-        take_anon(r, &sp);
+        take_cluster(r, &sp, hand);
     else if (verdict == PAGE_PUSH)
         push_file(r, &sp);
     else if (verdict == PAGE_FREE)
         take_file(r, &sp);
     else
         scan_unlock(&sp);
-    if (r->v.nfile == VICTIMS || r->v.nanon == VICTIMS)
+    if (r->v.nfile >= VICTIMS || r->v.nanon >= VICTIMS)
         finish(r);
     return verdict != PAGE_SKIP;
 }
@@ -482,7 +526,7 @@ static struct scan_pos front, back;
 /* One round: a quarter of a second's worth.  Returns pages taken. */
 static uint64_t scan_round(void)
 {
-    struct round  r = {.p = now(), .swap = swap_room()};
+    struct round  r = {.p = now(), .swap = swap_room() || swap_kept() != 0, .slots_short = !swap_room()};
     uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
     uint64_t      budget = paging_percent(&r.p, freemem()) * scaled(ROUND_NS) / 100;
     uint64_t      start = clock_mono_ns();

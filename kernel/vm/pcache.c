@@ -90,9 +90,9 @@ static struct dirty_set *set_of(const struct vm_object *o)
     return &dirty_sets[((uintptr_t)o >> 8) % DIRTY_SETS];
 }
 
-void object_io_init(struct vm_object *o, struct object_io *io)
+void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk)
 {
-    *io = (struct object_io){.obj = o};
+    *io = (struct object_io){.obj = o, .disk = disk};
     cv_init(&io->throttled);
     cv_init(&io->paced);
     list_init(&io->dirty_link);

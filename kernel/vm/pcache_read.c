@@ -6,20 +6,31 @@
  *             reader's page and what follows it are asked for in runs; cluster.h says how many.  Whoever needs a busy
  *             page waits for it.  A page whose read fails leaves the tree; then the next who needs it tries again
  *             and gets the error.
+ *             A fault reads around the page that it needs (around.h): programs and mapped files are touched here and
+ *             there.  Such a page has PG_AHEAD until it is touched for the first time.
  *             A page may lie only below the end of the file: a truncation moves the end first, then takes the pages
  *             out, so a page that is inserted under the lock below the end is seen by it.
  * INVARIANTS  I1  a page in the tree that is not PG_LOCKED holds valid data
  * LOCKING     o->lock for the tree; nothing while the disk is asked
+ * TUNABLES    file_readaround
  * SEE ALSO    pcache.c, vm/cluster.h, docs/pagecache.md
  */
 #include "vm/pcache.h"
 
 #include "lib/errno.h"
+#include "blk/blk.h"
 #include "stat/panic.h"
+#include "stat/tunable.h"
 #include "vm/cachelist.h"
 #include "vm/pageout.h"
 #include "vm/place.h"
 #include "vm/rmap.h"
+
+static uint32_t file_readaround = 32;
+TUNABLE(file_readaround, 1, PCACHE_CLUSTER_MAX,
+        "default 32 pages: longest read around a fault on a file; what is used may allow less; 1: off");
+
+#define AROUND_FIRST 16u /* pages, at the first fault on a file */
 
 static inline uint32_t flags_of(const struct page *pg)
 {
@@ -118,42 +129,65 @@ static void submit(struct vm_object *o, struct page **run, unsigned n)
         object_read_done(run[i], o->ops->getpage(o, run[i]));
 }
 
+/* A busy page at `index`, in the tree.  -EEXIST, -ENXIO, -ENOMEM. */
+static int make_busy(struct vm_object *o, uint64_t index, const struct placement *pl, uint32_t flags, struct page **out)
+{
+    struct page *pg = new_page(o, index, pl);
+    int          err;
+
+    if (pg == NULL)
+        return -ENOMEM;
+    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED | flags, memory_order_relaxed);
+    err = insert(o, pg, true);
+    page_release(pg); /* the maker's */
+    *out = pg;
+    return err;
+}
+
+#define NO_PAGE UINT64_MAX
+
 /*
- * Starts reading those pages of `want` that are absent.  *first (if not NULL) gets the first of them, held, if it was;
- * for it alone an error matters.
+ * Starts reading those pages of `want` that are absent.
+ * @need  the one that is needed; NO_PAGE: none is
+ * @pl    where that page is to lie, the others accordingly; then these get PG_AHEAD.  NULL: as for read and write
+ * @out   gets that page, held; NULL if there is none
+ * 0, or what kept the needed page from being read: -EEXIST, -ENXIO, -ENOMEM.
  */
-static int read_run(struct vm_object *o, struct page_run want, const struct placement *pl, struct page **first)
+static int read_run(struct vm_object *o, struct page_run want, uint64_t need, const struct placement *pl,
+                    struct page **out)
 {
     struct placement at = pl != NULL ? *pl : (struct placement){0};
-    struct page *run[PCACHE_CLUSTER_MAX], *pg;
-    unsigned     n = 0;
-    int          err = 0;
+    struct page     *run[PCACHE_CLUSTER_MAX], *pg;
+    unsigned         n = 0, ahead = 0;
+    bool             sure = need == NO_PAGE; /* the needed page is on its way: an error ends what is read beside it */
+    int              err = 0;
 
-    for (uint64_t i = 0; i < want.n && (err == 0 || err == -EEXIST); i++, at.index++) {
-        pg = new_page(o, want.first + i, pl != NULL ? &at : NULL);
-        if (pg == NULL) {
-            err = -ENOMEM;
-            break;
-        }
-        atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
-        err = insert(o, pg, true);
-        if (err == 0 && i == 0 && first != NULL) {
-            page_hold(pg);
-            *first = pg;
-        }
-        page_release(pg); /* the maker's */
-        if (err == 0)
+    for (uint64_t i = want.first; i < want.first + want.n; i++) {
+        bool guess = pl != NULL && i != need;
+
+        at.index = pl != NULL ? pl->index + (i - need) : 0;
+        err = guess && !pageout_spare(1) ? -ENOMEM
+                                         : make_busy(o, i, pl != NULL ? &at : NULL, guess ? PG_AHEAD : 0, &pg);
+        if (err == 0) {
             run[n++] = pg;
+            ahead += guess;
+        }
+        if (err == 0 && i == need) {
+            page_hold(pg);
+            *out = pg;
+            sure = true;
+        }
         if (n != 0 && (err != 0 || n == PCACHE_CLUSTER_MAX)) {
             submit(o, run, n);
             n = 0;
         }
-        if (i == 0 && first != NULL && err != 0)
-            return err;
+        if (err != 0 && (i == need || (sure && err != -EEXIST)))
+            break;
     }
     if (n != 0)
         submit(o, run, n);
-    return first != NULL && *first == NULL ? err : 0;
+    pcache_count_around(ahead);
+    return sure ? 0 : err;
 }
 
 /* The page at `index`, held, or NULL; *busy: it is not ready. */
@@ -172,15 +206,15 @@ static struct page *look(struct vm_object *o, uint64_t index, bool *busy)
 }
 
 /*
- * Reads the page at `index`, which was absent.  1: another reader was faster.
+ * Reads the page at `index`, which was absent, and the rest of `run`.  1: another reader was faster.
  */
-static int read_absent(struct vm_object *o, struct page_run run, const struct placement *pl, struct page **out)
+static int read_absent(struct vm_object *o, uint64_t index, struct page_run run, const struct placement *pl,
+                       struct page **out)
 {
     int err;
 
     *out = NULL;
-    run.n = max_of(run.n, 1ul);
-    err = read_run(o, run, pl, out);
+    err = read_run(o, run, index, pl, out);
     if (err != 0)
         return err == -EEXIST ? 1 : err;
     page_lock_wait(*out);
@@ -192,10 +226,27 @@ static int read_absent(struct vm_object *o, struct page_run run, const struct pl
 }
 
 /* The first touch since the page came, or since a hand passed. */
-static void touch(struct page *pg)
+static void touch(struct vm_object *o, struct page *pg)
 {
     if ((atomic_fetch_or_explicit(&pg->flags, PG_REFERENCED, memory_order_relaxed) & PG_CACHED) != 0)
         pcache_count_reclaim();
+    page_touch_ahead(pg, &o->io->around);
+}
+
+/* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
+static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault, uint64_t eof)
+{
+    uint64_t        limit = min_of((uint64_t)file_readaround, pcache_cluster());
+    struct page_run run;
+
+    if (!fault || file_readaround == 1) {
+        run = readahead_touch(&o->io->ra, index, want, false, eof, (uint32_t)pcache_cluster());
+        run.n = max_of(run.n, 1ul);
+    } else {
+        run = around_miss(&o->io->around, index, AROUND_FIRST, limit, disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE));
+        run.n = min_of(run.n, eof - run.first);
+    }
+    return run;
 }
 
 int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, struct page **out)
@@ -206,16 +257,16 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
 
     for (;; fresh = false) {
         uint64_t        eof = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
-        struct page    *pg = look(o, index, &busy);
+        struct page    *pg = look(o, index, &busy), *none = NULL;
         struct page_run run = {index, 1};
         int             err;
 
         if (likely(pg != NULL)) {
-            if (fresh && unlikely(!readahead_plain(ra, index)))
-                read_run(o, readahead_touch(ra, index, want, true, eof, limit), pl, NULL);
+            if (fresh && pl == NULL && unlikely(!readahead_plain(ra, index)))
+                read_run(o, readahead_touch(ra, index, want, true, eof, limit), NO_PAGE, pl, &none);
             if (likely(!busy)) {
                 if ((flags_of(pg) & PG_REFERENCED) == 0)
-                    touch(pg);
+                    touch(o, pg);
                 *out = pg;
                 return 0;
             }
@@ -227,8 +278,8 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         if (index >= eof)
             return -ENXIO;
         if (fresh)
-            run = readahead_touch(ra, index, want, false, eof, limit);
-        err = read_absent(o, run, pl, out);
+            run = run_of_miss(o, index, want, pl != NULL, eof);
+        err = read_absent(o, index, run, pl, out);
         if (err <= 0)
             return err;
     }

@@ -31,6 +31,20 @@ void pcache_count_out(enum page_kind kind, unsigned n)
         CPUSTAT_ADD(fspgout, n);
 }
 
+void pcache_count_around(unsigned n)
+{
+    CPUSTAT_ADD(around_read, n);
+}
+
+void page_touch_ahead(struct page *pg, struct around *a)
+{
+    if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_AHEAD) != 0 &&
+        (atomic_fetch_and(&pg->flags, ~(uint32_t)PG_AHEAD) & PG_AHEAD) != 0) {
+        around_used(a);
+        CPUSTAT_INC(around_used);
+    }
+}
+
 void pcache_count_reclaim(void)
 {
     CPUSTAT_INC(pgrec);

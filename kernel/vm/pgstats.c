@@ -31,7 +31,7 @@ static void pages_snapshot(struct kstat *ks, uint64_t *out)
 }
 
 /* reserved and available add up to what can be promised: memory and swap. */
-static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free"};
+static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free", "kept"};
 
 static void swap_snapshot(struct kstat *ks, uint64_t *out)
 {
@@ -41,6 +41,7 @@ static void swap_snapshot(struct kstat *ks, uint64_t *out)
     reserve_state(&out[0], &limit);
     out[1] = limit > out[0] ? limit - out[0] : 0;
     swap_total(&out[2], &out[3]);
+    out[4] = swap_kept();
 }
 
 static void no_clear(struct kstat *ks)

@@ -94,24 +94,25 @@ enum scan_use scan_use(const struct page *pg)
 }
 
 /*
- * Does an object of the family name the page?  Then it is held: the family's lock does not keep the object from letting
- * go of it.  The family is locked.
+ * The object of the family that names the page, or NULL.  Then the page is held: the family's lock does not keep the
+ * object from letting go of it.  The family is locked.
  */
-static bool hold_named(struct anon_family *f, struct page *pg)
+static struct vm_object *hold_named(struct anon_family *f, struct page *pg)
 {
     struct vm_object *o;
-    bool              yes = false;
 
     LIST_FOREACH (o, &f->objs, family_link) {
+        bool yes;
+
         spin_lock(&o->lock);
         yes = radix_lookup(&o->tree, pg->index) == pg;
         if (yes)
             page_hold(pg);
         spin_unlock(&o->lock);
         if (yes)
-            break;
+            return o;
     }
-    return yes;
+    return NULL;
 }
 
 /* Locks the object, or the family of a private page. */
@@ -124,7 +125,8 @@ static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct sca
         if (!spin_trylock(&f->lock))
             return false;
         out->family = f;
-        if (hold_named(f, pg))
+        out->in = hold_named(f, pg);
+        if (out->in != NULL)
             return true;
         spin_unlock(&f->lock);
     } else {
@@ -132,7 +134,7 @@ static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct sca
 
         if (!spin_trylock(&o->lock))
             return false;
-        out->obj = o;
+        out->obj = out->in = o;
         if (radix_lookup(&o->tree, pg->index) == pg)
             return true;
         spin_unlock(&o->lock);
@@ -159,6 +161,24 @@ bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)
     atomic_fetch_add(&looking[who], 1);
     irq_pop();
     return ok;
+}
+
+bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page *out)
+{
+    struct page *pg;
+
+    if (sp->family != NULL)
+        spin_lock(&sp->in->lock);
+    pg = radix_lookup(&sp->in->tree, index);
+    if (pg != NULL && ((flags_of(pg) & PG_SWAPPED) != 0 || pg->order != 0))
+        pg = NULL;
+    if (pg != NULL && sp->family != NULL)
+        page_hold(pg);
+    if (sp->family != NULL)
+        spin_unlock(&sp->in->lock);
+    *out = *sp;
+    out->pg = pg;
+    return pg != NULL;
 }
 
 void scan_unlock(const struct scan_page *sp)

@@ -30,6 +30,7 @@ struct scan_page {
     struct page        *pg;
     struct vm_object   *obj;    /* locked; NULL if private */
     struct anon_family *family; /* locked; NULL if not     */
+    struct vm_object   *in;     /* an object that names it; it stays while the family is locked */
 };
 /*
  * scan_lock - lock what the page belongs to, so that it stays where it is.  @who  the caller's slot, below SCANNERS.
@@ -37,6 +38,8 @@ struct scan_page {
  */
 enum { SCAN_PAGEOUT, SCAN_FSFLUSH, SCANNERS };
 bool scan_lock(unsigned who, struct page *pg, struct scan_page *out);
+/* scan_neighbour - the page at `index` of the same object, held if it is private.  false: there is none in memory. */
+bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page *out);
 void scan_unlock(const struct scan_page *sp);
 
 #endif

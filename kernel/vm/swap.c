@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * swap.c - anonymous pages on disk.
+ * swap.c - anonymous pages on disk: their way out and back.
  *
  * THEORY      A page that goes to swap is replaced by a stand-in: a struct page without a frame, with PG_SWAPPED, that
  *             says where its bytes are.  It takes the page's place in every object that named it, as a page does that
@@ -8,142 +8,94 @@
  *             it like any page; only who needs the bytes has to look (fault.c, anon.c), and swaps them in: the
  *             stand-in is replaced by a new frame.  The last reference of a stand-in gives its slot back.
  *             While it is written the page is busy (PG_LOCKED) and unmapped; while it is read the stand-in is busy.
- *             A swap area is a bitmap of page-sized slots on a disk, or in a file whose blocks are looked up once, when
- *             it is added.  Slots are given in rising order, so that pages which go together lie together.
- *             A slot that could not be written is not tried again: so a disk that fails runs out of slots, and who
- *             wants memory learns that there is none.
- * INVARIANTS  I1  a slot is in use exactly while a stand-in names it, or for ever once it could not be written
+ *             Pages go in clusters: neighbours get slots side by side, and come back with one command (around.h).
+ *             A page that comes back keeps its slot, with PG_SLOT, until it is written to: to take such a page away
+ *             again needs no write.  To keep them, more than half of swap must be free; else slots are used twice.
+ * INVARIANTS  I1  a slot is in use exactly while a stand-in or a page with PG_SLOT names it, or for ever once it could
+ *                 not be written
  *             I2  a stand-in is never mapped
- * LOCKING     areas_lock (RANK_VM_TLB) for bitmaps and counts; areas_mutex for adding and removing; family or object
- *             for the places of pages
- * SEE ALSO    docs/pageout.md
+ *             I3  no translation of a page with PG_SLOT is writable: so it is like its slot
+ * LOCKING     family or object for the places of pages.  Who clears PG_SLOT owns the slot.
+ * TUNABLES    swap_cluster, swap_readaround, swap_keep
+ * SEE ALSO    swap_area.c, docs/paging.md
  */
-#include "vm/swap.h"
+#include "vm/swap_area.h"
 
 #include "blk/blk.h"
 #include "lib/errno.h"
-#include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/cpustat.h"
-#include "stat/panic.h"
+#include "stat/tunable.h"
 #include "vm/pageout.h"
 #include "vm/pcache.h"
 #include "vm/place.h"
-#include "vm/reserve.h"
 #include "vm/rmap.h"
 
-enum { AREAS = 8, SECTORS = PAGE_SIZE / SECTOR_SIZE };
+static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;
+TUNABLE(swap_cluster, 1, SWAP_CLUSTER,
+        "default 32 pages, aligned: those that nobody has touched leave memory together; 1: each by itself");
+TUNABLE(swap_readaround, 1, SWAP_CLUSTER,
+        "default 32 pages: longest read from swap at a fault; what is used may allow less; 1: one");
+TUNABLE(swap_keep, 0, 1, "default 1: a page keeps its slot of swap until it is written to, while half of swap is free");
 
-struct area {
-    struct vnode *vn;     /* held; NULL: no area here                            */
-    struct disk  *disk;
-    uint64_t     *sector; /* of each slot, in a file; NULL: slot n at page n      */
-    uint64_t     *used;   /* bitmap                                              */
-    uint64_t      pages, next;
-    uint64_t      usable, free; /* slots: all but the label's and bad ones; of these, not in use */
-    bool          leaving; /* no new pages */
-    char          name[64];
-};
-
-static struct area        areas[AREAS];
-static struct spinlock    areas_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct mutex       areas_mutex;
 static struct kmem_cache *standin_cache;
+static _Atomic uint64_t   kept; /* pages with PG_SLOT */
 
-/* A stand-in's place: in fields that only frames use otherwise. */
-static inline unsigned area_of(const struct page *pg)
+uint64_t swap_kept(void)
 {
-    return pg->swap_area;
-}
-static inline uint64_t slot_of(const struct page *pg)
-{
-    return pg->swap_slot;
+    return kept;
 }
 
-static uint64_t sector_of(const struct area *a, uint64_t slot)
+unsigned swap_cluster_pages(void)
 {
-    return a->sector != NULL ? a->sector[slot] : slot * SECTORS;
+    return swap_cluster;
 }
 
-/* ---- slots ----------------------------------------------------------------------------------- */
-
-static bool slot_used(const struct area *a, uint64_t slot)
+/* Where a stand-in's bytes are, or those of a page with PG_SLOT. */
+static inline struct swap_place place_of(const struct page *pg)
 {
-    return (a->used[slot / 64] >> slot % 64 & 1) != 0;
+    return (struct swap_place){pg->swap_area, pg->swap_slot};
 }
 
-/* Up to `want` slots in a row, adjacent on the disk.  Returns how many; *area, *first. */
-static unsigned slots_take(unsigned want, unsigned *area, uint64_t *first)
+static inline void place_set(struct page *pg, struct swap_place p)
 {
-    unsigned got = 0;
+    pg->swap_area = p.area;
+    pg->swap_slot = (uint32_t)p.slot;
+}
 
-    spin_lock(&areas_lock);
-    for (unsigned i = 0; i < AREAS && got == 0; i++) {
-        struct area *a = &areas[i];
+/* Takes the slot of a page that keeps one; false: it does not. */
+static bool slot_claim(struct page *pg, struct swap_place *out)
+{
+    *out = place_of(pg);
+    if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) == 0 ||
+        (atomic_fetch_and(&pg->flags, ~(uint32_t)PG_SLOT) & PG_SLOT) == 0)
+        return false;
+    atomic_fetch_sub_explicit(&kept, 1, memory_order_relaxed);
+    return true;
+}
 
-        if (a->vn == NULL || a->leaving || a->free == 0)
-            continue;
-        while (slot_used(a, a->next)) /* ends: free > 0 */
-            a->next = a->used[a->next / 64] == ~0ull ? round_down(a->next, 64ul) + 64 : a->next + 1,
-            a->next = a->next < a->pages ? a->next : 0;
-        *area = i;
-        *first = a->next;
-        while (got < want && a->next < a->pages && !slot_used(a, a->next) &&
-               (got == 0 || sector_of(a, a->next) == sector_of(a, a->next - 1) + SECTORS)) {
-            a->used[a->next / 64] |= 1ull << a->next % 64;
-            a->next++;
-            got++;
-        }
-        if (a->next >= a->pages)
-            a->next = 0;
-        a->free -= got;
+void swap_forget(struct page *pg)
+{
+    struct swap_place p;
+
+    if (slot_claim(pg, &p))
+        swap_give(p);
+}
+
+/* mem_ops.free_slot */
+static void slot_free(struct page *pg)
+{
+    if ((pg->flags & PG_SWAPPED) == 0) {
+        swap_forget(pg);
+        return;
     }
-    spin_unlock(&areas_lock);
-    return got;
-}
-
-static void slot_give(unsigned area, uint64_t slot)
-{
-    struct area *a = &areas[area];
-
-    spin_lock(&areas_lock);
-    a->used[slot / 64] &= ~(1ull << slot % 64);
-    a->free++;
-    spin_unlock(&areas_lock);
-}
-
-bool swap_room(void)
-{
-    for (unsigned i = 0; i < AREAS; i++)
-        if (areas[i].vn != NULL && !areas[i].leaving && areas[i].free != 0)
-            return true;
-    return false;
-}
-
-/* The slot of a stand-in could not be written: it stays in use, and the stand-in names none. */
-static void slot_retire(struct page *standin)
-{
-    struct area *a = &areas[area_of(standin)];
-    bool         first;
-
-    spin_lock(&areas_lock);
-    first = a->usable-- == a->pages - 1;
-    spin_unlock(&areas_lock);
-    standin->swap_area = AREAS;
-    if (first)
-        warn("%s: a page of swap cannot be written", a->name);
-}
-
-/* mem_ops.free_swapped */
-static void standin_free(struct page *pg)
-{
-    if (area_of(pg) != AREAS)
-        slot_give(area_of(pg), slot_of(pg));
+    if (pg->swap_area != SWAP_AREAS)
+        swap_give(place_of(pg));
     kmem_cache_free(standin_cache, pg);
 }
 
 /* A stand-in for `pg` at a slot, with one reference, in no object. */
-static struct page *standin_new(const struct page *pg, unsigned area, uint64_t slot)
+static struct page *standin_new(const struct page *pg, struct swap_place p)
 {
     struct page *s = kmem_cache_alloc(standin_cache);
 
@@ -152,28 +104,25 @@ static struct page *standin_new(const struct page *pg, unsigned area, uint64_t s
     *s = (struct page){.node = pg->node, .refs = 1, .index = pg->index};
     s->flags = PG_SWAPPED | PG_ANON | (pg->flags & PG_PRIVATE);
     s->priv = pg->priv;
-    s->swap_area = area;
-    s->swap_slot = (uint32_t)slot;
+    place_set(s, p);
     return s;
 }
-
-/* ---- the owner of a page: the family of a private one, the object of a shared one ---------------- */
 
 static bool is_private(const struct page *pg)
 {
     return (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
 }
 
-/* ---- out ------------------------------------------------------------------------------------- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
-struct writing {
-    struct blk_req      req;
-    unsigned            n;
-    struct page        *page[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
-    struct vm_object   *obj[SWAP_CLUSTER];    /* held; NULL: */
-    struct anon_family *family[SWAP_CLUSTER]; /* held        */
-    struct blk_vec      vec[SWAP_CLUSTER];
-    struct dying        dying;
+/* Pages that lie side by side on the disk, on their way out or in. */
+struct transfer {
+    struct blk_req    req;
+    unsigned          n;
+    struct page      *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
+    struct swap_owner owner[SWAP_CLUSTER];
+    struct blk_vec    vec[SWAP_CLUSTER];
+    struct dying      dying;
 };
 
 static void let_go(struct page *pg)
@@ -182,22 +131,30 @@ static void let_go(struct page *pg)
     page_release(pg);
 }
 
-static void owner_release(struct vm_object *o, struct anon_family *f)
+static void owner_hold(struct swap_owner own)
 {
-    if (f != NULL)
-        anon_family_release(f);
+    if (own.family != NULL)
+        atomic_fetch_add(&own.family->refs, 1);
     else
-        object_release(o);
+        object_hold(own.obj);
+}
+
+static void owner_release(struct swap_owner own)
+{
+    if (own.family != NULL)
+        anon_family_release(own.family);
+    else
+        object_release(own.obj);
 }
 
 /* The last references of objects: their end takes a mutex, which the disk's interrupt may not. */
-static void writing_end(struct dying *d)
+static void transfer_free(struct dying *d)
 {
-    struct writing *w = container_of(d, struct writing, dying);
+    struct transfer *t = container_of(d, struct transfer, dying);
 
-    for (unsigned i = 0; i < w->n; i++)
-        object_release(w->obj[i]);
-    kmem_free(w);
+    for (unsigned i = 0; i < t->n; i++)
+        object_release(t->owner[i].obj);
+    kmem_free(t);
 }
 
 /* Gives up a reference that is not the last one.  Returns whether it was none. */
@@ -211,32 +168,69 @@ static bool release_unless_last(struct vm_object *o)
 }
 
 /* Called by the disk's interrupt. */
+static void transfer_end(struct transfer *t)
+{
+    unsigned last = 0;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        if (t->owner[i].family != NULL)
+            anon_family_release(t->owner[i].family);
+        else if (!release_unless_last(t->owner[i].obj))
+            t->owner[last++] = t->owner[i];
+    }
+    t->n = last;
+    if (last != 0)
+        dying_later(&t->dying, transfer_free);
+    else
+        kmem_free(t);
+}
+
+static void transfer_add(struct transfer *t, struct page *frame, struct page *standin, struct swap_owner own)
+{
+    t->frame[t->n] = frame;
+    t->standin[t->n] = standin;
+    t->owner[t->n] = own;
+    t->vec[t->n] = (struct blk_vec){frame, 0, PAGE_SIZE};
+    t->n++;
+}
+
+static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first, void (*done)(struct blk_req *r))
+{
+    const struct swap_area *a = &swap_areas[first.area];
+
+    t->req = (struct blk_req){.disk = a->disk, .op = (uint8_t)op, .sync = op == BLK_READ, .pid = blk_pid(),
+                              .nvecs = t->n, .vec = t->vec, .sector = swap_sector(a, first.slot),
+                              .nsect = t->n * SWAP_SECTORS, .done = done};
+    blk_submit(&t->req);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static void count_freed(void)
+{
+    CPUSTAT_INC(dfree);
+    CPUSTAT_INC(anonfree);
+}
+
+/* Called by the disk's interrupt. */
 static void written(struct blk_req *r)
 {
-    struct writing *w = container_of(r, struct writing, req);
-    unsigned        freed = 0, last = 0;
+    struct transfer *t = container_of(r, struct transfer, req);
+    unsigned         freed = 0;
 
-    for (unsigned i = 0; i < w->n; i++) {
+    for (unsigned i = 0; i < t->n; i++) {
         if ((r->bad >> i & 1) != 0) {
-            slot_retire(w->standin[i]);
+            swap_retire(t->standin[i]->swap_area);
+            t->standin[i]->swap_area = SWAP_AREAS; /* the slot stays in use, and the stand-in names none */
         } else {
-            page_replace(w->obj[i], w->family[i], w->page[i], w->standin[i]);
-            CPUSTAT_INC(dfree);
-            CPUSTAT_INC(anonfree);
+            page_replace(t->owner[i].obj, t->owner[i].family, t->frame[i], t->standin[i]);
+            count_freed();
             freed++;
         }
-        page_release(w->standin[i]); /* the last one, if nobody names it: gives the slot back */
-        let_go(w->page[i]);
-        if (w->family[i] != NULL)
-            anon_family_release(w->family[i]);
-        else if (!release_unless_last(w->obj[i]))
-            w->obj[last++] = w->obj[i];
+        page_release(t->standin[i]); /* the last one, if nobody names it: gives the slot back */
+        let_go(t->frame[i]);
     }
-    w->n = last;
-    if (last != 0)
-        dying_later(&w->dying, writing_end);
-    else
-        kmem_free(w);
+    transfer_end(t);
     if (freed != 0)
         pageout_freed();
 }
@@ -248,92 +242,247 @@ static bool idle(const struct page *pg)
            atomic_load(&pg->refs) == (is_private(pg) ? atomic_load(&pg->share) : 1u) + 1u;
 }
 
-/* Adds a page to a request; false: no memory. */
-static bool add(struct writing *w, struct page *pg, unsigned area, uint64_t slot, struct swap_owner own)
+/* The page, idle, is like the slot that it keeps: puts a stand-in in its place.  false: it has to be written. */
+static bool out_unwritten(struct page *pg, struct swap_owner own)
 {
-    struct page *s = standin_new(pg, area, slot);
+    struct swap_place p;
+    struct page      *standin;
 
-    if (s == NULL)
+    if (!slot_claim(pg, &p))
         return false;
-    w->page[w->n] = pg;
-    w->standin[w->n] = s;
-    w->obj[w->n] = own.obj;
-    w->family[w->n] = own.family;
-    w->vec[w->n] = (struct blk_vec){pg, 0, PAGE_SIZE};
-    w->n++;
+    standin = swap_areas[p.area].leaving ? NULL : standin_new(pg, p);
+    if (standin == NULL) {
+        swap_give(p);
+        return false;
+    }
+    page_replace(own.obj, own.family, pg, standin);
+    page_release(standin);
+    count_freed();
     return true;
 }
 
-unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
+/* Writes the first of n pages to slots side by side, as many as there are.  Returns how many were dealt with. */
+static unsigned out_written(struct page **pages, struct swap_owner *owners, unsigned n, struct swap_went *went)
 {
-    unsigned done = 0, area = 0, going = 0;
-    uint64_t slot = 0;
+    struct transfer  *t = kmem_alloc(sizeof *t);
+    struct swap_place at = {0};
+    unsigned          got = t != NULL ? swap_take(min_of(n, SWAP_CLUSTER), &at) : 0, used = 0;
 
-    while (done < n) {
-        struct writing *w = kmem_alloc(sizeof *w);
-        unsigned        got = w != NULL ? slots_take(n - done, &area, &slot) : 0, used = 0;
-
-        if (got == 0) {
-            kmem_free(w);
-            break;
-        }
-        w->n = 0;
-        for (; done < n && used < got; done++) {
-            if (idle(pages[done]) && add(w, pages[done], area, slot + used, owners[done])) {
-                used++;
-            } else {
-                let_go(pages[done]);
-                owner_release(owners[done].obj, owners[done].family);
-            }
-        }
-        for (unsigned i = used; i < got; i++)
-            slot_give(area, slot + i);
-        if (w->n == 0) {
-            kmem_free(w);
-            continue;
-        }
-        going += w->n;
-        pcache_count_out(KIND_ANON, w->n);
-        w->req = (struct blk_req){.disk = areas[area].disk, .op = BLK_WRITE, .nvecs = w->n, .vec = w->vec,
-                                  .sector = sector_of(&areas[area], slot), .nsect = w->n * SECTORS,
-                                  .done = written};
-        blk_submit(&w->req);
+    if (got == 0) {
+        kmem_free(t);
+        return 0;
     }
-    for (; done < n; done++) {
+    t->n = 0;
+    for (unsigned i = 0; i < got; i++) {
+        struct swap_place p = {at.area, at.slot + used};
+        struct page      *standin = standin_new(pages[i], p);
+
+        if (standin != NULL) {
+            transfer_add(t, pages[i], standin, owners[i]);
+            used++;
+        } else {
+            let_go(pages[i]);
+            owner_release(owners[i]);
+        }
+    }
+    for (unsigned i = used; i < got; i++)
+        swap_give((struct swap_place){at.area, at.slot + i});
+    if (used == 0) {
+        kmem_free(t);
+        return got;
+    }
+    went->writing += used;
+    pcache_count_out(KIND_ANON, used);
+    transfer_begin(t, BLK_WRITE, at, written);
+    return got;
+}
+
+struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
+{
+    struct swap_went went = {0};
+    unsigned         left = 0, done = 0, did = 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        bool usable = idle(pages[i]), gone = usable && out_unwritten(pages[i], owners[i]);
+
+        went.freed += gone;
+        if (usable && !gone) {
+            pages[left] = pages[i];
+            owners[left++] = owners[i];
+        } else {
+            let_go(pages[i]);
+            owner_release(owners[i]);
+        }
+    }
+    for (; done < left && did != 0; done += did)
+        did = out_written(pages + done, owners + done, left - done, &went);
+    for (; done < left; done++) {
         let_go(pages[done]);
-        owner_release(owners[done].obj, owners[done].family);
+        owner_release(owners[done]);
     }
-    return going;
+    return went;
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
+/* A frame has got its bytes: it takes the stand-in's place, and its slot, if it may keep it. */
+static void frame_ready(struct page *frame, struct page *standin, struct swap_owner own)
 {
-    struct area *a = &areas[area_of(pg)];
-    struct page *fresh;
-    int          err;
+    uint32_t flags = PG_ANON | PG_UPTODATE | (standin->flags & PG_PRIVATE);
+
+    frame->priv = standin->priv;
+    frame->index = standin->index;
+    if (swap_keep != 0 && swap_plenty(standin->swap_area)) {
+        place_set(frame, place_of(standin));
+        standin->swap_area = SWAP_AREAS;
+        flags |= PG_SLOT;
+        atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
+    }
+    atomic_fetch_or(&frame->flags, flags);
+    page_replace(own.obj, own.family, standin, frame);
+}
+
+/* Called by the disk's interrupt. */
+static void was_read(struct blk_req *r)
+{
+    struct transfer *t = container_of(r, struct transfer, req);
+
+    for (unsigned i = 0; i < t->n; i++) {
+        if ((r->bad >> i & 1) != 0)
+            atomic_fetch_or(&t->standin[i]->flags, PG_BAD);
+        else
+            frame_ready(t->frame[i], t->standin[i], t->owner[i]);
+        page_release(t->frame[i]);
+        let_go(t->standin[i]);
+    }
+    transfer_end(t);
+}
+
+/*
+ * The stand-in of page `index` of `o`, held and made busy, if there is one and it can be; `next` to it, or it next to
+ * that, on the disk.  NULL: there is none.
+ */
+static struct page *neighbour_lock(struct vm_object *o, uint64_t index, const struct page *next)
+{
+    bool         below = index < next->index;
+    struct page *pg;
+
+    spin_lock(&o->lock);
+    pg = radix_lookup(&o->tree, index);
+    if (pg == NULL || (atomic_load(&pg->flags) & (PG_SWAPPED | PG_LOCKED | PG_BAD)) != PG_SWAPPED ||
+        !swap_follows(place_of(below ? pg : next), place_of(below ? next : pg)) ||
+        (atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0)
+        pg = NULL;
+    else
+        page_hold(pg);
+    spin_unlock(&o->lock);
+    return pg;
+}
+
+/* A frame for the page of `o` at `index`, which is not `index` of `pl` but as far from it. */
+static struct page *frame_for(const struct placement *pl, uint64_t index, uint64_t of)
+{
+    struct placement at = *pl;
+
+    at.index += index - of;
+    return place_page(&at, 0, 0, index);
+}
+
+/* Adds up to `most` neighbours on one side of `pg` to frame[] and standin[].  Returns how many. */
+static unsigned gather(struct vm_object *o, const struct page *pg, const struct placement *pl, int step, uint64_t most,
+                       struct page **frame, struct page **standin)
+{
+    const struct page *next = pg;
+    unsigned           n = 0;
+
+    while (n < most && pageout_spare(n + 1)) {
+        uint64_t index = next->index + (uint64_t)(int64_t)step;
+
+        standin[n] = neighbour_lock(o, index, next);
+        if (standin[n] == NULL)
+            break;
+        frame[n] = frame_for(pl, index, pg->index);
+        if (frame[n] == NULL) {
+            let_go(standin[n]);
+            break;
+        }
+        atomic_fetch_or_explicit(&frame[n]->flags, PG_AHEAD | PG_REFERENCED, memory_order_relaxed);
+        next = standin[n++];
+    }
+    return n;
+}
+
+/* Reads the stand-in, which the caller has made busy, and its neighbours within `around`.  0, -ENOMEM. */
+static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around)
+{
+    struct transfer  *t = kmem_alloc(sizeof *t);
+    struct page      *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
+    struct page      *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
+    struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
+    struct swap_place first = place_of(pg);
+    unsigned          nbelow, nabove;
+
+    if (frame == NULL) {
+        kmem_free(t);
+        return -ENOMEM;
+    }
+    around.n = min_of(around.n, (uint64_t)SWAP_CLUSTER);
+    page_hold(pg);
+    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around.first, around.n - 1), below, below_standin);
+    t->n = 0;
+    for (unsigned i = nbelow; i > 0; i--)
+        transfer_add(t, below[i - 1], below_standin[i - 1], own);
+    if (nbelow != 0)
+        first = place_of(below_standin[nbelow - 1]);
+    transfer_add(t, frame, pg, own);
+    nabove = gather(o, pg, pl, 1, around.first + around.n - 1 - pg->index, &t->frame[t->n], &t->standin[t->n]);
+    for (unsigned i = 0; i < nabove; i++)
+        transfer_add(t, t->frame[t->n], t->standin[t->n], own);
+    for (unsigned i = 0; i < t->n; i++)
+        owner_hold(own);
+    pcache_count_in(KIND_ANON, t->n);
+    pcache_count_around(t->n - 1);
+    transfer_begin(t, BLK_READ, first, was_read);
+    return 0;
+}
+
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait)
+{
+    bool there;
+    int  err = 0;
 
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0) { /* another process was faster */
-        page_lock_wait(pg);
+        if (wait)
+            page_lock_wait(pg);
         return 0;
     }
-    fresh = place_page(pl, 0, 0, pg->index);
-    err = -ENOMEM;
-    if (fresh != NULL)
-        err = blk_rw(a->disk, BLK_READ, sector_of(a, slot_of(pg)), page_to_virt(fresh), PAGE_SIZE);
-    if (err == 0) {
-        fresh->priv = pg->priv;
-        fresh->index = pg->index;
-        atomic_fetch_or_explicit(&fresh->flags, PG_ANON | PG_UPTODATE | (pg->flags & PG_PRIVATE), memory_order_relaxed);
-        page_replace(o, o->family, pg, fresh);
-        pcache_count_in(KIND_ANON, 1);
-        CPUSTAT_INC(mjf);
+    there = pg->swap_area == SWAP_AREAS; /* and its slot is a frame's */
+    if (!there) {
+        atomic_fetch_and(&pg->flags, ~(uint32_t)PG_BAD);
+        err = in_begin(o, pg, pl, around);
     }
-    if (fresh != NULL)
-        page_release(fresh);
-    page_unlock(pg);
-    return err;
+    if (there || err != 0)
+        page_unlock(pg);
+    if (there || err != 0 || !wait)
+        return err;
+    page_lock_wait(pg);
+    return (atomic_load(&pg->flags) & PG_BAD) != 0 ? -EIO : 0;
+}
+
+int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+{
+    struct placement pl = place_of_seg(s, addr);
+    struct page_run  run = {pg->index, 1};
+    uint64_t         first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
+    uint64_t         end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
+    unsigned         area = pg->swap_area; /* SWAP_AREAS: it is there just now */
+
+    if (swap_readaround > 1 && area != SWAP_AREAS)
+        run = around_miss(&s->around, pg->index, 1, swap_readaround, disk_worth(swap_areas[area].disk, SWAP_SECTORS));
+    end = min_of(end, run.first + run.n);
+    run.first = max_of(run.first, first);
+    run.n = end - run.first;
+    return swap_in(o, pg, &pl, run, true);
 }
 
 /* The first stand-in of an object at or after *index, held. */
@@ -342,9 +491,14 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
     struct page *pg;
 
     spin_lock(&o->lock);
-    while ((pg = radix_next(&o->tree, index)) != NULL && *index <= last &&
-           (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SWAPPED) == 0)
-        ++*index;
+    for (; (pg = radix_next(&o->tree, index)) != NULL && *index <= last; ++*index) {
+        uint32_t flags = atomic_load_explicit(&pg->flags, memory_order_relaxed);
+
+        if ((flags & PG_SWAPPED) != 0)
+            break;
+        if ((flags & PG_SLOT) != 0 && swap_areas[pg->swap_area].leaving)
+            swap_forget(pg);
+    }
     pg = pg != NULL && *index <= last ? pg : NULL;
     if (pg != NULL)
         page_hold(pg);
@@ -352,7 +506,7 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
     return pg;
 }
 
-static int object_swap_in(struct vm_object *o, uint64_t first, uint64_t last)
+static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
     int          err = 0;
@@ -360,7 +514,7 @@ static int object_swap_in(struct vm_object *o, uint64_t first, uint64_t last)
     while (err == 0 && (pg = next_standin(o, &first, last)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
-        err = swap_in(o, pg, &pl);
+        err = swap_in(o, pg, &pl, (struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
         page_release(pg);
     }
     return err;
@@ -368,148 +522,17 @@ static int object_swap_in(struct vm_object *o, uint64_t first, uint64_t last)
 
 int swap_in_range(struct as *as, uint64_t start, uint64_t end)
 {
-    return object_swap_in(&as->anon, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
+    return in_range(&as->anon, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
 }
 
-/* ---- areas ----------------------------------------------------------------------------------- */
+int swap_in_object(struct vm_object *o)
+{
+    return in_range(o, 0, UINT64_MAX);
+}
 
 void swap_boot(void)
 {
     standin_cache = kmem_cache_create("swapped", sizeof(struct page), 64);
-    mutex_init(&areas_mutex, SLEEP_SWAP);
-    mem_ops.free_swapped = standin_free;
-}
-
-int swap_add(const struct swap_new *n)
-{
-    struct area *a = NULL;
-    uint64_t    *used;
-    int          err = -ENOMEM;
-
-    if (n->pages < 2 || n->pages > UINT32_MAX)
-        return -EINVAL;
-    mutex_enter(&areas_mutex);
-    for (unsigned i = 0; i < AREAS; i++) {
-        if (areas[i].vn == NULL && a == NULL)
-            a = &areas[i];
-        if (areas[i].vn == n->vn)
-            err = -EBUSY;
-    }
-    used = kmem_zalloc(round_up(n->pages, 64ul) / 8);
-    if (err != -EBUSY && a != NULL && used != NULL && n->sector == NULL && disk_claim(n->disk) != 0)
-        err = -EBUSY; /* a file's blocks are claimed with its file system */
-    if (err != -EBUSY && a != NULL && used != NULL) {
-        used[0] = 1; /* the first page keeps what it holds: a label */
-        vm_vnode_ops.hold(n->vn);
-        str_copy(a->name, n->name, sizeof a->name);
-        a->disk = n->disk;
-        a->sector = n->sector;
-        a->used = used;
-        a->pages = n->pages;
-        a->usable = a->free = n->pages - 1;
-        a->next = 1;
-        a->leaving = false;
-        atomic_thread_fence(memory_order_seq_cst);
-        a->vn = n->vn;
-        err = 0;
-    } else {
-        kmem_free(used);
-    }
-    mutex_exit(&areas_mutex);
-    return err;
-}
-
-static int object_all_in(struct vm_object *o)
-{
-    return object_swap_in(o, 0, UINT64_MAX);
-}
-
-/* Brings back all that is on swap of a space. */
-static int space_in(struct as *as)
-{
-    struct seg_node *n;
-    int              err;
-
-    rw_enter_read(&as->lock);
-    err = swap_in_range(as, 0, USER_TOP);
-    LIST_FOREACH (n, &as->segs.order, link)
-        if (err == 0 && seg_of(n)->obj != NULL && seg_of(n)->obj->kind == OBJ_ANON)
-            err = object_all_in(seg_of(n)->obj);
-    rw_exit_read(&as->lock);
-    return err;
-}
-
-static int all_in(void)
-{
-    struct as *as, *next;
-    int        err = object_each_sysv(object_all_in);
-
-    for (as = as_next(NULL); as != NULL; as = next) {
-        if (err == 0)
-            err = space_in(as);
-        next = as_next(as);
-        as_release(as);
-    }
-    return err;
-}
-
-#define TRIES 200 /* of 10 ms: for pages that are on their way out, and spaces on theirs */
-
-int swap_remove(struct vnode *vn)
-{
-    struct area *a = NULL;
-    int          err = -EINVAL;
-
-    mutex_enter(&areas_mutex);
-    for (unsigned i = 0; i < AREAS; i++)
-        if (areas[i].vn == vn)
-            a = &areas[i];
-    if (a != NULL) {
-        uint64_t used = a->usable - a->free, total, others, promised, limit;
-
-        swap_total(&total, &others);
-        reserve_state(&promised, &limit);
-        a->leaving = true;
-        err = promised + a->usable > limit || used > freemem() + others - a->free ? -ENOMEM : all_in();
-        for (unsigned i = 0; err == 0 && a->free != a->usable && i < TRIES; i++) {
-            thread_sleep_ns(10000000);
-            err = all_in();
-        }
-        if (err == 0 && a->free != a->usable)
-            err = -EBUSY;
-        if (err == 0) {
-            a->vn = NULL;
-            if (a->sector == NULL)
-                disk_release(a->disk);
-            kmem_free(a->used);
-            kmem_free(a->sector);
-            vm_vnode_ops.release(vn);
-        } else {
-            a->leaving = false;
-        }
-    }
-    mutex_exit(&areas_mutex);
-    return err;
-}
-
-bool swap_next(unsigned i, struct swap_info *out)
-{
-    for (unsigned k = 0; k < AREAS; k++)
-        if (areas[k].vn != NULL && i-- == 0) {
-            *out = (struct swap_info){.dev = disk_dev(areas[k].disk), .pages = areas[k].usable,
-                                      .free = areas[k].free, .file = areas[k].sector != NULL};
-            str_copy(out->name, areas[k].name, sizeof out->name);
-            return true;
-        }
-    return false;
-}
-
-void swap_total(uint64_t *pages, uint64_t *free)
-{
-    *pages = *free = 0;
-    for (unsigned i = 0; i < AREAS; i++)
-        if (areas[i].vn != NULL && !areas[i].leaving) {
-            *pages += areas[i].usable;
-            *free += areas[i].free;
-        }
+    mem_ops.free_slot = slot_free;
+    swap_areas_boot();
 }

@@ -1,36 +1,61 @@
 // SPDX-License-Identifier: MIT
 /*
- * swap.h - anonymous pages on disk.  See swap.c.
+ * swap.h - anonymous pages on disk.  See swap.c, and swap_area.c for the areas.
  */
 #ifndef VM_SWAP_H
 #define VM_SWAP_H
 
+#include "vm/around.h"
 #include "vm/as.h"
 
 struct disk;
 
+#define SWAP_CLUSTER 32u /* pages of one transfer, at most */
+
 void swap_boot(void);
-/* swap_room - is there a slot for a page? */
-bool swap_room(void);
+/* swap_room - is there a slot for a page?  swap_kept - pages in memory that keep the slot they came from. */
+bool     swap_room(void);
+uint64_t swap_kept(void);
+/* swap_cluster_pages - how many neighbours, aligned, leave memory together: the tunable swap_cluster. */
+unsigned swap_cluster_pages(void);
 
 /* What a page on its way out belongs to; a reference of it is held.  One of the two. */
 struct swap_owner {
     struct vm_object   *obj;
     struct anon_family *family;
 };
+/* What swap_out() did: pages that needed no write, and are free; pages that are being written. */
+struct swap_went {
+    unsigned freed, writing;
+};
 /*
- * swap_out - write anonymous pages to swap and free them.  Each is PG_LOCKED by the caller, held, unmapped and flushed.
- * Those that cannot go (in use, no slot) are unlocked and released.  Returns how many are on their way.
+ * swap_out - write anonymous pages to swap and free them; those that keep a slot need no write, and are freed at once.
+ * Each is PG_LOCKED by the caller, held, unmapped and flushed.  Those that cannot go (in use, no slot) are unlocked and
+ * released.  Their order is that of the slots they get.  Does not sleep; no spin lock may be held.
  */
-unsigned swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
-#define SWAP_CLUSTER 32u /* pages of one call */
+struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsigned n);
+/*
+ * swap_forget - a page with PG_SLOT is about to differ from what is in its slot, which is given back.  The object that
+ * alone names the page is locked, or the page's family: no translation of it is writable.
+ */
+void swap_forget(struct page *pg);
 /*
  * swap_in - bring back the page of `o` that `pg` (PG_SWAPPED, held by the caller) stands for, in all objects that name
- * it.  @pl  where it is to lie.  0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
+ * it; and its neighbours, if they lie beside it on the disk as well and there is memory enough.
+ * @pl      where the page is to lie; the others accordingly
+ * @around  pages of `o` that may be read with it; they get PG_AHEAD
+ * @wait    until it is there; else 0 says that it was begun
+ * 0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
  */
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl);
-/* swap_in_range - the same for all of [start, end) of a space's private memory; as->lock is held.  0, -EIO, -ENOMEM. */
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait);
+/* swap_in_fault - the same for a fault at `addr` of segment `s`, which reads around (around.h). */
+int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg);
+/*
+ * swap_in_range - the same for all of [start, end) of a space's private memory; as->lock is held.  0, -EIO, -ENOMEM.
+ * swap_in_object - for all of an object, which also gives up slots of areas that are being removed.
+ */
 int swap_in_range(struct as *as, uint64_t start, uint64_t end);
+int swap_in_object(struct vm_object *o);
 
 /* A new area: pages 1 .. pages - 1 of a disk, or of a file on it, whose pages begin at sector[]. */
 struct swap_new {

@@ -71,7 +71,7 @@ int bdev_fsync(uint64_t rdev)
     return 0;
 }
 
-void object_io_init(struct vm_object *o, struct object_io *io)
+void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk)
 {
     o->io = io;
 }

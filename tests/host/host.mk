@@ -19,7 +19,7 @@ HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c swap_area.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
@@ -37,11 +37,13 @@ HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmp
                pipe.c lock.c devfs.c cpio.c initramfs.c) kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
-HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c radix.c object.c) kernel/fs/rdwr.c \
+HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c around.c radix.c object.c) kernel/fs/rdwr.c \
                kernel/fs/filecache.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
 HOST_paging := kernel/vm/paging.c
 HOST_cluster := kernel/vm/cluster.c
+HOST_around := kernel/vm/around.c
+HOST_slots  := kernel/vm/slots.c
 
 # The file system, without its kernel side, over a disk in memory.
 EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \

@@ -103,6 +103,14 @@ uint64_t pageout_promisable(void)
 void swap_boot(void)
 {
 }
+bool pageout_spare(uint64_t n)
+{
+    return n == 0;
+}
+uint32_t disk_worth(struct disk *d, uint32_t sectors)
+{
+    return d == NULL && sectors != 0;
+}
 uint64_t freemem(void)
 {
     return 0;
@@ -112,10 +120,19 @@ void swap_total(uint64_t *pages, uint64_t *free)
 {
     *pages = *free = 0;
 }
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl)
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait)
 {
-    (void)o, (void)pg, (void)pl;
+    (void)o, (void)pg, (void)pl, (void)around, (void)wait;
     panic("nothing is on swap");
+}
+int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
+{
+    (void)s, (void)addr, (void)o, (void)pg;
+    panic("nothing is on swap");
+}
+void swap_forget(struct page *pg)
+{
+    (void)pg;
 }
 
 static bool fails(void)

@@ -14,6 +14,7 @@
 
 #include "fs/file.h"
 #include "lib/errno.h"
+#include "blk/blk.h"
 #include "vm/pcache.h"
 #include "vm/place.h"
 #include "vm/rmap.h"
@@ -104,6 +105,26 @@ void cachelist_put(struct page *pg, bool first)
 void cachelist_take(struct page *pg)
 {
     (void)pg;
+}
+
+void pcache_count_around(unsigned n)
+{
+    (void)n;
+}
+void page_touch_ahead(struct page *pg, struct around *a)
+{
+    atomic_fetch_and(&pg->flags, ~(uint32_t)PG_AHEAD);
+    around_used(a);
+}
+bool pageout_spare(uint64_t n)
+{
+    (void)n;
+    return true;
+}
+uint32_t disk_worth(struct disk *d, uint32_t sectors)
+{
+    (void)d, (void)sectors;
+    return DISK_WORTH;
 }
 
 bool pageout_low_file_memory(void)
@@ -293,7 +314,7 @@ static void start(void)
     vn.vfs = &vfs;
     rw_init(&vn.lock, SLEEP_FILE);
     object_init_vnode(&vn.obj, &pager, &vn);
-    object_io_init(&vn.obj, &io);
+    object_io_init(&vn.obj, &io, NULL);
     memset(model, 0, sizeof model);
     memset(block, 0, sizeof block);
     nblocks = errors = error_every = 0;

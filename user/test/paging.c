@@ -10,6 +10,8 @@
  *     paging moved MB         map MB of the file on standard input, advise that they move to this thread, touch them
  *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
  *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
+ *     paging looks MB N       write MB of private memory once, then look at all of it N times
+ *     paging random MB N      write MB of private memory once, then change N pages of it in random places
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
  */
@@ -118,6 +120,49 @@ static int shared(size_t mb, uint64_t seed)
     bad = look(mem, pages, seed, seed + 1000000, 1, 3);
     printf("child_bad=%d bad=%lu\n", status != 0, bad);
     return bad != 0 || status != 0;
+}
+
+static uint64_t count(const char *what)
+{
+    char     line[128];
+    uint64_t value = 0;
+    FILE    *f = fopen("/proc/vmstat", "r");
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, what, strlen(what)) == 0 && line[strlen(what)] == ' ')
+            value = strtoull(line + strlen(what), NULL, 10);
+    if (f != NULL)
+        fclose(f);
+    return value;
+}
+
+/* Says what went in and out while all memory was only read, or pages in random places were written, n of them. */
+static int twice(size_t mb, size_t n, int random)
+{
+    size_t        pages = mb << 8;
+    uint64_t     *mem = map(mb << 20, MAP_PRIVATE), *tag = calloc(pages, sizeof *tag), in, out;
+    unsigned long bad = 0, needed = 0;
+
+    for (size_t i = 0; i < pages; i++)
+        fill(mem + i * WORDS, tag[i] = i);
+    if (!random)
+        bad = look(mem, pages, 0, 0, 0, 1); /* from here on pages keep their slots */
+    in = count("pswpin");
+    out = count("pswpout");
+    for (size_t i = 0; !random && i < n; i++)
+        bad += look(mem, pages, 0, 0, 0, 1);
+    for (size_t i = 0; random && i < n; i++) {
+        size_t        at = mix(i) % pages;
+        unsigned char there = 0;
+
+        mincore(mem + at * WORDS, PAGE, &there);
+        needed += there == 0;
+        bad += wrong(mem + at * WORDS, tag[at]);
+        fill(mem + at * WORDS, tag[at] += pages);
+    }
+    printf("needed=%lu in=%llu out=%llu bad=%lu\n", needed, (unsigned long long)(count("pswpin") - in),
+           (unsigned long long)(count("pswpout") - out), bad);
+    return bad != 0;
 }
 
 static int sysv(size_t mb, uint64_t seed)
@@ -331,6 +376,8 @@ int main(int argc, char **argv)
         return early(mb);
     if (mb != 0 && strcmp(argv[1], "greedy") == 0)
         return greedy(mb);
+    if (mb != 0 && argc > 3 && (strcmp(argv[1], "looks") == 0 || strcmp(argv[1], "random") == 0))
+        return twice(mb, strtoul(argv[3], NULL, 0), argv[1][0] == 'r');
     if (mb != 0 && strcmp(argv[1], "rounds") == 0)
         return rounds(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "unmap") == 0)

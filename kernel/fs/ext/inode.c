@@ -254,7 +254,7 @@ struct ext_inode *ext_ialloc_mem(struct ext_fs *fs, enum vtype type)
         return NULL;
     vn_init(&i->vn, fs->vfs, type, fs->up->ops, fs->up->pager);
     if (type == VREG)
-        object_io_init(&i->vn.obj, &i->io);
+        object_io_init(&i->vn.obj, &i->io, fs->disk);
     i->fs = fs;
     mutex_init(&i->map_lock, SLEEP_EXT_MAP);
     spin_init(&i->table_lock, RANK_BUF);

@@ -101,7 +101,7 @@ def parse(text: str, policy: str, marks: str, step: float, scale: float) -> Poin
 
 def settings(policy: str, scale: float) -> str:
     pairs = {"pageout_timescale": round(scale), "disk_depth": 1, "tmpfs_max_percent": 75}
-    return storage.system(storage.ELEVATOR | POLICIES[policy][1] | pairs)
+    return storage.system(storage.PLAIN | POLICIES[policy][1] | pairs)
 
 
 def number(guest: storage.Machine, variable: str) -> int:

@@ -32,7 +32,7 @@ def set_mode(guest: storage.Machine, mode: str) -> None:
 def costs(image: Path) -> dict[tuple[str, str], dict[str, float]]:
     """(mode, work) -> instructions and interrupts for each MiB."""
     out = {}
-    system = storage.system(storage.ELEVATOR)
+    system = storage.system(storage.PLAIN)
     with storage.Machine(MACHINE, seed=SEED, icount=True, disks=[f"{image},bus=ide"], system=system) as guest:
         for mode in MODES:
             set_mode(guest, mode)
@@ -54,7 +54,7 @@ def interrupts(guest: storage.Machine) -> int:
 def times(image: Path) -> dict[str, list[float]]:
     """Work -> the ratios of the time with PIO to that with DMA, the two taking turns."""
     ratios: dict[str, list[float]] = {work: [] for work in WORKS}
-    system = storage.system(storage.ELEVATOR)
+    system = storage.system(storage.PLAIN)
     with storage.Machine(MACHINE, seed=SEED, disks=[f"{image},bus=ide"], system=system) as guest:
         for _ in range(TURNS):
             took: dict[tuple[str, str], float] = {}

@@ -62,7 +62,7 @@ def measure(kind: str, folder: Path, records: int, scale: float, seed: int) -> l
     """One boot on a fresh disk.  MachineError if the program finds its file wrong."""
     log = storage.DiskLog(storage.make_disk(folder / f"{kind}.img", DISK_MIB), scale)
     system = storage.system(
-        storage.ELEVATOR
+        storage.PLAIN
         | {"disk_depth": 1, "pageout_policy": 2, "pageout_timescale": round(scale), "tmpfs_max_percent": 75}
     )
     with storage.Machine(MACHINE, memory=MEMORY, seed=seed, disks=[log.disk], system=system) as guest:

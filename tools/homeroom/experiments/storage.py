@@ -151,8 +151,9 @@ def result_lines(text: str, bench: str) -> list[dict[str, str]]:
     return [dict(word.split("=", 1) for word in line.split()[1:]) for line in text.splitlines() if line.startswith(start)]
 
 
-# The order of requests in the rows of papers, whatever the default is: sorted sweeps, without deadlines.
-ELEVATOR = {"disk_sched": 1, "disk_read_expire": 0, "disk_write_expire": 0}
+# Rows of papers, whatever the defaults are: requests in sorted sweeps, without deadlines; a page goes and comes by itself.
+PLAIN = {"disk_sched": 1, "disk_read_expire": 0, "disk_write_expire": 0}
+PLAIN |= {"swap_cluster": 1, "swap_readaround": 1, "swap_keep": 0, "file_readaround": 1}
 
 
 def system(pairs: dict[str, int]) -> str:
