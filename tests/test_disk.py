@@ -58,6 +58,7 @@ def images():
     lossy = range(16000, 16064)  # in the middle, where a file of 10 of 16 MiB has data
     (FOLDER / "lossy.conf").write_text("".join(rule("write", sector) for sector in lossy))
     (FOLDER / "slow.img").write_bytes(bytes(64 << 20))
+    (FOLDER / "prio.img").write_bytes(bytes(64 << 20))
     (FOLDER / "bad.conf").write_text(rule("read", BAD_READ) + rule("write", BAD_WRITE))
     return contents
 
@@ -265,6 +266,31 @@ def test_models_of_the_reference_disk(tmp_path):
         disk.stop(servers)
         assert notes == [f"disk 0: {tomllib.loads(model.read_text())['title']}, times divided by 2"]
         (tmp_path / "disk0.sock").unlink(missing_ok=True)
+
+
+PRIORITY = pytest.mark.machine(
+    "sf280r",
+    disks=(f"refdisk:{FOLDER}/prio.img,scale=4,log={FOLDER}/prio.log",),
+    system="set disk_depth=1; set disk_fair_idle=2000",
+)
+
+
+@PRIORITY
+def test_idle_reader_waits_for_others(machine):
+    """Four readers keep the disk busy; one of class idle, in the upper half, gets a command in 2 s, and then the rest."""
+    read = "dd if=/dev/vda bs=4k count=1 iflag=direct of=/dev/null 2>/dev/null skip="
+    machine.check(
+        f"(ionice -c 3 sh -c 'for i in $(seq 40); do {read}$((8192 + i * 97)); done') & "
+        f"for k in 0 1 2 3; do (for i in $(seq 50); do {read}$(((i * 389 + k * 2001) % 8192)); done) & done; wait",
+        120,
+    )
+    machine.guest.close()
+    rows = [line.split() for line in (FOLDER / "prio.log").read_text().splitlines() if line[0] == "R"]
+    upper = [int(row[1]) >= 65536 for row in rows]
+    assert upper.count(True) == 40 and upper.count(False) >= 200
+    last = len(upper) - 1 - upper[::-1].index(False)
+    # Of 40: at the start, each 2 s, and while a busy host keeps all four others from asking; in turn it would be all 40.
+    assert upper[:last].count(True) <= 20
 
 
 @REFERENCE

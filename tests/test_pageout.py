@@ -57,7 +57,7 @@ EAGER = pytest.mark.machine(
     "sf280r",
     memory="96M",
     disks=(f"{FOLDER}/ext.img",),
-    system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;"
+    system="set lotsfree=7000;set handspreadpages=64;set pageout_timescale=1000;set file_readaround=1;"
     "set min_percent_cpu=100;set max_percent_cpu=100",
 )
 BROKEN = pytest.mark.machine(

@@ -24,7 +24,7 @@
 #include "stat/tunable.h"
 #include "x86/mmu.h"
 
-uint32_t (*blk_pid_upcall)(void);
+struct blk_owner (*blk_owner_upcall)(void);
 
 struct command {
     struct disk_cmd c;
@@ -300,7 +300,7 @@ void blk_hurry(struct disk *d, uint64_t file)
 
     d = disk_whole(d);
     spin_lock(&d->lock);
-    sched_hurry(&d->sched, file, blk_pid(), now);
+    sched_hurry(&d->sched, file, blk_owner(), now);
     dispatch(d, now);
     spin_unlock(&d->lock);
 }
@@ -339,7 +339,7 @@ static int submit_and_wait(struct blk_req *r)
     spin_init(&w.lock, RANK_POLL);
     cv_init(&w.cv);
     r->sync = true;
-    r->pid = blk_pid();
+    r->by = blk_owner();
     r->done = wake;
     r->arg = &w;
     blk_submit(r);
@@ -367,6 +367,14 @@ int blk_flush(struct disk *d)
     struct blk_req r = {.disk = d, .op = BLK_FLUSH};
 
     return submit_and_wait(&r);
+}
+
+bool blk_share(bool on)
+{
+    bool was = curthread->disk_shared;
+
+    curthread->disk_shared = on;
+    return was;
 }
 
 /* ---- making a disk work ---------------------------------------------------------------------- */

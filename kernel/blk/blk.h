@@ -24,6 +24,19 @@ struct disk;
 
 enum blk_op { BLK_READ, BLK_WRITE, BLK_FLUSH };
 
+/*
+ * Priorities of requests as ioprio_set(2) has them: a class, and within it a level, 0 (first) to 7.  0: the kernel's,
+ * which count as best effort, level IOPRIO_NORMAL.
+ */
+enum { IOPRIO_NONE, IOPRIO_RT, IOPRIO_BE, IOPRIO_IDLE };
+enum { IOPRIO_SHIFT = 13, IOPRIO_LEVELS = 8, IOPRIO_NORMAL = 4 };
+#define IOPRIO(cls, level) ((uint16_t)((cls) << IOPRIO_SHIFT | (level)))
+
+struct blk_owner {
+    uint32_t pid;  /* the process, 0: the kernel */
+    uint16_t prio; /* IOPRIO()                   */
+};
+
 struct blk_vec { /* `len` bytes at byte `off` of a frame, or of consecutive frames; multiples of SECTOR_SIZE */
     struct page *pg;
     uint32_t     off, len;
@@ -38,7 +51,7 @@ struct blk_req {
     unsigned              nvecs;
     const struct blk_vec *vec;    /* stays until done()                                  */
     uint64_t              file;   /* identity of the file it serves, 0: none             */
-    uint32_t              pid;    /* the process (blk_pid()), 0: the kernel              */
+    struct blk_owner      by;     /* for whom: blk_owner(); zero: the kernel             */
     void (*done)(struct blk_req *r);
     void                 *arg;    /* the submitter's                                     */
     int                   error;  /* when done: 0 or -EIO                                */
@@ -92,12 +105,20 @@ void blk_hurry(struct disk *d, uint64_t file);
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len);
 int blk_flush(struct disk *d);
 
-/* blk_pid - the process that runs, for blk_req.pid; 0 in the kernel's own threads.  proc fills in the call-up. */
-extern uint32_t (*blk_pid_upcall)(void);
-static inline uint32_t blk_pid(void)
+/*
+ * blk_owner - the process that runs and its priority, for blk_req.by; zero in the kernel's own threads.  proc fills in
+ *             the call-up.  Takes no lock.
+ */
+extern struct blk_owner (*blk_owner_upcall)(void);
+static inline struct blk_owner blk_owner(void)
 {
-    return blk_pid_upcall != NULL ? blk_pid_upcall() : 0;
+    return blk_owner_upcall != NULL ? blk_owner_upcall() : (struct blk_owner){0};
 }
+/*
+ * blk_share - on: what the running thread asks of disks is for everybody (metadata, a commit), and blk_owner() gives
+ *             the kernel's priority.  Returns what it was, to be set again afterwards.  Takes no lock.
+ */
+bool blk_share(bool on);
 
 /* disk_count - what was counted of a whole disk since boot: requests, bytes, ns from submission to end, errors. */
 struct disk_counts {

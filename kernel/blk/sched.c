@@ -30,21 +30,29 @@
  *                         a sweep takes nothing that comes later than so long after its beginning (as FSCAN, which
  *                         takes only what was there), so that a stream of writes cannot keep the arm at its place.
  *                         A request for which a process begins to wait leaves the background (sched_hurry()).
+ *                         Priorities (ioprio_set(2)) make four classes of this: real time, the processes as described
+ *                         (best effort), the background, idle.  A class waits while one before it has something to do
+ *                         or is held for, and gets one command by the rule of the background above; idle only each
+ *                         disk_fair_idle ms.  All that is idle, waited for or not, is one flow; so is each level of
+ *                         real time.  The flows of a class stand in line by tags: a turn adds STRIDE / weight to the
+ *                         tag of the flow that had the latest, and level n has the weight 8 - n (self-clocked fair
+ *                         queueing, Golestani, INFOCOM 1994).  With equal weights that is the end of the line.  The
+ *                         disk is held, as above, for a flow that would come before the next in line.
  *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
  *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
- * INVARIANTS  I1  a request is in one of: fifo, back, one flow's queue
- *             I2  a flow is on `turns` exactly if its queue is not empty
+ * INVARIANTS  I1  a request is in one of: fifo, one flow's queue
+ *             I2  a flow is in its class's line exactly if its queue is not empty
  *             I3  fair: each request is taken in the sweep that goes on when it comes, or in the one after that
  * LOCKING     the disk's
  * TUNABLES    disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold, disk_fair_starve,
- *             disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors
+ *             disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors, disk_fair_idle
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
 #include "blk/sched.h"
 
 #include "stat/tunable.h"
 
-enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000, QUICK_ALL = 256 };
+enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000, QUICK_ALL = 256, STRIDE = 840 };
 
 unsigned disk_sched = SCHED_FAIR;
 TUNABLE(disk_sched, 0, SCHED_MODES - 1,
@@ -73,6 +81,8 @@ TUNABLE(disk_fair_sectors, 8, 2048, "default 32 sectors; least size of a command
 unsigned disk_fair_slice = 25000;
 TUNABLE(disk_fair_slice, 0, 1000000,
         "default 25000 us; such a command is as large as the disk carries out in this time");
+unsigned disk_fair_idle = 500;
+TUNABLE(disk_fair_idle, 0, 60000, "default 500 ms; one command of class idle at least in this time");
 
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
@@ -183,17 +193,31 @@ void sched_init(struct sched *s)
 {
     *s = (struct sched){.mode = SCHED_FIFO};
     list_init(&s->fifo);
-    queue_init(&s->back);
-    list_init(&s->turns);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
         queue_init(&s->flow[i].q);
         list_init(&s->flow[i].turn);
+        s->flow[i].cls = (uint8_t)(i == FLOW_IDLE ? IO_IDLE : i == FLOW_BACK ? IO_BACK : i >= FLOW_RT ? IO_RT : IO_BE);
     }
+    for (unsigned c = 0; c < IO_CLASSES; c++)
+        list_init(&s->line[c].turns);
 }
 
-static bool is_flow(const struct blk_req *r)
+static unsigned level_of(const struct blk_req *r)
 {
-    return r->op == BLK_READ || r->sync;
+    return r->by.prio == 0 ? IOPRIO_NORMAL : r->by.prio % IOPRIO_LEVELS;
+}
+
+static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
+{
+    unsigned cls = r->by.prio >> IOPRIO_SHIFT;
+
+    if (s->mode == SCHED_ELEVATOR)
+        return &s->flow[FLOW_BACK];
+    if (cls == IOPRIO_IDLE)
+        return &s->flow[FLOW_IDLE];
+    if (r->op == BLK_WRITE && !r->sync)
+        return &s->flow[FLOW_BACK];
+    return &s->flow[cls == IOPRIO_RT ? FLOW_RT + level_of(r) : r->by.pid % FLOW_RT];
 }
 
 /* ---- what commands take ---------------------------------------------------------------------- */
@@ -249,16 +273,39 @@ static bool within(uint64_t since, uint64_t span, uint64_t now)
     return since != 0 && now - since < span;
 }
 
+/* A flow that has requests takes its place in line: behind those with the same tag. */
+static void line_up(struct sched *s, struct sched_flow *f)
+{
+    struct sched_line *l = &s->line[f->cls];
+    struct list       *at = l->turns.prev;
+
+    f->stride = STRIDE / (IOPRIO_LEVELS - level_of(f->q.heap));
+    f->tag = l->tag + f->stride;
+    while (at != &l->turns && list_entry(at, struct sched_flow, turn)->tag > f->tag)
+        at = at->prev;
+    list_push_front(at, &f->turn);
+}
+
 static void flow_add(struct sched *s, struct blk_req *r, uint64_t now)
 {
-    struct sched_flow *f = &s->flow[r->pid % SCHED_FLOWS];
+    struct sched_flow *f = flow_of(s, r);
+    struct sched_line *l = &s->line[f->cls];
 
     if (f->idle_ns != 0)
         f->quick += (within(f->idle_ns, hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
-    heap_add(&f->q, r, now, starve_ns());
     f->idle_ns = 0;
+    if (list_empty(&l->turns))
+        l->since_ns = now;
+    heap_add(&f->q, r, now, s->mode == SCHED_FAIR ? starve_ns() : UINT64_MAX);
     if (list_empty(&f->turn))
-        list_push_back(&s->turns, &f->turn);
+        line_up(s, f);
+}
+
+static void flow_remove(struct sched_flow *f, struct blk_req *r)
+{
+    heap_remove(&f->q, r);
+    if (f->q.heap == NULL)
+        list_remove(&f->turn);
 }
 
 static void queue(struct sched *s, struct blk_req *r, uint64_t now)
@@ -268,12 +315,8 @@ static void queue(struct sched *s, struct blk_req *r, uint64_t now)
             list_push_front(&s->fifo, &r->link);
         else
             list_push_back(&s->fifo, &r->link);
-    } else if (s->mode == SCHED_FAIR && is_flow(r)) {
-        flow_add(s, r, now);
     } else {
-        if (s->back.n == 0)
-            s->back_ns = now;
-        heap_add(&s->back, r, now, s->mode == SCHED_FAIR ? starve_ns() : UINT64_MAX);
+        flow_add(s, r, now);
     }
 }
 
@@ -285,8 +328,6 @@ static void change_mode(struct sched *s, uint64_t now)
 
     while ((r = list_pop(&s->fifo, struct blk_req, link)) != NULL)
         list_push_back(&all, &r->link);
-    while (s->back.heap != NULL)
-        list_push_back(&all, &heap_pop(&s->back)->link);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
         while (s->flow[i].q.heap != NULL)
             list_push_back(&all, &heap_pop(&s->flow[i].q)->link);
@@ -330,9 +371,10 @@ static struct blk_req *expired(const struct sched *s, uint64_t now)
     const unsigned limit_ms[2] = {disk_read_expire, disk_write_expire};
 
     for (unsigned i = 0; i < 2; i++) {
-        struct blk_req *r = list_first(&s->back.arrived[i], struct blk_req, link);
+        const struct list *arrived = &s->flow[FLOW_BACK].q.arrived[i];
+        struct blk_req    *r = list_first(arrived, struct blk_req, link);
 
-        if (limit_ms[i] != 0 && !list_empty(&s->back.arrived[i]) &&
+        if (limit_ms[i] != 0 && !list_empty(arrived) &&
             now >= r->submitted_ns + (uint64_t)limit_ms[i] * NS_PER_MS)
             return r;
     }
@@ -382,45 +424,74 @@ static void take_fifo(struct sched *s, const struct sched_room *room, struct sch
 static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, uint64_t now,
                       struct sched_batch *out)
 {
+    struct sched_line *l = &s->line[f->cls];
+
     take_heap(s, &f->q, room, now, (int)(f - s->flow), out);
-    list_remove(&f->turn); /* to the end of the line */
-    if (f->q.heap != NULL)
-        list_push_back(&s->turns, &f->turn);
+    l->tag = max_of(l->tag, f->tag);
+    l->since_ns = now;
+    l->above_ns = 0;
+    l->running++;
     f->running++;
-    s->running_flows++;
+    list_remove(&f->turn);
+    if (f->q.heap != NULL)
+        line_up(s, f);
 }
 
-/* The next flow that may have a command; NULL: none. */
-static struct sched_flow *next_flow(struct sched *s)
+/* The next flow of a class that may have a command; NULL: none. */
+static struct sched_flow *next_flow(struct sched_line *l, unsigned most_running)
 {
     struct sched_flow *f;
 
-    LIST_FOREACH (f, &s->turns, turn)
-        if (f->running < FLOW_RUNNING)
+    LIST_FOREACH (f, &l->turns, turn)
+        if (f->running < most_running)
             return f;
     return NULL;
 }
 
-/* Until when the disk is held for the flow that was served last and pauses; 0: it is not. */
-static uint64_t held_until(const struct sched *s, uint64_t now)
+/* Whether a flow other than `f` has requests, idle ones aside. */
+static bool others_wait(struct sched *s, const struct sched_flow *f)
 {
-    uint64_t hold = hold_ns(s);
+    struct sched_flow *other;
 
-    if (s->last == NULL || s->last->quick < QUICK_ALL / 2 || !within(s->last->idle_ns, hold, now))
-        return 0;
-    return s->last->idle_ns + hold;
+    for (unsigned c = 0; c <= IO_BACK; c++)
+        LIST_FOREACH (other, &s->line[c].turns, turn)
+            if (other != f)
+                return true;
+    return false;
 }
 
-/* Whether the background is to wait; *again: until when, if it may be that nothing happens before. */
-static bool back_waits(const struct sched *s, bool flows_wait, uint64_t now, uint64_t *again)
+/* Whether the class has something to do. */
+static bool is_busy(const struct sched_line *l)
 {
-    uint64_t starved = s->back_ns + starve_ns(), until;
+    return !list_empty(&l->turns) || l->running > 0;
+}
 
-    if (now >= starved || s->turns_ns >= (uint64_t)disk_fair_turns * NS_PER_US)
+/* Until when the disk is held for the flow that was served last and pauses, and comes before f; 0: it is not. */
+static uint64_t held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
+{
+    const struct sched_flow *last = s->last;
+    uint64_t                 hold = hold_ns(s);
+
+    if (last == NULL || last->quick < QUICK_ALL / 2 || !within(last->idle_ns, hold, now) || last->cls > f->cls ||
+        (last->cls == f->cls && s->line[f->cls].tag + last->stride >= f->tag))
+        return 0;
+    return last->idle_ns + hold;
+}
+
+/* Whether `f`, the next of its class, is to wait; *again: until when, if it may be that nothing happens before. */
+static bool flow_waits(const struct sched *s, const struct sched_flow *f, uint64_t now, uint64_t *again)
+{
+    const struct sched_line *l = &s->line[f->cls];
+    bool                     idle = f->cls == IO_IDLE;
+    uint64_t                 until;
+
+    if (now >= l->since_ns + (idle ? (uint64_t)disk_fair_idle * NS_PER_MS : starve_ns()) ||
+        (!idle && l->above_ns >= (uint64_t)disk_fair_turns * NS_PER_US))
         return false;
-    if (flows_wait || s->running_flows > 0)
-        return true; /* a command will end */
-    if ((until = held_until(s, now)) == 0)
+    for (unsigned c = 0; c < f->cls; c++)
+        if (is_busy(&s->line[c]))
+            return true; /* a command will end */
+    if ((until = held_until(s, f, now)) == 0)
         return false;
     *again = until;
     return true;
@@ -438,36 +509,36 @@ static bool take_fair(struct sched *s, const struct sched_room *room, uint64_t n
                       uint64_t *again)
 {
     struct sched_room  small = {small_sectors(s, room->sectors), room->vecs};
-    struct sched_flow *f = next_flow(s);
     uint64_t           linger = (uint64_t)disk_fair_linger * NS_PER_MS;
-    bool               lively = f != NULL || s->running_flows > 0 || within(s->flow_ns, linger, now);
+    bool               lively = is_busy(&s->line[IO_RT]) || is_busy(&s->line[IO_BE]) || within(s->flow_ns, linger, now);
+    struct sched_flow *f;
 
-    if (s->back.n > 0 && s->running_back < (lively ? 1u : BACK_RUNNING) && !back_waits(s, f != NULL, now, again)) {
-        s->back_ns = now;
-        s->turns_ns = 0;
-        s->running_back++;
-        take_heap(s, &s->back, lively ? &small : room, now, -1, out);
-        return true;
+    for (unsigned c = IO_CLASSES; c-- > 0;) { /* the last first: what it is owed comes before all */
+        bool waited_for = c <= IO_BE;
+
+        f = next_flow(&s->line[c], waited_for ? FLOW_RUNNING : lively ? 1 : BACK_RUNNING);
+        if (f != NULL && !flow_waits(s, f, now, again)) {
+            take_flow(s, f, (waited_for ? others_wait(s, f) : lively) ? &small : room, now, out);
+            return true;
+        }
     }
-    if (f == NULL)
-        return false;
-    take_flow(s, f, s->back.n > 0 || s->turns.next != s->turns.prev ? &small : room, now, out);
-    return true;
+    return false;
 }
 
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
                 uint64_t *again)
 {
-    struct blk_req *late = NULL;
+    struct sched_flow *all = &s->flow[FLOW_BACK];
+    struct blk_req    *late = NULL;
 
     *again = UINT64_MAX;
     if (s->mode == SCHED_FAIR)
         return take_fair(s, room, now, out, again);
     if (s->mode == SCHED_ELEVATOR && !s->late && (late = expired(s, now)) != NULL) {
-        heap_remove(&s->back, late); /* by itself: the sweep goes on afterwards where it was */
+        flow_remove(all, late); /* by itself: the sweep goes on afterwards where it was */
         begin(s, late, room, -1, out);
-    } else if (s->mode == SCHED_ELEVATOR && s->back.heap != NULL)
-        take_heap(s, &s->back, room, now, -1, out);
+    } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
+        take_flow(s, all, room, now, out);
     else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
         take_fifo(s, room, out);
     else
@@ -476,41 +547,44 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     return true;
 }
 
-void sched_hurry(struct sched *s, uint64_t file, uint32_t pid, uint64_t now)
+void sched_hurry(struct sched *s, uint64_t file, struct blk_owner by, uint64_t now)
 {
     struct list     mine = LIST_INIT(mine);
     struct blk_req *r, *next;
 
     if (s->mode != SCHED_FAIR)
         return;
-    LIST_FOREACH_SAFE(r, next, &s->back.arrived[1], link)
-        if (r->file == file) {
-            heap_remove(&s->back, r);
-            list_push_back(&mine, &r->link);
-        }
+    for (unsigned i = FLOW_BACK; i <= FLOW_IDLE; i++)
+        LIST_FOREACH_SAFE(r, next, &s->flow[i].q.arrived[1], link)
+            if (r->file == file) {
+                flow_remove(&s->flow[i], r);
+                list_push_back(&mine, &r->link);
+            }
     while ((r = list_pop(&mine, struct blk_req, link)) != NULL) {
         r->sync = true;
-        r->pid = pid;
+        r->by = by;
         queue(s, r, now);
     }
 }
 
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now)
 {
-    struct sched_flow *f = &s->flow[flow < 0 ? 0 : flow];
+    struct sched_flow *f;
     uint64_t           took = now - max_of(begun, s->done_ns);
 
     s->done_ns = now;
     if (sectors > 0)
         disk_cost_learn(&s->cost, sectors, took);
-    if (flow < 0) {
-        s->running_back -= s->running_back > 0;
+    if (flow < 0)
         return;
-    }
-    if (s->back.n > 0)
-        s->turns_ns += took;
+    f = &s->flow[flow];
+    for (unsigned c = f->cls + 1u; c < IO_CLASSES; c++)
+        if (!list_empty(&s->line[c].turns))
+            s->line[c].above_ns += took;
     f->running--;
-    s->running_flows--;
+    s->line[f->cls].running--;
+    if (f->cls > IO_BE)
+        return;
     s->last = f;
     s->flow_ns = now;
     if (f->running == 0 && f->q.heap == NULL)

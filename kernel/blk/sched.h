@@ -9,7 +9,11 @@
 
 enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
 
-#define SCHED_FLOWS 64 /* processes told apart; those whose numbers are equal modulo this share */
+/* Classes of the fair order, each before the next. */
+enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
+
+/* Flows: of processes that are told apart (those whose numbers are equal modulo FLOW_RT share one); of others. */
+enum { FLOW_RT = 64, FLOW_BACK = FLOW_RT + IOPRIO_LEVELS, FLOW_IDLE, SCHED_FLOWS };
 
 /* Requests that are carried out in sweeps. */
 struct sched_queue {
@@ -21,12 +25,23 @@ struct sched_queue {
     uint64_t        head;       /* the sector behind the last one of it that was begun        */
 };
 
-struct sched_flow { /* of one process: requests it waits for */
+struct sched_flow {
     struct sched_queue q;
-    struct list turn;     /* link of sched.turns while it has requests              */
+    uint8_t     cls;      /* enum io_class                                       */
+    struct list turn;     /* link of sched_line.turns while it has requests         */
+    uint64_t    tag;      /* its place there: the lowest comes first                */
+    unsigned    stride;   /* what a turn adds to the tag                            */
     unsigned    running;  /* commands                                               */
     uint64_t    idle_ns;  /* since when it has had none; 0: it has                  */
     unsigned    quick;    /* how many of its pauses are short: moving average, of QUICK_ALL */
+};
+
+struct sched_line { /* of a class */
+    struct list turns;    /* flows that have requests, the lowest tag first         */
+    uint64_t    tag;      /* the highest of a flow that had its turn                */
+    unsigned    running;  /* commands                                               */
+    uint64_t    since_ns; /* when one was last taken, or it was empty               */
+    uint64_t    above_ns; /* what the classes before it had of the disk since, while it waited */
 };
 
 /*
@@ -41,19 +56,14 @@ struct disk_cost {
 struct sched {
     uint8_t           mode;      /* enum sched_mode that the queues are in                           */
     struct list       fifo;      /* SCHED_FIFO                                                       */
-    struct sched_queue back;     /* elevator: all; fair: the background                              */
     bool              late;      /* elevator: the last command was one that had waited too long      */
     uint64_t          seq;       /* commands taken                                                   */
-    unsigned          running_back; /* fair: commands                                                */
-    uint64_t          back_ns;   /* fair: when one of the background was last taken, or it was empty */
-    uint64_t          turns_ns;  /* fair: what flows had of the disk since, while it waited          */
-    unsigned          running_flows; /* fair: commands                                               */
-    uint64_t          flow_ns;   /* fair: when a command of a flow last ended                        */
+    uint64_t          flow_ns;   /* fair: when a command that a process waited for last ended        */
     struct sched_flow *last;     /* fair: whose                                                      */
     uint64_t          done_ns;   /* when a command last ended                                        */
     struct disk_cost  cost;
-    struct sched_flow flow[SCHED_FLOWS];
-    struct list       turns;
+    struct sched_flow flow[SCHED_FLOWS]; /* elevator: all is in that of the background               */
+    struct sched_line line[IO_CLASSES];
 };
 
 /* What is to become one command. */
@@ -85,15 +95,14 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /*
- * sched_hurry - process `pid` begins to wait for what is to be written of `file` (blk_req.file): from now on that is
- * its flow.
+ * sched_hurry - `by` begins to wait for what is to be written of `file` (blk_req.file): from now on that is its own.
  */
-void sched_hurry(struct sched *s, uint64_t file, uint32_t pid, uint64_t now);
+void sched_hurry(struct sched *s, uint64_t file, struct blk_owner by, uint64_t now);
 /* disk_cost_learn - a command of n > 0 sectors took so long.  Pure. */
 void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
 
 /* Tunables; sched.c describes them. */
 extern unsigned disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold, disk_fair_starve,
-    disk_fair_turns, disk_fair_linger, disk_fair_sectors, disk_fair_slice;
+    disk_fair_turns, disk_fair_linger, disk_fair_sectors, disk_fair_slice, disk_fair_idle;
 
 #endif

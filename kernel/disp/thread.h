@@ -60,6 +60,7 @@ struct thread {
     bool            at_front;      /* [t] it is to be queued before its equals                          */
     bool            lifted;        /* [t] above all programs, until it goes to user mode: class.c       */
     bool            exiting;       /* [o]                                                               */
+    bool            disk_shared;   /* [o] blk_share(): its disk requests have the kernel's priority      */
     uint16_t        ts_dispwait;   /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
     int16_t         pri;           /* [t] global priority now, inheritance included                     */
     int16_t         base_pri;      /* [t] what its class gives                                          */

@@ -76,7 +76,7 @@ static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enu
     if (t == NULL)
         return -ENOMEM;
     t->req = (struct blk_req){.disk = b->disk, .op = (uint8_t)op, .sync = sync, .nvecs = n, .vec = t->vec,
-                              .sector = first * (PAGE_SIZE / SECTOR_SIZE), .file = (uintptr_t)b, .pid = blk_pid(),
+                              .sector = first * (PAGE_SIZE / SECTOR_SIZE), .file = (uintptr_t)b, .by = blk_owner(),
                               .done = pages_done};
     for (unsigned i = 0; i < n; i++) {
         uint32_t len = page_bytes(b->disk, first + i);

@@ -132,6 +132,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     l->t.fsbase = flags & CLONE_SETTLS ? ca->tls : me->t.fsbase;
     l->t.gsbase = me->t.gsbase;
     l->t.as     = l->proc->as;
+    l->ioprio   = me->ioprio;
     l->sigmask  = me->sigmask;
     l->cred     = me->cred;
     atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);

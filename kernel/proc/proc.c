@@ -55,10 +55,21 @@ static int page_fault(uint64_t addr, bool write, bool exec, int *code)
     return sig;
 }
 
-/* For whom a disk's request is made. */
-static uint32_t current_pid(void)
+uint16_t lwp_ioprio(const struct lwp *l)
 {
-    return curthread->lwp != NULL ? (uint32_t)curproc()->pid : 0;
+    return l->ioprio >> IOPRIO_SHIFT != IOPRIO_NONE ? l->ioprio : IOPRIO(IOPRIO_BE, (l->proc->nice + 20) / 5);
+}
+
+/* For whom a disk's request is made. */
+static struct blk_owner current_owner(void)
+{
+    struct blk_owner by = {0};
+
+    if (curthread->lwp != NULL) {
+        by.pid  = (uint32_t)curproc()->pid;
+        by.prio = curthread->disk_shared ? 0 : lwp_ioprio(curlwp());
+    }
+    return by;
 }
 
 void proc_init(void)
@@ -77,7 +88,7 @@ void proc_init(void)
     trap_ops.page_fault    = page_fault;
     trap_ops.signal        = sig_fault;
     oom_init();
-    blk_pid_upcall         = current_pid;
+    blk_owner_upcall       = current_owner;
 }
 
 struct proc *proc_new(void)

@@ -157,6 +157,7 @@ struct lwp {
     bool            vfork_wait;   /* [p] this one waits so for its child */
     struct cputime  told;                     /* [p] */
     unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
+    uint16_t        ioprio;                   /* [p] as ioprio_set(2) gave it, 0: never; kept by exec */
     uint8_t         sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
@@ -269,6 +270,11 @@ uint32_t proc_uid(struct proc *p);
  */
 void rusage_collect(struct proc *p, struct rusage_kernel *ru);
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru);
+/*
+ * lwp_ioprio - the priority of l's disk requests, IOPRIO() of blk.h: as it was set, or else best effort at the level
+ * that nice gives.  The caller holds proc_lock, or l is its own.
+ */
+uint16_t lwp_ioprio(const struct lwp *l);
 /* proc_next - lowest pid >= pid of a live or zombie process; 0: none.  For /proc; takes proc_lock. */
 int proc_next(int pid);
 

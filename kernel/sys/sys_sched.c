@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice.
+ * sys_sched.c - Linux's scheduling calls on Solaris's classes: yield, affinity, policies, nice; priorities at disks.
  *
  * THEORY      SCHED_OTHER and SCHED_BATCH are class TS, SCHED_IDLE is TS at the lowest user
  *             priority, SCHED_FIFO and SCHED_RR are class RT, which has a level for each of
@@ -8,8 +8,10 @@
  *             it can be told back. nice belongs to the process. Every call finds its LWP under
  *             proc_lock; changes to the caller itself are made without it, because they may
  *             take the caller to another CPU.
+ *             A priority at disks (ioprio_set) is kept in the LWP and goes with each request: blk/sched.c.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
+#include "blk/blk.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "proc/proc.h"
@@ -183,9 +185,17 @@ long sys_sched_rr_get_interval(struct regs *r)
     return copy_out(r->arg[1], &t, sizeof t);
 }
 
-/* Calls fn(p, arg) under proc_lock for each process that (which, who) of getpriority(2) names;
- * -ESRCH: none. */
-static int each_process(int which, int who, void (*fn)(struct proc *, void *), void *arg)
+/* The real user of p; proc_lock is held. */
+static uint32_t real_uid(struct proc *p)
+{
+    return list_empty(&p->lwps) ? UINT32_MAX : list_first(&p->lwps, struct lwp, proc_link)->cred->uid;
+}
+
+/*
+ * Calls fn(p, l, arg) under proc_lock for each process that (which, who) of getpriority(2) names; l is the LWP that was
+ * named, NULL: all of p's. -ESRCH: none.
+ */
+static int each_process(int which, int who, void (*fn)(struct proc *, struct lwp *, void *), void *arg)
 {
     enum { PRIO_PROCESS, PRIO_PGRP, PRIO_USER };
     struct proc *p;
@@ -197,8 +207,8 @@ static int each_process(int which, int who, void (*fn)(struct proc *, void *), v
         for (int pid = proc_next(1); pid != 0; pid = proc_next(pid + 1)) {
             spin_lock(&proc_lock);
             p = proc_find(pid);
-            if (p != NULL && p->state == PROC_LIVE && proc_uid(p) == uid) {
-                fn(p, arg);
+            if (p != NULL && p->state == PROC_LIVE && real_uid(p) == uid) {
+                fn(p, NULL, arg);
                 any = true;
             }
             spin_unlock(&proc_lock);
@@ -210,7 +220,7 @@ static int each_process(int which, int who, void (*fn)(struct proc *, void *), v
         struct lwp *l = who != 0 ? lwp_find(who) : curlwp();
 
         if (l != NULL) {
-            fn(l->proc, arg);
+            fn(l->proc, l, arg);
             any = true;
         }
     } else if (which == PRIO_PGRP) {
@@ -218,7 +228,7 @@ static int each_process(int which, int who, void (*fn)(struct proc *, void *), v
 
         if (pg != NULL)
             LIST_FOREACH (p, &pg->members, pgrp_link) {
-                fn(p, arg);
+                fn(p, NULL, arg);
                 any = true;
             }
     }
@@ -228,7 +238,7 @@ static int each_process(int which, int who, void (*fn)(struct proc *, void *), v
     return any ? 0 : -ESRCH;
 }
 
-static void nice_get(struct proc *p, void *arg)
+static void nice_get(struct proc *p, struct lwp *named, void *arg)
 {
     int *best = arg;
 
@@ -250,7 +260,7 @@ struct nice_change {
     uint64_t limit;
 };
 
-static void nice_set(struct proc *p, void *arg)
+static void nice_set(struct proc *p, struct lwp *named, void *arg)
 {
     struct nice_change *nc = arg;
     struct lwp *l;
@@ -280,6 +290,66 @@ long sys_setpriority(struct regs *r)
     int err = each_process((int)r->arg[0], (int)r->arg[1], nice_set, &nc);
 
     return err != 0 ? err : nc.err;
+}
+
+enum { IOPRIO_WHO_PROCESS = 1 }; /* then _PGRP and _USER: those of getpriority(2), plus 1 */
+
+struct ioprio_change {
+    uint16_t prio;
+    int err; /* 0: somebody's is set; -ESRCH: nobody's yet; -EPERM: one's may not be, and the rest is left alone */
+    const struct cred *cr;
+};
+
+static void ioprio_change(struct proc *p, struct lwp *named, void *arg)
+{
+    struct ioprio_change *ch = arg;
+    struct lwp *l;
+
+    LIST_FOREACH (l, &p->lwps, proc_link) {
+        uint32_t uid = l->cred->uid;
+
+        if ((named != NULL && l != named) || ch->err == -EPERM)
+            continue;
+        ch->err = cred_superuser(ch->cr) || ch->cr->euid == uid || ch->cr->uid == uid ? 0 : -EPERM;
+        if (ch->err == 0)
+            l->ioprio = ch->prio;
+    }
+}
+
+/* ioprio_set(which, who, prio): -EINVAL (no such class, level or `which`), -EPERM (not the caller's; RT), -ESRCH. */
+long sys_ioprio_set(struct regs *r)
+{
+    struct ioprio_change ch = {.prio = (uint16_t)r->arg[2], .err = -ESRCH, .cr = curcred()};
+    uint32_t cls = (uint32_t)r->arg[2] >> IOPRIO_SHIFT, data = (uint32_t)r->arg[2] - (cls << IOPRIO_SHIFT);
+    int err;
+
+    if (cls == IOPRIO_RT && !cred_superuser(ch.cr))
+        return -EPERM;
+    if (cls > IOPRIO_IDLE || (cls == IOPRIO_NONE && data != 0) || (cls != IOPRIO_IDLE && data >= IOPRIO_LEVELS))
+        return -EINVAL;
+    err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], ioprio_change, &ch);
+    return err != 0 ? err : ch.err;
+}
+
+static void ioprio_best(struct proc *p, struct lwp *named, void *arg)
+{
+    int *best = arg;
+    struct lwp *l;
+
+    if (named != NULL)
+        *best = named->ioprio; /* as it was set */
+    else
+        LIST_FOREACH (l, &p->lwps, proc_link)
+            *best = min_of(*best, (int)lwp_ioprio(l));
+}
+
+/* ioprio_get(which, who): the highest, which is the lowest number; -EINVAL (no such `which`), -ESRCH. */
+long sys_ioprio_get(struct regs *r)
+{
+    int best = INT32_MAX;
+    int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], ioprio_best, &best);
+
+    return err != 0 ? err : best == INT32_MAX ? -ESRCH : best;
 }
 
 long sys_getcpu(struct regs *r)

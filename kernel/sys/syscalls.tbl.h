@@ -52,6 +52,7 @@
     X(218, set_tid_address) X(219, restart_syscall) X(221, fadvise64) X(227, clock_settime)    \
     X(228, clock_gettime) X(229, clock_getres) X(230, clock_nanosleep) X(231, exit_group)      \
     X(234, tgkill) X(235, utimes) X(238, set_mempolicy) X(239, get_mempolicy) X(247, waitid)  \
+    X(251, ioprio_set) X(252, ioprio_get)                                                     \
     X(257, openat)                                                                             \
     X(258, mkdirat)                                                                            \
     X(259, mknodat) X(260, fchownat) X(261, futimesat) X(262, newfstatat) X(263, unlinkat)     \
@@ -92,7 +93,7 @@
     X(237, mbind) X(240, mq_open)                                                             \
     X(241, mq_unlink) X(242, mq_timedsend) X(243, mq_timedreceive) X(244, mq_notify)           \
     X(245, mq_getsetattr) X(246, kexec_load) X(248, add_key) X(249, request_key)               \
-    X(250, keyctl) X(251, ioprio_set) X(252, ioprio_get) X(253, inotify_init)                  \
+    X(250, keyctl) X(253, inotify_init)                  \
     X(254, inotify_add_watch) X(255, inotify_rm_watch) X(256, migrate_pages)                   \
     X(272, unshare) X(275, splice) X(276, tee) X(278, vmsplice) X(279, move_pages)             \
     X(282, signalfd) X(283, timerfd_create) X(284, eventfd)                \

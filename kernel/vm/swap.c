@@ -198,7 +198,7 @@ static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place
 {
     const struct swap_area *a = &swap_areas[first.area];
 
-    t->req = (struct blk_req){.disk = a->disk, .op = (uint8_t)op, .sync = op == BLK_READ, .pid = blk_pid(),
+    t->req = (struct blk_req){.disk = a->disk, .op = (uint8_t)op, .sync = op == BLK_READ, .by = blk_owner(),
                               .nvecs = t->n, .vec = t->vec, .sector = swap_sector(a, first.slot),
                               .nsect = t->n * SWAP_SECTORS, .done = done};
     blk_submit(&t->req);

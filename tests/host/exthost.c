@@ -177,6 +177,11 @@ int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t le
     return 0;
 }
 
+bool blk_share(bool on)
+{
+    return !on;
+}
+
 int blk_flush(struct disk *d)
 {
     d->flushes++;

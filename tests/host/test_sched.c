@@ -16,10 +16,12 @@ static const struct sched_room ROOM = {512, 64};
 static struct blk_req       req[NMAX];
 static unsigned             nreq;
 static uint64_t             now, arm, begun;
+static uint16_t             prio_of[90]; /* by process */
 
 static void start(enum sched_mode mode)
 {
     memset(req, 0, sizeof req);
+    memset(prio_of, 0, sizeof prio_of);
     disk_sched = mode;
     disk_read_expire = 500;
     sched_init(&q);
@@ -33,8 +35,8 @@ static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_
     struct blk_req *r = &req[nreq++];
 
     CHECK(nreq <= NMAX);
-    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8, .pid = pid,
-                          .sync = sync, .submitted_ns = now};
+    *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8,
+                          .by = {pid, pid < 90 ? prio_of[pid] : 0}, .sync = sync, .submitted_ns = now};
     sched_add(&q, r, now);
     return r;
 }
@@ -81,6 +83,12 @@ static bool finish(struct sched_batch *b, uint32_t sectors, const struct blk_req
             found |= r == wanted;
     }
     return found;
+}
+
+/* Whether it is of the background, or of an order without flows. */
+static bool is_back(const struct sched_batch *b)
+{
+    return b->flow < 0 || b->flow == FLOW_BACK;
 }
 
 TEST(fifo_keeps_order_and_merges_nothing)
@@ -212,6 +220,7 @@ TEST(nothing_is_lost)
 
         if (check_below(50) == 0)
             disk_sched = (unsigned)check_below(SCHED_MODES);
+        prio_of[check_below(90)] = IOPRIO(IOPRIO_RT + check_below(3), check_below(8));
         for (uint64_t k = check_below(4); k > 0 && nreq < NMAX; k--)
             add(check_below(2) ? BLK_READ : BLK_WRITE, check_below(100000), 1 + (uint32_t)check_below(500),
                 (uint32_t)check_below(90), check_below(2) == 0);
@@ -236,8 +245,9 @@ TEST(nothing_is_lost)
     }
     for (unsigned i = 0; i < NMAX; i++)
         CHECK_EQ(req[i].sdone, req[i].nsect);
-    CHECK(q.back.heap == NULL && list_empty(&q.fifo) && list_empty(&q.turns));
-    CHECK_EQ(q.back.n, 0);
+    CHECK(list_empty(&q.fifo));
+    for (unsigned i = 0; i < SCHED_FLOWS; i++)
+        CHECK(q.flow[i].q.heap == NULL && q.flow[i].q.n == 0 && q.flow[i].running == 0 && list_empty(&q.flow[i].turn));
 }
 
 /*
@@ -273,8 +283,8 @@ static uint64_t reader_beside_writer(unsigned most, uint64_t *worst, uint64_t *w
         }
         if (n == 0)
             continue;
-        done += b.flow < 0 ? n : 0;
-        for (uint32_t k = b.flow < 0 ? n / 8 : 0; k > 0 && nreq < NMAX; k--, lba += 8)
+        done += is_back(&b) ? n : 0;
+        for (uint32_t k = is_back(&b) ? n / 8 : 0; k > 0 && nreq < NMAX; k--, lba += 8)
             add(BLK_WRITE, lba, 8, 7, false);
         if (finish(&b, n, r) && r != NULL) {
             *worst = max_of(*worst, (uint64_t)ahead - 1);
@@ -320,9 +330,9 @@ TEST(fair_background_does_not_starve)
         uint32_t           pid;
 
         CHECK(n > 0);
-        pid = list_first(&b.reqs, struct blk_req, link)->pid;
+        pid = list_first(&b.reqs, struct blk_req, link)->by.pid;
         finish(&b, n, NULL);
-        if (b.flow < 0) {
+        if (is_back(&b)) {
             back++;
             gap = max_of(gap, now - since);
             since = now;
@@ -347,7 +357,7 @@ TEST(fair_flows_take_turns)
     for (unsigned i = 0; i < 20; i++) {
         uint32_t n = serve(&b);
 
-        got[list_first(&b.reqs, struct blk_req, link)->pid]++;
+        got[list_first(&b.reqs, struct blk_req, link)->by.pid]++;
         /* Nobody holds the disk for long while another waits. */
         CHECK(n <= 72 && POSITION_NS + n * (uint64_t)SECTOR_NS <= disk_fair_slice * 1600ull);
         finish(&b, n, NULL);
@@ -459,7 +469,7 @@ TEST(what_is_waited_for_leaves_the_background)
     for (unsigned i = 0; i < 300; i++)
         add(BLK_WRITE, 1000 + check_below(100000) * 8, 8, 7, false)->file = i % 30 == 0 ? 5 : 6;
     finish(&b, serve(&b), NULL);
-    sched_hurry(&q, 5, 9, now);
+    sched_hurry(&q, 5, (struct blk_owner){9, 0}, now);
     for (; mine < 9 && n < 300; n++) {
         uint32_t        sectors = serve(&b);
         struct blk_req *r;
@@ -470,7 +480,7 @@ TEST(what_is_waited_for_leaves_the_background)
         finish(&b, sectors, NULL);
     }
     CHECK(n <= 16); /* 9 or 10 of its own, and what the background is owed */
-    while (q.back.n > 0) {
+    while (q.flow[FLOW_BACK].q.n > 0) {
         uint32_t sectors = serve(&b);
 
         now += sectors == 0 ? MS : 0; /* the disk is held for the process */
@@ -479,4 +489,142 @@ TEST(what_is_waited_for_leaves_the_background)
     }
     for (unsigned i = 0; i < 300; i++)
         CHECK_EQ(req[i].sdone, 8);
+}
+
+struct reader {
+    uint64_t        pause, next; /* between its reads; when it asks again */
+    struct blk_req *r;           /* it waits for; NULL: it pauses         */
+    unsigned        got;
+    uint64_t        worst; /* wait                                  */
+};
+
+/* What the readers asked for up to `now`.  Reader i is process i and has req[i]. */
+static void ask(struct reader *p, unsigned n)
+{
+    uint64_t later = now;
+
+    for (unsigned i = 0; i < n; i++)
+        if (p[i].r == NULL && p[i].next <= later) {
+            nreq = i;
+            now = p[i].next;
+            p[i].r = add(BLK_READ, 1000000 + check_below(1000000), 8, i, true);
+        }
+    now = later;
+}
+
+/* Processes 0 to n - 1 read blocks here and there for so long, each some time after it got the last. */
+static void read_for(uint64_t span, struct reader *p, unsigned n)
+{
+    uint64_t end = now + span;
+
+    for (unsigned i = 0; i < n; i++)
+        p[i].next = now;
+    while (now < end) {
+        struct sched_batch b;
+        uint32_t           sectors;
+
+        ask(p, n);
+        if ((sectors = serve(&b)) == 0) {
+            now += MS / 4;
+            continue;
+        }
+        ask(p, n); /* while it was under way */
+        for (unsigned i = 0; i < n; i++)
+            if (p[i].r == list_first(&b.reqs, struct blk_req, link)) {
+                p[i].got++;
+                p[i].worst = max_of(p[i].worst, now - p[i].r->submitted_ns);
+                p[i].next = now + p[i].pause;
+                p[i].r = NULL;
+            }
+        finish(&b, sectors, NULL);
+    }
+}
+
+#define ONE_READ (POSITION_NS + 8 * (uint64_t)SECTOR_NS)
+
+TEST(idle_waits_for_all_but_not_for_ever)
+{
+    struct reader busy[] = {{.pause = MS}, {.pause = 0}, {.pause = MS}}, calm[] = {{.pause = 30 * MS}, {.pause = 0}};
+
+    start(SCHED_FAIR);
+    prio_of[1] = IOPRIO(IOPRIO_IDLE, 0);
+    read_for(10000 * (uint64_t)MS, busy, 3);
+    CHECK_NEAR(busy[1].got, 10000 / disk_fair_idle, 2);
+    CHECK(busy[1].worst <= disk_fair_idle * (uint64_t)MS + 3 * ONE_READ);
+    CHECK(busy[0].worst <= 4 * ONE_READ && busy[2].worst <= 4 * ONE_READ);
+    CHECK_NEAR(busy[0].got, busy[2].got, 2);
+
+    start(SCHED_FAIR); /* what the other leaves is its own, and costs a command at most */
+    prio_of[1] = IOPRIO(IOPRIO_IDLE, 7);
+    read_for(10000 * (uint64_t)MS, calm, 2);
+    CHECK(calm[0].got >= 190 && calm[1].got >= 390);
+    CHECK(calm[0].worst <= 2 * ONE_READ);
+}
+
+TEST(idle_writes_wait_for_the_background)
+{
+    unsigned first = 0;
+
+    start(SCHED_FAIR);
+    prio_of[1] = IOPRIO(IOPRIO_IDLE, 0);
+    for (unsigned i = 0; i < 40; i++)
+        add(BLK_WRITE, 1000 + i * 1000, 8, i % 2, false)->file = i % 4;
+    for (unsigned i = 0; i < 20; i++) {
+        struct sched_batch b;
+        uint32_t           n = serve(&b);
+
+        first += is_back(&b);
+        finish(&b, n, NULL);
+    }
+    CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
+    CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
+    sched_hurry(&q, 1, (struct blk_owner){5, 0}, now); /* somebody begins to wait for a file of the idle process */
+    CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
+    CHECK(q.flow[5].q.n >= 9);
+}
+
+TEST(real_time_goes_before_others_and_leaves_them_some)
+{
+    struct reader p[8] = {{.pause = MS}};
+    unsigned      rest = 0;
+    uint64_t      worst = 0;
+
+    start(SCHED_FAIR);
+    prio_of[0] = IOPRIO(IOPRIO_RT, 4);
+    read_for(10000 * (uint64_t)MS, p, 8);
+    for (unsigned i = 1; i < 8; i++) {
+        rest += p[i].got;
+        worst = max_of(worst, p[i].worst);
+    }
+    CHECK(p[0].worst <= 3 * ONE_READ); /* one under way, one that is owed */
+    CHECK(p[0].got >= 3 * p[1].got && p[0].got >= rest);
+    CHECK(rest >= p[0].got / 4);
+    CHECK(worst <= 8 * (disk_fair_turns * 1000ull + 3 * ONE_READ));
+
+    memset(p, 0, sizeof p); /* the same without */
+    start(SCHED_FAIR);
+    p[0].pause = MS;
+    read_for(10000 * (uint64_t)MS, p, 8);
+    CHECK_NEAR(p[0].got, p[1].got, p[1].got / 8);
+}
+
+/* The share of level n is in proportion to 8 - n; a process that pauses between its reads loses some of it. */
+TEST(levels_are_shares)
+{
+    for (unsigned pause = 0; pause <= 1; pause++)
+        for (unsigned cls = IOPRIO_RT; cls <= IOPRIO_BE; cls++) {
+            struct reader p[3] = {{.pause = pause * MS}, {.pause = pause * MS}, {.pause = pause * MS}};
+
+            start(SCHED_FAIR);
+            prio_of[0] = IOPRIO(cls, 0);
+            prio_of[1] = IOPRIO(cls, 4);
+            prio_of[2] = IOPRIO(cls, 7);
+            read_for(20000 * (uint64_t)MS, p, 3);
+            if (pause == 0) {
+                CHECK_NEAR(p[0].got, 8 * p[2].got, 16);
+                CHECK_NEAR(p[1].got, 4 * p[2].got, 8);
+            }
+            CHECK(p[0].got >= 5 * p[2].got && 2 * p[1].got >= 5 * p[2].got && 2 * p[0].got >= 3 * p[1].got);
+            CHECK(p[0].got + p[1].got + p[2].got >= 1200); /* of 1515 without a pause */
+        }
 }

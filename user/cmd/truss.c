@@ -136,6 +136,8 @@ static const struct call call[] = {
     CALL(fstatfs, "dx"),
     CALL(getpriority, "dd"),
     CALL(setpriority, "ddd"),
+    CALL(ioprio_set, "ddx"),
+    CALL(ioprio_get, "dd"),
     CALL(sched_setparam, "dx"),
     CALL(sched_getparam, "dx"),
     CALL(sched_setscheduler, "ddx"),

@@ -599,6 +599,115 @@ static void niceness(void)
     EXPECT_ERR(setpriority(PRIO_PROCESS, getppid(), 9), EPERM);
 }
 
+enum { IOPRIO_PROCESS = 1, IOPRIO_PGRP, IOPRIO_USER };
+#define IOPRIO(cls, level) ((cls) << 13 | (level))
+#define RT(level)          IOPRIO(1, level)
+#define BE(level)          IOPRIO(2, level)
+#define IDLE               IOPRIO(3, 0)
+
+static long ioprio_get(int which, int who)
+{
+    return syscall(SYS_ioprio_get, which, who);
+}
+
+static long ioprio_set(int which, int who, int prio)
+{
+    return syscall(SYS_ioprio_set, which, who, prio);
+}
+
+/* A process of the group `group` (0: its own) with a priority at disks, NONE for 0, that waits to be killed. */
+static pid_t with_ioprio(int prio, pid_t group)
+{
+    pid_t pid = fork();
+
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        alarm(60); /* nobody may be left to kill it */
+        pause();
+        _exit(0);
+    }
+    EXPECT_EQ(setpgid(pid, group), 0);
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, pid, prio), 0);
+    return pid;
+}
+
+static void *thread_ioprio(void *arg)
+{
+    long inherited = ioprio_get(IOPRIO_PROCESS, 0);
+
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, (int)syscall(SYS_gettid), BE(7)), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(7));
+    return (void *)inherited;
+}
+
+static void disk_priorities(void)
+{
+    enum { ALONE = 64321 }; /* a user without other processes */
+    char      line[64] = "";
+    FILE     *pipe;
+    pid_t     one, two;
+    pthread_t thread;
+    void     *inherited;
+
+    NEED_ROOT();
+    if (ioprio_get(IOPRIO_PROCESS, 0) != 0 || getpriority(PRIO_PROCESS, 0) != 0)
+        SKIP("started by ionice or nice");
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, 0, RT(2)), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, getpid()), RT(2));
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, getpid(), IDLE), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), IDLE);
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, 0, BE(3)), 0);
+    EXPECT_EQ(pthread_create(&thread, NULL, thread_ioprio, NULL), 0);
+    EXPECT_EQ(pthread_join(thread, &inherited), 0);
+    EXPECT_EQ((long)inherited, BE(3));
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* a thread's is its own */
+    EXPECT((pipe = popen("ionice", "r")) != NULL);   /* through fork and two execs */
+    EXPECT(fgets(line, sizeof line, pipe) != NULL && strcmp(line, "best-effort: prio 3\n") == 0);
+    EXPECT_EQ(pclose(pipe), 0);
+
+    if (on_homeroom()) { /* Linux has hints there since 6.5 */
+        EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, BE(8)), EINVAL);
+        EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, RT(8)), EINVAL);
+    }
+    EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, IOPRIO(0, 1)), EINVAL);
+    EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, IOPRIO(4, 0)), EINVAL);
+    EXPECT_ERR(ioprio_set(0, 0, BE(4)), EINVAL);
+    EXPECT_ERR(ioprio_set(4, 0, BE(4)), EINVAL);
+    EXPECT_ERR(ioprio_get(0, 0), EINVAL);
+    EXPECT_ERR(ioprio_get(INT_MIN, 0), EINVAL);
+    for (int which = IOPRIO_PROCESS; which <= IOPRIO_USER; which++) {
+        EXPECT_ERR(ioprio_set(which, INT_MAX, BE(4)), ESRCH);
+        EXPECT_ERR(ioprio_get(which, INT_MAX), ESRCH);
+    }
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, 0), BE(3)); /* nothing of this has changed it */
+
+    one = with_ioprio(IDLE, 0);
+    two = with_ioprio(BE(6), one);
+    EXPECT_EQ(ioprio_get(IOPRIO_PGRP, one), BE(6));
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, two, 0), 0);
+    EXPECT_EQ(setpriority(PRIO_PROCESS, two, 10), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, two), 0);   /* as it was set */
+    EXPECT_EQ(ioprio_get(IOPRIO_PGRP, one), BE(6));  /* (10 + 20) / 5 */
+    EXPECT_EQ(ioprio_set(IOPRIO_PGRP, one, BE(1)), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, one), BE(1));
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, two), BE(1));
+    EXPECT_EQ(setresuid(ALONE, ALONE, 0), 0);
+    EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, one, BE(5)), EPERM);
+    EXPECT_ERR(ioprio_set(IOPRIO_PGRP, one, BE(5)), EPERM);
+    EXPECT_ERR(ioprio_set(IOPRIO_USER, 0, RT(4)), EPERM);
+    EXPECT_ERR(ioprio_set(IOPRIO_PROCESS, 0, RT(8)), EPERM);
+    EXPECT_EQ(ioprio_get(IOPRIO_PROCESS, one), BE(1)); /* to ask is free */
+    EXPECT_EQ(setresuid(0, 0, 0), 0);
+    EXPECT_EQ(kill(-one, SIGKILL), 0);
+    EXPECT_EQ(waitpid(one, NULL, 0), one);
+    EXPECT_EQ(waitpid(two, NULL, 0), two);
+    EXPECT_EQ(setresuid(ALONE, ALONE, ALONE), 0);
+    EXPECT_EQ(ioprio_set(IOPRIO_PROCESS, 0, IDLE), 0); /* needs no privilege */
+    if (on_homeroom())                                  /* a security module of Linux may refuse it */
+        EXPECT_EQ(ioprio_set(IOPRIO_USER, 0, IDLE), 0);
+    EXPECT_EQ(ioprio_get(IOPRIO_USER, ALONE), IDLE);
+}
+
 static void system_wide(void)
 {
     struct sysinfo si;
@@ -901,6 +1010,7 @@ static const struct check list[] = {
     {"futex_limits", futex_limits},
     {"scheduling", scheduling},
     {"niceness", niceness},
+    {"disk_priorities", disk_priorities},
     {"system_wide", system_wide},
     {"memory_edges", memory_edges},
     {"solaris_only", solaris_only},

@@ -76,7 +76,11 @@ void *ext_alloc(struct ext_fs *fs, size_t size)
 
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
 {
-    return blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);
+    bool was = blk_share(true);
+    int  err = blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);
+
+    blk_share(was);
+    return err;
 }
 
 /* How many of v[0..n) lie one after the other on the disk and fit a request. */

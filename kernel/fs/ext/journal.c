@@ -355,6 +355,7 @@ bool jnl_committed(struct ext_fs *fs, uint32_t tid)
 int jnl_commit(struct ext_fs *fs, uint32_t tid)
 {
     struct journal *j = fs->jnl;
+    bool            was;
     int             err = 0;
 
     sleeprank_enter(&tid, SLEEP_HANDLE); /* it will wait for all handles */
@@ -372,7 +373,9 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         if (j->running == NULL)
             break;
         j->busy = true;
+        was = blk_share(true); /* others wait for it, too */
         err = jnl_write(j);
+        blk_share(was);
         j->busy = false;
         cv_broadcast(&j->cv);
         if (err != 0) {

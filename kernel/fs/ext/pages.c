@@ -178,7 +178,7 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
         p->r.sector = sector;
         p->r.vec = p->vec;
         p->r.file = t->i->vn.ino;
-        p->r.pid = blk_pid();
+        p->r.by = blk_owner();
         p->r.done = part_done;
         list_init(&p->r.link);
         p->t = t;
