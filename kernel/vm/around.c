@@ -10,7 +10,7 @@ struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, ui
     struct page_run last = a->last, run;
     bool            up = last.n != 0 && index == last.first + last.n, down = last.n != 0 && index + 1 == last.first;
 
-    a->touched += last.n == 0 ? (uint32_t)first / 2 : atomic_exchange_explicit(&a->used, 0, memory_order_relaxed);
+    a->touched += last.n == 0 ? (uint32_t)first - 1 : atomic_exchange_explicit(&a->used, 0, memory_order_relaxed);
     if (last.n == 1)
         n = up || down ? 2 : 1;
     else if (last.n != 0)

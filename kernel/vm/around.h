@@ -36,7 +36,7 @@ static inline void around_used(struct around *a)
 
 /*
  * around_miss - page `index` has to be read.
- * @first  pages to read at the very first miss, at least 1; half of so many count as touched already
+ * @first  pages to read at the very first miss, at least 1; the others count as touched in advance
  * @limit  longest window, at least 1
  * @worth  pages that the disk transfers while it reaches one
  * Returns the pages to read, `index` among them; the caller leaves out what is not there to be read.

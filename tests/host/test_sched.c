@@ -16,6 +16,7 @@ static const struct sched_room ROOM = {512, 64};
 static struct blk_req       req[NMAX];
 static unsigned             nreq;
 static uint64_t             now, arm, begun;
+static uint64_t             position_ns, sector_ns;
 static uint16_t             prio_of[90]; /* by process */
 
 static void start(enum sched_mode mode)
@@ -28,6 +29,8 @@ static void start(enum sched_mode mode)
     nreq = 0;
     now = 1000 * (uint64_t)MS;
     arm = 0;
+    position_ns = POSITION_NS;
+    sector_ns = SECTOR_NS;
 }
 
 static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_t pid, bool sync)
@@ -53,14 +56,14 @@ static uint32_t serve(struct sched_batch *b)
     begun = now;
     r = list_first(&b->reqs, struct blk_req, link);
     at = r->lba + r->sdone;
-    now += at != arm ? POSITION_NS : 0;
+    now += at != arm ? position_ns : 0;
     LIST_FOREACH (r, &b->reqs, link) {
         CHECK_EQ(r->lba + r->sdone, at + sectors);
         sectors += r->nsect - r->sdone;
     }
     if (sectors > b->sectors)
         sectors = b->sectors;
-    now += (uint64_t)sectors * SECTOR_NS;
+    now += (uint64_t)sectors * sector_ns;
     arm = at + sectors;
     return sectors;
 }
@@ -494,7 +497,7 @@ TEST(what_is_waited_for_leaves_the_background)
 struct reader {
     uint64_t        pause, next; /* between its reads; when it asks again */
     struct blk_req *r;           /* it waits for; NULL: it pauses         */
-    unsigned        got;
+    unsigned        got, late;   /* of these, reads that took over 60 ms  */
     uint64_t        worst; /* wait                                  */
 };
 
@@ -537,6 +540,70 @@ static void read_for(uint64_t span, struct reader *p, unsigned n)
                 p[i].r = NULL;
             }
         finish(&b, sectors, NULL);
+    }
+}
+
+/*
+ * A stream of writes that never ends, on a disk as IBM's 0661 with its times divided by 4; beside it n readers. Returns
+ * what the stream has of the disk's speed, in %.
+ */
+static unsigned stream_beside(struct reader *p, unsigned n)
+{
+    const unsigned depth = 200, ring = 2 * depth; /* requests that wait; places, behind the readers' */
+    uint64_t       lba = 0, from, span = 20000 * (uint64_t)MS, written = 0;
+
+    start(SCHED_FAIR);
+    position_ns = 4 * (uint64_t)MS;
+    sector_ns = 78000;
+    from = now;
+    for (unsigned i = 0; i < n; i++)
+        p[i].next = now;
+    for (unsigned k = 0; now < from + span;) {
+        struct sched_batch b;
+        uint32_t           sectors;
+
+        for (; k < depth + written / 8; k++, lba += 8) {
+            nreq = n + k % ring;
+            add(BLK_WRITE, lba, 8, 89, false);
+        }
+        ask(p, n);
+        if ((sectors = serve(&b)) == 0) {
+            now += MS / 4;
+            continue;
+        }
+        ask(p, n);
+        written += is_back(&b) ? sectors : 0;
+        for (unsigned i = 0; i < n; i++)
+            if (p[i].r == list_first(&b.reqs, struct blk_req, link)) {
+                p[i].got++;
+                p[i].late += now - p[i].r->submitted_ns > 60 * (uint64_t)MS;
+                p[i].next = now + p[i].pause;
+                p[i].r = NULL;
+            }
+        finish(&b, sectors, NULL);
+    }
+    return (unsigned)(100 * written * sector_ns / span);
+}
+
+TEST(stream_and_readers_share)
+{
+    static const struct {
+        uint64_t pause; /* ms */
+        unsigned n, stream, reads; /* readers; least % of the stream's speed; least reads of each in a second */
+    } rows[] = {{0, 1, 35, 70}, {5, 1, 50, 30}, {20, 1, 60, 15}, {100, 1, 85, 7}, {500, 1, 93, 1}, {0, 4, 15, 20}};
+
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct reader p[4] = {0};
+        unsigned      stream;
+
+        for (unsigned k = 0; k < rows[i].n; k++)
+            p[k].pause = rows[i].pause * MS;
+        stream = stream_beside(p, rows[i].n);
+        CHECK(stream >= rows[i].stream);
+        for (unsigned k = 0; k < rows[i].n; k++) {
+            CHECK(p[k].got >= 20 * rows[i].reads);
+            CHECK(20 * p[k].late <= p[k].got); /* 95 % within 60 ms */
+        }
     }
 }
 
