@@ -461,13 +461,24 @@ static enum page_verdict judge(const struct round *r, const struct page_seen *s,
     return verdict;
 }
 
+/* Whether it takes little time to look for all mappings of a page and of its neighbours, with interrupts off. */
+static bool in_few_spaces(const struct scan_page *sp)
+{
+    const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs, *l = all->next;
+
+    for (unsigned n = 0; l != all; l = l->next)
+        if (++n > 16)
+            return false;
+    return true;
+}
+
 /*
  * Takes an anonymous page with those of its neighbours, in the aligned cluster, that are to be taken too: they will lie
  * side by side on the disk, and come back together.  The owner is locked, and released.
  */
 static void take_cluster(struct round *r, const struct scan_page *sp, enum hand hand)
 {
-    uint64_t         n = swap_cluster_pages(), first = sp->pg->index - sp->pg->index % n;
+    uint64_t         n = in_few_spaces(sp) ? swap_cluster_pages() : 1, first = sp->pg->index - sp->pg->index % n;
     struct scan_page near;
     struct page_seen s;
 
