@@ -14,7 +14,7 @@
  * LOCKING     one owner of a page at a time, by scan_lock(); sleeping_lock (RANK_VM_TLB) for those who wait
  * TUNABLES    lotsfree ... max_percent_cpu, pageout_policy, priority_paging, cachefree: paging.h; autoup,
  *             tune_t_fsflushr, dopageflush, doiflush; pageout_timescale
- * SEE ALSO    scan.c, cachelist.c, swap.c, docs/pageout.md
+ * SEE ALSO    victims.c, scan.c, cachelist.c, swap.c, docs/pageout.md
  */
 #include "vm/pageout.h"
 
@@ -33,7 +33,7 @@
 #include "vm/rmap.h"
 #include "vm/scan.h"
 #include "vm/swap.h"
-#include "vm/tlb.h"
+#include "vm/victims.h"
 #include "vm/vm.h"
 
 static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;
@@ -174,6 +174,13 @@ bool pageout_spare(uint64_t n)
     return freemem() > throttlefree + n;
 }
 
+uint64_t pageout_spare_pages(void)
+{
+    uint64_t n = freemem();
+
+    return n - min_of(n, throttlefree);
+}
+
 bool pageout_low_file_memory(void)
 {
     return freemem() < lotsfree + pages_before_pager;
@@ -293,16 +300,6 @@ bool pageout_make_room(unsigned tries)
 
 /* ---- taking pages -------------------------------------------------------------------------------- */
 
-#define VICTIMS SWAP_CLUSTER
-
-/* Pages that have been unmapped and are busy, held, and wait for the flush of translations. */
-struct victims {
-    unsigned          nfile, nanon;
-    struct page      *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* a whole cluster comes at once */
-    struct swap_owner owner[VICTIMS + SWAP_CLUSTER];                /* of anon[]                     */
-    struct tlb_batch  tlb;
-};
-
 struct round {
     struct paging  p;
     struct victims v;
@@ -313,50 +310,12 @@ struct round {
     bool           waits;  /* a page was seen that is on its way to or from a disk */
 };
 
-/* Frees a file's page that is busy, unless somebody has got hold of it. */
-static void free_file_page(struct page *pg)
-{
-    struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
-    bool              exec = pcache_kind(o) == KIND_EXEC, gone = false;
-
-    spin_lock(&o->lock);
-    if (cachelist_on) {
-        page_unlock(pg);
-        cachelist_put(pg, false);
-    } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
-        pcache_forget(o, pg);
-        object_lose(o, pg);
-        gone = true;
-        page_unlock(pg);
-    } else {
-        page_unlock(pg);
-    }
-    spin_unlock(&o->lock);
-    if (gone)
-        page_release(pg); /* the tree's */
-    page_release(pg);
-    CPUSTAT_INC(dfree);
-    if (exec)
-        CPUSTAT_INC(execfree);
-    else
-        CPUSTAT_INC(fsfree);
-}
-
 static void finish(struct round *r)
 {
-    struct victims *v = &r->v;
-    struct swap_went went = {0};
+    struct swap_went went = victims_finish(&r->v); /* I1 */
 
-    tlb_batch_done(&v->tlb); /* I1 */
-    for (unsigned i = 0; i < v->nfile; i++)
-        free_file_page(v->file[i]);
-    if (v->nanon != 0)
-        went = swap_out(v->anon, v->owner, v->nanon);
     r->pushes += went.writing != 0;
-    r->taken += v->nfile + went.freed + went.writing;
-    if (v->nfile + went.freed + went.writing != 0)
-        pageout_freed();
-    v->nfile = v->nanon = 0;
+    r->taken += went.freed + went.writing;
 }
 
 /* Starts writing a dirty page and its neighbours.  The owner is locked, and released. */
@@ -374,79 +333,6 @@ static void push_file(struct round *r, const struct scan_page *sp)
     pcache_unpin(o);
     r->pushes++;
     r->taken++;
-}
-
-static void take_file(struct round *r, const struct scan_page *sp)
-{
-    struct page *pg = sp->pg;
-
-    rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
-    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
-    page_hold(pg);
-    r->v.file[r->v.nfile++] = pg;
-    scan_unlock(sp);
-}
-
-/* Keeps what an anonymous page belongs to.  false: it is about to go. */
-static bool owner_hold(const struct scan_page *sp)
-{
-    uint32_t refs;
-
-    if (sp->family != NULL) {
-        atomic_fetch_add(&sp->family->refs, 1); /* an object on its list has one */
-        return true;
-    }
-    refs = atomic_load(&sp->obj->refs);
-    while (refs != 0 && !atomic_compare_exchange_weak(&sp->obj->refs, &refs, refs + 1))
-        ;
-    return refs != 0;
-}
-
-/* Takes a page.  false: its owner is about to go. */
-static bool take_anon(struct round *r, const struct scan_page *sp)
-{
-    struct page *pg = sp->pg;
-
-    if (!owner_hold(sp))
-        return false;
-    atomic_fetch_or(&pg->flags, PG_LOCKED);
-    page_hold(pg);
-    if (sp->family != NULL)
-        rmap_unmap_private(sp->family, pg, &r->v.tlb);
-    else
-        rmap_unmap_shared(sp->obj, pg->index, pg, &r->v.tlb);
-    r->v.owner[r->v.nanon] = (struct swap_owner){sp->obj, sp->family};
-    r->v.anon[r->v.nanon++] = pg;
-    return true;
-}
-
-static bool referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
-{
-    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0, mapped;
-
-    if (clear && called)
-        atomic_fetch_and_explicit(&sp->pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
-    mapped = sp->family != NULL ? rmap_referenced_private(sp->family, sp->pg, clear, b)
-                                : rmap_referenced_shared(sp->obj, sp->pg->index, sp->pg, clear, b);
-    return called || mapped;
-}
-
-/* What the locked page is. */
-static struct page_seen see(const struct scan_page *sp, struct tlb_batch *b)
-{
-    uint32_t         flags = atomic_load(&sp->pg->flags);
-    bool             anon = (flags & PG_ANON) != 0;
-    uint32_t         refs = sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
-    struct page_seen s = {
-        .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
-        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != refs ||
-                (sp->obj != NULL && sp->obj->locked),
-        .dirty = anon || (flags & PG_DIRTY) != 0,
-        .spaces = atomic_load(&sp->pg->mapcount),
-    };
-
-    s.referenced = !s.busy && referenced(sp, false, b);
-    return s;
 }
 
 /* The hand in question would take such a page, and there is a way for it to go. */
@@ -484,15 +370,15 @@ static void take_cluster(struct round *r, const struct scan_page *sp, enum hand 
 
     for (uint64_t i = first; i < first + n; i++) {
         if (i == sp->pg->index) {
-            if (!take_anon(r, sp))
+            if (!victims_take_anon(&r->v, sp))
                 break;
             continue;
         }
         if (!scan_neighbour(sp, i, &near))
             continue;
-        s = see(&near, &r->v.tlb);
+        s = page_seen_now(&near, &r->v.tlb);
         if (judge(r, &s, near.pg, hand) == PAGE_PUSH)
-            take_anon(r, &near);
+            victims_take_anon(&r->v, &near);
         if (near.family != NULL)
             page_release(near.pg);
     }
@@ -513,10 +399,10 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
         (use == SCAN_ANON && (!r->swap || paging_spares(&r->p, KIND_ANON, freemem()))) ||
         !scan_lock(SCAN_PAGEOUT, pg, &sp))
         return false;
-    s = see(&sp, &r->v.tlb);
+    s = page_seen_now(&sp, &r->v.tlb);
     verdict = judge(r, &s, pg, hand);
     if (verdict == PAGE_CLEAR)
-        referenced(&sp, true, &r->v.tlb);
+        page_referenced(&sp, true, &r->v.tlb);
     if (r->slots_short && (verdict == PAGE_CLEAR || verdict == PAGE_KEEP))
         swap_forget(pg);
     if (verdict == PAGE_PUSH && s.kind == KIND_ANON)
@@ -524,10 +410,10 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
     else if (verdict == PAGE_PUSH)
         push_file(r, &sp);
     else if (verdict == PAGE_FREE)
-        take_file(r, &sp);
+        victims_take_file(&r->v, &sp);
     else
         scan_unlock(&sp);
-    if (r->v.nfile >= VICTIMS || r->v.nanon >= VICTIMS)
+    if (victims_full(&r->v))
         finish(r);
     return verdict != PAGE_SKIP;
 }
@@ -543,7 +429,7 @@ static uint64_t scan_round(void)
     uint64_t      start = clock_mono_ns();
     const unsigned check = 256; /* frames between looks at the clock */
 
-    tlb_batch_init(&r.v.tlb);
+    victims_init(&r.v);
     while (done < goal && freemem() < paging_mark(&r.p) + needfree && looked < 2 * r.p.physmem) {
         bool wrapped = false, ignored = false, counts;
 

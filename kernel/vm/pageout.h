@@ -13,6 +13,8 @@ void pageout_start(void);
 uint64_t freemem(void);
 /* pageout_spare - may `n` pages be taken that nobody needs yet?  No thread waits for memory because of them. */
 bool pageout_spare(uint64_t n);
+/* pageout_spare_pages - so many at most; 0: none.  A guess, no locks. */
+uint64_t pageout_spare_pages(void);
 /* pageout_is_short - is so little free, of all memory together, that the scanner runs? */
 bool pageout_is_short(void);
 /* pageout_low_file_memory - is memory so short that a sequential reader should free what it leaves behind? */

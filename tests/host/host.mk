@@ -19,7 +19,7 @@ HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c dying.c pageout.c scan.c swap.c swap_area.c pgstats.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c cold.c dying.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c

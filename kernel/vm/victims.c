@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+/*
+ * victims.c - pages on their way out of memory.
+ *
+ * THEORY      A page that is taken is unmapped and made busy (PG_LOCKED) while its owner is locked.  Some dozens later
+ *             all processors forget their translations, once for all of these pages.  Then clean file pages are freed,
+ *             or go onto the cache list, and anonymous ones go to swap.
+ * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
+ * LOCKING     the owner of a page, by scan_lock() or by whoever else has it; nothing in victims_finish()
+ * SEE ALSO    pageout.c, cold.c, docs/pageout.md
+ */
+#include "vm/victims.h"
+
+#include "stat/cpustat.h"
+#include "vm/cachelist.h"
+#include "vm/pageout.h"
+#include "vm/pcache.h"
+#include "vm/rmap.h"
+
+void victims_take_file(struct victims *v, const struct scan_page *sp)
+{
+    struct page *pg = sp->pg;
+
+    rmap_unmap_shared(sp->obj, pg->index, pg, &v->tlb);
+    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
+    page_hold(pg);
+    v->file[v->nfile++] = pg;
+    scan_unlock(sp);
+}
+
+/* Keeps what an anonymous page belongs to.  false: it is about to go. */
+static bool scan_owner_hold(const struct scan_page *sp)
+{
+    uint32_t refs;
+
+    if (sp->family != NULL) {
+        atomic_fetch_add(&sp->family->refs, 1); /* an object on its list has one */
+        return true;
+    }
+    refs = atomic_load(&sp->obj->refs);
+    while (refs != 0 && !atomic_compare_exchange_weak(&sp->obj->refs, &refs, refs + 1))
+        ;
+    return refs != 0;
+}
+
+bool victims_take_anon(struct victims *v, const struct scan_page *sp)
+{
+    struct page *pg = sp->pg;
+
+    if (!scan_owner_hold(sp))
+        return false;
+    atomic_fetch_or(&pg->flags, PG_LOCKED);
+    page_hold(pg);
+    if (sp->family != NULL)
+        rmap_unmap_private(sp->family, pg, &v->tlb);
+    else
+        rmap_unmap_shared(sp->obj, pg->index, pg, &v->tlb);
+    v->owner[v->nanon] = (struct swap_owner){sp->obj, sp->family};
+    v->anon[v->nanon++] = pg;
+    return true;
+}
+
+bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
+{
+    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0, mapped;
+
+    if (clear && called)
+        atomic_fetch_and_explicit(&sp->pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
+    mapped = sp->family != NULL ? rmap_referenced_private(sp->family, sp->pg, clear, b)
+                                : rmap_referenced_shared(sp->obj, sp->pg->index, sp->pg, clear, b);
+    return called || mapped;
+}
+
+struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
+{
+    uint32_t         flags = atomic_load(&sp->pg->flags);
+    bool             anon = (flags & PG_ANON) != 0;
+    uint32_t         refs = sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
+    struct page_seen s = {
+        .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
+        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != refs ||
+                (sp->obj != NULL && sp->obj->locked),
+        .dirty = anon || (flags & PG_DIRTY) != 0,
+        .spaces = atomic_load(&sp->pg->mapcount),
+    };
+
+    s.referenced = !s.busy && page_referenced(sp, false, b);
+    return s;
+}
+
+/* Frees a file's page that is busy, unless somebody has got hold of it. */
+static void free_file_page(struct page *pg)
+{
+    struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
+    bool              exec = pcache_kind(o) == KIND_EXEC, gone = false;
+
+    spin_lock(&o->lock);
+    if (cachelist_on) {
+        page_unlock(pg);
+        cachelist_put(pg, false);
+    } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
+        pcache_forget(o, pg);
+        object_lose(o, pg);
+        gone = true;
+        page_unlock(pg);
+    } else {
+        page_unlock(pg);
+    }
+    spin_unlock(&o->lock);
+    if (gone)
+        page_release(pg); /* the tree's */
+    page_release(pg);
+    CPUSTAT_INC(dfree);
+    if (exec)
+        CPUSTAT_INC(execfree);
+    else
+        CPUSTAT_INC(fsfree);
+}
+
+struct swap_went victims_finish(struct victims *v)
+{
+    struct swap_went went = {0};
+
+    tlb_batch_done(&v->tlb); /* I1 */
+    for (unsigned i = 0; i < v->nfile; i++)
+        free_file_page(v->file[i]);
+    if (v->nanon != 0)
+        went = swap_out(v->anon, v->owner, v->nanon);
+    went.freed += v->nfile;
+    if (went.freed + went.writing != 0)
+        pageout_freed();
+    v->nfile = v->nanon = 0;
+    return went;
+}
