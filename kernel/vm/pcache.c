@@ -228,10 +228,10 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 }
 
 /* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
-static bool is_idle_page(struct page *pg)
+static bool is_idle_page(struct vm_object *o, struct page *pg)
 {
     return (flags_of(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 && atomic_load(&pg->mapcount) == 0 &&
-           atomic_load(&pg->refs) == 1;
+           atomic_load(&pg->refs) == 1 && atomic_load(&o->zaps) == 0; /* as.h I8 */
 }
 
 void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
@@ -243,7 +243,7 @@ void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
         return;
     spin_lock(&o->lock);
     for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++) {
-        if (!is_idle_page(pg))
+        if (!is_idle_page(o, pg))
             continue;
         atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
         cachelist_take(pg);
@@ -270,7 +270,7 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
         for (unsigned n = 0; n < UNMAPPED_BATCH; n++, first++) {
             if ((pg = radix_next(&o->tree, &first)) == NULL || first > last)
                 break;
-            if (!is_idle_page(pg))
+            if (!is_idle_page(o, pg))
                 continue;
             cachelist_take(pg);
             object_lose(o, pg);
