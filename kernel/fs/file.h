@@ -56,6 +56,7 @@ struct file {
     void                 *data;  /* ops' own */
     bool                  seekable; /* [c] reads and writes use and move `off`  */
     bool                  locked;   /* [a] has held a flock                     */
+    _Atomic uint8_t       advice;   /* [a] enum read_advice: posix_fadvise      */
     struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
     struct usermem       *payer;    /* [c] the user who opened it               */
     _Atomic uint64_t      ino;      /* [a] file_ino(); 0: not asked for yet     */

@@ -9,10 +9,11 @@
 
 /*
  * cache_page_get - the page with byte `off`, held, read if need be, with read-ahead.
- * @resid  bytes that the reader wants from there on
+ * @resid   bytes that the reader wants from there on
+ * @advice  enum read_advice: of the open file
  * 0 and *pg (NULL: the file has become shorter), -ENOMEM, -EIO.
  */
-int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg);
+int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, unsigned advice, struct page **pg);
 /* cache_read_end - a read of `n` bytes has ended before byte `off`: free what a long sequential reader left behind. */
 void cache_read_end(struct vnode *vn, uint64_t off, size_t n);
 /*

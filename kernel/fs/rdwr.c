@@ -47,7 +47,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         n = min_of(n, uio->resid);
         n = min_of(n, size - (uint64_t)off);
         err = vn->holes ? object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, false, &pg)
-                        : cache_page_get(vn, (uint64_t)off, uio->resid, &pg);
+                        : cache_page_get(vn, (uint64_t)off, uio->resid, uio->advice, &pg);
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {

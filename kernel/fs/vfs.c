@@ -350,6 +350,18 @@ int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t
     return 0;
 }
 
+static bool may_write(struct vnode *vn)
+{
+    const struct cred *cr = fs_upcalls.cred();
+
+    return cr->fsuid == 0 || cr->fsuid == vn->uid || vn_access(vn, 2, cr) == 0;
+}
+
+static bool ending(void)
+{
+    return fs_upcalls.killed();
+}
+
 void fs_init(void)
 {
     mutex_init(&mount_mutex, SLEEP_MOUNT);
@@ -358,6 +370,8 @@ void fs_init(void)
     vm_vnode_ops.release = vn_release;
     vm_vnode_ops.fsync = vn_fsync;
     vm_vnode_ops.sync_inodes = sync_inodes;
+    vm_vnode_ops.may_write = may_write;
+    vm_vnode_ops.ending = ending;
     file_init();
     fdtable_init();
     pipe_init();

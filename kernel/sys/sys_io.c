@@ -13,6 +13,7 @@
 #include "mem/kmem.h"
 #include "sys/path.h"
 #include "sys/sys.h"
+#include "vm/pageout.h"
 
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
@@ -339,7 +340,9 @@ long sys_syncfs(struct regs *r)
     return err;
 }
 
-enum { FADV_DONTNEED = 4, FADV_LAST };
+enum {
+    FADV_NORMAL, FADV_RANDOM, FADV_SEQUENTIAL, FADV_WILLNEED, FADV_DONTNEED, FADV_NOREUSE, FADV_LAST = FADV_NOREUSE,
+};
 
 /* Pages that lie in the range with all their bytes, or with those that the file has; len 0: all from off on. */
 static void forget_range(struct vnode *vn, uint64_t off, uint64_t len)
@@ -352,7 +355,42 @@ static void forget_range(struct vnode *vn, uint64_t off, uint64_t len)
         object_forget_clean(&vn->obj, first, last == UINT64_MAX ? last : last - 1);
 }
 
-/* posix_fadvise: DONTNEED frees what is on the disk; the rest is left to the page cache's own judgement. */
+/* The pages that the range touches; len 0: all from off on. */
+static void read_range(struct vnode *vn, uint64_t off, uint64_t len)
+{
+    uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
+    uint64_t budget = pageout_spare_pages();
+
+    if (vn->type == VREG && vn->obj.io != NULL)
+        object_read_ahead(&vn->obj, off >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT, &budget);
+}
+
+/* How the file will be read from now on, whatever the range, as on Linux: RANDOM and SEQUENTIAL exclude each other. */
+static void advise_reads(struct file *f, unsigned advice)
+{
+    uint8_t was = atomic_load(&f->advice), now;
+
+    do {
+        switch (advice) {
+        case FADV_RANDOM:
+            now = (uint8_t)((was & ~READ_SEQUENTIAL) | READ_RANDOM);
+            break;
+        case FADV_SEQUENTIAL:
+            now = (uint8_t)((was & ~READ_RANDOM) | READ_SEQUENTIAL);
+            break;
+        case FADV_NOREUSE:
+            now = was | READ_ONCE;
+            break;
+        default:
+            now = 0;
+        }
+    } while (!atomic_compare_exchange_weak(&f->advice, &was, now));
+}
+
+/*
+ * posix_fadvise: WILLNEED starts reading, DONTNEED frees what is on the disk; the others are kept in the open file for
+ * its reads.
+ */
 long sys_fadvise64(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
@@ -364,8 +402,12 @@ long sys_fadvise64(struct regs *r)
         err = -ESPIPE;
     else if ((int64_t)r->arg[2] < 0 || r->arg[3] > FADV_LAST)
         err = -EINVAL;
+    else if (r->arg[3] != FADV_WILLNEED && r->arg[3] != FADV_DONTNEED)
+        advise_reads(f, (unsigned)r->arg[3]);
     else if (r->arg[3] == FADV_DONTNEED && f->vn != NULL)
         forget_range(f->vn, r->arg[1], r->arg[2]);
+    else if (f->vn != NULL)
+        read_range(f->vn, r->arg[1], r->arg[2]);
     file_release(f);
     return err;
 }

@@ -2,37 +2,48 @@
 /*
  * advise.c - madvise(2), msync(2), mincore(2).
  *
- * THEORY      Linux's advices that only help are accepted and do nothing; DONTNEED and FREE drop private
- *             pages.  Solaris's ACCESS_* set the placement policy: of a shared segment in its object,
- *             of private memory in the segment, which is cut where the advice begins and ends and
+ * THEORY      NORMAL, RANDOM and SEQUENTIAL are kept in the segment for its faults (around.h); WILLNEED starts reading
+ *             what is absent; COLD and PAGEOUT: cold.c; DONTNEED and FREE drop private pages.  HUGEPAGE and MERGEABLE
+ *             are refused, because nothing here would do it; their opposites are always so, and so is DONTDUMP,
+ *             because there are no core files.  Solaris's ACCESS_* set the placement policy: of a shared segment in its
+ *             object, of private memory in the segment, which is cut where the advice begins and ends and
  *             joined again where neighbours agree.  Then pages that are there already are marked, to
  *             move at their next touch (migrate.c).
  *             Advice is given segment by segment; a hole makes the call fail with -ENOMEM, after the
  *             parts that exist have been advised.
- * LOCKING     as->lock held for writing; msync and mincore: for reading
- * SEE ALSO    docs/memory.md; chapter 3C madvise of the Solaris 9 manual
+ * LOCKING     as->lock held for writing; WILLNEED, COLD, PAGEOUT, msync and mincore: for reading
+ * SEE ALSO    docs/memory.md, docs/paging.md; chapter 3C madvise of the Solaris 9 manual
  */
 #include "include/uapi/homeroom.h"
 #include "lib/errno.h"
 #include "mem/usermem.h"
+#include "vm/cold.h"
 #include "vm/migrate.h"
+#include "vm/pageout.h"
 #include "vm/pt.h"
+#include "vm/swap.h"
 
 enum {
     MADV_NORMAL = 0, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE = 8,
-    MADV_MERGEABLE = 12, MADV_UNMERGEABLE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP,
+    MADV_UNMERGEABLE = 13, MADV_NOHUGEPAGE = 15, MADV_DONTDUMP, MADV_DODUMP,
     MADV_COLD = 20, MADV_PAGEOUT, MADV_POPULATE_READ, MADV_POPULATE_WRITE,
 };
 
-enum action { NOTHING, DROP, FREE, POPULATE_READ, POPULATE_WRITE, ACCESS, UNKNOWN };
+enum action { NOTHING, READS, WILLNEED, COLD, PAGEOUT, DROP, FREE, POPULATE_READ, POPULATE_WRITE, ACCESS, UNKNOWN };
 
 static enum action action_of(int advice)
 {
     switch (advice) {
-    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL: case MADV_WILLNEED:
-    case MADV_MERGEABLE: case MADV_UNMERGEABLE: case MADV_HUGEPAGE: case MADV_NOHUGEPAGE:
-    case MADV_DONTDUMP: case MADV_DODUMP: case MADV_COLD: case MADV_PAGEOUT:
+    case MADV_UNMERGEABLE: case MADV_NOHUGEPAGE: case MADV_DONTDUMP: case MADV_DODUMP:
         return NOTHING;
+    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL:
+        return READS;
+    case MADV_WILLNEED:
+        return WILLNEED;
+    case MADV_COLD:
+        return COLD;
+    case MADV_PAGEOUT:
+        return PAGEOUT;
     case MADV_DONTNEED:
         return DROP;
     case MADV_FREE:
@@ -106,9 +117,50 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
     return 0;
 }
 
-static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice)
+/* Keeps how [start, end), inside one segment, will be read.  -EAGAIN: too many segments. */
+static int advise_reads(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
-    switch (action_of(advice)) {
+    uint8_t how = advice == MADV_RANDOM ? READ_RANDOM : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL : 0;
+
+    if (s->advice == how || seg_huge(s)) /* 2 MiB pages are not read from anywhere */
+        return 0;
+    if (seg_isolate(s->as, start, end) != 0)
+        return -EAGAIN;
+    s = seg_find(s->as, start);
+    s->advice = how;
+    seg_join(s);
+    return 0;
+}
+
+/* Starts reading what [start, end), inside one segment, lacks.  @budget  pages of files that may be read */
+static void advise_need(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
+{
+    if (seg_huge(s))
+        return;
+    if (!seg_shared(s))
+        swap_in_ahead(s, &s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1);
+    if (s->obj != NULL && s->obj->kind == OBJ_ANON)
+        swap_in_ahead(s, s->obj, seg_index(s, start), seg_index(s, end) - 1);
+    else if (s->obj != NULL)
+        object_read_ahead(s->obj, seg_index(s, start), seg_index(s, end) - 1, budget);
+}
+
+static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice, uint64_t *budget)
+{
+    enum action what = action_of(advice);
+
+    switch (what) {
+    case READS:
+        return advise_reads(s, start, end, advice);
+    case WILLNEED:
+        advise_need(s, start, end, budget);
+        return vm_ending() ? -EINTR : 0;
+    case COLD:
+    case PAGEOUT:
+        if (s->locked || seg_huge(s))
+            return -EINVAL;
+        (what == COLD ? cold_mark : cold_out)(s, start, end);
+        return vm_ending() ? -EINTR : 0;
     case FREE:
         if (s->obj != NULL)
             return -EINVAL; /* only private memory without a file */
@@ -124,8 +176,9 @@ static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice)
 
 static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
 {
-    int  err = 0;
-    bool hole = false;
+    uint64_t budget = pageout_spare_pages();
+    int      err = 0;
+    bool     hole = false;
 
     for (uint64_t at = start; at < end && err == 0;) {
         struct seg *s = seg_after(as, at); /* anew: advice joins and cuts */
@@ -136,7 +189,7 @@ static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
         hole |= s->n.start > at;
         at = max_of(at, s->n.start);
         stop = min_of(s->n.end, end);
-        err = advise_one(s, at, stop, advice);
+        err = advise_one(s, at, stop, advice, &budget);
         at = stop;
     }
     return err != 0 ? err : hole ? -ENOMEM : 0;
@@ -165,6 +218,12 @@ int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
         return -ENOMEM;
     if (what == POPULATE_READ || what == POPULATE_WRITE)
         return populate(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
+    if (what == WILLNEED || what == COLD || what == PAGEOUT) {
+        rw_enter_read(&as->lock);
+        err = advise(as, addr, end, advice);
+        rw_exit_read(&as->lock);
+        return err;
+    }
     rw_enter_write(&as->lock);
     err = advise(as, addr, end, advice);
     as_unlock(as);

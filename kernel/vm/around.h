@@ -43,5 +43,11 @@ static inline void around_used(struct around *a)
  */
 struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
                             uint64_t worth);
+/*
+ * around_advised - the same where the program has said how it goes on (enum read_advice, cluster.h): RANDOM reads the
+ * page alone and remembers nothing; SEQUENTIAL reads `limit` pages from `index` on; else as around_miss().
+ */
+struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit, uint64_t worth,
+                               unsigned advice);
 
 #endif

@@ -47,6 +47,7 @@ struct seg {
     uint8_t           policy;   /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
     uint8_t           what;     /* [r] SEG_HEAP, ...                                             */
     bool              locked;   /* [r] its pages stay in memory (mlock.c)                        */
+    uint8_t           advice;   /* [r] enum read_advice set by madvise                            */
     uint32_t          flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
     uint64_t          size;     /* [r] bytes at creation (or after growth): decides the default policy */
     struct vm_object *obj;      /* [c] the file or shared memory it maps; NULL: private zeroes   */

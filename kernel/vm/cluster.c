@@ -33,6 +33,20 @@ struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t w
     return run;
 }
 
+struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
+                                  uint32_t limit, unsigned advice)
+{
+    if ((advice & READ_RANDOM) != 0)
+        return (struct page_run){index, there ? 0 : min_of(min_of(want, (uint64_t)limit), eof - index)};
+    if ((advice & READ_SEQUENTIAL) != 0) {
+        if (!there) /* as if the reader had come this far in full windows */
+            ra->next = index;
+        if (!there || ra->size != 0)
+            ra->size = limit;
+    }
+    return readahead_touch(ra, index, want, there, eof, limit);
+}
+
 struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n, uint64_t cluster)
 {
     struct page_run run = {first, 0};

@@ -34,6 +34,16 @@ struct page_run {
     uint64_t first, n; /* pages; n 0: none */
 };
 
+/*
+ * What a program has said of how it will read: madvise(2) of a segment, posix_fadvise(2) of an open file.  RANDOM and
+ * SEQUENTIAL exclude each other.
+ */
+enum read_advice {
+    READ_RANDOM = 1,     /* only what is needed, nothing ahead              */
+    READ_SEQUENTIAL = 2, /* windows of the full length from the first miss on */
+    READ_ONCE = 4,       /* a touch is no reason to keep the page           */
+};
+
 /* readahead_plain - a touch of `index`, which is there, asks for nothing: the usual case, inline. */
 static inline bool readahead_plain(struct readahead *ra, uint64_t index)
 {
@@ -50,9 +60,13 @@ static inline bool readahead_plain(struct readahead *ra, uint64_t index)
  * @eof    pages of the file, more than index
  * @limit  longest window, at least 1
  * Returns the pages to start reading; they begin at `index` when it is not there.
+ * readahead_advised - the same for a reader that has said how it goes on.  RANDOM leaves *ra alone.
+ * @advice  enum read_advice
  */
 struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
                                 uint32_t limit);
+struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
+                                  uint32_t limit, unsigned advice);
 
 /* Pages that were completed and not yet pushed; all zero at first. */
 struct writebehind {

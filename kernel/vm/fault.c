@@ -299,7 +299,7 @@ static __attribute__((noinline)) int copy_of_file(struct fault *f)
     f->code = CODE_ADRERR;
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed))
         return SIG_BUS;
-    err = object_page_make(o, index, &pl, &from);
+    err = object_page_make(o, index, &pl, f->seg->advice, &from);
     if (err != 0)
         return err == -ENOMEM ? err : SIG_BUS;
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) { /* cut: a write may fill it just now */
@@ -459,7 +459,7 @@ static int fault_object(struct fault *f)
     if (pg == NULL) {
         unlock_both(f);
         pl = place_of_seg(f->seg, f->addr);
-        err = object_page_make(o, index, &pl, &pg);
+        err = object_page_make(o, index, &pl, f->seg->advice, &pg);
         f->code = CODE_ADRERR;
         if (err != 0)
             return err == -ENOMEM ? no_frame(f) : SIG_BUS;

@@ -214,11 +214,19 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
  * object_page_read - the page at `index` of an object on a disk, held, read if absent, with read-ahead.
  * @want  pages that the caller will read from here on
  * @pl    where it is to lie; NULL: as for read and write
- * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).
+ * @advice  enum read_advice: what the segment or the open file was told of how it is read
+ * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; no locks are held.
  */
 struct placement;
-int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, unsigned advice,
                      struct page **out);
+/*
+ * object_read_ahead - start reading what is absent of pages first .. last, placed as for read and write, and do not
+ * wait for it.  Ends where memory would become short, and when the process is ending.
+ * @budget  pages that may be read, and are left
+ * Nothing for an object without a disk.  Sleeps while a file system looks for blocks; no spin lock is held.
+ */
+void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint64_t *budget);
 /*
  * object_page_new - a frame for page `index`, placed as for read and write, held once, in no tree.  NULL: no memory.
  * object_page_insert - put it into the tree, which takes a reference of its own.  0, -EEXIST, -ENOMEM.
@@ -226,8 +234,9 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
 struct page *object_page_new(struct vm_object *o, uint64_t index);
 int          object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
-/* object_page_make - as object_page_get with create, placed as told.  0, -ENOMEM, -EIO. */
-int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, struct page **out);
+/* object_page_make - as object_page_get with create, placed as told; @advice as there.  0, -ENOMEM, -EIO. */
+int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, unsigned advice,
+                     struct page **out);
 void object_boot(void);
 
 #endif

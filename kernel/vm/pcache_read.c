@@ -225,31 +225,36 @@ static int read_absent(struct vm_object *o, uint64_t index, struct page_run run,
     return -EIO;
 }
 
-/* The first touch since the page came, or since a hand passed. */
-static void touch(struct vm_object *o, struct page *pg)
+/* The first touch since the page came, or since a hand passed.  READ_ONCE leaves no trace for the hands. */
+static void touch(struct vm_object *o, struct page *pg, unsigned advice)
 {
-    if ((atomic_fetch_or_explicit(&pg->flags, PG_REFERENCED, memory_order_relaxed) & PG_CACHED) != 0)
+    uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
+
+    if ((atomic_fetch_or_explicit(&pg->flags, mark, memory_order_relaxed) & PG_CACHED) != 0)
         pcache_count_reclaim();
     page_touch_ahead(pg, &o->io->around);
 }
 
 /* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
-static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault, uint64_t eof)
+static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault, unsigned advice,
+                                   uint64_t eof)
 {
     uint64_t        limit = min_of((uint64_t)file_readaround, pcache_cluster());
     struct page_run run;
 
     if (!fault || file_readaround == 1) {
-        run = readahead_touch(&o->io->ra, index, want, false, eof, (uint32_t)pcache_cluster());
+        run = readahead_advised(&o->io->ra, index, want, false, eof, (uint32_t)pcache_cluster(), advice);
         run.n = max_of(run.n, 1ul);
     } else {
-        run = around_miss(&o->io->around, index, AROUND_FIRST, limit, disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE));
+        run = around_advised(&o->io->around, index, AROUND_FIRST, limit,
+                             disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE), advice);
         run.n = min_of(run.n, eof - run.first);
     }
     return run;
 }
 
-int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, struct page **out)
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, unsigned advice,
+                     struct page **out)
 {
     struct readahead *ra = &o->io->ra;
     uint32_t          limit = (uint32_t)pcache_cluster();
@@ -262,11 +267,11 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         int             err;
 
         if (likely(pg != NULL)) {
-            if (fresh && pl == NULL && unlikely(!readahead_plain(ra, index)))
-                read_run(o, readahead_touch(ra, index, want, true, eof, limit), NO_PAGE, pl, &none);
+            if (fresh && pl == NULL && (advice & READ_RANDOM) == 0 && unlikely(!readahead_plain(ra, index)))
+                read_run(o, readahead_advised(ra, index, want, true, eof, limit, advice), NO_PAGE, pl, &none);
             if (likely(!busy)) {
                 if ((flags_of(pg) & PG_REFERENCED) == 0)
-                    touch(o, pg);
+                    touch(o, pg, advice);
                 *out = pg;
                 return 0;
             }
@@ -278,9 +283,40 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         if (index >= eof)
             return -ENXIO;
         if (fresh)
-            run = run_of_miss(o, index, want, pl != NULL, eof);
+            run = run_of_miss(o, index, want, pl != NULL, advice, eof);
         err = read_absent(o, index, run, pl, out);
         if (err <= 0)
             return err;
+    }
+}
+
+/* Moves *first to the first absent page at or after it; returns how many follow each other there, at most `most`. */
+static uint64_t absent_run(struct vm_object *o, uint64_t *first, uint64_t last, uint64_t most)
+{
+    uint64_t n = 0, looked = 0;
+
+    spin_lock(&o->lock);
+    while (*first <= last && looked++ < PCACHE_CLUSTER_MAX && radix_lookup(&o->tree, *first) != NULL)
+        ++*first;
+    while (n < most && n <= last - min_of(last, *first) && radix_lookup(&o->tree, *first + n) == NULL)
+        n++;
+    spin_unlock(&o->lock);
+    return *first <= last ? n : 0;
+}
+
+void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint64_t *budget)
+{
+    struct page *none = NULL;
+
+    while (o->io != NULL && *budget != 0 && !vm_ending()) {
+        uint64_t most = min_of(pcache_cluster(), *budget), eof = o->size_pages, n;
+
+        if (first > last || first >= eof || !pageout_spare(most))
+            return;
+        n = absent_run(o, &first, min_of(last, eof - 1), most);
+        if (n != 0)
+            read_run(o, (struct page_run){first, n}, NO_PAGE, NULL, &none);
+        first += n;
+        *budget -= n;
     }
 }

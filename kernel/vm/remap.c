@@ -72,6 +72,7 @@ static int move(struct remap *m)
     to->prot = from->prot;
     to->max_prot = from->max_prot;
     to->policy = from->policy;
+    to->advice = from->advice;
     to->what = SEG_OTHER;
     to->locked = from->locked;
     to->flags = from->flags;

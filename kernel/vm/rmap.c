@@ -146,7 +146,8 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
         uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
 
         if (index >= s->obj_first && index - s->obj_first < pages)
-            yes |= referenced_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b);
+            yes |= referenced_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b) &&
+                   (s->advice != READ_SEQUENTIAL || s->locked); /* what such a reader has passed goes first */
     }
     return yes;
 }

@@ -2,7 +2,7 @@
 /*
  * seg.c - segments: making, cutting, joining, and the counts of an address space.
  *
- * THEORY      A segment is a range with one protection, one kind of backing and one policy.  Because
+ * THEORY      A segment is a range with one protection, one kind of backing, one policy and one advice.  Because
  *             private pages are indexed by address in the space's own object, cutting a segment or
  *             joining two moves no page; only the part of a mapped object has to be counted on.
  *             Neighbours that are alike are joined again, so that a program that changes protection
@@ -214,6 +214,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->prot = s->prot;
     upper->max_prot = s->max_prot;
     upper->policy = s->policy;
+    upper->advice = s->advice;
     upper->what = s->what;
     upper->locked = s->locked;
     upper->flags = s->flags;
@@ -250,7 +251,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
 static bool alike(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
-           low->max_prot == high->max_prot && low->policy == high->policy &&
+           low->max_prot == high->max_prot && low->policy == high->policy && low->advice == high->advice &&
            low->flags == high->flags && low->what == high->what && low->locked == high->locked && low->vn == high->vn &&
            low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }

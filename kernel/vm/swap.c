@@ -388,9 +388,9 @@ static struct page *frame_for(const struct placement *pl, uint64_t index, uint64
     return place_page(&at, 0, 0, index);
 }
 
-/* Adds up to `most` neighbours on one side of `pg` to frame[] and standin[].  Returns how many. */
+/* Adds up to `most` neighbours on one side of `pg` to frame[], with `flags`, and standin[].  Returns how many. */
 static unsigned gather(struct vm_object *o, const struct page *pg, const struct placement *pl, int step, uint64_t most,
-                       struct page **frame, struct page **standin)
+                       uint32_t flags, struct page **frame, struct page **standin)
 {
     const struct page *next = pg;
     unsigned           n = 0;
@@ -406,15 +406,20 @@ static unsigned gather(struct vm_object *o, const struct page *pg, const struct 
             let_go(standin[n]);
             break;
         }
-        atomic_fetch_or_explicit(&frame[n]->flags, PG_AHEAD | PG_REFERENCED, memory_order_relaxed);
+        atomic_fetch_or_explicit(&frame[n]->flags, flags, memory_order_relaxed);
         next = standin[n++];
     }
     return n;
 }
 
-/* Reads the stand-in, which the caller has made busy, and its neighbours within `around`.  0, -ENOMEM. */
-static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around)
+/*
+ * Reads the stand-in, which the caller has made busy, and its neighbours within `around`: `guess` says that these are
+ * not wanted yet, else all are.  0, -ENOMEM.
+ */
+static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around,
+                    bool guess)
 {
+    uint32_t          flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
     struct transfer  *t = kmem_alloc(sizeof *t);
     struct page      *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
     struct page      *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
@@ -428,20 +433,24 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
     }
     around.n = min_of(around.n, (uint64_t)SWAP_CLUSTER);
     page_hold(pg);
-    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around.first, around.n - 1), below, below_standin);
+    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around.first, around.n - 1), flags, below,
+                    below_standin);
     t->n = 0;
     for (unsigned i = nbelow; i > 0; i--)
         transfer_add(t, below[i - 1], below_standin[i - 1], own);
     if (nbelow != 0)
         first = place_of(below_standin[nbelow - 1]);
+    if (!guess)
+        atomic_fetch_or_explicit(&frame->flags, PG_REFERENCED, memory_order_relaxed);
     transfer_add(t, frame, pg, own);
-    nabove = gather(o, pg, pl, 1, around.first + around.n - 1 - pg->index, &t->frame[t->n], &t->standin[t->n]);
+    nabove = gather(o, pg, pl, 1, around.first + around.n - 1 - pg->index, flags, &t->frame[t->n],
+                    &t->standin[t->n]);
     for (unsigned i = 0; i < nabove; i++)
         transfer_add(t, t->frame[t->n], t->standin[t->n], own);
     for (unsigned i = 0; i < t->n; i++)
         owner_hold(own);
     pcache_count_in(KIND_ANON, t->n);
-    pcache_count_around(t->n - 1);
+    pcache_count_around(guess ? t->n - 1 : 0);
     transfer_begin(t, BLK_READ, first, was_read);
     return 0;
 }
@@ -459,7 +468,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, st
     there = pg->swap_area == SWAP_AREAS; /* and its slot is a frame's */
     if (!there) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_BAD);
-        err = in_begin(o, pg, pl, around);
+        err = in_begin(o, pg, pl, around, wait);
     }
     if (there || err != 0)
         page_unlock(pg);
@@ -478,31 +487,50 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
     unsigned         area = pg->swap_area; /* SWAP_AREAS: it is there just now */
 
     if (swap_readaround > 1 && area != SWAP_AREAS)
-        run = around_miss(&s->around, pg->index, 1, swap_readaround, disk_worth(swap_areas[area].disk, SWAP_SECTORS));
+        run = around_advised(&s->around, pg->index, 1, swap_readaround,
+                             disk_worth(swap_areas[area].disk, SWAP_SECTORS), s->advice);
     end = min_of(end, run.first + run.n);
     run.first = max_of(run.first, first);
     run.n = end - run.first;
     return swap_in(o, pg, &pl, run, true);
 }
 
-/* The first stand-in of an object at or after *index, held. */
-static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last)
+#define LOOKS_PER_HOLD 128 /* pages */
+
+/* Looks for a stand-in at or after *index, which moves on: *out, held.  false: look again, after a rest. */
+static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool idle, struct page **out)
+{
+    struct page *pg = NULL;
+    bool         found = false;
+
+    spin_lock(&o->lock);
+    for (unsigned n = 0; n < LOOKS_PER_HOLD && !found; n++, *index += !found) {
+        uint32_t flags;
+
+        pg = radix_next(&o->tree, index);
+        if (pg == NULL || *index > last) {
+            pg = NULL;
+            break;
+        }
+        flags = atomic_load_explicit(&pg->flags, memory_order_relaxed);
+        found = (flags & PG_SWAPPED) != 0 && (!idle || (flags & PG_LOCKED) == 0);
+        if ((flags & (PG_SWAPPED | PG_SLOT)) == PG_SLOT && swap_areas[pg->swap_area].leaving)
+            swap_forget(pg);
+    }
+    *out = found ? pg : NULL;
+    if (found)
+        page_hold(pg);
+    spin_unlock(&o->lock);
+    return found || pg == NULL;
+}
+
+/* The first stand-in of an object at or after *index, held; `idle`: that is not being read.  NULL: there is none. */
+static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool idle)
 {
     struct page *pg;
 
-    spin_lock(&o->lock);
-    for (; (pg = radix_next(&o->tree, index)) != NULL && *index <= last; ++*index) {
-        uint32_t flags = atomic_load_explicit(&pg->flags, memory_order_relaxed);
-
-        if ((flags & PG_SWAPPED) != 0)
-            break;
-        if ((flags & PG_SLOT) != 0 && swap_areas[pg->swap_area].leaving)
-            swap_forget(pg);
-    }
-    pg = pg != NULL && *index <= last ? pg : NULL;
-    if (pg != NULL)
-        page_hold(pg);
-    spin_unlock(&o->lock);
+    while (!look_for_standin(o, index, last, idle, &pg))
+        ;
     return pg;
 }
 
@@ -511,7 +539,7 @@ static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
     struct page *pg;
     int          err = 0;
 
-    while (err == 0 && (pg = next_standin(o, &first, last)) != NULL) {
+    while (err == 0 && (pg = next_standin(o, &first, last, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
         err = swap_in(o, pg, &pl, (struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
@@ -528,6 +556,23 @@ int swap_in_range(struct as *as, uint64_t start, uint64_t end)
 int swap_in_object(struct vm_object *o)
 {
     return in_range(o, 0, UINT64_MAX);
+}
+
+void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+{
+    uint64_t     base = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
+    struct page *pg;
+    int          err = 0;
+
+    while (err == 0 && pageout_spare(SWAP_CLUSTER) && !vm_ending() &&
+           (pg = next_standin(o, &first, last, true)) != NULL) {
+        struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
+
+        err = swap_in(o, pg, &pl, (struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
+        page_release(pg);
+        if (first++ == last)
+            break;
+    }
 }
 
 void swap_boot(void)

@@ -44,7 +44,7 @@ void swap_forget(struct page *pg);
  * it; and its neighbours, if they lie beside it on the disk as well and there is memory enough.
  * @pl      where the page is to lie; the others accordingly
  * @around  pages of `o` that may be read with it; they get PG_AHEAD
- * @wait    until it is there; else 0 says that it was begun
+ * @wait    until it is there; else 0 says that it was begun, and the others are wanted as well: no PG_AHEAD
  * 0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
  */
 int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait);
@@ -56,6 +56,11 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
  */
 int swap_in_range(struct as *as, uint64_t start, uint64_t end);
 int swap_in_object(struct vm_object *o);
+/*
+ * swap_in_ahead - start reading what is on swap of pages first .. last of `o`, the segment's object or its space's own,
+ * without waiting for it.  Ends where memory would become short, and when the process is ending.  as->lock is held.
+ */
+void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last);
 
 /* A new area: pages 1 .. pages - 1 of a disk, or of a file on it, whose pages begin at sector[]. */
 struct swap_new {

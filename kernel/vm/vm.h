@@ -67,8 +67,10 @@ int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, in
 void     as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /*
- * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*; chapter 4.4's errors.  -EACCES: HR_MADV_ACCESS_* of
- * shared memory that the caller, not the superuser, could not write.
+ * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*.  -EINVAL (unknown; COLD and PAGEOUT of locked memory or
+ * 2 MiB pages) -ENOMEM (a hole) -EAGAIN (too many segments).  -EACCES: HR_MADV_ACCESS_* of shared memory that the
+ * caller, not the superuser, could not write.  -EINTR: the process is ending.  Takes as->lock: for reading for
+ * WILLNEED, COLD and PAGEOUT.  Sleeps.
  */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);
 /* as_msync - msync(2).  MS_SYNC: what was stored is on disk.  -EINVAL -ENOMEM (a hole) -EIO. */
@@ -170,7 +172,13 @@ struct vm_vnode_ops {
     void (*release)(struct vnode *);
     int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
     void (*sync_inodes)(void);                    /* write what is delayed of inodes, not pages.  Sleeps */
+    bool (*may_write)(struct vnode *);            /* does the file belong to the caller, or may it write it? */
+    bool (*ending)(void);                         /* is the calling process ending?  Then long calls end, too */
 };
 extern struct vm_vnode_ops vm_vnode_ops;
+static inline bool vm_ending(void)
+{
+    return vm_vnode_ops.ending != NULL && vm_vnode_ops.ending();
+}
 
 #endif

@@ -176,7 +176,7 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 }
 
 /* filecache.c */
-int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, struct page **pg)
+int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, unsigned advice, struct page **pg)
 {
     return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
 }

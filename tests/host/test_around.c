@@ -4,6 +4,8 @@
  */
 #include "tests/host/check.h"
 
+#include <string.h>
+
 #include "vm/around.h"
 
 enum { LIMIT = 32, WORTH = 8, PAGES = 4096 };
@@ -120,4 +122,16 @@ TEST(begin_of_memory)
     expect(around_miss(&a, 2, 1, LIMIT, WORTH), 1, 2);
     a.last = (struct page_run){1, 16};
     expect(around_miss(&a, 0, 1, LIMIT, WORTH), 0, 1);
+}
+
+/* What a program has said goes before what was seen; a random touch leaves no trace. */
+TEST(advised)
+{
+    struct around a = {.last = {96, 4}, .read = 50, .touched = 3}, was = a;
+
+    expect(around_advised(&a, 100, 16, LIMIT, WORTH, READ_RANDOM), 100, 1);
+    CHECK(memcmp(&a, &was, sizeof a) == 0);
+    expect(around_advised(&a, 7, 16, LIMIT, WORTH, READ_SEQUENTIAL), 7, LIMIT);
+    CHECK_EQ(a.read, 50 + LIMIT - 1);
+    expect(around_advised(&a, 100, 16, LIMIT, WORTH, 0), 100, 2); /* beside the last: as if nothing had been */
 }

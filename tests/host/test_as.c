@@ -107,6 +107,10 @@ bool pageout_spare(uint64_t n)
 {
     return n == 0;
 }
+uint64_t pageout_spare_pages(void)
+{
+    return 0;
+}
 uint32_t disk_worth(struct disk *d, uint32_t sectors)
 {
     return d == NULL && sectors != 0;
@@ -129,6 +133,18 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
 {
     (void)s, (void)addr, (void)o, (void)pg;
     panic("nothing is on swap");
+}
+void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
+{
+    (void)s, (void)o, (void)first, (void)last;
+}
+void cold_mark(struct seg *s, uint64_t start, uint64_t end)
+{
+    (void)s, (void)start, (void)end;
+}
+void cold_out(struct seg *s, uint64_t start, uint64_t end)
+{
+    (void)s, (void)start, (void)end;
 }
 void swap_forget(struct page *pg)
 {

@@ -173,3 +173,19 @@ TEST(pacing)
     CHECK(!pacing_blocks(&p, 1000000));
     CHECK(pacing_wakes(&p, 1000000));
 }
+
+/* A reader that has said how it goes on: nothing ahead; or full windows at once, each started from the one before. */
+TEST(advised_reads)
+{
+    struct readahead ra = {0}, was;
+
+    expect(readahead_advised(&ra, 50, 1, false, 1000, LIMIT, READ_SEQUENTIAL), 50, 32);
+    CHECK(readahead_plain(&ra, 50 - 1));
+    expect(readahead_advised(&ra, 51, 1, true, 1000, LIMIT, READ_SEQUENTIAL), 82, 32);
+    was = ra;
+    expect(readahead_advised(&ra, 82, 1, true, 1000, LIMIT, READ_RANDOM), 0, 0);
+    expect(readahead_advised(&ra, 300, 3, false, 1000, LIMIT, READ_RANDOM), 300, 3);
+    expect(readahead_advised(&ra, 998, 9, false, 1000, LIMIT, READ_RANDOM), 998, 2);
+    CHECK(ra.next == was.next && ra.end == was.end && ra.mark == was.mark && ra.size == was.size);
+    expect(readahead_advised(&ra, 82, 1, true, 1000, LIMIT, 0), 114, 32);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cold.c - pages that a program says it will not need soon: madvise(2), MADV_COLD and MADV_PAGEOUT.
+ *
+ * THEORY      COLD clears what the hands of the clock look for, so that the next hand that passes takes the page;
+ *             others stay until the back hand comes.  PAGEOUT takes the page at once, in the same way as the daemon.
+ *             Advice must give no power over others: a page that is taken away slows down its users, and the moment
+ *             when it comes back tells what they do.  So only pages count that are the caller's alone: private
+ *             ones that no relative of fork() shares, and those of files and shared memory whose one translation is
+ *             the caller's.  Pages of a file leave only if the caller owns the file or may write it (Linux's rule),
+ *             those of shared memory only if the caller may write it.  Files that have no disk (tmpfs) cannot leave.
+ *             Only pages in memory are looked at, a few with each hold of a lock, so a range may have any size.
+ * INVARIANTS  those of victims.c
+ * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and tables
+ * SEE ALSO    pageout.c, victims.c, docs/paging.md
+ */
+#include "vm/cold.h"
+
+#include "mem/usermem.h"
+#include "vm/pcache.h"
+#include "vm/pt.h"
+#include "vm/rmap.h"
+#include "vm/victims.h"
+
+#define COLD_PER_HOLD 64u /* pages looked at with one hold of a lock */
+
+/* Takes an anonymous page, unless it is busy or there is no room for it on swap.  Its owner is locked. */
+static void cold_take_anon(struct victims *v, const struct scan_page *sp)
+{
+    bool kept = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+
+    if ((kept || swap_room()) && !page_seen_now(sp, &v->tlb).busy)
+        victims_take_anon(v, sp);
+}
+
+/*
+ * The first page of the space's own at or after *index that is in memory, held; NULL: there is none up to `last`.  The
+ * family is locked.
+ */
+static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint64_t last)
+{
+    struct page *pg;
+
+    spin_lock(&o->lock);
+    pg = radix_next(&o->tree, index);
+    if (pg != NULL && *index <= last)
+        page_hold(pg);
+    else
+        pg = NULL;
+    spin_unlock(&o->lock);
+    return pg;
+}
+
+/* Pages first .. last of the space's own. */
+static void cold_private(struct as *as, uint64_t first, uint64_t last, bool out)
+{
+    struct vm_object *o = &as->anon;
+    struct victims    v;
+    struct page      *pg = NULL;
+
+    victims_init(&v);
+    do {
+        spin_lock(&o->family->lock);
+        for (unsigned n = 0; n < COLD_PER_HOLD && !victims_full(&v); n++, first++) {
+            struct scan_page sp = {.family = o->family, .in = o};
+
+            pg = sp.pg = cold_next_private(o, &first, last);
+            if (pg == NULL)
+                break;
+            if ((atomic_load(&pg->flags) & PG_SWAPPED) == 0 && atomic_load(&pg->share) == 1) {
+                if (out)
+                    cold_take_anon(&v, &sp);
+                else
+                    page_referenced(&sp, true, &v.tlb);
+            }
+            page_release(pg);
+        }
+        spin_unlock(&o->family->lock);
+        victims_finish(&v);
+    } while (pg != NULL && first <= last && !vm_ending());
+}
+
+/* Is the one translation of the page the one at `addr` of `as`?  The page's object is locked. */
+static bool cold_ours(struct as *as, uint64_t addr, const struct page *pg)
+{
+    bool     huge;
+    uint64_t e = atomic_load(&pg->mapcount) == 1 ? pt_find(as, addr, &huge) : 0;
+
+    return e != 0 && pte_page(e) == pg;
+}
+
+/* May pages of the segment's object be taken away by the caller? */
+static bool cold_may_take(const struct seg *s)
+{
+    if (s->obj->kind == OBJ_ANON)
+        return (s->max_prot & PROT_WRITE) != 0 || usermem_ops.superuser();
+    return vm_vnode_ops.may_write(s->vn);
+}
+
+/* Looks at some pages of the segment's object from *first on, which moves.  Returns whether there may be more. */
+static bool cold_object_some(struct seg *s, uint64_t *first, uint64_t last, bool out, struct victims *v)
+{
+    struct vm_object *o = s->obj;
+    bool              more = true;
+
+    spin_lock(&o->lock);
+    for (unsigned n = 0; n < COLD_PER_HOLD && !victims_full(v); n++, ++*first) {
+        struct scan_page sp = {.obj = o, .in = o};
+
+        sp.pg = radix_next(&o->tree, first);
+        if (sp.pg == NULL || *first > last) {
+            more = false;
+            break;
+        }
+        if ((atomic_load(&sp.pg->flags) & PG_SWAPPED) != 0 ||
+            !cold_ours(s->as, s->n.start + ((*first - s->obj_first) << PAGE_SHIFT), sp.pg))
+            continue;
+        if (!out) {
+            page_referenced(&sp, true, &v->tlb);
+        } else if (o->kind == OBJ_ANON) {
+            cold_take_anon(v, &sp);
+        } else {
+            rmap_unmap_shared(o, *first, sp.pg, &v->tlb);
+            if ((atomic_load(&sp.pg->flags) & PG_DIRTY) != 0)
+                atomic_fetch_or_explicit(&sp.pg->flags, PG_RECLAIM, memory_order_relaxed);
+        }
+    }
+    spin_unlock(&o->lock);
+    return more && *first <= last;
+}
+
+/* The pages of the segment's object that [start, end) shows. */
+static void cold_object(struct seg *s, uint64_t start, uint64_t end, bool out)
+{
+    uint64_t       first = seg_index(s, start), last = seg_index(s, end) - 1, from;
+    struct victims v;
+    bool           more;
+
+    victims_init(&v);
+    do {
+        from = first;
+        more = cold_object_some(s, &first, last, out, &v);
+        victims_finish(&v);
+        if (out && s->obj->kind == OBJ_VNODE && first > from)
+            object_forget_clean(s->obj, from, min_of(first - 1, last));
+    } while (more && !vm_ending());
+}
+
+static void cold_range(struct seg *s, uint64_t start, uint64_t end, bool out)
+{
+    if (!seg_shared(s))
+        cold_private(s->as, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, out);
+    if (s->obj != NULL && (s->obj->kind == OBJ_ANON || s->obj->io != NULL) && (!out || cold_may_take(s)))
+        cold_object(s, start, end, out);
+}
+
+void cold_mark(struct seg *s, uint64_t start, uint64_t end)
+{
+    cold_range(s, start, end, false);
+}
+
+void cold_out(struct seg *s, uint64_t start, uint64_t end)
+{
+    cold_range(s, start, end, true);
+}
