@@ -37,10 +37,11 @@ def images():
     put("file.img", random.Random(6).randbytes(MB) * FILE_MB)
     for name in ("cache", "priority", "old"):
         put(f"{name}-swap.img", bytes(256 * MB))
-    for name, size in (("dead", 24), ("worn", 128), ("clusters", 80)):
+    for name, size in (("dead", 24), ("worn", 128), ("clusters", 80), ("advice", 96)):
         with (FOLDER / f"{name}-swap.img").open("wb") as file:
             file.truncate(size * MB)
-    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / "ext.img", "64M"], check=True)
+    for name in ("ext.img", "advice-ext.img"):
+        subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", FOLDER / name, "64M"], check=True)
     rule = '[inject-error]\nevent = "none"\niotype = "write"\nerrno = "5"\n'
     (FOLDER / "dead.conf").write_text(rule)
     (FOLDER / "worn.conf").write_text("".join(f'{rule}sector = "{8 * page}"\n' for page in WORN))
@@ -64,6 +65,7 @@ BROKEN = pytest.mark.machine(
     "sf280r", memory="64M", disks=tuple(f"{FOLDER}/{name}-swap.img,blkdebug={FOLDER}/{name}.conf" for name in ("dead", "worn"))
 )
 CLUSTERS = little("clusters")
+ADVICE = pytest.mark.machine("sf280r", memory="64M", disks=(f"{FOLDER}/advice-swap.img", f"{FOLDER}/advice-ext.img"))
 OLD = little("old", "set pageout_policy=0;set lotsfree=999999;set desfree=99999;set slowscan=999999;set ufs:freebehind=0")
 
 
@@ -296,6 +298,68 @@ def test_vmstat(machine):
     assert machine.check("vmstat -S | head -2").splitlines()[1].split()[5:7] == ["si", "so"]
     assert machine.check("vmstat 1 2 | wc -l").strip() == "4"
     assert "Total" in machine.check("vmstat -i")
+
+
+# ---- advice: madvise(2), posix_fadvise(2) ----
+
+
+def advise(machine, words: str) -> dict[str, int]:
+    """What /usr/test/advice counts; FILE is one of 8 MiB on a disk."""
+    swap_on(machine)
+    machine.check(
+        "[ -f /mnt/f ] || { mkdir -p /mnt; mount -t ext3 /dev/vdb /mnt && head -c 8388608 /dev/urandom >/mnt/f && sync; }",
+        timeout=60,
+    )
+    out = machine.check(f"/usr/test/advice {words.replace('FILE', '/mnt/f')}", timeout=120)
+    return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", out)}
+
+
+@ADVICE
+def test_random_reads_what_it_needs(machine):
+    """MADV_RANDOM, POSIX_FADV_RANDOM: one command for each of so many pages; MADV_NORMAL reads around them again."""
+    assert advise(machine, "map FILE random") == {"pages": 200, "commands": 200, "major": 200}
+    assert advise(machine, "map FILE normal")["pages"] > 240
+    got = advise(machine, "read FILE random")
+    assert got["pages"] == got["commands"] == 64, got
+    assert advise(machine, "read FILE normal")["commands"] < 10
+
+
+@ADVICE
+def test_sequential_reads_full_windows(machine):
+    """From the first page on 32 pages come with each command: 512 pages by mapping, 64 by read(2) and up to 32 ahead."""
+    assert advise(machine, "map FILE sequential") == {"pages": 512, "commands": 16, "major": 16}
+    got = advise(machine, "read FILE sequential")
+    assert got["commands"] <= 3 and got["pages"] <= 96, got
+
+
+@ADVICE
+@pytest.mark.parametrize("how", ["map", "file"])
+def test_needed_pages_come_at_once(machine, how):
+    got = advise(machine, f"need FILE {how}")
+    assert got["there"] == got["pages"] == 2048 and got["major"] == 0 and got["commands"] <= 2048 // 32 + 8, got
+
+
+@ADVICE
+@pytest.mark.parametrize("how", ["anon", "shared"])
+def test_pages_go_to_swap_when_told(machine, how):
+    """MADV_PAGEOUT, then MADV_RANDOM: 200 pages for 200 touches; MADV_WILLNEED: all, and no touch waits."""
+    got = advise(machine, f"swap {how}")
+    assert got["left"] == 0 and got["out"] == got["there"] == 2048, got
+    assert got["random_in"] == 200 and got["major"] == got["bad"] == 0, got
+
+
+@ADVICE
+def test_pages_of_others_stay(machine):
+    """MADV_PAGEOUT: neither what a relative shares leaves, nor a file that the caller may only read."""
+    assert advise(machine, "fork")["left"] == 2048
+    assert advise(machine, "out FILE 1000")["left"] == 2048
+    assert advise(machine, "out FILE 0")["left"] == 0
+
+
+@ADVICE
+def test_cold_pages_go_first(machine):
+    got = advise(machine, "cold 60")
+    assert got["cold"] <= 2048 // 4 and got["other"] > 2048 // 2, got
 
 
 # ---- writers that wait: a disk of the papers' days, a machine of its own ----

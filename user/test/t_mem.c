@@ -292,6 +292,33 @@ static void advice(void)
         EXPECT_EQ(p[i], 0);
     EXPECT_ERR(madvise(p + 1, PAGE, MADV_DONTNEED), EINVAL);
     EXPECT_ERR(madvise(p, PAGE, 12345), EINVAL);
+    EXPECT_ERR(madvise(p, PAGE, MADV_HUGEPAGE), EINVAL); /* as where the kernel has neither */
+    EXPECT_ERR(madvise(p, PAGE, MADV_MERGEABLE), EINVAL);
+    EXPECT_EQ(madvise(p, PAGE, MADV_NOHUGEPAGE), 0);
+    EXPECT_EQ(madvise(p, PAGE, MADV_DONTDUMP), 0);
+}
+
+/* A range as large as it likes, nearly all of it empty; holes; memory that stays. */
+static void advice_of_large_ranges(void)
+{
+    static const int advices[] = {MADV_RANDOM, MADV_NORMAL, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT};
+    size_t           size = 1ul << 45;
+    char            *p = mmap(NULL, size, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *q = map(3 * PAGE);
+
+    EXPECT(p != MAP_FAILED);
+    for (size_t at = 0; at < size; at += size / 4)
+        p[at] = 1;
+    munmap(q + PAGE, PAGE);
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
+        EXPECT_EQ(madvise(p, size, advices[i]), 0);
+        EXPECT_ERR(madvise(q, 3 * PAGE, advices[i]), ENOMEM);
+    }
+    for (size_t at = 0; at < size; at += size / 4)
+        EXPECT_EQ(p[at], 1);
+    EXPECT_EQ(mlock(q, PAGE), 0);
+    EXPECT_ERR(madvise(q, PAGE, MADV_COLD), EINVAL);
+    EXPECT_ERR(madvise(q, PAGE, MADV_PAGEOUT), EINVAL);
+    munmap(p, size);
 }
 
 /* Ranges that go around the end of all addresses, and flags that are not known. */
@@ -554,6 +581,7 @@ static const struct check list[] = {
     {"file_permissions", file_permissions},
     {"stack_grows", stack_grows},
     {"advice", advice},
+    {"advice_of_large_ranges", advice_of_large_ranges},
     {"ranges_that_wrap", ranges_that_wrap},
     {"kernel_addresses_refused", kernel_addresses_refused},
 };
