@@ -84,6 +84,11 @@ def pages(machine) -> dict[str, int]:
     return {name.rsplit(":", 1)[1]: int(value) for name, value in rows}
 
 
+def commit_limit(machine) -> int:
+    """KiB."""
+    return int(machine.check("grep CommitLimit /proc/meminfo").split()[1])
+
+
 def swap_on(machine) -> None:
     if "/dev/vda" not in machine.check("cat /proc/swaps"):
         machine.check("swap -a /dev/vda")
@@ -93,14 +98,16 @@ def swap_on(machine) -> None:
 def test_memory_goes_out_and_comes_back(machine):
     """Private, forked and shared memory larger than the machine's: every byte is there."""
     swap_on(machine)
-    before = counts(machine)
+    before, limit = counts(machine), commit_limit(machine)
     for kind in ("anon", "shared"):
         assert "bad=0" in machine.check(f"/usr/test/paging {kind} 80 {kind[0] == 'a':d}", timeout=120)
     after = counts(machine)
     assert after["anonpgout"] - before["anonpgout"] > 5000
     assert after["anonpgin"] - before["anonpgin"] > 5000
     assert after["mjf"] - before["mjf"] > 1000, "faults that waited for the disk"
-    assert machine.check("swap -l").split()[-1] > "500000", "nearly all blocks are free again"
+    assert int(machine.check("swap -l").split()[-1]) > 500000, "nearly all blocks are free again"
+    assert abs(commit_limit(machine) - limit) < 1024, "what can be promised is what it was"
+    assert after["around_used"] + after["around_wasted"] <= after["around_read"]
 
 
 @CACHE
@@ -111,10 +118,10 @@ def test_clean_pages_go_unwritten(machine):
     out = machine.check("/usr/test/paging looks 80 5", timeout=120)
     came, went = (int(re.search(rf"{what}=(\d+)", out)[1]) for what in ("in", "out"))
     after = counts(machine)
-    assert came > 15000 and went < came // 4, f"{out}: but for what had not gone out before"
+    assert came > 9000 and went < came // 3, f"{out}: but for what had not gone out before"
     around = {name: after[name] - before[name] for name in ("around_read", "around_used", "around_wasted")}
     pages = after["anonpgin"] - before["anonpgin"]
-    assert pages >= 8 * (after["mjf"] - before["mjf"]), "pages for each fault that waited"
+    assert pages >= 2 * (after["mjf"] - before["mjf"]), "pages for each fault that waited"
     assert around["around_used"] >= 0.8 * around["around_read"], around
 
 
@@ -126,11 +133,22 @@ def test_random_pages_come_alone(machine):
     assert needed > 4000 and came <= 1.1 * needed, out
 
 
-@CLUSTERS
-def test_kept_slots_are_given_up(machine):
-    """Swap is nearly full of pages that are in memory as well: what needs a slot gets one, and swapoff brings all back."""
+@CACHE
+def test_shared_pages_keep_slots(machine):
+    """A store to a shared page that kept its slot is not lost when the page goes again."""
     swap_on(machine)
-    machine.check("/usr/test/paging looks 100 1 && /usr/test/paging rounds 105 2", timeout=240)
+    out = machine.check("/usr/test/paging sharedlooks 80 3", timeout=120)
+    came, went = (int(re.search(rf"{what}=(\d+)", out)[1]) for what in ("in", "out"))
+    assert "bad=0" in out and came > 9000 and went < came // 3, out
+
+
+@CLUSTERS
+def test_slots_used_twice_are_no_loss(machine):
+    """Memory and swap are nearly full, and one process keeps slots of pages that it reads: the other gets its promise."""
+    swap_on(machine)
+    machine.check("/usr/test/paging looks 45 40 >/tmp/looks & /usr/test/paging rounds 65 3 && wait $!", timeout=240)
+    assert "bad=0" in machine.check("cat /tmp/looks")
+    assert not re.search("out of memory", machine.check("dmesg"))
     machine.check("swap -d /dev/vda")
     assert int(machine.check("grep swap_kept /proc/vmstat").split()[1]) == 0
     assert machine.check("kstat -p unix:0:swap:kept").split()[-1] == "0"

@@ -290,16 +290,16 @@ void page_free(struct page *pg)
 
     ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
     if (unlikely((pg->flags & (PG_SWAPPED | PG_SLOT | PG_AHEAD | PG_UNPAGEABLE)) != 0)) {
-        bool swapped = (pg->flags & PG_SWAPPED) != 0;
+        uint32_t flags = pg->flags;
 
-        if ((pg->flags & (PG_SWAPPED | PG_SLOT)) != 0)
+        if ((flags & (PG_SWAPPED | PG_SLOT)) != 0)
             mem_ops.free_slot(pg);
-        if ((pg->flags & PG_UNPAGEABLE) != 0)
-            unpageable_add(-(1 << order));
-        if ((pg->flags & PG_AHEAD) != 0)
-            CPUSTAT_INC(around_wasted);
-        if (swapped)
+        if ((flags & PG_SWAPPED) != 0) /* and with it its descriptor */
             return;
+        if ((flags & PG_UNPAGEABLE) != 0)
+            unpageable_add(-(1 << order));
+        if ((flags & PG_AHEAD) != 0)
+            CPUSTAT_INC(around_wasted);
     }
     pg->flags = 0;
     pg->refs = 0;

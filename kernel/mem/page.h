@@ -118,7 +118,7 @@ struct mem_ops {
     bool (*may_take)(void);
     /* All CPUs are to forget the translations of kernel stacks.  No spin lock is held. */
     void (*forget_stacks)(void);
-    /* The last reference of a page with PG_SWAPPED, or of one with PG_SLOT, is gone.  The latter's frame stays. */
+    /* The last reference of a page with PG_SWAPPED, or of one with PG_SLOT, is gone.  The former's descriptor goes. */
     void (*free_slot)(struct page *pg);
 };
 extern struct mem_ops mem_ops;

@@ -189,7 +189,7 @@ static int bring_in(struct vm_object *o, struct page *pg)
     page_hold(pg);
     spin_unlock(&o->lock);
     spin_unlock(&o->family->lock);
-    err = swap_in(o, pg, &pl, (struct page_run){pg->index, 1}, true);
+    err = swap_in(o, pg, &pl, &(struct page_run){pg->index, 1}, true);
     page_release(pg);
     return err;
 }

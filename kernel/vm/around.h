@@ -22,9 +22,10 @@
 
 /* What is remembered of the faults on a segment, or on a file; all zero at first. */
 struct around {
-    struct page_run  last; /* what was read, whether all of it was absent or not; n 0: nothing yet */
-    uint32_t         read, touched; /* neighbours, as of the last miss                              */
-    _Atomic uint32_t used; /* touched since                                                         */
+    struct page_run  last;          /* what was read; n 0: nothing yet                    */
+    uint32_t         window;        /* pages that were to be read then                    */
+    uint32_t         read, touched; /* neighbours, as of the last miss                    */
+    _Atomic uint32_t used;          /* touched since                                      */
 };
 #define AROUND_MEMORY 128u /* pages */
 
@@ -39,7 +40,7 @@ static inline void around_used(struct around *a)
  * @first  pages to read at the very first miss, at least 1; the others count as touched in advance
  * @limit  longest window, at least 1
  * @worth  pages that the disk transfers while it reaches one
- * Returns the pages to read, `index` among them; the caller leaves out what is not there to be read.
+ * Returns the pages to read, `index` among them; the caller leaves out what is not there to be read, and says so.
  */
 struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
                             uint64_t worth);
@@ -49,5 +50,7 @@ struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, ui
  */
 struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit, uint64_t worth,
                                unsigned advice);
+/* around_got - of a window of more than one page `run` could be read, and in it so many pages but the needed one. */
+void around_got(struct around *a, struct page_run run, uint64_t neighbours);
 
 #endif

@@ -171,7 +171,11 @@ bool pageout_is_short(void)
 
 bool pageout_spare(uint64_t n)
 {
-    return freemem() > throttlefree + n;
+    bool yes = freemem() > throttlefree + n;
+
+    if (!yes)
+        pageout_kick();
+    return yes;
 }
 
 uint64_t pageout_spare_pages(void)
@@ -306,7 +310,6 @@ struct round {
     uint64_t       pushes; /* requests for page-outs */
     uint64_t       taken;  /* pages                  */
     bool           swap;   /* anonymous pages can go; else none is looked at */
-    bool           slots_short; /* pages in use give up the slots that they keep */
     bool           waits;  /* a page was seen that is on its way to or from a disk */
 };
 
@@ -403,8 +406,6 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
     verdict = judge(r, &s, pg, hand);
     if (verdict == PAGE_CLEAR)
         page_referenced(&sp, true, &r->v.tlb);
-    if (r->slots_short && (verdict == PAGE_CLEAR || verdict == PAGE_KEEP))
-        swap_forget(pg);
     if (verdict == PAGE_PUSH && s.kind == KIND_ANON)
         take_cluster(r, &sp, hand);
     else if (verdict == PAGE_PUSH)
@@ -423,7 +424,7 @@ static struct scan_pos front, back;
 /* One round: a quarter of a second's worth.  Returns pages taken. */
 static uint64_t scan_round(void)
 {
-    struct round  r = {.p = now(), .swap = swap_room() || swap_kept() != 0, .slots_short = !swap_room()};
+    struct round  r = {.p = now(), .swap = swap_room() || swap_kept() != 0};
     uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
     uint64_t      budget = paging_percent(&r.p, freemem()) * scaled(ROUND_NS) / 100;
     uint64_t      start = clock_mono_ns();

@@ -129,16 +129,30 @@ static void submit(struct vm_object *o, struct page **run, unsigned n)
         object_read_done(run[i], o->ops->getpage(o, run[i]));
 }
 
-/* A busy page at `index`, in the tree.  -EEXIST, -ENXIO, -ENOMEM. */
-static int make_busy(struct vm_object *o, uint64_t index, const struct placement *pl, uint32_t flags, struct page **out)
+static bool is_there(struct vm_object *o, uint64_t index)
 {
-    struct page *pg = new_page(o, index, pl);
+    bool there;
+
+    spin_lock(&o->lock);
+    there = radix_lookup(&o->tree, index) != NULL;
+    spin_unlock(&o->lock);
+    return there;
+}
+
+/* A busy page at `index`, in the tree.  @guess  nobody needs it.  -EEXIST, -ENXIO, -ENOMEM. */
+static int make_busy(struct vm_object *o, uint64_t index, const struct placement *pl, bool guess, struct page **out)
+{
+    struct page *pg;
     int          err;
 
-    if (pg == NULL)
+    if (guess && is_there(o, index))
+        return -EEXIST;
+    if ((guess && !pageout_spare(1)) || (pg = new_page(o, index, pl)) == NULL)
         return -ENOMEM;
-    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED | flags, memory_order_relaxed);
+    atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
     err = insert(o, pg, true);
+    if (err == 0 && guess)
+        atomic_fetch_or_explicit(&pg->flags, PG_AHEAD, memory_order_relaxed);
     page_release(pg); /* the maker's */
     *out = pg;
     return err;
@@ -160,14 +174,14 @@ static int read_run(struct vm_object *o, struct page_run want, uint64_t need, co
     struct page     *run[PCACHE_CLUSTER_MAX], *pg;
     unsigned         n = 0, ahead = 0;
     bool             sure = need == NO_PAGE; /* the needed page is on its way: an error ends what is read beside it */
+    uint64_t         i;
     int              err = 0;
 
-    for (uint64_t i = want.first; i < want.first + want.n; i++) {
+    for (i = want.first; i < want.first + want.n; i++) {
         bool guess = pl != NULL && i != need;
 
         at.index = pl != NULL ? pl->index + (i - need) : 0;
-        err = guess && !pageout_spare(1) ? -ENOMEM
-                                         : make_busy(o, i, pl != NULL ? &at : NULL, guess ? PG_AHEAD : 0, &pg);
+        err = make_busy(o, i, pl != NULL ? &at : NULL, guess, &pg);
         if (err == 0) {
             run[n++] = pg;
             ahead += guess;
@@ -186,6 +200,8 @@ static int read_run(struct vm_object *o, struct page_run want, uint64_t need, co
     }
     if (n != 0)
         submit(o, run, n);
+    if (pl != NULL && want.n > 1)
+        around_got(&o->io->around, (struct page_run){want.first, i - want.first}, ahead);
     pcache_count_around(ahead);
     return sure ? 0 : err;
 }

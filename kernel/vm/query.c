@@ -238,6 +238,10 @@ static bool copy_mapped(struct as *as, uint64_t addr, char *buf, size_t n, bool 
     }
     if (pg == NULL)
         return false;
+    if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) != 0) { /* it went to swap and came back */
+        page_release(pg);
+        return false;
+    }
     at = (char *)page_to_virt(pg) + (addr - base);
     if (write) {
         memcpy(at, buf, n);

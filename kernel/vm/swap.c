@@ -416,7 +416,7 @@ static unsigned gather(struct vm_object *o, const struct page *pg, const struct 
  * Reads the stand-in, which the caller has made busy, and its neighbours within `around`: `guess` says that these are
  * not wanted yet, else all are.  0, -ENOMEM.
  */
-static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around,
+static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around,
                     bool guess)
 {
     uint32_t          flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
@@ -431,9 +431,9 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
         kmem_free(t);
         return -ENOMEM;
     }
-    around.n = min_of(around.n, (uint64_t)SWAP_CLUSTER);
+    around->n = min_of(around->n, (uint64_t)SWAP_CLUSTER);
     page_hold(pg);
-    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around.first, around.n - 1), flags, below,
+    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around->first, around->n - 1), flags, below,
                     below_standin);
     t->n = 0;
     for (unsigned i = nbelow; i > 0; i--)
@@ -443,7 +443,7 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
     if (!guess)
         atomic_fetch_or_explicit(&frame->flags, PG_REFERENCED, memory_order_relaxed);
     transfer_add(t, frame, pg, own);
-    nabove = gather(o, pg, pl, 1, around.first + around.n - 1 - pg->index, flags, &t->frame[t->n],
+    nabove = gather(o, pg, pl, 1, around->first + around->n - 1 - pg->index, flags, &t->frame[t->n],
                     &t->standin[t->n]);
     for (unsigned i = 0; i < nabove; i++)
         transfer_add(t, t->frame[t->n], t->standin[t->n], own);
@@ -451,11 +451,12 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
         owner_hold(own);
     pcache_count_in(KIND_ANON, t->n);
     pcache_count_around(guess ? t->n - 1 : 0);
+    *around = (struct page_run){pg->index - nbelow, t->n};
     transfer_begin(t, BLK_READ, first, was_read);
     return 0;
 }
 
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait)
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait)
 {
     bool there;
     int  err = 0;
@@ -485,6 +486,8 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
     uint64_t         first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
     uint64_t         end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
     unsigned         area = pg->swap_area; /* SWAP_AREAS: it is there just now */
+    uint64_t         wanted;
+    int              err;
 
     if (swap_readaround > 1 && area != SWAP_AREAS)
         run = around_advised(&s->around, pg->index, 1, swap_readaround,
@@ -492,7 +495,11 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
     end = min_of(end, run.first + run.n);
     run.first = max_of(run.first, first);
     run.n = end - run.first;
-    return swap_in(o, pg, &pl, run, true);
+    wanted = run.n;
+    err = swap_in(o, pg, &pl, &run, true);
+    if (wanted > 1 && err == 0)
+        around_got(&s->around, run, run.n - 1);
+    return err;
 }
 
 #define LOOKS_PER_HOLD 128 /* pages */
@@ -542,7 +549,7 @@ static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
     while (err == 0 && (pg = next_standin(o, &first, last, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
-        err = swap_in(o, pg, &pl, (struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
+        err = swap_in(o, pg, &pl, &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
         page_release(pg);
     }
     return err;
@@ -568,7 +575,7 @@ void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t 
            (pg = next_standin(o, &first, last, true)) != NULL) {
         struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
 
-        err = swap_in(o, pg, &pl, (struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
+        err = swap_in(o, pg, &pl, &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
         page_release(pg);
         if (first++ == last)
             break;

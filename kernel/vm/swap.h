@@ -43,11 +43,11 @@ void swap_forget(struct page *pg);
  * swap_in - bring back the page of `o` that `pg` (PG_SWAPPED, held by the caller) stands for, in all objects that name
  * it; and its neighbours, if they lie beside it on the disk as well and there is memory enough.
  * @pl      where the page is to lie; the others accordingly
- * @around  pages of `o` that may be read with it; they get PG_AHEAD
+ * @around  pages of `o` that may be read with it, of which they get PG_AHEAD; becomes those that are read
  * @wait    until it is there; else 0 says that it was begun, and the others are wanted as well: no PG_AHEAD
  * 0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
  */
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait);
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait);
 /* swap_in_fault - the same for a fault at `addr` of segment `s`, which reads around (around.h). */
 int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg);
 /*

@@ -26,6 +26,7 @@ static struct memory {
 static void touch(uint64_t index, uint64_t limit)
 {
     struct page_run run;
+    uint64_t        neighbours = 0;
 
     if (m.there[index]) {
         if (m.ahead[index])
@@ -41,8 +42,10 @@ static void touch(uint64_t index, uint64_t limit)
     for (uint64_t i = run.first; i < run.first + run.n && i < PAGES; i++) {
         m.read += !m.there[i];
         m.ahead[i] = !m.there[i] && i != index;
+        neighbours += m.ahead[i];
         m.there[i] = true;
     }
+    around_got(&m.a, run, neighbours);
 }
 
 /* 1, 2, 4 and so on; then windows of the limit. */
@@ -90,7 +93,10 @@ TEST(adapts)
     uint64_t      n = 0, read = 0, misses = 0;
 
     for (n = LIMIT; n > 1; misses++) {
-        n = around_miss(&a, misses * 1000, 16, LIMIT, WORTH).n;
+        struct page_run run = around_miss(&a, misses * 1000, 16, LIMIT, WORTH);
+
+        n = run.n;
+        around_got(&a, run, n - 1);
         read += n - 1;
     }
     CHECK(misses <= 12 && read <= 250);
@@ -103,11 +109,23 @@ TEST(adapts)
     expect(around_miss(&a, 7, 16, 3, WORTH), 6, 3);         /* the limit has become less */
 }
 
+/* Where memory has no room for a window the reader is no less sequential. */
+TEST(less_than_wanted)
+{
+    struct around a = {.last = {0, 16}, .window = 16};
+
+    expect(around_miss(&a, 16, 1, LIMIT, 0), 16, 32);
+    around_got(&a, (struct page_run){16, 3}, 2);
+    around_used(&a);
+    around_used(&a);
+    expect(around_miss(&a, 19, 1, LIMIT, 0), 19, 32);
+}
+
 /* 11 of 100 are used: that pays off where 9 pages are transferred while the disk reaches one, and not where 8 are. */
 TEST(worth)
 {
     for (uint64_t worth = 8; worth <= 9; worth++) {
-        struct around a = {.last = {0, 16}, .read = 100};
+        struct around a = {.last = {0, 16}, .window = 16, .read = 100};
 
         for (unsigned i = 0; i < 11; i++)
             around_used(&a);
@@ -117,21 +135,23 @@ TEST(worth)
 
 TEST(begin_of_memory)
 {
-    struct around a = {.last = {3, 1}};
+    struct around a = {.last = {3, 1}, .window = 1};
 
     expect(around_miss(&a, 2, 1, LIMIT, WORTH), 1, 2);
     a.last = (struct page_run){1, 16};
+    a.window = 16;
     expect(around_miss(&a, 0, 1, LIMIT, WORTH), 0, 1);
 }
 
 /* What a program has said goes before what was seen; a random touch leaves no trace. */
 TEST(advised)
 {
-    struct around a = {.last = {96, 4}, .read = 50, .touched = 3}, was = a;
+    struct around a = {.last = {96, 4}, .window = 4, .read = 50, .touched = 3}, was = a;
 
     expect(around_advised(&a, 100, 16, LIMIT, WORTH, READ_RANDOM), 100, 1);
     CHECK(memcmp(&a, &was, sizeof a) == 0);
     expect(around_advised(&a, 7, 16, LIMIT, WORTH, READ_SEQUENTIAL), 7, LIMIT);
+    around_got(&a, (struct page_run){7, LIMIT}, LIMIT - 1); /* their touches will count, too */
     CHECK_EQ(a.read, 50 + LIMIT - 1);
-    expect(around_advised(&a, 100, 16, LIMIT, WORTH, 0), 100, 2); /* beside the last: as if nothing had been */
+    expect(around_advised(&a, 100, 16, LIMIT, WORTH, 0), 100, 2);
 }

@@ -124,7 +124,7 @@ void swap_total(uint64_t *pages, uint64_t *free)
 {
     *pages = *free = 0;
 }
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run around, bool wait)
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait)
 {
     (void)o, (void)pg, (void)pl, (void)around, (void)wait;
     panic("nothing is on swap");

@@ -11,6 +11,7 @@
  *     paging pieces MB N      leave MB of free memory in single pages; then N children at once, and one 2 MiB page each
  *     paging locked MB N      lock 6 MB, and a segment of 6 MB; go through MB of other memory N times; what is present
  *     paging looks MB N       write MB of private memory once, then look at all of it N times
+ *     paging sharedlooks MB N the same with shared memory
  *     paging random MB N      write MB of private memory once, then change N pages of it in random places
  *     paging rounds MB N      go through MB of private memory N times, writing, each page checked
  * Output: lines `key=value`; status 0 if all is as it should be.
@@ -136,11 +137,14 @@ static uint64_t count(const char *what)
     return value;
 }
 
-/* Says what went in and out while all memory was only read, or pages in random places were written, n of them. */
-static int twice(size_t mb, size_t n, int random)
+/*
+ * Says what went in and out while all memory was only read, or pages in random places were written, n of them.  After
+ * the reading some of it is written, and all looked at twice: what has been away in between is not what was before.
+ */
+static int twice(size_t mb, size_t n, int random, int flags)
 {
     size_t        pages = mb << 8;
-    uint64_t     *mem = map(mb << 20, MAP_PRIVATE), *tag = calloc(pages, sizeof *tag), in, out;
+    uint64_t     *mem = map(mb << 20, flags), *tag = calloc(pages, sizeof *tag), in, out;
     unsigned long bad = 0, needed = 0;
 
     for (size_t i = 0; i < pages; i++)
@@ -160,8 +164,13 @@ static int twice(size_t mb, size_t n, int random)
         bad += wrong(mem + at * WORDS, tag[at]);
         fill(mem + at * WORDS, tag[at] += pages);
     }
-    printf("needed=%lu in=%llu out=%llu bad=%lu\n", needed, (unsigned long long)(count("pswpin") - in),
-           (unsigned long long)(count("pswpout") - out), bad);
+    in = count("pswpin") - in;
+    out = count("pswpout") - out;
+    if (!random)
+        change(mem, pages, 3000000, 1, 3);
+    for (int i = 0; !random && i < 2; i++)
+        bad += look(mem, pages, 0, 3000000, 1, 3);
+    printf("needed=%lu in=%llu out=%llu bad=%lu\n", needed, (unsigned long long)in, (unsigned long long)out, bad);
     return bad != 0;
 }
 
@@ -376,8 +385,10 @@ int main(int argc, char **argv)
         return early(mb);
     if (mb != 0 && strcmp(argv[1], "greedy") == 0)
         return greedy(mb);
-    if (mb != 0 && argc > 3 && (strcmp(argv[1], "looks") == 0 || strcmp(argv[1], "random") == 0))
-        return twice(mb, strtoul(argv[3], NULL, 0), argv[1][0] == 'r');
+    if (mb != 0 && (strcmp(argv[1], "looks") == 0 || strcmp(argv[1], "random") == 0))
+        return twice(mb, third, argv[1][0] == 'r', MAP_PRIVATE);
+    if (mb != 0 && strcmp(argv[1], "sharedlooks") == 0)
+        return twice(mb, third, 0, MAP_SHARED);
     if (mb != 0 && strcmp(argv[1], "rounds") == 0)
         return rounds(mb, (unsigned)third);
     if (mb != 0 && strcmp(argv[1], "unmap") == 0)
