@@ -66,11 +66,14 @@ def arguments() -> argparse.Namespace:
     add("--net", help="network cards, each with a user network of QEMU's (docs/network.md)")
     add("--forward", action="append", help="PORT[/udp][@CARD] of the guest: the host reaches it; may be given several times")
     add("--trace", help="trace the command of --run, into this file for ui.perfetto.dev (docs/trace.md)")
+    add("--swap", help="a disk of these, or a partition, where the guest swaps: /dev/vdb")
     add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
     add("--qemu-args", help="more arguments for QEMU")
     add("--iso", help="image to boot (build/homeroom.iso)")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
     add("--balancing", help="0: Linux without NUMA balancing")
+    add("--peer-sched", help="Linux's scheduler for every disk: mq-deadline, bfq, kyber or none")
+    add("--peer-depth", help="commands that Linux gives a disk at a time, as disk_depth of Homeroom")
     add("--gdb", help="port on which QEMU waits for GDB, the machine stopped")
     add("--print", action="store_true", help="print the QEMU command instead of running it")
     add("--check", action="store_true", help="only say what is wrong with the options; what make builds need not be there")
@@ -96,6 +99,7 @@ RANGES = {
     "TIMEOUT": (1, 10**7),  # s
     "ICOUNT": (0, 1),
     "BALANCING": (0, 1),
+    "PEER_DEPTH": (1, peer.DEPTH_LIMIT),
     "GDB": (1, 65535),
 }
 
@@ -154,6 +158,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         model_page=Path(args.model_page).absolute() if args.model_page else None,
         model_set=args.model_set,
         disks=[*root_disk(args), *(args.disk or [])],
+        swap=args.swap or None,
         forward=args.forward or [],
         trace=Path(args.trace) if args.trace else None,
         qemu_args=words("QEMU_ARGS", args.qemu_args or ""),
@@ -165,14 +170,16 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         options.iso = Path(args.iso)
     chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     if not args.peer:
-        if args.balancing:
-            raise machine.MachineError("BALANCING: only Linux has it (PEER=linux)")
+        for name in ("balancing", "peer_sched", "peer_depth"):
+            if getattr(args, name):
+                raise machine.MachineError(f"{name.upper()}: only Linux has it (PEER=linux)")
         return guest.Guest(chosen, options)
     if args.peer != "linux":
         raise machine.MachineError(f"PEER={args.peer}: there is only linux")
     if args.root:
         raise machine.MachineError("ROOT: only Homeroom has it, not PEER=linux")
-    return peer.Peer(chosen, options, number(args, "BALANCING") != 0)
+    depth = number(args, "PEER_DEPTH")
+    return peer.Peer(chosen, options, number(args, "BALANCING") != 0, args.peer_sched or None, depth)
 
 
 def relay_keyboard(run: guest.Guest) -> None:

@@ -2,6 +2,7 @@
 """Linux on the same machine: it boots, its commands' statuses come back, and the benchmarks run on it."""
 
 import os
+import random
 import re
 import subprocess
 
@@ -9,6 +10,7 @@ import pytest
 
 import harness
 from homeroom import guest, machine, peer
+from homeroom.experiments import storage
 from homeroom.machine import TOP, MachineError
 
 BOOT_LIMIT = 120  # seconds
@@ -31,10 +33,11 @@ def built():
 
 @pytest.fixture
 def linux(built, speed, guests):
-    """linux(run, name="sf3800", balancing=True, **options) -> (Outcome, console text)."""
+    """linux(run, name="sf3800", balancing=True, scheduler=None, depth=None, memory=None, **options) -> (Outcome, text)."""
 
-    def once(run, name="sf3800", balancing=True, **options):
-        one = peer.Peer(machine.load(name), guest.Options(run=run, speed=speed, **options), balancing)
+    def once(run, name="sf3800", balancing=True, scheduler=None, depth=None, memory=None, **options):
+        settings = guest.Options(run=run, speed=speed, **options)
+        one = peer.Peer(machine.load(name, memory=memory), settings, balancing, scheduler, depth)
         guests.append(one)
         try:
             outcome = one.start().wait(BOOT_LIMIT)
@@ -99,12 +102,52 @@ def test_the_model_knows_where_linux_memory_is(linux):
     assert 0.4 < random["remote share"] < 0.6
 
 
+def test_disks_and_swap(linux, tmp_path):
+    """Linux mounts an ext3 file system on a reference disk, reads, writes, and swaps to a second one."""
+    if not (TOP / "build/refdisk.so").is_file():
+        subprocess.run(["make", "-s", "refdisk"], cwd=TOP, check=True)
+    (tmp_path / "tree").mkdir()
+    words = random.Random(1).randbytes(30000).hex()
+    (tmp_path / "tree/words").write_text(words)
+    image = storage.make_disk(tmp_path / "files.img", 32, tmp_path / "tree")
+    with open(tmp_path / "swap.img", "wb") as file:
+        file.truncate(64 << 20)
+    run = (
+        "mkdir -p /m /ram && mount -t ext3 /dev/vda /m && cp /m/words /m/copy && sync && wc -c /m/copy && umount /m && "
+        "cat /sys/block/vda/queue/scheduler /sys/block/vda/queue/nr_requests && mount -t tmpfs -o size=100% tmpfs /ram && "
+        "n=$(awk '/MemAvailable/{print int($2 / 1024) + 16}' /proc/meminfo) && "
+        "dd if=/dev/zero of=/ram/much bs=1M count=$n 2>/dev/null && "
+        "awk '$1 == \"/dev/vdb\" { print \"swapped\", ($4 > 0) }' /proc/swaps"
+    )
+    disks = [f"refdisk:{image},scale=1000", str(tmp_path / "swap.img")]
+    outcome, text = linux(run, "sf280r", scheduler="bfq", depth=1, memory="192M", disks=disks, swap="/dev/vdb")
+    assert outcome.status == 0, text
+    assert text.splitlines() == ["60000 /m/copy", "mq-deadline [bfq] kyber none", str(peer.REQUESTS), "swapped 1"]
+    dumped = subprocess.run(["debugfs", "-R", "cat /copy", image], capture_output=True, text=True)
+    assert dumped.stdout == words
+
+
+def test_without_modules_a_disk_is_refused(built, tmp_path, monkeypatch):
+    (tmp_path / "a.img").write_bytes(bytes(4096))
+    monkeypatch.setattr(peer, "MODULES", tmp_path / "modules.cpio")
+    one = peer.Peer(machine.load("sf280r"), guest.Options(run="true", disks=[str(tmp_path / "a.img")]))
+    with pytest.raises(MachineError, match=r"^DISK: .*modules\.cpio, .*, is missing: tools/deps\.sh peer, with a network$"):
+        one.check_built()
+
+
 @pytest.mark.parametrize(
     "options, says",
     [
         (["--peer", "bsd"], "PEER=bsd: there is only linux"),
         (["--peer", "linux", "--balancing", "x"], "BALANCING=x: write 0 or 1"),
         (["--balancing", "0"], "BALANCING: only Linux has it (PEER=linux)"),
+        (["--peer-sched", "bfq"], "PEER_SCHED: only Linux has it (PEER=linux)"),
+        (["--peer-depth", "1"], "PEER_DEPTH: only Linux has it (PEER=linux)"),
+        (["--peer", "linux", "--peer-depth", "0"], "PEER_DEPTH=0: write a number from 1 to 256"),
+        (["--peer", "linux", "--peer-sched", "bfq"], "PEER_SCHED: it is of use with DISK= only"),
+        (["--peer", "linux", "--peer-sched", "cfq"], "PEER_SCHED=cfq: write mq-deadline, bfq, kyber or none"),
+        (["--swap", "vdb"], "SWAP=vdb: write a disk of DISK=, or a partition of one: /dev/vdb, /dev/vda2"),
+        (["--peer", "linux", "--swap", "/dev/vda"], "SWAP=/dev/vda: DISK= has no such disk"),
     ],
 )
 def test_bad_options(built, options, says):

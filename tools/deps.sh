@@ -11,7 +11,7 @@
 #   lint         check style                       (packages, and .venv)
 #   gdb          debug the kernel                  (packages)
 #   refdisk      the reference disk                (packages)
-#   peer         run Linux on the same machines    (build/peer/vmlinux, of a package that is not installed)
+#   peer         run Linux on the same machines    (build/peer/vmlinux and modules.cpio, of a package that is not installed)
 #   browser      test the report in Chromium       (package; only when asked for: it is large)
 #   fresh        make fresh                        (package)
 #   all          all of these but browser, peer and fresh
@@ -89,7 +89,7 @@ files_missing() {
     for group in "$@"; do
         case $group in
         run) [ -s build/lwip/lwip.tar.xz ] || echo build/lwip/lwip.tar.xz ;;
-        peer) [ -s build/peer/vmlinux ] || echo build/peer/vmlinux ;;
+        peer) [ -s build/peer/vmlinux ] && [ -s build/peer/modules.cpio ] || echo build/peer/vmlinux ;;
         esac
     done
 }

@@ -10,6 +10,7 @@
 #             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
 #             SCALE=8 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
 #             SET='disk_sched=2'  more settings, of these three
+#             SEEDS=3 ROWS='stream ddt' STORE=1  of experiment-beside; STORE=1 keeps Linux's figures in the project
 #             WINDOW=10  seconds counted in each step of experiment-psrset
 # SEE ALSO    docs/experiments.md, tools/experiments/paper.toml (the rows), tools/experiments/Snakefile
 
@@ -24,7 +25,7 @@ endif
 
 # What tools/deps.sh installs for the commands of this file.
 EXPERIMENT_GROUPS = $(call called,experiments,experiments experiment-% watch) \
-              $(call called,dynamic,experiment-psrset) $(call called,refdisk,$(DISK_EXPERIMENTS))
+              $(call called,dynamic,experiment-psrset) $(call called,refdisk,$(DISK_EXPERIMENTS) experiment-beside)
 
 # Before they are used: the names, then what is built.
 .PHONY: experiments experiment-list experiments-named watch experiment-names experiment-images
@@ -44,12 +45,19 @@ DISK_EXPERIMENTS := experiment-idedma experiment-pacing experiment-mkeyed experi
 $(DISK_EXPERIMENTS): deps ## disks: docs/disks.md
 	$(call build,$(ISO) $(UONDISK) $(REFDISK))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.$(@:experiment-%=%)
+# Linux is wanted, but it comes from the network: without it the page shows stored figures.
+.PHONY: experiment-beside
+experiment-beside: deps ## the same work on Homeroom and on Linux: writes docs/results/beside.md
+	@tools/deps.sh peer || true
+	+@[ ! -s build/peer/modules.cpio ] || $(MAKE) $(QUIET) peer
+	$(call build,$(ISO) $(UONDISK) $(REFDISK))
+	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.beside
 .PHONY: experiment-psrset
 experiment-psrset: deps ## iperf outside and inside a processor set: docs/psets.md
 	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset $(DISK_EXPERIMENTS), \
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset experiment-beside $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: experiment-images

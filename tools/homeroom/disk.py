@@ -138,6 +138,16 @@ def check_all(disks: list[str], others: int = 0) -> None:
         raise MachineError(f"DISK: there may be {IDE_LIMIT} IDE and {VIRTIO_LIMIT} virtio disks, ROOT= and TRACE= included")
 
 
+def check_swap(name: str, disks: list[str]) -> None:
+    """Raise MachineError if SWAP= does not name one of these disks, or a partition, as the guest will."""
+    found = re.fullmatch(r"/dev/([vh])d([a-z])\d{0,3}", name)
+    if not found:
+        raise MachineError(f"SWAP={name}: write a disk of DISK=, or a partition of one: /dev/vdb, /dev/vda2")
+    bus = "virtio" if found[1] == "v" else "ide"
+    if sum(parse(text).bus == bus for text in disks) <= ord(found[2]) - ord("a"):
+        raise MachineError(f"SWAP={name}: DISK= has no such disk")
+
+
 def check_built(disks: list[str]) -> None:
     """Raise MachineError if what make builds and installs for these disks is not there."""
     if any(parse(text).reference for text in disks):

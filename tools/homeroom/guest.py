@@ -121,6 +121,7 @@ class Options:
     model_page: Path | None = None  # keep its shared page here
     model_set: str | None = None  # parameters, "name=value; name=value"
     disks: list[str] = field(default_factory=list)  # disk.py says how they are written
+    swap: str | None = None  # a disk of these, or a partition: where the guest swaps, as /dev/vdb
     forward: list[str] = field(default_factory=list)  # ports of the guest that the host reaches (net.py)
     trace: Path | None = None  # trace the command; this becomes a file for Perfetto (trace.py)
     qemu_args: list[str] = field(default_factory=list)
@@ -144,6 +145,8 @@ class Options:
             raise MachineError(f"THREADS=multi: with {why} all CPUs run in one host thread; leave one of the two out")
         if self.trace is not None and self.run is None:
             raise MachineError("TRACE: it is of use with RUN='command' only")
+        if self.swap is not None:
+            disk.check_swap(self.swap, self.disks)
         self.acpi_tables()
         disk.check_all(self.disks, int(self.trace is not None))
         if self.model:
@@ -327,6 +330,8 @@ class Guest:
             files["watchdog"] = str(o.watchdog).encode()
         if self.threads > 1:
             files["threads"] = str(self.threads).encode()
+        if o.swap is not None:
+            files["swap"] = o.swap.encode()
         if o.agent is not None:
             files["agent"] = (o.agent or "yes").encode()
         return files | self._console_files()
@@ -400,6 +405,8 @@ class Guest:
             words.append(f"MODEL_PAGE={shlex.quote(str(o.model_page))}")
         if o.disks:
             words.append(f"DISK={shlex.quote(shlex.join(o.disks))}")
+        if o.swap is not None:
+            words.append(f"SWAP={o.swap}")
         if o.trace is not None:
             words.append(f"TRACE={shlex.quote(str(o.trace))}")
         if o.forward:

@@ -6,6 +6,8 @@ THEORY      A Peer is a Guest that boots something else: Debian's kernel, unmodi
             The kernel is booted as an ELF file (PVH), already unpacked: unpacking it in the guest takes longer than
             the rest of the boot.  The run's command is the file /command of a second archive after the initramfs; /piped and
             /terminal are of the console (user/lib/console.c).
+            With disks a third archive has the modules that they need; they come from the kernel's package.  The second
+            archive then has their parameters and what is set of each disk's queue.
 INVARIANTS  I1  as in guest.py: no verdict, no success.  A Linux that panics resets the machine (panic=-1), which
                 ends QEMU; what it said on the console tells a panic from another reset
 SEE ALSO    docs/peer.md, tools/peer/init.c (process 1), tools/peer/kernel.py (where the kernel is from)
@@ -13,14 +15,21 @@ SEE ALSO    docs/peer.md, tools/peer/init.c (process 1), tools/peer/kernel.py (w
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from homeroom import disk
 from homeroom.cpio import Archive
 from homeroom.guest import Guest, Options, Outcome
 from homeroom.machine import TOP, MachineError
 
 FOLDER = TOP / "build/peer"
-KERNEL, INITRAMFS = FOLDER / "vmlinux", FOLDER / "initramfs.cpio"
+KERNEL, INITRAMFS, MODULES = FOLDER / "vmlinux", FOLDER / "initramfs.cpio", FOLDER / "modules.cpio"
+SCHEDULERS = ("mq-deadline", "bfq", "kyber", "none")  # of Debian's kernel; tools/peer/kernel.py has the modules
+DEPTH_LIMIT = 256  # commands that QEMU's virtio disk takes at a time
+# Requests that a scheduler holds.  Linux takes twice the depth, which of a disk with one command at a time would leave two
+# to choose from; these are what it gives to a disk that takes many.
+REQUESTS = 256
 
 # Linux's command line, besides numa_balancing.
 COMMAND_LINE = (
@@ -34,10 +43,29 @@ COMMAND_LINE = (
 
 
 class Peer(Guest):
-    """A Linux machine that runs.  `balancing`: Linux's NUMA balancing, which is on by default."""
+    """A Linux machine that runs.
 
-    def __init__(self, machine, options: Options, balancing: bool = True) -> None:
-        self.balancing = balancing
+    `balancing`: Linux's NUMA balancing, which is on by default.  `scheduler`: of every disk, Linux's own choice if None.
+    `depth`: commands that a disk is given at a time, as many as it takes if None.
+    """
+
+    def __init__(
+        self, machine, options: Options, balancing: bool = True, scheduler: str | None = None, depth: int | None = None
+    ) -> None:
+        self.balancing, self.scheduler, self.depth = balancing, scheduler, depth
+        if scheduler is not None and scheduler not in SCHEDULERS:
+            raise MachineError(f"PEER_SCHED={scheduler}: write {', '.join(SCHEDULERS[:-1])} or {SCHEDULERS[-1]}")
+        for name, value in (("PEER_SCHED", scheduler), ("PEER_DEPTH", depth)):
+            if value is not None and not options.disks:
+                raise MachineError(f"{name}: it is of use with DISK= only")
+        for text in options.disks:
+            one = disk.parse(text)
+            if one.bus != "virtio":
+                raise MachineError(f"DISK={text}: bus={one.bus}: only Homeroom has it, not PEER=linux")
+            if depth is not None and (one.queues or 1) != 1:
+                raise MachineError(f"DISK={text}: PEER_DEPTH counts the commands of a queue: leave queues= out")
+        if depth is not None:  # so that the depth is the disk's
+            options = replace(options, disks=[t if "queues=" in t else f"{t},queues=1" for t in options.disks])
         if machine.proximity_domains is not None:
             raise MachineError(f"{machine.name}: PEER=linux cannot renumber proximity domains")
         super().__init__(machine, options)
@@ -49,6 +77,8 @@ class Peer(Guest):
         for path in (KERNEL, INITRAMFS):
             if not path.is_file():
                 raise MachineError(f"{path} is missing: make peer")
+        if self.options.disks and not MODULES.is_file():
+            raise MachineError(f"DISK: {MODULES}, Linux's modules for disks, is missing: tools/deps.sh peer, with a network")
 
     def run_files(self) -> dict[str, bytes]:
         archive = Archive()
@@ -59,16 +89,29 @@ class Peer(Guest):
                 raise MachineError(f"OVERLAY: {error}") from error
         if self.options.run is not None:
             archive.file("command", os.fsencode(self.options.run))
-        for name, data in self._console_files().items():
+        for name, data in self._console_files().items() | self._disk_files().items():
             archive.file(name, data)
-        return {"initrd": INITRAMFS.read_bytes() + archive.pack()}
+        modules = MODULES.read_bytes() if self.options.disks else b""
+        return {"initrd": INITRAMFS.read_bytes() + modules + archive.pack()}
+
+    def _disk_files(self) -> dict[str, bytes]:
+        """What the first process is to know of disks, by name."""
+        files = {"scheduler": self.scheduler, "swap": self.options.swap}
+        if self.depth is not None:
+            files["modules/virtio_blk.options"] = f"queue_depth={self.depth}"
+            if self.scheduler != "none":  # without a scheduler there is nothing that could hold requests
+                files["requests"] = str(REQUESTS)
+        return {name: text.encode() for name, text in files.items() if text is not None}
 
     def boot_args(self, files: Path) -> list[str]:
         line = " ".join((*COMMAND_LINE, f"numa_balancing={'enable' if self.balancing else 'disable'}"))
         return ["-kernel", str(KERNEL), "-initrd", str(files / "initrd"), "-append", line]
 
     def repeat(self) -> str:
-        return super().repeat().replace(" SEED=", f" PEER=linux BALANCING={int(self.balancing)} SEED=", 1)
+        words = f" PEER=linux BALANCING={int(self.balancing)}"
+        words += f" PEER_SCHED={self.scheduler}" if self.scheduler else ""
+        words += f" PEER_DEPTH={self.depth}" if self.depth else ""
+        return super().repeat().replace(" SEED=", f"{words} SEED=", 1)
 
     def _judge(self, last_words: str) -> Outcome:
         outcome = super()._judge(last_words)

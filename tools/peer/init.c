@@ -7,6 +7,8 @@
  *             verdict port (COM2) as "@exit STATUS", then a byte written to isa-debug-exit ends QEMU.  The command
  *             is in /command, which the launcher adds to the initramfs; without one there is a shell.  /piped and
  *             /terminal are of the console (user/lib/console.c).
+ *             With disks there is /modules: `order` names the modules to load, NAME.options has the parameters of one.
+ *             /scheduler and /requests, if they are there, go to the queue of each disk; /swap names where to swap.
  * INVARIANTS  I1  no "@exit" is written unless the command was run and waited for; every way out of here before
  *                 that leaves the machine without a verdict, and the launcher says so
  * SEE ALSO    docs/peer.md, tools/homeroom/peer.py, tools/peer/fpmap.c
@@ -16,10 +18,12 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +37,8 @@
 #define FPMAP           "/usr/bin/fpmap"
 #define COMMAND         "/command"
 #define COMMAND_MAX     65536 /* the launcher's limit */
+#define MODULES         "/modules/"
+#define QUEUES          "/sys/block/[vs]d*/queue/"
 
 static void end_machine(void)
 {
@@ -116,18 +122,81 @@ static int run(char *const argv[], int input)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* A file's text, at most size - 1 bytes of it and without a newline at its end; NULL if there is no such file. */
+static char *read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return NULL;
+    if ((n = read(fd, text, size - 1)) < 0)
+        fail(path);
+    close(fd);
+    text[n] = '\0';
+    if (n > 0 && text[n - 1] == '\n')
+        text[n - 1] = '\0';
+    return text;
+}
+
 /* The run's command line; NULL if there is none. */
 static char *read_command(void)
 {
     static char text[COMMAND_MAX];
-    int fd = open(COMMAND, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return NULL;
-    if (read(fd, text, sizeof text - 1) < 0)
-        fail(COMMAND);
-    close(fd);
-    return text;
+    return read_text(COMMAND, text, sizeof text);
+}
+
+/* Loads the modules that /modules/order names, in that order; without that file there are none. */
+static void load_modules(void)
+{
+    static char names[4096];
+    char path[256], options[256], *name, *rest = names;
+
+    if (read_text(MODULES "order", names, sizeof names) == NULL)
+        return;
+    while ((name = strsep(&rest, "\n")) != NULL) {
+        int fd;
+
+        snprintf(path, sizeof path, MODULES "%s.options", name);
+        if (read_text(path, options, sizeof options) == NULL)
+            options[0] = '\0';
+        snprintf(path, sizeof path, MODULES "%s.ko", name);
+        if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0 ||
+            syscall(SYS_finit_module, fd, options, 0) != 0)
+            fail(path);
+        close(fd);
+    }
+}
+
+/* Gives the text of a file of ours to one setting of all disks' queues; without that file they stay as they are. */
+static void set_queues(const char *file, const char *setting)
+{
+    char text[64];
+    glob_t found;
+
+    if (read_text(file, text, sizeof text) == NULL || glob(setting, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int fd = open(found.gl_pathv[i], O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, text, strlen(text)) < 0)
+            fail(found.gl_pathv[i]);
+        close(fd);
+    }
+    globfree(&found);
+}
+
+/* Makes the disk or partition that /swap names swap space.  Linux wants a signature there, so what it held is lost. */
+static void add_swap(void)
+{
+    static char disk[64], quiet[] = "mkswap \"$0\" >/dev/null && exec swapon \"$0\"";
+    char *const command[] = {"/bin/sh", "-c", quiet, disk, NULL};
+
+    if (read_text("/swap", disk, sizeof disk) != NULL && run(command, -1) != 0) {
+        errno = EIO;
+        fail(disk);
+    }
 }
 
 int main(void)
@@ -151,6 +220,10 @@ int main(void)
         errno = EIO;
         fail(FPMAP);
     }
+    load_modules();
+    set_queues("/scheduler", QUEUES "scheduler");
+    set_queues("/requests", QUEUES "nr_requests");
+    add_swap();
     hr_console_size(STDIN_FILENO, "/terminal");
     if (access("/piped", F_OK) == 0 && (input = hr_console_pipe()) < 0)
         fail("pipe");

@@ -2,29 +2,36 @@
 # SPDX-License-Identifier: MIT
 """kernel.py - Debian's Linux kernel for comparisons: kernel.py OUT     (tools/deps.sh peer calls it)
 
-THEORY      The package that linux-image-amd64 depends on is downloaded, not installed, and only the kernel is taken
-            out of it: no module is needed.  A bzImage holds the kernel as a compressed ELF file, which a machine
-            without a real-mode loader can boot as it is (PVH); its place is in the setup header, by the boot
-            protocol of Linux (Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length).
-            A copy is kept in the user's cache, so that `make clean` and another checkout cost no download.
+THEORY      The package that linux-image-amd64 depends on is downloaded, not installed.  Two things are taken out of it:
+              OUT           the kernel.  A bzImage holds it as a compressed ELF file, which a machine without a
+                            real-mode loader can boot as it is (PVH); its place is in the setup header, by the boot
+                            protocol of Linux (Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length)
+              modules.cpio  beside it: the modules for disks, uncompressed, and modules/order, their names in an order
+                            in which they can be loaded.  Each module names those it needs in its section .modinfo.
+                            A module that this kernel has built in is left out.
+            Copies are kept in the user's cache, so that `make clean` and another checkout cost no download.
 EXIT        0; 1 with one line that says what to do
 """
 
 import bz2
 import contextlib
 import gzip
-import io
 import lzma
 import os
 import re
 import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from homeroom.cpio import Archive
+
 PACKAGE = "linux-image-amd64"
+# What a disk needs; what these need is found.  crc32c_generic is asked for by the name of an algorithm, so no module names it.
+MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "bfq", "kyber-iosched")
 # After the stream come four bytes, the unpacked length; gzip's reader would stumble over them.
 UNPACK = {
     b"\xfd7zXZ": lambda data: lzma.LZMADecompressor().decompress(data),
@@ -56,17 +63,68 @@ def package_name() -> str:
     return names[0]
 
 
-def bzimage(package: str) -> bytes:
-    """The kernel of a Debian package, as it is installed in /boot."""
-    with tempfile.TemporaryDirectory() as folder:
-        output("apt-get", "-q", "-o", "APT::Sandbox::User=", "download", package, cwd=folder)
-        (archive_file,) = Path(folder).glob("*.deb")
-        files = output("dpkg-deb", "--fsys-tarfile", str(archive_file))
-    with tarfile.open(fileobj=io.BytesIO(files)) as archive:
-        for member in archive:
-            if re.fullmatch(r"\./boot/vmlinuz-\S+", member.name):
-                return archive.extractfile(member).read()
-    fail(f"{package} has no /boot/vmlinuz")
+def unpack_package(package: str, folder: Path) -> Path:
+    """Download a Debian package into a folder; where its files are then."""
+    output("apt-get", "-q", "-o", "APT::Sandbox::User=", "download", package, cwd=str(folder))
+    (archive,) = folder.glob("*.deb")
+    output("dpkg-deb", "-x", str(archive), str(folder / "files"))
+    return folder / "files"
+
+
+def bzimage(files: Path) -> bytes:
+    """The kernel of a package, as it is installed in /boot."""
+    for path in files.glob("boot/vmlinuz-*"):
+        return path.read_bytes()
+    fail("the package has no /boot/vmlinuz")
+
+
+def plain_name(name: str) -> str:
+    """A module's name: files and lists write either - or _."""
+    return name.split(".ko")[0].replace("-", "_")
+
+
+def module_data(path: Path) -> bytes:
+    """A module as the kernel loads it; Debian compresses them since 13."""
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(data)
+    if path.suffix == ".zst":
+        return output("zstd", "-dc", stdin=data)
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def needs(module: bytes) -> list[str]:
+    """The modules that a module says it depends on."""
+    found = re.search(rb"\0depends=([^\0]*)\0", module)
+    return found[1].decode().split(",") if found and found[1] else []
+
+
+def module_archive(files: Path) -> bytes:
+    """The archive of the modules for disks, from the files of a package."""
+    folder = next((f for where in ("lib", "usr/lib") for f in files.glob(f"{where}/modules/*") if f.is_dir()), None)
+    if folder is None:
+        fail("the package has no modules")
+    paths = {plain_name(path.name): path for path in folder.rglob("*.ko*")}
+    built_in = {plain_name(Path(line).name) for line in (folder / "modules.builtin").read_text().split()}
+    order: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        if name in order or name in built_in:
+            return
+        if name not in paths:
+            fail(f"the package has no module {name}")
+        data = module_data(paths[name])
+        for other in needs(data):
+            add(plain_name(other))
+        order[name] = data
+
+    for name in MODULES:
+        add(plain_name(name))
+    archive = Archive()
+    for name, data in order.items():
+        archive.file(f"modules/{name}.ko", data)
+    archive.file("modules/order", "".join(f"{name}\n" for name in order).encode())
+    return archive.pack()
 
 
 def unpacked(image: bytes) -> bytes:
@@ -89,16 +147,20 @@ def put(data: bytes, out: Path) -> None:
 
 def main() -> None:
     out, package = Path(sys.argv[1]), package_name()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kept = cache / f"homeroom/{package}.vmlinux"
-    if not kept.is_file():
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "homeroom"
+    targets = {cache / f"{package}.vmlinux": out, cache / f"{package}.modules.cpio": out.with_name("modules.cpio")}
+    if not all(kept.is_file() for kept in targets):
         print(f"deps.sh: downloading Debian's Linux kernel ({package}) for PEER=linux", flush=True)
-        data = unpacked(bzimage(package))
-        with contextlib.suppress(OSError):  # a cache that cannot be written only costs the next download
-            put(data, kept)
-        put(data, out)
+        with tempfile.TemporaryDirectory() as folder:
+            files = unpack_package(package, Path(folder))
+            made = [unpacked(bzimage(files)), module_archive(files)]
+        for data, (kept, target) in zip(made, targets.items(), strict=True):
+            with contextlib.suppress(OSError):  # a cache that cannot be written only costs the next download
+                put(data, kept)
+            put(data, target)
     else:
-        put(kept.read_bytes(), out)
+        for kept, target in targets.items():
+            put(kept.read_bytes(), target)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
  *                 neither              a login shell on the console, started again when it ends
  *                 opt/homeroom/piped   the launcher's input is no terminal: command or shell read it as a pipe, and the
  *                                      shell is a run, too: with its end the machine ends
+ *                 opt/homeroom/swap    a disk or a partition where to swap; if that cannot be, a run ends at once
  *                 opt/homeroom/terminal  the size of the launcher's terminal, "ROWS COLUMNS"
  *             halt, poweroff and reboot (busybox) tell us by SIGUSR1, SIGUSR2 and SIGTERM.
  * INVARIANTS  I1  every child is waited for, ours or adopted
@@ -114,6 +115,21 @@ static pid_t start_agent(void)
     _exit(127);
 }
 
+/*
+ * add_swap - have pages of the run go to a disk, as `swap -a` does.
+ * Returns the wait status of that command, not 0 if it failed; it has then printed why.
+ */
+static int add_swap(char *disk)
+{
+    char *const command[] = { "sh", "-c", "exec swap -a \"$0\"", disk, NULL };
+    pid_t pid = start(command, -1);
+    int status = 0;
+
+    while (pid > 0 && waitpid(pid, &status, 0) != pid)
+        ;
+    return pid > 0 ? status : -1;
+}
+
 /* end - stop every process, write what is dirty, and end the machine as reboot(2) `how`. */
 static void end(int how)
 {
@@ -170,7 +186,7 @@ static void greet(void)
 int main(void)
 {
     static char run[RUN_MAX];
-    char agent[16];
+    char agent[16], swap[64];
     char *const shell[] = { "-sh", NULL };
     char *const command[] = { "sh", "-c", run, NULL };
     struct sigaction act = { .sa_handler = on_shutdown };
@@ -197,6 +213,11 @@ int main(void)
         greet();
     if (is_piped && (input = hr_console_pipe()) < 0)
         perror("init: no pipe for the console");
+    if (file_text(FW_CFG "swap/raw", swap, sizeof swap) >= 0 && (status = add_swap(swap)) != 0 && has_run) {
+        report(status);
+        tcdrain(1);
+        reboot(RB_POWER_OFF);
+    }
     main_pid = has_run ? start(command, input) : has_shell ? start(shell, input) : -1;
 
     for (;;) {
