@@ -335,7 +335,8 @@ def advise(machine, words: str) -> dict[str, int]:
 @ADVICE
 def test_random_reads_what_it_needs(machine):
     """MADV_RANDOM, POSIX_FADV_RANDOM: one command for each of so many pages; MADV_NORMAL reads around them again."""
-    assert advise(machine, "map FILE random") == {"pages": 200, "commands": 200, "major": 200}
+    got = advise(machine, "map FILE random")  # a fault whose read ends before it looks has not waited: it is minor
+    assert got["pages"] == got["commands"] == 200 and 180 <= got["major"] <= 200, got
     assert advise(machine, "map FILE normal")["pages"] > 240
     got = advise(machine, "read FILE random")
     assert got["pages"] == got["commands"] == 64, got
@@ -345,7 +346,8 @@ def test_random_reads_what_it_needs(machine):
 @ADVICE
 def test_sequential_reads_full_windows(machine):
     """From the first page on 32 pages come with each command: 512 pages by mapping, 64 by read(2) and up to 32 ahead."""
-    assert advise(machine, "map FILE sequential") == {"pages": 512, "commands": 16, "major": 16}
+    got = advise(machine, "map FILE sequential")
+    assert got["pages"] == 512 and got["commands"] == 16 and 12 <= got["major"] <= 16, got
     got = advise(machine, "read FILE sequential")
     assert got["commands"] <= 3 and got["pages"] <= 96, got
 
