@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * around.c - how many pages a fault reads that nobody has asked for; see around.h.
+ * around.c - how many neighbours of the needed page a fault reads; see around.h.
  */
 #include "vm/around.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * around.h - how many pages a fault reads that nobody has asked for.
+ * around.h - how many neighbours of the needed page a fault reads.
  *
  * THEORY      A disk needs several milliseconds to reach a page and a fraction of one to transfer it.  So a fault that
  *             has to read a page reads its neighbours too, if they are likely to be touched.  The best guide is what

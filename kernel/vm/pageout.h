@@ -12,7 +12,7 @@ void pageout_start(void);
 /* freemem - pages that can be had at once: free frames and the cache list. */
 uint64_t freemem(void);
 /*
- * pageout_spare - may `n` pages be taken that nobody needs yet?  No thread waits for memory because of them.
+ * pageout_spare - may `n` pages be taken for a guess?  Then no thread has to wait for memory because of them.
  * If not, the daemon is woken, so that there are some soon.  Any context, locks below RANK_CV.
  */
 bool pageout_spare(uint64_t n);

@@ -26,7 +26,7 @@ static inline enum page_kind pcache_kind(const struct vm_object *o)
 /* pcache_count_in, pcache_count_out - n pages come from the disk, or go there, with one request. */
 void pcache_count_in(enum page_kind kind, unsigned n);
 void pcache_count_out(enum page_kind kind, unsigned n);
-/* pcache_count_around - n pages are read that nobody has asked for; they have PG_AHEAD. */
+/* pcache_count_around - n neighbours of a needed page are read; they have PG_AHEAD. */
 void pcache_count_around(unsigned n);
 /* page_touch_ahead - the first touch of a page with PG_AHEAD, if it is one: counts for what is read around. */
 void page_touch_ahead(struct page *pg, struct around *a);

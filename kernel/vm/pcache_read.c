@@ -139,7 +139,7 @@ static bool is_there(struct vm_object *o, uint64_t index)
     return there;
 }
 
-/* A busy page at `index`, in the tree.  @guess  nobody needs it.  -EEXIST, -ENXIO, -ENOMEM. */
+/* A busy page at `index`, in the tree.  @guess  no thread waits for it.  -EEXIST, -ENXIO, -ENOMEM. */
 static int make_busy(struct vm_object *o, uint64_t index, const struct placement *pl, bool guess, struct page **out)
 {
     struct page *pg;
