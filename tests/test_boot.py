@@ -112,10 +112,11 @@ def test_a_machine_tells_what_it_waits_for(boot):
     with pytest.raises(GuestDied, match="did not end in 3 s"):
         booted.run("while :; do :; done", timeout=3)
     text = booted.guest.text()
-    assert re.search(r"^CPU \d runs sh, 0 locks, at$", text, re.MULTILINE)
-    waits = re.search(r"^thread \d+ fsflush waits for delay\n((  .*\n)+)", text, re.MULTILINE)
-    assert "thread_sleep_ns+" in waits[1] and "fsflush_main+" in waits[1]
-    assert " init waits" not in text  # for a signal, too
+    # An interrupt may have come just before, with a lock, and fsflush may be awake; the reaper has nothing to do.
+    assert re.search(r"^CPU \d runs sh, \d locks, at$", text, re.MULTILINE), text
+    waits = re.search(r"^thread \d+ reaper waits for reaper\n((  .*\n)+)", text, re.MULTILINE)
+    assert waits is not None and "cv_sleep+" in waits[1] and "reaper+" in waits[1], text
+    assert " init waits" not in text, text  # for a signal, too
 
 
 def test_every_cpu_tells_where_each_has_a_host_thread(boot):
