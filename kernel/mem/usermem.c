@@ -24,7 +24,7 @@ static bool yes(void)
     return true;
 }
 
-struct usermem_ops usermem_ops = {kernel_only, yes, NULL};
+struct usermem_ops usermem_ops = {kernel_only, yes, NULL, NULL};
 
 static uint64_t user_max = UINT64_MAX;
 

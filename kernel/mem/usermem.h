@@ -21,12 +21,14 @@ struct usermem {
 
 /*
  * Calls upwards, filled in by proc: the account of the calling thread's user, whether it is the superuser now, whether
- * so many pages can be spared beside what programs were promised.
+ * so many pages can be spared beside what programs were promised, and whether memory is going to be freed by processes
+ * that end: looks for one to end, and sleeps (proc/oom.c).
  */
 struct usermem_ops {
     struct usermem *(*account)(void);
     bool (*superuser)(void);
     bool (*spares)(uint64_t pages);
+    bool (*returns)(void);
 };
 extern struct usermem_ops usermem_ops;
 

@@ -62,7 +62,7 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser, reserve_spares};
+    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser, reserve_spares, oom_frees};
     usermem_init();
 }
 

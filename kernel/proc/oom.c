@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * oom.c - chooses the process that is killed when a page fault finds no memory.
+ * oom.c - chooses the process that is killed when there is no memory for a page.
  *
  * THEORY      Memory that was promised (vm/reserve.c) is there when it is touched.  So the process that has taken most
  *             beyond its promise is killed, and the others try again.  Beyond the promise count: memory that asked for
@@ -11,8 +11,11 @@
  *             A process that was killed some seconds ago and still exists is skipped: it may wait for another one.
  *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several frames in a row or a
  *             page table that cannot be promised.  Then only the process itself is killed.
- *             A fault inside a system call may hold locks that the search takes, or that the end of an address space
- *             waits for.  Then a thread of its own searches.
+ *             Whoever waits for a frame and has none after some turns of the hands asks first (oom_frees()): so a small
+ *             write does not fail while a process is ended for another one's memory.  A page fault that finds none all
+ *             the same asks once more, and ends its own process at last.
+ *             A system call may hold locks that the search takes, or that the end of an address space waits for.  Then
+ *             a thread of its own searches.
  * INVARIANTS  I1  process 1 is never killed
  * LOCKING     proc_lock; oom_lock (RANK_POLL) for what is asked of the thread
  * SEE ALSO    docs/pageout.md, tests/attack/memory.c
@@ -30,12 +33,14 @@ enum {
     HOG = 1024,       /* pages: programs and their libraries have fewer                   */
     USERS_PART = 16,  /* as the room that is left to the superuser elsewhere (net/memory.c) */
     VICTIM_TICKS = 2 * HZ,
+    SEARCH_NAPS = 50, /* of RETRY_NS: the search may wait for a lock of the one who waits for it */
 };
 
 static struct spinlock  oom_lock = SPINLOCK_INIT(RANK_POLL);
 static struct cv        oom_cv;
 static bool             oom_wanted, oom_for_root; /* under oom_lock */
-static _Atomic uint64_t oom_kills;
+static uint64_t         oom_begun;                /* searches of the thread; likewise */
+static _Atomic uint64_t oom_ended, oom_kills;
 
 /* What a user's processes have beyond what they were promised. */
 struct taker {
@@ -189,23 +194,34 @@ static void oom_main(void *arg)
         oom_wanted = false;
         for_root = oom_for_root;
         oom_for_root = false;
+        oom_begun++;
         spin_unlock(&oom_lock);
         somebody_ends(for_root);
+        oom_ended = oom_begun;
     }
 }
 
-/* Lets the thread search, and waits.  Returns whether it has found somebody meanwhile. */
+/* Lets the thread search, and waits for the end of that.  Returns whether somebody was found meanwhile. */
 static bool have_searched(bool for_root)
 {
-    uint64_t before = oom_kills;
+    uint64_t kills = oom_kills, begun;
 
     spin_lock(&oom_lock);
     oom_wanted = true;
     oom_for_root |= for_root;
+    begun = oom_begun;
     cv_signal(&oom_cv);
     spin_unlock(&oom_lock);
-    thread_sleep_ns(RETRY_NS);
-    return oom_kills != before;
+    for (unsigned i = 0; i == 0 || (i < SEARCH_NAPS && oom_ended <= begun); i++)
+        thread_sleep_ns(RETRY_NS);
+    return oom_kills != kills;
+}
+
+bool oom_frees(void)
+{
+    if (curthread->lwp == NULL || curproc()->exiting || !pageout_is_short())
+        return false;
+    return have_searched(cred_superuser(curcred())) || as_memory_returns();
 }
 
 /*

@@ -84,6 +84,11 @@ void limit_cpu_check(struct lwp *l);
 /* times_add_dead - l is leaving p: its times go into p's totals [P]. */
 void times_add_dead(struct proc *p, struct lwp *l);
 
+/*
+ * oom_frees - usermem_ops.returns: the calling thread of a process has waited in vain for a frame.  Looks for a process
+ * to end.  Returns whether one ends, or the memory of one is being freed.  Sleeps.
+ */
+bool oom_frees(void);
 /* oom_init - fills in trap_ops.out_of_memory: oom.c. */
 void oom_init(void);
 

@@ -195,7 +195,7 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
 {
     bool         fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
     uint32_t     flags = fill ? PG_LOCKED : PG_UPTODATE;
-    unsigned     how = (overwrite || fill ? 0 : ALLOC_ZERO) | (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE);
+    unsigned     how = (overwrite || fill ? 0 : ALLOC_ZERO) | (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE), tries = 0;
     struct page *pg;
     int          err;
 
@@ -222,7 +222,7 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
         if (err == 0)
             break;
         page_release(pg);
-        if (err != -EEXIST)
+        if (err != -EEXIST && (err != -ENOMEM || !pageout_make_room(tries++)))
             return err;
     }
     *out = pg;

@@ -291,6 +291,8 @@ static bool low(unsigned node, bool wait, bool failed)
         } else if (barren >= BARREN_TURNS * scan_total()) {
             i = HOPELESS;
         }
+        if (i == HOPELESS && failed && usermem_ops.returns != NULL && usermem_ops.returns())
+            i = 0;
     }
     if (i == HOPELESS && progress == since)
         in_vain = since;

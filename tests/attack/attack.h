@@ -206,7 +206,11 @@ static bool root_works(void)
             !has_room(open("/dev/ptmx", O_RDWR | O_NOCTTY)) || !has_room(id = shmget(IPC_PRIVATE, PAGE, 0600)))
             _exit(3);
         shmctl(id, IPC_RMID, NULL);
-        _exit(fd < 0 || write(fd, p, 65536) != 65536 || unlink(path) != 0 ? 2 : 0);
+        if (fd >= 0 && write(fd, p, 65536) == 65536 && unlink(path) == 0)
+            _exit(0);
+        printf("  root's file: %s\n", error_name(errno));
+        fflush(stdout);
+        _exit(2);
     }
     if (pid < 0)
         printf("  root's fork: %s\n", error_name(errno));
