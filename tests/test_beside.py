@@ -2,13 +2,16 @@
 """make experiment-beside: what is read from consoles, what the page says, stored figures.  No machine runs."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
+from harness import HOST_LIMIT
 from homeroom.experiments import beside
 from homeroom.experiments.beside import Figure, Part, Result, Run
-from homeroom.machine import MachineError
+from homeroom.machine import TOP, MachineError
 
 CONSOLE = """\
 result: bench=system release=6.1.0-homeroom
@@ -87,11 +90,26 @@ def test_what_was_not_measured_is_said(part):
     assert "A quick run" in text and "Not part of a quick run." in text
 
 
-def test_plot(part, tmp_path):
-    pytest.importorskip("matplotlib")
-    assert beside.plot(part, {}, tmp_path) is None
-    path = beside.plot(part, {("stream/reader", "homeroom"): result([7.0], [40.0], [44.0])}, tmp_path)
-    assert path.name == "beside-stream.svg" and "reader: read, median" in path.read_text()
+DRAW = """
+import sys
+from pathlib import Path
+from homeroom.experiments import beside
+
+figure = beside.Figure("beside.read_p50_ms", "read, median", "ms")
+part = beside.Part("stream", "A stream", "", [beside.Run("stream", "reader", "reader", "beside", [figure])])
+result = beside.Result({figure.name: [40.0]}, [], [], [])
+folder = Path(sys.argv[1])
+print(beside.plot(part, {}, folder), beside.plot(part, {("stream/reader", "homeroom"): result}, folder).name)
+"""
+
+
+def test_plot(tmp_path):
+    """In the Python that has matplotlib."""
+    python, environment = TOP / ".venv-experiments/bin/python", os.environ | {"PYTHONPATH": "tools"}
+    words = [python, "-c", DRAW, tmp_path]
+    done = subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True, timeout=HOST_LIMIT)
+    assert done.stdout == "None beside-stream.svg\n", done.stdout + done.stderr
+    assert "reader: read, median" in (tmp_path / "beside-stream.svg").read_text()
 
 
 def test_stored_figures(part, tmp_path):
