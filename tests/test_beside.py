@@ -61,7 +61,7 @@ def test_the_definition(quick):
         assert {f.better for f in one.figures} <= {"less", "more"}
     assert all(part.runs for part in parts)
     ddt = next(p for p in parts if p.name == "ddt").runs[0]
-    assert ddt.swap == "/dev/vda2" and ddt.figures[0].name == f"ddt.{'0.9' if quick else '0.8'}.seconds"
+    assert ddt.swap == "/dev/vda2" and ddt.figures[0].name == f"ddt.{'0.9' if quick else '0.8'}.elapsed"
 
 
 def test_worse():

@@ -296,7 +296,7 @@ enum { IOPRIO_WHO_PROCESS = 1 }; /* then _PGRP and _USER: those of getpriority(2
 
 struct ioprio_change {
     uint16_t prio;
-    int err; /* 0: somebody's is set; -ESRCH: nobody's yet; -EPERM: one's may not be, and the rest is left alone */
+    int err; /* 0: at least one is set; -ESRCH: none yet; -EPERM: one may not be, and the rest is left alone */
     const struct cred *cr;
 };
 

@@ -5,7 +5,7 @@
  * THEORY      A page that goes to swap is replaced by a stand-in: a struct page without a frame, with PG_SWAPPED, that
  *             says where its bytes are.  It takes the page's place in every object that named it, as a page does that
  *             moves to another board, with the same counts of references and sharers.  So fork, exit and munmap treat
- *             it like any page; only who needs the bytes has to look (fault.c, anon.c), and swaps them in: the
+ *             it like any page; only code that needs the bytes has to look (fault.c, anon.c), and swaps them in: the
  *             stand-in is replaced by a new frame.  The last reference of a stand-in gives its slot back.
  *             While it is written the page is busy (PG_LOCKED) and unmapped; while it is read the stand-in is busy.
  *             Pages go in clusters: neighbours get slots side by side, and come back with one command (around.h).
@@ -33,7 +33,7 @@
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;
 TUNABLE(swap_cluster, 1, SWAP_CLUSTER,
-        "default 32 pages, aligned: those that nobody has touched leave memory together; 1: each by itself");
+        "default 32 pages, aligned: those that were not touched leave memory together; 1: each by itself");
 TUNABLE(swap_readaround, 1, SWAP_CLUSTER,
         "default 32 pages: longest read from swap at a fault; what is used may allow less; 1: one");
 TUNABLE(swap_keep, 0, 1, "default 1: a page keeps its slot of swap until it is written to, while half of swap is free");
@@ -227,7 +227,7 @@ static void written(struct blk_req *r)
             count_freed();
             freed++;
         }
-        page_release(t->standin[i]); /* the last one, if nobody names it: gives the slot back */
+        page_release(t->standin[i]); /* the last one, if no object names it: gives the slot back */
         let_go(t->frame[i]);
     }
     transfer_end(t);

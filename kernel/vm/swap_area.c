@@ -5,8 +5,8 @@
  * THEORY      A swap area is a set of page-sized slots on a disk, or in a file whose blocks are looked up once, when it
  *             is added.  Before an area is removed all that is on it is brought back, and pages in memory that kept a
  *             slot there give it up.
- *             A slot that could not be written is not tried again: so a disk that fails runs out of slots, and who
- *             wants memory learns that there is none.
+ *             A slot that could not be written is not tried again: so a disk that fails runs out of slots, and
+ *             programs learn that there is no memory.
  * LOCKING     areas_lock (RANK_VM_TLB) for slots and counts; areas_mutex for adding and removing
  * SEE ALSO    slots.c, swap.c, docs/paging.md
  */

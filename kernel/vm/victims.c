@@ -6,7 +6,7 @@
  *             all processors forget their translations, once for all of these pages.  Then clean file pages are freed,
  *             or go onto the cache list, and anonymous ones go to swap.
  * INVARIANTS  I1  a page is freed only when no processor can have a translation of it
- * LOCKING     the owner of a page, by scan_lock() or by whoever else has it; nothing in victims_finish()
+ * LOCKING     the owner of a page, by scan_lock() or by the caller; nothing in victims_finish()
  * SEE ALSO    pageout.c, cold.c, docs/pageout.md
  */
 #include "vm/victims.h"

@@ -12,7 +12,9 @@
  *               -a  append 4 KiB and fsync, with this pause
  *               -q  read DIR/cold from its beginning on
  *               -o  in this directory write 1 MiB and fsync, with a pause of 100 ms
- * OUTPUT      result: bench=beside stream_s=...; then for each kind of other work (read, append, seq, other)
+ * OUTPUT      result: bench=beside stream_s= (until the last stream has ended) first_share= (which part of all that the
+ *             streams wrote, at a constant rate, was that of the first to end); then for each kind of other work (read,
+ *             append, seq, other)
  *             KIND_n= pieces of work, KIND_p50_ms= KIND_p95_ms= KIND_max_ms= their times; seq_kib_s= for -q
  * SEE ALSO    make experiment-beside
  */
@@ -138,6 +140,9 @@ static struct work *add_work(const char *kind, void (*once)(struct work *), cons
     return w;
 }
 
+static double begun, first_s; /* when all began; after so long the first stream had ended, 0: none has */
+static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void *stream(void *arg)
 {
     static const char block[BLOCK];
@@ -149,6 +154,10 @@ static void *stream(void *arg)
     for (int i = 0; i < mib * 16; i++)
         must(write(fd, block, BLOCK) == BLOCK, "stream");
     must(fsync(fd) == 0, "stream");
+    pthread_mutex_lock(&first_lock);
+    if (first_s == 0)
+        first_s = bench_now() - begun;
+    pthread_mutex_unlock(&first_lock);
     close(fd);
     return NULL;
 }
@@ -184,7 +193,7 @@ int main(int argc, char **argv)
     bool sequential = false;
     const char *other = NULL;
     pthread_t threads[THREADS], writers[THREADS];
-    double begin, took;
+    double took;
 
     while ((opt = getopt(argc, argv, "m:n:r:t:a:qo:")) != -1) {
         switch (opt) {
@@ -240,19 +249,19 @@ int main(int argc, char **argv)
             works[i].places *= 2;
     }
 
-    begin = bench_now();
+    begun = bench_now();
     for (int i = 0; i < work_count; i++)
         must(pthread_create(&threads[i], NULL, run_work, &works[i]) == 0, "thread");
     for (long i = 0; i < streams; i++)
         must(pthread_create(&writers[i], NULL, stream, (void *)i) == 0, "thread");
     for (int i = 0; i < streams; i++)
         pthread_join(writers[i], NULL);
-    took = bench_now() - begin;
+    took = bench_now() - begun;
     stop = true;
     for (int i = 0; i < work_count; i++)
         pthread_join(threads[i], NULL);
 
-    printf("result: bench=beside stream_s=%.3f", took);
+    printf("result: bench=beside stream_s=%.3f first_share=%.2f", took, took / first_s / streams);
     show("read");
     show("append");
     show("other");
