@@ -353,6 +353,13 @@ def test_sequential_reads_full_windows(machine):
 
 
 @ADVICE
+def test_readers_of_one_file_read_ahead_apart(machine):
+    """64 pages one after the other, and 64 here and there by another open file: one command for each of these only."""
+    got = advise(machine, "two FILE")
+    assert 64 < got["commands"] < 64 + 12, got
+
+
+@ADVICE
 @pytest.mark.parametrize("how", ["map", "file"])
 def test_needed_pages_come_at_once(machine, how):
     got = advise(machine, f"need FILE {how}")

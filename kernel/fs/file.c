@@ -60,6 +60,7 @@ struct file *file_alloc(const struct fileops *ops, struct vnode *vn, unsigned fl
     f->seekable = ops->seek != NULL;
     f->locked = false;
     f->advice = 0;
+    f->ra = (struct readahead){0};
     f->watched = NULL;
     f->ino = 0;
     return f;
@@ -367,6 +368,7 @@ long file_read(struct file *f, struct uio *uio, loff_t off)
     if (unlikely(f->ops->read == NULL))
         return -EINVAL;
     uio->advice = atomic_load_explicit(&f->advice, memory_order_relaxed);
+    uio->ra = &f->ra;
     if (off != -1) {
         if (unlikely(f->ops->seek == NULL))
             return -ESPIPE;

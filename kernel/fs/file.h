@@ -57,6 +57,7 @@ struct file {
     bool                  seekable; /* [c] reads and writes use and move `off`  */
     bool                  locked;   /* [a] has held a flock                     */
     _Atomic uint8_t       advice;   /* [a] enum read_advice: posix_fadvise      */
+    struct readahead      ra;       /* unlocked: a wrong guess costs a wrong read-ahead */
     struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
     struct usermem       *payer;    /* [c] the user who opened it               */
     _Atomic uint64_t      ino;      /* [a] file_ino(); 0: not asked for yet     */

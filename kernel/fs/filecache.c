@@ -36,22 +36,23 @@ static uint32_t maxcontig = 16;
 TUNABLE_M("ufs", maxcontig, 1, 32,
         "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
 
-int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, unsigned advice, struct page **pg)
+int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg)
 {
-    uint64_t want = ((off & (PAGE_SIZE - 1)) + resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
-    int      err;
+    uint64_t        want = ((off & (PAGE_SIZE - 1)) + uio->resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    struct read_how how = {uio->ra, uio->advice};
+    int             err;
 
     if (vn->obj.io == NULL)
         return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
     *pg = NULL;
-    err = object_page_read(&vn->obj, off >> PAGE_SHIFT, want, NULL, advice, pg);
+    err = object_page_read(&vn->obj, off >> PAGE_SHIFT, want, NULL, &how, pg);
     return err == -ENXIO ? 0 : err;
 }
 
-void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
+void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, size_t n)
 {
     if (freebehind != 0 && vn->obj.io != NULL && off > smallfile && off >= PAGE_SIZE && n != 0)
-        object_free_behind(&vn->obj, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
+        object_free_behind(&vn->obj, ra, (off - n) >> PAGE_SHIFT, (off >> PAGE_SHIFT) - 1);
 }
 
 /* Pages that write-behind gathers. */
@@ -104,7 +105,7 @@ static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, 
     }
     /* Somebody has read the page meanwhile, or not all of it was filled: the bytes go where they belong. */
     if (insert == -EEXIST)
-        insert = object_page_read(o, index, 1, NULL, 0, &there);
+        insert = object_page_read(o, index, 1, NULL, NULL, &there);
     if (insert == 0) {
         memcpy((uint8_t *)page_to_virt(there) + in, bytes + in, *done);
         *out = there;
@@ -138,7 +139,7 @@ static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *p
 
 int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page **pg)
 {
-    int err = object_page_read(&vn->obj, index, 1, NULL, 0, pg);
+    int err = object_page_read(&vn->obj, index, 1, NULL, NULL, pg);
 
     if (err == -ENXIO) { /* beyond the end */
         *pg = object_page_new(&vn->obj, index);
@@ -219,7 +220,7 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
         err = write_absent(vn, uio, off, n, beyond, done);
     } else {
         if (err == 0 && pg == NULL)
-            err = object_page_read(&vn->obj, index, 1, NULL, 0, &pg);
+            err = object_page_read(&vn->obj, index, 1, NULL, NULL, &pg);
         if (err == 0)
             err = write_present(vn, uio, off, n, done, pg);
         if (pg != NULL)

@@ -8,14 +8,16 @@
 #include "fs/vnode.h"
 
 /*
- * cache_page_get - the page with byte `off`, held, read if need be, with read-ahead.
- * @resid   bytes that the reader wants from there on
- * @advice  enum read_advice: of the open file
+ * cache_page_get - the page with byte `off`, held, read if need be, with read-ahead; uio->resid bytes are wanted from
+ * there on.
  * 0 and *pg (NULL: the file has become shorter), -ENOMEM, -EIO.
  */
-int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, unsigned advice, struct page **pg);
-/* cache_read_end - a read of `n` bytes has ended before byte `off`: free what a long sequential reader left behind. */
-void cache_read_end(struct vnode *vn, uint64_t off, size_t n);
+int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg);
+/*
+ * cache_read_end - a read of `n` bytes of an open file, or of the file itself if `ra` is NULL, has ended before byte
+ * `off`: free what a long sequential reader left behind.
+ */
+void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, size_t n);
 /*
  * cache_write - write up to n bytes, of one page, at `off`; *done tells how many.  [W]
  * 0, -EFAULT -ENOSPC -EIO -ENOMEM -EROFS.

@@ -47,7 +47,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         n = min_of(n, uio->resid);
         n = min_of(n, size - (uint64_t)off);
         err = vn->holes ? object_page_get(&vn->obj, (uint64_t)off >> PAGE_SHIFT, false, &pg)
-                        : cache_page_get(vn, (uint64_t)off, uio->resid, uio->advice, &pg);
+                        : cache_page_get(vn, (uint64_t)off, uio, &pg);
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
@@ -66,7 +66,7 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         off += (loff_t)n;
     }
     if (!vn->holes)
-        cache_read_end(vn, (uint64_t)off, start - uio->resid);
+        cache_read_end(vn, uio->ra, (uint64_t)off, start - uio->resid);
     start -= uio->resid;
     return start != 0 ? (long)start : err;
 }

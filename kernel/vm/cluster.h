@@ -22,7 +22,7 @@
 
 #define READAHEAD_FIRST 4u /* pages of the first window */
 
-/* What is remembered of a file's reader; all zero at first. */
+/* What is remembered of a reader: an open file, or all who read a file without one; all zero at first. */
 struct readahead {
     uint64_t next; /* page that a sequential reader touches next            */
     uint64_t end;  /* pages below it have been asked for                    */
@@ -42,6 +42,12 @@ enum read_advice {
     READ_RANDOM = 1,     /* only what is needed, nothing ahead              */
     READ_SEQUENTIAL = 2, /* windows of the full length from the first miss on */
     READ_ONCE = 4,       /* a touch is no reason to keep the page           */
+};
+
+/* How a file is read. */
+struct read_how {
+    struct readahead *ra;     /* the reader's; NULL: that of the file itself */
+    unsigned          advice; /* enum read_advice                            */
 };
 
 /* readahead_plain - a touch of `index`, which is there, asks for nothing: the usual case, inline. */

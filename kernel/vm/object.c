@@ -233,7 +233,7 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
                      struct page **out)
 {
     if (unlikely(o->io != NULL))
-        return object_page_read(o, index, 1, pl, advice, out);
+        return object_page_read(o, index, 1, pl, &(struct read_how){NULL, advice}, out);
     return page_make(o, index, pl, false, out);
 }
 
@@ -250,7 +250,7 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
     struct placement pl;
 
     if (unlikely(o->io != NULL) && create)
-        return object_page_read(o, index, 1, NULL, 0, out);
+        return object_page_read(o, index, 1, NULL, NULL, out);
     *out = page_present(o, round_down(index, 1ul << o->order));
     if (*out != NULL || !create)
         return 0;

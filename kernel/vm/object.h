@@ -97,7 +97,7 @@ struct object_io {
     uint32_t           pins;       /* under the list's lock: who works on the object without a reference  */
     struct list        dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)          */
     struct vm_object  *obj;        /* [c]                                                                 */
-    struct readahead   ra;         /* unlocked: a wrong guess costs a wrong read-ahead                    */
+    struct readahead   ra;         /* of who has no open file; unlocked: a wrong guess costs a wrong read */
     struct around      around;     /* likewise, of faults                                                 */
     struct disk       *disk;       /* [c] it lies on                                                      */
     struct writebehind wb;         /* under vn->lock                                                      */
@@ -197,10 +197,11 @@ void object_write_done(struct page *pg, int err);
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync);
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
 /*
- * object_free_behind - a sequential reader has passed pages first .. last: when memory is short those that nobody uses
- * are freed, or are the next to be.
+ * object_free_behind - a reader has passed pages first .. last: if it reads sequentially and memory is short, those not
+ * in use are freed, or are the next to be.
+ * @ra  the reader's; NULL: that of the file itself
  */
-void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last);
+void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first, uint64_t last);
 /*
  * object_forget_clean - of pages first .. last: starts writing those that are dirty; frees those that are clean, not
  * mapped and not in use.  Sleeps.
@@ -214,12 +215,13 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
  * object_page_read - the page at `index` of an object on a disk, held, read if absent, with read-ahead.
  * @want  pages that the caller will read from here on
  * @pl    where it is to lie; NULL: as for read and write
- * @advice  enum read_advice: what the segment or the open file was told of how it is read
+ * @how   how it is read; NULL: as by one who has said nothing, and has no place of his own
  * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; no locks are held.
  */
 struct placement;
-int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, unsigned advice,
-                     struct page **out);
+struct read_how;
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
+                     const struct read_how *how, struct page **out);
 /*
  * object_read_ahead - start reading what is absent of pages first .. last, placed as for read and write, and do not
  * wait for it.  Ends where memory would become short, and when the process is ending.
@@ -234,7 +236,7 @@ void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint6
 struct page *object_page_new(struct vm_object *o, uint64_t index);
 int          object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
-/* object_page_make - as object_page_get with create, placed as told; @advice as there.  0, -ENOMEM, -EIO. */
+/* object_page_make - as object_page_get with create, placed as told; @advice  enum read_advice.  0, -ENOMEM, -EIO. */
 int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, unsigned advice,
                      struct page **out);
 void object_boot(void);

@@ -234,12 +234,12 @@ static bool is_idle_page(struct vm_object *o, struct page *pg)
            atomic_load(&pg->refs) == 1 && atomic_load(&o->zaps) == 0; /* as.h I8 */
 }
 
-void object_free_behind(struct vm_object *o, uint64_t first, uint64_t last)
+void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first, uint64_t last)
 {
     struct list  dead = LIST_INIT(dead);
     struct page *pg;
 
-    if (o->io->ra.size == 0 || !pageout_low_file_memory())
+    if ((ra != NULL ? ra : &o->io->ra)->size == 0 || !pageout_low_file_memory())
         return;
     spin_lock(&o->lock);
     for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++) {

@@ -252,30 +252,31 @@ static void touch(struct vm_object *o, struct page *pg, unsigned advice)
 }
 
 /* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
-static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault, unsigned advice,
-                                   uint64_t eof)
+static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault,
+                                   const struct read_how *how, uint64_t eof)
 {
     uint64_t        limit = min_of((uint64_t)file_readaround, pcache_cluster());
     struct page_run run;
 
     if (!fault || file_readaround == 1) {
-        run = readahead_advised(&o->io->ra, index, want, false, eof, (uint32_t)pcache_cluster(), advice);
+        run = readahead_advised(how->ra, index, want, false, eof, (uint32_t)pcache_cluster(), how->advice);
         run.n = max_of(run.n, 1ul);
     } else {
         run = around_advised(&o->io->around, index, AROUND_FIRST, limit,
-                             disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE), advice);
+                             disk_worth(o->io->disk, PAGE_SIZE / SECTOR_SIZE), how->advice);
         run.n = min_of(run.n, eof - run.first);
     }
     return run;
 }
 
-int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl, unsigned advice,
-                     struct page **out)
+int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
+                     const struct read_how *given, struct page **out)
 {
-    struct readahead *ra = &o->io->ra;
+    struct read_how   how = given != NULL ? *given : (struct read_how){0};
     uint32_t          limit = (uint32_t)pcache_cluster();
     bool              fresh = true, busy = false;
 
+    how.ra = how.ra != NULL ? how.ra : &o->io->ra;
     for (;; fresh = false) {
         uint64_t        eof = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
         struct page    *pg = look(o, index, &busy), *none = NULL;
@@ -283,11 +284,12 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         int             err;
 
         if (likely(pg != NULL)) {
-            if (fresh && pl == NULL && (advice & READ_RANDOM) == 0 && unlikely(!readahead_plain(ra, index)))
-                read_run(o, readahead_advised(ra, index, want, true, eof, limit, advice), NO_PAGE, pl, &none);
+            if (fresh && pl == NULL && (how.advice & READ_RANDOM) == 0 &&
+                unlikely(!readahead_plain(how.ra, index)))
+                read_run(o, readahead_advised(how.ra, index, want, true, eof, limit, how.advice), NO_PAGE, pl, &none);
             if (likely(!busy)) {
                 if ((flags_of(pg) & PG_REFERENCED) == 0)
-                    touch(o, pg, advice);
+                    touch(o, pg, how.advice);
                 *out = pg;
                 return 0;
             }
@@ -299,7 +301,7 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         if (index >= eof)
             return -ENXIO;
         if (fresh)
-            run = run_of_miss(o, index, want, pl != NULL, advice, eof);
+            run = run_of_miss(o, index, want, pl != NULL, &how, eof);
         err = read_absent(o, index, run, pl, out);
         if (err <= 0)
             return err;

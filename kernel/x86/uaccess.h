@@ -40,6 +40,7 @@ struct uio {
     bool                user;
     bool                no_sigpipe; /* a write without a reader fails, and sends no signal */
     uint8_t             advice; /* enum read_advice (vm/cluster.h), of the open file */
+    struct readahead   *ra;     /* likewise, its place; NULL: there is no open file  */
 };
 
 /*

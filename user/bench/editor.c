@@ -2,11 +2,11 @@
 /*
  * editor.c - how long an editor hesitates while others read a large file.
  *
- * THEORY      An editor has some memory and waits for keys.  At each key it touches a part of its memory: here 64 pages
  * THEORY      An editor has some memory and waits for keys.  At each key it touches a part of its memory: 64 pages in a
  *             row, which go round in all of it, so that each page is touched once in a while and none all the time.
- *             of it at random; if the file is larger than memory, what they read pushes out what is not in use.  The
- *             question is what the system gives up for them, and what that costs the readers.
+ *             Two processes read a large file meanwhile, one from begin to end, again and again, and one pages of it at
+ *             random; if the file is larger than memory, what they read pushes out what is not in use.  The question
+ *             is what the system gives up for them, and what that costs the readers.
  *             A pause is what a key takes; for most keys that is no disk access, so the longest in a hundred count.
  * USAGE       editor [-m MiB] [-k keys] [-i ms] file
  *               -m  the editor's memory (default 16)

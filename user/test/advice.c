@@ -4,6 +4,7 @@
  *
  *     advice map FILE HOW      touch pages of a mapped file that is not in memory; HOW: normal, random, sequential
  *     advice read FILE HOW     read(2) pages one after the other, page by page
+ *     advice two FILE          one open file is read on from page to page, another one of the same file here and there
  *     advice need FILE HOW     ask for all pages, by `map` or `file`; wait; touch them
  *     advice swap HOW          private (anon) or shared memory: pageout, random touches, willneed
  *     advice fork              a child's advice for pages that it shares with its parent
@@ -154,6 +155,21 @@ static int read_pages(const char *path, const char *how)
     return 0;
 }
 
+static int two_readers(const char *path)
+{
+    static char   buf[PAGE];
+    int           on = cold_file(path), random = open(path, O_RDONLY);
+    struct counts from = counts();
+
+    must(random >= 0, path);
+    for (size_t i = 0; i < READS; i++) {
+        must(pread(on, buf, PAGE, (off_t)(FIRST + i) * PAGE) == PAGE, "pread");
+        must(pread(random, buf, PAGE, (off_t)(PAGES / 2 + i * STRIDE % (PAGES / 2)) * PAGE) == PAGE, "pread");
+    }
+    say(from);
+    return 0;
+}
+
 static int need(const char *path, const char *how)
 {
     int            fd = cold_file(path);
@@ -263,6 +279,8 @@ int main(int argc, char **argv)
         return map(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "read") == 0)
         return read_pages(argv[2], argv[3]);
+    if (argc == 3 && strcmp(argv[1], "two") == 0)
+        return two_readers(argv[2]);
     if (argc == 4 && strcmp(argv[1], "need") == 0)
         return need(argv[2], argv[3]);
     if (argc == 3 && strcmp(argv[1], "swap") == 0)
@@ -273,6 +291,7 @@ int main(int argc, char **argv)
         return out(argv[2], atoi(argv[3]));
     if (argc == 3 && strcmp(argv[1], "cold") == 0)
         return cold(strtoul(argv[2], NULL, 10));
-    fprintf(stderr, "usage: advice map|read|need FILE HOW | swap anon|shared | fork | out FILE UID | cold MB\n");
+    fprintf(stderr, "usage: advice map|read|need FILE HOW | two FILE | swap anon|shared | fork | out FILE UID | "
+                    "cold MB\n");
     return 2;
 }
