@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) {
         child[i] = fork();
         if (child[i] == 0 && i == 0)
-            read_through(fd);
+            read_through(open(argv[optind], O_RDONLY)); /* each has its own place in the file */
         if (child[i] == 0)
             read_at_random(fd, size);
         if (child[i] < 0)
