@@ -38,6 +38,7 @@ struct kmem_cache {
     uint32_t    order;      /* of a slab's block          */
     uint32_t    least;      /* the same, for a single one */
     uint32_t    first;      /* offset of the first object */
+    bool        pageable;   /* goes with what the page daemon takes */
     struct {
         struct spinlock lock;
         struct list     partial;
@@ -68,7 +69,7 @@ static struct slab *slab_create(struct kmem_cache *c, unsigned node)
     struct slab *s;
     char        *base;
 
-    while ((pg = page_alloc(node, order, ALLOC_NEAR | ALLOC_UNPAGEABLE)) == NULL)
+    while ((pg = page_alloc(node, order, ALLOC_NEAR | (c->pageable ? 0 : ALLOC_UNPAGEABLE))) == NULL)
         if (order-- == c->least)
             return NULL;
     s = page_to_virt(pg);
@@ -410,6 +411,11 @@ void kmem_init(void)
             i++;
         general_index[s] = (uint8_t)i;
     }
+}
+
+void kmem_cache_pageable(struct kmem_cache *c)
+{
+    c->pageable = true;
 }
 
 void mem_cpu_init(struct cpu *c)

@@ -19,6 +19,8 @@ struct kmem_cache;
  * Returns NULL when there is no memory.  Objects are not zeroed unless kmem_zalloc'ed.
  */
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align);
+/* kmem_cache_pageable - its objects go with pages that the page daemon takes: mem_unpageable() leaves them out. */
+void kmem_cache_pageable(struct kmem_cache *c);
 /* kmem_cache_alloc - an object from the CPU's node; NULL when there is no memory. */
 void *kmem_cache_alloc(struct kmem_cache *c);
 /* kmem_cache_alloc_wait - the same, but sleeps while there is no memory, unless none comes.  No spin lock is held. */

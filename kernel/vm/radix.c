@@ -32,6 +32,7 @@ void radix_boot(void)
     node_cache = kmem_cache_create("radix_node", sizeof(struct radix_node), 0);
     if (node_cache == NULL)
         panic("no memory for radix nodes");
+    kmem_cache_pageable(node_cache); /* else a sparse file in the page cache would take from what can be promised */
 }
 #endif
 
