@@ -87,7 +87,7 @@ static void keep_larger(struct proc **best, int64_t *most, struct proc *p, int64
 }
 
 /* Looks at a process, which is held.  Sleeps. */
-static void look(struct search *s, struct proc *p, uint32_t uid)
+static void look(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
     struct as    *as = proc_as_hold(p);
     struct taker *t;
@@ -100,7 +100,7 @@ static void look(struct search *s, struct proc *p, uint32_t uid)
     as_release(as);
     if (uid != 0)
         keep_larger(&s->large, &s->largest, p, (int64_t)rss);
-    if (n <= 0)
+    if (n <= 0 || (uid == 0 && !roots))
         return;
     t = taker_of(s->taker, uid);
     t->own += own;
@@ -110,11 +110,12 @@ static void look(struct search *s, struct proc *p, uint32_t uid)
 /*
  * The process to end for memory, held; NULL: no process and no user has much beyond the promise.  If a user's private
  * memory beyond the promise is a USERS_PART of all memory, it is that user's largest.  Else it is the largest of all,
- * if that is a HOG; for_root: or the largest of an ordinary user.  Sleeps.
+ * if that is a HOG; for_root: or the largest of an ordinary user, however small.  Sleeps.
+ * @roots  processes of the superuser may be ended, too
  */
-static struct proc *greediest(bool for_root)
+static struct proc *greediest(bool for_root, bool roots)
 {
-    struct search s = {.largest = HOG};
+    struct search s = {0};
     struct taker *t, *user = s.taker, *process = s.taker;
     struct proc  *p, *out = NULL;
 
@@ -132,7 +133,7 @@ static struct proc *greediest(bool for_root)
         spin_unlock(&proc_lock);
         if (p == NULL)
             continue;
-        look(&s, p, uid);
+        look(&s, p, uid, roots);
         proc_release(p);
     }
     for (t = s.taker; t < s.taker + USERS; t++) {
@@ -172,8 +173,10 @@ static void kill_for_memory(struct proc *p)
 /* Returns whether somebody ends for it. */
 static bool somebody_ends(bool for_root)
 {
-    struct proc *worst = greediest(for_root);
+    struct proc *worst = greediest(for_root, for_root);
 
+    if (worst == NULL && !for_root) /* an ordinary user's memory is root's only if no other user has any to give */
+        worst = greediest(false, true);
     if (worst == NULL)
         return false;
     kill_for_memory(worst);

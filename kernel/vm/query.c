@@ -192,6 +192,7 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
         rw_exit_read(&as->lock);
     }
     *own = max_of(n, 0l) + max_of((int64_t)as->tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
+    *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own), 0l); /* of files: no daemon takes them */
     *rss = (uint64_t)all;
     return max_of(all - resv, *own);
 }
