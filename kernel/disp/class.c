@@ -17,7 +17,9 @@
  *                     Solaris has 60, 100 to 159: class_rt_from_solaris().
  *             SYS     kernel threads, 60 to 99.
  *             A thread that is preempted keeps what is left of its slice, and its place before its equals: else one
- *             that is often interrupted would never use up a slice, and sink more slowly than its neighbours.
+ *             that is often interrupted would never use up a slice, and sink more slowly than its neighbours.  So does
+ *             one that sleeps for a shorter time than it has used of the slice: that is no sleep.  A child goes on with
+ *             the slice of its parent.  Else a process could keep others out by short sleeps, or as its own child.
  * LOCKING     callers hold t->lock
  * SEE ALSO    docs/dispatcher.md; ts_dptbl(4), FSS(7) of Solaris 9
  */
@@ -78,6 +80,7 @@ void class_init_thread(struct thread *t, const struct thread *creator)
         t->ts_level = creator->ts_level;
         t->fss = creator->fss;
         t->base_pri = creator->base_pri;
+        t->lately_tsc = creator->lately_tsc;
         class_recompute(t);
     }
 }
@@ -106,8 +109,12 @@ void class_quantum_expired(struct thread *t)
 
 void class_slept(struct thread *t)
 {
+    uint64_t slept = rdtsc() - t->oncpu_since, whole = class_quantum(t);
     unsigned level;
 
+    if (t->slice_left != 0 && slept < whole - min_of(t->slice_left, whole))
+        return;
+    t->slice_left = 0;
     if (!time_shares(t))
         return;
     t->ts_dispwait = 0;

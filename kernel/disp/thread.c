@@ -69,6 +69,12 @@ static inline uint64_t slice(const struct thread *t)
     return t->slice_left != 0 ? min_of(t->slice_left, whole) : whole;
 }
 
+/* What the running thread has left of its slice at `now`; 0: it is over, and a new one begins. */
+static inline uint64_t slice_rest(const struct disp_cpu *d, uint64_t now)
+{
+    return d->quantum_end > now ? d->quantum_end - now : 0;
+}
+
 /*
  * From curthread `prev` (its lock held, nothing else) to `next`, which is ONPROC here.  Returns when prev runs
  * again.
@@ -86,7 +92,9 @@ static void switch_to(struct thread *prev, struct thread *next)
     prev->uticks += c->stat->usr_ticks - prev->uticks_base;
     prev->sticks += c->stat->sys_ticks - prev->sticks_base;
     prev->last_ran = lbolt;
-    prev->slice_left = prev->state == TS_RUNNABLE && d->quantum_end > now ? d->quantum_end - now : 0;
+    prev->slice_left = slice_rest(d, now);
+    if (prev->slice_left == 0 && prev->state != TS_RUNNABLE)
+        prev->slice_left = 1; /* it slept just before the end: a short sleep begins no new one */
     c->stat->csw++;
 
     next->oncpu_since = now;
@@ -347,6 +355,8 @@ void thread_prepare(struct thread *t, struct thread *creator)
         t->affinity = creator->affinity;
         t->restricted = creator->restricted;
         class_init_thread(t, creator);
+        t->oncpu_since = rdtsc(); /* a chain of children must not have new slices without end: class_slept() */
+        t->slice_left = max_of(slice_rest(this_cpu()->disp, t->oncpu_since), 1ul);
         spin_unlock(&creator->lock);
     } else {
         class_init_thread(t, NULL);
