@@ -504,8 +504,18 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
 
 #define LOOKS_PER_HOLD 128 /* pages */
 
-/* Looks for a stand-in at or after *index, which moves on: *out, held.  false: look again, after a rest. */
-static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool idle, struct page **out)
+/* Is it a stand-in for swap_in_ahead(): not being read; or else for swapoff: on an area that is being removed? */
+static bool wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
+{
+    unsigned area = pg->swap_area;
+
+    if ((flags & PG_SWAPPED) == 0)
+        return false;
+    return ahead ? (flags & PG_LOCKED) == 0 : area != SWAP_AREAS && swap_areas[area].leaving;
+}
+
+/* Looks for such a stand-in at or after *index, which moves on: *out, held.  false: look again, after a rest. */
+static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead, struct page **out)
 {
     struct page *pg = NULL;
     bool         found = false;
@@ -520,7 +530,7 @@ static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last
             break;
         }
         flags = atomic_load_explicit(&pg->flags, memory_order_relaxed);
-        found = (flags & PG_SWAPPED) != 0 && (!idle || (flags & PG_LOCKED) == 0);
+        found = wanted_standin(pg, flags, ahead);
         if ((flags & (PG_SWAPPED | PG_SLOT)) == PG_SLOT && swap_areas[pg->swap_area].leaving)
             swap_forget(pg);
     }
@@ -531,12 +541,12 @@ static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last
     return found || pg == NULL;
 }
 
-/* The first stand-in of an object at or after *index, held; `idle`: that is not being read.  NULL: there is none. */
-static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool idle)
+/* The first such stand-in of an object at or after *index, held.  NULL: there is none. */
+static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead)
 {
     struct page *pg;
 
-    while (!look_for_standin(o, index, last, idle, &pg))
+    while (!look_for_standin(o, index, last, ahead, &pg))
         ;
     return pg;
 }
@@ -546,7 +556,7 @@ static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
     struct page *pg;
     int          err = 0;
 
-    while (err == 0 && (pg = next_standin(o, &first, last, false)) != NULL) {
+    while (err == 0 && !vm_ending() && (pg = next_standin(o, &first, last, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
         err = swap_in(o, pg, &pl, &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);

@@ -148,13 +148,21 @@ static int space_in(struct as *as)
     return err;
 }
 
-static int all_in(void)
+static bool is_empty(const struct swap_area *a)
+{
+    return a->slots.free == a->usable;
+}
+
+/* Brings back all that is on an area that is being removed.  Also -EINTR: the process is ending. */
+static int all_in(const struct swap_area *a)
 {
     struct as *as, *next;
     int        err = object_each_sysv(swap_in_object);
 
     for (as = as_next(NULL); as != NULL; as = next) {
-        if (err == 0)
+        if (err == 0 && vm_ending())
+            err = -EINTR;
+        if (err == 0 && !is_empty(a))
             err = space_in(as);
         next = as_next(as);
         as_release(as);
@@ -164,16 +172,16 @@ static int all_in(void)
 
 #define TRIES 200 /* of 10 ms: for pages that are on their way out, and spaces on theirs */
 
-/* Brings back what is on an area that takes no more pages.  0, -ENOMEM, -EIO, -EBUSY. */
+/* Brings back what is on an area that takes no more pages.  0, -ENOMEM, -EIO, -EBUSY, -EINTR. */
 static int area_empty(const struct swap_area *a)
 {
-    int err = all_in();
+    int err = all_in(a);
 
-    for (unsigned i = 0; err == 0 && a->slots.free != a->usable && i < TRIES; i++) {
+    for (unsigned i = 0; err == 0 && !is_empty(a) && i < TRIES; i++) {
         thread_sleep_ns(10000000);
-        err = all_in();
+        err = all_in(a);
     }
-    return err == 0 && a->slots.free != a->usable ? -EBUSY : err;
+    return err == 0 && !is_empty(a) ? -EBUSY : err;
 }
 
 int swap_remove(struct vnode *vn)
