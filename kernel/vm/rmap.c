@@ -155,12 +155,17 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b)
 {
     struct vm_object *o;
+    uint32_t          found = 0;
     bool              yes = false;
 
     LIST_FOREACH (o, &f->objs, family_link) {
+        if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
+            break;
         spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, pg->index) == pg)
+        if (radix_lookup(&o->tree, pg->index) == pg) {
+            found++;
             yes |= referenced_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, clear, b);
+        }
         spin_unlock(&o->lock);
     }
     return yes;
