@@ -294,13 +294,13 @@ void blk_submit(struct blk_req *r)
     spin_unlock(&d->lock);
 }
 
-void blk_hurry(struct disk *d, uint64_t file)
+void blk_hurry(struct disk *d, uint64_t file, bool write)
 {
     uint64_t now = clock_mono_ns();
 
     d = disk_whole(d);
     spin_lock(&d->lock);
-    sched_hurry(&d->sched, file, blk_owner(), now);
+    sched_hurry(&d->sched, file, write, blk_owner(), now);
     dispatch(d, now);
     spin_unlock(&d->lock);
 }

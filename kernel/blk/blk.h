@@ -96,8 +96,8 @@ void  disk_set_owner(struct disk *d, void *owner);
 
 /* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
 void blk_submit(struct blk_req *r);
-/* blk_hurry - the running process begins to wait for what is written of `file` (blk_req.file).  Does not sleep. */
-void blk_hurry(struct disk *d, uint64_t file);
+/* blk_hurry - the running process begins to wait for what is written, or read, of `file` (blk_req.file).  No sleep. */
+void blk_hurry(struct disk *d, uint64_t file, bool write);
 /*
  * blk_rw - move `len` bytes (a multiple of SECTOR_SIZE, at most BLK_MAX_VECS pages) between memory of the kernel's
  *          direct map and the disk, and wait.  blk_flush - wait until what was written is on stable storage.  0, -EIO.

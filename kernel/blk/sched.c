@@ -207,6 +207,32 @@ static unsigned level_of(const struct blk_req *r)
     return r->by.prio == 0 ? IOPRIO_NORMAL : r->by.prio % IOPRIO_LEVELS;
 }
 
+/*
+ * The flow of a process: the one at its number, modulo FLOW_RT, or if that is another's the next one that is free.  Who
+ * finds none shares one.
+ */
+static struct sched_flow *flow_of_process(struct sched *s, uint32_t pid)
+{
+    struct sched_flow *home = &s->flow[pid % FLOW_RT], *own = NULL;
+
+    for (unsigned i = 0; i < FLOW_RT; i++) {
+        struct sched_flow *f = &s->flow[(pid + i) % FLOW_RT];
+
+        if (f->pid == pid)
+            return f;
+        if (own == NULL && f->q.heap == NULL && f->running == 0)
+            own = f;
+    }
+    if (own == NULL)
+        return home;
+    if (s->last == own)
+        s->last = NULL;
+    own->pid = pid;
+    own->quick = 0;
+    own->idle_ns = 0;
+    return own;
+}
+
 static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
 {
     unsigned cls = r->by.prio >> IOPRIO_SHIFT;
@@ -217,7 +243,7 @@ static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
         return &s->flow[FLOW_IDLE];
     if (r->op == BLK_WRITE && !r->sync)
         return &s->flow[FLOW_BACK];
-    return &s->flow[cls == IOPRIO_RT ? FLOW_RT + level_of(r) : r->by.pid % FLOW_RT];
+    return cls == IOPRIO_RT ? &s->flow[FLOW_RT + level_of(r)] : flow_of_process(s, r->by.pid);
 }
 
 /* ---- what commands take ---------------------------------------------------------------------- */
@@ -547,15 +573,15 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
     return true;
 }
 
-void sched_hurry(struct sched *s, uint64_t file, struct blk_owner by, uint64_t now)
+void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by, uint64_t now)
 {
     struct list     mine = LIST_INIT(mine);
     struct blk_req *r, *next;
 
-    if (s->mode != SCHED_FAIR)
+    if (s->mode != SCHED_FAIR || by.prio >> IOPRIO_SHIFT == IOPRIO_IDLE)
         return;
     for (unsigned i = FLOW_BACK; i <= FLOW_IDLE; i++)
-        LIST_FOREACH_SAFE(r, next, &s->flow[i].q.arrived[1], link)
+        LIST_FOREACH_SAFE(r, next, &s->flow[i].q.arrived[write], link)
             if (r->file == file) {
                 flow_remove(&s->flow[i], r);
                 list_push_back(&mine, &r->link);

@@ -12,7 +12,7 @@ enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
 /* Classes of the fair order, each before the next. */
 enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
 
-/* Flows: of processes that are told apart (those whose numbers are equal modulo FLOW_RT share one); of others. */
+/* Flows: of FLOW_RT processes at a time that are told apart (with more, some share one); of others. */
 enum { FLOW_RT = 64, FLOW_BACK = FLOW_RT + IOPRIO_LEVELS, FLOW_IDLE, SCHED_FLOWS };
 
 /* Requests that are carried out in sweeps. */
@@ -28,6 +28,7 @@ struct sched_queue {
 struct sched_flow {
     struct sched_queue q;
     uint8_t     cls;      /* enum io_class                                       */
+    uint32_t    pid;      /* whose it is, or was                                 */
     struct list turn;     /* link of sched_line.turns while it has requests         */
     uint64_t    tag;      /* its place there: the lowest comes first                */
     unsigned    stride;   /* what a turn adds to the tag                            */
@@ -95,9 +96,10 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /*
- * sched_hurry - `by` begins to wait for what is to be written of `file` (blk_req.file): from now on that is its own.
+ * sched_hurry - `by` begins to wait for what is to be written, or read, of `file` (blk_req.file): what of it is in the
+ * background or idle is its own from now on, unless `by` is idle itself.
  */
-void sched_hurry(struct sched *s, uint64_t file, struct blk_owner by, uint64_t now);
+void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by, uint64_t now);
 /* disk_cost_learn - a command of n > 0 sectors took so long.  Pure. */
 void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
 

@@ -124,11 +124,11 @@ static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n,
     return move_pages(o, pages, n, BLK_WRITE, sync);
 }
 
-static void bdev_hurry(struct vm_object *o)
+static void bdev_hurry(struct vm_object *o, bool write)
 {
     struct bdev *b = o->owner;
 
-    blk_hurry(b->disk, (uintptr_t)b);
+    blk_hurry(b->disk, (uintptr_t)b, write);
 }
 
 static const struct pager_ops bdev_pager = {

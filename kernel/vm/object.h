@@ -50,8 +50,8 @@ struct pager_ops {
      * 0: object_write_done() is called once for each of them, in any context.  An error: for none of them.
      */
     int (*writepages)(struct vm_object *obj, struct page **pages, unsigned n, bool sync);
-    /* The caller begins to wait for pages that are being written.  NULL: that makes no difference. */
-    void (*hurry)(struct vm_object *obj);
+    /* The caller begins to wait for pages that are being written, or read.  NULL: that makes no difference. */
+    void (*hurry)(struct vm_object *obj, bool write);
 };
 
 struct vm_object {

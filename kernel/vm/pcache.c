@@ -339,6 +339,12 @@ static void take_run(struct vm_object *o, uint64_t *first, uint64_t last, bool s
     spin_unlock(&o->lock);
 }
 
+void object_hurry(struct vm_object *o, bool write)
+{
+    if (o->ops->hurry != NULL)
+        o->ops->hurry(o, write);
+}
+
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync)
 {
     struct run r;
@@ -349,6 +355,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
     while (first <= last) {
         take_run(o, &first, last, sync, &r);
         if (r.busy != NULL) {
+            object_hurry(o, true);
             page_wait(r.busy, PG_LOCKED | PG_WRITEBACK);
             page_release(r.busy);
             continue;
@@ -432,6 +439,7 @@ static void wait_written(struct vm_object *o, uint64_t first, uint64_t last)
             break;
         page_hold(pg);
         spin_unlock(&o->lock);
+        object_hurry(o, true);
         page_wait(pg, PG_WRITEBACK);
         page_release(pg);
     }
@@ -460,8 +468,8 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
     start = after = tally_writes(o, &err);
     do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
         before = after;
-        if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0 && o->ops->hurry != NULL)
-            o->ops->hurry(o);
+        if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
+            object_hurry(o, true);
         object_writeback(o, first, last, true);
         wait_written(o, first, last);
         after = tally_writes(o, &err);

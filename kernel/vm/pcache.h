@@ -32,6 +32,8 @@ void pcache_count_around(unsigned n);
 void page_touch_ahead(struct page *pg, struct around *a);
 /* pcache_count_reclaim - a page was found on the cache list. */
 void pcache_count_reclaim(void);
+/* object_hurry - the running thread begins to wait for pages of the object that are being written, or read. */
+void object_hurry(struct vm_object *o, bool write);
 /* pcache_pin, pcache_unpin - keep an object that has a dirty page from going (object_io_fini).  pin: with o->lock. */
 void pcache_pin(struct vm_object *o);
 void pcache_unpin(struct vm_object *o);

@@ -246,7 +246,7 @@ static void touch(struct vm_object *o, struct page *pg, unsigned advice)
 {
     uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
 
-    if ((atomic_fetch_or_explicit(&pg->flags, mark, memory_order_relaxed) & PG_CACHED) != 0)
+    if ((atomic_fetch_or_explicit(&pg->flags, mark, memory_order_relaxed) & PG_CACHED) != 0 && mark != 0)
         pcache_count_reclaim();
     page_touch_ahead(pg, &o->io->around);
 }
@@ -293,6 +293,7 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
                 *out = pg;
                 return 0;
             }
+            object_hurry(o, false);
             page_lock_wait(pg);
             page_release(pg);
             continue;

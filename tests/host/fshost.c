@@ -176,12 +176,12 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 }
 
 /* filecache.c */
-int cache_page_get(struct vnode *vn, uint64_t off, size_t resid, unsigned advice, struct page **pg)
+int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg)
 {
     return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
 }
 
-void cache_read_end(struct vnode *vn, uint64_t off, size_t n)
+void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, size_t n)
 {
 }
 

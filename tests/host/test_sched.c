@@ -371,6 +371,35 @@ TEST(fair_flows_take_turns)
     CHECK(serve(&b) > 100);      /* alone again: long commands */
 }
 
+/* Processes 3 and 67 would be one flow if numbers alone told them apart, and 67 has asked for much. */
+TEST(fair_flows_are_of_one_process)
+{
+    struct sched_batch b;
+    struct blk_req    *r;
+    unsigned           ahead = 0;
+
+    start(SCHED_FAIR);
+    for (unsigned i = 0; i < 50; i++)
+        add(BLK_READ, i * 1000, 8, 67, true);
+    add(BLK_READ, 500000, 8, 3, true);
+    r = &req[50];
+    while (ahead < 10) {
+        uint32_t n = serve(&b);
+
+        if (list_first(&b.reqs, struct blk_req, link) == r)
+            break;
+        ahead++;
+        finish(&b, n, NULL);
+    }
+    CHECK(ahead <= 1);
+    finish(&b, 8, r);
+    for (unsigned pid = 100; pid < 300; pid++) /* more than there are flows: none is lost */
+        add(BLK_READ, 600000 + pid * 100, 8, pid, true);
+    for (unsigned i = 0; i < 200 + 50 - ahead; i++)
+        finish(&b, serve(&b), NULL);
+    CHECK_EQ(serve(&b), 0);
+}
+
 TEST(fair_sweep_ends)
 {
     struct sched_batch b;
@@ -472,7 +501,7 @@ TEST(what_is_waited_for_leaves_the_background)
     for (unsigned i = 0; i < 300; i++)
         add(BLK_WRITE, 1000 + check_below(100000) * 8, 8, 7, false)->file = i % 30 == 0 ? 5 : 6;
     finish(&b, serve(&b), NULL);
-    sched_hurry(&q, 5, (struct blk_owner){9, 0}, now);
+    sched_hurry(&q, 5, true, (struct blk_owner){9, 0}, now);
     for (; mine < 9 && n < 300; n++) {
         uint32_t        sectors = serve(&b);
         struct blk_req *r;
@@ -645,9 +674,14 @@ TEST(idle_writes_wait_for_the_background)
     }
     CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
     CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
-    sched_hurry(&q, 1, (struct blk_owner){5, 0}, now); /* somebody begins to wait for a file of the idle process */
+    sched_hurry(&q, 1, true, (struct blk_owner){5, 0}, now); /* another begins to wait for a file of the idle process */
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
+    add(BLK_READ, 500, 8, 1, true)->file = 9;
+    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0)}, now); /* nobody who counts */
+    CHECK_EQ(q.flow[6].q.n, 0);
+    sched_hurry(&q, 9, false, (struct blk_owner){6, 0}, now);
+    CHECK_EQ(q.flow[6].q.n, 1);
 }
 
 TEST(real_time_goes_before_others_and_leaves_them_some)

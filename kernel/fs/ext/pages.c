@@ -483,11 +483,11 @@ static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
     return err;
 }
 
-static void ext_hurry(struct vm_object *obj)
+static void ext_hurry(struct vm_object *obj, bool write)
 {
     const struct ext_inode *i = ext_i(obj->owner);
 
-    blk_hurry(i->fs->disk, i->vn.ino);
+    blk_hurry(i->fs->disk, i->vn.ino, write);
 }
 
 const struct pager_ops ext_pager = {
