@@ -215,7 +215,7 @@ struct mem_stretch {
 bool mem_stretch(unsigned i, struct mem_stretch *out);
 
 /*
- * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: slabs, kernel stacks, pipes, files in memory.
+ * mem_unpageable - frames allocated with ALLOC_UNPAGEABLE: most slabs, kernel stacks, pipes, files in memory.
  * Right to within UNPAGEABLE_BATCH frames for each CPU.  No lock.  Solaris subtracts such frames from availrmem.
  */
 enum { UNPAGEABLE_BATCH = 16 };

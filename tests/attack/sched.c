@@ -268,6 +268,80 @@ static bool past_its_limit(void)
     return survived("RLIMIT_CPU", in_child(run_for_ever));
 }
 
+static double cpu_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double real_time_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* One process for each CPU, which computes for 1 ms and goes on as its own child. */
+static bool own_child(void)
+{
+    for (long n = sysconf(_SC_NPROCESSORS_ONLN); n > 0; n--)
+        if (fork() == 0)
+            for (;;) {
+                double end = cpu_time() + 0.001;
+
+                while (cpu_time() < end)
+                    ;
+                if (fork() > 0)
+                    _exit(0);
+            }
+    answer("goes on");
+    return false;
+}
+
+/* One process for each CPU, which computes for 10 ms and sleeps for a microsecond. */
+static bool short_sleeps(void)
+{
+    for (long n = sysconf(_SC_NPROCESSORS_ONLN); n > 0; n--)
+        if (fork() == 0)
+            for (;; usleep(1)) {
+                double end = cpu_time() + 0.010;
+
+                while (cpu_time() < end)
+                    ;
+            }
+    answer("goes on");
+    return false;
+}
+
+/* Root computes beside as many of USER's on each CPU: half would be its share.  true: it has less than a quarter. */
+static bool root_has_no_share(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    double *got = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), all = 0, begin;
+
+    if (got == MAP_FAILED || cpus > (long)(PAGE / sizeof *got))
+        return true;
+    begin = real_time_now();
+    for (long i = 0; i < cpus; i++)
+        if (fork() == 0) {
+            while (real_time_now() < begin + 3)
+                ;
+            got[i] = cpu_time();
+            _exit(0);
+        }
+    for (long i = 0; i < cpus; i++)
+        wait(NULL);
+    for (long i = 0; i < cpus; i++)
+        all += got[i];
+    all /= (real_time_now() - begin) * (double)cpus;
+    if (all < 0.25)
+        printf("  root has %.2f of the processors\n", all);
+    return all < 0.25;
+}
+
 static const struct attack list[] = {
     {"real_time", "a real-time priority", real_time, NULL, NULL},
     {"classes", "a class, shares, a user priority", classes, NULL, NULL},
@@ -282,6 +356,8 @@ static const struct attack list[] = {
     {"alarms", "nine timers of a microsecond", alarms, NULL, NULL},
     {"signals", "16 threads that signal their process", signals, NULL, NULL},
     {"between_ticks", "running between ticks only", between_ticks, NULL, NULL},
+    {"own_child", "going on as one's own child each millisecond", own_child, root_has_no_share, NULL},
+    {"short_sleeps", "computing with sleeps of a microsecond", short_sleeps, root_has_no_share, NULL},
     {"past_its_limit", "more than RLIMIT_CPU", past_its_limit, NULL, NULL},
 };
 ATTACK_MAIN(list)
