@@ -109,11 +109,10 @@ void class_quantum_expired(struct thread *t)
 
 void class_slept(struct thread *t)
 {
-    uint64_t slept = rdtsc() - t->oncpu_since, whole = class_quantum(t);
     unsigned level;
 
-    if (t->slice_left != 0 && slept < whole - min_of(t->slice_left, whole))
-        return;
+    if (t->slice_left != 0 && t->slice_left + (rdtsc() - t->oncpu_since) < t->slice_whole)
+        return; /* it slept for less than it has used */
     t->slice_left = 0;
     if (!time_shares(t))
         return;

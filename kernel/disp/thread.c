@@ -62,11 +62,10 @@ static void account(struct thread *t, uint64_t now)
 }
 
 /* How long `t`, which is dispatched, may run: what it had left when it was preempted, no more than its level has. */
-static inline uint64_t slice(const struct thread *t)
+static inline uint64_t slice(struct thread *t)
 {
-    uint64_t whole = class_quantum(t);
-
-    return t->slice_left != 0 ? min_of(t->slice_left, whole) : whole;
+    t->slice_whole = class_quantum(t);
+    return t->slice_left != 0 ? min_of(t->slice_left, t->slice_whole) : t->slice_whole;
 }
 
 /* What the running thread has left of its slice at `now`; 0: it is over, and a new one begins. */
@@ -200,7 +199,8 @@ void disp_preempt(void)
         spin_lock(&t->lock);
         account(t, rdtsc());
         class_quantum_expired(t);
-        this_cpu()->disp->quantum_end = rdtsc() + class_quantum(t);
+        t->slice_whole = class_quantum(t);
+        this_cpu()->disp->quantum_end = rdtsc() + t->slice_whole;
         timer_program(this_cpu());
         away = disp_nearer_idle(t, this_cpu()) != CPU_MAX;
         if (!away && (next = disp_balance(this_cpu(), t)) != NULL) {
@@ -357,6 +357,7 @@ void thread_prepare(struct thread *t, struct thread *creator)
         class_init_thread(t, creator);
         t->oncpu_since = rdtsc(); /* a chain of children must not have new slices without end: class_slept() */
         t->slice_left = max_of(slice_rest(this_cpu()->disp, t->oncpu_since), 1ul);
+        t->slice_whole = curthread->slice_whole;
         spin_unlock(&creator->lock);
     } else {
         class_init_thread(t, NULL);

@@ -78,7 +78,8 @@ struct thread {
     struct cpupart *part;          /* [t] processor set it belongs to                                   */
     struct cpumask affinity;       /* [t] sched_setaffinity mask; used when `restricted`                */
     bool            restricted;    /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
-    uint64_t        slice_left;    /* [t] TSC cycles of its time slice, when it last ran; 0: a new one */
+    uint64_t        slice_left;    /* [t] TSC cycles of its time slice, when it last ran; 0: a new one  */
+    uint64_t        slice_whole;   /* [t] the same when it began                                        */
     uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
     uint64_t        oncpu_since;   /* [t] TSC up to which runtime_tsc counts, while it runs             */
     uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */

@@ -209,6 +209,23 @@ TEST(children_inherit)
     CHECK_EQ(t[2].pri, 107);
 }
 
+/* A sleep that is shorter than what was used of the slice changes nothing. */
+TEST(short_sleeps_are_none)
+{
+    start(CLASS_TS);
+    class_quantum_expired(&t[0]);
+    CHECK_EQ(t[0].pri, 19);
+    t[0].slice_left = 7;
+    t[0].slice_whole = UINT64_MAX / 2;
+    class_slept(&t[0]);
+    CHECK_EQ(t[0].pri, 19);
+    CHECK_EQ(t[0].slice_left, 7);
+    t[0].slice_whole = 7; /* nothing of it was used */
+    class_slept(&t[0]);
+    CHECK(t[0].pri > 50);
+    CHECK_EQ(t[0].slice_left, 0);
+}
+
 TEST(fixed_stay)
 {
     start(CLASS_FX);
