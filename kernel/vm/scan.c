@@ -81,7 +81,7 @@ enum scan_use scan_use(const struct page *pg)
     if ((flags_of(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
         return SCAN_FREE; /* nothing can be said of its other descriptors */
     flags = flags_of(pg);
-    if ((flags & (PG_UNPAGEABLE | PG_PT)) != 0)
+    if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)
         return SCAN_UNPAGEABLE;
     if ((flags & PG_HEAD) != 0)
         return SCAN_OTHER; /* 2 MiB of a program's, which stay */

@@ -20,7 +20,10 @@ uint64_t        scan_total(void);
 /* scan_next - the frame at *pos, which moves on; *wrapped is set when that was the last of the circle. */
 struct page *scan_next(struct scan_pos *pos, bool *wrapped);
 
-/* What a frame holds.  SCAN_UNPAGEABLE: mem_unpageable() or reserve_table() counts it.  SCAN_OTHER: nobody does. */
+/*
+ * What a frame holds.  SCAN_UNPAGEABLE: mem_unpageable() or reserve_table() counts it, or it is a slab that goes with
+ * other pages (kmem_cache_pageable()).  SCAN_OTHER: it is not counted.
+ */
 enum scan_use { SCAN_FREE, SCAN_UNPAGEABLE, SCAN_OTHER, SCAN_DISK, SCAN_ANON };
 /* scan_use - a guess without a lock: good for counting, and for passing over. */
 enum scan_use scan_use(const struct page *pg);
