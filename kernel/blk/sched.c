@@ -208,8 +208,8 @@ static unsigned level_of(const struct blk_req *r)
 }
 
 /*
- * The flow of a process: the one at its number, modulo FLOW_RT, or if that is another's the next one that is free.  Who
- * finds none shares one.
+ * The flow of a process: the one at its number, modulo FLOW_RT, or if another process has that, the next free one.  If
+ * none is free, it shares one.
  */
 static struct sched_flow *flow_of_process(struct sched *s, uint32_t pid)
 {

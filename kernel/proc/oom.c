@@ -11,9 +11,9 @@
  *             A process that was killed some seconds ago and still exists is skipped: it may wait for another one.
  *             If there is free memory, the fault needed memory of one board (MPOL_BIND), several frames in a row or a
  *             page table that cannot be promised.  Then only the process itself is killed.
- *             Whoever waits for a frame and has none after some turns of the hands asks first (oom_frees()): so a small
- *             write does not fail while a process is ended for another one's memory.  A page fault that finds none all
- *             the same asks once more, and ends its own process at last.
+ *             A thread that waits for a frame and has none after some turns of the hands asks first (oom_frees()): so a
+ *             small write does not fail while a process is being ended.  A page fault that finds no frame after that
+ *             asks once more, and ends its own process at last.
  *             A system call may hold locks that the search takes, or that the end of an address space waits for.  Then
  *             a thread of its own searches.
  * INVARIANTS  I1  process 1 is never killed
@@ -33,7 +33,7 @@ enum {
     HOG = 1024,       /* pages: programs and their libraries have fewer                   */
     USERS_PART = 16,  /* as the room that is left to the superuser elsewhere (net/memory.c) */
     VICTIM_TICKS = 2 * HZ,
-    SEARCH_NAPS = 50, /* of RETRY_NS: the search may wait for a lock of the one who waits for it */
+    SEARCH_NAPS = 50, /* of RETRY_NS: the search may need a lock that the waiting thread holds */
 };
 
 static struct spinlock  oom_lock = SPINLOCK_INIT(RANK_POLL);
@@ -87,7 +87,7 @@ static void keep_larger(struct proc **best, int64_t *most, struct proc *p, int64
 }
 
 /* Looks at a process, which is held.  Sleeps. */
-static void look(struct search *s, struct proc *p, uint32_t uid, bool roots)
+static void search_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
     struct as    *as = proc_as_hold(p);
     struct taker *t;
@@ -133,7 +133,7 @@ static struct proc *greediest(bool for_root, bool roots)
         spin_unlock(&proc_lock);
         if (p == NULL)
             continue;
-        look(&s, p, uid, roots);
+        search_process(&s, p, uid, roots);
         proc_release(p);
     }
     for (t = s.taker; t < s.taker + USERS; t++) {
@@ -175,7 +175,7 @@ static bool somebody_ends(bool for_root)
 {
     struct proc *worst = greediest(for_root, for_root);
 
-    if (worst == NULL && !for_root) /* an ordinary user's memory is root's only if no other user has any to give */
+    if (worst == NULL && !for_root) /* the superuser's processes go last */
         worst = greediest(false, true);
     if (worst == NULL)
         return false;
@@ -204,7 +204,7 @@ static void oom_main(void *arg)
     }
 }
 
-/* Lets the thread search, and waits for the end of that.  Returns whether somebody was found meanwhile. */
+/* Lets the thread search, and waits for the end of the search.  Returns whether a process was chosen meanwhile. */
 static bool have_searched(bool for_root)
 {
     uint64_t kills = oom_kills, begun;

@@ -22,7 +22,7 @@
 
 #define READAHEAD_FIRST 4u /* pages of the first window */
 
-/* What is remembered of a reader: an open file, or all who read a file without one; all zero at first. */
+/* What is remembered of the reads of an open file, or of those of a file without one; all zero at first. */
 struct readahead {
     uint64_t next; /* page that a sequential reader touches next            */
     uint64_t end;  /* pages below it have been asked for                    */

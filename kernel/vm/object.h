@@ -97,7 +97,7 @@ struct object_io {
     uint32_t           pins;       /* under the list's lock: who works on the object without a reference  */
     struct list        dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)          */
     struct vm_object  *obj;        /* [c]                                                                 */
-    struct readahead   ra;         /* of who has no open file; unlocked: a wrong guess costs a wrong read */
+    struct readahead   ra;         /* of reads without an open file; unlocked: a wrong guess is a wrong read */
     struct around      around;     /* likewise, of faults                                                 */
     struct disk       *disk;       /* [c] it lies on                                                      */
     struct writebehind wb;         /* under vn->lock                                                      */
@@ -215,7 +215,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
  * object_page_read - the page at `index` of an object on a disk, held, read if absent, with read-ahead.
  * @want  pages that the caller will read from here on
  * @pl    where it is to lie; NULL: as for read and write
- * @how   how it is read; NULL: as by one who has said nothing, and has no place of his own
+ * @how   how it is read; NULL: without advice, and with the read-ahead of the file itself
  * 0, -ENOMEM, -EIO, -ENXIO (beyond the end).  Sleeps; no locks are held.
  */
 struct placement;

@@ -678,7 +678,7 @@ TEST(idle_writes_wait_for_the_background)
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
     add(BLK_READ, 500, 8, 1, true)->file = 9;
-    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0)}, now); /* nobody who counts */
+    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0)}, now); /* it is idle itself */
     CHECK_EQ(q.flow[6].q.n, 0);
     sched_hurry(&q, 9, false, (struct blk_owner){6, 0}, now);
     CHECK_EQ(q.flow[6].q.n, 1);
