@@ -35,6 +35,7 @@ enum { IOPRIO_SHIFT = 13, IOPRIO_LEVELS = 8, IOPRIO_NORMAL = 4 };
 struct blk_owner {
     uint32_t pid;  /* the process, 0: the kernel */
     uint16_t prio; /* IOPRIO()                   */
+    uint32_t user; /* real user id               */
 };
 
 struct blk_vec { /* `len` bytes at byte `off` of a frame, or of consecutive frames; multiples of SECTOR_SIZE */

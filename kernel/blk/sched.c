@@ -36,8 +36,9 @@
  *                         disk_fair_idle ms.  All that is idle, waited for or not, is one flow; so is each level of
  *                         real time.  The flows of a class stand in line by tags: a turn adds STRIDE / weight to the
  *                         tag of the flow that had the latest, and level n has the weight 8 - n (self-clocked fair
- *                         queueing, Golestani, INFOCOM 1994).  With equal weights that is the end of the line.  The
- *                         disk is held, as above, for a flow that would come before the next in line.
+ *                         queueing, Golestani, INFOCOM 1994).  With equal weights that is the end of the line.  A
+ *                         user's processes share a user's weight, so that many do not get more than another user's
+ *                         one.  The disk is held, as above, for a flow that would come before the next in line.
  *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
  *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
  * INVARIANTS  I1  a request is in one of: fifo, one flow's queue
@@ -209,25 +210,31 @@ static unsigned level_of(const struct blk_req *r)
 
 /*
  * The flow of a process: the one at its number, modulo FLOW_RT, or if another process has that, the next free one.  If
- * none is free, it shares one.
+ * none is free, or its user has FLOW_USER, it shares one, with a process of the same user if there is one.
  */
-static struct sched_flow *flow_of_process(struct sched *s, uint32_t pid)
+static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
 {
-    struct sched_flow *home = &s->flow[pid % FLOW_RT], *own = NULL;
+    struct sched_flow *own = NULL, *shared = NULL;
+    unsigned           of_user = 0;
 
     for (unsigned i = 0; i < FLOW_RT; i++) {
-        struct sched_flow *f = &s->flow[(pid + i) % FLOW_RT];
+        struct sched_flow *f = &s->flow[(by.pid + i) % FLOW_RT];
 
-        if (f->pid == pid)
+        if (f->pid == by.pid && f->user == by.user)
             return f;
-        if (own == NULL && f->q.heap == NULL && f->running == 0)
-            own = f;
+        if (f->q.heap == NULL && f->running == 0) {
+            own = own != NULL ? own : f;
+        } else if (f->user == by.user) {
+            shared = shared != NULL ? shared : f;
+            of_user++;
+        }
     }
-    if (own == NULL)
-        return home;
+    if (own == NULL || of_user >= FLOW_USER)
+        return shared != NULL ? shared : &s->flow[by.pid % FLOW_RT];
     if (s->last == own)
         s->last = NULL;
-    own->pid = pid;
+    own->pid = by.pid;
+    own->user = by.user;
     own->quick = 0;
     own->idle_ns = 0;
     return own;
@@ -243,7 +250,7 @@ static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
         return &s->flow[FLOW_IDLE];
     if (r->op == BLK_WRITE && !r->sync)
         return &s->flow[FLOW_BACK];
-    return cls == IOPRIO_RT ? &s->flow[FLOW_RT + level_of(r)] : flow_of_process(s, r->by.pid);
+    return cls == IOPRIO_RT ? &s->flow[FLOW_RT + level_of(r)] : flow_of_process(s, r->by);
 }
 
 /* ---- what commands take ---------------------------------------------------------------------- */
@@ -304,8 +311,13 @@ static void line_up(struct sched *s, struct sched_flow *f)
 {
     struct sched_line *l = &s->line[f->cls];
     struct list       *at = l->turns.prev;
+    struct sched_flow *other;
+    unsigned           of_user = 1;
 
-    f->stride = STRIDE / (IOPRIO_LEVELS - level_of(f->q.heap));
+    if (f->cls == IO_BE)
+        LIST_FOREACH (other, &l->turns, turn)
+            of_user += other->user == f->user;
+    f->stride = of_user * STRIDE / (IOPRIO_LEVELS - level_of(f->q.heap));
     f->tag = l->tag + f->stride;
     while (at != &l->turns && list_entry(at, struct sched_flow, turn)->tag > f->tag)
         at = at->prev;

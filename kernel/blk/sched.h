@@ -12,8 +12,11 @@ enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
 /* Classes of the fair order, each before the next. */
 enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
 
-/* Flows: of FLOW_RT processes at a time that are told apart (with more, some share one); of others. */
-enum { FLOW_RT = 64, FLOW_BACK = FLOW_RT + IOPRIO_LEVELS, FLOW_IDLE, SCHED_FLOWS };
+/*
+ * Flows: of FLOW_RT processes at a time that are told apart, FLOW_USER of each user (with more, some share one); of
+ * others.
+ */
+enum { FLOW_RT = 64, FLOW_USER = FLOW_RT / 4, FLOW_BACK = FLOW_RT + IOPRIO_LEVELS, FLOW_IDLE, SCHED_FLOWS };
 
 /* Requests that are carried out in sweeps. */
 struct sched_queue {
@@ -28,7 +31,7 @@ struct sched_queue {
 struct sched_flow {
     struct sched_queue q;
     uint8_t     cls;      /* enum io_class                                       */
-    uint32_t    pid;      /* whose it is, or was                                 */
+    uint32_t    pid, user; /* whose it is, or was                                */
     struct list turn;     /* link of sched_line.turns while it has requests         */
     uint64_t    tag;      /* its place there: the lowest comes first                */
     unsigned    stride;   /* what a turn adds to the tag                            */

@@ -68,6 +68,7 @@ static struct blk_owner current_owner(void)
     if (curthread->lwp != NULL) {
         by.pid  = (uint32_t)curproc()->pid;
         by.prio = curthread->disk_shared ? 0 : lwp_ioprio(curlwp());
+        by.user = curcred()->uid;
     }
     return by;
 }

@@ -33,15 +33,20 @@ static void start(enum sched_mode mode)
     sector_ns = SECTOR_NS;
 }
 
-static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_t pid, bool sync)
+static struct blk_req *add_by(enum blk_op op, uint64_t lba, uint32_t nsect, struct blk_owner by, bool sync)
 {
     struct blk_req *r = &req[nreq++];
 
     CHECK(nreq <= NMAX);
     *r = (struct blk_req){.op = (uint8_t)op, .lba = lba, .nsect = nsect, .nvecs = (nsect + 7) / 8,
-                          .by = {pid, pid < 90 ? prio_of[pid] : 0}, .sync = sync, .submitted_ns = now};
+                          .by = by, .sync = sync, .submitted_ns = now};
     sched_add(&q, r, now);
     return r;
+}
+
+static struct blk_req *add(enum blk_op op, uint64_t lba, uint32_t nsect, uint32_t pid, bool sync)
+{
+    return add_by(op, lba, nsect, (struct blk_owner){.pid = pid, .prio = pid < 90 ? prio_of[pid] : 0}, sync);
 }
 
 /* Take a command and carry it out: `now` moves on.  Returns its sectors, 0: nothing could be taken. */
@@ -369,6 +374,46 @@ TEST(fair_flows_take_turns)
     CHECK_EQ(got[2], 10);
     finish(&b, serve(&b), NULL); /* the rest of one */
     CHECK(serve(&b) > 100);      /* alone again: long commands */
+}
+
+/* User 7 reads with many processes at once: one process of user 8 has half of the commands all the same. */
+TEST(fair_users_share)
+{
+    for (unsigned many = 2; many <= 200; many = many * 3 + 1) {
+        struct sched_batch b;
+        unsigned           got[2] = {0};
+
+        start(SCHED_FAIR);
+        for (unsigned i = 0; i < 400; i++)
+            add_by(BLK_READ, check_below(1000000), 8, (struct blk_owner){100 + i % many, 0, 7}, true);
+        for (unsigned i = 0; i < 40; i++)
+            add_by(BLK_READ, 1000000 + check_below(1000000), 8, (struct blk_owner){90, 0, 8}, true);
+        for (unsigned i = 0; i < 60; i++) {
+            uint32_t n = serve(&b);
+
+            got[list_first(&b.reqs, struct blk_req, link)->by.user == 8]++;
+            finish(&b, n, NULL);
+        }
+        CHECK(got[1] >= 29 && got[1] <= 31);
+    }
+}
+
+/* One user has more processes than there are flows: another user's process still has one of its own. */
+TEST(fair_no_user_has_all_flows)
+{
+    struct sched_batch b;
+
+    start(SCHED_FAIR);
+    for (unsigned i = 0; i < 400; i++)
+        add_by(BLK_READ, i * 100, 8, (struct blk_owner){100 + i % 200, 0, 7}, true);
+    for (unsigned i = 0; i < 3; i++) {
+        struct blk_req *r = add_by(BLK_READ, 500000 + i * 100, 8, (struct blk_owner){90 + i, 0, 8 + i}, true);
+        unsigned        ahead = 0;
+
+        while (!finish(&b, serve(&b), r))
+            ahead++;
+        CHECK(ahead <= 1);
+    }
 }
 
 /* Processes 3 and 67 would be one flow if numbers alone told them apart, and 67 has asked for much. */
