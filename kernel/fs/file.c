@@ -80,7 +80,7 @@ void file_release(struct file *f)
         if (unlikely(f->locked))
             lock_file_closed(f);
         if (vn->type == VREG && (acc_mode(f->flags) & 2) && !(f->flags & O_PATH))
-            vn_put_write(vn);
+            vn_count_write(vn, -1);
         vn_release(vn);
     }
     usermem_return(f->payer, FILE_COST);
@@ -303,7 +303,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
     }
     if ((f = file_alloc(&vnode_fileops, vn, kept)) == NULL) {
         if (writes)
-            vn_put_write(vn);
+            vn_count_write(vn, -1);
         vn_release(vn);
         return -ENFILE;
     }

@@ -368,6 +368,7 @@ void fs_init(void)
     cv_init(&umount_ended);
     vm_vnode_ops.hold = vn_hold;
     vm_vnode_ops.release = vn_release;
+    vm_vnode_ops.map_write = vn_count_write;
     vm_vnode_ops.fsync = vn_fsync;
     vm_vnode_ops.sync_inodes = sync_inodes;
     vm_vnode_ops.may_write = may_write;

@@ -9,7 +9,8 @@
  *             A caller with fsuid 0 may do everything except execute what nobody may execute.
  * INVARIANTS  I1  a vnode in use has refs > 0; whoever finds it by name finds it with a reference of the
  *                 directory entry, so a count that has fallen to 0 never rises again
- *             I2  vn->writers counts openings for writing when positive, executions when negative
+ *             I2  vn->writers counts openings for writing and shared mappings that may write when positive, executions
+ *                 when negative
  * LOCKING     vn_setattr() takes vn->lock for writing; the rest is atomic or single stores.
  * SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
  */
@@ -69,14 +70,14 @@ int vn_get_write(struct vnode *vn)
     atomic_fetch_add(&vn->vfs->writers, 1);
     if (!vn->vfs->readonly) /* after the count: vfs_set_readonly() sees the one or we the other */
         return 0;
-    vn_put_write(vn);
+    vn_count_write(vn, -1);
     return -EROFS;
 }
 
-void vn_put_write(struct vnode *vn)
+void vn_count_write(struct vnode *vn, int n)
 {
-    atomic_fetch_sub(&vn->vfs->writers, 1);
-    atomic_fetch_sub(&vn->writers, 1);
+    atomic_fetch_add(&vn->vfs->writers, n);
+    atomic_fetch_add(&vn->writers, n);
 }
 
 int vn_deny_write(struct vnode *vn)
@@ -293,7 +294,7 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
         err = setattr_locked(vn, mask, va, cr);
     rw_exit_write(&vn->lock);
     if ((mask & VA_SIZE) && !writable)
-        vn_put_write(vn);
+        vn_count_write(vn, -1);
     return vn_changed(vn, false, err);
 }
 

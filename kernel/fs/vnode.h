@@ -182,7 +182,7 @@ struct vfs {
     char                  source[32];
     uint64_t              dev;     /* st_dev */
     _Atomic bool          readonly;
-    _Atomic uint32_t      writers; /* openings for writing: none while it is read-only */
+    _Atomic uint32_t      writers; /* openings for writing, and mappings: none while it is read-only */
     _Atomic unsigned      flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
     uint32_t              magic;   /* statfs f_type */
     struct mutex          rename_lock;
@@ -204,11 +204,12 @@ void vn_release(struct vnode *vn);
 void vn_times_now(struct vnode *vn, unsigned mask);
 
 /*
- * vn_get_write, vn_put_write - count an opening for writing; -ETXTBSY while the file is executed, -EROFS.
+ * vn_get_write - count an opening for writing; -ETXTBSY while the file is executed, -EROFS.
+ * vn_count_write - n more (or fewer) openings and shared mappings of a file that may be written and is open for it.
  * vn_deny_write, vn_allow_write - exec's side: -ETXTBSY while it is open for writing.
  */
 int  vn_get_write(struct vnode *vn);
-void vn_put_write(struct vnode *vn);
+void vn_count_write(struct vnode *vn, int n);
 int  vn_deny_write(struct vnode *vn);
 void vn_allow_write(struct vnode *vn);
 

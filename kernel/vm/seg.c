@@ -81,12 +81,19 @@ void seg_unlink_object(struct seg *s)
         pcache_unmapped(o, s->obj_first, s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
 }
 
+static bool writes_file(const struct seg *s)
+{
+    return s->vn != NULL && seg_shared(s) && (s->max_prot & PROT_WRITE) != 0;
+}
+
 static void hold_backing(struct seg *s)
 {
     if (s->obj != NULL)
         object_hold(s->obj);
     if (s->vn != NULL)
         vm_vnode_ops.hold(s->vn);
+    if (writes_file(s))
+        vm_vnode_ops.map_write(s->vn, 1);
 }
 
 /* A segment like `from` for a space that has `count` of them.  NULL: no memory, or the user has too many. */
@@ -128,6 +135,8 @@ void seg_free(struct seg *s)
 {
     if (s->obj != NULL)
         object_release(s->obj);
+    if (writes_file(s))
+        vm_vnode_ops.map_write(s->vn, -1);
     if (s->vn != NULL)
         vm_vnode_ops.release(s->vn);
     if (unlikely(s->payer != NULL))

@@ -170,6 +170,7 @@ void vm_check(void);
 struct vm_vnode_ops {
     void (*hold)(struct vnode *);
     void (*release)(struct vnode *);
+    void (*map_write)(struct vnode *, int n);     /* n more mappings may write to it: they count as openings */
     int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
     void (*sync_inodes)(void);                    /* write what is delayed of inodes, not pages.  Sleeps */
     bool (*may_write)(struct vnode *);            /* does the file belong to the caller, or may it write it? */

@@ -13,6 +13,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -243,6 +244,41 @@ static void file_private(void)
     memcpy(p, "changed!", 8);
     EXPECT_EQ(pread(fd, buf, 8, 0), 8);
     EXPECT(memcmp(buf, "original", 8) == 0);
+}
+
+static int run(char *name)
+{
+    char *argv[] = {name, NULL};
+
+    return execv(name, argv) == 0 ? 0 : errno;
+}
+
+/* As long as a part of a mapping is left that may write to it, a file counts as open for writing. */
+static void file_mapped_is_busy(void)
+{
+    char name[] = "/tmp/t_mem.XXXXXX", *p, *moved;
+    int fd = mkstemp(name), status;
+    pid_t pid;
+
+    EXPECT(fd >= 0 && fchmod(fd, 0700) == 0 && ftruncate(fd, 4 * PAGE) == 0);
+    p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, fd, 0); /* mprotect() may make it writable */
+    EXPECT(p != MAP_FAILED);
+    close(fd);
+    EXPECT_EQ(run(name), ETXTBSY);
+    EXPECT_EQ(mprotect(p + PAGE, PAGE, RW), 0);
+    EXPECT_EQ(munmap(p + 2 * PAGE, PAGE), 0);
+    moved = mremap(p + 3 * PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+    EXPECT(moved != MAP_FAILED);
+    EXPECT_EQ(munmap(p, 2 * PAGE), 0);
+    EXPECT_EQ(run(name), ETXTBSY);
+    pid = fork();
+    if (pid == 0)
+        _exit(run(name)); /* its copy counts, too */
+    EXPECT(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), ETXTBSY);
+    EXPECT_EQ(munmap(moved, 2 * PAGE), 0);
+    EXPECT_EQ(run(name), ENOEXEC);
+    unlink(name);
 }
 
 static void file_end(void)
@@ -579,6 +615,7 @@ static const struct check list[] = {
     {"shared_is_shared", shared_is_shared},
     {"file_shared", file_shared},
     {"file_private", file_private},
+    {"file_mapped_is_busy", file_mapped_is_busy},
     {"file_end", file_end},
     {"file_permissions", file_permissions},
     {"stack_grows", stack_grows},
