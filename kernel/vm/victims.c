@@ -92,10 +92,10 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 static void free_file_page(struct page *pg)
 {
     struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
-    bool              exec = pcache_kind(o) == KIND_EXEC, gone = false;
+    bool              exec = pcache_kind(o) == KIND_EXEC, listed = cachelist_on, gone = false;
 
     spin_lock(&o->lock);
-    if (cachelist_on) {
+    if (listed) {
         page_unlock(pg);
         cachelist_put(pg, false);
     } else if (atomic_load(&pg->refs) == 2 && (atomic_load(&pg->flags) & PG_DIRTY) == 0) {
@@ -110,6 +110,8 @@ static void free_file_page(struct page *pg)
     if (gone)
         page_release(pg); /* the tree's */
     page_release(pg);
+    if (!listed && !gone)
+        return;
     CPUSTAT_INC(dfree);
     if (exec)
         CPUSTAT_INC(execfree);

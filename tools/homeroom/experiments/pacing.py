@@ -7,7 +7,7 @@ THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB
             The rows of the paper: order of arrival, requests that continue each other joined up to 64 KiB as by AIX's SCSI
             driver, no write throttle, AIX's write-behind of four pages and read-ahead of eight, the paper's pairs of
             marks.  Then automatic mode, disk_sched=2, without any mark; and once more with everything else as it comes
-            (write throttle on, clusters of maxphys), and the elevator like this.
+            (write throttle on, clusters of maxphys), and the elevator like this; all without read-around and deadlines.
             Seconds are those of the guest times the disks' scale: what the processor does is stretched as well.  Beside
             them stands the target disk's own time for all that it was asked, from its log, unscaled; and counts: for the
             reads of vi, how many commands the target carried out between a read's coming and its turn.  The copy is
@@ -30,7 +30,8 @@ from homeroom.experiments.storage import Value
 MACHINE, SEED, SCALE = "sf280r", 4, 4
 DISK_MIB = 160
 # AIX: read-ahead of 8 pages (maxpgahead), write-behind of 4 (numclust=1), the SCSI driver joins up to 64 KB (max_coalesce).
-PLAIN = {"disk_sched": 0, "disk_depth": 1, "disk_coalesce": 65536, "ufs:ufs_WRITES": 0, "maxphys": 32768, "ufs:maxcontig": 2}
+ONE_AT_A_TIME = storage.PLAIN | {"disk_depth": 1}
+AIX = ONE_AT_A_TIME | {"disk_sched": 0, "disk_coalesce": 65536, "ufs:ufs_WRITES": 0, "maxphys": 32768, "ufs:maxcontig": 2}
 SAME = 0.03  # between two runs of one row
 STARTS_AFTER = 0.2  # of the time that the copy takes unpaced, by the paper
 
@@ -54,7 +55,7 @@ class Row:
 
 
 def marks(high: int, low: int) -> dict[str, int]:
-    return PLAIN | {"maxpout": high, "minpout": low}
+    return AIX | {"maxpout": high, "minpout": low}
 
 
 ROWS = [
@@ -65,9 +66,9 @@ ROWS = [
     Row("17/12", marks(17, 12), 58, 3.6),
     Row("33/16", marks(33, 16), 55, 4.9),
     Row("33/24", marks(33, 24), 52, 9.0),
-    Row("automatic", PLAIN | {"disk_sched": 2}),
-    Row("automatic, defaults", {"disk_sched": 2, "disk_depth": 1}),
-    Row("elevator, defaults", {"disk_sched": 1, "disk_depth": 1}),
+    Row("automatic", AIX | {"disk_sched": 2}),
+    Row("automatic, defaults", ONE_AT_A_TIME | {"disk_sched": 2}),
+    Row("elevator, defaults", ONE_AT_A_TIME | {"disk_sched": 1}),
 ]
 
 
@@ -201,8 +202,9 @@ def values(rows: list[Row], alone: float, alone_reads: int) -> list[Value]:
 def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: int) -> None:
     lines = []
     for r in rows:
+        own = {k: v for k, v in r.settings.items() if "pout" not in k and storage.PLAIN.get(k) != v}
         lines.append([
-            r.name, " ".join(f"{k.split(':')[-1]}={v}" for k, v in r.settings.items() if "pout" not in k),
+            r.name, " ".join(f"{k.split(':')[-1]}={v}" for k, v in own.items()),
             shown(r.paper_cp, "-"), shown(r.cp), shown(r.synced), shown(r.busy), shown(r.paper_vi, r.paper_word or "-"),
             shown(r.vi) + (" after cp" if r.after_cp else ""), str(r.reads), f"{r.ahead:.1f}", str(r.ahead_most),
         ])  # fmt: skip
