@@ -195,7 +195,7 @@ test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes 
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
 
 .PHONY: crash
-crash: test-images ## 2,000 power cuts of threads that work side by side
+crash: test-images ## 2,800 power cuts of threads that work side by side; THREADS=multi: on two CPUs at once
 	$(Q)CRASH_CUTS=2000 $(APART) .venv/bin/pytest -n 3 --dist loadgroup tests/test_crash.py -k company
 
 .PHONY: fresh

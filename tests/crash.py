@@ -4,8 +4,9 @@
 THEORY      blklogwrites records each write, with its data, and each flush, when it has ended.  A power cut after entry
             k leaves all writes that a flush covers, and of the sectors of those after the last flush any subset: a
             disk with a cache may have written them or not, or a part of one.  `Cuts` rebuilds such disks.
-            The workload (user/test/crashwork.c; crashcrowd.c: with threads) tells in a marker partition of the same
-            disk which fsync has returned; `check_promises` and `check_crowd` know what must then be there.
+            The workload (user/test/crashwork.c; crashcrowd.c: with threads; crashfiles.c: small files and sync) tells in
+            a marker partition of the same disk which fsync has returned; `check_promises`, `check_crowd` and
+            `check_files` know what must then be there.
             Before the workload every free block holds a pattern, so that what was never written shows.
 FORMAT      a sector with magic, version, number of entries and sector size; then for each entry one sector with the
             first sector, the number of sectors, flags and length, and after it the data.
@@ -283,3 +284,34 @@ def check_crowd(root: Path, marks: list[int]) -> list[str]:
     """What the workers were promised; and no file of zeros shows what its blocks held before."""
     faults = [f for worker, mark in enumerate(marks) if mark for f in Crowd(root, worker, mark).check()]
     return faults + check_order(root)
+
+
+FILES, DIRS, FILE_THREADS = 160, 5, 2
+
+
+def check_files(root: Path, mark: int) -> list[str]:
+    """Files of user/test/crashfiles.c after `mark` rounds: each is whole or absent, but for those that are being made.
+
+    A file is made by one call and written by the next, page by page: a transaction that closes meanwhile has its first
+    pages, or none.  There is one such file for each thread at most.
+    """
+    faults, begun = [], 0
+    for n in range((mark + 1) * FILES):
+        made, i = divmod(n, FILES)
+        path, full = root / f"d{i % DIRS}/{made}.{i}", pattern(n, 4 * (1024 + n * 37 % 3073))
+        data = path.read_bytes() if path.is_file() else None
+        if made == mark and data is not None and len(data) < len(full) and data == full[: len(data)] and len(data) % 4096 == 0:
+            begun += 1
+        elif data is None and made == mark - 1:
+            faults.append(f"round {mark} was synced: {path.name} is missing")
+        elif data is not None and made < mark - 2:
+            faults.append(f"round {mark} was synced: {path.name} was removed in it")
+        elif data not in (None, full):
+            faults.append(f"{path.name} after round {mark}: {difference(data, full)}")
+    there = sum(len(list((root / f"d{i}").iterdir())) for i in range(DIRS) if (root / f"d{i}").is_dir())
+    known = sum((root / f"d{n % FILES % DIRS}/{n // FILES}.{n % FILES}").is_file() for n in range((mark + 1) * FILES))
+    if there != known:
+        faults.append(f"after round {mark}: {there - known} files that were not made yet")
+    if begun > FILE_THREADS:
+        faults.append(f"after round {mark}: {begun} files are there in part")
+    return faults

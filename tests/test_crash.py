@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A power cut at any moment: the file system is whole afterwards, and what fsync promised is there.
 
-Two workloads: one thread (crashwork), and several side by side (crashcrowd), whose cuts are also during the recovery.
-`make crash` makes 2,000 cuts of the second.
+Three workloads: one thread (crashwork); several side by side (crashcrowd), and many small files (crashfiles), whose cuts
+are also during the recovery.  `make crash` makes 2,000 cuts of the second and 800 of the third.
 
 One machine works on a disk while QEMU records its writes.  The disk is rebuilt at CUTS moments, most of them between the
 writes of one flush, with writes dropped that no flush covers.  At each the kernel's own code, built for this host,
 replays the journal; e2fsck judges the result; what was promised is compared.  At BOOTS of them a machine does it.
 The record depends on how fast the host's disk answers; what is cut of it depends on the seed alone, which is printed.  The
-records are kept (FOLDER/writes.log, crowd1024.log, crowd4096.log; one with a fault in FOLDER/failed, too);
-CRASH_LOG names one to be used again.
+records are kept (FOLDER/writes.log, crowd1024.log, files4096.log, ...; one with a fault in FOLDER/failed, too);
+CRASH_LOG names one to be used again.  THREADS=multi: the machine that is recorded has a host thread for each CPU.
 """
 
 import os
@@ -17,6 +17,7 @@ import random
 import shutil
 import struct
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,11 +28,11 @@ from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 320, 20, 70, 4
 BLOCKS = [1024, 4096]
-CROWD_CUTS, CYCLES = int(os.environ.get("CRASH_CUTS", 500)), 24
+CROWD_CUTS, CYCLES, ROUNDS = int(os.environ.get("CRASH_CUTS", 500)), 24, 8
 FOLDER = TOP / "build/test-crash"
 pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
-MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-E", "nodiscard", "-N", "256"]
+MKFS = ["mke2fs", "-q", "-F", "-t", "ext3", "-E", "nodiscard"]
 SHM = Path("/dev/shm")
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
@@ -46,11 +47,12 @@ def folder():
     shutil.rmtree(fast)
 
 
-def new_disk(folder: Path, block: int = 1024) -> Path:
+def new_disk(folder: Path, block: int = 1024, inodes: int = 256) -> Path:
     """A disk with a partition table, an empty file system whose free blocks hold a pattern, and the marker."""
     part, disk = folder / "part.img", folder / "disk.img"
     part.write_bytes(crash.STALE * (crash.FS_SECTORS * crash.SECTOR // len(crash.STALE)))
-    subprocess.run([*MKFS, "-b", str(block), "-J", f"size={1 if block == 1024 else 4}", part], check=True)
+    sizes = ["-N", str(inodes), "-b", str(block), "-J", f"size={1 if block == 1024 else 4}"]
+    subprocess.run([*MKFS, *sizes, part], check=True)
     image = bytearray(crash.DISK_SECTORS * crash.SECTOR)
     image[: crash.SECTOR] = crash.partition_table()
     image[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR] = part.read_bytes()
@@ -71,6 +73,7 @@ def recorded(disk: Path, log: Path, speed, command: str):
         speed,
         disks=(f"{disk},blklogwrites={log}",),
         seed=SEED,
+        threads=os.environ.get("THREADS") or "single",
         run=f"mkdir -p /mnt && mount -t ext3 /dev/vda1 /mnt && {command}",
     )
     try:
@@ -99,6 +102,13 @@ def e2fsck(part: Path) -> str:
     return "" if run.returncode == 0 else run.stdout
 
 
+Judge = Callable[[Path], list[str]]  # what is wrong with the files of a disk
+
+
+def kept(mark: int) -> Judge:
+    return lambda root: crash.check_promises(root, mark) + crash.check_order(root)
+
+
 class Replayer:
     """The host program, kept for many images."""
 
@@ -108,7 +118,7 @@ class Replayer:
         )
         self.part, self.files = folder / f"cut{number}.img", folder / f"files{number}"
 
-    def check(self, image: bytes | bytearray, mark: int | list[int], again: int = 0) -> list[str]:
+    def check(self, image: bytes | bytearray, judge: Judge, again: int = 0) -> list[str]:
         """Faults of the disk; `again`: the power fails once more while the journal is replayed, at a moment by that seed."""
         self.part.write_bytes(memoryview(image)[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         shutil.rmtree(self.files, ignore_errors=True)
@@ -117,10 +127,7 @@ class Replayer:
         answer = self.program.stdout.readline()
         if answer != "OK\n":
             return [f"the replay failed: {answer}{self.program.stderr.read() if answer == '' else ''}"]
-        if isinstance(mark, list):
-            faults = crash.check_crowd(self.files, mark)
-        else:
-            faults = crash.check_promises(self.files, mark) + crash.check_order(self.files)
+        faults = judge(self.files)
         if said := e2fsck(self.part):
             faults.append(said)
         return faults
@@ -151,15 +158,15 @@ def disks(base: bytes, entries):
 
 
 def check_all(folder: Path, cuts) -> list[str]:
-    """The host's replay of each (cut, disk, promises, seed of a second cut or 0), two at a time.  What is wrong."""
+    """The host's replay of each (cut, disk, judge, seed of a second cut or 0), two at a time.  What is wrong."""
     workers = [Replayer(folder, n) for n in range(2)]
     faults, waiting = [], []
     with ThreadPoolExecutor(2) as threads:
-        for count, (cut, image, mark, again) in enumerate(cuts):
+        for count, (cut, image, judge, again) in enumerate(cuts):
             if len(waiting) == 2:
                 before, job = waiting.pop(0)
                 faults += [f"cut {before}: {f}" for f in job.result()]
-            waiting.append((cut, threads.submit(workers[count % 2].check, image, mark, again)))
+            waiting.append((cut, threads.submit(workers[count % 2].check, image, judge, again)))
         for before, job in waiting:
             faults += [f"cut {before}: {f}" for f in job.result()]
     for worker in workers:
@@ -175,7 +182,7 @@ def test_every_cut(folder, record):
     made = crash.Cuts(base, entries)
     marks = {made.mark(cut) for cut in choose_cuts(entries)}
     count = len(choose_cuts(entries))
-    faults = check_all(folder, ((cut, image, mark, 0) for cut, image, mark, _ in disks(base, entries)))
+    faults = check_all(folder, ((cut, image, kept(mark), 0) for cut, image, mark, _ in disks(base, entries)))
     print(f"seed {SEED}, {len(entries)} entries, {count} cuts, {len(marks)} different promises")
     none(faults, FOLDER / "writes.log")
     assert count == CUTS and len(marks) > CUTS // 3
@@ -191,12 +198,12 @@ def crowd_cuts(entries, count: int) -> list[int]:
     return sorted(cuts)
 
 
-def crowd_disks(base: bytes, entries, count: int):
+def crowd_disks(base: bytes, entries, count: int, judge: Callable[[list[int]], Judge]):
     """As check_all() wants them: two of three with writes dropped that no flush covers, one of three cut once more."""
     made = crash.Cuts(base, entries)
     for number, cut in enumerate(crowd_cuts(entries, count)):
         image, _ = made.rebuild(cut, random.Random(SEED * 1000003 + cut) if number % 3 else None)
-        yield cut, image, [made.mark(cut, slot) for slot in range(crash.WORKERS)], cut if number % 3 == 1 else 0
+        yield cut, image, judge([made.mark(cut, slot) for slot in range(crash.WORKERS)]), cut if number % 3 == 1 else 0
 
 
 def test_mark_beside_other_sectors():
@@ -222,9 +229,24 @@ def test_cuts_in_company(folder, speed, block):
     assert base.count(crash.STALE * 64) > 4000, "the free blocks hold no pattern"
     cuts = crowd_cuts(entries, count)
     assert len(cuts) == count
-    faults = check_all(folder, crowd_disks(base, entries, count))
+    crowd = crowd_disks(base, entries, count, lambda marks: lambda root: crash.check_crowd(root, marks))
+    none(check_all(folder, crowd), log)
     print(f"seed {SEED}, {len(entries)} entries, {count} cuts")
-    none(faults, log)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_small_files_in_company(folder, speed, block):
+    """Two threads make many small files: what sync(2) promised is there, and all others are whole or absent."""
+    log = FOLDER / f"files{block}.log"
+    disk = new_disk(folder, block, inodes=1024)
+    base, entries = recorded(disk, log, speed, f"/usr/test/crashfiles /mnt /dev/vda2 {ROUNDS}")
+    made = crash.Cuts(base, entries)
+    assert made.marks(0) == [*range(1, ROUNDS + 1)], "a mark is missing: the promises would be too few"
+    count = min(CROWD_CUTS // 5, len(entries))
+    assert count > 10 * ROUNDS, "too little was recorded"
+    disks = crowd_disks(base, entries, count, lambda marks: lambda root: crash.check_files(root, marks[0]))
+    none(check_all(folder, disks), log)
+    print(f"seed {SEED}, {len(entries)} entries, {count} cuts")
 
 
 @pytest.mark.parametrize("half", [0, 1])
@@ -254,6 +276,6 @@ def test_real_boots(folder, record, speed, half):
         part = folder / f"part{half}.img"
         part.write_bytes(after[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         assert e2fsck(part) == "", f"cut {cut}"
-        faults = replayer.check(after, mark)
+        faults = replayer.check(after, kept(mark))
         assert not faults, f"cut {cut}: " + "\n".join(faults)
     replayer.close()
