@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Pageout, swap and promised memory on a machine with little of it: contents, policies, refusals, tunables."""
 
+import hashlib
 import os
 import random
 import re
@@ -387,6 +388,38 @@ def test_pages_of_others_stay(machine):
 def test_cold_pages_go_first(machine):
     got = advise(machine, "cold 60")
     assert got["cold"] <= 2048 // 4 and got["other"] > 2048 // 2, got
+
+
+@ADVICE
+def test_advice_goes_with_the_mapping(machine):
+    """A child has its parent's advice, and a mapping that moves keeps it: 200 pages for 200 touches."""
+    got = advise(machine, "kept FILE")
+    assert got["child"] == got["moved"] == 200, got
+
+
+@ADVICE
+@pytest.mark.parametrize("how", ["passed", "once"])
+def test_pages_for_one_use_go_first(machine, how):
+    """MADV_SEQUENTIAL, POSIX_FADV_NOREUSE: what is used so leaves before what is used as often without advice."""
+    got = advise(machine, f"first FILE {how} 60")
+    assert got["half"] < got["rest"] / 2, got
+
+
+@ADVICE
+def test_pages_that_others_map_stay_as_long(machine):
+    """MADV_SEQUENTIAL takes nothing from a mapping without it."""
+    got = advise(machine, "first FILE shared 60")
+    assert abs(got["half"] - got["rest"]) < 2048 // 8, got
+
+
+@ADVICE
+def test_changed_pages_of_files_go_when_told(machine):
+    """MADV_PAGEOUT writes them, all within two seconds; clean pages leave at once, and the file has them."""
+    got = advise(machine, "dirty FILE")
+    assert got["written"] >= 2048 and got["left"] == 0, got
+    machine.check("sync && umount /mnt && mount -t ext3 /dev/vdb /mnt")
+    data = b"".join(bytes([i % 251 + 1]) * 4096 for i in range(2048))
+    assert machine.check("md5sum /mnt/f").split()[0] == hashlib.md5(data).hexdigest()
 
 
 # ---- writers that wait: a disk of the papers' days, a machine of its own ----

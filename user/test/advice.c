@@ -10,6 +10,11 @@
  *     advice fork              a child's advice for pages that it shares with its parent
  *     advice out FILE UID      as user UID, look at a mapped file and advise pageout; what is left of it
  *     advice cold MB           two regions, one of them cold, while MB of other memory are filled
+ *     advice kept FILE         mapped with advice RANDOM: touches by a child, and after the mapping has moved
+ *     advice first FILE HOW MB both halves of a file are used again and again while MB of memory are filled; HOW the
+ *                              second one is: `passed`, mapped with advice SEQUENTIAL; `shared`, the same, and mapped
+ *                              once more without; `once`, read(2) with advice NOREUSE
+ *     advice dirty FILE        pages of a mapped file are changed, then advised pageout, and again when they are clean
  * Output: words `key=value`.
  */
 #include <errno.h>
@@ -273,6 +278,106 @@ static int cold(size_t mb)
     return 0;
 }
 
+static int kept(const char *path)
+{
+    volatile char *p = map_file(cold_file(path)), *moved;
+    void          *place = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct counts  from = counts();
+    pid_t          child;
+    int            status;
+
+    must(madvise((void *)p, PAGES * PAGE, MADV_RANDOM) == 0, "madvise");
+    child = fork();
+    for (size_t i = 0; child == 0 && i < TOUCHES; i++)
+        (void)p[i * STRIDE % PAGES * PAGE];
+    if (child == 0)
+        _exit(0);
+    must(waitpid(child, &status, 0) == child && status == 0, "child");
+    printf("child=%lu ", counts().pages - from.pages);
+    cold_file(path);
+    from = counts();
+    moved = mremap((void *)p, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    must(moved == place, "mremap");
+    for (size_t i = 0; i < TOUCHES; i++)
+        (void)moved[i * STRIDE % PAGES * PAGE];
+    printf("moved=%lu\n", counts().pages - from.pages);
+    return 0;
+}
+
+struct use {
+    volatile char *map, *other; /* of the file; once more, for its second half, or NULL */
+    int            rest, half;  /* descriptors, for read(2); 0: touches                 */
+};
+
+/* Uses the pages of the file that are in memory, or all. */
+static void use(const struct use *u, int all)
+{
+    static unsigned char vec[PAGES];
+    static char          buf[PAGE];
+
+    must(mincore((void *)u->map, PAGES * PAGE, vec) == 0, "mincore");
+    for (size_t i = 0; i < PAGES; i++) {
+        if (!all && !(vec[i] & 1))
+            continue;
+        if (u->half != 0)
+            must(pread(i < PAGES / 2 ? u->rest : u->half, buf, PAGE, (off_t)i * PAGE) == PAGE, "pread");
+        else
+            (void)u->map[i * PAGE];
+        if (u->other != NULL && i >= PAGES / 2)
+            (void)u->other[i * PAGE];
+    }
+}
+
+static int first(const char *path, const char *how, size_t mb)
+{
+    int           fd = cold_file(path);
+    struct use    u = {.map = map_file(fd)};
+    unsigned long left = PAGES / 2;
+    char         *c = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    must(c != MAP_FAILED, "mmap");
+    if (strcmp(how, "once") == 0) {
+        u.half = fd;
+        u.rest = open(path, O_RDONLY);
+        must(u.rest >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE) == 0, "fadvise");
+    } else {
+        must(madvise((char *)u.map + PAGES / 2 * PAGE, PAGES / 2 * PAGE, MADV_SEQUENTIAL) == 0, "madvise");
+    }
+    if (strcmp(how, "shared") == 0)
+        u.other = map_file(open(path, O_RDONLY));
+    use(&u, 1);
+    for (size_t i = 0; i < mb << 8 && left > PAGES / 8; i++) {
+        c[i * PAGE] = 1;
+        if (i % 64 == 0) {
+            use(&u, 0);
+            left = present((char *)u.map + PAGES / 2 * PAGE, PAGES / 2);
+        }
+    }
+    printf("half=%lu rest=%lu\n", left, present((void *)u.map, PAGES / 2));
+    return 0;
+}
+
+static int dirty(const char *path)
+{
+    int      fd = open(path, O_RDWR);
+    char    *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    uint64_t from = vmstat("pgpgout");
+
+    must(p != MAP_FAILED, path);
+    for (size_t i = 0; i < PAGES; i++)
+        memset(p + i * PAGE, (int)(i % 251) + 1, PAGE);
+    must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
+    for (int i = 0; i < 200 && vmstat("pgpgout") - from < PAGES * PAGE / 1024; i++) /* before fsflush comes round */
+        usleep(10000);
+    printf("written=%lu ", (unsigned long)(vmstat("pgpgout") - from) / (PAGE / 1024));
+    for (int i = 0; i < 200 && present(p, PAGES) != 0; i++) { /* some may be on their way still */
+        must(madvise(p, PAGES * PAGE, MADV_PAGEOUT) == 0, "pageout");
+        usleep(10000);
+    }
+    printf("left=%lu\n", present(p, PAGES));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "map") == 0)
@@ -291,7 +396,13 @@ int main(int argc, char **argv)
         return out(argv[2], atoi(argv[3]));
     if (argc == 3 && strcmp(argv[1], "cold") == 0)
         return cold(strtoul(argv[2], NULL, 10));
-    fprintf(stderr, "usage: advice map|read|need FILE HOW | two FILE | swap anon|shared | fork | out FILE UID | "
-                    "cold MB\n");
+    if (argc == 3 && strcmp(argv[1], "kept") == 0)
+        return kept(argv[2]);
+    if (argc == 5 && strcmp(argv[1], "first") == 0)
+        return first(argv[2], argv[3], strtoul(argv[4], NULL, 10));
+    if (argc == 3 && strcmp(argv[1], "dirty") == 0)
+        return dirty(argv[2]);
+    fprintf(stderr, "usage: advice map|read|need FILE HOW | two|kept|dirty FILE | swap anon|shared | fork | "
+                    "out FILE UID | cold MB | first FILE passed|shared|once MB\n");
     return 2;
 }
