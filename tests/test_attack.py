@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """An ordinary user attacks the kernel (tests/attack); root loses neither its file, nor its time, nor its memory."""
 
+import os
 import re
 import subprocess
 
 import pytest
 
 from homeroom.machine import TOP
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "tests/attack"
 PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))
@@ -27,6 +30,13 @@ def programs(tmp_path_factory):
     return build(tmp_path_factory.mktemp("attack"))
 
 
+def slow_disk() -> str:
+    """A file system on a disk that takes some tenths of a millisecond for a command, so that they can be counted."""
+    image = TOP / "build/test-attack.img"
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", "-b", "4096", image, "64M"], check=True)
+    return f"refdisk:{image},scale=50"
+
+
 def test_root_after_fork_bombs(boot, programs):
     """Young processes are promised little and cost the kernel much: neither they nor their end take root's part."""
     machine = boot("sf3800", memory="192M", overlay=programs)
@@ -37,7 +47,8 @@ def test_root_after_fork_bombs(boot, programs):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_attack(boot, programs, program):
     """Each on a machine of its own, so that nothing depends on what another left."""
-    machine = boot("sf3800", memory="192M", overlay=programs)
+    more = {"disks": (slow_disk(),), "system": "set disk_depth=1"} if program == "disk" else {}
+    machine = boot("sf3800", memory="192M", overlay=programs, **more)
     result = machine.run(f"/usr/attack/{program}", timeout=900)
     tried = re.findall(r"^attack (\w+): ", result.out, re.M)
     listed = re.findall(r'^    \{"(\w+)",', (FOLDER / f"{program}.c").read_text(), re.M)
