@@ -49,6 +49,16 @@ def test_solution_has_all_points():
     assert all(t["status"] == "passed" for t in results["tests"])
 
 
+def test_readings_of_the_tolerance():
+    """What docs/lgroups.md says of them: only one has as many threads on each board, on the 15K and on the 6800."""
+    for size in ([], ["6", "24"]):
+        command = [sys.executable, ROOT / "labs/home/readings.py", *size]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+        even = {name: int(words.split()[-2]) for name, _, words in (line.partition(": ") for line in lines)}
+        assert even.pop("lgroups that the process does not use yet") == 300
+        assert len(even) == 3 and not any(even.values()), lines
+
+
 def test_skeleton_fails():
     status, out, results = grade("home", "--file", ROOT / "labs/home/home.c")
     assert status == 1, out

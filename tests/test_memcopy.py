@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-HPC = "set lgrp_loadavg_tolerance=0x1000"  # the paper's advice for such programs
-
 
 @dataclass
 class Run:
@@ -107,7 +105,7 @@ def test_bad_options(machine):
         assert machine.run(f"memcopy {options}").status == 2, options
 
 
-@pytest.mark.machine("sf6800", system=HPC)
+@pytest.mark.machine("sf6800")
 def test_table_3_7(machine):
     """24 threads, 576 pages: 96 in each of 6 lgroups."""
     # What ran before is load on its board for a while, and a board that has load gets fewer homes.
@@ -118,7 +116,7 @@ def test_table_3_7(machine):
 
 def test_homes_are_even_every_time(boot_once):
     command = "for i in $(seq 20); do memcopy -t 24 -n 768k -i 1; done"
-    outcome, text, _ = boot_once("sf6800", run=command, timeout=240, system=HPC)
+    outcome, text, _ = boot_once("sf6800", run=command, timeout=240)
     assert outcome.status == 0, text
     runs = parse(text)
     assert len(runs) == 20
@@ -153,7 +151,7 @@ def test_table_3_4(boot_once):
     """1728 pages of 2 MiB: 96 in each of 18 lgroups, give or take 3; and 4 homes in each, 20 times of 20."""
     again = "for i in $(seq 19); do memcopy -t 72 -i 1 -n 72k; done"
     command = f"memcopy -t 72 -s 2m -P 1728 -i 1 && {again}"
-    outcome, text, _ = boot_once("sf15k", run=command, timeout=420, system=HPC)
+    outcome, text, _ = boot_once("sf15k", run=command, timeout=420)
     assert outcome.status == 0, text
     large, *small = parse(text)
     check_first_touch(large, 72)

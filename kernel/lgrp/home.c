@@ -8,8 +8,9 @@
  *             2. The candidates are split into those that the process already uses ("own"; all
  *                of them for a new process) and the others.  In each class the least loaded is
  *                found by one scan that begins at a random one of them and goes round.  A later
- *                one replaces the best so far only if it is less loaded by more than the
- *                tolerance, so among equals the random start decides.
+ *                one replaces the best so far only if it is less loaded, so among equals the
+ *                random start decides.  Where the process is new, or may come to new lgroups,
+ *                less loaded means: by more than the tolerance.
  *             3. The best of the others is taken only if the best of the own is loaded above
  *                expand_thresh and the other is less loaded than it by more than expand_diff.
  * INVARIANTS  I1  the result is a member of cand, or LGRP_NONE when cand is empty
@@ -31,8 +32,11 @@ static unsigned nth_member(uint64_t set, unsigned skip)
     return bit_first(set);
 }
 
-/* The least loaded member of `set`, scanning round from a random one; NONE if it is empty. */
-static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set)
+/*
+ * The least loaded member of `set`, scanning round from a random one; NONE if it is empty.  Loads that differ by
+ * `tolerance` / CPUs are equal.
+ */
+static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
 {
     unsigned start = set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
     uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
@@ -42,9 +46,9 @@ static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set)
     for (int half = 0; half < 2; half++, left = low) {
         for (; left != 0; left &= left - 1) {
             unsigned g = bit_first(left);
-            uint64_t tolerance = in->ncpus[g] != 0 ? in->tolerance / in->ncpus[g] : 0;
+            uint64_t fudge = in->ncpus[g] != 0 ? tolerance / in->ncpus[g] : 0;
 
-            if (best == NONE || in->load[g] + tolerance < in->load[best])
+            if (best == NONE || in->load[g] + fudge < in->load[best])
                 best = g;
         }
     }
@@ -84,10 +88,10 @@ unsigned lgrp_choose_home(const struct lgrp_home_in *in)
     if (best != NONE)
         return best;
     if (own == 0)
-        own = in->cand;
+        return least_loaded(in, in->cand, in->tolerance);
 
-    best = least_loaded(in, own);
-    other = least_loaded(in, in->cand & ~own);
+    best = least_loaded(in, own, 0);
+    other = least_loaded(in, in->cand & ~own, in->tolerance);
     if (other != NONE && in->load[best] > in->expand_thresh &&
         (uint64_t)in->load[other] + in->expand_diff < in->load[best])
         return other;

@@ -5,9 +5,12 @@
  * THEORY      The rule of the MPO paper ("Scheduler", "System Variables").  Threads of a
  *             process stay together until the least loaded lgroup that they already use is
  *             busier than lgrp_expand_proc_thresh; then a new lgroup is taken, provided that it
- *             is less loaded by more than lgrp_expand_proc_diff.  Loads closer than the
- *             tolerance are equal, and between equals the choice is random: the scan begins at
- *             a random lgroup.
+ *             is less loaded by more than lgrp_expand_proc_diff.  Where an lgroup is chosen that
+ *             the process does not use yet, loads closer than the tolerance are equal, and
+ *             between equals the choice is random: the scan begins at a random lgroup.
+ *             READING: the paper does not say which comparisons the tolerance is for.  If it
+ *             were for all, 72 threads would have two to six on a board with the default
+ *             values, and the paper's Table 3-4, measured with these, has four on each.
  * UNITS       loads and thresholds: LGRP_LOAD_FULL (32767) = every CPU of the lgroup is busy
  * LOCKING     none: works on its arguments only
  * SEE ALSO    home.c, lgrp/load.h (who calls it), docs/lgroups.md, labs/home
@@ -26,7 +29,7 @@ struct lgrp_home_in {
     unsigned home;          /* present home, wins ties; LGRP_NONE: none */
     uint32_t expand_thresh; /* lgrp_expand_proc_thresh */
     uint32_t expand_diff;   /* lgrp_expand_proc_diff */
-    uint32_t tolerance;     /* lgrp_loadavg_tolerance, for one CPU */
+    uint32_t tolerance;     /* lgrp_loadavg_tolerance, for one CPU: between lgroups that are new to the process */
     uint32_t rnd;           /* 32 random bits */
 };
 

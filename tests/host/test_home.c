@@ -134,6 +134,21 @@ TEST(default_tolerance_makes_small_differences_random)
     CHECK_EQ(choose_many(), 0x3f);
 }
 
+/* Among the lgroups that the process uses the least loaded is taken, however close the others are. */
+TEST(tolerance_is_for_new_lgroups_only)
+{
+    begin(6);
+    in.tolerance = 0x10000;
+    in.expand_thresh = PERCENT(75);
+    in.spanned = 1 << 1 | 1 << 2 | 1 << 5;
+    load[1] = load[5] = PERCENT(50);
+    load[2] = PERCENT(50) - 1;
+    CHECK_EQ(choose_many(), 1 << 2);
+    load[1] = load[2] = load[5] = PERCENT(100); /* it spreads: these are equal */
+    load[3] = PERCENT(10);
+    CHECK_EQ(choose_many(), 1 << 0 | 1 << 3 | 1 << 4);
+}
+
 TEST(threads_stay_together_below_the_threshold)
 {
     begin(6);
@@ -231,10 +246,11 @@ TEST(affinity_decides_first)
 }
 
 /* A process that creates one thread per CPU, each counted at once, fills every lgroup. */
-static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh)
+static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh, uint32_t tolerance)
 {
     begin(lgrps);
     in.expand_thresh = thresh;
+    in.tolerance = tolerance;
     unsigned homes[LGRP_MAX] = {0};
 
     for (unsigned i = 0; i < lgrps * cpus; i++) {
@@ -254,10 +270,12 @@ static void fill(unsigned lgrps, unsigned cpus, uint32_t thresh)
 TEST(one_thread_per_cpu_fills_every_lgroup)
 {
     for (unsigned i = 0; i < 20; i++) {
-        fill(18, 4, PERCENT(75));
-        fill(6, 4, PERCENT(25));
-        fill(64, 4, PERCENT(75));
-        fill(2, 4, PERCENT(25));
-        fill(1, 4, PERCENT(25));
+        uint32_t tolerance = i % 2 == 0 ? 0x1000 : 0x10000; /* the paper's advice, the default */
+
+        fill(18, 4, PERCENT(75), tolerance);
+        fill(6, 4, PERCENT(25), tolerance);
+        fill(64, 4, PERCENT(75), tolerance);
+        fill(2, 4, PERCENT(25), tolerance);
+        fill(1, 4, PERCENT(25), tolerance);
     }
 }

@@ -239,7 +239,7 @@ static void sim_begin(unsigned boards, unsigned cpus, bool high_end)
     lgrp_runnable_now = runnable_now;
     lgrp_expand_proc_thresh = high_end ? LGRP_LOAD_FULL * 3 / 4 : LGRP_LOAD_FULL / 4;
     lgrp_expand_proc_diff = LGRP_LOAD_FULL / 4;
-    lgrp_loadavg_tolerance = 0x1000;
+    lgrp_loadavg_tolerance = 0x10000;
 }
 
 /* Time passes; a host that stalls for several updates makes up for them with one. */
