@@ -104,6 +104,7 @@ def test_background_reader_is_stopped(console):
     assert "Stopped (tty input)" in command(console, "sleep 0.2; jobs")
     console.type("fg\n")
     console.expect("cat\n")
+    wait_foreground(console, "cat")
     console.type("to the foreground\n\x04")
     console.expect(r"^to the foreground\nto the foreground\n" + PROMPT)
 
@@ -122,6 +123,7 @@ def test_pipeline_is_one_job(console):
     console.expect(r"Stopped[^\n]*\n+(.*\n)*" + PROMPT)
     console.type("fg\n")
     console.expect("fg\nsleep 1000 | cat\n")
+    wait_foreground(console, "sleep")  # before that the key would go to the shell
     console.type("\x03")
     console.expect(PROMPT)
     assert command(console, "jobs; ps | grep -c '[s]leep 1000'") == "0\n"
