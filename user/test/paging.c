@@ -99,7 +99,7 @@ static int anon(size_t mb, uint64_t seed)
         waitpid(child, &status, 0);
         bad += look(mem, pages, seed, seed + 2000000, 2, 5);
     }
-    printf("forked=%d child_bad=%d bad=%lu\n", child > 0, status != 0, bad);
+    printf("forked=%d child_bad=%d child=%#x bad=%lu\n", child > 0, status != 0, (unsigned)status, bad);
     return bad != 0 || status != 0;
 }
 
