@@ -62,6 +62,22 @@ static uint64_t *map(size_t bytes, int flags)
     return p;
 }
 
+/* Says what a wrong page holds: another side's value of it, a page of its own kind elsewhere, or zeros. */
+static void tell(const uint64_t *page, size_t i, uint64_t seed)
+{
+    uint64_t value = page[0];
+
+    printf("page %zu: as made %lu, as the child changes it %lu, as the parent does %lu; first word %#lx", i,
+           1 - wrong(page, seed + i), 1 - wrong(page, seed + 1000000 + i), 1 - wrong(page, seed + 2000000 + i),
+           (unsigned long)value);
+    for (uint64_t other = 0; other < 65536; other++)
+        for (uint64_t side = 0; side < 3; side++)
+            if (value == mix((seed + side * 1000000 + other) * WORDS))
+                printf("; page %lu of side %lu", (unsigned long)other, (unsigned long)side);
+    printf("\n");
+    fflush(stdout);
+}
+
 /* Every `step`-th page from `first` on gets another value on this side. */
 static void change(uint64_t *mem, size_t pages, uint64_t seed, size_t first, size_t step)
 {
@@ -74,7 +90,10 @@ static unsigned long look(const uint64_t *mem, size_t pages, uint64_t seed, uint
     unsigned long bad = 0;
 
     for (size_t i = 0; i < pages; i++)
-        bad += wrong(mem + i * WORDS, (i % step == first ? changed : seed) + i);
+        if (wrong(mem + i * WORDS, (i % step == first ? changed : seed) + i)) {
+            tell(mem + i * WORDS, i, seed);
+            bad++;
+        }
     return bad;
 }
 
