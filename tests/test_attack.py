@@ -9,7 +9,7 @@ import pytest
 
 from homeroom.machine import TOP
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # an ordinary user finds mke2fs there
 
 FOLDER = TOP / "tests/attack"
 PROGRAMS = sorted(source.stem for source in FOLDER.glob("*.c"))

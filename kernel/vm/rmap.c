@@ -171,22 +171,28 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
     return yes;
 }
 
-/* Puts `to` where `from` is in each object of the family, which is locked. */
+/*
+ * Puts `to` where `from` is in each object of the family, which is locked.  Each object may use `to` as soon as it
+ * names it, and one that finds itself alone stores into it: so `to` has all its sharers before the first names it.
+ */
 static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
+    uint32_t          left = atomic_load(&from->share); /* it may fall, but does not rise: anon.c, I1 */
     struct vm_object *o;
 
+    atomic_fetch_add(&to->share, left);
     LIST_FOREACH (o, &f->objs, family_link) {
         spin_lock(&o->lock);
         if (radix_lookup(&o->tree, from->index) == from) {
             radix_replace(&o->tree, from->index, to);
             page_hold(to);
-            atomic_fetch_add_explicit(&to->share, 1, memory_order_relaxed);
             atomic_fetch_sub_explicit(&from->share, 1, memory_order_relaxed);
             page_release(from); /* the mover holds another reference */
+            left--;
         }
         spin_unlock(&o->lock);
     }
+    atomic_fetch_sub(&to->share, left); /* those that did not name `from` any more */
 }
 
 void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)

@@ -11,6 +11,7 @@
 #include "tests/host/check.h"
 #include "tests/host/machine.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -937,6 +938,66 @@ TEST(next_touch_moves_pages)
     CHECK_EQ(lgrp_counters[3].v[LGRP_STAT_MIGR_TO] - before[1], 4);
     CHECK_EQ(as_advise(as, addr, 6 * PAGE_SIZE, HR_MADV_ACCESS_DEFAULT), 0);
     CHECK_EQ(as->segs.count, 1); /* equal neighbours are joined again */
+    as_release(child);
+    as_release(as);
+}
+
+static struct {
+    struct anon_family *family;
+    struct page        *from, *to;
+} move;
+
+static void *mover(void *unused)
+{
+    page_replace(NULL, move.family, move.from, move.to);
+    return unused;
+}
+
+/*
+ * A page that parent and child share moves, or comes back from swap.  When only the parent names its new frame, the
+ * parent must not find itself alone: it would store into what the child gets a moment later.
+ */
+TEST(a_frame_has_all_its_sharers_before_one_can_store_into_it)
+{
+    uint64_t         addr = 0, word = 5;
+    struct as       *as, *child;
+    struct spinlock *l;
+    pthread_t        thread;
+
+    boot();
+    as = as_create();
+    CHECK_EQ(as_map(as, &addr, PAGE_SIZE, 3, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0), 0);
+    CHECK_EQ(access_word(as, addr, FAULT_WRITE, &word), 0);
+    child = as_fork(as);
+    CHECK_EQ(as_advise(as, addr, PAGE_SIZE, HR_MADV_ACCESS_LWP), 0); /* no translation is left */
+    move.family = as->anon.family;
+    move.from = radix_lookup(&as->anon.tree, addr >> PAGE_SHIFT);
+    move.to = page_alloc(0, 0, 0);
+    page_copy(move.to, move.from, 0);
+    move.to->flags |= PG_ANON | PG_PRIVATE | PG_UPTODATE;
+    move.to->family = move.family;
+    atomic_fetch_or(&move.from->flags, PG_LOCKED);
+    page_hold(move.from);
+    l = &child->anon.lock;
+    atomic_fetch_add(&l->next, 1); /* somebody has the child's lock: the mover stops there */
+    CHECK_EQ(pthread_create(&thread, NULL, mover, NULL), 0);
+    while (atomic_load(&l->next) != (uint16_t)(l->owner + 2))
+        ;
+    CHECK(radix_lookup(&as->anon.tree, addr >> PAGE_SHIFT) == move.to);
+    CHECK(radix_lookup(&child->anon.tree, addr >> PAGE_SHIFT) == move.from);
+    CHECK_EQ(atomic_load(&move.to->share), 2);
+    atomic_fetch_add(&l->owner, 1);
+    pthread_join(thread, NULL);
+    CHECK(radix_lookup(&child->anon.tree, addr >> PAGE_SHIFT) == move.to);
+    CHECK_EQ(atomic_load(&move.to->share), 2);
+    CHECK_EQ(atomic_load(&move.from->share), 0);
+    atomic_fetch_and(&move.from->flags, ~PG_LOCKED);
+    page_release(move.from);
+    page_release(move.to);
+    word = 6;
+    CHECK_EQ(access_word(as, addr, FAULT_WRITE, &word), 0);
+    CHECK_EQ(access_word(child, addr, FAULT_READ, &word), 0);
+    CHECK_EQ(word, 5);
     as_release(child);
     as_release(as);
 }
