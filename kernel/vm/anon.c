@@ -10,9 +10,9 @@
  *             page; so a fault that sees 1 may rely on it.
  *             All objects that descend from one exec() are a family; a page leads to it, and so to every
  *             mapping it has (rmap.c).
- * INVARIANTS  I1  share and refs of a private page rise under the family's lock, share before one is seen to name it; they
- *                 fall anywhere, share first.  So a page with share 1 is named by one object at most, and one whose
- *                 counts do not fit together is in use, which is the safe answer
+ * INVARIANTS  I1  share and refs of a private page rise under the family's lock, share before another thread can see
+ *                 an object name the page; they fall anywhere, share first.  So a page with share 1 is named by one
+ *                 object at most, and one whose counts do not fit together is in use, which is the safe answer
  * LOCKING     family, then the object of the parent; the child's is reached only through the family.  A few leaves
  *             are copied per hold.
  * SEE ALSO    docs/memory.md
