@@ -17,7 +17,7 @@ BENCH = TOP / "build/user/bench"
 HPC = "set lgrp_loadavg_tolerance=0x1000"
 COUNTERS = ["time_ps", "instr", "loads", "stores", "ec_ref", "ec_hit", "miss_local", "miss_remote"]
 COUNTERS += ["load_miss_local", "load_miss_remote", "writeback", "stall_ps", "fp_stall_ps"]
-COUNTERS += [f"queue_{resource}_ps" for resource in ("port", "memory", "bus", "out", "in", "centerplane")]
+COUNTERS += [f"queue_{resource}_ps" for resource in ("port", "memory", "bus", "request", "response", "crossbar")]
 
 # Every program with sizes that take a moment; its name is that of its result lines.
 SMALL = {

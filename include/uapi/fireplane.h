@@ -23,19 +23,19 @@
 #define FP_PCI_BAR    2
 
 #define FP_MAGIC        0x454e414c50455246ull /* "FREPLANE" in memory */
-#define FP_VERSION      3
+#define FP_VERSION      4
 #define FP_SHARED_BYTES (1u << 20) /* of the whole page; a PCI BAR is a power of two */
 #define FP_MAX_CPUS     256
 #define FP_MAX_BOARDS   64
 
 /* The kinds of resource that a transfer may wait for, in the order of fp_cpu.queue_ps. */
 enum fp_resource {
-    FP_RES_PORT,        /* the CPU's own data port                       */
-    FP_RES_MEMORY,      /* the memory of the home board                  */
-    FP_RES_BUS,         /* the address bus of a snoop domain             */
-    FP_RES_OUT,         /* from a board to the level above               */
-    FP_RES_IN,          /* from the level above to a board               */
-    FP_RES_CENTERPLANE, /* the level-3 data crossbar of a high-end server */
+    FP_RES_PORT,     /* the CPU's own data port                                          */
+    FP_RES_MEMORY,   /* the memory of the home board                                     */
+    FP_RES_BUS,      /* the address bus of a snoop domain                                */
+    FP_RES_REQUEST,  /* a board's way to or from a high-end server's address crossbar    */
+    FP_RES_RESPONSE, /* the same of its response crossbar                                */
+    FP_RES_CROSSBAR, /* a board's port on the data crossbar above it, and the queue there */
     FP_RES_COUNT
 };
 

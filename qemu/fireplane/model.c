@@ -71,7 +71,7 @@ struct fp_model *fp_create(const struct fp_params *p, void *page, const char *pa
         c->gen = FP_GENERATION;
         c->mine = (i + 1) | FP_DIRTY;
     }
-    if (fp_wire_create(m) != 0 || fp_caches_create(m) != 0) {
+    if (fp_wire_create(m) != 0 || fp_crossbar_create(m) != 0 || fp_caches_create(m) != 0) {
         fp_destroy(m);
         return NULL;
     }
@@ -85,6 +85,7 @@ void fp_destroy(struct fp_model *m)
         fp_caches_destroy(m);
     free(m->cpu);
     free(m->bucket);
+    free(m->ports);
     free(m);
 }
 

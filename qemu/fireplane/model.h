@@ -8,6 +8,7 @@
  *             fp_doorbell() for the guest's requests.  It gives two functions: `translate` (virtual to
  *             physical address; asked rarely) and `yield` (end this CPU's slice).
  *             Files: model.c (clocks, doorbells), cache.c (caches, coherence), wire.c (resources, latency),
+ *             crossbar.c (the data crossbar),
  *             params.c (parameters).
  * INVARIANTS  M1  clocks and counters never go back
  *             M2  loads + stores >= ec_ref = ec_hit + miss_local + miss_remote
@@ -31,6 +32,7 @@
 #define FP_WC_WAYS    4
 #define FP_WC_LINES   (FP_WC_SETS * FP_WC_WAYS)
 #define FP_BUCKETS    1024 /* buckets kept for each resource                       */
+#define FP_SLOTS      4096 /* slots kept for each port of the data crossbar        */
 
 /* The coherence word of a line of memory: version in bits 33-63, and these. */
 #define FP_OWNER  0x1ffull /* CPU number + 1 of the last to have it alone; 0: nobody  */
@@ -77,7 +79,8 @@ struct fp_ec {
     uint32_t version;
 };
 
-/* A kind of resource, in the order of enum fp_resource; all of a kind are equal. */
+/* A kind of resource that has buckets, in the order of enum fp_resource; all of a kind are equal. */
+#define FP_RES_BUCKETS FP_RES_CROSSBAR
 struct fp_kind {
     unsigned first;   /* place of its first one in a row of buckets */
     uint64_t lines;   /* that a bucket has room for                 */
@@ -148,11 +151,13 @@ struct fp_model {
     enum fp_tested tested;
     struct fp_range range[2 * FP_MAX_BOARDS];
     unsigned nranges;
-    struct fp_kind kind[FP_RES_COUNT];
+    struct fp_kind kind[FP_RES_BUCKETS];
     unsigned row; /* resources in all */
     uint64_t *bucket; /* [FP_BUCKETS][row]: when it begins, ps, plus the lines that took room */
     uint64_t *bucket_end;
     struct fp_buckets hint; /* where the last transfer began */
+    struct fp_port *ports;  /* of the data crossbar, one for each board */
+    uint64_t slot_ps;       /* what a line takes on a port's wires      */
     /* Given by the host program. */
     bool (*translate)(uint32_t info, uint64_t virt, uint64_t *raw);
     void (*yield)(unsigned cpu);
@@ -209,6 +214,11 @@ uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const
 void fp_drain(struct fp_cpu_state *c);
 /* fp_stall - the clock becomes t, if that is later. */
 void fp_stall(struct fp_cpu_state *c, uint64_t t);
+
+/* ---- crossbar.c ---------------------------------------------------------------------------- */
+int fp_crossbar_create(struct fp_model *m);
+/* fp_crossbar - a line goes from one board to another, at or after t.  Returns when the receiver's wires take it. */
+uint64_t fp_crossbar(struct fp_model *m, unsigned from, unsigned to, uint64_t t);
 
 /* ---- cache.c ------------------------------------------------------------------------------- */
 int fp_caches_create(struct fp_model *m);

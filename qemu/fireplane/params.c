@@ -57,9 +57,10 @@ static const struct key keys[] = {
     NUMBER(port_mbps, 100, 10000000),
     NUMBER(memory_mbps, 100, 10000000),
     NUMBER(bus_mbps, 100, 10000000),
-    NUMBER(out_mbps, 100, 10000000),
-    NUMBER(in_mbps, 100, 10000000),
-    NUMBER(centerplane_mbps, 100, 10000000),
+    NUMBER(request_mbps, 100, 10000000),
+    NUMBER(response_mbps, 100, 10000000),
+    NUMBER(crossbar_mbps, 100, 10000000),
+    NUMBER(crossbar_queue, 1, 64),
     SWITCH("bus", bus_per_board, bus_words),
     SWITCH("centerplane", double_pumped, centerplane_words),
     NUMBER(skew_ps, 1000, 1000000000),
@@ -109,12 +110,12 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
         p->expander_ps > p->remote_ps || p->remote_ps > p->remote_miss_ps)
         FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
     for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for a line, and for fewer than its picoseconds (wire.c) */
-        uint64_t bytes, boards = strcmp(keys[i].name, "centerplane_mbps") == 0 ? p->nboards : 1;
+        uint64_t bytes;
 
         if (strstr(keys[i].name, "_mbps") == NULL)
             continue;
         bytes = *(const uint64_t *)((const char *)p + keys[i].offset) * p->bucket_ps / 1000000;
-        if (bytes < 128 || bytes * boards >= 1 << 24)
+        if (bytes < 128 || bytes >= 1 << 24)
             FAIL("%s and bucket_ps: %lu bytes in a bucket; 128 to %d", keys[i].name, (unsigned long)bytes,
                  (1 << 24) - 1);
     }

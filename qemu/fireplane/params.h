@@ -40,9 +40,10 @@ struct fp_params {
     uint64_t own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps;
     uint64_t cdc_hit_percent; /* share of remote accesses that take remote_ps, not remote_miss_ps */
     /* bandwidth, megabytes (10^6) a second */
-    uint64_t port_mbps, memory_mbps, bus_mbps, out_mbps, in_mbps, centerplane_mbps;
+    uint64_t port_mbps, memory_mbps, bus_mbps, request_mbps, response_mbps, crossbar_mbps;
     bool bus_per_board; /* an address bus for each board, not one for all */
-    bool double_pumped; /* the centerplane at half rate                   */
+    bool double_pumped; /* the data crossbar at half rate                 */
+    uint64_t crossbar_queue; /* lines that wait behind each of its ports   */
     /* time */
     uint64_t skew_ps, bucket_ps;
 };

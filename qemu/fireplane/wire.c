@@ -10,12 +10,13 @@
  *             the Graphite and Sniper simulators).
  *             A line crosses its resources one after the other; when it has them all, the pin-to-pin latency of
  *             Table B-2 begins.  The data of a read go
- *                 address bus -> home's memory (or the owner's port) -> out -> centerplane -> in -> CPU's port
- *             those of a write the other way.  Out, centerplane and in only between boards.  In a high-end server
- *             each board has an address bus, and the requester's too is used by a remote transaction ("the
- *             requesting agent reruns the address transaction on the requester's address bus").  In a mid-range
- *             server there is one bus for all and no centerplane.  Every address transaction counts as the 64
- *             bytes it could start.
+ *                 address bus -> home's memory (or the owner's port) -> data crossbar (crossbar.c) -> CPU's port
+ *             those of a write the other way, and the crossbar only between boards.  In a high-end server each board
+ *             has an address bus; those of the home, of the owner's board and of the requester are used ("the
+ *             requesting agent reruns the address transaction on the requester's address bus").  The request
+ *             crosses the address crossbar to the home, and from there to the owner's board if that is another one,
+ *             and the response the response crossbar.  In a mid-range server there is one bus for all.  Every address
+ *             transaction, request and response counts as the 64 bytes it could start.
  *             A bucket is one word: the time at which it begins (ps), plus the lines that have taken room in it; it
  *             has room for fewer than its picoseconds (params.c).
  *             Buckets of one time lie side by side, because a transfer uses those of several resources.
@@ -34,16 +35,15 @@ int fp_wire_create(struct fp_model *m)
     const struct {
         unsigned count;
         uint64_t mbps;
-    } kinds[FP_RES_COUNT] = {
+    } kinds[FP_RES_BUCKETS] = {
         [FP_RES_PORT] = {p->ncpus, p->port_mbps},
         [FP_RES_MEMORY] = {p->nboards, p->memory_mbps},
         [FP_RES_BUS] = {p->nboards, p->bus_mbps},
-        [FP_RES_OUT] = {p->nboards, p->out_mbps},
-        [FP_RES_IN] = {p->nboards, p->in_mbps},
-        [FP_RES_CENTERPLANE] = {1, p->centerplane_mbps * p->nboards / (p->double_pumped ? 2 : 1)},
+        [FP_RES_REQUEST] = {2 * p->nboards, p->request_mbps},
+        [FP_RES_RESPONSE] = {2 * p->nboards, p->response_mbps},
     };
 
-    for (size_t k = 0; k < FP_RES_COUNT; k++) {
+    for (size_t k = 0; k < FP_RES_BUCKETS; k++) {
         m->kind[k] = (struct fp_kind){m->row, kinds[k].mbps * p->bucket_ps / 1000000 / FP_LINE_BYTES,
                                       FP_LINE_BYTES * 1000000 / kinds[k].mbps};
         m->row += kinds[k].count;
@@ -136,17 +136,28 @@ static inline uint64_t cross(struct fp_cpu_state *c, struct fp_buckets *at, enum
     return start;
 }
 
-static inline uint64_t between(struct fp_cpu_state *c, struct fp_buckets *at, unsigned from, unsigned to, uint64_t t)
+/* A line from one board to another, or within one. */
+static inline uint64_t between(struct fp_cpu_state *c, unsigned from, unsigned to, uint64_t t)
 {
     struct fp_model *m = c->model;
+    uint64_t start;
 
     FP_TRAFFIC(m->page)[from][to] += FP_LINE_BYTES;
     if (from == to)
         return t;
-    t = cross(c, at, FP_RES_OUT, from, t);
-    if (m->p.bus_per_board)
-        t = cross(c, at, FP_RES_CENTERPLANE, 0, t);
-    return cross(c, at, FP_RES_IN, to, t);
+    start = fp_crossbar(m, from, to, t);
+    c->n.queue_ps[FP_RES_CROSSBAR] += start - t;
+    return start;
+}
+
+/* A request or a response between boards of a high-end server: each has a way to the crossbar, and one from it. */
+static inline uint64_t message(struct fp_cpu_state *c, struct fp_buckets *at, enum fp_resource kind, unsigned from,
+                               unsigned to, uint64_t t)
+{
+    if (from == to)
+        return t;
+    t = cross(c, at, kind, 2 * from, t);
+    return cross(c, at, kind, 2 * to + 1, t);
 }
 
 /* A remote access: a fixed share finds its line in the home's coherency directory cache, evenly spread. */
@@ -179,20 +190,29 @@ uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const
 {
     struct fp_buckets at = buckets_of(c->model, t);
     bool each = c->model->p.bus_per_board;
+    unsigned supplier = owner ? owner->board : home;
 
+    if (each) {
+        t = message(c, &at, FP_RES_REQUEST, c->board, home, t);
+        t = message(c, &at, FP_RES_REQUEST, home, supplier, t);
+    }
     t = cross(c, &at, FP_RES_BUS, each ? home : 0, t);
     if (each && home != c->board)
         t = cross(c, &at, FP_RES_BUS, c->board, t);
+    if (each && supplier != home && supplier != c->board)
+        t = cross(c, &at, FP_RES_BUS, supplier, t);
+    if (each)
+        t = message(c, &at, FP_RES_RESPONSE, supplier, c->board, t);
     if (move == FP_READ) {
         if (owner)
             t = cross(c, &at, FP_RES_PORT, owner->id, t);
         else
             t = cross(c, &at, FP_RES_MEMORY, home, t);
-        t = between(c, &at, owner ? owner->board : home, c->board, t);
+        t = between(c, supplier, c->board, t);
         t = cross(c, &at, FP_RES_PORT, c->id, t);
     } else if (move == FP_WRITE) {
         t = cross(c, &at, FP_RES_PORT, c->id, t);
-        t = between(c, &at, c->board, home, t);
+        t = between(c, c->board, home, t);
         t = cross(c, &at, FP_RES_MEMORY, home, t);
     }
     return t + latency(c, line, home, owner);

@@ -63,10 +63,11 @@ build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
 # The interconnect model: caches and clocks; resources; floating-point waits.
-HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c params.c decode.c) tests/host/fpmachine.c
+HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
 HOST_fireplane_wire := $(HOST_fireplane)
+HOST_fireplane_crossbar := $(HOST_fireplane)
 HOST_fpu := qemu/fireplane/fpu.c
-FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fpu)
+FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fireplane_crossbar fpu)
 $(FP_TESTS): HOST_FLAGS += -Iqemu/fireplane
 $(FP_TESTS): $(wildcard qemu/fireplane/*.h)
 HOST_crng   := kernel/lib/crng.c

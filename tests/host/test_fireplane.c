@@ -220,6 +220,8 @@ TEST(a_modified_line_comes_from_its_owner)
     store(8, BOARD + 0x1000);
     CHECK_EQ(FP_TRAFFIC(page)[1][2], LINE);
     memory = n(0)->queue_ps[FP_RES_MEMORY];
+    fp_stall(&m->cpu[4], 1000 * NS); /* later, so that the lines do not meet in the crossbar */
+    fp_stall(&m->cpu[0], 2000 * NS);
     CHECK_EQ(load(4, BOARD + 0x1000), 240 * NS); /* at home, but the data are not */
     CHECK_EQ(n(4)->miss_local, 1);
     CHECK_EQ(FP_TRAFFIC(page)[2][1], LINE);

@@ -21,10 +21,10 @@ from pathlib import Path
 from homeroom.machine import TOP
 
 MAGIC = 0x454E414C50455246
-VERSION = 3
+VERSION = 4
 SHARED_BYTES = 1 << 20
 MAX_CPUS, MAX_BOARDS = 256, 64
-RESOURCES = ("port", "memory", "bus", "out", "in", "centerplane")
+RESOURCES = ("port", "memory", "bus", "request", "response", "crossbar")
 PAGES = (TOP / "build/fireplane", TOP / "build/experiments/runs")  # where guests that run have theirs
 
 

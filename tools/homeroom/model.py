@@ -53,9 +53,10 @@ LIMITS = {
     "port_mbps": RATE,
     "memory_mbps": RATE,
     "bus_mbps": RATE,
-    "out_mbps": RATE,
-    "in_mbps": RATE,
-    "centerplane_mbps": RATE,
+    "request_mbps": RATE,
+    "response_mbps": RATE,
+    "crossbar_mbps": RATE,
+    "crossbar_queue": (1, 64),
     "bus": ("machine", "board"),
     "centerplane": ("full", "double-pumped"),
     "skew_ps": (1000, 1_000_000_000),
@@ -85,7 +86,7 @@ def _settings(text: str) -> dict:
     return out
 
 
-def _contradictions(name: str, p: dict, domains: int) -> None:
+def _contradictions(name: str, p: dict) -> None:
     lines, ways = p["ecache_kib"] * 16, p["ecache_ways"]
     sets = lines // ways
     if sets * ways != lines or sets & (sets - 1):
@@ -98,7 +99,7 @@ def _contradictions(name: str, p: dict, domains: int) -> None:
         raise MachineError(f'{name}: with bus = "machine" there is no directory: remote_miss_ps must be remote_ps')
     for key in (k for k in p if k.endswith("_mbps")):
         size = p[key] * p["bucket_ps"] // 1_000_000
-        if not 128 <= size < (1 << 24) // (domains if key == "centerplane_mbps" else 1):
+        if not 128 <= size < 1 << 24:
             raise MachineError(f"{name}: {key} and bucket_ps: {size} bytes in a bucket is out of range")
 
 
@@ -133,7 +134,7 @@ def parameters(machine: Machine, settings: str | None = None) -> str:
             values[key] = value
     if missing := [key for key in LIMITS if key not in values]:
         raise MachineError(f"{FAMILIES.name}: {missing[0]} is missing")
-    _contradictions(machine.name, values, machine.domains)
+    _contradictions(machine.name, values)
     text = f"cpus = {_cpus(machine)}\nmemory_mib = {machine.memory_mib}\n"
     return text + "".join(f"{key} = {values[key]}\n" for key in LIMITS)
 

@@ -258,7 +258,7 @@ void bench_result_end(void)
 {
     static const char *const resource[FP_RES_COUNT] = {
         [FP_RES_PORT] = "port", [FP_RES_MEMORY] = "memory", [FP_RES_BUS] = "bus",
-        [FP_RES_OUT] = "out",   [FP_RES_IN] = "in",         [FP_RES_CENTERPLANE] = "centerplane",
+        [FP_RES_REQUEST] = "request", [FP_RES_RESPONSE] = "response", [FP_RES_CROSSBAR] = "crossbar",
     };
     const struct bench_measure *m = &team->measure;
     const struct fp_counts *c = &m->counts;

@@ -73,7 +73,8 @@ bool fpw_limits(void)
         uint64_t least, most;
     } limits[] = {
         {"skew_ps", 5000, UINT64_MAX},     {"port_mbps", 1000, UINT64_MAX}, {"memory_mbps", 1000, UINT64_MAX},
-        {"bus_mbps", 1000, UINT64_MAX},    {"out_mbps", 300, UINT64_MAX},   {"in_mbps", 300, UINT64_MAX},
+        {"bus_mbps", 1000, UINT64_MAX},    {"crossbar_mbps", 600, UINT64_MAX}, {"request_mbps", 600, UINT64_MAX},
+        {"response_mbps", 600, UINT64_MAX},
         {"own_ps", 10000, 1000000},        {"pair_ps", 10000, 1000000},     {"board_ps", 10000, 1000000},
         {"remote_ps", 10000, 1000000},     {"remote_miss_ps", 10000, 1000000}, {"expander_ps", 10000, 1000000},
     };
