@@ -546,7 +546,7 @@ TEST(what_is_waited_for_leaves_the_background)
     for (unsigned i = 0; i < 300; i++)
         add(BLK_WRITE, 1000 + check_below(100000) * 8, 8, 7, false)->file = i % 30 == 0 ? 5 : 6;
     finish(&b, serve(&b), NULL);
-    sched_hurry(&q, 5, true, (struct blk_owner){9, 0}, now);
+    sched_hurry(&q, 5, true, (struct blk_owner){9, 0, 0}, now);
     for (; mine < 9 && n < 300; n++) {
         uint32_t        sectors = serve(&b);
         struct blk_req *r;
@@ -719,13 +719,13 @@ TEST(idle_writes_wait_for_the_background)
     }
     CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
     CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
-    sched_hurry(&q, 1, true, (struct blk_owner){5, 0}, now); /* another begins to wait for a file of the idle process */
+    sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now); /* another begins to wait for a file of the idle process */
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
     add(BLK_READ, 500, 8, 1, true)->file = 9;
-    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0)}, now); /* it is idle itself */
+    sched_hurry(&q, 9, false, (struct blk_owner){6, IOPRIO(IOPRIO_IDLE, 0), 0}, now); /* it is idle itself */
     CHECK_EQ(q.flow[6].q.n, 0);
-    sched_hurry(&q, 9, false, (struct blk_owner){6, 0}, now);
+    sched_hurry(&q, 9, false, (struct blk_owner){6, 0, 0}, now);
     CHECK_EQ(q.flow[6].q.n, 1);
 }
 
