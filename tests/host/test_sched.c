@@ -719,7 +719,7 @@ TEST(idle_writes_wait_for_the_background)
     }
     CHECK(first >= 19); /* one idle command each half second: 20 take 0.26 s */
     CHECK_EQ(q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
-    sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now); /* another begins to wait for a file of the idle process */
+    sched_hurry(&q, 1, true, (struct blk_owner){5, 0, 0}, now); /* another process waits for an idle file */
     CHECK_EQ(q.flow[5].q.n + q.flow[FLOW_IDLE].q.n + q.flow[FLOW_BACK].q.n, 20);
     CHECK(q.flow[5].q.n >= 9);
     add(BLK_READ, 500, 8, 1, true)->file = 9;
