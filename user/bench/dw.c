@@ -42,6 +42,7 @@ struct query {
 };
 
 static int nslaves, queries = 2, table_mib = 64;
+static bool bind_slaves;
 static struct query *shared;
 static struct bench_row *table;
 static struct found *found;
@@ -49,10 +50,11 @@ static struct found *found;
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: dw [-l slaves] [-q queries] [-m MiB]\n"
+            "usage: dw [-l slaves] [-q queries] [-m MiB] [-b]\n"
             "  -l  slave processes (default: one per CPU)\n"
             "  -q  queries, one after the other (default 2)\n"
-            "  -m  size of the table, a power of 2 (default 64)\n");
+            "  -m  size of the table, a power of 2 (default 64)\n"
+            "  -b  bind slave i to the i-th CPU, wrapping round\n");
     exit(2);
 }
 
@@ -148,13 +150,15 @@ int main(int argc, char **argv)
     int opt, bad;
 
     bench_init();
-    while ((opt = getopt(argc, argv, "l:q:m:")) != -1) {
+    while ((opt = getopt(argc, argv, "l:q:m:b")) != -1) {
         if (opt == 'l')
             nslaves = bench_int(optarg, 1, BENCH_MAX, "slaves");
         else if (opt == 'q')
             queries = bench_int(optarg, 1, 1000, "queries");
         else if (opt == 'm')
             table_mib = bench_int(optarg, 1, 65536, "MiB");
+        else if (opt == 'b')
+            bind_slaves = true;
         else
             usage();
     }
@@ -170,7 +174,7 @@ int main(int argc, char **argv)
     found = bench_shared((size_t)nslaves * sizeof *found, false);
     rows = (double)((size_t)table_mib << 20) / sizeof(struct bench_row) * queries;
     printf("%d slaves, table of %d MiB, %d queries\n", nslaves, table_mib, queries);
-    bad = check(bench_processes(nslaves, work));
+    bad = check(bench_processes(nslaves, work, bind_slaves));
     if (m->model)
         printf("modelled: %.0f rows a second\n", rows / m->modelled_s);
     printf("result: bench=dw slaves=%d queries=%d rows=%.0f", nslaves, queries, rows);

@@ -35,6 +35,7 @@
 #define SGA_BYTES     (32u << 20)
 
 static int nprocs, ndb, transactions = 40;
+static bool bind_processes;
 static unsigned seed = 1;
 static struct bench_row *buffers, *sga;
 static int (*pipes)[2]; /* of process i: requests to a database server, answers to an application server */
@@ -49,10 +50,11 @@ static struct tally *tally; /* shared memory */
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: erp [-l processes] [-x transactions] [-s seed]\n"
+            "usage: erp [-l processes] [-x transactions] [-s seed] [-b]\n"
             "  -l  processes, 13 of 100 of them database servers (default: half as many as CPUs, at least 2)\n"
             "  -x  transactions of each application server (default 40)\n"
-            "  -s  seed of what the processes do (default 1)\n");
+            "  -s  seed of what the processes do (default 1)\n"
+            "  -b  bind process i to the i-th CPU, wrapping round\n");
     exit(2);
 }
 
@@ -177,13 +179,15 @@ static void read_options(int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "l:x:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "l:x:s:b")) != -1) {
         if (opt == 'l')
             nprocs = bench_int(optarg, 2, BENCH_MAX, "processes");
         else if (opt == 'x')
             transactions = bench_int(optarg, 1, 1000000, "transactions");
         else if (opt == 's')
             seed = (unsigned)bench_int(optarg, 0, 1000000000, "seed");
+        else if (opt == 'b')
+            bind_processes = true;
         else
             usage();
     }
@@ -215,7 +219,7 @@ int main(int argc, char **argv)
             bench_die("cannot make %d pipes: %s", nprocs, strerror(errno));
     done = (double)(nprocs - ndb) * transactions;
     printf("%d application servers, %d database servers, %.0f transactions\n", nprocs - ndb, ndb, done);
-    bad = check(bench_processes(nprocs, work));
+    bad = check(bench_processes(nprocs, work, bind_processes));
     if (m->model)
         printf("modelled: %.0f transactions a second\n", done / m->modelled_s);
     printf("result: bench=erp processes=%d db=%d transactions=%.0f", nprocs, ndb, done);

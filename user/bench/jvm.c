@@ -43,6 +43,7 @@ struct mutator {
 };
 
 static int nthreads, rounds = 12, warm = 2, young_kib;
+static bool bind_threads;
 static uint64_t *young, *old;
 static size_t young_words, old_words;
 static _Atomic size_t young_used; /* in words; may pass young_words when threads ask at the end */
@@ -53,10 +54,11 @@ static uint64_t copied;
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: jvm [-t threads] [-y KiB] [-i rounds]\n"
+            "usage: jvm [-t threads] [-y KiB] [-i rounds] [-b]\n"
             "  -t  threads (default: one per CPU)\n"
             "  -y  size of the young generation (default 512 a thread)\n"
-            "  -i  measured rounds, each of which ends with a collection (default 12; two come before)\n");
+            "  -i  measured rounds, each of which ends with a collection (default 12; two come before)\n"
+            "  -b  bind thread i to the i-th CPU, wrapping round\n");
     exit(2);
 }
 
@@ -173,13 +175,15 @@ int main(int argc, char **argv)
     int opt;
 
     bench_init();
-    while ((opt = getopt(argc, argv, "t:y:i:")) != -1) {
+    while ((opt = getopt(argc, argv, "t:y:i:b")) != -1) {
         if (opt == 't')
             nthreads = bench_int(optarg, 1, BENCH_MAX, "threads");
         else if (opt == 'y')
             young_kib = bench_int(optarg, 64, 1 << 20, "KiB");
         else if (opt == 'i')
             rounds = bench_int(optarg, 1, 100000, "rounds");
+        else if (opt == 'b')
+            bind_threads = true;
         else
             usage();
     }
@@ -197,7 +201,7 @@ int main(int argc, char **argv)
     old = bench_map(old_words * sizeof(uint64_t), 4096, BENCH_FIRST);
     mutator = bench_map((size_t)nthreads * sizeof *mutator, 4096, BENCH_FIRST);
     printf("%d threads, young generation of %d KiB, %d rounds\n", nthreads, young_kib, rounds);
-    bench_threads(nthreads, work, false);
+    bench_threads(nthreads, work, bind_threads);
     for (int t = 0; t < nthreads; t++) {
         allocated += mutator[t].allocated;
         objects += mutator[t].objects;

@@ -62,7 +62,7 @@ static unsigned char data_area[256 * KIB] __attribute__((aligned(PAGE)));
 /* What was asked for. */
 static int nprocs, running, transactions = 12, rows = 400, sga_mib = 64;
 static unsigned seed = 1;
-static bool one_phase;
+static bool one_phase, bind_processes;
 
 /* What a process tells of one phase. */
 struct tally {
@@ -80,14 +80,15 @@ static int (*pipes)[2];
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1]\n"
+            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1] [-b]\n"
             "  -l  processes (default: four per CPU)\n"
             "  -r  of them, how many run at a time (default: half as many as CPUs)\n"
             "  -x  transactions of each process (default 12)\n"
             "  -w  rows of a transaction, on average (default 400)\n"
             "  -m  size of the shared region, a power of 2 (default 64)\n"
             "  -s  seed of what the processes do (default 1)\n"
-            "  -1  the mixed phase only\n");
+            "  -1  the mixed phase only\n"
+            "  -b  bind process i to the i-th CPU, wrapping round\n");
     exit(2);
 }
 
@@ -348,7 +349,7 @@ static void read_options(int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "l:r:x:w:m:s:1")) != -1) {
+    while ((opt = getopt(argc, argv, "l:r:x:w:m:s:1b")) != -1) {
         switch (opt) {
         case 'l':
             nprocs = bench_int(optarg, 1, BENCH_MAX, "processes");
@@ -370,6 +371,9 @@ static void read_options(int argc, char **argv)
             break;
         case '1':
             one_phase = true;
+            break;
+        case 'b':
+            bind_processes = true;
             break;
         default:
             usage();
@@ -402,7 +406,7 @@ int main(int argc, char **argv)
             bench_die("cannot make %d pipes: %s", nprocs, strerror(errno));
     printf("%d processes, %d at a time; %zu KiB private each, %d MiB shared\n", nprocs, running,
            (area_bytes[DATA] + area_bytes[HEAP] + area_bytes[STACK]) / KIB, sga_mib);
-    failed = bench_processes(nprocs, work);
+    failed = bench_processes(nprocs, work, bind_processes);
     bad = check(failed);
     printf("%s\n", bad ? "FAILED" : "ok");
     return bad;

@@ -69,10 +69,10 @@ int bench_cpus(void);
 void bench_threads(int n, bench_work *work, bool bind);
 
 /*
- * bench_processes - run work(0) .. work(n-1) as n child processes and wait for all.
+ * bench_processes - run work(0) .. work(n-1) as n child processes, bound in the same way with `bind`, and wait for all.
  * Returns how many did not end with status 0.
  */
-int bench_processes(int n, bench_work *work);
+int bench_processes(int n, bench_work *work, bool bind);
 
 /* bench_barrier - wait for all workers. */
 void bench_barrier(void);

@@ -129,12 +129,12 @@ void bench_threads(int n, bench_work *work, bool bind)
     pthread_attr_destroy(&attr);
 }
 
-int bench_processes(int n, bench_work *work)
+int bench_processes(int n, bench_work *work, bool bind)
 {
     pid_t pid[BENCH_MAX];
     int failed = 0;
 
-    begin_team(n, work, false);
+    begin_team(n, work, bind);
     fflush(stdout);
     for (int i = 0; i < n; i++) {
         pid[i] = fork();
