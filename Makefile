@@ -22,7 +22,7 @@ MAKEFLAGS   += --no-builtin-rules
 RUN_VARS    := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
-               JOBS QUICK SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
+               JOBS QUICK FULL SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
@@ -45,7 +45,7 @@ $(call for_goals,grade,LAB FILE)
 $(call for_goals,watch,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
 $(call for_goals,test,PYTEST PAPER HR_REQUIRE CRASH_LOG)
-$(call for_goals,experiment%,QUICK JOBS SNAKEMAKE EXPERIMENTS_OUT)
+$(call for_goals,experiment%,QUICK FULL JOBS SNAKEMAKE EXPERIMENTS_OUT)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE SET)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt experiment-beside,ROWS)
 $(call for_goals,experiment-beside,SEEDS STORE)
@@ -68,7 +68,7 @@ $(error TOOLPREFIX=$(TOOLPREFIX): there is no program $(TOOLPREFIX)objcopy here)
 endif
 endif
 # TEST is the name of a test to `make grade`, which asks for recipes.
-FLAGS       := V WERROR QUICK STORE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
+FLAGS       := V WERROR QUICK FULL STORE $(if $(filter grade host-recipe-%,$(MAKECMDGOALS)),,TEST)
 $(foreach v,$(FLAGS),$(if $(filter-out 0 1,$($(v))),$(error $(v)=$($(v)): write 0 or 1)))
 ifneq ($(filter-out linux,$(PEER)),)
 $(error PEER=$(PEER): there is only linux)

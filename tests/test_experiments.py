@@ -86,6 +86,18 @@ title = "MPO"
 [variant.tux]
 title = "Linux"
 os = "linux"
+[condition.plain]
+title = "plain"
+why = "nothing is set"
+[condition.tight]
+title = "tight"
+option = "-b"
+system = "set tight=1"
+why = "bound"
+[[fitted]]
+parameter = "streams"
+what = "streams=8"
+source = "Table 3-8"
 [hypothesis.half]
 title = "half"
 set = "centerplane=double-pumped"
@@ -105,7 +117,8 @@ name = "one"
 row = "8 threads"
 run = "memcopy -t 8"
 paper = { base = 100, new = 150, compare = 50 }
-band = { compare = [40, 60], linux = [0, inf] }
+band = { linux = [0, inf] }
+conditions = ["plain", "tight"]
 hypotheses = ["half"]
 more = ["tux"]
 note = "small"
@@ -141,7 +154,10 @@ def suite(tmp_path, monkeypatch):
         ('unit = "MB/s"', 'unit = "MB/s"\nspeed = 1', "unknown key 'speed'"),
         ('unit = "MB/s"', 'unit = "MB/s"\nstarts = 0', "starts = 0; once at least"),
         ('row = "8 threads"\n', "", "'row' is missing"),
-        ("[40, 60]", "[60, 40]", r"band compare = \[60, 40\]: write \[least, most\]"),
+        ("[0, inf]", "[60, 40]", r"band linux = \[60, 40\]: write \[least, most\]"),
+        ("{ linux = ", "{ compare = ", "band compare: the paper has a number, so the rule for all rows judges"),
+        ('["plain", "tight"]', '["plain", "loose"]', "no condition 'loose'; there are: plain, tight"),
+        ('source = "Table 3-8"\n', "", r"\[\[fitted\]\]: .*'source'"),
         ('hypotheses = ["half"]', 'hypotheses = ["third"]', "no hypothesis 'third'; there are: half"),
         ('tables = ["3-8"]', 'tables = ["9"]', "no table '9'"),
         ('"base", "new"]', '"base"]', "name two"),
@@ -166,10 +182,10 @@ def test_unknown_name(suite):
 
 
 def test_equal_runs_are_one(suite):
-    """Both experiments need the same two boots; the hypothesis adds two, once each; Linux only with a peer."""
+    """Both need the same two boots; the second condition and the hypothesis add two each, once; Linux only with a peer."""
     runs = suite.runs(suite.experiments)
-    assert sorted(n for _, n in runs) == [1, 1, 2, 2]
-    assert len(suite.runs(suite.experiments, hypotheses=False)) == 2
+    assert sorted(n for _, n in runs) == [1, 1, 1, 1, 2, 2]
+    assert len(suite.runs(suite.experiments, full=False)) == 4
     assert [r.os for r, _ in suite.runs(suite.experiments, peer=True)].count("linux") == 1
 
 
@@ -219,6 +235,24 @@ def store(one, repetition, mbps, **changed):
     path.write_text(json.dumps(out | changed))
 
 
+def test_what_a_condition_changes(suite):
+    """Its option goes to all variants, its settings to all but the base; the headline's run is the row's own."""
+    e = suite.experiments[0]
+    base, new = (suite.run_of(e, v, None, "tight") for v in e.variants)
+    assert (base.command, base.system) == ("memcopy -t 8 -b", "set mpo_enable=0")
+    assert (new.command, new.system) == ("memcopy -t 8 -b", "set tight=1")
+    assert suite.run_of(e, "new", None, "plain") == suite.run_of(e, "new")
+    assert suite.run_of(e, "tux", None, "tight") == suite.run_of(e, "tux")
+    alone = dataclasses.replace(e, variants=["new"])
+    assert suite.run_of(alone, "new", None, "tight").system == "set tight=1"
+
+
+def test_each_repetition_has_a_seed(suite):
+    one = suite.run_of(suite.experiments[0], "new")
+    seeds = [run.options(one, i)[run.options(one, i).index("--seed") + 1] for i in (1, 2, 3)]
+    assert seeds == ["7", "8", "9"]
+
+
 def rows(suite, peer=False):
     return {r.label: r for r in results.rows_of(suite, suite.experiments[0], peer, True)}
 
@@ -230,6 +264,8 @@ def test_rows(suite):
         store(suite.run_of(e, "new"), i, high)
     store(suite.run_of(e, "base", "half"), 1, 100)
     store(suite.run_of(e, "new", "half"), 1, 145)
+    store(suite.run_of(e, "base", None, "tight"), 1, 100)
+    store(suite.run_of(e, "new", None, "tight"), 1, 180)
     for i in (1, 2):
         store(suite.run_of(e, "tux"), i, 150)
     found = rows(suite, peer=True)
@@ -238,31 +274,59 @@ def test_rows(suite):
     assert gain.ours == pytest.approx(100 * (159 / 101 - 1))
     assert gain.spread == pytest.approx(60 - 100 * (158 / 102 - 1))
     assert (gain.inside, gain.unit) == (True, "%")
-    assert gain.note == "inside 40 to 60; small"
+    assert gain.note == "inside 35 to 65; small"
+    assert gain.error == pytest.approx(100 * (159 / 101 / 1.5 - 1))
+    tight = found["8 threads, speed-up, tight"]
+    assert (tight.ours, tight.condition, tight.inside, tight.headline) == (pytest.approx(80), "tight", False, False)
     assert found["8 threads, speed-up [half]"].ours == pytest.approx(45)
     assert found["8 threads, MPO against the better Linux"].ours == pytest.approx(6)
     assert "8 threads, Linux" not in rows(suite)
 
 
 @pytest.mark.parametrize(
-    "what, paper, band, ours, quick, inside, verdict",
+    ("changed", "what", "least", "most"),
     [
-        ("compare", 50, [40, 60], 45, False, True, "inside"),
-        ("compare", 50, [40, 60], 30, False, False, "OUTSIDE"),
-        ("compare", 50, [40, 60], None, False, False, "OUTSIDE"),
-        ("compare", 50, [40, 60], 45, True, None, "not judged: a quick run"),
-        ("compare", 6, [0, 15], 0.1, False, None, "not judged: the band holds 0"),
-        ("compare", 6, [0, 15], 16, False, False, "OUTSIDE"),
-        ("compare", 6, None, 5, True, None, ""),
-        ("linux", None, [0, math.inf], 3, False, True, "inside"),
-        ("mpo", 96, [96, 99], 96, False, True, "inside"),
+        ({"paper": {"compare": 29}}, "compare", 26, 32),  # less than 30 %: points
+        ({"paper": {"compare": 0}}, "compare", -3, 3),
+        ({"paper": {"compare": 74}}, "compare", 56.6, 91.4),  # 1.74 times 0.9 and 1.1
+        ({"paper": {"compare": 41}, "compare": "time"}, "compare", 35.1, 46.9),  # 0.59 of the time
+        ({"paper": {"compare": 30.9}, "compare": "points"}, "compare", 27.9, 33.9),
+        ({"paper": {"new": 98}, "unit": "pages"}, "new", 98, 98),
+        ({"paper": {"new": 100}, "known": True}, "new", 80, 120),
+        ({"paper": {}, "band": {"linux": [0, math.inf]}}, "linux", 0, math.inf),
     ],
 )
-def test_what_is_judged(suite, what, paper, band, ours, quick, inside, verdict):
-    """A gain that a band cannot tell from none, and what a quick run measured, are inside nothing."""
+def test_the_rule(suite, changed, what, least, most):
+    """docs/experiments.md, "One rule for all rows"."""
+    e = dataclasses.replace(suite.experiments[0], **changed)
+    assert results.accepted(e, what) == pytest.approx([least, most])
+
+
+def test_what_is_not_judged(suite):
     e = suite.experiments[0]
-    row = results.Row(e, what, None, "row", "modelled", "%", paper, band, ours, quick=quick)
-    assert (row.inside, row.verdict) == (inside, verdict)
+    assert results.accepted(e, "new") is None, "the program is not known"
+    assert results.accepted(dataclasses.replace(e, paper={}), "compare") is None
+    row = results.Row(e, "compare", None, None, "row", "modelled", "%", 50, [35, 65], 45)
+    assert (row.inside, row.verdict) == (True, "inside")
+    row.ours = 30
+    assert (row.inside, row.verdict) == (False, "OUTSIDE")
+    row.ours = None
+    assert (row.inside, row.error) == (False, None)
+    row.ours, row.quick = 45, True
+    assert (row.inside, row.verdict) == (None, "not judged: a quick run")
+
+
+def test_errors_of_rows(suite):
+    """Of a gain, that of what it was computed from; of points none."""
+    e = suite.experiments[0]
+    for changed, what, paper, ours, error in (
+        ({}, "compare", 100, 120, 10),
+        ({"compare": "time"}, "compare", 50, 40, 20),
+        ({"compare": "points"}, "compare", 50, 40, None),
+        ({}, "new", 200, 150, -25),
+    ):
+        row = results.Row(dataclasses.replace(e, **changed), what, None, None, "row", "modelled", "%", paper, None, ours)
+        assert row.error == (error if error is None else pytest.approx(error)), (changed, what)
 
 
 def test_starts_in_one_boot(suite):
@@ -273,9 +337,9 @@ def test_starts_in_one_boot(suite):
     lines = [{"bench": "memcopy", "modelled_mbps": str(mbps)} for mbps in (90, 130, 100)]
     printed = [{"result": line, "counters": {}, "pages": {}} for line in lines]
     store(one, 1, 0, measurements=printed)
-    assert results.read_case(suite, e, "base", None).values == [100]
+    assert results.read_case(suite, e, "base").values == [100]
     store(one, 1, 0, measurements=printed[:2])
-    case = results.read_case(suite, e, "base", None)
+    case = results.read_case(suite, e, "base")
     assert case.values == [] and "2 of 2 result lines have bench=memcopy; 3 must" in case.faults[0]
 
 
@@ -349,7 +413,7 @@ def test_every_parameter_has_a_source():
 
 def test_settings_travel():
     """The same request through make, Snakemake's --config, and a job's command line."""
-    asked = settings.Settings(names=("memcopy-15k-72", "fdiff-15k"), quick=True, peer="linux")
+    asked = settings.Settings(names=("memcopy-15k-72", "fdiff-15k"), quick=True, peer="linux", full=True)
     config = dict(word.split("=", 1) for word in asked.config()[1:])
     assert settings.from_config(config) == asked
     assert asked.arguments().split()[-4:] == ["--name", "memcopy-15k-72", "--name", "fdiff-15k"]

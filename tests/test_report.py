@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("experiments")
 
 def call(folder, command, *names):
     environment = os.environ | {"EXPERIMENTS_OUT": str(folder), "PYTHONPATH": "tools"}
-    words = [PYTHON, "-m", "homeroom.experiments", command, "--file", FILE]
+    words = [PYTHON, "-m", "homeroom.experiments", command, "--file", FILE, "--full"]
     words += [word for name in names for word in ("--name", name)]
     return subprocess.run(words, cwd=TOP, env=environment, capture_output=True, text=True, timeout=HOST_LIMIT)
 
@@ -141,8 +141,17 @@ def test_report_in_a_browser(sweep, tmp_path):
         assert "<table>" in section[0], part
     drawn = re.findall(r'<svg class="plot" role="img" aria-label="([^"]+)"', dom)
     assert drawn == ["gains", "table-3-5", "table-3-7", "traffic-copy"]
-    for row in read_rows(folder):
-        assert row in dom
+    table = re.search(r'<section id="table-3-5">.*?</table>', dom, re.S)[0]
+    for label, row in read_rows(folder).items():
+        if not label.endswith(", 0x1000"):
+            assert label in dom
+        elif row["unit"] == "MB/s":
+            line = re.search(rf"<td>{label.removesuffix(', 0x1000')}</td>.*?</tr>", table)[0]
+            assert f"<td>{float(row['ours']):,.0f}</td>" in line, "the other condition, in the row's line"
+    assert "<th>ours</th><th>0x1000</th>" in table
+    assert re.search(r'<table id="accuracy">.*defaults.*\(copy\); 1<.*0x1000.*\(copy\); 1<', dom, re.S)
+    assert "<code>write_allocate=merge</code>: Table 3-8" in dom
+    assert "fitted. The CPU has a 2 KB write cache" in dom
     assert "CHOICE" in dom, "sources of parameters"
 
 

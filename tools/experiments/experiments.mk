@@ -4,6 +4,7 @@
 #
 # VARIABLES   JOBS=1      so many runs at once (default: as many as there are CPUs, and memory for)
 #             QUICK=1     the rows marked quick, once each
+#             FULL=1      the rows' hypotheses as well
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
@@ -17,6 +18,7 @@
 JOBS        ?= $(shell nproc 2>/dev/null || echo 2)
 EXPERIMENTS := $(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments
 SWEEP       := $(EXPERIMENTS) sweep --snakemake='-j$(JOBS) $(SNAKEMAKE)' $(if $(filter 1,$(QUICK)),--quick) \
+               $(if $(filter 1,$(FULL)),--full) \
                $(if $(PEER),--peer '$(PEER)')
 
 ifeq ($(if $(filter command,$(origin JOBS)),$(shell expr '$(JOBS)' : '[1-9][0-9]*$$')),0)

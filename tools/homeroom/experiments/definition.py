@@ -6,7 +6,12 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
     [variant.NAME]      one of the things compared:
       title, system     as printed; /etc/system lines it adds
       os, balancing     "homeroom" (the default) or "linux"; for linux, its NUMA balancing: true or false
+    [condition.NAME]    how the compared rows are run, side by side; an experiment names some, its headline first:
+      title, why        as printed
+      option            added to the command, for all variants
+      system            /etc/system lines, for all variants but the first, which is the base
     [hypothesis.NAME]   title, set (model parameters), why: run beside the default where an experiment names it
+    [[fitted]]          parameter, what, source: a default that was chosen with a number of the paper in hand
     [table.NUMBER]      title, text: a table of the paper (or a claim of its text)
     [[group]]           keys that the experiments after it share
     [[group.experiment]]
@@ -21,11 +26,14 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       times             what is read is multiplied by it: the paper's problem is so many times ours
       compare           "rate": higher is better; "time": lower is better; "points": percentage points it falls;
                         "none": nothing is compared
-      paper             the paper's numbers, by variant and `compare`
-      band              least and most that is accepted, the same; `linux`: of the gain on the better Linux
-      hypotheses        names of [hypothesis] to run beside it
+      conditions        names of [condition]; the first is the row's headline
+      paper             the paper's numbers, by variant and `compare`; results.py has the rule by which ours are judged
+      known             true: the paper's program is known, so that absolute values are judged
+      band              least and most that is accepted, for what has no number in the paper; `linux`: of the gain on
+                        the better Linux
+      hypotheses        names of [hypothesis] to run beside its headline, under FULL=1
       map               true: draw the traffic between boards
-      repeat            how often, instead of the file's `repeat`
+      repeat            how often, instead of the file's `repeat`, each time with another seed
       quick             true: part of `make experiments QUICK=1`
       timeout           seconds a boot may take; Linux has three times as many
       note              one sentence for the report
@@ -50,7 +58,7 @@ LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
-    "repeat": int, "starts": int, "times": int,
+    "repeat": int, "starts": int, "times": int, "conditions": list, "known": bool,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -77,6 +85,22 @@ class Hypothesis:
     title: str
     set: str
     why: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    name: str
+    title: str
+    why: str
+    option: str = ""
+    system: str = ""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    parameter: str
+    what: str
+    source: str
 
 
 @dataclass(frozen=True)
@@ -132,6 +156,12 @@ class Experiment:
     repeat: int | None = None
     starts: int = 1
     times: int = 1
+    conditions: list[str] = field(default_factory=list)
+    known: bool = False
+
+    @property
+    def headline(self) -> str | None:
+        return self.conditions[0] if self.conditions else None
 
 
 def _started(command: str, starts: int) -> str:
@@ -148,6 +178,8 @@ class Suite:
     repeat: int
     variants: dict[str, Variant]
     hypotheses: dict[str, Hypothesis]
+    conditions: dict[str, Condition]
+    fitted: list[Fitted]
     tables: dict[str, dict]
     experiments: list[Experiment]
 
@@ -160,13 +192,18 @@ class Suite:
         chosen = [e for e in self.experiments if not names or e.name in names]
         return [e for e in chosen if e.quick] if quick and not names else chosen
 
-    def run_of(self, e: Experiment, variant: str, hypothesis: str | None = None) -> Run:
+    def run_of(self, e: Experiment, variant: str, hypothesis: str | None = None, condition: str | None = None) -> Run:
+        """The run behind a number; without a condition, that of the headline.  Linux has none."""
         v = self.variants[variant]
+        name = condition or e.headline
+        c = self.conditions[name] if name and v.os == "homeroom" else None
         sets = [e.set, self.hypotheses[hypothesis].set if hypothesis else ""]
+        base = len(e.variants) > 1 and variant == e.variants[0]
+        systems = (e.system, v.system, c.system if c and not base else "")
         return Run(
             machine=e.machine,
-            command=_started(e.run, e.starts),
-            system="; ".join(filter(None, (e.system, v.system))) if v.os == "homeroom" else "",
+            command=_started(" ".join(filter(None, (e.run, c.option if c else ""))), e.starts),
+            system="; ".join(filter(None, systems)) if v.os == "homeroom" else "",
             boards=e.boards,
             mem=e.mem,
             model_set="; ".join(filter(None, sets)) if e.model else "",
@@ -181,18 +218,23 @@ class Suite:
         """The variants to run: those of Linux only with a peer."""
         return [v for v in [*e.variants, *e.more] if peer or self.variants[v].os == "homeroom"]
 
-    def repeats(self, e: Experiment, variant: str, hypothesis: str | None) -> int:
-        """The spread is measured on the default; a hypothesis runs once, and so does Linux, which takes long."""
-        return 1 if hypothesis or self.variants[variant].os == "linux" else min(e.repeat or self.repeat, self.repeat)
+    def cases(self, e: Experiment, peer: bool, full: bool) -> list[tuple[str, str | None, str | None]]:
+        """What is run for an experiment: (variant, hypothesis, condition), the headline without the name of its condition."""
+        found: list[tuple[str, str | None, str | None]] = [(v, None, None) for v in self.variants_of(e, peer)]
+        found += [(v, None, c) for c in e.conditions[1:] for v in e.variants]
+        return found + [(v, h, None) for h in e.hypotheses if full for v in e.variants]
 
-    def runs(self, experiments: list[Experiment], peer: bool = False, hypotheses: bool = True) -> list[tuple[Run, int]]:
-        """Every boot that is needed, once, with how often it is repeated."""
+    def repeats(self, e: Experiment, variant: str, hypothesis: str | None, condition: str | None = None) -> int:
+        """The spread is measured on the headline; all else runs once, and so does Linux, which takes long."""
+        once = hypothesis or condition or self.variants[variant].os == "linux"
+        return 1 if once else min(e.repeat or self.repeat, self.repeat)
+
+    def runs(self, experiments: list[Experiment], peer: bool = False, full: bool = True) -> list[tuple[Run, int]]:
+        """Every boot that is needed, once, with how often it is repeated; `full`: hypotheses as well."""
         found: dict[str, tuple[Run, int]] = {}
         for e in experiments:
-            cases = [(v, None) for v in self.variants_of(e, peer)]
-            cases += [(v, h) for h in e.hypotheses if hypotheses for v in e.variants]
-            for variant, hypothesis in cases:
-                run, repeats = self.run_of(e, variant, hypothesis), self.repeats(e, variant, hypothesis)
+            for case in self.cases(e, peer, full):
+                run, repeats = self.run_of(e, *case), self.repeats(e, *case)
                 found[run.key()] = run, max(repeats, found.get(run.key(), (run, 0))[1])
         return list(found.values())
 
@@ -202,6 +244,13 @@ def _table(raw: dict, name: str, kind: type, where: str) -> dict:
         return {key: kind(key, **value) for key, value in raw.pop(name, {}).items()}
     except TypeError as error:
         raise DefinitionError(f"{where}: [{name}]: {error}".replace("__init__() ", "")) from None
+
+
+def _list(raw: dict, name: str, kind: type, where: str) -> list:
+    try:
+        return [kind(**value) for value in raw.pop(name, [])]
+    except TypeError as error:
+        raise DefinitionError(f"{where}: [[{name}]]: {error}".replace("__init__() ", "")) from None
 
 
 def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
@@ -225,6 +274,7 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
     for names, known, what in (
         (e.variants + e.more, suite.variants, "variant"),
         (e.hypotheses, suite.hypotheses, "hypothesis"),
+        (e.conditions, suite.conditions, "condition"),
         (e.tables, suite.tables, "table"),
         ([*e.paper, *e.band], [*suite.variants, "compare", "linux"], "variant"),
     ):
@@ -232,6 +282,8 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
             if name not in known:
                 raise DefinitionError(f"{where}: no {what} '{name}'; there are: {', '.join(known)}")
     for name, limits in e.band.items():
+        if name in e.paper:
+            raise DefinitionError(f"{where}: band {name}: the paper has a number, so the rule for all rows judges")
         if len(limits) != 2 or limits[0] > limits[1]:
             raise DefinitionError(f"{where}: band {name} = {limits}: write [least, most]")
     try:
@@ -255,6 +307,8 @@ def load(path: Path) -> Suite:
         raw.pop("repeat", 1),
         _table(raw, "variant", Variant, str(path)),
         _table(raw, "hypothesis", Hypothesis, str(path)),
+        _table(raw, "condition", Condition, str(path)),
+        _list(raw, "fitted", Fitted, str(path)),
         raw.pop("table", {}),
         [],
     )

@@ -56,8 +56,8 @@ def _text(value: float) -> str:
 
 
 def _gain(axes, rows: list[Row]) -> None:
-    """Horizontal bars, the paper's above ours, the band behind, hypotheses as diamonds."""
-    main = [r for r in rows if r.hypothesis is None]
+    """Horizontal bars, the paper's above ours, the band behind; other conditions as circles, hypotheses as diamonds."""
+    main = [r for r in rows if r.headline]
     ends = []
     for at, row in enumerate(main):
         y = len(main) - 1 - at
@@ -71,13 +71,18 @@ def _gain(axes, rows: list[Row]) -> None:
             axes.barh(y - 0.19, row.ours, 0.34, color=OUTSIDE if row.inside is False else NEW, zorder=2)
             ends.append(row.ours)
         for other in rows:
-            if other.hypothesis and other.experiment is row.experiment and other.ours is not None:
-                axes.plot(other.ours, y - 0.19, "D", ms=5, mfc="white", mec=NEW, zorder=3)
+            if not other.headline and other.experiment is row.experiment and other.ours is not None:
+                axes.plot(other.ours, y - 0.19, "D" if other.hypothesis else "o", ms=5, mfc="white", mec=NEW, zorder=3)
                 ends.append(other.ours)
+    widest = max(ends, default=1)
     for at, row in enumerate(main):
+        marks = sorted(r.ours for r in rows if not r.headline and r.experiment is row.experiment and r.ours is not None)
         for value, shift in ((row.paper, 0.19), (row.ours, -0.19)):
             if value is not None:
-                x = max(value, 0) + 0.012 * max(ends, default=1)
+                x = max(value, 0) + 0.012 * widest
+                for mark in marks if shift < 0 else []:  # the number stands where it hides no mark
+                    if x - 0.012 * widest <= mark <= x + 0.06 * widest:
+                        x = mark + 0.012 * widest
                 text = f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.1f}"
                 axes.text(x, len(main) - 1 - at + shift, text, va="center", fontsize=7.5, zorder=4)
     axes.set_yticks(range(len(main)), [f"{r.experiment.name}" for r in reversed(main)])
@@ -93,7 +98,7 @@ def gains(rows: list[Row]) -> str:
     large = {r.experiment.name for r in rows if max(abs(r.paper or 0), abs(r.ours or 0)) > 50}
     parts = [[r for r in rows if (r.experiment.name in large) == want] for want in (True, False)]
     parts = [part for part in parts if part]
-    heights = [sum(r.hypothesis is None for r in part) for part in parts]
+    heights = [sum(r.headline for r in part) for part in parts]
     figure, axes = plt.subplots(
         len(parts), 1, figsize=(7.6, 0.42 * sum(heights) + 1.0 * len(parts) + 0.3), squeeze=False,
         gridspec_kw={"height_ratios": [h + 1 for h in heights]},
@@ -103,10 +108,14 @@ def gains(rows: list[Row]) -> str:
         one.set_xlabel("gain from memory placement: % of rate, % of time, or points of remote misses")
     marks = [plt.Rectangle((0, 0), 1, 1, color=c) for c in (PAPER, NEW, OUTSIDE, BAND)]
     labels = ["paper", "ours", "ours, outside its band", "accepted band"]
-    if any(r.hypothesis for r in rows):
-        marks.append(plt.Line2D([], [], ls="", marker="D", ms=5, mfc="white", mec=NEW))
-        labels.append("ours, with a hypothesis")
-    figure.legend(marks, labels, loc="outside upper left", ncols=5, fontsize=8, handlelength=1.2)
+    for marker, label, there in (
+        ("o", "ours, another condition", any(r.condition for r in rows)),
+        ("D", "ours, with a hypothesis", any(r.hypothesis for r in rows)),
+    ):
+        if there:
+            marks.append(plt.Line2D([], [], ls="", marker=marker, ms=5, mfc="white", mec=NEW))
+            labels.append(label)
+    figure.legend(marks, labels, loc="outside upper left", ncols=3, fontsize=8, handlelength=1.2)
     return _svg(figure, "gains")
 
 
@@ -115,7 +124,7 @@ def table(name: str, rows: list[Row]) -> str | None:
 
     Of times of a problem whose size is not the paper's, the share of the base is shown.
     """
-    rows = [r for r in rows if r.what not in ("compare", "linux") and r.hypothesis is None and r.ours is not None]
+    rows = [r for r in rows if r.what not in ("compare", "linux") and r.headline and r.ours is not None]
     if not rows:
         return None
     groups: dict[str, list[Row]] = {}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """results.py - from the runs' files to the rows of results.csv and of the report.
 
+THEORY      One rule judges all rows that have a number of the paper (accepted(); docs/experiments.md, "One rule for all
+            rows").  An experiment's first condition is its headline; rows of the others stand beside it.
 INVARIANTS  I1  every row that was asked for is there: one without a number says why, with the log's path
             I2  results.csv has exactly COLUMNS; rows of experiments that were not asked for stay as they were
 """
@@ -24,6 +26,8 @@ COLUMNS = [
 ]  # fmt: skip
 COMPARED = {"rate": "speed-up", "time": "time saved", "points": "drop"}
 LINUX = "against the better Linux"
+SMALL_GAIN = 30  # percent: smaller gains are judged in points
+POINTS, RATIO, ABSOLUTE = 3, 0.1, 0.2
 
 
 @dataclass
@@ -40,6 +44,25 @@ class Case:
         return statistics.median(self.values) if self.values else None
 
 
+def _sign(e: Experiment) -> int:
+    """Which way a gain moves what is measured."""
+    return 1 if e.compare == "rate" else -1
+
+
+def accepted(e: Experiment, what: str) -> list[float] | None:
+    """Least and most that holds for a variant or a comparison; None: it is shown and not judged."""
+    paper = e.paper.get(what)
+    if paper is None:
+        return e.band.get(what)
+    if what != "compare":
+        slack = 0 if e.unit == "pages" else ABSOLUTE if e.known else None
+        return None if slack is None else [paper * (1 - slack), paper * (1 + slack)]
+    if e.compare == "points" or abs(paper) < SMALL_GAIN:
+        return [paper - POINTS, paper + POINTS]
+    new_over_base = 1 + _sign(e) * paper / 100
+    return sorted(_sign(e) * 100 * (new_over_base * (1 + d) - 1) for d in (-RATIO, RATIO))
+
+
 @dataclass
 class Row:
     """A number beside the paper's."""
@@ -47,6 +70,7 @@ class Row:
     experiment: Experiment
     what: str  # variant, or "compare", or "linux"
     hypothesis: str | None
+    condition: str | None  # None: the headline
     label: str
     kind: str
     unit: str
@@ -64,32 +88,48 @@ class Row:
         """Whether ours is in the band; None where that is not judged: `verdict` says why."""
         if self.band is None or self.quick:
             return None
-        fits = self.ours is not None and self.band[0] <= self.ours <= self.band[1]
-        return None if fits and self.what == "compare" and self.band[0] <= 0 < (self.paper or 0) else fits
+        return self.ours is not None and self.band[0] <= self.ours <= self.band[1]
+
+    @property
+    def headline(self) -> bool:
+        return self.hypothesis is None and self.condition is None
 
     @property
     def verdict(self) -> str:
-        """The band in words; a band that holds 0 cannot tell the paper's gain from none, so nothing is inside it."""
         if self.band is None:
             return ""
         if self.inside is None:
-            return "not judged: a quick run" if self.quick else "not judged: the band holds 0"
+            return "not judged: a quick run"
         return "inside" if self.inside else "OUTSIDE"
+
+    @property
+    def error(self) -> float | None:
+        """Percent by which ours is off the paper's: of a gain, the time or rate with placement over that without."""
+        if self.ours is None or self.paper is None:
+            return None
+        if self.what != "compare":
+            return 100 * (self.ours / self.paper - 1) if self.paper else None
+        if self.experiment.compare == "points":
+            return None
+        ours, paper = (1 + _sign(self.experiment) * gain / 100 for gain in (self.ours, self.paper))
+        return 100 * (ours / paper - 1)
 
     @property
     def note(self) -> str:
         parts = [f"FAILED: {fault}" for fault in dict.fromkeys(self.faults)]
         if self.band is not None and self.ours is not None:
             least, most = self.band
-            limits = f"at least {least:g}" if most == float("inf") else f"{least:g} to {most:g}"
+            limits = f"at least {least:g}" if most == float("inf") else f"{least:.6g} to {most:.6g}"
             parts.append(f"{self.verdict}, {limits}" if self.inside is None else f"{self.verdict} {limits}")
         return "; ".join([*parts, *([self.experiment.note] if self.experiment.note else [])])
 
 
-def read_case(suite: Suite, e: Experiment, variant: str, hypothesis: str | None) -> Case:
+def read_case(
+    suite: Suite, e: Experiment, variant: str, hypothesis: str | None = None, condition: str | None = None
+) -> Case:
     """All repetitions of a run that are there; what lacks is a fault."""
-    case = Case(suite.run_of(e, variant, hypothesis))
-    for i in range(1, suite.repeats(e, variant, hypothesis) + 1):
+    case = Case(suite.run_of(e, variant, hypothesis, condition))
+    for i in range(1, suite.repeats(e, variant, hypothesis, condition) + 1):
         try:
             path, log = run.paths(case.run, i)
         except OSError as error:
@@ -119,25 +159,30 @@ def _spread(values: list[float]) -> float | None:
     return max(values) - min(values) if values else None
 
 
-def _row(suite: Suite, e: Experiment, case: Case, variant: str, hypothesis: str | None) -> Row:
-    label = f"{e.row}, {suite.variants[variant].title}"
+def _label(suite: Suite, text: str, hypothesis: str | None, condition: str | None) -> str:
+    text += f", {suite.conditions[condition].title}" if condition else ""
+    return f"{text} [{suite.hypotheses[hypothesis].title}]" if hypothesis else text
+
+
+def _row(suite: Suite, e: Experiment, case: Case, variant: str, hypothesis: str | None, condition: str | None) -> Row:
+    label = _label(suite, f"{e.row}, {suite.variants[variant].title}", hypothesis, condition)
     return Row(
-        e, variant, hypothesis, _with(suite, label, hypothesis), metrics.METRICS[e.metric].kind, e.unit,
-        e.paper.get(variant), e.band.get(variant), case.value, _spread(case.values), len(case.values),
-        case.faults, case.files[0] if case.files else {},
+        e, variant, hypothesis, condition, label, metrics.METRICS[e.metric].kind, e.unit, e.paper.get(variant),
+        accepted(e, variant), case.value, _spread(case.values), len(case.values), case.faults,
+        case.files[0] if case.files else {},
     )  # fmt: skip
 
 
-def _with(suite: Suite, label: str, hypothesis: str | None) -> str:
-    return f"{label} [{suite.hypotheses[hypothesis].title}]" if hypothesis else label
-
-
-def _compared(suite: Suite, e: Experiment, base: Case, new: Case, hypothesis: str | None, what: str = "compare") -> Row:
+def _compared(
+    suite: Suite, e: Experiment, pair: tuple[Case, Case], hypothesis: str | None, condition: str | None,
+    what: str = "compare",
+) -> Row:  # fmt: skip
     name = COMPARED[e.compare] if what == "compare" else f"{suite.variants[e.variants[1]].title} {LINUX}"
-    kind = metrics.METRICS[e.metric].kind
-    row = Row(e, what, hypothesis, _with(suite, f"{e.row}, {name}", hypothesis), kind, COMPARE[e.compare])
-    row.paper, row.band = e.paper.get(what), e.band.get(what)
-    row.faults = [f for case in (base, new) for f in case.faults if case.value is None][:1]
+    label = _label(suite, f"{e.row}, {name}", hypothesis, condition)
+    row = Row(e, what, hypothesis, condition, label, metrics.METRICS[e.metric].kind, COMPARE[e.compare])
+    row.paper, row.band = e.paper.get(what), accepted(e, what)
+    row.faults = [f for case in pair for f in case.faults if case.value is None][:1]
+    base, new = pair
     if base.value is not None and new.value is not None:
         row.ours = metrics.compare(e.compare, base.value, new.value)
         row.spread = _spread([metrics.compare(e.compare, b, n) for b, n in zip(base.values, new.values, strict=False)])
@@ -145,30 +190,27 @@ def _compared(suite: Suite, e: Experiment, base: Case, new: Case, hypothesis: st
     return row
 
 
-def rows_of(suite: Suite, e: Experiment, peer: bool, hypotheses: bool) -> list[Row]:
-    """The rows of one experiment: each variant, their comparison, the same for each hypothesis, Linux."""
+def rows_of(suite: Suite, e: Experiment, peer: bool, full: bool) -> list[Row]:
+    """The rows of one experiment: each variant, their comparison, Linux; each condition; with `full`, each hypothesis."""
+    cases = {case: read_case(suite, e, *case) for case in suite.cases(e, peer, full)}
     rows = []
-    cases = {v: read_case(suite, e, v, None) for v in suite.variants_of(e, peer)}
-    rows += [_row(suite, e, case, v, None) for v, case in cases.items()]
-    if e.compare != "none":
-        rows.append(_compared(suite, e, cases[e.variants[0]], cases[e.variants[1]], None))
-    linux = [c for v, c in cases.items() if suite.variants[v].os == "linux"]
-    done = [c for c in linux if c.value is not None]
-    if linux and e.compare != "none":
-        better = (max if e.compare == "rate" else min)(done, key=lambda c: c.value) if done else linux[0]
-        rows.append(_compared(suite, e, better, cases[e.variants[1]], None, "linux"))
-    for h in e.hypotheses if hypotheses else []:
-        pair = [read_case(suite, e, v, h) for v in e.variants]
-        rows += [_row(suite, e, case, v, h) for v, case in zip(e.variants, pair, strict=True)]
+    for kind in dict.fromkeys(case[1:] for case in cases):  # hypothesis and condition
+        rows += [_row(suite, e, case, variant, *kind) for (variant, *k), case in cases.items() if tuple(k) == kind]
         if e.compare != "none":
-            rows.append(_compared(suite, e, *pair, h))
+            base, new = (cases[v, *kind] for v in e.variants)
+            rows.append(_compared(suite, e, (base, new), *kind))
+        linux = [case for (v, *k), case in cases.items() if tuple(k) == kind and suite.variants[v].os == "linux"]
+        if linux and e.compare != "none":
+            done = [c for c in linux if c.value is not None]
+            better = (max if e.compare == "rate" else min)(done, key=lambda c: c.value) if done else linux[0]
+            rows.append(_compared(suite, e, (better, new), *kind, "linux"))
     return rows
 
 
 def collect(settings: Settings) -> list[Row]:
     """Every row that was asked for (I1)."""
     suite = settings.suite
-    rows = [r for e in settings.experiments() for r in rows_of(suite, e, bool(settings.peer), not settings.quick)]
+    rows = [r for e in settings.experiments() for r in rows_of(suite, e, bool(settings.peer), settings.full)]
     for row in rows:
         row.quick = settings.quick
     return rows

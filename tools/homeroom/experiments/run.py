@@ -74,9 +74,9 @@ def paths(run: Run, repetition: int) -> tuple[Path, Path]:
     return RUNS / f"{name}.json", RUNS / f"{name}.log"
 
 
-def options(run: Run) -> list[str]:
-    """The launcher's arguments."""
-    args = [run.machine, "--run", run.command, "--seed", str(run.seed)]
+def options(run: Run, repetition: int = 1) -> list[str]:
+    """The launcher's arguments; each repetition has a seed of its own."""
+    args = [run.machine, "--run", run.command, "--seed", str(run.seed + repetition - 1)]
     for name, value in (("--boards", run.boards), ("--mem", run.mem), ("--system", run.system)):
         args += [name, str(value)] if value else []
     if run.model:
@@ -137,7 +137,7 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
     result, log = paths(run, repetition)
     RUNS.mkdir(parents=True, exist_ok=True)
     page = log.with_suffix(f".{os.getpid()}.page")
-    command = [sys.executable, str(TOP / "qemu/launch.py"), *options(run), "--timeout", str(run.timeout)]
+    command = [sys.executable, str(TOP / "qemu/launch.py"), *options(run, repetition), "--timeout", str(run.timeout)]
     command += ["--model-page", str(page)] if run.model else []
     start = time.monotonic()
     with open(log, "wb") as file:
