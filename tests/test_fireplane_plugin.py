@@ -84,7 +84,7 @@ def test_floating_point_latency():
         (["sf3800", "--model", "fireplane", "--model-set", "bus=ring"], 'it is "machine" or "board"'),
         (["sf3800", "--model", "fireplane", "--model-set", "own_ps=200000"], "own_ps = 200000 is more than pair_ps"),
         (["sf3800", "--model", "fireplane", "--model-set", "remote_miss_ps=300000"], "there is no directory"),
-        (["sf3800", "--model", "fireplane", "--model-set", "in_mbps=10000000"], "in_mbps and bucket_ps"),
+        (["sf3800", "--model", "fireplane", "--model-set", "port_mbps=10000000"], "port_mbps and bucket_ps"),
         (["sparse", "--model", "fireplane"], "no [fireplane] table"),
     ],
 )

@@ -185,6 +185,8 @@ void fp_slice(struct fp_cpu_state *c)
     if (c->limit == 0 && others != INACTIVE && others > c->clock)
         skip_to(c, others);
     m->seen[c->id] = c->clock;
+    if (lesser(others, c->clock) > m->progress)
+        m->progress = lesser(others, c->clock);
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
     /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */
     ends = others == INACTIVE ? goes_on : c->clock > c->limit;
@@ -223,6 +225,7 @@ static void arm(struct fp_model *m)
         skip_to(c, m->latest);
         deactivate(c);
     }
+    m->progress = m->latest;
     m->armed = true;
     header(m)->armed = 1;
 }

@@ -146,6 +146,7 @@ struct fp_model {
     const struct fp_cpu_state *runs; /* the only CPU whose clock in seen[] has changed since `others` was found */
     uint64_t others;            /* the least of the other clocks in seen[]    */
     uint64_t latest;            /* of all clocks, ever                        */
+    uint64_t progress;          /* the slowest active CPU's clock was there   */
     uint64_t accesses;          /* loads + stores published                   */
     bool armed;
     enum fp_tested tested;

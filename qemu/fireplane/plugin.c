@@ -34,6 +34,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "decode.h"
 #include "fpu.h"
 #include "model.h"
@@ -418,6 +419,18 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     }
 }
 
+/* The kernel begins: code of the upper half.  No block runs, so QEMU can be asked for the time. */
+static void on_kernel(void)
+{
+    static bool before;
+
+    if (!before && fp_clock_take(model) != 0) {
+        say("this QEMU (%s) counts instructions in a way unknown here: leave -icount away", version);
+        _exit(1);
+    }
+    before = true;
+}
+
 static void on_translate(struct qemu_plugin_tb *tb)
 {
     enum fp_insn kind[MOST_INSNS];
@@ -426,6 +439,8 @@ static void on_translate(struct qemu_plugin_tb *tb)
 
     if (n > MOST_INSNS)
         n = MOST_INSNS;
+    if (!user)
+        on_kernel();
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint8_t buffer[16];
@@ -471,8 +486,10 @@ static void forget_helpers(void)
     }
 }
 
+/* At the start, and when the model was armed or disarmed: no CPU runs. */
 static void watch(void)
 {
+    fp_clock_follow(model->armed);
     forget_helpers();
     qemu_plugin_register_vcpu_tb_trans_cb(
         self, qemu_plugin_version < 7 ? (qemu_any_cb)on_translate_6 : (qemu_any_cb)on_translate_7, NULL);

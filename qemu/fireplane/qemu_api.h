@@ -2,7 +2,7 @@
 /*
  * qemu_api.h - the functions of QEMU that the plugin uses, declared here because its header is not packaged.
  *
- * All are weak: one that this QEMU lacks is NULL, and the plugin says which it is.  The last three are not part of the
+ * All are weak: one that this QEMU lacks is NULL, and the plugin says which it is.  The last ones are not part of the
  * plugin interface; a QEMU exports them when it was built with loadable modules, as Debian's is.
  * Signatures: QEMU 7.2 to 10, docs/devel/tcg-plugins.rst and include/qemu/qemu-plugin.h.
  */
@@ -77,6 +77,11 @@ WEAK struct qemu_version *qmp_query_version(void *error);
 struct CPUState;
 WEAK struct CPUState *qemu_get_cpu(int index);
 WEAK void cpu_exit(struct CPUState *cpu);
+extern WEAK int use_icount_of_qemu __asm__("use_icount"); /* not 0: -icount */
+WEAK int64_t icount_get(void);     /* instructions of all CPUs in ns, plus what was skipped while they were idle */
+WEAK int64_t icount_get_raw(void); /* instructions of all CPUs                                                   */
+WEAK int64_t icount_to_ns(int64_t icount);
+WEAK void *object_class_by_name(const char *name);
 WEAK void qemu_plugin_disable_mem_helpers(struct CPUState *cpu); /* only 7.x has it, and needs it */
 
 #endif
