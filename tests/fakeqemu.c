@@ -6,6 +6,7 @@
  *     -DNEW=3         the interface of QEMU 9.1: insn_data copies, and two functions that older ones lack
  *     -DNEW=7         that of 11.1: callbacks get a pointer and no id, and the size of an access is elsewhere
  *     -DWITHOUT_EXIT  without cpu_exit
+ *     -DICOUNT        with -icount, of whose functions there are none
  * Usage: fakeqemu PLUGIN CPUS ARGUMENT...      exit status 1: the plugin refused
  */
 #include <dlfcn.h>
@@ -39,6 +40,10 @@ struct qemu_plugin_tb {
 #define NEW 1
 #endif
 #define SIZE_AT (NEW < 7 ? 4 : 5)
+
+#ifdef ICOUNT
+int use_icount_of_qemu = 1;
+#endif
 
 static qemu_any_cb translate;
 static unsigned resets;

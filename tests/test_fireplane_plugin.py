@@ -193,6 +193,13 @@ def test_a_symbol_missing(fake_qemu, files):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_an_unknown_way_to_count_instructions(fake_qemu, files):
+    done = load_plugin(fake_qemu("ICOUNT"), files)
+    assert done.returncode == 1
+    assert done.stderr.endswith("counts instructions in a way unknown here: leave -icount away\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_what_the_plugin_refuses(fake_qemu, files, tmp_path):
     config, page = files
     program = fake_qemu()
@@ -252,6 +259,17 @@ def test_random_placement_misses_elsewhere(machine):
     n = numbers(machine.check("memcopy -t 8 -b -i 3 -p random", timeout=120))
     remote, local = int(n["miss_remote"]), int(n["miss_local"])
     assert 0.45 < remote / (remote + local) < 0.55
+
+
+def test_with_icount_the_guests_clock_is_the_models(boot_once):
+    """The time that a copy takes is the same on both clocks; and two runs are alike, whatever the host does beside them."""
+    options = {"model": "fireplane", "model_set": "ecache_kib=64", "seed": 7, "qemu_args": guest.ICOUNT}
+    runs = [boot_once("sf3800", run="memcopy -t 8 -i 6", **options) for _ in range(2)]
+    assert [outcome.status for outcome, _, _ in runs] == [0, 0], runs[0][1]
+    one, two = (numbers(text) for _, text, _ in runs)
+    modelled = float(one["modelled_s"])
+    assert float(one["wall_s"]) == pytest.approx(modelled, rel=0.02, abs=0.001)
+    assert float(two["modelled_s"]) == pytest.approx(modelled, rel=0.005)
 
 
 @MODEL

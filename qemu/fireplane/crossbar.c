@@ -26,7 +26,6 @@
 #include "model.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define WORDS (FP_SLOTS / 64)
 

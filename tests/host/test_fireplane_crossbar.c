@@ -97,10 +97,12 @@ static unsigned used_at_random(const char *depth)
 {
     enum { PORTS = 18, BUSY = 16, LINES = 40000 };
     static uint64_t free_at[PORTS][BUSY];
+    static bool took[PORTS][8 * LINES]; /* X1: whether a port has taken a line in a slot */
     uint64_t end = 0;
 
     machine(PORTS, high, depth);
     memset(free_at, 0, sizeof free_at);
+    memset(took, 0, sizeof took);
     srand(7);
     for (unsigned i = 0; i < LINES; i++) {
         uint64_t *next = &free_at[0][0];
@@ -112,6 +114,8 @@ static unsigned used_at_random(const char *depth)
         from = (unsigned)((next - &free_at[0][0]) / BUSY);
         to = (from + 1 + (unsigned)rand() % (PORTS - 1)) % PORTS;
         *next = line(from, to, *next) + 1;
+        CHECK(*next <= 8 * LINES && !took[to][*next - 1]);
+        took[to][*next - 1] = true;
         if (*next > end)
             end = *next;
     }

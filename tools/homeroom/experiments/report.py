@@ -53,7 +53,8 @@ def band(row: Row) -> str:
     least, most = row.band
     if most == math.inf:
         return f"≥ {least:g}"
-    return f"{least:,g}" if least == most else f"{least:,.4g} to {most:,.4g}"
+    least, most = (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}" for x in (least, most))
+    return least if least == most else f"{least} to {most}"
 
 
 def comparable(row: Row) -> bool:
