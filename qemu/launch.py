@@ -144,6 +144,13 @@ def root_lines(kind: str | None) -> str:
     return "rootfs:ext3; rootdev:/dev/vda; " if kind else ""
 
 
+def piped_input() -> str:
+    """What the guest is to read in place of its console (guest.Options.piped)."""
+    if os.isatty(0):
+        return ""
+    return "nothing" if os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev else "pipe"
+
+
 def make_guest(args: argparse.Namespace) -> guest.Guest:
     options = guest.Options(
         run=args.run,
@@ -164,7 +171,7 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         qemu_args=words("QEMU_ARGS", args.qemu_args or ""),
         gdb_port=number(args, "GDB"),
         terminal=terminal_size() if os.isatty(0) else None,
-        piped=not os.isatty(0) and not args.gdb,  # a debugger's machine goes on when there is no input
+        piped="" if args.gdb else piped_input(),  # a debugger's machine goes on when there is no input
     )
     if args.iso:
         options.iso = Path(args.iso)
@@ -292,7 +299,7 @@ def main() -> int:
         run.start()
         for note in run.notes:
             print(f"homeroom: {note}", end="\r\n" if saved else "\n", file=sys.stderr, flush=True)
-        if is_tty or run.options.piped:
+        if is_tty or run.options.piped == "pipe":
             relay = relay_keyboard if is_tty else relay_input
             threading.Thread(target=relay, args=(run,), daemon=True).start()
         outcome = run.wait(limit)

@@ -565,6 +565,16 @@ def test_tables_have_right_checksums():
 ODD_BYTES = random.Random(1).randbytes(20000)  # more than the port and the terminal hold, control characters among them
 
 
+def test_an_input_of_nothing_ends_at_once():
+    """With /dev/null nothing comes over the console, at no moment of the host's; the command finds the end of its input."""
+    run = guest.Guest(machine.load("sf280r"), guest.Options(run="true", piped="nothing"))
+    assert run.run_files()["piped"] == b"nothing"
+    for command in (["--run", "wc -c; readlink /proc/self/fd/0"], []):
+        done = launch("sf280r", "--iso", str(ISO["test"]), *command)
+        assert done.returncode == 0, done.stderr
+        assert not command or "0\n/dev/null\n" in done.stdout
+
+
 @pytest.mark.parametrize(
     "run, piped, status, printed",
     [

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """guest.py - one run of Homeroom in QEMU, from start to verdict.  The launcher and the tests both use it.
 
-THEORY      QEMU is started with three sockets of ours: the console (COM1), the verdict port (COM2) and QMP.
+THEORY      QEMU is started with its standard input and output as the console (COM1), and two sockets of ours: the verdict
+            port (COM2) and QMP.  The console's output is a pipe because a socket is full with some 280 writes of one byte:
+            then QEMU would wait, and the guest's transmitter be ready, by the host's clock.
             What the run adds to the image reaches the kernel as fw_cfg files.  QEMU's exit code says how the
             machine ended (isa-debug-exit); the status of the run's command comes over the verdict port.
             With a watchdog of W seconds the kernel writes @alive every second and ends the machine itself when
@@ -15,7 +17,9 @@ SEE ALSO    qemu/launch.py, tests/conftest.py, docs/boot.md
 
 import contextlib
 import ctypes
+import fcntl
 import functools
+import io
 import itertools
 import json
 import os
@@ -60,6 +64,7 @@ ALIVE_FACTOR = 4  # this many watchdog periods without @alive: hung
 SYSTEM_BYTES, ACPI_BYTES = 4095, 65536  # what kernel/main.c has room for
 PR_SET_THP_DISABLE = 41  # <sys/prctl.h>
 TRACE_DISK, TRACE_BYTES = "trace.img", 4 << 20  # what a CPU's largest ring holds
+CONSOLE_BYTES = 1 << 20  # that the guest may print before they are read: the most that Linux gives without privileges
 NMI_GRACE = 20  # seconds the kernel has for its report after the NMI
 
 
@@ -128,7 +133,7 @@ class Options:
     iso: Path = ISO
     gdb_port: int | None = None
     terminal: tuple[int, int] | None = None  # rows and columns of the terminal that shows the console
-    piped: bool = False  # the command or shell reads a pipe that we fill by way of the console (user/lib/console.c)
+    piped: str = ""  # the command or shell reads a "pipe" that we fill by way of the console, or "nothing" (user/lib/console.c)
     speed: float = 1.0  # times limits are multiplied by it
 
     def check(self) -> None:
@@ -338,7 +343,7 @@ class Guest:
 
     def _console_files(self) -> dict[str, bytes]:
         """What the first process is to know of the console, by name."""
-        files = {"piped": b"yes"} if self.options.piped else {}
+        files = {"piped": self.options.piped.encode()} if self.options.piped else {}
         if self.options.terminal:
             files["terminal"] = "{} {}\n".format(*self.options.terminal).encode()
         return files
@@ -353,7 +358,7 @@ class Guest:
     def _disks(self, files: Path) -> list[str]:
         return [*self.options.disks, *([str(files / TRACE_DISK)] if self.options.trace is not None else [])]
 
-    def command(self, fds: tuple[int, int, int] = (3, 4, 5), files: Path = Path(".")) -> list[str]:
+    def command(self, fds: tuple[int, int] = (3, 4), files: Path = Path(".")) -> list[str]:
         """The whole QEMU command line."""
         o = self.options
         board = "pc" if too_old() else "pc-i440fx-7.2"  # the same on every QEMU that has it
@@ -361,7 +366,8 @@ class Guest:
         args += ["-accel", f"tcg,thread={'single' if self.threads == 1 else 'multi'}"]
         args += ["-display", "none", "-no-reboot", "-seed", str(self.seed & 0xFFFFFFFF)]
         args += self.boot_args(files)
-        for name, fd in zip(("console", "verdict", "qmp"), fds, strict=True):
+        args += ["-chardev", "stdio,id=console,signal=off"]
+        for name, fd in zip(("verdict", "qmp"), fds, strict=True):
             args += ["-chardev", f"socket,id={name},fd={fd}"]
         args += ["-serial", "chardev:console", "-serial", "chardev:verdict"]
         args += ["-mon", "chardev=qmp,mode=control"]
@@ -460,18 +466,28 @@ class Guest:
             self.page = model.new_page(self.machine, self.options.model_page, self._locks)
         self._servers, notes = disk.serve(self.options.disks, folder)
         self.notes += notes
-        pairs = [socket.socketpair() for _ in range(3)]
+        pairs = [socket.socketpair() for _ in range(2)]
+        pipes = [os.pipe() for _ in range(2)]
+        with contextlib.suppress(OSError):  # an administrator's limit
+            fcntl.fcntl(pipes[1][1], fcntl.F_SETPIPE_SZ, CONSOLE_BYTES)
         fds = tuple(theirs.fileno() for _, theirs in pairs)
         # QEMU ends with us, however we end.
         with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self._process = subprocess.Popen(
-            [*with_us, *self.command(fds, folder)], stdin=subprocess.DEVNULL, stderr=self._stderr, pass_fds=fds
+            [*with_us, *self.command(fds, folder)],
+            stdin=pipes[0][0],
+            stdout=pipes[1][1],
+            stderr=self._stderr,
+            pass_fds=fds,
         )
         if self._kill_kind is not None:
             self._kill_qemu()
         for _, theirs in pairs:
             theirs.close()
-        self._console, self._verdict, self._qmp = (ours for ours, _ in pairs)
+        os.close(pipes[0][0])
+        os.close(pipes[1][1])
+        self._console_in, self._console_out = open(pipes[0][1], "wb", buffering=0), open(pipes[1][0], "rb", buffering=0)
+        self._verdict, self._qmp = (ours for ours, _ in pairs)
         self._qmp.settimeout(10)
         self._qmp_file = self._qmp.makefile("r")
         self._started = self._last_life = time.monotonic()
@@ -483,7 +499,7 @@ class Guest:
     # ---- while it runs -------------------------------------------------------------------------
 
     def _read_console(self) -> None:
-        while data := _receive(self._console):
+        while data := _receive(self._console_out):
             with self.changed:
                 self.console += data
                 self.changed.notify_all()
@@ -548,7 +564,7 @@ class Guest:
     def send(self, data: bytes) -> None:
         """Type on the console."""
         with contextlib.suppress(OSError):  # QEMU has just ended; wait() tells how
-            self._console.sendall(data)
+            self._console_in.write(data)
 
     def send_verdict(self, data: bytes) -> None:
         """Write to the verdict port (for the test agent)."""
@@ -623,7 +639,7 @@ class Guest:
         self._stderr.close()
         self._ran = getattr(self, "_qmp_ready", False) or bool(self._qmp_file.readline())
         self._qmp_file.close()
-        for end in (self._console, self._verdict, self._qmp):
+        for end in (self._console_in, self._console_out, self._verdict, self._qmp):
             end.close()
         self._convert_trace()
         self._clean_up()
@@ -700,9 +716,9 @@ def _no_huge_pages() -> None:
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
-def _receive(end: socket.socket) -> bytes:
+def _receive(end: socket.socket | io.FileIO) -> bytes:
     try:
-        return end.recv(65536)
+        return os.read(end.fileno(), 65536)
     except OSError:
         return b""
 

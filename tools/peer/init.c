@@ -225,7 +225,7 @@ int main(void)
     set_queues("/requests", QUEUES "nr_requests");
     add_swap();
     hr_console_size(STDIN_FILENO, "/terminal");
-    if (access("/piped", F_OK) == 0 && (input = hr_console_pipe()) < 0)
+    if (access("/piped", F_OK) == 0 && (input = hr_console_input("/piped")) < 0)
         fail("pipe");
     status = run(command[2] != NULL ? command : shell, input);
     tcdrain(STDOUT_FILENO);

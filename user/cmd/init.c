@@ -9,8 +9,8 @@
  *                 opt/homeroom/agent   the test agent (verdictd) on the verdict port; with the text
  *                                      `shell`, a login shell on the console as well
  *                 neither              a login shell on the console, started again when it ends
- *                 opt/homeroom/piped   the launcher's input is no terminal: command or shell read it as a pipe, and the
- *                                      shell is a run, too: with its end the machine ends
+ *                 opt/homeroom/piped   the launcher's input is no terminal: command or shell read it as a pipe, or
+ *                                      `nothing`, and the shell is a run, too: with its end the machine ends
  *                 opt/homeroom/swap    a disk or a partition where to swap; if that cannot be, a run ends at once
  *                 opt/homeroom/terminal  the size of the launcher's terminal, "ROWS COLUMNS"
  *             halt, poweroff and reboot (busybox) tell us by SIGUSR1, SIGUSR2 and SIGTERM.
@@ -211,7 +211,7 @@ int main(void)
         start_agent();
     if (has_shell && !has_agent && !is_piped)
         greet();
-    if (is_piped && (input = hr_console_pipe()) < 0)
+    if (is_piped && (input = hr_console_input(FW_CFG "piped/raw")) < 0)
         perror("init: no pipe for the console");
     if (file_text(FW_CFG "swap/raw", swap, sizeof swap) >= 0 && (status = add_swap(swap)) != 0 && has_run) {
         report(status);

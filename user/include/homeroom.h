@@ -88,12 +88,13 @@ int hr_stat_wanted(const struct hr_stat_args *args, const char *name);
  */
 void hr_console_size(int fd, const char *path);
 /*
- * hr_console_pipe - what comes over the console, as a pipe: for a launcher whose own input is no terminal.
+ * hr_console_input - what a command reads when the launcher's own input is no terminal; file `path` says what that is.
  *
- * Starts a process that makes the console raw, writes "@input" to the verdict port when it is ready, and passes on
- * what the launcher then sends, up to its end.  Returns the end to read; -1 with errno of pipe(2) or fork(2).
+ * "nothing": returns /dev/null, open.  Else what comes over the console, as a pipe: starts a process that makes the
+ * console raw, writes "@input" to the verdict port when it is ready, and passes on what the launcher then sends, up to
+ * its end; returns the end to read.  -1 with errno of open(2), pipe(2) or fork(2).
  */
-int hr_console_pipe(void);
+int hr_console_input(const char *path);
 
 /*
  * hr_parse_cpus - "3", or a range "0-7": *first and *last.  0, or -1.
