@@ -12,8 +12,11 @@
  *             QEMU asks two functions of the class "tcg-accel-ops" for the time; both are icount_get() with -icount,
  *             and are replaced here when the kernel begins, which finds the clock at a multiple of START_NS however
  *             long the boot loader took.  Without -icount nothing is changed, and the guest's clock is the host's.
- * INVARIANTS  K1  the clock never goes back
- * LOCKING     QEMU's main thread may ask for the time as well; it may be told that of a moment before.
+ *             QEMU's main thread asks as well, whenever the host wakes it, and runs the timers that are due.  By the
+ *             counted clock none is due while a CPU runs, since a slice of QEMU's ends where the next one is; the
+ *             modelled clock can have passed it.  So while armed the main thread is told of no progress until all CPUs
+ *             are idle, and timers run in the CPUs' thread, between two slices: at the same instruction in each run.
+ * INVARIANTS  K1  the clock never goes back, as either thread sees it
  * SEE ALSO    docs/fireplane.md, QEMU's docs/devel/tcg-icount.rst
  */
 #include "clock.h"
@@ -26,6 +29,7 @@ static const struct fp_model *model;
 static bool armed;
 static int64_t lag;    /* of the guest's clock behind icount_get() while disarmed */
 static int64_t latest; /* that was told (K1)                                      */
+static int64_t outside; /* that the main thread was told while armed (K1)         */
 static struct {
     int64_t ns, skipped, instr; /* the guest's clock, what was skipped, instructions of all CPUs */
     uint64_t user, progress;    /* instructions of programs, the model's progress               */
@@ -42,8 +46,13 @@ static uint64_t user_instructions(void)
 
 static int64_t guest_clock(void)
 {
-    int64_t ns = icount_get(), instr, kernel;
+    int64_t ns, instr, kernel;
+    bool main_thread;
 
+    main_thread = !qemu_in_vcpu_thread();
+    if (main_thread && __atomic_load_n(&armed, __ATOMIC_ACQUIRE) && !all_cpu_threads_idle())
+        return __atomic_load_n(&outside, __ATOMIC_RELAXED);
+    ns = icount_get();
     if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) {
         ns -= lag;
     } else {
@@ -54,8 +63,10 @@ static int64_t guest_clock(void)
             ns += kernel / (int64_t)model->p.ncpus;
     }
     if (ns < __atomic_load_n(&latest, __ATOMIC_RELAXED))
-        return __atomic_load_n(&latest, __ATOMIC_RELAXED);
+        ns = __atomic_load_n(&latest, __ATOMIC_RELAXED);
     __atomic_store_n(&latest, ns, __ATOMIC_RELAXED);
+    if (main_thread)
+        __atomic_store_n(&outside, ns, __ATOMIC_RELAXED);
     return ns;
 }
 
@@ -68,6 +79,7 @@ void fp_clock_follow(bool follow)
     now = guest_clock();
     if (follow) {
         begin.ns = now;
+        __atomic_store_n(&outside, now, __ATOMIC_RELAXED);
         begin.instr = icount_get_raw();
         begin.skipped = icount_get() - icount_to_ns(begin.instr);
         begin.user = user_instructions();
@@ -86,7 +98,8 @@ int fp_clock_take(const struct fp_model *m)
 
     if (&use_icount_of_qemu == NULL || use_icount_of_qemu == 0) /* not there, or not asked for */
         return 0;
-    if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL || object_class_by_name == NULL)
+    if (icount_get == NULL || icount_get_raw == NULL || icount_to_ns == NULL || object_class_by_name == NULL ||
+        qemu_in_vcpu_thread == NULL || all_cpu_threads_idle == NULL)
         return -1;
     at = object_class_by_name("tcg-accel-ops");
     if (at == NULL)

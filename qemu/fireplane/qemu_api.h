@@ -81,6 +81,8 @@ extern WEAK int use_icount_of_qemu __asm__("use_icount"); /* not 0: -icount */
 WEAK int64_t icount_get(void);     /* instructions of all CPUs in ns, plus what was skipped while they were idle */
 WEAK int64_t icount_get_raw(void); /* instructions of all CPUs                                                   */
 WEAK int64_t icount_to_ns(int64_t icount);
+WEAK bool qemu_in_vcpu_thread(void);
+WEAK bool all_cpu_threads_idle(void);
 WEAK void *object_class_by_name(const char *name);
 WEAK void qemu_plugin_disable_mem_helpers(struct CPUState *cpu); /* only 7.x has it, and needs it */
 

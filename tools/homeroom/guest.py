@@ -50,7 +50,8 @@ ISO = TOP / "build/homeroom.iso"
 THREADS = ("auto", "single", "multi")  # what Options.threads may be
 
 # Guest time is counted in instructions, one a nanosecond, and passes at once while nothing runs.  ICOUNT=1 also cuts the
-# machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns.
+# machine down to one CPU, whose instructions are then those of one path; with these alone several CPUs take turns, and
+# while the model is armed its clock is the guest's (qemu/fireplane/clock.c).
 ICOUNT = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
 
 # isa-debug-exit: QEMU exits with twice the value written, plus one.
@@ -372,7 +373,7 @@ class Guest:
         args += ["-serial", "chardev:console", "-serial", "chardev:verdict"]
         args += ["-mon", "chardev=qmp,mode=control"]
         args += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
-        if o.icount:
+        if self.counted():
             args += ICOUNT
         if o.model:
             args += model.qemu_args(files / "fireplane", self.page or Path("fireplane.page"))
@@ -380,6 +381,13 @@ class Guest:
             args += ["-S", "-gdb", f"tcp:127.0.0.1:{o.gdb_port}"]
         args += net.qemu_args(self.machine.cards, self.forwards)
         return args + disk.qemu_args(self._disks(files), self.machine.cpus, files) + o.qemu_args
+
+    def counted(self) -> bool:
+        """Whether guest time is counted in instructions: with ICOUNT=1, and for a command under the model unless something
+        around it goes by the host's clock."""
+        o = self.options
+        outside = o.watchdog or o.agent is not None or o.disks or o.forward or o.gdb_port is not None
+        return o.icount or bool(o.model and o.run is not None and not outside)
 
     def repeat(self) -> str:
         """The make command that repeats this run."""

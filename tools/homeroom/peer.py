@@ -107,6 +107,9 @@ class Peer(Guest):
         line = " ".join((*COMMAND_LINE, f"numa_balancing={'enable' if self.balancing else 'disable'}"))
         return ["-kernel", str(KERNEL), "-initrd", str(files / "initrd"), "-append", line]
 
+    def counted(self) -> bool:
+        return self.options.icount  # with several CPUs that take turns by instructions, Linux does not get through its boot
+
     def repeat(self) -> str:
         words = f" PEER=linux BALANCING={int(self.balancing)}"
         words += f" PEER_SCHED={self.scheduler}" if self.scheduler else ""
