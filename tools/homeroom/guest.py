@@ -571,7 +571,7 @@ class Guest:
 
     def send(self, data: bytes) -> None:
         """Type on the console."""
-        with contextlib.suppress(OSError):  # QEMU has just ended; wait() tells how
+        with contextlib.suppress(OSError, ValueError):  # QEMU has just ended, or we have closed it; wait() tells how
             self._console_in.write(data)
 
     def send_verdict(self, data: bytes) -> None:
