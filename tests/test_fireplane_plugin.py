@@ -282,6 +282,8 @@ def busy_host():
 def test_one_seed_gives_one_result_on_any_host(boot_once, name, run):
     """The same run on an idle host and on a busy one: every modelled time and every counter is the same, and the guest's
     clock agrees with the model's."""
+    if not guest.qemu_version().startswith("7.2"):
+        pytest.skip("the plugin's clock was tried with QEMU 7.2 only")
     options = {"run": run, "model": "fireplane", "model_set": "ecache_kib=64", "seed": 7, "watchdog": None}
     one, text, _ = boot_once(name, **options)
     with busy_host():
