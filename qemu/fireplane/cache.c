@@ -2,30 +2,35 @@
 /*
  * cache.c - the caches of each CPU, and what keeps them coherent.
  *
- * THEORY      Level 1: virtual lines that were used lately (model.h).  External cache: physical lines, set-associative,
- *             least recently used first out.  Each line of memory has a coherence word: a version, the CPU that
- *             has it alone (or the owner of a modified line that others read: MOESI's O), whether others may have
- *             copies, whether memory is stale.  A cached line is valid while its version is the line's; so to
+ * THEORY      Level 1: the data cache, 64 KB with four ways and lines of 32 bytes, and the prefetch cache, 2 KB with
+ *             lines of 64 bytes, which only floating-point loads can use; both by virtual address, in a set first in,
+ *             first out.  Stores do not bring lines into them.  In front of them, for speed, a filter of lines that
+ *             were used lately (model.h): what it forgets costs no modelled time.  External cache: physical lines,
+ *             set-associative, least recently used first out.  Each line of memory has a coherence word: a version, the
+ *             CPU that has it alone (or the owner of a modified line that others read: MOESI's O), whether others may
+ *             have copies, whether memory is stale.  A cached line is valid while its version is the line's; so to
  *             invalidate all copies is to count the version up.
  *             A load that misses: from the owner's cache if memory is stale, else from memory.  If it continues
  *             one of the CPU's streams of misses it is as if prefetched: it takes one of the CPU's misses in
- *             flight, and the CPU waits only for a free one.  Else the CPU waits for the data.
+ *             flight, and the CPU waits only for a free one; it is in the prefetch cache then, and a load of an
+ *             integer waits for the external cache.  Else the CPU waits for the data.
  *             A store that misses goes to the write cache (2 KB, 4 ways, 64-byte lines; white paper, appendix B).
  *             A line that gets complete there is written to memory in one transaction, as block stores do, unread.
  *             One that must leave before, or that is loaded from, is read for ownership into the external cache.
  *             Stores become visible in the order of the program (SPARC V9, TSO), so such reads, and what makes other
- *             copies stale, go one after the other.  There is no store queue: the CPU waits with the second.
+ *             copies stale, go one after the other, and the stores behind them wait in the store queue.  The CPU goes
+ *             on until that is full.
  *             With write_allocate = "always" every store miss reads for ownership.
  * INVARIANTS  M2, M3, M4 of model.h
  * SEE ALSO    docs/fireplane.md
  */
-#include "model.h"
+#include "level1.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-static uint64_t nothing; /* what an empty level-1 line points to */
+static uint64_t nothing; /* what an empty line of the filter points to */
 
 static void *reserve_memory(size_t bytes)
 {
@@ -43,9 +48,11 @@ static void renew(void *p, size_t bytes)
 
 static void clear_level1(struct fp_cpu_state *c)
 {
-    for (unsigned i = 0; i < FP_L1_LINES; i++)
-        c->l1[i] = (struct fp_l1){.wordp = &nothing};
+    for (unsigned i = 0; i < FP_RECENT; i++)
+        c->recent[i] = (struct fp_recent){.wordp = &nothing};
     memset(c->page, 0, sizeof c->page);
+    memset(c->d_tag, 0, sizeof c->d_tag);
+    memset(c->p_tag, 0, sizeof c->p_tag);
 }
 
 int fp_caches_create(struct fp_model *m)
@@ -90,6 +97,8 @@ void fp_caches_clear(struct fp_model *m)
         memset(c->wc_line, 0, sizeof c->wc_line);
         memset(c->wc, 0, sizeof c->wc);
         memset(c->stream, 0, sizeof c->stream);
+        c->nqueued = 0;
+        c->store_limit = ~0ull;
     }
 }
 
@@ -98,7 +107,7 @@ void fp_flush_tlb(struct fp_model *m, unsigned cpu)
     struct fp_cpu_state *c = &m->cpu[cpu];
 
     c->gen += FP_GENERATION;
-    if (c->gen >= FP_FILLING) {
+    if (c->gen >= FP_ABSENT(0)) {
         c->gen = FP_GENERATION;
         clear_level1(c);
     }
@@ -153,17 +162,15 @@ static inline void count_miss(struct fp_cpu_state *c, unsigned home, bool load)
 }
 
 /*
- * A transfer the CPU does not wait for, unless all of *f, n slots, are taken.  Slots are a ring in the order of time;
- * mostly the new one is the last, and takes the place of the first.
+ * A transfer of which n may be in flight, *f: it begins at or after t, when one of them is free.  Slots are a ring in
+ * the order of time; mostly the new one is the last, and takes the place of the first.  Returns when it is done.
  */
-static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
-                            const struct fp_cpu_state *owner, enum fp_move move)
+static inline uint64_t fly(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
+                           const struct fp_cpu_state *owner, enum fp_move move, uint64_t t)
 {
     unsigned i = f->first, before;
-    uint64_t done;
+    uint64_t done = fp_transfer(c, line, home, owner, move, f->slot[i] > t ? f->slot[i] : t);
 
-    fp_stall(c, f->slot[i]);
-    done = fp_transfer(c, line, home, owner, move, c->clock);
     f->first = i + 1 < n ? i + 1 : 0;
     for (; i != f->first; i = before) {
         before = i != 0 ? i - 1 : n - 1;
@@ -172,6 +179,15 @@ static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsign
         f->slot[i] = f->slot[before];
     }
     f->slot[i] = done;
+    return done;
+}
+
+/* A transfer the CPU does not wait for, unless all that may be in flight are. */
+static inline void post_one(struct fp_cpu_state *c, struct fp_flights *f, unsigned n, uint32_t line, unsigned home,
+                            const struct fp_cpu_state *owner, enum fp_move move)
+{
+    fp_stall(c, f->slot[f->first]);
+    fly(c, f, n, line, home, owner, move, c->clock);
 }
 
 static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
@@ -180,11 +196,42 @@ static inline void post(struct fp_cpu_state *c, uint32_t line, unsigned home, co
     post_one(c, &c->misses, (unsigned)c->model->p.misses_in_flight, line, home, owner, move);
 }
 
-/* The same for stores that must own a line first, which others have to see in order. */
+/* ---- store queue --------------------------------------------------------------------------- */
+
+/* The first of the stores that wait has left the queue when the CPU goes on; so have those behind it that are done. */
+static void leave_queue(struct fp_cpu_state *c)
+{
+    fp_stall(c, c->queued[c->oldest].done);
+    while (c->nqueued != 0 && c->queued[c->oldest].done <= c->clock) {
+        c->oldest = (c->oldest + 1) % FP_MAX_FLIGHTS;
+        c->nqueued--;
+    }
+    c->store_limit = c->nqueued ? c->queued[c->oldest].number + c->model->p.store_queue : ~0ull;
+}
+
+__attribute__((noinline)) void fp_queue_full(struct fp_cpu_state *c)
+{
+    while (c->n.stores >= c->store_limit)
+        leave_queue(c);
+}
+
+/* A store that must own its line first, which others have to see in order: it and those behind it wait in the queue. */
 static inline void post_store(struct fp_cpu_state *c, uint32_t line, unsigned home, const struct fp_cpu_state *owner,
                               enum fp_move move)
 {
-    post_one(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move);
+    struct fp_queued *last;
+    uint64_t done;
+
+    if (c->nqueued == FP_MAX_FLIGHTS) /* stores across two lines need two each */
+        leave_queue(c);
+    done = fly(c, &c->stores, (unsigned)c->model->p.stores_in_flight, line, home, owner, move, c->clock);
+    if (c->nqueued == 0) {
+        c->store_limit = c->n.stores + c->model->p.store_queue;
+    } else {
+        last = &c->queued[(c->oldest + c->nqueued - 1) % FP_MAX_FLIGHTS];
+        done = done > last->done ? done : last->done;
+    }
+    c->queued[(c->oldest + c->nqueued++) % FP_MAX_FLIGHTS] = (struct fp_queued){c->n.stores, done};
 }
 
 /* A load whose line is not in level 1 asks the external cache. */
@@ -210,11 +257,6 @@ static const struct fp_cpu_state *supplier(const struct fp_cpu_state *c, uint64_
 static struct fp_ec *ec_set(struct fp_cpu_state *c, uint32_t line)
 {
     return &c->ec[(line & (c->model->ec_sets - 1)) * c->model->p.ecache_ways];
-}
-
-static uint32_t version_of(uint64_t word)
-{
-    return (uint32_t)(word >> 32);
 }
 
 /* The line's entry in its set, now the most recently used; NULL: not there, or stale. */
@@ -284,14 +326,29 @@ __attribute__((noinline)) static void read_to_own(struct fp_cpu_state *c, uint32
     ec_insert(c, ec_set(c, line), line, FP_WROTE);
 }
 
+/* The CPU has made all other copies of the line stale, not those of its level 1. */
+static void keep_in_level1(struct fp_cpu_state *c, uint64_t vline, uint32_t before, uint32_t version)
+{
+    int i = l1_find(prefetch_cache(c), vline | c->gen);
+
+    if (i >= 0 && c->p_version[i] == before)
+        c->p_version[i] = version;
+    for (unsigned half = 0; half < 2; half++)
+        if ((i = l1_find(data_cache(c), half_tag(vline, half, c->gen))) >= 0 && c->d_version[i] == before)
+            c->d_version[i] = version;
+}
+
 /* A store to a line that is in the external cache. */
-__attribute__((noinline)) static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry)
+__attribute__((noinline))
+static void ec_own(struct fp_cpu_state *c, uint32_t line, struct fp_ec *entry, uint64_t vline)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
+    uint32_t before = version_of(*word);
 
     if ((*word & FP_SHARED) || (owner != 0 && owner != c->id + 1)) {
         post_store(c, line, home_of(c->model, line), NULL, FP_ADDRESS);
         *word += FP_VERSION_STEP;
+        keep_in_level1(c, vline, before, version_of(*word));
     }
     entry->version = version_of(*word) | FP_WROTE;
     *word = (*word & ~FP_STATE) | c->mine;
@@ -318,22 +375,26 @@ static bool in_stream(struct fp_cpu_state *c, uint64_t vline)
     return false;
 }
 
-static inline void load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, unsigned home, uint64_t vline)
+/* Returns whether the line came by the prefetch cache, for a floating-point load. */
+static inline bool load_miss(struct fp_cpu_state *c, struct fp_ec *set, uint32_t line, unsigned home, uint64_t vline,
+                             bool floating)
 {
     uint64_t *word = &c->model->word[line], owner = *word & FP_OWNER;
+    bool prefetched = in_stream(c, vline);
 
     count_miss(c, home, true);
-    if (in_stream(c, vline)) {
+    if (prefetched)
         post(c, line, home, supplier(c, *word), FP_READ);
-    } else {
+    if (!prefetched || !floating)
         await_ecache(c);
+    if (!prefetched)
         await(c, line, home, supplier(c, *word));
-    }
     if (owner != 0 && owner != c->id + 1)
         *word |= FP_SHARED;
     else if (!(*word & FP_SHARED))
         *word |= c->id + 1;
     ec_insert(c, set, line, 0);
+    return prefetched && floating;
 }
 
 /* ---- write cache --------------------------------------------------------------------------- */
@@ -348,13 +409,13 @@ static inline struct fp_wc *wc_find(struct fp_cpu_state *c, uint32_t line)
     return NULL;
 }
 
-/* Empty the entry, so that no level-1 line leads to it. */
+/* Empty the entry, so that no line of the filter leads to it. */
 static inline uint32_t wc_take(struct fp_cpu_state *c, struct fp_wc *w)
 {
     uint32_t *tag = &c->wc_line[w - c->wc], line = *tag - 1;
 
-    if (w->l1->wordp == &w->need)
-        *w->l1 = (struct fp_l1){.wordp = &nothing};
+    if (w->at->wordp == &w->need)
+        *w->at = (struct fp_recent){.wordp = &nothing};
     *tag = 0;
     return line;
 }
@@ -371,7 +432,7 @@ static void wc_complete(struct fp_cpu_state *c, struct fp_wc *w)
     *word = (*word & ~FP_STATE) + FP_VERSION_STEP;
 }
 
-static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_l1 *l, uint64_t tag, uint64_t bytes)
+static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_recent *l, uint64_t tag, uint64_t bytes)
 {
     w->need &= ~bytes;
     if (w->need == 0) {
@@ -379,14 +440,14 @@ static void wc_store(struct fp_cpu_state *c, struct fp_wc *w, struct fp_l1 *l, u
         return;
     }
     w->age = ++c->tick;
-    w->l1 = l;
+    w->at = l;
     c->used[1] = l;
     c->used[2] = w;
-    *l = (struct fp_l1){.tag = tag | FP_FILLING, .wordp = &w->need};
+    *l = (struct fp_recent){.tag = tag | FP_FILLING, .wordp = &w->need};
 }
 
 /* Room for one more line; what leaves incomplete is read for ownership. */
-static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_l1 *l, uint32_t line, unsigned home)
+static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *l, uint32_t line, unsigned home)
 {
     unsigned first = line % FP_WC_SETS * FP_WC_WAYS, way = 0;
     uint32_t *tag = &c->wc_line[first];
@@ -400,20 +461,23 @@ static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_l1 *l, u
         read_to_own(c, wc_take(c, w), false);
     tag[way] = line + 1;
     w->need = ~0ull;
-    w->l1 = l;
+    w->at = l;
     w->home = home;
     return w;
 }
 
 /* ---- all together -------------------------------------------------------------------------- */
 
+/* An access within one line, a load within a half of it. */
 __attribute__((always_inline))
 static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
-    struct fp_page *pg = page_of(c, virt, info);
-    uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen;
+    struct fp_page *pg = page_of(c, virt, info & ~FP_FLOATING);
+    uint64_t vline = virt >> FP_LINE_SHIFT, tag = vline | c->gen, away;
     uint64_t bytes = fp_bytes(virt % FP_LINE_BYTES, size);
-    struct fp_l1 *l = fp_l1_at(c, tag);
+    struct fp_recent *l = fp_recent_at(c, tag);
+    unsigned half = virt >> FP_HALF_SHIFT & 1;
+    bool floating = info & FP_FLOATING, current;
     uint32_t line;
     uint64_t *word;
     struct fp_wc *w;
@@ -428,42 +492,58 @@ static inline void reference_line(struct fp_cpu_state *c, uint64_t virt, unsigne
     __builtin_prefetch(word + 8);
     __builtin_prefetch(set + 4 * c->model->p.ecache_ways);
     __builtin_prefetch(l + 2);
-    if (l->tag == tag && *l->wordp == l->word && (!store || (l->word & FP_STATE) == c->mine))
-        return; /* half of an access that crosses two lines */
-    if ((w = wc_find(c, line)) != NULL) {
-        if (store) {
-            wc_store(c, w, l, tag, bytes);
-            return;
-        }
+    current = (l->tag & ~FP_BOTH_ABSENT) == tag && *l->wordp == l->word;
+    if (current && (store ? (l->word & FP_STATE) == c->mine : !(l->tag & FP_ABSENT(half))))
+        return; /* a part of an access that crosses two lines, or the two halves of one */
+    w = wc_find(c, line);
+    if (store && w != NULL) {
+        wc_store(c, w, l, tag, bytes);
+        return;
+    }
+    away = absent(c, vline, version_of(*word));
+    if (w != NULL) {
         read_to_own(c, wc_take(c, w), true);
+        away = FP_BOTH_ABSENT;
+    } else if (!store && !(away & FP_ABSENT(half))) {
+        /* the filter had forgotten it */
     } else if ((entry = ec_find(c->model, set, line)) != NULL) {
         c->n.ec_ref++;
         c->n.ec_hit++;
         if (store)
-            ec_own(c, line, entry);
+            ec_own(c, line, entry, vline);
         else
             await_ecache(c);
     } else if (!store) {
-        load_miss(c, set, line, pg->home, vline);
+        if (load_miss(c, set, line, pg->home, vline, floating)) {
+            fill_prefetch_cache(c, vline, version_of(*word));
+            away = 0;
+        }
     } else if (c->model->p.write_allocate) {
         read_to_own(c, line, false);
+        away = FP_BOTH_ABSENT;
     } else {
         wc_store(c, wc_insert(c, l, line, pg->home), l, tag, bytes);
         return;
     }
+    if (!store && (away & FP_ABSENT(half))) {
+        fill_data_cache(c, vline, half, version_of(*word));
+        away &= ~FP_ABSENT(half);
+    }
     c->used[store] = l;
-    *l = (struct fp_l1){.tag = tag, .wordp = word, .word = *word};
+    *l = (struct fp_recent){.tag = tag | away, .wordp = word, .word = *word};
 }
 
 __attribute__((always_inline))
 static inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned size, bool store, uint32_t info)
 {
-    unsigned room = FP_LINE_BYTES - virt % FP_LINE_BYTES;
+    unsigned unit = store ? FP_LINE_BYTES : FP_HALF_BYTES;
 
     if (size > FP_LINE_BYTES)
         size = FP_LINE_BYTES;
-    for (unsigned part; size != 0; virt += part, size -= part, room = FP_LINE_BYTES) {
-        part = size < room ? size : room;
+    for (unsigned part; size != 0; virt += part, size -= part) {
+        part = unit - (unsigned)(virt % unit);
+        if (part > size)
+            part = size;
         reference_line(c, virt, part, store, info);
     }
     if (c->clock > c->limit && c->limit != 0)

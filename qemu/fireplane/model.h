@@ -2,8 +2,8 @@
 /*
  * model.h - the Fireplane interconnect model: caches, directory, resources and clocks, without QEMU.
  *
- * THEORY      A CPU's accesses pass a filter of recently used virtual lines (its level-1 cache), then the external
- *             cache, then the interconnect, which makes its modelled clock advance.  The host program (the
+ * THEORY      A CPU's accesses pass a filter of lines that were used lately, then level 1, the external cache and
+ *             the interconnect, which makes its modelled clock advance.  The host program (the
  *             QEMU plugin, or a test) calls fp_run() for instructions, fp_load()/fp_store() for accesses,
  *             fp_doorbell() for the guest's requests.  It gives two functions: `translate` (virtual to
  *             physical address; asked rarely) and `yield` (end this CPU's slice).
@@ -25,8 +25,14 @@
 
 #define FP_LINE_SHIFT 6
 #define FP_LINE_BYTES 64
-#define FP_L1_LINES   1024 /* 64 KB, the size of UltraSPARC III's data cache       */
-#define FP_L1_STEP    617  /* odd: lines so many further for each 64 KB of address */
+#define FP_HALF_SHIFT 5    /* a line of level 1 is half a line of memory           */
+#define FP_HALF_BYTES 32
+#define FP_D_WAYS     4    /* data cache: 64 KB, 4 ways, 32-byte lines             */
+#define FP_D_LINES    2048
+#define FP_P_WAYS     4    /* prefetch cache: 2 KB, 4 ways, 64-byte lines          */
+#define FP_P_LINES    32
+#define FP_RECENT     1024 /* lines that the filter knows                          */
+#define FP_STEP       617  /* odd: lines so many further for each 64 KB of address */
 #define FP_PAGES      4096 /* translations remembered for each CPU                 */
 #define FP_WC_SETS    8    /* write cache: 2 KB, 4 ways, 64-byte lines             */
 #define FP_WC_WAYS    4
@@ -44,12 +50,19 @@
 /* Virtual tags carry a generation, so that a new address space makes all of them old at once. */
 #define FP_GENERATION (1ull << 44)
 
-/* Tag bit of a level-1 line that is in the write cache: stores only, *word counts down. */
+/* Tag bits of a line of the filter: its first or second half is not in level 1, so that a load must ask further. */
+#define FP_ABSENT(half) (1ull << 61 << (half))
+#define FP_BOTH_ABSENT  (FP_ABSENT(0) | FP_ABSENT(1))
+
+/* Tag bit of a line of the filter that is in the write cache: stores only, *word counts down. */
 #define FP_FILLING (1ull << 63)
 
-/* A level-1 line.  A hit needs the tag, and that the coherence word is still what it was. */
-struct fp_l1 {
-    uint64_t tag;  /* virtual line | generation, 0: nothing                       */
+/*
+ * A line of the filter.  An access that it settles needs the tag, and that the coherence word is still what it was; a
+ * load also that its half is in level 1, a store that the line is this CPU's own.
+ */
+struct fp_recent {
+    uint64_t tag;  /* virtual line | generation | FP_ABSENT, 0: nothing           */
     uint64_t word; /* what *wordp was                                             */
     uint64_t *wordp; /* never NULL: the coherence word, or with FP_FILLING the bytes still to come */
     uint64_t unused;
@@ -64,7 +77,7 @@ struct fp_page {
 
 struct fp_wc {
     uint64_t need; /* bit i: byte i of the line is not written yet */
-    struct fp_l1 *l1; /* where it is being filled                 */
+    struct fp_recent *at; /* where it is being filled             */
     uint64_t age;  /* larger: used later                           */
     unsigned home; /* board of the line                            */
 };
@@ -99,6 +112,12 @@ struct fp_flights {
     uint64_t slot[FP_MAX_FLIGHTS];
 };
 
+/* Stores that must own a line first leave the store queue in order; those behind the first wait. */
+struct fp_queued {
+    uint64_t number; /* of the store: n.stores        */
+    uint64_t done;   /* when it has left the queue, ps */
+};
+
 struct fp_model;
 
 /* A CPU.  What is used of what comes before the tables the host fetches before the CPU's slice begins: fp_slice(). */
@@ -116,6 +135,9 @@ struct fp_cpu_state {
     uint64_t skipped;    /* what the clock jumped while no thread ran here, ps          */
     unsigned id, board, seat;
     struct fp_flights misses, stores, writebacks; /* in flight */
+    uint64_t store_limit; /* the number of the store that finds the store queue full; ~0: none waits */
+    struct fp_queued queued[FP_MAX_FLIGHTS]; /* a ring from `oldest` on */
+    unsigned oldest, nqueued;
     uint64_t stream[16]; /* virtual line that would continue each stream                */
     uint64_t stream_age[16];
     unsigned last_stream; /* that was continued last: looked at first */
@@ -123,8 +145,12 @@ struct fp_cpu_state {
     uint64_t probe[4];   /* the doorbell's arguments, for the load that follows         */
     uint32_t wc_line[FP_WC_LINES];  /* write cache, set by set: physical line + 1, 0: nothing */
     struct fp_wc wc[FP_WC_LINES];   /* and the rest                                          */
-    struct fp_l1 l1[FP_L1_LINES];
+    struct fp_recent recent[FP_RECENT];
     struct fp_page page[FP_PAGES];
+    /* Level 1: virtual tags with the generation, 0: nothing, the version of the line; which way of a set goes next. */
+    uint64_t d_tag[FP_D_LINES], p_tag[FP_P_LINES];
+    uint32_t d_version[FP_D_LINES], p_version[FP_P_LINES];
+    uint8_t d_next[FP_D_LINES / FP_D_WAYS], p_next[FP_P_LINES / FP_P_WAYS];
 } __attribute__((aligned(64)));
 
 struct fp_range {
@@ -193,9 +219,16 @@ void fp_publish(struct fp_cpu_state *c);
 /* fp_slice - the clock is past the limit: activate the CPU, or end its slice. */
 void fp_slice(struct fp_cpu_state *c);
 
-/* fp_reference_load, _store - an access that the level-1 filter did not settle. */
+/*
+ * fp_reference_load, _store - an access that the filter did not settle.  FP_FLOATING in info: it loads a
+ * floating-point register, which alone can be done from the prefetch cache.
+ */
+#define FP_FLOATING (1u << 31)
 void fp_reference_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info);
 void fp_reference_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info);
+
+/* fp_queue_full - the store with number n.stores has to wait for a place in the store queue. */
+void fp_queue_full(struct fp_cpu_state *c);
 
 /* fp_line_complete - all bytes of a line in the write cache are there; `need` is its count. */
 void fp_line_complete(struct fp_cpu_state *c, uint64_t *need);
@@ -261,32 +294,35 @@ static inline uint64_t fp_bytes(unsigned at, unsigned size)
     return ~0ull >> (FP_LINE_BYTES - size) << at;
 }
 
-static inline struct fp_l1 *fp_l1_at(struct fp_cpu_state *c, uint64_t tag)
+static inline struct fp_recent *fp_recent_at(struct fp_cpu_state *c, uint64_t tag)
 {
-    return &c->l1[(tag + (tag / FP_L1_LINES) * FP_L1_STEP) % FP_L1_LINES];
+    return &c->recent[(tag + (tag / FP_RECENT) * FP_STEP) % FP_RECENT];
 }
 
 /* fp_load, fp_store - an access of `size` bytes to user address virt; translate() is given `info`. */
 static inline void fp_load(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
 {
-    uint64_t tag = virt >> FP_LINE_SHIFT | c->gen;
-    struct fp_l1 *l = fp_l1_at(c, tag);
+    uint64_t tag = virt >> FP_LINE_SHIFT | c->gen, other = FP_ABSENT(~virt >> FP_HALF_SHIFT & 1);
+    struct fp_recent *l = fp_recent_at(c, tag);
 
     c->n.loads++;
-    if (__builtin_expect(l->tag != tag || *l->wordp != l->word || virt % FP_LINE_BYTES + size > FP_LINE_BYTES, 0))
+    if (__builtin_expect((l->tag | other) != (tag | other) || *l->wordp != l->word ||
+                         virt % FP_HALF_BYTES + size > FP_HALF_BYTES, 0))
         fp_reference_load(c, virt, size, info);
 }
 
 static inline void fp_store(struct fp_cpu_state *c, uint64_t virt, unsigned size, uint32_t info)
 {
     uint64_t tag = virt >> FP_LINE_SHIFT | c->gen;
-    struct fp_l1 *l = fp_l1_at(c, tag);
+    struct fp_recent *l = fp_recent_at(c, tag);
     unsigned at = virt % FP_LINE_BYTES;
 
     c->n.stores++;
+    if (__builtin_expect(c->n.stores >= c->store_limit, 0))
+        fp_queue_full(c);
     if (__builtin_expect(at + size > FP_LINE_BYTES, 0)) {
         fp_reference_store(c, virt, size, info);
-    } else if (l->tag == tag) {
+    } else if ((l->tag & ~FP_BOTH_ABSENT) == tag) {
         if (__builtin_expect(*l->wordp != l->word || (l->word & FP_STATE) != c->mine, 0))
             fp_reference_store(c, virt, size, info);
     } else if (__builtin_expect((l->tag ^ tag) != FP_FILLING, 0)) {

@@ -44,6 +44,7 @@ static const struct key keys[] = {
     NUMBER(ecache_latency, 0, 1000),
     NUMBER(misses_in_flight, 1, FP_MAX_FLIGHTS),
     NUMBER(stores_in_flight, 1, FP_MAX_FLIGHTS),
+    NUMBER(store_queue, 1, FP_MAX_FLIGHTS),
     NUMBER(writebacks_in_flight, 1, FP_MAX_FLIGHTS),
     NUMBER(streams, 1, 16),
     SWITCH("write_allocate", write_allocate, write_words),

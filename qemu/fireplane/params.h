@@ -34,6 +34,7 @@ struct fp_params {
     uint64_t ecache_kib, ecache_ways;
     uint64_t ecache_latency; /* clocks that a load waits for it when its line is not in level 1 */
     uint64_t misses_in_flight, stores_in_flight, writebacks_in_flight; /* up to FP_MAX_FLIGHTS */
+    uint64_t store_queue; /* stores that it has room for */
     uint64_t streams;
     bool write_allocate; /* a store miss reads its line at once */
     /* latency */

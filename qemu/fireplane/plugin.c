@@ -198,15 +198,24 @@ static inline void access_of(struct fp_cpu_state *c, qemu_plugin_meminfo_t info,
         other_access(c, info, vaddr, SIZE(info, at));
 }
 
-/* The number of instructions and the time of `clocks` clocks, in a callback's userdata. */
-static void *pack(size_t n, uint64_t clocks)
+/*
+ * A callback's userdata: a number of instructions, the time of `clocks` clocks, and FLOATING if its access loads a
+ * floating-point register.
+ */
+#define FLOATING 0x8000u
+static void *pack(size_t n, uint64_t clocks, unsigned floating)
 {
-    return (void *)((uintptr_t)clocks * model->p.clock_ps << 16 | n);
+    return (void *)((uintptr_t)clocks * model->p.clock_ps << 16 | floating | n);
 }
 
 static inline bool ran(struct fp_cpu_state *c, void *packed)
 {
-    return fp_ran(c, (uintptr_t)packed & 0xffff, (uintptr_t)packed >> 16);
+    return fp_ran(c, (uintptr_t)packed & (FLOATING - 1), (uintptr_t)packed >> 16);
+}
+
+static inline uint32_t floating_of(void *packed)
+{
+    return ((uint32_t)(uintptr_t)packed & FLOATING) * (FP_FLOATING / FLOATING);
 }
 
 /* Not inlined, so that the callbacks save no registers for it. */
@@ -227,10 +236,10 @@ static inline bool kernels(uint64_t vaddr)
     return __builtin_expect(vaddr >> 63 != 0, 0);
 }
 
-static inline void plain(qemu_plugin_meminfo_t info, uint64_t vaddr, unsigned at)
+static inline void plain(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
 {
     if (!kernels(vaddr))
-        access_of(running_cpu(), info, vaddr, at);
+        access_of(running_cpu(), info | floating_of(packed), vaddr, at);
 }
 
 static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed, unsigned at)
@@ -240,6 +249,7 @@ static inline void counted(qemu_plugin_meminfo_t info, uint64_t vaddr, void *pac
     if (kernels(vaddr))
         return;
     c = running_cpu();
+    info |= floating_of(packed);
     if (__builtin_expect(ran(c, packed), 0))
         slice_and_access(c, info, vaddr, at);
     else
@@ -252,7 +262,7 @@ static inline void one_of_two(bool counts, qemu_plugin_meminfo_t info, uint64_t 
     if (counts)
         counted(info, vaddr, packed, at);
     else
-        plain(info, vaddr, at);
+        plain(info, vaddr, NULL, at);
 }
 
 static inline bool is_second(void)
@@ -264,9 +274,9 @@ static inline bool is_second(void)
 
 /* What is called for accesses, for each place that the size may have. */
 #define ACCESS_CALLBACKS(at)                                                                                   \
-    static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *unused)        \
+    static void on_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed)        \
     {                                                                                                          \
-        plain(info, vaddr, at);                                                                                \
+        plain(info, vaddr, packed, at);                                                                        \
     }                                                                                                          \
     static void on_counted_access_##at(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *packed) \
     {                                                                                                          \
@@ -365,8 +375,11 @@ static const uint8_t *code_of(struct qemu_plugin_insn *insn, uint8_t buffer[16])
     return copies_code ? buffer : (const uint8_t *)data;
 }
 
-/* The clocks that a block takes: one for each instruction, and the waits for floating-point results. */
-static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n)
+/*
+ * The clocks that a block takes: one for each instruction, and the waits for floating-point results.  floating[i]
+ * becomes FLOATING where an instruction works with a floating-point register, else 0.
+ */
+static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n, unsigned *floating)
 {
     struct fpu_insn insn[MOST_INSNS];
     size_t bytes = 0;
@@ -379,6 +392,7 @@ static uint64_t clocks_of(struct qemu_plugin_tb *tb, size_t n)
         size_t size = qemu_plugin_insn_size(q);
 
         insn[i] = fpu_decode(code, size);
+        floating[i] = insn[i].kind != FPU_OTHER ? FLOATING : 0;
         bytes += size;
         loops = fpu_loops(code, size, bytes);
     }
@@ -401,6 +415,8 @@ static qemu_mem_cb round_callback(enum fp_insn kind)
 static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, size_t n)
 {
     size_t once = n, counts = n; /* instructions counted together; the one with whose access they are */
+    unsigned floating[MOST_INSNS + 1] = {0};
+    uint64_t clocks = clocks_of(tb, n, floating) - n;
     void *packed;
 
     for (size_t i = 0; i < n; i++) {
@@ -408,14 +424,14 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
         if (counts == n && (kind[i] == FP_INSN_ONE_LOAD || kind[i] == FP_INSN_ONE_STORE))
             counts = i;
     }
-    packed = pack(once, clocks_of(tb, n) - (n - once));
+    packed = pack(once, clocks + once, floating[counts]);
     if (counts == n && once != 0)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, packed);
     for (size_t i = 0; i < n; i++) {
         qemu_mem_cb round = round_callback(kind[i]), cb = i == counts ? on->counted : round ? round : on->access;
 
         qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), cb, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                         i == counts ? packed : round ? pack(1, 1) : NULL);
+                                         i == counts ? packed : round ? pack(1, 1, 0) : pack(0, 0, floating[i]));
     }
 }
 

@@ -9,7 +9,8 @@
 #include "check.h"
 
 const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\necache_latency = 0\n"
-                      "misses_in_flight = 8\nstores_in_flight = 1\nwritebacks_in_flight = 2\nstreams = 8\n"
+                      "misses_in_flight = 8\nstores_in_flight = 1\nstore_queue = 8\nwritebacks_in_flight = 2\n"
+                      "streams = 8\n"
                       "fp_latency = 4\nfp_move_latency = 3\nfp_div_latency = 20\nfp_sqrt_latency = 29\n"
                       "fp_divs_latency = 17\nfp_sqrts_latency = 20\n"
                       "own_ps = 180000\npair_ps = 193000\nboard_ps = 207000\n"
@@ -92,12 +93,22 @@ struct fp_counts *n(unsigned cpu)
     return &m->cpu[cpu].n;
 }
 
-uint64_t load(unsigned cpu, uint64_t address)
+static uint64_t load_of(unsigned cpu, uint64_t address, uint32_t info)
 {
     uint64_t start = clock_of(cpu);
 
-    fp_load(&m->cpu[cpu], address, 8, 0);
+    fp_load(&m->cpu[cpu], address, 8, info);
     return clock_of(cpu) - start;
+}
+
+uint64_t load(unsigned cpu, uint64_t address)
+{
+    return load_of(cpu, address, 0);
+}
+
+uint64_t load_float(unsigned cpu, uint64_t address)
+{
+    return load_of(cpu, address, FP_FLOATING);
 }
 
 uint64_t store(unsigned cpu, uint64_t address)

@@ -33,6 +33,7 @@ struct fp_counts *n(unsigned cpu);
 
 /* load, store - eight bytes; how long the CPU takes. */
 uint64_t load(unsigned cpu, uint64_t address);
+uint64_t load_float(unsigned cpu, uint64_t address); /* of a floating-point register */
 uint64_t store(unsigned cpu, uint64_t address);
 /* store_line - all bytes of a line. */
 void store_line(unsigned cpu, uint64_t address);

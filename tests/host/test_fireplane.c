@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "level1.h"
 #include "tests/host/fpmachine.h"
 
 /* ---- parameters ---------------------------------------------------------------------------- */
@@ -130,13 +131,13 @@ TEST(latency_from_a_maxcpu_board)
 TEST(a_hit_in_the_external_cache_needs_no_transfer)
 {
     machine(1, mid, "");
-    for (unsigned i = 0; i < 4 * FP_L1_LINES; i++)
+    for (unsigned i = 0; i < 4 * FP_RECENT; i++)
         load(0, i * LINE);
     fp_drain(&m->cpu[0]);
-    for (unsigned i = 0; i < 4 * FP_L1_LINES; i++)
+    for (unsigned i = 0; i < 4 * FP_RECENT; i++)
         CHECK_EQ(load(0, i * LINE), 0);
-    CHECK_EQ(n(0)->ec_ref, 8 * FP_L1_LINES);
-    CHECK_EQ(n(0)->ec_hit, 4 * FP_L1_LINES);
+    CHECK_EQ(n(0)->ec_ref, 8 * FP_RECENT);
+    CHECK_EQ(n(0)->ec_hit, 4 * FP_RECENT);
 }
 
 TEST(a_load_waits_for_the_external_cache)
@@ -146,12 +147,83 @@ TEST(a_load_waits_for_the_external_cache)
     machine(1, mid, "ecache_latency = 13\n");
     CHECK_EQ(load(0, 0x1000), clocks + 180 * NS);
     CHECK_EQ(load(0, 0x1008), 0);
-    CHECK_EQ(load(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
+    CHECK_EQ(load(0, 0x1020), clocks); /* the second half of the line */
+    CHECK_EQ(load_float(0, 0x1000 + LINE), 0); /* prefetched: the stream goes on */
+    CHECK_EQ(load_float(0, 0x1020 + LINE), 0);
+    CHECK_EQ(load(0, 0x1000 + 2 * LINE), clocks); /* what is prefetched is for floating-point loads only */
     fp_flush_tlb(m, 0);
     CHECK_EQ(load(0, 0x1000), clocks);
     fp_flush_tlb(m, 0);
     CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(load(0, 0x1000), clocks); /* stores bring nothing into level 1 */
+    CHECK_EQ(n(0)->ec_hit, 4);
+}
+
+/* ---- level 1 ------------------------------------------------------------------------------- */
+
+/* Lines of one set: in the data cache 16 KB apart, in the prefetch cache 512 bytes. */
+TEST(level_one_has_four_ways)
+{
+    const uint64_t clocks = 13 * 1111, way = 16384;
+
+    machine(1, mid, "ecache_latency = 13\n");
+    for (unsigned i = 0; i < 5; i++)
+        load(0, i * way);
+    for (unsigned i = 1; i < 5; i++)
+        CHECK_EQ(load(0, i * way), 0);
+    CHECK_EQ(n(0)->ec_hit, 0);
+    CHECK_EQ(load(0, 0), clocks); /* the first in was the first out; now the second is */
+    CHECK_EQ(load(0, 2 * way), 0);
+    CHECK_EQ(load(0, way), clocks);
     CHECK_EQ(n(0)->ec_hit, 2);
+
+    machine(1, mid, "ecache_latency = 13\nmisses_in_flight = 64\n");
+    load_float(0, 0);
+    for (unsigned i = 1; i <= 40; i++) /* line 1 to 40; 32 lines stay */
+        CHECK_EQ(load_float(0, i * LINE), 0);
+    for (unsigned i = 9; i <= 40; i++)
+        CHECK_EQ(load_float(0, i * LINE + 32), 0);
+    CHECK_EQ(load_float(0, 8 * LINE), clocks);
+    CHECK_EQ(load_float(0, 8 * LINE + 32), clocks);
+    CHECK_EQ(n(0)->ec_hit, 2);
+}
+
+/* Four thousand lines have one place of the filter or another in common; level 1 has room for 2,048 halves of lines. */
+TEST(what_the_filter_forgets_costs_nothing)
+{
+    machine(1, mid, "ecache_latency = 13\n");
+    for (unsigned i = 0; i < FP_D_LINES / 2; i++)
+        for (unsigned half = 0; half < 2; half++)
+            load(0, i * LINE + 32 * half);
+    fp_drain(&m->cpu[0]);
+    for (unsigned i = 0; i < FP_D_LINES / 2; i++)
+        CHECK_EQ(load(0, i * LINE), 0);
+    machine(1, mid, "ecache_latency = 13\n");
+    load(0, 0);
+    for (uint64_t v = 1; v < 1 << 20; v++) /* the next line that has the place of line 0, in another set */
+        if (fp_recent_at(&m->cpu[0], v | m->cpu[0].gen) == fp_recent_at(&m->cpu[0], m->cpu[0].gen) && v % 256 != 0) {
+            load(0, v * LINE);
+            break;
+        }
+    CHECK((m->cpu[0].recent[0].tag | FP_BOTH_ABSENT) != (m->cpu[0].gen | FP_BOTH_ABSENT));
+    CHECK_EQ(load(0, 0), 0);
+    CHECK_EQ(n(0)->ec_hit, 0);
+    CHECK_EQ(n(0)->ec_ref, 2);
+}
+
+TEST(a_line_that_another_changes_leaves_level_one)
+{
+    machine(1, mid, "ecache_latency = 13\n");
+    load(0, 0x1000);
+    load(0, 0x1020);
+    load(1, 0x1000);
+    store(1, 0x1000);
+    CHECK(load(0, 0x1000) > 180 * NS);
+    CHECK_EQ(load(0, 0x1020), 13 * 1111); /* the old half is not good */
+    store(0, 0x1000); /* others have it: they must forget it, the writer need not */
+    CHECK_EQ(load(0, 0x1000), 0);
+    CHECK_EQ(load(0, 0x1020), 0);
+    CHECK(load(1, 0x1000) > 180 * NS);
 }
 
 TEST(instructions_take_a_clock_each)
@@ -206,8 +278,7 @@ TEST(a_store_makes_other_copies_stale)
     CHECK(load(0, 0x1000) > 0);
     CHECK_EQ(n(0)->miss_local, 2);
     CHECK_EQ(load(1, 0x1000), 0);
-    CHECK_EQ(n(1)->ec_ref, 3); /* level 1 asks again: others read it */
-    CHECK_EQ(n(1)->ec_hit, 2);
+    CHECK_EQ(n(1)->ec_ref, 2); /* it is in level 1, though others read it now */
     CHECK(load(4, 0x1000) > 0);
 }
 
@@ -255,6 +326,8 @@ TEST(what_leaves_the_external_cache_is_written_if_modified)
     load(0, 0x10000 + way);
     load(0, 0x10000 + 2 * way); /* the third in a set of two */
     CHECK_EQ(n(0)->writeback, 1);
+    CHECK_EQ(load(0, 0x10000), 0); /* level 1 keeps what the external cache does not */
+    fp_flush_tlb(m, 0);
     CHECK(load(0, 0x10000) > 0);
     load(0, 0x10000 + 3 * way);
     CHECK_EQ(n(0)->writeback, 1); /* it was not modified again */
@@ -299,14 +372,17 @@ TEST(an_access_across_two_lines_looks_at_both)
 
     machine(1, mid, "");
     CHECK_EQ(load(0, 0x1000), 180 * NS);
-    CHECK_EQ(load(0, second - 8), 0); /* within the first */
-    CHECK_EQ(n(0)->ec_ref, 1);
+    CHECK_EQ(load(0, second - 8), 0); /* within the first, its second half */
+    CHECK_EQ(n(0)->ec_ref, 2);
     CHECK_EQ(load(0, second - 4), 0); /* the second is prefetched: no wait, but a miss */
     CHECK_EQ(n(0)->loads, 3);
-    CHECK_EQ(n(0)->ec_ref, 2);
+    CHECK_EQ(n(0)->ec_ref, 3);
     CHECK_EQ(n(0)->load_miss_local, 2);
     CHECK_EQ(load(0, second), 0);
-    CHECK_EQ(n(0)->ec_ref, 2);
+    CHECK_EQ(n(0)->ec_ref, 3);
+    CHECK_EQ(load(0, 0x1000 + 32 - 4), 0); /* across two halves that are there */
+    CHECK_EQ(load(0, second + 32 - 4), 0); /* one that is not */
+    CHECK_EQ(n(0)->ec_ref, 4);
 
     machine(1, mid, "");
     CHECK_EQ(load(0, second), 193 * NS);
@@ -435,27 +511,37 @@ TEST(with_write_allocate_a_store_miss_reads_its_line)
 /* The first lines of pages: 180 ns each. */
 TEST(stores_own_their_lines_in_order)
 {
-    machine(1, mid, "write_allocate = always\n");
+    machine(1, mid, "write_allocate = always\nstore_queue = 3\n");
     CHECK_EQ(store(0, 0x1000), 0);
     CHECK_EQ(store(0, 0x1008), 0);
-    CHECK_EQ(store(0, 0x3000), 180 * NS); /* asks when the first has its line */
-    CHECK_EQ(load(0, 0x5000), 180 * NS);  /* a load asks at once: both are there now */
-    CHECK_EQ(store(0, 0x7000), 0);
+    CHECK_EQ(store(0, 0x3000), 0);        /* asks when the first has its line; three are in the queue */
+    CHECK_EQ(load(0, 0x5000), 180 * NS);  /* a load asks at once: the first is there as well */
+    CHECK_EQ(store(0, 0x7000), 0);        /* asks at 360 ns */
+    CHECK_EQ(store(0, 0x7008), 0);
+    CHECK_EQ(store(0, 0x7010), 180 * NS); /* until the store to 0x3000 has left */
+    CHECK_EQ(store(0, 0x7018), 180 * NS); /* until that to 0x7000 has */
+    fp_drain(&m->cpu[0]);
+    CHECK_EQ(clock_of(0), 540 * NS);
+
+    machine(1, mid, "write_allocate = always\nstores_in_flight = 2\nstore_queue = 1\n");
+    CHECK_EQ(store(0, 0x1000), 0);
+    CHECK_EQ(store(0, 0x3000), 180 * NS);
+    CHECK_EQ(store(0, 0x5000), 180 * NS);
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 540 * NS);
 
     machine(1, mid, "write_allocate = always\nstores_in_flight = 2\n");
     CHECK_EQ(store(0, 0x1000), 0);
     CHECK_EQ(store(0, 0x3000), 0);
-    CHECK_EQ(store(0, 0x5000), 180 * NS);
-    CHECK_EQ(store(0, 0x7000), 0); /* the second was back as well */
+    CHECK_EQ(store(0, 0x5000), 0); /* asks at 180 ns */
+    CHECK_EQ(store(0, 0x7000), 0); /* so does this: the second was back as well */
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 360 * NS);
 }
 
 TEST(a_store_to_a_shared_line_waits_its_turn)
 {
-    machine(1, mid, "");
+    machine(1, mid, "store_queue = 1\n");
     for (unsigned c = 0; c < 2; c++) {
         load(c, 0x1000);
         load(c, 0x3000);
@@ -464,16 +550,21 @@ TEST(a_store_to_a_shared_line_waits_its_turn)
     CHECK_EQ(store(1, 0x3000), 193 * NS); /* an address transaction takes as long */
 }
 
-TEST(whole_lines_and_stores_do_not_wait_for_each_other)
+/* The eighth store behind one that must own its line waits for that, also if it completes lines that are not read. */
+TEST(stores_wait_in_the_store_queue)
 {
     machine(1, mid, "misses_in_flight = 7\n");
     for (unsigned i = 0; i < FP_WC_WAYS + 1; i++) /* the last makes the first be read */
         store(0, 0x10000 + i * FP_WC_SETS * LINE);
     CHECK_EQ(n(0)->ec_ref, 1);
-    for (unsigned i = 1; i < FP_WC_SETS; i++) /* the other sets */
+    for (unsigned i = 0; i < 7; i++) /* in another set */
+        CHECK_EQ(store(0, 0x20000 + LINE + 8 * i), 0);
+    CHECK_EQ(store(0, 0x20000 + LINE + 56), 180 * NS);
+    CHECK_EQ(n(0)->writeback, 1);
+    for (unsigned i = 2; i < FP_WC_SETS; i++) /* none waits any more */
         store_line(0, 0x20000 + i * LINE);
     CHECK_EQ(n(0)->writeback, FP_WC_SETS - 1);
-    CHECK_EQ(clock_of(0), 0);
+    CHECK_EQ(clock_of(0), 180 * NS);
 }
 
 /* ---- clocks -------------------------------------------------------------------------------- */
@@ -656,12 +747,25 @@ TEST(memory_of_no_board_is_counted_but_costs_nothing)
     CHECK_EQ(n(0)->ec_ref, 0);
 }
 
+/* L1 of level1.h */
+static void check_level1(struct fp_cpu_state *c)
+{
+    for (unsigned i = 0; i < FP_RECENT; i++) {
+        const struct fp_recent *l = &c->recent[i];
+        uint64_t vline = (l->tag & ~FP_BOTH_ABSENT) ^ c->gen;
+
+        if (vline < FP_GENERATION && *l->wordp == l->word && l->tag != 0)
+            CHECK((absent(c, vline, version_of(l->word)) & ~l->tag) == 0);
+    }
+}
+
 static void check_invariants(const struct fp_counts *before)
 {
     for (unsigned c = 0; c < ncpus; c++) {
         const uint64_t *old = (const uint64_t *)&before[c], *now = (const uint64_t *)n(c);
         struct fp_cpu_state *s = &m->cpu[c];
 
+        check_level1(s);
         s->n.time_ps = s->clock;
         for (size_t i = 0; i < sizeof *before / sizeof *old; i++)
             CHECK(now[i] >= old[i]); /* M1 */
@@ -726,7 +830,7 @@ static void fuzz(const char *family, const char *more)
             if (check_below(3))
                 fp_run(&m->cpu[c], 5, 5555);
             if (check_below(2))
-                fp_load(&m->cpu[c], at, size, 0);
+                fp_load(&m->cpu[c], at, size, check_below(2) ? FP_FLOATING : 0);
             else
                 fp_store(&m->cpu[c], at, size, 0);
         }
@@ -749,7 +853,7 @@ TEST(fuzz_high_end)
 {
     fuzz(high, "ecache_kib = 16\n");
     fuzz(high, "ecache_kib = 4\nwrite_allocate = always\nmisses_in_flight = 1\n");
-    fuzz(high, "ecache_kib = 4\nstores_in_flight = 3\n");
+    fuzz(high, "ecache_kib = 4\nstores_in_flight = 3\nstore_queue = 2\n");
 }
 
 /* ---- instructions -------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ LIMITS = {
     "ecache_latency": (0, 1000),
     "misses_in_flight": (1, 64),
     "stores_in_flight": (1, 64),
+    "store_queue": (1, 64),
     "writebacks_in_flight": (1, 64),
     "streams": (1, 16),
     "write_allocate": ("merge", "always"),

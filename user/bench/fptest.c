@@ -118,7 +118,7 @@ static bool tried(const char *name, bool (*part)(int cpu), int cpu)
         else if (bench_now() > began + PATIENCE)
             return cannot("too much else runs here");
         arm();
-        fpw_delay = (fpw_delay + 97) % 2048; /* what happens once each slice happens at another place now */
+        fpw_delay = (fpw_delay + 97) % 2048 + 1; /* what happens once each slice happens at another place now */
     }
     return false;
 }

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { STEP = 33 }; /* lines from one to the next where none may continue a stream of misses */
+enum {
+    STEP = 33,          /* lines from one to the next where none may continue a stream of misses */
+    LONGEST_QUEUE = 64, /* stores: FP_MAX_FLIGHTS of the model                                  */
+};
 
 struct fpw_given fpw_given;
 struct fp_counts fpw_added, fpw_looking;
@@ -270,11 +273,20 @@ static long switches(void)
     return used.ru_nvcsw + used.ru_nivcsw;
 }
 
+/* The stores that wait in the store queue come before what is read, or it would be published meanwhile. */
+static void settle_stores(void)
+{
+    static uint64_t word;
+
+    fpw_both(&word, LONGEST_QUEUE);
+}
+
 /* The first looks bring what looking takes into the caches. */
 void fpw_begin(int cpu)
 {
     switches_before = switches();
     fpw_spin(fpw_delay);
+    settle_stores();
     look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu));
     for (int i = 0; i < 4 && !look(cpu, &before); i++) /* with a skew of some clocks it publishes all the time */
@@ -283,6 +295,7 @@ void fpw_begin(int cpu)
 
 void fpw_end(int cpu)
 {
+    settle_stores();
     fpw_disturbed |= !look(cpu, &fpw_added);
     fpw_moved = lines_moved(fpw_board_of(cpu)) - fpw_moved;
     fpw_disturbed |= switches() != switches_before;
