@@ -92,7 +92,7 @@ BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT)
 # run itself refuses them.
 check       = @! command -v $(PYTHON) >/dev/null || $(PYTHON) qemu/launch.py $(1) --make --check --iso $(ISO)
 
-# qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-maxcpu
+# qemu-<machine>: ## run sf280r v880 t2000 sf3800 sf4800 sf6800 sf12k sf15k sf15k-76 sf15k-maxcpu
 # Others are the tests' machines, and wrong names.
 define run_machine
 	$(call check,'$(@:qemu-%=%)')

@@ -176,6 +176,22 @@ def test_wrong_definition(tmp_path, old, new, words):
     assert "\n" not in str(error.value)
 
 
+def test_an_experiment_for_each_number_of_threads(tmp_path):
+    """Its name, its row and its command have the number; those that are only for FULL=1 are left out without it."""
+    path = tmp_path / "threads.toml"
+    many = 'name = "two"\nfull = true\nthreads = [1, 12]'
+    text = SMALL.replace('name = "two"', many).replace('again"\nrun = "memcopy -t 8"', 'again"\nrun = "memcopy -t {threads}"')
+    path.write_text(text)
+    suite = definition.load(path)
+    found = [(e.name, e.row, e.run) for e in suite.pick()[1:]]
+    assert found == [
+        ("two-1", "8 threads again, 1 thread", "memcopy -t 1"),
+        ("two-12", "8 threads again, 12 threads", "memcopy -t 12"),
+    ]
+    assert [e.name for e in suite.pick(full=False)] == ["one"]
+    assert [e.name for e in suite.pick(["two-1"], full=False)] == ["two-1"]
+
+
 def test_unknown_name(suite):
     with pytest.raises(DefinitionError, match="no experiment 'three'; there are: one, two"):
         suite.pick(["three"])

@@ -38,7 +38,7 @@ def test_every_machine_has_parameters(name):
 def test_families():
     """What differs between the families is what the white paper says differs; all else is equal."""
     texts = {n: model.parameters(machine.load(n)).splitlines()[2:] for n in machine.names()}
-    assert texts["sf3800"] == texts["sf6800"] and texts["sf12k"] == texts["sf15k"] == texts["sf15k-maxcpu"]
+    assert texts["sf3800"] == texts["sf6800"] and texts["sf12k"] == texts["sf15k"] == texts["sf15k-76"] == texts["sf15k-maxcpu"]
     differ = {line.split(" = ")[0] for line in set(texts["sf6800"]) ^ set(texts["sf15k"])}
     assert differ == {"bus", "remote_ps", "remote_miss_ps"}
 

@@ -94,7 +94,7 @@ def test_it_passes_each_time(machine):
         ("sf6800", {"system": "set mpo_enable=0", "model_set": "ecache_kib=128"}),
         ("sf15k", {"boards": 2, "model_set": "ecache_kib=128; write_allocate=always"}),
         ("t2000", {}),
-        ("sf280r", {"model_set": "skew_ps=10000"}),
+        ("sf280r", {"model_set": "skew_ps=10000; order_ps=10000"}),
     ],
 )
 def test_it_passes_on(boot_once, name, options):
@@ -103,7 +103,7 @@ def test_it_passes_on(boot_once, name, options):
     assert outcome.status == 0 and "tested" not in text, text
 
 
-FAR_OFF = ["ecache_kib=32", "ecache_kib=128; ecache_ways=1", "skew_ps=1000", "memory_mbps=300"]
+FAR_OFF = ["ecache_kib=32", "ecache_kib=128; ecache_ways=1", "skew_ps=1000; order_ps=1000", "memory_mbps=300"]
 
 
 @pytest.mark.parametrize("setting", [*FAR_OFF, "remote_ps=2000000; remote_miss_ps=2000000"])

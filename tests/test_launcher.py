@@ -39,6 +39,7 @@ TABLE = {
     "sf6800": (6, 24, 6, 12),
     "sf12k": (9, 36, 9, 18),
     "sf15k": (18, 72, 18, 18),
+    "sf15k-76": (20, 76, 18, 18),
     "sf15k-maxcpu": (35, 106, 18, 18),
 }
 
@@ -50,7 +51,7 @@ def launch(*args, **variables):
     )
 
 
-def test_the_nine_machines():
+def test_the_machines():
     assert machine.names() == sorted(TABLE)
     for name, (boards, cpus, domains, remote) in TABLE.items():
         m = machine.load(name)

@@ -135,15 +135,18 @@ def test_report_in_a_browser(sweep, tmp_path):
     dom, logged = browse(page)
     assert logged == []
     assert 'data-looked="0"' in dom
-    for part in ("summary", "table-3-5", "table-3-7", "table-text", "traffic", "parameters", "runs"):
+    tables = ("table-3-5", "table-3-7", "table-threads", "table-text")
+    for part in ("summary", *tables, "sensitivity", "traffic", "parameters", "runs"):
         section = re.search(rf'<section id="{part}">.*?</section>', dom, re.S)
         assert section, part
         assert "<table>" in section[0], part
     drawn = re.findall(r'<svg class="plot" role="img" aria-label="([^"]+)"', dom)
-    assert drawn == ["gains", "table-3-5", "table-3-7", "traffic-copy"]
+    assert drawn == ["gains", "table-3-5", "pages-8", "table-3-7", "speed-up-threads", "traffic-copy"]
     table = re.search(r'<section id="table-3-5">.*?</table>', dom, re.S)[0]
     for label, row in read_rows(folder).items():
-        if not label.endswith(", 0x1000"):
+        if label.endswith("[4 misses in flight]"):
+            assert label not in dom, "only its gain is shown, under Sensitivity"
+        elif not label.endswith(", 0x1000"):
             assert label in dom
         elif row["unit"] == "MB/s":
             line = re.search(rf"<td>{label.removesuffix(', 0x1000')}</td>.*?</tr>", table)[0]
@@ -153,6 +156,11 @@ def test_report_in_a_browser(sweep, tmp_path):
     assert "<code>write_allocate=merge</code>: Table 3-8" in dom
     assert "fitted. The CPU has a 2 KB write cache" in dom
     assert "CHOICE" in dom, "sources of parameters"
+    assert "<tr><td>paper, MPO</td><td>2047</td><td>2049</td>" in dom, "pages by lgroup"
+    sensitive = re.search(r'<section id="sensitivity">.*?</section>', dom, re.S)[0]
+    ours = float(read_rows(folder)["8 threads, speed-up [4 misses in flight]"]["ours"])
+    assert f"<td>{ours:+.1f}</td>" in sensitive
+    assert "4 misses in flight" not in table, "it is no hypothesis"
 
 
 def test_the_browser_tells_of_errors(tmp_path):

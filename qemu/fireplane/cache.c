@@ -466,6 +466,13 @@ static inline struct fp_wc *wc_insert(struct fp_cpu_state *c, struct fp_recent *
     return w;
 }
 
+/* May an active CPU go on? */
+static inline void look_at_clock(struct fp_cpu_state *c)
+{
+    if (c->clock > (c->moved ? c->near : c->limit) && c->limit != 0)
+        fp_slice(c);
+}
+
 /* ---- all together -------------------------------------------------------------------------- */
 
 /* An access within one line, a load within a half of it. */
@@ -546,8 +553,7 @@ static inline void reference(struct fp_cpu_state *c, uint64_t virt, unsigned siz
             part = size;
         reference_line(c, virt, part, store, info);
     }
-    if (c->clock > c->limit && c->limit != 0)
-        fp_slice(c);
+    look_at_clock(c);
 }
 
 /* Not inlined, nor are the next two: what the quick paths seldom call must not make them save registers. */
@@ -567,6 +573,5 @@ __attribute__((noinline))
 void fp_line_complete(struct fp_cpu_state *c, uint64_t *need)
 {
     wc_complete(c, (struct fp_wc *)((char *)need - offsetof(struct fp_wc, need)));
-    if (c->clock > c->limit && c->limit != 0)
-        fp_slice(c);
+    look_at_clock(c);
 }

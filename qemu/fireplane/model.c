@@ -5,7 +5,9 @@
  * THEORY      A CPU is active while it runs user code: its first instruction after a pause, a halt or a switch
  *             makes it active, and its clock then is at least that of the slowest active CPU.  An active CPU may
  *             run until it is the skew ahead of the slowest other one; then its slice ends (the host program goes
- *             on to the next CPU).  Other CPUs' clocks stand still meanwhile, so the limit is found once a slice.
+ *             on to the next CPU).  When it has used the interconnect its slice ends if it is order_ps ahead, so that
+ *             transfers come nearly in the order of time, and CPUs that contend get equal shares.
+ *             Other CPUs' clocks stand still meanwhile, so the limit is found once a slice.
  *             The guest's arguments are copied from the page once and checked; nothing else is read from it.
  * INVARIANTS  M1, M5 of model.h; I1, I2 of include/uapi/fireplane.h
  * SEE ALSO    docs/fireplane.md
@@ -15,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INACTIVE (~0ull)
+#define INACTIVE   (~0ull)
+#define PUBLISH_PS 1000000 /* a CPU that works publishes so often: a slice may be much shorter */
 
 static struct fp_header *header(struct fp_model *m)
 {
@@ -188,9 +191,11 @@ void fp_slice(struct fp_cpu_state *c)
     if (lesser(others, c->clock) > m->progress)
         m->progress = lesser(others, c->clock);
     c->limit = (others == INACTIVE ? c->clock : others) + m->p.skew_ps;
+    c->near = others == INACTIVE ? c->limit : others + m->p.order_ps;
     /* Alone, it lets the others look as well: one that was woken just now becomes active only by running. */
-    ends = others == INACTIVE ? goes_on : c->clock > c->limit;
-    if (ends || !goes_on)
+    ends = others == INACTIVE ? goes_on : c->clock > (c->moved ? c->near : c->limit);
+    c->moved = false;
+    if (!goes_on || (ends && c->clock - c->n.time_ps >= PUBLISH_PS))
         fp_publish(c);
     if (ends) {
         prefetch_next(c);

@@ -14,7 +14,8 @@
  *             M2  loads + stores >= ec_ref = ec_hit + miss_local + miss_remote
  *             M3  a line's word says dirty only while its owner's external cache holds that version, dirty
  *             M4  a line is in a CPU's write cache or valid in its external cache, never both
- *             M5  an active CPU is ahead of the slowest active one by at most the skew and one block of code
+ *             M5  an active CPU is ahead of the slowest active one by at most the skew and one block of code; before it
+ *                 uses the interconnect a second time in its slice, by at most order_ps
  * LOCKING     None: all CPUs run in one host thread.
  * SEE ALSO    docs/fireplane.md, tests/host/test_fireplane.c
  */
@@ -124,6 +125,8 @@ struct fp_model;
 struct fp_cpu_state {
     uint64_t clock;      /* ps: instructions, both kinds of stall, and what was skipped  */
     uint64_t limit;      /* fp_slice() is due beyond this; 0 while the CPU is inactive  */
+    uint64_t near;       /* and beyond this when the CPU has used the interconnect      */
+    bool moved;          /* it has, since fp_slice() looked                             */
     uint64_t gen;        /* generation of virtual tags, in place: a new address space   */
     uint64_t mine;       /* state bits of a line that this CPU may write                */
     struct fp_counts n;  /* n.time_ps and n.fp_stall_ps: only when published            */

@@ -65,6 +65,7 @@ static const struct key keys[] = {
     SWITCH("bus", bus_per_board, bus_words),
     SWITCH("centerplane", double_pumped, centerplane_words),
     NUMBER(skew_ps, 1000, 1000000000),
+    NUMBER(order_ps, 1000, 1000000000),
     NUMBER(bucket_ps, 640000, 1000000000),
 };
 #define NKEYS (sizeof keys / sizeof keys[0])
@@ -110,6 +111,8 @@ static int check(const struct fp_params *p, char *error, size_t error_size)
     if (p->own_ps > p->pair_ps || p->pair_ps > p->board_ps || p->board_ps > p->expander_ps ||
         p->expander_ps > p->remote_ps || p->remote_ps > p->remote_miss_ps)
         FAIL("own_ps, pair_ps, board_ps, expander_ps, remote_ps, remote_miss_ps must not decrease in this order");
+    if (p->order_ps > p->skew_ps)
+        FAIL("order_ps = %lu is more than skew_ps = %lu", (unsigned long)p->order_ps, (unsigned long)p->skew_ps);
     for (size_t i = 0; i < NKEYS; i++) { /* a bucket has room for a line, and for fewer than its picoseconds (wire.c) */
         uint64_t bytes;
 

@@ -46,7 +46,7 @@ struct fp_params {
     bool double_pumped; /* the data crossbar at half rate                 */
     uint64_t crossbar_queue; /* lines that wait behind each of its ports   */
     /* time */
-    uint64_t skew_ps, bucket_ps;
+    uint64_t skew_ps, order_ps, bucket_ps;
 };
 
 /*

@@ -5,7 +5,7 @@
  * THEORY      A resource has a capacity per bucket of modelled time.  A transfer that comes at time t takes its bytes
  *             from the first bucket at or after t that has room, and starts when those before it in the bucket
  *             are through, so that CPUs which contend get equal shares; in the bucket of t itself it may be ahead
- *             of its turn by the skew, since that is how far the clocks of those before it may be ahead.  So CPUs
+ *             of its turn by order_ps, since that is how far the clocks of those before it may be ahead.  So CPUs
  *             whose clocks have drifted apart do not queue behind each other's future (the history-list queue of
  *             the Graphite and Sniper simulators).
  *             A line crosses its resources one after the other; when it has them all, the pin-to-pin latency of
@@ -109,7 +109,7 @@ static inline uint64_t reserve(const struct fp_model *m, struct fp_buckets *at, 
         return reserve_later(m, at, k, k->first + i, t);
     *word += 1;
     turn = at->ps + used * k->line_ps;
-    return turn > t + m->p.skew_ps ? turn - m->p.skew_ps : t;
+    return turn > t + m->p.order_ps ? turn - m->p.order_ps : t;
 }
 
 static inline struct fp_buckets buckets_of(struct fp_model *m, uint64_t t)
@@ -192,6 +192,7 @@ uint64_t fp_transfer(struct fp_cpu_state *c, uint32_t line, unsigned home, const
     bool each = c->model->p.bus_per_board;
     unsigned supplier = owner ? owner->board : home;
 
+    c->moved = true;
     if (each) {
         t = message(c, &at, FP_RES_REQUEST, c->board, home, t);
         t = message(c, &at, FP_RES_REQUEST, home, supplier, t);

@@ -17,7 +17,7 @@ const char common[] = "clock_ps = 1111\necache_kib = 8192\necache_ways = 2\necac
                       "expander_ps = 240000\ncdc_hit_percent = 80\nport_mbps = 2400\nmemory_mbps = 6700\n"
                       "bus_mbps = 9600\nrequest_mbps = 4800\nresponse_mbps = 4800\n"
                       "crossbar_mbps = 4800\ncrossbar_queue = 4\n"
-                      "skew_ps = 1000000\nbucket_ps = 2000000\n";
+                      "skew_ps = 1000000\norder_ps = 1000000\nbucket_ps = 2000000\n";
 const char mid[] = "bus = machine\nremote_ps = 240000\nremote_miss_ps = 240000\ncenterplane = full\n";
 const char high[] = "bus = board\nremote_ps = 333000\nremote_miss_ps = 440000\ncenterplane = full\n";
 

@@ -3,7 +3,7 @@
 # experiments.mk - the paper's tables, and the live view.
 #
 # VARIABLES   JOBS=1      so many runs at once (default: as many as there are CPUs, and memory for)
-#             QUICK=1     the rows marked quick, once each
+#             QUICK=1     the rows marked quick, once each; of experiment-fabric: no changed parameters
 #             FULL=1      the rows' hypotheses as well
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
@@ -54,12 +54,16 @@ experiment-beside: deps ## the same work on Homeroom and on Linux: writes docs/r
 	+@[ ! -s build/peer/modules.cpio ] || $(MAKE) $(QUIET) peer
 	$(call build,$(ISO) $(UONDISK) $(REFDISK))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.beside
+.PHONY: experiment-fabric
+experiment-fabric: deps ## each latency and rate of the model alone, beside what its parameters say: docs/fireplane.md
+	$(call build,$(ISO) $(FIREPLANE))
+	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.fabric
 .PHONY: experiment-psrset
 experiment-psrset: deps ## iperf outside and inside a processor set: docs/psets.md
 	$(call build,$(ISO) $(DYNAMIC))
 	@$(APART) PYTHONPATH=tools .venv-experiments/bin/python -m homeroom.experiments.psrset
 # All that are named in one call are one sweep: they share runs, and the report has them all.
-NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-psrset experiment-beside $(DISK_EXPERIMENTS), \
+NAMED := $(patsubst experiment-%,%,$(filter-out experiment-list experiment-fabric experiment-psrset experiment-beside $(DISK_EXPERIMENTS), \
          $(filter experiment-%,$(MAKECMDGOALS))))
 experiment-%: $(if $(filter experiments,$(MAKECMDGOALS)),experiments,experiments-named) ;
 experiments-named: experiment-images

@@ -61,6 +61,7 @@ LIMITS = {
     "bus": ("machine", "board"),
     "centerplane": ("full", "double-pumped"),
     "skew_ps": (1000, 1_000_000_000),
+    "order_ps": (1000, 1_000_000_000),
     "bucket_ps": (640_000, 1_000_000_000),
 }
 
@@ -98,6 +99,8 @@ def _contradictions(name: str, p: dict) -> None:
             raise MachineError(f"{name}: {near} = {p[near]} is more than {far} = {p[far]}")
     if p["bus"] == "machine" and p["remote_ps"] != p["remote_miss_ps"]:
         raise MachineError(f'{name}: with bus = "machine" there is no directory: remote_miss_ps must be remote_ps')
+    if p["order_ps"] > p["skew_ps"]:
+        raise MachineError(f"{name}: order_ps = {p['order_ps']} is more than skew_ps = {p['skew_ps']}")
     for key in (k for k in p if k.endswith("_mbps")):
         size = p[key] * p["bucket_ps"] // 1_000_000
         if not 128 <= size < 1 << 24:

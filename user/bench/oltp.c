@@ -10,7 +10,8 @@
  *             are 896 KiB and are walked in an order that returns to a line after 30,000 others; the shared
  *             region is 64 MiB, in 2 MiB pages as databases ask for, and read at random.  So
  *             each row is a load miss; that this is so, and the mix of misses that follows, is measured in two more
- *             phases, one with private rows only and one with shared rows only, and printed.
+ *             phases, one with private rows only and one with shared rows only, and printed; with -k in three more,
+ *             one for each private area.
  *
  *             There are many more processes than CPUs, and most sleep as on I/O.  They form rings, one for each
  *             that may run at a time.  A process that ends a transaction writes a byte to the pipe of the next in its
@@ -44,15 +45,18 @@
 #define LOOK 16 /* rows between two looks at where the process runs */
 
 enum area { DATA, HEAP, STACK, SGA, NAREAS };
-enum phase { MIXED, PRIVATE, SHARED, NPHASES };
+enum phase { MIXED, PRIVATE, SHARED, IN_DATA, IN_HEAP, IN_STACK, NPHASES };
 
-static const char *const phase_name[NPHASES] = {"mixed", "private", "shared"};
+static const char *const phase_name[NPHASES] = {"mixed", "private", "shared", "data", "heap", "stack"};
 
 /* Of 10,000 rows, how many are in which area: Table 3-1, and its private and shared part alone. */
 static const unsigned share[NPHASES][NAREAS] = {
     [MIXED] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652, [SGA] = 5629},
     [PRIVATE] = {[DATA] = 946, [HEAP] = 2564, [STACK] = 652},
     [SHARED] = {[SGA] = 5629},
+    [IN_DATA] = {[DATA] = 946},
+    [IN_HEAP] = {[HEAP] = 2564},
+    [IN_STACK] = {[STACK] = 652},
 };
 
 /* Private areas: their sizes are nearly in proportion to their shares. */
@@ -62,7 +66,8 @@ static unsigned char data_area[256 * KIB] __attribute__((aligned(PAGE)));
 /* What was asked for. */
 static int nprocs, running, transactions = 12, rows = 400, sga_mib = 64;
 static unsigned seed = 1;
-static bool one_phase, bind_processes;
+static int phases = IN_DATA;
+static bool bind_processes;
 
 /* What a process tells of one phase. */
 struct tally {
@@ -80,14 +85,14 @@ static int (*pipes)[2];
 static void usage(void)
 {
     fprintf(stderr,
-            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1] [-b]\n"
+            "usage: oltp [-l processes] [-r running] [-x transactions] [-w rows] [-m MiB] [-s seed] [-1 | -k] [-b]\n"
             "  -l  processes (default: four per CPU)\n"
             "  -r  of them, how many run at a time (default: half as many as CPUs)\n"
             "  -x  transactions of each process (default 12)\n"
             "  -w  rows of a transaction, on average (default 400)\n"
             "  -m  size of the shared region, a power of 2 (default 64)\n"
             "  -s  seed of what the processes do (default 1)\n"
-            "  -1  the mixed phase only\n"
+            "  -1  the mixed phase only; -k: also one for data, heap and stack each\n"
             "  -b  bind process i to the i-th CPU, wrapping round\n");
     exit(2);
 }
@@ -232,14 +237,33 @@ static uint64_t private_rows(const struct tally *t)
     return t->visited[DATA] + t->visited[HEAP] + t->visited[STACK];
 }
 
+/* What the phases so far say of Table 3-1 and of the simulated columns of Table 3-2: percent of all load misses. */
+static void report_mix(enum phase phase, const double per_row[NPHASES], const double remote[NPHASES])
+{
+    static const enum phase of[NAREAS] = {[DATA] = IN_DATA, [HEAP] = IN_HEAP, [STACK] = IN_STACK, [SGA] = SHARED};
+    static const char *const name[NAREAS] = {"data", "heap", "stack", "sga"};
+    double a = (share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK]) * per_row[PRIVATE], sum = 0.0;
+    double b = share[MIXED][SGA] * per_row[SHARED];
+
+    a *= 100.0 / (a + b);
+    b = 100.0 - a;
+    if (phase == SHARED)
+        printf(" private_miss_pct=%.2f shared_miss_pct=%.2f private_remote_pct=%.2f private_local_pct=%.2f "
+               "shared_remote_pct=%.2f shared_local_pct=%.2f", a, b, a * remote[PRIVATE] / 100.0,
+               a - a * remote[PRIVATE] / 100.0, b * remote[SHARED] / 100.0, b - b * remote[SHARED] / 100.0);
+    for (int i = 0; i < NAREAS; i++)
+        sum += share[MIXED][i] * per_row[of[i]];
+    for (int i = 0; i < NAREAS && phase == IN_STACK; i++)
+        printf(" %s_miss_pct=%.2f", name[i], 100.0 * share[MIXED][i] * per_row[of[i]] / sum);
+}
+
 /* Prints a phase; process 0 does it, when all have told.  The mix of misses is known after the last phase. */
 static void report_phase(enum phase phase)
 {
-    static double per_row[NPHASES];
+    static double per_row[NPHASES], remote[NPHASES];
     const struct bench_measure *m = bench_measured();
     struct tally sum = total(phase);
     uint64_t private = private_rows(&sum), shared = sum.visited[SGA], done = (uint64_t)nprocs * (uint64_t)transactions;
-    double a = 0.0, b = 0.0; /* the mix of misses */
 
     printf("phase %s: %lu transactions, %lu rows, private %.2f %%, shared %.2f %%\n", phase_name[phase], done,
            private + shared, percent(private, private + shared), percent(shared, private + shared));
@@ -248,9 +272,9 @@ static void report_phase(enum phase phase)
         const struct fp_counts *c = &m->counts;
 
         per_row[phase] = misses_per_row(c, private + shared);
+        remote[phase] = percent(c->load_miss_remote, c->load_miss_local + c->load_miss_remote);
         printf("load misses: %.2f %% remote, %.3f a row; %.0f transactions a modelled second, %.1f us each\n",
-               percent(c->load_miss_remote, c->load_miss_local + c->load_miss_remote), per_row[phase],
-               (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
+               remote[phase], per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
     }
     printf("result: bench=oltp phase=%s processes=%d running=%d transactions=%lu rows=%lu private_pct=%.3f "
            "off_home_pct=%.3f",
@@ -258,18 +282,11 @@ static void report_phase(enum phase phase)
            percent(sum.off_home, private + shared));
     if (m->model)
         printf(" off_home_time_pct=%.3f remote_load_pct=%.3f misses_per_row=%.4f tps=%.1f us_per_tx=%.3f",
-               percent(sum.away_ps, sum.ran_ps),
-               percent(m->counts.load_miss_remote, m->counts.load_miss_local + m->counts.load_miss_remote),
-               per_row[phase], (double)done / m->modelled_s, m->busy_s * 1e6 / (double)done);
-    if (m->model && phase == SHARED) {
-        a = (share[MIXED][DATA] + share[MIXED][HEAP] + share[MIXED][STACK]) * per_row[PRIVATE];
-        b = share[MIXED][SGA] * per_row[SHARED];
-        printf(" private_miss_pct=%.2f shared_miss_pct=%.2f", 100.0 * a / (a + b), 100.0 * b / (a + b));
-    }
+               percent(sum.away_ps, sum.ran_ps), remote[phase], per_row[phase], (double)done / m->modelled_s,
+               m->busy_s * 1e6 / (double)done);
+    if (m->model)
+        report_mix(phase, per_row, remote);
     bench_result_end();
-    if (m->model && phase == SHARED)
-        printf("mix of load misses: private %.1f %%, shared %.1f %% (Table 3-1: 43 and 57)\n", 100.0 * a / (a + b),
-               100.0 * b / (a + b));
     fflush(stdout);
 }
 
@@ -292,7 +309,7 @@ static __attribute__((noinline)) void live(int self)
     bench_lgroup_now(); /* learns the lgroups before anything is measured */
     if (self < running && write(pipes[self][1], "", 1) != 1)
         bench_die("pipe: %s", strerror(errno));
-    for (enum phase phase = MIXED; phase < (one_phase ? PRIVATE : NPHASES); phase++) {
+    for (enum phase phase = MIXED; phase < (enum phase)phases; phase++) {
         run_phase(self, phase, area, &random);
         if (self == 0)
             report_phase(phase);
@@ -349,7 +366,7 @@ static void read_options(int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "l:r:x:w:m:s:1b")) != -1) {
+    while ((opt = getopt(argc, argv, "l:r:x:w:m:s:1kb")) != -1) {
         switch (opt) {
         case 'l':
             nprocs = bench_int(optarg, 1, BENCH_MAX, "processes");
@@ -370,7 +387,10 @@ static void read_options(int argc, char **argv)
             seed = (unsigned)bench_int(optarg, 0, 1000000000, "seed");
             break;
         case '1':
-            one_phase = true;
+            phases = PRIVATE;
+            break;
+        case 'k':
+            phases = NPHASES;
             break;
         case 'b':
             bind_processes = true;

@@ -11,11 +11,15 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       option            added to the command, for all variants
       system            /etc/system lines, for all variants but the first, which is the base
     [hypothesis.NAME]   title, set (model parameters), why: run beside the default where an experiment names it
+      sensitivity       true: no reading of the sources, but how far the result depends on a parameter: a table of its own
     [[fitted]]          parameter, what, source: a default that was chosen with a number of the paper in hand
     [table.NUMBER]      title, text: a table of the paper (or a claim of its text)
+      curve             true: it is drawn over the number of threads
     [[group]]           keys that the experiments after it share
     [[group.experiment]]
       name, row         make experiment-NAME; what the row is called in the tables
+      threads           numbers: an experiment for each, with -N behind the name; {threads} in `run` is replaced
+      full              true: only under FULL=1, or when it is named
       tables            the tables it belongs to; the first is its place in results.csv
       machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
       model             false: without the model (page counts need none)
@@ -28,6 +32,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
                         "none": nothing is compared
       conditions        names of [condition]; the first is the row's headline
       paper             the paper's numbers, by variant and `compare`; results.py has the rule by which ours are judged
+      lgroups           the paper's pages in each lgroup, with MPO
       known             true: the paper's program is known, so that absolute values are judged
       band              least and most that is accepted, for what has no number in the paper; `linux`: of the gain on
                         the better Linux
@@ -58,7 +63,8 @@ LINUX_PATIENCE = 3  # its boot alone takes as long as most of our runs
 OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
-    "repeat": int, "starts": int, "times": int, "conditions": list, "known": bool,
+    "repeat": int, "starts": int, "times": int, "conditions": list, "known": bool, "full": bool,
+    "lgroups": list,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -85,6 +91,7 @@ class Hypothesis:
     title: str
     set: str
     why: str
+    sensitivity: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,8 @@ class Experiment:
     times: int = 1
     conditions: list[str] = field(default_factory=list)
     known: bool = False
+    full: bool = False
+    lgroups: list[int] = field(default_factory=list)
 
     @property
     def headline(self) -> str | None:
@@ -183,13 +192,14 @@ class Suite:
     tables: dict[str, dict]
     experiments: list[Experiment]
 
-    def pick(self, names: list[str] | None = None, quick: bool = False) -> list[Experiment]:
-        """The experiments asked for: all, those named, those marked quick."""
+    def pick(self, names: list[str] | None = None, quick: bool = False, full: bool = True) -> list[Experiment]:
+        """The experiments asked for: all, or without `full` all but those that are only for that; those named; quick ones."""
         known = [e.name for e in self.experiments]
         for name in names or []:
             if name not in known:
                 raise DefinitionError(f"no experiment '{name}'; there are: {', '.join(known)}")
-        chosen = [e for e in self.experiments if not names or e.name in names]
+        chosen = [e for e in self.experiments if e.name in names] if names else self.experiments
+        chosen = [e for e in chosen if full or names or not e.full]
         return [e for e in chosen if e.quick] if quick and not names else chosen
 
     def run_of(self, e: Experiment, variant: str, hypothesis: str | None = None, condition: str | None = None) -> Run:
@@ -253,6 +263,20 @@ def _list(raw: dict, name: str, kind: type, where: str) -> list:
         raise DefinitionError(f"{where}: [[{name}]]: {error}".replace("__init__() ", "")) from None
 
 
+def _each_thread(raw: dict) -> list[dict]:
+    """An experiment with `threads`, once for each number."""
+    numbers = raw.pop("threads", None)
+    if numbers is None:
+        return [raw]
+    own = {"name": "{name}-{threads}", "row": "{row}, {threads} thread{s}", "run": "{run}"}
+    out = []
+    for n in numbers:
+        run = raw.get("run", "").replace("{threads}", str(n))
+        words = raw | {"run": run, "threads": n, "s": "" if n == 1 else "s"}
+        out.append(raw | {key: text.format_map(words) for key, text in own.items() if key in raw})
+    return out
+
+
 def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
     for key, value in raw.items():
         kind = REQUIRED.get(key) or OPTIONAL.get(key)
@@ -313,7 +337,7 @@ def load(path: Path) -> Suite:
         [],
     )
     for group in raw.pop("group", []):
-        for own in group.pop("experiment", []):
+        for own in (one for several in group.pop("experiment", []) for one in _each_thread(several)):
             where = f"{path.name}: experiment '{own.get('name', '?')}'"
             suite.experiments.append(_experiment({**raw, **group, **own}, suite, where))
     names = [e.name for e in suite.experiments]

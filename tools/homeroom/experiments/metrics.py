@@ -109,8 +109,13 @@ METRICS: dict[str, Metric] = {
     "modelled_rows_per_s": Metric("modelled", _result("modelled_rows_per_s")),
     "modelled_objects_per_s": Metric("modelled", _result("modelled_objects_per_s")),
     "tps": Metric("modelled", _result("tps")),  # transactions per modelled second
-    "private_miss_pct": Metric("counters", _result("private_miss_pct")),
-    "shared_miss_pct": Metric("counters", _result("shared_miss_pct")),
+    **{
+        f"{name}_pct": Metric("counters", _result(f"{name}_pct"))
+        for name in (
+            "private_miss", "shared_miss", "data_miss", "heap_miss", "stack_miss", "sga_miss",
+            "private_remote", "private_local", "shared_remote", "shared_local",
+        )
+    },
     "remote_load_misses": Metric("counters", _share("load_miss_remote", "load_miss_local")),
     "remote_misses": Metric("counters", _share("miss_remote", "miss_local")),
     "local_load_misses": Metric("counters", _share("load_miss_local", "load_miss_remote")),

@@ -171,6 +171,57 @@ def table(name: str, rows: list[Row]) -> str | None:
     return _svg(figure, f"table-{name}")
 
 
+def pages(name: str, cases: dict[str, dict[int, int]], paper: list[int]) -> str | None:
+    """Pages in each lgroup, where there are several: the paper's beside ours."""
+    cases = {what: found for what, found in cases.items() if len(found) > 1}
+    if not cases:
+        return None
+    lgroups = sorted({lgroup for found in cases.values() for lgroup in found})
+    series = ([("paper", PAPER_NEW, dict(enumerate(paper)))] if len(paper) == len(lgroups) else []) + [
+        (f"ours, {what}", NEW, found) for what, found in cases.items()
+    ]
+    figure, axes = plt.subplots(figsize=(7.6, 2.2))
+    width = 0.8 / len(series)
+    for i, (label, colour, found) in enumerate(series):
+        at = [x + (i - (len(series) - 1) / 2) * width for x in range(len(lgroups))]
+        axes.bar(at, [found.get(lgroup, 0) for lgroup in lgroups], 0.92 * width, color=colour, label=label)
+    axes.set_xticks(range(len(lgroups)), [str(lgroup) for lgroup in lgroups])
+    axes.tick_params(axis="x", length=0, labelcolor=INK)
+    axes.set_xlabel("lgroup")
+    axes.set_ylabel("pages")
+    axes.grid(axis="y", color=RULE, lw=0.6)
+    axes.set_axisbelow(True)
+    figure.legend(loc="outside upper left", ncols=3, fontsize=8, handlelength=1.2)
+    return _svg(figure, name)
+
+
+def speed_up(name: str, rows: list[Row]) -> str | None:
+    """Speed over the number of threads, one thread of the first variant being 1: a part for each program."""
+    found: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for row in rows:
+        if row.what in row.experiment.variants and row.headline and row.ours:
+            threads = int(re.search(r"-t (\d+)", row.experiment.run)[1])
+            value = row.ours if row.experiment.compare == "rate" else 1 / row.ours
+            found.setdefault(row.experiment.bench or "", {}).setdefault(row.what, []).append((threads, value))
+    if not found:
+        return None
+    figure, axes = plt.subplots(1, len(found), figsize=(7.6, 3.2), squeeze=False)
+    for one, (bench, lines) in zip(axes[0], found.items(), strict=True):
+        unit = next(iter(lines.values()))[0][1]
+        last = max(n for points in lines.values() for n, _ in points)
+        one.plot([1, last], [1, last], color=RULE, lw=1, label="threads")
+        for (what, points), colour in zip(lines.items(), (BASE, NEW), strict=False):
+            label = "MPO" if what == "mpo" else "no MPO"
+            one.plot([n for n, _ in points], [v / unit for _, v in points], "o-", ms=4, color=colour, label=label)
+        one.set_title(bench, fontsize=9)
+        one.set_xlabel("threads")
+        one.grid(color=RULE, lw=0.6)
+        one.set_axisbelow(True)
+    axes[0][0].set_ylabel("speed-up")
+    axes[0][0].legend(fontsize=8)
+    return _svg(figure, f"speed-up-{name}")
+
+
 def traffic(name: str, parts: list[tuple[str, list[list[int]]]]) -> str:
     """Heat maps of the bytes moved between boards, with one colour scale."""
     top = max((cell for _, matrix in parts for line in matrix for cell in line), default=0) / 2**20 or 1.0

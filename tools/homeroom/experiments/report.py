@@ -14,7 +14,7 @@ import math
 from pathlib import Path
 
 from homeroom.experiments import metrics, parameters, plots, results, run, storage
-from homeroom.experiments.definition import Experiment
+from homeroom.experiments.definition import Experiment, Hypothesis
 from homeroom.experiments.results import Row
 from homeroom.experiments.settings import Settings
 
@@ -177,17 +177,38 @@ def quick_run(settings: Settings) -> str:
 
 
 def breakdown(rows: list[Row]) -> str:
-    """Where the pages are, lgroup by lgroup, as the paper's Tables 3-4 and 3-7 tell it."""
-    out = {}
+    """Where the pages are, lgroup by lgroup, as the paper's Tables 3-4 and 3-7 tell it: for each number of threads."""
+    found: dict[str, dict[str, dict[int, int]]] = {}
+    papers: dict[str, list[int]] = {}
     for row in rows:
         if row.unit == "pages" and row.file:
             e = row.experiment
             one = metrics.select(results.measurements(row.file), e.bench, e.select, e.starts)[0]
             what = row.label.removeprefix(f"{row.experiment.row}, ")
-            lgroups = ", ".join(f"{lgroup:02}: {n:,}" for lgroup, n in sorted(one.pages.items()))
             threads = one.result.get("threads", "?")
-            out[threads, what] = f"<p class=quiet>Pages by lgroup, {threads} threads, {esc(what)}: {lgroups}</p>"
-    return "".join(out.values())
+            found.setdefault(threads, {})[what] = one.pages
+            papers[threads] = e.lgroups
+    out = []
+    for threads, cases in found.items():
+        lgroups = sorted({lgroup for pages in cases.values() for lgroup in pages})
+        head = "".join(f"<th>{lgroup}</th>" for lgroup in lgroups)
+        lines = "".join(
+            f"<tr><td>{esc(what)}</td>" + "".join(f"<td>{pages.get(lgroup, 0):,}</td>" for lgroup in lgroups) + "</tr>"
+            for what, pages in cases.items()
+        )
+        title = f"{threads} thread{'' if threads == '1' else 's'}"
+        known = papers[threads]
+        if known:
+            cells = "".join(f"<td>{n}</td>" for n in known)
+            lines = f'<tr><td>paper, MPO</td>{cells}<td colspan="{max(1, len(lgroups) - len(known))}"></td></tr>' + lines
+        out.append(f"<h3>Pages by lgroup, {title}</h3>")
+        out.append(figure(plots.pages(f"pages-{threads}", cases, known), "Pages in each lgroup."))
+        out.append(f'<div class="scroll"><table><tr><th>lgroup</th>{head}</tr>{lines}</table></div>')
+    return "".join(out)
+
+
+def described(one: Hypothesis) -> str:
+    return f"<p class=quiet><b>{esc(one.title)}</b> (<code>{esc(one.set)}</code>): {esc(one.why)}.</p>"
 
 
 def section(name: str, rows: list[Row], settings: Settings) -> str:
@@ -207,13 +228,13 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
         return "".join([*parts, "</section>"])
     parts.append(grid([r for r in rows if not r.hypothesis], settings))
     parts.append(breakdown(rows))
-    parts.append(figure(plots.table(name, rows), "Grey: the paper; colour: ours. The numbers are in the table above."))
-    if tried := [r for r in rows if r.hypothesis]:
+    drawn = plots.speed_up(name, rows) if info.get("curve") else plots.table(name, rows)
+    words = "The rate of one thread without MPO is 1." if info.get("curve") else "Grey: the paper; colour: ours."
+    parts.append(figure(drawn, f"{words} The numbers are in the table above."))
+    if tried := [r for r in rows if r.hypothesis and not suite.hypotheses[r.hypothesis].sensitivity]:
         parts.append("<details><summary>hypotheses: options of the model that are off by default</summary>")
         parts.append(grid(tried, settings))
-        for h in dict.fromkeys(r.hypothesis for r in tried):
-            one = suite.hypotheses[h]
-            parts.append(f"<p class=quiet><b>{esc(one.title)}</b> (<code>{esc(one.set)}</code>): {esc(one.why)}.</p>")
+        parts += [described(suite.hypotheses[h]) for h in dict.fromkeys(r.hypothesis for r in tried)]
         parts.append("</details>")
     notes = dict.fromkeys(r.experiment.note for r in rows if r.experiment.note)
     parts += [f"<p class=quiet>{esc(note)}</p>" for note in notes]
@@ -223,6 +244,28 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
         commands += [run.by_hand(suite.run_of(e, v)) for v in e.variants]
     parts.append(f"<details open><summary>run it again</summary><pre>{esc(chr(10).join(commands))}</pre></details></section>")
     return "".join(parts)
+
+
+def sensitivity(rows: list[Row], settings: Settings) -> str:
+    """How far gains depend on parameters: a line for each row, a column for each parameter that was changed."""
+    hypotheses = settings.suite.hypotheses
+    found = {(r.experiment.name, r.hypothesis): r for r in rows if r.what == "compare" and not r.condition}
+    names = [h for h, one in hypotheses.items() if one.sensitivity and any(h == key for _, key in found)]
+    if not names:
+        return ""
+    head = "".join(f"<th>{esc(hypotheses[h].title)}</th>" for h in names)
+    lines = []
+    for e in dict.fromkeys(name for name, h in found if h in names):
+        row = found[e, None]
+        cells = [number(r.ours, r) if (r := found.get((e, h))) else "" for h in names]
+        lines.append(f"<tr><td>{esc(e)}</td><td>{number(row.paper, row)}</td><td>{number(row.ours, row)}</td>"
+                     + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")  # fmt: skip
+    text = "The gain of placement when one parameter of the model has another value; nothing here is a default."
+    why = "".join(described(hypotheses[h]) for h in names)
+    return (
+        f'<section id="sensitivity"><h2>Sensitivity</h2><p>{text}</p><div class="scroll"><table>'
+        f"<tr><th>row</th><th>paper</th><th>ours</th>{head}</tr>{''.join(lines)}</table></div>{why}</section>"
+    )
 
 
 def heat_maps(rows: list[Row], settings: Settings) -> str:
@@ -324,7 +367,8 @@ def page(rows: list[Row], settings: Settings) -> str:
         quick, summary(rows, settings), accuracy(rows, settings), f"<p>{intro}</p>", fitted(settings), f"<nav>{links}</nav>",
         f'<section id="summary"><h2>Summary</h2>{gains}{"" if quick else grid(judged, settings, place=True)}</section>',
         *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
-        heat_maps(rows, settings), storage.sections(), parameter_table(rows, settings), run_table(rows, settings),
+        sensitivity(rows, settings), heat_maps(rows, settings), storage.sections(),
+        parameter_table(rows, settings), run_table(rows, settings),
         "</body></html>\n",
     ])  # fmt: skip
 

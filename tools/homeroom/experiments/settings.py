@@ -32,7 +32,7 @@ class Settings:
         return suite
 
     def experiments(self) -> list[definition.Experiment]:
-        return self.suite.pick(list(self.names), self.quick)
+        return self.suite.pick(list(self.names), self.quick, self.full)
 
     def runs(self) -> list[tuple[definition.Run, int]]:
         return self.suite.runs(self.experiments(), bool(self.peer), self.full)

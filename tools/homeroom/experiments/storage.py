@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from homeroom import guest, machine
 from homeroom.experiments import run
-from homeroom.experiments.results import COLUMNS, CSV, DISKS, SETS, read_csv
+from homeroom.experiments.results import COLUMNS, CSV, DISKS, PLATEAUS, SETS, read_csv
 from homeroom.machine import MachineError
 
 
@@ -251,6 +251,8 @@ def record(name: str, values: list[Value], machine_name: str, scale: str, seed: 
 
 
 SECTIONS = [
+    ("plateaus", "Plateaus", PLATEAUS,
+     "Each latency and each rate of the model alone, beside the value that follows from its parameters."),
     ("disks", "Disks", DISKS,
      "Times are the guest's, multiplied by the disk's scale (wall), or the disk's own, from its log (modelled)."),
     ("sets", "Processor sets", SETS,
