@@ -22,7 +22,7 @@ MAKEFLAGS   += --no-builtin-rules
 RUN_VARS    := RUN SYSTEM OVERLAY BOARDS MEM SEED ACPI WATCHDOG TIMEOUT ICOUNT THREADS QEMU_ARGS PEER BALANCING PEER_SCHED PEER_DEPTH
 RUN_VARS    += MODEL MODEL_SET MODEL_PAGE DISK SWAP ROOT NET FORWARD TRACE
 KNOWN       := $(RUN_VARS) MACHINE TEST V WERROR CC TOOLPREFIX PYTHON HOSTCC MUSL_GCC KCFLAGS PYTEST PAPER LAB FILE \
-               JOBS QUICK FULL SNAKEMAKE SCALE MIB ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
+               JOBS QUICK FULL SNAKEMAKE SCALE MIB RUNS ROWS RECORDS STEPS SET SEEDS STORE WINDOW PAGE GDB_ARGS CI HR_REQUIRE MIRROR DEBIAN \
                EXPERIMENTS_OUT CRASH_LOG
 GIVEN       := $(foreach v,$(filter-out -% .% MAKE%,$(.VARIABLES)),$(if $(filter command,$(origin $(v))),$(v)))
 ifneq ($(filter-out $(KNOWN),$(GIVEN)),)
@@ -49,7 +49,7 @@ $(call for_goals,experiment%,QUICK FULL JOBS SNAKEMAKE EXPERIMENTS_OUT)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE SET)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt experiment-beside,ROWS)
 $(call for_goals,experiment-beside,SEEDS STORE)
-$(call for_goals,experiment-pacing,MIB)
+$(call for_goals,experiment-pacing,MIB RUNS)
 $(call for_goals,experiment-mkeyed,RECORDS)
 $(call for_goals,experiment-ddt,STEPS)
 $(call for_goals,experiment-psrset,WINDOW)

@@ -143,6 +143,12 @@ def test_oltp_mix_is_that_of_table_3_1():
     assert (float(private["private_pct"]), float(shared["private_pct"])) == (100, 0)
 
 
+def test_oltp_visits_each_area_alone():
+    phases = results(on_host("oltp -l 8 -r 2 -x 2 -k"))
+    assert [(p["phase"], float(p["private_pct"])) for p in phases[3:]] == [("data", 100), ("heap", 100), ("stack", 100)]
+    assert [p["phase"] for p in results(on_host("oltp -l 8 -r 2 -x 2 -1"))] == ["mixed"]
+
+
 def test_copy_is_a_loop_of_8_byte_moves():
     """Each element is one load and one store: neither memcpy nor wide moves."""
     command = ["objdump", "-d", "--no-show-raw-insn", BENCH / "memcopy"]
@@ -198,7 +204,8 @@ def test_with_the_model(boot_once):
     commands = [
         "fdiff -t 24 -n 336x336 -i 1 -p both -b",
         "memcopy -t 24 -n 768k -i 2 -p both -b",
-        *(SMALL[name] for name in ("oltp", "dw", "erp", "jvm", "solvers")),
+        SMALL["oltp"] + " -k",
+        *(SMALL[name] for name in ("dw", "erp", "jvm", "solvers")),
     ]
     outcome, text, _ = boot_once("sf6800", run=" && ".join(commands), timeout=400, **MODEL)
     assert outcome.status == 0, text
@@ -220,6 +227,15 @@ def test_with_the_model(boot_once):
     assert 0.9 < float(by_name["oltp", "private"]["misses_per_row"]) < 1.3
     assert float(by_name["oltp", "private"]["remote_load_pct"]) < 50
     assert 70 < float(by_name["oltp", "shared"]["remote_load_pct"]) < 95
+    mix = by_name["oltp", "stack"]
+    kinds = {name: float(mix[f"{name}_miss_pct"]) for name in ("data", "heap", "stack", "sga")}
+    assert sum(kinds.values()) == pytest.approx(100, abs=0.03)
+    for name, visited in {"data": 9.7, "heap": 26.2, "stack": 6.7, "sga": 57.5}.items():
+        assert visited * 0.8 < kinds[name] < visited * 1.2, kinds
+    simulated = by_name["oltp", "shared"]
+    parts = [float(simulated[f"{a}_{b}_pct"]) for a in ("private", "shared") for b in ("remote", "local")]
+    assert sum(parts) == pytest.approx(100, abs=0.03)
+    assert parts[0] + parts[1] == pytest.approx(float(simulated["private_miss_pct"]), abs=0.03)
 
 
 def test_oltp_without_mpo(boot_once):

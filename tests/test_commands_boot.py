@@ -46,6 +46,30 @@ def test_mdb_writes_all_seven_variables(machine):
     assert refused.status == 1 and "Not owner" in refused.out
 
 
+def test_disk_pacing_as_on_aix(machine):
+    """lsattr shows what chdev changes; what is wrong changes nothing, and is a line."""
+    show = "lsattr -E -l sys0"
+    lines = [line.split() for line in machine.check(show).splitlines()]
+    assert [(w[0], w[1], w[-1]) for w in lines] == [("maxpout", "0", "True"), ("minpout", "0", "True")]
+    assert machine.check("chdev -l sys0 -a maxpout=33 -a minpout=24") == "sys0 changed\n"
+    assert machine.check("echo maxpout/U | mdb -k").split()[-1] == "33"
+    assert [line.split()[1] for line in machine.check(show).splitlines()] == ["33", "24"]
+    for wrong, says in {
+        "-l sys0 -a minpout=33": "minpout=33 is not below maxpout=33",
+        "-l sys0 -a maxpout=many": "maxpout=many: write maxpout=number",
+        "-l sys0 -a maxpout=99999999999": "allowed are 0 to 1048576",
+        "-l sys0 -a maxuproc=5": "sys0 has no attribute maxuproc; it has maxpout and minpout",
+        "-l hdisk0 -a maxpout=5": "no device hdisk0; there is sys0",
+    }.items():
+        done = machine.run(f"chdev {wrong}")
+        assert done.status == 1 and says in done.out, wrong
+    refused = machine.run("chdev -l sys0 -a maxpout=5 -a minpout=1", uid=1000)
+    assert refused.status == 1 and "Not owner" in refused.out
+    assert [line.split()[1] for line in machine.check(show).splitlines()] == ["33", "24"]
+    machine.check("chdev -l sys0 -a maxpout=0 -a minpout=0")
+    assert machine.run("lsattr -l sys0").status == 2
+
+
 def test_showlpa(machine):
     words = machine.check("cfgadm -x passthru -o showlpa SB1::cpu0").split()
     assert words[:4] == ["showlpa", "SB1::cpu0", "portid", "32,"]

@@ -207,7 +207,7 @@ def test_what_the_plugin_refuses(fake_qemu, files, tmp_path):
     small = tmp_path / "small"
     small.write_bytes(b"x")
     wrong = tmp_path / "wrong"
-    wrong.write_text(config.read_text().replace("skew_ps = 1000000", "skew_ps = 7"))
+    wrong.write_text(config.read_text().replace("skew_ps = 250000", "skew_ps = 7"))
     for change, says in {
         (config, page, "colour=red"): "unknown argument colour=red",
         (tmp_path / "none", page): "No such file",

@@ -202,6 +202,7 @@ def test_ddt_on_tmpfs(machine):
         ("mkeyed", "RECORDS", "1.5", "mkeyed: RECORDS=1.5: write a whole number over 0"),
         ("mkeyed", "ROWS", "nothing", "mkeyed: ROWS: no row 'nothing'; there are: batch, "),
         ("pacing", "SCALE", "nan", "pacing: SCALE=nan: write a number over 0"),
+        ("pacing", "RUNS", "0", "pacing: RUNS=0: write a whole number over 0"),
         ("pacing", "ROWS", "99/9", "pacing: ROWS: no row '99/9'; there are: "),
         ("psrset", "WINDOW", "-1", "psrset: WINDOW=-1: write a whole number over 0"),
     ],

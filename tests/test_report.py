@@ -141,7 +141,7 @@ def test_report_in_a_browser(sweep, tmp_path):
         assert section, part
         assert "<table>" in section[0], part
     drawn = re.findall(r'<svg class="plot" role="img" aria-label="([^"]+)"', dom)
-    assert drawn == ["gains", "table-3-5", "pages-8", "table-3-7", "speed-up-threads", "traffic-copy"]
+    assert drawn == ["gains", "table-3-5", "pages-8", "table-3-7", "speed-up-threads", "traffic-copy", "machine-copy"]
     table = re.search(r'<section id="table-3-5">.*?</table>', dom, re.S)[0]
     for label, row in read_rows(folder).items():
         if label.endswith("[4 misses in flight]"):

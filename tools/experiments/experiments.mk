@@ -7,7 +7,7 @@
 #             FULL=1      the rows' hypotheses as well
 #             PEER=linux  the same on Linux as well
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
-#             SCALE=4 MIB=64 ROWS='17/8 auto'  of experiment-pacing
+#             SCALE=4 MIB=64 RUNS=3 ROWS='17/8 auto'  of experiment-pacing
 #             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
 #             SCALE=8 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
 #             SET='disk_sched=2'  more settings, of these three

@@ -12,13 +12,16 @@ THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB
             them stands the target disk's own time for all that it was asked, from its log, unscaled; and counts: for the
             reads of vi, how many commands the target carried out between a read's coming and its turn.  The copy is
             over when its last write(2) returns, and on the disk after a sync.
-USAGE       make experiment-pacing [SCALE=4] [MIB=64] [ROWS='17/8 auto']
+            Beside the paper's high marks of 4n + 1 stand 4n and 4n + 2, and a copy that writes 64 KiB at a time.  Each row
+            is run RUNS times: the median counts, and the largest minus the smallest is its spread.
+USAGE       make experiment-pacing [SCALE=4] [MIB=64] [RUNS=3] [ROWS='17/8 auto']
 SEE ALSO    kernel/blk/sched.c, kernel/vm/throttle.h, qemu/refdisk, docs/disks.md
 """
 
 import random
 import re
 import shutil
+import statistics
 import sys
 import time
 from dataclasses import dataclass, field
@@ -51,7 +54,12 @@ class Row:
     ahead: float = 0
     ahead_most: int = 0
     after_cp: bool = False
+    block: int = 4  # KiB that the copy writes at a time
     faults: list[str] = field(default_factory=list)
+    spread: dict[str, float] = field(default_factory=dict)
+
+
+MEASURED = ("cp", "synced", "busy", "vi", "reads", "ahead", "ahead_most")
 
 
 def marks(high: int, low: int) -> dict[str, int]:
@@ -66,6 +74,11 @@ ROWS = [
     Row("17/12", marks(17, 12), 58, 3.6),
     Row("33/16", marks(33, 16), 55, 4.9),
     Row("33/24", marks(33, 24), 52, 9.0),
+    Row("16/8", marks(16, 8)),
+    Row("18/8", marks(18, 8)),
+    Row("32/16", marks(32, 16)),
+    Row("34/16", marks(34, 16)),
+    Row("17/8, 64 KiB", marks(17, 8), block=64),
     Row("automatic", AIX | {"disk_sched": 2}),
     Row("automatic, defaults", ONE_AT_A_TIME | {"disk_sched": 2}),
     Row("elevator, defaults", ONE_AT_A_TIME | {"disk_sched": 1}),
@@ -107,12 +120,33 @@ def unloaded(folder: Path, scale: float) -> tuple[float, int]:
     return took * scale, counts["reads"]
 
 
+def check_writes(guest: storage.Machine, row: Row) -> None:
+    """truss shows how much the copy's program writes at a time."""
+    text = guest.check(f"truss dd if=/src/big of=/dst/few bs={row.block}k count=3 2>&1; rm /dst/few; sync")
+    size = row.block * 1024
+    if len(re.findall(rf"write\(1, .*\b{size}\) *= {size}\b", text)) != 3:
+        row.faults.append(f"truss does not show three writes of {size} bytes: {text.strip()[-200:]}")
+
+
+def repeat(folder: Path, row: Row, scale: float, runs: int) -> None:
+    """Measure a row so often: medians, and how far the runs are apart."""
+    found: dict[str, list[float]] = {name: [] for name in MEASURED}
+    for _ in range(runs):
+        measure(folder, row, scale)
+        for name, values in found.items():
+            values.append(getattr(row, name))
+    for name, values in found.items():
+        setattr(row, name, type(values[0])(statistics.median(values)))
+        row.spread[name] = max(values) - min(values)
+
+
 def measure(folder: Path, row: Row, scale: float) -> None:
     guest, target = boot(folder, row, scale)
     clock = time.monotonic()
     with guest:
+        check_writes(guest, row)
         guest.check(
-            "(t0=$(cut -d' ' -f1 /proc/uptime); dd if=/src/big of=/dst/copy bs=4k 2>/dev/null; "
+            f"(t0=$(cut -d' ' -f1 /proc/uptime); dd if=/src/big of=/dst/copy bs={row.block}k 2>/dev/null; "
             "t1=$(cut -d' ' -f1 /proc/uptime); sync; t2=$(cut -d' ' -f1 /proc/uptime); "
             "echo $t0 $t1 $t2 > /tmp/times.new; mv /tmp/times.new /tmp/times) > /dev/null 2>&1 &"
         )
@@ -187,15 +221,17 @@ def judge(rows: list[Row], alone: float) -> list[str]:
     return judged.lines
 
 
-def values(rows: list[Row], alone: float, alone_reads: int) -> list[Value]:
+def values(rows: list[Row], alone: float, alone_reads: int, runs: int) -> list[Value]:
     out = [Value("vi alone", "wall", "s", alone, 0.71), Value("vi alone, reads", "counters", "reads", alone_reads, 50)]
     for r in rows:
         note = "; ".join([*(f"{k}={v}" for k, v in r.settings.items()), *r.faults])
-        out.append(Value(f"{r.name}: cp", "wall", "s", r.cp, r.paper_cp, note=note))
-        out.append(Value(f"{r.name}: cp and sync", "wall", "s", r.synced, note=note))
-        out.append(Value(f"{r.name}: target busy", "modelled", "s", r.busy, note=note))
-        out.append(Value(f"{r.name}: vi", "wall", "s", r.vi, r.paper_vi, note=note))
-        out.append(Value(f"{r.name}: ahead of each read", "counters", "commands", r.ahead, note=note))
+        for what, title, kind, unit, paper in (
+            ("cp", "cp", "wall", "s", r.paper_cp), ("synced", "cp and sync", "wall", "s", None),
+            ("busy", "target busy", "modelled", "s", None), ("vi", "vi", "wall", "s", r.paper_vi),
+            ("ahead", "ahead of each read", "counters", "commands", None),
+        ):  # fmt: skip
+            one = Value(f"{r.name}: {title}", kind, unit, getattr(r, what), paper, r.spread.get(what), runs, note)
+            out.append(one)
     return out
 
 
@@ -206,9 +242,10 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
         lines.append([
             r.name, " ".join(f"{k.split(':')[-1]}={v}" for k, v in own.items()),
             shown(r.paper_cp, "-"), shown(r.cp), shown(r.synced), shown(r.busy), shown(r.paper_vi, r.paper_word or "-"),
-            shown(r.vi) + (" after cp" if r.after_cp else ""), str(r.reads), f"{r.ahead:.1f}", str(r.ahead_most),
+            shown(r.vi) + (" after cp" if r.after_cp else ""),
+            f"{r.spread.get('cp', 0):.1f}, {r.spread.get('vi', 0):.1f}", str(r.reads), f"{r.ahead:.1f}", str(r.ahead_most),
         ])  # fmt: skip
-    head = ["high/low", "settings", "AIX cp", "cp", "cp+sync", "target", "AIX vi", "vi", "reads", "ahead", "most"]
+    head = ["high/low", "settings", "AIX cp", "cp", "cp+sync", "target", "AIX vi", "vi", "spread", "reads", "ahead", "most"]
     print(storage.table(f"Pacing: {mib} MiB copied ({MACHINE}, times of the disks divided by {scale:g})", head, lines))
     print(f"vi alone: {alone:.2f} s, {alone_reads} reads (AIX: 0.71 s, about 50)")
     for line in [*judge(rows, alone), *(f"{r.name}: {f}" for r in rows for f in r.faults)]:
@@ -216,7 +253,7 @@ def report(rows: list[Row], alone: float, alone_reads: int, scale: float, mib: i
 
 
 def main() -> int:
-    args = storage.arguments("pacing", scale=float(SCALE), mib=64, rows="")  # rows: names, or beginnings of them
+    args = storage.arguments("pacing", scale=float(SCALE), mib=64, runs=3, rows="")  # rows: names, or beginnings of them
     names = storage.chosen("pacing", args.rows, [r.name for r in ROWS], str.startswith)
     wanted = [r for r in ROWS if not args.rows or r.name in names]
 
@@ -224,10 +261,11 @@ def main() -> int:
         build_images(folder, args.mib)
         alone, alone_reads = unloaded(folder, args.scale)
         for row in wanted:
-            measure(folder, row, args.scale)
+            repeat(folder, row, args.scale, args.runs)
             storage.progress(f"pacing: {row.name}: cp {row.cp:.1f} s, vi {row.vi:.2f} s")
         report(wanted, alone, alone_reads, args.scale, args.mib)
-        file = storage.record("pacing", values(wanted, alone, alone_reads), MACHINE, f"disk times / {args.scale:g}", SEED)
+        found = values(wanted, alone, alone_reads, args.runs)
+        file = storage.record("pacing", found, MACHINE, f"disk times / {args.scale:g}", SEED)
         print(f"rows in {run.shown(file)}, plot {run.shown(plot(wanted, alone))}")
         return int(any(r.faults for r in wanted))
 

@@ -222,6 +222,39 @@ def speed_up(name: str, rows: list[Row]) -> str | None:
     return _svg(figure, f"speed-up-{name}")
 
 
+def _board(axes, x: float, y: float, up: bool, number: int, cpus: int, cells: tuple[float, float, float]) -> None:
+    """A board's box, its CPUs and memory, and its link to the crossbar; cells: width of the link, MiB on and off board."""
+    width, own, away = cells
+    axes.add_patch(plt.Rectangle((x - 0.42, y - 0.5), 0.84, 1.0, facecolor="white", edgecolor=QUIET, lw=0.8, zorder=3))
+    for i in range(cpus):
+        axes.add_patch(plt.Circle((x - 0.3 + 0.2 * (i % 4), y + 0.22 - 0.2 * (i // 4)), 0.07, color=BASE, zorder=4))
+    axes.text(x, y - 0.08, f"board {number}", ha="center", va="center", fontsize=6, zorder=4)
+    axes.text(x, y - 0.33, f"{own:,.0f}", ha="center", va="center", fontsize=6, color=QUIET, zorder=4)
+    end = y - 0.5 if up else y + 0.5
+    axes.plot([x, x], [end, 0.28 if up else -0.28], color=NEW, lw=max(0.6, width), solid_capstyle="butt", zorder=2)
+    axes.text(x + 0.08, (end + (0.28 if up else -0.28)) / 2, f"{away:,.0f}", va="center", fontsize=6, zorder=4)
+
+
+def drawing(name: str, switch: str, cpus: list[int], parts: list[tuple[str, list[list[int]]]]) -> str:
+    """The machine as in the paper's Figures B-5 and B-6: boards, and the links to the switch, as thick as they are used."""
+    n = len(cpus)
+    row = (n + 1) // 2
+    sums = [[(sum(m[i]) - m[i][i] + sum(line[i] for line in m) - m[i][i]) / 2**20 for i in range(n)] for _, m in parts]
+    top = max((cell for cells in sums for cell in cells), default=0) or 1.0
+    figure, axes = plt.subplots(len(parts), 1, figsize=(7.6, 2.5 * len(parts)), squeeze=False)
+    for one, (title, matrix), away in zip(axes[:, 0], parts, sums, strict=True):
+        one.add_patch(plt.Rectangle((-0.5, -0.28), row, 0.56, facecolor=RULE, edgecolor="none", zorder=1))
+        one.text(row / 2 - 0.5, 0, switch, ha="center", va="center", fontsize=8, zorder=3)
+        for i in range(n):
+            up = i < row
+            _board(one, i % row, 1.35 if up else -1.35, up, i, cpus[i], (8 * away[i] / top, matrix[i][i] / 2**20, away[i]))
+        one.set_xlim(-0.7, row - 0.3)
+        one.set_ylim(-2, 2)
+        one.axis("off")
+        one.set_title(f"{title}: MiB moved within a board (in its box), and on its link, in and out", fontsize=8)
+    return _svg(figure, f"machine-{name}")
+
+
 def traffic(name: str, parts: list[tuple[str, list[list[int]]]]) -> str:
     """Heat maps of the bytes moved between boards, with one colour scale."""
     top = max((cell for _, matrix in parts for line in matrix for cell in line), default=0) / 2**20 or 1.0

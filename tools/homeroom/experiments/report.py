@@ -13,6 +13,7 @@ import html
 import math
 from pathlib import Path
 
+from homeroom import machine
 from homeroom.experiments import metrics, parameters, plots, results, run, storage
 from homeroom.experiments.definition import Experiment, Hypothesis
 from homeroom.experiments.results import Row
@@ -286,6 +287,10 @@ def heat_maps(rows: list[Row], settings: Settings) -> str:
                 lines.append("<tr>" + "".join(f"<td>{esc(c)}</td>" for c in cells) + "</tr>")
             head = "<tr><th></th><th>MiB moved</th><th>on board</th><th>off board</th><th>share</th></tr>"
             out.append(f"<h3>{esc(e.name)}</h3>" + figure(plots.traffic(e.name, parts), caption))
+            one = machine.load(e.machine, e.boards)
+            cpus = [sum(b.cpus for b in one.boards if b.domain == d) for d in range(len(parts[0][1]))]
+            switch = f"{one.title}: {len(cpus)} x {len(cpus)} data crossbar"
+            out.append(figure(plots.drawing(e.name, switch, cpus, parts), "The machine, from its machine file."))
             out.append(f"<table>{head}{''.join(lines)}</table>")
     return f'<section id="traffic"><h2>Traffic between boards</h2>{"".join(out)}</section>' if out else ""
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * lsattr.c - AIX's command, for the one device whose attributes are here: `lsattr -E -l sys0`.
+ *
+ * THEORY    Disk I/O pacing is set by two attributes of sys0.  Here they are the kernel variables of the same names,
+ *           and a line is as AIX prints it: attribute, value, description, whether it can be changed.
+ * SEE ALSO  chdev.c, docs/pagecache.md
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "homeroom.h"
+#include "sys0.h"
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: lsattr -E -l sys0 [-a attribute]...\n");
+    exit(2);
+}
+
+static void show(int i)
+{
+    struct hr_tunable var;
+
+    if (hr_tunable_get(sys0[i].name, &var) != 0) {
+        fprintf(stderr, "lsattr: %s: %s\n", sys0[i].name, hr_strerror(errno));
+        exit(1);
+    }
+    printf("%-10s %-8llu %-50s %s\n", sys0[i].name, (unsigned long long)var.value, sys0[i].description,
+           var.writable ? "True" : "False");
+}
+
+int main(int argc, char **argv)
+{
+    bool effective = false, chosen[NSYS0] = {false}, some = false;
+    const char *device = NULL;
+    int opt;
+
+    while ((opt = getopt(argc, argv, "El:a:")) != -1) {
+        int i = 0;
+
+        switch (opt) {
+        case 'E':
+            effective = true;
+            break;
+        case 'l':
+            device = optarg;
+            break;
+        case 'a':
+            while (i < NSYS0 && strcmp(sys0[i].name, optarg) != 0)
+                i++;
+            if (i == NSYS0) {
+                fprintf(stderr, "lsattr: sys0 has no attribute %s; it has maxpout and minpout\n", optarg);
+                return 1;
+            }
+            chosen[i] = some = true;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (!effective || device == NULL || optind != argc)
+        usage();
+    if (strcmp(device, "sys0") != 0) {
+        fprintf(stderr, "lsattr: no device %s; there is sys0\n", device);
+        return 1;
+    }
+    for (int i = 0; i < NSYS0; i++)
+        if (!some || chosen[i])
+            show(i);
+    return 0;
+}
