@@ -276,7 +276,7 @@ def busy_host():
 
 @pytest.mark.parametrize(
     "name, run",
-    [("sf3800", "memcopy -t 8 -i 2"), ("sf3800", "oltp -r 2 -x 2"), ("sf3800", "fdiff -t 32 -n 384x384 -i 1")],
+    [("sf3800", "memcopy -t 8 -n 512k"), ("sf3800", "oltp -r 2 -x 2 -w 150"), ("sf3800", "fdiff -t 32 -n 192x192 -i 1")],
     ids=["a thread a CPU", "processes that sleep", "four threads a CPU"],
 )
 def test_one_seed_gives_one_result_on_any_host(boot_once, name, run):
@@ -312,7 +312,7 @@ def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
 
 def test_what_the_model_costs_is_measured():
     """A tiny run of make model-speed: its table is whole.  The figures are those of a moment, and not judged."""
-    command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.1"]
+    command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.04"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.search(r" x \d+\.\d", line)]
