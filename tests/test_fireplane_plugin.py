@@ -274,14 +274,10 @@ def busy_host():
             one.wait()
 
 
-@pytest.mark.parametrize(
-    "name, run",
-    [("sf3800", "memcopy -t 8 -n 512k"), ("sf3800", "oltp -r 2 -x 2 -w 150"), ("sf3800", "fdiff -t 32 -n 192x192 -i 1")],
-    ids=["a thread a CPU", "processes that sleep", "four threads a CPU"],
-)
-def test_one_seed_gives_one_result_on_any_host(boot_once, name, run):
+def test_one_seed_gives_one_result_on_any_host(boot_once):
     """The same run on an idle host and on a busy one: every modelled time and every counter is the same, and the guest's
-    clock agrees with the model's."""
+    clock agrees with the model's.  A thread a CPU, processes that sleep, four threads a CPU."""
+    name, run = "sf3800", "memcopy -t 8 -n 512k; oltp -r 2 -x 2 -w 150; fdiff -t 32 -n 192x192 -i 1"
     if not guest.qemu_version().startswith("7.2"):
         pytest.skip("the plugin's clock was tried with QEMU 7.2 only")
     options = {"run": run, "model": "fireplane", "model_set": "ecache_kib=64", "seed": 7, "watchdog": None}
@@ -290,7 +286,7 @@ def test_one_seed_gives_one_result_on_any_host(boot_once, name, run):
         two, again, _ = boot_once(name, **options)
     assert (one.status, two.status) == (0, 0), text
     figures = [re.findall(r"^(?:result|counters): .*", each, re.M) for each in (text, again)]
-    assert figures[0] and figures[0] == figures[1]
+    assert len(figures[0]) == 2 * 5 and figures[0] == figures[1]
     n = numbers(text)
     assert float(n["wall_s"]) == pytest.approx(float(n["modelled_s"]), rel=0.02, abs=0.003)  # threads begin one after the other
 
@@ -312,7 +308,7 @@ def test_a_thread_for_each_cpu_is_refused(boot_once, monkeypatch):
 
 def test_what_the_model_costs_is_measured():
     """A tiny run of make model-speed: its table is whole.  The figures are those of a moment, and not judged."""
-    command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.04"]
+    command = [TOP / "tools/model_speed.py", "sf280r", "--repeat", "1", "--scale", "0.03"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.search(r" x \d+\.\d", line)]
