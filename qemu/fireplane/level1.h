@@ -5,9 +5,9 @@
  * THEORY      Data cache: 64 KB, four ways, lines of 32 bytes, so halves of lines of memory.  Prefetch cache: 2 KB,
  *             four ways, lines of 64 bytes; floating-point loads only.  (R. van der Pas, "Memory Hierarchy in
  *             Cache-Based Systems", Sun BluePrints, 2002, table 1.)
- *             A set is first in, first out, for no source was found: so a hit changes nothing, and the filter can
- *             settle it.  Tags are virtual, with the generation, so a new address space empties both; the version of
- *             the line tells whether it is still good.
+ *             In a set the line that came first leaves first: a choice, since no source was found.  So a hit changes
+ *             nothing, and the filter can settle it.  Tags are virtual, with the generation, so a new address space
+ *             empties both; the version of the line tells whether it is still good.
  *             To be quick, any load may use a line that is in the prefetch cache; what brings one there is a load of a
  *             floating-point register.
  * INVARIANTS  L1  where the filter has no FP_ABSENT for a half of a line, a cache of level 1 has that half
