@@ -50,6 +50,7 @@ def arguments() -> argparse.Namespace:
     add("machine", help=f"one of {', '.join(machine.names())}, or a .toml file")
     add("--run", help="command line to run in the guest; its status becomes ours")
     add("--system", help="/etc/system lines, separated by semicolons")
+    add("--release", help="9/02: what this release of Solaris set otherwise, as the machine's file says; before --system")
     add("--overlay", help="directory whose tree is laid over the root file system")
     add("--boards", help="take the first BOARDS boards only")
     add("--mem", help="memory of each board: 256M, 1G")
@@ -141,7 +142,7 @@ def overlay(args: argparse.Namespace) -> Path | None:
 
 
 def root_lines(kind: str | None) -> str:
-    return "rootfs:ext3; rootdev:/dev/vda; " if kind else ""
+    return "rootfs:ext3; rootdev:/dev/vda" if kind else ""
 
 
 def piped_input() -> str:
@@ -152,9 +153,11 @@ def piped_input() -> str:
 
 
 def make_guest(args: argparse.Namespace) -> guest.Guest:
+    chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
+    lines = [root_lines(args.root), chosen.release(args.release) if args.release and not args.peer else "", args.system or ""]
     options = guest.Options(
         run=args.run,
-        system=root_lines(args.root) + (args.system or "") or None,
+        system="; ".join(filter(None, lines)) or None,
         overlay=overlay(args),
         seed=number(args, "SEED"),
         watchdog=number(args, "WATCHDOG"),
@@ -175,7 +178,6 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
     )
     if args.iso:
         options.iso = Path(args.iso)
-    chosen = machine.load(args.machine, number(args, "BOARDS"), args.mem, number(args, "NET"))
     if not args.peer:
         for name in ("balancing", "peer_sched", "peer_depth"):
             if getattr(args, name):
@@ -183,8 +185,9 @@ def make_guest(args: argparse.Namespace) -> guest.Guest:
         return guest.Guest(chosen, options)
     if args.peer != "linux":
         raise machine.MachineError(f"PEER={args.peer}: there is only linux")
-    if args.root:
-        raise machine.MachineError("ROOT: only Homeroom has it, not PEER=linux")
+    for name in ("root", "release"):
+        if getattr(args, name):
+            raise machine.MachineError(f"{name.upper()}: only Homeroom has it, not PEER=linux")
     depth = number(args, "PEER_DEPTH")
     return peer.Peer(chosen, options, number(args, "BALANCING") != 0, args.peer_sched or None, depth)
 

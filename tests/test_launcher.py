@@ -197,6 +197,8 @@ def test_what_is_no_qemu(tmp_path, text, says, model):
         (["sf3800", "--disk", "Makefile,blklogwrites=/nonexistent/log"], "DISK=/nonexistent/log: it cannot be written"),
         (["sf3800", *["--disk", "Makefile"] * 17], "there may be 4 IDE and 16 virtio disks"),
         (["sf3800", "--qemu-args", "-d '"], "QEMU_ARGS=-d ': No closing quotation"),
+        (["sf6800", "--release", "9/02"], "RELEASE=9/02: sf6800 does not know it; its file has no releases"),
+        (["sf15k", "--release", "12/02"], "RELEASE=12/02: sf15k does not know it; there is 9/02"),
         (["sf3800", "--root", "zfs"], "ROOT=zfs: there is only ext"),
         (["sf3800", "--model", "fire"], "MODEL=fire: the only model is fireplane"),
         (["sf3800", "--run", "true", "--trace", "/nonexistent/t"], "TRACE=/nonexistent/t: it cannot be written: No such"),
@@ -401,6 +403,8 @@ HEAD, TWO = 'title = "x"\n[[board]]\n', 'cpus = 2\nmemory = "64M"\n'
                 ("fireplane = 3", "write [fireplane]"),
                 ("cards = 9", "a number from 0 to 8"),
                 ("cards = false", "a number from 0 to 8"),
+                ("releases = 3", "write [releases], and below it"),
+                ("[releases]\n'9/02' = 4", "write [releases], and below it"),
             )
         ),
         *(
@@ -509,6 +513,13 @@ def test_a_hung_guest_gets_an_nmi(tmp_path, speed):
     outcome = run.start().wait(60)
     assert outcome.kind == "hung"
     assert outcome.exit_code(True) == guest.STATUS_HUNG
+
+
+def test_a_release_sets_what_it_had_and_system_comes_after():
+    ask = "echo lgrp_mem_default_policy/X | mdb -k"
+    for system, policy in (("", "4"), ("set lgrp_mem_default_policy=1", "1")):
+        done = launch("sf12k", "--make", "--iso", str(ISO["test"]), BOARDS="2", RELEASE="9/02", RUN=ask, SYSTEM=system)
+        assert done.returncode == 0 and done.stdout.split()[-1] == policy, done.stdout + done.stderr
 
 
 def test_make_variables_reach_the_launcher(tmp_path):

@@ -147,6 +147,7 @@ def test_without_modules_a_disk_is_refused(built, tmp_path, monkeypatch):
         (["--peer", "linux", "--peer-sched", "bfq"], "PEER_SCHED: it is of use with DISK= only"),
         (["--peer", "linux", "--peer-sched", "cfq"], "PEER_SCHED=cfq: write mq-deadline, bfq, kyber or none"),
         (["--swap", "vdb"], "SWAP=vdb: write a disk of DISK=, or a partition of one: /dev/vdb, /dev/vda2"),
+        (["--peer", "linux", "--release", "9/02"], "RELEASE: only Homeroom has it, not PEER=linux"),
         (["--peer", "linux", "--swap", "/dev/vda"], "SWAP=/dev/vda: DISK= has no such disk"),
     ],
 )

@@ -16,6 +16,7 @@ A machine file (qemu/machines/NAME.toml) has
     slit               instead: the whole matrix; with neither, QEMU makes no SLIT
     srat = false       no SRAT (and no SLIT)
     cards              network cards (0); net.py says what is behind them
+    [releases]         "9/02" = /etc/system lines: what an older release of Solaris did otherwise on this machine (RELEASE=)
     proximity_domains  numbers that stand for domains 0, 1, ... in the tables the kernel sees
     [fireplane]        parameters of the interconnect model (model.py)
 
@@ -30,7 +31,7 @@ import signal
 import subprocess
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -97,6 +98,7 @@ class Machine:
     proximity_domains: list[int] | None = None
     fireplane: dict | None = None
     cards: int = 0
+    releases: dict[str, str] = field(default_factory=dict)
     changes: tuple[str, ...] = ()  # the make variables that changed it
 
     @property
@@ -138,6 +140,13 @@ class Machine:
         return (
             f"{self.title}: {len(self.boards)} boards, {self.cpus} CPUs, {self.memory_mib} MiB"
         )
+
+    def release(self, name: str) -> str:
+        """The /etc/system lines that make it behave as under a release.  MachineError for one that is not in its file."""
+        if name not in self.releases:
+            known = f"there is {', '.join(self.releases)}" if self.releases else "its file has no releases"
+            raise MachineError(f"RELEASE={name}: {self.name} does not know it; {known}")
+        return self.releases[name]
 
     def qemu_args(self) -> list[str]:
         """The arguments that make the machine itself, without disks and consoles."""
@@ -209,6 +218,10 @@ KEYS = {
     ),
     "fireplane": (lambda v: isinstance(v, dict), "write [fireplane], and below it family"),
     "cards": _number(0, CARD_LIMIT),
+    "releases": (
+        lambda v: isinstance(v, dict) and all(map(_text, v.values())),
+        'write [releases], and below it "9/02" = "lines of /etc/system"',
+    ),
 }
 BOARD_KEYS = {
     "count": _number(1, CPU_LIMIT),
@@ -310,6 +323,7 @@ def load(name: str, boards: int | None = None, memory: str | None = None, cards:
         machine.proximity_domains = raw["proximity_domains"][:n]
     machine.fireplane = raw.get("fireplane")
     machine.cards = raw.get("cards", 0) if cards is None else cards
+    machine.releases = raw.get("releases", {})
     _check(machine)
     return machine
 
