@@ -11,6 +11,9 @@
  *             frames wait in their bins.  Freed frames go to the buddy system, and merge there but for those of their
  *             block that wait.  So the bins are emptied into it when they hold more than BINNED_MAX of each colour on
  *             average, or it has no such block, or nothing at all, left.  Where memory is short colours do not count.
+ *             What the bins give up is lost for colours while other frames of its blocks are in use, and arrays that
+ *             grow at the same time want one colour more often than another by about the root of their pages: so
+ *             BINNED_MAX is large, and bounds only how long it takes to empty the bins.
  * INVARIANTS  I1  a frame in a bin is not PG_FREE: its buddy does not merge with it
  *             I2  nbinned is the number of frames in a node's bins; nfree_pages counts them too
  * LOCKING     node->lock (RANK_BUDDY)
@@ -21,7 +24,7 @@
 
 #include "stat/tunable.h"
 
-enum { BINNED_MAX = 4 };
+enum { BINNED_MAX = 64 };
 
 uint32_t use_page_coloring = 1;
 uint32_t page_colors = 1;
