@@ -190,7 +190,7 @@ doctor: ## what is installed, what is missing, what to type
 .PHONY: test test-images
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
-	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic) fireplane refdisk $(UONDISK))
+	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK))
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
 	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
 

@@ -137,7 +137,7 @@ def root_disk(args: argparse.Namespace) -> list[str]:
 
 
 def overlay(args: argparse.Namespace) -> Path | None:
-    made = args.check and "build/dynamic" in (args.overlay or "")
+    made = args.check and any(tree in (args.overlay or "") for tree in ("build/dynamic", "build/openmp"))
     return Path(args.overlay) if args.overlay and not made else None
 
 

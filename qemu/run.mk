@@ -28,7 +28,16 @@ DYNAMIC    := build/dynamic.made
 dynamic: $(DYNAMIC) ## iperf, sqlite3, numactl, madv.so.1, ...: a tree for OVERLAY=build/dynamic
 $(DYNAMIC): $(UDYNAMIC) $(UPRELOAD) tools/homeroom/dynamic.py | deps
 	@echo '  COPY    build/dynamic'
-	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/dynamic $(UDYNAMIC:%=--bin %) $(UPRELOAD:%=--lib %)
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/dynamic --debian $(UDYNAMIC:%=--bin %) $(UPRELOAD:%=--lib %)
+	$(Q)touch $@
+
+# Benchmarks whose threads are OpenMP's, with Debian's libgomp; the file says that the tree is whole.
+OPENMP     := build/openmp.made
+.PHONY: openmp
+openmp: $(OPENMP) ## memcopy-omp and fdiff-omp: a tree for OVERLAY=build/openmp
+$(OPENMP): $(UOPENMP) tools/homeroom/dynamic.py | deps
+	@echo '  COPY    build/openmp'
+	$(Q)PYTHONPATH=tools $(PYTHON) -m homeroom.dynamic build/openmp $(UOPENMP:%=--glibc %)
 	$(Q)touch $@
 
 # All of it as a disk, for ROOT=ext; what a run writes on it stays until it is made again.
@@ -86,7 +95,8 @@ RUN_DEPS    = $(call called,gdb,gdb) $(if $(PEER)$(call called,1,peer),peer) \
 
 # What must be there before a machine runs.
 BOOTED     := $(if $(PEER),peer,$(ISO)) $(if $(MODEL),$(FIREPLANE)) $(if $(ROOT),$(ROOT_IMAGE)) \
-              $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
+              $(if $(findstring build/dynamic,$(OVERLAY)),$(DYNAMIC)) $(if $(findstring build/openmp,$(OVERLAY)),$(OPENMP)) \
+              $(if $(findstring refdisk:,$(DISK)),$(REFDISK))
 
 # $(call check,MACHINE), a word of the shell: refuse wrong variables before anything is built.  Where Python must be installed first, the
 # run itself refuses them.

@@ -238,6 +238,23 @@ def test_key_is_of_the_parts_of_the_image_that_a_run_uses(suite, tmp_path):
         path.write_bytes(was)
 
 
+def test_a_tree_laid_over_the_root_is_a_part_of_a_run(suite, tmp_path):
+    """Each file of it matters, and the launcher and a person are told of it."""
+    program = tmp_path / "build/openmp/usr/bin/memcopy"
+    for path in (program, tmp_path / "build/kernel.elf", tmp_path / "build/user/bin/init"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"one")
+    plain = suite.run_of(suite.experiments[0], "base")
+    one = dataclasses.replace(plain, overlay="build/openmp")
+    key = run.key(one)
+    assert key != run.key(plain)
+    program.write_bytes(b"two")
+    run.digest.cache_clear()
+    assert run.key(one) != key
+    assert "--overlay build/openmp" in " ".join(run.options(one)) and "--overlay" not in run.options(plain)
+    assert " OVERLAY=build/openmp " in run.by_hand(one)
+
+
 def store(one, repetition, mbps, **changed):
     """Leave the files of a run that printed `mbps`."""
     path, log = run.paths(one, repetition)

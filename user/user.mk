@@ -6,6 +6,7 @@
 #   user/cmd/*.c     -> build/user/bin/NAME             commands, installed in every image
 #   user/bench/*.c   -> build/user/bench/NAME           benchmarks, installed in every image; but ddt, whose code is
 #                                                       large on purpose and which runs from a disk: build/user/ondisk
+#                        -> build/user/openmp/NAME-omp  two of them again, by the host's compiler with OpenMP, for glibc: build/openmp
 #   user/test/*.c    -> build/user/test/NAME            test programs, in the tests' images only
 #   user/preload/*.c -> build/user/dynamic/NAME.so.1    objects for LD_PRELOAD, and beside them benchmarks that are linked
 #                                                       with musl at run time: in build/dynamic (qemu/run.mk)
@@ -26,10 +27,11 @@ UONDISK    := $(U)/ondisk/ddt
 UBENCH     := $(filter-out %/ddt,$(patsubst user/bench/%.c,$(U)/bench/%,$(sort $(wildcard user/bench/*.c))))
 UPRELOAD   := $(patsubst user/preload/%.c,$(U)/dynamic/%.so.1,$(sort $(wildcard user/preload/*.c)))
 UDYNAMIC   := $(U)/dynamic/memcopy
+UOPENMP    := $(U)/openmp/memcopy-omp $(U)/openmp/fdiff-omp
 UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
 
 .PHONY: user user-tests
-user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) ## the programs of the image (build/user/bin)
+user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) $(UOPENMP) ## the programs of the image (build/user/bin)
 user-tests: $(UTESTS)
 
 $(U)/obj/%.o: user/%.c | deps
@@ -69,5 +71,15 @@ $(UPRELOAD): $(U)/dynamic/%.so.1: user/preload/%.c | deps
 	$(Q)$(UCC) $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -MF $(U)/dynamic/$*.d -fPIC -fvisibility=hidden -shared \
 	    -nostdlib -Wl,-soname,$(@F) -o $@ $<
 
+# The compiler's threads: its run time is libgomp, which wants glibc, so the library is compiled for that as well.
+$(U)/obj/openmp/%.o: user/%.c | deps
+	@mkdir -p $(@D)
+	@echo '  HOSTCC  $< (OpenMP)'
+	$(Q)$(HOSTCC) $(UFLAGS) -fopenmp $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP -c -o $@ $<
+$(UOPENMP): $(U)/openmp/%-omp: $(U)/obj/openmp/bench/%.o $(patsubst user/lib/%.c,$(U)/obj/openmp/lib/%.o,$(sort $(wildcard user/lib/*.c)))
+	@mkdir -p $(@D)
+	@echo '  HOSTLD  $@'
+	$(Q)$(HOSTCC) -fopenmp -Wl,--gc-sections -o $@ $^ -lm
+
 .PRECIOUS: $(U)/obj/%.o
--include $(wildcard $(U)/obj/*/*.d $(U)/dynamic/*.d)
+-include $(wildcard $(U)/obj/*/*.d $(U)/obj/openmp/*/*.d $(U)/dynamic/*.d)

@@ -9,7 +9,8 @@
 #             SNAKEMAKE='--profile slurm'  arguments for Snakemake
 #             SCALE=4 MIB=64 RUNS=3 ROWS='17/8 auto'  of experiment-pacing
 #             SCALE=40 ROWS=batch RECORDS=3500  of experiment-mkeyed
-#             SCALE=8 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2  of experiment-ddt
+#             SCALE=8 ROWS='policy0 policy2' STEPS='0.8 1.2' JOBS=2 RUNS=3 FULL=1  of experiment-ddt; FULL=1: other times of
+#                         computing, and 64 MiB of memory
 #             SET='disk_sched=2'  more settings, of these three
 #             SEEDS=3 ROWS='stream ddt' STORE=1  of experiment-beside; STORE=1 keeps Linux's figures in the project
 #             WINDOW=10  seconds counted in each step of experiment-psrset
@@ -35,7 +36,7 @@ experiment-names:
 	@! command -v $(PYTHON) >/dev/null || PYTHONPATH=tools $(PYTHON) -m homeroom.experiments list $(NAMED:%=--name '%') >/dev/null
 experiment-images: experiment-names
 	@tools/deps.sh $(DEPS)
-	$(call build,$(ISO) $(FIREPLANE) $(if $(PEER),peer))
+	$(call build,$(ISO) $(FIREPLANE) $(OPENMP) $(if $(PEER),peer))
 experiments: experiment-images ## every table of the paper, ours beside it: build/experiments/report.html
 	@$(SWEEP)
 # experiment-<name>: ## one of them; `make experiment-list` lists the names

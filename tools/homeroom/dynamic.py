@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """dynamic.py - gather the programs that are linked at run time: Debian's, unmodified, and ours.
 
-    python3 -m homeroom.dynamic OUT [--bin FILE]... [--lib FILE]...
+    python3 -m homeroom.dynamic OUT [--debian] [--bin FILE]... [--lib FILE]... [--glibc FILE]...
 
 THEORY   OUT becomes a tree to lay over the root file system (OVERLAY=build/dynamic), and `make root` puts it on the disk.
-         It holds each program of DEBIAN, the libraries that the dynamic loader of this machine finds for it, and that
-         loader, all under the paths they have here, for these paths are written in the programs.  Debian's ncurses wants a
-         description of the terminal.  Ours (--bin, --lib) want musl's loader, which is its C library as well.
+         With --debian it holds each program of DEBIAN, the libraries that the dynamic loader of this machine finds for
+         it, and that loader, all under the paths they have here, for these paths are written in the programs.  Debian's
+         ncurses wants a description of the terminal.  Ours (--bin, --lib) want musl's loader, which is its C library as
+         well.  Those of --glibc are ours and want what a program of Debian's wants: glibc, and libgomp beside it.
          Nothing of this is in the initramfs, whose size every boot pays for.
 SEE ALSO tools/deps.sh (group dynamic: the packages), THIRD_PARTY, docs/userland.md, tests/test_dynamic.py
 """
@@ -54,25 +55,35 @@ def put(source: str | Path, tree: Path, target: str) -> None:
     to.chmod(0o755 if "/bin/" in target or ".so" in target else 0o644)
 
 
+def put_with_libraries(program: str, tree: Path, target: str) -> None:
+    put(program, tree, target)
+    for library in libraries(program):
+        put(library, tree, library)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="dynamic")
     parser.add_argument("out", type=Path)
     parser.add_argument("--bin", action="append", default=[], type=Path, help="a program of ours")
     parser.add_argument("--lib", action="append", default=[], type=Path, help="a shared object of ours")
+    parser.add_argument("--glibc", action="append", default=[], type=Path, help="a program of ours that is linked with glibc")
+    parser.add_argument("--debian", action="store_true", help="Debian's programs as well")
     args = parser.parse_args()
     if platform.machine() != "x86_64":
         fail("programs of this machine are copied: it must be an x86-64 (make dynamic, ROOT=ext, OVERLAY=build/dynamic)")
     shutil.rmtree(args.out, ignore_errors=True)
-    for target, name in DEBIAN.items():
+    for target, name in DEBIAN.items() if args.debian else ():
         program = shutil.which(name)
         if program is None:
             fail(f"{name} is missing: tools/deps.sh dynamic")
-        put(program, args.out, target)
-        for library in libraries(program):
-            put(library, args.out, library)
-    path = next((path for path in TERMINFO if Path(path).is_file()), TERMINFO[0])
-    put(path, args.out, path)
-    put(MUSL, args.out, str(MUSL))
+        put_with_libraries(program, args.out, target)
+    if args.debian:
+        path = next((path for path in TERMINFO if Path(path).is_file()), TERMINFO[0])
+        put(path, args.out, path)
+    for path in args.glibc:
+        put_with_libraries(str(path), args.out, f"usr/bin/{path.name}")
+    if args.bin:
+        put(MUSL, args.out, str(MUSL))
     for path in args.bin:
         put(path, args.out, f"usr/bin/{path.name}")
     for path in args.lib:

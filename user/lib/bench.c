@@ -7,6 +7,8 @@
  *             and each notes its modelled time.  bench_stop() is the mirror image.
  *             busy_s is what the CPUs did, waiting included and idling not: user instructions times the length
  *             of a clock, plus stalls.
+ *             Compiled with OpenMP, threads and barriers are those of the compiler's run time, which spins for a while before
+ *             it sleeps; all else is the same.
  * INVARIANTS  I1  between the two barriers of bench_start() and of bench_stop() only worker 0 runs
  * SEE ALSO    user/include/bench.h, user/lib/benchbase.c
  */
@@ -19,6 +21,9 @@
 
 #include <errno.h>
 #include <limits.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -109,6 +114,19 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
+#ifdef _OPENMP
+void bench_threads(int n, bench_work *work, bool bind)
+{
+    begin_team(n, work, bind);
+    omp_set_dynamic(0); /* n threads, no fewer */
+#pragma omp parallel num_threads(n)
+    {
+        if (omp_get_num_threads() != n)
+            bench_die("OpenMP makes %d threads instead of %d", omp_get_num_threads(), n);
+        run_worker((void *)(intptr_t)omp_get_thread_num());
+    }
+}
+#else
 void bench_threads(int n, bench_work *work, bool bind)
 {
     pthread_t thread[BENCH_MAX];
@@ -128,6 +146,7 @@ void bench_threads(int n, bench_work *work, bool bind)
         pthread_join(thread[i], NULL);
     pthread_attr_destroy(&attr);
 }
+#endif
 
 int bench_processes(int n, bench_work *work, bool bind)
 {
@@ -167,6 +186,9 @@ int bench_processes(int n, bench_work *work, bool bind)
 
 void bench_barrier(void)
 {
+#ifdef _OPENMP
+#pragma omp barrier
+#else
     unsigned generation = atomic_load(&team->generation);
 
     if (atomic_fetch_add(&team->arrived, 1) + 1 == (unsigned)team->n) {
@@ -177,6 +199,7 @@ void bench_barrier(void)
     }
     while (atomic_load(&team->generation) == generation)
         syscall(SYS_futex, &team->generation, FUTEX_WAIT, generation, NULL, NULL, 0);
+#endif
 }
 
 void bench_start(int self)

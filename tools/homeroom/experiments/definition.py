@@ -21,6 +21,7 @@ A file has, at its head, what all its experiments share (seed, repeat, and keys 
       threads           numbers: an experiment for each, with -N behind the name; {threads} in `run` is replaced
       full              true: only under FULL=1, or when it is named
       tables            the tables it belongs to; the first is its place in results.csv
+      overlay           a tree that is laid over the root file system: build/openmp
       machine, boards, mem, run, system, set       what is run, as make knows it (set: MODEL_SET)
       model             false: without the model (page counts need none)
       starts            how often it is started in a boot, one after the other; the median of what it printed counts
@@ -64,7 +65,7 @@ OPTIONAL = {
     "boards": int, "mem": str, "system": str, "set": str, "model": bool, "more": list, "bench": str, "select": dict,
     "paper": dict, "band": dict, "hypotheses": list, "map": bool, "quick": bool, "note": str, "timeout": int,
     "repeat": int, "starts": int, "times": int, "conditions": list, "known": bool, "full": bool,
-    "lgroups": list,
+    "lgroups": list, "overlay": str,
 }  # fmt: skip
 REQUIRED = {
     "name": str, "row": str, "tables": list, "machine": str, "run": str, "variants": list, "metric": str, "unit": str,
@@ -119,6 +120,7 @@ class Run:
     system: str = ""
     boards: int | None = None
     mem: str | None = None
+    overlay: str = ""
     model_set: str = ""
     model: bool = True
     os: str = "homeroom"
@@ -148,6 +150,7 @@ class Experiment:
     more: list[str] = field(default_factory=list)
     boards: int | None = None
     mem: str | None = None
+    overlay: str = ""
     system: str = ""
     set: str = ""
     model: bool = True
@@ -216,6 +219,7 @@ class Suite:
             system="; ".join(filter(None, systems)) if v.os == "homeroom" else "",
             boards=e.boards,
             mem=e.mem,
+            overlay=e.overlay,
             model_set="; ".join(filter(None, sets)) if e.model else "",
             model=e.model,
             os=v.os,

@@ -45,11 +45,16 @@ def inputs(run: Run) -> list[Path]:
     return [*files, machine.find(run.machine), *([PLUGIN, FAMILIES] if run.model else [])]
 
 
+def overlaid(run: Run) -> list[Path]:
+    """What a run lays over the root file system."""
+    return sorted((TOP / run.overlay).rglob("*")) if run.overlay else []
+
+
 def depends(run: Run) -> list[Path]:
     """The files whose contents a run depends on: its inputs, with the parts of the image for the image."""
     files = inputs(run)
     programs = [TOP / "build/user/bench" / word for word in dict.fromkeys(re.findall(r"[\w-]+", run.command))]
-    programs = [path for path in programs if path.is_file()]
+    programs = [path for path in [*programs, *overlaid(run)] if path.is_file()]
     if not programs:
         return files
     files = [path for path in files if path not in (ISO, PEER[-1])]
@@ -77,7 +82,9 @@ def paths(run: Run, repetition: int) -> tuple[Path, Path]:
 def options(run: Run, repetition: int = 1) -> list[str]:
     """The launcher's arguments; each repetition has a seed of its own."""
     args = [run.machine, "--run", run.command, "--seed", str(run.seed + repetition - 1)]
-    for name, value in (("--boards", run.boards), ("--mem", run.mem), ("--system", run.system)):
+    for name, value in (
+        ("--boards", run.boards), ("--mem", run.mem), ("--overlay", run.overlay), ("--system", run.system)
+    ):  # fmt: skip
         args += [name, str(value)] if value else []
     if run.model:
         args += ["--model", "fireplane"]
@@ -90,7 +97,7 @@ def options(run: Run, repetition: int = 1) -> list[str]:
 def by_hand(run: Run) -> str:
     """The make command that repeats a run."""
     words = [f"make qemu-{run.machine}", f"RUN={shlex.quote(run.command)}"]
-    for name, value in (("BOARDS", run.boards), ("MEM", run.mem), ("SYSTEM", run.system)):
+    for name, value in (("BOARDS", run.boards), ("MEM", run.mem), ("OVERLAY", run.overlay), ("SYSTEM", run.system)):
         words += [f"{name}={shlex.quote(str(value))}"] if value else []
     if run.model:
         words.append("MODEL=fireplane")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""The benchmarks that a compiler made parallel: OpenMP's threads and barriers, with Debian's libgomp as it is."""
+
+import re
+import subprocess
+
+import pytest
+
+from harness import HOST_LIMIT
+from homeroom.machine import TOP
+
+TREE = TOP / "build/openmp"
+pytestmark = [pytest.mark.xdist_group("openmp"), pytest.mark.machine("sf6800", overlay=TREE)]
+
+
+def homes(text: str) -> list[tuple[int, str]]:
+    """Of each lgroup how many threads are at home there, and which."""
+    return [(int(n), which) for n, which in re.findall(r"home lgroup \d+: +(\d+) threads: (.*)", text)]
+
+
+def test_the_library_is_the_hosts(machine):
+    said = subprocess.run(["ldd", TREE / "usr/bin/memcopy-omp"], capture_output=True, text=True, check=True, timeout=HOST_LIMIT)
+    (path,) = re.findall(r"libgomp\S+ => (\S+)", said.stdout)
+    here = subprocess.run(["md5sum", path], capture_output=True, text=True, check=True, timeout=HOST_LIMIT).stdout.split()[0]
+    assert machine.check(f"md5sum {path}").split()[0] == here
+
+
+def test_its_threads_have_homes_and_their_pages_are_there(machine):
+    text = machine.check("memcopy-omp -t 24 -n 384k -i 3")
+    assert [n for n, _ in homes(text)] == [4] * 6
+    assert "on the home of the thread that initialised them: 1536 of 1536" in text
+    assert text.splitlines()[-1] == "ok"
+
+
+def test_each_can_be_bound(machine):
+    assert [which for _, which in homes(machine.check("memcopy-omp -t 24 -n 24k -i 1 -b"))] == [
+        f"{first}-{first + 3}" for first in range(0, 24, 4)
+    ]
+
+
+def test_its_barriers_hold(machine):
+    """One thread computes the same; more threads than CPUs do as well."""
+    for threads in (24, 60):
+        text = machine.check(f"fdiff-omp -t {threads} -n 96x240 -i 3 -c")
+        assert f" threads={threads} " in text and text.splitlines()[-1] == "ok"
