@@ -103,7 +103,7 @@ def test_no_such_file(tmp_path):
 
 
 def batches(times):
-    return [mkeyed.Batch(i, i * 10, t / 4, t / 4, t / 2, t, 0, 0, t) for i, t in enumerate(times, 1)]
+    return [mkeyed.Batch(i, i * 10, t / 4, t / 4, t / 2, t, 0, 0, 0, 0, 0, 0, 0, 0, t) for i, t in enumerate(times, 1)]
 
 
 @pytest.mark.parametrize(("times", "verdict"), [([1, 2, 5, 5, 5.1, 5.2, 5.1], "yes"), ([1, 2, 5, 6, 7, 8, 9], "NO ")])

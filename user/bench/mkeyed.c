@@ -21,8 +21,10 @@
  *                 the first is not looked at
  * USAGE       mkeyed [-u] [-b batches] [-n records] [-c lookups] [-s seed] [-k] file      (-k: keep the file)
  * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=...
- *             cpu_s=... real_s=... reads=... writes=... splits=... pgin=... pgout=...; ok or FAILED
- *             (cpu_s: user and system by the process's own clock, not in ticks; pages are those of the whole system)
+ *             cpu_s=... real_s=... reads=... writes=... splits=... pgin=... pgout=... disk_reads=... disk_writes=...
+ *             disk_read_bytes=... disk_written_bytes=... disk_wait_s=... disk_run_s=...; ok or FAILED
+ *             (cpu_s: user and system by the process's own clock, not in ticks; pages are those of the whole system; what
+ *             iostat shows of all disks comes from the last six, which for the two times are seconds times requests)
  * SEE ALSO    make experiment-mkeyed, docs/benchmarks.md
  */
 #include <errno.h>
@@ -335,7 +337,11 @@ static void run_batch(uint64_t batch)
            seconds(end.ru_stime) - seconds(begin.ru_stime), processor, real, (unsigned long long)(nreads - reads),
            (unsigned long long)(nwrites - writes), (unsigned long long)(nsplits - splits));
     if (bench_paging(&after) == 0)
-        printf(" pgin=%llu pgout=%llu", after.pgpgin - paging.pgpgin, after.pgpgout - paging.pgpgout);
+        printf(" pgin=%llu pgout=%llu disk_reads=%llu disk_writes=%llu disk_read_bytes=%llu disk_written_bytes=%llu "
+               "disk_wait_s=%.3f disk_run_s=%.3f",
+               after.pgpgin - paging.pgpgin, after.pgpgout - paging.pgpgout, after.reads - paging.reads,
+               after.writes - paging.writes, after.nread - paging.nread, after.nwritten - paging.nwritten,
+               (double)(after.wlentime - paging.wlentime) / 1e9, (double)(after.rlentime - paging.rlentime) / 1e9);
     printf("\n");
     fflush(stdout);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * benchpaging.c - sums what the CPUs' statistics say of paging.
+ * benchpaging.c - sums what the CPUs' statistics say of paging, and the disks' of requests.
  */
 #include "benchpaging.h"
 
@@ -10,12 +10,14 @@
 
 #include "homeroom.h"
 
-#define FIELD(name) {#name, offsetof(struct bench_paging, name)}
+#define CPU(name)  {"cpu", #name, offsetof(struct bench_paging, name)}
+#define DISK(name) {"sd", #name, offsetof(struct bench_paging, name)}
 static const struct {
-    const char *name;
+    const char *module, *name;
     size_t offset;
-} fields[] = {FIELD(pgpgin),   FIELD(pgpgout),   FIELD(scan),      FIELD(execpgin), FIELD(anonpgin),
-              FIELD(fspgin),   FIELD(execpgout), FIELD(anonpgout), FIELD(fspgout),  FIELD(pgrec)};
+} fields[] = {CPU(pgpgin), CPU(pgpgout),   CPU(scan),      CPU(execpgin), CPU(anonpgin), CPU(fspgin), CPU(execpgout),
+              CPU(anonpgout), CPU(fspgout), CPU(pgrec), DISK(nread), DISK(nwritten), DISK(reads), DISK(writes),
+              DISK(wlentime), DISK(rlentime)};
 
 int bench_paging(struct bench_paging *out)
 {
@@ -24,10 +26,8 @@ int bench_paging(struct bench_paging *out)
 
     memset(out, 0, sizeof *out);
     for (long i = 0; i < n; i++) {
-        if (strcmp(list[i].module, "cpu") != 0)
-            continue;
         for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++)
-            if (strcmp(list[i].statistic, fields[f].name) == 0) {
+            if (strcmp(list[i].module, fields[f].module) == 0 && strcmp(list[i].statistic, fields[f].name) == 0) {
                 *(unsigned long long *)((char *)out + fields[f].offset) += strtoull(list[i].value, NULL, 10);
                 found++;
             }

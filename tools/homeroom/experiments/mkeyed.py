@@ -12,7 +12,8 @@ THEORY      user/bench/mkeyed.c inserts 14 batches of records into one file on t
             ticks of 10 ms; their sum is judged by the process's own clock.
             The disk's own time comes from its log: what it took for each request that a batch made, unscaled.
             A batch here is short beside what fsflush and the journal do at their own times, so the curve that is to be flat
-            is the mean of several runs, each with other keys.
+            is the mean of several runs, each with other keys.  Each run is shown, and what iostat -xn would show of the disk
+            in each batch: rates are per second of a machine with the disk's own speed.
             The article has curves without numbers: consistent from run 3, when the file has 1 GB, to run 14, 7.2 GB.
 USAGE       make experiment-mkeyed [SCALE=20] [ROWS='batch uniform'] [RECORDS=3500]
 SEE ALSO    user/bench/mkeyed.c, docs/benchmarks.md, qemu/refdisk
@@ -21,6 +22,7 @@ SEE ALSO    user/bench/mkeyed.c, docs/benchmarks.md, qemu/refdisk
 import statistics
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -47,13 +49,25 @@ class Batch:
     real: float  # seconds, scaled
     pgin: float
     pgout: float
+    reads: float  # requests of the disk
+    writes: float
+    read_kib: float
+    written_kib: float
+    waited: float  # seconds times requests that waited for the disk, scaled
+    served: float  # and that it had
     disk: float | None = None  # seconds of the disk, unscaled
+
+
+def disk(f: dict[str, str], scale: float) -> tuple[float, ...]:
+    """What the system's statistics say of the disk; 0 on a system that does not count (Linux)."""
+    counts = [float(f.get(f"disk_{name}", 0)) for name in ("reads", "writes", "read_bytes", "written_bytes", "wait_s", "run_s")]
+    return tuple(n * unit for n, unit in zip(counts, (1, 1, 1 / 1024, 1 / 1024, scale, scale), strict=True))
 
 
 def parse(text: str, scale: float) -> list[Batch]:
     return [
         Batch(int(f["records"]), int(f["file_bytes"]), float(f["user_s"]), float(f["sys_s"]), float(f["cpu_s"]),
-              float(f["real_s"]) * scale, int(f.get("pgin", 0)), int(f.get("pgout", 0)))
+              float(f["real_s"]) * scale, int(f.get("pgin", 0)), int(f.get("pgout", 0)), *disk(f, scale))
         for f in storage.result_lines(text, "mkeyed")
     ]  # fmt: skip
 
@@ -107,14 +121,18 @@ def slope(batches: list[Batch], memory: int, what: str) -> float:
     return rise * (len(y) - 1) / (mean - rise * middle)
 
 
-def plot(runs: dict[str, list[Batch]], memory: int) -> Path:
+def plot(runs: dict[str, list[list[Batch]]], memory: int) -> Path:
+    """The mean of a kind's runs, and each of several as a thin line."""
     fig, axes = storage.figure("mkeyed")
     for kind, colour in (("batch", "#1f5f99"), ("uniform", "#b3382c")):
-        batches = runs.get(kind, [])
-        x = range(1, len(batches) + 1)
+        if kind not in runs:
+            continue
+        x, batches = range(1, len(runs[kind][0]) + 1), mean(runs[kind])
+        for single in runs[kind] if len(runs[kind]) > 1 else []:
+            axes.plot(x, [b.real for b in single], "-", color=colour, lw=0.5, alpha=0.6)
         axes.plot(x, [b.real for b in batches], "o-", color=colour, label=f"{kind}, real")
         axes.plot(x, [b.disk for b in batches], "--", color=colour, lw=0.8, label=f"{kind}, disk busy")
-    first = next(iter(runs.values()))
+    first = next(iter(runs.values()))[0]
     outgrown = next((i for i, b in enumerate(first) if b.file_bytes > memory), None)
     if outgrown is not None:
         axes.axvline(outgrown + 0.5, color="#7d8894", lw=0.8)
@@ -144,37 +162,53 @@ def judge(runs: dict[str, list[Batch]], memory: int) -> list[str]:
     return judged.lines
 
 
-def values(runs: dict[str, list[Batch]], memory: int) -> list[Value]:
+def spread(same: Iterable[float]) -> float:
+    return max(same := list(same)) - min(same)
+
+
+def values(all_runs: dict[str, list[list[Batch]]], memory: int) -> list[Value]:
     out = []
-    for kind, batches in runs.items():
+    for kind, runs in all_runs.items():
+        batches = mean(runs)
         for i, b in enumerate(batches, 1):
-            for what, measured, unit, value in (
-                ("real", "wall", "s", b.real), ("user", "wall", "s", b.user), ("system", "wall", "s", b.system),
-                ("processor", "wall", "s", b.processor),
-                ("disk busy", "modelled", "s", b.disk),
-                ("pages in", "counters", "pages", b.pgin), ("pages out", "counters", "pages", b.pgout),
+            for what, measured, unit, field in (
+                ("real", "wall", "s", "real"), ("user", "wall", "s", "user"), ("system", "wall", "s", "system"),
+                ("processor", "wall", "s", "processor"),
+                ("disk busy", "modelled", "s", "disk"),
+                ("pages in", "counters", "pages", "pgin"), ("pages out", "counters", "pages", "pgout"),
+                ("requests read", "counters", "requests", "reads"), ("requests written", "counters", "requests", "writes"),
             ):  # fmt: skip
-                out.append(Value(f"{kind}, batch {i}: {what}", measured, unit, value, runs=REPEATS[kind],
+                out.append(Value(f"{kind}, batch {i}: {what}", measured, unit, getattr(b, field), runs=len(runs),
+                                 spread=spread(getattr(run[i - 1], field) for run in runs),
                                  note=f"file of {b.file_bytes / 2**20:.0f} MiB"))  # fmt: skip
         for what in ("real", "processor", "disk"):
             out.append(Value(f"{kind}: growth of {what}, file larger than memory to the last batch",
                              "modelled" if what == "disk" else "wall", "%", 100 * slope(batches, memory, what),
-                             runs=REPEATS[kind]))  # fmt: skip
+                             runs=len(runs), spread=spread(100 * slope(run, memory, what) for run in runs)))  # fmt: skip
     return out
 
 
-def report(runs: dict[str, list[Batch]], scale: float, records: int) -> None:
-    head = ["batch", "MiB", "user", "sys", "both", "real", "disk", "pages in", "out"]
-    for kind, batches in runs.items():
-        rows = [
-            [str(i), f"{b.file_bytes / 2**20:.0f}", f"{b.user:.2f}", f"{b.system:.2f}", f"{b.processor:.3f}", f"{b.real:.1f}",
-             f"{b.disk:.1f}", f"{b.pgin:.0f}", f"{b.pgout:.0f}"]
-            for i, b in enumerate(batches, 1)
-        ]  # fmt: skip
-        print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds, mean of {REPEATS[kind]}", head, rows))
-        print()
+def columns(b: Batch) -> list[str]:
+    """A batch in the tables: first what it took, then the columns of iostat -xn."""
+    rates = (b.reads / b.real, b.writes / b.real, b.read_kib / b.real, b.written_kib / b.real)
+    queues = (b.waited / b.real, b.served / b.real, 100 * b.disk / b.real)
+    return [f"{b.file_bytes / 2**20:.0f}", f"{b.user:.2f}", f"{b.system:.2f}", f"{b.processor:.3f}", f"{b.real:.1f}",
+            f"{b.disk:.1f}", f"{b.pgin:.0f}", f"{b.pgout:.0f}", *(f"{n:.1f}" for n in (*rates, *queues))]  # fmt: skip
+
+
+def report(all_runs: dict[str, list[list[Batch]]], scale: float, records: int) -> None:
+    head = ["batch", "MiB", "user", "sys", "both", "real", "disk", "pages in", "out", "r/s", "w/s", "kr/s", "kw/s", "wait",
+            "actv", "%b"]  # fmt: skip
+    for kind, runs in all_runs.items():
+        shown = {f"seed {SEED + i}": batches for i, batches in enumerate(runs)}
+        if len(runs) > 1:
+            shown[f"mean of {len(runs)}"] = mean(runs)
+        for title, batches in shown.items():
+            rows = [[str(i), *columns(b)] for i, b in enumerate(batches, 1)]
+            print(storage.table(f"{kind}: {KINDS[kind]}, {records} records a batch, seconds, {title}", head, rows))
+            print()
     print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them free; disk times divided by {scale:g}: real is multiplied by that, "
-          "user and sys are not.")  # fmt: skip
+          "user and sys are not.  Columns from r/s on: iostat -xn for the batch.")  # fmt: skip
     print("The article: 305,000 records a batch, 1 GB after 2 batches, 7.2 GB after 14; consistent from batch 3 to batch 14.")
 
 
@@ -183,16 +217,18 @@ def main() -> int:
     memory, kinds = ROOM_MIB << 20, storage.chosen("mkeyed", args.rows, KINDS)
 
     def experiment(folder: Path) -> int:
-        runs = {
-            kind: mean([measure(kind, folder, args.records, args.scale, SEED + i) for i in range(REPEATS[kind])])
+        all_runs = {
+            kind: [measure(kind, folder, args.records, args.scale, SEED + i) for i in range(REPEATS[kind])]
             for kind in kinds
         }
+        runs = {kind: mean(same) for kind, same in all_runs.items()}
         if any(batches[-2].file_bytes <= memory for batches in runs.values()):
             raise MachineError("the file does not outgrow memory: RECORDS is too small")
-        report(runs, args.scale, args.records)
+        report(all_runs, args.scale, args.records)
         print("\n".join(judge(runs, memory)))
-        file = storage.record("mkeyed", values(runs, memory), f"{MACHINE} MEM={MEMORY}", f"disk times / {args.scale:g}", SEED)
-        print(f"rows in {run.shown(file)}, plot {run.shown(plot(runs, memory))}")
+        scale = f"disk times / {args.scale:g}"
+        file = storage.record("mkeyed", values(all_runs, memory), f"{MACHINE} MEM={MEMORY}", scale, SEED)
+        print(f"rows in {run.shown(file)}, plot {run.shown(plot(all_runs, memory))}")
         return 0
 
     return storage.program("mkeyed", experiment)
