@@ -17,35 +17,37 @@ THEORY      user/bench/ddt.c goes through its memory again and again and reads a
             All times are until what the program has written is on the disk: else large marks would seem to save what they
             only put off.  elapsed is the guest's time, times the scale; the emulator is a part of it.  busy is what the disk
             took for all that was asked of it, unscaled, from its log.
-            Each visit of a page computes for WORK_US on a machine of the disk's time, an eighth of that at SCALE=8: DDT
+            Each visit of a page computes for work_us on a machine of the disk's time, an eighth of that at SCALE=8: DDT
             does, its times go with SPECfp (NRAO, "Relationships between the AIPSmark and the SPECmark",
             aips.nrao.edu/ddt-vs-spec.html).  CHOICE: an FFT of the 512 complex numbers of a page, 5 n log2 n = 23,040
-            operations, at some 50 million in a second.  What large marks save is that the program stands still while it
-            could compute, so what is compared is elapsed.
+            operations, at some 50 million in a second.  OTHERS are other times, and a memory of 64 MiB.
+            What large marks save is that the program stands still while it could compute, so what is compared is elapsed.
             The paper: with priority paging the large DDT is about 25 % faster by Solaris 7, with large marks 10 to 30 %;
             by Solaris 8 without them "about 2 %" slower.
-USAGE       make experiment-ddt [SCALE=8] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2]
+USAGE       make experiment-ddt [SCALE=8] [STEPS='0.6 1.0'] [ROWS='policy0 policy1 policy1-pp policy2'] [JOBS=2] [RUNS=1]
+            make experiment-ddt FULL=1   OTHERS as well, three runs a point
 SEE ALSO    user/bench/ddt.c, docs/pageout.md, docs/benchmarks.md, qemu/refdisk
 """
 
+import os
 import shutil
+import statistics
 import struct
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from homeroom.experiments import run, storage
 from homeroom.experiments.storage import Value
 from homeroom.machine import TOP, MachineError
 
-MACHINE, MEMORY, SEED, SCALE, DISK = "sf280r", "320M", 4, 8, "dnes309170"
+MACHINE, SEED, SCALE, DISK = "sf280r", 4, 8, "dnes309170"
 STEPS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-ROOM_MIB = 256  # for programs and their files
+KERNEL_MIB = 64  # of memory beside that for programs and their files; a file in tmpfs takes what is left of it
 IMAGE_MIB, FILES_MIB, SWAP_MIB = 4, 192, 384
 WARM_UP = 0.7  # step of the run that is not counted
-WORK_US = 500  # of computing for each visit of a page, on a machine of the disk's time
 JOBS = 2  # policies measured at a time
 POLICIES = {
     "policy0": ("0, before Solaris 7", {"pageout_policy": 0}),
@@ -61,6 +63,23 @@ CLEAN = (
 )
 COLOURS = {"policy0": "#7d8894", "policy1": "#d08a2e", "policy1-pp": "#1f5f99", "policy2": "#3c8c4a"}
 PAPER_GAIN = 25  # %, of priority paging
+
+
+@dataclass(frozen=True)
+class Setting:
+    work_us: int  # of computing for each visit of a page, on a machine of the disk's time
+    room_mib: int  # for programs and their files
+
+    @property
+    def memory(self) -> str:
+        return f"{self.room_mib + KERNEL_MIB}M"
+
+    def __str__(self) -> str:
+        return f"{self.work_us} us, {self.room_mib} MiB"
+
+
+USUAL = Setting(500, 256)
+OTHERS, OTHER_STEPS, OTHER_RUNS = [Setting(us, 256) for us in (100, 250, 1000)] + [Setting(500, 64)], (0.8, 0.9, 1.0), 3
 
 
 @dataclass
@@ -82,6 +101,8 @@ class Point:
     begun: float = 0  # of the host's clock
     ended: float = 0
     busy: float = 0  # seconds of the disk, unscaled
+    spread: float = 0  # of elapsed, where it is the mean of several runs
+    runs: int = 1
 
     @property
     def program_pages(self) -> int:
@@ -126,36 +147,49 @@ def build_disk(folder: Path) -> None:
         disk.write(files.read_bytes())
 
 
-def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale: float) -> Point:
+def one_run(guest: storage.Machine, policy: str, marks: str, step: float, scale: float, setting: Setting) -> Point:
     high, low = MARKS[marks]
     guest.check(f"echo ufs_HW/W 0t{high} | mdb -kw; echo ufs_LW/W 0t{low} | mdb -kw")
     guest.check(CLEAN)
     throttled = number(guest, "ufs_throttles")
     begun: list[float] = []  # first of all the program says that it begins
-    memory = round(ROOM_MIB * 1024 * step) - 512  # KiB; the code is the rest
-    command = f"/mnt/ddt -g {IMAGE_MIB} -m {memory} -w {round(WORK_US / scale)} /mnt"
+    memory = round(setting.room_mib * 1024 * step) - 512  # KiB; the code is the rest
+    command = f"/mnt/ddt -g {IMAGE_MIB} -m {memory} -w {round(setting.work_us / scale)} /mnt"
     point = parse(guest.check(command, 1500, lambda _: begun.append(time.monotonic())), policy, marks, step, scale)
     point.begun, point.ended = begun[0], time.monotonic()
     point.throttles = number(guest, "ufs_throttles") - throttled
-    storage.progress(f"ddt: {policy}, {marks} marks, {step}: {point.ended - point.begun:.1f} s, api {point.api}, "
+    storage.progress(f"ddt: {setting}: {policy}, {marks} marks, {step}: {point.ended - point.begun:.1f} s, api {point.api}, "
                      f"epi {point.epi}, fpi {point.fpi}")  # fmt: skip
     return point
 
 
-def measure(policy: str, folder: Path, steps: list[float], scale: float) -> list[Point]:
-    """All runs of a policy, in one boot on a fresh disk."""
-    image = folder / f"{policy}.img"
+def mean(same: list[Point]) -> Point:
+    """One point for several runs of it: means, and how far elapsed times are apart."""
+    first = same[0]
+    names = [f.name for f in fields(Point) if f.name not in ("policy", "marks", "step", "spread", "runs")]
+    means = {name: statistics.mean(getattr(p, name) for p in same) for name in names}
+    elapsed = [p.elapsed for p in same]
+    return Point(first.policy, first.marks, first.step, **means, spread=max(elapsed) - min(elapsed), runs=len(same))
+
+
+def measure(policy: str, folder: Path, steps: list[float], scale: float, setting: Setting, runs: int) -> list[Point]:
+    """All points of a policy, in one boot on a fresh disk; runs of a point are not next to each other."""
+    image = folder / f"{policy}-{setting.work_us}-{setting.room_mib}.img"
     shutil.copy(folder / "disk.img", image)
     log = storage.DiskLog(image, scale, DISK)
-    with storage.Machine(MACHINE, memory=MEMORY, seed=SEED, disks=[log.disk], system=settings(policy, scale)) as guest:
+    with storage.Machine(MACHINE, memory=setting.memory, seed=SEED, disks=[log.disk], system=settings(policy, scale)) as guest:
         guest.check("psradm -f 1; mkdir -p /mnt && mount -t ext3 /dev/vda1 /mnt && swapon /dev/vda2")
-        storage.leave_room(guest, ROOM_MIB)
+        storage.leave_room(guest, setting.room_mib)
         guest.check(f"/mnt/ddt -i -g {IMAGE_MIB} /mnt")
-        one_run(guest, policy, "default", WARM_UP, scale)
-        points = [one_run(guest, policy, marks, step, scale) for step in steps for marks in MARKS]
-    for point in points:
-        point.busy = log.busy(point.begun, point.ended)
-    return points
+        one_run(guest, policy, "default", WARM_UP, scale, setting)
+        rounds = [
+            [one_run(guest, policy, marks, step, scale, setting) for step in steps for marks in MARKS] for _ in range(runs)
+        ]
+    image.unlink()
+    for points in rounds:
+        for point in points:
+            point.busy = log.busy(point.begun, point.ended)
+    return [mean(list(same)) for same in zip(*rounds, strict=True)]
 
 
 def pick(points: list[Point], policy: str, marks: str) -> list[Point]:
@@ -221,60 +255,72 @@ def plot(points: list[Point]) -> Path:
     return storage.save(fig, "ddt")
 
 
-def values(points: list[Point], scale: float) -> list[Value]:
-    out = []
+def values(points: list[Point], scale: float, setting: Setting) -> list[Value]:
+    out, before = [], "" if setting == USUAL else f"{setting}: "
     for p in points:
-        name = f"{p.policy}, {p.marks} marks, {p.step}"
+        name = f"{before}{p.policy}, {p.marks} marks, {p.step}"
         note = f"{settings(p.policy, scale)}; ufs_HW={MARKS[p.marks][0]} ufs_LW={MARKS[p.marks][1]}; " \
                f"files of {IMAGE_MIB} MiB; below lotsfree {p.low:.0f} %, between {p.between:.0f} %"  # fmt: skip
         out += [
-            Value(f"{name}: elapsed", "wall", "s", p.elapsed, note=note),
-            Value(f"{name}: disk busy", "modelled", "s", p.busy, note=note),
-            Value(f"{name}: epi", "counters", "pages", p.epi, note=note),
-            Value(f"{name}: api", "counters", "pages", p.api, note=note),
-            Value(f"{name}: fpi", "counters", "pages", p.fpi, note=note),
-            Value(f"{name}: throttled", "counters", "times", p.throttles, note=note),
+            Value(f"{name}: elapsed", "wall", "s", p.elapsed, spread=p.spread, runs=p.runs, note=note),
+            Value(f"{name}: disk busy", "modelled", "s", p.busy, runs=p.runs, note=note),
+            Value(f"{name}: epi", "counters", "pages", p.epi, runs=p.runs, note=note),
+            Value(f"{name}: api", "counters", "pages", p.api, runs=p.runs, note=note),
+            Value(f"{name}: fpi", "counters", "pages", p.fpi, runs=p.runs, note=note),
+            Value(f"{name}: throttled", "counters", "times", p.throttles, runs=p.runs, note=note),
         ]
     for marks in MARKS:
         for a, b in pairs(points, ("policy1", marks), ("policy1-pp", marks)):
-            out.append(Value(f"priority paging saves, {marks} marks, {a.step}", "wall", "%", saved(a, b), PAPER_GAIN))
+            out.append(Value(f"{before}priority paging saves, {marks} marks, {a.step}", "wall", "%", saved(a, b), PAPER_GAIN))
     for policy in POLICIES:
         for a, b in pairs(points, (policy, "default"), (policy, "large")):
-            out.append(Value(f"large marks save, {policy}, {a.step}", "wall", "%", saved(a, b)))
+            out.append(Value(f"{before}large marks save, {policy}, {a.step}", "wall", "%", saved(a, b)))
     return out
 
 
-def report(points: list[Point], scale: float) -> None:
-    head = ["set / memory", "elapsed", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
+def report(points: list[Point], scale: float, setting: Setting) -> None:
+    head = ["set / memory", "elapsed", "spread", "busy", "sync", "epi", "api", "fpi", "apo", "scanned", "least free",
             "< lotsfree", "< cachefree", "throttled"]  # fmt: skip
     for policy, (title, _) in POLICIES.items():
         for marks in MARKS:
             rows = [
-                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.busy:.1f}", f"{p.sync:.1f}", str(p.epi), str(p.api),
-                 str(p.fpi), str(p.apo), str(p.scan), str(p.free_min), f"{p.low:.0f} %", f"{p.between:.0f} %", str(p.throttles)]
+                [f"{p.step}", f"{p.elapsed:.1f}", f"{p.spread:.1f}", f"{p.busy:.1f}", f"{p.sync:.1f}",
+                 *(f"{n:.0f}" for n in (p.epi, p.api, p.fpi, p.apo, p.scan, p.free_min)),
+                 f"{p.low:.0f} %", f"{p.between:.0f} %", f"{p.throttles:.0f}"]
                 for p in pick(points, policy, marks)
             ]  # fmt: skip
             if rows:
                 print(storage.table(f"policy {title}; {marks} marks ({'/'.join(map(str, MARKS[marks]))})", head, rows) + "\n")
-    print(f"{MACHINE} with {MEMORY}, {ROOM_MIB} MiB of them for programs, files of {IMAGE_MIB} MiB; "
+    runs = f"mean of {points[0].runs} runs; " if points[0].runs > 1 else ""
+    print(f"{MACHINE} with {setting.memory}, {setting.room_mib} MiB of them for programs, files of {IMAGE_MIB} MiB; "
+          f"{setting.work_us} us of computing for each visit of a page; {runs}"
           f"times of the disk, {DISK}, divided by {scale:g}, the daemons' clocks multiplied; seconds unscaled.")  # fmt: skip
     print("The paper: priority paging saves about 25 % by Solaris 7, large marks 10 to 30 %; by Solaris 8 they make 2 %.")
 
 
 def main() -> int:
-    args = storage.arguments("ddt", scale=float(SCALE), steps=" ".join(map(str, STEPS)), rows=" ".join(POLICIES), jobs=JOBS)
+    args = storage.arguments(
+        "ddt", scale=float(SCALE), steps=" ".join(map(str, STEPS)), rows=" ".join(POLICIES), jobs=JOBS, runs=1
+    )
+    full = os.environ.get("FULL") == "1"
     steps = [storage.number("ddt", "STEPS", step) for step in args.steps.split()]
     chosen = storage.chosen("ddt", args.rows, POLICIES)
 
     def experiment(folder: Path) -> int:
         build_disk(folder)
-        with ThreadPoolExecutor(max(args.jobs, 1)) as pool:
-            points = [p for curve in pool.map(lambda p: measure(p, folder, steps, args.scale), chosen) for p in curve]
-        report(points, args.scale)
-        print("\n".join(judge(points)))
-        scale = f"{DISK}, times / {args.scale:g}"
-        file = storage.record("ddt", values(points, args.scale), f"{MACHINE} MEM={MEMORY}", scale, SEED)
-        print(f"rows in {run.shown(file)}, plot {run.shown(plot(points))}")
+        parts = [(USUAL, steps, args.runs), *((other, OTHER_STEPS, max(args.runs, OTHER_RUNS)) for other in OTHERS if full)]
+        found = []
+        for setting, at, runs in parts:
+            with ThreadPoolExecutor(max(args.jobs, 1)) as pool:
+                curves = pool.map(lambda p, s=setting, a=at, n=runs: measure(p, folder, a, args.scale, s, n), chosen)
+                points = [point for curve in curves for point in curve]
+            report(points, args.scale, setting)
+            print("\n".join(judge(points)) + "\n")
+            found += values(points, args.scale, setting)
+            if setting == USUAL:
+                picture = plot(points)
+        file = storage.record("ddt", found, MACHINE, f"{DISK}, times / {args.scale:g}", SEED)
+        print(f"rows in {run.shown(file)}, plot {run.shown(picture)}")
         return 0
 
     return storage.program("ddt", experiment)
