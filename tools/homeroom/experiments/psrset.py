@@ -8,7 +8,10 @@ THEORY      Debian's iperf sends both ways at once (--dualtest) between the gues
             kstats intr:N:cpu, which count pokes by their reason).
             The paper ends with a question: why do CPUs in the set take interrupts when iperf runs there?  The counts by
             source answer it.  One more step is the consequence: with halt_fenced_cpus=0 idle CPUs of the set look for work
-            all the time, so nobody has to poke them, and the set is quiet with iperf inside.
+            all the time, so nothing has to poke them, and the set is quiet with iperf inside.
+            Last come the first three steps with an iperf on each of the machine's four cards, and beside them a process
+            that makes system calls all the time, as in the paper's first two listings: the cards' interrupts are spread
+            over the CPUs that take any (as Solaris's intrd does), and threads that are forced off a CPU are counted.
             The server's window is the paper's: what it has sent and the guest not received when time is up stays small.
             Throughput is the guest's wall time under QEMU; compare steps of one run.  Rates are counts a second.
 USAGE       make experiment-psrset [WINDOW=10]
@@ -28,7 +31,7 @@ from homeroom.experiments import psrset_report, storage
 from homeroom.machine import TOP, MachineError
 
 MACHINE, SEED, SET = "t2000", 11, range(16)
-HOST = "10.0.2.2"  # the host's loopback, as the user network shows it
+CARDS = 4
 WINDOW = "48K"  # the paper's TCP window
 LEAD = 2  # seconds of iperf before counting begins
 PATIENCE = 30  # seconds for the server's report
@@ -49,6 +52,8 @@ class Step:
     title: str
     prefix: str = ""  # of the command
     before: tuple[str, ...] = ()  # commands
+    cards: int = 1  # an iperf on each
+    busy: bool = False  # with a process that makes system calls all the time
     out: Flow | None = None  # guest to host
     back: Flow | None = None
     mpstat: dict[int, dict[str, int]] = field(default_factory=dict)  # by CPU and column
@@ -60,13 +65,17 @@ class Step:
 
 
 def steps() -> list[Step]:
-    make = f"psrset -c {' '.join(map(str, SET))}"
+    make = (f"psrset -c {' '.join(map(str, SET))}", "psrset -f 1")
+    many = {"cards": CARDS, "busy": True}
     return [
         Step("all CPUs"),
-        Step("outside the fenced set", before=(make, "psrset -f 1")),
+        Step("outside the fenced set", before=make),
         Step("inside the fenced set", prefix="psrset -e 1 "),
         Step("inside, fenced CPUs do not halt", prefix="psrset -e 1 ", before=("echo halt_fenced_cpus/W 0 | mdb -kw",)),
         Step("set removed", before=("echo halt_fenced_cpus/W 1 | mdb -kw", "psrset -n 1", "psrset -d 1")),
+        Step("four cards: all CPUs", **many),
+        Step("four cards: outside", before=make, **many),
+        Step("four cards: inside", prefix="psrset -e 1 ", **many),
     ]
 
 
@@ -143,8 +152,8 @@ def free_port() -> int:
 class Server:
     """iperf on the host's loopback; its report comes line by line."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port, self.file = free_port(), folder / "server.csv"
+    def __init__(self, folder: Path, card: int) -> None:
+        self.port, self.file = free_port(), folder / f"server{card}.csv"
         command = ["stdbuf", "-oL", "iperf", "--server", "--bind", "127.0.0.1", "--port", str(self.port)]
         command += ["--window", WINDOW, "-y", "C"]
         with open(self.file, "w") as out:
@@ -162,21 +171,38 @@ class Server:
         self.process.wait()
 
 
-def measure(guest: storage.Machine, step: Step, folder: Path, back: int, seconds: int) -> None:
+def together(parts: list[Flow]) -> Flow:
+    """What several flows carry side by side."""
+    return Flow(sum(f.sent for f in parts), sum(f.received for f in parts), sum(f.rate for f in parts))
+
+
+def measure(guest: storage.Machine, step: Step, folder: Path, backs: list[int], seconds: int) -> None:
     for command in step.before:
         guest.check(command)
-    server = Server(folder)
+    servers = [Server(folder, card) for card in range(step.cards)]
     try:
-        run = f"iperf --client {HOST} --port {server.port} --listenport {back} --time {seconds + 2 * LEAD} --dualtest -y C"
         snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep -E '^intr:|:sys:pokes' /dev/kstat > /tmp/{0}.kstat"
+        busy = "dd if=/dev/zero of=/dev/null bs=1 2> /dev/null & busy=$!; " if step.busy else ""
+        calm = "kill $busy; " if step.busy else ""
+        runs = [
+            f"{step.prefix}iperf --client 10.0.{2 + card}.2 --port {server.port} --listenport {back} "
+            f"--time {seconds + 2 * LEAD} --dualtest -y C > /tmp/iperf{card} 2>&1 & p{card}=$!; "
+            for card, (server, back) in enumerate(zip(servers, backs, strict=False))
+        ]
+        ends = [f"wait $p{card} || {{ cat /tmp/iperf{card}; status=1; }}; " for card in range(step.cards)]
         guest.check(
-            f"{step.prefix}{run} > /tmp/iperf 2>&1 & p=$!; sleep {LEAD}; {snap.format('a')}; mpstat {seconds} 2 > /tmp/mpstat; "
-            f"{snap.format('b')}; wait $p || {{ cat /tmp/iperf; exit 1; }}",
-            timeout=60 + 20 * seconds,
+            f"status=0; {busy}{''.join(runs)}sleep {LEAD}; {snap.format('a')}; "
+            f"mpstat {seconds} 2 > /tmp/mpstat; {snap.format('b')}; {''.join(ends)}{calm}exit $status",
+            timeout=60 + 20 * seconds * step.cards,
         )
-        step.out, step.back = flows(guest.check("cat /tmp/iperf"), server.report(), server.port, back)
+        pairs = [
+            flows(guest.check(f"cat /tmp/iperf{card}"), server.report(), server.port, back)
+            for card, (server, back) in enumerate(zip(servers, backs, strict=False))
+        ]
+        step.out, step.back = (together(list(way)) for way in zip(*pairs, strict=True))
     finally:
-        server.close()
+        for server in servers:
+            server.close()
     step.mpstat = parse_mpstat(guest.check("cat /tmp/mpstat"))
     times, counts, pokes, senders = [], [], [], []
     for name in "ab":
@@ -195,11 +221,12 @@ def measure(guest: storage.Machine, step: Step, folder: Path, back: int, seconds
 
 
 def execute(seconds: int) -> list[Step]:
-    todo, back = steps(), free_port()
-    options = {"seed": SEED, "overlay": TOP / "build/dynamic", "forward": [f"{back}:{back}"]}
+    todo, backs = steps(), [free_port() for _ in range(CARDS)]
+    forward = [f"{port}:{port}@{card}" for card, port in enumerate(backs)]
+    options = {"seed": SEED, "overlay": TOP / "build/dynamic", "forward": forward}
     with tempfile.TemporaryDirectory(prefix="homeroom.") as name, storage.Machine(MACHINE, **options) as guest:
         for step in todo:
-            measure(guest, step, Path(name), back, seconds)
+            measure(guest, step, Path(name), backs, seconds)
             said = f"{step.out.rate / 1e6:.1f} and {step.back.rate / 1e6:.1f} Mbit/s"
             print(f"psrset: {step.title}: {said}", file=sys.stderr, flush=True)
     return todo

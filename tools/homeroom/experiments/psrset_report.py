@@ -98,7 +98,7 @@ def named(step, cpus: range) -> list[tuple[str, float, str]]:
 def answer(done: list, inside: range) -> list[str]:
     """Why CPUs of the set take interrupts, by the counts."""
     lines = []
-    for step in done[1:4]:
+    for step in (*done[1:4], *done[6:]):
         lines.append(f"{step.title}: what interrupted CPUs 0-15, a second")
         lines += [f"    {rate:9.1f}  {what:34} {where}" for what, rate, where in named(step, inside)] or ["    nothing"]
         reasons = {why: sum(row.get(cpu, 0) for cpu in inside) for why, row in step.pokes.items()}
@@ -110,10 +110,15 @@ def answer(done: list, inside: range) -> list[str]:
     return lines
 
 
+def cards_of(step) -> dict[str, str]:
+    """The CPU where each network card's interrupt arrives."""
+    return {name: cpu for name, cpu in step.targets.items() if "vnet" in name}
+
+
 def judge(done: list, inside: range) -> list[tuple[bool, str]]:
     """What the experiment is to show."""
-    _, out, within, quiet, _ = done
-    fenced = [out, within, quiet]
+    _, out, within, quiet, _, free, *many = done
+    fenced = [out, within, quiet, *many]
     lost = [s.title for s in done if any(f.sent != f.received or f.sent == 0 for f in (s.out, s.back))]
     intr = {step.title: column(step, "intr", inside) for step in done}
     woken = source_in(within, "RES", inside) / max(1e-9, sum(source_in(within, name, inside) for name in within.sources))
@@ -125,7 +130,11 @@ def judge(done: list, inside: range) -> list[tuple[bool, str]]:
         (woken > 0.9, f"of these {100 * woken:.1f} % are pokes: a CPU outside has work for one that idles"),
         (max(intr[quiet.title]) <= 2, "fenced CPUs that do not halt need no pokes: at most two a second with iperf inside"),
         (all(int(cpu) not in inside for s in fenced for cpu in s.targets.values()), "fenced vectors arrive outside"),
-    ]
+        (all(len(set(cards_of(s).values())) == len(cards_of(s)) > 1 for s in (free, *many)),
+         "the vectors of four cards arrive on four CPUs, before and behind the fence"),
+        (all(sum(column(s, "icsw", s.mpstat)) > 0 for s in (free, *many)),
+         "beside a busy process threads are forced off a CPU"),
+    ]  # fmt: skip
 
 
 def values(done: list, inside: range) -> list[Value]:
