@@ -116,7 +116,15 @@ LOOK = """<script>addEventListener("load", () => {
         const box = svg.getBoundingClientRect();
         if (box.width < 300 || box.height < 100) bad.push(svg.getAttribute("aria-label") + " is not drawn");
         if (svg.querySelectorAll("path, use").length < 10) bad.push(svg.getAttribute("aria-label") + " is empty");
+        const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent.trim(), t.getBoundingClientRect()]);
+        texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+            const wide = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+            const high = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+            if (a && b && wide > 1 && high > 4) bad.push(svg.getAttribute("aria-label") + ": '" + a + "' is over '" + b + "'");
+        }));
     }
+    for (const table of document.querySelectorAll("section:not(#parameters):not(#runs) .scroll"))
+        if (table.scrollWidth > table.clientWidth) bad.push("a table is too wide: " + table.textContent.slice(0, 60));
     if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is wider than the window");
     if (performance.getEntriesByType("resource").length) bad.push("something was loaded");
     const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
@@ -132,9 +140,10 @@ def test_report_in_a_browser(sweep, tmp_path):
     assert not re.search(r'(?:src|href)="(?!#|data:)', text), "the report asks for another file"
     page = tmp_path / "looked.html"
     page.write_text(text.replace("</body>", LOOK))
-    dom, logged = browse(page)
-    assert logged == []
-    assert 'data-looked="0"' in dom
+    for width in (800, 1280):
+        dom, logged = browse(page, f"--window-size={width},6000")
+        assert logged == []
+        assert 'data-looked="0"' in dom
     tables = ("table-3-5", "table-3-7", "table-threads", "table-text")
     for part in ("summary", *tables, "sensitivity", "traffic", "parameters", "runs"):
         section = re.search(rf'<section id="{part}">.*?</section>', dom, re.S)

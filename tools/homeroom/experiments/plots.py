@@ -6,6 +6,7 @@ Text stays text (the page's fonts draw it), and every figure has names of its ow
 
 import io
 import re
+import textwrap
 
 import matplotlib
 
@@ -94,7 +95,7 @@ def _gain(axes, rows: list[Row]) -> None:
 
 def gains(rows: list[Row]) -> str:
     """What placement gains, the paper's and ours: large gains and small ones on scales of their own."""
-    rows = [r for r in rows if r.what == "compare" and (r.ours is not None or r.paper is not None)]
+    rows = [r for r in rows if r.what == "compare" and r.paper is not None]
     large = {r.experiment.name for r in rows if max(abs(r.paper or 0), abs(r.ours or 0)) > 50}
     parts = [[r for r in rows if (r.experiment.name in large) == want] for want in (True, False)]
     parts = [part for part in parts if part]
@@ -119,84 +120,114 @@ def gains(rows: list[Row]) -> str:
     return _svg(figure, "gains")
 
 
-def table(name: str, rows: list[Row]) -> str | None:
-    """One table's numbers as grouped bars: by experiment, each variant, the paper's beside ours.
+def _colours(row: Row) -> tuple[str, str]:
+    """Of a variant: the paper's bar and ours.  One that stands alone is what is compared with the base elsewhere."""
+    e = row.experiment
+    if row.what not in e.variants:
+        return PAPER, LINUX[e.more.index(row.what) % 2]
+    new = len(e.variants) == 1 or row.what == e.variants[1]
+    return (PAPER_NEW, NEW) if new else (PAPER, BASE)
 
-    Of times of a problem whose size is not the paper's, the share of the base is shown.
-    """
-    rows = [r for r in rows if r.what not in ("compare", "linux") and r.headline and r.ours is not None]
-    if not rows:
+
+def _shares(row: Row) -> bool:
+    """Whether a row's values can be compared with the paper's only as shares of those without placement."""
+    e = row.experiment
+    other_size = e.compare == "time" and e.times == 1
+    return e.compare in ("rate", "time") and "compare" in e.paper and (row.paper is None or other_size)
+
+
+def _papers(row: Row) -> float | None:
+    """The paper's value of a variant as such a share, from the gain that it gives."""
+    e = row.experiment
+    if row.what not in e.variants:
         return None
+    return 100.0 if row.what == e.variants[0] else 100 + (1 if e.compare == "rate" else -1) * e.paper["compare"]
+
+
+def _bars(axes, rows: list[Row], legend: dict[str, str]) -> None:
+    """Bars of rows that have one unit; `legend` gets the colour of each title."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.experiment.name, []).append(row)
-    relative = rows[0].experiment.compare == "time" and rows[0].experiment.times == 1
-    figure, axes = plt.subplots(figsize=(7.6, 2.7))
-    left, ticks, peak = 0.0, [], 0.0
+    relative = _shares(rows[0])
+    ticks, y, peak = [], 0.0, 0.0
     for group in groups.values():
-        first = left
-        base = group[0]
-        for number, row in enumerate(group):
-            linux = number >= 2
-            colour = LINUX[(number - 2) % 2] if linux else (BASE, NEW)[number]
-            grey = PAPER_NEW if number == 1 else PAPER
-            for value, of, fill in ((row.paper, base.paper, grey), (row.ours, base.ours, colour)):
-                if value is None or (relative and not of):
-                    continue
-                shown = 100.0 * value / of if relative else value
-                axes.bar(left, shown, 0.9, color=fill)
-                axes.text(left, shown, _text(shown), ha="center", va="bottom", fontsize=7)
-                peak = max(peak, shown)
-                left += 1
-        ticks.append(((first + left - 1) / 2, f"{base.experiment.row}\n{base.experiment.machine}"))
-        left += 0.8
-    axes.set_xticks([t for t, _ in ticks], [label for _, label in ticks])
-    axes.tick_params(axis="x", length=0, labelcolor=INK)
-    axes.set_ylabel("% of the time without MPO" if relative else rows[0].unit)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axes.set_ylim(0, peak * 1.12 or 1)
-    axes.set_xlim(-0.8, max(left - 0.9, 3.2))
-    axes.grid(axis="y", color=RULE, lw=0.6)
+        first, base = y, group[0]
+        for row in group:
+            title = row.label.removeprefix(f"{row.experiment.row}, ")
+            whose = ("paper, ", "ours, " if row.what in row.experiment.variants else "")
+            ours = 100 * row.ours / base.ours if relative else row.ours
+            for value, colour, who in zip((_papers(row) if relative else row.paper, ours), _colours(row), whose, strict=True):
+                if value is not None:
+                    axes.barh(y, value, 0.88, color=colour)
+                    axes.annotate(_text(value), (value, y), (3, 0), textcoords="offset points", va="center", fontsize=7)
+                    legend.setdefault(f"{who}{title}", colour)
+                    peak, y = max(peak, value), y + 1
+        label = textwrap.fill(f"{base.experiment.row}, {base.experiment.machine}", 34)
+        ticks.append(((first + y - 1) / 2, label))
+        y = max(y, first + 1.2 * (label.count("\n") + 1)) + 0.8
+    axes.set_yticks([t for t, _ in ticks], [label for _, label in ticks], fontsize=8)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.set_xlabel(f"% of the {rows[0].experiment.compare} without MPO" if relative else rows[0].unit)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.set_xlim(0, peak * 1.1 or 1)
+    axes.set_ylim(y - 1.1, -0.7)
+    axes.grid(axis="x", color=RULE, lw=0.6)
     axes.set_axisbelow(True)
-    longest = max(groups.values(), key=len)
-    marks, labels = [], []
-    for number, row in enumerate(longest):
-        title = row.label.removeprefix(f"{row.experiment.row}, ")
-        if row.paper is not None:
-            marks.append(plt.Rectangle((0, 0), 1, 1, color=PAPER_NEW if number == 1 else PAPER))
-            labels.append(f"paper, {title}")
-        marks.append(plt.Rectangle((0, 0), 1, 1, color=LINUX[(number - 2) % 2] if number >= 2 else (BASE, NEW)[number]))
-        labels.append(f"ours, {title}" if number < 2 else title)
-    figure.legend(marks, labels, loc="outside upper left", ncols=min(len(marks), 4), fontsize=8, handlelength=1.2)
+
+
+def table(name: str, rows: list[Row]) -> str | None:
+    """One table's numbers as bars, an experiment below the other: each variant, ours below the paper's; a part for each unit.
+
+    Where the paper gives the gain alone, or times of a problem whose size is not ours, shares of the base are shown.
+    """
+    parts: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.what not in ("compare", "linux") and row.headline and row.ours is not None:
+            parts.setdefault("%" if row.unit.startswith(("%", "points")) else row.unit, []).append(row)
+    if not parts:
+        return None
+    heights = [0.17 * 1.2 * sum(2 if r.paper is not None or _shares(r) else 1 for r in part) + 0.8 for part in parts.values()]
+    figure, axes = plt.subplots(
+        len(parts), 1, figsize=(7.6, sum(heights) + 0.4), squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    legend: dict[str, str] = {}
+    for one, part in zip(axes[:, 0], parts.values(), strict=True):
+        _bars(one, part, legend)
+    marks = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in legend.values()]
+    figure.legend(marks, list(legend), loc="outside upper left", ncols=min(len(marks), 4), fontsize=8, handlelength=1.2)
     return _svg(figure, f"table-{name}")
 
 
-def pages(name: str, cases: dict[str, dict[int, int]], paper: list[int]) -> str | None:
+def pages(name: str, ours: dict[int, int], paper: list[int]) -> str | None:
     """Pages in each lgroup, where there are several: the paper's beside ours."""
-    cases = {what: found for what, found in cases.items() if len(found) > 1}
-    if not cases:
+    if len(ours) <= 1:
         return None
-    lgroups = sorted({lgroup for found in cases.values() for lgroup in found})
-    series = ([("paper", PAPER_NEW, dict(enumerate(paper)))] if len(paper) == len(lgroups) else []) + [
-        (f"ours, {what}", NEW, found) for what, found in cases.items()
-    ]
+    series = [("paper", PAPER_NEW, dict(enumerate(paper)))] if paper else []
+    series.append(("ours, MPO", NEW, ours))
+    lgroups = sorted({lgroup for _, _, found in series for lgroup in found})
     figure, axes = plt.subplots(figsize=(7.6, 2.2))
     width = 0.8 / len(series)
     for i, (label, colour, found) in enumerate(series):
         at = [x + (i - (len(series) - 1) / 2) * width for x in range(len(lgroups))]
-        axes.bar(at, [found.get(lgroup, 0) for lgroup in lgroups], 0.92 * width, color=colour, label=label)
+        values = [found.get(lgroup, 0) for lgroup in lgroups]
+        axes.bar(at, values, 0.92 * width, color=colour, label=label)
+        for x, value in zip(at, values, strict=True):
+            axes.annotate(str(value), (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=6,
+                          rotation=90 if len(lgroups) > 8 else 0)  # fmt: skip
     axes.set_xticks(range(len(lgroups)), [str(lgroup) for lgroup in lgroups])
     axes.tick_params(axis="x", length=0, labelcolor=INK)
     axes.set_xlabel("lgroup")
     axes.set_ylabel("pages")
+    axes.margins(y=0.25)
     axes.grid(axis="y", color=RULE, lw=0.6)
     axes.set_axisbelow(True)
-    figure.legend(loc="outside upper left", ncols=3, fontsize=8, handlelength=1.2)
+    figure.legend(loc="outside upper left", ncols=2, fontsize=8, handlelength=1.2)
     return _svg(figure, name)
 
 
 def speed_up(name: str, rows: list[Row]) -> str | None:
-    """Speed over the number of threads, one thread of the first variant being 1: a part for each program."""
+    """Speed over the number of threads, that of the fewest of the first variant being their number; a part for each program."""
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for row in rows:
         if row.what in row.experiment.variants and row.headline and row.ours:
@@ -207,9 +238,10 @@ def speed_up(name: str, rows: list[Row]) -> str | None:
         return None
     figure, axes = plt.subplots(1, len(found), figsize=(7.6, 3.2), squeeze=False)
     for one, (bench, lines) in zip(axes[0], found.items(), strict=True):
-        unit = next(iter(lines.values()))[0][1]
+        fewest, speed = next(iter(lines.values()))[0]
+        unit = speed / fewest
         last = max(n for points in lines.values() for n, _ in points)
-        one.plot([1, last], [1, last], color=RULE, lw=1, label="threads")
+        one.plot([fewest, last], [fewest, last], color=RULE, lw=1, label="threads")
         for (what, points), colour in zip(lines.items(), (BASE, NEW), strict=False):
             label = "MPO" if what == "mpo" else "no MPO"
             one.plot([n for n, _ in points], [v / unit for _, v in points], "o-", ms=4, color=colour, label=label)
@@ -227,7 +259,7 @@ def _board(axes, x: float, y: float, up: bool, number: int, cpus: int, cells: tu
     width, own, away = cells
     axes.add_patch(plt.Rectangle((x - 0.42, y - 0.5), 0.84, 1.0, facecolor="white", edgecolor=QUIET, lw=0.8, zorder=3))
     for i in range(cpus):
-        axes.add_patch(plt.Circle((x - 0.3 + 0.2 * (i % 4), y + 0.22 - 0.2 * (i // 4)), 0.07, color=BASE, zorder=4))
+        axes.plot(x - 0.3 + 0.2 * (i % 4), y + 0.22 - 0.2 * (i // 4), "o", ms=4, color=BASE, zorder=4)
     axes.text(x, y - 0.08, f"board {number}", ha="center", va="center", fontsize=6, zorder=4)
     axes.text(x, y - 0.33, f"{own:,.0f}", ha="center", va="center", fontsize=6, color=QUIET, zorder=4)
     end = y - 0.5 if up else y + 0.5

@@ -78,7 +78,8 @@ def line(row: Row, others: list[Row | None], place: bool = False) -> str:
         spread = f"{100 * row.spread / row.ours:.2f} %" if relative else f"{row.spread:.2f}"
     cells = [lead + esc(row.label), number(row.paper, row), number(row.ours, row)]
     cells += ["" if other is None else number(other.ours, other) for other in others]
-    cells += [esc(row.unit), ratio, residual, f"{spread or '–'} ({row.runs})" if row.runs else "", band(row), chip(row)]
+    cells += [esc(row.unit), ratio, residual, f"{spread or '–'} ({row.runs})" if row.runs else ""]
+    cells.append("<br>".join(filter(None, (band(row), chip(row)))))
     out = f'<tr class="{kind}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     for one in [row, *filter(None, others)]:
         for fault in dict.fromkeys(one.faults):
@@ -91,7 +92,7 @@ def grid(rows: list[Row], settings: Settings, place: bool = False) -> str:
     beside = {(r.experiment.name, r.what, r.condition): r for r in rows if r.condition}
     conditions = [name for name in settings.suite.conditions if any(name == r.condition for r in beside.values())]
     titles = [settings.suite.conditions[name].title for name in conditions]
-    head = ["row", "paper", "ours", *titles, "unit", "ratio", "residual", "spread (runs)", "accepted", ""]
+    head = ["row", "paper", "ours", *titles, "unit", "ratio", "residual", "spread (runs)", "accepted"]
     lines = [
         line(r, [None if r.hypothesis else beside.get((r.experiment.name, r.what, c)) for c in conditions], place)
         for r in rows
@@ -181,6 +182,7 @@ def breakdown(rows: list[Row]) -> str:
     """Where the pages are, lgroup by lgroup, as the paper's Tables 3-4 and 3-7 tell it: for each number of threads."""
     found: dict[str, dict[str, dict[int, int]]] = {}
     papers: dict[str, list[int]] = {}
+    ours: dict[str, dict[int, int]] = {}
     for row in rows:
         if row.unit == "pages" and row.file:
             e = row.experiment
@@ -188,22 +190,22 @@ def breakdown(rows: list[Row]) -> str:
             what = row.label.removeprefix(f"{row.experiment.row}, ")
             threads = one.result.get("threads", "?")
             found.setdefault(threads, {})[what] = one.pages
-            papers[threads] = e.lgroups
+            papers[threads] = e.lgroups or papers.get(threads, [])
+            if row.headline and row.what == e.variants[-1]:
+                ours[threads] = one.pages
     out = []
     for threads, cases in found.items():
-        lgroups = sorted({lgroup for pages in cases.values() for lgroup in pages})
+        known = dict(enumerate(papers[threads]))
+        lgroups = sorted({lgroup for pages in [known, *cases.values()] for lgroup in pages})
         head = "".join(f"<th>{lgroup}</th>" for lgroup in lgroups)
+        shown = ({"paper, MPO": known} if known else {}) | cases
         lines = "".join(
             f"<tr><td>{esc(what)}</td>" + "".join(f"<td>{pages.get(lgroup, 0):,}</td>" for lgroup in lgroups) + "</tr>"
-            for what, pages in cases.items()
+            for what, pages in shown.items()
         )
         title = f"{threads} thread{'' if threads == '1' else 's'}"
-        known = papers[threads]
-        if known:
-            cells = "".join(f"<td>{n}</td>" for n in known)
-            lines = f'<tr><td>paper, MPO</td>{cells}<td colspan="{max(1, len(lgroups) - len(known))}"></td></tr>' + lines
         out.append(f"<h3>Pages by lgroup, {title}</h3>")
-        out.append(figure(plots.pages(f"pages-{threads}", cases, known), "Pages in each lgroup."))
+        out.append(figure(plots.pages(f"pages-{threads}", ours.get(threads, {}), papers[threads]), "Pages in each lgroup."))
         out.append(f'<div class="scroll"><table><tr><th>lgroup</th>{head}</tr>{lines}</table></div>')
     return "".join(out)
 
@@ -230,7 +232,8 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
     parts.append(grid([r for r in rows if not r.hypothesis], settings))
     parts.append(breakdown(rows))
     drawn = plots.speed_up(name, rows) if info.get("curve") else plots.table(name, rows)
-    words = "The rate of one thread without MPO is 1." if info.get("curve") else "Grey: the paper; colour: ours."
+    fewest = "The speed of the fewest threads without MPO is their number."
+    words = fewest if info.get("curve") else "Grey: the paper; colour: ours."
     parts.append(figure(drawn, f"{words} The numbers are in the table above."))
     if tried := [r for r in rows if r.hypothesis and not suite.hypotheses[r.hypothesis].sensitivity]:
         parts.append("<details><summary>hypotheses: options of the model that are off by default</summary>")
@@ -243,7 +246,8 @@ def section(name: str, rows: list[Row], settings: Settings) -> str:
     commands = [f"make experiment-{n}" for n in names]
     for e in {r.experiment.name: r.experiment for r in rows}.values():
         commands += [run.by_hand(suite.run_of(e, v)) for v in e.variants]
-    parts.append(f"<details open><summary>run it again</summary><pre>{esc(chr(10).join(commands))}</pre></details></section>")
+    again = esc("\n".join(dict.fromkeys(commands)))
+    parts.append(f"<details open><summary>run it again</summary><pre>{again}</pre></details></section>")
     return "".join(parts)
 
 
@@ -350,7 +354,7 @@ def page(rows: list[Row], settings: Settings) -> str:
     tables = [t for t in settings.suite.tables if any(t in r.experiment.tables for r in rows)]
     links = "".join(f'<a href="#table-{t}">{f"Table {t}" if t[0].isdigit() else t}</a>' for t in tables)
     links += '<a href="#traffic">traffic</a><a href="#parameters">parameters</a><a href="#runs">runs</a>'
-    judged = [r for r in rows if (r.what in ("compare", "linux") or r.band) and not r.hypothesis]
+    judged = [r for r in rows if ((r.what == "compare" and r.paper is not None) or r.band) and not r.hypothesis]
     without = [t for t in settings.suite.tables if t not in tables] if settings.quick else []
     quick = f"<p><b>{esc(quick_run(settings))}.</b>" if settings.quick else ""
     quick += f" Tables without any row: {esc(', '.join(without))}.</p>" if without else "</p>" if quick else ""
