@@ -43,3 +43,12 @@ def test_its_barriers_hold(machine):
     for threads in (24, 60):
         text = machine.check(f"fdiff-omp -t {threads} -n 96x240 -i 3 -c")
         assert f" threads={threads} " in text and text.splitlines()[-1] == "ok"
+
+
+def test_the_models_own_test_moves_none_of_them(boot_once):
+    """A thread that it pushed away while they spin would stay there, and its misses would be remote."""
+    options = {"overlay": TREE, "model": "fireplane", "model_set": "ecache_kib=64; skew_ps=1000000; order_ps=1000000"}
+    outcome, text, _ = boot_once("sf3800", run="memcopy-omp -t 8 -n 256k -i 2", timeout=400, **options)
+    assert outcome.status == 0, text
+    local, remote = (int(re.search(rf" miss_{where}=(\d+) ", text)[1]) for where in ("local", "remote"))
+    assert remote < 0.02 * (local + remote)

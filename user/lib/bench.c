@@ -119,6 +119,9 @@ void bench_threads(int n, bench_work *work, bool bind)
 {
     begin_team(n, work, bind);
     omp_set_dynamic(0); /* n threads, no fewer */
+    if (fp_arm() != 0)  /* the first to arm has the model tested, on all CPUs: before threads spin there */
+        bench_die("nothing was measured");
+    fp_disarm();
 #pragma omp parallel num_threads(n)
     {
         if (omp_get_num_threads() != n)
