@@ -310,8 +310,10 @@ static bool whole_lines(int cpu)
     } kinds[] = {{fpw_store_words, FPW_BYTES / 8, FPW_BYTES / 8}, {fpw_store_pairs, 5 * FPW_BYTES / 32, FPW_BYTES / 8}};
     bool good = true;
     int home = shared_home(cpu);
-    uint64_t least, most, flights = fpw_given.reads ? fpw_given.stores : fpw_given.misses;
+    uint64_t least, most, flights = fpw_given.misses, lines = fpw_given.queue / (FPW_LINE / 8);
 
+    if (fpw_given.reads) /* stores leave the queue in order, so no more lines are under way than it holds, word by word */
+        flights = lines < 1 ? 1 : lines < fpw_given.stores ? lines : fpw_given.stores;
     fpw_latency(cpu, home, &least, &most);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {
         struct fpw_work w = {.instr = kinds[i].instr, .stores = kinds[i].stores, .misses = FPW_LINES, .home = home};

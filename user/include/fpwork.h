@@ -28,6 +28,7 @@ struct fpw_given {
     uint64_t clock_ps, own_ps, pair_ps, board_ps, expander_ps, remote_ps;
     uint64_t ask_ps;                   /* what a load waits for the external cache                         */
     uint64_t misses, stores;           /* in flight                                                        */
+    uint64_t queue;                    /* stores that wait while the CPU goes on; they leave in order      */
     uint64_t rate;                     /* the least of a CPU's port, the memory and the address bus, MB/s  */
     bool reads;                        /* a store miss reads its line at once                              */
     int seat[FP_MAX_CPUS], seats[FP_MAX_BOARDS]; /* -1: on a MaxCPU board; CPUs of a board, without those */

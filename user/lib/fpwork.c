@@ -57,6 +57,7 @@ void fpw_read_params(void)
     fpw_given.ask_ps = param("ecache_latency") * fpw_given.clock_ps;
     fpw_given.misses = param("misses_in_flight");
     fpw_given.stores = param("stores_in_flight");
+    fpw_given.queue = param("store_queue");
     fpw_given.rate = lesser(param("port_mbps"), lesser(param("memory_mbps"), param("bus_mbps")));
     fpw_given.reads = strstr(fp_header()->params, "write_allocate = always") != NULL;
     for (text += text != NULL ? strlen("cpus = ") : 0; text != NULL && cpu < (int)fp_header()->ncpus;) {
