@@ -96,6 +96,15 @@ def test_a_quick_report_says_so(tmp_path):
     assert 'class="chip inside"' not in page
 
 
+def test_a_report_of_rows_that_the_paper_lacks(sweep):
+    """Named alone: there is no gain to set beside the paper's, and the row is there all the same."""
+    folder, _ = sweep
+    done = call(folder, "report", "threads-8")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "threads-8.html").read_text()
+    assert 'aria-label="gains"' not in page and "<td>copy, 8 threads, MPO</td>" in page
+
+
 def browse(page, *options):
     """Open a page in headless Chromium: its DOM, and what the browser logged of the page."""
     browser = shutil.which("chromium")

@@ -684,8 +684,8 @@ TEST(one_color_alone)
 }
 
 /*
- * Arrays that grow at the same time, each from a colour of its own, get their colours from two thirds of a node: what one
- * leaves in its blocks waits for another to come there.
+ * Arrays that grow at the same time, each from a colour of its own, get their colours from two thirds of a node: what
+ * one leaves in its blocks waits for another to come there.
  */
 TEST(colors_of_growing_arrays)
 {

@@ -312,7 +312,7 @@ static bool whole_lines(int cpu)
     int home = shared_home(cpu);
     uint64_t least, most, flights = fpw_given.misses, lines = fpw_given.queue / (FPW_LINE / 8);
 
-    if (fpw_given.reads) /* stores leave the queue in order, so no more lines are under way than it holds, word by word */
+    if (fpw_given.reads) /* stores leave the queue in order: no more lines are under way than it holds, word by word */
         flights = lines < 1 ? 1 : lines < fpw_given.stores ? lines : fpw_given.stores;
     fpw_latency(cpu, home, &least, &most);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && good; i++) {

@@ -23,8 +23,8 @@
  * OUTPUT      result: bench=mkeyed keys=batch|uniform batch=... records=... file_bytes=... user_s=... sys_s=...
  *             cpu_s=... real_s=... reads=... writes=... splits=... pgin=... pgout=... disk_reads=... disk_writes=...
  *             disk_read_bytes=... disk_written_bytes=... disk_wait_s=... disk_run_s=...; ok or FAILED
- *             (cpu_s: user and system by the process's own clock, not in ticks; pages are those of the whole system; what
- *             iostat shows of all disks comes from the last six, which for the two times are seconds times requests)
+ *             (cpu_s: user and system by the process's own clock, not in ticks; pages are those of the whole system;
+ *             what iostat shows of all disks comes from the last six: the two times are seconds times requests)
  * SEE ALSO    make experiment-mkeyed, docs/benchmarks.md
  */
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * benchpaging.h - what the system has paged so far, of all CPUs, and what its disks did: for benchmarks on files and memory.
+ * benchpaging.h - what the system has paged so far, of all CPUs, and what its disks did: for benchmarks on files
+ *                 and memory.
  */
 #ifndef BENCHPAGING_H
 #define BENCHPAGING_H

@@ -7,8 +7,8 @@
  *             and each notes its modelled time.  bench_stop() is the mirror image.
  *             busy_s is what the CPUs did, waiting included and idling not: user instructions times the length
  *             of a clock, plus stalls.
- *             Compiled with OpenMP, threads and barriers are those of the compiler's run time, which spins for a while before
- *             it sleeps; all else is the same.
+ *             Compiled with OpenMP, threads and barriers are those of the compiler's run time, which spins for a
+ *             while before it sleeps; all else is the same.
  * INVARIANTS  I1  between the two barriers of bench_start() and of bench_stop() only worker 0 runs
  * SEE ALSO    user/include/bench.h, user/lib/benchbase.c
  */

@@ -93,9 +93,11 @@ def _gain(axes, rows: list[Row]) -> None:
     axes.set_axisbelow(True)
 
 
-def gains(rows: list[Row]) -> str:
+def gains(rows: list[Row]) -> str | None:
     """What placement gains, the paper's and ours: large gains and small ones on scales of their own."""
     rows = [r for r in rows if r.what == "compare" and r.paper is not None]
+    if not rows:
+        return None
     large = {r.experiment.name for r in rows if max(abs(r.paper or 0), abs(r.ours or 0)) > 50}
     parts = [[r for r in rows if (r.experiment.name in large) == want] for want in (True, False)]
     parts = [part for part in parts if part]

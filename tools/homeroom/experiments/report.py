@@ -364,9 +364,8 @@ def page(rows: list[Row], settings: Settings) -> str:
         "10 % of the time or rate with placement over that without, pages exactly, the copies' absolute values within 20 %. "
         "What does not hold is shown as it is. The residual is ours minus the paper's."
     )
-    gains = figure(plots.gains(rows), "The gain of memory placement, the paper's and ours.") if any(
-        r.what == "compare" for r in rows
-    ) else ""
+    gains = figure(plots.gains(rows), "The gain of memory placement, the paper's and ours.")
+    summed = grid(judged, settings, place=True) if judged and not quick else ""
     return "".join([
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
@@ -374,7 +373,7 @@ def page(rows: list[Row], settings: Settings) -> str:
         "<h1>Memory placement, measured</h1>",
         "<p class=quiet>Homeroom on modelled Sun Fire servers, beside the tables of the white paper.</p>",
         quick, summary(rows, settings), accuracy(rows, settings), f"<p>{intro}</p>", fitted(settings), f"<nav>{links}</nav>",
-        f'<section id="summary"><h2>Summary</h2>{gains}{"" if quick else grid(judged, settings, place=True)}</section>',
+        f'<section id="summary"><h2>Summary</h2>{gains}{summed}</section>',
         *(section(t, [r for r in rows if t in r.experiment.tables], settings) for t in tables),
         sensitivity(rows, settings), heat_maps(rows, settings), storage.sections(),
         parameter_table(rows, settings), run_table(rows, settings),
