@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """model_speed.py - what the interconnect model costs, in CPU time of the QEMU process.  `make model-speed`.
 
-THEORY      A boot with the model attached and not armed is set against one without it.  Then the program `sweep`
+THEORY      A boot with the model attached and not armed is set against one without it, and against one without it whose
+            clock counts instructions as well, which the launcher asks for with the model.  Then the program `sweep`
             goes through memory, watched and unwatched by turns, in one boot; the CPU time of QEMU is read when it
             prints "begin" and "end".  The least of several runs counts: others on this host only add.  Boots are too
             short for that; their median counts.
@@ -48,8 +49,8 @@ class Meter:
                 self.marks.append((self.cpu(), int(match[2] or 0)))
 
 
-def boot(name: str, model: str | None) -> float:
-    options = guest.Options(run="true", seed=1, model=model)
+def boot(name: str, **how: object) -> float:
+    options = guest.Options(run="true", seed=1, **how)
     run = guest.Guest(machine.load(name), options).start()
     outcome = run.wait(300)
     if outcome.status != 0:
@@ -92,9 +93,12 @@ def main() -> None:
     try:
         threads = args.threads or machine.load(args.machine).cpus
         print(f"{time.strftime('%Y-%m-%d')}  {args.machine}, {threads} threads; CPU time of QEMU, least of {args.repeat}\n")
-        boots = [(boot(args.machine, None), boot(args.machine, "fireplane")) for _ in range(5 * args.repeat)]
-        plain, attached = (statistics.median(column) for column in zip(*boots, strict=True))
+        ways = ({}, {"qemu_args": guest.ICOUNT}, {"model": "fireplane"})
+        boots = [[boot(args.machine, **how) for how in ways] for _ in range(5 * args.repeat)]
+        plain, counted, attached = (statistics.median(column) for column in zip(*boots, strict=True))
         print(f"{'boot':50} {plain:8.2f} s {attached:8.2f} s   x {attached / plain:.2f}")
+        both = "boot, both counting instructions"
+        print(f"{both:50} {counted:8.2f} s {attached:8.2f} s   x {attached / counted:.2f}")
         print(f"\n{'':50} {'M accesses/s':>22}")
         print(f"{'':50} {'disarmed':>10} {'armed':>10}   slow-down")
         for what, free, armed in sweeps(args.machine, threads, args.repeat, args.scale):
