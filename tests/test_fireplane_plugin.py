@@ -312,6 +312,6 @@ def test_what_the_model_costs_is_measured():
     done = subprocess.run(command, capture_output=True, text=True, timeout=HOST_LIMIT)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.search(r" x \d+\.\d", line)]
-    assert len(rows) == 6 and rows[0].startswith("boot"), done.stdout
+    assert len(rows) == 7 and rows[0].startswith("boot ") and rows[1].startswith("boot, both counting"), done.stdout
     wrong = subprocess.run([command[0], "sf99"], capture_output=True, text=True, timeout=HOST_LIMIT)
     assert wrong.returncode == 1 and wrong.stderr.startswith("model_speed: no machine 'sf99'")

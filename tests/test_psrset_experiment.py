@@ -57,17 +57,19 @@ def test_flows():
 
 
 def fake(busy_inside: float, quiet_inside: float, lost: int = 0):
-    """Five steps on four CPUs, two of them in the set, as they should come out; the step inside with so many pokes."""
+    """All steps on four CPUs, two of them in the set, as they should come out; the step inside with so many pokes."""
     done = psrset.steps()
     for i, step in enumerate(done):
         step.out = psrset.Flow(1000, 1000 - lost, 5e6)
         step.back = psrset.Flow(900, 900, 4e6)
-        fenced = 1 <= i <= 3
+        fenced, many = 1 <= i <= 3 or i >= 6, i >= 5
         inside = {2: busy_inside, 3: quiet_inside}.get(i, 1 if fenced else 200)
-        step.mpstat = psrset.parse_mpstat(mpstat(row(0, intr=int(inside), idl=99), row(1), row(2, intr=500), row(3, ithr=40)))
+        rows = (row(0, intr=int(inside), idl=99), row(1), row(2, intr=500, icsw=5 * many), row(3, ithr=40))
+        step.mpstat = psrset.parse_mpstat(mpstat(*rows))
         device = {0: 0.0 if fenced else 50.0, 1: 0.0, 2: 0.0, 3: 40.0}
         step.sources = {"17 eth0": device, "LOC": {0: 0.2, 1: 1.0, 2: 9, 3: 9}, "RES": {0: max(0, inside - 1.0), 2: 400.0}}
         step.devices, step.targets = {"17 eth0"}, {"17 eth0": "3"}
+        step.targets |= {"20 vnet0": "2", "21 vnet1": "3"} if many else {}
         step.senders = {2: 900.0, 3: 0.0}
         step.pokes = {"wakeup": {0: max(0, inside - 1.0)}, "steal": {0: 0.0}}
     return done
@@ -78,6 +80,10 @@ def test_judged():
     wrong = dict((what.split(":")[0].split(";")[0], holds) for holds, what in psrset_report.judge(fake(1, 50, lost=1), INSIDE))
     assert not wrong["all bytes delivered, both ways, each step"]
     assert not wrong["iperf inside"] and not wrong["fenced CPUs that do not halt need no pokes"]
+    done = fake(900, 1)
+    done[6].targets["21 vnet1"] = "2"  # where the other card's interrupt arrives
+    done[7].mpstat[2]["icsw"] = 0
+    assert [what.split()[0] for holds, what in psrset_report.judge(done, INSIDE) if not holds] == ["the", "beside"]
 
 
 def test_report(tmp_path, monkeypatch, capsys):

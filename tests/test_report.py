@@ -174,7 +174,7 @@ def test_report_in_a_browser(sweep, tmp_path):
     assert "<code>write_allocate=merge</code>: Table 3-8" in dom
     assert "fitted. The CPU has a 2 KB write cache" in dom
     assert "CHOICE" in dom, "sources of parameters"
-    assert "<tr><td>paper, MPO</td><td>2047</td><td>2049</td>" in dom, "pages by lgroup"
+    assert "<tr><td>paper, MPO</td><td>2,047</td><td>2,049</td>" in dom, "pages by lgroup"
     sensitive = re.search(r'<section id="sensitivity">.*?</section>', dom, re.S)[0]
     ours = float(read_rows(folder)["8 threads, speed-up [4 misses in flight]"]["ours"])
     assert f"<td>{ours:+.1f}</td>" in sensitive
