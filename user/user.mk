@@ -31,7 +31,7 @@ UOPENMP    := $(U)/openmp/memcopy-omp $(U)/openmp/fdiff-omp
 UTESTS     := $(patsubst user/test/%.c,$(U)/test/%,$(sort $(wildcard user/test/*.c)))
 
 .PHONY: user user-tests
-user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) $(UOPENMP) ## the programs of the image (build/user/bin)
+user: $(UCMDS) $(UBENCH) $(UONDISK) $(UPRELOAD) $(UDYNAMIC) ## the programs of the image (build/user/bin)
 user-tests: $(UTESTS)
 
 $(U)/obj/%.o: user/%.c | deps

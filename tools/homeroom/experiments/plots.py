@@ -157,13 +157,15 @@ def _bars(axes, rows: list[Row], legend: dict[str, str]) -> None:
         first, base = y, group[0]
         for row in group:
             title = row.label.removeprefix(f"{row.experiment.row}, ")
-            whose = ("paper, ", "ours, " if row.what in row.experiment.variants else "")
+            paper = _papers(row) if relative else row.paper
             ours = 100 * row.ours / base.ours if relative else row.ours
-            for value, colour, who in zip((_papers(row) if relative else row.paper, ours), _colours(row), whose, strict=True):
+            grey, colour = _colours(row)
+            owner = "ours, " if row.what in row.experiment.variants else ""
+            for value, fill, name in ((paper, grey, f"paper, {title}"), (ours, colour, f"{owner}{title}")):
                 if value is not None:
-                    axes.barh(y, value, 0.88, color=colour)
+                    axes.barh(y, value, 0.88, color=fill)
                     axes.annotate(_text(value), (value, y), (3, 0), textcoords="offset points", va="center", fontsize=7)
-                    legend.setdefault(f"{who}{title}", colour)
+                    legend.setdefault(name, fill)
                     peak, y = max(peak, value), y + 1
         label = textwrap.fill(f"{base.experiment.row}, {base.experiment.machine}", 34)
         ticks.append(((first + y - 1) / 2, label))
