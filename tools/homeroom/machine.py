@@ -144,7 +144,7 @@ class Machine:
     def release(self, name: str) -> str:
         """The /etc/system lines that make it behave as under a release.  MachineError for one that is not in its file."""
         if name not in self.releases:
-            known = f"there is {', '.join(self.releases)}" if self.releases else "its file has no releases"
+            known = f"there is {', '.join(self.releases)}" if self.releases else "its file has no releases: leave it out"
             raise MachineError(f"RELEASE={name}: {self.name} does not know it; {known}")
         return self.releases[name]
 
