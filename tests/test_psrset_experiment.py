@@ -82,7 +82,7 @@ def test_judged():
     assert not wrong["iperf inside"] and not wrong["fenced CPUs that do not halt need no pokes"]
     done = fake(900, 1)
     done[6].targets["21 vnet1"] = "2"  # where the other card's interrupt arrives
-    done[7].mpstat[2]["icsw"] = 0
+    done[6].mpstat[2]["icsw"] = 0
     assert [what.split()[0] for holds, what in psrset_report.judge(done, INSIDE) if not holds] == ["the", "beside"]
 
 

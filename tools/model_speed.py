@@ -94,7 +94,8 @@ def main() -> None:
         threads = args.threads or machine.load(args.machine).cpus
         print(f"{time.strftime('%Y-%m-%d')}  {args.machine}, {threads} threads; CPU time of QEMU, least of {args.repeat}\n")
         ways = ({}, {"qemu_args": guest.ICOUNT}, {"model": "fireplane"})
-        boots = [[boot(args.machine, **how) for how in ways] for _ in range(5 * args.repeat)]
+        times = 5 * args.repeat if args.repeat > 1 else 1
+        boots = [[boot(args.machine, **how) for how in ways] for _ in range(times)]
         plain, counted, attached = (statistics.median(column) for column in zip(*boots, strict=True))
         print(f"{'boot':50} {plain:8.2f} s {attached:8.2f} s   x {attached / plain:.2f}")
         both = "boot, both counting instructions"

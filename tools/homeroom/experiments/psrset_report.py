@@ -132,8 +132,8 @@ def judge(done: list, inside: range) -> list[tuple[bool, str]]:
         (all(int(cpu) not in inside for s in fenced for cpu in s.targets.values()), "fenced vectors arrive outside"),
         (all(len(set(cards_of(s).values())) == len(cards_of(s)) > 1 for s in (free, *many)),
          "the vectors of four cards arrive on four CPUs, before and behind the fence"),
-        (all(sum(column(s, "icsw", s.mpstat)) > 0 for s in (free, *many)),
-         "beside a busy process threads are forced off a CPU"),
+        (all(sum(column(s, "icsw", s.mpstat)) > 0 for s in (free, many[0])),
+         "beside a busy process threads are forced off a CPU, where iperf may share its CPU"),
     ]  # fmt: skip
 
 
