@@ -435,16 +435,19 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     }
 }
 
-/* The kernel begins: code of the upper half.  No block runs, so QEMU can be asked for the time. */
-static void on_kernel(void)
+/* The first block of the boot loader, then of the kernel.  None runs, so QEMU can be asked for the time. */
+static void on_begin(bool kernel)
 {
-    static bool before;
+    static bool loader_began, kernel_began;
 
-    if (!before && fp_clock_take(model) != 0) {
+    if (!loader_began && fp_clock_take(model) != 0) {
         say("this QEMU (%s) counts instructions in a way unknown here: leave -icount away", version);
         _exit(1);
     }
-    before = true;
+    loader_began = true;
+    if (kernel && !kernel_began)
+        fp_clock_kernel();
+    kernel_began = kernel_began || kernel;
 }
 
 static void on_translate(struct qemu_plugin_tb *tb)
@@ -455,8 +458,7 @@ static void on_translate(struct qemu_plugin_tb *tb)
 
     if (n > MOST_INSNS)
         n = MOST_INSNS;
-    if (!user)
-        on_kernel();
+    on_begin(!user);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint8_t buffer[16];
