@@ -53,7 +53,7 @@ struct fp_header {
     uint32_t boards_known; /* boards whose memory was probed                    */
     uint32_t ecache_ways;  /* ways of the external cache                        */
     uint32_t tested;       /* enum fp_tested: has the model counted known work right on this QEMU?  */
-    uint32_t unused;
+    uint32_t disarmed;     /* times that it was disarmed: what was measured across one is not whole */
     char     params[2048]; /* the model's parameters, "key = value" lines, zero-terminated */
 };
 

@@ -33,7 +33,7 @@ uint64_t lgrp_privm_random_thresh = UINT64_MAX;
 uint64_t lgrp_shm_random_thresh = 8ull << 20;
 uint32_t lgrp_mem_pset_aware = 0;
 
-TUNABLE(mpo_enable, 0, 1, "0: one lgroup, pages at random over the boards; read at boot");
+TUNABLE_BOOT(mpo_enable, 0, 1, "0: one lgroup, pages at random over the boards; read at boot");
 TUNABLE_RO(nlgrps, "number of lgroups");
 TUNABLE(
     lgrp_expand_proc_thresh, 0, LOAD_MAX,

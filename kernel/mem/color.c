@@ -28,7 +28,7 @@ enum { BINNED_MAX = 64 };
 
 uint32_t use_page_coloring = 1;
 uint32_t page_colors = 1;
-TUNABLE(use_page_coloring, 0, 1, "0: frames have no colours, whatever the caches are; read at boot; color.c");
+TUNABLE_BOOT(use_page_coloring, 0, 1, "0: frames have no colours, whatever the caches are; read at boot; color.c");
 TUNABLE_RO(page_colors, "colours of frames: pages in a way of the external cache; 1: none; color.c");
 
 void bins_empty(struct mem_node *n)

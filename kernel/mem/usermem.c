@@ -8,7 +8,7 @@
 #include "stat/tunable.h"
 
 static uint32_t user_kmem_percent = 12;
-TUNABLE(user_kmem_percent, 1, 50,
+TUNABLE_BOOT(user_kmem_percent, 1, 50,
         "default 12 %: share of memory that the kernel holds for one ordinary user's files, pipes, sockets and locks; "
         "read at boot");
 

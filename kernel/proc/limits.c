@@ -30,7 +30,7 @@ enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 uint32_t max_nprocs; /* 0: by the size of memory */
 TUNABLE(max_nprocs, 64, LWPS_MAX, "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
 uint32_t maxuprc;
-TUNABLE(maxuprc, 16, LWPS_MAX, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
+TUNABLE_BOOT(maxuprc, 16, LWPS_MAX, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
 
 static struct list        uhash[64];
 static struct ucount      root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};

@@ -226,13 +226,15 @@ long sys_tunable(struct regs *r)
     if (t == NULL)
         return -ENOENT;
     if (r->arg[0] == TUNABLE_GET) {
-        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable != 0, .value = tunable_get(t),
+        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable == TUNABLE_LIVE, .value = tunable_get(t),
                                 .least = t->least, .greatest = t->greatest};
         return copy_out(r->arg[2], &v, sizeof v);
     }
     err = copy_in(&v, r->arg[2], sizeof v);
     if (err != 0)
         return err;
+    if (t->writable == TUNABLE_BY_SYSTEM)
+        return -EPERM;
     if (v.size != t->size && v.size != 0) {
         /* A write of fewer bytes leaves the others as they are; one of more would hit a
          * neighbour. */

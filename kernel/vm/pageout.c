@@ -50,9 +50,9 @@ static bool before_solaris_8(void)
 {
     return pageout_policy < 2;
 }
-TUNABLE(pageout_policy, 0, 2,
+TUNABLE_BOOT(pageout_policy, 0, 2,
         "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
-TUNABLE_IF(priority_paging, before_solaris_8, 0, 1,
+TUNABLE_BOOT_IF(priority_paging, before_solaris_8, 0, 1,
         "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
 TUNABLE_IF(cachefree, before_solaris_8, 128, PAGES_MAX,
         "pages, default lotsfree: below it file pages are taken; policy 1; live");
@@ -64,7 +64,7 @@ TUNABLE(pageout_reserve, 16, PAGES_MAX, "pages, default throttlefree/2: the last
 TUNABLE(fastscan, 1000, PAGES_MAX,
         "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
 TUNABLE(slowscan, 4, PAGES_MAX, "pages a second, default 100 or fastscan/10: speed at the mark; live");
-TUNABLE(handspreadpages, 1, PAGES_MAX, "pages, default fastscan: distance of the clock's hands; read at boot");
+TUNABLE_BOOT(handspreadpages, 1, PAGES_MAX, "pages, default fastscan: distance of the clock's hands; read at boot");
 TUNABLE(maxpgio, 4, 1 << 20, "default 40: page-outs started in a second; live");
 TUNABLE(min_percent_cpu, 1, 100, "default 4: part of one CPU that the scanner may take at the mark; live");
 TUNABLE(max_percent_cpu, 1, 100, "default 80: the same with nothing free; live");

@@ -243,6 +243,7 @@ static void disarm(struct fp_model *m)
     }
     m->armed = false;
     header(m)->armed = 0;
+    header(m)->disarmed++;
 }
 
 enum fp_ask fp_doorbell(struct fp_model *m, unsigned cpu, unsigned op)

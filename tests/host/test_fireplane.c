@@ -316,6 +316,37 @@ TEST(a_line_alone_is_modified_without_a_word)
     CHECK_EQ(n(0)->ec_ref, 2); /* level 1 now */
 }
 
+TEST(a_line_that_is_owned_is_changed_again_without_a_word)
+{
+    uint64_t bus;
+
+    machine(2, mid, "");
+    load(0, 0x1000);
+    load(1, 0x1000);
+    store(0, 0x1000); /* an address transaction: CPU 1 has a copy */
+    bus = m->bucket[m->kind[FP_RES_BUS].first];
+    CHECK_EQ(n(0)->ec_ref, 2);
+    store(0, 0x1008);
+    store(0, 0x1010);
+    CHECK_EQ(n(0)->ec_ref, 2);
+    CHECK_EQ(m->bucket[m->kind[FP_RES_BUS].first], bus);
+}
+
+TEST(a_line_that_left_its_owner_is_shared_with_none)
+{
+    uint64_t bus, way = 4ul << 20;
+
+    machine(2, mid, "");
+    load(0, 0x1000);
+    store(0, 0x1000);
+    load(0, 0x1000 + way);
+    load(0, 0x1000 + 2 * way); /* two ways: the first leaves */
+    load(1, 0x1000);
+    bus = m->bucket[m->kind[FP_RES_BUS].first];
+    store(1, 0x1000);
+    CHECK_EQ(m->bucket[m->kind[FP_RES_BUS].first], bus);
+}
+
 TEST(what_leaves_the_external_cache_is_written_if_modified)
 {
     const uint64_t way = 4096; /* bytes */
@@ -422,6 +453,19 @@ TEST(a_whole_line_is_written_without_being_read)
     fp_drain(&m->cpu[0]);
     CHECK_EQ(clock_of(0), 240 * NS);
     CHECK(load(0, BOARD + 0x1000) > 0); /* it is not in the cache */
+}
+
+TEST(a_whole_line_makes_other_copies_stale)
+{
+    uint64_t before;
+
+    machine(2, mid, "");
+    load(1, 0x1000);
+    load(1, 0x1008);
+    before = n(1)->miss_local;
+    store_line(0, 0x1000);
+    CHECK(load(1, 0x1000) > 0);
+    CHECK_EQ(n(1)->miss_local, before + 1);
 }
 
 TEST(bytes_are_merged_whatever_their_size)
@@ -589,6 +633,21 @@ TEST(a_cpu_ahead_of_the_others_gives_way)
     CHECK_EQ(m->cpu[0].limit, 101 * 1111 + 1000 * NS);
 }
 
+TEST(a_cpu_that_moved_data_gives_way_sooner)
+{
+    machine(1, mid, "order_ps = 20000\n");
+    for (unsigned c = 0; c < 4; c++)
+        fp_run(&m->cpu[c], 1, 1111);
+    fp_slice(&m->cpu[0]); /* it was alone before */
+    fp_slice(&m->cpu[1]);
+    memset(yielded, 0, sizeof yielded);
+    fp_run(&m->cpu[1], 200, 200 * 1111);
+    CHECK(!yielded[1]); /* 222 ns ahead, and nothing of it can be in others' way */
+    load(0, 0x1000);
+    fp_run(&m->cpu[0], 1, 1111);
+    CHECK(yielded[0]);
+}
+
 /* Or it would run on alone until those that it woke have their turn, and they would take its clock for the time. */
 TEST(a_cpu_alone_gives_way_too)
 {
@@ -702,6 +761,7 @@ TEST(arming_sets_all_clocks_to_the_latest_and_empties_the_caches)
     CHECK_EQ(fp_doorbell(m, 0, FP_OP_DISARM), FP_REWATCH);
     CHECK_EQ(fp_doorbell(m, 0, FP_OP_DISARM), FP_NOTHING);
     CHECK_EQ(((struct fp_header *)page)->armed, 0);
+    CHECK_EQ(((struct fp_header *)page)->disarmed, 1);
     CHECK_EQ(FP_CPU(page, 3)->counts.load_miss_local, 1);
     CHECK_EQ(fp_doorbell(m, 0, FP_OP_ARM), FP_REWATCH);
     for (unsigned c = 0; c < 4; c++)

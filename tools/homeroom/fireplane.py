@@ -46,7 +46,7 @@ class Header(ctypes.LittleEndianStructure):
         ("boards_known", c_uint32),
         ("ecache_ways", c_uint32),
         ("tested", c_uint32),
-        ("unused", c_uint32),
+        ("disarmed", c_uint32),
         ("params", c_char * 2048),
     )
 

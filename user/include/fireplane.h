@@ -18,11 +18,17 @@
 int fp_open(void);
 
 /*
- * fp_arm, fp_disarm - begin and end to watch memory accesses, of all CPUs.  The first to arm the model has it tested.
+ * fp_arm - begin to watch memory accesses, of all CPUs.  The first to arm the model has it tested.
  * 0, or -1 and a line on stderr: it could not be tested, and is not armed.
  */
 int fp_arm(void);
-void fp_disarm(void);
+
+/*
+ * fp_disarm - end what the same process's fp_arm() began, unless another program had armed the model before, which goes on.
+ * 0, also without the model; -1 and a line on stderr: another program disarmed it meanwhile, so what was counted since
+ * fp_arm() is not whole.
+ */
+int fp_disarm(void);
 
 /* fp_now_ps - modelled time of the calling thread, in picoseconds; 0 without the model. */
 uint64_t fp_now_ps(void);

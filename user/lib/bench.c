@@ -248,7 +248,8 @@ static void end_measure(void)
     uint64_t longest = 0;
 
     m->wall_s = bench_now() - team->wall_begin;
-    fp_disarm();
+    if (fp_disarm() != 0)
+        bench_die("nothing was measured");
     fp_read(&after);
     m->model = model;
     m->counts = difference(&after, &team->before);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@
 #include <unistd.h>
 
 static void *page; /* NULL: no model */
+static bool asked, armed_by_us;  /* since fp_arm()              */
+static uint32_t disarmed_before; /* fp_arm(): header's disarmed */
 
 /* A number from a file of a PCI device in sysfs; 0: none. */
 static unsigned long sysfs_number(int dir, const char *name)
@@ -130,13 +133,25 @@ int fp_arm(void)
 {
     if (fp_open() == 0 && fp_header()->tested == FP_UNTESTED && test_model() != 0)
         return -1;
+    if (page != NULL) {
+        asked = true;
+        disarmed_before = __atomic_load_n(&fp_header()->disarmed, __ATOMIC_RELAXED);
+        armed_by_us = armed_by_us || !__atomic_load_n(&fp_header()->armed, __ATOMIC_RELAXED);
+    }
     FP_DOORBELL(FP_OP_ARM);
     return 0;
 }
 
-void fp_disarm(void)
+int fp_disarm(void)
 {
-    FP_DOORBELL(FP_OP_DISARM);
+    bool whole = !asked || __atomic_load_n(&fp_header()->disarmed, __ATOMIC_RELAXED) == disarmed_before;
+
+    if (armed_by_us)
+        FP_DOORBELL(FP_OP_DISARM);
+    asked = armed_by_us = false;
+    if (!whole)
+        fprintf(stderr, "fireplane: another program disarmed the model meanwhile, so what was counted is not whole\n");
+    return whole ? 0 : -1;
 }
 
 uint64_t fp_now_ps(void)
