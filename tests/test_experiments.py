@@ -5,12 +5,14 @@ import csv
 import dataclasses
 import json
 import math
+import re
 import subprocess
 
 import pytest
 
 from homeroom.experiments import definition, metrics, parameters, results, run, settings
 from homeroom.experiments.definition import DefinitionError
+from homeroom.machine import MachineError
 
 LOG = """\
 homeroom: Sun Fire 6800: 6 boards, 24 CPUs, 3072 MiB, seed 0x1
@@ -152,7 +154,7 @@ def suite(tmp_path, monkeypatch):
         ('machine = "sf3800"', 'machine = "sf9"', "experiment 'one': no machine 'sf9'"),
         ('name = "two"', 'name = "one"', "two experiments are called 'one'"),
         ('unit = "MB/s"', 'unit = "MB/s"\nspeed = 1', "unknown key 'speed'"),
-        ('unit = "MB/s"', 'unit = "MB/s"\nstarts = 0', "starts = 0; once at least"),
+        ('unit = "MB/s"', 'unit = "MB/s"\nstarts = 0', "starts = 0: write a number, 1 at least"),
         ('row = "8 threads"\n', "", "'row' is missing"),
         ("[0, inf]", "[60, 40]", r"band linux = \[60, 40\]: write \[least, most\]"),
         ("{ linux = ", "{ compare = ", "band compare: the paper has a number, so the rule for all rows judges"),
@@ -163,7 +165,16 @@ def suite(tmp_path, monkeypatch):
         ('"base", "new"]', '"base"]', "name two"),
         ("base = 100", "bass = 100", "no variant 'bass'"),
         ('run = "memcopy -t 8"', "run = 8", "run = 8: write a str"),
-        ('set = "centerplane=double-pumped"\n', "", r"\[hypothesis\]"),
+        ('set = "centerplane=double-pumped"\n', "", r"\[hypothesis.half\]: missing 1 .* 'set'"),
+        ("repeat = 2", "repeat = 0", "repeat = 0: write a number, 1 at least"),
+        ("repeat = 2", 'repeat = "2"', "repeat = '2': write a number"),
+        ('tables = ["3-8"]', "tables = []", "name one"),
+        ('name = "two"', 'name = "../two"', "name = '../two': letters, digits"),
+        ("base = 100", 'base = "100"', "paper base = '100': write a number"),
+        ("[0, inf]", "5", "band linux = 5: write"),
+        ('title = "Memory copy"', "", r"\[table.3-8\]: 'title' is missing"),
+        ("[[group]]", "[group]", r"write \[\[group\]\]"),
+        (SMALL, "", "there is no experiment in it"),
         ("seed = 7", "seed = = 7", "Invalid value"),
     ],
 )
@@ -374,6 +385,34 @@ def test_starts_in_one_boot(suite):
     store(one, 1, 0, measurements=printed[:2])
     case = results.read_case(suite, e, "base")
     assert case.values == [] and "2 of 2 result lines have bench=memcopy; 3 must" in case.faults[0]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"measurements": [', '{"measurements": 5}'])
+def test_a_damaged_result(suite, text):
+    """It is a fault of its row, with what to do, and not the end of the report."""
+    e = suite.experiments[1]
+    path, _ = run.paths(suite.run_of(e, "base"), 1)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    case = results.read_case(suite, e, "base")
+    assert case.value is None
+    assert re.match(r"out/runs/\S+ is damaged .*: remove it, and the next sweep runs it again", case.faults[0])
+
+
+def test_what_the_kernel_refused_is_no_result():
+    log = "boot\r\nWARNING: sorry, variable 'mpo_enabel' is not defined in the 'kernel' on line 3 of etc/system\r\nresult: x\r\n"
+    said = "sorry, variable 'mpo_enabel' is not defined in the 'kernel' on line 3 of etc/system"
+    assert run.refused(log) == said
+    assert run.refused("WARNING: 'lotsfree' is set more than once in etc/system, 0x100 is in force\n") is None
+
+
+def test_another_csv_is_not_overwritten(suite, tmp_path):
+    path = tmp_path / "results.csv"
+    for content in (b"a,b\n1,2\n", b"\xff\xfe\n"):
+        path.write_bytes(content)
+        with pytest.raises(MachineError, match=r"results.csv .*: move it away"):
+            results.write_csv([], suite.seed, keep=True, path=path)
+        assert path.read_bytes() == content
 
 
 def test_no_row_is_dropped(suite):

@@ -386,7 +386,7 @@ class Guest:
         """Whether guest time is counted in instructions: with ICOUNT=1, and for a command under the model unless something
         around it goes by the host's clock, on the QEMU where the plugin's clock was tried (7.2)."""
         o = self.options
-        outside = o.watchdog or o.agent is not None or o.disks or o.forward or o.gdb_port is not None
+        outside = o.watchdog or o.agent is not None or o.disks or self.machine.cards or o.gdb_port is not None
         return o.icount or bool(o.model and o.run is not None and not outside and _version() == TRIED[0])
 
     def repeat(self) -> str:

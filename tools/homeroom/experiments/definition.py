@@ -253,18 +253,45 @@ class Suite:
         return list(found.values())
 
 
-def _table(raw: dict, name: str, kind: type, where: str) -> dict:
+def _made(kind: type, where: str, *name: str, **value: str) -> object:
     try:
-        return {key: kind(key, **value) for key, value in raw.pop(name, {}).items()}
+        return kind(*name, **value)
     except TypeError as error:
-        raise DefinitionError(f"{where}: [{name}]: {error}".replace("__init__() ", "")) from None
+        raise DefinitionError(f"{where}: {re.sub(r'^.*__init__.. ', '', str(error))}") from None
+
+
+def _dicts(raw: dict, name: str, where: str) -> list[dict]:
+    """The elements of an array of tables, [[name]]."""
+    several = raw.pop(name, [])
+    if not isinstance(several, list) or not all(isinstance(one, dict) for one in several):
+        raise DefinitionError(f"{where}: write [[{name}]], and below it what it has")
+    return several
+
+
+def _named(raw: dict, name: str, where: str) -> dict[str, dict]:
+    """The tables [name.key], by their keys."""
+    several = raw.pop(name, {})
+    if not isinstance(several, dict) or not all(isinstance(one, dict) for one in several.values()):
+        raise DefinitionError(f"{where}: write [{name}.NAME], and below it what it has")
+    return several
+
+
+def _table(raw: dict, name: str, kind: type, where: str) -> dict:
+    return {key: _made(kind, f"{where}: [{name}.{key}]", key, **one) for key, one in _named(raw, name, where).items()}
 
 
 def _list(raw: dict, name: str, kind: type, where: str) -> list:
-    try:
-        return [kind(**value) for value in raw.pop(name, [])]
-    except TypeError as error:
-        raise DefinitionError(f"{where}: [[{name}]]: {error}".replace("__init__() ", "")) from None
+    return [_made(kind, f"{where}: [[{name}]]", **one) for one in _dicts(raw, name, where)]
+
+
+def _count(value: object, name: str, where: str, least: int = 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise DefinitionError(f"{where}: {name} = {value!r}: write a number, {least} at least")
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _each_thread(raw: dict) -> list[dict]:
@@ -291,12 +318,19 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
     if missing := [key for key in REQUIRED if key not in raw]:
         raise DefinitionError(f"{where}: '{missing[0]}' is missing")
     e = Experiment(**raw)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", e.name):
+        raise DefinitionError(f"{where}: name = {e.name!r}: letters, digits, and . _ - after the first")
+    if not e.tables:
+        raise DefinitionError(f"{where}: tables = []: name one")
+    for name in ("timeout", "times", "starts", *(["repeat"] if e.repeat is not None else [])):
+        _count(getattr(e, name), name, where)
+    for name, value in e.paper.items():
+        if not _is_number(value):
+            raise DefinitionError(f"{where}: paper {name} = {value!r}: write a number")
     if e.compare not in COMPARE:
         raise DefinitionError(f"{where}: compare = '{e.compare}'; there are {', '.join(COMPARE)}")
     if e.metric not in metrics.METRICS:
         raise DefinitionError(f"{where}: metric = '{e.metric}'; there are {', '.join(metrics.METRICS)}")
-    if e.starts < 1:
-        raise DefinitionError(f"{where}: starts = {e.starts}; once at least")
     if len(e.variants) != 2 and e.compare != "none":
         raise DefinitionError(f"{where}: variants = {e.variants}: name two, the base and what is compared with it")
     for names, known, what in (
@@ -312,7 +346,7 @@ def _experiment(raw: dict, suite: Suite, where: str) -> Experiment:
     for name, limits in e.band.items():
         if name in e.paper:
             raise DefinitionError(f"{where}: band {name}: the paper has a number, so the rule for all rows judges")
-        if len(limits) != 2 or limits[0] > limits[1]:
+        if not isinstance(limits, list) or len(limits) != 2 or not all(map(_is_number, limits)) or limits[0] > limits[1]:
             raise DefinitionError(f"{where}: band {name} = {limits}: write [least, most]")
     try:
         machine.load(e.machine, e.boards, e.mem)
@@ -327,24 +361,30 @@ def load(path: Path) -> Suite:
         raw = tomllib.loads(path.read_text())
     except OSError as error:
         raise DefinitionError(f"{path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DefinitionError(f"{path}: {error}") from None
+    where, tables = str(path), _named(raw, "table", str(path))
+    for name, table in tables.items():
+        if not isinstance(table.get("title"), str):
+            raise DefinitionError(f"{where}: [table.{name}]: 'title' is missing")
     suite = Suite(
         path,
-        raw.pop("seed", 1),
-        raw.pop("repeat", 1),
-        _table(raw, "variant", Variant, str(path)),
-        _table(raw, "hypothesis", Hypothesis, str(path)),
-        _table(raw, "condition", Condition, str(path)),
-        _list(raw, "fitted", Fitted, str(path)),
-        raw.pop("table", {}),
+        _count(raw.pop("seed", 1), "seed", where, 0),
+        _count(raw.pop("repeat", 1), "repeat", where),
+        _table(raw, "variant", Variant, where),
+        _table(raw, "hypothesis", Hypothesis, where),
+        _table(raw, "condition", Condition, where),
+        _list(raw, "fitted", Fitted, where),
+        tables,
         [],
     )
-    for group in raw.pop("group", []):
-        for own in (one for several in group.pop("experiment", []) for one in _each_thread(several)):
+    for group in _dicts(raw, "group", where):
+        for own in (one for several in _dicts(group, "experiment", where) for one in _each_thread(several)):
             where = f"{path.name}: experiment '{own.get('name', '?')}'"
             suite.experiments.append(_experiment({**raw, **group, **own}, suite, where))
     names = [e.name for e in suite.experiments]
+    if not names:
+        raise DefinitionError(f"{path.name}: there is no experiment in it")
     if double := {n for n in names if names.count(n) > 1}:
         raise DefinitionError(f"{path.name}: two experiments are called '{min(double)}'")
     return suite

@@ -398,7 +398,7 @@ def say(rows: list[Row], path: Path, settings: Settings) -> None:
 def make(settings: Settings) -> int:
     """Write results.csv and the report.  Returns 0, or 1 when a row has no number."""
     rows = results.collect(settings)
-    results.write_csv(rows, settings.suite.seed, keep=bool(settings.names) or settings.quick)
+    results.write_csv(rows, settings.suite.seed, keep=bool(settings.names) or settings.quick or not settings.full)
     names = settings.names
     path = run.OUT / ("report.html" if not names else f"{names[0]}.html" if len(names) == 1 else "some.html")
     path.parent.mkdir(parents=True, exist_ok=True)

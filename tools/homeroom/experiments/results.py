@@ -16,6 +16,7 @@ from pathlib import Path
 from homeroom.experiments import metrics, run
 from homeroom.experiments.definition import COMPARE, Experiment, Run, Suite
 from homeroom.experiments.settings import Settings
+from homeroom.machine import MachineError
 
 CSV = run.OUT / "results.csv"
 # Tables of experiments that are programs of their own.
@@ -140,9 +141,14 @@ def read_case(
             why = run.failure(log)
             case.faults.append(f"{why}; log {run.shown(log)}" if why else "not run")
             continue
-        stored = json.loads(path.read_text())
         try:
-            found = metrics.select(measurements(stored), e.bench, e.select, e.starts)
+            stored = json.loads(path.read_text())
+            read = measurements(stored)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            case.faults.append(f"{run.shown(path)} is damaged ({error}): remove it, and the next sweep runs it again")
+            continue
+        try:
+            found = metrics.select(read, e.bench, e.select, e.starts)
             case.values.append(e.times * statistics.median(map(metrics.METRICS[e.metric].value, found)))
             case.files.append(stored)
         except (metrics.MetricError, ValueError) as error:
@@ -239,12 +245,18 @@ def as_csv(row: Row, seed: int) -> dict[str, str]:
 
 
 def read_csv(path: Path = CSV) -> list[dict[str, str]]:
-    """The rows of a results.csv; none if there is none, or one with other columns."""
+    """The rows of a results.csv, none if there is none.  MachineError for a file that is something else."""
     if not path.exists():
         return []
-    with open(path, newline="") as file:
-        reader = csv.DictReader(file)
-        return list(reader) if reader.fieldnames == COLUMNS else []
+    try:
+        with open(path, newline="") as file:
+            reader = csv.DictReader(file)
+            if reader.fieldnames == COLUMNS:
+                return list(reader)
+        why = "has other columns"
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = f"cannot be read: {error}"
+    raise MachineError(f"{run.shown(path)} {why}: move it away, for rows are added to it")
 
 
 def write_csv(rows: list[Row], seed: int, keep: bool, path: Path = CSV) -> None:

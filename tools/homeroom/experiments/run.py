@@ -152,7 +152,7 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
     seconds = time.monotonic() - start
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     text = log.read_text(errors="replace")
-    reason = failure(log) if status != 0 else None
+    reason = failure(log) if status != 0 else refused(text)
     measurements = metrics.parse(text)
     if reason is None and not measurements:
         reason = "it printed no result: line"
@@ -178,7 +178,10 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
         "log": shown(log),
     }
     part = result.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps(out, indent=1) + "\n")
+    with open(part, "w") as file:
+        file.write(json.dumps(out, indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     part.rename(result)
     print(f"experiments: {progress():>10}  {where}: {seconds:.0f} s", flush=True)
     return 0
@@ -196,6 +199,12 @@ def failure(log: Path) -> str | None:
     said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     said = [line for line in said if not line.startswith("homeroom: to repeat it")]
     return said[-1].strip() if said else "its log is empty"
+
+
+def refused(text: str) -> str | None:
+    """The first line of SYSTEM that the kernel did not carry out, which it warns of and goes on; what it said."""
+    found = re.search(r"^WARNING: (.* on line \d+ of etc/system.*?)\r?$", text, re.M)
+    return found[1] if found else None
 
 
 def memory_mib(run: Run) -> int:
