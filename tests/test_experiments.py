@@ -400,9 +400,8 @@ def test_a_damaged_result(suite, text):
 
 
 def test_what_the_kernel_refused_is_no_result():
-    log = "boot\r\nWARNING: sorry, variable 'mpo_enabel' is not defined in the 'kernel' on line 3 of etc/system\r\nresult: x\r\n"
     said = "sorry, variable 'mpo_enabel' is not defined in the 'kernel' on line 3 of etc/system"
-    assert run.refused(log) == said
+    assert run.refused(f"boot\r\nWARNING: {said}\r\nresult: x\r\n") == said
     assert run.refused("WARNING: 'lotsfree' is set more than once in etc/system, 0x100 is in force\n") is None
 
 

@@ -41,15 +41,18 @@ struct tunable {
  */
 #define TUNABLE(var, least, greatest, text) TUNABLE_M("", var, least, greatest, text)
 /* TUNABLE_M - one of a module. */
-#define TUNABLE_M(mod, var, least, greatest, text) TUNABLE_ANY(mod, var, TUNABLE_LIVE, least, greatest, text, NULL, NULL)
+#define TUNABLE_M(mod, var, least, greatest, text) \
+    TUNABLE_ANY(mod, var, TUNABLE_LIVE, least, greatest, text, NULL, NULL)
 /* TUNABLE_BOOT, TUNABLE_BOOT_IF - one that is read at boot: mdb cannot set it. */
 #define TUNABLE_BOOT(var, least, greatest, text) TUNABLE_BOOT_IF(var, NULL, least, greatest, text)
 #define TUNABLE_BOOT_IF(var, there, least, greatest, text) \
     TUNABLE_ANY("", var, TUNABLE_BY_SYSTEM, least, greatest, text, there, NULL)
 /* TUNABLE_IF - one that exists only while there() says so. */
-#define TUNABLE_IF(var, there, least, greatest, text) TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, there, NULL)
+#define TUNABLE_IF(var, there, least, greatest, text) \
+    TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, there, NULL)
 /* TUNABLE_HOOK - one whose set(value) is called before it is set, and may refuse.  /etc/system calls it, too. */
-#define TUNABLE_HOOK(var, set, least, greatest, text) TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, NULL, set)
+#define TUNABLE_HOOK(var, set, least, greatest, text) \
+    TUNABLE_ANY("", var, TUNABLE_LIVE, least, greatest, text, NULL, set)
 /* TUNABLE_RO, TUNABLE_RO_M - one that can only be read. */
 #define TUNABLE_RO(var, text) TUNABLE_RO_M("", var, text)
 #define TUNABLE_RO_M(mod, var, text) TUNABLE_ANY(mod, var, TUNABLE_NEVER, 0, TUNABLE_WIDEST(var), text, NULL, NULL)

@@ -226,8 +226,8 @@ long sys_tunable(struct regs *r)
     if (t == NULL)
         return -ENOENT;
     if (r->arg[0] == TUNABLE_GET) {
-        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable == TUNABLE_LIVE, .value = tunable_get(t),
-                                .least = t->least, .greatest = t->greatest};
+        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable == TUNABLE_LIVE,
+                                .value = tunable_get(t), .least = t->least, .greatest = t->greatest};
         return copy_out(r->arg[2], &v, sizeof v);
     }
     err = copy_in(&v, r->arg[2], sizeof v);

@@ -14,8 +14,9 @@
  *             that counts wrong does so each time.
  *             Every CPU that we may run on is looked at.  If that is not all of them, nothing is rung, and the
  *             next to arm the model has it tested again.
- * EXIT        0: right; or not tested, because of parameters outside fpw_limits(), which it says.  1: broken, and the
- *             run ends.  2: there is no model.  3: it cannot be tested now: no process, too much else that runs.
+ * EXIT        0: right; or not tested, because of parameters outside fpw_limits(), which it says.
+ *             1: broken, and the run ends.  2: there is no model, or there are arguments.
+ *             3: it cannot be tested now: no process, too much else that runs.
  * SEE ALSO    user/include/fpwork.h, docs/fireplane.md, tests/test_fireplane_selftest.py (which breaks
  *             the plugin)
  */
@@ -652,10 +653,13 @@ static void find_memory(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     bool good;
 
+    (void)argv;
+    if (argc > 1)
+        bench_die("it takes no arguments");
     if (fp_open() != 0)
         bench_die("no model: start the machine with MODEL=fireplane");
     fpw_read_params();

@@ -24,7 +24,7 @@ int fp_open(void);
 int fp_arm(void);
 
 /*
- * fp_disarm - end what the same process's fp_arm() began, unless another program had armed the model before, which goes on.
+ * fp_disarm - end what the same process's fp_arm() began, unless another had armed the model before; it goes on.
  * 0, also without the model; -1 and a line on stderr: another program disarmed it meanwhile, so what was counted since
  * fp_arm() is not whole.
  */

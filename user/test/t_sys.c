@@ -787,6 +787,7 @@ static void solaris_only(void)
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "nlgrps", &v), 0);
     EXPECT(v.size == 4 && v.value >= 1 && !v.writable);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
+    EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "mpo_enable", &v), EPERM); /* read at boot */
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
     EXPECT(v.writable && v.least > 0 && v.least <= v.value && v.value <= v.greatest);
     was = v;

@@ -147,8 +147,12 @@ def execute(run: Run, repetition: int, progress: Callable[[], str] = str) -> int
     command = [sys.executable, str(TOP / "qemu/launch.py"), *options(run, repetition), "--timeout", str(run.timeout)]
     command += ["--model-page", str(page)] if run.model else []
     start = time.monotonic()
-    with open(log, "wb") as file:
-        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=TOP).returncode
+    try:
+        with open(log, "wb") as file:
+            status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=TOP).returncode
+    except KeyboardInterrupt:
+        page.unlink(missing_ok=True)
+        raise
     seconds = time.monotonic() - start
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     text = log.read_text(errors="replace")
