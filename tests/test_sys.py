@@ -3,11 +3,12 @@
 
 import hashlib
 import re
-from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/tunables.md"
+from homeroom.machine import TOP
+
+PAGE = TOP / "docs/tunables.md"
 SYSTEM = "set lgrp_loadavg_tolerance=0x1000; set nothing=1; set nlgrps=7; set max_nprocs=1x; frob; set rechoose_interval | 4 x"
 
 pytestmark = pytest.mark.machine("sf280r", system=SYSTEM)
@@ -82,8 +83,15 @@ def test_values_outside_every_range(machine, boot):
     lines = "".join(f"{name}/Z 0t{greatest + 1}\\n" for name, (_, greatest) in above.items())
     refused = other.run(f"printf '{lines}' | mdb -kw")
     assert refused.status == 1
+    at_boot = set(re.findall(r"TUNABLE_BOOT(?:_IF)?\((\w+),", "".join(f.read_text() for f in (TOP / "kernel").rglob("*.c"))))
+    assert {"mpo_enable", "pageout_policy", "priority_paging"} <= at_boot
     assert [ln.rsplit(";", 1)[0] for ln in refused.out.splitlines()] == [
-        f"mdb: failed to write {name}: allowed are 0t{least} to 0t{greatest}, not 0t{greatest + 1}"
+        f"mdb: failed to write {name}: "
+        + (
+            "it is read at boot: set it in /etc/system"
+            if name in at_boot
+            else f"allowed are 0t{least} to 0t{greatest}, not 0t{greatest + 1}"
+        )
         for name, (least, greatest) in above.items()
     ]
     assert values(other, list(table)) == got

@@ -118,7 +118,7 @@ struct hr_lgrp_info {
 
 struct hr_tunable {
     unsigned           size;     /* bytes: 1, 2, 4 or 8 */
-    unsigned           writable; /* 0: TUNABLE_SET fails with EPERM               */
+    unsigned           writable; /* 0, or 2: in /etc/system alone: TUNABLE_SET fails with EPERM */
     unsigned long long value;
     unsigned long long least, greatest; /* TUNABLE_SET fails with ERANGE outside  */
 };

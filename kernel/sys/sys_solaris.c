@@ -226,7 +226,7 @@ long sys_tunable(struct regs *r)
     if (t == NULL)
         return -ENOENT;
     if (r->arg[0] == TUNABLE_GET) {
-        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = t->writable == TUNABLE_LIVE,
+        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = (unsigned)t->writable,
                                 .value = tunable_get(t), .least = t->least, .greatest = t->greatest};
         return copy_out(r->arg[2], &v, sizeof v);
     }

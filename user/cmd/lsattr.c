@@ -30,7 +30,7 @@ static void show(int i)
         exit(1);
     }
     printf("%-10s %-8llu %-50s %s\n", sys0[i].name, (unsigned long long)var.value, sys0[i].description,
-           var.writable ? "True" : "False");
+           var.writable == 1 ? "True" : "False");
 }
 
 int main(int argc, char **argv)

@@ -117,6 +117,8 @@ static int refused(const char *name, const char *text, const struct hr_tunable *
 {
     if (!var->writable)
         fprintf(stderr, "mdb: failed to write %s: it is read only\n", name);
+    else if (var->writable == 2)
+        fprintf(stderr, "mdb: failed to write %s: it is read at boot: set it in /etc/system\n", name);
     else if (errno == ERANGE)
         fprintf(stderr, "mdb: failed to write %s: allowed are 0t%llu to 0t%llu, not %s; 0t%llu stays\n", name,
                 var->least, var->greatest, text, var->value);

@@ -789,7 +789,7 @@ static void solaris_only(void)
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "nlgrps", &v), EPERM);
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "mpo_enable", &v), EPERM); /* read at boot */
     EXPECT_EQ(syscall(SYS_tunable, TUNABLE_GET, "disk_fair_sectors", &v), 0);
-    EXPECT(v.writable && v.least > 0 && v.least <= v.value && v.value <= v.greatest);
+    EXPECT(v.writable == 1 && v.least > 0 && v.least <= v.value && v.value <= v.greatest);
     was = v;
     v.value = was.least - 1;
     EXPECT_ERR(syscall(SYS_tunable, TUNABLE_SET, "disk_fair_sectors", &v), ERANGE);
