@@ -70,7 +70,7 @@ def arguments() -> argparse.Namespace:
     add("--swap", help="a disk of these, or a partition, where the guest swaps: /dev/vdb")
     add("--root", help="ext: the root file system is build/root.img, the first disk; what is written stays there")
     add("--qemu-args", help="more arguments for QEMU")
-    add("--iso", help="image to boot (build/homeroom.iso)")
+    add("--iso", help="image to boot (build/homeroom.iso); QEMU itself loads the kernel.elf and initramfs.cpio beside it")
     add("--peer", help="linux: boot Linux instead, with the same benchmarks (docs/peer.md)")
     add("--balancing", help="0: Linux without NUMA balancing")
     add("--peer-sched", help="Linux's scheduler for every disk: mq-deadline, bfq, kyber or none")

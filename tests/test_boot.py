@@ -75,6 +75,18 @@ def test_halt_and_reboot(boot):
         assert one.guest.wait(30).kind == kind
 
 
+def test_the_cd_boots_as_well(boot_once):
+    """Through GRUB, with the same memory, files and options as when QEMU loads the kernel."""
+    run = "grep -c . /proc/cpuinfo; head -1 /proc/meminfo; find / -xdev | wc -l; cat /proc/cmdline; lgrpinfo -c"
+    one, directly, _ = boot_once("sf3800", run=run, seed=5)
+    two, from_cd, _ = boot_once("sf3800", run=run, seed=5, cd=True)
+    assert (one.status, two.status) == (0, 0), directly + from_cd
+    memory = [int(re.search(r"MemTotal: *(\d+)", text)[1]) for text in (directly, from_cd)]
+    assert memory[0] == pytest.approx(memory[1], abs=256)
+    same = [re.sub("MemTotal.*", "", text) for text in (directly, from_cd)]
+    assert same[0] == same[1]
+
+
 def test_overlay_and_system_reach_the_guest(boot_once, tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/motto").write_text("every thread has a home\n")

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * mb2.c - multiboot2 information (Multiboot2 specification 3.6): a list of tags, each 8-byte aligned.
+ * mb2.c - multiboot2 information (Multiboot2 specification 3.6): a list of tags, each 8-byte aligned; and the
+ * hvm_start_info of QEMU's -kernel (Xen's include/public/arch-x86/hvm/start_info.h).
  */
 #include "x86/mb2.h"
 
 #include "lib/errno.h"
 #include "x86/layout.h"
 
+enum { MB2_LOADED = 0x36d76289, PVH_LOADED = 0x336ec578 };
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
+enum { USABLE = 1 }; /* RAM, by both */
 
 struct tag {
     uint32_t type, size;
@@ -21,7 +24,7 @@ struct tag_mmap {
     uint32_t type, size, entry_size, version;
     struct {
         uint64_t base, len;
-        uint32_t type, zero; /* type 1: usable */
+        uint32_t type, zero;
     } entry[];
 };
 
@@ -35,12 +38,52 @@ static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
     }
 }
 
+/* hvm_start_info and what it leads to. */
+struct pvh_info {
+    uint32_t magic, version, flags, nmodules;
+    uint64_t modules, cmdline, rsdp, map;
+    uint32_t nmap, zero;
+};
+
+struct pvh_module {
+    uint64_t base, len, cmdline, zero;
+};
+
+struct pvh_range {
+    uint64_t base, len;
+    uint32_t type, zero;
+};
+
+static int parse_pvh(uint64_t info, struct boot_info *out)
+{
+    const struct pvh_info   *p = phys_to_virt(info);
+    const struct pvh_module *module = phys_to_virt(p->modules);
+    const struct pvh_range  *range = phys_to_virt(p->map);
+
+    out->info = info;
+    out->info_len = sizeof *p;
+    if (p->nmodules != 0) {
+        out->initrd = module->base;
+        out->initrd_len = module->len;
+    }
+    for (uint32_t i = 0; p->version >= 1 && i < p->nmap; i++)
+        if (range[i].type == USABLE)
+            add_ram(out, range[i].base, range[i].len);
+    if (p->rsdp != 0) {
+        out->rsdp = phys_to_virt(p->rsdp);
+        out->rsdp_len = ((const uint8_t *)out->rsdp)[15] >= 2 ? 36 : 20;
+    }
+    return out->nram > 0 ? 0 : -EINVAL;
+}
+
 int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out)
 {
     const char *p = phys_to_virt(info), *end;
 
     *out = (struct boot_info){0};
-    if (magic != 0x36d76289)
+    if (magic == PVH_LOADED)
+        return parse_pvh(info, out);
+    if (magic != MB2_LOADED)
         return -EINVAL;
     out->info = info;
     out->info_len = *(const uint32_t *)p;
@@ -61,7 +104,7 @@ int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out)
             for (const char *e = (const char *)m->entry; e + m->entry_size <= p + t->size; e += m->entry_size) {
                 const uint64_t *v = (const uint64_t *)e;
 
-                if ((uint32_t)v[2] == 1)
+                if ((uint32_t)v[2] == USABLE)
                     add_ram(out, v[0], v[1]);
             }
         } else if (t->type == TAG_RSDP_NEW || (t->type == TAG_RSDP_OLD && out->rsdp == NULL)) {

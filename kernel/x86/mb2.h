@@ -21,8 +21,8 @@ struct boot_info {
 };
 
 /*
- * mb2_parse - read multiboot2 information at physical address `info` (below 4 GiB).
- * -EINVAL when `magic` is not multiboot2's or there is no memory map.
+ * mb2_parse - read multiboot2 information, or Xen's hvm_start_info, at physical address `info` (below 4 GiB).
+ * -EINVAL when `magic` is of neither or there is no memory map.
  */
 int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out);
 

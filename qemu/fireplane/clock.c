@@ -10,11 +10,8 @@
  *                 + a nanosecond for each instruction of the kernel, divided by the number of CPUs
  *                 + what QEMU skipped because all CPUs were idle.
  *             QEMU asks two functions of the class "tcg-accel-ops" for the time; both are icount_get() with -icount,
- *             and are replaced here when the first CPU begins.  Without -icount nothing is changed, and the guest's
- *             clock is the host's.
- *             GRUB waits for 55 ms of a timer that it asks all the time, which is 20 million questions by the counted
- *             clock, so the boot loader's instructions take LOADER_NS each.  The kernel finds the clock at a multiple
- *             of START_NS, however long all that took.
+ *             and are replaced here when the kernel begins, which finds the clock at a multiple of START_NS however
+ *             long the boot loader took.  Without -icount nothing is changed, and the guest's clock is the host's.
  *             QEMU's main thread asks as well, whenever the host wakes it, and runs the timers that are due.  By the
  *             counted clock none is due while a CPU runs, since a slice of QEMU's ends where the next one is; the
  *             modelled clock can have passed it.  So while armed the main thread is told of no progress until all CPUs
@@ -27,10 +24,9 @@
 #include "qemu_api.h"
 
 #define START_NS 10000000000 /* CHOICE: no boot loader takes as long */
-#define LOADER_NS 16         /* CHOICE: 55 ms in a tenth of a second of the host */
 
 static const struct fp_model *model;
-static bool kernel_runs, armed;
+static bool armed;
 static int64_t lag;    /* of the guest's clock behind icount_get() while disarmed */
 static int64_t latest; /* that was told (K1)                                      */
 static int64_t outside; /* that the main thread was told while armed (K1)         */
@@ -57,9 +53,7 @@ static int64_t guest_clock(void)
     if (main_thread && __atomic_load_n(&armed, __ATOMIC_ACQUIRE) && !all_cpu_threads_idle())
         return __atomic_load_n(&outside, __ATOMIC_RELAXED);
     ns = icount_get();
-    if (!__atomic_load_n(&kernel_runs, __ATOMIC_ACQUIRE)) {
-        ns += (LOADER_NS - 1) * icount_to_ns(icount_get_raw());
-    } else if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) {
+    if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE)) {
         ns -= lag;
     } else {
         instr = icount_get_raw();
@@ -118,14 +112,7 @@ int fp_clock_take(const struct fp_model *m)
     if (found < 2)
         return -1;
     model = m;
-    return 0;
-}
-
-void fp_clock_kernel(void)
-{
-    if (model == NULL)
-        return;
-    lag = icount_get() - (guest_clock() / START_NS + 1) * START_NS;
-    __atomic_store_n(&kernel_runs, true, __ATOMIC_RELEASE);
+    lag = icount_get() - (icount_get() / START_NS + 1) * START_NS;
     cpu_exit(qemu_get_cpu(0)); /* it runs: the slices to come do not depend on where in one the boot loader ended */
+    return 0;
 }

@@ -16,9 +16,6 @@
  */
 int fp_clock_take(const struct fp_model *m);
 
-/* fp_clock_kernel - the boot loader has ended; called once, where fp_clock_take() may be. */
-void fp_clock_kernel(void);
-
 /* fp_clock_follow - the model has been armed (true) or disarmed; called while no CPU runs. */
 void fp_clock_follow(bool follow);
 

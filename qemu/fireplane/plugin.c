@@ -435,19 +435,16 @@ static void watch_block(struct qemu_plugin_tb *tb, const enum fp_insn *kind, siz
     }
 }
 
-/* The first block of the boot loader, then of the kernel.  None runs, so QEMU can be asked for the time. */
-static void on_begin(bool kernel)
+/* The kernel begins: code of the upper half.  No block runs, so QEMU can be asked for the time. */
+static void on_kernel(void)
 {
-    static bool loader_began, kernel_began;
+    static bool before;
 
-    if (!loader_began && fp_clock_take(model) != 0) {
+    if (!before && fp_clock_take(model) != 0) {
         say("this QEMU (%s) counts instructions in a way unknown here: leave -icount away", version);
         _exit(1);
     }
-    loader_began = true;
-    if (kernel && !kernel_began)
-        fp_clock_kernel();
-    kernel_began = kernel_began || kernel;
+    before = true;
 }
 
 static void on_translate(struct qemu_plugin_tb *tb)
@@ -458,7 +455,8 @@ static void on_translate(struct qemu_plugin_tb *tb)
 
     if (n > MOST_INSNS)
         n = MOST_INSNS;
-    on_begin(!user);
+    if (!user)
+        on_kernel();
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint8_t buffer[16];
