@@ -4,10 +4,11 @@
  *
  * THEORY      GRUB enters here with paging off, %eax = multiboot2's magic and %ebx = the physical address of its
  *             information.  QEMU's -kernel enters at pvh_entry, which a note in the file names, with Xen's
- *             hvm_start_info in %ebx.  The boot page tables map the first 4 GiB three times: where they are (for this file and for
- *             the start of the other CPUs), at DIRECT_BASE, and (the first 1 GiB) at KERNEL_BASE.  mmu_init() later
- *             replaces them by tables with proper rights.
- * SEE ALSO    Multiboot2 specification 3.1-3.3; Xen's docs/misc/pvh.pandoc and include/public/elfnote.h; Intel SDM vol. 3, 9.8.5 (entering IA-32e mode)
+ *             hvm_start_info in %ebx.  The boot page tables map the first 4 GiB three times: where they are (for this
+ *             file and for the start of the other CPUs), at DIRECT_BASE, and (the first 1 GiB) at KERNEL_BASE.
+ *             mmu_init() later replaces them by tables with proper rights.
+ * SEE ALSO    Multiboot2 specification 3.1-3.3; Xen's docs/misc/pvh.pandoc and include/public/elfnote.h; Intel SDM
+ *             vol. 3, 9.8.5 (entering IA-32e mode)
  */
 #define MB2_MAGIC 0xe85250d6
 #define PVH_MAGIC 0x336ec578
