@@ -113,6 +113,25 @@ static uint64_t number(const char *s)
     }
 }
 
+/* QEMU's -kernel leaves the root file system's archive to the launcher, whose file is read to behind the kernel. */
+static void initramfs_read(void)
+{
+    uint64_t at = round_up(kva_to_phys(__kernel_end), PAGE_SIZE);
+    uint32_t len;
+    uint16_t sel;
+
+    if (boot.initrd != 0 || fw_cfg_find("opt/homeroom/initramfs", &len, &sel) != 0)
+        return;
+    for (unsigned i = 0; i < boot.nram; i++)
+        if (boot.ram[i].base <= at && at + len <= boot.ram[i].base + boot.ram[i].len &&
+            fw_cfg_read(sel, phys_to_virt(at), len) == 0) {
+            boot.initrd = at;
+            boot.initrd_len = len;
+            return;
+        }
+    panic("opt/homeroom/initramfs (%u bytes) cannot be read to behind the kernel", len);
+}
+
 /* /etc/system of the root file system's archive, then the launcher's lines: before anything reads a tunable. */
 static void system_files(void)
 {
@@ -467,7 +486,8 @@ void kmain(uint32_t magic, uint64_t info)
     trap_early_init();
     features_init();
     if (mb2_parse(magic, info, &boot) != 0)
-        panic("not started by a multiboot2 loader that tells the memory map");
+        panic("not started by a loader that tells the memory map: multiboot2, or QEMU's -kernel");
+    initramfs_read();
     seed_generators();
     system_files();
     acpi_read();

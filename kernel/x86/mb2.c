@@ -38,15 +38,14 @@ static void add_ram(struct boot_info *out, uint64_t base, uint64_t len)
     }
 }
 
-/* hvm_start_info and what it leads to. */
+/*
+ * hvm_start_info and what it leads to.  Its module (-initrd) is not looked at: QEMU loads it to the end of memory
+ * without asking SeaBIOS, which may have tables there by then.
+ */
 struct pvh_info {
     uint32_t magic, version, flags, nmodules;
     uint64_t modules, cmdline, rsdp, map;
     uint32_t nmap, zero;
-};
-
-struct pvh_module {
-    uint64_t base, len, cmdline, zero;
 };
 
 struct pvh_range {
@@ -56,16 +55,11 @@ struct pvh_range {
 
 static int parse_pvh(uint64_t info, struct boot_info *out)
 {
-    const struct pvh_info   *p = phys_to_virt(info);
-    const struct pvh_module *module = phys_to_virt(p->modules);
-    const struct pvh_range  *range = phys_to_virt(p->map);
+    const struct pvh_info  *p = phys_to_virt(info);
+    const struct pvh_range *range = phys_to_virt(p->map);
 
     out->info = info;
     out->info_len = sizeof *p;
-    if (p->nmodules != 0) {
-        out->initrd = module->base;
-        out->initrd_len = module->len;
-    }
     for (uint32_t i = 0; p->version >= 1 && i < p->nmap; i++)
         if (range[i].type == USABLE)
             add_ram(out, range[i].base, range[i].len);

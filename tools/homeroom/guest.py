@@ -299,7 +299,8 @@ class Guest:
         iso = self.options.iso
         kernel, initramfs = iso.with_name("kernel.elf"), iso.with_name("initramfs.cpio")
         if not self.options.cd and kernel.is_file() and initramfs.is_file():
-            args = ["-kernel", str(kernel), "-initrd", str(initramfs)]  # GRUB takes longer than the rest of a boot
+            args = ["-kernel", str(kernel)]  # GRUB takes longer than the rest of a boot
+            args += ["-fw_cfg", f"name=opt/homeroom/initramfs,file={quoted(initramfs)}"]
         else:
             # The CD is a SCSI one because SeaBIOS reads IDE ones without DMA, which triples GRUB's time.
             args = ["-device", "virtio-scsi-pci,id=scsi", "-device", "scsi-cd,drive=cd,bootindex=0"]
