@@ -300,11 +300,12 @@ def test_a_guest_that_rings_nonsense(machine):
 
 @MODEL
 def test_two_that_measure_at_once(machine):
-    """Who finds the model armed leaves it armed; what a stranger's disarming makes worthless is not printed."""
-    both = "(memcopy -t 4 -i 60; echo status $?) > /tmp/long 2>&1 & sleep 0.3; {}; wait; cat /tmp/long"
-    out = machine.check(both.format("memcopy -t 2 -n 16k -i 2 > /dev/null"), timeout=120)
-    assert "status 0" in out and float(numbers(out)["modelled_mbps"]) < 9600, out
-    out = machine.check(both.format("su nobody -s /bin/sh -c /usr/test/fpnoise"), timeout=120)
+    """What another program's disarming makes worthless is not printed."""
+    machine.check("fptest")  # so that memcopy need not have the model tested, beside a program that disarms it
+    noise = "while kill -0 $p 2> /dev/null; do su nobody -s /bin/sh -c /usr/test/fpnoise; done"
+    out = machine.check(
+        f"memcopy -t 4 -i 60 > /tmp/long 2>&1 & p=$!; {noise}; wait $p; echo status $?; cat /tmp/long", timeout=120
+    )
     assert "status 2" in out and "result:" not in out, out
     assert "fireplane: another program disarmed the model meanwhile, so what was counted is not whole" in out
     assert "memcopy: nothing was measured" in out

@@ -86,6 +86,36 @@ static void no_model(void)
     EXPECT_ERR(syscall(SYS_track, 1), ENODEV);
 }
 
+/* Who finds the model armed leaves it armed, and who armed it is told when another has disarmed it. */
+static void arming(void)
+{
+    int go[2], done[2], status;
+    char byte = 0;
+    pid_t child;
+
+    need_counting();
+    fp_disarm();
+    FP_DOORBELL(FP_OP_DISARM);
+    EXPECT(pipe(go) == 0 && pipe(done) == 0);
+    child = fork(); /* before we arm it */
+    if (child == 0) {
+        EXPECT_EQ(read(go[0], &byte, 1), 1);
+        EXPECT(fp_arm() == 0 && fp_disarm() == 0 && fp_header()->armed);
+        EXPECT_EQ(write(done[1], &byte, 1), 1);
+        EXPECT_EQ(read(go[0], &byte, 1), 1);
+        FP_DOORBELL(FP_OP_DISARM);
+        _exit(CHECK_PASS);
+    }
+    EXPECT_EQ(fp_arm(), 0);
+    EXPECT(write(go[1], &byte, 1) == 1 && read(done[0], &byte, 1) == 1);
+    EXPECT_EQ(fp_disarm(), 0);
+    EXPECT(!fp_header()->armed);
+    EXPECT_EQ(fp_arm(), 0);
+    EXPECT_EQ(write(go[1], &byte, 1), 1);
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    EXPECT_EQ(fp_disarm(), -1);
+}
+
 static void page(void)
 {
     struct fp_lwp q;
@@ -560,7 +590,7 @@ static void colors(void)
 }
 
 static const struct check list[] = {
-    {"no_model", no_model}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
+    {"no_model", no_model}, {"arming", arming}, {"page", page},   {"monotonic", monotonic}, {"wake", wake},
     {"creation", creation}, {"timer", timer}, {"counts", counts},
     {"sums", sums},         {"colors", colors},
 };
