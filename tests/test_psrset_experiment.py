@@ -56,6 +56,30 @@ def test_flows():
         psrset.flows(GUEST, SERVER.splitlines()[1], 5001, 6000)
 
 
+@pytest.mark.parametrize(("fails", "said", "ends"), [(0, 0, None), (2, 2, None), (3, 2, psrset.GAVE_UP), (-1, 0, "on fire")])
+def test_a_step_whose_iperf_gave_up_is_run_again(monkeypatch, capsys, fails, said, ends):
+    """Three runs at the most, each said, the step prepared once; any other error ends the step."""
+    prepared, runs = [], []
+
+    class Guest:
+        check = prepared.append
+
+    def measure(*_):
+        runs.append(1)
+        if fails < 0 or len(runs) <= fails:
+            raise MachineError(f"iperf: {psrset.GAVE_UP}" if fails > 0 else "iperf is on fire")
+
+    monkeypatch.setattr(psrset, "measure", measure)
+    step = psrset.Step("a step", before=("psrset -c",))
+    if ends:
+        with pytest.raises(MachineError, match=ends):
+            psrset.attempt(Guest(), step, None, [], 10)
+    else:
+        psrset.attempt(Guest(), step, None, [], 10)
+    assert (prepared, len(runs)) == (["psrset -c"], said + 1)
+    assert capsys.readouterr().err.count("again") == said
+
+
 def fake(busy_inside: float, quiet_inside: float, lost: int = 0):
     """All steps on four CPUs, two of them in the set, as they should come out; the step inside with so many pokes."""
     done = psrset.steps()

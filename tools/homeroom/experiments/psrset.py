@@ -14,6 +14,8 @@ THEORY      Debian's iperf sends both ways at once (--dualtest) between the gues
             over the CPUs that take any (as Solaris's intrd does), and threads that are forced off a CPU are counted.
             For these steps each CPU has a host thread: in a single one QEMU would let the busy CPU run for 100 ms at a
             time, and iperf, which gives up reading two seconds after its time, would leave bytes behind.
+            iperf also gives up when its server's connection has not come after a few seconds; such a step is run again, which
+            is said, up to three times in all.
             The server's window is the paper's: what it has sent and the guest not received when time is up stays small.
             Throughput is the guest's wall time under QEMU; compare steps of one run.  Rates are counts a second.
 USAGE       make experiment-psrset [WINDOW=10]
@@ -37,6 +39,8 @@ CARDS = 4
 WINDOW = "48K"  # the paper's TCP window
 LEAD = 2  # seconds of iperf before counting begins
 PATIENCE = 30  # seconds for the server's report
+TRIES = 3  # of a step whose iperf gave up waiting
+GAVE_UP = "expected reverse connect did not occur"  # iperf's words
 EFFECTIVE = "for f in /proc/irq/*/effective_affinity_list; do echo $f $(cat $f); done"
 
 
@@ -179,8 +183,6 @@ def together(parts: list[Flow]) -> Flow:
 
 
 def measure(guest: storage.Machine, step: Step, folder: Path, backs: list[int], seconds: int) -> None:
-    for command in step.before:
-        guest.check(command)
     servers = [Server(folder, card) for card in range(step.cards)]
     try:
         snap = "cat /proc/uptime /proc/interrupts > /tmp/{0}; grep -E '^intr:|:sys:pokes' /dev/kstat > /tmp/{0}.kstat"
@@ -222,6 +224,20 @@ def measure(guest: storage.Machine, step: Step, folder: Path, backs: list[int], 
     step.targets = {name: arrive[name.split()[0]] for name in step.devices if name.split()[0] in arrive}
 
 
+def attempt(guest: storage.Machine, step: Step, folder: Path, backs: list[int], seconds: int) -> None:
+    """Prepares a step and measures it, again when iperf gave up waiting for its server's connection."""
+    for command in step.before:
+        guest.check(command)
+    for again in range(TRIES - 1, -1, -1):
+        try:
+            measure(guest, step, folder, backs, seconds)
+            return
+        except MachineError as error:
+            if GAVE_UP not in str(error) or not again:
+                raise
+            print(f"psrset: {step.title}: iperf gave up waiting for its server's connection; again", file=sys.stderr, flush=True)
+
+
 def execute(seconds: int) -> list[Step]:
     todo, backs = steps(), [free_port() for _ in range(CARDS)]
     forward = [f"{port}:{port}@{card}" for card, port in enumerate(backs)]
@@ -232,7 +248,7 @@ def execute(seconds: int) -> list[Step]:
             storage.Machine(MACHINE, threads=threads, **options) as guest,
         ):
             for step in (one for one in todo if one.busy == busy):
-                measure(guest, step, Path(name), backs, seconds)
+                attempt(guest, step, Path(name), backs, seconds)
                 said = f"{step.out.rate / 1e6:.1f} and {step.back.rate / 1e6:.1f} Mbit/s"
                 print(f"psrset: {step.title}: {said}", file=sys.stderr, flush=True)
     return todo
