@@ -82,9 +82,29 @@ static bool may_run_on(int cpu)
     return sched_setaffinity(0, sizeof set, &set) == 0 && sched_getcpu() == cpu;
 }
 
+static uint64_t time_on(int cpu)
+{
+    struct fp_counts now;
+
+    FP_DOORBELL(FP_OP_SYNC);
+    fp_read_cpu(cpu, &now);
+    return now.time_ps;
+}
+
+/*
+ * The thread's modelled time goes with it.  Linux does not see to that, and on a CPU whose clock is behind it would work in
+ * the time in which it worked on the last one, and wait for the transfers that it made there.
+ */
 static bool go_to(int cpu)
 {
-    return may_run_on(cpu) || cannot("no way to CPU %d any more", cpu);
+    uint64_t left = time_on(sched_getcpu()), here;
+
+    if (!may_run_on(cpu))
+        return cannot("no way to CPU %d any more", cpu);
+    here = time_on(cpu);
+    if (left > here)
+        fpw_spin((left - here) / fpw_given.clock_ps / 2 + 1); /* two instructions a turn, a clock each */
+    return true;
 }
 
 /* The model is armed, and all of its caches are empty. */
