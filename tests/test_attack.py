@@ -39,7 +39,7 @@ def slow_disk() -> str:
 
 def test_root_after_fork_bombs(boot, programs):
     """Young processes are promised little and cost the kernel much: neither they nor their end take root's part."""
-    machine = boot("sf3800", memory="192M", overlay=programs)
+    machine = boot("sf3800", memory="128M", overlay=programs)
     result = machine.run("for i in 1 2 3; do /usr/attack/limits processes bomb || exit; done", timeout=600)
     assert result.status == 0 and result.out.count("PASS bomb") == 3, result.out
 
@@ -48,7 +48,7 @@ def test_root_after_fork_bombs(boot, programs):
 def test_attack(boot, programs, program):
     """Each on a machine of its own, so that nothing depends on what another left."""
     more = {"disks": (slow_disk(),), "system": "set disk_depth=1"} if program == "disk" else {}
-    machine = boot("sf3800", memory="192M", overlay=programs, **more)
+    machine = boot("sf3800", memory="128M", overlay=programs, **more)
     result = machine.run(f"/usr/attack/{program}", timeout=900)
     tried = re.findall(r"^attack (\w+): ", result.out, re.M)
     listed = re.findall(r'^    \{"(\w+)",', (FOLDER / f"{program}.c").read_text(), re.M)

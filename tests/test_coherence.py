@@ -11,7 +11,7 @@ from homeroom.machine import TOP
 
 FOLDER = TOP / "build/test-coherence"
 pytestmark = pytest.mark.xdist_group("coherence")  # one worker: the disks in FOLDER are made once
-OPS, SEED = 50000, 7
+OPS, SEED = 25000, 7
 
 
 def blank(name: str, mb: int) -> str:

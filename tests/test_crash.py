@@ -120,7 +120,8 @@ class Replayer:
 
     def check(self, image: bytes | bytearray, judge: Judge, again: int = 0) -> list[str]:
         """Faults of the disk; `again`: the power fails once more while the journal is replayed, at a moment by that seed."""
-        self.part.write_bytes(memoryview(image)[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
+        with open(self.part, "r+b" if self.part.exists() else "wb") as file:  # a new file's pages would be cleared first
+            file.write(memoryview(image)[crash.FS_START * crash.SECTOR : crash.MARKER_START * crash.SECTOR])
         shutil.rmtree(self.files, ignore_errors=True)
         self.files.mkdir()
         self.program.stdin.write(f"{self.part} copy {self.files} {again}\n")

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-MARGIN_KIB = 8192  # caches that grew
+MARGIN_KIB = 4096  # caches that grew
 
 
 def free_kib(machine):
@@ -26,7 +26,8 @@ def comes_back(machine, before):
 
 
 def fuzz(machine, calls, jobs, timeout):
-    machine.check(f"/usr/test/sysfuzz -s 1 -n 3000 -j {jobs} && rm -rf /tmp/sysfuzz.*", timeout=120)  # fills caches
+    fill = f"/usr/test/sysfuzz -s 1 -n {calls // 2} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1"
+    machine.check(fill, timeout=timeout)  # caches grow as long as more is in use at one time than ever before
     before = free_kib(machine)
     text = machine.check(f"/usr/test/sysfuzz -n {calls} -j {jobs} && rm -rf /tmp/sysfuzz.* && sleep 1", timeout=timeout)
     assert int(re.search(r"(\d+) calls made", text)[1]) >= calls
@@ -36,12 +37,12 @@ def fuzz(machine, calls, jobs, timeout):
 
 @pytest.mark.machine("cpu1")
 def test_fuzzer_on_one_cpu(machine):
-    fuzz(machine, 200_000, 8, 400)
+    fuzz(machine, 80_000, 8, 400)
 
 
 @pytest.mark.machine("sf6800")
 def test_fuzzer_on_24_cpus(machine):
-    fuzz(machine, 200_000, 24, 400)
+    fuzz(machine, 80_000, 24, 400)
 
 
 @pytest.mark.machine("sf3800")

@@ -108,13 +108,26 @@ struct disk *host_disk_open(const char *path, bool shared)
     return d;
 }
 
+bool host_all_zero(const void *p, size_t bytes)
+{
+    const char *c = p;
+
+    return bytes == 0 || (*c == 0 && memcmp(c, c + 1, bytes - 1) == 0);
+}
+
+/* Pages that stay zero are never touched. */
 struct disk *host_disk_mem(const void *data, size_t bytes)
 {
     struct disk *d = calloc(1, sizeof *d);
 
     d->sectors = bytes / SECTOR_SIZE;
-    d->mem = malloc(bytes);
-    memcpy(d->mem, data, bytes);
+    d->mem = calloc(1, bytes);
+    for (size_t at = 0; at < bytes; at += HOST_CHUNK) {
+        size_t n = bytes - at < HOST_CHUNK ? bytes - at : HOST_CHUNK;
+
+        if (!host_all_zero((const uint8_t *)data + at, n))
+            memcpy(d->mem + at, (const uint8_t *)data + at, n);
+    }
     d->fail_after = -1;
     return d;
 }

@@ -42,6 +42,10 @@ struct disk *host_disk_open(const char *path, bool shared);
 struct disk *host_disk_mem(const void *data, size_t bytes);
 void host_disk_close(struct disk *d);
 
+/* host_all_zero - are so many bytes zero?  Copies of a disk leave out chunks that are. */
+enum { HOST_CHUNK = 4096 };
+bool host_all_zero(const void *p, size_t bytes);
+
 /* host_privileged - is asked when only reserved blocks are left, inside a handle; NULL: yes. */
 extern bool (*host_privileged)(void);
 
