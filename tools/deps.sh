@@ -136,7 +136,7 @@ install_packages() { # PACKAGES, GROUPS
 make_venv() { # FOLDER REQUIREMENTS
     say "making $1 with the packages of $2"
     rm -rf "$1"
-    if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$2"; } >"$LOG" 2>&1; then
+    if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --no-compile --disable-pip-version-check -r "$2"; } >"$LOG" 2>&1; then
         tail -n 3 "$LOG" >&2
         say "$1 could not be made ($LOG has all that pip said): is the Python package index reached from here?" >&2
         exit 1
