@@ -235,7 +235,7 @@ def attempt(guest: storage.Machine, step: Step, folder: Path, backs: list[int], 
         except MachineError as error:
             if GAVE_UP not in str(error) or not again:
                 raise
-            print(f"psrset: {step.title}: iperf gave up waiting for its server's connection; again", file=sys.stderr, flush=True)
+            print(f"psrset: {step.title}: iperf gave up waiting for its server; again", file=sys.stderr, flush=True)
 
 
 def execute(seconds: int) -> list[Step]:
