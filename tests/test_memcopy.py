@@ -148,7 +148,7 @@ def test_sf15k(boot_once):
 
 
 def test_table_3_4(boot_once):
-    """A quarter of the table's 1728 pages of 2 MiB: 24 in each of 18 lgroups, give or take one; 4 homes in each, 20 times of 20."""
+    """A quarter of the table's 1728 pages of 2 MiB: 24 in each of 18 lgroups, give or take one.  4 homes in each, 20 times."""
     again = "for i in $(seq 19); do memcopy -t 72 -i 1 -n 72k; done"
     command = f"memcopy -t 72 -s 2m -P 432 -i 1 && {again}"
     outcome, text, _ = boot_once("sf15k", run=command, timeout=420)
