@@ -43,7 +43,8 @@ static struct disk *make_disk(const char *type, unsigned block, unsigned kib, co
 
     host_quiet = true;
     run("mkdir -p " DIR_PATH);
-    snprintf(image, sizeof image, "%s/homeroom-ext.%d.img", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : DIR_PATH, getpid());
+    snprintf(image, sizeof image, "%s/homeroom-ext.%d.img", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : DIR_PATH,
+             getpid());
     unlink(image);
     CHECK_EQ(run("mke2fs -q -F -t %s -b %u %s %s %uk >/dev/null 2>&1", type, block, more, image, kib), 0);
     d = host_disk_open(image, false);

@@ -92,8 +92,8 @@ static uint64_t time_on(int cpu)
 }
 
 /*
- * The thread's modelled time goes with it.  Linux does not see to that, and on a CPU whose clock is behind it would work in
- * the time in which it worked on the last one, and wait for the transfers that it made there.
+ * The thread's modelled time goes with it.  Linux does not see to that, and on a CPU whose clock is behind it would
+ * work in the time in which it worked on the last one, and wait for the transfers that it made there.
  */
 static bool go_to(int cpu)
 {
