@@ -5,7 +5,7 @@
  * THEORY    The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs,
  *           which only root may open and which answers once the device is enabled.  A doorbell is a no-op
  *           where there is no model, so it is rung without looking.
- *           The first to arm the model has it tested (user/bench/fptest.c).
+ *           The first to arm the model has it tested (user/bench/fptest.c); each process once, where that proves nothing.
  *           A thread may move between asking for its CPU and ringing: what it reads is of the CPU it was on
  *           before and after only if both are the same, so it looks twice.
  * SEE ALSO  include/uapi/fireplane.h
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 static void *page; /* NULL: no model */
+static bool tested;              /* as far as it can be, by this process: once, or the test would disturb later threads */
 static bool asked, armed_by_us;  /* since fp_arm()              */
 static uint32_t disarmed_before; /* fp_arm(): header's disarmed */
 
@@ -131,8 +132,9 @@ static int test_model(void)
 
 int fp_arm(void)
 {
-    if (fp_open() == 0 && fp_header()->tested == FP_UNTESTED && test_model() != 0)
+    if (fp_open() == 0 && !tested && fp_header()->tested == FP_UNTESTED && test_model() != 0)
         return -1;
+    tested = true;
     if (page != NULL) {
         asked = true;
         disarmed_before = __atomic_load_n(&fp_header()->disarmed, __ATOMIC_RELAXED);
