@@ -70,8 +70,11 @@ def machine_key(item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup)."""
-    items.sort(key=machine_key)
+    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup).
+
+    They come first: the others, one by one, fill the time until the last worker is done.
+    """
+    items.sort(key=lambda item: (not machine_key(item) and not item.get_closest_marker("xdist_group"), machine_key(item)))
     for item in items:
         if (key := machine_key(item)) and not item.get_closest_marker("xdist_group"):
             # A name without brackets: pytest-xdist takes what follows the last "]" only.

@@ -231,8 +231,8 @@ def test_unmap_beside_the_page_daemon(machine):
     machine.check("psradm -f 1; dd if=/dev/zero of=/tmp/fill bs=1M count=36 2>/dev/null")
     before = counts(machine)["scan"]
     machine.check("mkdir -p /mnt; mount -t ext3 /dev/vda /mnt; head -c 41943040 /dev/zero >/mnt/f; sync", timeout=120)
-    machine.check("/usr/test/paging unmap 40 600 </mnt/f", timeout=120)
-    assert counts(machine)["scan"] - before > 500000
+    machine.check("/usr/test/paging unmap 40 300 </mnt/f", timeout=120)
+    assert counts(machine)["scan"] - before > 250000
 
 
 @pytest.mark.machine("sf3800", memory="96M", disks=(f"{FOLDER}/ext.img",))
