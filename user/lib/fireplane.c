@@ -5,8 +5,8 @@
  * THEORY    The page is mapped once: on Homeroom from /dev/fireplane, on Linux from the device's window in sysfs,
  *           which only root may open and which answers once the device is enabled.  A doorbell is a no-op
  *           where there is no model, so it is rung without looking.
- *           The first to arm the model has it tested (user/bench/fptest.c); where that proves nothing, each process has it
- *           tested once.
+ *           The first to arm the model has it tested (user/bench/fptest.c); where that proves nothing, each process
+ *           has it tested once.
  *           A thread may move between asking for its CPU and ringing: what it reads is of the CPU it was on
  *           before and after only if both are the same, so it looks twice.
  * SEE ALSO  include/uapi/fireplane.h
