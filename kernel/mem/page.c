@@ -489,21 +489,17 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
 }
 
 /*
- * Clears the descriptors of the 4 MiB blocks at both ends of [base, end): their buddies may lie outside.  All of them
- * exist: descriptors are mapped 2 MiB, those of 128 MiB of RAM, at a time.  What the loader left in them must not look
- * free.
+ * Clears the descriptors of the 4 MiB blocks that [base, end) touches.  All of them exist: descriptors are mapped
+ * 2 MiB, those of 128 MiB of RAM, at a time.  What was in that memory before must not look like a free buddy.
  */
-static void edges_clear(paddr_t base, paddr_t end)
+static void blocks_clear(paddr_t base, paddr_t end)
 {
     const uint64_t span = 1ull << MAX_ORDER;
-    uint64_t       first = round_down(base >> PAGE_SHIFT, span), last = round_down((end - 1) >> PAGE_SHIFT, span);
 
-    for (uint64_t b = first;; b = last) {
-        for (uint64_t i = 0; i < span; i++)
-            never_used(&vmemmap[b + i]);
-        if (b == last)
-            return;
-    }
+    for (uint64_t pfn = round_down(base >> PAGE_SHIFT, span); pfn << PAGE_SHIFT < end; pfn++)
+        never_used(&vmemmap[pfn]);
+    for (uint64_t pfn = end >> PAGE_SHIFT; pfn % span != 0; pfn++)
+        never_used(&vmemmap[pfn]);
 }
 
 static void range_add(const struct mem_range *r, bool clear_only)
@@ -512,16 +508,17 @@ static void range_add(const struct mem_range *r, bool clear_only)
 
     for (unsigned i = 0; at < end; i++) {
         paddr_t stop = i < nreserved ? max_of(min_of(reserved[i].base, end), at) : end;
+        paddr_t next = i < nreserved ? max_of(stop, min_of(reserved[i].end, end)) : end;
 
-        if (stop > at) {
-            if (clear_only)
-                edges_clear(at, stop);
-            else
-                range_free(r->node, at, stop);
+        if (stop > at && clear_only) { /* the ends: buddies of what is free may lie outside */
+            blocks_clear(at, at + 1);
+            blocks_clear(stop - 1, stop);
+        } else if (stop > at) {
+            range_free(r->node, at, stop);
         }
-        if (i >= nreserved)
-            break;
-        at = max_of(at, min_of(reserved[i].end, end));
+        if (next > stop && clear_only) /* mem_unreserve() may free all of it */
+            blocks_clear(stop, next);
+        at = next;
     }
 }
 

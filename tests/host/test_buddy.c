@@ -23,6 +23,8 @@
 #include "stat/panic.h"
 
 #define MIB (1ul << 20)
+#define ARCHIVE (83 * MIB) /* like the initramfs: whole blocks of 4 MiB, which are free later */
+#define ARCHIVE_BYTES (9 * MIB)
 
 enum { NODES = 3, FRAMES = 96 * 256, NOWHERE = NODE_MAX - 1, BLOCKS_MAX = 30000 };
 
@@ -107,7 +109,8 @@ static void start(void)
     run_on(0);
     machine_map(DIRECT_BASE, FRAMES * PAGE_SIZE);
     machine_map(VMEMMAP_BASE, FRAMES * sizeof(struct page));
-    memset(vmemmap, 0xff, FRAMES * sizeof(struct page));
+    for (unsigned i = 0; i < FRAMES; i++) /* what was there before a reset: free blocks */
+        vmemmap[i] = (struct page){.flags = PG_FREE, .node = i >= 51 * 256};
     memset(owner, 1, sizeof owner);
     for (unsigned i = 0; i < array_size(range); i++)
         own(range[i].base, range[i].len, 0);
@@ -118,10 +121,14 @@ static void start(void)
     own(60 * MIB, PAGE_SIZE, 1);
     mem_reserve(80 * MIB, MIB);
     own(80 * MIB, MIB, 1);
+    mem_reserve(ARCHIVE, ARCHIVE_BYTES);
+    own(ARCHIVE, ARCHIVE_BYTES, 1);
     mem_init(range, array_size(range));
     for (unsigned i = 0; i < NODES; i++)
         mem_set_near(i, near[i], 2);
     kmem_init();
+    mem_unreserve(ARCHIVE, ARCHIVE_BYTES);
+    own(ARCHIVE, ARCHIVE_BYTES, 0);
 }
 
 static unsigned frames_free(unsigned node)
