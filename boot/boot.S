@@ -41,6 +41,9 @@ boot_entry:
     cli
     cld
     movl %eax, %ebp                 /* magic; the information stays in %ebx */
+    movw %ds, %ax                   /* no loader promises a stack */
+    movw %ax, %ss
+    movl $boot_call_stack, %esp
 
     /* Page directories: 2048 entries of 2 MiB, present, writable, large. */
     movl $boot_pd, %edi
@@ -127,6 +130,8 @@ boot_pdpt_high:
     .skip 4096
 boot_pd:
     .skip 4 * 4096
+    .skip 16
+boot_call_stack:
 
     .section .bss, "aw", @nobits
     .align 16

@@ -121,8 +121,12 @@ static void initramfs_read(void)
     uint32_t len;
     uint16_t sel;
 
-    if (boot.initrd != 0 || fw_cfg_find("opt/homeroom/initramfs", &len, &sel) != 0)
+    if (boot.initrd != 0)
         return;
+    if (fw_cfg_find("opt/homeroom/initramfs", &len, &sel) != 0) {
+        warn("no initramfs: neither a multiboot2 module nor fw_cfg's opt/homeroom/initramfs");
+        return;
+    }
     for (unsigned i = 0; i < boot.nram; i++)
         if (boot.ram[i].base <= at && at + len <= boot.ram[i].base + boot.ram[i].len &&
             fw_cfg_read(sel, phys_to_virt(at), len) == 0) {
@@ -267,6 +271,11 @@ static void overlay_reserve(const struct mem_range *r, unsigned n)
         return;
     }
     overlay.at = round_down(most->base + most->len - overlay.len, PAGE_SIZE);
+    if (overlay.at < boot.initrd + boot.initrd_len && boot.initrd < most->base + most->len) {
+        warn("opt/homeroom/overlay (%u bytes) finds no room behind the initramfs: ignored", overlay.len);
+        overlay.at = 0;
+        return;
+    }
     mem_reserve(overlay.at, overlay.len);
 }
 
@@ -468,7 +477,7 @@ static void boot_thread(void *arg)
         mem_unreserve(boot.initrd, boot.initrd_len);
     pageout_start();
     verdict("@boot %lu", clock_mono_ns() / 1000000);
-    /* The kernel's threads run first: a CPU where one still waits takes no process, which would begin far from home. */
+    /* Time for the kernel's threads: a CPU where one still waits takes no process, which would begin far from home. */
     thread_sleep_ns(1000000);
     proc_start_init();
 }

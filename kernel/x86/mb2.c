@@ -11,6 +11,7 @@
 enum { MB2_LOADED = 0x36d76289, PVH_LOADED = 0x336ec578 };
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
 enum { USABLE = 1 }; /* RAM, by both */
+#define LOW_BYTES (4ull << 30) /* what boot.S has mapped */
 
 struct tag {
     uint32_t type, size;
@@ -58,6 +59,8 @@ static int parse_pvh(uint64_t info, struct boot_info *out)
     const struct pvh_info  *p = phys_to_virt(info);
     const struct pvh_range *range = phys_to_virt(p->map);
 
+    if (p->magic != PVH_LOADED || p->map >= LOW_BYTES || p->rsdp >= LOW_BYTES)
+        return -EINVAL;
     out->info = info;
     out->info_len = sizeof *p;
     for (uint32_t i = 0; p->version >= 1 && i < p->nmap; i++)

@@ -10,7 +10,7 @@
 enum { MB2_RAM_MAX = 64 };
 
 struct boot_info {
-    const void *rsdp;     /* the loader's copy; NULL: none    */
+    const void *rsdp;     /* GRUB's copy, or the firmware's; NULL: none */
     uint64_t rsdp_len;    /* bytes                            */
     uint64_t initrd, initrd_len; /* physical; 0: none         */
     uint64_t info, info_len;     /* the loader's own structure */
@@ -22,7 +22,7 @@ struct boot_info {
 
 /*
  * mb2_parse - read multiboot2 information, or Xen's hvm_start_info, at physical address `info` (below 4 GiB).
- * -EINVAL when `magic` is of neither or there is no memory map.
+ * -EINVAL when `magic` is of neither, there is no memory map, or what it leads to is not below 4 GiB.
  */
 int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out);
 
