@@ -75,16 +75,21 @@ def test_halt_and_reboot(boot):
         assert one.guest.wait(30).kind == kind
 
 
-def test_the_cd_boots_as_well(boot_once):
+@pytest.mark.parametrize("name", ["sf3800", "sf15k"])
+def test_the_cd_boots_as_well(boot, tmp_path, name):
     """Through GRUB, with the same memory, files and options as when QEMU loads the kernel."""
-    run = "grep -c . /proc/cpuinfo; head -1 /proc/meminfo; find / -xdev | wc -l; cat /proc/cmdline; lgrpinfo -c"
-    one, directly, _ = boot_once("sf3800", run=run, seed=5)
-    two, from_cd, _ = boot_once("sf3800", run=run, seed=5, cd=True)
-    assert (one.status, two.status) == (0, 0), directly + from_cd
-    memory = [int(re.search(r"MemTotal: *(\d+)", text)[1]) for text in (directly, from_cd)]
-    assert memory[0] == pytest.approx(memory[1], abs=256)
-    same = [re.sub("MemTotal.*", "", text) for text in (directly, from_cd)]
-    assert same[0] == same[1]
+    (tmp_path / "motto").write_text("every thread has a home\n")
+    texts = []
+    for cd in (False, True):
+        one = boot(name, overlay=tmp_path, system="set lgrp_loadavg_tolerance=0x1234", seed=5, cd=cd)
+        assert ("-kernel" in one.guest.command()) != cd and ("scsi-cd,drive=cd,bootindex=0" in one.guest.command()) == cd
+        command = "grep -c . /proc/cpuinfo && find / -xdev | wc -l && cat /motto && lgrpinfo -cm | head -2"
+        texts.append(one.check(f"{command} && echo lgrp_loadavg_tolerance/X | mdb -k"))
+        texts.append(int(re.search(r"MemTotal: *(\d+)", one.check("cat /proc/meminfo"))[1]))
+        assert "seed 0x5\n" in one.guest.text().replace("\r", "")
+    assert "every thread has a home" in texts[0] and "1234" in texts[0]
+    assert texts[0] == texts[2]
+    assert texts[1] == pytest.approx(texts[3], abs=256)
 
 
 def test_overlay_and_system_reach_the_guest(boot_once, tmp_path):

@@ -690,6 +690,8 @@ def test_no_file_of_a_run_is_used_in_two_ways(tmp_path):
         ["--disk", f"{a},blkdebug={b}", "--run", "true", "--trace", b],
         ["--acpi", tables, "--run", "true", "--trace", tables],
         ["--disk", f"refdisk:{a}", "--disk", f"{a},readonly"],
+        ["--run", "true", "--trace", str(TOP / "build/initramfs.cpio")],
+        ["--model", "fireplane", "--model-page", str(TOP / "build/kernel.elf")],
         ["--run", "true", "--model", "fireplane", "--trace", f"{tmp_path}/new", "--model-page", f"{tmp_path}/new"],
     ]
     for words in options:

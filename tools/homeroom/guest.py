@@ -188,7 +188,7 @@ class Options:
         """Raise MachineError if a file that the run writes is used by it in another way as well."""
         uses = [use for text in self.disks for use in disk.files(text)]
         uses += [(name, path, True) for name, path in (("TRACE", self.trace), ("MODEL_PAGE", self.model_page)) if path]
-        uses.append(("the image", self.iso, False))
+        uses += [("the image", path, False) for path in (self.iso, *direct_files(self.iso))]
         if isinstance(self.acpi, Path):
             uses.append(("the ACPI tables", self.acpi, False))
         for (one, path, writes), (two, other, writes_too) in itertools.combinations(uses, 2):
@@ -205,6 +205,11 @@ class Options:
             if too_old():
                 raise MachineError(f"MODEL={self.model} needs QEMU 7.2 or newer; the version of this is {qemu_version()}")
             model.check_built(QEMU)
+
+
+def direct_files(iso: Path) -> tuple[Path, Path]:
+    """The kernel and the initramfs of which `make` makes this image; they may not be there."""
+    return iso.with_name("kernel.elf"), iso.with_name("initramfs.cpio")
 
 
 @functools.cache
@@ -297,8 +302,9 @@ class Guest:
     def boot_args(self, files: Path) -> list[str]:
         """The arguments that name what is booted; `files` is the directory with the run's files."""
         iso = self.options.iso
-        kernel, initramfs = iso.with_name("kernel.elf"), iso.with_name("initramfs.cpio")
-        if not self.options.cd and kernel.is_file() and initramfs.is_file():
+        kernel, initramfs = direct_files(iso)
+        # The loader of an old QEMU does not find the firmware's tables for the kernel; GRUB does.
+        if not self.options.cd and not too_old() and kernel.is_file() and initramfs.is_file():
             args = ["-kernel", str(kernel)]  # GRUB takes longer than the rest of a boot
             args += ["-fw_cfg", f"name=opt/homeroom/initramfs,file={quoted(initramfs)}"]
         else:
@@ -326,10 +332,12 @@ class Guest:
             except ValueError as error:
                 raise MachineError(f"OVERLAY: {error}") from error
             files["overlay"] = archive.pack()
-            most = min(self.machine.memory_mib, acpi.LOW_SPLIT >> 20) // 2
+            # The kernel's limit is half of the largest piece of memory, of which firmware takes some at an end.
+            most = (max(length for _, _, length in acpi.memory_ranges(self.machine)) >> 20) // 2 - 1
             if len(files["overlay"]) > most << 20:
                 size = len(files["overlay"]) >> 20
-                raise MachineError(f"OVERLAY: {size} MiB; half of memory is the limit, {most} MiB: give more MEM=, or a DISK=")
+                limit = f"{most} MiB, half of the largest piece of memory"
+                raise MachineError(f"OVERLAY: {size} MiB; the limit is {limit}: give more MEM=, or a DISK=")
         elif o.overlay is not None:
             files["overlay"] = o.overlay
         tables = o.acpi_tables()

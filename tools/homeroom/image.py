@@ -6,7 +6,8 @@
     python3 -m homeroom.image iso OUT KERNEL [INITRAMFS]
 
 THEORY   The initramfs is busybox under the name of each of its applets, our own commands in /usr/bin, and
-         /etc.  The kernel provides /dev, /proc and /sys, and reads the archive as a multiboot2 module.
+         /etc.  The kernel provides /dev, /proc and /sys, and reads the archive from fw_cfg or, from the CD, as
+         a multiboot2 module.
          `root` makes a disk of the same tree: an ext3 file system, everything root's, without being root; --tree is
          laid over it (dynamic.py).
          What a run adds comes by fw_cfg (qemu/launch.py), so these files are the same for every run.
