@@ -301,7 +301,6 @@ def test_a_guest_that_rings_nonsense(machine):
 @MODEL
 def test_two_that_measure_at_once(machine):
     """What another program's disarming makes worthless is not printed."""
-    machine.check("fptest")  # so that memcopy need not have the model tested, beside a program that disarms it
     noise = "while kill -0 $p 2> /dev/null; do su nobody -s /bin/sh -c /usr/test/fpnoise; done"
     out = machine.check(
         f"memcopy -t 4 -i 60 > /tmp/long 2>&1 & p=$!; {noise}; wait $p; echo status $?; cat /tmp/long", timeout=120

@@ -14,9 +14,9 @@
  *             that counts wrong does so each time.
  *             Every CPU that we may run on is looked at.  If that is not all of them, nothing is rung, and the
  *             next to arm the model has it tested again.
- * EXIT        0: right; or not tested, because of parameters outside fpw_limits(), which it says.
- *             1: broken, and the run ends.  2: there is no model, or there are arguments.
+ * EXIT        0: right.  1: broken, and the run ends.  2: there is no model, or there are arguments.
  *             3: it cannot be tested now: no process, too much else that runs.
+ *             4: not tested, because of parameters outside fpw_limits(), which it says.
  * SEE ALSO    user/include/fpwork.h, docs/fireplane.md, tests/test_fireplane_selftest.py (which breaks
  *             the plugin)
  */
@@ -102,7 +102,7 @@ static bool go_to(int cpu)
     if (!may_run_on(cpu))
         return cannot("no way to CPU %d any more", cpu);
     here = time_on(cpu);
-    if (left > here)
+    if (fp_header()->armed && left > here) /* disarmed, no clock goes */
         fpw_spin((left - here) / fpw_given.clock_ps / 2 + 1); /* two instructions a turn, a clock each */
     return true;
 }
@@ -685,7 +685,7 @@ int main(int argc, char **argv)
     fpw_read_params();
     if (!fpw_limits()) {
         fprintf(stderr, "fptest: the model is not tested with these parameters: %s\n", fpw_why);
-        return 0;
+        return FPTEST_UNFIT;
     }
     syscall(SYS_sched_setscheduler, 0, SCHED_RR, &(int){1}); /* root may; musl's function does nothing */
     CPU_ZERO(&cpus);
