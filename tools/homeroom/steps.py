@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""steps.py - which functions of which files the kernel goes through for one thing that it does.
+
+    PYTHONPATH=tools python3 -m homeroom.steps [touch] [write] [wake]        Markdown on standard output
+
+THEORY      user/test/steps.c does one thing between two calls of getppid.  QEMU writes down the address of each piece of
+            code that it begins to execute (its log "exec", with nochain); of the pieces between the two calls, instruction
+            by instruction, the debugging information says the function and the file, also where the compiler has put a
+            function into another.  kernel/lib/, locks and the trace are left out, for they are everywhere; so are the inline
+            functions of headers, which read or set a field.
+            touch: a page of private memory for the first time, with free frames.  write: 4 KiB and fsync, on one CPU.
+            wake: from the waker's futex call to the first call of the thread that it wakes on another board, each CPU's
+            steps by themselves.  Interrupts of the clock are left out, and of several rounds the shortest counts.
+            A change of folder is a step from a function to one of another folder; a call through a pointer is a step to a
+            function's first instruction from an indirect call.
+"""
+
+import bisect
+import collections
+import itertools
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from homeroom.experiments import storage
+from homeroom.machine import TOP
+
+KERNEL = TOP / "build/kernel.elf"
+THINGS = {  # the machine, the arguments of user/test/steps.c, a function that is gone through
+    "touch": ("cpu1", "touch", "as_fault"),
+    "write": ("cpu1", "write /mnt/f", "sys_fsync"),
+    "wake": ("sf3800", "wake 4", "sys_futex"),
+}
+USER_END = 1 << 47
+LEFT_OUT = re.compile(r"^(kernel/lib/|kernel/disp/sync\.|kernel/stat/trace\.)|.*\.h$")
+PIECE = re.compile(r"^Trace (\d+): 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/", re.M)
+INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S.*)$", re.M)
+ENDS = re.compile(r"^(?:rep\w* |bnd |notrack )*(?:j\w+|call|ret|iret|sysret|syscall|hlt|int3|ud2)")
+BY_POINTER = re.compile(r"^(?:notrack )?call\s+\*")
+
+
+@dataclass
+class Code:
+    """The kernel's instructions: their addresses in order, and their texts."""
+
+    at: list[int]
+    text: list[str]
+    entry: dict[int, str]  # functions by their first address
+    where: dict[int, tuple[str, str]] = field(default_factory=dict)  # (function, file) by address
+
+    @classmethod
+    def read(cls, kernel: Path) -> "Code":
+        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel], capture_output=True, text=True, check=True)
+        found = [(int(at, 16), text) for at, text in INSTRUCTION.findall(listing.stdout)]
+        names = subprocess.run(["nm", kernel], capture_output=True, text=True, check=True).stdout
+        entry = {int(at, 16): name for at, name in re.findall(r"^([0-9a-f]+) [tT] (\w+)", names, re.M)}
+        return cls([at for at, _ in found], [text for _, text in found], entry)
+
+    def piece(self, at: int) -> list[int]:
+        """Indices of the instructions from `at` to the next that may go elsewhere."""
+        first = bisect.bisect_left(self.at, at)
+        last = first
+        while last + 1 < len(self.at) and not ENDS.match(self.text[last]) and self.at[last + 1] not in self.entry:
+            last += 1
+        return list(range(first, last + 1))
+
+    def look_up(self, addresses: set[int]) -> None:
+        """Fill in `where` for these."""
+        wanted = sorted(addresses - self.where.keys())
+        asked = "\n".join(f"{at:#x}" for at in wanted)
+        done = subprocess.run(["addr2line", "-f", "-e", KERNEL], input=asked, capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        for at, name, place in zip(wanted, lines[::2], lines[1::2], strict=True):
+            file = place.rsplit(":", 1)[0]
+            self.where[at] = (name, file.removeprefix(f"{TOP}/").removeprefix("./"))
+
+
+@dataclass
+class Walk:
+    steps: list[tuple[str, str]]  # (function, file), each different from the one before
+    pointers: list[str]  # functions called through a pointer
+
+    @property
+    def files(self) -> list[str]:
+        return list(dict.fromkeys(file for _, file in self.steps))
+
+    @property
+    def changes(self) -> int:
+        folders = [str(Path(file).parent) for _, file in self.steps]
+        return sum(a != b for a, b in itertools.pairwise(folders))
+
+
+def rounds(log: str, code: Code, function: str) -> list[list[tuple[int, int]]]:
+    """(CPU, address) of the pieces of each round: what lies between two calls of getppid, and goes through the function."""
+    mark, through = ({at for at, name in code.entry.items() if name == wanted} for wanted in ("sys_getppid", function))
+    pieces = [(int(cpu), int(at, 16)) for cpu, at in PIECE.findall(log)]
+    calls = [i for i, (_, at) in enumerate(pieces) if at in mark]
+    found = []
+    for first, last in itertools.pairwise(calls):
+        user = [i for i in range(first, last) if pieces[i][1] < USER_END]
+        if user:  # the rest of the one call, and the beginning of the other, are no steps
+            found.append([p for p in pieces[user[0] : user[-1]] if p[1] >= USER_END])
+    return [one for one in found if any(at in through for _, at in one)]
+
+
+def without_ticks(addresses: list[int], code: Code) -> list[int]:
+    """One CPU's pieces without those of interrupts that the clock's timer makes, if they go back to where they came from."""
+    out: list[int] = []
+    begun: list[int] = []  # where in `out` each trap begins that is not over
+    for at in addresses:
+        name = code.where[at][0]
+        if name == "trap_stubs":
+            begun.append(len(out))
+        out.append(at)
+        if name == "switch_to":
+            begun.clear()  # another thread goes on
+        if begun and code.text[code.piece(at)[-1]].startswith("iret"):
+            first = begun.pop()
+            if any(code.where[a][0] == "timer_interrupt" for a in out[first:]):
+                del out[first:]
+    return out
+
+
+def walk(pieces: list[tuple[int, int]], code: Code) -> Walk:
+    by_cpu = collections.defaultdict(list)
+    for cpu, at in pieces:
+        by_cpu[cpu].append(at)
+    steps, pointers = [], []
+    for addresses in by_cpu.values():
+        before = ""
+        for at in without_ticks(addresses, code):
+            run = code.piece(at)
+            if at in code.entry and BY_POINTER.match(before):
+                name, file = code.where[at]
+                if not LEFT_OUT.match(file):
+                    pointers.append(name)
+            for i in run:
+                place = code.where[code.at[i]]
+                if not LEFT_OUT.match(place[1]) and place[1].startswith(("kernel/", "drivers/")) and steps[-1:] != [place]:
+                    steps.append(place)
+            before = code.text[run[-1]]
+    return Walk(steps, pointers)
+
+
+def record(thing: str, code: Code) -> Walk:
+    machine, words, function = THINGS[thing]
+    with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
+        folder = Path(name)
+        (folder / "usr/test").mkdir(parents=True)
+        subprocess.run([TOP / "tools/hrcc", "-O2", TOP / "user/test/steps.c", "-o", folder / "usr/test/steps"], check=True)
+        options = {"seed": 1, "overlay": folder}
+        if thing == "write":
+            image = folder / "disk.img"
+            subprocess.run(["mke2fs", "-q", "-F", "-t", "ext3", image, "32M"], check=True)
+            options["disks"] = (str(image),)
+        log = Path(tempfile.mkstemp(prefix="homeroom.", suffix=".log")[1])
+        try:
+            with storage.Machine(machine, **options) as guest:
+                if thing == "write":
+                    guest.check("mkdir -p /mnt && mount -t ext3 /dev/vda /mnt")
+                guest.check(f"/usr/test/steps {words}")
+                for line in (f"logfile {log}", "log exec,nochain"):
+                    guest.guest.qmp("human-monitor-command", **{"command-line": line})
+                guest.check(f"/usr/test/steps {words}")
+                guest.guest.qmp("human-monitor-command", **{"command-line": "log none"})
+            found = rounds(log.read_text(), code, function)
+        finally:
+            log.unlink()
+    shortest = min(found, key=len)
+    code.look_up({code.at[i] for _, at in shortest for i in code.piece(at)})
+    return walk(shortest, code)
+
+
+def main() -> int:
+    code = Code.read(KERNEL)
+    for thing in sys.argv[1:] or THINGS:
+        found = record(thing, code)
+        print(f"**{thing}**: {len(found.files)} files, {len(found.pointers)} calls through pointers, "
+              f"{found.changes} changes of folder, {len(found.steps)} steps.\n")  # fmt: skip
+        lines, last = [], ""
+        for name, file in found.steps:
+            if file != last:
+                lines.append(f"\n    {file}: {name}")
+            else:
+                lines.append(f", {name}")
+            last = file
+        print("".join(lines).strip("\n") + "\n")
+        print("Through pointers: " + ", ".join(found.pointers) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
