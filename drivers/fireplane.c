@@ -29,7 +29,7 @@ void fireplane_find(void)
 }
 
 /* Why the page cannot be used; NULL: it can. */
-static const char *why_unusable(const struct fp_header *h)
+static const char *why_model_unusable(const struct fp_header *h)
 {
     if (h->magic != FP_MAGIC)
         return "no model has written to the device's page (wrong magic)";
@@ -41,7 +41,7 @@ static const char *why_unusable(const struct fp_header *h)
 }
 
 /* One load from the range, right behind the doorbell and on the same page of code.  Returns whether it was refused. */
-static bool probe(struct fp_cpu *slot, uint64_t base, uint64_t len, unsigned board)
+static bool probe_memory_range(struct fp_cpu *slot, uint64_t base, uint64_t len, unsigned board)
 {
     uint64_t value;
 
@@ -64,12 +64,12 @@ void fireplane_attach(const struct lgrp_topo *topo)
 
     if (window.len == 0)
         return;
-    if ((fault = why_unusable(h)) != NULL) {
+    if ((fault = why_model_unusable(h)) != NULL) {
         warn("fireplane: %s: no model", fault);
         return;
     }
     for (unsigned i = 0; i < topo->nranges; i++)
-        refused += probe(FP_CPU(page, this_cpu()->id), topo->range[i].base, topo->range[i].len, topo->range_node[i]);
+        refused += probe_memory_range(FP_CPU(page, this_cpu()->id), topo->range[i].base, topo->range[i].len, topo->range_node[i]);
     modelled_page = page;
     if (h->ecache_ways != 0)
         page_coloring_init((unsigned)min_of(h->ecache_bytes / h->ecache_ways / PAGE_SIZE, (uint64_t)UINT32_MAX));

@@ -54,7 +54,7 @@ static uint32_t dir_count; /* [fw_cfg_lock] big-endian; static, as DMA cannot re
 static struct dma_request request __attribute__((aligned(16))); /* [fw_cfg_lock] */
 
 /* One DMA step; buf is NULL for SKIP.  0 or -EIO. */
-static int dma_step(uint32_t control, void *buf, uint32_t n)
+static int run_fw_cfg_dma(uint32_t control, void *buf, uint32_t n)
 {
     paddr_t pa = kva_to_phys(&request);
 
@@ -70,7 +70,7 @@ static int dma_step(uint32_t control, void *buf, uint32_t n)
 }
 
 /* Copy n bytes of an item from `off` on; fw_cfg_lock is held (I1). */
-static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
+static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 {
     uint32_t first = (uint32_t)sel << 16 | DMA_SELECT;
     uint8_t *out = buf;
@@ -78,11 +78,11 @@ static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
 
     if (fw_cfg_dma && !mmu_on_stack(buf)) {
         if (off != 0) {
-            if ((err = dma_step(first | DMA_SKIP, NULL, off)) != 0)
+            if ((err = run_fw_cfg_dma(first | DMA_SKIP, NULL, off)) != 0)
                 return err;
             first = 0;
         }
-        return dma_step(first | DMA_READ, buf, (uint32_t)n);
+        return run_fw_cfg_dma(first | DMA_READ, buf, (uint32_t)n);
     }
     outw(PORT_SELECT, sel);
     while (off-- > 0)
@@ -93,7 +93,7 @@ static int item_read(uint16_t sel, uint32_t off, void *buf, size_t n)
 }
 
 /* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is held. */
-static bool probe(void)
+static bool probe_fw_cfg(void)
 {
     uint8_t  id[4];
     uint32_t n;
@@ -101,15 +101,15 @@ static bool probe(void)
     if (fw_cfg_state != UNKNOWN)
         return fw_cfg_state == READY;
     fw_cfg_state = ABSENT;
-    item_read(ITEM_SIG, 0, id, sizeof id);
+    read_fw_cfg_item(ITEM_SIG, 0, id, sizeof id);
     if (memcmp(id, "QEMU", 4) != 0)
         return false;
-    item_read(ITEM_ID, 0, id, sizeof id);
+    read_fw_cfg_item(ITEM_ID, 0, id, sizeof id);
     fw_cfg_dma = (id[0] & 2) != 0;
-    if (item_read(ITEM_DIR, 0, &dir_count, sizeof dir_count) != 0)
+    if (read_fw_cfg_item(ITEM_DIR, 0, &dir_count, sizeof dir_count) != 0)
         return false;
     n = min_of(__builtin_bswap32(dir_count), (uint32_t)DIR_MAX);
-    if (item_read(ITEM_DIR, sizeof dir_count, fw_cfg_dir, n * sizeof fw_cfg_dir[0]) != 0)
+    if (read_fw_cfg_item(ITEM_DIR, sizeof dir_count, fw_cfg_dir, n * sizeof fw_cfg_dir[0]) != 0)
         return false;
     for (unsigned i = 0; i < n; i++) {
         struct fw_cfg_file *f = &fw_cfg_dir[i];
@@ -123,19 +123,19 @@ static bool probe(void)
     return true;
 }
 
-static bool ready(void)
+static bool is_fw_cfg_present(void)
 {
     bool r;
 
     spin_lock(&fw_cfg_lock);
-    r = probe();
+    r = probe_fw_cfg();
     spin_unlock(&fw_cfg_lock);
     return r;
 }
 
 const struct fw_cfg_file *fw_cfg_file_at(unsigned i)
 {
-    return ready() && i < fw_cfg_nfiles ? &fw_cfg_dir[i] : NULL;
+    return is_fw_cfg_present() && i < fw_cfg_nfiles ? &fw_cfg_dir[i] : NULL;
 }
 
 int fw_cfg_find(const char *name, uint32_t *size, uint16_t *sel)
@@ -157,7 +157,7 @@ int fw_cfg_read_at(uint16_t sel, uint32_t off, void *buf, size_t size)
     int err;
 
     spin_lock(&fw_cfg_lock);
-    err = probe() ? item_read(sel, off, buf, size) : -ENODEV;
+    err = probe_fw_cfg() ? read_fw_cfg_item(sel, off, buf, size) : -ENODEV;
     spin_unlock(&fw_cfg_lock);
     return err;
 }

@@ -86,14 +86,14 @@ static unsigned ide_dma = 1;
 TUNABLE(ide_dma, 0, 1, "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
 
 /* Reading the other status register four times takes the 400 ns after which a command shows in it. */
-static uint8_t settle(struct channel *ch)
+static uint8_t read_settled_status(struct channel *ch)
 {
     for (unsigned i = 0; i < 3; i++)
         inb(ch->ctl);
     return inb(ch->ctl);
 }
 
-static void load_address(struct channel *ch, const struct ide_disk *k, uint64_t sector, uint32_t count)
+static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uint64_t sector, uint32_t count)
 {
     if (k->lba48) { /* the registers are two bytes deep: the high ones first */
         outb(ch->base + R_COUNT, (uint8_t)(count >> 8));
@@ -111,7 +111,7 @@ static void load_address(struct channel *ch, const struct ide_disk *k, uint64_t 
 /* ---- moving data ----------------------------------------------------------------------------- */
 
 /* Fills the table for the controller.  false: memory that it cannot reach. */
-static bool make_table(struct channel *ch, const struct disk_cmd *c)
+static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
 {
     unsigned n = 0;
 
@@ -136,7 +136,7 @@ static bool make_table(struct channel *ch, const struct disk_cmd *c)
 }
 
 /* Moves the sectors of one interrupt through the data port. */
-static void move_block(struct channel *ch)
+static void move_pio_block(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
 
@@ -155,10 +155,10 @@ static void move_block(struct channel *ch)
 }
 
 /* Waits until the disk is no longer busy.  Its status; with ST_BSY: it stays busy. */
-static uint8_t poll_ready(struct channel *ch)
+static uint8_t poll_while_busy(struct channel *ch)
 {
     uint64_t give_up = clock_mono_ns() + POLL_NS;
-    uint8_t  status = settle(ch);
+    uint8_t  status = read_settled_status(ch);
 
     while ((status & ST_BSY) && clock_mono_ns() < give_up)
         status = inb(ch->ctl);
@@ -167,19 +167,19 @@ static uint8_t poll_ready(struct channel *ch)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void timed_out(struct timer *t);
+static void check_command_deadline(struct timer *t);
 
 /* A timer that is set may be running already, and wait for our lock: it is left alone, and looks at the deadline. */
-static void watch(struct channel *ch, uint64_t deadline)
+static void set_command_deadline(struct channel *ch, uint64_t deadline)
 {
     ch->deadline = deadline;
     if (!ch->timer_set) {
         ch->timer_set = true;
-        timer_arm(&ch->timer, deadline, timed_out);
+        timer_arm(&ch->timer, deadline, check_command_deadline);
     }
 }
 
-static void start_dma(struct channel *ch, unsigned code)
+static void start_dma_command(struct channel *ch, unsigned code)
 {
     unsigned dir = ch->cur->op == DISK_READ ? BM_TO_MEMORY : 0;
 
@@ -191,42 +191,42 @@ static void start_dma(struct channel *ch, unsigned code)
 }
 
 /* Starts ch->cur; the lock is held.  What cannot be started ends by the timer. */
-static void start_current(struct channel *ch)
+static void start_current_command(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
     struct ide_disk *k = ch->cur_disk;
     uint64_t         now = clock_mono_ns();
 
-    watch(ch, now + TIMEOUT_NS);
+    set_command_deadline(ch, now + TIMEOUT_NS);
     ch->seg = ch->off = 0;
     ch->left = c->nsect;
-    ch->dma = c->op != DISK_FLUSH && ide_dma != 0 && ch->bm != 0 && make_table(ch, c);
+    ch->dma = c->op != DISK_FLUSH && ide_dma != 0 && ch->bm != 0 && build_prd_table(ch, c);
     outb(ch->base + R_DEVICE, (uint8_t)(DEV_LBA | k->unit << 4));
-    if (poll_ready(ch) & ST_BSY) {
-        watch(ch, now);
+    if (poll_while_busy(ch) & ST_BSY) {
+        set_command_deadline(ch, now);
         return;
     }
     if (c->op == DISK_FLUSH) {
         outb(ch->base + R_COMMAND, code_flush[k->lba48]);
         return;
     }
-    load_address(ch, k, c->sector, c->nsect);
+    load_lba_registers(ch, k, c->sector, c->nsect);
     if (ch->dma) {
-        start_dma(ch, code_dma[c->op][k->lba48]);
+        start_dma_command(ch, code_dma[c->op][k->lba48]);
         return;
     }
     outb(ch->base + R_COMMAND, (k->multiple > 1 ? code_multiple : code_pio)[c->op][k->lba48]);
     if (c->op == DISK_WRITE) { /* the disk asks for the first block without an interrupt */
-        uint8_t status = poll_ready(ch);
+        uint8_t status = poll_while_busy(ch);
 
         if ((status & (ST_BSY | ST_ERR | ST_DF)) == 0 && (status & ST_DRQ))
-            move_block(ch);
+            move_pio_block(ch);
         else
-            watch(ch, now);
+            set_command_deadline(ch, now);
     }
 }
 
-static bool start(void *soft, struct disk_cmd *c)
+static bool ide_start(void *soft, struct disk_cmd *c)
 {
     struct ide_disk *k = soft;
     struct channel  *ch = k->ch;
@@ -238,14 +238,14 @@ static bool start(void *soft, struct disk_cmd *c)
     } else {
         ch->cur = c;
         ch->cur_disk = k;
-        start_current(ch);
+        start_current_command(ch);
     }
     spin_unlock(&ch->lock);
     return true;
 }
 
 /* The current command has ended, the lock is held: start the next.  Returns the one that ended. */
-static struct disk_cmd *next(struct channel *ch, int error)
+static struct disk_cmd *end_current_command(struct channel *ch, int error)
 {
     struct disk_cmd *ended = ch->cur;
 
@@ -254,12 +254,12 @@ static struct disk_cmd *next(struct channel *ch, int error)
     ch->cur = list_pop(&ch->waiting, struct disk_cmd, link);
     if (ch->cur != NULL) {
         ch->cur_disk = *(struct ide_disk **)ch->cur->hw;
-        start_current(ch);
+        start_current_command(ch);
     }
     return ended;
 }
 
-static void interrupt(void *arg)
+static void ide_intr(void *arg)
 {
     struct channel  *ch = arg;
     struct disk_cmd *ended = NULL;
@@ -285,27 +285,27 @@ static void interrupt(void *arg)
     if ((status & (ST_ERR | ST_DF)) || (bm & BM_ERROR))
         error = -EIO;
     else if (ch->left > 0 && ch->cur->op != DISK_FLUSH && (status & ST_DRQ))
-        move_block(ch);
+        move_pio_block(ch);
     /* A read is over with its last block; a write when the disk says so once more. */
     if (error != 0 || ch->cur->op == DISK_FLUSH || ch->dma || (ch->left == 0 && !(status & ST_DRQ)) ||
         (ch->left == 0 && ch->cur->op == DISK_READ))
-        ended = next(ch, error);
+        ended = end_current_command(ch, error);
     spin_unlock(&ch->lock);
     if (ended != NULL)
         ended->done(ended, error);
 }
 
-static void reset(struct channel *ch)
+static void reset_ide_channel(struct channel *ch)
 {
     if (ch->bm != 0)
         outb(ch->bm + BM_COMMAND, 0);
     outb(ch->ctl, CTL_RESET);
-    settle(ch);
+    read_settled_status(ch);
     outb(ch->ctl, 0);
-    poll_ready(ch);
+    poll_while_busy(ch);
 }
 
-static void timed_out(struct timer *t)
+static void check_command_deadline(struct timer *t)
 {
     struct channel  *ch = container_of(t, struct channel, timer);
     struct disk_cmd *ended = NULL;
@@ -314,10 +314,10 @@ static void timed_out(struct timer *t)
     ch->timer_set = false;
     if (ch->cur != NULL && clock_mono_ns() >= ch->deadline) {
         warn("%s: no answer to a command for sector %lu: reset", ch->name, ch->cur->sector);
-        reset(ch);
-        ended = next(ch, -EIO);
+        reset_ide_channel(ch);
+        ended = end_current_command(ch, -EIO);
     } else if (ch->cur != NULL) {
-        watch(ch, ch->deadline);
+        set_command_deadline(ch, ch->deadline);
     }
     spin_unlock(&ch->lock);
     if (ended != NULL)
@@ -326,18 +326,18 @@ static void timed_out(struct timer *t)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static uint64_t errors(void *soft)
+static uint64_t ide_hw_errors(void *soft)
 {
     return ((struct ide_disk *)soft)->errors;
 }
 
 /* What the disk says of itself.  false: there is no disk. */
-static bool identify(struct channel *ch, unsigned unit, uint16_t id[256])
+static bool identify_disk(struct channel *ch, unsigned unit, uint16_t id[256])
 {
     uint8_t status;
 
     outb(ch->base + R_DEVICE, (uint8_t)(DEV_LBA | unit << 4));
-    status = settle(ch);
+    status = read_settled_status(ch);
     if (status == 0 || status == 0xff)
         return false;
     outb(ch->base + R_COUNT, 0);
@@ -345,14 +345,14 @@ static bool identify(struct channel *ch, unsigned unit, uint16_t id[256])
     outb(ch->base + R_LBA1, 0);
     outb(ch->base + R_LBA2, 0);
     outb(ch->base + R_COMMAND, ATA_IDENTIFY);
-    status = poll_ready(ch);
+    status = poll_while_busy(ch);
     if ((status & (ST_BSY | ST_ERR)) || !(status & ST_DRQ)) /* a CD drive answers with an error */
         return false;
     insw(ch->base + R_DATA, id, 256);
     return (id[49] & 1 << 9) != 0; /* it knows block addresses */
 }
 
-static void set_multiple(struct channel *ch, struct ide_disk *k, unsigned most)
+static void set_multiple_mode(struct channel *ch, struct ide_disk *k, unsigned most)
 {
     uint8_t status;
 
@@ -361,31 +361,31 @@ static void set_multiple(struct channel *ch, struct ide_disk *k, unsigned most)
         return;
     outb(ch->base + R_COUNT, (uint8_t)most);
     outb(ch->base + R_COMMAND, ATA_SET_MULTIPLE);
-    status = poll_ready(ch);
+    status = poll_while_busy(ch);
     if (!(status & (ST_BSY | ST_ERR)))
         k->multiple = most;
 }
 
-static bool probe_disk(struct channel *ch, unsigned number, unsigned unit, struct disk_dev *d)
+static bool probe_ide_disk(struct channel *ch, unsigned number, unsigned unit, struct disk_dev *d)
 {
     struct ide_disk *k = &ch->disk[unit];
     uint16_t         id[256];
 
-    if (!identify(ch, unit, id))
+    if (!identify_disk(ch, unit, id))
         return false;
     *k = (struct ide_disk){.ch = ch, .unit = unit, .lba48 = (id[83] & 0xc400) == 0x4400};
-    *d = (struct disk_dev){.major = number == 0 ? 3 : 22, .minor = unit * 64, .soft = k, .start = start,
-                           .hw_errors = errors, .depth = 1, .max_segs = DISK_MAX_SEGS};
+    *d = (struct disk_dev){.major = number == 0 ? 3 : 22, .minor = unit * 64, .soft = k, .start = ide_start,
+                           .hw_errors = ide_hw_errors, .depth = 1, .max_segs = DISK_MAX_SEGS};
     snprintf(d->name, sizeof d->name, "hd%c", 'a' + (int)(number * 2 + unit));
     d->sectors = k->lba48 ? id[100] | (uint64_t)id[101] << 16 | (uint64_t)id[102] << 32 | (uint64_t)id[103] << 48
                           : id[60] | (uint64_t)id[61] << 16;
     d->cached = (id[83] & 1 << 12) != 0; /* it has FLUSH CACHE */
     d->max_sectors = k->lba48 ? DISK_MAX_SEGS * (PAGE_SIZE / DISK_SECTOR) : 256;
-    set_multiple(ch, k, id[47] & 0xff);
+    set_multiple_mode(ch, k, id[47] & 0xff);
     return true;
 }
 
-static void probe_channel(unsigned number, uint16_t bus_master, disk_attach_fn attach)
+static void probe_ide_channel(unsigned number, uint16_t bus_master, disk_attach_fn attach)
 {
     struct channel *ch = &channels[number];
     struct disk_dev d[2];
@@ -396,7 +396,7 @@ static void probe_channel(unsigned number, uint16_t bus_master, disk_attach_fn a
     list_init(&ch->waiting);
     outb(ch->ctl, CTL_SILENT);
     for (unsigned unit = 0; unit < 2; unit++)
-        found[unit] = probe_disk(ch, number, unit, &d[unit]);
+        found[unit] = probe_ide_disk(ch, number, unit, &d[unit]);
     if (!found[0] && !found[1]) {
         if (pg != NULL)
             page_free(pg);
@@ -408,7 +408,7 @@ static void probe_channel(unsigned number, uint16_t bus_master, disk_attach_fn a
     } else {
         warn("%s: no bus-master DMA: PIO", ch->name);
     }
-    if (intr_register_isa(ch->irq, interrupt, ch, ch->name) != 0) {
+    if (intr_register_isa(ch->irq, ide_intr, ch, ch->name) != 0) {
         warn("%s: its interrupt %u cannot be had: its disks are ignored", ch->name, ch->irq);
         return;
     }
@@ -435,5 +435,5 @@ void ide_probe(disk_attach_fn attach)
         bm = (uint16_t)bar.base;
     pci_enable(f, PCI_CMD_IO | PCI_CMD_MASTER);
     for (unsigned i = 0; i < 2; i++)
-        probe_channel(i, bm != 0 ? (uint16_t)(bm + 8 * i) : 0, attach);
+        probe_ide_channel(i, bm != 0 ? (uint16_t)(bm + 8 * i) : 0, attach);
 }

@@ -13,20 +13,20 @@ enum { PORT_ADDRESS = 0xcf8, PORT_DATA = 0xcfc, NO_DEVICE = 0xffff, MULTI_FUNCTI
 enum { CAP_MSIX = 0x11, MSIX_ENABLE = 1 << 15, MSIX_MASK_ALL = 1 << 14, HAS_CAPS = 1 << 4, VECTOR_MASKED = 1 };
 enum { BAR_IO = 1, BAR_64 = 4, BRIDGE_BUSES = 0x18 };
 
-static void select_reg(struct pci_fn f, unsigned reg)
+static void select_config_reg(struct pci_fn f, unsigned reg)
 {
     outl(PORT_ADDRESS, 1u << 31 | (uint32_t)f.bus << 16 | (uint32_t)f.dev << 11 | (uint32_t)f.fn << 8 | reg);
 }
 
 uint32_t pci_read(struct pci_fn f, unsigned reg)
 {
-    select_reg(f, reg);
+    select_config_reg(f, reg);
     return inl(PORT_DATA);
 }
 
 void pci_write(struct pci_fn f, unsigned reg, uint32_t value)
 {
-    select_reg(f, reg);
+    select_config_reg(f, reg);
     outl(PORT_DATA, value);
 }
 
@@ -60,7 +60,7 @@ struct wanted {
     struct pci_fn f;
 };
 
-static bool is_wanted(struct pci_fn f, uint32_t id, void *arg)
+static bool match_device_id(struct pci_fn f, uint32_t id, void *arg)
 {
     struct wanted *w = arg;
 
@@ -72,7 +72,7 @@ bool pci_find(uint16_t vendor, uint16_t device, struct pci_fn *out)
 {
     struct wanted w = {.id = vendor | (uint32_t)device << 16};
 
-    if (!pci_each(is_wanted, &w))
+    if (!pci_each(match_device_id, &w))
         return false;
     *out = w.f;
     return true;
@@ -96,7 +96,7 @@ unsigned pci_cap(struct pci_fn f, unsigned id, unsigned after)
 }
 
 /* The bits of a window's register that can be written: they tell its size.  The register keeps its value. */
-static uint32_t writable_bits(struct pci_fn f, unsigned reg)
+static uint32_t probe_bar_mask(struct pci_fn f, unsigned reg)
 {
     uint32_t old = pci_read(f, reg), bits;
 
@@ -116,9 +116,9 @@ int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out)
     if (n >= NBARS || (wide && n == NBARS - 1))
         return -ENOENT;
     pci_write(f, PCI_COMMAND, command & ~(uint32_t)(PCI_CMD_IO | PCI_CMD_MEMORY)); /* it moves while it is sized */
-    bits = writable_bits(f, reg);
+    bits = probe_bar_mask(f, reg);
     if (wide)
-        bits |= (uint64_t)writable_bits(f, reg + 4) << 32;
+        bits |= (uint64_t)probe_bar_mask(f, reg + 4) << 32;
     else if (bits != 0)
         bits |= ~0ull << 32;
     pci_write(f, PCI_COMMAND, command);
@@ -155,7 +155,7 @@ int pci_msix_open(struct pci_fn f, struct pci_msix *out)
 }
 
 /* The function remembers what comes while the entry is masked, and sends it then: so none is lost (6.8.3.5). */
-static void msix_set(void *msix, unsigned i, uint64_t addr, uint32_t data)
+static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t data)
 {
     volatile uint32_t *e = ((struct pci_msix *)msix)->table + i * 4;
 
@@ -170,7 +170,7 @@ static void msix_set(void *msix, unsigned i, uint64_t addr, uint32_t data)
 
 int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg, const char *name)
 {
-    const struct intr_msi msi = {.set = msix_set, .dev = m, .entry = i};
+    const struct intr_msi msi = {.set = write_msix_entry, .dev = m, .entry = i};
 
     return intr_register_msi(cpu, fn, arg, name, &msi);
 }

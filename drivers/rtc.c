@@ -19,23 +19,23 @@ enum { SEC, MIN, HOUR, DAY, MONTH, YEAR, CENTURY, NFIELD };
 
 static const uint8_t field_reg[NFIELD] = {0x00, 0x02, 0x04, 0x07, 0x08, 0x09, 0x32};
 
-static uint8_t cmos(uint8_t reg)
+static uint8_t read_cmos(uint8_t reg)
 {
     outb(CMOS_INDEX, (uint8_t)(NMI_OFF | reg));
     return inb(CMOS_DATA);
 }
 
-static void read_fields(uint8_t f[NFIELD])
+static void read_clock_fields(uint8_t f[NFIELD])
 {
-    while (cmos(STATUS_A) & A_UPDATING)
+    while (read_cmos(STATUS_A) & A_UPDATING)
         cpu_pause();
     for (unsigned i = 0; i < NFIELD; i++)
-        f[i] = cmos(field_reg[i]);
+        f[i] = read_cmos(field_reg[i]);
 }
 
 /* Days from 1970-01-01 to the first day of a month, by counting years from March so that leap
  * days come last. */
-static uint64_t days_before(unsigned year, unsigned month)
+static uint64_t days_before_month(unsigned year, unsigned month)
 {
     unsigned y = month > 2 ? year : year - 1;
     unsigned m = month > 2 ? month - 3 : month + 9; /* March = 0 */
@@ -49,14 +49,14 @@ uint64_t rtc_read(void)
     bool pm;
     unsigned year;
 
-    read_fields(a);
+    read_clock_fields(a);
     for (;;) {
-        read_fields(b);
+        read_clock_fields(b);
         if (memcmp(a, b, sizeof a) == 0)
             break;
         memcpy(a, b, sizeof a);
     }
-    status = cmos(STATUS_B);
+    status = read_cmos(STATUS_B);
     outb(CMOS_INDEX, 0); /* NMIs on again */
     pm = !(status & B_24H) && (a[HOUR] & HOUR_PM);
     if (!(status & B_24H))
@@ -67,6 +67,6 @@ uint64_t rtc_read(void)
     if (!(status & B_24H))
         a[HOUR] = (uint8_t)(a[HOUR] % 12 + (pm ? 12 : 0));
     year = (a[CENTURY] >= 19 ? a[CENTURY] : 20u) * 100 + a[YEAR];
-    return ((days_before(year, a[MONTH]) + a[DAY] - 1) * 24 + a[HOUR]) * 3600 + a[MIN] * 60ull +
+    return ((days_before_month(year, a[MONTH]) + a[DAY] - 1) * 24 + a[HOUR]) * 3600 + a[MIN] * 60ull +
            a[SEC];
 }

@@ -93,7 +93,7 @@ void uart_putc_polled(enum uart_port port, char c)
     outb(u->base + DATA, (uint8_t)c);
 }
 
-static size_t ring_used(const struct uart *u)
+static size_t tx_ring_used(const struct uart *u)
 {
     return u->head - u->tail;
 }
@@ -109,36 +109,36 @@ static void set_ier(struct uart *u, uint8_t ier)
  * interrupt handler turns these off, so that each ring that was filled ends with a call of the
  * client's `space`.
  */
-static void tx_fill(struct uart *u)
+static void fill_transmitter(struct uart *u)
 {
-    while (!u->stopped && ring_used(u) > 0 && (inb(u->base + LSR) & LSR_THRE))
-        for (unsigned n = 0; n < FIFO && ring_used(u) > 0; n++)
+    while (!u->stopped && tx_ring_used(u) > 0 && (inb(u->base + LSR) & LSR_THRE))
+        for (unsigned n = 0; n < FIFO && tx_ring_used(u) > 0; n++)
             outb(u->base + DATA, (uint8_t)u->ring[u->tail++ % RING]);
-    if (ring_used(u) > 0 && !u->stopped)
+    if (tx_ring_used(u) > 0 && !u->stopped)
         set_ier(u, u->ier | IER_TX);
 }
 
 /* Hand bytes over, to the transmitter if nothing is before them, else to the ring.  Returns how
  * many. */
-static size_t tx_put(struct uart *u, const char *buf, size_t n)
+static size_t transmit_bytes(struct uart *u, const char *buf, size_t n)
 {
     size_t done = 0;
 
-    while (!u->stopped && ring_used(u) == 0 && done < n && (inb(u->base + LSR) & LSR_THRE))
+    while (!u->stopped && tx_ring_used(u) == 0 && done < n && (inb(u->base + LSR) & LSR_THRE))
         for (unsigned k = 0; k < FIFO && done < n; k++)
             outb(u->base + DATA, (uint8_t)buf[done++]);
-    while (done < n && ring_used(u) < RING)
+    while (done < n && tx_ring_used(u) < RING)
         u->ring[u->head++ % RING] = buf[done++];
-    tx_fill(u);
+    fill_transmitter(u);
     if (done > 0)
         u->mid_line = buf[done - 1] != '\n';
     return done;
 }
 
 /* Send the kernel lines that had to wait; what the ring has no room for stays. */
-static void held_flush(struct uart *u)
+static void send_held_lines(struct uart *u)
 {
-    size_t n = tx_put(u, u->held, u->nheld);
+    size_t n = transmit_bytes(u, u->held, u->nheld);
 
     u->nheld -= (uint32_t)n;
     memmove(u->held, u->held + n, u->nheld);
@@ -158,14 +158,14 @@ size_t uart_write(enum uart_port port, const char *buf, size_t n)
         if (nl != NULL) {
             size_t first = (size_t)(nl - buf) + 1;
 
-            done = tx_put(u, buf, first);
+            done = transmit_bytes(u, buf, first);
             if (done == first)
-                held_flush(u);
+                send_held_lines(u);
             spin_unlock(&u->lock);
             return done;
         }
     }
-    done = tx_put(u, buf, n);
+    done = transmit_bytes(u, buf, n);
     spin_unlock(&u->lock);
     return done;
 }
@@ -180,9 +180,9 @@ void uart_line(enum uart_port port, const char *text, size_t n)
         u->nheld += (uint32_t)n;
     } else {
         if (u->mid_line)
-            tx_put(u, "\n", 1);
-        held_flush(u);
-        tx_put(u, text, n);
+            transmit_bytes(u, "\n", 1);
+        send_held_lines(u);
+        transmit_bytes(u, text, n);
     }
     spin_unlock(&u->lock);
 }
@@ -191,7 +191,7 @@ void uart_flush_polled(enum uart_port port)
 {
     struct uart *u = &uarts[port];
 
-    while (ring_used(u) > 0)
+    while (tx_ring_used(u) > 0)
         uart_putc_polled(port, u->ring[u->tail++ % RING]);
     if (u->nheld > 0)
         uart_putc_polled(port, '\n');
@@ -216,10 +216,10 @@ static void uart_intr(void *arg)
             break;
         case CAUSE_TX:
             spin_lock(&u->lock);
-            tx_fill(u);
-            if (ring_used(u) == 0 || u->stopped)
+            fill_transmitter(u);
+            if (tx_ring_used(u) == 0 || u->stopped)
                 set_ier(u, u->ier & ~IER_TX);
-            space = ring_used(u) <= RING / 2;
+            space = tx_ring_used(u) <= RING / 2;
             spin_unlock(&u->lock);
             break;
         case CAUSE_LINE:
@@ -275,7 +275,7 @@ size_t uart_pending(enum uart_port port)
     size_t n;
 
     spin_lock(&u->lock);
-    n = ring_used(u);
+    n = tx_ring_used(u);
     spin_unlock(&u->lock);
     return n;
 }
@@ -293,7 +293,7 @@ void uart_discard_output(enum uart_port port)
 
     spin_lock(&u->lock);
     u->tail = u->head;
-    tx_fill(u);
+    fill_transmitter(u);
     spin_unlock(&u->lock);
 }
 
@@ -303,6 +303,6 @@ void uart_tx_stop(enum uart_port port, bool stop)
 
     spin_lock(&u->lock);
     u->stopped = stop;
-    tx_fill(u);
+    fill_transmitter(u);
     spin_unlock(&u->lock);
 }

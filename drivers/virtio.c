@@ -48,29 +48,29 @@ uint64_t virtio_read64(volatile const uint8_t *reg)
     return virtio_read32(reg) | (uint64_t)virtio_read32(reg + 4) << 32;
 }
 
-static void write16(volatile uint8_t *reg, unsigned v)
+static void virtio_write16(volatile uint8_t *reg, unsigned v)
 {
     *(volatile uint16_t *)reg = (uint16_t)v;
 }
 
-static void write32(volatile uint8_t *reg, uint32_t v)
+static void virtio_write32(volatile uint8_t *reg, uint32_t v)
 {
     *(volatile uint32_t *)reg = v;
 }
 
-static void write64(volatile uint8_t *reg, uint64_t v)
+static void virtio_write64(volatile uint8_t *reg, uint64_t v)
 {
-    write32(reg, (uint32_t)v);
-    write32(reg + 4, (uint32_t)(v >> 32));
+    virtio_write32(reg, (uint32_t)v);
+    virtio_write32(reg + 4, (uint32_t)(v >> 32));
 }
 
-static void add_status(struct virtio_dev *d, unsigned bits)
+static void add_device_status(struct virtio_dev *d, unsigned bits)
 {
     d->common[R_STATUS] = (uint8_t)(d->common[R_STATUS] | bits);
 }
 
 /* Maps the structure of kind `type`, of at least `least` bytes; NULL: there is none.  *at: its capability. */
-static volatile uint8_t *map_structure(struct pci_fn f, unsigned type, uint32_t least, uint32_t *len, unsigned *at)
+static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least, uint32_t *len, unsigned *at)
 {
     unsigned cap = 0;
 
@@ -99,42 +99,42 @@ int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t
 
     *d = (struct virtio_dev){.f = f};
     pci_enable(f, PCI_CMD_MEMORY);
-    if ((d->common = map_structure(f, CFG_COMMON, 56, &len, &cap)) == NULL ||
-        (d->config = map_structure(f, CFG_DEVICE, 1, &d->config_len, &cap)) == NULL ||
-        (d->notify = map_structure(f, CFG_NOTIFY, 2, &len, &cap)) == NULL || pci_msix_open(f, &d->msix) != 0)
+    if ((d->common = map_virtio_structure(f, CFG_COMMON, 56, &len, &cap)) == NULL ||
+        (d->config = map_virtio_structure(f, CFG_DEVICE, 1, &d->config_len, &cap)) == NULL ||
+        (d->notify = map_virtio_structure(f, CFG_NOTIFY, 2, &len, &cap)) == NULL || pci_msix_open(f, &d->msix) != 0)
         return -ENODEV;
     d->notify_step = pci_read(f, cap + 16);
     d->common[R_STATUS] = 0;
     while (d->common[R_STATUS] != 0)
         cpu_pause(); /* a reset is over when the status reads as 0 */
-    add_status(d, S_ACKNOWLEDGE | S_DRIVER);
-    write32(d->common + R_DEV_SELECT, 0);
+    add_device_status(d, S_ACKNOWLEDGE | S_DRIVER);
+    virtio_write32(d->common + R_DEV_SELECT, 0);
     offered = virtio_read32(d->common + R_DEV_FEATURES);
-    write32(d->common + R_DEV_SELECT, 1);
+    virtio_write32(d->common + R_DEV_SELECT, 1);
     offered |= (uint64_t)virtio_read32(d->common + R_DEV_FEATURES) << 32;
     *features = offered & (wanted | F_VERSION_1);
-    write32(d->common + R_DRV_SELECT, 0);
-    write32(d->common + R_DRV_FEATURES, (uint32_t)*features);
-    write32(d->common + R_DRV_SELECT, 1);
-    write32(d->common + R_DRV_FEATURES, (uint32_t)(*features >> 32));
-    add_status(d, S_FEATURES_OK);
+    virtio_write32(d->common + R_DRV_SELECT, 0);
+    virtio_write32(d->common + R_DRV_FEATURES, (uint32_t)*features);
+    virtio_write32(d->common + R_DRV_SELECT, 1);
+    virtio_write32(d->common + R_DRV_FEATURES, (uint32_t)(*features >> 32));
+    add_device_status(d, S_FEATURES_OK);
     if (!(*features & F_VERSION_1) || !(d->common[R_STATUS] & S_FEATURES_OK)) {
         virtio_fail(d);
         return -ENODEV;
     }
-    write16(d->common + R_MSIX_CONFIG, NO_VECTOR);
+    virtio_write16(d->common + R_MSIX_CONFIG, NO_VECTOR);
     pci_msix_enable(&d->msix);
     return 0;
 }
 
 void virtio_start(struct virtio_dev *d)
 {
-    add_status(d, S_DRIVER_OK);
+    add_device_status(d, S_DRIVER_OK);
 }
 
 void virtio_fail(struct virtio_dev *d)
 {
-    add_status(d, S_FAILED);
+    add_device_status(d, S_FAILED);
 }
 
 unsigned virtio_nqueues(struct virtio_dev *d)
@@ -143,7 +143,7 @@ unsigned virtio_nqueues(struct virtio_dev *d)
 }
 
 /* The arrays of a queue of `size` descriptors: 16 bytes each, then the avail ring, then, aligned, the used ring. */
-static int alloc_arrays(struct virtq *q, unsigned node)
+static int alloc_virtq_arrays(struct virtq *q, unsigned node)
 {
     size_t       avail = 16ul * q->size, used = round_up(avail + 6 + 2ul * q->size, 64);
     size_t       bytes = used + 6 + 8ul * q->size;
@@ -176,29 +176,29 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
 
     memset(q, 0, sizeof *q);
     spin_init(&q->lock, RANK_DRIVER);
-    write16(d->common + R_Q_SELECT, index);
+    virtio_write16(d->common + R_Q_SELECT, index);
     q->index = (uint16_t)index;
     q->size = (uint16_t)min_of((unsigned)virtio_read16(d->common + R_Q_SIZE), (unsigned)QUEUE_MAX);
     if (q->size == 0 || (q->size & (q->size - 1)) != 0)
         return -ENODEV;
-    if ((err = alloc_arrays(q, cpus[cpu]->node)) != 0)
+    if ((err = alloc_virtq_arrays(q, cpus[cpu]->node)) != 0)
         return err;
     if (fn == NULL) {
         q->avail[0] = AVAIL_NO_INTERRUPT;
-        write16(d->common + R_Q_MSIX, NO_VECTOR);
+        virtio_write16(d->common + R_Q_MSIX, NO_VECTOR);
     } else {
         if ((err = pci_msix_handle(&d->msix, index, cpu, fn, arg, name)) != 0)
             return err;
-        write16(d->common + R_Q_MSIX, index);
+        virtio_write16(d->common + R_Q_MSIX, index);
         if (virtio_read16(d->common + R_Q_MSIX) == NO_VECTOR)
             return -ENODEV;
     }
-    write16(d->common + R_Q_SIZE, q->size);
-    write64(d->common + R_Q_DESC, virt_to_phys(q->desc));
-    write64(d->common + R_Q_DRIVER, virt_to_phys((void *)(uintptr_t)q->avail));
-    write64(d->common + R_Q_DEVICE, virt_to_phys((void *)(uintptr_t)q->used));
+    virtio_write16(d->common + R_Q_SIZE, q->size);
+    virtio_write64(d->common + R_Q_DESC, virt_to_phys(q->desc));
+    virtio_write64(d->common + R_Q_DRIVER, virt_to_phys((void *)(uintptr_t)q->avail));
+    virtio_write64(d->common + R_Q_DEVICE, virt_to_phys((void *)(uintptr_t)q->used));
     q->notify = (volatile uint32_t *)(d->notify + virtio_read16(d->common + R_Q_NOTIFY) * d->notify_step);
-    write16(d->common + R_Q_ENABLE, 1);
+    virtio_write16(d->common + R_Q_ENABLE, 1);
     return 0;
 }
 

@@ -44,7 +44,7 @@ struct vblk {
 static unsigned       ndisks;
 static disk_attach_fn attach_disk;
 
-static bool start(void *soft, struct disk_cmd *c)
+static bool vblk_start(void *soft, struct disk_cmd *c)
 {
     struct vblk       *v = soft;
     struct header     *h = (struct header *)c->hw;
@@ -62,7 +62,7 @@ static bool start(void *soft, struct disk_cmd *c)
     return virtq_put(&v->queue[this_cpu()->id * v->nqueues / ncpu].q, piece, n, c);
 }
 
-static void interrupt(void *arg)
+static void vblk_intr(void *arg)
 {
     struct vblk_queue *vq = arg;
     struct disk_cmd   *c;
@@ -76,12 +76,12 @@ static void interrupt(void *arg)
     }
 }
 
-static uint64_t errors(void *soft)
+static uint64_t vblk_hw_errors(void *soft)
 {
     return ((struct vblk *)soft)->errors;
 }
 
-static int open_queues(struct vblk *v, unsigned disk, const char *name)
+static int vblk_open_queues(struct vblk *v, unsigned disk, const char *name)
 {
     for (unsigned i = 0; i < v->nqueues; i++) {
         struct vblk_queue *vq = &v->queue[i];
@@ -90,15 +90,15 @@ static int open_queues(struct vblk *v, unsigned disk, const char *name)
 
         vq->disk = v;
         snprintf(vq->name, sizeof vq->name, "%s-q%u", name, i);
-        if ((err = virtq_open(&v->dev, &vq->q, i, cpu, interrupt, vq, vq->name)) != 0)
+        if ((err = virtq_open(&v->dev, &vq->q, i, cpu, vblk_intr, vq, vq->name)) != 0)
             return err;
     }
     return 0;
 }
 
-static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
+static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
 {
-    struct disk_dev d = {.major = MAJOR, .minor = ndisks * MINORS, .start = start, .hw_errors = errors};
+    struct disk_dev d = {.major = MAJOR, .minor = ndisks * MINORS, .start = vblk_start, .hw_errors = vblk_hw_errors};
     struct vblk    *v;
     uint64_t        features;
     int             err;
@@ -113,7 +113,7 @@ static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
     if ((err = virtio_open(&v->dev, f, F_SEG_MAX | F_RO | F_FLUSH | F_MQ, &features)) == 0) {
         v->nqueues = features & F_MQ ? virtio_read16(v->dev.config + C_NUM_QUEUES) : 1;
         v->nqueues = min_of(min_of(v->nqueues, virtio_nqueues(&v->dev)), min_of((unsigned)MAX_QUEUES, ncpu));
-        err = open_queues(v, ndisks, d.name);
+        err = vblk_open_queues(v, ndisks, d.name);
     }
     if (err != 0) {
         warn("%s: PCI %02x:%02x.%u cannot be used: error %d", d.name, f.bus, f.dev, f.fn, -err);
@@ -136,5 +136,5 @@ static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
 void virtio_blk_probe(disk_attach_fn attach)
 {
     attach_disk = attach;
-    pci_each(probe_one, NULL);
+    pci_each(probe_virtio_disk, NULL);
 }

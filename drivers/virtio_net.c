@@ -11,7 +11,7 @@
  *             length that cannot be is dropped here and counted.
  * INVARIANTS  I1  a receive buffer is in the queue, or being handed up
  *             I2  a send buffer is in `free`, or in the queue
- * LOCKING     [q] the queues' locks; [s] under the network's lock, in which send() is called; [i] the interrupt's
+ * LOCKING     [q] the queues' locks; [s] under the network's lock, in which vnet_send() is called; [i] the interrupt's
  *             handler, which runs on one CPU at a time
  * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
  */
@@ -45,7 +45,7 @@ struct vnet {
 static unsigned      ncards;
 static nic_attach_fn attach_card;
 
-static bool give_rx(struct vnet *v, void *buf)
+static bool post_rx_buffer(struct vnet *v, void *buf)
 {
     struct virtq_piece piece = {virt_to_phys(buf), BUFFER, true};
 
@@ -53,7 +53,7 @@ static bool give_rx(struct vnet *v, void *buf)
 }
 
 /* One frame, in a buffer of which the device says that it has written `written` bytes. */
-static void take_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
+static void deliver_rx_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
 {
     if (written < HEADER + NIC_FRAME_MIN || written > HEADER + NIC_FRAME_MAX)
         v->bad_length++;
@@ -61,7 +61,7 @@ static void take_frame(struct vnet *v, const uint8_t *buf, uint32_t written)
         v->nic.receive(v->nic.upper, buf + HEADER, written - HEADER);
 }
 
-static void interrupt(void *arg)
+static void vnet_intr(void *arg)
 {
     struct vnet *v = arg;
     uint32_t     written;
@@ -69,12 +69,12 @@ static void interrupt(void *arg)
 
     v->interrupts++;
     while ((buf = virtq_get(&v->rx, &written)) != NULL) {
-        take_frame(v, buf, written);
-        (void)give_rx(v, buf); /* there is room: it has just left */
+        deliver_rx_frame(v, buf, written);
+        (void)post_rx_buffer(v, buf); /* there is room: it has just left */
     }
 }
 
-static bool send(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg)
+static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg)
 {
     struct vnet       *v = soft;
     uint8_t           *buf;
@@ -98,7 +98,7 @@ static bool send(void *soft, unsigned len, void (*fill)(void *dst, void *arg), v
 }
 
 /* Buffers of both directions, from the memory of the CPU's board. */
-static int make_buffers(struct vnet *v, unsigned node)
+static int alloc_vnet_buffers(struct vnet *v, unsigned node)
 {
     for (unsigned i = 0; i < NRX + NTX; i += PER_PAGE) {
         struct page *pg = page_alloc(node, 0, 0);
@@ -108,7 +108,7 @@ static int make_buffers(struct vnet *v, unsigned node)
         for (unsigned k = 0; k < PER_PAGE; k++) {
             uint8_t *buf = (uint8_t *)page_to_virt(pg) + k * BUFFER;
 
-            if (i < NRX && !give_rx(v, buf))
+            if (i < NRX && !post_rx_buffer(v, buf))
                 return 0; /* the device's queue is shorter */
             if (i >= NRX)
                 v->free[v->nfree++] = buf;
@@ -119,21 +119,21 @@ static int make_buffers(struct vnet *v, unsigned node)
 
 static const char *const names[] = {"interrupts", "bad_length", "no_buffer"};
 
-static void snapshot(struct kstat *ks, uint64_t *out)
+static void vnet_kstat_snapshot(struct kstat *ks, uint64_t *out)
 {
     const struct vnet *v = ks->arg;
 
     out[0] = v->interrupts, out[1] = v->bad_length, out[2] = v->no_buffer;
 }
 
-static void clear(struct kstat *ks)
+static void vnet_kstat_clear(struct kstat *ks)
 {
     struct vnet *v = ks->arg;
 
     v->interrupts = v->bad_length = v->no_buffer = 0;
 }
 
-static int open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
+static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
 {
     uint64_t features;
     int      err;
@@ -144,14 +144,14 @@ static int open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
         return -ENODEV;
     for (unsigned i = 0; i < sizeof v->nic.mac; i++)
         v->nic.mac[i] = v->dev.config[i];
-    if ((err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, interrupt, v, v->name)) != 0 ||
+    if ((err = virtq_open(&v->dev, &v->rx, RX_QUEUE, cpu, vnet_intr, v, v->name)) != 0 ||
         (err = virtq_open(&v->dev, &v->tx, TX_QUEUE, cpu, NULL, NULL, NULL)) != 0)
         return err;
     v->rx.quiet = true; /* until the device has started */
-    return make_buffers(v, cpus[cpu]->node);
+    return alloc_vnet_buffers(v, cpus[cpu]->node);
 }
 
-static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
+static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
 {
     unsigned     cpu = (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu; /* apart, and from what is on CPU 0 */
     struct vnet *v;
@@ -165,14 +165,14 @@ static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
     }
     snprintf(v->name, sizeof v->name, "vnet%u", ncards);
     v->nic.soft = v;
-    v->nic.send = send;
-    if ((err = open_card(v, f, cpu)) != 0) {
+    v->nic.send = vnet_send;
+    if ((err = vnet_open_card(v, f, cpu)) != 0) {
         warn("%s: PCI %02x:%02x.%u cannot be used: error %d", v->name, f.bus, f.dev, f.fn, -err);
         return false; /* v stays: the device may know its queues */
     }
     v->ks = (struct kstat){
         .module = "link", .instance = (int)ncards, .kclass = "net", .nstat = array_size(names), .names = names,
-        .snapshot = snapshot, .clear = clear, .arg = v,
+        .snapshot = vnet_kstat_snapshot, .clear = vnet_kstat_clear, .arg = v,
     };
     str_copy(v->ks.name, v->name, sizeof v->ks.name);
     kstat_register(&v->ks);
@@ -187,5 +187,5 @@ static bool probe_one(struct pci_fn f, uint32_t id, void *arg)
 void virtio_net_probe(nic_attach_fn attach)
 {
     attach_card = attach;
-    pci_each(probe_one, NULL);
+    pci_each(probe_virtio_card, NULL);
 }

@@ -77,7 +77,7 @@ static uint64_t           boot_seed;
 /* ---- what the launcher passes ---- */
 
 /* A small text file, before there is memory.  Returns its length; 0: there is none. */
-static size_t option_text(const char *name, char *buf, size_t max)
+static size_t read_option_text(const char *name, char *buf, size_t max)
 {
     uint32_t size;
     uint16_t sel;
@@ -94,7 +94,7 @@ static size_t option_text(const char *name, char *buf, size_t max)
     return size;
 }
 
-static uint64_t number(const char *s)
+static uint64_t parse_boot_number(const char *s)
 {
     uint64_t v = 0;
     unsigned base = 10;
@@ -138,7 +138,7 @@ static void initramfs_read(void)
 }
 
 /* /etc/system of the root file system's archive, then the launcher's lines: before anything reads a tunable. */
-static void system_files(void)
+static void apply_system_files(void)
 {
     static char       text[4096];
     struct cpio_entry e;
@@ -150,7 +150,7 @@ static void system_files(void)
             system_file_apply((const char *)e.data, e.size);
             break;
         }
-    n = option_text("opt/homeroom/system", text, sizeof text);
+    n = read_option_text("opt/homeroom/system", text, sizeof text);
     if (n > 0)
         system_file_apply(text, n);
 }
@@ -165,8 +165,8 @@ static void seed_generators(void)
 {
     char text[32];
 
-    if (option_text("opt/homeroom/seed", text, sizeof text) > 0)
-        boot_seed = number(text);
+    if (read_option_text("opt/homeroom/seed", text, sizeof text) > 0)
+        boot_seed = parse_boot_number(text);
     else if (!cpu_rdrand(&boot_seed))
         boot_seed = rdtsc();
     seed_cpu(&boot_cpu.cpu, 0);
@@ -174,7 +174,7 @@ static void seed_generators(void)
 
 /* ---- the machine ---- */
 
-static const void *map_low(uint64_t phys, size_t len)
+static const void *map_low_memory(uint64_t phys, size_t len)
 {
     return phys + len <= 1ul << 32 ? phys_to_virt(phys) : NULL;
 }
@@ -186,7 +186,7 @@ static void acpi_read(void)
     uint16_t       sel;
     const char    *why = NULL;
 
-    if (boot.rsdp == NULL || acpi_tables_find(&tables, boot.rsdp, boot.rsdp_len, map_low, &why) != 0)
+    if (boot.rsdp == NULL || acpi_tables_find(&tables, boot.rsdp, boot.rsdp_len, map_low_memory, &why) != 0)
         panic("no usable ACPI tables: %s", why != NULL ? why : "the boot loader found none");
     if (fw_cfg_find("opt/homeroom/acpi", &size, &sel) == 0) {
         if (size > sizeof replaced)
@@ -342,7 +342,7 @@ static void cpu_make(unsigned id, uint32_t apic)
 }
 
 /* Until all CPUs run, for five seconds at most. */
-static void cpus_wait(void)
+static void wait_for_cpus(void)
 {
     uint64_t give_up = clock_mono_ns() + 5000000000ull;
 
@@ -363,7 +363,7 @@ static void cpu_enter(void)
 
 /* ---- serial ports ---- */
 
-static void serial_line(enum uart_port port, const char *text, size_t n, bool panicking)
+static void write_serial_line(enum uart_port port, const char *text, size_t n, bool panicking)
 {
     if (!panicking) {
         uart_line(port, text, n);
@@ -373,14 +373,14 @@ static void serial_line(enum uart_port port, const char *text, size_t n, bool pa
         uart_putc_polled(port, text[i]);
 }
 
-static void console_line(const char *text, size_t n, bool panicking)
+static void write_console_line(const char *text, size_t n, bool panicking)
 {
-    serial_line(UART_CONSOLE, text, n, panicking);
+    write_serial_line(UART_CONSOLE, text, n, panicking);
 }
 
-static void verdict_line(const char *text, size_t n, bool panicking)
+static void write_verdict_line(const char *text, size_t n, bool panicking)
 {
-    serial_line(UART_VERDICT, text, n, panicking);
+    write_serial_line(UART_VERDICT, text, n, panicking);
 }
 
 static void serial_flush(void)
@@ -395,7 +395,7 @@ static void power_off(void)
         outw(fadt.pm1a_cnt_port, (uint16_t)(fadt.s5_a << 10 | 1 << 13));
 }
 
-static void reset(void)
+static void reset_machine(void)
 {
     if (fadt.has_reset)
         outb(fadt.reset_port, fadt.reset_value);
@@ -409,7 +409,7 @@ static void reset(void)
  * The launcher gives all this 20 seconds (guest.py).
  * Where CPUs park, one NMI may have been taken for another (lib/park.h, I3): the first sends it to all once more.
  */
-static void nmi(struct regs *r)
+static void report_hang_on_nmi(struct regs *r)
 {
     static _Atomic unsigned busy, told;
     static struct cpumask   answered;
@@ -466,7 +466,7 @@ static void boot_thread(void *arg)
     procfs_init();
     sysfs_init();
     disks_init();
-    net_init(option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses : NULL);
+    net_init(read_option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses : NULL);
     over = overlay_read();
     if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
                       over != NULL ? overlay.len : 0) != 0)
@@ -494,14 +494,14 @@ void kmain(uint32_t magic, uint64_t info)
     wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu.cpu);
     boot_cpu.cpu.nlock = 1; /* interrupts stay off until the first thread */
     uart_early_init();
-    log_ops = (struct log_ops){console_line, verdict_line, serial_flush, power_off, reset};
+    log_ops = (struct log_ops){write_console_line, write_verdict_line, serial_flush, power_off, reset_machine};
     trap_early_init();
     features_init();
     if (mb2_parse(magic, info, &boot) != 0)
         panic("not started by a loader that tells the memory map: multiboot2, or QEMU's -kernel");
     initramfs_read();
     seed_generators();
-    system_files();
+    apply_system_files();
     acpi_read();
     ncpu = number_cpus(ids);
     topology_read(ids, ncpu);
@@ -527,7 +527,7 @@ void kmain(uint32_t magic, uint64_t info)
     trap_ops.syscall = syscall_dispatch; /* those that concern processes are filled in by proc_init() */
     trap_ops.ast = disp_ast;
     trap_ops.interrupted = disp_interrupted;
-    trap_nmi = nmi;
+    trap_nmi = report_hang_on_nmi;
     disp_ops.switch_as = as_activate;
     intr_tlb_handler = vm_tlb_ipi;
     lgrp_stats_init();
@@ -536,12 +536,12 @@ void kmain(uint32_t magic, uint64_t info)
     pset_stats_init();
     syscall_init();
     vdso_init();
-    if (option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
-        watchdog_s = (unsigned)number(text);
-    park_on = option_text("opt/homeroom/threads", text, sizeof text) > 0 && number(text) > 1;
+    if (read_option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
+        watchdog_s = (unsigned)parse_boot_number(text);
+    park_on = read_option_text("opt/homeroom/threads", text, sizeof text) > 0 && parse_boot_number(text) > 1;
     disp_cpu_join(&boot_cpu.cpu);
     smp_start(cpu_enter);
-    cpus_wait();
+    wait_for_cpus();
     kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
     if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
         panic("no memory for the first thread");

@@ -26,7 +26,7 @@ enum {
     MADT_X2APIC = 9,
 };
 
-static void add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
+static void madt_add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
                     bool x2apic)
 {
     for (unsigned i = 0; i < out->ncpus; i++) {
@@ -48,20 +48,20 @@ static void add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint3
 }
 
 /* Takes one record; false if it is too short for its type. */
-static bool take_record(struct acpi_madt *out, const uint8_t *r, size_t len)
+static bool parse_madt_record(struct acpi_madt *out, const uint8_t *r, size_t len)
 {
     switch (r[0]) {
     case MADT_LAPIC:
         if (len < 8)
             return false;
         if (r[3] != 0xff) /* 255 is the broadcast id: an unused slot */
-            add_cpu(out, r[3], r[2], get32(r + 4), false);
+            madt_add_cpu(out, r[3], r[2], get32(r + 4), false);
         return true;
     case MADT_X2APIC:
         if (len < 16)
             return false;
         if (get32(r + 4) != (uint32_t)X2APIC_ID_NONE)
-            add_cpu(out, get32(r + 4), get32(r + 12), get32(r + 8), true);
+            madt_add_cpu(out, get32(r + 4), get32(r + 12), get32(r + 8), true);
         return true;
     case MADT_IOAPIC:
         if (len < 12)
@@ -102,7 +102,7 @@ int acpi_parse_madt(struct acpi_madt *out, const struct acpi_header *h, const ch
     out->lapic_addr = get32(p + 36);
     out->has_8259 = (get32(p + 40) & MADT_PCAT) != 0;
     w = (struct acpi_walk){p + MADT_HEAD, p + h->length};
-    while ((more = acpi_walk_next(&w, &rec, &len)) > 0 && take_record(out, rec, len))
+    while ((more = acpi_walk_next(&w, &rec, &len)) > 0 && parse_madt_record(out, rec, len))
         ;
     if (more != 0) {
         memset(out, 0, sizeof *out);

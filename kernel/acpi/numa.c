@@ -32,7 +32,7 @@ enum {
     HMAT_UNREACHABLE = 0xffff,
 };
 
-static int fail(const char **why, const char *reason)
+static int reject_numa_table(const char **why, const char *reason)
 {
     *why = reason;
     return -EINVAL;
@@ -66,7 +66,7 @@ static const char *srat_add_mem(struct acpi_srat *out, const uint8_t *r, uint32_
 }
 
 /* Takes one record.  Returns NULL, or what is wrong with it. */
-static const char *srat_take(struct acpi_srat *out, const uint8_t *r, size_t len)
+static const char *parse_srat_record(struct acpi_srat *out, const uint8_t *r, size_t len)
 {
     static const char *const short_rec = "SRAT has a record of wrong length";
 
@@ -105,15 +105,15 @@ int acpi_parse_srat(struct acpi_srat *out, const struct acpi_header *h, const ch
 
     out->ncpus = out->nmem = 0;
     if (h == NULL || h->length < SRAT_HEAD)
-        return fail(why, h == NULL ? "there is no SRAT" : "SRAT is too short");
+        return reject_numa_table(why, h == NULL ? "there is no SRAT" : "SRAT is too short");
     w = (struct acpi_walk){(const uint8_t *)h + SRAT_HEAD, (const uint8_t *)h + h->length};
     while ((more = acpi_walk_next(&w, &rec, &len)) > 0 && wrong == NULL)
-        wrong = srat_take(out, rec, len);
+        wrong = parse_srat_record(out, rec, len);
     if (more < 0 && wrong == NULL)
         wrong = "SRAT has a record of wrong length";
     if (wrong != NULL) {
         out->ncpus = out->nmem = 0;
-        return fail(why, wrong);
+        return reject_numa_table(why, wrong);
     }
     return 0;
 }
@@ -124,16 +124,16 @@ int acpi_parse_slit(struct acpi_slit *out, const struct acpi_header *h, const ch
 
     *out = (struct acpi_slit){0};
     if (h == NULL || h->length < SLIT_HEAD)
-        return fail(why, h == NULL ? "there is no SLIT" : "SLIT is too short");
+        return reject_numa_table(why, h == NULL ? "there is no SLIT" : "SLIT is too short");
     n = get64((const uint8_t *)h + 36);
     if (n == 0 || n > 65535 || n * n > h->length - SLIT_HEAD)
-        return fail(why, "SLIT is shorter than its matrix");
+        return reject_numa_table(why, "SLIT is shorter than its matrix");
     out->n = (uint32_t)n;
     out->matrix = (const uint8_t *)h + SLIT_HEAD;
     return 0;
 }
 
-static unsigned hmat_slot(struct acpi_hmat *out, uint32_t pxm)
+static unsigned hmat_domain_slot(struct acpi_hmat *out, uint32_t pxm)
 {
     for (unsigned i = 0; i < out->n; i++)
         if (out->pxm[i] == pxm)
@@ -146,7 +146,7 @@ static unsigned hmat_slot(struct acpi_hmat *out, uint32_t pxm)
 
 /* One latency structure: lists of initiators and targets, then 16-bit multiples of a base unit.
  */
-static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len)
+static const char *parse_hmat_latency(struct acpi_hmat *out, const uint8_t *r, size_t len)
 {
     const uint8_t *ini, *tgt, *val;
     uint64_t ni, nt, base;
@@ -167,8 +167,8 @@ static const char *hmat_take(struct acpi_hmat *out, const uint8_t *r, size_t len
     val = tgt + 4 * nt;
     for (uint64_t i = 0; i < ni; i++) {
         for (uint64_t j = 0; j < nt; j++) {
-            unsigned si = hmat_slot(out, get32(ini + 4 * i));
-            unsigned sj = hmat_slot(out, get32(tgt + 4 * j));
+            unsigned si = hmat_domain_slot(out, get32(ini + 4 * i));
+            unsigned sj = hmat_domain_slot(out, get32(tgt + 4 * j));
             uint64_t v = get16(val + 2 * (i * nt + j));
 
             if (si == ACPI_DOMAIN_MAX || sj == ACPI_DOMAIN_MAX)
@@ -189,7 +189,7 @@ int acpi_parse_hmat(struct acpi_hmat *out, const struct acpi_header *h, const ch
 
     memset(out, 0, sizeof *out);
     if (h == NULL || h->length < HMAT_HEAD)
-        return fail(why, h == NULL ? "there is no HMAT" : "HMAT is too short");
+        return reject_numa_table(why, h == NULL ? "there is no HMAT" : "HMAT is too short");
     while (at < h->length && wrong == NULL) { /* {type16, reserved16, length32, ...} */
         size_t left = h->length - at;
         size_t len = left >= 8 ? get32(p + at + 4) : 0;
@@ -197,12 +197,12 @@ int acpi_parse_hmat(struct acpi_hmat *out, const struct acpi_header *h, const ch
         if (len < 8 || len > left)
             wrong = "HMAT has a structure of wrong length";
         else if (get16(p + at) == HMAT_LATENCY)
-            wrong = hmat_take(out, p + at, len);
+            wrong = parse_hmat_latency(out, p + at, len);
         at += len;
     }
     if (wrong != NULL) {
         memset(out, 0, sizeof *out);
-        return fail(why, wrong);
+        return reject_numa_table(why, wrong);
     }
     return 0;
 }

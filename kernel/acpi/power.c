@@ -41,7 +41,7 @@ enum {
 };
 
 /* A port number, or 0 when the register is not in I/O space. */
-static uint16_t port_of(uint32_t addr)
+static uint16_t io_port_of_register(uint32_t addr)
 {
     return addr <= 0xffff ? (uint16_t)addr : 0;
 }
@@ -59,10 +59,10 @@ int acpi_parse_fadt(struct acpi_fadt *out, const struct acpi_header *h, const ch
     flags = get32(p + FADT_FLAGS);
     out->sci_irq = get16(p + FADT_SCI);
     out->dsdt = get32(p + FADT_DSDT);
-    out->pm1a_cnt_port = port_of(get32(p + FADT_PM1A_CNT));
-    out->pm1b_cnt_port = port_of(get32(p + FADT_PM1B_CNT));
+    out->pm1a_cnt_port = io_port_of_register(get32(p + FADT_PM1A_CNT));
+    out->pm1b_cnt_port = io_port_of_register(get32(p + FADT_PM1B_CNT));
     if (p[FADT_PM_TMR_LEN] == 4)
-        out->pm_timer_port = port_of(get32(p + FADT_PM_TMR));
+        out->pm_timer_port = io_port_of_register(get32(p + FADT_PM_TMR));
     out->pm_timer_bits = (flags & FLAG_TMR_VAL_EXT) != 0 ? 32 : 24;
 
     if (h->length >= FADT_V2_LEN && (flags & FLAG_RESET_SUP) != 0 &&
@@ -113,7 +113,7 @@ static bool aml_small_int(const uint8_t **at, const uint8_t *end, uint8_t *v)
 }
 
 /* Decodes what follows the name: Package, length of 1 to 4 bytes, count, then the integers. */
-static bool s5_package(struct acpi_fadt *out, const uint8_t *at, const uint8_t *end)
+static bool decode_s5_package(struct acpi_fadt *out, const uint8_t *at, const uint8_t *end)
 {
     size_t left = (size_t)(end - at), len_bytes;
 
@@ -148,7 +148,7 @@ int acpi_parse_s5(struct acpi_fadt *out, const struct acpi_header *dsdt, const c
             continue;
         if (at[-1] != AML_NAME && !(at[-1] == '\\' && at[-2] == AML_NAME))
             continue;
-        if (s5_package(out, at + 4, end))
+        if (decode_s5_package(out, at + 4, end))
             return 0;
     }
     *why = "DSDT has no constant \\_S5 package";

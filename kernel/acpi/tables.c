@@ -34,7 +34,7 @@ static uint8_t sum_bytes(const uint8_t *p, size_t len)
     return sum;
 }
 
-static int fail(const char **why, const char *reason)
+static int reject_acpi_tables(const char **why, const char *reason)
 {
     *why = reason;
     return -EINVAL;
@@ -42,7 +42,7 @@ static int fail(const char **why, const char *reason)
 
 /* Maps the whole table at `phys`; NULL when its length is absurd or its checksum wrong (I1,
  * I2). */
-static const struct acpi_header *map_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
+static const struct acpi_header *map_acpi_table(uint64_t phys, acpi_map_fn map, uint32_t *sig)
 {
     const struct acpi_header *h = phys != 0 ? map(phys, sizeof *h) : NULL;
     uint32_t len;
@@ -60,10 +60,10 @@ static const struct acpi_header *map_table(uint64_t phys, acpi_map_fn map, uint3
     return h;
 }
 
-static void add_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
+static void add_acpi_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
 {
     uint32_t sig;
-    const struct acpi_header *h = map_table(phys, map, &sig);
+    const struct acpi_header *h = map_acpi_table(phys, map, &sig);
 
     if (h == NULL || t->n == ACPI_TABLE_MAX) {
         if (t->n_bad++ == 0)
@@ -74,14 +74,14 @@ static void add_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map)
 }
 
 /* Adds every table that a root table lists with entries of `width` bytes. */
-static void add_listed(struct acpi_tables *t, const struct acpi_header *root, size_t width,
+static void add_listed_tables(struct acpi_tables *t, const struct acpi_header *root, size_t width,
                        acpi_map_fn map)
 {
     const uint8_t *at = (const uint8_t *)root + sizeof *root;
     size_t n = (root->length - sizeof *root) / width;
 
     for (size_t i = 0; i < n; i++, at += width)
-        add_table(t, width == 8 ? get64(at) : get32(at), map);
+        add_acpi_table(t, width == 8 ? get64(at) : get32(at), map);
 }
 
 static void add_dsdt(struct acpi_tables *t, acpi_map_fn map)
@@ -97,7 +97,7 @@ static void add_dsdt(struct acpi_tables *t, acpi_map_fn map)
     if (dsdt == 0 && fadt->length >= FADT_DSDT + 4)
         dsdt = get32(p + FADT_DSDT);
     if (dsdt != 0)
-        add_table(t, dsdt, map);
+        add_acpi_table(t, dsdt, map);
 }
 
 int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_map_fn map,
@@ -109,24 +109,24 @@ int acpi_tables_find(struct acpi_tables *t, const void *rsdp, size_t len, acpi_m
 
     memset(t, 0, sizeof *t);
     if (len < RSDP_V1_LEN)
-        return fail(why, "RSDP is too short");
+        return reject_acpi_tables(why, "RSDP is too short");
     if (memcmp(p, "RSD PTR ", 8) != 0)
-        return fail(why, "RSDP has no signature");
+        return reject_acpi_tables(why, "RSDP has no signature");
     if (sum_bytes(p, RSDP_V1_LEN) != 0)
-        return fail(why, "RSDP checksum is wrong");
+        return reject_acpi_tables(why, "RSDP checksum is wrong");
 
     if (p[15] >= 2 && len >= RSDP_V2_LEN && sum_bytes(p, RSDP_V2_LEN) == 0) {
-        root = map_table(get64(p + 24), map, &sig);
+        root = map_acpi_table(get64(p + 24), map, &sig);
         if (root != NULL && root->sig == ACPI_SIG('X', 'S', 'D', 'T')) {
-            add_listed(t, root, 8, map);
+            add_listed_tables(t, root, 8, map);
             add_dsdt(t, map);
             return 0;
         }
     }
-    root = map_table(get32(p + 16), map, &sig);
+    root = map_acpi_table(get32(p + 16), map, &sig);
     if (root == NULL || root->sig != ACPI_SIG('R', 'S', 'D', 'T'))
-        return fail(why, "neither XSDT nor RSDT is usable");
-    add_listed(t, root, 4, map);
+        return reject_acpi_tables(why, "neither XSDT nor RSDT is usable");
+    add_listed_tables(t, root, 4, map);
     add_dsdt(t, map);
     return 0;
 }
@@ -139,7 +139,7 @@ const struct acpi_header *acpi_find(const struct acpi_tables *t, uint32_t sig)
     return NULL;
 }
 
-static void remove_table(struct acpi_tables *t, uint32_t sig)
+static void remove_acpi_table(struct acpi_tables *t, uint32_t sig)
 {
     unsigned kept = 0;
 
@@ -158,14 +158,14 @@ int acpi_tables_replace(struct acpi_tables *t, const void *blob, size_t len, con
         uint32_t size;
 
         if (len < RECORD_REMOVE)
-            return fail(why, "replacement tables end in a fragment");
+            return reject_acpi_tables(why, "replacement tables end in a fragment");
         size = get32(p + 4);
         if (size > len || size < RECORD_REMOVE || (size > RECORD_REMOVE && size < sizeof *h))
-            return fail(why, "replacement table has a wrong length");
-        remove_table(t, get32(p));
+            return reject_acpi_tables(why, "replacement table has a wrong length");
+        remove_acpi_table(t, get32(p));
         if (size > RECORD_REMOVE) {
             if (t->n == ACPI_TABLE_MAX)
-                return fail(why, "too many tables");
+                return reject_acpi_tables(why, "too many tables");
             t->table[t->n++] = h;
         }
         p += size;

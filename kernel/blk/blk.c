@@ -45,7 +45,7 @@ static struct command *command_of(struct disk_cmd *c)
 }
 
 /* Add the rest of `r` to the command, as much as fits into `most` sectors. */
-static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req *r, uint32_t most)
+static void add_request_segments(struct disk *d, struct disk_cmd *c, const struct blk_req *r, uint32_t most)
 {
     uint64_t skip = (uint64_t)r->sdone * SECTOR_SIZE;
 
@@ -74,7 +74,7 @@ static void add_request(struct disk *d, struct disk_cmd *c, const struct blk_req
 }
 
 /* The command with the next piece of `r` failed: that piece is bad, and done with. */
-static void skip_piece(struct blk_req *r)
+static void fail_next_piece(struct blk_req *r)
 {
     uint32_t end = 0;
 
@@ -93,7 +93,7 @@ static void skip_piece(struct blk_req *r)
  * If a command for several requests failed, nobody knows which of them is to blame: each is tried again by itself.
  * Likewise the pieces of one request.
  */
-static bool goes_on(struct blk_req *r, bool several, uint32_t nsect, int error)
+static bool blk_update_request(struct blk_req *r, bool several, uint32_t nsect, int error)
 {
     if (r->op == BLK_FLUSH) {
         r->error = error;
@@ -104,7 +104,7 @@ static bool goes_on(struct blk_req *r, bool several, uint32_t nsect, int error)
     if (error != 0 && !r->split && r->nvecs > 1)
         return r->split = r->alone = true;
     if (error != 0)
-        skip_piece(r);
+        fail_next_piece(r);
     else
         r->sdone = several ? r->nsect : r->sdone + nsect;
     r->error = r->bad != 0 ? -EIO : 0;
@@ -112,7 +112,7 @@ static bool goes_on(struct blk_req *r, bool several, uint32_t nsect, int error)
 }
 
 /* `r` is begun; `ahead`: commands that had not ended when it came, or were begun since. */
-static void count_begin(struct disk *d, const struct blk_req *r, uint64_t now)
+static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_t now)
 {
     uint64_t ahead = d->sched.seq - 1 - r->seq;
 
@@ -125,7 +125,7 @@ static void count_begin(struct disk *d, const struct blk_req *r, uint64_t now)
 }
 
 /* The next command, or NULL: nothing waits, or as many run as may. */
-static struct command *next_command(struct disk *d, uint64_t now, uint64_t *again)
+static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t *again)
 {
     struct sched_room  room = {d->dev.max_sectors, d->dev.max_segs};
     struct command    *cmd = list_first(&d->free, struct command, c.link);
@@ -143,9 +143,9 @@ static struct command *next_command(struct disk *d, uint64_t now, uint64_t *agai
     } else if (sched_take(&d->sched, &room, now, &batch, again)) {
         cmd->flow = batch.flow;
         while ((r = list_pop(&batch.reqs, struct blk_req, link)) != NULL) {
-            count_begin(d, r, now);
+            count_request_begin(d, r, now);
             list_push_back(&cmd->reqs, &r->link);
-            add_request(d, &cmd->c, r, batch.sectors);
+            add_request_segments(d, &cmd->c, r, batch.sectors);
         }
     } else {
         return NULL;
@@ -160,41 +160,41 @@ static struct command *next_command(struct disk *d, uint64_t now, uint64_t *agai
 }
 
 /* A command in the trace. */
-static uint64_t io_what(const struct disk_cmd *c, int error)
+static uint64_t encode_trace_io(const struct disk_cmd *c, int error)
 {
     return c->sector | (uint64_t)c->op << 56 | (error != 0 ? TRACE_IO_ERROR : 0);
 }
 
-static void look_again(struct timer *t);
+static void dispatch_from_timer(struct timer *t);
 
 /* Start what can be started; the lock is held. */
-static void dispatch(struct disk *d, uint64_t now)
+static void dispatch_commands(struct disk *d, uint64_t now)
 {
     struct command *cmd;
     uint64_t        again = UINT64_MAX;
 
-    while ((cmd = d->stalled) != NULL || (cmd = next_command(d, now, &again)) != NULL) {
+    while ((cmd = d->stalled) != NULL || (cmd = make_next_command(d, now, &again)) != NULL) {
         d->stalled = NULL;
         if (!d->dev.start(d->dev.soft, &cmd->c)) {
             d->stalled = cmd;
             break;
         }
-        TRACE(IO, cmd->c.nsect, io_what(&cmd->c, 0), trace_name(d->name));
+        TRACE(IO, cmd->c.nsect, encode_trace_io(&cmd->c, 0), trace_name(d->name));
     }
     if (again != UINT64_MAX && !timer_armed(&d->again))
-        timer_arm(&d->again, again, look_again);
+        timer_arm(&d->again, again, dispatch_from_timer);
 }
 
-static void look_again(struct timer *t)
+static void dispatch_from_timer(struct timer *t)
 {
     struct disk *d = container_of(t, struct disk, again);
 
     spin_lock(&d->lock);
-    dispatch(d, clock_mono_ns());
+    dispatch_commands(d, clock_mono_ns());
     spin_unlock(&d->lock);
 }
 
-static void count_end(struct disk *d, const struct blk_req *r, uint64_t now)
+static void count_request_end(struct disk *d, const struct blk_req *r, uint64_t now)
 {
     struct io_stats *s = &d->stats;
 
@@ -229,32 +229,32 @@ static void command_done(struct disk_cmd *c, int error)
     uint64_t        now = clock_mono_ns();
 
     spin_lock(&d->lock);
-    TRACE(IODONE, c->nsect, io_what(c, error), trace_name(d->name));
+    TRACE(IODONE, c->nsect, encode_trace_io(c, error), trace_name(d->name));
     several = cmd->reqs.next != cmd->reqs.prev;
     if (cmd->flow != FLUSH)
         sched_done(&d->sched, cmd->flow, c->nsect, cmd->begun_ns, now);
     while ((r = list_pop(&cmd->reqs, struct blk_req, link)) != NULL) {
         stats_unrun(&d->stats, now);
-        if (goes_on(r, several, c->nsect, error)) {
+        if (blk_update_request(r, several, c->nsect, error)) {
             stats_wait(&d->stats, now);
             sched_add(&d->sched, r, now);
             continue;
         }
-        count_end(d, r, now);
+        count_request_end(d, r, now);
         if (error == 0 && !list_empty(&cmd->reqs)) /* all but one were merged with it */
             *(r->op == BLK_READ ? &d->stats.rmerged : &d->stats.wmerged) += 1;
         list_push_back(&ended, &r->link);
     }
     d->running--;
     list_push_front(&d->free, &c->link);
-    dispatch(d, now);
+    dispatch_commands(d, now);
     spin_unlock(&d->lock);
     while ((r = list_pop(&ended, struct blk_req, link)) != NULL)
         r->done(r);
 }
 
 /* Whether the request can be carried out at all; sets r->lba. */
-static bool is_sound(const struct disk *d, struct blk_req *r)
+static bool validate_request(const struct disk *d, struct blk_req *r)
 {
     uint64_t bytes = 0;
 
@@ -272,7 +272,7 @@ static bool is_sound(const struct disk *d, struct blk_req *r)
 void blk_submit(struct blk_req *r)
 {
     struct disk *d = disk_whole(r->disk);
-    bool         sound = is_sound(r->disk, r);
+    bool         sound = validate_request(r->disk, r);
 
     r->error = sound ? 0 : -EIO;
     r->bad = sound ? 0 : UINT64_MAX;
@@ -290,7 +290,7 @@ void blk_submit(struct blk_req *r)
     else
         sched_add(&d->sched, r, r->submitted_ns);
     r->seq = d->sched.seq - d->running;
-    dispatch(d, r->submitted_ns);
+    dispatch_commands(d, r->submitted_ns);
     spin_unlock(&d->lock);
 }
 
@@ -301,7 +301,7 @@ void blk_hurry(struct disk *d, uint64_t file, bool write)
     d = disk_whole(d);
     spin_lock(&d->lock);
     sched_hurry(&d->sched, file, write, blk_owner(), now);
-    dispatch(d, now);
+    dispatch_commands(d, now);
     spin_unlock(&d->lock);
 }
 
@@ -322,7 +322,7 @@ struct waiter {
     bool            done;
 };
 
-static void wake(struct blk_req *r)
+static void wake_submitter(struct blk_req *r)
 {
     struct waiter *w = r->arg;
 
@@ -340,7 +340,7 @@ static int submit_and_wait(struct blk_req *r)
     cv_init(&w.cv);
     r->sync = true;
     r->by = blk_owner();
-    r->done = wake;
+    r->done = wake_submitter;
     r->arg = &w;
     blk_submit(r);
     spin_lock(&w.lock);

@@ -148,7 +148,7 @@ static void add_partitions(struct disk *whole)
     }
 }
 
-static void attach(const struct disk_dev *dev)
+static void add_whole_disk(const struct disk_dev *dev)
 {
     struct disk *d = kmem_zalloc(sizeof *d);
 
@@ -185,8 +185,8 @@ void disks_init(void)
 {
     struct disk *d = NULL;
 
-    virtio_blk_probe(attach);
-    ide_probe(attach);
+    virtio_blk_probe(add_whole_disk);
+    ide_probe(add_whole_disk);
     while ((d = disk_next(d)) != NULL)
         if (d->whole == NULL)
             add_partitions(d);

@@ -16,12 +16,12 @@
 
 enum { TABLE = 446, ENTRY = 16, NPRIMARY = 4 };
 
-static uint32_t word(const uint8_t *p)
+static uint32_t read_le32(const uint8_t *p)
 {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static bool is_table(const uint8_t *s)
+static bool is_partition_table(const uint8_t *s)
 {
     if (s[510] != 0x55 || s[511] != 0xaa)
         return false;
@@ -31,39 +31,39 @@ static bool is_table(const uint8_t *s)
     return true;
 }
 
-static struct mbr_part entry(const uint8_t *s, unsigned i, uint64_t base)
+static struct mbr_part parse_partition_entry(const uint8_t *s, unsigned i, uint64_t base)
 {
     const uint8_t *e = s + TABLE + i * ENTRY;
 
-    return (struct mbr_part){e[4], base + word(e + 8), word(e + 12)};
+    return (struct mbr_part){e[4], base + read_le32(e + 8), read_le32(e + 12)};
 }
 
-static bool is_extended(uint8_t type)
+static bool is_extended_type(uint8_t type)
 {
     return type == 0x05 || type == 0x0f || type == 0x85;
 }
 
-static bool is_sound(struct mbr_part p, uint64_t sectors)
+static bool is_valid_partition(struct mbr_part p, uint64_t sectors)
 {
     return p.start > 0 && p.count > 0 && p.start < sectors && p.count <= sectors - p.start;
 }
 
 /* The logical partitions of the extended one that begins at `first`. */
-static unsigned scan_chain(struct mbr_part *part, unsigned n, uint64_t first, uint64_t sectors, mbr_read_fn read,
+static unsigned scan_logical_partitions(struct mbr_part *part, unsigned n, uint64_t first, uint64_t sectors, mbr_read_fn read,
                            void *arg, unsigned *ignored)
 {
     uint64_t at = first;
     uint8_t  s[512];
 
-    while (n < MBR_PARTS_MAX && at < sectors && read(arg, at, s) == 0 && is_table(s)) {
+    while (n < MBR_PARTS_MAX && at < sectors && read(arg, at, s) == 0 && is_partition_table(s)) {
         struct mbr_part next = {0};
 
         for (unsigned i = 0; i < 2; i++) {
-            struct mbr_part p = entry(s, i, at);
+            struct mbr_part p = parse_partition_entry(s, i, at);
 
-            if (is_extended(p.type))
-                next = entry(s, i, first);
-            else if (p.type != 0 && is_sound(p, sectors) && n < MBR_PARTS_MAX)
+            if (is_extended_type(p.type))
+                next = parse_partition_entry(s, i, first);
+            else if (p.type != 0 && is_valid_partition(p, sectors) && n < MBR_PARTS_MAX)
                 part[n++] = p;
             else if (p.type != 0)
                 ++*ignored;
@@ -86,21 +86,21 @@ int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn 
         return 0;
     if ((err = read(arg, 0, s)) != 0)
         return err;
-    if (!is_table(s))
+    if (!is_partition_table(s))
         return 0;
     for (unsigned i = 0; i < MBR_PARTS_MAX; i++)
         part[i] = (struct mbr_part){0};
     for (unsigned i = 0; i < NPRIMARY; i++) {
-        struct mbr_part p = entry(s, i, 0);
+        struct mbr_part p = parse_partition_entry(s, i, 0);
 
         if (p.type == 0)
             continue;
-        if (!is_sound(p, sectors)) {
+        if (!is_valid_partition(p, sectors)) {
             ++*ignored;
             continue;
         }
-        if (is_extended(p.type))
-            logical = scan_chain(part, logical, p.start, sectors, read, arg, ignored);
+        if (is_extended_type(p.type))
+            logical = scan_logical_partitions(part, logical, p.start, sectors, read, arg, ignored);
         else
             part[i] = p;
         n = i + 1;

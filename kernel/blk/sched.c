@@ -91,18 +91,18 @@ TUNABLE(disk_fair_idle, 0, 60000, "default 500 ms; one command of class idle at 
  * A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986): r->child is the first of
  * those below r, r->next the next beside it, r->prev the one before it there, or the one it is the first below.
  */
-static bool before(const struct blk_req *a, const struct blk_req *b)
+static bool request_precedes(const struct blk_req *a, const struct blk_req *b)
 {
     return a->pass != b->pass ? a->pass < b->pass : a->lba + a->sdone < b->lba + b->sdone;
 }
 
-static struct blk_req *meld(struct blk_req *a, struct blk_req *b)
+static struct blk_req *heap_meld(struct blk_req *a, struct blk_req *b)
 {
     struct blk_req *top = a, *low = b;
 
     if (a == NULL || b == NULL)
         return a != NULL ? a : b;
-    if (before(b, a)) {
+    if (request_precedes(b, a)) {
         top = b;
         low = a;
     }
@@ -121,7 +121,7 @@ static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uin
 
     r->pass = q->pass + (r->sdone == 0 && (r->lba < q->head || now - q->pass_ns > open_ns));
     r->child = r->next = r->prev = NULL;
-    q->heap = meld(q->heap, r);
+    q->heap = heap_meld(q->heap, r);
     q->n++;
     if (r->sdone != 0)
         list_push_front(arrived, &r->link);
@@ -130,7 +130,7 @@ static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uin
 }
 
 /* Melds what was below a request that is taken away: in pairs from the left, then all from the right. */
-static struct blk_req *meld_all(struct blk_req *r)
+static struct blk_req *heap_meld_pairs(struct blk_req *r)
 {
     struct blk_req *pairs = NULL, *all = NULL;
 
@@ -141,7 +141,7 @@ static struct blk_req *meld_all(struct blk_req *r)
         a->next = NULL;
         if (b != NULL)
             b->next = NULL;
-        m = meld(a, b);
+        m = heap_meld(a, b);
         m->next = pairs;
         pairs = m;
     }
@@ -150,14 +150,14 @@ static struct blk_req *meld_all(struct blk_req *r)
 
         pairs = m->next;
         m->next = NULL;
-        all = meld(all, m);
+        all = heap_meld(all, m);
     }
     return all;
 }
 
 static void heap_remove(struct sched_queue *q, struct blk_req *r)
 {
-    struct blk_req *below = meld_all(r->child);
+    struct blk_req *below = heap_meld_pairs(r->child);
 
     if (r == q->heap) {
         q->heap = below;
@@ -168,7 +168,7 @@ static void heap_remove(struct sched_queue *q, struct blk_req *r)
             r->prev->next = r->next;
         if (r->next != NULL)
             r->next->prev = r->prev;
-        q->heap = meld(q->heap, below);
+        q->heap = heap_meld(q->heap, below);
     }
     q->n--;
     list_remove(&r->link);
@@ -184,7 +184,7 @@ static struct blk_req *heap_pop(struct sched_queue *q)
 
 /* ---- queueing -------------------------------------------------------------------------------- */
 
-static void queue_init(struct sched_queue *q)
+static void sched_queue_init(struct sched_queue *q)
 {
     list_init(&q->arrived[0]);
     list_init(&q->arrived[1]);
@@ -195,7 +195,7 @@ void sched_init(struct sched *s)
     *s = (struct sched){.mode = SCHED_FIFO};
     list_init(&s->fifo);
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
-        queue_init(&s->flow[i].q);
+        sched_queue_init(&s->flow[i].q);
         list_init(&s->flow[i].turn);
         s->flow[i].cls = (uint8_t)(i == FLOW_IDLE ? IO_IDLE : i == FLOW_BACK ? IO_BACK : i >= FLOW_RT ? IO_RT : IO_BE);
     }
@@ -203,7 +203,7 @@ void sched_init(struct sched *s)
         list_init(&s->line[c].turns);
 }
 
-static unsigned level_of(const struct blk_req *r)
+static unsigned ioprio_level_of(const struct blk_req *r)
 {
     return r->by.prio == 0 ? IOPRIO_NORMAL : r->by.prio % IOPRIO_LEVELS;
 }
@@ -240,7 +240,7 @@ static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
     return own;
 }
 
-static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
+static struct sched_flow *flow_of_request(struct sched *s, const struct blk_req *r)
 {
     unsigned cls = r->by.prio >> IOPRIO_SHIFT;
 
@@ -250,12 +250,12 @@ static struct sched_flow *flow_of(struct sched *s, const struct blk_req *r)
         return &s->flow[FLOW_IDLE];
     if (r->op == BLK_WRITE && !r->sync)
         return &s->flow[FLOW_BACK];
-    return cls == IOPRIO_RT ? &s->flow[FLOW_RT + level_of(r)] : flow_of_process(s, r->by);
+    return cls == IOPRIO_RT ? &s->flow[FLOW_RT + ioprio_level_of(r)] : flow_of_process(s, r->by);
 }
 
 /* ---- what commands take ---------------------------------------------------------------------- */
 
-static void average(uint64_t *avg, uint64_t value)
+static void update_average(uint64_t *avg, uint64_t value)
 {
     *avg = *avg == 0 ? value << 8 : *avg - *avg / 16 + (value << 8) / 16;
 }
@@ -264,10 +264,10 @@ void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
 {
     uint64_t square, product;
 
-    average(&c->n, n);
-    average(&c->t, took_ns);
-    average(&c->nn, (uint64_t)n * n);
-    average(&c->nt, n * took_ns);
+    update_average(&c->n, n);
+    update_average(&c->t, took_ns);
+    update_average(&c->nn, (uint64_t)n * n);
+    update_average(&c->nt, n * took_ns);
     square = c->n * c->n >> 8;
     product = c->n * c->t >> 8;
     if (c->nn > square + square / 16 && c->nt > product) /* they differ in length: else there is no line */
@@ -289,7 +289,7 @@ static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
  * How long the disk is held for a flow that pauses: as long as positioning takes, which a command begun instead would
  * cost.  Who waits so long and is wrong has lost no more than by not waiting when that had been right.
  */
-static uint64_t hold_ns(const struct sched *s)
+static uint64_t flow_hold_ns(const struct sched *s)
 {
     uint64_t most = (uint64_t)disk_fair_hold * NS_PER_US;
 
@@ -301,13 +301,13 @@ static uint64_t starve_ns(void)
     return (uint64_t)disk_fair_starve * NS_PER_MS;
 }
 
-static bool within(uint64_t since, uint64_t span, uint64_t now)
+static bool is_within_span(uint64_t since, uint64_t span, uint64_t now)
 {
     return since != 0 && now - since < span;
 }
 
 /* A flow that has requests takes its place in line: behind those with the same tag. */
-static void line_up(struct sched *s, struct sched_flow *f)
+static void enqueue_flow(struct sched *s, struct sched_flow *f)
 {
     struct sched_line *l = &s->line[f->cls];
     struct list       *at = l->turns.prev;
@@ -317,36 +317,36 @@ static void line_up(struct sched *s, struct sched_flow *f)
     if (f->cls == IO_BE)
         LIST_FOREACH (other, &l->turns, turn)
             of_user += other->user == f->user;
-    f->stride = of_user * STRIDE / (IOPRIO_LEVELS - level_of(f->q.heap));
+    f->stride = of_user * STRIDE / (IOPRIO_LEVELS - ioprio_level_of(f->q.heap));
     f->tag = l->tag + f->stride;
     while (at != &l->turns && list_entry(at, struct sched_flow, turn)->tag > f->tag)
         at = at->prev;
     list_push_front(at, &f->turn);
 }
 
-static void flow_add(struct sched *s, struct blk_req *r, uint64_t now)
+static void flow_add_request(struct sched *s, struct blk_req *r, uint64_t now)
 {
-    struct sched_flow *f = flow_of(s, r);
+    struct sched_flow *f = flow_of_request(s, r);
     struct sched_line *l = &s->line[f->cls];
 
     if (f->idle_ns != 0)
-        f->quick += (within(f->idle_ns, hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
+        f->quick += (is_within_span(f->idle_ns, flow_hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
     f->idle_ns = 0;
     if (list_empty(&l->turns))
         l->since_ns = now;
     heap_add(&f->q, r, now, s->mode == SCHED_FAIR ? starve_ns() : UINT64_MAX);
     if (list_empty(&f->turn))
-        line_up(s, f);
+        enqueue_flow(s, f);
 }
 
-static void flow_remove(struct sched_flow *f, struct blk_req *r)
+static void flow_remove_request(struct sched_flow *f, struct blk_req *r)
 {
     heap_remove(&f->q, r);
     if (f->q.heap == NULL)
         list_remove(&f->turn);
 }
 
-static void queue(struct sched *s, struct blk_req *r, uint64_t now)
+static void enqueue_request(struct sched *s, struct blk_req *r, uint64_t now)
 {
     if (s->mode == SCHED_FIFO) {
         if (r->sdone != 0)
@@ -354,12 +354,12 @@ static void queue(struct sched *s, struct blk_req *r, uint64_t now)
         else
             list_push_back(&s->fifo, &r->link);
     } else {
-        flow_add(s, r, now);
+        flow_add_request(s, r, now);
     }
 }
 
 /* disk_sched was changed: what waits moves over. */
-static void change_mode(struct sched *s, uint64_t now)
+static void change_sched_mode(struct sched *s, uint64_t now)
 {
     struct list     all = LIST_INIT(all);
     struct blk_req *r;
@@ -373,20 +373,20 @@ static void change_mode(struct sched *s, uint64_t now)
     }
     s->mode = (uint8_t)disk_sched;
     while ((r = list_pop(&all, struct blk_req, link)) != NULL)
-        queue(s, r, now);
+        enqueue_request(s, r, now);
 }
 
 void sched_add(struct sched *s, struct blk_req *r, uint64_t now)
 {
     if (s->mode != disk_sched)
-        change_mode(s, now);
-    queue(s, r, now);
+        change_sched_mode(s, now);
+    enqueue_request(s, r, now);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Whether `b` continues `a`, which ends the batch, and the command still has room for it. */
-static bool joins(const struct blk_req *a, const struct blk_req *b, const struct sched_room *room, uint32_t sectors,
+static bool can_back_merge(const struct blk_req *a, const struct blk_req *b, const struct sched_room *room, uint32_t sectors,
                   unsigned vecs)
 {
     return a->op == b->op && !a->alone && !b->alone && a->lba + a->nsect == b->lba && b->sdone == 0 &&
@@ -394,7 +394,7 @@ static bool joins(const struct blk_req *a, const struct blk_req *b, const struct
 }
 
 /* Starts a batch with `r`. */
-static void begin(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow, struct sched_batch *out)
+static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow, struct sched_batch *out)
 {
     list_init(&out->reqs);
     list_push_back(&out->reqs, &r->link);
@@ -404,7 +404,7 @@ static void begin(struct sched *s, struct blk_req *r, const struct sched_room *r
 }
 
 /* The one of the elevator's that has waited too long, reads first; NULL: none has. */
-static struct blk_req *expired(const struct sched *s, uint64_t now)
+static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
 {
     const unsigned limit_ms[2] = {disk_read_expire, disk_write_expire};
 
@@ -420,7 +420,7 @@ static struct blk_req *expired(const struct sched *s, uint64_t now)
 }
 
 /* The next of a sweep, and those that continue it.  The arm will be behind them. */
-static void take_heap(struct sched *s, struct sched_queue *q, const struct sched_room *room, uint64_t now, int flow,
+static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struct sched_room *room, uint64_t now, int flow,
                       struct sched_batch *out)
 {
     struct blk_req *last = heap_pop(q);
@@ -432,8 +432,8 @@ static void take_heap(struct sched *s, struct sched_queue *q, const struct sched
         q->pass_ns = now;
     }
     q->head = last->lba + min_of(last->nsect, last->sdone + room->sectors);
-    begin(s, last, room, flow, out);
-    while (q->heap != NULL && q->heap->pass <= q->pass && joins(last, q->heap, room, sectors, vecs)) {
+    begin_batch(s, last, room, flow, out);
+    while (q->heap != NULL && q->heap->pass <= q->pass && can_back_merge(last, q->heap, room, sectors, vecs)) {
         last = heap_pop(q);
         sectors += last->nsect;
         vecs += last->nvecs;
@@ -443,15 +443,15 @@ static void take_heap(struct sched *s, struct sched_queue *q, const struct sched
 }
 
 /* The first in order of arrival, and those behind it that continue it, up to disk_coalesce bytes. */
-static void take_fifo(struct sched *s, const struct sched_room *room, struct sched_batch *out)
+static void take_fifo_batch(struct sched *s, const struct sched_room *room, struct sched_batch *out)
 {
     struct sched_room joined = {min_of(room->sectors, disk_coalesce / SECTOR_SIZE), room->vecs};
     struct blk_req   *last = list_pop(&s->fifo, struct blk_req, link);
     uint32_t          sectors = last->nsect - last->sdone;
     unsigned          vecs = last->nvecs;
 
-    begin(s, last, room, -1, out);
-    while (!list_empty(&s->fifo) && joins(last, list_first(&s->fifo, struct blk_req, link), &joined, sectors, vecs)) {
+    begin_batch(s, last, room, -1, out);
+    while (!list_empty(&s->fifo) && can_back_merge(last, list_first(&s->fifo, struct blk_req, link), &joined, sectors, vecs)) {
         last = list_pop(&s->fifo, struct blk_req, link);
         sectors += last->nsect;
         vecs += last->nvecs;
@@ -459,12 +459,12 @@ static void take_fifo(struct sched *s, const struct sched_room *room, struct sch
     }
 }
 
-static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_room *room, uint64_t now,
+static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct sched_room *room, uint64_t now,
                       struct sched_batch *out)
 {
     struct sched_line *l = &s->line[f->cls];
 
-    take_heap(s, &f->q, room, now, (int)(f - s->flow), out);
+    take_sweep_batch(s, &f->q, room, now, (int)(f - s->flow), out);
     l->tag = max_of(l->tag, f->tag);
     l->since_ns = now;
     l->above_ns = 0;
@@ -472,7 +472,7 @@ static void take_flow(struct sched *s, struct sched_flow *f, const struct sched_
     f->running++;
     list_remove(&f->turn);
     if (f->q.heap != NULL)
-        line_up(s, f);
+        enqueue_flow(s, f);
 }
 
 /* The next flow of a class that may have a command; NULL: none. */
@@ -487,7 +487,7 @@ static struct sched_flow *next_flow(struct sched_line *l, unsigned most_running)
 }
 
 /* Whether a flow other than `f` has requests, idle ones aside. */
-static bool others_wait(struct sched *s, const struct sched_flow *f)
+static bool others_have_requests(struct sched *s, const struct sched_flow *f)
 {
     struct sched_flow *other;
 
@@ -499,25 +499,25 @@ static bool others_wait(struct sched *s, const struct sched_flow *f)
 }
 
 /* Whether the class has something to do. */
-static bool is_busy(const struct sched_line *l)
+static bool is_class_busy(const struct sched_line *l)
 {
     return !list_empty(&l->turns) || l->running > 0;
 }
 
 /* Until when the disk is held for the flow that was served last and pauses, and comes before f; 0: it is not. */
-static uint64_t held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
+static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
 {
     const struct sched_flow *last = s->last;
-    uint64_t                 hold = hold_ns(s);
+    uint64_t                 hold = flow_hold_ns(s);
 
-    if (last == NULL || last->quick < QUICK_ALL / 2 || !within(last->idle_ns, hold, now) || last->cls > f->cls ||
+    if (last == NULL || last->quick < QUICK_ALL / 2 || !is_within_span(last->idle_ns, hold, now) || last->cls > f->cls ||
         (last->cls == f->cls && s->line[f->cls].tag + last->stride >= f->tag))
         return 0;
     return last->idle_ns + hold;
 }
 
 /* Whether `f`, the next of its class, is to wait; *again: until when, if it may be that nothing happens before. */
-static bool flow_waits(const struct sched *s, const struct sched_flow *f, uint64_t now, uint64_t *again)
+static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now, uint64_t *again)
 {
     const struct sched_line *l = &s->line[f->cls];
     bool                     idle = f->cls == IO_IDLE;
@@ -527,36 +527,36 @@ static bool flow_waits(const struct sched *s, const struct sched_flow *f, uint64
         (!idle && l->above_ns >= (uint64_t)disk_fair_turns * NS_PER_US))
         return false;
     for (unsigned c = 0; c < f->cls; c++)
-        if (is_busy(&s->line[c]))
+        if (is_class_busy(&s->line[c]))
             return true; /* a command will end */
-    if ((until = held_until(s, f, now)) == 0)
+    if ((until = disk_held_until(s, f, now)) == 0)
         return false;
     *again = until;
     return true;
 }
 
 /* Sectors of a command while somebody may wait for its end. */
-static uint32_t small_sectors(const struct sched *s, uint32_t most)
+static uint32_t small_command_sectors(const struct sched *s, uint32_t most)
 {
     uint64_t fit = sectors_within(&s->cost, (uint64_t)disk_fair_slice * NS_PER_US);
 
     return (uint32_t)min_of(max_of(fit, (uint64_t)disk_fair_sectors), (uint64_t)most);
 }
 
-static bool take_fair(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
+static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
                       uint64_t *again)
 {
-    struct sched_room  small = {small_sectors(s, room->sectors), room->vecs};
+    struct sched_room  small = {small_command_sectors(s, room->sectors), room->vecs};
     uint64_t           linger = (uint64_t)disk_fair_linger * NS_PER_MS;
-    bool               lively = is_busy(&s->line[IO_RT]) || is_busy(&s->line[IO_BE]) || within(s->flow_ns, linger, now);
+    bool               lively = is_class_busy(&s->line[IO_RT]) || is_class_busy(&s->line[IO_BE]) || is_within_span(s->flow_ns, linger, now);
     struct sched_flow *f;
 
     for (unsigned c = IO_CLASSES; c-- > 0;) { /* the last first: what it is owed comes before all */
         bool waited_for = c <= IO_BE;
 
         f = next_flow(&s->line[c], waited_for ? FLOW_RUNNING : lively ? 1 : BACK_RUNNING);
-        if (f != NULL && !flow_waits(s, f, now, again)) {
-            take_flow(s, f, (waited_for ? others_wait(s, f) : lively) ? &small : room, now, out);
+        if (f != NULL && !flow_must_wait(s, f, now, again)) {
+            take_flow_batch(s, f, (waited_for ? others_have_requests(s, f) : lively) ? &small : room, now, out);
             return true;
         }
     }
@@ -571,14 +571,14 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
 
     *again = UINT64_MAX;
     if (s->mode == SCHED_FAIR)
-        return take_fair(s, room, now, out, again);
-    if (s->mode == SCHED_ELEVATOR && !s->late && (late = expired(s, now)) != NULL) {
-        flow_remove(all, late); /* by itself: the sweep goes on afterwards where it was */
-        begin(s, late, room, -1, out);
+        return take_fair_batch(s, room, now, out, again);
+    if (s->mode == SCHED_ELEVATOR && !s->late && (late = find_expired_request(s, now)) != NULL) {
+        flow_remove_request(all, late); /* by itself: the sweep goes on afterwards where it was */
+        begin_batch(s, late, room, -1, out);
     } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
-        take_flow(s, all, room, now, out);
+        take_flow_batch(s, all, room, now, out);
     else if (s->mode == SCHED_FIFO && !list_empty(&s->fifo))
-        take_fifo(s, room, out);
+        take_fifo_batch(s, room, out);
     else
         return false;
     s->late = late != NULL;
@@ -595,13 +595,13 @@ void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by
     for (unsigned i = FLOW_BACK; i <= FLOW_IDLE; i++)
         LIST_FOREACH_SAFE(r, next, &s->flow[i].q.arrived[write], link)
             if (r->file == file) {
-                flow_remove(&s->flow[i], r);
+                flow_remove_request(&s->flow[i], r);
                 list_push_back(&mine, &r->link);
             }
     while ((r = list_pop(&mine, struct blk_req, link)) != NULL) {
         r->sync = true;
         r->by = by;
-        queue(s, r, now);
+        enqueue_request(s, r, now);
     }
 }
 

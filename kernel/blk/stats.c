@@ -15,7 +15,7 @@
 #include "lib/printf.h"
 #include "lib/string.h"
 
-static void wait_update(struct io_stats *s, uint64_t now)
+static void kstat_waitq_update(struct io_stats *s, uint64_t now)
 {
     uint64_t t = now - s->wlastupdate;
 
@@ -24,7 +24,7 @@ static void wait_update(struct io_stats *s, uint64_t now)
     s->wtime += s->wcnt > 0 ? t : 0;
 }
 
-static void run_update(struct io_stats *s, uint64_t now)
+static void kstat_runq_update(struct io_stats *s, uint64_t now)
 {
     uint64_t t = now - s->rlastupdate;
 
@@ -35,25 +35,25 @@ static void run_update(struct io_stats *s, uint64_t now)
 
 void stats_wait(struct io_stats *s, uint64_t now)
 {
-    wait_update(s, now);
+    kstat_waitq_update(s, now);
     s->wcnt++;
 }
 
 void stats_unwait(struct io_stats *s, uint64_t now)
 {
-    wait_update(s, now);
+    kstat_waitq_update(s, now);
     s->wcnt--;
 }
 
 void stats_run(struct io_stats *s, uint64_t now)
 {
-    run_update(s, now);
+    kstat_runq_update(s, now);
     s->rcnt++;
 }
 
 void stats_unrun(struct io_stats *s, uint64_t now)
 {
-    run_update(s, now);
+    kstat_runq_update(s, now);
     s->rcnt--;
 }
 
@@ -65,18 +65,18 @@ static const char *const names[] = {
 _Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t), "a name for each");
 
 /* All fields of one moment: the two queues' sums are brought up to it. */
-static void snapshot(struct kstat *ks, uint64_t *out)
+static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
 {
     struct disk *d = ks->arg;
 
     spin_lock(&d->lock);
-    wait_update(&d->stats, clock_mono_ns());
-    run_update(&d->stats, d->stats.wlastupdate);
+    kstat_waitq_update(&d->stats, clock_mono_ns());
+    kstat_runq_update(&d->stats, d->stats.wlastupdate);
     memcpy(out, &d->stats, sizeof d->stats);
     spin_unlock(&d->lock);
 }
 
-static void clear(struct kstat *ks)
+static void disk_kstat_clear(struct kstat *ks)
 {
     struct disk    *d = ks->arg;
     struct io_stats s;
@@ -93,7 +93,7 @@ void disk_count(struct disk *d, struct disk_counts *out)
     const struct io_stats *s = &d->stats;
 
     spin_lock(&d->lock);
-    run_update(&d->stats, clock_mono_ns());
+    kstat_runq_update(&d->stats, clock_mono_ns());
     *out = (struct disk_counts){s->reads, s->writes, s->rmerged, s->wmerged, s->nread, s->nwritten, s->rns, s->wns,
                                 s->wcnt + s->rcnt, s->rtime, s->flushes, s->fns};
     spin_unlock(&d->lock);
@@ -103,7 +103,7 @@ void stats_register(struct disk *d, unsigned instance)
 {
     d->stats.wlastupdate = d->stats.rlastupdate = clock_mono_ns();
     d->kstat = (struct kstat){.module = "sd", .instance = (int)instance, .kclass = "disk", .nstat = array_size(names),
-                              .names = names, .snapshot = snapshot, .clear = clear, .arg = d};
+                              .names = names, .snapshot = disk_kstat_snapshot, .clear = disk_kstat_clear, .arg = d};
     snprintf(d->kstat.name, sizeof d->kstat.name, "%s", d->name);
     kstat_register(&d->kstat);
 }

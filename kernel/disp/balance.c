@@ -25,7 +25,7 @@ TUNABLE(disp_balance_ms, 0, 10000,
         "default 100 ms; a CPU takes a thread from a busier one of its lgroup so often at most; 0: never");
 
 /* Threads that wait on a CPU and may leave it, for disp_steal_cpu(). */
-static int waiting(unsigned cpu)
+static int count_stealable(unsigned cpu)
 {
     return cpus[cpu]->disp->nsteal;
 }
@@ -41,8 +41,8 @@ struct thread *disp_balance(struct cpu *c, const struct thread *t)
         return NULL;
     near = cpumask_and(&lgrp_topo.lgrp_cpus[c->lgrp], &d->part->cpus);
     near = cpumask_and(&near, &cpu_queued_mask);
-    victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &near, waiting);
-    if (victim < 0 || (more = waiting((unsigned)victim) - d->q.nrun) < 0)
+    victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &near, count_stealable);
+    if (victim < 0 || (more = count_stealable((unsigned)victim) - d->q.nrun) < 0)
         return NULL;
     /* If more wait there, any thread will do; else it must have had an eighth less. */
     next = disp_take_from(cpus[victim], c, max_of((int)t->pri, (int)d->q.maxpri),

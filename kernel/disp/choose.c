@@ -24,7 +24,7 @@ TUNABLE(rechoose_interval, 0, 1000,
         "ticks (10 ms): a thread that ran longer ago has a cold cache; 3; choose.c");
 
 /* The first member at or after `from`, going round; CPU_MAX if the mask is empty. */
-static unsigned next_round(const struct cpumask *m, unsigned from)
+static unsigned next_cpu_wrap(const struct cpumask *m, unsigned from)
 {
     unsigned cpu = cpumask_next(m, from);
 
@@ -33,14 +33,14 @@ static unsigned next_round(const struct cpumask *m, unsigned from)
 
 /* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its
  * level. */
-static unsigned least_busy(const struct disp_pick *p, const struct cpumask *m, unsigned from,
+static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpumask *m, unsigned from,
                            int *low)
 {
-    unsigned first = next_round(m, from), best = first, cpu = first;
+    unsigned first = next_cpu_wrap(m, from), best = first, cpu = first;
 
     *low = p->level(first);
     for (;;) {
-        cpu = next_round(m, cpu + 1);
+        cpu = next_cpu_wrap(m, cpu + 1);
         if (cpu == first)
             return best;
         int level = p->level(cpu);
@@ -54,16 +54,16 @@ static unsigned least_busy(const struct disp_pick *p, const struct cpumask *m, u
 
 /* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback.
  */
-static unsigned search_level(const struct disp_pick *p, const struct cpumask *m,
+static unsigned search_lgrp_level(const struct disp_pick *p, const struct cpumask *m,
                              unsigned *fallback)
 {
     struct cpumask idle = cpumask_and(m, p->idle);
-    unsigned cpu = next_round(&idle, p->last);
+    unsigned cpu = next_cpu_wrap(&idle, p->last);
     int low;
 
     if (cpu != CPU_MAX)
         return cpu;
-    cpu = least_busy(p, m, p->last, &low);
+    cpu = find_least_busy_cpu(p, m, p->last, &low);
     if (p->pri > low)
         return cpu;
     if (*fallback == CPU_MAX)
@@ -76,7 +76,7 @@ unsigned disp_search_cpu(const struct disp_pick *p, unsigned from)
     unsigned fallback = CPU_MAX, cpu;
 
     if (from == LGRP_NONE) {
-        cpu = search_level(p, p->allowed, &fallback);
+        cpu = search_lgrp_level(p, p->allowed, &fallback);
         return cpu != CPU_MAX ? cpu : fallback;
     }
     for (unsigned k = 0; k < p->topo->nlevels[from]; k++) {
@@ -84,7 +84,7 @@ unsigned disp_search_cpu(const struct disp_pick *p, unsigned from)
 
         if (cpumask_empty(&m))
             continue;
-        cpu = search_level(p, &m, &fallback);
+        cpu = search_lgrp_level(p, &m, &fallback);
         if (cpu != CPU_MAX)
             return cpu;
     }
@@ -94,7 +94,7 @@ unsigned disp_search_cpu(const struct disp_pick *p, unsigned from)
 unsigned disp_rt_cpu(const struct disp_pick *p, unsigned *least)
 {
     *least = CPU_MAX;
-    return search_level(p, p->allowed, least);
+    return search_lgrp_level(p, p->allowed, least);
 }
 
 unsigned disp_pick_cpu(const struct disp_pick *p)
@@ -124,7 +124,7 @@ unsigned disp_balance_cpu(const struct disp_pick *p, unsigned cpu,
         if (cpumask_weight(&home) > 1)
             m = home;
     }
-    next = next_round(&m, cpu + 1);
+    next = next_cpu_wrap(&m, cpu + 1);
     if (next == CPU_MAX || next == cpu)
         return cpu;
     here = qlen(cpu, p->pri);
@@ -142,7 +142,7 @@ int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
         cpumask_clear(&m, thief);
         if (cpumask_empty(&m))
             continue;
-        unsigned first = next_round(&m, thief), cpu = first;
+        unsigned first = next_cpu_wrap(&m, thief), cpu = first;
 
         do {
             int pri = best(cpu);
@@ -151,7 +151,7 @@ int disp_steal_cpu(const struct lgrp_topo *t, unsigned thief, unsigned lgrp,
                 highest = pri;
                 victim = (int)cpu;
             }
-            cpu = next_round(&m, cpu + 1);
+            cpu = next_cpu_wrap(&m, cpu + 1);
         } while (cpu != first);
         if (victim >= 0)
             return victim;

@@ -35,7 +35,7 @@ static uint64_t          tsc_per_ms;
 static _Atomic uint64_t  fss_mean_us = FSS_MEAN_LEAST_US; /* use per share that costs FSS_MEAN_COST levels */
 static _Atomic bool      fss_charged;                     /* since the last look */
 
-static bool time_shares(const struct thread *t)
+static bool is_time_sharing(const struct thread *t)
 {
     return t->cls == CLASS_TS || t->cls == CLASS_IA;
 }
@@ -89,7 +89,7 @@ uint64_t class_quantum(const struct thread *t)
 {
     unsigned ms = 100;
 
-    if (time_shares(t))
+    if (is_time_sharing(t))
         ms = ts_dptbl[t->base_pri].quantum;
     else if (t->cls == CLASS_FSS)
         ms = 110;
@@ -100,7 +100,7 @@ uint64_t class_quantum(const struct thread *t)
 
 void class_quantum_expired(struct thread *t)
 {
-    if (time_shares(t)) {
+    if (is_time_sharing(t)) {
         t->ts_level = ts_dptbl[t->ts_level].tqexp;
         t->ts_dispwait = 0;
     }
@@ -114,7 +114,7 @@ void class_slept(struct thread *t)
     if (t->slice_left != 0 && t->slice_left + (rdtsc() - t->oncpu_since) < t->slice_whole)
         return; /* it slept for less than it has used */
     t->slice_left = 0;
-    if (!time_shares(t))
+    if (!is_time_sharing(t))
         return;
     t->ts_dispwait = 0;
     level = ts_dptbl[t->ts_level].slpret;
@@ -126,7 +126,7 @@ void class_slept(struct thread *t)
 
 void class_yield(struct thread *t)
 {
-    if (time_shares(t))
+    if (is_time_sharing(t))
         t->ts_level = (int16_t)max_of(t->ts_level - 1, 0);
     class_recompute(t);
 }
@@ -213,7 +213,7 @@ void class_second(void)
         spin_lock(&t->lock);
         t->lately_tsc = t->lately_tsc / 4 * 3 + t->runtime_tsc - t->second_tsc;
         t->second_tsc = t->runtime_tsc;
-        if (time_shares(t) && t->state != TS_SLEEP && ++t->ts_dispwait > ts_dptbl[t->base_pri].maxwait) {
+        if (is_time_sharing(t) && t->state != TS_SLEEP && ++t->ts_dispwait > ts_dptbl[t->base_pri].maxwait) {
             t->ts_level = ts_dptbl[t->ts_level].lwait;
             t->ts_dispwait = 0;
             class_recompute(t);
@@ -263,7 +263,7 @@ int class_rt_to_solaris(int upri)
 void thread_set_nice(struct thread *t, int nice)
 {
     spin_lock(&t->lock);
-    if (time_shares(t) || t->cls == CLASS_FSS) {
+    if (is_time_sharing(t) || t->cls == CLASS_FSS) {
         t->upri = (int16_t)(-3 * nice);
         class_recompute(t);
     }

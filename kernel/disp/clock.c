@@ -96,7 +96,7 @@ unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
     return n;
 }
 
-static uint64_t progress(void)
+static uint64_t count_progress(void)
 {
     uint64_t n = 0;
 
@@ -108,9 +108,9 @@ static uint64_t progress(void)
     return n;
 }
 
-static void watchdog(void)
+static void check_watchdog(void)
 {
-    uint64_t now = progress();
+    uint64_t now = count_progress();
 
     verdict("@alive %lu", now);
     if (now != progress_last || disp_runnable() == 0) {
@@ -126,11 +126,11 @@ static void watchdog(void)
     }
 }
 
-static void tick(struct timer *t)
+static void clock_tick(struct timer *t)
 {
     uint64_t now = ++lbolt;
 
-    timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, clock_mono_ns() + 1000000), tick);
+    timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, clock_mono_ns() + 1000000), clock_tick);
     CPUMASK_FOREACH(i, &cpu_online_mask) {
         struct cpu *c = cpus[i];
 
@@ -150,11 +150,11 @@ static void tick(struct timer *t)
     if (now % HZ == 0) {
         class_second();
         if (watchdog_s > 0)
-            watchdog();
+            check_watchdog();
     }
 }
 
 void clock_start(void)
 {
-    timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, tick);
+    timer_arm(&clock_timer, clock_mono_ns() + 1000000000 / HZ, clock_tick);
 }

@@ -59,7 +59,7 @@ int disp_cpu_state(unsigned cpu, long *since)
 }
 
 /* Sets the binding of `t` (t->lock held), which may wait on a queue: nsteal counts by the binding. */
-static void set_binding(struct thread *t, int cpu)
+static void set_thread_binding(struct thread *t, int cpu)
 {
     bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
 
@@ -71,7 +71,7 @@ static void set_binding(struct thread *t, int cpu)
 }
 
 /* Whether a thread is bound to `cpu`; with `unbind` they are released instead. */
-static bool bound_threads(unsigned cpu, bool unbind)
+static bool find_or_unbind_threads(unsigned cpu, bool unbind)
 {
     struct thread *t;
     bool           any = false;
@@ -83,7 +83,7 @@ static bool bound_threads(unsigned cpu, bool unbind)
         spin_lock(&t->lock);
         if (t->bound_cpu == (int)cpu && t->state != TS_ZOMBIE) {
             if (unbind)
-                set_binding(t, -1);
+                set_thread_binding(t, -1);
             else
                 any = true;
         }
@@ -95,7 +95,7 @@ static bool bound_threads(unsigned cpu, bool unbind)
 
 int disp_cpu_unbind(struct cpu *c, bool forced)
 {
-    for (int tries = 0; bound_threads(c->id, forced); tries++) {
+    for (int tries = 0; find_or_unbind_threads(c->id, forced); tries++) {
         if (tries == BOUND_TRIES)
             return -EBUSY;
         thread_sleep_ns(BOUND_WAIT_NS);
@@ -104,7 +104,7 @@ int disp_cpu_unbind(struct cpu *c, bool forced)
 }
 
 /* Threads of `part` at home in lgroup `g`, which has no CPU left there, choose again. */
-static void rehome_all(struct cpupart *part, unsigned g)
+static void rehome_threads(struct cpupart *part, unsigned g)
 {
     struct thread *t;
 
@@ -119,7 +119,7 @@ static void rehome_all(struct cpupart *part, unsigned g)
 }
 
 /* Queues everything that waits on `c` elsewhere. */
-static void drain(struct cpu *c)
+static void drain_cpu_queue(struct cpu *c)
 {
     struct thread *t;
 
@@ -164,13 +164,13 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from)
     last = from->lgrps.lpl[c->lgrp].ncpus == 0;
     spin_unlock(&cpupart_lock);
     if (last)
-        rehome_all(from, c->lgrp);
-    drain(c);
+        rehome_threads(from, c->lgrp);
+    drain_cpu_queue(c);
     recheck_affinities(from);
 }
 
 /* The nearest CPU other than `c` that takes interrupts; NULL: there is none. */
-static struct cpu *interruptible_near(const struct cpu *c)
+static struct cpu *nearest_intr_cpu(const struct cpu *c)
 {
     for (unsigned k = 0; k < lgrp_topo.nlevels[c->lgrp]; k++)
         CPUMASK_FOREACH(i, &lgrp_topo.level_cpus[c->lgrp][k])
@@ -180,9 +180,9 @@ static struct cpu *interruptible_near(const struct cpu *c)
 }
 
 /* `c`, on-line, takes no device interrupts and no timers any more.  -EBUSY: it is the last, or one cannot move. */
-static int fence(struct cpu *c)
+static int fence_cpu_intr(struct cpu *c)
 {
-    struct cpu *other = interruptible_near(c);
+    struct cpu *other = nearest_intr_cpu(c);
 
     if (other == NULL || intr_cpu_disable(c->id) != 0)
         return -EBUSY;
@@ -192,36 +192,36 @@ static int fence(struct cpu *c)
 }
 
 /* The opposite. */
-static void unfence(struct cpu *c)
+static void unfence_cpu_intr(struct cpu *c)
 {
     c->disp->state = P_ONLINE;
     timer_return(c);
     intr_cpu_enable(c->id);
 }
 
-static void come_online(struct cpu *c)
+static void bring_cpu_online(struct cpu *c)
 {
     disp_cpu_join(c);
     recheck_affinities(c->disp->part);
     disp_poke(c, POKE_STEAL); /* something may wait */
 }
 
-static int take_offline(struct cpu *c, bool forced)
+static int take_cpu_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;
     uint8_t         old = c->disp->state;
     int             err;
 
-    if (cpumask_weight(&part->cpus) < 2 || interruptible_near(c) == NULL)
+    if (cpumask_weight(&part->cpus) < 2 || nearest_intr_cpu(c) == NULL)
         return -EBUSY;
-    if (old == P_ONLINE && (err = fence(c)) != 0)
+    if (old == P_ONLINE && (err = fence_cpu_intr(c)) != 0)
         return err;
     /* First the state, then the look: thread_bind() looks at the state under the lock of the thread that it binds. */
     c->disp->state = P_OFFLINE;
     if ((err = disp_cpu_unbind(c, forced)) != 0) {
         c->disp->state = old;
         if (old == P_ONLINE)
-            unfence(c);
+            unfence_cpu_intr(c);
         disp_poke(c, POKE_STEAL); /* it has left everything to others meanwhile */
         return err;
     }
@@ -246,14 +246,14 @@ int disp_cpu_set_state(unsigned cpu, int state, bool forced)
     old = c->disp->state;
     if (state != old) {
         if (state == P_OFFLINE) {
-            err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_offline(c, forced);
+            err = curthread->bound_cpu == (int)cpu ? -EBUSY : take_cpu_offline(c, forced);
         } else {
             if (old == P_OFFLINE)
-                come_online(c);
+                bring_cpu_online(c);
             else if (state == P_ONLINE)
-                unfence(c);
+                unfence_cpu_intr(c);
             if (state == P_NOINTR)
-                err = fence(c);
+                err = fence_cpu_intr(c);
         }
         if (err == 0) {
             c->disp->state = (uint8_t)state;
@@ -279,7 +279,7 @@ int thread_bind(struct thread *t, int cpu)
         return -EINVAL;
     }
     unbound = cpu < 0 && t->bound_cpu >= 0;
-    set_binding(t, cpu);
+    set_thread_binding(t, cpu);
     spin_unlock(&t->lock);
     if (cpu >= 0)
         thread_rehome(t, cpus[cpu]->lgrp);

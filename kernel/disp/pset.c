@@ -57,7 +57,7 @@ static char        lgrp_stat[LGRP_MAX * NPERLGRP][16];
 static const char *stat_names[NBASE + LGRP_MAX * NPERLGRP] = {
     "cpus", "runnable", "avenrun_1min", "avenrun_5min", "avenrun_15min", "attributes"};
 
-static void snapshot(struct kstat *ks, uint64_t *out)
+static void pset_stats_snapshot(struct kstat *ks, uint64_t *out)
 {
     const struct cpupart *p = ks->arg;
 
@@ -77,10 +77,10 @@ static void snapshot(struct kstat *ks, uint64_t *out)
     spin_unlock(&cpupart_lock);
 }
 
-static void register_stats(struct cpupart *p)
+static void register_pset_stats(struct cpupart *p)
 {
     p->ks = (struct kstat){.module = "pset", .instance = max_of(p->id, 0), .name = "pset", .kclass = "misc",
-                           .nstat = NBASE + NPERLGRP * nlgrps, .names = stat_names, .snapshot = snapshot, .arg = p};
+                           .nstat = NBASE + NPERLGRP * nlgrps, .names = stat_names, .snapshot = pset_stats_snapshot, .arg = p};
     kstat_register(&p->ks);
 }
 
@@ -92,7 +92,7 @@ void pset_stats_init(void)
         snprintf(lgrp_stat[i], sizeof lgrp_stat[i], "lgrp%u %s", i / NPERLGRP, what[i % NPERLGRP]);
         stat_names[NBASE + i] = lgrp_stat[i];
     }
-    register_stats(&cpupart_default);
+    register_pset_stats(&cpupart_default);
 }
 
 uint32_t pset_lgrp_load(unsigned lgrp)
@@ -123,7 +123,7 @@ unsigned pset_lgrp_cpus(unsigned lgrp)
 /* ---- threads ---- */
 
 /* The set of `t`, whose lock is held, and with it the records where it is counted (I3). */
-static void change_part(struct thread *t, struct cpupart *to)
+static void change_thread_part(struct thread *t, struct cpupart *to)
 {
     uint64_t now = clock_mono_ns();
 
@@ -143,11 +143,11 @@ static void change_part(struct thread *t, struct cpupart *to)
 }
 
 /* Moves `t`, whose lock is held, wherever it is. */
-static void move_thread(struct thread *t, struct cpupart *to)
+static void move_thread_to_part(struct thread *t, struct cpupart *to)
 {
     bool queued = t->state == TS_RUNNABLE && disp_dequeue(t);
 
-    change_part(t, to);
+    change_thread_part(t, to);
     if (queued)
         disp_enqueue(t, QUEUE_AGAIN);
     else if (t->state == TS_ONPROC)
@@ -162,7 +162,7 @@ int pset_bind(struct thread *t, struct cpupart *to)
         return -EBUSY;
     }
     if (t->part != to)
-        move_thread(t, to);
+        move_thread_to_part(t, to);
     spin_unlock(&t->lock);
     if (t == curthread && !disp_may_run(t, this_cpu()))
         thread_leave_cpu();
@@ -176,12 +176,12 @@ void thread_follow(struct thread *t, const struct thread *creator)
     spin_lock(&t->lock);
     t->bound_cpu = creator->bound_cpu;
     if (t->part != creator->part)
-        change_part(t, creator->part);
+        change_thread_part(t, creator->part);
     spin_unlock(&t->lock);
 }
 
 /* Whether `p` has a thread, with `bound` one that is bound to a CPU as well. */
-static bool has_threads(const struct cpupart *p, bool bound)
+static bool part_has_threads(const struct cpupart *p, bool bound)
 {
     struct thread *t;
     bool           any = false;
@@ -196,7 +196,7 @@ static bool has_threads(const struct cpupart *p, bool bound)
 /* ---- sets and CPUs (cpu_lock held) ---- */
 
 /* CPU `c`, on-line and out of the mask of its set already, is given to `to`. */
-static void give(struct cpu *c, struct cpupart *to)
+static void give_cpu_to_part(struct cpu *c, struct cpupart *to)
 {
     struct cpupart *from = c->disp->part;
 
@@ -209,7 +209,7 @@ static void give(struct cpu *c, struct cpupart *to)
 }
 
 /* CPU `c` stays in `from`, after it was out of its mask for a while. */
-static void give_back(struct cpu *c, struct cpupart *from)
+static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
 {
     cpumask_set_atomic(&from->cpus, c->id);
     disp_poke(c, POKE_STEAL);
@@ -226,14 +226,14 @@ int pset_assign(int id, unsigned cpu, bool forced)
     if (to == NULL || c == NULL || !disp_cpu_online(c)) {
         err = -EINVAL;
     } else if ((from = c->disp->part) != to) {
-        if (cpumask_weight(&from->cpus) == 1 && (from == &cpupart_default || has_threads(from, false))) {
+        if (cpumask_weight(&from->cpus) == 1 && (from == &cpupart_default || part_has_threads(from, false))) {
             err = -EBUSY;
         } else {
             cpumask_clear_atomic(&from->cpus, cpu);
             if ((err = disp_cpu_unbind(c, forced)) == 0)
-                give(c, to);
+                give_cpu_to_part(c, to);
             else
-                give_back(c, from);
+                return_cpu_to_part(c, from);
         }
     }
     mutex_exit(&cpu_lock);
@@ -267,13 +267,13 @@ int pset_create(void)
     p->live = true;
     cpupart_end = max_of(cpupart_end, (unsigned)id + 1);
     spin_unlock(&cpupart_lock);
-    register_stats(p);
+    register_pset_stats(p);
     mutex_exit(&cpu_lock);
     return id;
 }
 
 /* Moves every thread of `p` to the default set. */
-static void release_threads(struct cpupart *p)
+static void release_part_threads(struct cpupart *p)
 {
     struct thread *t;
 
@@ -281,22 +281,22 @@ static void release_threads(struct cpupart *p)
     LIST_FOREACH(t, &all_threads, all_link) {
         spin_lock(&t->lock);
         if (t->part == p)
-            move_thread(t, &cpupart_default);
+            move_thread_to_part(t, &cpupart_default);
         spin_unlock(&t->lock);
     }
     spin_unlock(&all_threads_lock);
 }
 
-static int destroy(struct cpupart *p)
+static int dissolve_part(struct cpupart *p)
 {
-    for (int tries = 0; has_threads(p, true); tries++) {
+    for (int tries = 0; part_has_threads(p, true); tries++) {
         if (tries == BOUND_TRIES)
             return -EBUSY;
         thread_sleep_ns(BOUND_WAIT_NS);
     }
     CPUMASK_FOREACH(i, &p->cpus)
         disp_cpu_enter(cpus[i], &cpupart_default);
-    release_threads(p);
+    release_part_threads(p);
     for (unsigned i = 0; i < ncpu; i++)
         if (cpus[i]->disp->part == p) {
             cpumask_clear_atomic(&p->cpus, i);
@@ -321,7 +321,7 @@ int pset_destroy(int id)
 
     mutex_enter(&cpu_lock);
     p = pset_find(id);
-    err = p == NULL || p == &cpupart_default ? -EINVAL : destroy(p);
+    err = p == NULL || p == &cpupart_default ? -EINVAL : dissolve_part(p);
     mutex_exit(&cpu_lock);
     return err;
 }

@@ -15,7 +15,7 @@
 
 enum { AT_RBP = 4, AT_RIP = 6, MOST = 2000 /* threads: the list may be broken */ };
 
-static void print_sleep(const struct thread *t)
+static void print_sleeping_thread(const struct thread *t)
 {
     const uint64_t     *saved = (const uint64_t *)t->ksp;
     const struct mutex *m = t->blocked_on;
@@ -40,6 +40,6 @@ void disp_report(void)
             kprintf("thread %u %s waits for CPU %d, priority %d", t->tid, t->name,
                     on != NULL && on->cpu != NULL ? (int)on->cpu->id : -1, t->pri);
         else if (t->state == TS_SLEEP && !t->sleep_sig)
-            print_sleep(t);
+            print_sleeping_thread(t);
     }
 }

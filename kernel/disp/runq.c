@@ -47,7 +47,7 @@ void disp_queue_init(struct disp_queue *q, struct cpu *c)
 }
 
 /* The highest priority queued below `pri`, -1: none. */
-static inline int queued_below(const struct disp_queue *q, unsigned pri)
+static inline int highest_queued_below(const struct disp_queue *q, unsigned pri)
 {
     unsigned w = pri / 64;
     uint64_t m = q->mask[w] & ((1ull << (pri % 64)) - 1);
@@ -58,7 +58,7 @@ static inline int queued_below(const struct disp_queue *q, unsigned pri)
 }
 
 /* `t` joins queue `q`, whose lock is held, or leaves it; of a CPU's queue, others may steal unbound threads. */
-static void queue_insert(struct disp_queue *q, struct thread *t)
+static void runq_insert(struct disp_queue *q, struct thread *t)
 {
     unsigned pri = (uint16_t)t->pri;
 
@@ -76,7 +76,7 @@ static void queue_insert(struct disp_queue *q, struct thread *t)
         cpumask_set_atomic(&cpu_queued_mask, q->cpu->id);
 }
 
-static void queue_remove(struct disp_queue *q, struct thread *t)
+static void runq_remove(struct disp_queue *q, struct thread *t)
 {
     unsigned pri = (uint16_t)t->pri;
 
@@ -89,12 +89,12 @@ static void queue_remove(struct disp_queue *q, struct thread *t)
     if (list_empty(&q->queue[pri])) {
         q->mask[pri / 64] &= ~(1ull << (pri % 64));
         if ((int)pri == q->maxpri)
-            q->maxpri = (int16_t)queued_below(q, pri);
+            q->maxpri = (int16_t)highest_queued_below(q, pri);
     }
     atomic_store_explicit(&t->queued_on, NULL, memory_order_release); /* last: I3 */
 }
 
-static int cpu_level(unsigned cpu)
+static int cpu_highest_priority(unsigned cpu)
 {
     const struct cpu *c = cpus[cpu];
 
@@ -103,7 +103,7 @@ static int cpu_level(unsigned cpu)
     return max_of((int)c->disp->runpri, max_of((int)c->disp->promised, (int)c->disp->q.maxpri));
 }
 
-static unsigned queue_length(unsigned cpu, int pri)
+static unsigned runq_length_at(unsigned cpu, int pri)
 {
     struct disp_queue *q = &cpus[cpu]->disp->q;
     unsigned           n = 0;
@@ -119,7 +119,7 @@ static unsigned queue_length(unsigned cpu, int pri)
 }
 
 /* Tell an idle CPU that does not halt.  Returns whether it was one: idle_wait(). */
-static bool tell_idle(struct cpu *c)
+static bool notify_polling_idle(struct cpu *c)
 {
     if (!c->idle)
         return false;
@@ -134,7 +134,7 @@ void disp_poke(struct cpu *c, enum intr_poke why)
         /* An interrupt looks at the ast when it ends, a program's thread before it returns, a kernel thread never. */
         if (c->thread->lwp == NULL && c->irq_depth == 0)
             intr_poke(c->id, why);
-    } else if (halt_fenced_cpus != 0 || !tell_idle(c)) {
+    } else if (halt_fenced_cpus != 0 || !notify_polling_idle(c)) {
         CPUSTAT_INC(pokes);
         intr_poke(c->id, why);
     }
@@ -159,14 +159,14 @@ static void begin_slices(struct cpu *c)
 }
 
 /* Idle CPU `cpu` is to come and steal. */
-static void call(unsigned cpu)
+static void call_thief(unsigned cpu)
 {
     cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
     disp_poke(cpus[cpu], POKE_STEAL);
 }
 
 /* A thread that may run on `allowed` waits on a CPU of lgroup `lgrp`: the nearest idle CPU that may is called. */
-static void poke_thief(unsigned lgrp, const struct cpumask *allowed)
+static void call_nearest_thief(unsigned lgrp, const struct cpumask *allowed)
 {
     if (cpumask_empty(&cpu_idle_mask))
         return;
@@ -177,7 +177,7 @@ static void poke_thief(unsigned lgrp, const struct cpumask *allowed)
         m = cpumask_and(&m, allowed);
         cpu = cpumask_next(&m, 0);
         if (cpu != CPU_MAX) {
-            call(cpu);
+            call_thief(cpu);
             return;
         }
     }
@@ -223,10 +223,10 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 /* ---- real time ---- */
 
 /* Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none; *least as in choose.h. */
-static struct cpu *rt_promise(const struct thread *t, unsigned *least)
+static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
 {
     struct cpumask   allowed;
-    struct disp_pick p = {.allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level, .last = t->cpu->id,
+    struct disp_pick p = {.allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_highest_priority, .last = t->cpu->id,
                           .pri = t->pri};
     unsigned         cpu;
 
@@ -245,7 +245,7 @@ static struct cpu *rt_promise(const struct thread *t, unsigned *least)
 }
 
 /* CPU `c`, promised to a thread, is to look.  If it is this one, in a switch, the interrupt comes after that. */
-static void rt_poke(struct cpu *c)
+static void poke_promised_cpu(struct cpu *c)
 {
     if (c == this_cpu())
         intr_poke(c->id, POKE_WAKEUP);
@@ -261,12 +261,12 @@ static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_ho
 
     disp_rt_active++; /* before the look at other CPUs: I7 */
     spin_lock(&q->lock);
-    queue_insert(q, t);
-    c = rt_promise(t, &least);
+    runq_insert(q, t);
+    c = promise_rt_cpu(t, &least);
     spin_unlock(&q->lock);
     TRACE(WAKE, c != NULL ? c->id : least, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     if (c != NULL)
-        rt_poke(c);
+        poke_promised_cpu(c);
     else if (unlikely(cpus[least]->disp->state == P_NOINTR))
         begin_slices(cpus[least]);
 }
@@ -279,13 +279,13 @@ void disp_rt_call(struct cpupart *part)
     unsigned           least;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = queued_below(q, (unsigned)pri))
+    for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = highest_queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link)
-            if ((c = rt_promise(t, &least)) != NULL)
+            if ((c = promise_rt_cpu(t, &least)) != NULL)
                 break;
     spin_unlock(&q->lock);
     if (c != NULL)
-        rt_poke(c);
+        poke_promised_cpu(c);
 }
 
 /* ---- queues ---- */
@@ -294,7 +294,7 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
     struct cpumask   allowed;
     struct disp_pick p = {
-        .topo = &lgrp_topo, .allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_level,
+        .topo = &lgrp_topo, .allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_highest_priority,
         .bound = t->bound_cpu, .last = t->cpu->id, .ticks_since = how == QUEUE_NEW ? UINT64_MAX : lbolt - t->last_ran,
         .home = t->lg.home, .pri = t->pri, .is_current = t == curthread};
     struct cpu      *c;
@@ -307,11 +307,11 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
     }
     c = cpus[disp_pick_cpu(&p)];
     if (c->disp->q.maxpri >= t->pri && t->bound_cpu < 0 && !t->at_front)
-        c = cpus[disp_balance_cpu(&p, c->id, queue_length)];
+        c = cpus[disp_balance_cpu(&p, c->id, runq_length_at)];
     TRACE(WAKE, c->id, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     d = c->disp;
     spin_lock(&d->q.lock);
-    queue_insert(&d->q, t);
+    runq_insert(&d->q, t);
     spin_unlock(&d->q.lock);
 
     idle = c->idle;
@@ -321,12 +321,12 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
         if (called || d->q.nrun > 1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
-            poke_thief(c->lgrp, &t->part->cpus);
+            call_nearest_thief(c->lgrp, &t->part->cpus);
     } else {
         if (unlikely(d->state == P_NOINTR))
             begin_slices(c);
         if (t->bound_cpu < 0)
-            poke_thief(c->lgrp, p.allowed);
+            call_nearest_thief(c->lgrp, p.allowed);
     }
 }
 
@@ -348,7 +348,7 @@ bool disp_dequeue(struct thread *t)
     spin_lock(&q->lock);
     there = t->queued_on == q;
     if (there)
-        queue_remove(q, t);
+        runq_remove(q, t);
     spin_unlock(&q->lock);
     return there;
 }
@@ -370,9 +370,9 @@ void disp_set_pri(struct thread *t, int pri)
         spin_lock(&q->lock);
         if (t->queued_on == q) { /* it waits: same queue, other priority */
             c = q->cpu;
-            queue_remove(q, t);
+            runq_remove(q, t);
             t->pri = (int16_t)pri;
-            queue_insert(q, t);
+            runq_insert(q, t);
             spin_unlock(&q->lock);
             if (pri > c->disp->runpri)
                 disp_poke(c, POKE_PRIORITY);
@@ -416,7 +416,7 @@ static void put_on_cpu(struct cpu *c, struct thread *t)
     }
 }
 
-static int steal_best(unsigned cpu)
+static int stealable_priority(unsigned cpu)
 {
     struct disp_cpu *d = cpus[cpu]->disp;
 
@@ -435,7 +435,7 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
     unsigned           nearer = CPU_MAX;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, (unsigned)pri))
+    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = highest_queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link) {
             if (t->bound_cpu >= 0 || !disp_may_run(t, c))
                 continue;
@@ -454,27 +454,27 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
         }
     if (found != NULL) {
         put_on_cpu(c, found);
-        queue_remove(q, found);
+        runq_remove(q, found);
     }
     spin_unlock(&q->lock);
     if (nearer != CPU_MAX && c->idle && c->disp->called)
-        call(nearer);
+        call_thief(nearer);
     return found;
 }
 
 /* CPU c has stolen a thread, perhaps not the one it was called for: if one waits still, the next idle CPU is called. */
-static void call_next(const struct cpu *c)
+static void call_next_thief(const struct cpu *c)
 {
     const struct cpumask *part = &c->disp->part->cpus;
     struct cpumask        busy = cpumask_and(&cpu_queued_mask, part);
 
-    if (cpumask_empty(&busy) || disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, steal_best) < 0)
+    if (cpumask_empty(&busy) || disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, stealable_priority) < 0)
         return;
     cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
-    poke_thief(c->lgrp, part);
+    call_nearest_thief(c->lgrp, part);
 }
 
-static __attribute__((noinline)) struct thread *steal(struct cpu *c)
+static __attribute__((noinline)) struct thread *steal_thread(struct cpu *c)
 {
     struct cpumask busy = cpumask_and(&cpu_queued_mask, &c->disp->part->cpus);
     struct thread *t = NULL;
@@ -482,14 +482,14 @@ static __attribute__((noinline)) struct thread *steal(struct cpu *c)
     if (!disp_cpu_online(c))
         return NULL;
     while (!cpumask_empty(&busy)) {
-        int victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, steal_best);
+        int victim = disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, stealable_priority);
 
         if (victim < 0)
             break;
         t = disp_take_from(cpus[victim], c, 0, UINT64_MAX);
         if (t != NULL) {
             c->stat->steals++;
-            call_next(c);
+            call_next_thief(c);
             break;
         }
         cpumask_clear(&busy, (unsigned)victim);
@@ -498,12 +498,12 @@ static __attribute__((noinline)) struct thread *steal(struct cpu *c)
 }
 
 /* Takes from its set's queue the best thread that CPU c may run, if its priority is at least `floor`; NULL: none. */
-static struct thread *rt_take(struct disp_queue *q, struct cpu *c, int floor)
+static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int floor)
 {
     struct thread *t, *found = NULL;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = queued_below(q, (unsigned)pri))
+    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = highest_queued_below(q, (unsigned)pri))
         LIST_FOREACH(t, &q->queue[pri], runq_link)
             if (disp_may_run(t, c)) {
                 found = t;
@@ -511,18 +511,18 @@ static struct thread *rt_take(struct disp_queue *q, struct cpu *c, int floor)
             }
     if (found != NULL) {
         put_on_cpu(c, found);
-        queue_remove(q, found);
+        runq_remove(q, found);
     }
     spin_unlock(&q->lock);
     return found;
 }
 
 /* As disp_next_above(), while there may be real-time threads that wait, or this CPU is promised to one. */
-static __attribute__((noinline)) struct thread *rt_next(struct cpu *c, int floor)
+static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, int floor)
 {
     struct cpupart *part = c->disp->part;
     bool            promised = atomic_exchange(&c->disp->promised, -1) >= 0;
-    struct thread  *t = rt_take(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
+    struct thread  *t = take_rt_thread(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
 
     if (t != NULL)
         cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
@@ -533,19 +533,19 @@ static __attribute__((noinline)) struct thread *rt_next(struct cpu *c, int floor
     return t;
 }
 
-static inline struct thread *take_queued(struct cpu *c, int floor)
+static inline struct thread *take_queued_thread(struct cpu *c, int floor)
 {
     struct disp_queue *q = &c->disp->q;
     struct thread     *t = NULL;
 
-    if (unlikely(disp_rt_active != 0) && (t = rt_next(c, floor)) != NULL)
+    if (unlikely(disp_rt_active != 0) && (t = next_rt_thread(c, floor)) != NULL)
         return t;
     if (q->maxpri >= floor) {
         spin_lock(&q->lock);
         if (q->maxpri >= floor) {
             t = list_first(&q->queue[q->maxpri], struct thread, runq_link);
             put_on_cpu(c, t);
-            queue_remove(q, t);
+            runq_remove(q, t);
         }
         spin_unlock(&q->lock);
     }
@@ -554,14 +554,14 @@ static inline struct thread *take_queued(struct cpu *c, int floor)
 
 struct thread *disp_next_above(struct cpu *c, int floor)
 {
-    return take_queued(c, floor);
+    return take_queued_thread(c, floor);
 }
 
 struct thread *disp_next(struct cpu *c)
 {
-    struct thread *t = take_queued(c, 0);
+    struct thread *t = take_queued_thread(c, 0);
 
     if (t == NULL && !cpumask_empty(&cpu_queued_mask))
-        t = steal(c);
+        t = steal_thread(c);
     return t != NULL ? t : c->disp->idle_thread;
 }

@@ -20,12 +20,12 @@ static const char *const cpu_names[] = {
 
 static const char *const node_names[] = {"installed", "free", "local", "fallback", "foreign"};
 
-static void cpu_snapshot(struct kstat *ks, uint64_t *out)
+static void cpu_stat_snapshot(struct kstat *ks, uint64_t *out)
 {
     memcpy(out, ks->arg, sizeof(struct cpu_stat));
 }
 
-static void cpu_clear(struct kstat *ks)
+static void cpu_stat_clear(struct kstat *ks)
 {
     memset(ks->arg, 0, sizeof(struct cpu_stat));
 }
@@ -69,8 +69,8 @@ void disp_stats_init(void)
 
         ks->names = cpu_names;
         ks->nstat = array_size(cpu_names);
-        ks->snapshot = cpu_snapshot;
-        ks->clear = cpu_clear;
+        ks->snapshot = cpu_stat_snapshot;
+        ks->clear = cpu_stat_clear;
         kstat_register(ks);
     }
     for (unsigned i = 0; i < nnodes; i++) {

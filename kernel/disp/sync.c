@@ -121,7 +121,7 @@ static const char *const rank_name[] = {
 };
 
 #ifdef HR_TEST
-static void note_held(const void *what, enum sleeprank rank)
+static void record_held_lock(const void *what, enum sleeprank rank)
 {
     struct sleep_held *h = curthread->sleep_held;
 
@@ -140,7 +140,7 @@ void sleeprank_enter(const void *what, enum sleeprank rank)
     for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
         if (h[i].what != NULL && (h[i].rank > rank || (h[i].rank == rank && rank != SLEEP_VNODE)))
             panic("lock order: %s taken while holding %s (lockrank.h)", rank_name[rank], rank_name[h[i].rank]);
-    note_held(what, rank);
+    record_held_lock(what, rank);
 }
 
 void sleeprank_exit(const void *what)
@@ -164,7 +164,7 @@ void sleeprank_none(void)
             panic("lock order: back to the program while holding %s", rank_name[h[i].rank]);
 }
 #else
-static inline void note_held(const void *what, enum sleeprank rank)
+static inline void record_held_lock(const void *what, enum sleeprank rank)
 {
 }
 #endif
@@ -271,7 +271,7 @@ bool mutex_tryenter(struct mutex *m)
 
     if (!atomic_compare_exchange_strong(&m->owner, &free, (uintptr_t)curthread))
         return false;
-    note_held(m, m->rank);
+    record_held_lock(m, m->rank);
     return true;
 }
 
@@ -392,7 +392,7 @@ bool rw_tryenter_read(struct rwlock *rw)
 {
     if (!rw_try(rw, false))
         return false;
-    note_held(rw, rw->rank);
+    record_held_lock(rw, rw->rank);
     return true;
 }
 

@@ -3,7 +3,7 @@
  * thread.c - threads: their making, their switching, their sleep and waking.
  *
  * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread,
- *             on the same CPU, releases it in switch_finish(): so nobody can make it runnable and run it elsewhere
+ *             on the same CPU, releases it in finish_switch_unlock(): so nobody can make it runnable and run it elsewhere
  *             while it still stands on its stack.
  * INVARIANTS  thread.h I1-I3
  *             I4  the guard word at the bottom of a kernel stack is intact when the thread leaves its CPU
@@ -44,7 +44,7 @@ static _Atomic uint32_t   next_tid = 1u << 22; /* kernel threads; programs' ids 
 
 /* ---- switching ---- */
 
-static void switch_finish(struct thread *prev)
+static void finish_switch_unlock(struct thread *prev)
 {
     if (prev->state == TS_RUNNABLE)
         disp_enqueue(prev, QUEUE_AGAIN);
@@ -52,7 +52,7 @@ static void switch_finish(struct thread *prev)
 }
 
 /* The time that `t` (its lock held) has run since the last account is its own. */
-static void account(struct thread *t, uint64_t now)
+static void charge_runtime(struct thread *t, uint64_t now)
 {
     t->runtime_tsc += now - t->oncpu_since;
     if (unlikely(t->runtime_tsc >= t->alarm_tsc))
@@ -62,7 +62,7 @@ static void account(struct thread *t, uint64_t now)
 }
 
 /* How long `t`, which is dispatched, may run: what it had left when it was preempted, no more than its level has. */
-static inline uint64_t slice(struct thread *t)
+static inline uint64_t choose_slice_length(struct thread *t)
 {
     t->slice_whole = class_quantum(t);
     return t->slice_left != 0 ? min_of(t->slice_left, t->slice_whole) : t->slice_whole;
@@ -87,7 +87,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     bool             to_idle = next == d->idle_thread;
 
     ASSERT(c->nlock == 1 && *(uint64_t *)prev->kstack == STACK_GUARD, "I4");
-    account(prev, now);
+    charge_runtime(prev, now);
     prev->uticks += c->stat->usr_ticks - prev->uticks_base;
     prev->sticks += c->stat->sys_ticks - prev->sticks_base;
     prev->last_ran = lbolt;
@@ -111,7 +111,7 @@ static void switch_to(struct thread *prev, struct thread *next)
         else
             cpumask_clear_atomic(&cpu_idle_mask, c->id);
     }
-    d->quantum_end = to_idle ? UINT64_MAX : now + slice(next);
+    d->quantum_end = to_idle ? UINT64_MAX : now + choose_slice_length(next);
     if (d->quantum_end < d->timer_set_for)
         timer_program(c);
 
@@ -131,7 +131,7 @@ static void switch_to(struct thread *prev, struct thread *next)
     trap_set_kstack((uint64_t)next->kstack + KSTACK_SIZE);
     prev = context_switch(prev, next);
     this_cpu()->irq_was_on = irq;
-    switch_finish(prev);
+    finish_switch_unlock(prev);
 }
 
 /* The first C code of every new thread: `prev` is whom it replaced. */
@@ -140,7 +140,7 @@ void thread_begin(struct thread *prev)
     struct thread *t = curthread;
 
     this_cpu()->irq_was_on = true;
-    switch_finish(prev);
+    finish_switch_unlock(prev);
     t->entry(t->entry_arg);
     thread_exit_switch();
 }
@@ -175,7 +175,7 @@ static bool switch_if_above(int floor, bool at_front)
     return true;
 }
 
-static void involuntary(bool switched)
+static void count_involuntary_switch(bool switched)
 {
     if (switched) {
         curthread->nivcsw++;
@@ -197,7 +197,7 @@ void disp_preempt(void)
     }
     if (rdtsc() >= this_cpu()->disp->quantum_end) {
         spin_lock(&t->lock);
-        account(t, rdtsc());
+        charge_runtime(t, rdtsc());
         class_quantum_expired(t);
         t->slice_whole = class_quantum(t);
         this_cpu()->disp->quantum_end = rdtsc() + t->slice_whole;
@@ -206,19 +206,19 @@ void disp_preempt(void)
         if (!away && (next = disp_balance(this_cpu(), t)) != NULL) {
             t->state = TS_RUNNABLE;
             switch_to(t, next);
-            involuntary(true);
+            count_involuntary_switch(true);
             return;
         }
         spin_unlock(&t->lock);
         if (away) {
-            involuntary(true);
+            count_involuntary_switch(true);
             thread_leave_cpu();
         } else {
-            involuntary(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo));
+            count_involuntary_switch(switch_if_above(t->fifo ? t->pri + 1 : t->pri, t->fifo));
         }
         return;
     }
-    involuntary(switch_if_above(t->pri + 1, true));
+    count_involuntary_switch(switch_if_above(t->pri + 1, true));
 }
 
 void thread_leave_cpu(void)

@@ -81,7 +81,7 @@ struct moment {
  * Reads the three counters as close together as can be: of several tries, the one that took the fewest cycles.
  * A host that takes the CPU away in the middle of one try would otherwise make the clock many times too fast.
  */
-static struct moment read_counters(uint16_t port)
+static struct moment read_clock_counters(uint16_t port)
 {
     enum { TRIES = 8 };
     struct moment best = {0};
@@ -110,10 +110,10 @@ void clock_calibrate(uint16_t port, unsigned bits)
     if (port == 0)
         panic("the firmware names no power-management timer (FADT): nothing to measure the clock with");
     apic_timer_set(UINT32_MAX);
-    first = read_counters(port);
+    first = read_clock_counters(port);
     while (((inl(port) - first.pm) & mask) < want)
         ;
-    last = read_counters(port);
+    last = read_clock_counters(port);
     apic_timer_set(0);
     pm = (last.pm - first.pm) & mask;
     tsc_khz = mul_div(last.tsc - first.tsc, PM_HZ, pm * 1000);
@@ -132,7 +132,7 @@ void timer_cpu_init(struct cpu *c)
 }
 
 /* After each change: the copy of the first deadline that timer_program() reads without the lock. */
-static void timers_changed(struct disp_cpu *d)
+static void update_first_deadline(struct disp_cpu *d)
 {
     d->first_ns = d->timers != NULL ? d->timers->deadline_ns : UINT64_MAX;
 }
@@ -140,7 +140,7 @@ static void timers_changed(struct disp_cpu *d)
 static void timer_remove(struct disp_cpu *d, struct timer *t)
 {
     timerq_remove(&d->timers, t);
-    timers_changed(d);
+    update_first_deadline(d);
 }
 
 void timer_program(struct cpu *c)
@@ -160,7 +160,7 @@ void timer_program(struct cpu *c)
 }
 
 /* The CPU that keeps the timers of CPU `c`, with its lock held. */
-static struct cpu *lock_keeper(struct cpu *c)
+static struct cpu *lock_timer_keeper(struct cpu *c)
 {
     for (;;) {
         struct cpu *next = atomic_load_explicit(&c->disp->timer_cpu, memory_order_relaxed);
@@ -179,7 +179,7 @@ static struct cpu *lock_keeper(struct cpu *c)
  * Takes `t` out of its heap.  Returns the CPU that this left locked, where it is or was last armed; NULL: it was never
  * armed.
  */
-static struct cpu *disarm_lock(struct timer *t, bool *was)
+static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
 {
     struct cpu *c;
 
@@ -203,18 +203,18 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
     bool             was;
 
     irq_push();
-    c = disarm_lock(t, &was);
+    c = disarm_timer_lock(t, &was);
     if (c == NULL || c->disp->running_timer != t) { /* I4 */
         if (c != NULL)
             spin_unlock(&c->disp->timer_lock);
-        c = lock_keeper(this_cpu());
+        c = lock_timer_keeper(this_cpu());
     }
     d = c->disp;
     t->deadline_ns = deadline_ns;
     t->fn = fn;
     t->cpu = c;
     timerq_insert(&d->timers, t);
-    timers_changed(d);
+    update_first_deadline(d);
     if (d->timers == t) {
         if (unlikely(c != this_cpu()))
             x86_send_ipi(c->id, VEC_TIMER);
@@ -231,7 +231,7 @@ bool timer_cancel(struct timer *t)
     bool        was = false, armed, running;
 
     spin_check_sleep(0);
-    while ((c = disarm_lock(t, &armed)) != NULL) {
+    while ((c = disarm_timer_lock(t, &armed)) != NULL) {
         was |= armed;
         running = c->disp->running_timer == t; /* and may arm it again */
         spin_unlock(&c->disp->timer_lock);
@@ -259,8 +259,8 @@ void timer_leave(struct cpu *c, struct cpu *to)
         __atomic_store_n(&t->cpu, to, __ATOMIC_RELAXED);
         timerq_insert(&e->timers, t);
     }
-    timers_changed(d);
-    timers_changed(e);
+    update_first_deadline(d);
+    update_first_deadline(e);
     spin_unlock_pair(&d->timer_lock, &e->timer_lock);
     x86_send_ipi(to->id, VEC_TIMER);
 }

@@ -5,7 +5,7 @@
 #include "disp/timerq.h"
 
 /* Joins two trees without siblings: the later root becomes the first child of the earlier. */
-static struct timer *join(struct timer *a, struct timer *b)
+static struct timer *meld_timer_heaps(struct timer *a, struct timer *b)
 {
     if (b->deadline_ns < a->deadline_ns) {
         struct timer *t = a;
@@ -21,7 +21,7 @@ static struct timer *join(struct timer *a, struct timer *b)
 }
 
 /* Makes one tree of a list of siblings. */
-static struct timer *join_all(struct timer *t)
+static struct timer *meld_sibling_heaps(struct timer *t)
 {
     struct timer *pairs = NULL, *all = NULL, *rest;
 
@@ -32,7 +32,7 @@ static struct timer *join_all(struct timer *t)
         t->next = NULL;
         if (b != NULL) {
             b->next = NULL;
-            t = join(t, b);
+            t = meld_timer_heaps(t, b);
         }
         t->next = pairs;
         pairs = t;
@@ -40,31 +40,31 @@ static struct timer *join_all(struct timer *t)
     for (; pairs != NULL; pairs = rest) {
         rest = pairs->next;
         pairs->next = NULL;
-        all = all != NULL ? join(all, pairs) : pairs;
+        all = all != NULL ? meld_timer_heaps(all, pairs) : pairs;
     }
     return all;
 }
 
-static void add_tree(struct timer **root, struct timer *tree)
+static void add_timer_heap(struct timer **root, struct timer *tree)
 {
-    *root = *root != NULL ? join(*root, tree) : tree;
+    *root = *root != NULL ? meld_timer_heaps(*root, tree) : tree;
     (*root)->link = root;
 }
 
 void timerq_insert(struct timer **root, struct timer *t)
 {
     t->child = t->next = NULL;
-    add_tree(root, t);
+    add_timer_heap(root, t);
 }
 
 void timerq_remove(struct timer **root, struct timer *t)
 {
-    struct timer *kids = join_all(t->child);
+    struct timer *kids = meld_sibling_heaps(t->child);
 
     *t->link = t->next;
     if (t->next != NULL)
         t->next->link = t->link;
     t->link = NULL;
     if (kids != NULL)
-        add_tree(root, kids);
+        add_timer_heap(root, kids);
 }

@@ -46,7 +46,7 @@ struct transfer { /* of some pages, under way */
     struct blk_vec vec[PCACHE_CLUSTER_MAX];
 };
 
-static void pages_done(struct blk_req *r)
+static void bdev_pages_done(struct blk_req *r)
 {
     struct transfer *t = container_of(r, struct transfer, req);
 
@@ -62,12 +62,12 @@ static void pages_done(struct blk_req *r)
 }
 
 /* Bytes of page `index` that the disk has: all but in the last page. */
-static uint32_t page_bytes(const struct disk *d, uint64_t index)
+static uint32_t disk_bytes_in_page(const struct disk *d, uint64_t index)
 {
     return (uint32_t)min_of(PAGE_SIZE, disk_sectors(d) * SECTOR_SIZE - (index << PAGE_SHIFT));
 }
 
-static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
+static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
 {
     struct bdev     *b = container_of((struct vnode *)o->owner, struct bdev, vn);
     struct transfer *t = kmem_alloc(sizeof *t);
@@ -77,9 +77,9 @@ static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enu
         return -ENOMEM;
     t->req = (struct blk_req){.disk = b->disk, .op = (uint8_t)op, .sync = sync, .nvecs = n, .vec = t->vec,
                               .sector = first * (PAGE_SIZE / SECTOR_SIZE), .file = (uintptr_t)b, .by = blk_owner(),
-                              .done = pages_done};
+                              .done = bdev_pages_done};
     for (unsigned i = 0; i < n; i++) {
-        uint32_t len = page_bytes(b->disk, first + i);
+        uint32_t len = disk_bytes_in_page(b->disk, first + i);
 
         if (len < PAGE_SIZE && op == BLK_READ)
             memset((uint8_t *)page_to_virt(pages[i]) + len, 0, PAGE_SIZE - len);
@@ -92,15 +92,15 @@ static int start_pages(struct vm_object *o, struct page **pages, unsigned n, enu
 }
 
 /* When there is no memory to move some pages at once, they are moved one by one. */
-static int move_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
+static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
 {
     struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
 
-    if (start_pages(o, pages, n, op, sync) == 0)
+    if (bdev_submit_pages(o, pages, n, op, sync) == 0)
         return 0;
     for (unsigned i = 0; i < n; i++) {
         uint64_t index = pages[i]->index;
-        uint32_t len = page_bytes(b->disk, index);
+        uint32_t len = disk_bytes_in_page(b->disk, index);
         uint8_t *at = page_to_virt(pages[i]);
         int      err = blk_rw(b->disk, op, index * (PAGE_SIZE / SECTOR_SIZE), at, len);
 
@@ -116,12 +116,12 @@ static int move_pages(struct vm_object *o, struct page **pages, unsigned n, enum
 
 static int bdev_readpages(struct vm_object *o, struct page **pages, unsigned n)
 {
-    return move_pages(o, pages, n, BLK_READ, true);
+    return bdev_transfer_pages(o, pages, n, BLK_READ, true);
 }
 
 static int bdev_writepages(struct vm_object *o, struct page **pages, unsigned n, bool sync)
 {
-    return move_pages(o, pages, n, BLK_WRITE, sync);
+    return bdev_transfer_pages(o, pages, n, BLK_WRITE, sync);
 }
 
 static void bdev_hurry(struct vm_object *o, bool write)
@@ -144,7 +144,7 @@ static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
 static struct vfs            bdev_vfs = {.type = "bdev", .readonly = true}; /* so that reading sets no times */
 
 /* The disk's vnode, made by whoever is first.  NULL: no memory.  open_lock is held. */
-static struct bdev *bdev_of(struct disk *d)
+static struct bdev *bdev_find_or_create(struct disk *d)
 {
     struct bdev *b = disk_owner(d);
 
@@ -171,7 +171,7 @@ static int sync_disk(struct bdev *b)
  * What is dirty is written, and all pages go.  If the disk refuses some, all stay, so that fsync fails.
  * @last  nothing has the disk open: they go even so
  */
-static int forget(struct bdev *b, bool last)
+static int flush_and_invalidate(struct bdev *b, bool last)
 {
     int err;
 
@@ -186,7 +186,7 @@ static int forget(struct bdev *b, bool last)
 /* ---- reading and writing --------------------------------------------------------------------- */
 
 /* Moves up to a piece at `off` of the disk; returns bytes done or an error. */
-static long move_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uint64_t off)
+static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uint64_t off)
 {
     uint64_t first = off / SECTOR_SIZE, head = off % SECTOR_SIZE;
     size_t   n = min_of(min_of(uio->resid, b->vn.size - off), PIECE - head);
@@ -217,7 +217,7 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
     if (b->io.ndirty + b->io.nwriteback > 0)
         n = object_sync(&b->vn.obj, first, last);
     synced = n == 0;
-    while (synced && uio->resid > 0 && at < b->vn.size && (n = move_piece(b, page_to_virt(pg), uio, at)) > 0) {
+    while (synced && uio->resid > 0 && at < b->vn.size && (n = move_direct_piece(b, page_to_virt(pg), uio, at)) > 0) {
         at += (uint64_t)n;
         done += n;
     }
@@ -245,7 +245,7 @@ static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned fla
     return n;
 }
 
-static long transfer(struct file *f, struct uio *uio, loff_t off)
+static long bdev_rdwr(struct file *f, struct uio *uio, loff_t off)
 {
     struct bdev *b = f->data;
     unsigned     flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
@@ -290,7 +290,7 @@ static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
         word = disk_readonly(d);
         return copy_out(arg, &word, sizeof word);
     case BLKFLSBUF:
-        return forget(b, false);
+        return flush_and_invalidate(b, false);
     default:
         return -ENOTTY;
     }
@@ -303,12 +303,12 @@ static void bdev_close(struct file *f)
 
     mutex_enter(&open_lock);
     if (--b->nopen == 0)
-        forget(b, true); /* an error has no reader: nothing has the disk open */
+        flush_and_invalidate(b, true); /* an error has no reader: nothing has the disk open */
     mutex_exit(&open_lock);
 }
 
 static const struct fileops bdev_ops = {
-    .read = transfer, .write = transfer, .seek = bdev_seek, .ioctl = bdev_ioctl, .close = bdev_close,
+    .read = bdev_rdwr, .write = bdev_rdwr, .seek = bdev_seek, .ioctl = bdev_ioctl, .close = bdev_close,
 };
 
 int bdev_open(struct vnode *vn, int oflags, struct file *f)
@@ -321,7 +321,7 @@ int bdev_open(struct vnode *vn, int oflags, struct file *f)
     if (disk_readonly(d) && (oflags & O_ACCMODE) != O_RDONLY)
         return -EROFS;
     mutex_enter(&open_lock);
-    if ((b = bdev_of(d)) != NULL)
+    if ((b = bdev_find_or_create(d)) != NULL)
         b->nopen++;
     mutex_exit(&open_lock);
     if (b == NULL)

@@ -55,7 +55,7 @@ static bool parse_hex8(const uint8_t *s, uint32_t *out)
 }
 
 /* Is the name one that an unpacker may follow?  "." alone is: it is the root. */
-static bool name_ok(const char *name, size_t len)
+static bool is_safe_name(const char *name, size_t len)
 {
     size_t start = 0;
 
@@ -77,7 +77,7 @@ static bool name_ok(const char *name, size_t len)
     return true;
 }
 
-static int bad(const char **why, const char *reason)
+static int reject_archive(const char **why, const char *reason)
 {
     *why = reason;
     return -EINVAL;
@@ -96,21 +96,21 @@ int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
         if (*pos == len)
             return 0;
         if (len - *pos < HEADER_SIZE)
-            return bad(why, "header cut off");
+            return reject_archive(why, "header cut off");
         h = buf + *pos;
         if (memcmp(h, "07070", 5) != 0 || (h[5] != '1' && h[5] != '2'))
-            return bad(why, "no cpio header");
+            return reject_archive(why, "no cpio header");
         for (unsigned i = 0; i < NFIELDS; i++)
             if (!parse_hex8(h + 6 + 8 * i, &f[i]))
-                return bad(why, "bad number in a header");
+                return reject_archive(why, "bad number in a header");
         namesize = f[F_NAMESIZE];
         if (namesize == 0 || namesize > NAME_MAX || len - *pos - HEADER_SIZE < namesize)
-            return bad(why, "bad length of a name");
+            return reject_archive(why, "bad length of a name");
         if (h[HEADER_SIZE + namesize - 1] != '\0')
-            return bad(why, "name without an end");
+            return reject_archive(why, "name without an end");
         data = round_up(*pos + HEADER_SIZE + namesize, (size_t)4);
         if (f[F_SIZE] != 0 && (data > len || len - data < f[F_SIZE]))
-            return bad(why, "data cut off");
+            return reject_archive(why, "data cut off");
         *pos = min_of(round_up(data + f[F_SIZE], (size_t)4), len);
         if (namesize == 11 && memcmp(h + HEADER_SIZE, "TRAILER!!!", 10) == 0)
             continue;
@@ -137,8 +137,8 @@ int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
             e->name += skip;
             e->nlen -= skip;
         }
-        if (!name_ok(e->name, e->nlen))
-            return bad(why, "name that leads elsewhere");
+        if (!is_safe_name(e->name, e->nlen))
+            return reject_archive(why, "name that leads elsewhere");
         return 1;
     }
 }

@@ -25,7 +25,7 @@ static struct vfs *devfs; /* [c] once it is mounted */
 static const struct cred root_cred = {.refs = 1};
 
 /* Makes the file `name` in /dev; one that exists stays. */
-static void make_node(const char *name, enum vtype type, uint32_t mode, uint64_t rdev,
+static void devfs_create_node(const char *name, enum vtype type, uint32_t mode, uint64_t rdev,
                       const char *target)
 {
     struct vnode *dir = devfs->root, *vn;
@@ -46,7 +46,7 @@ void cdev_register(struct cdev *d)
     list_push_back(&cdevs, &d->link);
     spin_unlock(&cdev_lock);
     if (devfs != NULL && d->name != NULL)
-        make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+        devfs_create_node(d->name, VCHR, d->mode, d->rdev, NULL);
 }
 
 /* The device after `d` in the list, or the first; NULL at the end.  Devices stay, so no lock is kept. */
@@ -90,13 +90,13 @@ static int devfs_mount(const char *source, const char *options, unsigned flags, 
         devfs->type = "devtmpfs";
         while ((d = next_cdev(d)) != NULL)
             if (d->name != NULL)
-                make_node(d->name, VCHR, d->mode, d->rdev, NULL);
+                devfs_create_node(d->name, VCHR, d->mode, d->rdev, NULL);
         for (struct disk *k = disk_next(NULL); k != NULL; k = disk_next(k))
-            make_node(disk_name(k), VBLK, 0600, disk_dev(k), NULL);
+            devfs_create_node(disk_name(k), VBLK, 0600, disk_dev(k), NULL);
         for (unsigned i = 0; i < array_size(links); i++)
-            make_node(links[i][0], VLNK, 0777, 0, links[i][1]);
-        make_node("shm", VDIR, 0755, 0, NULL);
-        make_node("pts", VDIR, 0755, 0, NULL);
+            devfs_create_node(links[i][0], VLNK, 0777, 0, links[i][1]);
+        devfs_create_node("shm", VDIR, 0755, 0, NULL);
+        devfs_create_node("pts", VDIR, 0755, 0, NULL);
     }
     *out = devfs;
     return 0;

@@ -68,19 +68,19 @@ static long random_read(struct file *f, struct uio *uio, loff_t off)
 }
 
 /* lseek on them succeeds and means nothing. */
-static loff_t no_seek(struct file *f, loff_t off, int whence)
+static loff_t null_seek(struct file *f, loff_t off, int whence)
 {
     return 0;
 }
 
 static const struct fileops null_ops = {
-    .read = null_read, .write = null_write, .seek = no_seek};
+    .read = null_read, .write = null_write, .seek = null_seek};
 static const struct fileops zero_ops = {
-    .read = zero_read, .write = null_write, .seek = no_seek};
+    .read = zero_read, .write = null_write, .seek = null_seek};
 static const struct fileops full_ops = {
-    .read = zero_read, .write = full_write, .seek = no_seek};
+    .read = zero_read, .write = full_write, .seek = null_seek};
 static const struct fileops random_ops = {
-    .read = random_read, .write = null_write, .seek = no_seek};
+    .read = random_read, .write = null_write, .seek = null_seek};
 
 static struct cdev devices[] = {
     {.name = "null", .rdev = makedev(1, 3), .mode = 0666, .ops = &null_ops},

@@ -68,7 +68,7 @@ void epoll_init(void)
 
 /* ---- the ready list ---- */
 
-static bool queue(struct epitem *it)
+static bool queue_ready_item(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
     bool              fresh;
@@ -83,18 +83,18 @@ static bool queue(struct epitem *it)
     return fresh;
 }
 
-static void tell(struct eventpoll *ep)
+static void wake_epoll_waiters(struct eventpoll *ep)
 {
     cv_signal(&ep->cv);
     poll_wake(&ep->ph);
 }
 
-static void item_wake(struct poller *p)
+static void epitem_wake(struct poller *p)
 {
     struct epitem *it = container_of(p, struct epitem, p);
 
-    if (queue(it))
-        tell(it->ep);
+    if (queue_ready_item(it))
+        wake_epoll_waiters(it->ep);
 }
 
 /* What the item's file is ready for, of what was asked.  ep->lock held. */
@@ -105,22 +105,22 @@ static uint32_t ready_events(const struct epitem *it)
 
 /* ---- items ---- */
 
-static unsigned bucket_of(const struct eventpoll *ep, int fd)
+static unsigned bucket_of_fd(const struct eventpoll *ep, int fd)
 {
     return (unsigned)fd & (ep->nbuckets - 1);
 }
 
-static struct epitem *find(struct eventpoll *ep, struct file *f, int fd)
+static struct epitem *find_epitem(struct eventpoll *ep, struct file *f, int fd)
 {
     struct epitem *it;
 
-    LIST_FOREACH (it, &ep->bucket[bucket_of(ep, fd)], hash)
+    LIST_FOREACH (it, &ep->bucket[bucket_of_fd(ep, fd)], hash)
         if (it->f == f && it->fd == fd)
             return it;
     return NULL;
 }
 
-static struct list *make_buckets(unsigned n)
+static struct list *make_epoll_buckets(unsigned n)
 {
     struct list *b = kmem_alloc(n * sizeof *b);
 
@@ -130,24 +130,24 @@ static struct list *make_buckets(unsigned n)
 }
 
 /* Twice as many buckets, when items outnumber them; without memory it stays as it is. */
-static void grow(struct eventpoll *ep)
+static void grow_epoll_table(struct eventpoll *ep)
 {
     struct list   *old = ep->bucket, *b;
     unsigned       n = ep->nbuckets;
     struct epitem *it;
 
-    if (ep->nitems <= n || (b = make_buckets(2 * n)) == NULL)
+    if (ep->nitems <= n || (b = make_epoll_buckets(2 * n)) == NULL)
         return;
     ep->bucket = b;
     ep->nbuckets = 2 * n;
     for (unsigned i = 0; i < n; i++)
         while ((it = list_pop(&old[i], struct epitem, hash)) != NULL)
-            list_push_back(&b[bucket_of(ep, it->fd)], &it->hash);
+            list_push_back(&b[bucket_of_fd(ep, it->fd)], &it->hash);
     kmem_free(old);
 }
 
 /* Frees an item.  epoll_mutex and ep->lock held. */
-static void item_free(struct epitem *it)
+static void epitem_free(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
 
@@ -164,7 +164,7 @@ static void item_free(struct epitem *it)
     kmem_free(it);
 }
 
-static int item_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
+static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
 {
     struct usermem *payer = usermem_charge(ITEM_COST);
     struct epitem  *it;
@@ -176,41 +176,41 @@ static int item_add(struct eventpoll *ep, struct file *f, int fd, const struct e
         return -ENOMEM;
     }
     it->payer = payer;
-    it->p = (struct poller){.wake = item_wake, .size = array_size(it->entry), .entry = it->entry};
+    it->p = (struct poller){.wake = epitem_wake, .size = array_size(it->entry), .entry = it->entry};
     it->ep = ep;
     it->f = f;
     it->fd = fd;
     it->events = ev->events | ALWAYS;
     it->data = ev->data;
     list_init(&it->ready);
-    list_push_back(&ep->bucket[bucket_of(ep, fd)], &it->hash);
+    list_push_back(&ep->bucket[bucket_of_fd(ep, fd)], &it->hash);
     it->next_on_file = f->watched;
     it->at_file = &f->watched;
     if (f->watched != NULL)
         f->watched->at_file = &it->next_on_file;
     f->watched = it;
     ep->nitems++;
-    grow(ep);
+    grow_epoll_table(ep);
     (void)file_events(f, &it->p);
     if (it->p.nomem) {
-        item_free(it);
+        epitem_free(it);
         return -ENOMEM;
     }
     if (ready_events(it) != 0)
-        item_wake(&it->p);
+        epitem_wake(&it->p);
     return 0;
 }
 
-static int change(struct eventpoll *ep, int op, struct file *f, int fd, const struct epoll_event *ev)
+static int epoll_change_locked(struct eventpoll *ep, int op, struct file *f, int fd, const struct epoll_event *ev)
 {
-    struct epitem *it = find(ep, f, fd);
+    struct epitem *it = find_epitem(ep, f, fd);
 
     switch (op) {
     case EPOLL_CTL_ADD:
-        return it != NULL ? -EEXIST : item_add(ep, f, fd, ev);
+        return it != NULL ? -EEXIST : epitem_add(ep, f, fd, ev);
     case EPOLL_CTL_DEL:
         if (it != NULL)
-            item_free(it);
+            epitem_free(it);
         return it != NULL ? 0 : -ENOENT;
     case EPOLL_CTL_MOD:
         if (it == NULL)
@@ -218,7 +218,7 @@ static int change(struct eventpoll *ep, int op, struct file *f, int fd, const st
         it->events = ev->events | ALWAYS;
         it->data = ev->data;
         if (ready_events(it) != 0)
-            item_wake(&it->p);
+            epitem_wake(&it->p);
         return 0;
     }
     return -EINVAL;
@@ -235,7 +235,7 @@ int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct 
         return -EPERM;
     mutex_enter(&epoll_mutex);
     mutex_enter(&ep->lock);
-    err = change(ep, op, f, fd, ev);
+    err = epoll_change_locked(ep, op, f, fd, ev);
     mutex_exit(&ep->lock);
     mutex_exit(&epoll_mutex);
     return err;
@@ -248,7 +248,7 @@ void epoll_file_gone(struct file *f)
         struct eventpoll *ep = f->watched->ep;
 
         mutex_enter(&ep->lock);
-        item_free(f->watched);
+        epitem_free(f->watched);
         mutex_exit(&ep->lock);
     }
     mutex_exit(&epoll_mutex);
@@ -257,7 +257,7 @@ void epoll_file_gone(struct file *f)
 /* ---- taking events ---- */
 
 /* Moves all of `from` to the front of `to`. */
-static void splice(struct list *from, struct list *to)
+static void splice_to_front(struct list *from, struct list *to)
 {
     if (list_empty(from))
         return;
@@ -269,7 +269,7 @@ static void splice(struct list *from, struct list *to)
 }
 
 /* Takes the first item of a list that is in our hands; from now on a wake-up queues it again. */
-static struct epitem *pop(struct eventpoll *ep, struct list *l)
+static struct epitem *pop_ready_item(struct eventpoll *ep, struct list *l)
 {
     struct epitem *it;
 
@@ -282,7 +282,7 @@ static struct epitem *pop(struct eventpoll *ep, struct list *l)
 }
 
 /* Asks the files of the ready list, each once.  How many events there are in out[n].  ep->lock held. */
-static unsigned harvest(struct eventpoll *ep, struct epoll_event *out, unsigned n)
+static unsigned collect_ready_events(struct eventpoll *ep, struct epoll_event *out, unsigned n)
 {
     struct list    todo;
     struct epitem *it;
@@ -290,9 +290,9 @@ static unsigned harvest(struct eventpoll *ep, struct epoll_event *out, unsigned 
 
     list_init(&todo);
     spin_lock(&ep->rlock);
-    splice(&ep->ready, &todo);
+    splice_to_front(&ep->ready, &todo);
     spin_unlock(&ep->rlock);
-    while (got < n && (it = pop(ep, &todo)) != NULL) {
+    while (got < n && (it = pop_ready_item(ep, &todo)) != NULL) {
         uint32_t r = ready_events(it);
 
         if (r == 0)
@@ -301,10 +301,10 @@ static unsigned harvest(struct eventpoll *ep, struct epoll_event *out, unsigned 
         if (it->events & EPOLLONESHOT)
             it->events = 0;
         else if (!(it->events & EPOLLET))
-            (void)queue(it);
+            (void)queue_ready_item(it);
     }
     spin_lock(&ep->rlock);
-    splice(&todo, &ep->ready);
+    splice_to_front(&todo, &ep->ready);
     spin_unlock(&ep->rlock);
     return got;
 }
@@ -320,7 +320,7 @@ long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t 
         return -EINVAL;
     for (;;) {
         mutex_enter(&ep->lock);
-        got = harvest(ep, out, n);
+        got = collect_ready_events(ep, out, n);
         mutex_exit(&ep->lock);
         if (got > 0 || deadline == 0 || err != 0)
             break;
@@ -348,9 +348,9 @@ static unsigned epoll_poll(struct file *f, struct poller *p)
     if (p != NULL)
         poll_register(p, &ep->ph);
     mutex_enter(&ep->lock);
-    while (!ready && (it = pop(ep, &ep->ready)) != NULL)
+    while (!ready && (it = pop_ready_item(ep, &ep->ready)) != NULL)
         if ((ready = ready_events(it) != 0))
-            (void)queue(it);
+            (void)queue_ready_item(it);
     mutex_exit(&ep->lock);
     return ready ? POLLIN | POLLRDNORM : 0;
 }
@@ -363,7 +363,7 @@ static void epoll_close(struct file *f)
     mutex_enter(&ep->lock);
     for (unsigned i = 0; i < ep->nbuckets; i++)
         while (!list_empty(&ep->bucket[i]))
-            item_free(list_first(&ep->bucket[i], struct epitem, hash));
+            epitem_free(list_first(&ep->bucket[i], struct epitem, hash));
     mutex_exit(&ep->lock);
     mutex_exit(&epoll_mutex);
     usermem_return(ep->payer, EPOLL_COST);
@@ -382,7 +382,7 @@ int epoll_create(struct file **out)
 
     if (payer == NULL)
         return -ENFILE;
-    if ((ep = kmem_zalloc(sizeof *ep)) == NULL || (ep->bucket = make_buckets(FIRST_BUCKETS)) == NULL ||
+    if ((ep = kmem_zalloc(sizeof *ep)) == NULL || (ep->bucket = make_epoll_buckets(FIRST_BUCKETS)) == NULL ||
         (*out = file_alloc(&epoll_ops, NULL, O_RDWR)) == NULL) {
         usermem_return(payer, EPOLL_COST);
         if (ep != NULL)

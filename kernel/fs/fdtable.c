@@ -73,7 +73,7 @@ bool fdtable_private(const struct fdtable *t)
 }
 
 /* Makes room for `fd`.  Lock held.  -ENOMEM. */
-static int grow(struct fdtable *t, unsigned fd)
+static int expand_fdtable(struct fdtable *t, unsigned fd)
 {
     unsigned size = t->size, words;
     struct file **files, **old = t->files;
@@ -105,7 +105,7 @@ struct fdtable *fdtable_copy(struct fdtable *t)
     if (n == NULL)
         return NULL;
     spin_lock(&t->lock);
-    if (t->size > n->size && grow(n, t->size - 1) != 0) {
+    if (t->size > n->size && expand_fdtable(n, t->size - 1) != 0) {
         spin_unlock(&t->lock);
         kmem_cache_free(fdtable_cache, n);
         return NULL;
@@ -161,7 +161,7 @@ struct file *fd_get(struct fdtable *t, int fd)
     return f;
 }
 
-static inline void set_bit(uint64_t *map, unsigned i, bool on)
+static inline void assign_bit(uint64_t *map, unsigned i, bool on)
 {
     if (on)
         map[i / 64] |= 1ull << i % 64;
@@ -170,7 +170,7 @@ static inline void set_bit(uint64_t *map, unsigned i, bool on)
 }
 
 /* Lowest free number >= min.  Lock held. */
-static unsigned lowest_free(struct fdtable *t, unsigned min)
+static unsigned find_lowest_free_fd(struct fdtable *t, unsigned min)
 {
     unsigned w = max_of(t->hint, min / 64);
 
@@ -191,15 +191,15 @@ int fd_install(struct fdtable *t, struct file *f, int min, unsigned fdflags, uns
     int err = 0;
 
     spin_lock(&t->lock);
-    fd = lowest_free(t, (unsigned)min);
+    fd = find_lowest_free_fd(t, (unsigned)min);
     if (fd >= min_of(limit, FD_MAX))
         err = -EMFILE;
     else if (fd >= t->size)
-        err = grow(t, fd);
+        err = expand_fdtable(t, fd);
     if (err == 0) {
         t->files[fd] = f;
-        set_bit(t->open, fd, true);
-        set_bit(t->cloexec, fd, fdflags & FD_CLOEXEC);
+        assign_bit(t->open, fd, true);
+        assign_bit(t->cloexec, fd, fdflags & FD_CLOEXEC);
         while (t->hint < t->size / 64 && t->open[t->hint] == ~0ull)
             t->hint++;
     }
@@ -212,7 +212,7 @@ bool fd_full(struct fdtable *t, unsigned limit)
     bool full;
 
     spin_lock(&t->lock);
-    full = lowest_free(t, 0) >= min_of(limit, FD_MAX);
+    full = find_lowest_free_fd(t, 0) >= min_of(limit, FD_MAX);
     spin_unlock(&t->lock);
     return full;
 }
@@ -225,14 +225,14 @@ int fd_install_at(struct fdtable *t, struct file *f, int fd, unsigned fdflags)
     if ((unsigned)fd >= FD_MAX)
         return -EBADF;
     spin_lock(&t->lock);
-    if ((unsigned)fd >= t->size && (err = grow(t, (unsigned)fd)) != 0) {
+    if ((unsigned)fd >= t->size && (err = expand_fdtable(t, (unsigned)fd)) != 0) {
         spin_unlock(&t->lock);
         return err;
     }
     old = t->files[fd];
     t->files[fd] = f;
-    set_bit(t->open, (unsigned)fd, true);
-    set_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
+    assign_bit(t->open, (unsigned)fd, true);
+    assign_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
     spin_unlock(&t->lock);
     if (old != NULL) {
         lock_table_closed(old, t);
@@ -249,7 +249,7 @@ int fd_close(struct fdtable *t, int fd)
     f = fd_peek(t, fd);
     if (f != NULL) {
         t->files[fd] = NULL;
-        set_bit(t->open, (unsigned)fd, false);
+        assign_bit(t->open, (unsigned)fd, false);
         t->hint = min_of(t->hint, (unsigned)fd / 64);
     }
     spin_unlock(&t->lock);
@@ -290,7 +290,7 @@ int fd_set_flags(struct fdtable *t, int fd, unsigned fdflags)
 
     spin_lock(&t->lock);
     if (fd_peek(t, fd) != NULL) {
-        set_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
+        assign_bit(t->cloexec, (unsigned)fd, fdflags & FD_CLOEXEC);
         r = 0;
     }
     spin_unlock(&t->lock);

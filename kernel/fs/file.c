@@ -169,7 +169,7 @@ struct readdir_state {
 };
 
 /* Takes an entry for the caller and moves the position past it. */
-static int take_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+static int emit_dir_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
                       uint64_t next)
 {
     struct readdir_state *s = arg;
@@ -189,7 +189,7 @@ static int vnode_readdir(struct file *f, dirent_fn fn, void *arg)
     if (vn->type != VDIR || vn->op->readdir == NULL)
         return -ENOTDIR;
     rw_enter_read(&vn->lock);
-    err = vn->op->readdir(vn, (uint64_t)f->off, take_entry, &s);
+    err = vn->op->readdir(vn, (uint64_t)f->off, emit_dir_entry, &s);
     rw_exit_read(&vn->lock);
     if (vn_wants_atime(vn, f->flags))
         vn_times_now(vn, VA_ATIME);
@@ -271,7 +271,7 @@ static int open_check(const struct fs_ctx *ctx, struct vnode *vn, int oflags)
 }
 
 /* The part of opening that depends on the file's type.  *f has vn's reference already. */
-static int open_type(struct vnode *vn, int oflags, struct file *f)
+static int open_by_type(struct vnode *vn, int oflags, struct file *f)
 {
     switch (vn->type) {
     case VCHR:
@@ -308,7 +308,7 @@ int vnode_open(struct vnode *vn, int oflags, struct file **out)
         return -ENFILE;
     }
     f->seekable = vn->type != VCHR; /* a device may say otherwise */
-    if ((err = open_type(vn, oflags, f)) != 0) {
+    if ((err = open_by_type(vn, oflags, f)) != 0) {
         f->ops = &vnode_fileops; /* nothing was opened that ops->close could end */
         file_release(f);
         return err;

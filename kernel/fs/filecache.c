@@ -56,7 +56,7 @@ void cache_read_end(struct vnode *vn, const struct readahead *ra, uint64_t off, 
 }
 
 /* Pages that write-behind gathers. */
-static uint64_t write_cluster(void)
+static uint64_t max_cluster_pages(void)
 {
     return max_of(min_of((uint64_t)maxcontig * (MAXBSIZE >> PAGE_SHIFT), pcache_cluster()),
                   (uint64_t)(MAXBSIZE >> PAGE_SHIFT));
@@ -70,7 +70,7 @@ static void write_behind(struct vnode *vn, uint64_t end)
 
     if (end % MAXBSIZE != 0)
         return;
-    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, write_cluster());
+    run = writebehind_put(&vn->obj.io->wb, first, MAXBSIZE >> PAGE_SHIFT, max_cluster_pages());
     if (run.n != 0) /* an error is told to fsync */
         object_writeback(&vn->obj, run.first, run.first + run.n - 1, false);
 }
@@ -79,7 +79,7 @@ static void write_behind(struct vnode *vn, uint64_t end)
  * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and
  * puts it into the tree.  *out is the page then, held.
  */
-static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done,
+static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done,
                      struct page **out)
 {
     struct vm_object *o = &vn->obj;
@@ -115,7 +115,7 @@ static int write_new(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, 
 }
 
 /* Gives bytes off .. off + n - 1, which are the page's, blocks. */
-static int prepare(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
+static int prepare_page_write(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
     int err;
 
@@ -128,9 +128,9 @@ static int prepare(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 }
 
 /* The same for bytes that the page holds already; then it is dirty. */
-static int make_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
+static int prepare_and_dirty(struct vnode *vn, uint64_t off, uint64_t n, struct page *pg)
 {
-    int err = prepare(vn, off, n, pg);
+    int err = prepare_page_write(vn, off, n, pg);
 
     if (err == 0)
         object_dirty(&vn->obj, pg);
@@ -150,25 +150,25 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page 
         if (err != 0)
             page_release(*pg);
     }
-    if (err == 0 && (err = make_dirty(vn, index << PAGE_SHIFT, n, *pg)) != 0)
+    if (err == 0 && (err = prepare_and_dirty(vn, index << PAGE_SHIFT, n, *pg)) != 0)
         page_release(*pg);
     return err;
 }
 
 /* Writes into a page that is in the tree, held: all of it where the file has bytes, or all behind its end. */
-static int write_present(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
+static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
 {
     bool     longer = off >= vn->size;
     size_t   before = uio->resid;
     uint8_t *to = (uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1));
-    int      err = longer ? 0 : prepare(vn, off, n, pg), prepared = 0;
+    int      err = longer ? 0 : prepare_page_write(vn, off, n, pg), prepared = 0;
 
     if (err != 0)
         return err;
     err = uio_move(to, n, uio);
     *done = before - uio->resid;
     if (*done != 0 && longer)
-        prepared = make_dirty(vn, off, *done, pg);
+        prepared = prepare_and_dirty(vn, off, *done, pg);
     else if (*done != 0)
         object_dirty(&vn->obj, pg);
     if (prepared != 0) {
@@ -179,16 +179,16 @@ static int write_present(struct vnode *vn, struct uio *uio, uint64_t off, size_t
 }
 
 /* Writes a page that is not in the tree and need not be read: it has its blocks, or lies beyond the end. */
-static int write_absent(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done)
+static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done)
 {
     struct page *pg = NULL;
     int          err, prepared = 0;
 
     if (!beyond && vn->op->prepare_write != NULL && (err = vn->op->prepare_write(vn, off, n)) != 0)
         return err; /* before the page shows bytes that the disk will not get */
-    err = write_new(vn, uio, off, n, beyond, done, &pg);
+    err = write_new_page(vn, uio, off, n, beyond, done, &pg);
     if (pg != NULL && *done != 0 && beyond)
-        prepared = make_dirty(vn, off, *done, pg);
+        prepared = prepare_and_dirty(vn, off, *done, pg);
     else if (pg != NULL && *done != 0)
         object_dirty(&vn->obj, pg);
     if (pg != NULL)
@@ -217,12 +217,12 @@ int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *
     if (off < vn->size) /* what makes it longer comes in a second step */
         n = min_of(n, vn->size - off);
     if (err == 0 && pg == NULL && (beyond || (n == PAGE_SIZE && cache_has_blocks(vn, index)))) {
-        err = write_absent(vn, uio, off, n, beyond, done);
+        err = write_absent_page(vn, uio, off, n, beyond, done);
     } else {
         if (err == 0 && pg == NULL)
             err = object_page_read(&vn->obj, index, 1, NULL, NULL, &pg);
         if (err == 0)
-            err = write_present(vn, uio, off, n, done, pg);
+            err = write_present_page(vn, uio, off, n, done, pg);
         if (pg != NULL)
             page_release(pg);
     }

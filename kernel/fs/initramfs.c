@@ -93,7 +93,7 @@ static int enter_dir(struct unpack *u, const char *name, size_t len)
     return 0;
 }
 
-static int write_all(struct vnode *vn, const struct cpio_entry *e)
+static int write_member_data(struct vnode *vn, const struct cpio_entry *e)
 {
     long n = e->size == 0 ? 0 : vn_write_kernel(vn, e->data, e->size, 0);
 
@@ -101,7 +101,7 @@ static int write_all(struct vnode *vn, const struct cpio_entry *e)
 }
 
 /* Takes away what has the name already, unless it is a directory and is to be one. */
-static int make_room(struct unpack *u, const char *last, size_t len, enum vtype type,
+static int remove_old_entry(struct unpack *u, const char *last, size_t len, enum vtype type,
                      struct vnode **kept)
 {
     struct vnode *vn;
@@ -143,7 +143,7 @@ static int remember_link(struct unpack *u, const struct cpio_entry *e, struct vn
     return 0;
 }
 
-static int make_link(struct unpack *u, const char *last, size_t len, struct vnode *vn)
+static int make_hard_link(struct unpack *u, const char *last, size_t len, struct vnode *vn)
 {
     int err;
 
@@ -154,7 +154,7 @@ static int make_link(struct unpack *u, const char *last, size_t len, struct vnod
 }
 
 /* The target of a symbolic link, which has no NUL in the archive. */
-static char *link_target(const struct cpio_entry *e)
+static char *copy_link_target(const struct cpio_entry *e)
 {
     char *t = e->size == 0 || e->size >= PAGE_SIZE ? NULL : kmem_alloc(e->size + 1);
 
@@ -165,7 +165,7 @@ static char *link_target(const struct cpio_entry *e)
     return t;
 }
 
-static int unpack_one(struct unpack *u, const struct cpio_entry *e)
+static int unpack_member(struct unpack *u, const struct cpio_entry *e)
 {
     enum vtype type = (enum vtype)type_of_ifmt[(e->mode & S_IFMT) >> 12];
     const char *last = e->name;
@@ -189,13 +189,13 @@ static int unpack_one(struct unpack *u, const struct cpio_entry *e)
     }
     if ((err = enter_dir(u, e->name, last == e->name ? 0 : (size_t)(last - e->name) - 1)) != 0)
         return err;
-    if ((err = make_room(u, last, len, type, &vn)) != 0)
+    if ((err = remove_old_entry(u, last, len, type, &vn)) != 0)
         return err;
     if (type == VREG && e->nlink > 1 && (known = find_link(u, e)) != NULL) {
-        err = make_link(u, last, len, known->vn);
-        return err != 0 || e->size == 0 ? err : write_all(known->vn, e);
+        err = make_hard_link(u, last, len, known->vn);
+        return err != 0 || e->size == 0 ? err : write_member_data(known->vn, e);
     }
-    if (type == VLNK && (target = link_target(e)) == NULL)
+    if (type == VLNK && (target = copy_link_target(e)) == NULL)
         return -EINVAL;
     if (vn == NULL)
         err = dir_create(&u->ctx, u->dir, last, len, type, e->mode & 07777,
@@ -204,7 +204,7 @@ static int unpack_one(struct unpack *u, const struct cpio_entry *e)
     if (err != 0)
         return err;
     if (type == VREG)
-        err = write_all(vn, e);
+        err = write_member_data(vn, e);
     vn->mode = e->mode & 07777;
     vn->uid = e->uid;
     vn->gid = e->gid;
@@ -228,7 +228,7 @@ int initramfs_unpack(const char *what, const void *archive, size_t len)
     u->cred.refs = 1;
     u->ctx = (struct fs_ctx){vfs_root, vfs_root, &u->cred};
     while ((err = cpio_next(archive, len, &pos, &e, &why)) == 1) {
-        err = unpack_one(u, &e);
+        err = unpack_member(u, &e);
         if (err != 0) {
             warn("%s: %.200s: error %d; the rest is left out", what, e.name, -err);
             break;

@@ -58,13 +58,13 @@ static struct lock_bucket *bucket_of_vnode(const struct vnode *vn)
     return &buckets[((uintptr_t)vn * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
 }
 
-static inline bool mine(const struct filelock *a, const struct filelock *b)
+static inline bool has_same_owner(const struct filelock *a, const struct filelock *b)
 {
     return a->owner == b->owner && a->flock == b->flock;
 }
 
 /* The first lock of another owner that keeps `want` from being set, or NULL. */
-static struct filelock *in_the_way(struct vnode *vn, const struct filelock *want)
+static struct filelock *find_conflicting_lock(struct vnode *vn, const struct filelock *want)
 {
     for (struct filelock *l = vn->locks; l != NULL && l->start <= want->end; l = l->next)
         if (l->flock == want->flock && l->owner != want->owner && want->start <= l->end &&
@@ -121,13 +121,13 @@ static void filelock_remove(struct vnode *vn, struct filelock *prev, struct file
  * Takes start .. end out of the owner's locks.  *spare is used up when one is cut in two; -ENOLCK when there is none.
  * A lock that loses its beginning is put aside and inserted again, for the sake of I2.
  */
-static int carve(struct vnode *vn, const struct filelock *w, struct filelock **spare)
+static int remove_lock_range(struct vnode *vn, const struct filelock *w, struct filelock **spare)
 {
     struct filelock *l, *prev = NULL, *next, *tail = NULL;
 
     for (l = vn->locks; l != NULL && l->start <= w->end; l = next) {
         next = l->next;
-        if (!mine(l, w) || l->end < w->start) {
+        if (!has_same_owner(l, w) || l->end < w->start) {
             prev = l;
             continue;
         }
@@ -163,13 +163,13 @@ static int carve(struct vnode *vn, const struct filelock *w, struct filelock **s
 }
 
 /* Widens `add` by the owner's neighbours of the same type and takes these away. */
-static void join(struct vnode *vn, struct filelock *add)
+static void merge_adjacent_locks(struct vnode *vn, struct filelock *add)
 {
     struct filelock *l, *prev = NULL, *next;
 
     for (l = vn->locks; l != NULL; l = next) {
         next = l->next;
-        if (!mine(l, add) || l->type != add->type ||
+        if (!has_same_owner(l, add) || l->type != add->type ||
             (l->end != add->start - 1 && add->end != l->start - 1)) {
             prev = l;
             continue;
@@ -202,7 +202,7 @@ static bool chain_leads_to(const void *from, const void *owner)
 }
 
 /* Notes what `w` waits for.  -EDEADLK: it would wait for itself. */
-static int note_blocker(struct lock_wait *w, const void *blocker)
+static int check_and_set_blocker(struct lock_wait *w, const void *blocker)
 {
     int err = 0;
 
@@ -216,7 +216,7 @@ static int note_blocker(struct lock_wait *w, const void *blocker)
 }
 
 /* The locks of `vn` have changed: who waits there looks again, and waits for nothing until then (I3). */
-static void wake_waiters(struct lock_bucket *b, const struct vnode *vn)
+static void wake_lock_waiters(struct lock_bucket *b, const struct vnode *vn)
 {
     struct lock_wait *w;
 
@@ -237,7 +237,7 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
     struct filelock *l;
     int err = 0;
 
-    if (in_the_way(vn, want) == NULL)
+    if (find_conflicting_lock(vn, want) == NULL)
         return 0;
     if (!want->flock) {
         mutex_enter(&waits_mutex);
@@ -245,9 +245,9 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
         mutex_exit(&waits_mutex);
         b->nwaiting++;
     }
-    while (err == 0 && (l = in_the_way(vn, want)) != NULL) {
+    while (err == 0 && (l = find_conflicting_lock(vn, want)) != NULL) {
         if (!want->flock)
-            err = note_blocker(&w, l->owner);
+            err = check_and_set_blocker(&w, l->owner);
         if (err == 0)
             err = cv_wait_sig(&b->cv, &b->mutex, NO_DEADLINE, "file lock");
     }
@@ -272,24 +272,24 @@ static int change_locks(struct vnode *vn, const struct filelock *want, bool wait
     if (want->type != F_UNLCK) {
         if (wait)
             err = wait_for_range(b, vn, want);
-        else if (in_the_way(vn, want) != NULL)
+        else if (find_conflicting_lock(vn, want) != NULL)
             err = -EAGAIN;
     }
     if (err == 0)
-        err = carve(vn, want, spare);
+        err = remove_lock_range(vn, want, spare);
     if (err == 0) {
         if (want->type != F_UNLCK) {
-            join(vn, *add);
+            merge_adjacent_locks(vn, *add);
             filelock_insert(vn, *add);
             *add = NULL;
         }
-        wake_waiters(b, vn);
+        wake_lock_waiters(b, vn);
     }
     mutex_exit(&b->mutex);
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
-static int set_lock(struct vnode *vn, const struct filelock *want, bool wait)
+static int set_file_lock(struct vnode *vn, const struct filelock *want, bool wait)
 {
     /* One for the new lock, one for what is left of one that is cut in two. */
     struct usermem *payer = usermem_charge(2 * sizeof(struct filelock));
@@ -320,7 +320,7 @@ int file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr
         return -EINVAL;
     if ((lr->type == F_RDLCK && acc == O_WRONLY) || (lr->type == F_WRLCK && acc == O_RDONLY))
         return -EBADF;
-    return set_lock(f->vn, &want, wait);
+    return set_file_lock(f->vn, &want, wait);
 }
 
 void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr)
@@ -335,7 +335,7 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
         return;
     b = bucket_of_vnode(f->vn);
     mutex_enter(&b->mutex);
-    if ((l = in_the_way(f->vn, &want)) != NULL)
+    if ((l = find_conflicting_lock(f->vn, &want)) != NULL)
         *lr = (struct lock_range){l->type, l->pid, l->start, l->end};
     mutex_exit(&b->mutex);
 }
@@ -348,30 +348,30 @@ int file_flock(struct file *f, int type, bool wait)
     if (f->vn == NULL)
         return -EBADF;
     f->locked = true;
-    return set_lock(f->vn, &want, wait);
+    return set_file_lock(f->vn, &want, wait);
 }
 
 /* Removes every lock of `owner` on vn. */
-static void drop_all(struct vnode *vn, const void *owner, bool flock)
+static void drop_owner_locks(struct vnode *vn, const void *owner, bool flock)
 {
     struct filelock all = {.owner = owner, .start = 0, .end = RANGE_END, .flock = flock},
                     *none = NULL;
     struct lock_bucket *b = bucket_of_vnode(vn);
 
     mutex_enter(&b->mutex);
-    carve(vn, &all, &none);
-    wake_waiters(b, vn);
+    remove_lock_range(vn, &all, &none);
+    wake_lock_waiters(b, vn);
     mutex_exit(&b->mutex);
 }
 
 void lock_file_closed(struct file *f)
 {
-    drop_all(f->vn, f, true);
+    drop_owner_locks(f->vn, f, true);
 }
 
 void lock_table_drop(struct file *f, struct fdtable *t)
 {
-    drop_all(f->vn, t, false);
+    drop_owner_locks(f->vn, t, false);
 }
 
 void lock_init(void)

@@ -143,7 +143,7 @@ int dir_lookup(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
  * The common walk.  Goes until the path is used up (returns 0, w->len == 0) or, with `parent`, until the last
  * component is next; without it, to the vnode in *out, which may be something other than a directory.
  */
-static int walk_on(struct walk *w, bool parent, unsigned flags, struct vnode **out)
+static int walk_path(struct walk *w, bool parent, unsigned flags, struct vnode **out)
 {
     for (;;) {
         const char *p = w->rest, *end;
@@ -215,7 +215,7 @@ static int walk_on(struct walk *w, bool parent, unsigned flags, struct vnode **o
 
 int walk_parent(struct walk *w)
 {
-    return walk_on(w, true, 0, NULL);
+    return walk_path(w, true, 0, NULL);
 }
 
 int walk_all(struct walk *w, unsigned flags, struct vnode **out)
@@ -223,7 +223,7 @@ int walk_all(struct walk *w, unsigned flags, struct vnode **out)
     int err;
 
     *out = NULL;
-    err = walk_on(w, false, flags, out);
+    err = walk_path(w, false, flags, out);
     if (unlikely(err != 0) && *out != NULL) {
         vn_release(*out);
         *out = NULL;
@@ -261,7 +261,7 @@ int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path,
 }
 
 /* Puts "/name" before *pos in buf.  -ERANGE when it does not fit. */
-static int prepend(char *buf, size_t *pos, const char *name, size_t len)
+static int prepend_name(char *buf, size_t *pos, const char *name, size_t len)
 {
     if (*pos < len + 1)
         return -ERANGE;
@@ -296,7 +296,7 @@ int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size)
                 err = n;
                 break;
             }
-            err = prepend(buf, &pos, name, (size_t)n);
+            err = prepend_name(buf, &pos, name, (size_t)n);
         }
         vn_release(vn);
         vn = up;

@@ -22,7 +22,7 @@
 #define S_ISGID 02000u
 
 /* May `cr` add an entry to, or (victim given) take it from `dir`?  0, -EACCES, -EPERM, -EROFS. */
-static int may_change(struct vnode *dir, const struct vnode *victim, const struct cred *cr)
+static int may_change_entry(struct vnode *dir, const struct vnode *victim, const struct cred *cr)
 {
     int err = vn_access(dir, 3, cr);
 
@@ -52,7 +52,7 @@ int dir_create(const struct fs_ctx *ctx, struct vnode *dir, const char *name, si
                enum vtype type, uint32_t mode, uint64_t rdev, const char *target,
                struct vnode **out)
 {
-    int err = may_change(dir, NULL, ctx->cred);
+    int err = may_change_entry(dir, NULL, ctx->cred);
 
     if (err == 0 && dir->op->create == NULL)
         err = -EPERM;
@@ -130,7 +130,7 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
         else if (target->type == VDIR || w.dir->op->link == NULL || !may_link(target, ctx->cred))
             err = -EPERM;
         else
-            err = may_change(w.dir, NULL, ctx->cred);
+            err = may_change_entry(w.dir, NULL, ctx->cred);
     }
     if (err == 0) {
         rw_enter_write(&w.dir->lock);
@@ -146,7 +146,7 @@ int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
 static int may_unlink(const struct fs_ctx *ctx, struct vnode *dir, const struct vnode *victim,
                       bool rmdir, bool slash)
 {
-    int err = may_change(dir, victim, ctx->cred);
+    int err = may_change_entry(dir, victim, ctx->cred);
 
     if (err != 0)
         return err;
@@ -228,7 +228,7 @@ static bool is_ancestor(const struct vnode *a, struct vnode *d)
     return yes;
 }
 
-static void lock_two(struct vnode *a, struct vnode *b)
+static void dir_pair_lock(struct vnode *a, struct vnode *b)
 {
     if (a == b) {
         rw_enter_write(&a->lock);
@@ -243,7 +243,7 @@ static void lock_two(struct vnode *a, struct vnode *b)
     rw_enter_write(&b->lock);
 }
 
-static void unlock_two(struct vnode *a, struct vnode *b)
+static void dir_pair_unlock(struct vnode *a, struct vnode *b)
 {
     rw_exit_write(&a->lock);
     if (a != b)
@@ -270,9 +270,9 @@ static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned fla
         return -EINVAL;
     if (x != NULL && x->type == VDIR && is_ancestor(x, r->o.dir))
         return -ENOTEMPTY;
-    if ((err = may_change(r->o.dir, m, ctx->cred)) != 0)
+    if ((err = may_change_entry(r->o.dir, m, ctx->cred)) != 0)
         return err;
-    if ((err = may_change(r->n.dir, x, ctx->cred)) != 0)
+    if ((err = may_change_entry(r->n.dir, x, ctx->cred)) != 0)
         return err;
     if (x != NULL && x != m && (m->type == VDIR) != (x->type == VDIR))
         return m->type == VDIR ? -ENOTDIR : -EISDIR;
@@ -327,9 +327,9 @@ static int rename_walked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
         return -EPERM;
     if (two)
         mutex_enter(&od->vfs->rename_lock);
-    lock_two(od, nd);
+    dir_pair_lock(od, nd);
     err = rename_locked(ctx, r, flags);
-    unlock_two(od, nd);
+    dir_pair_unlock(od, nd);
     if (two)
         mutex_exit(&od->vfs->rename_lock);
     return vn_changed(nd, false, err);

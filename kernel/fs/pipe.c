@@ -92,18 +92,18 @@ static void pipe_drop(struct pipe *p)
     kmem_cache_free(pipe_cache, p);
 }
 
-static inline uint32_t used(const struct pipe *p)
+static inline uint32_t bytes_in_pipe(const struct pipe *p)
 {
     return atomic_load_explicit(&p->count, memory_order_relaxed);
 }
 
-static inline void set_used(struct pipe *p, uint32_t n)
+static inline void set_bytes_in_pipe(struct pipe *p, uint32_t n)
 {
     atomic_store_explicit(&p->count, n, memory_order_relaxed);
 }
 
 /* Moves up to n bytes between the uio and the ring from place `at` on.  Bytes moved; *err says why it stopped early. */
-static uint32_t ring_move(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
+static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct uio *uio, int *err)
 {
     uint32_t done = 0;
 
@@ -136,7 +136,7 @@ static long pipe_read(struct file *f, struct uio *uio, loff_t off)
     if (uio->resid == 0)
         return 0;
     mutex_enter(&p->lock);
-    while ((n = used(p)) == 0) {
+    while ((n = bytes_in_pipe(p)) == 0) {
         if (p->nwriters == 0)
             goto out;
         if (f->flags & O_NONBLOCK) {
@@ -151,9 +151,9 @@ static long pipe_read(struct file *f, struct uio *uio, loff_t off)
             goto out;
         }
     }
-    n = ring_move(p, p->start, (uint32_t)min_of((size_t)n, uio->resid), uio, &err);
-    set_used(p, used(p) - n);
-    p->start = used(p) == 0 ? 0 : (p->start + n) & (p->size - 1);
+    n = move_pipe_bytes(p, p->start, (uint32_t)min_of((size_t)n, uio->resid), uio, &err);
+    set_bytes_in_pipe(p, bytes_in_pipe(p) - n);
+    p->start = bytes_in_pipe(p) == 0 ? 0 : (p->start + n) & (p->size - 1);
     wake = p->wwait != 0;
     mutex_exit(&p->lock);
     if (wake)
@@ -173,7 +173,7 @@ static int wait_for_room(struct pipe *p, struct file *f, uint32_t need)
 
         if (unlikely(p->nreaders == 0))
             return -EPIPE;
-        if (likely(p->size - used(p) >= need))
+        if (likely(p->size - bytes_in_pipe(p) >= need))
             return 0;
         if (f->flags & O_NONBLOCK)
             return -EAGAIN;
@@ -200,10 +200,10 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
 
         if ((err = wait_for_room(p, f, need)) != 0)
             break;
-        room = p->size - used(p);
-        n = ring_move(p, p->start + used(p), (uint32_t)min_of((size_t)room, uio->resid), uio,
+        room = p->size - bytes_in_pipe(p);
+        n = move_pipe_bytes(p, p->start + bytes_in_pipe(p), (uint32_t)min_of((size_t)room, uio->resid), uio,
                       &err);
-        set_used(p, used(p) + n);
+        set_bytes_in_pipe(p, bytes_in_pipe(p) + n);
         if (uio->resid != 0 && n != 0) { /* full: the readers' turn, while this thread waits */
             if (p->rwait != 0)
                 cv_broadcast(&p->rcv);
@@ -234,7 +234,7 @@ static unsigned pipe_poll(struct file *f, struct poller *poller)
 
     if (poller != NULL)
         poll_register(poller, &p->ph);
-    n = used(p);
+    n = bytes_in_pipe(p);
     if (flags != O_WRONLY) {
         if (n != 0)
             r |= POLLIN | POLLRDNORM;
@@ -322,7 +322,7 @@ long pipe_buffered(struct file *f)
 {
     struct pipe *p = pipe_of(f);
 
-    return p != NULL ? (long)used(p) : -ENOTTY;
+    return p != NULL ? (long)bytes_in_pipe(p) : -ENOTTY;
 }
 
 long pipe_size(struct file *f)
@@ -335,7 +335,7 @@ long pipe_size(struct file *f)
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
 
 /* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.  Lock held. */
-static int wait_for_other(struct pipe *p, struct cv *cv, uint32_t *waiting,
+static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
                           const uint32_t *others, const uint32_t *opens, uint32_t seen)
 {
     while (*others == 0 && *opens == seen) {
@@ -380,9 +380,9 @@ int fifo_open(struct vnode *vn, int oflags, struct file *f)
     mutex_exit(&fifo_mutex);
     if (err == 0 && named && !(oflags & O_NONBLOCK)) {
         if (acc == O_RDONLY)
-            err = wait_for_other(p, &p->rcv, &p->rwait, &p->nwriters, &p->wopens, p->wopens);
+            err = wait_for_partner(p, &p->rcv, &p->rwait, &p->nwriters, &p->wopens, p->wopens);
         else if (acc == O_WRONLY)
-            err = wait_for_other(p, &p->wcv, &p->wwait, &p->nreaders, &p->ropens, p->ropens);
+            err = wait_for_partner(p, &p->wcv, &p->wwait, &p->nreaders, &p->ropens, p->ropens);
     }
     mutex_exit(&p->lock);
     if (err != 0)

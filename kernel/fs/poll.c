@@ -57,7 +57,7 @@ void poll_register(struct poller *p, struct pollhead *ph)
     atomic_thread_fence(memory_order_seq_cst); /* I1 */
 }
 
-static void waiting_wake(struct poller *p)
+static void wake_polling_thread(struct poller *p)
 {
     struct waiting *w = container_of(p, struct waiting, p);
 
@@ -102,7 +102,7 @@ void poller_leave(struct poller *p)
 }
 
 /* Takes the entries off their pollheads and drops the files (I2). */
-static void waiting_leave(struct waiting *w, unsigned nheld)
+static void release_polled_files(struct waiting *w, unsigned nheld)
 {
     poller_leave(&w->p);
     for (unsigned i = 0; i < nheld; i++)
@@ -114,7 +114,7 @@ static void waiting_leave(struct waiting *w, unsigned nheld)
  * One look at every file; with `w` the files are held in w->held and its poller is queued at them.  Ready count.
  * A table that nobody else uses keeps its files open by itself: no reference is needed to look.
  */
-static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiting *w)
+static long scan_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiting *w)
 {
     bool own = w == NULL && fdtable_private(t);
     long ready = 0;
@@ -141,7 +141,7 @@ static long look(struct fdtable *t, struct pollfd *fds, unsigned n, struct waiti
 }
 
 /* The files that `w` holds once more, after a wake-up. */
-static long look_again(struct pollfd *fds, unsigned n, struct waiting *w)
+static long rescan_pollfds(struct pollfd *fds, unsigned n, struct waiting *w)
 {
     long ready = 0;
 
@@ -155,7 +155,7 @@ static long look_again(struct pollfd *fds, unsigned n, struct waiting *w)
 }
 
 /* Sleeps until woken.  0, -EINTR, -ETIMEDOUT. */
-static int waiting_sleep(struct waiting *w, uint64_t deadline)
+static int sleep_until_polled(struct waiting *w, uint64_t deadline)
 {
     int err = 0;
 
@@ -167,17 +167,17 @@ static int waiting_sleep(struct waiting *w, uint64_t deadline)
     return err;
 }
 
-static long wait_for(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
+static long wait_for_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
                      struct waiting *w)
 {
-    long ready = look(t, fds, n, w);
+    long ready = scan_pollfds(t, fds, n, w);
     int err = w->p.nomem ? -ENOMEM : 0;
 
     while (ready == 0 && err == 0) {
-        err = waiting_sleep(w, deadline);
-        ready = look_again(fds, n, w);
+        err = sleep_until_polled(w, deadline);
+        ready = rescan_pollfds(fds, n, w);
     }
-    waiting_leave(w, n);
+    release_polled_files(w, n);
     if (ready != 0)
         return ready;
     return err == -ETIMEDOUT ? 0 : err;
@@ -186,21 +186,21 @@ static long wait_for(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t
 long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline)
 {
     struct waiting w;
-    long ready = look(t, fds, n, NULL);
+    long ready = scan_pollfds(t, fds, n, NULL);
 
     if (ready != 0 || deadline == 0)
         return ready;
-    w.p = (struct poller){.wake = waiting_wake, .size = NINLINE, .entry = w.entry0};
+    w.p = (struct poller){.wake = wake_polling_thread, .size = NINLINE, .entry = w.entry0};
     spin_init(&w.lock, RANK_POLLER);
     cv_init(&w.cv);
     w.woken = false;
     w.held = w.held0;
     if (n <= NINLINE / 2) /* a file may have two pollheads */
-        return wait_for(t, fds, n, deadline, &w);
+        return wait_for_pollfds(t, fds, n, deadline, &w);
     w.p.size = 2 * n;
     w.p.entry = kmem_alloc(w.p.size * sizeof *w.p.entry);
     w.held = kmem_alloc(n * sizeof *w.held);
-    ready = w.p.entry == NULL || w.held == NULL ? -ENOMEM : wait_for(t, fds, n, deadline, &w);
+    ready = w.p.entry == NULL || w.held == NULL ? -ENOMEM : wait_for_pollfds(t, fds, n, deadline, &w);
     kmem_free(w.p.entry);
     kmem_free(w.held);
     return ready;

@@ -34,17 +34,17 @@ struct open_text {
 static const struct vnodeops pseudo_ops, pseudo_direct_ops;
 static const struct fileops  text_fileops;
 
-static struct pseudo_vnode *pv_of(struct vnode *vn)
+static struct pseudo_vnode *pseudo_vnode_of(struct vnode *vn)
 {
     return container_of(vn, struct pseudo_vnode, vn);
 }
 
 const struct pseudo_arg *pseudo_arg(struct vnode *vn)
 {
-    return vn->op == &pseudo_ops ? &pv_of(vn)->arg : NULL;
+    return vn->op == &pseudo_ops ? &pseudo_vnode_of(vn)->arg : NULL;
 }
 
-static uint64_t inode_number(const struct pseudo_node *n, struct pseudo_arg arg)
+static uint64_t hash_inode_number(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     uint64_t h = (uintptr_t)n * 0x9e3779b97f4a7c15ull;
 
@@ -53,7 +53,7 @@ static uint64_t inode_number(const struct pseudo_node *n, struct pseudo_arg arg)
     return (h >> 20 & 0xffffffffull) + 2;
 }
 
-static int vnode_make(struct vfs *vfs, struct vnode *parent, const struct pseudo_node *n, struct pseudo_arg arg,
+static int make_pseudo_vnode(struct vfs *vfs, struct vnode *parent, const struct pseudo_node *n, struct pseudo_arg arg,
                       const char *name, struct vnode **out)
 {
     struct pseudo_vnode *pv = kmem_zalloc(sizeof *pv);
@@ -64,7 +64,7 @@ static int vnode_make(struct vfs *vfs, struct vnode *parent, const struct pseudo
     pv->node     = n;
     pv->arg      = arg;
     pv->parent   = parent;
-    pv->vn.ino   = inode_number(n, arg);
+    pv->vn.ino   = hash_inode_number(n, arg);
     pv->vn.mode  = n->mode;
     pv->vn.rdev  = n->type == VCHR ? arg.b : 0;
     pv->vn.nlink = n->type == VDIR ? 2 : 1;
@@ -83,9 +83,9 @@ static int vnode_make(struct vfs *vfs, struct vnode *parent, const struct pseudo
 
 static void pseudo_inactive(struct vnode *vn)
 {
-    struct vnode *parent = pv_of(vn)->parent;
+    struct vnode *parent = pseudo_vnode_of(vn)->parent;
 
-    kmem_free(pv_of(vn));
+    kmem_free(pseudo_vnode_of(vn));
     if (parent != NULL)
         vn_release(parent);
 }
@@ -108,7 +108,7 @@ static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t
     return true;
 }
 
-static int find_computed(struct pseudo_vnode *d, const char *name, size_t len, struct pseudo_entry *e)
+static int find_computed_entry(struct pseudo_vnode *d, const char *name, size_t len, struct pseudo_entry *e)
 {
     const struct pseudo_node *n = d->node;
     uint64_t                  key;
@@ -122,25 +122,25 @@ static int find_computed(struct pseudo_vnode *d, const char *name, size_t len, s
 
 static int pseudo_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
 {
-    struct pseudo_vnode *d = pv_of(dir);
+    struct pseudo_vnode *d = pseudo_vnode_of(dir);
     struct pseudo_entry  e;
     int                  err;
 
     for (const struct pseudo_node *c = d->node->children; c != NULL && c->name != NULL; c++)
         if (strlen(c->name) == len && memcmp(c->name, name, len) == 0)
-            return vnode_make(dir->vfs, dir, c, d->arg, c->name, out);
-    if ((err = find_computed(d, name, len, &e)) != 0)
+            return make_pseudo_vnode(dir->vfs, dir, c, d->arg, c->name, out);
+    if ((err = find_computed_entry(d, name, len, &e)) != 0)
         return err;
     if (e.name[0] == '\0') {
         memcpy(e.name, name, min_of(len, sizeof e.name - 1));
         e.name[min_of(len, sizeof e.name - 1)] = '\0';
     }
-    return vnode_make(dir->vfs, dir, e.node, e.arg, e.name, out);
+    return make_pseudo_vnode(dir->vfs, dir, e.node, e.arg, e.name, out);
 }
 
 static int pseudo_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
-    struct pseudo_vnode      *d = pv_of(dir);
+    struct pseudo_vnode      *d = pseudo_vnode_of(dir);
     const struct pseudo_node *c = d->node->children;
     struct vnode             *up = d->parent != NULL ? d->parent : dir;
     struct pseudo_entry       e;
@@ -151,19 +151,19 @@ static int pseudo_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *a
     if (off <= 1 && fn(arg, "..", 2, up->ino, VDIR, 2))
         return 0;
     for (; c != NULL && c->name != NULL; c++, i++)
-        if (i >= off && fn(arg, c->name, strlen(c->name), inode_number(c, d->arg), c->type, i + 1))
+        if (i >= off && fn(arg, c->name, strlen(c->name), hash_inode_number(c, d->arg), c->type, i + 1))
             return 0;
     if (d->node->next == NULL)
         return 0;
     for (i = off > COMPUTED ? off - COMPUTED : 0; d->node->next(d->node, d->arg, i, &e) == 0; i = e.key + 1)
-        if (fn(arg, e.name, strlen(e.name), inode_number(e.node, e.arg), e.node->type, COMPUTED + e.key + 1))
+        if (fn(arg, e.name, strlen(e.name), hash_inode_number(e.node, e.arg), e.node->type, COMPUTED + e.key + 1))
             return 0;
     return 0;
 }
 
 static int pseudo_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
 {
-    struct pseudo_vnode *pv  = pv_of(vn);
+    struct pseudo_vnode *pv  = pseudo_vnode_of(vn);
     size_t               len = strlen(pv->name);
 
     if (pv->parent == NULL)
@@ -183,21 +183,21 @@ static int pseudo_parent(struct vnode *vn, struct vnode **parent, char *buf, siz
 
 static int pseudo_readlink(struct vnode *vn, char *buf, size_t size)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
 
     return pv->node->link(pv->node, pv->arg, buf, size);
 }
 
 static int pseudo_follow(struct vnode *vn, struct vnode **out)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
 
     return pv->node->follow(pv->node, pv->arg, out);
 }
 
-static int text_make(struct vnode *vn, struct text *t)
+static int make_vnode_text(struct vnode *vn, struct text *t)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
     int                  err;
 
     text_clear(t);
@@ -208,7 +208,7 @@ static int text_make(struct vnode *vn, struct text *t)
 /* Without an open file (the kernel's own reading) the text is made for this one read. */
 static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
     struct text          t  = {0};
     long                 r;
 
@@ -216,7 +216,7 @@ static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflag
         return pv->node->read(pv->node, pv->arg, uio, off);
     if (pv->node->show == NULL)
         return -EINVAL;
-    r = text_make(vn, &t);
+    r = make_vnode_text(vn, &t);
     if (r == 0)
         r = text_read(&t, uio, off);
     text_clear(&t);
@@ -225,7 +225,7 @@ static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflag
 
 static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
     size_t               n  = uio->resid;
     char                *buf;
     int                  err;
@@ -244,7 +244,7 @@ static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int ofla
 
 static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
 {
-    struct pseudo_vnode *pv = pv_of(vn);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
     struct open_text    *ot;
     int                  err = pv->node->open != NULL ? pv->node->open(pv->node, pv->arg) : 0;
 
@@ -286,7 +286,7 @@ static long text_file_read(struct file *f, struct uio *uio, loff_t off)
 
     mutex_enter(&ot->lock);
     if (off == 0 || !ot->made) {
-        r        = text_make(f->vn, &ot->text);
+        r        = make_vnode_text(f->vn, &ot->text);
         ot->made = r == 0;
     }
     if (r == 0)
@@ -332,7 +332,7 @@ int pseudo_mount(const char *type, const char *source, uint32_t magic, const str
 
     if (vfs == NULL)
         return -ENOMEM;
-    if ((err = vnode_make(vfs, NULL, root, (struct pseudo_arg){0}, "", &vfs->root)) != 0) {
+    if ((err = make_pseudo_vnode(vfs, NULL, root, (struct pseudo_arg){0}, "", &vfs->root)) != 0) {
         vfs_free(vfs);
         return err;
     }

@@ -86,7 +86,7 @@ void vn_note_read(struct vnode *vn, unsigned oflags)
 }
 
 /* How many bytes may be written at `off`: cuts *n to the limits.  -EFBIG when none may. */
-static int check_limits(loff_t off, size_t *n)
+static int check_write_limits(loff_t off, size_t *n)
 {
     uint64_t limit = SIZE_LIMIT, rlimit;
 
@@ -101,7 +101,7 @@ static int check_limits(loff_t off, size_t *n)
     return 0;
 }
 
-static void set_size(struct vnode *vn, uint64_t size)
+static void set_vnode_size(struct vnode *vn, uint64_t size)
 {
     atomic_store_explicit(&vn->obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
                           memory_order_release);
@@ -121,7 +121,7 @@ static void clear_setid(struct vnode *vn)
 /*
  * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.  Bytes done in *done.
  */
-static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
+static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
                      size_t *done)
 {
     uint64_t index = (uint64_t)off >> PAGE_SHIFT, in = (uint64_t)off & (PAGE_SIZE - 1);
@@ -152,7 +152,7 @@ static int write_one(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bo
  * The file is about to grow to `size` from inside a page.  What a program has stored there through a mapping, behind
  * the end, must not come to light.  A disk has zeros there: the page is like it again, and so not dirty by this.  [W]
  */
-static void zero_behind(struct vnode *vn, uint64_t size)
+static void zero_last_page_tail(struct vnode *vn, uint64_t size)
 {
     uint64_t from = vn->size, to = min_of(size, round_up(from, PAGE_SIZE));
     struct page *pg;
@@ -170,7 +170,7 @@ static bool call_must_end(void)
 }
 
 /* A change that was to make the file longer has failed: blocks and pages beyond the end go, in this order. */
-static void drop_beyond(struct vnode *vn)
+static void drop_pages_beyond_end(struct vnode *vn)
 {
     if (vn->op->prepare_write != NULL)
         vn->op->prepare_write(vn, vn->size, 0);
@@ -190,26 +190,26 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
     if (vn->obj.io != NULL)
         object_throttle(&vn->obj);
     off = *offp == -1 ? (loff_t)vn->size : *offp;
-    err = left == 0 ? 0 : check_limits(off, &left);
+    err = left == 0 ? 0 : check_write_limits(off, &left);
     total = left;
     if (left != 0 && err == 0) {
         clear_setid(vn);
-        zero_behind(vn, (uint64_t)off);
+        zero_last_page_tail(vn, (uint64_t)off);
     }
     while (left != 0 && err == 0) {
         size_t n = min_of(PAGE_SIZE - ((uint64_t)off & (PAGE_SIZE - 1)), left);
 
         fresh = n == PAGE_SIZE && (uint64_t)off >= vn->size;
-        err = write_one(vn, uio, off, n, fresh, &done);
+        err = write_one_page(vn, uio, off, n, fresh, &done);
         left -= done;
         off += (loff_t)done;
         if ((uint64_t)off > vn->size && done != 0)
-            set_size(vn, (uint64_t)off);
+            set_vnode_size(vn, (uint64_t)off);
         if (left != 0 && err == 0 && call_must_end())
             err = -EINTR;
     }
     if (unlikely(err != 0)) /* a page that was made beyond the end and not filled */
-        drop_beyond(vn);
+        drop_pages_beyond_end(vn);
     if (left != total) {
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
@@ -224,7 +224,7 @@ long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *offp)
  * zeros, and must not become dirty, for it has no block: what is zero already stays as it is.  Where a page may lack
  * some of its blocks, it is written at once, and clean again: a later store to a hole has to ask for a block.
  */
-static int zero_within(struct vnode *vn, uint64_t from, uint64_t to)
+static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
 {
     struct page *pg;
     uint8_t *bytes;
@@ -261,40 +261,40 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      * On a disk, while the old size is in force: a page that is read shows zeros beyond the end, and would not be
      * known to differ from its block.
      */
-    if (size < old && vn->obj.io != NULL && (err = zero_within(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
+    if (size < old && vn->obj.io != NULL && (err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
         return err;
     if (size >= old) {
-        zero_behind(vn, size);
-        set_size(vn, size);
+        zero_last_page_tail(vn, size);
+        set_vnode_size(vn, size);
         return 0;
     }
     if (vn->op->shrink != NULL) {
         if ((err = vn->op->shrink(vn, size)) != 0 && vn->size != size)
             return err;
     } else {
-        set_size(vn, size);
+        set_vnode_size(vn, size);
         object_truncate(&vn->obj, vn->obj.size_pages);
     }
-    zeroed = zero_within(vn, size, round_up(size, PAGE_SIZE));
+    zeroed = zero_within_page(vn, size, round_up(size, PAGE_SIZE));
     return err != 0 ? err : zeroed;
 }
 
-static int punch(struct vnode *vn, uint64_t from, uint64_t to)
+static int punch_hole(struct vnode *vn, uint64_t from, uint64_t to)
 {
     uint64_t first = round_up(from, PAGE_SIZE), last = round_down(to, PAGE_SIZE);
     int err;
 
     if (first > last)
-        return zero_within(vn, from, to);
-    if ((err = zero_within(vn, from, first)) != 0)
+        return zero_within_page(vn, from, to);
+    if ((err = zero_within_page(vn, from, first)) != 0)
         return err;
     if (first < last)
         object_punch(&vn->obj, first >> PAGE_SHIFT, (last >> PAGE_SHIFT) - 1);
-    return zero_within(vn, last, to);
+    return zero_within_page(vn, last, to);
 }
 
 /* Pages for all of from .. to-1, as far as a page may lie there (I2).  Asks first whether there is room for them. */
-static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
+static int preallocate_pages(struct vnode *vn, uint64_t from, uint64_t to)
 {
     uint64_t pages = to > from ? (to >> PAGE_SHIFT) - (from >> PAGE_SHIFT) : 0;
 
@@ -311,7 +311,7 @@ static int preallocate(struct vnode *vn, uint64_t from, uint64_t to)
                                        : object_page_get(&vn->obj, i, true, &pg);
 
         if (err != 0) {
-            drop_beyond(vn);
+            drop_pages_beyond_end(vn);
             return err == -ENOMEM ? -ENOSPC : err;
         }
         page_release(pg);
@@ -341,23 +341,23 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
     rw_enter_write(&vn->lock);
     clear_setid(vn);
     if (!keep)
-        zero_behind(vn, to); /* first: blocks that the last page gets are written with what it holds */
+        zero_last_page_tail(vn, to); /* first: blocks that the last page gets are written with what it holds */
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
-        err = keep ? punch(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;
+        err = keep ? punch_hole(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;
         break;
     case FALLOC_ZERO_RANGE:
-        err = from < vn->size ? punch(vn, from, min_of(to, vn->size)) : 0;
+        err = from < vn->size ? punch_hole(vn, from, min_of(to, vn->size)) : 0;
         break;
     case 0:
-        err = keep && to > vn->size ? -EOPNOTSUPP : preallocate(vn, from, to);
+        err = keep && to > vn->size ? -EOPNOTSUPP : preallocate_pages(vn, from, to);
         break;
     default:
         err = -EOPNOTSUPP;
     }
     if (err == 0) {
         if (!keep && to > vn->size)
-            set_size(vn, to);
+            set_vnode_size(vn, to);
         vn_times_now(vn, VA_MTIME);
         dirty_inode(vn);
     }

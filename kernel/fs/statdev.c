@@ -29,7 +29,7 @@ struct snapshot {
 };
 
 /* In one piece: in a second pass the numbers before it would have other lengths. */
-static void make_kstat(struct text *t)
+static void make_kstat_text(struct text *t)
 {
     size_t size = KSTAT_FIRST, n = size;
 
@@ -44,7 +44,7 @@ static void make_kstat(struct text *t)
     }
 }
 
-static void make_kmsg(struct text *t)
+static void make_kmsg_text(struct text *t)
 {
     char *buf = kmem_alloc(LOG_MAX);
 
@@ -79,7 +79,7 @@ static void snapshot_close(struct file *f)
 }
 
 /* Take one line from the writer, without its newline, NUL-terminated.  Bytes taken or an error. */
-static long take_line(struct uio *uio, char line[LINE_MAX])
+static long copy_in_line(struct uio *uio, char line[LINE_MAX])
 {
     size_t n = uio->resid;
     int    err;
@@ -97,7 +97,7 @@ static long take_line(struct uio *uio, char line[LINE_MAX])
 static long kstat_write(struct file *f, struct uio *uio, loff_t off)
 {
     char line[LINE_MAX];
-    long n = take_line(uio, line);
+    long n = copy_in_line(uio, line);
     int  err;
 
     if (n < 0)
@@ -109,7 +109,7 @@ static long kstat_write(struct file *f, struct uio *uio, loff_t off)
 static long kmsg_write(struct file *f, struct uio *uio, loff_t off)
 {
     char line[LINE_MAX];
-    long n = take_line(uio, line);
+    long n = copy_in_line(uio, line);
 
     if (n > 0)
         kprintf("%s\n", line);
@@ -138,7 +138,7 @@ static int statdev_open(struct vnode *vn, int oflags, struct file *f)
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;
     mutex_init(&s->lock, SLEEP_STATDEV);
-    s->make     = kstat ? make_kstat : make_kmsg;
+    s->make     = kstat ? make_kstat_text : make_kmsg_text;
     f->ops      = kstat ? &kstat_ops : &kmsg_ops;
     f->data     = s;
     f->seekable = true;

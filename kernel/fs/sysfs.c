@@ -40,14 +40,14 @@ static const struct pseudo_node top_dirs[] = {
 
 static const struct pseudo_node root = {.type = VDIR, .mode = 0555, .children = top_dirs};
 
-static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
+static int sysfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("sysfs", source, 0x62656572, &root, out);
 }
 
 void sysfs_init(void)
 {
-    static struct vfs_type type = {.name = "sysfs", .mount = mount};
+    static struct vfs_type type = {.name = "sysfs", .mount = sysfs_mount};
 
     vfs_register_type(&type);
 }

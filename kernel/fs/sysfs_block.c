@@ -21,12 +21,12 @@ static struct disk *disk_of(struct pseudo_arg arg)
 }
 
 /* Whether `d` has an entry in the directory about `of`. */
-static bool is_in(struct disk *d, struct disk *of)
+static bool is_disk_in_dir(struct disk *d, struct disk *of)
 {
     return of == NULL ? disk_whole(d) == d : d != of && disk_whole(d) == of;
 }
 
-static void fill(struct pseudo_entry *e, struct disk *d, uint64_t key)
+static void fill_disk_entry(struct pseudo_entry *e, struct disk *d, uint64_t key)
 {
     *e = (struct pseudo_entry){.key = key, .arg = {(uintptr_t)d, 0}};
     e->node = disk_whole(d) == d ? &disk_dir : &part_dir;
@@ -38,8 +38,8 @@ int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     uint64_t key = 0;
 
     for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d), key++)
-        if (key >= from && is_in(d, disk_of(arg))) {
-            fill(e, d, key);
+        if (key >= from && is_disk_in_dir(d, disk_of(arg))) {
+            fill_disk_entry(e, d, key);
             return 0;
         }
     return -ENOENT;
@@ -51,14 +51,14 @@ int sysfs_block_find(const struct pseudo_node *dir, struct pseudo_arg arg, const
     uint64_t key = 0;
 
     for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d), key++)
-        if (is_in(d, disk_of(arg)) && strlen(disk_name(d)) == len && memcmp(disk_name(d), name, len) == 0) {
-            fill(e, d, key);
+        if (is_disk_in_dir(d, disk_of(arg)) && strlen(disk_name(d)) == len && memcmp(disk_name(d), name, len) == 0) {
+            fill_disk_entry(e, d, key);
             return 0;
         }
     return -ENOENT;
 }
 
-static int show(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+static int show_disk_file(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 {
     struct disk *d = disk_of(arg);
 
@@ -81,7 +81,7 @@ static int show(const struct pseudo_node *n, struct pseudo_arg arg, struct text 
     return 0;
 }
 
-#define FILE(text, which) {.name = text, .type = VREG, .mode = 0444, .tag = which, .show = show}
+#define FILE(text, which) {.name = text, .type = VREG, .mode = 0444, .tag = which, .show = show_disk_file}
 static const struct pseudo_node part_files[] = {
     FILE("dev", F_DEV), FILE("size", F_SIZE), FILE("start", F_START), FILE("ro", F_RO), {.name = NULL},
 };

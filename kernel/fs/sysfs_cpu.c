@@ -51,30 +51,30 @@ SHOW(show_online)
     return 0;
 }
 
-static struct cpu_place place(uint64_t cpu)
+static struct cpu_place place_of_cpu(uint64_t cpu)
 {
     return cpu_place_of(cpus[cpu]->apic_id);
 }
 
 SHOW(show_package_id)
 {
-    text_add(out, "%u\n", place(arg.a).package);
+    text_add(out, "%u\n", place_of_cpu(arg.a).package);
     return 0;
 }
 
 SHOW(show_core_id)
 {
-    text_add(out, "%u\n", place(arg.a).core);
+    text_add(out, "%u\n", place_of_cpu(arg.a).core);
     return 0;
 }
 
 SHOW(show_sharers)
 {
-    struct cpu_place me  = place(arg.a);
+    struct cpu_place me  = place_of_cpu(arg.a);
     struct cpumask   set = {0};
 
     for (unsigned i = 0; i < ncpu; i++) {
-        struct cpu_place other = place(i);
+        struct cpu_place other = place_of_cpu(i);
 
         if (other.package == me.package && ((n->tag & SHARE_CORE) == 0 || other.core == me.core))
             cpumask_set(&set, i);
@@ -107,7 +107,7 @@ static const struct pseudo_node cpu_files[] = {
     {.name = NULL},
 };
 
-static int node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int format_node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
 {
     char target[40];
 
@@ -115,10 +115,10 @@ static int node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
     return (int)min_of(str_copy(buf, target, size), size);
 }
 
-static const struct pseudo_node node_entry = {.type = VLNK, .mode = 0777, .link = node_link};
+static const struct pseudo_node node_entry = {.type = VLNK, .mode = 0777, .link = format_node_link};
 
 /* The one computed entry of cpuN: the link to its node. */
-static int node_of_cpu(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int cpu_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
     uint64_t node = cpus[arg.a]->node;
 
@@ -130,7 +130,7 @@ static int node_of_cpu(const struct pseudo_node *dir, struct pseudo_arg arg, uin
 }
 
 static const struct pseudo_node cpu_dir = {
-    .type = VDIR, .mode = 0555, .children = cpu_files, .prefix = "node", .next = node_of_cpu,
+    .type = VDIR, .mode = 0555, .children = cpu_files, .prefix = "node", .next = cpu_dir_next,
 };
 
 int sysfs_cpu_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)

@@ -22,7 +22,7 @@ enum { PIECE = 65536 };
 static const struct pseudo_node inner_dir, file_dir;
 
 /* Length of the component that begins at name[at]. */
-static size_t component(const char *name, size_t at)
+static size_t component_length(const char *name, size_t at)
 {
     const char *slash = strchr(name + at, '/');
 
@@ -30,23 +30,23 @@ static size_t component(const char *name, size_t at)
 }
 
 /* Whether files i and k have the same first `len` bytes. */
-static bool same_start(unsigned i, unsigned k, size_t len)
+static bool share_name_prefix(unsigned i, unsigned k, size_t len)
 {
     return strncmp(fw_cfg_file_at(i)->name, fw_cfg_file_at(k)->name, len) == 0;
 }
 
 /* Make the entry for file i in the directory whose path has `at` bytes. */
-static void entry_of(unsigned i, size_t at, struct pseudo_entry *e)
+static void fill_fw_cfg_entry(unsigned i, size_t at, struct pseudo_entry *e)
 {
     const char *name = fw_cfg_file_at(i)->name;
-    size_t      len  = component(name, at);
+    size_t      len  = component_length(name, at);
     bool        leaf = name[at + len] == '\0';
 
     *e = (struct pseudo_entry){.key = i, .node = leaf ? &file_dir : &inner_dir, .arg = {i, at + len + !leaf}};
     memcpy(e->name, name + at, len);
 }
 
-static int dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
     const struct fw_cfg_file *f;
 
@@ -54,29 +54,29 @@ static int dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64
         size_t   end;
         unsigned k = 0;
 
-        if (arg.b > 0 && !same_start(i, (unsigned)arg.a, arg.b))
+        if (arg.b > 0 && !share_name_prefix(i, (unsigned)arg.a, arg.b))
             continue;
-        end = arg.b + component(f->name, arg.b);
-        while (k < i && !same_start(i, k, end + 1))
+        end = arg.b + component_length(f->name, arg.b);
+        while (k < i && !share_name_prefix(i, k, end + 1))
             k++;
         if (k < i)
             continue; /* an earlier file stands for this entry */
-        entry_of(i, arg.b, e);
+        fill_fw_cfg_entry(i, arg.b, e);
         return 0;
     }
     return -ENOENT;
 }
 
-static int dir_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
+static int fw_cfg_dir_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
                     struct pseudo_entry *e)
 {
-    for (uint64_t i = 0; dir_next(dir, arg, i, e) == 0; i = e->key + 1)
+    for (uint64_t i = 0; fw_cfg_dir_next(dir, arg, i, e) == 0; i = e->key + 1)
         if (strlen(e->name) == len && memcmp(e->name, name, len) == 0)
             return 0;
     return -ENOENT;
 }
 
-static long read_raw(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio, loff_t off)
+static long read_fw_cfg_raw(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio, loff_t off)
 {
     const struct fw_cfg_file *f    = fw_cfg_file_at((unsigned)arg.a);
     size_t                    done = 0, left = (uint64_t)off < f->size ? f->size - (size_t)off : 0;
@@ -99,22 +99,22 @@ static long read_raw(const struct pseudo_node *n, struct pseudo_arg arg, struct 
     return done > 0 ? (long)done : err;
 }
 
-static int show_size(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+static int show_fw_cfg_size(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 {
     text_add(out, "%u\n", fw_cfg_file_at((unsigned)arg.a)->size);
     return 0;
 }
 
 static const struct pseudo_node file_files[] = {
-    {.name = "raw", .type = VREG, .mode = 0400, .read = read_raw},
-    {.name = "size", .type = VREG, .mode = 0400, .show = show_size},
+    {.name = "raw", .type = VREG, .mode = 0400, .read = read_fw_cfg_raw},
+    {.name = "size", .type = VREG, .mode = 0400, .show = show_fw_cfg_size},
     {.name = NULL},
 };
 
 static const struct pseudo_node file_dir  = {.type = VDIR, .mode = 0555, .children = file_files};
-static const struct pseudo_node inner_dir = {.type = VDIR, .mode = 0555, .next = dir_next, .find = dir_find};
+static const struct pseudo_node inner_dir = {.type = VDIR, .mode = 0555, .next = fw_cfg_dir_next, .find = fw_cfg_dir_find};
 
 const struct pseudo_node sysfs_fw_cfg_files[] = {
-    {.name = "by_name", .type = VDIR, .mode = 0555, .next = dir_next, .find = dir_find},
+    {.name = "by_name", .type = VDIR, .mode = 0555, .next = fw_cfg_dir_next, .find = fw_cfg_dir_find},
     {.name = NULL},
 };

@@ -18,7 +18,7 @@
 
 enum { NODES_ALL, NODES_WITH_CPU, NODES_WITH_MEMORY };
 
-static void cpus_of(uint64_t node, struct cpumask *m)
+static void cpus_of_node(uint64_t node, struct cpumask *m)
 {
     *m = (struct cpumask){0};
     for (unsigned i = 0; i < ncpu; i++)
@@ -33,7 +33,7 @@ SHOW(show_nodes)
     for (unsigned i = 0; i < lgrp_topo.nnodes; i++) {
         struct cpumask m;
 
-        cpus_of(i, &m);
+        cpus_of_node(i, &m);
         if (n->tag == NODES_ALL || (n->tag == NODES_WITH_CPU && !cpumask_empty(&m)) ||
             (n->tag == NODES_WITH_MEMORY && i < lgrp_topo.nmem))
             set |= 1ull << i;
@@ -47,7 +47,7 @@ SHOW(show_cpumap)
 {
     struct cpumask m;
 
-    cpus_of(arg.a, &m);
+    cpus_of_node(arg.a, &m);
     text_mask(out, m.w, ncpu);
     text_str(out, "\n");
     return 0;
@@ -57,7 +57,7 @@ SHOW(show_cpulist)
 {
     struct cpumask m;
 
-    cpus_of(arg.a, &m);
+    cpus_of_node(arg.a, &m);
     text_list(out, m.w, ncpu);
     text_str(out, "\n");
     return 0;

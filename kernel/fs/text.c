@@ -24,7 +24,7 @@ struct text_chunk {
     char               data[CHUNK];
 };
 
-static bool grow(struct text *t)
+static bool add_text_chunk(struct text *t)
 {
     struct usermem    *payer = usermem_charge(sizeof(struct text_chunk));
     struct text_chunk *c = payer != NULL ? kmem_alloc(sizeof *c) : NULL;
@@ -55,7 +55,7 @@ void text_bytes(struct text *t, const void *p, size_t n)
         size_t             k;
 
         if (c == NULL || c->used == CHUNK) {
-            if (!grow(t))
+            if (!add_text_chunk(t))
                 return;
             continue;
         }
@@ -96,7 +96,7 @@ void text_mask(struct text *t, const uint64_t *words, unsigned nbits)
     }
 }
 
-static bool member(const uint64_t *words, unsigned nbits, unsigned i)
+static bool is_bit_set(const uint64_t *words, unsigned nbits, unsigned i)
 {
     return i < nbits && (words[i / 64] >> (i % 64) & 1);
 }
@@ -106,9 +106,9 @@ void text_list(struct text *t, const uint64_t *words, unsigned nbits)
     const char *comma = "";
 
     for (unsigned i = 0, end; i < nbits; i = end) {
-        for (end = i + 1; member(words, nbits, i) && member(words, nbits, end); end++)
+        for (end = i + 1; is_bit_set(words, nbits, i) && is_bit_set(words, nbits, end); end++)
             ;
-        if (!member(words, nbits, i))
+        if (!is_bit_set(words, nbits, i))
             continue;
         text_add(t, end == i + 1 ? "%s%u" : "%s%u-%u", comma, i, end - 1);
         comma = ",";

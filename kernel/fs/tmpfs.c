@@ -38,7 +38,7 @@ TUNABLE(tmpfs_max_percent, 1, 75,
 static struct kmem_cache *tnode_cache;
 
 /* May the calling thread bring the use to `used` of `max` (max_nodes, max_pages)?  The last part is the superuser's. */
-static bool fits(const struct tmount *tm, uint64_t used, uint64_t max)
+static bool fits_in_mount(const struct tmount *tm, uint64_t used, uint64_t max)
 {
     uint64_t reserve = tm->reserve ? max / RESERVE_SHARE : 0;
 
@@ -49,24 +49,24 @@ static bool fits(const struct tmount *tm, uint64_t used, uint64_t max)
 
 bool tmount_node_fits(const struct tmount *tm)
 {
-    return (!tm->reserve || reserve_spares(0)) && fits(tm, tm->nnodes + 1, tm->max_nodes);
+    return (!tm->reserve || reserve_spares(0)) && fits_in_mount(tm, tm->nnodes + 1, tm->max_nodes);
 }
 
 /* Counts n pages; -ENOSPC: the mount is full, or all memory is promised. */
-static int tmount_take(struct tmount *tm, uint64_t n)
+static int charge_mount_pages(struct tmount *tm, uint64_t n)
 {
     if (!reserve_spares(n))
         return -ENOSPC;
-    if (fits(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
+    if (fits_in_mount(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
         return 0;
     atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
     return -ENOSPC;
 }
 
-/* Counts n pages of `t`; errors of tmount_take(). */
-static int charge(struct tnode *t, uint64_t n)
+/* Counts n pages of `t`; errors of charge_mount_pages(). */
+static int charge_node_pages(struct tnode *t, uint64_t n)
 {
-    int err = tmount_take(tmount_of(&t->vn), n);
+    int err = charge_mount_pages(tmount_of(&t->vn), n);
 
     if (err != 0)
         return err;
@@ -75,7 +75,7 @@ static int charge(struct tnode *t, uint64_t n)
 }
 
 /* Makes the count what the object holds (I1). */
-static void settle(struct tnode *t, uint64_t n)
+static void update_charged_pages(struct tnode *t, uint64_t n)
 {
     uint64_t was = atomic_exchange_explicit(&t->charged, n, memory_order_relaxed);
 
@@ -85,14 +85,14 @@ static void settle(struct tnode *t, uint64_t n)
 static int tmpfs_reserve(struct vnode *vn, uint64_t pages)
 {
     if (pages != 0)
-        return charge(tnode_of(vn), pages);
-    settle(tnode_of(vn), vn->obj.npages);
+        return charge_node_pages(tnode_of(vn), pages);
+    update_charged_pages(tnode_of(vn), vn->obj.npages);
     return 0;
 }
 
 static int tmpfs_getpage(struct vm_object *obj, struct page *pg)
 {
-    int err = charge(tnode_of(obj->owner), 1);
+    int err = charge_node_pages(tnode_of(obj->owner), 1);
 
     if (err == 0)
         page_zero(pg, 0);
@@ -152,7 +152,7 @@ static void tmpfs_inactive(struct vnode *vn)
 
     if (vn->type == VREG) {
         object_truncate(&vn->obj, 0);
-        settle(t, 0);
+        update_charged_pages(t, 0);
     } else if (vn->type == VLNK) {
         if (t->link.target != NULL && t->link.len >= LONG_TARGET)
             atomic_fetch_sub_explicit(&tm->pages, 1, memory_order_relaxed);
@@ -167,11 +167,11 @@ static void tmpfs_inactive(struct vnode *vn)
     kmem_cache_free(tnode_cache, t);
 }
 
-static int set_target(struct tnode *t, const char *target)
+static int set_link_target(struct tnode *t, const char *target)
 {
     size_t len = strlen(target);
 
-    if (len >= LONG_TARGET && tmount_take(tmount_of(&t->vn), 1) != 0)
+    if (len >= LONG_TARGET && charge_mount_pages(tmount_of(&t->vn), 1) != 0)
         return -ENOSPC;
     if ((t->link.target = kmem_alloc(len + 1)) == NULL) {
         if (len >= LONG_TARGET)
@@ -196,7 +196,7 @@ static int tmpfs_create(struct vnode *dir, const char *name, size_t len, enum vt
         return -ENOSPC;
     t->vn.rdev = rdev;
     if (type == VLNK)
-        err = set_target(t, target);
+        err = set_link_target(t, target);
     if (err == 0)
         err = tdir_add(tnode_of(dir), name, len, t); /* takes over the reference */
     if (err != 0) {
@@ -224,7 +224,7 @@ static int tmpfs_setattr(struct vnode *vn, unsigned mask, const struct vattr *va
 
         if (err != 0)
             return err;
-        settle(tnode_of(vn), vn->obj.npages);
+        update_charged_pages(tnode_of(vn), vn->obj.npages);
         vn_times_now(vn, VA_MTIME);
     }
     return vn_setattr_default(vn, mask, va);
@@ -256,7 +256,7 @@ static void tmpfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uin
 }
 
 /* Anybody inside?  More references than entries (and one for the root) means yes. */
-static bool busy(struct tmount *tm, const struct vfs *vfs)
+static bool is_tmpfs_busy(struct tmount *tm, const struct vfs *vfs)
 {
     struct tnode *t;
     bool yes = false;
@@ -270,7 +270,7 @@ static bool busy(struct tmount *tm, const struct vfs *vfs)
 }
 
 /* Frees everything: first all entries go, then each node loses what they held.  Nobody is inside. */
-static void free_all(struct tmount *tm)
+static void free_all_nodes(struct tmount *tm)
 {
     struct tnode *t;
 
@@ -288,15 +288,15 @@ static int tmpfs_unmount(struct vfs *vfs)
 {
     struct tmount *tm = vfs->data;
 
-    if (busy(tm, vfs))
+    if (is_tmpfs_busy(tm, vfs))
         return -EBUSY;
-    free_all(tm);
+    free_all_nodes(tm);
     kmem_free(tm);
     return 0;
 }
 
 /* Takes a number below 2^52, for decimal ones with a suffix k, m or g; false unless it ends at a comma or the end. */
-static bool take_size(const char **at, unsigned base, uint64_t *out)
+static bool parse_tmpfs_number(const char **at, unsigned base, uint64_t *out)
 {
     const char *p = *at;
     uint64_t v = 0;
@@ -327,7 +327,7 @@ static int parse_options(const char *list, uint64_t *bytes, uint64_t *mode)
         if (!size && (mode == NULL || strncmp(list, "mode=", 5) != 0))
             return -EINVAL;
         list += 5;
-        if (!take_size(&list, size ? 10 : 8, size ? bytes : mode) || *bytes == 0)
+        if (!parse_tmpfs_number(&list, size ? 10 : 8, size ? bytes : mode) || *bytes == 0)
             return -EINVAL;
         if (mode != NULL && *mode > 07777)
             return -EINVAL;
@@ -357,7 +357,7 @@ static const struct vfs_ops tmpfs_vfs_ops = {
     .unmount = tmpfs_unmount,
 };
 
-static uint64_t share_pages(void)
+static uint64_t max_tmpfs_pages(void)
 {
     return mem_total_pages() * tmpfs_max_percent / 100;
 }
@@ -373,7 +373,7 @@ void tmpfs_limit(struct vfs *vfs)
 {
     struct tmount *tm = vfs->data;
 
-    uint64_t share = share_pages(), room = min_of(share, mem_total_pages() / 16);
+    uint64_t share = max_tmpfs_pages(), room = min_of(share, mem_total_pages() / 16);
 
     tm->reserve = true;
     tm->max_nodes = max_of(share, tm->nnodes + room);
@@ -382,7 +382,7 @@ void tmpfs_limit(struct vfs *vfs)
 
 int tmpfs_mount(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
-    uint64_t most = share_pages(), bytes = most << PAGE_SHIFT, mode = 0755;
+    uint64_t most = max_tmpfs_pages(), bytes = most << PAGE_SHIFT, mode = 0755;
     struct vfs *vfs;
     struct tmount *tm;
     struct tnode *root;

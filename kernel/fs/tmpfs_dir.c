@@ -75,7 +75,7 @@ void tdir_destroy(struct tdir *d)
 }
 
 /* The pointer that points to the entry `name`, or to the NULL where it would be. */
-static struct tdirent **find(struct tdir *d, const char *name, size_t len, uint32_t hash)
+static struct tdirent **tdir_find_slot(struct tdir *d, const char *name, size_t len, uint32_t hash)
 {
     struct tdirent **p = &d->bucket[hash & d->mask];
 
@@ -86,7 +86,7 @@ static struct tdirent **find(struct tdir *d, const char *name, size_t len, uint3
 }
 
 /* Doubles the table.  Without memory it stays as it is: slower, not wrong. */
-static void grow(struct tdir *d)
+static void tdir_grow(struct tdir *d)
 {
     uint32_t n = 4 * (d->mask + 1);
     struct tdirent **b = kmem_zalloc(n * sizeof *b);
@@ -105,7 +105,7 @@ static void grow(struct tdir *d)
 
 int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
 {
-    struct tdirent *e = *find(&tnode_of(dir)->dir, name, len, name_hash(name, len));
+    struct tdirent *e = *tdir_find_slot(&tnode_of(dir)->dir, name, len, name_hash(name, len));
 
     if (e == NULL)
         return -ENOENT;
@@ -122,7 +122,7 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 }
 
 /* Counts entry `e` in its file, and a subdirectory's in its directory. */
-static void name_node(struct tdirent *e)
+static void count_dir_entry(struct tdirent *e)
 {
     struct tnode *n = e->node;
     struct tmount *tm = tmount_of(&n->vn);
@@ -136,7 +136,7 @@ static void name_node(struct tdirent *e)
 }
 
 /* The opposite. */
-static void unname_node(struct tdirent *e)
+static void uncount_dir_entry(struct tdirent *e)
 {
     struct tnode *n = e->node;
     struct tmount *tm = tmount_of(&n->vn);
@@ -158,12 +158,12 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
 
     if (dir->vn.nlink == 0)
         return -ENOENT;
-    if (*find(d, name, len, hash) != NULL)
+    if (*tdir_find_slot(d, name, len, hash) != NULL)
         return -EEXIST;
     if ((e = kmem_alloc(sizeof *e + len)) == NULL)
         return -ENOMEM;
     if (d->count > 2 * d->mask + 1)
-        grow(d);
+        tdir_grow(d);
     p = &d->bucket[hash & d->mask];
     e->hnext = *p;
     *p = e;
@@ -175,13 +175,13 @@ int tdir_add(struct tnode *dir, const char *name, size_t len, struct tnode *node
     memcpy(e->name, name, len);
     list_push_back(&d->order, &e->order);
     d->count++;
-    name_node(e);
+    count_dir_entry(e);
     vn_times_now(&dir->vn, VA_MTIME);
     return 0;
 }
 
 /* Takes the entry at *p out of its directory; the caller gets its reference to the file. */
-static struct tnode *take_out(struct tdirent **p)
+static struct tnode *tdir_remove_entry(struct tdirent **p)
 {
     struct tdirent *e = *p;
     struct tnode *node = e->node, *dir = e->dir;
@@ -189,7 +189,7 @@ static struct tnode *take_out(struct tdirent **p)
     *p = e->hnext;
     list_remove(&e->order);
     dir->dir.count--;
-    unname_node(e);
+    uncount_dir_entry(e);
     kmem_free(e);
     vn_times_now(&dir->vn, VA_MTIME);
     return node;
@@ -199,11 +199,11 @@ void tdir_clear(struct tnode *dir)
 {
     for (unsigned i = 0; i <= dir->dir.mask; i++)
         while (dir->dir.bucket[i] != NULL)
-            take_out(&dir->dir.bucket[i]);
+            tdir_remove_entry(&dir->dir.bucket[i]);
 }
 
 /* A file has lost one link. */
-static void drop_link(struct tnode *n)
+static void drop_node_link(struct tnode *n)
 {
     struct tmount *tm = tmount_of(&n->vn);
 
@@ -234,7 +234,7 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
     vn_hold(target);
     err = tdir_add(tnode_of(dir), name, len, n);
     if (err != 0) {
-        drop_link(n);
+        drop_node_link(n);
         vn_release(target);
         return err;
     }
@@ -244,25 +244,25 @@ int tmpfs_link(struct vnode *dir, const char *name, size_t len, struct vnode *ta
 
 int tmpfs_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *victim)
 {
-    struct tdirent **p = find(&tnode_of(dir)->dir, name, len, name_hash(name, len));
+    struct tdirent **p = tdir_find_slot(&tnode_of(dir)->dir, name, len, name_hash(name, len));
 
     if (victim->type == VDIR && tnode_of(victim)->dir.count != 0)
         return -ENOTEMPTY;
     ASSERT(*p != NULL && &(*p)->node->vn == victim, "I2");
-    drop_link(take_out(p));
+    drop_node_link(tdir_remove_entry(p));
     vn_release(victim); /* the entry's; the caller has its own */
     return 0;
 }
 
 /* Lets entry `e` name `moved` instead of what it names; drops that. */
-static void replace(struct tdirent *e, struct tnode *moved)
+static void replace_entry_node(struct tdirent *e, struct tnode *moved)
 {
     struct tnode *old = e->node;
 
-    unname_node(e);
+    uncount_dir_entry(e);
     e->node = moved;
-    name_node(e);
-    drop_link(old);
+    count_dir_entry(e);
+    drop_node_link(old);
     vn_release(&old->vn);
     vn_times_now(&e->dir->vn, VA_MTIME);
 }
@@ -279,13 +279,13 @@ int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnod
     if (replaced == NULL)
         err = tdir_add(tnode_of(ndir), nname, nlen, tnode_of(moved));
     else
-        replace(*find(nd, nname, nlen, name_hash(nname, nlen)), tnode_of(moved));
+        replace_entry_node(*tdir_find_slot(nd, nname, nlen, name_hash(nname, nlen)), tnode_of(moved));
     if (err != 0)
         return err;
     /* The new entry took over the old one's reference. */
-    p = find(od, oname, olen, name_hash(oname, olen));
+    p = tdir_find_slot(od, oname, olen, name_hash(oname, olen));
     ASSERT(*p != NULL && &(*p)->node->vn == moved, "I2");
-    take_out(p);
+    tdir_remove_entry(p);
     vn_times_now(moved, 0);
     return 0;
 }

@@ -31,21 +31,21 @@ enum { BATCH = 32 };
 static struct mutex trace_lock;
 static uint32_t     trace_entries = 8192;
 
-static int set_enable(uint64_t value);
-TUNABLE_HOOK(trace_enable, set_enable, 0, UINT32_MAX,
+static int set_trace_enable(uint64_t value);
+TUNABLE_HOOK(trace_enable, set_trace_enable, 0, UINT32_MAX,
         "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
 TUNABLE(trace_entries, 16, 1 << 17, "default 8192 events a CPU, rounded down to a power of two; read when turned on");
 
 /* ---- making rings ---- */
 
-static void ring_free(struct trace_ring *r)
+static void trace_ring_free(struct trace_ring *r)
 {
     if (r != NULL)
         kmem_free(r->slot);
     kmem_free(r);
 }
 
-static struct trace_ring *ring_make(const struct cpu *c, uint32_t entries)
+static struct trace_ring *trace_ring_make(const struct cpu *c, uint32_t entries)
 {
     struct trace_ring *r = kmem_alloc_node(sizeof *r, c->node);
 
@@ -61,7 +61,7 @@ static struct trace_ring *ring_make(const struct cpu *c, uint32_t entries)
 }
 
 /* A ring of the right size for each CPU.  -ENOMEM: those that were there stay. */
-static int rings_make(void)
+static int make_trace_rings(void)
 {
     static struct trace_ring *fresh[CPU_MAX]; /* trace_lock */
     uint32_t asked = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
@@ -71,7 +71,7 @@ static int rings_make(void)
     if (cpus[0]->trace != NULL && cpus[0]->trace->mask == entries - 1)
         return 0;
     for (unsigned i = 0; i < ncpu && err == 0; i++)
-        err = (fresh[i] = ring_make(cpus[i], entries)) == NULL ? -ENOMEM : 0;
+        err = (fresh[i] = trace_ring_make(cpus[i], entries)) == NULL ? -ENOMEM : 0;
     if (err != 0)
         warn("trace: no memory for %u CPUs with %u events each (trace_entries)", ncpu, entries);
     for (unsigned i = 0; i < ncpu; i++) {
@@ -82,14 +82,14 @@ static int rings_make(void)
             if (old != NULL)
                 intr_settle(i);
         }
-        ring_free(old);
+        trace_ring_free(old);
         fresh[i] = NULL;
     }
     return err;
 }
 
 /* trace_enable is about to become `value`; -ENOMEM. */
-static int set_enable(uint64_t value)
+static int set_trace_enable(uint64_t value)
 {
     int err = 0;
 
@@ -97,7 +97,7 @@ static int set_enable(uint64_t value)
         return 0;
     mutex_enter(&trace_lock);
     if (trace_enable == 0 && (uint32_t)value != 0)
-        err = rings_make();
+        err = make_trace_rings();
     mutex_exit(&trace_lock);
     return err;
 }
@@ -111,7 +111,7 @@ struct reader {
 };
 
 /* Record number `i` of those before the events. */
-static struct trace_record preface(const struct reader *rd, unsigned i)
+static struct trace_record make_preface_record(const struct reader *rd, unsigned i)
 {
     struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record), ncpu, trace_enable, rd->until};
     struct trace_record rec = {.time = rd->until, .type = TRACE_CPU};
@@ -127,14 +127,14 @@ static struct trace_record preface(const struct reader *rd, unsigned i)
 }
 
 /* Up to `max` records for the reader, from the preface or one CPU.  *from is where that CPU's tail goes. */
-static unsigned take(struct reader *rd, struct trace_record *out, unsigned max, struct trace_ring **ring,
+static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max, struct trace_ring **ring,
                      uint64_t *from)
 {
     unsigned n = 0;
 
     *ring = NULL;
     while (rd->given + n <= ncpu && n < max) {
-        out[n] = preface(rd, rd->given + n);
+        out[n] = make_preface_record(rd, rd->given + n);
         n++;
     }
     for (unsigned i = 0; i < ncpu && n == 0; i++)
@@ -160,7 +160,7 @@ static long trace_read(struct file *f, struct uio *uio, loff_t off)
     mutex_enter(&trace_lock);
     if (!rd->reading)
         *rd = (struct reader){.until = clock_mono_ns(), .reading = true};
-    while (err == 0 && want >= 2 && (n = take(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) > 0) {
+    while (err == 0 && want >= 2 && (n = take_trace_records(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) > 0) {
         if ((err = uio_move(out, n * sizeof out[0], uio)) != 0)
             break;
         want -= n;
@@ -197,6 +197,6 @@ void tracedev_init(void)
     mutex_init(&trace_lock, SLEEP_TRACE);
     trace_clock = clock_mono_ns;
     cdev_register(&dev);
-    if (trace_enable != 0 && rings_make() != 0)
+    if (trace_enable != 0 && make_trace_rings() != 0)
         trace_enable = 0;
 }

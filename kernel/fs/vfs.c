@@ -95,7 +95,7 @@ void vfs_cross(struct vnode **vn)
     }
 }
 
-static const struct vfs_type *find_type(const char *name)
+static const struct vfs_type *find_vfs_type(const char *name)
 {
     const struct vfs_type *t = NULL;
 
@@ -106,7 +106,7 @@ static const struct vfs_type *find_type(const char *name)
 }
 
 /* Links vfs and the directory it covers (I1); -EBUSY if something else is there already. */
-static int attach(struct vfs *vfs, struct vnode *dir)
+static int attach_mount(struct vfs *vfs, struct vnode *dir)
 {
     int err = 0;
 
@@ -134,7 +134,7 @@ int vfs_set_readonly(struct vfs *vfs, bool readonly)
 }
 
 /* `mount -o remount`: new options for the file system whose root `dir` is. */
-static int remount(struct vnode *dir, const char *options, unsigned flags)
+static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
 {
     struct vfs *vfs = dir->vfs;
     unsigned before = vfs->flags;
@@ -161,14 +161,14 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
               unsigned flags)
 {
     const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME; /* as it is anyway, or without a difference */
-    const struct vfs_type *t = find_type(type);
+    const struct vfs_type *t = find_vfs_type(type);
     struct vfs *vfs;
     int err;
 
     if ((flags & ~(MS_RDONLY | MS_REMOUNT | MS_KEPT | silent)) != 0)
         return -EINVAL; /* no bind mounts, no moving, ... */
     if (flags & MS_REMOUNT)
-        return remount(dir, options, flags);
+        return remount_vfs(dir, options, flags);
     if (t == NULL)
         return -ENODEV;
     if (dir->type != VDIR)
@@ -181,7 +181,7 @@ int vfs_mount(struct vnode *dir, const char *type, const char *source, const cha
     vfs->flags |= flags & MS_KEPT;
     if (vfs->covered != NULL) /* a type with one instance that is mounted already */
         err = -EBUSY;
-    else if ((err = attach(vfs, dir)) == 0)
+    else if ((err = attach_mount(vfs, dir)) == 0)
         list_push_back(&mounts, &vfs->link);
     else if (vfs->op->unmount != NULL && vfs->op->unmount(vfs) == 0)
         vfs_free(vfs);
@@ -245,7 +245,7 @@ void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg
     kmem_free(path);
 }
 
-static void sync_each(bool data)
+static void sync_all_mounts(bool data)
 {
     struct vfs *vfs;
 
@@ -258,7 +258,7 @@ static void sync_each(bool data)
 
 void vfs_sync_all(void)
 {
-    sync_each(true);
+    sync_all_mounts(true);
     bdev_sync_all();
 }
 
@@ -270,7 +270,7 @@ int vfs_sync_one(struct vfs *vfs)
 /* What fsflush asks for beside the pages that it meets. */
 static void sync_inodes(void)
 {
-    sync_each(false);
+    sync_all_mounts(false);
 }
 
 /* Mounts `type` on the directory `path`, made if need be.  A type that is not there is left out. */
@@ -280,7 +280,7 @@ static void mount_at(const char *path, const char *type, const char *options)
     struct vnode *dir;
     int err;
 
-    if (find_type(type) == NULL)
+    if (find_vfs_type(type) == NULL)
         return;
     name_create(&ctx, NULL, path, VDIR, 0755, 0, NULL);
     if ((err = name_lookup(&ctx, NULL, path, NAME_DIR, &dir)) == 0) {
@@ -304,10 +304,10 @@ void vfs_shutdown(void)
 }
 
 /* The root that /etc/system names (rootdev:, rootfs:), NULL if it names none or that cannot be mounted. */
-static struct vfs *disk_root(void)
+static struct vfs *mount_disk_root(void)
 {
     const char *name = system_root_fs[0] != '\0' ? system_root_fs : "ext3";
-    const struct vfs_type *t = find_type(name);
+    const struct vfs_type *t = find_vfs_type(name);
     struct vfs *vfs;
     int err = -ENODEV;
 
@@ -323,7 +323,7 @@ static struct vfs *disk_root(void)
 
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len)
 {
-    struct vfs *vfs = disk_root();
+    struct vfs *vfs = mount_disk_root();
     bool memory = vfs == NULL;
     char shm[48];
     int err = memory ? tmpfs_mount("tmpfs", "", 0, &vfs) : 0;
@@ -357,7 +357,7 @@ static bool may_write(struct vnode *vn)
     return cr->fsuid == 0 || cr->fsuid == vn->uid || vn_access(vn, 2, cr) == 0;
 }
 
-static bool ending(void)
+static bool is_process_ending(void)
 {
     return fs_upcalls.killed();
 }
@@ -372,7 +372,7 @@ void fs_init(void)
     vm_vnode_ops.fsync = vn_fsync;
     vm_vnode_ops.sync_inodes = sync_inodes;
     vm_vnode_ops.may_write = may_write;
-    vm_vnode_ops.ending = ending;
+    vm_vnode_ops.ending = is_process_ending;
     file_init();
     fdtable_init();
     pipe_init();

@@ -143,7 +143,7 @@ static struct ktime ktime_of(int64_t ns)
     return t;
 }
 
-static int64_t ns_of(const struct ktime *t)
+static int64_t ns_of_ktime(const struct ktime *t)
 {
     if (t->sec > INT64_MAX / NS - 1)
         return INT64_MAX;
@@ -188,11 +188,11 @@ int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va)
     if (mask & VA_ATIME_NOW)
         now |= VA_ATIME;
     else if (mask & VA_ATIME)
-        vn->atime_ns = ns_of(&va->atime);
+        vn->atime_ns = ns_of_ktime(&va->atime);
     if (mask & VA_MTIME_NOW)
         now |= VA_MTIME;
     else if (mask & VA_MTIME)
-        vn->mtime_ns = ns_of(&va->mtime);
+        vn->mtime_ns = ns_of_ktime(&va->mtime);
     vn_times_now(vn, now);
     vn_times_now(vn, 0);
     return 0;
@@ -268,7 +268,7 @@ static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *v
     return vn->op->setattr(vn, mask, &v);
 }
 
-static int check_change(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable)
+static int check_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable)
 {
     int err = may_setattr(vn, mask, va, cr);
 
@@ -285,11 +285,11 @@ int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const st
     if (vn->op->setattr == NULL)
         return -EPERM;
     if ((mask & VA_SIZE) && !writable) {
-        if ((err = check_change(vn, mask, va, cr, false)) != 0 || (err = vn_get_write(vn)) != 0)
+        if ((err = check_setattr(vn, mask, va, cr, false)) != 0 || (err = vn_get_write(vn)) != 0)
             return err; /* without the right, EACCES rather than ETXTBSY */
     }
     rw_enter_write(&vn->lock);
-    err = check_change(vn, mask, va, cr, writable); /* the owner may have changed until now */
+    err = check_setattr(vn, mask, va, cr, writable); /* the owner may have changed until now */
     if (err == 0)
         err = setattr_locked(vn, mask, va, cr);
     rw_exit_write(&vn->lock);

@@ -71,7 +71,7 @@ enum { FIRST_POKE = 6 };
 
 /* ---- taking them ---- */
 
-static void device(unsigned irq)
+static void handle_device_intr(unsigned irq)
 {
     struct source   *s = &source[irq];
     struct cpu      *c = this_cpu();
@@ -107,7 +107,7 @@ static const char *source_name(unsigned vec)
                : "spurious";
 }
 
-static void dispatch(unsigned vec, struct regs *r)
+static void dispatch_vector(unsigned vec, struct regs *r)
 {
     struct intr_cpu *ic = this_cpu()->intr;
 
@@ -128,7 +128,7 @@ static void dispatch(unsigned vec, struct regs *r)
         apic_eoi();
         ic->settle++;
     } else if (vec >= VEC_IRQ0 && vec < VEC_IRQ0 + INTR_MAX && source[vec - VEC_IRQ0].fn != NULL) {
-        device(vec - VEC_IRQ0);
+        handle_device_intr(vec - VEC_IRQ0);
     } else {
         ic->spurious++;
         if (vec != VEC_SPURIOUS)
@@ -145,7 +145,7 @@ void intr_poke(unsigned cpu, enum intr_poke why)
 
 /* ---- where they arrive (intr_lock held) ---- */
 
-static unsigned choose(const struct source *s)
+static unsigned choose_intr_cpu(const struct source *s)
 {
     struct cpumask    cand = cpumask_and(&intr_cpus, &s->allowed);
     struct intr_route r = {.topo = &lgrp_topo, .cand = &cand, .narrive = narrive, .wanted = s->wanted};
@@ -153,7 +153,7 @@ static unsigned choose(const struct source *s)
     return intr_route(&r);
 }
 
-static void aim(unsigned irq, unsigned cpu)
+static void aim_source_at_cpu(unsigned irq, unsigned cpu)
 {
     struct source *s = &source[irq];
 
@@ -168,7 +168,7 @@ static void aim(unsigned irq, unsigned cpu)
 }
 
 /* A new one, which arrives nowhere yet.  `wanted`: CPU, or CPU_MAX. */
-static void add(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg, const char *name)
+static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg, const char *name)
 {
     struct source *s = &source[irq];
 
@@ -176,7 +176,7 @@ static void add(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg, co
     s->arg = arg;
     s->name = name;
     s->wanted = wanted;
-    s->cpu = choose(s);
+    s->cpu = choose_intr_cpu(s);
     if (s->cpu == CPU_MAX)
         s->cpu = 0; /* no CPU takes interrupts yet: the boot CPU begins */
     if (wanted == CPU_MAX)
@@ -193,7 +193,7 @@ int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *n
     if (err == 0 && source[irq].fn != NULL)
         err = -EBUSY;
     if (err == 0) {
-        add(irq, CPU_MAX, fn, arg, name);
+        add_intr_source(irq, CPU_MAX, fn, arg, name);
         err = ioapic_route(irq, VEC_IRQ0 + irq, cpus[source[irq].cpu]->apic_id);
         if (err != 0) {
             narrive[source[irq].cpu]--;
@@ -211,8 +211,8 @@ int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *n
     spin_lock(&intr_lock);
     if (nirq < INTR_MAX) {
         source[nirq].msi = *msi;
-        add(nirq, cpu, fn, arg, name);
-        aim(nirq, source[nirq].cpu);
+        add_intr_source(nirq, cpu, fn, arg, name);
+        aim_source_at_cpu(nirq, source[nirq].cpu);
         source[nirq++].moves = 0;
         err = 0;
     }
@@ -232,7 +232,7 @@ int intr_allow(unsigned irq, const struct cpumask *m)
     } else {
         source[irq].allowed = *m;
         if (!cpumask_test(m, source[irq].cpu))
-            aim(irq, choose(&source[irq]));
+            aim_source_at_cpu(irq, choose_intr_cpu(&source[irq]));
     }
     spin_unlock(&intr_lock);
     return err;
@@ -246,7 +246,7 @@ void intr_cpu_enable(unsigned cpu)
         struct source *s = &source[irq];
 
         if (s->fn != NULL && s->wanted == cpu && s->cpu != cpu && cpumask_test(&s->allowed, cpu))
-            aim(irq, cpu);
+            aim_source_at_cpu(irq, cpu);
     }
     spin_unlock(&intr_lock);
 }
@@ -268,13 +268,13 @@ int intr_cpu_disable(unsigned cpu)
     spin_lock(&intr_lock);
     cpumask_clear(&intr_cpus, cpu);
     for (unsigned irq = 0; irq < nirq && stuck == INTR_MAX; irq++)
-        if (source[irq].fn != NULL && source[irq].cpu == cpu && choose(&source[irq]) == CPU_MAX)
+        if (source[irq].fn != NULL && source[irq].cpu == cpu && choose_intr_cpu(&source[irq]) == CPU_MAX)
             stuck = irq;
     if (stuck != INTR_MAX)
         cpumask_set(&intr_cpus, cpu);
     for (unsigned irq = 0; irq < nirq && stuck == INTR_MAX; irq++)
         if (source[irq].fn != NULL && source[irq].cpu == cpu)
-            aim(irq, choose(&source[irq]));
+            aim_source_at_cpu(irq, choose_intr_cpu(&source[irq]));
     spin_unlock(&intr_lock);
     if (stuck == INTR_MAX) {
         intr_settle(cpu);
@@ -301,7 +301,7 @@ bool intr_next(unsigned irq, struct intr_info *out)
 
 /* ---- counting them ---- */
 
-static void cpu_snapshot(struct kstat *ks, uint64_t *out)
+static void intr_cpu_snapshot(struct kstat *ks, uint64_t *out)
 {
     const struct cpu      *c = ks->arg;
     const struct intr_cpu *ic = c->intr;
@@ -324,7 +324,7 @@ void intr_stats_init(void)
         if (ks == NULL)
             panic("no memory for the interrupt statistics of CPU %u", i);
         *ks = (struct kstat){.module = "intr", .instance = (int)i, .name = "cpu", .kclass = "misc",
-                             .nstat = array_size(cpu_names), .names = cpu_names, .snapshot = cpu_snapshot,
+                             .nstat = array_size(cpu_names), .names = cpu_names, .snapshot = intr_cpu_snapshot,
                              .arg = cpus[i]};
         kstat_register(ks);
     }
@@ -340,5 +340,5 @@ void intr_cpu_init(struct cpu *c)
 
 void intr_init(void)
 {
-    irq_dispatch = dispatch;
+    irq_dispatch = dispatch_vector;
 }

@@ -5,7 +5,7 @@
 #include "intr/route.h"
 
 /* The member of `m` with the fewest, the first of them at or after `from`, going round; CPU_MAX if m is empty. */
-static unsigned fewest(const struct intr_route *r, const struct cpumask *m, unsigned from)
+static unsigned cpu_with_fewest_intrs(const struct intr_route *r, const struct cpumask *m, unsigned from)
 {
     unsigned best = CPU_MAX, low = cpumask_next(m, 0), cpu = cpumask_next(m, from), n = cpumask_weight(m);
 
@@ -24,13 +24,13 @@ unsigned intr_route(const struct intr_route *r)
     unsigned lgrp;
 
     if (r->wanted == CPU_MAX)
-        return fewest(r, r->cand, 0);
+        return cpu_with_fewest_intrs(r, r->cand, 0);
     if (cpumask_test(r->cand, r->wanted))
         return r->wanted;
     lgrp = r->topo->cpu_lgrp[r->wanted];
     for (unsigned k = 0; k < r->topo->nlevels[lgrp]; k++) {
         struct cpumask m = cpumask_and(&r->topo->level_cpus[lgrp][k], r->cand);
-        unsigned       cpu = fewest(r, &m, r->wanted + 1);
+        unsigned       cpu = cpu_with_fewest_intrs(r, &m, r->wanted + 1);
 
         if (cpu != CPU_MAX)
             return cpu;

@@ -20,14 +20,14 @@
 
 enum { SLIT_MAX = 254 }; /* 255 is "unreachable" */
 
-static void synthetic(struct lgrp_topo *t)
+static void set_default_latencies(struct lgrp_topo *t)
 {
     for (unsigned i = 0; i < t->nnodes; i++)
         for (unsigned j = 0; j < t->nnodes; j++)
             t->node_lat[i][j] = i == j ? LGRP_LAT_LOCAL : LGRP_LAT_REMOTE;
 }
 
-static bool all_equal(const struct lgrp_topo *t)
+static bool all_latencies_equal(const struct lgrp_topo *t)
 {
     for (unsigned i = 0; i < t->nnodes; i++)
         for (unsigned j = 0; j < t->nnodes; j++)
@@ -36,7 +36,7 @@ static bool all_equal(const struct lgrp_topo *t)
     return true;
 }
 
-static uint8_t higher(uint8_t a, uint8_t b)
+static uint8_t higher_latency(uint8_t a, uint8_t b)
 {
     return a > b ? a : b;
 }
@@ -44,7 +44,7 @@ static uint8_t higher(uint8_t a, uint8_t b)
 /* The three checks, in the order of docs/lgroups.md.  0 entries are skipped. */
 enum flaw { SOUND, ASYMMETRIC, DIAGONAL, REMOTE_NEARER };
 
-static enum flaw check(const struct lgrp_topo *t)
+static enum flaw check_latencies(const struct lgrp_topo *t)
 {
     uint8_t local = 0;
     enum flaw flaw = SOUND;
@@ -73,16 +73,16 @@ static enum flaw check(const struct lgrp_topo *t)
 
 /* Fills entries of 0: from the opposite direction, else the farthest seen; the diagonal from
  * others. */
-static void fill_gaps(struct lgrp_topo *t)
+static void fill_latency_gaps(struct lgrp_topo *t)
 {
     uint8_t local = 0, far = 0;
 
     for (unsigned i = 0; i < t->nnodes; i++) {
         for (unsigned j = 0; j < t->nnodes; j++) {
             if (i == j)
-                local = higher(local, t->node_lat[i][j]);
+                local = higher_latency(local, t->node_lat[i][j]);
             else
-                far = higher(far, t->node_lat[i][j]);
+                far = higher_latency(far, t->node_lat[i][j]);
         }
     }
     if (local == 0)
@@ -101,7 +101,7 @@ static void fill_gaps(struct lgrp_topo *t)
     }
 }
 
-static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
+static const char *apply_slit(struct lgrp_topo *t, const struct acpi_slit *s)
 {
     static const char *const reason[] = {
         [ASYMMETRIC] = "SLIT rejected: not symmetric",
@@ -120,16 +120,16 @@ static const char *take_slit(struct lgrp_topo *t, const struct acpi_slit *s)
     }
     if (!any)
         return "SLIT rejected: it is all zeros";
-    if (all_equal(t)) {
+    if (all_latencies_equal(t)) {
         t->uniform = true;
         return NULL;
     }
-    return reason[check(t)]; /* reason[SOUND] is NULL */
+    return reason[check_latencies(t)]; /* reason[SOUND] is NULL */
 }
 
 /* Scales the HMAT so that its smallest local latency is 10.  Whether the result is believable.
  */
-static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
+static bool apply_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
 {
     uint8_t slot[NODE_MAX];
     uint32_t local = UINT32_MAX;
@@ -154,7 +154,7 @@ static bool take_hmat(struct lgrp_topo *t, const struct acpi_hmat *h)
             t->node_lat[i][j] = (uint8_t)min_of(v, (uint64_t)SLIT_MAX);
         }
     }
-    return check(t) == SOUND;
+    return check_latencies(t) == SOUND;
 }
 
 void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
@@ -167,25 +167,25 @@ void lgrp_find_distances(struct lgrp_topo *t, const struct lgrp_input *in)
         return;
     }
     if (in->slit != NULL)
-        wrong = take_slit(t, in->slit);
+        wrong = apply_slit(t, in->slit);
     if (wrong != NULL)
         lgrp_note(t, wrong);
     if (in->slit == NULL || wrong != NULL) {
-        if (in->hmat == NULL || !take_hmat(t, in->hmat)) {
-            synthetic(t);
+        if (in->hmat == NULL || !apply_hmat(t, in->hmat)) {
+            set_default_latencies(t);
             if (t->nnodes >= 4)
                 lgrp_note(t, "synthetic latencies: local 10, remote 20");
         }
     }
-    fill_gaps(t);
+    fill_latency_gaps(t);
     for (unsigned j = 0; j < t->nnodes; j++)
         for (unsigned i = 0; i < t->nnodes; i++)
-            far = higher(far, t->node_lat[i][j]);
+            far = higher_latency(far, t->node_lat[i][j]);
     t->high_end = far * 2u >= t->node_lat[0][0] * 3u;
 }
 
 /* Sorts near[g]: by distance, ties in the order g+1, g+2 .. round to g-1 (lgrp.h, THEORY). */
-static void sort_near(struct lgrp_topo *t, unsigned g)
+static void sort_near_lgrps(struct lgrp_topo *t, unsigned g)
 {
     uint8_t *near = t->near[g];
 
@@ -200,7 +200,7 @@ static void sort_near(struct lgrp_topo *t, unsigned g)
 }
 
 /* Cuts near[g] where the distance changes; what does not fit joins the last level. */
-static void find_levels(struct lgrp_topo *t, unsigned g)
+static void cut_lgrp_levels(struct lgrp_topo *t, unsigned g)
 {
     unsigned k = 0;
 
@@ -243,7 +243,7 @@ void lgrp_topo_group(struct lgrp_topo *t)
         for (unsigned j = 0; j < t->nnodes; j++) {
             uint8_t *lat = &t->lat[t->node_lgrp[i]][t->node_lgrp[j]];
 
-            *lat = higher(*lat, t->node_lat[i][j]);
+            *lat = higher_latency(*lat, t->node_lat[i][j]);
         }
     }
     for (unsigned c = 0; c < t->ncpus; c++) {
@@ -251,14 +251,14 @@ void lgrp_topo_group(struct lgrp_topo *t)
         cpumask_set(&t->lgrp_cpus[t->cpu_lgrp[c]], c);
     }
     for (unsigned g = 0; g < t->nlgrps; g++) {
-        sort_near(t, g);
-        find_levels(t, g);
+        sort_near_lgrps(t, g);
+        cut_lgrp_levels(t, g);
     }
     nlgrps = t->nlgrps;
 }
 
 /* Appends the memory nodes of one lgroup, beginning at a random one. */
-static unsigned add_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
+static unsigned append_lgrp_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
                           uint8_t out[NODE_MAX], unsigned n)
 {
     uint64_t set = t->lgrp_nodes[lgrp];
@@ -276,6 +276,6 @@ unsigned lgrp_node_order(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
     unsigned n = 0;
 
     for (unsigned i = 0; i < t->nlgrps; i++)
-        n = add_nodes(t, t->near[lgrp][i], rnd, out, n);
+        n = append_lgrp_nodes(t, t->near[lgrp][i], rnd, out, n);
     return n;
 }

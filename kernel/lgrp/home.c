@@ -36,7 +36,7 @@ static unsigned nth_member(uint64_t set, unsigned skip)
  * The least loaded member of `set`, scanning round from a random one; NONE if it is empty.  Loads that differ by
  * `tolerance` / CPUs are equal.
  */
-static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
+static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
 {
     unsigned start = set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
     uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
@@ -56,7 +56,7 @@ static unsigned least_loaded(const struct lgrp_home_in *in, uint64_t set, uint32
 }
 
 /* The member of `cand` with the strictly greatest affinity; NONE if no member has any. */
-static unsigned by_affinity(const struct lgrp_home_in *in)
+static unsigned highest_affinity_lgrp(const struct lgrp_home_in *in)
 {
     unsigned best = NONE, most = 0;
 
@@ -84,14 +84,14 @@ unsigned lgrp_choose_home(const struct lgrp_home_in *in)
 
     if (in->cand == 0)
         return NONE;
-    best = by_affinity(in);
+    best = highest_affinity_lgrp(in);
     if (best != NONE)
         return best;
     if (own == 0)
-        return least_loaded(in, in->cand, in->tolerance);
+        return least_loaded_lgrp(in, in->cand, in->tolerance);
 
-    best = least_loaded(in, own, 0);
-    other = least_loaded(in, in->cand & ~own, in->tolerance);
+    best = least_loaded_lgrp(in, own, 0);
+    other = least_loaded_lgrp(in, in->cand & ~own, in->tolerance);
     if (other != NONE && in->load[best] > in->expand_thresh &&
         (uint64_t)in->load[other] + in->expand_diff < in->load[best])
         return other;

@@ -38,12 +38,12 @@ static const uint16_t decay[DECAY_TABLE] = {
     204, 192,  182,  172,  164, 156, 149, 142, 136, 131, 126, 121, 117, 113, 109, 106,
 };
 
-static uint32_t decay_of(unsigned ncpus)
+static uint32_t decay_factor_of(unsigned ncpus)
 {
     return ncpus < DECAY_TABLE ? decay[ncpus] : decay[1] / ncpus;
 }
 
-static uint32_t step(uint32_t avg, uint32_t f, unsigned runnable)
+static uint32_t step_load_average(uint32_t avg, uint32_t f, unsigned runnable)
 {
     uint64_t lost = ((uint64_t)avg * f + (AVG_FULL - 1)) / AVG_FULL;
     uint64_t next = avg - lost + (uint64_t)f * runnable;
@@ -52,7 +52,7 @@ static uint32_t step(uint32_t avg, uint32_t f, unsigned runnable)
 }
 
 /* One thread's charge in advance, in units of lpl.antic, on an lgroup of `ncpus`. */
-static uint32_t charge_of(unsigned ncpus)
+static uint32_t anticipated_charge(unsigned ncpus)
 {
     uint64_t c = (uint64_t)lgrp_loadavg_max_effect * AVG_FULL / LGRP_LOAD_FULL / ncpus;
 
@@ -124,7 +124,7 @@ static uint16_t threads_seen(const struct lgrp_part *part, unsigned lgrp, unsign
 }
 
 /* Promises `halves` half threads to `t`, which is at home in its partition. */
-static void hold(struct lgrp_thread *t, unsigned halves)
+static void promise_half_threads(struct lgrp_thread *t, unsigned halves)
 {
     struct lgrp_proc *p = t->proc;
     struct lpl *l = &t->part->lpl[t->home];
@@ -156,7 +156,7 @@ static void creation_begins(struct lgrp_part *part, struct lgrp_proc *p,
         l->others = threads_seen(part, creator->home, 1);
     else if (l->others > 0)
         l->others--; /* it was one of them */
-    hold(creator, HALF);
+    promise_half_threads(creator, HALF);
 }
 
 /* The promises end: from now on the averages speak for the threads of `p`. */
@@ -186,11 +186,11 @@ void lgrp_part_update(struct lgrp_part *part, const uint16_t runnable[LGRP_MAX])
         unsigned g = bit_first(left);
         struct lpl *l = &part->lpl[g];
         unsigned n = l->ncpus, each = runnable[g] / n, extra = runnable[g] % n;
-        uint32_t f = decay_of(n), most;
+        uint32_t f = decay_factor_of(n), most;
 
         for (unsigned i = 0; i < n; i++) {
-            l->avg = step(l->avg, f, each + (i < extra));
-            l->antic = step(l->antic, f, 0);
+            l->avg = step_load_average(l->avg, f, each + (i < extra));
+            l->antic = step_load_average(l->antic, f, 0);
         }
         l->recent[1] = l->recent[0];
         l->recent[0] = runnable[g];
@@ -240,10 +240,10 @@ void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lg
     if (p->creating_in == part) {
         if (l->held == 0 && l->ncpus != 0)
             l->others = threads_seen(part, lgrp, 0);
-        hold(t, WHOLE);
+        promise_half_threads(t, WHOLE);
     } else if (l->ncpus != 0) {
         t->antic = l->ncpus;
-        l->antic += min_of(charge_of(l->ncpus), UINT32_MAX - l->antic);
+        l->antic += min_of(anticipated_charge(l->ncpus), UINT32_MAX - l->antic);
         if (l->held != 0)
             l->others++;
     }
@@ -263,7 +263,7 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
         p->held[t->home] = (uint16_t)(p->held[t->home] - t->charge);
     } else {
         if (t->antic != 0 && now_ns - t->at_ns < lgrp_min_nsec)
-            l->antic -= min_of(charge_of(t->antic), l->antic);
+            l->antic -= min_of(anticipated_charge(t->antic), l->antic);
         if (l->held != 0 && l->others != 0)
             l->others--;
     }
@@ -278,7 +278,7 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
     t->antic = 0;
 }
 
-static unsigned choose(const struct lgrp_part *part, const struct lgrp_thread *t,
+static unsigned weigh_home_candidates(const struct lgrp_part *part, const struct lgrp_thread *t,
                        const uint8_t *aff, uint32_t rnd)
 {
     uint32_t load[LGRP_MAX];
@@ -326,7 +326,7 @@ unsigned lgrp_thread_home(struct lgrp_part *part, struct lgrp_thread *t, struct 
             creation_begins(part, p, creator);
         p->last_create = part->updates;
     }
-    g = choose(part, t, NULL, rnd);
+    g = weigh_home_candidates(part, t, NULL, rnd);
     if (g != NONE)
         lgrp_thread_join(part, t, g, now_ns);
     return g;
@@ -338,7 +338,7 @@ unsigned lgrp_thread_rehome(struct lgrp_part *part, struct lgrp_thread *t, const
     unsigned g;
 
     lgrp_thread_leave(t, now_ns);
-    g = choose(part, t, aff, rnd);
+    g = weigh_home_candidates(part, t, aff, rnd);
     if (g != NONE)
         lgrp_thread_join(part, t, g, now_ns);
     return g;

@@ -9,7 +9,7 @@
 #include "lib/errno.h"
 
 /* Node n becomes n modulo nmem. */
-static uint64_t fold(uint64_t nodes, unsigned nmem)
+static uint64_t fold_node_set(uint64_t nodes, unsigned nmem)
 {
     uint64_t set = 0;
 
@@ -32,7 +32,7 @@ int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t aske
     }
     if (none && (asked != 0 || (mode == MPOL_LOCAL && flags != 0)))
         return -EINVAL;
-    nodes = (flags & MPOL_F_RELATIVE_NODES) != 0 ? fold(asked, nmem) : asked & all;
+    nodes = (flags & MPOL_F_RELATIVE_NODES) != 0 ? fold_node_set(asked, nmem) : asked & all;
     if (!none && nodes == 0)
         return -EINVAL;
     if (mode == MPOL_PREFERRED)

@@ -13,7 +13,7 @@
 #include "lgrp/place.h"
 
 /* A member of `set` (not empty), each equally likely for an even 32-bit `rnd`. */
-static unsigned draw(uint64_t set, uint32_t rnd)
+static unsigned draw_random_member(uint64_t set, uint32_t rnd)
 {
     unsigned skip = (unsigned)(((uint64_t)rnd * bit_count(set)) >> 32);
 
@@ -22,7 +22,7 @@ static unsigned draw(uint64_t set, uint32_t rnd)
     return bit_first(set);
 }
 
-static uint64_t memory_of(const struct lgrp_topo *t, uint64_t lgrps)
+static uint64_t memory_of_lgrps(const struct lgrp_topo *t, uint64_t lgrps)
 {
     uint64_t bytes = 0;
 
@@ -34,18 +34,18 @@ static uint64_t memory_of(const struct lgrp_topo *t, uint64_t lgrps)
 
 /* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set.
  */
-static enum lgrp_mem_policy narrow(enum lgrp_mem_policy policy, const struct lgrp_mem_in *in)
+static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy, const struct lgrp_mem_in *in)
 {
     bool random = policy == LGRP_MEM_POLICY_RANDOM || policy == LGRP_MEM_POLICY_RANDOM_PROC;
 
     if (random && lgrp_mem_pset_aware != 0 && in->pset_lgrps != 0 &&
-        in->seg_bytes < memory_of(in->topo, in->pset_lgrps))
+        in->seg_bytes < memory_of_lgrps(in->topo, in->pset_lgrps))
         return LGRP_MEM_POLICY_RANDOM_PSET;
     return policy;
 }
 
 /* The lgroup `steps` places after `home` among those with memory, round and round. */
-static unsigned round_robin(const struct lgrp_topo *t, unsigned home, uint64_t steps)
+static unsigned round_robin_lgrp(const struct lgrp_topo *t, unsigned home, uint64_t steps)
 {
     uint64_t set = t->mem_lgrps;
     uint64_t below = home < LGRP_MAX ? set & ((1ull << home) - 1) : 0;
@@ -63,7 +63,7 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
 
     if (*policy == LGRP_MEM_POLICY_NEXT && in->home == LGRP_NONE)
         *policy = LGRP_MEM_POLICY_RANDOM;
-    *policy = narrow(*policy, in);
+    *policy = narrow_to_pset(*policy, in);
 
     switch (*policy) {
     case LGRP_MEM_POLICY_NEXT:
@@ -71,7 +71,7 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
     case LGRP_MEM_POLICY_NEXT_CPU:
         return in->cpu_lgrp;
     case LGRP_MEM_POLICY_ROUNDROBIN:
-        return round_robin(t, in->home, in->index);
+        return round_robin_lgrp(t, in->home, in->index);
     case LGRP_MEM_POLICY_RANDOM_PROC:
         set &= in->proc_lgrps;
         break;
@@ -86,7 +86,7 @@ unsigned lgrp_mem_choose(enum lgrp_mem_policy *policy, const struct lgrp_mem_in 
         *policy = LGRP_MEM_POLICY_RANDOM;
         set = t->mem_lgrps;
     }
-    return draw(set, in->rnd);
+    return draw_random_member(set, in->rnd);
 }
 
 unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd)
@@ -95,7 +95,7 @@ unsigned lgrp_mem_node_slow(const struct lgrp_topo *t, unsigned lgrp, uint32_t r
         uint64_t nodes = t->lgrp_nodes[t->near[lgrp][i]];
 
         if (nodes != 0)
-            return draw(nodes, rnd);
+            return draw_random_member(nodes, rnd);
     }
     return 0;
 }

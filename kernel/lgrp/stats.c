@@ -29,7 +29,7 @@ static const char *const names[] = {
     "load average",
 };
 
-static void snapshot(struct kstat *ks, uint64_t *out)
+static void lgrp_stats_snapshot(struct kstat *ks, uint64_t *out)
 {
     unsigned lgrp = (unsigned)ks->instance;
     uint64_t nfree = 0, avail = 0, installed = 0;
@@ -48,7 +48,7 @@ static void snapshot(struct kstat *ks, uint64_t *out)
     *out++ = lgrp_load_average != NULL ? lgrp_load_average(lgrp) : 0;
 }
 
-static void clear(struct kstat *ks)
+static void lgrp_stats_clear(struct kstat *ks)
 {
     for (unsigned i = 0; i < LGRP_STAT_COUNT; i++)
         atomic_store_explicit(&lgrp_counters[ks->instance].v[i], 0, memory_order_relaxed);
@@ -66,8 +66,8 @@ void lgrp_stats_init(void)
                              .kclass = "misc",
                              .names = names,
                              .nstat = array_size(names),
-                             .snapshot = snapshot,
-                             .clear = clear};
+                             .snapshot = lgrp_stats_snapshot,
+                             .clear = lgrp_stats_clear};
         snprintf(ks->name, sizeof ks->name, "lgrp%u", i);
         kstat_register(ks);
     }

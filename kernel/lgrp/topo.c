@@ -32,7 +32,7 @@ void lgrp_note(struct lgrp_topo *t, const char *line)
 }
 
 /* Appends a piece; joins it to the one before when it continues it on the same node. */
-static bool add_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t node)
+static bool append_memory_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t node)
 {
     unsigned n = t->nranges;
 
@@ -50,7 +50,7 @@ static bool add_piece(struct lgrp_topo *t, uint64_t base, uint64_t end, uint8_t 
 }
 
 /* The installed range with the lowest base above `after` (or any, first time), or NULL. */
-static const struct lgrp_range *next_installed(const struct lgrp_input *in, bool first,
+static const struct lgrp_range *next_installed_range(const struct lgrp_input *in, bool first,
                                                uint64_t after)
 {
     const struct lgrp_range *best = NULL;
@@ -65,7 +65,7 @@ static const struct lgrp_range *next_installed(const struct lgrp_input *in, bool
 }
 
 /* One node holds everything.  `line`: why, for the console, or NULL. */
-static void one_node(struct lgrp_topo *t, const struct lgrp_input *in, const char *line)
+static void use_single_node(struct lgrp_topo *t, const struct lgrp_input *in, const char *line)
 {
     const struct lgrp_range *r;
     bool fits = true;
@@ -73,8 +73,8 @@ static void one_node(struct lgrp_topo *t, const struct lgrp_input *in, const cha
     t->nnodes = t->nmem = 1;
     t->nranges = 0;
     t->node_pxm[0] = 0;
-    for (r = next_installed(in, true, 0); r != NULL; r = next_installed(in, false, r->base))
-        fits = add_piece(t, r->base, r->base + r->len, 0) && fits;
+    for (r = next_installed_range(in, true, 0); r != NULL; r = next_installed_range(in, false, r->base))
+        fits = append_memory_piece(t, r->base, r->base + r->len, 0) && fits;
     memset(t->cpu_node, 0, sizeof t->cpu_node);
     if (line != NULL)
         lgrp_note(t, line);
@@ -83,7 +83,7 @@ static void one_node(struct lgrp_topo *t, const struct lgrp_input *in, const cha
 }
 
 /* Node of a domain, made if new; NO_NODE when there are too many. */
-static uint8_t node_of(struct lgrp_topo *t, uint32_t pxm)
+static uint8_t node_of_domain(struct lgrp_topo *t, uint32_t pxm)
 {
     for (unsigned i = 0; i < t->nnodes; i++)
         if (t->node_pxm[i] == pxm)
@@ -94,7 +94,7 @@ static uint8_t node_of(struct lgrp_topo *t, uint32_t pxm)
     return (uint8_t)t->nnodes++;
 }
 
-static const struct acpi_srat_cpu *srat_cpu(const struct acpi_srat *s, uint32_t apic_id)
+static const struct acpi_srat_cpu *find_srat_cpu(const struct acpi_srat *s, uint32_t apic_id)
 {
     for (unsigned i = 0; i < s->ncpus; i++)
         if (s->cpu[i].apic_id == apic_id)
@@ -103,15 +103,15 @@ static const struct acpi_srat_cpu *srat_cpu(const struct acpi_srat *s, uint32_t 
 }
 
 /* What is wrong with the CPU entries and the number of domains; NULL: nothing. */
-static const char *check_cpus(const struct lgrp_input *in)
+static const char *check_srat_cpus(const struct lgrp_input *in)
 {
     const struct acpi_srat *s = in->srat;
 
     for (unsigned i = 0; i < s->ncpus; i++)
-        if (srat_cpu(s, s->cpu[i].apic_id)->pxm != s->cpu[i].pxm)
+        if (find_srat_cpu(s, s->cpu[i].apic_id)->pxm != s->cpu[i].pxm)
             return "SRAT rejected: the same APIC id is in two domains";
     for (unsigned i = 0; i < in->ncpus; i++)
-        if (srat_cpu(s, in->apic_id[i]) == NULL)
+        if (find_srat_cpu(s, in->apic_id[i]) == NULL)
             return "SRAT rejected: fewer CPU entries than CPUs";
     return NULL;
 }
@@ -123,9 +123,9 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
 
     t->nnodes = 0;
     for (unsigned i = 0; i < s->ncpus && !many; i++)
-        many = node_of(t, s->cpu[i].pxm) == NO_NODE;
+        many = node_of_domain(t, s->cpu[i].pxm) == NO_NODE;
     for (unsigned i = 0; i < s->nmem && !many; i++)
-        many = node_of(t, s->mem[i].pxm) == NO_NODE;
+        many = node_of_domain(t, s->mem[i].pxm) == NO_NODE;
     t->nnodes = 0;
     return many;
 }
@@ -134,7 +134,7 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
  * The piece of [at, end) that begins at `at`: sets *until and *mem to the SRAT range that
  * covers it, or to NULL for a gap.  Returns whether a range of another domain covers `at` too.
  */
-static bool next_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uint64_t *until,
+static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uint64_t *until,
                        const struct acpi_srat_mem **mem)
 {
     bool clash = false;
@@ -156,21 +156,21 @@ static bool next_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uin
 }
 
 /* Cuts installed memory along the SRAT.  NULL, or why that cannot be done. */
-static const char *cut_memory(struct lgrp_topo *t, const struct lgrp_input *in)
+static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     const struct acpi_srat_mem *mem;
     const struct lgrp_range *r;
     uint64_t until;
 
     t->nranges = 0;
-    for (r = next_installed(in, true, 0); r != NULL; r = next_installed(in, false, r->base)) {
+    for (r = next_installed_range(in, true, 0); r != NULL; r = next_installed_range(in, false, r->base)) {
         for (uint64_t at = r->base; at < r->base + r->len; at = until) {
-            if (next_piece(in->srat, at, r->base + r->len, &until, &mem))
+            if (next_memory_piece(in->srat, at, r->base + r->len, &until, &mem))
                 return "MPO disabled because memory is interleaved";
-            uint8_t node = mem != NULL      ? node_of(t, mem->pxm)
+            uint8_t node = mem != NULL      ? node_of_domain(t, mem->pxm)
                            : t->nranges > 0 ? t->range_node[t->nranges - 1]
                                             : NO_NODE;
-            if (!add_piece(t, at, until, node))
+            if (!append_memory_piece(t, at, until, node))
                 return "SRAT rejected: too many memory ranges";
         }
     }
@@ -184,13 +184,13 @@ static const char *cut_memory(struct lgrp_topo *t, const struct lgrp_input *in)
 }
 
 /* CPUs of domains that have no memory get nodes of their own, by ascending domain number. */
-static void place_cpus(struct lgrp_topo *t, const struct lgrp_input *in)
+static void assign_cpu_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
 {
     for (;;) {
         const struct acpi_srat_cpu *low = NULL;
 
         for (unsigned i = 0; i < in->ncpus; i++) {
-            const struct acpi_srat_cpu *c = srat_cpu(in->srat, in->apic_id[i]);
+            const struct acpi_srat_cpu *c = find_srat_cpu(in->srat, in->apic_id[i]);
             bool known = false;
 
             for (unsigned n = 0; n < t->nnodes && !known; n++)
@@ -200,10 +200,10 @@ static void place_cpus(struct lgrp_topo *t, const struct lgrp_input *in)
         }
         if (low == NULL)
             break;
-        node_of(t, low->pxm);
+        node_of_domain(t, low->pxm);
     }
     for (unsigned i = 0; i < in->ncpus; i++)
-        t->cpu_node[i] = node_of(t, srat_cpu(in->srat, in->apic_id[i])->pxm);
+        t->cpu_node[i] = node_of_domain(t, find_srat_cpu(in->srat, in->apic_id[i])->pxm);
 }
 
 static void find_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
@@ -211,22 +211,22 @@ static void find_nodes(struct lgrp_topo *t, const struct lgrp_input *in)
     const char *wrong;
 
     if (in->ncpus <= 1) {
-        one_node(t, in, NULL);
+        use_single_node(t, in, NULL);
         return;
     }
     if (in->srat == NULL) {
-        one_node(t, in, in->srat_why != NULL ? in->srat_why : "no SRAT, one lgroup");
+        use_single_node(t, in, in->srat_why != NULL ? in->srat_why : "no SRAT, one lgroup");
         return;
     }
-    wrong = check_cpus(in);
+    wrong = check_srat_cpus(in);
     if (wrong == NULL && too_many_domains(t, in->srat))
         wrong = "SRAT rejected: more domains than supported";
     if (wrong == NULL)
-        wrong = cut_memory(t, in);
+        wrong = cut_memory_by_srat(t, in);
     if (wrong == NULL)
-        place_cpus(t, in);
+        assign_cpu_nodes(t, in);
     if (wrong != NULL || t->nnodes == 1)
-        one_node(t, in, wrong);
+        use_single_node(t, in, wrong);
 }
 
 void lgrp_topo_build(struct lgrp_topo *t, const struct lgrp_input *in)

@@ -49,7 +49,7 @@ void crng_seed(struct crng *c, uint64_t seed, uint32_t number)
     *c = (struct crng){.key = {(uint32_t)seed, (uint32_t)(seed >> 32), number}};
 }
 
-static void refill(struct crng *c)
+static void refill_crng_output(struct crng *c)
 {
     static const uint32_t nonce[3];
 
@@ -69,7 +69,7 @@ void crng_take(struct crng *c, void *buf, size_t n)
         size_t   k;
 
         if (c->left == 0)
-            refill(c);
+            refill_crng_output(c);
         k = min_of(n, (size_t)c->left);
         from = c->out + sizeof c->out - c->left;
         memcpy(to, from, k);

@@ -19,17 +19,17 @@ struct spec {
     char     length; /* 0, 'h', 'H' (hh), 'l' (l, ll, z, j, t) */
 };
 
-static void put(struct out *o, char c)
+static void put_char(struct out *o, char c)
 {
     if (o->len + 1 < o->size)
         o->buf[o->len] = c;
     o->len++;
 }
 
-static void pad(struct out *o, char c, size_t n)
+static void put_padding(struct out *o, char c, size_t n)
 {
     while (n-- > 0)
-        put(o, c);
+        put_char(o, c);
 }
 
 static void put_field(struct out *o, const struct spec *s, const char *text, size_t n)
@@ -37,11 +37,11 @@ static void put_field(struct out *o, const struct spec *s, const char *text, siz
     size_t fill = s->width > n ? s->width - n : 0;
 
     if (!s->left)
-        pad(o, ' ', fill);
+        put_padding(o, ' ', fill);
     for (size_t i = 0; i < n; i++)
-        put(o, text[i]);
+        put_char(o, text[i]);
     if (s->left)
-        pad(o, ' ', fill);
+        put_padding(o, ' ', fill);
 }
 
 static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned base, bool upper, const char *sign)
@@ -65,14 +65,14 @@ static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned
         total = s->width;
     }
     if (!s->left)
-        pad(o, ' ', s->width > total ? s->width - total : 0);
+        put_padding(o, ' ', s->width > total ? s->width - total : 0);
     while (*sign != '\0')
-        put(o, *sign++);
-    pad(o, '0', zeros);
+        put_char(o, *sign++);
+    put_padding(o, '0', zeros);
     while (n > 0)
-        put(o, digits[--n]);
+        put_char(o, digits[--n]);
     if (s->left)
-        pad(o, ' ', s->width > total ? s->width - total : 0);
+        put_padding(o, ' ', s->width > total ? s->width - total : 0);
 }
 
 static const char *parse_spec(const char *f, struct spec *s, va_list *ap)
@@ -155,7 +155,7 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
         char        c;
 
         if (*f != '%') {
-            put(&o, *f);
+            put_char(&o, *f);
             continue;
         }
         f = parse_spec(f + 1, &s, &ap);
@@ -188,7 +188,7 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
             f--;
             break;
         default:
-            put(&o, *f);
+            put_char(&o, *f);
         }
     }
     va_end(ap);

@@ -41,7 +41,7 @@ void bins_empty(struct mem_node *n)
 }
 
 /* A frame of a colour; NULL: there is none, nor a block to open. */
-static struct page *colored_get(struct mem_node *n, unsigned color)
+static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 {
     unsigned     order = (unsigned)__builtin_ctz(page_colors);
     struct list *bin = &n->bin[color];
@@ -78,7 +78,7 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
 
     if (n->bin != NULL && n->nfree_pages >= n->low_pages) { /* else page_alloc() may have to wake the pageout */
         spin_lock(&n->lock);
-        pg = colored_get(n, color);
+        pg = take_colored_frame(n, color);
         n->n_local += pg != NULL;
         spin_unlock(&n->lock);
     }

@@ -104,7 +104,7 @@ static void slab_destroy(struct slab *s)
 }
 
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
-static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsigned want)
+static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
     unsigned     got = 0;
     struct slab *fresh = NULL;
@@ -139,7 +139,7 @@ static unsigned slabs_take(struct kmem_cache *c, unsigned node, void **out, unsi
     return got;
 }
 
-static void slabs_give(void *obj)
+static void return_slab_object(void *obj)
 {
     struct slab       *s = slab_of(obj);
     struct kmem_cache *c = s->cache;
@@ -190,7 +190,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 }
 
 /* The running CPU's magazine for `c`, made on first use; NULL when there is no memory for it.  Interrupts are off. */
-static struct obj_mag *magazine(struct kmem_cache *c)
+static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 {
     struct cpu      *cpu = this_cpu();
     struct obj_mag **m = &cpu->mem->mag[c->id];
@@ -217,10 +217,10 @@ static void *take_object(struct kmem_cache *c)
     void           *obj = NULL;
 
     irq_push();
-    m = magazine(c);
+    m = get_cpu_magazine(c);
     if (likely(m != NULL)) {
         if (m->n == 0)
-            m->n = slabs_take(c, this_cpu()->node, m->obj, OBJ_MAG / 2);
+            m->n = take_slab_objects(c, this_cpu()->node, m->obj, OBJ_MAG / 2);
         if (m->n > 0) {
             obj = m->obj[--m->n];
             m->live++;
@@ -234,7 +234,7 @@ static void *take_object(struct kmem_cache *c)
 #define TRIES_WAITING 64u /* others may take what became free, and a slab wants several frames */
 
 /* With interrupts on, pages of the cache list can be had; who may wait gets what is freed, too. */
-static __attribute__((noinline)) void *take_again(struct kmem_cache *c, bool wait)
+static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, bool wait)
 {
     void *obj = NULL;
 
@@ -250,7 +250,7 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 {
     void *obj = take_object(c);
 
-    return likely(obj != NULL) ? obj : take_again(c, false);
+    return likely(obj != NULL) ? obj : retry_take_object(c, false);
 }
 
 void *kmem_cache_alloc_wait(struct kmem_cache *c)
@@ -259,7 +259,7 @@ void *kmem_cache_alloc_wait(struct kmem_cache *c)
 
     spin_check_sleep(0);
     obj = take_object(c);
-    return likely(obj != NULL) ? obj : take_again(c, true);
+    return likely(obj != NULL) ? obj : retry_take_object(c, true);
 }
 
 void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
@@ -269,8 +269,8 @@ void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node)
     irq_push();
     if (node == this_cpu()->node) {
         obj = kmem_cache_alloc(c);
-    } else if (slabs_take(c, node, &obj, 1) == 1) {
-        struct obj_mag *m = magazine(c);
+    } else if (take_slab_objects(c, node, &obj, 1) == 1) {
+        struct obj_mag *m = get_cpu_magazine(c);
 
         if (m != NULL)
             m->live++;
@@ -287,30 +287,30 @@ enum { POISON = 0xdb };
  * until the CPU has freed QUARANTINE others, so that who writes to it is found.  Puts *obj of cache *c into the ring,
  * counted as freed.  false: the ring was not full; else *c and *obj are what has waited longest, counted as in use.
  */
-static bool quarantine(struct kmem_cache **c, void **obj)
+static bool quarantine_object(struct kmem_cache **c, void **obj)
 {
     struct mem_cpu *m = this_cpu()->mem;
     void          **place, *old;
 
-    if (magazine(*c) == NULL)
+    if (get_cpu_magazine(*c) == NULL)
         return true; /* no memory for one */
     place = &m->freed[m->nfreed++ % QUARANTINE];
     old = *place;
     memset(*obj, POISON, (*c)->size);
-    magazine(*c)->live--;
+    get_cpu_magazine(*c)->live--;
     *place = *obj;
     if (old == NULL)
         return false;
     *obj = old;
     *c = slab_of(old)->cache;
-    magazine(*c)->live++; /* it has been counted before, so there is one */
+    get_cpu_magazine(*c)->live++; /* it has been counted before, so there is one */
     for (uint32_t i = 0; i < (*c)->size; i++)
         if (((uint8_t *)old)[i] != POISON)
             panic("object %p of cache %s: byte %u was written after it was freed", old, (*c)->name, i);
     return true;
 }
 #else
-static inline bool quarantine(struct kmem_cache **c, void **obj)
+static inline bool quarantine_object(struct kmem_cache **c, void **obj)
 {
     return true;
 }
@@ -321,29 +321,29 @@ void kmem_cache_free(struct kmem_cache *c, void *obj)
     struct obj_mag *m;
 
     irq_push();
-    if (!quarantine(&c, &obj))
+    if (!quarantine_object(&c, &obj))
         goto out;
-    m = magazine(c);
+    m = get_cpu_magazine(c);
     if (m != NULL)
         m->live--;
     if (m == NULL || slab_of(obj)->node != this_cpu()->node) {
-        slabs_give(obj); /* I1 */
+        return_slab_object(obj); /* I1 */
     } else {
         if (m->n == OBJ_MAG)
             while (m->n > OBJ_MAG / 2)
-                slabs_give(m->obj[--m->n]);
+                return_slab_object(m->obj[--m->n]);
         m->obj[m->n++] = obj;
     }
 out:
     irq_pop();
 }
 
-static struct kmem_cache *general_for(size_t size)
+static struct kmem_cache *general_cache_for(size_t size)
 {
     return general[general_index[(size + 15) / 16]];
 }
 
-static unsigned order_for(size_t size)
+static unsigned order_for_size(size_t size)
 {
     unsigned order = 0;
 
@@ -357,17 +357,17 @@ void *kmem_alloc_node(size_t size, unsigned node)
     struct page *pg;
 
     if (size <= 8192)
-        return kmem_cache_alloc_node(general_for(size), node);
-    if (order_for(size) > MAX_ORDER)
+        return kmem_cache_alloc_node(general_cache_for(size), node);
+    if (order_for_size(size) > MAX_ORDER)
         return NULL;
-    pg = page_alloc(node, order_for(size), ALLOC_NEAR | ALLOC_UNPAGEABLE);
+    pg = page_alloc(node, order_for_size(size), ALLOC_NEAR | ALLOC_UNPAGEABLE);
     return pg == NULL ? NULL : page_to_virt(pg);
 }
 
 void *kmem_alloc(size_t size)
 {
     if (size <= 8192)
-        return kmem_cache_alloc(general_for(size));
+        return kmem_cache_alloc(general_cache_for(size));
     return kmem_alloc_node(size, this_cpu()->node);
 }
 
@@ -420,7 +420,7 @@ void kmem_cache_pageable(struct kmem_cache *c)
 
 void mem_cpu_init(struct cpu *c)
 {
-    unsigned     order = order_for(sizeof(struct mem_cpu));
+    unsigned     order = order_for_size(sizeof(struct mem_cpu));
     struct page *pg = page_alloc(c->node, order, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
 
     if (pg == NULL)

@@ -47,18 +47,18 @@ void kstack_init(void)
     }
 }
 
-static void *stack_of(unsigned slot)
+static void *stack_of_slot(unsigned slot)
 {
     return (void *)(KSTACK_BASE + slot * SLOT_SIZE + SLOT_GUARD * PAGE_SIZE);
 }
 
-static unsigned slot_of(const void *stack)
+static unsigned kstack_slot_of(const void *stack)
 {
     return (unsigned)(((uint64_t)stack - KSTACK_BASE) / SLOT_SIZE);
 }
 
 /* KSTACK_MAX: all are in use. */
-static unsigned slot_take(void)
+static unsigned take_stack_slot(void)
 {
     unsigned slot = KSTACK_MAX;
 
@@ -74,7 +74,7 @@ static unsigned slot_take(void)
     return slot;
 }
 
-static void slot_give(unsigned slot)
+static void free_stack_slot(unsigned slot)
 {
     spin_lock(&slots_lock);
     slots[slot / 64] &= ~(1ull << slot % 64);
@@ -83,7 +83,7 @@ static void slot_give(unsigned slot)
 }
 
 /* Takes away the translations of a stack's first n pages; their frames go onto `freed`. */
-static void unmap(void *stack, unsigned n, struct list *freed)
+static void unmap_stack_pages(void *stack, unsigned n, struct list *freed)
 {
     for (unsigned i = 0; i < n; i++) {
         uint64_t    *e = mmu_window_entry((uint64_t)stack + i * PAGE_SIZE, NULL);
@@ -94,7 +94,7 @@ static void unmap(void *stack, unsigned n, struct list *freed)
     }
 }
 
-static void free_all(struct list *freed)
+static void free_stack_frames(struct list *freed)
 {
     struct page *pg;
 
@@ -103,7 +103,7 @@ static void free_all(struct list *freed)
 }
 
 /* The entry of an address, with the tables above it; NULL: no memory. */
-static uint64_t *entry_make(uint64_t va, unsigned node)
+static uint64_t *make_stack_entry(uint64_t va, unsigned node)
 {
     paddr_t   fresh = 0;
     uint64_t *e;
@@ -124,13 +124,13 @@ static uint64_t *entry_make(uint64_t va, unsigned node)
 }
 
 /* Gives a new stack its frames.  Returns whether it has them. */
-static bool map(void *stack, unsigned node)
+static bool map_stack_frames(void *stack, unsigned node)
 {
     struct list freed = LIST_INIT(freed);
     unsigned    i;
 
     for (i = 0; i < KSTACK_PAGES; i++) {
-        uint64_t    *e = entry_make((uint64_t)stack + i * PAGE_SIZE, node);
+        uint64_t    *e = make_stack_entry((uint64_t)stack + i * PAGE_SIZE, node);
         struct page *pg = e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT | ALLOC_UNPAGEABLE) : NULL;
 
         if (pg == NULL)
@@ -139,9 +139,9 @@ static bool map(void *stack, unsigned node)
     }
     if (i == KSTACK_PAGES)
         return true;
-    unmap(stack, i, &freed);
+    unmap_stack_pages(stack, i, &freed);
     mem_ops.forget_stacks(); /* I1: nobody has used it, but a processor may look ahead */
-    free_all(&freed);
+    free_stack_frames(&freed);
     return false;
 }
 
@@ -157,12 +157,12 @@ void *kstack_alloc(unsigned node)
         atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
         return s;
     }
-    slot = slot_take();
+    slot = take_stack_slot();
     if (slot == KSTACK_MAX)
         return NULL;
-    if (map(stack_of(slot), node))
-        return stack_of(slot);
-    slot_give(slot);
+    if (map_stack_frames(stack_of_slot(slot), node))
+        return stack_of_slot(slot);
+    free_stack_slot(slot);
     return NULL;
 }
 
@@ -178,7 +178,7 @@ void kstack_free(void *stack)
 }
 
 /* Takes up to `max` spare stacks of a node apart; returns how many, their slots in slot[]. */
-static unsigned take_apart(struct spares *sp, unsigned *slot, unsigned max, struct list *freed)
+static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max, struct list *freed)
 {
     unsigned n = 0;
 
@@ -191,8 +191,8 @@ static unsigned take_apart(struct spares *sp, unsigned *slot, unsigned max, stru
         if (s == NULL)
             break;
         atomic_fetch_sub_explicit(&nspares, 1, memory_order_relaxed);
-        slot[n] = slot_of(s);
-        unmap(s, KSTACK_PAGES, freed);
+        slot[n] = kstack_slot_of(s);
+        unmap_stack_pages(s, KSTACK_PAGES, freed);
     }
     return n;
 }
@@ -214,13 +214,13 @@ unsigned kstack_reap(void)
 
         n = 0;
         for (unsigned i = 0; i < nnodes && n < BATCH; i++)
-            n += take_apart(&spares[i], slot + n, BATCH - n, &freed);
+            n += dismantle_spares(&spares[i], slot + n, BATCH - n, &freed);
         if (n == 0)
             break;
         mem_ops.forget_stacks(); /* I1 */
-        free_all(&freed);
+        free_stack_frames(&freed);
         for (unsigned i = 0; i < n; i++)
-            slot_give(slot[i]);
+            free_stack_slot(slot[i]);
         total += n;
     } while (n == BATCH);
     return total * KSTACK_PAGES;

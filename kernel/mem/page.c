@@ -38,7 +38,7 @@ static struct {
 static unsigned nreserved;
 
 /* The descriptor of a frame that the allocator has not had yet. */
-static inline void never_used(struct page *pg)
+static inline void clear_descriptor(struct page *pg)
 {
     pg->flags = 0;
     pg->no_code = false;
@@ -58,7 +58,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
         n->free_mask &= ~(1ull << o);
     if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* from here on every descriptor says whether its frame is in use */
         for (unsigned i = 1; i < 1u << o; i++)
-            never_used(&pg[i]);
+            clear_descriptor(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
         struct page *half = pg + (1ul << --o);
 
@@ -104,7 +104,7 @@ void block_give(struct mem_node *n, struct page *pg, unsigned order)
 }
 
 /* A block of the node's, wherever it is; NULL: there is none. */
-static struct page *block_get(struct mem_node *n, unsigned order)
+static struct page *take_block_or_bins(struct mem_node *n, unsigned order)
 {
     struct page *pg = block_take(n, order);
 
@@ -118,7 +118,7 @@ static struct page *block_get(struct mem_node *n, unsigned order)
 static _Atomic int64_t unpageable;
 
 /* Makes known what this CPU has counted. */
-static __attribute__((noinline)) void unpageable_tell(void)
+static __attribute__((noinline)) void publish_unpageable(void)
 {
     irq_push();
     atomic_fetch_add_explicit(&unpageable, this_cpu()->unpageable, memory_order_relaxed);
@@ -134,7 +134,7 @@ static inline void unpageable_add(int n)
     __asm__ volatile("addl %1, %%gs:%c0" ::"i"(offsetof(struct cpu, unpageable)), "r"(n) : "memory", "cc");
     known = this_cpu()->unpageable;
     if (unlikely(known >= UNPAGEABLE_BATCH || known <= -UNPAGEABLE_BATCH))
-        unpageable_tell();
+        publish_unpageable();
 }
 
 void page_count(struct page *pg)
@@ -144,20 +144,20 @@ void page_count(struct page *pg)
 }
 
 /* Are its free frames the last ones? */
-static bool scarce(const struct mem_node *n)
+static bool is_node_scarce(const struct mem_node *n)
 {
     return unlikely(n->nfree_pages < n->low_pages);
 }
 
 /* Fills the magazine of the running CPU from its node; interrupts are off.  Returns whether it holds a frame now. */
-static bool magazine_fill(struct mem_cpu *m, unsigned node)
+static bool fill_page_magazine(struct mem_cpu *m, unsigned node)
 {
     struct mem_node *n = &mem_nodes[node];
-    unsigned         want = scarce(n) ? 1 : PAGE_MAG_BATCH;
+    unsigned         want = is_node_scarce(n) ? 1 : PAGE_MAG_BATCH;
 
     spin_lock(&n->lock);
     while (m->npages < want) {
-        struct page *pg = block_get(n, 0);
+        struct page *pg = take_block_or_bins(n, 0);
 
         if (pg == NULL)
             break;
@@ -167,7 +167,7 @@ static bool magazine_fill(struct mem_cpu *m, unsigned node)
     return m->npages > 0;
 }
 
-static void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
+static void drain_page_magazine(struct mem_cpu *m, unsigned node, unsigned keep)
 {
     struct mem_node *n = &mem_nodes[node];
 
@@ -178,13 +178,13 @@ static void magazine_drain(struct mem_cpu *m, unsigned node, unsigned keep)
 }
 
 /* `asked`: the caller asked for this very node. */
-static struct page *node_alloc(unsigned node, unsigned order, bool asked)
+static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 {
     struct mem_node *n = &mem_nodes[node];
     struct page     *pg;
 
     spin_lock(&n->lock);
-    pg = block_get(n, order);
+    pg = take_block_or_bins(n, order);
     if (pg != NULL && asked)
         n->n_local++;
     else if (pg != NULL)
@@ -194,7 +194,7 @@ static struct page *node_alloc(unsigned node, unsigned order, bool asked)
 }
 
 /* From the CPU's magazine, which is filled first, or from the node; then from the nodes near it.  NULL: none. */
-static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
+static struct page *alloc_block_once(unsigned node, unsigned order, unsigned flags, unsigned *from)
 {
     struct page *pg = NULL;
 
@@ -202,12 +202,12 @@ static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, un
     if (order == 0 && node == this_cpu()->node) {
         struct mem_cpu *m = this_cpu()->mem;
 
-        if (m->npages > 0 || magazine_fill(m, node)) {
+        if (m->npages > 0 || fill_page_magazine(m, node)) {
             pg = m->page[--m->npages];
             m->n_local++;
         }
     } else {
-        pg = node_alloc(node, order, true);
+        pg = alloc_from_node(node, order, true);
     }
     irq_pop();
     *from = node;
@@ -217,7 +217,7 @@ static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, un
         for (unsigned i = 0; i < n->nnear && pg == NULL; i++) {
             *from = n->near[i];
             if (*from != node)
-                pg = node_alloc(*from, order, false);
+                pg = alloc_from_node(*from, order, false);
         }
         if (pg != NULL)
             atomic_fetch_add_explicit(&n->n_fallback, 1, memory_order_relaxed);
@@ -226,9 +226,9 @@ static struct page *alloc_once(unsigned node, unsigned order, unsigned flags, un
 }
 
 /* The last frames are not for everybody. */
-static bool refused(const struct mem_node *n)
+static bool is_alloc_refused(const struct mem_node *n)
 {
-    return scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
+    return is_node_scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
 }
 
 enum { BLOCK_TRIES = 16 }; /* times that memory is asked for before a block of several frames is given up */
@@ -243,11 +243,11 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
 
     if (wait)
         spin_check_sleep(0);
-    if (scarce(n))
+    if (is_node_scarce(n))
         mem_ops.low(node, wait, false);
     do {
-        none = refused(n);
-        pg = none ? NULL : alloc_once(node, order, flags, from);
+        none = is_alloc_refused(n);
+        pg = none ? NULL : alloc_block_once(node, order, flags, from);
     } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) && mem_ops.low != NULL &&
              mem_ops.low(node, wait, true));
     return pg;
@@ -304,11 +304,11 @@ void page_free(struct page *pg)
     pg->flags = 0;
     pg->refs = 0;
     irq_push();
-    if (order == 0 && node == this_cpu()->node && !scarce(&mem_nodes[node])) {
+    if (order == 0 && node == this_cpu()->node && !is_node_scarce(&mem_nodes[node])) {
         struct mem_cpu *m = this_cpu()->mem;
 
         if (m->npages == PAGE_MAG)
-            magazine_drain(m, node, PAGE_MAG - PAGE_MAG_BATCH);
+            drain_page_magazine(m, node, PAGE_MAG - PAGE_MAG_BATCH);
         m->page[m->npages++] = pg;
     } else {
         spin_lock(&mem_nodes[node].lock);
@@ -414,7 +414,7 @@ void mem_reserve(paddr_t base, uint64_t len)
 }
 
 /* The lowest end of a reservation that overlaps [a, a + len), or 0. */
-static paddr_t reserved_past(paddr_t a, uint64_t len)
+static paddr_t end_of_reservation(paddr_t a, uint64_t len)
 {
     for (unsigned i = 0; i < nreserved; i++)
         if (reserved[i].base < a + len && a < reserved[i].end)
@@ -431,7 +431,7 @@ static paddr_t boot_alloc(unsigned node, size_t len)
 
             if (pass == 0 && (len > PAGE_SIZE) && ranges[i].node != node)
                 continue;
-            while ((past = reserved_past(a, len)) != 0)
+            while ((past = end_of_reservation(a, len)) != 0)
                 a = round_up(past, len);
             if (a + len <= ranges[i].base + ranges[i].len && (len > PAGE_SIZE || a + len <= 1ul << 32)) {
                 for (unsigned k = 0; k < nreserved; k++) /* neighbours grow instead of multiplying */
@@ -449,7 +449,7 @@ static paddr_t boot_alloc(unsigned node, size_t len)
 static struct mem_stretch stretches[RANGES_MAX + RESERVED_MAX];
 static unsigned           nstretches;
 
-static void stretch_add(paddr_t base, paddr_t end)
+static void add_mem_stretch(paddr_t base, paddr_t end)
 {
     struct mem_stretch s = {phys_to_page(base), phys_to_page(end)};
 
@@ -468,11 +468,11 @@ bool mem_stretch(unsigned i, struct mem_stretch *out)
 }
 
 /* Frees [base, end): aligned blocks, largest first. */
-static void range_free(unsigned node, paddr_t base, paddr_t end)
+static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
 {
     uint64_t pfn = base >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 
-    stretch_add(base, end);
+    add_mem_stretch(base, end);
     mem_nodes[node].navail_pages += last - pfn;
 
     while (pfn < last) {
@@ -480,7 +480,7 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
 
         while (pfn + (1ull << order) > last)
             order--;
-        never_used(&vmemmap[pfn]);
+        clear_descriptor(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
         if (order == MAX_ORDER) /* smaller ones lie in blocks that edges_clear() has seen */
             vmemmap[pfn].flags |= PG_VIRGIN;
@@ -492,17 +492,17 @@ static void range_free(unsigned node, paddr_t base, paddr_t end)
  * Clears the descriptors of the 4 MiB blocks that [base, end) touches.  All of them exist: descriptors are mapped
  * 2 MiB, those of 128 MiB of RAM, at a time.  What was in that memory before must not look like a free buddy.
  */
-static void blocks_clear(paddr_t base, paddr_t end)
+static void clear_block_descriptors(paddr_t base, paddr_t end)
 {
     const uint64_t span = 1ull << MAX_ORDER;
 
     for (uint64_t pfn = round_down(base >> PAGE_SHIFT, span); pfn << PAGE_SHIFT < end; pfn++)
-        never_used(&vmemmap[pfn]);
+        clear_descriptor(&vmemmap[pfn]);
     for (uint64_t pfn = end >> PAGE_SHIFT; pfn % span != 0; pfn++)
-        never_used(&vmemmap[pfn]);
+        clear_descriptor(&vmemmap[pfn]);
 }
 
-static void range_add(const struct mem_range *r, bool clear_only)
+static void add_boot_range(const struct mem_range *r, bool clear_only)
 {
     paddr_t at = r->base, end = r->base + r->len;
 
@@ -511,13 +511,13 @@ static void range_add(const struct mem_range *r, bool clear_only)
         paddr_t next = i < nreserved ? max_of(stop, min_of(reserved[i].end, end)) : end;
 
         if (stop > at && clear_only) { /* the ends: buddies of what is free may lie outside */
-            blocks_clear(at, at + 1);
-            blocks_clear(stop - 1, stop);
+            clear_block_descriptors(at, at + 1);
+            clear_block_descriptors(stop - 1, stop);
         } else if (stop > at) {
-            range_free(r->node, at, stop);
+            free_boot_range(r->node, at, stop);
         }
         if (next > stop && clear_only) /* mem_unreserve() may free all of it */
-            blocks_clear(stop, next);
+            clear_block_descriptors(stop, next);
         at = next;
     }
 }
@@ -545,9 +545,9 @@ void mem_init(const struct mem_range *r, unsigned n)
     ranges[n] = device;
     mmu_init(ranges, n + (device.len > 0), boot_alloc);
     for (unsigned i = 0; i < n; i++)
-        range_add(&r[i], true);
+        add_boot_range(&r[i], true);
     for (unsigned i = 0; i < n; i++)
-        range_add(&r[i], false);
+        add_boot_range(&r[i], false);
     for (paddr_t a = device.base; a < device.base + device.len; a += PAGE_SIZE)
         page_setup(phys_to_page(a), device.node, 0, ALLOC_WHOLE);
 }
@@ -568,7 +568,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
 
         if (node < 0)
             continue;
-        stretch_add(base, base + PAGE_SIZE);
+        add_mem_stretch(base, base + PAGE_SIZE);
         mem_nodes[node].navail_pages++;
         page_setup(pg, (unsigned)node, 0, ALLOC_WHOLE);
         pg->no_code = false;

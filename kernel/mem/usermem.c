@@ -14,17 +14,17 @@ TUNABLE_BOOT(user_kmem_percent, 1, 50,
 
 static struct usermem kernel_account; /* threads that belong to no process */
 
-static struct usermem *kernel_only(void)
+static struct usermem *get_kernel_account(void)
 {
     return &kernel_account;
 }
 
-static bool yes(void)
+static bool always_superuser(void)
 {
     return true;
 }
 
-struct usermem_ops usermem_ops = {kernel_only, yes, NULL, NULL};
+struct usermem_ops usermem_ops = {get_kernel_account, always_superuser, NULL, NULL};
 
 static uint64_t user_max = UINT64_MAX;
 

@@ -53,7 +53,7 @@ void net_exit(void)
 
 /* ---- the clock ---- */
 
-static bool arp_holds_something(void)
+static bool arp_has_entries(void)
 {
     ip4_addr_t     *ip;
     struct netif   *n;
@@ -65,7 +65,7 @@ static bool arp_holds_something(void)
     return false;
 }
 
-static void tick(struct timer *t)
+static void run_network_tick(struct timer *t)
 {
     net_enter();
     if (tcp_active_pcbs != NULL || tcp_tw_pcbs != NULL)
@@ -75,10 +75,10 @@ static void tick(struct timer *t)
         ip_reass_tmr();
     }
     /* Fragments, and who still asks for an address, are not seen here: they get the time that they may take. */
-    if (tcp_active_pcbs == NULL && tcp_tw_pcbs == NULL && ++unused > GRACE && !arp_holds_something())
+    if (tcp_active_pcbs == NULL && tcp_tw_pcbs == NULL && ++unused > GRACE && !arp_has_entries())
         ticking = false;
     else
-        timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, tick);
+        timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, run_network_tick);
     net_exit();
 }
 
@@ -88,7 +88,7 @@ void net_timer_kick(void)
     if (ticking)
         return;
     ticking = true;
-    timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, tick);
+    timer_arm(&tick_timer, clock_mono_ns() + TCP_TMR_INTERVAL * 1000000ull, run_network_tick);
 }
 
 /* lwIP calls it when the first connection comes. */
@@ -162,7 +162,7 @@ static const char *const stack_names[] = {
     "tcp_errors", "udp_in", "udp_out", "udp_drop", "arp_in", "arp_out", "arp_drop", "no_memory",
 };
 
-static void stack_snapshot(struct kstat *ks, uint64_t *out)
+static void net_stack_snapshot(struct kstat *ks, uint64_t *out)
 {
     const struct stats_ *l = &lwip_stats;
     unsigned             n = 0;
@@ -177,14 +177,14 @@ static void stack_snapshot(struct kstat *ks, uint64_t *out)
     out[n] += (uint64_t)l->tcp.memerr + l->udp.memerr + l->etharp.memerr;
 }
 
-static void stack_clear(struct kstat *ks)
+static void net_stack_clear(struct kstat *ks)
 {
     lwip_stats = (struct stats_){0};
 }
 
 static struct kstat stack_kstat = {
     .module = "net", .name = "stack", .kclass = "net", .nstat = array_size(stack_names), .names = stack_names,
-    .snapshot = stack_snapshot, .clear = stack_clear,
+    .snapshot = net_stack_snapshot, .clear = net_stack_clear,
 };
 
 static const char *const socket_names[] = {"tcp", "udp", "raw", "packet", "unix"};
@@ -203,13 +203,13 @@ static void socket_snapshot(struct kstat *ks, uint64_t *out)
     net_exit();
 }
 
-static void keep(struct kstat *ks)
+static void keep_socket_counts(struct kstat *ks)
 {
 }
 
 static struct kstat socket_kstat = {
     .module = "net", .name = "sockets", .kclass = "net", .nstat = array_size(socket_names), .names = socket_names,
-    .snapshot = socket_snapshot, .clear = keep,
+    .snapshot = socket_snapshot, .clear = keep_socket_counts,
 };
 
 void net_init(const char *config)

@@ -44,7 +44,7 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
 }
 
 /* The first message, taken off the queue unless it is only peeked at; NULL: none.  Locked, rlock held. */
-static struct dgram *first(struct socket *s, bool peek)
+static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 {
     struct dgram *d;
 
@@ -58,7 +58,7 @@ static struct dgram *first(struct socket *s, bool peek)
     return d;
 }
 
-static long copy_message(const struct dgram *d, struct sock_msg *m, bool real_length)
+static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool real_length)
 {
     size_t done = 0, want = min_of((size_t)d->p->tot_len, m->uio->resid);
     int    err = 0;
@@ -90,10 +90,10 @@ long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         if (s->err != 0) /* before what is there already, as on Linux */
             err = socket_error(s);
         else
-            d = first(s, peek);
+            d = take_or_peek_dgram(s, peek);
         net_exit();
         if (d != NULL)
-            n = copy_message(d, m, real_length);
+            n = copy_dgram_to_uio(d, m, real_length);
         mutex_exit(&s->rlock);
         if (d != NULL) {
             if (!peek) {
@@ -165,12 +165,12 @@ static int dgram_shutdown(struct socket *s, int how)
 
 /* ---- UDP ---- */
 
-static inline struct udp_pcb *udp_of(struct socket *s)
+static inline struct udp_pcb *udp_pcb_of(struct socket *s)
 {
     return s->pcb;
 }
 
-static void on_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
+static void on_udp_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
 {
     struct sock_addr from;
 
@@ -189,10 +189,10 @@ static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
     if (!inet_may_bind(port))
         return -EACCES;
     net_enter();
-    if (udp_of(s)->local_port != 0)
+    if (udp_pcb_of(s)->local_port != 0)
         err = -EINVAL;
     else
-        err = iface_may_bind(ip.addr) ? net_errno(udp_bind(udp_of(s), &ip, port)) : -EADDRNOTAVAIL;
+        err = iface_may_bind(ip.addr) ? net_errno(udp_bind(udp_pcb_of(s), &ip, port)) : -EADDRNOTAVAIL;
     net_exit();
     return err;
 }
@@ -205,7 +205,7 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
 
     if (a->len >= 2 && a->family == AF_UNSPEC) {
         net_enter();
-        udp_disconnect(udp_of(s));
+        udp_disconnect(udp_pcb_of(s));
         s->state = SS_NEW;
         net_exit();
         return 0;
@@ -217,10 +217,10 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     net_enter();
     if (ip4_route(&ip) == NULL) {
         err = -ENETUNREACH;
-    } else if ((err = net_errno(udp_connect(udp_of(s), &ip, port))) == 0) {
+    } else if ((err = net_errno(udp_connect(udp_pcb_of(s), &ip, port))) == 0) {
         s->state = SS_CONNECTED;
-        if (udp_of(s)->local_ip.addr == IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
-            udp_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
+        if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
+            udp_pcb_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
     }
     net_exit();
     return err;
@@ -250,7 +250,7 @@ static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     else if (s->err != 0)
         err = socket_error(s);
     else
-        err = send_errno(m->name.len != 0 ? udp_sendto(udp_of(s), p, &ip, port) : udp_send(udp_of(s), p));
+        err = send_errno(m->name.len != 0 ? udp_sendto(udp_pcb_of(s), p, &ip, port) : udp_send(udp_pcb_of(s), p));
     pbuf_free(p);
     net_exit();
     if (err == -EPIPE)
@@ -258,7 +258,7 @@ static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     return err != 0 ? err : (long)n;
 }
 
-static int udp_name(struct socket *s, bool peer, struct sock_addr *a)
+static int udp_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     int err = 0;
 
@@ -266,14 +266,14 @@ static int udp_name(struct socket *s, bool peer, struct sock_addr *a)
     if (peer && s->state != SS_CONNECTED)
         err = -ENOTCONN;
     else if (peer)
-        inet_put(a, udp_of(s)->remote_ip.addr, udp_of(s)->remote_port);
+        inet_put(a, udp_pcb_of(s)->remote_ip.addr, udp_pcb_of(s)->remote_port);
     else
-        inet_put(a, udp_of(s)->local_ip.addr, udp_of(s)->local_port);
+        inet_put(a, udp_pcb_of(s)->local_ip.addr, udp_pcb_of(s)->local_port);
     net_exit();
     return err;
 }
 
-static int pcb_set_option(struct socket *s, int level, int name, const void *val, unsigned len)
+static int dgram_set_option(struct socket *s, int level, int name, const void *val, unsigned len)
 {
     int v = 0;
 
@@ -285,7 +285,7 @@ static int pcb_set_option(struct socket *s, int level, int name, const void *val
     return inet_option_set(s, s->pcb, level, name, val, len);
 }
 
-static int pcb_get_option(struct socket *s, int level, int name, void *val, unsigned *len)
+static int dgram_get_option(struct socket *s, int level, int name, void *val, unsigned *len)
 {
     return inet_option_get(s, s->pcb, level, name, val, len);
 }
@@ -294,14 +294,14 @@ static void udp_close(struct socket *s)
 {
     net_enter();
     list_remove(&s->link);
-    udp_remove(udp_of(s));
+    udp_remove(udp_pcb_of(s));
     net_exit();
 }
 
 static const struct sock_ops udp_ops = {
     .bind = udp_bind_socket, .connect = udp_connect_socket, .send = udp_send_socket, .receive = dgram_receive,
-    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = udp_name, .set_option = pcb_set_option,
-    .get_option = pcb_get_option, .readable = dgram_readable, .close = udp_close,
+    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = udp_get_name, .set_option = dgram_set_option,
+    .get_option = dgram_get_option, .readable = dgram_readable, .close = udp_close,
 };
 
 int socket_make_udp(int protocol, struct socket **out)
@@ -314,7 +314,7 @@ int socket_make_udp(int protocol, struct socket **out)
         return -ENOMEM;
     net_enter();
     if ((s->pcb = udp_new()) != NULL) {
-        udp_recv(udp_of(s), on_datagram, s);
+        udp_recv(udp_pcb_of(s), on_udp_datagram, s);
         list_push_back(&udp_sockets, &s->link);
     }
     net_exit();
@@ -328,12 +328,12 @@ int socket_make_udp(int protocol, struct socket **out)
 
 /* ---- raw IP ---- */
 
-static inline struct raw_pcb *raw_of(struct socket *s)
+static inline struct raw_pcb *raw_pcb_of(struct socket *s)
 {
     return s->pcb;
 }
 
-static u8_t on_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
+static u8_t on_raw_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 {
     struct pbuf     *copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
     struct sock_addr from;
@@ -355,7 +355,7 @@ static int raw_bind_socket(struct socket *s, const struct sock_addr *a)
     if (err != 0)
         return err;
     net_enter();
-    err = iface_may_bind(ip.addr) ? net_errno(raw_bind(raw_of(s), &ip)) : -EADDRNOTAVAIL;
+    err = iface_may_bind(ip.addr) ? net_errno(raw_bind(raw_pcb_of(s), &ip)) : -EADDRNOTAVAIL;
     net_exit();
     return err;
 }
@@ -369,7 +369,7 @@ static int raw_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     if (err != 0)
         return err;
     net_enter();
-    if ((err = net_errno(raw_connect(raw_of(s), &ip))) == 0)
+    if ((err = net_errno(raw_connect(raw_pcb_of(s), &ip))) == 0)
         s->state = SS_CONNECTED;
     net_exit();
     return err;
@@ -393,18 +393,18 @@ static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     if (m->name.len == 0 && s->state != SS_CONNECTED)
         err = -EDESTADDRREQ;
     else
-        err = send_errno(m->name.len != 0 ? raw_sendto(raw_of(s), p, &ip) : raw_send(raw_of(s), p));
+        err = send_errno(m->name.len != 0 ? raw_sendto(raw_pcb_of(s), p, &ip) : raw_send(raw_pcb_of(s), p));
     pbuf_free(p);
     net_exit();
     return err != 0 ? err : (long)n;
 }
 
-static int raw_name(struct socket *s, bool peer, struct sock_addr *a)
+static int raw_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     if (peer && s->state != SS_CONNECTED)
         return -ENOTCONN;
     net_enter();
-    inet_put(a, peer ? raw_of(s)->remote_ip.addr : raw_of(s)->local_ip.addr, 0);
+    inet_put(a, peer ? raw_pcb_of(s)->remote_ip.addr : raw_pcb_of(s)->local_ip.addr, 0);
     net_exit();
     return 0;
 }
@@ -413,14 +413,14 @@ static void raw_close(struct socket *s)
 {
     net_enter();
     list_remove(&s->link);
-    raw_remove(raw_of(s));
+    raw_remove(raw_pcb_of(s));
     net_exit();
 }
 
 static const struct sock_ops raw_ops = {
     .bind = raw_bind_socket, .connect = raw_connect_socket, .send = raw_send_socket, .receive = dgram_receive,
-    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = raw_name, .set_option = pcb_set_option,
-    .get_option = pcb_get_option, .readable = dgram_readable, .close = raw_close,
+    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = raw_get_name, .set_option = dgram_set_option,
+    .get_option = dgram_get_option, .readable = dgram_readable, .close = raw_close,
 };
 
 int socket_make_raw(int protocol, struct socket **out)
@@ -433,9 +433,9 @@ int socket_make_raw(int protocol, struct socket **out)
         return -ENOMEM;
     net_enter();
     if ((s->pcb = raw_new((u8_t)protocol)) != NULL) {
-        raw_recv(raw_of(s), on_packet, s);
+        raw_recv(raw_pcb_of(s), on_raw_packet, s);
         if (protocol == 255) /* IPPROTO_RAW: the program makes the header */
-            raw_of(s)->flags = RAW_FLAGS_HDRINCL;
+            raw_pcb_of(s)->flags = RAW_FLAGS_HDRINCL;
         list_push_back(&raw_sockets, &s->link);
     }
     net_exit();

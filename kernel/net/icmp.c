@@ -31,7 +31,7 @@ static const uint8_t unreachable[CODES] = {
     [10] = EHOSTUNREACH, [13] = EHOSTUNREACH, [14] = EHOSTUNREACH, [15] = EHOSTUNREACH,
 };
 
-static int error_of(const uint8_t *header)
+static int icmp_to_errno(const uint8_t *header)
 {
     if (header[0] == ICMP_PP)
         return EPROTO;
@@ -39,7 +39,7 @@ static int error_of(const uint8_t *header)
 }
 
 /* Whether the checksum of the message behind `skip` bytes of p is right; the loopback makes none. */
-static bool whole(struct pbuf *p, unsigned skip)
+static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
 {
     bool right = true;
 
@@ -53,7 +53,7 @@ static bool whole(struct pbuf *p, unsigned skip)
 }
 
 /* The socket that has sent a datagram to `to`, to which it is connected; NULL: none. */
-static struct socket *find(const struct ip_hdr *sent, const uint16_t port[2])
+static struct socket *find_udp_sender(const struct ip_hdr *sent, const uint16_t port[2])
 {
     struct socket *s;
 
@@ -67,7 +67,7 @@ static struct socket *find(const struct ip_hdr *sent, const uint16_t port[2])
     return NULL;
 }
 
-static u8_t on_icmp(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *from)
+static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *from)
 {
     unsigned       skip = ip_current_header_tot_len(), at = skip + ICMP_HEADER;
     uint8_t        header[ICMP_HEADER];
@@ -76,13 +76,13 @@ static u8_t on_icmp(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_add
     struct socket *s;
     int            err;
 
-    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header || (err = error_of(header)) == 0 ||
+    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header || (err = icmp_to_errno(header)) == 0 ||
         pbuf_copy_partial(p, &sent, sizeof sent, (u16_t)at) != sizeof sent || IPH_V(&sent) != 4 ||
         IPH_HL_BYTES(&sent) < IP_HLEN || IPH_PROTO(&sent) != PROTOCOL_UDP ||
         (IPH_OFFSET(&sent) & PP_HTONS(IP_OFFMASK)) != 0 ||
-        pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS || !whole(p, skip))
+        pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS || !icmp_checksum_is_valid(p, skip))
         return 0;
-    if ((s = find(&sent, port)) != NULL) {
+    if ((s = find_udp_sender(&sent, port)) != NULL) {
         s->err = err;
         socket_wake_reader(s);
         socket_wake_writer(s);
@@ -96,5 +96,5 @@ void socket_icmp_init(void)
 
     if (pcb == NULL)
         panic("no memory for the network");
-    raw_recv(pcb, on_icmp, NULL);
+    raw_recv(pcb, on_icmp_message, NULL);
 }

@@ -52,7 +52,7 @@ struct netif *iface_by_name(const char *name)
 
 /* ---- the loopback ---- */
 
-static err_t loop_put(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
+static err_t queue_on_loopback(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
     struct iface *lo = &ifaces[0];
     struct pbuf  *copy = pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* p stays with TCP, to be sent again if need be */
@@ -87,11 +87,11 @@ bool iface_loop_run(void)
     return true;
 }
 
-static err_t loop_init(struct netif *n)
+static err_t init_loopback_netif(struct netif *n)
 {
     n->name[0] = 'l';
     n->name[1] = 'o';
-    n->output = loop_put;
+    n->output = queue_on_loopback;
     n->mtu = TCP_MSS + 40;
     NETIF_SET_CHECKSUM_CTRL(n, NETIF_CHECKSUM_DISABLE_ALL);
     return ERR_OK;
@@ -99,7 +99,7 @@ static err_t loop_init(struct netif *n)
 
 /* ---- cards ---- */
 
-static void fill(void *dst, void *arg)
+static void copy_packet_to_card(void *dst, void *arg)
 {
     const struct pbuf *p = arg;
 
@@ -107,11 +107,11 @@ static void fill(void *dst, void *arg)
 }
 
 /* A frame, complete. */
-static err_t card_send(struct netif *n, struct pbuf *p)
+static err_t card_send_frame(struct netif *n, struct pbuf *p)
 {
     struct iface *i = container_of(n, struct iface, n);
 
-    if (p->tot_len > NIC_FRAME_MAX || !i->nic->send(i->nic->soft, p->tot_len, fill, p)) {
+    if (p->tot_len > NIC_FRAME_MAX || !i->nic->send(i->nic->soft, p->tot_len, copy_packet_to_card, p)) {
         i->tx_drops++;
         return ERR_MEM;
     }
@@ -120,7 +120,7 @@ static err_t card_send(struct netif *n, struct pbuf *p)
     return ERR_OK;
 }
 
-static bool is_own(const ip4_addr_t *ip)
+static bool is_own_address(const ip4_addr_t *ip)
 {
     for (unsigned i = 1; i < nifaces; i++)
         if (ip4_addr_cmp(ip, netif_ip4_addr(&ifaces[i].n)))
@@ -133,18 +133,18 @@ bool iface_may_bind(uint32_t ip)
     const ip4_addr_t a = {ip};
 
     return ip == IPADDR_ANY || ip == IPADDR_BROADCAST || ip4_addr_isloopback(&a) || ip4_addr_ismulticast(&a) ||
-           is_own(&a);
+           is_own_address(&a);
 }
 
 /* A packet; what is for ourselves does not leave the machine. */
-static err_t card_output(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
+static err_t card_send_packet(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
     net_timer_kick(); /* ARP's table may get an entry, which ages */
-    return is_own(to) ? loop_put(n, p, to) : etharp_output(n, p, to);
+    return is_own_address(to) ? queue_on_loopback(n, p, to) : etharp_output(n, p, to);
 }
 
 /* A packet for a frame.  The one that is missing of a connection must find room: what came after it gives way. */
-static struct pbuf *frame_alloc(unsigned len)
+static struct pbuf *alloc_frame_pbuf(unsigned len)
 {
     struct pbuf *p;
     bool         again;
@@ -159,13 +159,13 @@ static struct pbuf *frame_alloc(unsigned len)
     return p;
 }
 
-static void card_receive(void *upper, const void *frame, unsigned len)
+static void card_receive_frame(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
     unsigned      padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
     struct pbuf  *p;
 
-    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = frame_alloc(padded)) == NULL) {
+    if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = alloc_frame_pbuf(padded)) == NULL) {
         i->rx_drops++;
         return;
     }
@@ -180,14 +180,14 @@ static void card_receive(void *upper, const void *frame, unsigned len)
     net_exit();
 }
 
-static err_t card_init(struct netif *n)
+static err_t init_card_netif(struct netif *n)
 {
     struct iface *i = container_of(n, struct iface, n);
 
     n->name[0] = 'e';
     n->name[1] = 't';
-    n->output = card_output;
-    n->linkoutput = card_send;
+    n->output = card_send_packet;
+    n->linkoutput = card_send_frame;
     n->mtu = NIC_FRAME_MAX - NIC_FRAME_MIN;
     n->hwaddr_len = sizeof i->nic->mac;
     memcpy(n->hwaddr, i->nic->mac, sizeof i->nic->mac);
@@ -242,15 +242,15 @@ static void card_attach(struct nic_dev *d)
     i = iface_new("eth", (int)nifaces - 1);
     i->nic = d;
     d->upper = i;
-    d->receive = card_receive;
+    d->receive = card_receive_frame;
     net_enter();
-    netif_add_noaddr(&i->n, NULL, card_init, netif_input);
+    netif_add_noaddr(&i->n, NULL, init_card_netif, netif_input);
     netif_set_link_up(&i->n);
     net_exit();
 }
 
 /* One line of the configuration: ADDRESS/BITS GATEWAY, for card `number`.  Returns where the next one begins. */
-static const char *configure(const char *text, unsigned number)
+static const char *configure_card(const char *text, unsigned number)
 {
     char         ip[16] = "", gw[16] = "";
     unsigned     bits = 0, n = 0;
@@ -292,11 +292,11 @@ void iface_init(const char *config)
     IP4_ADDR(&ip, 127, 0, 0, 1);
     IP4_ADDR(&mask, 255, 0, 0, 0);
     net_enter();
-    netif_add(&lo->n, &ip, &mask, &none, NULL, loop_init, ip4_input);
+    netif_add(&lo->n, &ip, &mask, &none, NULL, init_loopback_netif, ip4_input);
     netif_set_link_up(&lo->n);
     netif_set_up(&lo->n);
     net_exit();
     virtio_net_probe(card_attach);
     for (unsigned i = 0; config != NULL && *config != '\0'; i++)
-        config = configure(config, i);
+        config = configure_card(config, i);
 }

@@ -58,12 +58,12 @@ struct rtentry {
 };
 _Static_assert(sizeof(struct rtentry) == 120, "as Linux's");
 
-static void put_addr(struct ifreq *r, uint32_t ip)
+static void set_ifreq_addr(struct ifreq *r, uint32_t ip)
 {
     r->in = (struct inet_addr){.family = AF_INET, .ip = ip};
 }
 
-static int flags_of(const struct netif *n)
+static int get_iface_flags(const struct netif *n)
 {
     bool lo = iface_index(n) == 1;
 
@@ -71,14 +71,14 @@ static int flags_of(const struct netif *n)
 }
 
 /* The mask of the class that an address belongs to (RFC 791, 3.2); network order. */
-static uint32_t class_mask(uint32_t ip)
+static uint32_t address_class_mask(uint32_t ip)
 {
     uint32_t h = lwip_ntohl(ip);
 
     return lwip_htonl(h == 0 ? 0 : h >> 31 == 0 ? 0xff000000u : h >> 30 == 2 ? 0xffff0000u : 0xffffff00u);
 }
 
-static int get(struct netif *n, unsigned cmd, struct ifreq *r)
+static int get_iface_attribute(struct netif *n, unsigned cmd, struct ifreq *r)
 {
     uint32_t ip = netif_ip4_addr(n)->addr, mask = netif_ip4_netmask(n)->addr;
     bool     lo = iface_index(n) == 1;
@@ -86,7 +86,7 @@ static int get(struct netif *n, unsigned cmd, struct ifreq *r)
     memset(r->raw, 0, sizeof r->raw);
     switch (cmd) {
     case SIOCGIFFLAGS:
-        r->flags = (int16_t)flags_of(n);
+        r->flags = (int16_t)get_iface_flags(n);
         return 0;
     case SIOCGIFADDR:
     case SIOCGIFDSTADDR:
@@ -94,7 +94,7 @@ static int get(struct netif *n, unsigned cmd, struct ifreq *r)
     case SIOCGIFBRDADDR:
         if (ip == 0)
             return -EADDRNOTAVAIL;
-        put_addr(r, cmd == SIOCGIFNETMASK ? mask : cmd != SIOCGIFBRDADDR ? ip : lo ? 0 : ip | ~mask);
+        set_ifreq_addr(r, cmd == SIOCGIFNETMASK ? mask : cmd != SIOCGIFBRDADDR ? ip : lo ? 0 : ip | ~mask);
         return 0;
     case SIOCGIFMTU:
         r->number = n->mtu;
@@ -116,7 +116,7 @@ static int get(struct netif *n, unsigned cmd, struct ifreq *r)
     return -ENOTTY;
 }
 
-static int set(struct netif *n, unsigned cmd, const struct ifreq *r)
+static int set_iface_attribute(struct netif *n, unsigned cmd, const struct ifreq *r)
 {
     ip4_addr_t a = {r->in.ip}, mask;
 
@@ -130,7 +130,7 @@ static int set(struct netif *n, unsigned cmd, const struct ifreq *r)
     case SIOCSIFADDR:
         if (r->in.family != AF_INET)
             return -EINVAL;
-        mask.addr = class_mask(a.addr);
+        mask.addr = address_class_mask(a.addr);
         netif_set_addr(n, &a, &mask, netif_ip4_gw(n));
         if (a.addr != 0)
             netif_set_up(n);
@@ -153,7 +153,7 @@ static int set(struct netif *n, unsigned cmd, const struct ifreq *r)
 }
 
 /* SIOCGIFCONF: those with an address, into the program's array. */
-static long list(uint64_t arg)
+static long list_iface_addresses(uint64_t arg)
 {
     struct ifconf c;
     long          err = copy_in(&c, arg, sizeof c);
@@ -168,7 +168,7 @@ static long list(uint64_t arg)
             if (c.len - done < (int32_t)sizeof r)
                 break;
             str_copy(r.name, ifaces[i].name, sizeof r.name);
-            put_addr(&r, netif_ip4_addr(&ifaces[i].n)->addr);
+            set_ifreq_addr(&r, netif_ip4_addr(&ifaces[i].n)->addr);
             err = copy_out(c.buf + (uint64_t)done, &r, sizeof r);
         }
         done += (int32_t)sizeof r;
@@ -178,7 +178,7 @@ static long list(uint64_t arg)
 }
 
 /* The interface of a route: the one named, or the one whose network has the gateway. */
-static struct netif *route_iface(const char *dev, uint32_t gateway)
+static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 {
     if (dev[0] != '\0')
         return iface_by_name(dev);
@@ -210,7 +210,7 @@ static int change_route(struct netif *n, const struct rtentry *r, bool add)
     return 0;
 }
 
-static long route(unsigned cmd, uint64_t arg)
+static long ioctl_change_route(unsigned cmd, uint64_t arg)
 {
     struct rtentry r;
     char           dev[16] = "";
@@ -222,7 +222,7 @@ static long route(unsigned cmd, uint64_t arg)
     if (err < 0)
         return err;
     net_enter();
-    n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default : route_iface(dev, r.gateway.ip);
+    n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default : find_route_iface(dev, r.gateway.ip);
     if (n != NULL)
         err = change_route(n, &r, cmd == SIOCADDRT);
     else
@@ -231,7 +231,7 @@ static long route(unsigned cmd, uint64_t arg)
     return err;
 }
 
-static bool is_change(unsigned cmd)
+static bool is_change_request(unsigned cmd)
 {
     return cmd == SIOCADDRT || cmd == SIOCDELRT || cmd == SIOCSIFFLAGS || cmd == SIOCSIFADDR || cmd == SIOCSIFDSTADDR ||
            cmd == SIOCSIFBRDADDR || cmd == SIOCSIFNETMASK || cmd == SIOCSIFMETRIC || cmd == SIOCSIFMTU ||
@@ -242,7 +242,7 @@ long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
 {
     struct ifreq  r;
     struct netif *n;
-    bool          change = is_change(cmd);
+    bool          change = is_change_request(cmd);
     long          err;
 
     if (cmd < SIOCADDRT || cmd > SIOCGIFMAP)
@@ -250,9 +250,9 @@ long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
     if (change && fs_upcalls.cred != NULL && fs_upcalls.cred()->euid != 0)
         return -EPERM;
     if (cmd == SIOCGIFCONF)
-        return list(arg);
+        return list_iface_addresses(arg);
     if (cmd == SIOCADDRT || cmd == SIOCDELRT)
-        return route(cmd, arg);
+        return ioctl_change_route(cmd, arg);
     if ((err = copy_in(&r, arg, sizeof r)) != 0)
         return err;
     r.name[sizeof r.name - 1] = '\0';
@@ -263,7 +263,7 @@ long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
     else if (cmd == SIOCGIFNAME)
         str_copy(r.name, ifaces[iface_index(n) - 1].name, sizeof r.name);
     else
-        err = change ? set(n, cmd, &r) : get(n, cmd, &r);
+        err = change ? set_iface_attribute(n, cmd, &r) : get_iface_attribute(n, cmd, &r);
     net_exit();
     return err != 0 || change ? err : copy_out(arg, &r, sizeof r);
 }

@@ -66,7 +66,7 @@ static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name
 }
 
 /* SOL_SOCKET's flags were stored in the socket; lwIP has its own. */
-static int tell_pcb(struct socket *s, struct ip_pcb *pcb, int name)
+static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
 {
     static const struct {
         int     name;
@@ -88,7 +88,7 @@ static int tell_pcb(struct socket *s, struct ip_pcb *pcb, int name)
 }
 
 /* An option's number; programs give one byte or four. */
-static int number(const void *val, unsigned len, int *v)
+static int read_option_int(const void *val, unsigned len, int *v)
 {
     if (len == 0)
         return -EINVAL;
@@ -103,12 +103,12 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
     int v, err;
 
     if (level == SOL_SOCKET)
-        return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len) : tell_pcb(s, pcb, name);
+        return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len) : copy_flag_to_pcb(s, pcb, name);
     if (level != IPPROTO_IP)
         return -ENOPROTOOPT;
     if (name == IP_OPTIONS) /* none can be sent */
         return len != 0 ? -ENOPROTOOPT : 0;
-    if ((err = number(val, len, &v)) != 0)
+    if ((err = read_option_int(val, len, &v)) != 0)
         return err;
     switch (name) {
     case IP_TOS_OPTION:

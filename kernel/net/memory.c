@@ -53,23 +53,23 @@ static _Atomic uint64_t pool_used[MEMP_MAX];
 
 static const char *const memory_names[] = {"bytes", "failed"};
 
-static void memory_snapshot(struct kstat *ks, uint64_t *out)
+static void net_memory_snapshot(struct kstat *ks, uint64_t *out)
 {
     out[0] = net_bytes_used;
     out[1] = net_alloc_failed;
 }
 
-static void keep(struct kstat *ks) /* what is in use stays in use */
+static void keep_memory_counts(struct kstat *ks) /* what is in use stays in use */
 {
 }
 
 static struct kstat memory_kstat = {
     .module = "net", .name = "memory", .kclass = "net", .nstat = array_size(memory_names), .names = memory_names,
-    .snapshot = memory_snapshot, .clear = keep,
+    .snapshot = net_memory_snapshot, .clear = keep_memory_counts,
 };
 static struct kstat pools_kstat = {
     .module = "net", .name = "pools", .kclass = "net", .nstat = MEMP_MAX, .names = pool_names, .values = pool_used,
-    .clear = keep,
+    .clear = keep_memory_counts,
 };
 
 void net_memory_init(void)
@@ -83,7 +83,7 @@ void net_memory_init(void)
 }
 
 /* What the caller may take of `max`: an ordinary user leaves a sixteenth to the superuser. */
-static uint64_t callers(uint64_t max)
+static uint64_t limit_for_caller(uint64_t max)
 {
     return usermem_ops.superuser() ? max : max - max / 16;
 }
@@ -93,7 +93,7 @@ void *net_malloc(size_t size)
     uint64_t *p = NULL;
     size_t    whole = size + HEADER;
 
-    if (atomic_fetch_add(&net_bytes_used, whole) + whole <= callers((uint64_t)net_mem_max_kib * 1024))
+    if (atomic_fetch_add(&net_bytes_used, whole) + whole <= limit_for_caller((uint64_t)net_mem_max_kib * 1024))
         p = kmem_alloc(whole);
     if (p == NULL) {
         atomic_fetch_sub(&net_bytes_used, whole);
@@ -133,7 +133,7 @@ void *memp_malloc(memp_t type)
     uint64_t max = pool_max[type] != 0 ? pool_max[type] : MANY;
     void    *p = NULL;
 
-    if (atomic_fetch_add(&pool_used[type], 1) < callers(max))
+    if (atomic_fetch_add(&pool_used[type], 1) < limit_for_caller(max))
         p = net_malloc(pool_size[type]);
     if (p == NULL)
         atomic_fetch_sub(&pool_used[type], 1);

@@ -28,7 +28,7 @@ struct ll_addr { /* sockaddr_ll */
 
 struct list packet_sockets = LIST_INIT(packet_sockets);
 
-static uint8_t kind_of(const struct netif *n, const uint8_t *to)
+static uint8_t classify_frame(const struct netif *n, const uint8_t *to)
 {
     static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -37,7 +37,7 @@ static uint8_t kind_of(const struct netif *n, const uint8_t *to)
     return to[0] & 1 ? PACKET_MULTICAST : memcmp(to, n->hwaddr, sizeof all) == 0 ? PACKET_HOST : PACKET_OTHERHOST;
 }
 
-static void give(struct socket *s, struct netif *n, struct pbuf *p, const struct eth_hdr *h)
+static void deliver_frame_copy(struct socket *s, struct netif *n, struct pbuf *p, const struct eth_hdr *h)
 {
     uint16_t         cut = s->type == SOCK_DGRAM ? HEADER : 0;
     struct pbuf     *copy = pbuf_alloc(PBUF_RAW, (u16_t)(p->tot_len - cut), PBUF_RAM);
@@ -50,7 +50,7 @@ static void give(struct socket *s, struct netif *n, struct pbuf *p, const struct
     }
     (void)pbuf_copy_partial(p, copy->payload, copy->len, cut);
     ll.ifindex = (int)iface_index(n);
-    ll.pkttype = kind_of(n, h->dest.addr);
+    ll.pkttype = classify_frame(n, h->dest.addr);
     memcpy(ll.addr, h->src.addr, 6);
     memcpy(&from, &ll, LL_BYTES);
     dgram_add(s, copy, &from);
@@ -66,10 +66,10 @@ void packet_input(struct netif *n, struct pbuf *p)
     LIST_FOREACH (s, &packet_sockets, link)
         if ((s->ethertype == lwip_htons(ETH_ALL) || s->ethertype == h->type) && s->ethertype != 0 &&
             (s->ifindex == 0 || s->ifindex == iface_index(n)))
-            give(s, n, p, h);
+            deliver_frame_copy(s, n, p, h);
 }
 
-static int ll_get(const struct sock_addr *a, struct ll_addr *ll)
+static int parse_ll_addr(const struct sock_addr *a, struct ll_addr *ll)
 {
     if (a->len < LL_LEAST)
         return -EINVAL;
@@ -81,7 +81,7 @@ static int ll_get(const struct sock_addr *a, struct ll_addr *ll)
 static int packet_bind(struct socket *s, const struct sock_addr *a)
 {
     struct ll_addr ll;
-    int            err = ll_get(a, &ll);
+    int            err = parse_ll_addr(a, &ll);
 
     if (err != 0)
         return err;
@@ -106,7 +106,7 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
     struct pbuf   *p;
     int            err = 0;
 
-    if (m->name.len != 0 && (err = ll_get(&m->name, &ll)) != 0)
+    if (m->name.len != 0 && (err = parse_ll_addr(&m->name, &ll)) != 0)
         return err;
     if (m->name.len == 0 && !whole)
         return -EDESTADDRREQ;
@@ -136,7 +136,7 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
     return err != 0 ? err : (long)n;
 }
 
-static int packet_name(struct socket *s, bool peer, struct sock_addr *a)
+static int packet_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct ll_addr ll = {.family = AF_PACKET, .protocol = s->ethertype, .hatype = 1, .halen = 6};
     struct netif  *n = iface_by_index(s->ifindex);
@@ -159,7 +159,7 @@ static void packet_close(struct socket *s)
 }
 
 static const struct sock_ops packet_ops = {
-    .bind = packet_bind, .send = packet_send, .receive = dgram_receive, .poll = dgram_poll, .name = packet_name,
+    .bind = packet_bind, .send = packet_send, .receive = dgram_receive, .poll = dgram_poll, .name = packet_get_name,
     .readable = dgram_readable, .close = packet_close,
 };
 

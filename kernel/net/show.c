@@ -24,7 +24,7 @@ struct line {
 };
 
 /* The common shape of tcp, udp and raw. */
-static void ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip, unsigned rport,
+static void format_ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, uint32_t rip, unsigned rport,
                     unsigned state, unsigned tx, unsigned rx, const struct socket *s)
 {
     snprintf(l->text, sizeof l->text,
@@ -32,17 +32,17 @@ static void ip_line(struct line *l, unsigned n, uint32_t lip, unsigned lport, ui
              rport, state, tx, rx, s != NULL ? s->uid : 0, s != NULL ? s->inode : 0, 0);
 }
 
-static void tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pcb, const struct socket *s)
+static void format_tcp_line(struct line *l, unsigned n, const struct tcp_pcb *pcb, const struct socket *s)
 {
     bool listening = pcb->state == LISTEN;
 
-    ip_line(l, n, pcb->local_ip.addr, pcb->local_port, listening ? 0 : pcb->remote_ip.addr,
+    format_ip_line(l, n, pcb->local_ip.addr, pcb->local_port, listening ? 0 : pcb->remote_ip.addr,
             listening ? 0 : pcb->remote_port, tcp_linux_state(pcb), listening ? 0 : TCP_SND_BUF - pcb->snd_buf,
             s == NULL ? 0 : listening ? s->naccepted : s->rx_bytes, s);
 }
 
 /* The n-th of all TCP connections; false: there are fewer.  Locked. */
-static bool nth_tcp(unsigned n, struct line *l)
+static bool format_nth_tcp(unsigned n, struct line *l)
 {
     struct tcp_pcb *const lists[] = {(struct tcp_pcb *)tcp_listen_pcbs.listen_pcbs, tcp_active_pcbs, tcp_tw_pcbs};
     unsigned              i = n;
@@ -50,13 +50,13 @@ static bool nth_tcp(unsigned n, struct line *l)
     for (unsigned k = 0; k < array_size(lists); k++)
         for (struct tcp_pcb *pcb = lists[k]; pcb != NULL; pcb = pcb->next)
             if (i-- == 0) {
-                tcp_line(l, n, pcb, tcp_socket(pcb));
+                format_tcp_line(l, n, pcb, tcp_socket(pcb));
                 return true;
             }
     return false;
 }
 
-static struct socket *nth_socket(struct list *all, unsigned n)
+static struct socket *find_nth_socket(struct list *all, unsigned n)
 {
     struct socket *s;
 
@@ -66,9 +66,9 @@ static struct socket *nth_socket(struct list *all, unsigned n)
     return NULL;
 }
 
-static bool nth_dgram(struct list *all, unsigned n, struct line *l)
+static bool format_nth_dgram(struct list *all, unsigned n, struct line *l)
 {
-    struct socket        *s = nth_socket(all, n);
+    struct socket        *s = find_nth_socket(all, n);
     const struct udp_pcb *u;
     const struct raw_pcb *r;
 
@@ -77,16 +77,16 @@ static bool nth_dgram(struct list *all, unsigned n, struct line *l)
     u = s->pcb;
     r = s->pcb;
     if (all == &raw_sockets)
-        ip_line(l, n, r->local_ip.addr, r->protocol, r->remote_ip.addr, 0, 7, 0, s->rx_bytes, s);
+        format_ip_line(l, n, r->local_ip.addr, r->protocol, r->remote_ip.addr, 0, 7, 0, s->rx_bytes, s);
     else
-        ip_line(l, n, u->local_ip.addr, u->local_port, u->remote_ip.addr, u->remote_port,
+        format_ip_line(l, n, u->local_ip.addr, u->local_port, u->remote_ip.addr, u->remote_port,
                 s->state == SS_CONNECTED ? 1 : 7, 0, s->rx_bytes, s);
     return true;
 }
 
-static bool nth_unix(unsigned n, struct line *l)
+static bool format_nth_unix(unsigned n, struct line *l)
 {
-    struct socket *s = nth_socket(&unix_sockets, n);
+    struct socket *s = find_nth_socket(&unix_sockets, n);
     int            at, chars;
 
     if (s == NULL)
@@ -101,9 +101,9 @@ static bool nth_unix(unsigned n, struct line *l)
     return true;
 }
 
-static bool nth_packet(unsigned n, struct line *l)
+static bool format_nth_packet(unsigned n, struct line *l)
 {
-    struct socket *s = nth_socket(&packet_sockets, n);
+    struct socket *s = find_nth_socket(&packet_sockets, n);
 
     if (s == NULL)
         return false;
@@ -112,7 +112,7 @@ static bool nth_packet(unsigned n, struct line *l)
     return true;
 }
 
-static bool nth_dev(unsigned n, struct line *l)
+static bool format_nth_dev(unsigned n, struct line *l)
 {
     const struct iface *i = &ifaces[n];
 
@@ -125,7 +125,7 @@ static bool nth_dev(unsigned n, struct line *l)
 }
 
 /* The default route first, then the networks of the interfaces that are up. */
-static bool nth_route(unsigned n, struct line *l)
+static bool format_nth_route(unsigned n, struct line *l)
 {
     enum { UP = 1, GATEWAY = 2 };
     unsigned i = n;
@@ -148,7 +148,7 @@ static bool nth_route(unsigned n, struct line *l)
     return false;
 }
 
-static bool nth_arp(unsigned n, struct line *l)
+static bool format_nth_arp(unsigned n, struct line *l)
 {
     ip4_addr_t      *ip;
     struct netif    *nf;
@@ -167,17 +167,17 @@ static bool nth_arp(unsigned n, struct line *l)
     return false;
 }
 
-static bool nth(uint32_t what, unsigned n, struct line *l)
+static bool format_nth_line(uint32_t what, unsigned n, struct line *l)
 {
     switch (what) {
-    case NET_SHOW_TCP: return nth_tcp(n, l);
-    case NET_SHOW_UDP: return nth_dgram(&udp_sockets, n, l);
-    case NET_SHOW_RAW: return nth_dgram(&raw_sockets, n, l);
-    case NET_SHOW_UNIX: return nth_unix(n, l);
-    case NET_SHOW_PACKET: return nth_packet(n, l);
-    case NET_SHOW_DEV: return nth_dev(n, l);
-    case NET_SHOW_ROUTE: return nth_route(n, l);
-    default: return nth_arp(n, l);
+    case NET_SHOW_TCP: return format_nth_tcp(n, l);
+    case NET_SHOW_UDP: return format_nth_dgram(&udp_sockets, n, l);
+    case NET_SHOW_RAW: return format_nth_dgram(&raw_sockets, n, l);
+    case NET_SHOW_UNIX: return format_nth_unix(n, l);
+    case NET_SHOW_PACKET: return format_nth_packet(n, l);
+    case NET_SHOW_DEV: return format_nth_dev(n, l);
+    case NET_SHOW_ROUTE: return format_nth_route(n, l);
+    default: return format_nth_arp(n, l);
     }
 }
 
@@ -202,7 +202,7 @@ int net_show(const struct pseudo_node *node, struct pseudo_arg arg, struct text 
         bool there;
 
         net_enter();
-        there = nth(node->tag, n, &l);
+        there = format_nth_line(node->tag, n, &l);
         net_exit();
         if (!there)
             break;

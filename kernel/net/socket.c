@@ -164,7 +164,7 @@ long socket_signal_pipe(unsigned flags)
 
 /* ---- as an open file ---- */
 
-static bool nonblocking(const struct file *f, unsigned flags)
+static bool is_nonblocking(const struct file *f, unsigned flags)
 {
     return (f->flags & O_NONBLOCK) || (flags & MSG_DONTWAIT);
 }
@@ -234,7 +234,7 @@ int socket_family(const struct file *f)
 }
 
 /* An open file for s; when there is no memory, or the user has too many, s goes, too. */
-static int make_file(struct socket *s, unsigned oflags, struct file **out)
+static int make_socket_file(struct socket *s, unsigned oflags, struct file **out)
 {
     struct file *f = NULL;
 
@@ -278,7 +278,7 @@ int socket_file(int family, int type, int protocol, unsigned oflags, struct file
     struct socket *s = NULL;
     int            err = make_socket(family, type, protocol, &s);
 
-    return err != 0 ? err : make_file(s, oflags, out);
+    return err != 0 ? err : make_socket_file(s, oflags, out);
 }
 
 int socket_pair(int family, int type, int protocol, unsigned oflags, struct file **a, struct file **b)
@@ -292,10 +292,10 @@ int socket_pair(int family, int type, int protocol, unsigned oflags, struct file
         return -EPROTONOSUPPORT;
     if ((err = unix_pair(type, s)) != 0)
         return err;
-    if ((err = make_file(s[0], oflags, a)) != 0) {
+    if ((err = make_socket_file(s[0], oflags, a)) != 0) {
         s[1]->ops->close(s[1]);
         socket_free(s[1]);
-    } else if ((err = make_file(s[1], oflags, b)) != 0) {
+    } else if ((err = make_socket_file(s[1], oflags, b)) != 0) {
         file_release(*a);
     }
     return err;
@@ -332,7 +332,7 @@ int socket_connect(struct file *f, const struct sock_addr *a)
     struct socket *s;
     int            err = socket_of(f, &s);
 
-    return err != 0 ? err : s->ops->connect != NULL ? s->ops->connect(s, a, nonblocking(f, 0)) : -EOPNOTSUPP;
+    return err != 0 ? err : s->ops->connect != NULL ? s->ops->connect(s, a, is_nonblocking(f, 0)) : -EOPNOTSUPP;
 }
 
 int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struct file **out)
@@ -341,9 +341,9 @@ int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struc
     int            err = socket_of(f, &s);
 
     if (err == 0)
-        err = s->ops->accept != NULL ? s->ops->accept(s, nonblocking(f, 0), &n) : -EOPNOTSUPP;
+        err = s->ops->accept != NULL ? s->ops->accept(s, is_nonblocking(f, 0), &n) : -EOPNOTSUPP;
     if (err == 0)
-        err = make_file(n, oflags, out);
+        err = make_socket_file(n, oflags, out);
     if (err == 0 && n->ops->name(n, true, from) != 0)
         from->len = 0; /* it has gone again */
     return err;
@@ -378,7 +378,7 @@ long socket_send(struct file *f, struct sock_msg *m)
         return err;
     if (m->flags & MSG_OOB)
         return -EOPNOTSUPP;
-    return s->ops->send(s, m, nonblocking(f, m->flags));
+    return s->ops->send(s, m, is_nonblocking(f, m->flags));
 }
 
 long socket_receive(struct file *f, struct sock_msg *m)
@@ -390,5 +390,5 @@ long socket_receive(struct file *f, struct sock_msg *m)
         return err;
     if (m->flags & (MSG_OOB | MSG_ERRQUEUE)) /* there is neither */
         return -EINVAL;
-    return s->ops->receive(s, m, nonblocking(f, m->flags));
+    return s->ops->receive(s, m, is_nonblocking(f, m->flags));
 }

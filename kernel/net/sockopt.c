@@ -26,7 +26,7 @@ struct linger {
     int32_t on, seconds;
 };
 
-static int set_buffer(struct socket *s, int name, int v)
+static int set_buffer_size(struct socket *s, int name, int v)
 {
     uint32_t bytes = 2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2), BUF_MAX); /* Linux doubles what is asked for */
 
@@ -34,7 +34,7 @@ static int set_buffer(struct socket *s, int name, int v)
     return 0;
 }
 
-static int set_timeout(struct socket *s, int name, const void *val, unsigned len)
+static int set_timeout_option(struct socket *s, int name, const void *val, unsigned len)
 {
     struct {
         int64_t sec, usec;
@@ -51,13 +51,13 @@ static int set_timeout(struct socket *s, int name, const void *val, unsigned len
     return 0;
 }
 
-static int set_generic(struct socket *s, int name, const void *val, unsigned len)
+static int set_generic_option(struct socket *s, int name, const void *val, unsigned len)
 {
     struct linger l;
     int           v;
 
     if (name == SO_RCVTIMEO || name == SO_SNDTIMEO)
-        return set_timeout(s, name, val, len);
+        return set_timeout_option(s, name, val, len);
     if (len < sizeof v)
         return -EINVAL;
     memcpy(&v, val, sizeof v);
@@ -83,7 +83,7 @@ static int set_generic(struct socket *s, int name, const void *val, unsigned len
     case SO_RCVBUF:
     case SO_SNDBUFFORCE:
     case SO_RCVBUFFORCE:
-        return set_buffer(s, name, v);
+        return set_buffer_size(s, name, v);
     case SO_PRIORITY:  /* there is one queue */
     case SO_OOBINLINE: /* urgent data comes among the rest, whatever this says */
         break;
@@ -106,7 +106,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
     if (err != 0)
         return err;
     net_enter();
-    err = level == SOL_SOCKET ? set_generic(s, name, val, len) : -ENOPROTOOPT;
+    err = level == SOL_SOCKET ? set_generic_option(s, name, val, len) : -ENOPROTOOPT;
     /* The kind of socket hears of the generic ones, too, once they are stored, and may know more. */
     if ((err == 0 || err == -ENOPROTOOPT) && s->ops->set_option != NULL) {
         int special = s->ops->set_option(s, level, name, val, len);
@@ -119,7 +119,7 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
 }
 
 /* The value of an option that is a number; false: there is none. */
-static bool get_number(struct socket *s, int name, int *v)
+static bool get_int_option(struct socket *s, int name, int *v)
 {
     switch (name) {
     case SO_TYPE: *v = s->type; return true;
@@ -138,7 +138,7 @@ static bool get_number(struct socket *s, int name, int *v)
     return false;
 }
 
-static int get_generic(struct socket *s, int name, void *val, unsigned *len)
+static int get_generic_option(struct socket *s, int name, void *val, unsigned *len)
 {
     uint64_t      ns = name == SO_RCVTIMEO ? s->rcvtimeo_ns : s->sndtimeo_ns;
     int64_t       tv[2] = {(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000 / 1000)};
@@ -151,7 +151,7 @@ static int get_generic(struct socket *s, int name, void *val, unsigned *len)
         from = tv, size = sizeof tv;
     else if (name == SO_LINGER)
         from = &l, size = sizeof l;
-    else if (!get_number(s, name, &v))
+    else if (!get_int_option(s, name, &v))
         return -ENOPROTOOPT;
     *len = min_of(*len, size);
     memcpy(val, from, *len);
@@ -167,7 +167,7 @@ int socket_get_option(struct file *f, int level, int name, void *val, unsigned *
         return err;
     net_enter();
     if (level == SOL_SOCKET)
-        err = get_generic(s, name, val, len);
+        err = get_generic_option(s, name, val, len);
     else
         err = s->ops->get_option != NULL ? s->ops->get_option(s, level, name, val, len) : -ENOPROTOOPT;
     net_exit();

@@ -29,7 +29,7 @@ void stream_add(struct socket *s, struct pbuf *p)
 }
 
 /* Copies `n` bytes of the queue, which are there, to the uio.  rlock held. */
-static long copy_queue(struct socket *s, struct uio *uio, size_t n)
+static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
     struct pbuf *p = s->rx_first;
     size_t       skip = s->rx_skip, done = 0;
@@ -48,7 +48,7 @@ static long copy_queue(struct socket *s, struct uio *uio, size_t n)
 }
 
 /* Takes `n` bytes off the queue.  Locked, rlock held. */
-static void consume(struct socket *s, size_t n)
+static void consume_stream_bytes(struct socket *s, size_t n)
 {
     size_t left = n;
 
@@ -72,7 +72,7 @@ static void consume(struct socket *s, size_t n)
 }
 
 /* What the queue has now, as much as is asked for.  Bytes; 0: nothing there.  rlock held. */
-static long take(struct socket *s, struct uio *uio, bool peek)
+static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 {
     size_t avail;
     long   n;
@@ -82,10 +82,10 @@ static long take(struct socket *s, struct uio *uio, bool peek)
     net_exit();
     if (avail == 0)
         return 0;
-    n = copy_queue(s, uio, avail);
+    n = copy_stream_bytes(s, uio, avail);
     if (n > 0 && !peek) {
         net_enter();
-        consume(s, (size_t)n);
+        consume_stream_bytes(s, (size_t)n);
         net_exit();
     }
     return n;
@@ -104,7 +104,7 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
         long n;
 
         mutex_enter(&s->rlock);
-        n = take(s, m->uio, peek);
+        n = read_stream_queue(s, m->uio, peek);
         mutex_exit(&s->rlock);
         if (n < 0)
             return total > 0 ? (long)total : n;

@@ -29,14 +29,14 @@ struct list tcp_sockets = LIST_INIT(tcp_sockets);
 static const struct sock_ops tcp_ops;
 static uint8_t               ext_id; /* of what lwIP keeps with a pcb for us */
 
-static inline struct tcp_pcb *pcb_of(struct socket *s)
+static inline struct tcp_pcb *tcp_pcb_of(struct socket *s)
 {
     return s->pcb;
 }
 
 /* ---- lwIP calls (net_lock held) ---- */
 
-static err_t on_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
+static err_t on_tcp_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 {
     struct socket *s = arg;
 
@@ -54,7 +54,7 @@ static err_t on_data(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
     return ERR_OK;
 }
 
-static err_t on_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
+static err_t on_tcp_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
 {
     if (tcp_roomy(arg))
         socket_wake_writer(arg);
@@ -62,7 +62,7 @@ static err_t on_sent(void *arg, struct tcp_pcb *pcb, u16_t len)
 }
 
 /* Twice a second. */
-static err_t on_poll(void *arg, struct tcp_pcb *pcb)
+static err_t on_tcp_poll(void *arg, struct tcp_pcb *pcb)
 {
     struct socket *s = arg;
 
@@ -73,7 +73,7 @@ static err_t on_poll(void *arg, struct tcp_pcb *pcb)
     return ERR_OK;
 }
 
-static void on_error(void *arg, err_t err)
+static void on_tcp_error(void *arg, err_t err)
 {
     struct socket *s = arg;
 
@@ -90,7 +90,7 @@ static void on_error(void *arg, err_t err)
     socket_wake_writer(s);
 }
 
-static err_t on_connected(void *arg, struct tcp_pcb *pcb, err_t err)
+static err_t on_tcp_connected(void *arg, struct tcp_pcb *pcb, err_t err)
 {
     struct socket *s = arg;
 
@@ -101,7 +101,7 @@ static err_t on_connected(void *arg, struct tcp_pcb *pcb, err_t err)
 }
 
 /* The pcb is freed: also when its time in TIME_WAIT is over, of which lwIP says nothing else. */
-static void on_destroyed(u8_t id, void *data)
+static void on_tcp_pcb_destroyed(u8_t id, void *data)
 {
     if (data != NULL)
         ((struct socket *)data)->pcb = NULL;
@@ -112,21 +112,21 @@ struct socket *tcp_socket(const struct tcp_pcb *pcb)
     return tcp_ext_arg_get(pcb, ext_id);
 }
 
-static const struct tcp_ext_arg_callbacks ext_callbacks = {.destroy = on_destroyed};
+static const struct tcp_ext_arg_callbacks ext_callbacks = {.destroy = on_tcp_pcb_destroyed};
 
-static void adopt(struct socket *s, struct tcp_pcb *pcb)
+static void attach_pcb_to_socket(struct socket *s, struct tcp_pcb *pcb)
 {
     s->pcb = pcb;
     tcp_ext_arg_set_callbacks(pcb, ext_id, &ext_callbacks);
     tcp_ext_arg_set(pcb, ext_id, s);
     tcp_arg(pcb, s);
-    tcp_recv(pcb, on_data);
-    tcp_sent(pcb, on_sent);
-    tcp_err(pcb, on_error);
-    tcp_poll(pcb, on_poll, 1);
+    tcp_recv(pcb, on_tcp_data);
+    tcp_sent(pcb, on_tcp_sent);
+    tcp_err(pcb, on_tcp_error);
+    tcp_poll(pcb, on_tcp_poll, 1);
 }
 
-static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
+static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 {
     struct socket *l = arg, *s;
 
@@ -141,7 +141,7 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
     s->linger = l->linger;
     s->linger_s = l->linger_s;
     s->listener = l;
-    adopt(s, pcb);
+    attach_pcb_to_socket(s, pcb);
     tcp_fix_segment_size(pcb);
     tcp_backlog_delayed(pcb);
     list_push_back(&tcp_sockets, &s->link);
@@ -157,7 +157,7 @@ static err_t on_accept(void *arg, struct tcp_pcb *pcb, err_t err)
  * Whether a socket listens on the port at `ip`, or at an address that overlaps it.  As on Linux, SO_REUSEADDR does not
  * share a port with a listening socket.  Locked.
  */
-static bool listened(uint32_t ip, uint16_t port)
+static bool port_has_listener(uint32_t ip, uint16_t port)
 {
     for (const struct tcp_pcb_listen *l = tcp_listen_pcbs.listen_pcbs; l != NULL; l = l->next)
         if (l->local_port == port && (ip == IPADDR_ANY || l->local_ip.addr == IPADDR_ANY || l->local_ip.addr == ip))
@@ -176,16 +176,16 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
     if (!inet_may_bind(port))
         return -EACCES;
     net_enter();
-    if (s->state != SS_NEW || s->pcb == NULL || pcb_of(s)->local_port != 0) {
+    if (s->state != SS_NEW || s->pcb == NULL || tcp_pcb_of(s)->local_port != 0) {
         err = -EINVAL;
     } else if (!iface_may_bind(ip.addr)) {
         err = -EADDRNOTAVAIL;
-    } else if (port != 0 && listened(ip.addr, port)) {
+    } else if (port != 0 && port_has_listener(ip.addr, port)) {
         err = -EADDRINUSE;
     } else {
         if (s->reuse)
-            ip_set_option(pcb_of(s), SOF_REUSEADDR);
-        err = net_errno(tcp_bind(pcb_of(s), &ip, port));
+            ip_set_option(tcp_pcb_of(s), SOF_REUSEADDR);
+        err = net_errno(tcp_bind(tcp_pcb_of(s), &ip, port));
     }
     net_exit();
     return err;
@@ -225,7 +225,7 @@ static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
     case SS_NEW:
         if (ip.addr == IPADDR_ANY)
             ip.addr = lwip_htonl(IPADDR_LOOPBACK);
-        if ((err = net_errno(tcp_connect(pcb_of(s), &ip, port, on_connected))) == 0) {
+        if ((err = net_errno(tcp_connect(tcp_pcb_of(s), &ip, port, on_tcp_connected))) == 0) {
             s->state = SS_CONNECTING;
             err = await_connection(s, nonblock);
         } else if (err == -ENOBUFS) {
@@ -249,21 +249,21 @@ static int tcp_listen_socket(struct socket *s, int backlog)
 
     net_enter();
     if (s->state == SS_LISTENING) {
-        tcp_backlog_set(pcb_of(s), n);
+        tcp_backlog_set(tcp_pcb_of(s), n);
     } else if (s->state != SS_NEW || s->pcb == NULL) {
         err = -EINVAL;
     } else {
-        if (pcb_of(s)->local_port == 0)
-            err = net_errno(tcp_bind(pcb_of(s), &any, 0));
-        else if (listened(pcb_of(s)->local_ip.addr, pcb_of(s)->local_port))
+        if (tcp_pcb_of(s)->local_port == 0)
+            err = net_errno(tcp_bind(tcp_pcb_of(s), &any, 0));
+        else if (port_has_listener(tcp_pcb_of(s)->local_ip.addr, tcp_pcb_of(s)->local_port))
             err = -EADDRINUSE;
-        if (err == 0 && (l = tcp_listen_with_backlog_and_err(pcb_of(s), n, &e)) == NULL)
+        if (err == 0 && (l = tcp_listen_with_backlog_and_err(tcp_pcb_of(s), n, &e)) == NULL)
             err = net_errno(e);
         if (err == 0) {
             s->pcb = l;
             s->state = SS_LISTENING;
             tcp_arg(l, s);
-            tcp_accept(l, on_accept);
+            tcp_accept(l, on_tcp_accept);
         }
     }
     net_exit();
@@ -273,16 +273,16 @@ static int tcp_listen_socket(struct socket *s, int backlog)
 static void tcp_accept_done(struct socket *l, struct socket *n)
 {
     if (n->pcb != NULL)
-        tcp_backlog_accepted(pcb_of(n));
+        tcp_backlog_accepted(tcp_pcb_of(n));
 }
 
-static int tcp_name(struct socket *s, bool peer, struct sock_addr *a)
+static int tcp_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct tcp_pcb *pcb;
     int             err = 0;
 
     net_enter();
-    pcb = pcb_of(s);
+    pcb = tcp_pcb_of(s);
     if (peer && (pcb == NULL || s->state != SS_CONNECTED))
         err = -ENOTCONN;
     else if (peer)
@@ -306,9 +306,9 @@ bool tcp_forget_disorder(void)
 /* ---- reading, polling ---- */
 
 /* The window is what it is again. */
-static void take_back(struct socket *s)
+static void restore_receive_window(struct socket *s)
 {
-    pcb_of(s)->rcv_wnd -= s->lent;
+    tcp_pcb_of(s)->rcv_wnd -= s->lent;
     s->lent = 0;
 }
 
@@ -325,7 +325,7 @@ void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbu
 
     if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
         return;
-    take_back(s);
+    restore_receive_window(s);
     past = h->seqno - (pcb->rcv_nxt + pcb->rcv_wnd);
     if (past <= 1 && p->tot_len == 0 && !(TCPH_FLAGS(h) & (TCP_SYN | TCP_FIN))) {
         s->lent = (uint8_t)(past + 1);
@@ -336,9 +336,9 @@ void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbu
 static void tcp_consumed(struct socket *s, size_t n)
 {
     if (s->pcb != NULL)
-        take_back(s);
+        restore_receive_window(s);
     for (; n > 0 && s->pcb != NULL; n -= min_of(n, 0x8000ul))
-        tcp_recved(pcb_of(s), (u16_t)min_of(n, 0x8000ul));
+        tcp_recved(tcp_pcb_of(s), (u16_t)min_of(n, 0x8000ul));
 }
 
 /* Why a read with an empty queue ends: 1 end of file, or an error; 0: it waits.  Locked. */
@@ -379,8 +379,8 @@ static int tcp_shutdown_socket(struct socket *s, int how)
     net_enter();
     if (s->state == SS_LISTENING && how != SHUT_WR) {
         s->state = SS_CLOSED; /* who waits in accept is told; what waits in the queue goes at close */
-        tcp_arg(pcb_of(s), NULL);
-        (void)tcp_close(pcb_of(s));
+        tcp_arg(tcp_pcb_of(s), NULL);
+        (void)tcp_close(tcp_pcb_of(s));
         s->pcb = NULL;
         socket_wake_reader(s);
     } else if (s->state != SS_CONNECTED) {
@@ -391,7 +391,7 @@ static int tcp_shutdown_socket(struct socket *s, int how)
         if (how != SHUT_RD && !s->tx_shut) {
             s->tx_shut = true;
             if (s->pcb != NULL)
-                err = net_errno(tcp_shutdown(pcb_of(s), 0, 1));
+                err = net_errno(tcp_shutdown(tcp_pcb_of(s), 0, 1));
         }
         socket_wake_reader(s);
         socket_wake_writer(s);
@@ -401,9 +401,9 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 }
 
 /* Takes the connection away from its socket: it goes on alone to its end, or, with `hard`, ends now.  Locked. */
-static void detach(struct socket *s, bool hard)
+static void detach_pcb_from_socket(struct socket *s, bool hard)
 {
-    struct tcp_pcb *pcb = pcb_of(s);
+    struct tcp_pcb *pcb = tcp_pcb_of(s);
 
     list_remove(&s->link);
     s->pcb = NULL;
@@ -433,11 +433,11 @@ static void tcp_close_socket(struct socket *s)
     net_enter();
     while ((n = list_pop(&s->accepted, struct socket, accept_link)) != NULL) {
         if (n->pcb != NULL)
-            tcp_backlog_accepted(pcb_of(n));
-        detach(n, true);
+            tcp_backlog_accepted(tcp_pcb_of(n));
+        detach_pcb_from_socket(n, true);
         list_push_back(&orphans, &n->accept_link);
     }
-    detach(s, s->linger && s->linger_s == 0);
+    detach_pcb_from_socket(s, s->linger && s->linger_s == 0);
     net_exit();
     while ((n = list_pop(&orphans, struct socket, accept_link)) != NULL)
         socket_free(n);
@@ -445,18 +445,18 @@ static void tcp_close_socket(struct socket *s)
 
 static int tcp_set_option(struct socket *s, int level, int name, const void *val, unsigned len)
 {
-    return tcp_option_set(s, pcb_of(s), level, name, val, len);
+    return tcp_option_set(s, tcp_pcb_of(s), level, name, val, len);
 }
 
 static int tcp_get_option(struct socket *s, int level, int name, void *val, unsigned *len)
 {
-    return tcp_option_get(s, pcb_of(s), level, name, val, len);
+    return tcp_option_get(s, tcp_pcb_of(s), level, name, val, len);
 }
 
 static const struct sock_ops tcp_ops = {
     .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = stream_accept,
     .accepted = tcp_accept_done, .send = tcp_send_socket, .receive = stream_receive, .read_end = tcp_read_end,
-    .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket, .name = tcp_name,
+    .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket, .name = tcp_get_name,
     .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = stream_readable, .close = tcp_close_socket,
 };
 
@@ -476,7 +476,7 @@ int socket_make_tcp(int protocol, struct socket **out)
         return -ENOMEM;
     net_enter();
     if ((pcb = tcp_new()) != NULL) {
-        adopt(s, pcb);
+        attach_pcb_to_socket(s, pcb);
         list_push_back(&tcp_sockets, &s->link);
     }
     net_exit();

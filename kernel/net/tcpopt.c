@@ -46,7 +46,7 @@ unsigned tcp_linux_state(const struct tcp_pcb *pcb)
     return pcb == NULL || pcb->state >= array_size(linux_state) ? 7 : linux_state[pcb->state];
 }
 
-static void fill_info(const struct tcp_pcb *pcb, struct tcp_info *i)
+static void fill_tcp_info(const struct tcp_pcb *pcb, struct tcp_info *i)
 {
     uint32_t mss, unacked;
 
@@ -73,7 +73,7 @@ static void fill_info(const struct tcp_pcb *pcb, struct tcp_info *i)
     i->total_retrans = pcb->nrtx;
 }
 
-static int set_congestion(const char *name, unsigned len)
+static int check_congestion_name(const char *name, unsigned len)
 {
     unsigned n = 0;
 
@@ -102,7 +102,7 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     if (level != SOL_TCP)
         return inet_option_set(s, (struct ip_pcb *)pcb, level, name, val, len);
     if (name == TCP_CONGESTION)
-        return set_congestion(val, len);
+        return check_congestion_name(val, len);
     if (len < sizeof v)
         return -EINVAL;
     memcpy(&v, val, sizeof v);
@@ -162,7 +162,7 @@ int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, v
         size = sizeof congestion;
         break;
     case TCP_INFO:
-        fill_info(pcb, &info);
+        fill_tcp_info(pcb, &info);
         from = &info;
         size = sizeof info;
         break;

@@ -20,15 +20,15 @@
 
 enum { PIECE = 8192, SMALL = 256, LEAST = 64 };
 
-static inline struct tcp_pcb *pcb_of(struct socket *s)
+static inline struct tcp_pcb *sender_pcb_of(struct socket *s)
 {
     return s->pcb;
 }
 
 /* Bytes that lwIP takes now.  Locked. */
-static uint32_t room(const struct socket *s)
+static uint32_t tcp_sendable_bytes(const struct socket *s)
 {
-    struct tcp_pcb *pcb = pcb_of((struct socket *)s);
+    struct tcp_pcb *pcb = sender_pcb_of((struct socket *)s);
     uint32_t        held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
 
     return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
@@ -36,11 +36,11 @@ static uint32_t room(const struct socket *s)
 
 bool tcp_roomy(const struct socket *s)
 {
-    return room(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
+    return tcp_sendable_bytes(s) >= min_of(s->sndbuf, (uint32_t)TCP_SND_BUF) / 3;
 }
 
 /* Why a write cannot go on; 0: it can.  Locked. */
-static int write_error(struct socket *s)
+static int check_tcp_writable(struct socket *s)
 {
     if (s->err != 0)
         return socket_error(s);
@@ -50,7 +50,7 @@ static int write_error(struct socket *s)
 }
 
 /* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
-static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
+static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     size_t   done = 0;
@@ -62,7 +62,7 @@ static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool
         size_t   len;
         err_t    e;
 
-        if ((err = write_error(s)) == -EAGAIN || (err == 0 && (free = room(s)) == 0)) {
+        if ((err = check_tcp_writable(s)) == -EAGAIN || (err == 0 && (free = tcp_sendable_bytes(s)) == 0)) {
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
             continue;
         }
@@ -71,7 +71,7 @@ static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool
         len = 2 * min_of(n - done, (size_t)free);
         do { /* short of memory, or with tiny segments, a smaller piece may do */
             len = max_of(len / 2, 1ul);
-            e = tcp_write(pcb_of(s), data + done, (u16_t)len,
+            e = tcp_write(sender_pcb_of(s), data + done, (u16_t)len,
                           TCP_WRITE_FLAG_COPY | (more || done + len < n ? TCP_WRITE_FLAG_MORE : 0));
         } while (e == ERR_MEM && len > LEAST);
         if (e == ERR_OK) {
@@ -83,7 +83,7 @@ static long put(struct socket *s, const uint8_t *data, size_t n, bool more, bool
             err = net_errno(e);
         }
         if (s->pcb != NULL)
-            tcp_output(pcb_of(s));
+            tcp_output(sender_pcb_of(s));
     }
     net_exit();
     return done > 0 ? (long)done : err;
@@ -107,11 +107,11 @@ long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
             break;
         if (len == 0) {
             net_enter();
-            n = write_error(s);
+            n = check_tcp_writable(s);
             net_exit();
             break;
         }
-        n = put(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
+        n = write_bytes_to_lwip(s, buf, len, uio->resid > 0 || (m->flags & MSG_MORE), nonblock);
         if (n > 0)
             total += (size_t)n;
         if (n < (long)len)

@@ -32,25 +32,25 @@ static struct socket *unix_new(void)
     return socket_new(&unix_ops, AF_UNIX, SOCK_STREAM, 0);
 }
 
-static void connect_two(struct socket *a, struct socket *b)
+static void connect_peers(struct socket *a, struct socket *b)
 {
     a->peer = b;
     b->peer = a;
     a->state = b->state = SS_CONNECTED;
 }
 
-static bool same_name(const struct socket *s, const struct sock_addr *a)
+static bool is_bound_to(const struct socket *s, const struct sock_addr *a)
 {
     return a->vn != NULL ? s->vn == a->vn : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
 }
 
 /* Who is bound to `a`.  Locked. */
-static struct socket *find(const struct sock_addr *a)
+static struct socket *find_bound_socket(const struct sock_addr *a)
 {
     struct socket *s;
 
     LIST_FOREACH (s, &unix_sockets, link)
-        if (s->name.len != 0 && same_name(s, a))
+        if (s->name.len != 0 && is_bound_to(s, a))
             return s;
     return NULL;
 }
@@ -62,7 +62,7 @@ static int unix_bind(struct socket *s, const struct sock_addr *a)
     net_enter();
     if (s->name.len != 0) {
         err = -EINVAL;
-    } else if (find(a) != NULL) {
+    } else if (find_bound_socket(a) != NULL) {
         err = -EADDRINUSE;
     } else {
         s->name = *a;
@@ -98,13 +98,13 @@ static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblo
     while (err == 0) {
         if (s->state != SS_NEW) {
             err = s->state == SS_CONNECTED ? -EISCONN : -EINVAL;
-        } else if ((l = find(a)) == NULL || l->state != SS_LISTENING) {
+        } else if ((l = find_bound_socket(a)) == NULL || l->state != SS_LISTENING) {
             err = -ECONNREFUSED;
         } else if (l->naccepted < l->backlog) {
             n->name = l->name;
             n->name.vn = NULL;
             n->listener = l;
-            connect_two(s, n);
+            connect_peers(s, n);
             list_push_back(&unix_sockets, &n->link);
             list_push_back(&l->accepted, &n->accept_link);
             l->naccepted++;
@@ -134,20 +134,20 @@ struct unix_piece {
     uint8_t            bytes[];
 };
 
-static void piece_return(struct unix_piece *u)
+static void uncharge_and_free_piece(struct unix_piece *u)
 {
     usermem_return(u->payer, sizeof *u + u->n);
     kmem_free(u);
 }
 
 /* pbuf_free() has dropped the last reference. */
-static void piece_free(struct pbuf *p)
+static void free_piece_of_pbuf(struct pbuf *p)
 {
-    piece_return(container_of(p, struct unix_piece, pc.pbuf));
+    uncharge_and_free_piece(container_of(p, struct unix_piece, pc.pbuf));
 }
 
 /* A piece with the next n bytes of the uio.  -ENOBUFS: no memory, or the user has too much queued; -EFAULT. */
-static int piece_make(struct uio *uio, size_t n, struct pbuf **out)
+static int make_unix_piece(struct uio *uio, size_t n, struct pbuf **out)
 {
     struct usermem    *payer = usermem_charge(sizeof(struct unix_piece) + n);
     struct unix_piece *u;
@@ -160,22 +160,22 @@ static int piece_make(struct uio *uio, size_t n, struct pbuf **out)
     }
     u->payer = payer;
     u->n = n;
-    u->pc.custom_free_function = piece_free;
+    u->pc.custom_free_function = free_piece_of_pbuf;
     if (uio_move(u->bytes, n, uio) != 0) {
-        piece_return(u);
+        uncharge_and_free_piece(u);
         return -EFAULT;
     }
     *out = pbuf_alloced_custom(PBUF_RAW, (u16_t)n, PBUF_RAM, &u->pc, u->bytes, (u16_t)n);
     return 0;
 }
 
-static bool full(const struct socket *peer)
+static bool rx_buffer_is_full(const struct socket *peer)
 {
     return peer->rx_bytes >= peer->rcvbuf;
 }
 
 /* Why a write cannot go on; 0: it can.  Locked. */
-static int write_error(struct socket *s)
+static int check_unix_writable(struct socket *s)
 {
     if (s->state == SS_NEW || s->state == SS_LISTENING)
         return -ENOTCONN;
@@ -183,13 +183,13 @@ static int write_error(struct socket *s)
 }
 
 /* One piece.  Its pbuf passes over.  0 or an error. */
-static int put(struct socket *s, struct pbuf *p, bool nonblock)
+static int queue_piece_at_peer(struct socket *s, struct pbuf *p, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     int      err;
 
     net_enter();
-    while ((err = write_error(s)) == 0 && full(s->peer))
+    while ((err = check_unix_writable(s)) == 0 && rx_buffer_is_full(s->peer))
         if ((err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write")) != 0)
             break;
     if (err == 0)
@@ -213,7 +213,7 @@ static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
         size_t       n = min_of(total - done, (size_t)PIECE);
         struct pbuf *p;
 
-        if ((err = piece_make(m->uio, n, &p)) == 0 && (err = put(s, p, nonblock)) == 0)
+        if ((err = make_unix_piece(m->uio, n, &p)) == 0 && (err = queue_piece_at_peer(s, p, nonblock)) == 0)
             done += n;
     }
     socket_write_exit(s);
@@ -231,7 +231,7 @@ static int unix_read_end(struct socket *s)
 
 static void unix_consumed(struct socket *s, size_t n)
 {
-    if (s->peer != NULL && !full(s))
+    if (s->peer != NULL && !rx_buffer_is_full(s))
         socket_wake_writer(s->peer);
 }
 
@@ -248,7 +248,7 @@ static unsigned unix_poll(struct socket *s)
         r |= POLLRDHUP;
     if (s->state == SS_NEW || (s->state == SS_CONNECTED && s->peer == NULL))
         r |= POLLHUP;
-    if (s->peer == NULL || !full(s->peer))
+    if (s->peer == NULL || !rx_buffer_is_full(s->peer))
         r |= POLLOUT | POLLWRNORM;
     return r;
 }
@@ -274,7 +274,7 @@ static int unix_shutdown(struct socket *s, int how)
     return err;
 }
 
-static int unix_name(struct socket *s, bool peer, struct sock_addr *a)
+static int unix_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct socket *of;
     int            err = 0;
@@ -292,7 +292,7 @@ static int unix_name(struct socket *s, bool peer, struct sock_addr *a)
 }
 
 /* Locked. */
-static void leave(struct socket *s)
+static void detach_from_peer(struct socket *s)
 {
     struct socket *peer = s->peer;
 
@@ -314,10 +314,10 @@ static void unix_close(struct socket *s)
     list_init(&orphans);
     net_enter();
     while ((n = list_pop(&s->accepted, struct socket, accept_link)) != NULL) {
-        leave(n);
+        detach_from_peer(n);
         list_push_back(&orphans, &n->accept_link);
     }
-    leave(s);
+    detach_from_peer(s);
     cv_broadcast(&backlog_cv);
     net_exit();
     while ((n = list_pop(&orphans, struct socket, accept_link)) != NULL)
@@ -327,7 +327,7 @@ static void unix_close(struct socket *s)
 static const struct sock_ops unix_ops = {
     .bind = unix_bind, .connect = unix_connect, .listen = unix_listen, .accept = stream_accept,
     .accepted = unix_accept_done, .send = unix_send, .receive = stream_receive, .poll = unix_poll,
-    .shutdown = unix_shutdown, .name = unix_name, .readable = stream_readable, .read_end = unix_read_end,
+    .shutdown = unix_shutdown, .name = unix_get_name, .readable = stream_readable, .read_end = unix_read_end,
     .consumed = unix_consumed, .close = unix_close,
 };
 
@@ -362,7 +362,7 @@ int unix_pair(int type, struct socket *out[2])
         return err;
     }
     net_enter();
-    connect_two(out[0], out[1]);
+    connect_peers(out[0], out[1]);
     net_exit();
     return 0;
 }

@@ -37,7 +37,7 @@ static void lwp_begin(void *arg)
 }
 
 /* The parts that a process made by `l` shares or copies.  On failure what was taken stays for proc_discard(). */
-static int share_parts(struct proc *p, struct lwp *l, uint64_t flags)
+static int share_or_copy_parts(struct proc *p, struct lwp *l, uint64_t flags)
 {
     struct proc *me = l->proc;
 
@@ -91,7 +91,7 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
 
     if (p == NULL)
         return -ENOMEM;
-    if ((err = share_parts(p, l, flags)) != 0) {
+    if ((err = share_or_copy_parts(p, l, flags)) != 0) {
         proc_discard(p);
         return err;
     }
@@ -148,7 +148,7 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
 }
 
 /* Put the new LWP, and its process when that is new, into the tables [P].  -EAGAIN, -ENOMEM, -ERESTARTNOINTR. */
-static int publish(struct lwp *l, struct lwp *me, uint64_t flags)
+static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
 {
     struct proc *p = l->proc, *mine = me->proc;
     bool         thread = p == mine;
@@ -230,7 +230,7 @@ void vfork_release(struct lwp *l)
     spin_unlock(&proc_lock);
 }
 
-static int check_flags(const struct clone_args *ca, const struct proc *me)
+static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
 {
     uint64_t f       = ca->flags;
     uint64_t known   = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK | CLONE_PARENT | CLONE_THREAD |
@@ -256,7 +256,7 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
     struct proc *p  = me->proc;
     struct list  dead;
     bool         thread = (ca->flags & CLONE_THREAD) != 0;
-    int          err    = check_flags(ca, p), id;
+    int          err    = check_clone_flags(ca, p), id;
 
     if (err != 0)
         return err;
@@ -272,7 +272,7 @@ long proc_clone(const struct clone_args *ca, struct regs *r)
     lwp_copy(l, me, ca, r);
     list_init(&dead);
     spin_lock(&proc_lock);
-    if ((err = publish(l, me, ca->flags)) == 0 && thread)
+    if ((err = publish_lwp(l, me, ca->flags)) == 0 && thread)
         lwps_take_dead(p, &dead);
     id = (int)l->t.tid;
     spin_unlock(&proc_lock);

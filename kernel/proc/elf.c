@@ -58,7 +58,7 @@ int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img
     return 0;
 }
 
-static int add_load(const struct phdr *p, uint64_t size, uint64_t top, struct elf_image *img)
+static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top, struct elf_image *img)
 {
     struct elf_segment *s = &img->load[img->nload];
     uint64_t            first, end;
@@ -98,7 +98,7 @@ int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct e
     for (unsigned i = 0; i < img->phnum; i++) {
         memcpy(&p, (const char *)phdrs + i * sizeof p, sizeof p);
         if (p.type == PT_LOAD) {
-            if ((err = add_load(&p, size, top, img)) != 0)
+            if ((err = add_load_segment(&p, size, top, img)) != 0)
                 return err;
         } else if (p.type == PT_INTERP) {
             if (img->interp_len != 0 || p.filesz < 2 || p.filesz > PAGE_SIZE || p.off > size ||

@@ -63,7 +63,7 @@ void exec_program_close(struct program *pr)
     pr->vn = NULL;
 }
 
-static bool blank(uint8_t c)
+static bool is_space_or_tab(uint8_t c)
 {
     return c == ' ' || c == '\t';
 }
@@ -78,24 +78,24 @@ static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
             return -ENOEXEC; /* the name may be cut */
         end = line + n;
     }
-    while (end > p && blank(end[-1]))
+    while (end > p && is_space_or_tab(end[-1]))
         end--;
-    while (p < end && blank(*p))
+    while (p < end && is_space_or_tab(*p))
         p++;
     *end = '\0';
     if (p == end || *p == '\0')
         return -ENOEXEC;
     *interp = (char *)p;
-    while (p < end && !blank(*p))
+    while (p < end && !is_space_or_tab(*p))
         p++;
-    while (p < end && blank(*p))
+    while (p < end && is_space_or_tab(*p))
         *p++ = '\0';
     *arg = p < end ? (char *)p : NULL;
     return 0;
 }
 
 /* argv becomes interpreter, [argument,] path of the script, and the old argv without its first. */
-static int script_args(struct exec_args *ea, const char *interp, const char *arg, const char *script)
+static int prepend_script_args(struct exec_args *ea, const char *interp, const char *arg, const char *script)
 {
     size_t ni = strlen(interp) + 1, na = arg != NULL ? strlen(arg) + 1 : 0, ns = strlen(script) + 1;
     size_t skip = ea->nargs > 0 ? strlen(ea->strings) + 1 : 0;
@@ -133,7 +133,7 @@ static int find_program(struct exec *x)
         if (depth == SCRIPT_DEPTH)
             return -ELOOP;
         if ((err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp, &arg)) != 0 ||
-            (err = script_args(x->args, interp, arg, path)) != 0)
+            (err = prepend_script_args(x->args, interp, arg, path)) != 0)
             return err;
         str_copy(name, interp, sizeof name);
         path = name;
@@ -145,7 +145,7 @@ static int find_program(struct exec *x)
  * New credentials when the file is set-uid or set-gid; for a script its interpreter's bits count, not its own.  A
  * program that an ordinary user traces has no others than that user's.
  */
-static int set_id_cred(struct exec *x)
+static int make_setid_cred(struct exec *x)
 {
     struct vnode *vn = x->main.vn;
     uint32_t      mode, owner, group;
@@ -173,7 +173,7 @@ static int set_id_cred(struct exec *x)
  * Copies of what another process shares and exec changes, or what it must not change under a set-id program; those that
  * are there already stay.  -ENOMEM.
  */
-static int unshare(struct exec *x, struct proc *p)
+static int unshare_for_exec(struct exec *x, struct proc *p)
 {
     if (x->cred != NULL && x->fs == NULL && (x->fs = fsinfo_copy(p->fs)) == NULL)
         return -ENOMEM;
@@ -185,7 +185,7 @@ static int unshare(struct exec *x, struct proc *p)
 }
 
 /* End the other LWPs.  -EINTR: the process is ending. */
-static int stand_alone(struct lwp *l)
+static int end_other_lwps(struct lwp *l)
 {
     struct proc *p = l->proc;
     struct list  dead;
@@ -221,7 +221,7 @@ static int stand_alone(struct lwp *l)
     return err;
 }
 
-static void reset_signals(struct exec *x, struct proc *p, struct lwp *l)
+static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
 {
     struct sighand *old = NULL;
 
@@ -245,7 +245,7 @@ static void reset_signals(struct exec *x, struct proc *p, struct lwp *l)
 }
 
 /* The program's name, for people: last part of the path. */
-static void set_name(struct lwp *l, const char *path)
+static void set_program_name(struct lwp *l, const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -254,7 +254,7 @@ static void set_name(struct lwp *l, const char *path)
 }
 
 /* Nothing fails from here on. */
-static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r)
+static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct regs *r)
 {
     struct as      *old_as;
     struct fdtable *old_files = NULL;
@@ -289,7 +289,7 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
         p->fs  = x->fs;
         x->fs  = NULL;
     }
-    if (x->cred != NULL && !cred_superuser(l->cred)) { /* begun since set_id_cred() */
+    if (x->cred != NULL && !cred_superuser(l->cred)) { /* begun since make_setid_cred() */
         truss    = p->truss;
         p->truss = NULL;
         p->track = false;
@@ -311,7 +311,7 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     if (truss != NULL)
         file_release(truss);
     fdtable_close_on_exec(p->files);
-    reset_signals(x, p, l);
+    reset_signal_handlers(x, p, l);
     spin_lock(&proc_lock);
     if (x->cred != NULL) {
         old_cred = l->cred;
@@ -326,7 +326,7 @@ static void commit(struct exec *x, struct proc *p, struct lwp *l, struct regs *r
     l->lwpid = p->next_lwpid = 1;
     p->exit_signal           = SIGCHLD;
     p->has_execed            = true;
-    set_name(l, x->path);
+    set_program_name(l, x->path);
     thread_new_program(&l->t);
 
     thread_fpu_init(&l->t);
@@ -354,12 +354,12 @@ int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
     x->sig   = NULL;
     x->files = NULL;
     x->fs    = NULL;
-    if ((err = find_program(x)) == 0 && (err = set_id_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
-        (err = exec_stack(x)) == 0 && (err = unshare(x, p)) == 0 &&
+    if ((err = find_program(x)) == 0 && (err = make_setid_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
+        (err = exec_stack(x)) == 0 && (err = unshare_for_exec(x, p)) == 0 &&
         ((p->nlwps == 1 && (int)l->t.tid == p->pid) ||
-         ((err = stand_alone(l)) == 0 && (err = unshare(x, p)) == 0 /* what an LWP has shared since */))) {
+         ((err = end_other_lwps(l)) == 0 && (err = unshare_for_exec(x, p)) == 0 /* what an LWP has shared since */))) {
         CPUSTAT_INC(execs);
-        commit(x, p, l, r);
+        commit_exec(x, p, l, r);
     }
     exec_program_close(&x->main);
     exec_program_close(&x->interp);

@@ -20,7 +20,7 @@
 static const uint8_t zeros[PAGE_SIZE];
 
 /* Read the program headers (from the bytes already there, if they are) and check them. */
-static int read_headers(struct program *pr)
+static int read_program_headers(struct program *pr)
 {
     struct elf_image *e = &pr->elf;
     uint64_t          size = pr->vn->size;
@@ -94,7 +94,7 @@ static int load_interpreter(struct exec *x)
     err   = named ? exec_program_open(&x->interp, NULL, path) : -ENOEXEC;
     kmem_free(path);
     if (err == 0)
-        err = read_headers(&x->interp);
+        err = read_program_headers(&x->interp);
     if (named && (err == -ENOEXEC || (err == 0 && (!e->dynamic || e->interp_len != 0))))
         return -ELIBBAD;
     if (err != 0)
@@ -112,7 +112,7 @@ int exec_load(struct exec *x)
     struct elf_image *e = &x->main.elf;
     struct as_limits  lim;
     struct rlimit    *rlim = curproc()->rlim;
-    int               err  = read_headers(&x->main);
+    int               err  = read_program_headers(&x->main);
 
     if (err != 0)
         return err;

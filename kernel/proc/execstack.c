@@ -34,7 +34,7 @@ static uint32_t cpu_features(void)
 }
 
 /* Fill in `nptr` pointers to consecutive strings, and NULL.  Returns the place after them. */
-static uint64_t *pointers(uint64_t *v, const char **s, const char *kbase, uint64_t ubase, unsigned n)
+static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kbase, uint64_t ubase, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         *v++ = ubase + (uint64_t)(*s - kbase);
@@ -44,7 +44,7 @@ static uint64_t *pointers(uint64_t *v, const char **s, const char *kbase, uint64
     return v;
 }
 
-static uint64_t *auxv(uint64_t *v, const struct exec *x, const struct cred *cr, uint64_t random, uint64_t plat,
+static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *cr, uint64_t random, uint64_t plat,
                       uint64_t execfn)
 {
     const struct elf_image *e = &x->main.elf;
@@ -78,7 +78,7 @@ static uint64_t *auxv(uint64_t *v, const struct exec *x, const struct cred *cr, 
 }
 
 /* The kernel copy: vector and strings, `len` bytes that will lie at `sp`. */
-static void compose(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
+static void build_stack_image(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
 {
     struct exec_args *ea     = x->args;
     uint64_t         *v      = (uint64_t *)buf;
@@ -89,11 +89,11 @@ static void compose(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
     crng_bytes(seed, sizeof seed);
     *v++         = ea->nargs;
     x->arg_start = ustr;
-    v            = pointers(v, &s, ea->strings, ustr, ea->nargs);
+    v            = put_string_pointers(v, &s, ea->strings, ustr, ea->nargs);
     x->arg_end = x->env_start = ustr + (uint64_t)(s - ea->strings);
-    v                         = pointers(v, &s, ea->strings, ustr, ea->nenvs);
+    v                         = put_string_pointers(v, &s, ea->strings, ustr, ea->nenvs);
     x->env_end                = execfn;
-    auxv(v, x, x->cred != NULL ? x->cred : curcred(), random, plat, execfn);
+    put_auxv(v, x, x->cred != NULL ? x->cred : curcred(), random, plat, execfn);
     memcpy(buf + vec_bytes, seed, sizeof seed);
     memcpy(buf + vec_bytes + 16, platform, sizeof platform);
     memcpy(buf + vec_bytes + 24, ea->strings, ea->len);
@@ -122,7 +122,7 @@ int exec_stack(struct exec *x)
     x->vdso = vdso_map(x->as);
     if ((buf = kmem_alloc(len)) == NULL)
         return -ENOMEM;
-    compose(x, buf, sp, vec_bytes);
+    build_stack_image(x, buf, sp, vec_bytes);
     err = as_access_remote(x->as, sp, buf, len, true) == (long)len ? 0 : -ENOMEM;
     kmem_free(buf);
     x->sp = sp;

@@ -22,7 +22,7 @@
 enum { ROBUST_LIMIT = 2048, FUTEX_WAITERS = 0x80000000, FUTEX_OWNER_DIED = 0x40000000, FUTEX_TID = 0x3fffffff };
 
 /* One robust mutex of a dead thread: mark it, wake one waiter. */
-static void robust_release(struct lwp *l, uint64_t futex, bool pending)
+static void release_robust_futex(struct lwp *l, uint64_t futex, bool pending)
 {
     uint32_t old, seen;
 
@@ -46,7 +46,7 @@ static void robust_release(struct lwp *l, uint64_t futex, bool pending)
 }
 
 /* Linux's list of robust mutexes: {next, offset of the futex from an entry, entry being changed}. */
-static void robust_exit(struct lwp *l)
+static void exit_robust_list(struct lwp *l)
 {
     uint64_t head[3], entry, next;
 
@@ -57,19 +57,19 @@ static void robust_exit(struct lwp *l)
         bool ok = copy_in(&next, entry & ~1ul, sizeof next) == 0;
 
         if ((entry & ~1ul) != (head[2] & ~1ul))
-            robust_release(l, (entry & ~1ul) + head[1], false);
+            release_robust_futex(l, (entry & ~1ul) + head[1], false);
         if (!ok)
             break;
         entry = next;
     }
     if (head[2] != 0)
-        robust_release(l, (head[2] & ~1ul) + head[1], true);
+        release_robust_futex(l, (head[2] & ~1ul) + head[1], true);
 }
 
 void lwp_leave_memory(struct lwp *l)
 {
     if (l->robust_list != 0)
-        robust_exit(l);
+        exit_robust_list(l);
     if (l->clear_tid != 0 && (l->proc->nlwps > 1 || l->proc->as_shared)) {
         user_store32(l->clear_tid, 0);
         futex_wake(l->clear_tid, 1, false, UINT32_MAX);
@@ -114,7 +114,7 @@ void lwps_take_dead(struct proc *p, struct list *dead)
     }
 }
 
-static void close_parts(struct proc *p)
+static void release_proc_parts(struct proc *p)
 {
     struct fdtable *files;
     struct fsinfo  *fs;
@@ -146,7 +146,7 @@ static void close_parts(struct proc *p)
 static struct list reaper_list = LIST_INIT(reaper_list); /* [p] proc.all_link */
 static struct cv   reaper_cv;
 
-static void reaper(void *arg)
+static void reaper_main(void *arg)
 {
     struct proc *p;
 
@@ -164,7 +164,7 @@ static void reaper(void *arg)
 void reaper_start(void)
 {
     cv_init(&reaper_cv);
-    if (kthread_create("reaper", PRI_SYS, reaper, NULL) == NULL)
+    if (kthread_create("reaper", PRI_SYS, reaper_main, NULL) == NULL)
         panic("no memory for the reaper");
 }
 
@@ -250,7 +250,7 @@ static noreturn void process_end(struct lwp *l, int status)
         proc_ops.exit(p);
     if (led != NULL && proc_ops.session_end != NULL)
         proc_ops.session_end(led); /* a session lives while its leader is in a group of it */
-    close_parts(p);
+    release_proc_parts(p);
 
     irq_disable(); /* I10 */
     spin_lock(&proc_lock);

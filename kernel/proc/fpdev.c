@@ -21,7 +21,7 @@
 static struct vm_object page_object;
 
 /* The LWP of p with the lowest id from `lwpid` on, or NULL; proc_lock is held. */
-static struct lwp *lwp_from(struct proc *p, int lwpid)
+static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 {
     struct lwp *l, *best = NULL;
 
@@ -32,7 +32,7 @@ static struct lwp *lwp_from(struct proc *p, int lwpid)
 }
 
 /* Fills in `q` for the LWP it names.  0, -ESRCH, -EACCES. */
-static int lwp_counts(struct fp_lwp *q)
+static int read_lwp_counts(struct fp_lwp *q)
 {
     struct proc *p;
     struct lwp  *l;
@@ -41,7 +41,7 @@ static int lwp_counts(struct fp_lwp *q)
     spin_lock(&proc_lock);
     p = q->pid == 0 ? curproc() : proc_find(q->pid);
     if (p != NULL && (err = proc_may_inspect(p) ? 0 : -EACCES) == 0) {
-        l = lwp_from(p, q->lwpid);
+        l = find_next_lwp(p, q->lwpid);
         err = l == NULL || l->t.modelled == NULL ? -ESRCH : 0;
     }
     if (err == 0) {
@@ -55,19 +55,19 @@ static int lwp_counts(struct fp_lwp *q)
     return err;
 }
 
-static long fp_ioctl(struct file *f, unsigned cmd, uint64_t arg)
+static long fpdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct fp_lwp q;
     int           err;
 
     if (cmd != FPIOC_LWP)
         return -ENOTTY;
-    if ((err = copy_in(&q, arg, sizeof q)) != 0 || (err = lwp_counts(&q)) != 0)
+    if ((err = copy_in(&q, arg, sizeof q)) != 0 || (err = read_lwp_counts(&q)) != 0)
         return err;
     return copy_out(arg, &q, sizeof q);
 }
 
-static int fp_open(struct vnode *vn, int oflags, struct file *f)
+static int fpdev_open(struct vnode *vn, int oflags, struct file *f)
 {
     if (modelled_page == NULL)
         return -ENODEV;
@@ -76,9 +76,9 @@ static int fp_open(struct vnode *vn, int oflags, struct file *f)
 
 void fpdev_init(void)
 {
-    static const struct fileops ops = {.ioctl = fp_ioctl, .object = &page_object};
+    static const struct fileops ops = {.ioctl = fpdev_ioctl, .object = &page_object};
     static struct cdev dev = {
-        .name = "fireplane", .rdev = makedev(10, 242), .mode = 0444, .open = fp_open, .ops = &ops,
+        .name = "fireplane", .rdev = makedev(10, 242), .mode = 0444, .open = fpdev_open, .ops = &ops,
     };
 
     object_init_vnode(&page_object, NULL, NULL);

@@ -62,7 +62,7 @@ void futex_init(void)
     }
 }
 
-static inline struct bucket *bucket_of(const struct futex_key *k)
+static inline struct bucket *bucket_of_key(const struct futex_key *k)
 {
     return &buckets[((k->a ^ k->b) * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
 }
@@ -73,7 +73,7 @@ static inline bool key_equal(const struct futex_key *a, const struct futex_key *
 }
 
 /* The key of a word: private memory needs no look at the address space. */
-static inline int key_get(uint64_t uaddr, bool priv, struct futex_key *key)
+static inline int make_futex_key(uint64_t uaddr, bool priv, struct futex_key *key)
 {
     struct as *as = curproc()->as;
 
@@ -93,18 +93,18 @@ static inline int key_get(uint64_t uaddr, bool priv, struct futex_key *key)
  * Counts a waiter that is about to come; b is locked.  A full barrier: a waiter must be counted before it reads the
  * word, or a waker could store, see nobody and go, between the waiter's look and its count (I3).
  */
-static void expect_waiter(struct bucket *b)
+static void count_futex_waiter(struct bucket *b)
 {
     atomic_fetch_add_explicit(&b->nwaiters, 1, memory_order_seq_cst);
 }
 
-static void expect_no_waiter(struct bucket *b)
+static void uncount_futex_waiter(struct bucket *b)
 {
     atomic_fetch_sub_explicit(&b->nwaiters, 1, memory_order_relaxed);
 }
 
 /* Queues `w`, which is counted, in `b` behind its equals, or takes it off and uncounts it; b is locked. */
-static void enqueue(struct bucket *b, struct waiter *w)
+static void queue_futex_waiter(struct bucket *b, struct waiter *w)
 {
     struct list *before = b->waiters.prev;
 
@@ -115,22 +115,22 @@ static void enqueue(struct bucket *b, struct waiter *w)
     list_link_between(&w->link, before, before->next);
 }
 
-static void dequeue(struct bucket *b, struct waiter *w)
+static void unqueue_futex_waiter(struct bucket *b, struct waiter *w)
 {
     list_remove(&w->link);
-    expect_no_waiter(b);
+    uncount_futex_waiter(b);
 }
 
 /* Wakes `w`, whose bucket is locked. */
-static void wake_one(struct bucket *b, struct waiter *w)
+static void wake_futex_waiter(struct bucket *b, struct waiter *w)
 {
-    dequeue(b, w);
+    unqueue_futex_waiter(b, w);
     w->woken = true;
     thread_wake(w->t, curthread);
 }
 
 /* Wakes up to n waiters for `key` in `b`, which is locked.  Returns how many. */
-static unsigned wake_locked(struct bucket *b, const struct futex_key *key, unsigned n,
+static unsigned wake_matching_waiters(struct bucket *b, const struct futex_key *key, unsigned n,
                             uint32_t bitset)
 {
     struct waiter *w, *next;
@@ -140,7 +140,7 @@ static unsigned wake_locked(struct bucket *b, const struct futex_key *key, unsig
         if (woken == n)
             break;
         if (key_equal(&w->key, key) && (w->bitset & bitset) != 0) {
-            wake_one(b, w);
+            wake_futex_waiter(b, w);
             woken++;
         }
     }
@@ -152,22 +152,22 @@ long futex_wake(uint64_t uaddr, unsigned n, bool priv, uint32_t bitset)
     struct futex_key key;
     struct bucket *b;
     unsigned woken;
-    int err = key_get(uaddr, priv, &key);
+    int err = make_futex_key(uaddr, priv, &key);
 
     if (err != 0)
         return err;
-    b = bucket_of(&key);
+    b = bucket_of_key(&key);
     /* The caller's store to the word must be seen before nwaiters is read (THEORY). */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&b->nwaiters, memory_order_relaxed) == 0)
         return 0;
     spin_lock(&b->lock);
-    woken = wake_locked(b, &key, n, bitset);
+    woken = wake_matching_waiters(b, &key, n, bitset);
     spin_unlock(&b->lock);
     return woken;
 }
 
-static void wait_timeout(struct timer *t)
+static void time_out_futex_waiter(struct timer *t)
 {
     struct waiter *w = container_of(t, struct waiter, timer);
 
@@ -176,7 +176,7 @@ static void wait_timeout(struct timer *t)
 }
 
 /* Locks `b` and compares the word with `val`: 0 with the lock held and a waiter counted, or an error without. */
-static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
+static int lock_bucket_if_equal(struct bucket *b, uint64_t uaddr, uint32_t val)
 {
     uint32_t now;
 
@@ -184,11 +184,11 @@ static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
         int err;
 
         spin_lock(&b->lock);
-        expect_waiter(b);
+        count_futex_waiter(b);
         err = user_load32(uaddr, &now);
         if (likely(err == 0 && now == val))
             return 0;
-        expect_no_waiter(b);
+        uncount_futex_waiter(b);
         spin_unlock(&b->lock);
         if (err == 0)
             return -EAGAIN;
@@ -202,7 +202,7 @@ static int lock_compare(struct bucket *b, uint64_t uaddr, uint32_t val)
  * Sleeps until woken, timed out or interrupted.  Enters with the bucket locked and `w` queued;
  * leaves with w off every queue and no lock held.
  */
-static void wait_sleep(struct bucket *b, struct waiter *w)
+static void sleep_in_bucket_unlock(struct bucket *b, struct waiter *w)
 {
     struct thread *t = w->t;
 
@@ -226,7 +226,7 @@ static void wait_sleep(struct bucket *b, struct waiter *w)
         spin_unlock(&b->lock);
     }
     if (unlikely(!w->woken))
-        dequeue(b, w);
+        unqueue_futex_waiter(b, w);
     spin_unlock(&b->lock);
 }
 
@@ -234,25 +234,25 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
 {
     struct waiter w;
     struct bucket *b;
-    int err = key_get(uaddr, priv, &w.key);
+    int err = make_futex_key(uaddr, priv, &w.key);
 
     if (err != 0)
         return err;
-    b = bucket_of(&w.key);
+    b = bucket_of_key(&w.key);
     w.t = curthread;
     w.bitset = bitset;
     w.pri = w.t->base_pri >= PRI_RT ? w.t->base_pri : 0;
     w.woken = false;
     w.timed_out = false;
-    err = lock_compare(b, uaddr, val);
+    err = lock_bucket_if_equal(b, uaddr, val);
     if (err != 0)
         return err;
-    enqueue(b, &w);
+    queue_futex_waiter(b, &w);
     if (deadline != NO_DEADLINE) {
         w.timer = (struct timer){0};
-        timer_arm(&w.timer, deadline, wait_timeout);
+        timer_arm(&w.timer, deadline, time_out_futex_waiter);
     }
-    wait_sleep(b, &w);
+    sleep_in_bucket_unlock(b, &w);
     if (deadline != NO_DEADLINE)
         timer_cancel(&w.timer);
     if (likely(w.woken))
@@ -260,18 +260,18 @@ int futex_wait(uint64_t uaddr, uint32_t val, uint32_t bitset, bool priv, uint64_
     return w.timed_out ? -ETIMEDOUT : -EINTR;
 }
 
-static void lock_two(struct bucket *a, struct bucket *b)
+static void lock_bucket_pair(struct bucket *a, struct bucket *b)
 {
     spin_lock_pair(&a->lock, &b->lock);
 }
 
-static void unlock_two(struct bucket *a, struct bucket *b)
+static void unlock_bucket_pair(struct bucket *a, struct bucket *b)
 {
     spin_unlock_pair(&a->lock, &b->lock);
 }
 
 /* Moves up to n waiters from `from` to the key `to_key` of bucket `to`; both are locked. */
-static unsigned move_locked(struct bucket *from, const struct futex_key *from_key,
+static unsigned requeue_waiters(struct bucket *from, const struct futex_key *from_key,
                             struct bucket *to, const struct futex_key *to_key, unsigned n)
 {
     struct waiter *w, *next;
@@ -282,10 +282,10 @@ static unsigned move_locked(struct bucket *from, const struct futex_key *from_ke
             break;
         if (!key_equal(&w->key, from_key))
             continue;
-        expect_waiter(to);
-        dequeue(from, w);
+        count_futex_waiter(to);
+        unqueue_futex_waiter(from, w);
         w->key = *to_key;
-        enqueue(to, w);
+        queue_futex_waiter(to, w);
         moved++;
     }
     return moved;
@@ -298,40 +298,40 @@ long futex_requeue(uint64_t from, uint64_t to, unsigned nwake, unsigned nmove, b
     struct bucket *b1, *b2;
     unsigned woken, moved = 0;
     uint32_t now;
-    int err = key_get(from, priv, &k1);
+    int err = make_futex_key(from, priv, &k1);
 
     if (err == 0)
-        err = key_get(to, priv, &k2);
+        err = make_futex_key(to, priv, &k2);
     if (err != 0)
         return err;
-    b1 = bucket_of(&k1);
-    b2 = bucket_of(&k2);
+    b1 = bucket_of_key(&k1);
+    b2 = bucket_of_key(&k2);
     for (;;) {
-        lock_two(b1, b2);
-        expect_waiter(b2); /* until the waiters that move are counted themselves */
+        lock_bucket_pair(b1, b2);
+        count_futex_waiter(b2); /* until the waiters that move are counted themselves */
         if (expect == NULL)
             break;
         err = user_load32(from, &now);
         if (err == 0 && now == *expect)
             break;
-        expect_no_waiter(b2);
-        unlock_two(b1, b2);
+        uncount_futex_waiter(b2);
+        unlock_bucket_pair(b1, b2);
         if (err == 0)
             return -EAGAIN;
         err = user_load32(from, &now);
         if (err != 0)
             return err;
     }
-    woken = wake_locked(b1, &k1, nwake, FUTEX_ANY);
+    woken = wake_matching_waiters(b1, &k1, nwake, FUTEX_ANY);
     if (!key_equal(&k1, &k2))
-        moved = move_locked(b1, &k1, b2, &k2, nmove);
-    expect_no_waiter(b2);
-    unlock_two(b1, b2);
+        moved = requeue_waiters(b1, &k1, b2, &k2, nmove);
+    uncount_futex_waiter(b2);
+    unlock_bucket_pair(b1, b2);
     return woken + (expect != NULL ? moved : 0);
 }
 
 /* The new value that FUTEX_WAKE_OP's operation makes of `old`; false: no such operation. */
-static bool op_apply(uint32_t op, uint32_t old, uint32_t *new)
+static bool compute_wake_op(uint32_t op, uint32_t old, uint32_t *new)
 {
     uint32_t arg = (uint32_t)((int32_t)(op << 8) >> 20);
 
@@ -359,7 +359,7 @@ static bool op_apply(uint32_t op, uint32_t old, uint32_t *new)
 }
 
 /* Its comparison of the old value; the caller has checked that it exists. */
-static bool op_compare(uint32_t op, uint32_t old)
+static bool wake_op_matches(uint32_t op, uint32_t old)
 {
     int32_t arg = (int32_t)(op << 20) >> 20, v = (int32_t)old;
 
@@ -381,14 +381,14 @@ static bool op_compare(uint32_t op, uint32_t old)
 
 /* Applies `op` to the word at uaddr in one atomic step; user_cmpxchg32() as to faults.  *old is
  * the old value. */
-static int op_word(uint64_t uaddr, uint32_t op, uint32_t *old)
+static int apply_wake_op(uint64_t uaddr, uint32_t op, uint32_t *old)
 {
     uint32_t seen, new = 0;
     int err = user_load32(uaddr, &seen);
 
     while (err == 0) {
         *old = seen;
-        op_apply(op, *old, &new);
+        compute_wake_op(op, *old, &new);
         err = user_cmpxchg32(uaddr, *old, new, &seen);
         if (err == 0 && seen == *old)
             break;
@@ -403,31 +403,31 @@ long futex_wake_op(uint64_t uaddr1, uint64_t uaddr2, unsigned n1, unsigned n2, b
     struct bucket *b1, *b2;
     uint32_t old, scratch;
     unsigned woken;
-    int err = key_get(uaddr1, priv, &k1);
+    int err = make_futex_key(uaddr1, priv, &k1);
 
-    if (!op_apply(op, 0, &scratch) || ((op >> 24) & 15) > 5)
+    if (!compute_wake_op(op, 0, &scratch) || ((op >> 24) & 15) > 5)
         return -ENOSYS;
     if (err == 0)
-        err = key_get(uaddr2, priv, &k2);
+        err = make_futex_key(uaddr2, priv, &k2);
     if (err != 0)
         return err;
-    b1 = bucket_of(&k1);
-    b2 = bucket_of(&k2);
+    b1 = bucket_of_key(&k1);
+    b2 = bucket_of_key(&k2);
     for (;;) {
-        lock_two(b1, b2);
-        err = op_word(uaddr2, op, &old);
+        lock_bucket_pair(b1, b2);
+        err = apply_wake_op(uaddr2, op, &old);
         if (err == 0)
             break;
-        unlock_two(b1, b2);
+        unlock_bucket_pair(b1, b2);
         err = user_load32(uaddr2, &scratch); /* bring the page in, writable */
         if (err == 0)
             err = user_cmpxchg32(uaddr2, scratch, scratch, &scratch);
         if (err != 0)
             return err;
     }
-    woken = wake_locked(b1, &k1, n1, FUTEX_ANY);
-    if (op_compare(op, old))
-        woken += wake_locked(b2, &k2, n2, FUTEX_ANY);
-    unlock_two(b1, b2);
+    woken = wake_matching_waiters(b1, &k1, n1, FUTEX_ANY);
+    if (wake_op_matches(op, old))
+        woken += wake_matching_waiters(b2, &k2, n2, FUTEX_ANY);
+    unlock_bucket_pair(b1, b2);
     return woken;
 }

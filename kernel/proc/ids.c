@@ -21,7 +21,7 @@ static int     id_last;
 
 static struct list proc_hash[HASH_SIZE], lwp_hash[HASH_SIZE], pgrp_hash[64];
 
-static struct list *bucket(struct list *table, unsigned size, int id)
+static struct list *bucket_of_id(struct list *table, unsigned size, int id)
 {
     return &table[(unsigned)id % size];
 }
@@ -37,7 +37,7 @@ void ids_init(void)
 }
 
 /* First free id in from .. PID_MAX-1, or 0. */
-static int id_scan(int from)
+static int find_free_id(int from)
 {
     for (int i = from; i < PID_MAX; i++)
         if (id_uses[i] == 0)
@@ -47,10 +47,10 @@ static int id_scan(int from)
 
 int id_alloc(void)
 {
-    int id = id_scan(id_last + 1);
+    int id = find_free_id(id_last + 1);
 
     if (id == 0)
-        id = id_scan(PID_LOW);
+        id = find_free_id(PID_LOW);
     if (id == 0)
         return -EAGAIN;
     id_uses[id] = 1;
@@ -84,24 +84,24 @@ int id_next(int id)
 
 void proc_hash_add(struct proc *p)
 {
-    list_push_front(bucket(proc_hash, HASH_SIZE, p->pid), &p->hash_link);
+    list_push_front(bucket_of_id(proc_hash, HASH_SIZE, p->pid), &p->hash_link);
 }
 
 void lwp_hash_add(struct lwp *l)
 {
-    list_push_front(bucket(lwp_hash, HASH_SIZE, (int)l->t.tid), &l->hash_link);
+    list_push_front(bucket_of_id(lwp_hash, HASH_SIZE, (int)l->t.tid), &l->hash_link);
 }
 
 void pgrp_hash_add(struct pgrp *pg)
 {
-    list_push_front(bucket(pgrp_hash, array_size(pgrp_hash), pg->pgid), &pg->hash_link);
+    list_push_front(bucket_of_id(pgrp_hash, array_size(pgrp_hash), pg->pgid), &pg->hash_link);
 }
 
 struct proc *proc_find(int pid)
 {
     struct proc *p;
 
-    LIST_FOREACH(p, bucket(proc_hash, HASH_SIZE, pid), hash_link)
+    LIST_FOREACH(p, bucket_of_id(proc_hash, HASH_SIZE, pid), hash_link)
         if (p->pid == pid)
             return p;
     return NULL;
@@ -111,7 +111,7 @@ struct lwp *lwp_find(int tid)
 {
     struct lwp *l;
 
-    LIST_FOREACH(l, bucket(lwp_hash, HASH_SIZE, tid), hash_link)
+    LIST_FOREACH(l, bucket_of_id(lwp_hash, HASH_SIZE, tid), hash_link)
         if ((int)l->t.tid == tid)
             return l;
     return NULL;
@@ -121,7 +121,7 @@ struct pgrp *pgrp_find(int pgid)
 {
     struct pgrp *pg;
 
-    LIST_FOREACH(pg, bucket(pgrp_hash, array_size(pgrp_hash), pgid), hash_link)
+    LIST_FOREACH(pg, bucket_of_id(pgrp_hash, array_size(pgrp_hash), pgid), hash_link)
         if (pg->pgid == pgid)
             return pg;
     return NULL;

@@ -52,7 +52,7 @@ static int try_exec(const char *path, struct regs *r)
     return err;
 }
 
-static void init_begin(void *arg)
+static void init_process_main(void *arg)
 {
     struct lwp *l = arg;
     int         err;
@@ -76,7 +76,7 @@ void proc_start_init(void)
     struct lwp     *l;
 
     if (p == NULL || fs == NULL || (p->sig = sighand_copy(NULL)) == NULL || (p->files = fdtable_create()) == NULL ||
-        lwp_new(p, NULL, "init", init_begin, &l) != 0)
+        lwp_new(p, NULL, "init", init_process_main, &l) != 0)
         panic("no memory for process 1");
     fs->refs  = 1;
     fs->umask = 022;

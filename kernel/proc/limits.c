@@ -38,12 +38,12 @@ static uint32_t           total_lwps;
 static struct kmem_cache *ucount_cache;
 
 /* usermem_ops; threads of the kernel count as root. */
-static struct usermem *usermem_account(void)
+static struct usermem *current_usermem(void)
 {
     return curthread->lwp != NULL ? &curlwp()->ucount->mem : &root_ucount.mem;
 }
 
-static bool usermem_superuser(void)
+static bool current_is_superuser(void)
 {
     return curthread->lwp == NULL || cred_superuser(curcred());
 }
@@ -62,7 +62,7 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_ops = (struct usermem_ops){usermem_account, usermem_superuser, reserve_spares, oom_frees};
+    usermem_ops = (struct usermem_ops){current_usermem, current_is_superuser, reserve_spares, oom_frees};
     usermem_init();
 }
 
@@ -194,7 +194,7 @@ void rss_note(struct proc *p, struct as *as)
  * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples
  * moves up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
  */
-static void split(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
+static void split_cpu_time(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
 {
     uint64_t us = ns / 1000;
 
@@ -237,12 +237,12 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
             ru->nvcsw += l->t.nvcsw;
             ru->nivcsw += l->t.nivcsw;
         }
-    split(ns, u, s, &p->told, ru);
+    split_cpu_time(ns, u, s, &p->told, ru);
 }
 
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
     *ru = (struct rusage_kernel){.minflt = l->t.minflt, .majflt = l->t.majflt, .nvcsw = l->t.nvcsw,
                                  .nivcsw = l->t.nivcsw};
-    split(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
+    split_cpu_time(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
 }

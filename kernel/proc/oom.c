@@ -58,7 +58,7 @@ struct search {
 };
 
 /* The entry of user `uid`; a new one replaces the one with the least private memory. */
-static struct taker *taker_of(struct taker *takers, uint32_t uid)
+static struct taker *find_or_make_taker(struct taker *takers, uint32_t uid)
 {
     struct taker *least = takers;
 
@@ -75,7 +75,7 @@ static struct taker *taker_of(struct taker *takers, uint32_t uid)
 }
 
 /* `p`, held by the caller, is *best if it has more pages. */
-static void keep_larger(struct proc **best, int64_t *most, struct proc *p, int64_t pages)
+static void keep_larger_process(struct proc **best, int64_t *most, struct proc *p, int64_t pages)
 {
     if (pages <= *most)
         return;
@@ -87,7 +87,7 @@ static void keep_larger(struct proc **best, int64_t *most, struct proc *p, int64
 }
 
 /* Looks at a process, which is held.  Sleeps. */
-static void search_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
+static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
     struct as    *as = proc_as_hold(p);
     struct taker *t;
@@ -99,12 +99,12 @@ static void search_process(struct search *s, struct proc *p, uint32_t uid, bool 
     n = as_unpromised(as, &own, &rss);
     as_release(as);
     if (uid != 0)
-        keep_larger(&s->large, &s->largest, p, (int64_t)rss);
+        keep_larger_process(&s->large, &s->largest, p, (int64_t)rss);
     if (n <= 0 || (uid == 0 && !roots))
         return;
-    t = taker_of(s->taker, uid);
+    t = find_or_make_taker(s->taker, uid);
     t->own += own;
-    keep_larger(&t->worst, &t->most, p, n);
+    keep_larger_process(&t->worst, &t->most, p, n);
 }
 
 /*
@@ -113,7 +113,7 @@ static void search_process(struct search *s, struct proc *p, uint32_t uid, bool 
  * if that is a HOG; for_root: or the largest of an ordinary user, however small.  Sleeps.
  * @roots  processes of the superuser may be ended, too
  */
-static struct proc *greediest(bool for_root, bool roots)
+static struct proc *select_oom_victim(bool for_root, bool roots)
 {
     struct search s = {0};
     struct taker *t, *user = s.taker, *process = s.taker;
@@ -133,7 +133,7 @@ static struct proc *greediest(bool for_root, bool roots)
         spin_unlock(&proc_lock);
         if (p == NULL)
             continue;
-        search_process(&s, p, uid, roots);
+        evaluate_process(&s, p, uid, roots);
         proc_release(p);
     }
     for (t = s.taker; t < s.taker + USERS; t++) {
@@ -171,12 +171,12 @@ static void kill_for_memory(struct proc *p)
 }
 
 /* Returns whether somebody ends for it. */
-static bool somebody_ends(bool for_root)
+static bool try_oom_kill(bool for_root)
 {
-    struct proc *worst = greediest(for_root, for_root);
+    struct proc *worst = select_oom_victim(for_root, for_root);
 
     if (worst == NULL && !for_root) /* the superuser's processes go last */
-        worst = greediest(false, true);
+        worst = select_oom_victim(false, true);
     if (worst == NULL)
         return false;
     kill_for_memory(worst);
@@ -199,13 +199,13 @@ static void oom_main(void *arg)
         oom_for_root = false;
         oom_begun++;
         spin_unlock(&oom_lock);
-        somebody_ends(for_root);
+        try_oom_kill(for_root);
         oom_ended = oom_begun;
     }
 }
 
 /* Lets the thread search, and waits for the end of the search.  Returns whether a process was chosen meanwhile. */
-static bool have_searched(bool for_root)
+static bool request_oom_search(bool for_root)
 {
     uint64_t kills = oom_kills, begun;
 
@@ -224,7 +224,7 @@ bool oom_frees(void)
 {
     if (curthread->lwp == NULL || curproc()->exiting || !pageout_is_short())
         return false;
-    return have_searched(cred_superuser(curcred())) || as_memory_returns();
+    return request_oom_search(cred_superuser(curcred())) || as_memory_returns();
 }
 
 /*
@@ -239,7 +239,7 @@ static bool out_of_memory(bool user)
     bool         root = cred_superuser(curcred()), ends, found = false;
 
     if (pageout_is_short())
-        found = user ? somebody_ends(root) : have_searched(root);
+        found = user ? try_oom_kill(root) : request_oom_search(root);
     if (!found && p != proc_initial && !as_memory_returns() && ++curthread->lwp->starved > TRIES)
         kill_for_memory(p);
     spin_lock(&proc_lock);

@@ -30,7 +30,7 @@ struct proc    *proc_initial;
 
 struct kmem_cache *proc_cache, *lwp_cache, *sighand_cache, *fsinfo_cache;
 
-static struct kmem_cache *cache(const char *name, size_t size)
+static struct kmem_cache *make_proc_cache(const char *name, size_t size)
 {
     struct kmem_cache *c = kmem_cache_create(name, size, 64);
 
@@ -40,7 +40,7 @@ static struct kmem_cache *cache(const char *name, size_t size)
 }
 
 /* Every page fault at a user address: what it costs is counted where it happens. */
-static int page_fault(uint64_t addr, bool write, bool exec, int *code)
+static int handle_user_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
     int            sig;
@@ -61,7 +61,7 @@ uint16_t lwp_ioprio(const struct lwp *l)
 }
 
 /* For whom a disk's request is made. */
-static struct blk_owner current_owner(void)
+static struct blk_owner current_blk_owner(void)
 {
     struct blk_owner by = {0};
 
@@ -75,10 +75,10 @@ static struct blk_owner current_owner(void)
 
 void proc_init(void)
 {
-    proc_cache    = cache("proc", sizeof(struct proc));
-    lwp_cache     = cache("lwp", sizeof(struct lwp));
-    sighand_cache = cache("sighand", sizeof(struct sighand));
-    fsinfo_cache  = cache("fsinfo", sizeof(struct fsinfo));
+    proc_cache    = make_proc_cache("proc", sizeof(struct proc));
+    lwp_cache     = make_proc_cache("lwp", sizeof(struct lwp));
+    sighand_cache = make_proc_cache("sighand", sizeof(struct sighand));
+    fsinfo_cache  = make_proc_cache("fsinfo", sizeof(struct fsinfo));
     ids_init();
     limits_setup();
     cred_init();
@@ -86,10 +86,10 @@ void proc_init(void)
     reaper_start();
     fsup_init();
     disp_ops.ast           = sig_deliver;
-    trap_ops.page_fault    = page_fault;
+    trap_ops.page_fault    = handle_user_fault;
     trap_ops.signal        = sig_fault;
     oom_init();
-    blk_owner_upcall       = current_owner;
+    blk_owner_upcall       = current_blk_owner;
 }
 
 struct proc *proc_new(void)

@@ -90,7 +90,7 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
 /* ---- links ------------------------------------------------------------------------------------------------------ */
 
 /* The vnode behind exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
-static int follow(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
+static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
     int          err = procfs_may_inspect(arg.a);
     struct proc *p;
@@ -116,7 +116,7 @@ static int follow(const struct pseudo_node *n, struct pseudo_arg arg, struct vno
     return *out != NULL ? 0 : -ENOENT;
 }
 
-static int link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
 {
     struct vnode *vn;
     int           r = n->follow(n, arg, &vn);
@@ -129,7 +129,7 @@ static int link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, s
 }
 
 /* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
-static int fd_file(struct pseudo_arg arg, struct file **out)
+static int hold_process_file(struct pseudo_arg arg, struct file **out)
 {
     int          err = procfs_may_inspect(arg.a);
     struct proc *p;
@@ -145,10 +145,10 @@ static int fd_file(struct pseudo_arg arg, struct file **out)
     return *out != NULL ? 0 : -ENOENT;
 }
 
-static int fd_follow(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
+static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
     struct file *f;
-    int          err = fd_file(arg, &f);
+    int          err = hold_process_file(arg, &f);
 
     if (err != 0)
         return err;
@@ -160,24 +160,24 @@ static int fd_follow(const struct pseudo_node *n, struct pseudo_arg arg, struct 
     return *out != NULL ? 0 : -ENXIO;
 }
 
-static int fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
 {
     struct file *f;
-    int          r = fd_file(arg, &f);
+    int          r = hold_process_file(arg, &f);
     char         name[40];
 
     if (r != 0)
         return r;
     if (f->vn != NULL) {
         file_release(f);
-        return link(n, arg, buf, size);
+        return read_process_link(n, arg, buf, size);
     }
     snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe", file_ino(f));
     file_release(f);
     return (int)min_of(str_copy(buf, name, size), size);
 }
 
-static const struct pseudo_node fd_entry = {.type = VLNK, .mode = 0700, .link = fd_link, .follow = fd_follow};
+static const struct pseudo_node fd_entry = {.type = VLNK, .mode = 0700, .link = read_fd_link, .follow = follow_fd_link};
 
 static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
@@ -247,7 +247,7 @@ static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
 }
 
 /* What only those may read who may inspect the process, when they open it as well as when they read. */
-static int open_inspected(const struct pseudo_node *n, struct pseudo_arg arg)
+static int open_if_inspectable(const struct pseudo_node *n, struct pseudo_arg arg)
 {
     return procfs_may_inspect(arg.a);
 }
@@ -260,14 +260,14 @@ static const struct pseudo_node pid_files[] = {
     {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm,
      .store = procfs_store_comm},
     {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings,
-     .open = open_inspected},
-    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps, .open = open_inspected},
-    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap, .open = open_inspected},
+     .open = open_if_inspectable},
+    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps, .open = open_if_inspectable},
+    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap, .open = open_if_inspectable},
     {.name = "limits", .type = VREG, .mode = 0444, .show = procfs_show_limits},
     {.name = "mounts", .type = VREG, .mode = 0444, .show = procfs_show_mounts},
-    {.name = "exe", .type = VLNK, .mode = 0777, .tag = TAG_EXE, .link = link, .follow = follow},
-    {.name = "cwd", .type = VLNK, .mode = 0777, .tag = TAG_CWD, .link = link, .follow = follow},
-    {.name = "root", .type = VLNK, .mode = 0777, .tag = TAG_ROOT, .link = link, .follow = follow},
+    {.name = "exe", .type = VLNK, .mode = 0777, .tag = TAG_EXE, .link = read_process_link, .follow = follow_process_link},
+    {.name = "cwd", .type = VLNK, .mode = 0777, .tag = TAG_CWD, .link = read_process_link, .follow = follow_process_link},
+    {.name = "root", .type = VLNK, .mode = 0777, .tag = TAG_ROOT, .link = read_process_link, .follow = follow_process_link},
     {.name = "fd", .type = VDIR, .mode = 0500, .prefix = "", .next = descriptor_next},
     {.name = "task", .type = VDIR, .mode = 0555, .prefix = "", .next = task_next},
     {.name = NULL},
@@ -277,7 +277,7 @@ static const struct pseudo_node pid_dir = {
     .type = VDIR, .mode = 0555, .children = pid_files, .owner = process_owner,
 };
 
-static int root_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int process_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
 {
     int pid = proc_next((int)max_of(from, (uint64_t)1));
 
@@ -289,17 +289,17 @@ static int root_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
 }
 
 static const struct pseudo_node root = {
-    .type = VDIR, .mode = 0555, .children = procfs_system_files, .prefix = "", .next = root_next,
+    .type = VDIR, .mode = 0555, .children = procfs_system_files, .prefix = "", .next = process_next,
 };
 
-static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
+static int mount_procfs(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("proc", source, 0x9fa0, &root, out);
 }
 
 void procfs_init(void)
 {
-    static struct vfs_type type = {.name = "proc", .mount = mount};
+    static struct vfs_type type = {.name = "proc", .mount = mount_procfs};
 
     vfs_register_type(&type);
 }

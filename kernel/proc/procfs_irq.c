@@ -21,7 +21,7 @@
 enum { TAG_ALLOWED, TAG_ALLOWED_LIST, TAG_EFFECTIVE, TAG_EFFECTIVE_LIST };
 
 /* One row of counts per CPU; `off`: the counter's place in struct intr_cpu. */
-static void own_row(struct text *out, const char *label, size_t off, const char *what)
+static void add_counter_row(struct text *out, const char *label, size_t off, const char *what)
 {
     text_add(out, "%s:", label);
     for (unsigned c = 0; c < ncpu; c++)
@@ -43,16 +43,16 @@ PROCFS_SHOW(procfs_show_interrupts)
             text_add(out, " %12lu", cpus[c]->intr->dev[info.irq].count);
         text_add(out, "   %s %3u-edge   %s\n", info.irq < INTR_NISA ? "IO-APIC" : "PCI-MSI", info.vector, info.name);
     }
-    own_row(out, "LOC", offsetof(struct intr_cpu, timer), "Local timer interrupts");
-    own_row(out, "RES", offsetof(struct intr_cpu, poke), "Rescheduling interrupts");
-    own_row(out, "TLB", offsetof(struct intr_cpu, tlb), "TLB shootdowns");
-    own_row(out, "SET", offsetof(struct intr_cpu, settle), "Interrupts to settle others");
-    own_row(out, "SPU", offsetof(struct intr_cpu, spurious), "Spurious interrupts");
+    add_counter_row(out, "LOC", offsetof(struct intr_cpu, timer), "Local timer interrupts");
+    add_counter_row(out, "RES", offsetof(struct intr_cpu, poke), "Rescheduling interrupts");
+    add_counter_row(out, "TLB", offsetof(struct intr_cpu, tlb), "TLB shootdowns");
+    add_counter_row(out, "SET", offsetof(struct intr_cpu, settle), "Interrupts to settle others");
+    add_counter_row(out, "SPU", offsetof(struct intr_cpu, spurious), "Spurious interrupts");
     return 0;
 }
 
 /* The interrupt of a directory; -ENOENT: it has none. */
-static int find(struct pseudo_arg arg, struct intr_info *info)
+static int find_interrupt(struct pseudo_arg arg, struct intr_info *info)
 {
     return intr_next((unsigned)arg.a, info) && info->irq == arg.a ? 0 : -ENOENT;
 }
@@ -61,7 +61,7 @@ static PROCFS_SHOW(show_affinity)
 {
     struct intr_info info;
     struct cpumask   m = {{0}};
-    int              err = find(arg, &info);
+    int              err = find_interrupt(arg, &info);
 
     if (err != 0)
         return err;
@@ -78,7 +78,7 @@ static PROCFS_SHOW(show_affinity)
 }
 
 /* A decimal number; moves *s past it.  -1: there is none, or it is out of range. */
-static long number(const char **s)
+static long parse_cpu_number(const char **s)
 {
     long v = 0;
 
@@ -91,14 +91,14 @@ static long number(const char **s)
 }
 
 /* "0-3,8" as a set.  0, -EINVAL. */
-static int parse_list(const char *s, struct cpumask *m)
+static int parse_cpu_list(const char *s, struct cpumask *m)
 {
     for (;; s++) {
-        long first = number(&s), last = first;
+        long first = parse_cpu_number(&s), last = first;
 
         if (first >= 0 && *s == '-') {
             s++;
-            last = number(&s);
+            last = parse_cpu_number(&s);
         }
         if (first < 0 || last < first || last >= (long)ncpu)
             return -EINVAL;
@@ -112,7 +112,7 @@ static int parse_list(const char *s, struct cpumask *m)
 static int store_affinity(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct cpumask m = {{0}};
-    int            err = parse_list(buf, &m);
+    int            err = parse_cpu_list(buf, &m);
 
     return err != 0 ? err : intr_allow((unsigned)arg.a, &m);
 }
@@ -120,7 +120,7 @@ static int store_affinity(const struct pseudo_node *n, struct pseudo_arg arg, ch
 static PROCFS_SHOW(show_counts)
 {
     struct intr_info info;
-    int              err = find(arg, &info);
+    int              err = find_interrupt(arg, &info);
 
     if (err != 0)
         return err;

@@ -29,7 +29,7 @@ struct walk {
     char                path[PATH_SIZE];
 };
 
-static void perms_of(const struct seg_info *s, char out[5])
+static void format_segment_perms(const struct seg_info *s, char out[5])
 {
     out[0] = s->prot & PROT_READ ? 'r' : '-';
     out[1] = s->prot & PROT_WRITE ? 'w' : '-';
@@ -58,7 +58,7 @@ static void name_segment(struct walk *w)
 }
 
 /* Whether there is somebody, and room, for more. */
-static bool goes_on(const struct text *out)
+static bool wants_more_text(const struct text *out)
 {
     return !out->failed && !fs_upcalls.killed();
 }
@@ -79,7 +79,7 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
         as_release(as);
         return -ENOMEM;
     }
-    for (uint64_t addr = 0; goes_on(out) && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
+    for (uint64_t addr = 0; wants_more_text(out) && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
         name_segment(w);
         fn(as, w, out);
         if (w->seg.vn != NULL)
@@ -90,7 +90,7 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
     return 0;
 }
 
-static void show_map(struct as *as, struct walk *w, struct text *out)
+static void show_segment_map(struct as *as, struct walk *w, struct text *out)
 {
     const struct seg_info *s = &w->seg;
     struct vattr           va = {0};
@@ -99,7 +99,7 @@ static void show_map(struct as *as, struct walk *w, struct text *out)
 
     if (s->vn != NULL)
         vn_getattr(s->vn, &va);
-    perms_of(s, perms);
+    format_segment_perms(s, perms);
     len = snprintf(line, sizeof line, "%08lx-%08lx %s %08lx %02lx:%02lx %lu ", s->start, s->end, perms,
                    s->vn != NULL ? s->off : 0ul, va.dev >> 8 & 0xfff, va.dev & 0xff, va.ino);
     text_bytes(out, line, (size_t)len);
@@ -117,7 +117,7 @@ struct run {
     uint64_t pagesize;
 };
 
-static void show_run(const struct run *r, struct walk *w, struct text *out)
+static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
 {
     char perms[5], lgrp[12] = "-";
 
@@ -125,20 +125,20 @@ static void show_run(const struct run *r, struct walk *w, struct text *out)
         return;
     if (r->present)
         snprintf(lgrp, sizeof lgrp, "%u", r->lgrp);
-    perms_of(&w->seg, perms);
+    format_segment_perms(&w->seg, perms);
     text_add(out, "%08lx-%08lx %s %s %lu %lu ", r->start, r->end, perms, lgrp, r->pages, r->pagesize);
     text_str(out, w->path);
     text_str(out, "\n");
 }
 
 /* Add the page (or the hole) at `va` to the run, or begin a new one.  Returns the address after it. */
-static uint64_t extend(struct run *r, const struct as_page_info *pg, uint64_t va, struct walk *w, struct text *out)
+static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va, struct walk *w, struct text *out)
 {
     uint64_t size = pg->present ? pg->pagesize : PAGE_SIZE;
     uint64_t next = min_of(round_down(va, size) + size, w->seg.end);
 
     if (pg->present != r->present || (pg->present && (pg->lgrp != r->lgrp || size != r->pagesize))) {
-        show_run(r, w, out);
+        show_lgrp_run(r, w, out);
         *r = (struct run){.start = va, .present = pg->present, .lgrp = pg->lgrp, .pagesize = size};
     }
     r->end = next;
@@ -146,7 +146,7 @@ static uint64_t extend(struct run *r, const struct as_page_info *pg, uint64_t va
     return next;
 }
 
-static void show_lgrps(struct as *as, struct walk *w, struct text *out)
+static void show_segment_lgrps(struct as *as, struct walk *w, struct text *out)
 {
     uint64_t   va = w->seg.start;
     struct run r  = {.start = va, .end = va, .pagesize = PAGE_SIZE};
@@ -154,13 +154,13 @@ static void show_lgrps(struct as *as, struct walk *w, struct text *out)
     if (w->seg.rss_pages == 0) {
         r.end = va = w->seg.end;
     }
-    while (va < w->seg.end && goes_on(out)) {
+    while (va < w->seg.end && wants_more_text(out)) {
         static const struct as_page_info none;
         uint64_t                         base = as_skip_absent(as, va, w->seg.end);
         unsigned                         n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)BATCH);
 
         if (base > va) {
-            extend(&r, &none, va, w, out);
+            extend_lgrp_run(&r, &none, va, w, out);
             r.end = va = base;
             continue;
         }
@@ -168,17 +168,17 @@ static void show_lgrps(struct as *as, struct walk *w, struct text *out)
             w->addr[i] = base + i * PAGE_SIZE;
         as_query(as, w->addr, n, w->page);
         while (va < base + n * PAGE_SIZE)
-            va = extend(&r, &w->page[(va - base) >> PAGE_SHIFT], va, w, out);
+            va = extend_lgrp_run(&r, &w->page[(va - base) >> PAGE_SHIFT], va, w, out);
     }
-    show_run(&r, w, out);
+    show_lgrp_run(&r, w, out);
 }
 
 PROCFS_SHOW(procfs_show_maps)
 {
-    return each_segment(arg.a, show_map, out);
+    return each_segment(arg.a, show_segment_map, out);
 }
 
 PROCFS_SHOW(procfs_show_lgrpmap)
 {
-    return each_segment(arg.a, show_lgrps, out);
+    return each_segment(arg.a, show_segment_lgrps, out);
 }

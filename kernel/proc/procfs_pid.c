@@ -31,7 +31,7 @@ struct view {
     uint64_t    rss_limit;
 };
 
-static char state_of(const struct proc *p, const struct lwp *l)
+static char state_letter(const struct proc *p, const struct lwp *l)
 {
     if (p->state != PROC_LIVE || l == NULL)
         return 'Z';
@@ -124,7 +124,7 @@ static void view_usage(struct proc *p, struct lwp *only, struct view *v)
 }
 
 /* Fill *v for process arg.a, or with TAG_THREAD for its thread arg.b.  0 or -ESRCH. */
-static int view_take(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
+static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
 {
     bool         thread = n->tag == TAG_THREAD;
     struct proc *p;
@@ -143,7 +143,7 @@ static int view_take(const struct pseudo_node *n, struct pseudo_arg arg, struct 
     v->tid      = p->pid;
     v->ppid     = p->parent != NULL ? p->parent->pid : 0;
     v->nthreads = p->nlwps;
-    v->state    = state_of(p, l);
+    v->state    = state_letter(p, l);
     v->start_ns = p->start_ns;
     v->waited   = p->waited;
     v->exit_signal = p->exit_signal;
@@ -163,7 +163,7 @@ static int view_take(const struct pseudo_node *n, struct pseudo_arg arg, struct 
 }
 
 /* Sizes of the address space; zero for a process without one. */
-static void usage_of(struct pseudo_arg arg, struct as_usage *u)
+static void get_memory_usage(struct pseudo_arg arg, struct as_usage *u)
 {
     bool       gone;
     struct as *as = procfs_as(arg.a, &gone);
@@ -179,14 +179,14 @@ PROCFS_SHOW(procfs_show_stat)
 {
     struct view     v;
     struct as_usage u;
-    int             err = view_take(n, arg, &v);
+    int             err = take_process_view(n, arg, &v);
     uint64_t        ms10 = 10000000;
 
     if (err != 0)
         return err;
     if (procfs_may_inspect(arg.a) != 0) /* addresses and status of others' processes are nobody's business */
         v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
-    usage_of(arg, &u);
+    get_memory_usage(arg, &u);
     text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid, v.tty_nr, v.tpgid);
     text_add(out, "%lu %lu %lu %lu ", v.minflt, v.waited.minflt, v.majflt, v.waited.majflt);
     text_add(out, "%lu %lu %lu %lu ", v.utime, v.stime, v.waited.utime_us / 10000, v.waited.stime_us / 10000);
@@ -209,12 +209,12 @@ PROCFS_SHOW(procfs_show_statm)
     if (p == NULL)
         return -ESRCH;
     proc_release(p);
-    usage_of(arg, &u);
+    get_memory_usage(arg, &u);
     text_add(out, "%lu %lu 0 %lu 0 %lu 0\n", u.virt_pages, u.rss_pages, u.text_pages, u.data_pages + u.stack_pages);
     return 0;
 }
 
-static const char *state_name(char state)
+static const char *process_state_name(char state)
 {
     switch (state) {
     case 'R':
@@ -230,7 +230,7 @@ static const char *state_name(char state)
     }
 }
 
-static void status_memory(struct text *out, const struct as_usage *u)
+static void show_status_memory(struct text *out, const struct as_usage *u)
 {
     const struct {
         const char *name;
@@ -245,7 +245,7 @@ static void status_memory(struct text *out, const struct as_usage *u)
         text_add(out, "%s:\t%8lu kB\n", row[i].name, row[i].pages * (PAGE_SIZE / 1024));
 }
 
-static void status_masks(struct text *out, const struct view *v)
+static void show_status_masks(struct text *out, const struct view *v)
 {
     uint64_t mems = (nnodes < 64 ? 1ull << nnodes : 0) - 1;
 
@@ -264,23 +264,23 @@ PROCFS_SHOW(procfs_show_status)
 {
     struct view     v;
     struct as_usage u;
-    int             err = view_take(n, arg, &v);
+    int             err = take_process_view(n, arg, &v);
 
     if (err != 0)
         return err;
-    usage_of(arg, &u);
+    get_memory_usage(arg, &u);
     text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", v.name, v.state,
-             state_name(v.state), v.pid, v.tid, v.ppid);
+             process_state_name(v.state), v.pid, v.tid, v.ppid);
     text_add(out, "Uid:\t%u\t%u\t%u\t%u\n", v.cred.uid, v.cred.euid, v.cred.suid, v.cred.fsuid);
     text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid, v.cred.fsgid);
     for (unsigned i = 0; i < v.cred.ngroups; i++)
         text_add(out, "%u ", v.cred.groups[i]);
     text_str(out, "\n");
     if (v.state != 'Z')
-        status_memory(out, &u);
+        show_status_memory(out, &u);
     text_add(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\n", v.nthreads, v.pending, v.shared_pending);
     text_add(out, "SigBlk:\t%016lx\nSigIgn:\t%016lx\nSigCgt:\t%016lx\n", v.blocked, v.ignored, v.caught);
-    status_masks(out, &v);
+    show_status_masks(out, &v);
     text_add(out, "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\nHome_lgrp:\t%d\n", v.nvcsw,
              v.nivcsw, v.home);
     return 0;
@@ -289,7 +289,7 @@ PROCFS_SHOW(procfs_show_status)
 PROCFS_SHOW(procfs_show_comm)
 {
     struct view v;
-    int         err = view_take(n, arg, &v);
+    int         err = take_process_view(n, arg, &v);
 
     if (err == 0)
         text_add(out, "%s\n", v.name);
@@ -325,7 +325,7 @@ PROCFS_SHOW(procfs_show_strings)
     int         err = n->tag == TAG_ENVIRON ? procfs_may_inspect(arg.a) : 0;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
-    if (err != 0 || (err = view_take(&whole, arg, &v)) != 0)
+    if (err != 0 || (err = take_process_view(&whole, arg, &v)) != 0)
         return err;
     if ((as = procfs_as(arg.a, &gone)) == NULL)
         return gone ? -ESRCH : 0;

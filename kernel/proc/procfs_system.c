@@ -39,7 +39,7 @@ static uint64_t sum_stat(size_t off)
 #define SUM(field) sum_stat(offsetof(struct cpu_stat, field))
 
 /* user nice system idle iowait irq softirq steal guest guest_nice */
-static void cpu_line(struct text *out, uint64_t usr, uint64_t sys, uint64_t idl, uint64_t wt)
+static void show_cpu_ticks(struct text *out, uint64_t usr, uint64_t sys, uint64_t idl, uint64_t wt)
 {
     text_add(out, " %lu 0 %lu %lu %lu 0 0 0 0 0\n", usr, sys, idl, wt);
 }
@@ -47,14 +47,14 @@ static void cpu_line(struct text *out, uint64_t usr, uint64_t sys, uint64_t idl,
 static PROCFS_SHOW(show_stat)
 {
     text_str(out, "cpu ");
-    cpu_line(out, SUM(usr_ticks), SUM(sys_ticks), SUM(idl_ticks), SUM(wt_ticks));
+    show_cpu_ticks(out, SUM(usr_ticks), SUM(sys_ticks), SUM(idl_ticks), SUM(wt_ticks));
     for (unsigned i = 0; i < ncpu; i++) {
         const struct cpu_stat *s = cpus[i]->stat;
 
         if (!cpumask_test(&cpu_online_mask, i))
             continue;
         text_add(out, "cpu%u", i);
-        cpu_line(out, s->usr_ticks, s->sys_ticks, s->idl_ticks, s->wt_ticks);
+        show_cpu_ticks(out, s->usr_ticks, s->sys_ticks, s->idl_ticks, s->wt_ticks);
     }
     text_add(out, "intr %lu\nctxt %lu\n", SUM(intr), SUM(csw));
     text_add(out, "btime %lu\nprocesses %lu\nprocs_running %u\nprocs_blocked 0\n",
@@ -62,7 +62,7 @@ static PROCFS_SHOW(show_stat)
     return 0;
 }
 
-static int add_file_pages(struct vfs *vfs, const char *path, void *arg)
+static int add_tmpfs_pages(struct vfs *vfs, const char *path, void *arg)
 {
     uint64_t blocks, bfree, files, ffree;
 
@@ -81,7 +81,7 @@ static PROCFS_SHOW(show_meminfo)
         free += mem_free_pages(i);
     swap_total(&swap, &swap_free);
     reserve_state(&promised, &limit);
-    vfs_each(add_file_pages, &shmem); /* a block of tmpfs is a page */
+    vfs_each(add_tmpfs_pages, &shmem); /* a block of tmpfs is a page */
     text_add(out, "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
              mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, (free + cached) * KB_PER_PAGE);
     text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0,
@@ -137,15 +137,15 @@ static PROCFS_SHOW(show_loadavg)
     return 0;
 }
 
-static void add_seconds(struct text *out, uint64_t ticks, const char *end)
+static void show_seconds(struct text *out, uint64_t ticks, const char *end)
 {
     text_add(out, "%lu.%02lu%s", ticks / HZ, ticks % HZ, end);
 }
 
 static PROCFS_SHOW(show_uptime)
 {
-    add_seconds(out, clock_mono_ns() / NS_PER_TICK, " ");
-    add_seconds(out, SUM(idl_ticks), "\n");
+    show_seconds(out, clock_mono_ns() / NS_PER_TICK, " ");
+    show_seconds(out, SUM(idl_ticks), "\n");
     return 0;
 }
 
@@ -159,7 +159,7 @@ static PROCFS_SHOW(show_version)
 }
 
 /* The feature bits that the machines of this house can have, by Linux's names. */
-static void cpu_flags(struct text *out, const struct cpu_model *m)
+static void show_cpu_flags(struct text *out, const struct cpu_model *m)
 {
     static const struct {
         uint8_t     word, bit; /* 0: 1.edx  1: 1.ecx  2: ext.edx  3: ext.ecx  4: 7.ebx */
@@ -199,12 +199,12 @@ static PROCFS_SHOW(show_cpuinfo)
                  khz % 1000);
         text_add(out, "physical id\t: %u\ncore id\t\t: %u\napicid\t\t: %u\nflags\t\t:", at.package, at.core,
                  cpus[i]->apic_id);
-        cpu_flags(out, &m);
+        show_cpu_flags(out, &m);
     }
     return 0;
 }
 
-static int mount_line(struct vfs *vfs, const char *path, void *arg)
+static int show_mount_line(struct vfs *vfs, const char *path, void *arg)
 {
     struct text *out = arg;
     unsigned flags = vfs->flags;
@@ -220,7 +220,7 @@ static int mount_line(struct vfs *vfs, const char *path, void *arg)
 
 PROCFS_SHOW(procfs_show_mounts)
 {
-    vfs_each(mount_line, out);
+    vfs_each(show_mount_line, out);
     return 0;
 }
 
@@ -233,7 +233,7 @@ static PROCFS_SHOW(show_filesystems)
     return 0;
 }
 
-static int mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int read_mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
 {
     return (int)min_of(str_copy(buf, "self/mounts", size), size);
 }
@@ -306,7 +306,7 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "interrupts", .type = VREG, .mode = 0444, .show = procfs_show_interrupts},
     {.name = "partitions", .type = VREG, .mode = 0444, .show = procfs_show_partitions},
     {.name = "diskstats", .type = VREG, .mode = 0444, .show = procfs_show_diskstats},
-    {.name = "mounts", .type = VLNK, .mode = 0777, .link = mounts_link},
+    {.name = "mounts", .type = VLNK, .mode = 0777, .link = read_mounts_link},
     {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
     {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},
     {.name = "irq", .type = VDIR, .mode = 0555, .prefix = "", .next = procfs_irq_next},

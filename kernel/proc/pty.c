@@ -128,7 +128,7 @@ static const struct tty_driver pty_driver = {
 /* ---- the master's file ------------------------------------------------------------------------------------------ */
 
 /* Whether the terminal was open and is not any more; t->lock held. */
-static bool terminal_closed(const struct pty *y)
+static bool is_terminal_closed(const struct pty *y)
 {
     return y->ever_opened && y->tty.opens == 1; /* Y1 */
 }
@@ -142,7 +142,7 @@ static long master_read(struct file *f, struct uio *uio, loff_t off)
 
     spin_lock(&y->tty.lock);
     while (pty_pending(&y->tty) == 0 && err == 0) {
-        if (terminal_closed(y))
+        if (is_terminal_closed(y))
             err = -EIO;
         else if (atomic_load(&f->flags) & O_NONBLOCK)
             err = -EAGAIN;
@@ -203,7 +203,7 @@ static unsigned master_poll(struct file *f, struct poller *p)
     spin_lock(&y->tty.lock);
     if (pty_pending(&y->tty) > 0)
         ev |= POLLIN | POLLRDNORM;
-    if (terminal_closed(y))
+    if (is_terminal_closed(y))
         ev |= POLLHUP;
     if (tty_input_room(&y->tty) > 0)
         ev |= POLLOUT | POLLWRNORM;
@@ -351,14 +351,14 @@ static const struct pseudo_node pts_entry = {.type = VCHR, .mode = 0620, .owner 
 
 static const struct pseudo_node root = {.type = VDIR, .mode = 0755, .prefix = "", .next = pts_next};
 
-static int mount(const char *source, const char *options, unsigned flags, struct vfs **out)
+static int mount_devpts(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
     return pseudo_mount("devpts", source, 0x1cd1, &root, out);
 }
 
 void pty_init(void)
 {
-    static struct vfs_type type = {.name = "devpts", .mount = mount};
+    static struct vfs_type type = {.name = "devpts", .mount = mount_devpts};
     static struct cdev     ptmx = {.name = "ptmx", .rdev = makedev(5, 2), .mode = 0666, .open = ptmx_open};
     static struct cdev     pts[PTY_MAX];
 

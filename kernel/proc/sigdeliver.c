@@ -21,7 +21,7 @@
 enum { NR_restart_syscall = 219 };
 
 /* act: the handler about to run, NULL: none. */
-static void restart_call(struct regs *r, const struct sigaction *act)
+static void decide_restart(struct regs *r, const struct sigaction *act)
 {
     int64_t code = (int64_t)r->rax;
 
@@ -82,7 +82,7 @@ static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *ac
 }
 
 /* Prepare the mask and the disposition for the handler of `sig` [S].  Returns the mask to come back to. */
-static sigset_t enter_handler(struct lwp *l, int sig, const struct sigaction *act)
+static sigset_t prepare_for_handler(struct lwp *l, int sig, const struct sigaction *act)
 {
     sigset_t old = l->restore_mask ? l->saved_mask : l->sigmask;
 
@@ -121,9 +121,9 @@ void sig_deliver(struct regs *r)
         if ((sig = next_signal(l, &info, &act)) == 0)
             break;
         if (act.handler > SIG_IGN) {
-            old = enter_handler(l, sig, &act);
+            old = prepare_for_handler(l, sig, &act);
             spin_unlock(lock);
-            restart_call(r, &act);
+            decide_restart(r, &act);
             if (sigframe_push(l, r, sig, &info, &act, old) != 0) {
                 if (sig == SIGSEGV)
                     proc_exit_group(SIGSEGV); /* its own frame does not fit */
@@ -143,5 +143,5 @@ void sig_deliver(struct regs *r)
     }
     sig_recalc_locked(l);
     spin_unlock(lock);
-    restart_call(r, NULL);
+    decide_restart(r, NULL);
 }

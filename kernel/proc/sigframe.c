@@ -72,14 +72,14 @@ bool sig_on_altstack(const struct lwp *l, uint64_t sp)
 }
 
 /* Lowest address the frame may end below. */
-static uint64_t stack_for(const struct lwp *l, const struct regs *r, const struct sigaction *act)
+static uint64_t signal_stack_top(const struct lwp *l, const struct regs *r, const struct sigaction *act)
 {
     if ((act->flags & SA_ONSTACK) && l->altstack_size != 0 && !sig_on_altstack(l, r->rsp))
         return l->altstack_sp + l->altstack_size;
     return r->rsp - RED_ZONE;
 }
 
-static void save_registers(struct sigcontext *mc, const struct regs *r)
+static void save_sigcontext(struct sigcontext *mc, const struct regs *r)
 {
     mc->r8     = r->r8;
     mc->r9     = r->r9;
@@ -106,7 +106,7 @@ static void save_registers(struct sigcontext *mc, const struct regs *r)
     mc->err    = r->err;
 }
 
-static void load_registers(struct regs *r, const struct sigcontext *mc)
+static void restore_sigcontext(struct regs *r, const struct sigcontext *mc)
 {
     r->r8       = mc->r8;
     r->r9       = mc->r9;
@@ -135,7 +135,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
                   sigset_t old_mask)
 {
     struct sigframe f;
-    uint64_t        fp, at, top = stack_for(l, r, act);
+    uint64_t        fp, at, top = signal_stack_top(l, r, act);
 
     if (top < SIGFRAME_MAX || top > USER_TOP || act->handler >= USER_TOP || !(act->flags & SA_RESTORER))
         return -EFAULT;
@@ -155,7 +155,7 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     f.uc.stack.flags = l->altstack_size == 0 ? SS_DISABLE : sig_on_altstack(l, r->rsp) ? SS_ONSTACK : 0;
     f.uc.stack.pad   = 0;
     f.uc.stack.size  = l->altstack_size;
-    save_registers(&f.uc.mc, r);
+    save_sigcontext(&f.uc.mc, r);
     f.uc.mc.trapno  = 0;
     f.uc.mc.oldmask = old_mask;
     f.uc.mc.cr2     = sig == SIGSEGV || sig == SIGBUS ? info->fault.addr : 0;
@@ -197,7 +197,7 @@ int sigframe_pop(struct lwp *l, struct regs *r)
         thread_fpu_load(&l->t);
         irq_pop();
     }
-    load_registers(r, &uc.mc);
+    restore_sigcontext(r, &uc.mc);
     sig_mask_set(uc.sigmask & ~(SIGBIT(SIGKILL) | SIGBIT(SIGSTOP)));
     return 0;
 }

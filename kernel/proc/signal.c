@@ -46,7 +46,7 @@ void sigqueue_init(struct sigqueue *q)
     list_init(&q->infos);
 }
 
-static void entry_free(struct sigentry *e)
+static void free_sigentry(struct sigentry *e)
 {
     atomic_fetch_sub_explicit(&e->ucount->nsignals, 1, memory_order_relaxed);
     kmem_cache_free(entry_cache, e);
@@ -62,7 +62,7 @@ void sigqueue_flush(struct sigqueue *q, sigset_t set)
     LIST_FOREACH_SAFE(e, tmp, &q->infos, link)
         if (set & SIGBIT(e->info.signo)) {
             list_remove(&e->link);
-            entry_free(e);
+            free_sigentry(e);
         }
 }
 
@@ -103,7 +103,7 @@ void sig_recalc(void)
 }
 
 /* Set the mask; what it hides from this LWP is offered to the others (S1). */
-static void mask_change(struct lwp *l, sigset_t set)
+static void change_signal_mask(struct lwp *l, sigset_t set)
 {
     struct proc *p      = l->proc;
     sigset_t     hidden = set & ~l->sigmask & p->pending.set;
@@ -125,7 +125,7 @@ void sig_mask_set(sigset_t set)
 {
     struct lwp *l = curlwp();
 
-    mask_change(l, set);
+    change_signal_mask(l, set);
 }
 
 void sig_mask_push(sigset_t set)
@@ -134,7 +134,7 @@ void sig_mask_push(sigset_t set)
 
     l->saved_mask   = l->sigmask;
     l->restore_mask = true;
-    mask_change(l, set & ~UNBLOCKABLE);
+    change_signal_mask(l, set & ~UNBLOCKABLE);
 }
 
 void sig_mask_pop(void)
@@ -143,7 +143,7 @@ void sig_mask_pop(void)
 
     if (l->restore_mask) {
         l->restore_mask = false;
-        mask_change(l, l->saved_mask);
+        change_signal_mask(l, l->saved_mask);
     }
 }
 
@@ -156,13 +156,13 @@ void sig_retarget(struct proc *p, struct lwp *l)
             thread_interrupt(&o->t);
 }
 
-static bool lwp_takes(const struct lwp *l, int sig)
+static bool lwp_may_take(const struct lwp *l, int sig)
 {
     return ((l->sigmask & ~l->sigwait) & SIGBIT(sig)) == 0;
 }
 
 /* Whether sending would change nothing: not caught, not blocked (a blocked one waits for a change of mind). */
-static bool ignored(const struct proc *p, const struct lwp *l, int sig)
+static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig)
 {
     uint64_t h = p->sig->act[sig - 1].handler;
 
@@ -173,7 +173,7 @@ static bool ignored(const struct proc *p, const struct lwp *l, int sig)
     return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
 }
 
-static int enqueue(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig, const struct siginfo *info)
+static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig, const struct siginfo *info)
 {
     struct sigentry *e = NULL;
 
@@ -196,7 +196,7 @@ static int enqueue(struct sigqueue *q, struct proc *p, struct ucount *uc, int si
     return 0;
 }
 
-static void flush_everywhere(struct proc *p, sigset_t set)
+static void flush_pending_signals(struct proc *p, sigset_t set)
 {
     struct lwp *l;
 
@@ -207,7 +207,7 @@ static void flush_everywhere(struct proc *p, sigset_t set)
 
 void sig_flush_ignored(struct proc *p, int sig)
 {
-    flush_everywhere(p, SIGBIT(sig));
+    flush_pending_signals(p, SIGBIT(sig));
 }
 
 void sig_end_process(struct proc *p, int status)
@@ -223,7 +223,7 @@ void sig_end_process(struct proc *p, int status)
 }
 
 /* Send with proc_lock held; l NULL: to the process. */
-static int send(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
+static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *to   = l;
     int         err  = 0;
@@ -237,9 +237,9 @@ static int send(struct proc *p, struct lwp *l, int sig, const struct siginfo *in
         return 0;
     }
     if (sig_is_stop(sig)) {
-        flush_everywhere(p, SIGBIT(SIGCONT));
+        flush_pending_signals(p, SIGBIT(SIGCONT));
     } else if (sig == SIGCONT) {
-        flush_everywhere(p, STOP_SIGNALS);
+        flush_pending_signals(p, STOP_SIGNALS);
         p->stop_taken = false;
         if ((cont = p->stopped)) {
             p->stopped      = false;
@@ -249,19 +249,19 @@ static int send(struct proc *p, struct lwp *l, int sig, const struct siginfo *in
     }
     if (to == NULL) {
         to = list_first(&p->lwps, struct lwp, proc_link);
-        if (curthread->lwp != NULL && curproc() == p && lwp_takes(curlwp(), sig))
+        if (curthread->lwp != NULL && curproc() == p && lwp_may_take(curlwp(), sig))
             to = curlwp();
     }
     if (sig == SIGKILL) {
         if (p != proc_initial)
             sig_end_process(p, SIGKILL);
-    } else if (!ignored(p, to, sig)) {
-        err = enqueue(l != NULL ? &l->pending : &p->pending, p, to->ucount, sig, info);
-        if (err == 0 && l == NULL && !lwp_takes(to, sig))
+    } else if (!is_signal_ignored(p, to, sig)) {
+        err = queue_signal(l != NULL ? &l->pending : &p->pending, p, to->ucount, sig, info);
+        if (err == 0 && l == NULL && !lwp_may_take(to, sig))
             LIST_FOREACH(to, &p->lwps, proc_link)
-                if (lwp_takes(to, sig))
+                if (lwp_may_take(to, sig))
                     break;
-        if (err == 0 && &to->proc_link != &p->lwps && lwp_takes(to, sig))
+        if (err == 0 && &to->proc_link != &p->lwps && lwp_may_take(to, sig))
             thread_interrupt(&to->t);
     }
     spin_unlock(&p->sig->lock);
@@ -271,7 +271,7 @@ static int send(struct proc *p, struct lwp *l, int sig, const struct siginfo *in
 }
 
 /* The common case without proc_lock: a caught signal, not blocked, to one's own process.  Whether it was done. */
-static bool send_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info, int *err)
+static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info, int *err)
 {
     struct proc *p    = l->proc;
     bool         done = false;
@@ -279,8 +279,8 @@ static bool send_self(struct lwp *l, struct sigqueue *q, int sig, const struct s
     if ((SIGBIT(sig) & (UNBLOCKABLE | STOP_SIGNALS | SIGBIT(SIGCONT))) != 0)
         return false;
     spin_lock(&p->sig->lock);
-    if (p->sig->act[sig - 1].handler > SIG_IGN && lwp_takes(l, sig) && !p->exiting) {
-        *err = enqueue(q, p, l->ucount, sig, info);
+    if (p->sig->act[sig - 1].handler > SIG_IGN && lwp_may_take(l, sig) && !p->exiting) {
+        *err = queue_signal(q, p, l->ucount, sig, info);
         atomic_fetch_or(&l->t.ast, AST_SIGNAL);
         done = true;
     }
@@ -298,30 +298,30 @@ static bool proc_lock_held(void)
     return held;
 }
 
-static int send_any(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
+static int send_signal(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *me = curthread->lwp;
     int         err;
 
     if (proc_lock_held())
-        return send(p, l, sig, info);
+        return send_signal_locked(p, l, sig, info);
     if (me != NULL && me->proc == p && (l == NULL || l == me) &&
-        send_self(me, l == NULL ? &p->pending : &l->pending, sig, info, &err))
+        try_send_to_self(me, l == NULL ? &p->pending : &l->pending, sig, info, &err))
         return err;
     spin_lock(&proc_lock);
-    err = send(p, l, sig, info);
+    err = send_signal_locked(p, l, sig, info);
     spin_unlock(&proc_lock);
     return err;
 }
 
 int sig_send_proc(struct proc *p, int sig, const struct siginfo *info)
 {
-    return send_any(p, NULL, sig, info);
+    return send_signal(p, NULL, sig, info);
 }
 
 int sig_send_lwp(struct lwp *l, int sig, const struct siginfo *info)
 {
-    return send_any(l->proc, l, sig, info);
+    return send_signal(l->proc, l, sig, info);
 }
 
 void sig_fault(int sig, int code, uint64_t addr)
@@ -348,7 +348,7 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
     return cr->euid == to->uid || cr->euid == to->suid || cr->uid == to->uid || cr->uid == to->suid;
 }
 
-static bool take_from(struct sigqueue *q, int sig, struct siginfo *info)
+static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info)
 {
     struct sigentry *e, *tmp;
     bool             found = false, more = false;
@@ -363,7 +363,7 @@ static bool take_from(struct sigqueue *q, int sig, struct siginfo *info)
         found = true;
         *info = e->info;
         list_remove(&e->link);
-        entry_free(e);
+        free_sigentry(e);
         if (sig < SIGRTMIN)
             break;
     }
@@ -380,7 +380,7 @@ int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
     if ((q->set & set) == 0)
         return 0;
     sig = (int)bit_first(q->set & set) + 1;
-    if (!take_from(q, sig, info))
+    if (!take_queued_signal(q, sig, info))
         *info = (struct siginfo){.signo = sig, .code = SI_KERNEL};
     if (sig == SIGALRM)
         itimer_taken(l->proc);

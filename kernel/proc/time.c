@@ -40,7 +40,7 @@ struct sleeper {
     _Atomic bool done;
 };
 
-static void sleep_over(struct timer *tm)
+static void end_timed_sleep(struct timer *tm)
 {
     struct sleeper *s = container_of(tm, struct sleeper, timer);
 
@@ -53,7 +53,7 @@ int sleep_until(uint64_t deadline_ns)
     struct thread *t = curthread;
     struct sleeper s = {.t = t};
 
-    timer_arm(&s.timer, deadline_ns, sleep_over);
+    timer_arm(&s.timer, deadline_ns, end_timed_sleep);
     for (;;) {
         spin_lock(&t->lock);
         if (atomic_load(&s.done) || signal_pending())
@@ -80,14 +80,14 @@ uint64_t proc_cpu_ns(struct proc *p)
 }
 
 /* The next multiple of `interval` after `deadline` that lies after `now`. */
-static uint64_t next_after(uint64_t deadline, uint64_t interval, uint64_t now)
+static uint64_t next_expiry_after(uint64_t deadline, uint64_t interval, uint64_t now)
 {
     if (deadline > now)
         return deadline;
     return deadline + ((now - deadline) / interval + 1) * interval;
 }
 
-static void real_expired(struct timer *tm)
+static void expire_real_itimer(struct timer *tm)
 {
     sig_send_proc(container_of(tm, struct proc, itimer_real), SIGALRM, NULL);
 }
@@ -98,10 +98,10 @@ void itimer_taken(struct proc *p)
     uint64_t interval = max_of(p->itimer_interval_ns, (uint64_t)MIN_INTERVAL_NS);
 
     if (p->itimer_interval_ns != 0 && !timer_armed(tm))
-        timer_arm(tm, next_after(tm->deadline_ns, interval, clock_mono_ns()), real_expired);
+        timer_arm(tm, next_expiry_after(tm->deadline_ns, interval, clock_mono_ns()), expire_real_itimer);
 }
 
-static void real_set(struct proc *p, const struct itimer_setting *new,
+static void set_real_itimer(struct proc *p, const struct itimer_setting *new,
                      struct itimer_setting *old)
 {
     uint64_t now = clock_mono_ns(), end = p->itimer_real.deadline_ns;
@@ -117,7 +117,7 @@ static void real_set(struct proc *p, const struct itimer_setting *new,
     spin_lock(&p->sig->lock);
     p->itimer_interval_ns = new->value_ns != 0 ? new->interval_ns : 0;
     if (new->value_ns != 0)
-        timer_arm(&p->itimer_real, now + new->value_ns, real_expired);
+        timer_arm(&p->itimer_real, now + new->value_ns, expire_real_itimer);
     spin_unlock(&p->sig->lock);
 }
 
@@ -143,20 +143,20 @@ static uint64_t cpu_time_now(struct proc *p, unsigned *nlwps)
     return ns;
 }
 
-static void cpu_expired(struct timer *tm);
+static void expire_cpu_timer(struct timer *tm);
 
-static void cpu_arm(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
+static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 {
     uint64_t left = ct->target_ns > used ? ct->target_ns - used : 0;
 
-    timer_arm(&ct->timer, clock_mono_ns() + max_of(left / max_of(nlwps, 1u), (uint64_t)LOOK_AGAIN_NS), cpu_expired);
+    timer_arm(&ct->timer, clock_mono_ns() + max_of(left / max_of(nlwps, 1u), (uint64_t)LOOK_AGAIN_NS), expire_cpu_timer);
 }
 
 /*
  * No LWP has run since the last look: the next on its way to user mode looks.  One that is on a CPU may have passed
  * that place already; then it is not parked.  Returns whether it need not be armed.
  */
-static bool cpu_park(struct cpu_timer *ct)
+static bool park_cpu_timer(struct cpu_timer *ct)
 {
     bool runs = false;
     struct lwp *l;
@@ -184,12 +184,12 @@ void itimer_cpu_runs(struct proc *p)
         if (ct == NULL || !atomic_exchange(&ct->parked, false))
             continue;
         used = cpu_time_now(p, &nlwps);
-        cpu_arm(ct, used, nlwps);
+        arm_cpu_timer(ct, used, nlwps);
     }
     mutex_exit(&p->mutex);
 }
 
-static void cpu_expired(struct timer *tm)
+static void expire_cpu_timer(struct timer *tm)
 {
     struct cpu_timer *ct = container_of(tm, struct cpu_timer, timer);
     unsigned nlwps;
@@ -199,16 +199,16 @@ static void cpu_expired(struct timer *tm)
     if (nlwps == 0 || atomic_load(&ct->stopped))
         return;
     if (due && ct->interval_ns != 0)
-        ct->target_ns = next_after(ct->target_ns, ct->interval_ns, used);
+        ct->target_ns = next_expiry_after(ct->target_ns, ct->interval_ns, used);
     ct->seen_ns = used;
-    if ((!due || ct->interval_ns != 0) && (used != seen || !cpu_park(ct)))
-        cpu_arm(ct, used, nlwps);
+    if ((!due || ct->interval_ns != 0) && (used != seen || !park_cpu_timer(ct)))
+        arm_cpu_timer(ct, used, nlwps);
     if (due)
         sig_send_proc(ct->p, ct->which == ITIMER_PROF ? SIGPROF : SIGVTALRM, NULL);
 }
 
 /* Stops and frees a record, if there is one; p->mutex is held. */
-static void cpu_timer_drop(struct cpu_timer **ctp)
+static void drop_cpu_timer(struct cpu_timer **ctp)
 {
     struct cpu_timer *ct = *ctp;
 
@@ -221,7 +221,7 @@ static void cpu_timer_drop(struct cpu_timer **ctp)
 }
 
 /* itimer_set() for the two that count CPU time; p->mutex is held. */
-static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
+static int set_cpu_timer(struct proc *p, int which, const struct itimer_setting *new,
                    struct itimer_setting *old)
 {
     struct cpu_timer **ctp = &p->cpu_timer[which - ITIMER_VIRTUAL], *ct = *ctp;
@@ -235,7 +235,7 @@ static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
     }
     if (new == NULL)
         return 0;
-    cpu_timer_drop(ctp);
+    drop_cpu_timer(ctp);
     if (new->value_ns == 0)
         return 0;
     ct = kmem_zalloc(sizeof *ct);
@@ -246,7 +246,7 @@ static int cpu_set(struct proc *p, int which, const struct itimer_setting *new,
     ct->target_ns = used + new->value_ns;
     ct->interval_ns = new->interval_ns;
     *ctp = ct;
-    cpu_arm(ct, used, nlwps);
+    arm_cpu_timer(ct, used, nlwps);
     return 0;
 }
 
@@ -261,9 +261,9 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
     case ITIMER_PROF:
         mutex_enter(&p->mutex); /* one setitimer at a time */
         if (which == ITIMER_REAL)
-            real_set(p, new, old);
+            set_real_itimer(p, new, old);
         else
-            err = cpu_set(p, which, new, old);
+            err = set_cpu_timer(p, which, new, old);
         mutex_exit(&p->mutex);
         return err;
     default:
@@ -272,16 +272,16 @@ int itimer_set(int which, const struct itimer_setting *new, struct itimer_settin
 }
 
 /* The process ends: I1. */
-static void timers_exit(struct proc *p)
+static void cancel_itimers(struct proc *p)
 {
     struct itimer_setting off = {0}, old;
 
-    real_set(p, &off, &old);
+    set_real_itimer(p, &off, &old);
     for (unsigned i = 0; i < array_size(p->cpu_timer); i++)
-        cpu_timer_drop(&p->cpu_timer[i]); /* no other LWP is left */
+        drop_cpu_timer(&p->cpu_timer[i]); /* no other LWP is left */
 }
 
 void time_init(void)
 {
-    proc_ops.exit = timers_exit;
+    proc_ops.exit = cancel_itimers;
 }

@@ -72,7 +72,7 @@ bool tty_refuses(const struct tty *t)
 }
 
 /* Whether the terminal was hung up since `f` was opened; t->lock held. */
-static bool dead(struct tty *t, struct file *f)
+static bool is_hung_up(struct tty *t, struct file *f)
 {
     return t->gone || (f->off != TTY_IMMORTAL && f->off != t->generation);
 }
@@ -131,7 +131,7 @@ static int wait_input(struct tty *t, struct file *f, uint64_t deadline)
     int err;
 
     while (tty_input_ready(t) == 0) {
-        if (dead(t, f))
+        if (is_hung_up(t, f))
             return 0;
         if (atomic_load(&f->flags) & O_NONBLOCK)
             return -EAGAIN;
@@ -175,7 +175,7 @@ static long tty_read(struct file *f, struct uio *uio, loff_t off)
         uint64_t deadline = canon ? NO_DEADLINE : raw_deadline(t, done);
         size_t   n;
 
-        if (dead(t, f))
+        if (is_hung_up(t, f))
             break;
         if (tty_input_ready(t) == 0) {
             if (done > 0 && (canon || done >= t->tio.cc[VMIN]))
@@ -222,7 +222,7 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
             break;
         spin_lock(&t->lock);
         for (;;) {
-            if (dead(t, f)) {
+            if (is_hung_up(t, f)) {
                 err = -EIO;
                 break;
             }
@@ -258,7 +258,7 @@ static unsigned tty_poll(struct file *f, struct poller *p)
         ev |= POLLIN | POLLRDNORM;
     if (!t->stopped && t->drv->room(t) >= COPY)
         ev |= POLLOUT | POLLWRNORM;
-    if (dead(t, f))
+    if (is_hung_up(t, f))
         ev |= POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLERR | POLLHUP;
     spin_unlock(&t->lock);
     return ev;
@@ -270,7 +270,7 @@ static long tty_file_ioctl(struct file *f, unsigned cmd, uint64_t arg)
     bool        is_dead;
 
     spin_lock(&t->lock);
-    is_dead = dead(t, f);
+    is_dead = is_hung_up(t, f);
     spin_unlock(&t->lock);
     return is_dead ? -EIO : tty_ioctl(t, f, cmd, arg);
 }

@@ -19,7 +19,7 @@
 #include "lib/string.h"
 #include "proc/proc.h"
 
-static uint16_t *cell(struct tty *t, uint32_t i)
+static uint16_t *input_cell(struct tty *t, uint32_t i)
 {
     return &t->ring[i & (t->size - 1)];
 }
@@ -30,7 +30,7 @@ static bool is_special(const struct tty *t, unsigned which, uint8_t c)
     return t->tio.cc[which] == c && c != 0;
 }
 
-static bool is_word(uint8_t c)
+static bool is_word_char(uint8_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
@@ -48,7 +48,7 @@ uint32_t tty_input_room(const struct tty *t)
 }
 
 /* Store one cell.  Returns false when there is no room for it. */
-static bool put(struct tty *t, uint16_t c)
+static bool store_input_cell(struct tty *t, uint16_t c)
 {
     uint32_t used  = t->head - t->tail;
     uint32_t limit = (t->tio.lflag & ICANON) && !(c & TTY_DELIM) ? t->size - 1 : t->size;
@@ -60,7 +60,7 @@ static bool put(struct tty *t, uint16_t c)
     }
     if (t->head == t->canon)
         t->line_column = t->column;
-    *cell(t, t->head++) = c;
+    *input_cell(t, t->head++) = c;
     if ((c & TTY_DELIM) || !(t->tio.lflag & ICANON))
         t->canon = t->head;
     return true;
@@ -72,7 +72,7 @@ static uint32_t column_at(struct tty *t, uint32_t end)
     uint32_t col = t->line_column;
 
     for (uint32_t i = t->canon; i != end; i++) {
-        uint8_t c = (uint8_t)*cell(t, i);
+        uint8_t c = (uint8_t)*input_cell(t, i);
 
         if (c == '\t')
             col += 8 - col % 8;
@@ -90,12 +90,12 @@ static uint32_t char_before(struct tty *t, uint32_t end)
     uint32_t i = end - 1;
 
     if (t->tio.iflag & IUTF8)
-        while (i != t->canon && (*cell(t, i) & 0xc0) == 0x80)
+        while (i != t->canon && (*input_cell(t, i) & 0xc0) == 0x80)
             i--;
     return i;
 }
 
-static void erase(struct tty *t, uint8_t c)
+static void erase_typed_input(struct tty *t, uint8_t c)
 {
     uint32_t to = t->head;
     bool     kill = is_special(t, VKILL, c), word = false;
@@ -110,7 +110,7 @@ static void erase(struct tty *t, uint8_t c)
         while (to != t->canon) { /* blanks and the like, then one word */
             uint32_t i = char_before(t, to);
 
-            if (is_word((uint8_t)*cell(t, i)))
+            if (is_word_char((uint8_t)*input_cell(t, i)))
                 word = true;
             else if (word)
                 break;
@@ -130,23 +130,23 @@ static void erase(struct tty *t, uint8_t c)
     t->head = to;
 }
 
-static void reprint(struct tty *t)
+static void reprint_line(struct tty *t)
 {
     tty_echo(t, t->tio.cc[VREPRINT]);
     tty_out(t, "\n", 1);
     t->line_column = t->column;
     for (uint32_t i = t->canon; i != t->head; i++)
-        tty_echo(t, (uint8_t)*cell(t, i));
+        tty_echo(t, (uint8_t)*input_cell(t, i));
 }
 
 /* Canonical mode's own characters.  Returns whether c was one (and is dealt with). */
-static bool canonical(struct tty *t, uint8_t c)
+static bool handle_canonical_char(struct tty *t, uint8_t c)
 {
     uint32_t lflag = t->tio.lflag;
     bool     ext   = (lflag & IEXTEN) != 0;
 
     if (is_special(t, VERASE, c) || is_special(t, VKILL, c) || (ext && is_special(t, VWERASE, c))) {
-        erase(t, c);
+        erase_typed_input(t, c);
         return true;
     }
     if (ext && is_special(t, VLNEXT, c)) {
@@ -156,29 +156,29 @@ static bool canonical(struct tty *t, uint8_t c)
         return true;
     }
     if (ext && (lflag & ECHO) && is_special(t, VREPRINT, c)) {
-        reprint(t);
+        reprint_line(t);
         return true;
     }
     if (c == '\n') {
         if (lflag & (ECHO | ECHONL))
             tty_out(t, "\n", 1);
-        put(t, '\n' | TTY_DELIM);
+        store_input_cell(t, '\n' | TTY_DELIM);
         return true;
     }
     if (is_special(t, VEOF, c)) {
-        put(t, TTY_DELIM | TTY_EOFMARK);
+        store_input_cell(t, TTY_DELIM | TTY_EOFMARK);
         return true;
     }
     if (is_special(t, VEOL, c) || (ext && is_special(t, VEOL2, c))) {
         if (lflag & ECHO)
             tty_echo(t, c);
-        put(t, c | TTY_DELIM);
+        store_input_cell(t, c | TTY_DELIM);
         return true;
     }
     return false;
 }
 
-static int signal_of(const struct tty *t, uint8_t c)
+static int signal_of_char(const struct tty *t, uint8_t c)
 {
     if (is_special(t, VINTR, c))
         return SIGINT;
@@ -198,7 +198,7 @@ int tty_input_byte(struct tty *t, uint8_t c)
         c = (uint8_t)(c - 'A' + 'a');
     if (t->literal) {
         t->literal = false;
-        if (put(t, c) && (lflag & ECHO))
+        if (store_input_cell(t, c) && (lflag & ECHO))
             tty_echo(t, c);
         return 0;
     }
@@ -210,7 +210,7 @@ int tty_input_byte(struct tty *t, uint8_t c)
         if (t->stopped && (iflag & IXANY))
             tty_set_stopped(t, false);
     }
-    if ((lflag & ISIG) && (sig = signal_of(t, c)) != 0) {
+    if ((lflag & ISIG) && (sig = signal_of_char(t, c)) != 0) {
         if (!(lflag & NOFLSH)) {
             tty_input_discard(t);
             tty_output_discard(t);
@@ -228,9 +228,9 @@ int tty_input_byte(struct tty *t, uint8_t c)
     } else if (c == '\n' && (iflag & INLCR)) {
         c = '\r';
     }
-    if ((lflag & ICANON) && canonical(t, c))
+    if ((lflag & ICANON) && handle_canonical_char(t, c))
         return 0;
-    if (put(t, c) && (lflag & ECHO))
+    if (store_input_cell(t, c) && (lflag & ECHO))
         tty_echo(t, c);
     return 0;
 }
@@ -247,14 +247,14 @@ size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
 
     *last = false;
     while (done < n && t->tail != t->canon && !*last) {
-        uint16_t c = *cell(t, t->tail++);
+        uint16_t c = *input_cell(t, t->tail++);
 
         *last = lines && (c & TTY_DELIM);
         if (!(c & TTY_EOFMARK))
             buf[done++] = (char)c;
     }
     /* A line that filled the buffer exactly takes its end-of-file mark along: it would read as 0 bytes. */
-    if (lines && done == n && !*last && t->tail != t->canon && (*cell(t, t->tail) & TTY_EOFMARK)) {
+    if (lines && done == n && !*last && t->tail != t->canon && (*input_cell(t, t->tail) & TTY_EOFMARK)) {
         t->tail++;
         *last = true;
     }
@@ -271,6 +271,6 @@ void tty_input_mode_changed(struct tty *t)
 {
     /* What is there becomes readable at once; going to canonical mode it counts as one line. */
     if ((t->tio.lflag & ICANON) && t->tail != t->head)
-        *cell(t, t->head - 1) |= TTY_DELIM;
+        *input_cell(t, t->head - 1) |= TTY_DELIM;
     t->canon = t->head;
 }

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Wait until everything written has left.  0 or -ERESTARTSYS. */
-static int drain(struct tty *t)
+static int drain_tty_output(struct tty *t)
 {
     int err = 0;
 
@@ -42,7 +42,7 @@ static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
 
     if ((err = tty_check_change(t)) != 0 || (err = copy_in(&tio, arg, sizeof tio)) != 0)
         return err;
-    if (cmd != TCSETS && (err = drain(t)) != 0)
+    if (cmd != TCSETS && (err = drain_tty_output(t)) != 0)
         return err;
     spin_lock(&t->lock);
     changed = t->tio.lflag ^ tio.lflag;
@@ -76,7 +76,7 @@ static long set_winsize(struct tty *t, uint64_t arg)
     return 0;
 }
 
-static long flush(struct tty *t, uint64_t what)
+static long flush_tty_queues(struct tty *t, uint64_t what)
 {
     int err = tty_check_change(t);
 
@@ -98,7 +98,7 @@ static long flush(struct tty *t, uint64_t what)
     return 0;
 }
 
-static long flow(struct tty *t, uint64_t what)
+static long control_tty_flow(struct tty *t, uint64_t what)
 {
     int err = tty_check_change(t);
 
@@ -116,7 +116,7 @@ static long flow(struct tty *t, uint64_t what)
 }
 
 /* The questions that are answered with one number. */
-static int number(struct tty *t, unsigned cmd)
+static int query_tty_number(struct tty *t, unsigned cmd)
 {
     size_t n;
 
@@ -160,7 +160,7 @@ long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg)
     case TIOCOUTQ:
     case TIOCMGET:
     case TIOCGETD:
-        n = number(t, cmd);
+        n = query_tty_number(t, cmd);
         return copy_out(arg, &n, sizeof n);
     case FIONBIO:
         if (copy_in(&n, arg, sizeof n) != 0)
@@ -173,11 +173,11 @@ long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg)
     case TCSBRK:
     case TCSBRKP:
         n = tty_check_change(t);
-        return n != 0 ? n : drain(t);
+        return n != 0 ? n : drain_tty_output(t);
     case TCXONC:
-        return flow(t, arg);
+        return control_tty_flow(t, arg);
     case TCFLSH:
-        return flush(t, arg);
+        return flush_tty_queues(t, arg);
     case TIOCEXCL:
     case TIOCNXCL:
         t->exclusive = cmd == TIOCEXCL;

@@ -25,7 +25,7 @@ enum {
 };
 
 /* The foreground group of t, proc_lock held; NULL: none, or it has died. */
-static struct pgrp *foreground(struct tty *t)
+static struct pgrp *foreground_pgrp(struct tty *t)
 {
     struct pgrp *pg = t->fg_pgid != 0 ? pgrp_find(t->fg_pgid) : NULL;
 
@@ -37,7 +37,7 @@ void tty_signal(struct tty *t, int sig)
     struct pgrp *pg;
 
     spin_lock(&proc_lock);
-    if ((pg = foreground(t)) != NULL)
+    if ((pg = foreground_pgrp(t)) != NULL)
         sig_send_pgrp(pg, sig, NULL);
     spin_unlock(&proc_lock);
 }
@@ -55,7 +55,7 @@ static bool signal_refused(int sig)
 }
 
 /* The rule of both checks: 0 in the foreground, else the signal for the group; `refused_err` if it is refused. */
-static int check(struct tty *t, int sig, int refused_err)
+static int check_foreground(struct tty *t, int sig, int refused_err)
 {
     struct proc *p   = curproc();
     int          err = 0;
@@ -77,12 +77,12 @@ static int check(struct tty *t, int sig, int refused_err)
 
 int tty_check_read(struct tty *t)
 {
-    return check(t, SIGTTIN, -EIO);
+    return check_foreground(t, SIGTTIN, -EIO);
 }
 
 int tty_check_change(struct tty *t)
 {
-    return check(t, SIGTTOU, 0);
+    return check_foreground(t, SIGTTOU, 0);
 }
 
 struct tty *tty_controlling(void)
@@ -133,9 +133,9 @@ int tty_acquire(struct tty *t, bool steal)
 }
 
 /* Part terminal and session: SIGHUP, SIGCONT to the foreground group.  proc_lock held. */
-static void part(struct tty *t)
+static void detach_tty_session(struct tty *t)
 {
-    struct pgrp *pg = foreground(t);
+    struct pgrp *pg = foreground_pgrp(t);
 
     if (pg != NULL) {
         sig_send_pgrp(pg, SIGHUP, NULL);
@@ -156,7 +156,7 @@ void tty_session_hangup(struct tty *t)
             sig_send_proc(s->leader, SIGHUP, NULL);
             sig_send_proc(s->leader, SIGCONT, NULL);
         }
-        part(t);
+        detach_tty_session(t);
     }
     spin_unlock(&proc_lock);
 }
@@ -167,7 +167,7 @@ void tty_leader_exit(struct session *s)
 
     spin_lock(&proc_lock);
     if ((t = s->tty) != NULL) {
-        part(t);
+        detach_tty_session(t);
         if (tty_hold(t) != 0)
             t = NULL; /* its end hangs it up */
     }
@@ -224,7 +224,7 @@ long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
         s      = curproc()->pgrp->session;
         leader = s->leader == curproc() && s->tty == t;
         if (leader)
-            part(t);
+            detach_tty_session(t);
         spin_unlock(&proc_lock);
         return leader ? 0 : -ENOTTY;
     default:

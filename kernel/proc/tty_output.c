@@ -28,7 +28,7 @@ static bool is_continuation(const struct tty *t, uint8_t c)
 }
 
 /* What one byte becomes on the line: stored at out, its length returned; the column follows. */
-static size_t expand(struct tty *t, uint8_t c, char *out)
+static size_t expand_output_byte(struct tty *t, uint8_t c, char *out)
 {
     uint32_t oflag = t->tio.oflag;
 
@@ -87,7 +87,7 @@ size_t tty_output(struct tty *t, const char *buf, size_t n)
         size_t len = 0, limit = min_of(room, (size_t)CHUNK) - EXPAND_MAX;
 
         while (done < n && len <= limit)
-            len += expand(t, (uint8_t)buf[done++], out + len);
+            len += expand_output_byte(t, (uint8_t)buf[done++], out + len);
         t->drv->write(t, out, len); /* O1 */
         room -= len;
     }

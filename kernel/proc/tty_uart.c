@@ -20,39 +20,39 @@ enum { CONSOLE_RING = 4096, VERDICT_RING = 65536, BATCH = 64 };
 static struct tty serial[UART_COUNT];
 static uint16_t   console_ring[CONSOLE_RING], verdict_ring[VERDICT_RING];
 
-static enum uart_port port_of(struct tty *t)
+static enum uart_port port_of_tty(struct tty *t)
 {
     return (enum uart_port)(t - serial);
 }
 
 static void serial_write(struct tty *t, const char *buf, size_t n)
 {
-    (void)uart_write(port_of(t), buf, n);
+    (void)uart_write(port_of_tty(t), buf, n);
 }
 
 static size_t serial_room(struct tty *t)
 {
-    return uart_room(port_of(t));
+    return uart_room(port_of_tty(t));
 }
 
 static size_t serial_pending(struct tty *t)
 {
-    return uart_pending(port_of(t));
+    return uart_pending(port_of_tty(t));
 }
 
 static void serial_discard(struct tty *t)
 {
-    uart_discard_output(port_of(t));
+    uart_discard_output(port_of_tty(t));
 }
 
 static void serial_stop(struct tty *t, bool stop)
 {
-    uart_tx_stop(port_of(t), stop);
+    uart_tx_stop(port_of_tty(t), stop);
 }
 
 static void serial_resume_input(struct tty *t)
 {
-    uart_rx_resume(port_of(t));
+    uart_rx_resume(port_of_tty(t));
 }
 
 static const struct tty_driver serial_driver = {
@@ -77,9 +77,9 @@ static void serial_input(void *arg)
         room = min_of(tty_input_room(t), (uint32_t)BATCH);
         if (room == 0) {
             t->paused = true;
-            uart_rx_pause(port_of(t));
+            uart_rx_pause(port_of_tty(t));
         }
-        for (n = 0; n < room && (c = uart_getc(port_of(t))) >= 0; n++)
+        for (n = 0; n < room && (c = uart_getc(port_of_tty(t))) >= 0; n++)
             buf[n] = (char)c;
         spin_unlock(&t->lock);
         if (n > 0)
@@ -87,7 +87,7 @@ static void serial_input(void *arg)
     } while (n > 0);
 }
 
-static void serial_space(void *arg)
+static void wake_serial_writers(void *arg)
 {
     tty_writable(arg);
 }
@@ -102,7 +102,7 @@ static int serial_open(struct vnode *vn, int oflags, struct file *f)
     return err;
 }
 
-static int controlling_open(struct vnode *vn, int oflags, struct file *f)
+static int open_controlling_tty(struct vnode *vn, int oflags, struct file *f)
 {
     struct tty *t = tty_controlling();
 
@@ -120,7 +120,7 @@ static struct cdev devices[] = {
     {.name = "ttyS0", .rdev = makedev(4, 64), .mode = 0600, .open = serial_open},
     {.name = "ttyS1", .rdev = makedev(4, 65), .mode = 0600, .open = serial_open},
     {.name = "console", .rdev = makedev(5, 1), .mode = 0600, .open = serial_open},
-    {.name = "tty", .rdev = makedev(5, 0), .mode = 0666, .open = controlling_open},
+    {.name = "tty", .rdev = makedev(5, 0), .mode = 0666, .open = open_controlling_tty},
 };
 
 void tty_init(void)
@@ -131,7 +131,7 @@ void tty_init(void)
         cdev_register(&devices[i]);
     proc_ops.session_end = tty_leader_exit;
     for (unsigned i = 0; i < UART_COUNT; i++) {
-        struct uart_client client = {.input = serial_input, .space = serial_space, .arg = &serial[i]};
+        struct uart_client client = {.input = serial_input, .space = wake_serial_writers, .arg = &serial[i]};
 
         uart_attach((enum uart_port)i, &client);
     }

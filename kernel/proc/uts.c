@@ -28,7 +28,7 @@ void uts_get(struct utsname *out)
     spin_unlock(&uts_lock);
 }
 
-static int set(char field[UTS_LEN], const char *name, size_t len)
+static int set_uts_field(char field[UTS_LEN], const char *name, size_t len)
 {
     if (len >= UTS_LEN)
         return -EINVAL;
@@ -41,10 +41,10 @@ static int set(char field[UTS_LEN], const char *name, size_t len)
 
 int uts_set_nodename(const char *name, size_t len)
 {
-    return set(uts.nodename, name, len);
+    return set_uts_field(uts.nodename, name, len);
 }
 
 int uts_set_domainname(const char *name, size_t len)
 {
-    return set(uts.domainname, name, len);
+    return set_uts_field(uts.domainname, name, len);
 }

@@ -11,7 +11,7 @@
 
 #include "lib/errno.h"
 
-static bool eligible(const struct proc *c, const struct proc *me, int pid, unsigned options)
+static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid, unsigned options)
 {
     if (pid > 0 ? c->pid != pid : pid == 0 ? c->pgrp != me->pgrp : pid != -1 && c->pgrp->pgid != -pid)
         return false;
@@ -63,7 +63,7 @@ long proc_wait(int pid, unsigned options, struct wait_result *res)
     for (;;) {
         any = false;
         LIST_FOREACH(c, &me->children, sibling) {
-            if (!eligible(c, me, pid, options))
+            if (!is_eligible_child(c, me, pid, options))
                 continue;
             any = true;
             if (!take_news(c, options, res))

@@ -42,7 +42,7 @@ void kstat_unregister(struct kstat *ks)
 }
 
 /* The i-th kstat, or NULL; the lock is held. */
-static struct kstat *kstat_at(unsigned i)
+static struct kstat *kstat_by_index(unsigned i)
 {
     struct kstat *ks;
 
@@ -53,7 +53,7 @@ static struct kstat *kstat_at(unsigned i)
 }
 
 /* Copies the values of `ks` to scratch; the lock is held.  Returns how many there are. */
-static unsigned kstat_values(struct kstat *ks)
+static unsigned kstat_copy_values(struct kstat *ks)
 {
     unsigned n = __atomic_load_n(&ks->nstat, __ATOMIC_ACQUIRE);
 
@@ -75,8 +75,8 @@ size_t kstat_text(char *buf, size_t size)
         unsigned n;
 
         spin_lock(&kstat_lock);
-        ks = kstat_at(i);
-        n = ks != NULL ? kstat_values(ks) : 0;
+        ks = kstat_by_index(i);
+        n = ks != NULL ? kstat_copy_values(ks) : 0;
         for (unsigned k = 0; k < n; k++) {
             int len = snprintf(line, sizeof line, "%s:%d:%s:%s\t%lld\n", ks->module,
                                ks->instance, ks->name, ks->names[k], (long long)scratch[k]);
@@ -93,7 +93,7 @@ size_t kstat_text(char *buf, size_t size)
 }
 
 /* Whether `spec` is this kstat's module:instance:name. */
-static bool kstat_is(const struct kstat *ks, const char *spec)
+static bool kstat_matches_spec(const struct kstat *ks, const char *spec)
 {
     char full[LINE_MAX];
 
@@ -108,7 +108,7 @@ int kstat_clear(const char *spec)
 
     spin_lock(&kstat_lock);
     LIST_FOREACH (ks, &kstats, link)
-        if (kstat_is(ks, spec)) {
+        if (kstat_matches_spec(ks, spec)) {
             err = 0;
             if (ks->clear != NULL)
                 ks->clear(ks);

@@ -20,7 +20,7 @@ static uint64_t cleared; /* of these, what a reader of new ones does not get any
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
 static bool     panicking;
 
-static void emit(const char *text, size_t n)
+static void append_to_log(const char *text, size_t n)
 {
     if (!panicking)
         spin_lock(&log_lock);
@@ -32,7 +32,7 @@ static void emit(const char *text, size_t n)
         log_ops.console(text, n, panicking);
 }
 
-static void vmessage(const char *prefix, const char *fmt, va_list ap)
+static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
 {
     char   line[LINE_MAX];
     size_t n = str_copy(line, prefix, sizeof line);
@@ -46,7 +46,7 @@ static void vmessage(const char *prefix, const char *fmt, va_list ap)
         if (n + 1 < sizeof line)
             line[n++] = '\n';
     }
-    emit(line, n);
+    append_to_log(line, n);
 }
 
 void kprintf(const char *fmt, ...)
@@ -54,7 +54,7 @@ void kprintf(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vmessage("", fmt, ap);
+    log_prefixed_line("", fmt, ap);
     va_end(ap);
 }
 
@@ -63,7 +63,7 @@ void warn(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vmessage("WARNING: ", fmt, ap);
+    log_prefixed_line("WARNING: ", fmt, ap);
     va_end(ap);
 }
 

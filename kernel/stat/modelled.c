@@ -13,7 +13,7 @@
 
 void *modelled_page;
 
-static struct fp_cpu *slot_of(unsigned cpu)
+static struct fp_cpu *fp_cpu_slot(unsigned cpu)
 {
     return FP_CPU(modelled_page, cpu);
 }
@@ -32,7 +32,7 @@ static void add_difference(struct fp_counts *sum, const struct fp_counts *now, c
 
 void modelled_switch_now(struct modelled *from, struct modelled *to)
 {
-    struct fp_cpu *slot = slot_of(this_cpu()->id);
+    struct fp_cpu *slot = fp_cpu_slot(this_cpu()->id);
 
     if (to != NULL)
         atomic_store(&to->coming, true); /* before the doorbell: from there on this CPU counts for it */
@@ -57,7 +57,7 @@ void modelled_pass_now(const struct modelled *from, struct modelled *to)
     if (from == NULL || to == NULL || c->irq_depth > 0)
         return;
     FP_DOORBELL(FP_OP_SYNC);
-    to->time_ps = max_of(to->time_ps, slot_of(c->id)->counts.time_ps);
+    to->time_ps = max_of(to->time_ps, fp_cpu_slot(c->id)->counts.time_ps);
 }
 
 uint64_t modelled_read(const struct modelled *m, struct fp_counts *used)
@@ -71,7 +71,7 @@ uint64_t modelled_read(const struct modelled *m, struct fp_counts *used)
         return m->time_ps;
     if (m->on - 1 == this_cpu()->id)
         FP_DOORBELL(FP_OP_SYNC);
-    now = slot_of(m->on - 1)->counts;
+    now = fp_cpu_slot(m->on - 1)->counts;
     add_difference(used, &now, &m->since);
     return max_of(now.time_ps, m->time_ps);
 }

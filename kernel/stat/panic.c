@@ -41,7 +41,7 @@ const char *ksym_lookup(uint64_t addr, uint64_t *off)
     return ksyms_text + ksyms_name[lo];
 }
 
-static void print_frame(uint64_t rip)
+static void print_stack_frame(uint64_t rip)
 {
     uint64_t    off = 0;
     const char *name = ksym_lookup(rip, &off);
@@ -53,13 +53,13 @@ static void print_frame(uint64_t rip)
 
 void backtrace_from(uint64_t rip, uint64_t rbp)
 {
-    print_frame(rip);
+    print_stack_frame(rip);
     for (int depth = 0; depth < 24 && rbp >= 0xffff800000000000ul && (rbp & 7) == 0; depth++) {
         const uint64_t *frame = (const uint64_t *)rbp;
 
         if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
             break;
-        print_frame(frame[1]);
+        print_stack_frame(frame[1]);
         if (frame[0] <= rbp || frame[0] - rbp >= FAR) /* the last one's is whatever a program had there */
             break;
         rbp = frame[0];

@@ -43,7 +43,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static bool is_word(char c)
+static bool is_config_word_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            c == '_' || c == '.';
@@ -55,16 +55,16 @@ static void skip_blanks(struct cursor *c)
         c->p++;
 }
 
-static bool at_end(struct cursor *c)
+static bool is_at_line_end(struct cursor *c)
 {
     skip_blanks(c);
     return c->p == c->end;
 }
 
 /* Takes the character `ch` if it comes next. */
-static bool take(struct cursor *c, char ch)
+static bool take_char(struct cursor *c, char ch)
 {
-    if (at_end(c) || *c->p != ch)
+    if (is_at_line_end(c) || *c->p != ch)
         return false;
     c->p++;
     return true;
@@ -76,13 +76,13 @@ static bool take_word(struct cursor *c, char word[WORD_MAX])
     size_t n = 0;
 
     skip_blanks(c);
-    while (c->p < c->end && is_word(*c->p) && n < WORD_MAX - 1)
+    while (c->p < c->end && is_config_word_char(*c->p) && n < WORD_MAX - 1)
         word[n++] = *c->p++;
     word[n] = '\0';
-    return n > 0 && (c->p == c->end || !is_word(*c->p));
+    return n > 0 && (c->p == c->end || !is_config_word_char(*c->p));
 }
 
-static void complain(const struct cursor *c, const char *what)
+static void warn_about_line(const struct cursor *c, const char *what)
 {
     warn("%s on line %u of etc/system", what, c->line);
 }
@@ -112,7 +112,7 @@ static bool take_number(struct cursor *c, struct number *out)
     unsigned base = 10;
     uint64_t v = 0;
 
-    out->sign = take(c, '~') ? '~' : take(c, '-') ? '-' : '\0';
+    out->sign = take_char(c, '~') ? '~' : take_char(c, '-') ? '-' : '\0';
     if (!take_word(c, out->word))
         return false;
     if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
@@ -134,7 +134,7 @@ static bool take_number(struct cursor *c, struct number *out)
     return true;
 }
 
-static void note_assigned(struct assigned *as, const struct tunable *t)
+static void warn_if_reassigned(struct assigned *as, const struct tunable *t)
 {
     for (unsigned i = 0; i < as->n; i++)
         if (as->t[i] == t) {
@@ -147,7 +147,7 @@ static void note_assigned(struct assigned *as, const struct tunable *t)
 }
 
 /* One line: what was asked for, where, what is allowed, and what stays. */
-static void refuse(const struct cursor *c, const struct tunable *t, char op, const struct number *n)
+static void warn_value_refused(const struct cursor *c, const struct tunable *t, char op, const struct number *n)
 {
     uint64_t now = tunable_get(t);
     char sign[2] = {n->sign, '\0'};
@@ -160,7 +160,7 @@ static void refuse(const struct cursor *c, const struct tunable *t, char op, con
 }
 
 /* Carries out `name op number`; `module` is "" for the kernel itself. */
-static void assign(const struct cursor *c, const char *module, const char *name, char op,
+static void assign_tunable(const struct cursor *c, const char *module, const char *name, char op,
                    const struct number *n, struct assigned *as)
 {
     uint64_t value = n->value, all;
@@ -183,7 +183,7 @@ static void assign(const struct cursor *c, const char *module, const char *name,
     }
     all = t->size < 8 ? (1ul << (8 * t->size)) - 1 : UINT64_MAX;
     if (n->sign == '-' && n->value != 1) {
-        refuse(c, t, op, n);
+        warn_value_refused(c, t, op, n);
         return;
     }
     if (n->sign != '\0')
@@ -195,81 +195,81 @@ static void assign(const struct cursor *c, const char *module, const char *name,
     switch (tunable_set(t, value)) {
     case 0:
         if (op == '=')
-            note_assigned(as, t);
+            warn_if_reassigned(as, t);
         break;
     case -EPERM:
-        complain(c, "variable cannot be set");
+        warn_about_line(c, "variable cannot be set");
         break;
     case -ERANGE:
-        refuse(c, t, op, n);
+        warn_value_refused(c, t, op, n);
         break;
     default:
-        complain(c, t->set != NULL ? "value refused" : "variable of unusual size not set");
+        warn_about_line(c, t->set != NULL ? "value refused" : "variable of unusual size not set");
     }
 }
 
-static void check_rest(struct cursor *c)
+static void warn_extra_input(struct cursor *c)
 {
-    if (!at_end(c))
-        complain(c, "extraneous input ignored");
+    if (!is_at_line_end(c))
+        warn_about_line(c, "extraneous input ignored");
 }
 
 /* Takes the name of a variable or module; false after a complaint. */
-static bool take_name(struct cursor *c, char word[WORD_MAX])
+static bool take_variable_name(struct cursor *c, char word[WORD_MAX])
 {
     if (take_word(c, word))
         return true;
-    complain(c, *word == '\0' ? "missing variable name" : "variable name too long");
+    warn_about_line(c, *word == '\0' ? "missing variable name" : "variable name too long");
     return false;
 }
 
 /* set [module:]name {=|&||} value */
-static void do_set(struct cursor *c, struct assigned *as)
+static void run_set_command(struct cursor *c, struct assigned *as)
 {
     char first[WORD_MAX], second[WORD_MAX];
     bool has_module;
     char op;
     struct number number;
 
-    if (!take_name(c, first))
+    if (!take_variable_name(c, first))
         return;
-    has_module = take(c, ':');
-    if (has_module && !take_name(c, second))
+    has_module = take_char(c, ':');
+    if (has_module && !take_variable_name(c, second))
         return;
-    if (at_end(c) || (*c->p != '=' && *c->p != '&' && *c->p != '|')) {
-        complain(c, "bad or missing operator");
+    if (is_at_line_end(c) || (*c->p != '=' && *c->p != '&' && *c->p != '|')) {
+        warn_about_line(c, "bad or missing operator");
         return;
     }
     op = *c->p++;
-    if (at_end(c)) {
-        complain(c, "missing value");
+    if (is_at_line_end(c)) {
+        warn_about_line(c, "missing value");
         return;
     }
     if (*c->p == '"') {
-        complain(c, "variable is not a string");
+        warn_about_line(c, "variable is not a string");
         return;
     }
     if (!take_number(c, &number)) {
-        complain(c, "bad number");
+        warn_about_line(c, "bad number");
         return;
     }
-    check_rest(c);
-    assign(c, has_module ? first : "", has_module ? second : first, op, &number, as);
+    warn_extra_input(c);
+    assign_tunable(c, has_module ? first : "", has_module ? second : first, op, &number, as);
 }
 
 char system_root_fs[16], system_root_dev[96];
 
 /* keyword: name - kept in `keep` if that is not NULL; the last one wins. */
-static void do_colon(struct cursor *c, char *keep, size_t size)
+static void run_colon_command(struct cursor *c, char *keep, size_t size)
 {
     const char *from;
 
-    if (!take(c, ':')) {
-        complain(c, "missing colon");
+    if (!take_char(c, ':')) {
+        warn_about_line(c, "missing colon");
         return;
     }
-    if (at_end(c)) {
-        complain(c, "missing value");
+    if (is_at_line_end(c)) {
+        warn_about_line(c, "missing value");
         return;
     }
     for (from = c->p; c->p < c->end && !is_blank(*c->p); c->p++)
@@ -278,13 +278,13 @@ static void do_colon(struct cursor *c, char *keep, size_t size)
         size_t n = (size_t)(c->p - from);
 
         if (n >= size) {
-            complain(c, "name too long");
+            warn_about_line(c, "name too long");
             return;
         }
         memcpy(keep, from, n);
         keep[n] = '\0';
     }
-    check_rest(c);
+    warn_extra_input(c);
 }
 
 /* Whether `word` is `keyword` (given in small letters) in all small or all capital letters. */
@@ -300,7 +300,7 @@ static bool is_keyword(const char *word, const char *keyword)
     return strcmp(word, capital) == 0;
 }
 
-static void do_line(struct cursor *c, struct assigned *as)
+static void run_system_line(struct cursor *c, struct assigned *as)
 {
     static const char *const with_colon[] = {"forceload", "exclude", "include", "moddir",
                                              "rootfs",    "rootdev", "swapfs",  "swapdev"};
@@ -308,21 +308,21 @@ static void do_line(struct cursor *c, struct assigned *as)
 
     if (c->p < c->end && (*c->p == '*' || *c->p == '#'))
         return;
-    if (at_end(c))
+    if (is_at_line_end(c))
         return;
     if (take_word(c, word)) {
         if (is_keyword(word, "set")) {
-            do_set(c, as);
+            run_set_command(c, as);
             return;
         }
         for (unsigned i = 0; i < array_size(with_colon); i++)
             if (is_keyword(word, with_colon[i])) {
-                do_colon(c, i == 4 ? system_root_fs : i == 5 ? system_root_dev : NULL,
+                run_colon_command(c, i == 4 ? system_root_fs : i == 5 ? system_root_dev : NULL,
                          i == 4 ? sizeof system_root_fs : sizeof system_root_dev);
                 return;
             }
     }
-    complain(c, "unknown command");
+    warn_about_line(c, "unknown command");
 }
 
 void system_file_apply(const char *text, size_t len)
@@ -339,6 +339,6 @@ void system_file_apply(const char *text, size_t len)
             c.end = end;
         next = c.end + 1;
         c.line++;
-        do_line(&c, &as);
+        run_system_line(&c, &as);
     }
 }

@@ -43,7 +43,7 @@ uint64_t trace_name_rest(const char *s)
 }
 
 /* The words of a slot, as objects of their own: the other side may be copying them. */
-static void copy(struct trace_record *to, const struct trace_record *from)
+static void copy_trace_record(struct trace_record *to, const struct trace_record *from)
 {
     for (unsigned i = 0; i < WORDS; i++)
         __atomic_store_n((uint64_t *)to + i, __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED),
@@ -55,11 +55,11 @@ void trace_ring_put(struct trace_ring *r, const struct trace_record *rec)
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
     atomic_thread_fence(memory_order_release); /* not before the last store of head */
-    copy(&r->slot[head & r->mask], rec);
+    copy_trace_record(&r->slot[head & r->mask], rec);
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
 }
 
-static struct trace_record lost(uint64_t time, unsigned cpu, uint64_t n)
+static struct trace_record make_lost_record(uint64_t time, unsigned cpu, uint64_t n)
 {
     return (struct trace_record){.time = time, .type = TRACE_LOST, .cpu = (uint8_t)cpu, .a = n};
 }
@@ -72,7 +72,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
 
     while (n + (gone > 0) < max && *pos < head) {
         if (head - *pos <= r->mask) {
-            copy(&out[n], &r->slot[*pos & r->mask]);
+            copy_trace_record(&out[n], &r->slot[*pos & r->mask]);
             atomic_thread_fence(memory_order_acquire);
             head = atomic_load_explicit(&r->head, memory_order_acquire);
         }
@@ -85,7 +85,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
             break;
         if (gone > 0) {
             out[n + 1] = out[n];
-            out[n] = lost(out[n].time, cpu, gone);
+            out[n] = make_lost_record(out[n].time, cpu, gone);
             gone = 0;
             n++;
         }
@@ -93,7 +93,7 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
         n++;
     }
     if (gone > 0)
-        out[n++] = lost(until, cpu, gone);
+        out[n++] = make_lost_record(until, cpu, gone);
     return n;
 }
 
@@ -112,7 +112,7 @@ void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, ui
         irq_enable();
 }
 
-static void print(const struct trace_record *e, uint64_t now)
+static void print_trace_record(const struct trace_record *e, uint64_t now)
 {
     char     name[17] = "";
     uint64_t ago = now - e->time;
@@ -141,6 +141,6 @@ void trace_panic(void)
         uint64_t           head = r != NULL ? atomic_load(&r->head) : 0;
 
         for (uint64_t at = head - min_of(head, (uint64_t)PANIC_EVENTS); at < head; at++)
-            print(&r->slot[at & r->mask], now);
+            print_trace_record(&r->slot[at & r->mask], now);
     }
 }

@@ -35,54 +35,54 @@ static uint64_t user_address(void)
     return curlwp()->t.uregs->rsp & PAGE_MASK;
 }
 
-static void call(uint64_t address)
+static void call_address(uint64_t address)
 {
     ((void (*)(void))address)();
 }
 
-static void do_panic(void)
+static void panic_on_request(void)
 {
     panic("asked for by /dev/selftest");
 }
 
-static void do_smep(void)
+static void execute_user_page(void)
 {
     uint64_t rip = curlwp()->t.uregs->rip; /* a page that the program executes */
 
-    call(rip);
+    call_address(rip);
 }
 
-static void do_smap(void)
+static void read_user_page(void)
 {
     (void)*(volatile uint64_t *)user_address();
 }
 
-static void do_nx(void)
+static void execute_heap_page(void)
 {
     uint8_t *page = kmem_alloc(64);
 
     page[0] = RET;
-    call((uint64_t)page);
+    call_address((uint64_t)page);
 }
 
-static void do_rodata(void)
+static void write_rodata(void)
 {
     *(volatile char *)(uint64_t) "constant" = 0;
 }
 
-static void do_text(void)
+static void write_kernel_text(void)
 {
-    *(volatile uint8_t *)(uint64_t)do_panic = RET;
+    *(volatile uint8_t *)(uint64_t)panic_on_request = RET;
 }
 
-static void do_null(void)
+static void read_null_page(void)
 {
     volatile uint64_t address = 8;
 
     (void)*(volatile uint64_t *)address;
 }
 
-static void do_lockorder(void)
+static void break_lock_order(void)
 {
     static struct spinlock a = SPINLOCK_INIT(RANK_RUNQ), b = SPINLOCK_INIT(RANK_FD);
 
@@ -90,7 +90,7 @@ static void do_lockorder(void)
     spin_lock(&b);
 }
 
-static void do_sleeporder(void)
+static void break_sleep_order(void)
 {
     struct mutex a, b;
 
@@ -100,7 +100,7 @@ static void do_sleeporder(void)
     mutex_enter(&b);
 }
 
-static void do_keep(void)
+static void keep_mutex_locked(void)
 {
     static struct mutex m;
 
@@ -108,7 +108,7 @@ static void do_keep(void)
     mutex_enter(&m);
 }
 
-static void do_sleep(void)
+static void sleep_with_spinlock(void)
 {
     static struct spinlock l = SPINLOCK_INIT(RANK_FD);
     struct mutex           m;
@@ -119,7 +119,7 @@ static void do_sleep(void)
 }
 
 /* Writes to an object that was freed, and frees others until it would be used again. */
-static void do_freed(void)
+static void write_freed_object(void)
 {
     uint64_t *freed = kmem_alloc(64);
 
@@ -129,35 +129,35 @@ static void do_freed(void)
         kmem_free(kmem_alloc(64));
 }
 
-static void do_assert(void)
+static void fail_assertion(void)
 {
     ASSERT(curthread == NULL, "I0");
 }
 
-static uint64_t deeper(uint64_t n)
+static uint64_t recurse_deeper(uint64_t n)
 {
     volatile uint64_t space[64];
 
     for (unsigned i = 0; i < 64; i++)
         space[i] = n;
-    return n == 0 ? 0 : deeper(n - 1) + space[n % 64];
+    return n == 0 ? 0 : recurse_deeper(n - 1) + space[n % 64];
 }
 
 /* Uses more than the kernel stack, and goes on to switch threads: a sleep too long to be over before it begins. */
-static void do_stack(void)
+static void overflow_kernel_stack(void)
 {
-    (void)deeper(KSTACK_SIZE / 512);
+    (void)recurse_deeper(KSTACK_SIZE / 512);
     thread_sleep_ns(1000000000);
 }
 
 static const struct {
     const char *word;
     void (*fn)(void);
-} words[] = {{"panic", do_panic}, {"smep", do_smep},           {"smap", do_smap},
-             {"nx", do_nx},       {"rodata", do_rodata},       {"text", do_text},
-             {"null", do_null},   {"lockorder", do_lockorder}, {"assert", do_assert},
-             {"sleep", do_sleep}, {"sleeporder", do_sleeporder}, {"keep", do_keep}, {"freed", do_freed},
-             {"stack", do_stack}, {"vmcheck", vm_check}};
+} words[] = {{"panic", panic_on_request}, {"smep", execute_user_page},           {"smap", read_user_page},
+             {"nx", execute_heap_page},       {"rodata", write_rodata},       {"text", write_kernel_text},
+             {"null", read_null_page},   {"lockorder", break_lock_order}, {"assert", fail_assertion},
+             {"sleep", sleep_with_spinlock}, {"sleeporder", break_sleep_order}, {"keep", keep_mutex_locked}, {"freed", write_freed_object},
+             {"stack", overflow_kernel_stack}, {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 {

@@ -97,7 +97,7 @@ long sys_fchown(struct regs *r)
 }
 
 /* One of the two times of utimensat(2): an instant, UTIME_NOW or UTIME_OMIT. */
-static int time_arg(const struct ktime *t, struct ktime *out, unsigned va, unsigned va_now,
+static int decode_utime(const struct ktime *t, struct ktime *out, unsigned va, unsigned va_now,
                     unsigned *mask)
 {
     enum { UTIME_NOW = 0x3fffffff, UTIME_OMIT = 0x3ffffffe };
@@ -128,9 +128,9 @@ static long do_utimes(int dirfd, uint64_t upath, const struct ktime *times, unsi
     if (times == NULL) {
         mask = VA_ATIME_NOW | VA_MTIME_NOW;
     } else {
-        err = time_arg(&times[0], &va.atime, VA_ATIME, VA_ATIME_NOW, &mask);
+        err = decode_utime(&times[0], &va.atime, VA_ATIME, VA_ATIME_NOW, &mask);
         if (err == 0)
-            err = time_arg(&times[1], &va.mtime, VA_MTIME, VA_MTIME_NOW, &mask);
+            err = decode_utime(&times[1], &va.mtime, VA_MTIME, VA_MTIME_NOW, &mask);
         if (err != 0)
             return err;
     }
@@ -156,7 +156,7 @@ long sys_utimensat(struct regs *r)
 }
 
 /* futimesat, utimes: pairs of seconds and microseconds. */
-static long utimes_us(int dirfd, uint64_t upath, uint64_t utimes)
+static long do_utimes_usec(int dirfd, uint64_t upath, uint64_t utimes)
 {
     struct ktime times[2];
     int err;
@@ -175,12 +175,12 @@ static long utimes_us(int dirfd, uint64_t upath, uint64_t utimes)
 
 long sys_futimesat(struct regs *r)
 {
-    return utimes_us((int)r->arg[0], r->arg[1], r->arg[2]);
+    return do_utimes_usec((int)r->arg[0], r->arg[1], r->arg[2]);
 }
 
 long sys_utimes(struct regs *r)
 {
-    return utimes_us(AT_FDCWD, r->arg[0], r->arg[1]);
+    return do_utimes_usec(AT_FDCWD, r->arg[0], r->arg[1]);
 }
 
 long sys_utime(struct regs *r)

@@ -92,7 +92,7 @@ long sys_close_range(struct regs *r)
     return 0;
 }
 
-static long dup_from(int fd, int min, unsigned fdflags)
+static long dup_to_lowest_free(int fd, int min, unsigned fdflags)
 {
     struct file *f = fd_get(curproc()->files, fd);
     int err;
@@ -107,10 +107,10 @@ static long dup_from(int fd, int min, unsigned fdflags)
 
 long sys_dup(struct regs *r)
 {
-    return dup_from((int)r->arg[0], 0, 0);
+    return dup_to_lowest_free((int)r->arg[0], 0, 0);
 }
 
-static long dup_to(int fd, int to, unsigned fdflags)
+static long dup_onto_fd(int fd, int to, unsigned fdflags)
 {
     struct file *f;
     int err;
@@ -135,14 +135,14 @@ long sys_dup2(struct regs *r)
 
         return err < 0 ? err : fd;
     }
-    return dup_to(fd, (int)r->arg[1], 0);
+    return dup_onto_fd(fd, (int)r->arg[1], 0);
 }
 
 long sys_dup3(struct regs *r)
 {
     if ((int)r->arg[0] == (int)r->arg[1] || (r->arg[2] & ~(uint64_t)O_CLOEXEC) != 0)
         return -EINVAL;
-    return dup_to((int)r->arg[0], (int)r->arg[1], r->arg[2] != 0 ? FD_CLOEXEC : 0);
+    return dup_onto_fd((int)r->arg[0], (int)r->arg[1], r->arg[2] != 0 ? FD_CLOEXEC : 0);
 }
 
 static long do_pipe(uint64_t ufds, unsigned flags)
@@ -188,7 +188,7 @@ long sys_pipe2(struct regs *r)
 }
 
 /* F_SETFL may change these; the rest was decided by open(2). */
-static long set_status(struct file *f, unsigned flags)
+static long set_status_flags(struct file *f, unsigned flags)
 {
     const unsigned may = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
     unsigned old = atomic_load(&f->flags);
@@ -211,7 +211,7 @@ struct user_flock {
 };
 
 /* Turns whence, start and len of `u` into first and last byte. */
-static int flock_range(struct file *f, const struct user_flock *u, struct lock_range *lr)
+static int decode_flock_range(struct file *f, const struct user_flock *u, struct lock_range *lr)
 {
     struct vattr va;
     int64_t base = 0;
@@ -245,7 +245,7 @@ static long fcntl_lock(struct file *f, int fd, int cmd, uint64_t uarg)
 
     err = copy_in(&u, uarg, sizeof u);
     if (err == 0)
-        err = flock_range(f, &u, &lr);
+        err = decode_flock_range(f, &u, &lr);
     if (err != 0)
         return err;
     if (u.type < F_RDLCK || u.type > F_UNLCK || (u.type == F_UNLCK && cmd == F_GETLK))
@@ -285,7 +285,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_DUPFD_CLOEXEC:
         if ((int)arg < 0 || (unsigned)arg >= fd_limit())
             return -EINVAL;
-        return dup_from(fd, (int)arg, cmd == F_DUPFD_CLOEXEC ? FD_CLOEXEC : 0);
+        return dup_to_lowest_free(fd, (int)arg, cmd == F_DUPFD_CLOEXEC ? FD_CLOEXEC : 0);
     case F_GETFD:
         return fd_get_flags(t, fd);
     case F_SETFD:
@@ -294,7 +294,7 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     case F_GETFL:
         return (long)(atomic_load(&f->flags) | O_LARGEFILE);
     case F_SETFL:
-        return set_status(f, (unsigned)arg);
+        return set_status_flags(f, (unsigned)arg);
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
@@ -382,7 +382,7 @@ long sys_ioctl(struct regs *r)
         if (n == 0) {
             unsigned flags = atomic_load(&f->flags) & ~(unsigned)O_NONBLOCK;
 
-            n = set_status(f, flags | (on ? O_NONBLOCK : 0));
+            n = set_status_flags(f, flags | (on ? O_NONBLOCK : 0));
         }
         break;
     default:

@@ -26,19 +26,19 @@ enum {
 };
 
 /* Goes on with a FUTEX_WAIT that had a relative limit and was interrupted. */
-static long wait_again(struct lwp *l)
+static long restart_futex_wait(struct lwp *l)
 {
     int err = futex_wait(l->restart.arg[0], (uint32_t)l->restart.arg[1], FUTEX_ANY,
                          (bool)l->restart.arg[2], l->restart.arg[3]);
 
     if (err != -EINTR)
         return err;
-    l->restart.fn = wait_again;
+    l->restart.fn = restart_futex_wait;
     return -ERESTART_RESTARTBLOCK;
 }
 
 /* FUTEX_WAIT: the limit is relative. */
-static long do_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
+static long do_futex_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
 {
     struct lwp *l = curlwp();
     uint64_t deadline = NO_DEADLINE;
@@ -56,7 +56,7 @@ static long do_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
         return err;
     if (utime == 0)
         return -ERESTARTSYS;
-    l->restart.fn = wait_again;
+    l->restart.fn = restart_futex_wait;
     l->restart.arg[0] = uaddr;
     l->restart.arg[1] = val;
     l->restart.arg[2] = priv;
@@ -65,7 +65,7 @@ static long do_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime)
 }
 
 /* FUTEX_WAIT_BITSET: the limit is a point in time. */
-static long do_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime, bool real,
+static long do_futex_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime, bool real,
                            uint32_t bitset)
 {
     uint64_t deadline = NO_DEADLINE;
@@ -95,9 +95,9 @@ long sys_futex(struct regs *r)
     case FUTEX_WAKE:
         return futex_wake(r->arg[0], val, priv, FUTEX_ANY);
     case FUTEX_WAIT:
-        return do_wait(r->arg[0], val, priv, r->arg[3]);
+        return do_futex_wait(r->arg[0], val, priv, r->arg[3]);
     case FUTEX_WAIT_BITSET:
-        return do_wait_bitset(r->arg[0], val, priv, r->arg[3], op & FUTEX_REALTIME, val3);
+        return do_futex_wait_bitset(r->arg[0], val, priv, r->arg[3], op & FUTEX_REALTIME, val3);
     case FUTEX_WAKE_BITSET:
         return val3 == 0 ? -EINVAL : futex_wake(r->arg[0], val, priv, val3);
     case FUTEX_REQUEUE:

@@ -45,12 +45,12 @@ struct ids {
     uint32_t real, effective, saved, fs;
 };
 
-static struct ids ids_get(const struct cred *c, bool group)
+static struct ids get_cred_ids(const struct cred *c, bool group)
 {
     return group ? (struct ids){c->gid, c->egid, c->sgid, c->fsgid} : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
-static long ids_set(bool group, struct ids n)
+static long set_cred_ids(bool group, struct ids n)
 {
     struct cred *c = cred_dup(curcred());
     int          err;
@@ -68,21 +68,21 @@ static long ids_set(bool group, struct ids n)
         c->suid  = n.saved;
         c->fsuid = n.fs;
     }
-    if (n.effective != ids_get(curcred(), group).effective)
+    if (n.effective != get_cred_ids(curcred(), group).effective)
         curproc()->dumpable = false;
     if ((err = cred_install(c)) != 0)
         cred_release(c);
     return err;
 }
 
-static bool one_of(uint32_t id, struct ids i)
+static bool is_own_id(uint32_t id, struct ids i)
 {
     return id == i.real || id == i.effective || id == i.saved;
 }
 
-static long set_id(bool group, uint32_t id)
+static long do_setid(bool group, uint32_t id)
 {
-    struct ids i = ids_get(curcred(), group);
+    struct ids i = get_cred_ids(curcred(), group);
 
     if (id == KEEP)
         return -EINVAL;
@@ -91,17 +91,17 @@ static long set_id(bool group, uint32_t id)
     else if (id != i.real && id != i.saved)
         return -EPERM;
     i.effective = i.fs = id;
-    return ids_set(group, i);
+    return set_cred_ids(group, i);
 }
 
-static long set_reid(bool group, uint32_t real, uint32_t eff)
+static long do_setreid(bool group, uint32_t real, uint32_t eff)
 {
-    struct ids i = ids_get(curcred(), group), n = i;
+    struct ids i = get_cred_ids(curcred(), group), n = i;
 
     if (!cred_superuser(curcred())) {
         if (real != KEEP && real != i.real && real != i.effective)
             return -EPERM;
-        if (eff != KEEP && !one_of(eff, i))
+        if (eff != KEEP && !is_own_id(eff, i))
             return -EPERM;
     }
     if (real != KEEP)
@@ -111,15 +111,15 @@ static long set_reid(bool group, uint32_t real, uint32_t eff)
     if (real != KEEP || (eff != KEEP && eff != i.real))
         n.saved = n.effective;
     n.fs = n.effective;
-    return ids_set(group, n);
+    return set_cred_ids(group, n);
 }
 
-static long set_resid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
+static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
 {
-    struct ids i = ids_get(curcred(), group), n = i;
+    struct ids i = get_cred_ids(curcred(), group), n = i;
 
-    if (!cred_superuser(curcred()) && ((real != KEEP && !one_of(real, i)) || (eff != KEEP && !one_of(eff, i)) ||
-                                       (saved != KEEP && !one_of(saved, i))))
+    if (!cred_superuser(curcred()) && ((real != KEEP && !is_own_id(real, i)) || (eff != KEEP && !is_own_id(eff, i)) ||
+                                       (saved != KEEP && !is_own_id(saved, i))))
         return -EPERM;
     if (real != KEEP)
         n.real = real;
@@ -128,25 +128,25 @@ static long set_resid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
     if (saved != KEEP)
         n.saved = saved;
     n.fs = n.effective;
-    return ids_set(group, n);
+    return set_cred_ids(group, n);
 }
 
 /* Returns the old id, whatever happened. */
-static long set_fsid(bool group, uint32_t id)
+static long do_setfsid(bool group, uint32_t id)
 {
-    struct ids i   = ids_get(curcred(), group);
+    struct ids i   = get_cred_ids(curcred(), group);
     uint32_t   old = i.fs;
 
-    if (id != KEEP && id != old && (cred_superuser(curcred()) || one_of(id, i))) {
+    if (id != KEEP && id != old && (cred_superuser(curcred()) || is_own_id(id, i))) {
         i.fs = id;
-        ids_set(group, i);
+        set_cred_ids(group, i);
     }
     return old;
 }
 
-static long get_resid(bool group, struct regs *r)
+static long do_getresid(bool group, struct regs *r)
 {
-    struct ids i = ids_get(curcred(), group);
+    struct ids i = get_cred_ids(curcred(), group);
 
     if (user_store32(r->arg[0], i.real) != 0 || user_store32(r->arg[1], i.effective) != 0 ||
         user_store32(r->arg[2], i.saved) != 0)
@@ -156,52 +156,52 @@ static long get_resid(bool group, struct regs *r)
 
 long sys_setuid(struct regs *r)
 {
-    return set_id(false, (uint32_t)r->arg[0]);
+    return do_setid(false, (uint32_t)r->arg[0]);
 }
 
 long sys_setgid(struct regs *r)
 {
-    return set_id(true, (uint32_t)r->arg[0]);
+    return do_setid(true, (uint32_t)r->arg[0]);
 }
 
 long sys_setreuid(struct regs *r)
 {
-    return set_reid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
+    return do_setreid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
 }
 
 long sys_setregid(struct regs *r)
 {
-    return set_reid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
+    return do_setreid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1]);
 }
 
 long sys_setresuid(struct regs *r)
 {
-    return set_resid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
+    return do_setresid(false, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
 }
 
 long sys_setresgid(struct regs *r)
 {
-    return set_resid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
+    return do_setresid(true, (uint32_t)r->arg[0], (uint32_t)r->arg[1], (uint32_t)r->arg[2]);
 }
 
 long sys_getresuid(struct regs *r)
 {
-    return get_resid(false, r);
+    return do_getresid(false, r);
 }
 
 long sys_getresgid(struct regs *r)
 {
-    return get_resid(true, r);
+    return do_getresid(true, r);
 }
 
 long sys_setfsuid(struct regs *r)
 {
-    return set_fsid(false, (uint32_t)r->arg[0]);
+    return do_setfsid(false, (uint32_t)r->arg[0]);
 }
 
 long sys_setfsgid(struct regs *r)
 {
-    return set_fsid(true, (uint32_t)r->arg[0]);
+    return do_setfsid(true, (uint32_t)r->arg[0]);
 }
 
 long sys_getgroups(struct regs *r)
@@ -238,7 +238,7 @@ long sys_setgroups(struct regs *r)
 
 enum want { WANT_PGRP, WANT_SESSION };
 
-static long id_of(int pid, enum want want)
+static long get_pgid_or_sid(int pid, enum want want)
 {
     struct proc *p;
     long         id = -ESRCH;
@@ -254,17 +254,17 @@ static long id_of(int pid, enum want want)
 long sys_getpgrp(struct regs *r)
 {
     (void)r;
-    return id_of(0, WANT_PGRP);
+    return get_pgid_or_sid(0, WANT_PGRP);
 }
 
 long sys_getpgid(struct regs *r)
 {
-    return id_of((int)r->arg[0], WANT_PGRP);
+    return get_pgid_or_sid((int)r->arg[0], WANT_PGRP);
 }
 
 long sys_getsid(struct regs *r)
 {
-    return id_of((int)r->arg[0], WANT_SESSION);
+    return get_pgid_or_sid((int)r->arg[0], WANT_SESSION);
 }
 
 long sys_setsid(struct regs *r)
@@ -311,7 +311,7 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
     return err;
 }
 
-static long limit_call(int pid, unsigned which, uint64_t unew, uint64_t uold)
+static long do_prlimit(int pid, unsigned which, uint64_t unew, uint64_t uold)
 {
     struct proc  *p = curproc();
     struct rlimit new, old;
@@ -340,17 +340,17 @@ static long limit_call(int pid, unsigned which, uint64_t unew, uint64_t uold)
 
 long sys_getrlimit(struct regs *r)
 {
-    return r->arg[1] == 0 ? -EFAULT : limit_call(0, (unsigned)r->arg[0], 0, r->arg[1]);
+    return r->arg[1] == 0 ? -EFAULT : do_prlimit(0, (unsigned)r->arg[0], 0, r->arg[1]);
 }
 
 long sys_setrlimit(struct regs *r)
 {
-    return r->arg[1] == 0 ? -EFAULT : limit_call(0, (unsigned)r->arg[0], r->arg[1], 0);
+    return r->arg[1] == 0 ? -EFAULT : do_prlimit(0, (unsigned)r->arg[0], r->arg[1], 0);
 }
 
 long sys_prlimit64(struct regs *r)
 {
-    return limit_call((int)r->arg[0], (unsigned)r->arg[1], r->arg[2], r->arg[3]);
+    return do_prlimit((int)r->arg[0], (unsigned)r->arg[1], r->arg[2], r->arg[3]);
 }
 
 /* ---- usage ---- */

@@ -19,12 +19,12 @@ enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
 /* Moves bytes between file `f` and `uio`; off -1: at its own position.  fs checks mode, kind of file, and O_PATH. */
-static inline long move(struct file *f, struct uio *uio, loff_t off)
+static inline long read_or_write_file(struct file *f, struct uio *uio, loff_t off)
 {
     return uio->dir == UIO_READ ? file_read(f, uio, off) : file_write(f, uio, off);
 }
 
-static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
+static inline long move_one_buffer(struct regs *r, enum uio_dir dir, loff_t off)
 {
     struct iovec v = {.base = r->arg[1], .len = r->arg[2]};
     struct uio uio = {.iov = &v, .niov = 1, .dir = dir, .user = true};
@@ -40,33 +40,33 @@ static inline long move_one(struct regs *r, enum uio_dir dir, loff_t off)
     f = fd_file_or_path(r->arg[0]);
     if (unlikely(f == NULL))
         return -EBADF;
-    n = move(f, &uio, off);
+    n = read_or_write_file(f, &uio, off);
     file_release(f);
     return n;
 }
 
 long sys_read(struct regs *r)
 {
-    return move_one(r, UIO_READ, -1);
+    return move_one_buffer(r, UIO_READ, -1);
 }
 
 long sys_write(struct regs *r)
 {
-    return move_one(r, UIO_WRITE, -1);
+    return move_one_buffer(r, UIO_WRITE, -1);
 }
 
 long sys_pread64(struct regs *r)
 {
-    return (loff_t)r->arg[3] < 0 ? -EINVAL : move_one(r, UIO_READ, (loff_t)r->arg[3]);
+    return (loff_t)r->arg[3] < 0 ? -EINVAL : move_one_buffer(r, UIO_READ, (loff_t)r->arg[3]);
 }
 
 long sys_pwrite64(struct regs *r)
 {
-    return (loff_t)r->arg[3] < 0 ? -EINVAL : move_one(r, UIO_WRITE, (loff_t)r->arg[3]);
+    return (loff_t)r->arg[3] < 0 ? -EINVAL : move_one_buffer(r, UIO_WRITE, (loff_t)r->arg[3]);
 }
 
 /* Reads and checks `n` iovecs into v[]; their total, cut at MAX_RW, goes to *total. */
-static int iov_in(struct iovec *v, uint64_t uiov, size_t n, size_t *total)
+static int copy_in_iovec(struct iovec *v, uint64_t uiov, size_t n, size_t *total)
 {
     size_t sum = 0;
     int err = copy_in(v, uiov, n * sizeof *v);
@@ -105,9 +105,9 @@ static long move_vec(struct regs *r, enum uio_dir dir, loff_t off)
     }
     uio.iov = v;
     uio.niov = (unsigned)n;
-    ret = iov_in(v, r->arg[1], n, &uio.resid);
+    ret = copy_in_iovec(v, r->arg[1], n, &uio.resid);
     if (ret == 0)
-        ret = move(f, &uio, off);
+        ret = read_or_write_file(f, &uio, off);
     if (v != few)
         kmem_free(v);
     file_release(f);
@@ -173,7 +173,7 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         got = (size_t)n;
         while (put < got) {
             uio_init_kernel(&uio, &v, buf + put, got - put, UIO_WRITE);
-            n = move(out, &uio, -1);
+            n = read_or_write_file(out, &uio, -1);
             if (n <= 0)
                 break;
             put += (size_t)n;
@@ -345,7 +345,7 @@ enum {
 };
 
 /* Pages that lie in the range with all their bytes, or with those that the file has; len 0: all from off on. */
-static void forget_range(struct vnode *vn, uint64_t off, uint64_t len)
+static void forget_cached_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
     uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
     uint64_t first = (off + PAGE_SIZE - 1) >> PAGE_SHIFT;
@@ -356,7 +356,7 @@ static void forget_range(struct vnode *vn, uint64_t off, uint64_t len)
 }
 
 /* The pages that the range touches; len 0: all from off on. */
-static void read_range(struct vnode *vn, uint64_t off, uint64_t len)
+static void read_ahead_range(struct vnode *vn, uint64_t off, uint64_t len)
 {
     uint64_t end = len == 0 || off + len < off ? UINT64_MAX : off + len;
     uint64_t budget = pageout_spare_pages();
@@ -366,7 +366,7 @@ static void read_range(struct vnode *vn, uint64_t off, uint64_t len)
 }
 
 /* How the file will be read from now on, whatever the range, as on Linux: RANDOM and SEQUENTIAL exclude each other. */
-static void advise_reads(struct file *f, unsigned advice)
+static void set_read_advice(struct file *f, unsigned advice)
 {
     uint8_t was = atomic_load(&f->advice), now;
 
@@ -403,11 +403,11 @@ long sys_fadvise64(struct regs *r)
     else if ((int64_t)r->arg[2] < 0 || r->arg[3] > FADV_LAST)
         err = -EINVAL;
     else if (r->arg[3] != FADV_WILLNEED && r->arg[3] != FADV_DONTNEED)
-        advise_reads(f, (unsigned)r->arg[3]);
+        set_read_advice(f, (unsigned)r->arg[3]);
     else if (r->arg[3] == FADV_DONTNEED && f->vn != NULL)
-        forget_range(f->vn, r->arg[1], r->arg[2]);
+        forget_cached_range(f->vn, r->arg[1], r->arg[2]);
     else if (f->vn != NULL)
-        read_range(f->vn, r->arg[1], r->arg[2]);
+        read_ahead_range(f->vn, r->arg[1], r->arg[2]);
     file_release(f);
     return err;
 }

@@ -22,7 +22,7 @@ long sys_gethomelgroup(struct regs *r)
     return curthread->lg.home;
 }
 
-static long lgrp_info(int id, uint64_t ubuf)
+static long copy_out_lgrp_info(int id, uint64_t ubuf)
 {
     const struct lgrp_topo *t = &lgrp_topo;
     struct hr_lgrp_info in = {.id = id};
@@ -59,7 +59,7 @@ struct affinity {
     int level; /* 0 none, 1 weak, 2 strong; in and out */
 };
 
-static int aff_get(struct lwp *l, void *arg)
+static int get_lgrp_affinity(struct lwp *l, void *arg)
 {
     struct affinity *a = arg;
 
@@ -67,14 +67,14 @@ static int aff_get(struct lwp *l, void *arg)
     return 0;
 }
 
-static int aff_set(struct lwp *l, void *arg)
+static int set_lgrp_affinity(struct lwp *l, void *arg)
 {
     const struct affinity *a = arg;
 
     return thread_set_lgrp_affinity(&l->t, a->lgrp, (unsigned)a->level);
 }
 
-static int home_get(struct lwp *l, void *arg)
+static int get_home_lgrp(struct lwp *l, void *arg)
 {
     *(int *)arg = l->t.lg.home;
     return 0;
@@ -83,7 +83,7 @@ static int home_get(struct lwp *l, void *arg)
 static const int levels[] = {LGRP_AFF_NONE, LGRP_AFF_WEAK, LGRP_AFF_STRONG};
 
 /* The number of a level, or -EINVAL. */
-static int level_of(int affinity)
+static int affinity_to_level(int affinity)
 {
     for (int i = 0; i < (int)array_size(levels); i++)
         if (levels[i] == affinity)
@@ -91,7 +91,7 @@ static int level_of(int affinity)
     return -EINVAL;
 }
 
-static long do_affinity(struct ids *who, int lgrp, int affinity, bool set)
+static long do_lgrp_affinity(struct ids *who, int lgrp, int affinity, bool set)
 {
     struct affinity a = {.lgrp = (unsigned)lgrp, .level = 0};
     int err;
@@ -99,19 +99,19 @@ static long do_affinity(struct ids *who, int lgrp, int affinity, bool set)
     if (!ids_valid(who) || lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps)
         return -EINVAL;
     if (set) {
-        a.level = level_of(affinity);
+        a.level = affinity_to_level(affinity);
         if (a.level < 0)
             return -EINVAL;
     }
     who->change = set;
-    err = ids_apply(who, set ? aff_set : aff_get, &a);
+    err = ids_apply(who, set ? set_lgrp_affinity : get_lgrp_affinity, &a);
     if (err != 0)
         return err;
     return set ? 0 : levels[a.level];
 }
 
 /* LGRP_OP_LWP_*: one LWP of any process, for plgrp. */
-static long lwp_of(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
+static long apply_to_lwp(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
 {
     int err = -ESRCH;
     struct proc *p;
@@ -132,23 +132,23 @@ static long lwp_of(int pid, int lwpid, lwp_fn fn, void *arg, bool change)
     return err;
 }
 
-static long lwp_set_affinity(int pid, int lwpid, int lgrp, int affinity)
+static long set_lwp_lgrp_affinity(int pid, int lwpid, int lgrp, int affinity)
 {
-    struct affinity a = {.lgrp = (unsigned)lgrp, .level = level_of(affinity)};
+    struct affinity a = {.lgrp = (unsigned)lgrp, .level = affinity_to_level(affinity)};
 
     if (lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps || a.level < 0)
         return -EINVAL;
-    return lwp_of(pid, lwpid, aff_set, &a, true);
+    return apply_to_lwp(pid, lwpid, set_lgrp_affinity, &a, true);
 }
 
-static long lwp_get_affinity(int pid, int lwpid, int lgrp)
+static long get_lwp_lgrp_affinity(int pid, int lwpid, int lgrp)
 {
     struct affinity a = {.lgrp = (unsigned)lgrp};
     long err;
 
     if (lgrp < 0 || (unsigned)lgrp >= lgrp_topo.nlgrps)
         return -EINVAL;
-    err = lwp_of(pid, lwpid, aff_get, &a, false);
+    err = apply_to_lwp(pid, lwpid, get_lgrp_affinity, &a, false);
     return err != 0 ? err : levels[a.level];
 }
 
@@ -162,23 +162,23 @@ long sys_lgrp(struct regs *r)
     case LGRP_OP_COUNT:
         return lgrp_topo.nlgrps;
     case LGRP_OP_INFO:
-        return lgrp_info((int)r->arg[1], r->arg[2]);
+        return copy_out_lgrp_info((int)r->arg[1], r->arg[2]);
     case LGRP_OP_HOME:
-        err = ids_valid(&who) ? ids_apply(&who, home_get, &home) : -EINVAL;
+        err = ids_valid(&who) ? ids_apply(&who, get_home_lgrp, &home) : -EINVAL;
         return err != 0 ? err : home;
     case LGRP_OP_AFF_GET:
-        return do_affinity(&who, (int)r->arg[3], 0, false);
+        return do_lgrp_affinity(&who, (int)r->arg[3], 0, false);
     case LGRP_OP_AFF_SET:
-        return do_affinity(&who, (int)r->arg[3], (int)r->arg[4], true);
+        return do_lgrp_affinity(&who, (int)r->arg[3], (int)r->arg[4], true);
     case LGRP_OP_GEN:
         return atomic_load(&lgrp_generation);
     case LGRP_OP_LWP_HOME:
-        err = (int)lwp_of((int)r->arg[1], (int)r->arg[2], home_get, &home, false);
+        err = (int)apply_to_lwp((int)r->arg[1], (int)r->arg[2], get_home_lgrp, &home, false);
         return err != 0 ? err : home;
     case LGRP_OP_LWP_SET:
-        return lwp_set_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3], (int)r->arg[4]);
+        return set_lwp_lgrp_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3], (int)r->arg[4]);
     case LGRP_OP_LWP_GET:
-        return lwp_get_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3]);
+        return get_lwp_lgrp_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3]);
     default:
         return -EINVAL;
     }

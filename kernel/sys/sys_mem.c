@@ -19,13 +19,13 @@
 enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2, MREMAP_DONTUNMAP = 4 };
 enum { MS_ASYNC = 1, MS_INVALIDATE = 2, MS_SYNC = 4 };
 
-static struct as *curas(void)
+static struct as *current_as(void)
 {
     return curproc()->as;
 }
 
 /* The pages behind a file; NULL: it has none. */
-static struct vm_object *object_of(struct file *f)
+static struct vm_object *object_of_file(struct file *f)
 {
     if (f->vn != NULL && f->vn->type == VREG && f->vn->op->read == NULL)
         return &f->vn->obj;
@@ -40,7 +40,7 @@ static int check_mapping(struct file *f, int prot, int flags, int *never)
     if ((acc & O_PATH) != 0)
         return -EBADF;
     acc &= O_ACCMODE;
-    if (object_of(f) == NULL)
+    if (object_of_file(f) == NULL)
         return -ENODEV;
     if (acc == O_WRONLY)
         return -EACCES;
@@ -63,7 +63,7 @@ static bool is_dev_zero(const struct file *f)
 }
 
 /* Bytes that the caller may have locked. */
-static uint64_t lock_limit(void)
+static uint64_t memlock_limit(void)
 {
     return cred_superuser(curcred()) ? UINT64_MAX : limit(RLIMIT_MEMLOCK);
 }
@@ -71,9 +71,9 @@ static uint64_t lock_limit(void)
 /* What MAP_LOCKED asks for, of a mapping just made.  -EAGAIN, and it is gone again. */
 static long lock_mapping(uint64_t addr, uint64_t len)
 {
-    if (as_mlock(curas(), addr, len, true, lock_limit()) == 0 || lock_limit() == UINT64_MAX)
+    if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 || memlock_limit() == UINT64_MAX)
         return (long)addr;
-    as_unmap(curas(), addr, len);
+    as_unmap(current_as(), addr, len);
     return -EAGAIN;
 }
 
@@ -98,7 +98,7 @@ long sys_mmap(struct regs *r)
 
     if (kind == 0 || (off & ~PAGE_MASK) != 0)
         return -EINVAL;
-    if (locked && lock_limit() == 0)
+    if (locked && memlock_limit() == 0)
         return -EPERM;
     if (kind == MAP_SHARED_VALIDATE) {
         if ((flags & ~(MAP_KNOWN | MAP_HUGE_BITS)) != 0 || (flags & MAP_ANONYMOUS) != 0)
@@ -106,7 +106,7 @@ long sys_mmap(struct regs *r)
         flags &= ~MAP_PRIVATE;
     }
     if (flags & MAP_ANONYMOUS) {
-        err = as_map(curas(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, 0);
+        err = as_map(current_as(), &addr, r->arg[1], prot, flags, NULL, 0, NULL, 0);
         return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
     }
     f = fd_file(r->arg[4]);
@@ -114,16 +114,16 @@ long sys_mmap(struct regs *r)
         return -EBADF;
     if (is_dev_zero(f))
         err =
-            as_map(curas(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+            as_map(current_as(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
     else if ((err = check_mapping(f, prot, flags, &never)) == 0)
-        err = as_map(curas(), &addr, r->arg[1], prot, flags, object_of(f), off, f->vn, never);
+        err = as_map(current_as(), &addr, r->arg[1], prot, flags, object_of_file(f), off, f->vn, never);
     file_release(f);
     return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
 }
 
 long sys_munmap(struct regs *r)
 {
-    return as_unmap(curas(), r->arg[0], r->arg[1]);
+    return as_unmap(current_as(), r->arg[0], r->arg[1]);
 }
 
 long sys_mprotect(struct regs *r)
@@ -132,7 +132,7 @@ long sys_mprotect(struct regs *r)
 
     if (r->arg[2] & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN))
         return -EINVAL;
-    return as_protect(curas(), r->arg[0], r->arg[1], (int)r->arg[2] & 7);
+    return as_protect(current_as(), r->arg[0], r->arg[1], (int)r->arg[2] & 7);
 }
 
 long sys_mremap(struct regs *r)
@@ -145,18 +145,18 @@ long sys_mremap(struct regs *r)
         return -EINVAL;
     if ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE))
         return -EINVAL;
-    err = as_remap(curas(), r->arg[0], r->arg[1], r->arg[2], flags, &new_addr);
+    err = as_remap(current_as(), r->arg[0], r->arg[1], r->arg[2], flags, &new_addr);
     return err != 0 ? err : (long)new_addr;
 }
 
 long sys_brk(struct regs *r)
 {
-    return (long)as_brk(curas(), r->arg[0]);
+    return (long)as_brk(current_as(), r->arg[0]);
 }
 
 long sys_madvise(struct regs *r)
 {
-    return as_advise(curas(), r->arg[0], r->arg[1], (int)r->arg[2]);
+    return as_advise(current_as(), r->arg[0], r->arg[1], (int)r->arg[2]);
 }
 
 long sys_msync(struct regs *r)
@@ -165,7 +165,7 @@ long sys_msync(struct regs *r)
 
     if ((flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) || (flags & (MS_ASYNC | MS_SYNC)) == 5)
         return -EINVAL;
-    return as_msync(curas(), r->arg[0], r->arg[1], flags);
+    return as_msync(current_as(), r->arg[0], r->arg[1], flags);
 }
 
 /* mincore(addr, len, vec): in pieces of CHUNK pages, each answered by one look at the space. */
@@ -181,7 +181,7 @@ long sys_mincore(struct regs *r)
         return -ENOMEM;
     for (uint64_t done = 0; done < pages; done += CHUNK) {
         uint64_t n = min_of(pages - done, (uint64_t)CHUNK);
-        int err = as_mincore(curas(), addr + (done << PAGE_SHIFT), n << PAGE_SHIFT, vec);
+        int err = as_mincore(current_as(), addr + (done << PAGE_SHIFT), n << PAGE_SHIFT, vec);
 
         if (err == 0)
             err = fs_upcalls.killed() ? -EINTR : copy_out(r->arg[2] + done, vec, n);
@@ -193,24 +193,24 @@ long sys_mincore(struct regs *r)
 
 long sys_mlock(struct regs *r)
 {
-    return lock_limit() == 0 ? -EPERM : as_mlock(curas(), r->arg[0], r->arg[1], true, lock_limit());
+    return memlock_limit() == 0 ? -EPERM : as_mlock(current_as(), r->arg[0], r->arg[1], true, memlock_limit());
 }
 
 long sys_munlock(struct regs *r)
 {
-    return as_mlock(curas(), r->arg[0], r->arg[1], false, 0);
+    return as_mlock(current_as(), r->arg[0], r->arg[1], false, 0);
 }
 
 long sys_mlockall(struct regs *r)
 {
     if (r->arg[0] == 0 || r->arg[0] > INT32_MAX)
         return -EINVAL;
-    return lock_limit() == 0 ? -EPERM : as_mlockall(curas(), (int)r->arg[0], lock_limit());
+    return memlock_limit() == 0 ? -EPERM : as_mlockall(current_as(), (int)r->arg[0], memlock_limit());
 }
 
 long sys_munlockall(struct regs *r)
 {
-    return as_mlockall(curas(), 0, 0);
+    return as_mlockall(current_as(), 0, 0);
 }
 
 /* memcntl(addr, len, cmd, arg, attr, mask): MC_ADVISE with Solaris's advices as arg. */
@@ -228,7 +228,7 @@ long sys_memcntl(struct regs *r)
         advice = 8; /* Solaris's MADV_FREE, in Linux's numbers */
     if (advice > INT32_MAX)
         return -EINVAL;
-    return as_advise(curas(), r->arg[0], r->arg[1], (int)advice);
+    return as_advise(current_as(), r->arg[0], r->arg[1], (int)advice);
 }
 
 /* What meminfo(2) answers to one request about one address.  Returns whether it could. */
@@ -289,7 +289,7 @@ long sys_meminfo(struct regs *r)
             return err;
         memset(pi, 0, sizeof pi);
         if (!physical)
-            as_query(curas(), in, n, pi);
+            as_query(current_as(), in, n, pi);
         for (unsigned i = 0; i < n; i++) {
             uint64_t index = (uint64_t)done + i;
             int answers = physical ? 1 : nreq;

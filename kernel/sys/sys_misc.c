@@ -25,7 +25,7 @@ long sys_uname(struct regs *r)
     return copy_out(r->arg[0], &u, sizeof u);
 }
 
-static long set_name(struct regs *r, int (*set)(const char *, size_t))
+static long set_system_name(struct regs *r, int (*set)(const char *, size_t))
 {
     char name[UTS_LEN];
     int err;
@@ -40,12 +40,12 @@ static long set_name(struct regs *r, int (*set)(const char *, size_t))
 
 long sys_sethostname(struct regs *r)
 {
-    return set_name(r, uts_set_nodename);
+    return set_system_name(r, uts_set_nodename);
 }
 
 long sys_setdomainname(struct regs *r)
 {
-    return set_name(r, uts_set_domainname);
+    return set_system_name(r, uts_set_domainname);
 }
 
 /* Linux's struct sysinfo. */

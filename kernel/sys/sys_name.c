@@ -21,12 +21,12 @@ enum {
 };
 
 /* The mode a new file gets: without the bits of the umask. */
-static uint32_t masked(uint64_t mode)
+static uint32_t apply_umask(uint64_t mode)
 {
     return (uint32_t)mode & 07777 & ~curproc()->fs->umask;
 }
 
-static long make_at(int dirfd, uint64_t upath, enum vtype type, uint32_t mode, uint64_t rdev,
+static long create_name_at(int dirfd, uint64_t upath, enum vtype type, uint32_t mode, uint64_t rdev,
                     const char *target)
 {
     struct at_path ap;
@@ -41,12 +41,12 @@ static long make_at(int dirfd, uint64_t upath, enum vtype type, uint32_t mode, u
 
 long sys_mkdirat(struct regs *r)
 {
-    return make_at((int)r->arg[0], r->arg[1], VDIR, masked(r->arg[2]) & 01777, 0, NULL);
+    return create_name_at((int)r->arg[0], r->arg[1], VDIR, apply_umask(r->arg[2]) & 01777, 0, NULL);
 }
 
 long sys_mkdir(struct regs *r)
 {
-    return make_at(AT_FDCWD, r->arg[0], VDIR, masked(r->arg[1]) & 01777, 0, NULL);
+    return create_name_at(AT_FDCWD, r->arg[0], VDIR, apply_umask(r->arg[1]) & 01777, 0, NULL);
 }
 
 static long do_mknod(int dirfd, uint64_t upath, uint64_t mode, uint64_t rdev)
@@ -75,7 +75,7 @@ static long do_mknod(int dirfd, uint64_t upath, uint64_t mode, uint64_t rdev)
     }
     if ((type == VCHR || type == VBLK) && !cred_superuser(curcred()))
         return -EPERM;
-    return make_at(dirfd, upath, type, masked(mode), rdev, NULL);
+    return create_name_at(dirfd, upath, type, apply_umask(mode), rdev, NULL);
 }
 
 long sys_mknodat(struct regs *r)
@@ -95,7 +95,7 @@ static long do_symlink(uint64_t utarget, int dirfd, uint64_t upath)
 
     if (err != 0)
         return err;
-    err = target[0] == '\0' ? -ENOENT : make_at(dirfd, upath, VLNK, 0777, 0, target);
+    err = target[0] == '\0' ? -ENOENT : create_name_at(dirfd, upath, VLNK, 0777, 0, target);
     path_put(target);
     return err;
 }
@@ -242,7 +242,7 @@ long sys_readlink(struct regs *r)
 }
 
 /* Makes `vn` (a held reference, which passes to it) the working or the root directory. */
-static long set_dir(struct vnode *vn, struct vnode **which)
+static long set_process_dir(struct vnode *vn, struct vnode **which)
 {
     struct fsinfo *fs = curproc()->fs;
     struct vnode *old = vn;
@@ -266,7 +266,7 @@ long sys_chdir(struct regs *r)
     struct vnode *vn;
     int err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
 
-    return err != 0 ? err : set_dir(vn, &curproc()->fs->cwd);
+    return err != 0 ? err : set_process_dir(vn, &curproc()->fs->cwd);
 }
 
 long sys_fchdir(struct regs *r)
@@ -280,7 +280,7 @@ long sys_fchdir(struct regs *r)
         err = -ENOTDIR;
     } else {
         vn_hold(f->vn);
-        err = set_dir(f->vn, &curproc()->fs->cwd);
+        err = set_process_dir(f->vn, &curproc()->fs->cwd);
     }
     file_release(f);
     return err;
@@ -297,7 +297,7 @@ long sys_chroot(struct regs *r)
         vn_release(vn);
         return -EPERM;
     }
-    return set_dir(vn, &curproc()->fs->root);
+    return set_process_dir(vn, &curproc()->fs->root);
 }
 
 /* getcwd(2): the length with the NUL; -ERANGE if the buffer is too small. */

@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct user_msghdr) == 56, "as Linux's");
 
 /* ---- addresses ---- */
 
-static int addr_in(struct sock_addr *a, uint64_t uaddr, uint64_t len)
+static int copy_in_sockaddr(struct sock_addr *a, uint64_t uaddr, uint64_t len)
 {
     memset(a, 0, sizeof *a);
     if ((int)len < 0 || (uint32_t)len > SOCK_ADDR_MAX)
@@ -41,7 +41,7 @@ static int addr_in(struct sock_addr *a, uint64_t uaddr, uint64_t len)
 }
 
 /* As accept(2) and others give one back: cut to what there is room for, with its true length. */
-static int addr_out(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
+static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
 {
     int32_t room, len = (int32_t)a->len;
     int     err;
@@ -90,7 +90,7 @@ static int unix_resolve(struct sock_addr *a, bool create)
 }
 
 /* Calls fn(f, address) for the socket and the address of the arguments. */
-static long with_addr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *), bool create)
+static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *), bool create)
 {
     struct sock_addr a, old;
     struct file     *f = fd_file(r->arg[0]);
@@ -98,7 +98,7 @@ static long with_addr(struct regs *r, int (*fn)(struct file *, const struct sock
 
     if (f == NULL)
         return -EBADF;
-    err = file_is_socket(f) ? addr_in(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
+    err = file_is_socket(f) ? copy_in_sockaddr(&a, r->arg[1], r->arg[2]) : -ENOTSOCK;
     if (err == 0 && socket_family(f) == AF_UNIX) {
         if (create && socket_name(f, false, &old) == 0 && old.len > 2)
             err = -EINVAL; /* it is bound: not after a second file was made */
@@ -116,12 +116,12 @@ static long with_addr(struct regs *r, int (*fn)(struct file *, const struct sock
 
 long sys_bind(struct regs *r)
 {
-    return with_addr(r, socket_bind, true);
+    return call_with_sockaddr(r, socket_bind, true);
 }
 
 long sys_connect(struct regs *r)
 {
-    return with_addr(r, socket_connect, false);
+    return call_with_sockaddr(r, socket_connect, false);
 }
 
 /* ---- making ---- */
@@ -137,7 +137,7 @@ static unsigned fdflags_of(unsigned type)
 }
 
 /* A descriptor for f; f goes when there is none. */
-static long install(struct file *f, unsigned type)
+static long install_socket_fd(struct file *f, unsigned type)
 {
     int fd = fd_install(curproc()->files, f, 0, fdflags_of(type), (unsigned)limit(RLIMIT_NOFILE));
 
@@ -155,7 +155,7 @@ long sys_socket(struct regs *r)
     if (type & ~(unsigned)(SOCK_TYPE | SOCK_NONBLOCK | SOCK_CLOEXEC))
         return -EINVAL;
     err = socket_file((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &f);
-    return err != 0 ? err : install(f, type);
+    return err != 0 ? err : install_socket_fd(f, type);
 }
 
 long sys_socketpair(struct regs *r)
@@ -170,11 +170,11 @@ long sys_socketpair(struct regs *r)
     err = socket_pair((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &a, &b);
     if (err != 0)
         return err;
-    if ((fd[0] = (int32_t)install(a, type)) < 0) {
+    if ((fd[0] = (int32_t)install_socket_fd(a, type)) < 0) {
         file_release(b);
         return fd[0];
     }
-    if ((fd[1] = (int32_t)install(b, type)) < 0) {
+    if ((fd[1] = (int32_t)install_socket_fd(b, type)) < 0) {
         fd_close(curproc()->files, fd[0]);
         return fd[1];
     }
@@ -199,11 +199,11 @@ static long do_accept(struct regs *r, unsigned flags)
     file_release(f);
     if (err != 0)
         return err;
-    if ((err = addr_out(&from, r->arg[1], r->arg[2])) != 0) {
+    if ((err = copy_out_sockaddr(&from, r->arg[1], r->arg[2])) != 0) {
         file_release(n);
         return err;
     }
-    fd = install(n, flags);
+    fd = install_socket_fd(n, flags);
     return fd;
 }
 
@@ -241,7 +241,7 @@ long sys_shutdown(struct regs *r)
     return err;
 }
 
-static long do_name(struct regs *r, bool peer)
+static long do_socket_name(struct regs *r, bool peer)
 {
     struct sock_addr a = {0};
     struct file     *f = fd_file(r->arg[0]);
@@ -253,17 +253,17 @@ static long do_name(struct regs *r, bool peer)
     file_release(f);
     if (err == 0 && (r->arg[1] == 0 || r->arg[2] == 0))
         err = -EFAULT;
-    return err != 0 ? err : addr_out(&a, r->arg[1], r->arg[2]);
+    return err != 0 ? err : copy_out_sockaddr(&a, r->arg[1], r->arg[2]);
 }
 
 long sys_getsockname(struct regs *r)
 {
-    return do_name(r, false);
+    return do_socket_name(r, false);
 }
 
 long sys_getpeername(struct regs *r)
 {
-    return do_name(r, true);
+    return do_socket_name(r, true);
 }
 
 /* ---- options ---- */
@@ -315,7 +315,7 @@ long sys_getsockopt(struct regs *r)
 /* ---- messages ---- */
 
 /* One buffer in `uaddr`, `len`; `one` must live as long as the uio. */
-static int uio_one(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len, enum uio_dir dir)
+static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len, enum uio_dir dir)
 {
     len = min_of(len, MAX_RW);
     if (len > 0 && (uaddr >= USER_TOP || len > USER_TOP - uaddr))
@@ -335,9 +335,9 @@ long sys_sendto(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    n = uio_one(&uio, &one, r->arg[1], r->arg[2], UIO_WRITE);
+    n = setup_user_uio(&uio, &one, r->arg[1], r->arg[2], UIO_WRITE);
     if (n == 0 && r->arg[4] != 0)
-        n = addr_in(&m.name, r->arg[4], r->arg[5]);
+        n = copy_in_sockaddr(&m.name, r->arg[4], r->arg[5]);
     if (n == 0)
         n = socket_send(f, &m);
     file_release(f);
@@ -354,11 +354,11 @@ long sys_recvfrom(struct regs *r)
 
     if (f == NULL)
         return -EBADF;
-    n = uio_one(&uio, &one, r->arg[1], r->arg[2], UIO_READ);
+    n = setup_user_uio(&uio, &one, r->arg[1], r->arg[2], UIO_READ);
     if (n == 0)
         n = socket_receive(f, &m);
     file_release(f);
-    if (n >= 0 && r->arg[4] != 0 && (err = addr_out(&m.name, r->arg[4], r->arg[5])) != 0)
+    if (n >= 0 && r->arg[4] != 0 && (err = copy_out_sockaddr(&m.name, r->arg[4], r->arg[5])) != 0)
         return err;
     return n;
 }
@@ -371,7 +371,7 @@ struct kmsg {
     struct sock_msg    m;
 };
 
-static int iov_in(struct kmsg *k)
+static int copy_in_msg_iovec(struct kmsg *k)
 {
     size_t n = k->h.iovlen;
     int    err;
@@ -397,50 +397,50 @@ static int iov_in(struct kmsg *k)
     return err;
 }
 
-/* Takes the header at `uaddr`; on success kmsg_done() gives back what it took. */
-static int kmsg_in(struct kmsg *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
+/* Takes the header at `uaddr`; on success release_msghdr() gives back what it took. */
+static int copy_in_msghdr(struct kmsg *k, uint64_t uaddr, unsigned flags, enum uio_dir dir)
 {
     int err = copy_in(&k->h, uaddr, sizeof k->h);
 
     if (err != 0)
         return err;
     k->m = (struct sock_msg){.uio = &k->uio, .flags = flags};
-    if (dir == UIO_WRITE && k->h.name != 0 && (err = addr_in(&k->m.name, k->h.name, k->h.namelen)) != 0)
+    if (dir == UIO_WRITE && k->h.name != 0 && (err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen)) != 0)
         return err;
     k->uio = (struct uio){.niov = (unsigned)k->h.iovlen, .dir = dir, .user = true};
-    if ((err = iov_in(k)) != 0)
+    if ((err = copy_in_msg_iovec(k)) != 0)
         return err;
     k->uio.iov = k->v;
     return 0;
 }
 
-static void kmsg_done(struct kmsg *k)
+static void release_msghdr(struct kmsg *k)
 {
     if (k->v != k->few)
         kmem_free(k->v);
 }
 
-static long send_one(struct file *f, uint64_t uaddr, unsigned flags)
+static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
     struct kmsg k;
-    long        n = kmsg_in(&k, uaddr, flags, UIO_WRITE);
+    long        n = copy_in_msghdr(&k, uaddr, flags, UIO_WRITE);
 
     if (n != 0)
         return n;
     n = k.h.controllen != 0 ? -EINVAL : socket_send(f, &k.m);
-    kmsg_done(&k);
+    release_msghdr(&k);
     return n;
 }
 
-static long receive_one(struct file *f, uint64_t uaddr, unsigned flags)
+static long receive_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
     struct kmsg k;
-    long        n = kmsg_in(&k, uaddr, flags, UIO_READ), err = 0;
+    long        n = copy_in_msghdr(&k, uaddr, flags, UIO_READ), err = 0;
 
     if (n != 0)
         return n;
     n = socket_receive(f, &k.m);
-    kmsg_done(&k);
+    release_msghdr(&k);
     if (n < 0)
         return n;
     if (k.h.name != 0)
@@ -453,7 +453,7 @@ static long receive_one(struct file *f, uint64_t uaddr, unsigned flags)
     return err != 0 ? err : n;
 }
 
-static long do_msg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned))
+static long do_one_message(struct regs *r, long (*one)(struct file *, uint64_t, unsigned))
 {
     struct file *f = fd_file(r->arg[0]);
     long         n;
@@ -467,16 +467,16 @@ static long do_msg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned
 
 long sys_sendmsg(struct regs *r)
 {
-    return do_msg(r, send_one);
+    return do_one_message(r, send_one_message);
 }
 
 long sys_recvmsg(struct regs *r)
 {
-    return do_msg(r, receive_one);
+    return do_one_message(r, receive_one_message);
 }
 
 /* sendmmsg, recvmmsg: as many as go; an error counts only for the first. */
-static long do_mmsg(struct regs *r, long (*one)(struct file *, uint64_t, unsigned), uint64_t deadline)
+static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t, unsigned), uint64_t deadline)
 {
     enum { STRIDE = sizeof(struct user_msghdr) + 8 };
     unsigned     n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
@@ -508,7 +508,7 @@ static long do_mmsg(struct regs *r, long (*one)(struct file *, uint64_t, unsigne
 
 long sys_sendmmsg(struct regs *r)
 {
-    return do_mmsg(r, send_one, NO_DEADLINE);
+    return do_many_messages(r, send_one_message, NO_DEADLINE);
 }
 
 long sys_recvmmsg(struct regs *r)
@@ -522,5 +522,5 @@ long sys_recvmmsg(struct regs *r)
             return err;
         deadline = clock_mono_ns() + (uint64_t)ns;
     }
-    return do_mmsg(r, receive_one, deadline);
+    return do_many_messages(r, receive_one_message, deadline);
 }

@@ -18,7 +18,7 @@ enum { MPOL_MODE_FLAGS = MPOL_F_NUMA_BALANCING | MPOL_F_RELATIVE_NODES | MPOL_F_
 enum { MPOL_F_NODE = 1, MPOL_F_ADDR = 2, MPOL_F_MEMS_ALLOWED = 4 };
 
 /* A set of nodes into a program's mask of `maxnode` - 1 bits, as Linux counts them; what is beyond ours is cleared. */
-static int put_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
+static int copy_out_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
 {
     uint64_t bytes = round_up(maxnode - 1, 64) / 8, word = set;
 
@@ -34,7 +34,7 @@ static int put_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t set)
 }
 
 /* The program's mask of `maxnode` - 1 bits as a set.  -EINVAL: too long, or it names a node that cannot be. */
-static int get_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
+static int copy_in_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
 {
     uint64_t bits = maxnode - 1, word;
 
@@ -64,7 +64,7 @@ long sys_set_mempolicy(struct regs *r)
     unsigned         how = (unsigned)r->arg[0];
     struct mempolicy mp;
     uint64_t         asked;
-    int              err = get_nodes(r->arg[1], r->arg[2], &asked);
+    int              err = copy_in_nodes(r->arg[1], r->arg[2], &asked);
 
     if (err == 0)
         err = mempolicy_make(&mp, (int)(how & ~(unsigned)MPOL_MODE_FLAGS), how & MPOL_MODE_FLAGS, asked,
@@ -75,7 +75,7 @@ long sys_set_mempolicy(struct regs *r)
 }
 
 /* The node of the page at an address of the caller, which is brought in; -EFAULT if it cannot be read. */
-static int node_at(uint64_t addr)
+static int node_of_user_page(uint64_t addr)
 {
     struct as_page_info pi;
     uint8_t             byte;
@@ -109,7 +109,7 @@ long sys_get_mempolicy(struct regs *r)
         as_query(curproc()->as, &addr, 1, &pi);
         if (!pi.mapped)
             return -EFAULT;
-        if ((flags & MPOL_F_NODE) && (mode = node_at(addr)) < 0)
+        if ((flags & MPOL_F_NODE) && (mode = node_of_user_page(addr)) < 0)
             return mode;
     } else if (addr != 0 || ((flags & MPOL_F_NODE) && mp->mode != MPOL_INTERLEAVE)) {
         return -EINVAL; /* the next node is told of interleaving threads only */
@@ -120,6 +120,6 @@ long sys_get_mempolicy(struct regs *r)
     if (umode != 0)
         err = copy_out(umode, &mode, sizeof mode);
     if (err == 0 && unodes != 0)
-        err = put_nodes(unodes, r->arg[2], nodes);
+        err = copy_out_nodes(unodes, r->arg[2], nodes);
     return err;
 }

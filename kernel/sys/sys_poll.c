@@ -20,7 +20,7 @@
 enum { POLL_STACK = 32, NFDS_MAX = 1 << 16 };
 
 /* A point in time for poll_files(), `ns` from now; ns 0: do not wait. */
-static uint64_t deadline_in(int64_t ns)
+static uint64_t deadline_after(int64_t ns)
 {
     uint64_t at;
 
@@ -32,7 +32,7 @@ static uint64_t deadline_in(int64_t ns)
 }
 
 /* poll_files() on `n` entries at user address `ufds`. */
-static long poll_user(uint64_t ufds, uint64_t n, uint64_t deadline)
+static long poll_user_fds(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
     struct pollfd few[POLL_STACK], *fds = few;
     size_t size = n * sizeof *fds;
@@ -56,12 +56,12 @@ long sys_poll(struct regs *r)
 {
     int ms = (int)r->arg[2];
 
-    return poll_user(r->arg[0], r->arg[1] & UINT32_MAX,
-                     ms < 0 ? NO_DEADLINE : deadline_in(ms * NSEC_PER_MSEC));
+    return poll_user_fds(r->arg[0], r->arg[1] & UINT32_MAX,
+                     ms < 0 ? NO_DEADLINE : deadline_after(ms * NSEC_PER_MSEC));
 }
 
 /* Puts the mask at user address `umask` (0: none) in force for the rest of the call. */
-static int mask_push(uint64_t umask, uint64_t size, bool *pushed)
+static int push_user_sigmask(uint64_t umask, uint64_t size, bool *pushed)
 {
     sigset_t set;
     int err;
@@ -79,7 +79,7 @@ static int mask_push(uint64_t umask, uint64_t size, bool *pushed)
     return 0;
 }
 
-static void mask_pop(bool pushed, long result)
+static void pop_user_sigmask(bool pushed, long result)
 {
     if (pushed && result != -ERESTARTNOHAND)
         sig_mask_pop();
@@ -87,7 +87,7 @@ static void mask_pop(bool pushed, long result)
 
 /* What is left of a time limit, for the caller's struct timespec or timeval.  A failure is not
  * told. */
-static void put_left(uint64_t uaddr, uint64_t deadline, int64_t unit_ns)
+static void copy_out_time_left(uint64_t uaddr, uint64_t deadline, int64_t unit_ns)
 {
     uint64_t now = clock_mono_ns();
     struct ktime left = ns_to_ktime(deadline > now ? deadline - now : 0);
@@ -108,15 +108,15 @@ long sys_ppoll(struct regs *r)
         n = timespec_in(r->arg[2], &ns);
         if (n != 0)
             return n;
-        deadline = deadline_in(ns);
+        deadline = deadline_after(ns);
     }
-    n = mask_push(r->arg[3], r->arg[4], &pushed);
+    n = push_user_sigmask(r->arg[3], r->arg[4], &pushed);
     if (n != 0)
         return n;
-    n = poll_user(r->arg[0], r->arg[1] & UINT32_MAX, deadline);
-    mask_pop(pushed, n);
+    n = poll_user_fds(r->arg[0], r->arg[1] & UINT32_MAX, deadline);
+    pop_user_sigmask(pushed, n);
     if (r->arg[2] != 0)
-        put_left(r->arg[2], deadline, 1);
+        copy_out_time_left(r->arg[2], deadline, 1);
     return n;
 }
 
@@ -129,7 +129,7 @@ struct fdsets {
 static const int16_t select_events[3] = {POLLIN, POLLOUT, POLLPRI};
 static const int16_t select_ready[3] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
 
-static bool fd_in(const uint64_t *set, unsigned fd)
+static bool is_fd_in_set(const uint64_t *set, unsigned fd)
 {
     return (set[fd / 64] >> (fd % 64)) & 1;
 }
@@ -143,7 +143,7 @@ static unsigned sets_to_pollfds(const struct fdsets *s, unsigned n, struct pollf
         int16_t events = 0;
 
         for (int k = 0; k < 3; k++)
-            if (fd_in(s->in[k], fd))
+            if (is_fd_in_set(s->in[k], fd))
                 events |= select_events[k];
         if (events != 0)
             fds[count++] = (struct pollfd){.fd = (int)fd, .events = events};
@@ -162,7 +162,7 @@ static long pollfds_to_sets(struct fdsets *s, const struct pollfd *fds, unsigned
         if (fds[i].revents & POLLNVAL)
             return -EBADF;
         for (int k = 0; k < 3; k++)
-            if (fd_in(s->in[k], fd) && (fds[i].revents & select_ready[k])) {
+            if (is_fd_in_set(s->in[k], fd) && (fds[i].revents & select_ready[k])) {
                 s->out[k][fd / 64] |= 1ull << (fd % 64);
                 bits++;
             }
@@ -218,11 +218,11 @@ long sys_select(struct regs *r)
         n = timeval_in(r->arg[4], &ns);
         if (n != 0)
             return n;
-        deadline = deadline_in(ns);
+        deadline = deadline_after(ns);
     }
     n = do_select((int)r->arg[0], &r->arg[1], deadline);
     if (r->arg[4] != 0)
-        put_left(r->arg[4], deadline, NSEC_PER_USEC);
+        copy_out_time_left(r->arg[4], deadline, NSEC_PER_USEC);
     return n;
 }
 
@@ -240,15 +240,15 @@ long sys_pselect6(struct regs *r)
         n = timespec_in(r->arg[4], &ns);
         if (n != 0)
             return n;
-        deadline = deadline_in(ns);
+        deadline = deadline_after(ns);
     }
-    n = mask_push(mask[0], mask[1], &pushed);
+    n = push_user_sigmask(mask[0], mask[1], &pushed);
     if (n != 0)
         return n;
     n = do_select((int)r->arg[0], &r->arg[1], deadline);
-    mask_pop(pushed, n);
+    pop_user_sigmask(pushed, n);
     if (r->arg[4] != 0)
-        put_left(r->arg[4], deadline, 1);
+        copy_out_time_left(r->arg[4], deadline, 1);
     return n;
 }
 
@@ -318,7 +318,7 @@ static long do_epoll_wait(struct regs *r)
         file_release(f);
         return -ENOMEM;
     }
-    got = epoll_take(f, out, n, ms < 0 ? NO_DEADLINE : deadline_in(ms * NSEC_PER_MSEC));
+    got = epoll_take(f, out, n, ms < 0 ? NO_DEADLINE : deadline_after(ms * NSEC_PER_MSEC));
     if (got > 0 && copy_out(r->arg[1], out, (size_t)got * sizeof *out) != 0)
         got = -EFAULT;
     if (out != few)
@@ -335,13 +335,13 @@ long sys_epoll_wait(struct regs *r)
 long sys_epoll_pwait(struct regs *r)
 {
     bool pushed;
-    long n = mask_push(r->arg[4], r->arg[5], &pushed);
+    long n = push_user_sigmask(r->arg[4], r->arg[5], &pushed);
 
     if (n != 0)
         return n;
     n = do_epoll_wait(r);
     if (n == -EINTR && pushed)
         n = -ERESTARTNOHAND; /* the mask stays until the handler's frame holds the old one */
-    mask_pop(pushed, n);
+    pop_user_sigmask(pushed, n);
     return n;
 }

@@ -98,7 +98,7 @@ struct arg_buf {
     size_t size, len, max;
 };
 
-static int grow(struct arg_buf *b)
+static int grow_arg_buf(struct arg_buf *b)
 {
     size_t size = b->size == 0 ? ARG_FIRST : b->size * 2;
     char  *n;
@@ -114,7 +114,7 @@ static int grow(struct arg_buf *b)
     return 0;
 }
 
-static int add_string(struct arg_buf *b, uint64_t uaddr)
+static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
 {
     for (;;) {
         size_t room = b->size - b->len;
@@ -127,13 +127,13 @@ static int add_string(struct arg_buf *b, uint64_t uaddr)
         }
         if (n != -ENAMETOOLONG)
             return (int)n;
-        if ((err = grow(b)) != 0)
+        if ((err = grow_arg_buf(b)) != 0)
             return err;
     }
 }
 
 /* A NULL-ended array of string pointers.  They are read a few at a time, but never beyond a page that is needed. */
-static int add_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
+static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 {
     uint64_t ptr[16];
     size_t   n;
@@ -152,7 +152,7 @@ static int add_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
                 return 0;
             if ((*count + 1) * sizeof ptr[0] > b->max)
                 return -E2BIG;
-            if ((err = add_string(b, ptr[i])) != 0)
+            if ((err = add_arg_string(b, ptr[i])) != 0)
                 return err;
             (*count)++;
         }
@@ -160,18 +160,18 @@ static int add_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 }
 
 /* execve with the path already here; the file itself may be known, too (see exec_args). */
-static long exec_path(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp, struct regs *r)
+static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp, struct regs *r)
 {
     struct arg_buf   b  = {.max = min_of(max_of(limit(RLIMIT_STACK) / 4, (uint64_t)ARG_MIN), (uint64_t)ARG_MAX)};
     struct exec_args ea = {.program = vn};
-    int              err = grow(&b);
+    int              err = grow_arg_buf(&b);
 
-    if (err == 0 && (err = add_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
+    if (err == 0 && (err = add_arg_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
         b.buf[b.len++] = '\0'; /* a program may count on an argv[0] */
         ea.nargs       = 1;
     }
     if (err == 0)
-        err = add_vector(&b, envp, &ea.nenvs);
+        err = add_arg_vector(&b, envp, &ea.nenvs);
     ea.strings = b.buf;
     ea.len     = b.len;
     if (err == 0)
@@ -189,7 +189,7 @@ long sys_execve(struct regs *r)
         return -ENOMEM;
     ret = copy_in_str(path, r->arg[0], PATH_MAX);
     if (ret >= 0)
-        ret = ret == 0 ? -ENOENT : exec_path(NULL, path, r->arg[1], r->arg[2], r);
+        ret = ret == 0 ? -ENOENT : do_execve(NULL, path, r->arg[1], r->arg[2], r);
     kmem_free(path);
     return ret;
 }
@@ -219,7 +219,7 @@ long sys_execveat(struct regs *r)
         if (path[PATH_MAX] != '/' && fd != AT_FDCWD)
             n = snprintf(path, PATH_MAX, path[PATH_MAX] != '\0' ? "/dev/fd/%d/" : "/dev/fd/%d", fd);
         memmove(path + n, path + PATH_MAX, strlen(path + PATH_MAX) + 1);
-        ret = exec_path(vn, path, r->arg[2], r->arg[3], r);
+        ret = do_execve(vn, path, r->arg[2], r->arg[3], r);
     }
     if (vn != NULL)
         vn_release(vn);

@@ -18,13 +18,13 @@
 #include "uapi/homeroom.h"
 
 /* The set that `id` means. */
-static int own_set(int id)
+static int resolve_set_id(int id)
 {
     return id == PS_MYID ? curthread->part->id : id;
 }
 
 /* 0, or -EFAULT; a NULL address wants no answer. */
-static int answer(uint64_t uaddr, int value)
+static int copy_out_int(uint64_t uaddr, int value)
 {
     return uaddr == 0 ? 0 : copy_out(uaddr, &value, sizeof value);
 }
@@ -47,7 +47,7 @@ long sys_pset_destroy(struct regs *r)
 {
     if (!cred_superuser(curcred()))
         return -EPERM;
-    return pset_destroy(own_set((int)r->arg[0]));
+    return pset_destroy(resolve_set_id((int)r->arg[0]));
 }
 
 long sys_pset_assign(struct regs *r)
@@ -59,8 +59,8 @@ long sys_pset_assign(struct regs *r)
     if (cpu < 0 || (unsigned)cpu >= ncpu)
         return -EINVAL;
     old = pset_of_cpu((unsigned)cpu);
-    err = set == PS_QUERY ? 0 : pset_assign(own_set(set), (unsigned)cpu, r->arg[3] != 0);
-    return err != 0 ? err : answer(r->arg[2], old);
+    err = set == PS_QUERY ? 0 : pset_assign(resolve_set_id(set), (unsigned)cpu, r->arg[3] != 0);
+    return err != 0 ? err : copy_out_int(r->arg[2], old);
 }
 
 struct binding {
@@ -69,7 +69,7 @@ struct binding {
     bool            have_old;
 };
 
-static int bind_lwp(struct lwp *l, void *arg)
+static int bind_lwp_to_set(struct lwp *l, void *arg)
 {
     struct binding *b = arg;
     struct cpupart *from = l->t.part;
@@ -87,7 +87,7 @@ static int bind_lwp(struct lwp *l, void *arg)
 
 long sys_pset_bind(struct regs *r)
 {
-    int            set = own_set((int)r->arg[0]), err;
+    int            set = resolve_set_id((int)r->arg[0]), err;
     struct binding b = {.old = PS_NONE};
     struct ids     who = {.type = (int)r->arg[1], .id = (int)r->arg[2], .pid = (int)r->arg[4],
                           .change = set != PS_QUERY};
@@ -102,13 +102,13 @@ long sys_pset_bind(struct regs *r)
     else
         err = set != PS_NONE && !cred_superuser(curcred()) ? -EPERM : 0;
     if (err == 0)
-        err = ids_apply(&who, bind_lwp, &b);
+        err = ids_apply(&who, bind_lwp_to_set, &b);
     mutex_exit(&cpu_lock);
-    return err != 0 ? err : answer(r->arg[3], b.old);
+    return err != 0 ? err : copy_out_int(r->arg[3], b.old);
 }
 
 /* Copies numbers as far as there is room, and how many there are.  `un`, `ulist`: addresses; both may be 0. */
-static int give_list(uint64_t un, uint64_t ulist, const int *list, unsigned n)
+static int copy_out_numbers(uint64_t un, uint64_t ulist, const int *list, unsigned n)
 {
     unsigned room = 0;
     int      err = 0;
@@ -124,7 +124,7 @@ static int give_list(uint64_t un, uint64_t ulist, const int *list, unsigned n)
 
 long sys_pset_info(struct regs *r)
 {
-    int                   set = own_set((int)r->arg[0]), list[CPU_MAX], err;
+    int                   set = resolve_set_id((int)r->arg[0]), list[CPU_MAX], err;
     const struct cpupart *p;
     struct cpumask        m = {{0}};
     unsigned              n = 0;
@@ -137,8 +137,8 @@ long sys_pset_info(struct regs *r)
         return -EINVAL;
     CPUMASK_FOREACH(cpu, &m)
         list[n++] = (int)cpu;
-    err = answer(r->arg[1], set == PS_NONE ? PS_NONE : PS_PRIVATE);
-    return err != 0 ? err : give_list(r->arg[2], r->arg[3], list, n);
+    err = copy_out_int(r->arg[1], set == PS_NONE ? PS_NONE : PS_PRIVATE);
+    return err != 0 ? err : copy_out_numbers(r->arg[2], r->arg[3], list, n);
 }
 
 long sys_pset_list(struct regs *r)
@@ -151,7 +151,7 @@ long sys_pset_list(struct regs *r)
         if (cpuparts[i]->live)
             list[n++] = (int)i;
     mutex_exit(&cpu_lock);
-    return give_list(r->arg[1], r->arg[0], list, n);
+    return copy_out_numbers(r->arg[1], r->arg[0], list, n);
 }
 
 long sys_pset_setattr(struct regs *r)
@@ -160,19 +160,19 @@ long sys_pset_setattr(struct regs *r)
         return -EPERM;
     if ((unsigned)r->arg[1] & ~PSET_NOESCAPE)
         return -EINVAL;
-    return pset_set_attr(own_set((int)r->arg[0]), (unsigned)r->arg[1]);
+    return pset_set_attr(resolve_set_id((int)r->arg[0]), (unsigned)r->arg[1]);
 }
 
 long sys_pset_getattr(struct regs *r)
 {
-    int attr = pset_attr(own_set((int)r->arg[0]));
+    int attr = pset_attr(resolve_set_id((int)r->arg[0]));
 
     return attr < 0 ? attr : copy_out(r->arg[1], &attr, sizeof attr);
 }
 
 long sys_pset_getloadavg(struct regs *r)
 {
-    int                   set = own_set((int)r->arg[0]), n = (int)r->arg[2], err;
+    int                   set = resolve_set_id((int)r->arg[0]), n = (int)r->arg[2], err;
     const struct cpupart *p;
     uint32_t              avg[3] = {0};
 

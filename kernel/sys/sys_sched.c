@@ -64,14 +64,14 @@ long sys_sched_getaffinity(struct regs *r)
     return err != 0 ? err : (long)need;
 }
 
-static bool is_rt(int policy)
+static bool is_rt_policy(int policy)
 {
     return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-static int check_policy(int policy, int prio)
+static int check_sched_policy(int policy, int prio)
 {
-    if (is_rt(policy))
+    if (is_rt_policy(policy))
         return prio >= 1 && prio <= RT_LEVELS ? 0 : -EINVAL;
     if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
         return -EINVAL;
@@ -79,7 +79,7 @@ static int check_policy(int policy, int prio)
 }
 
 /* Puts the LWP with id `tid` under a policy; -1: the one it has. */
-static long set_policy(int tid, int policy, uint64_t uparam)
+static long set_sched_policy(int tid, int policy, uint64_t uparam)
 {
     struct target tg;
     int prio, err = copy_in(&prio, uparam, sizeof prio);
@@ -90,8 +90,8 @@ static long set_policy(int tid, int policy, uint64_t uparam)
         return err;
     if (policy < 0)
         policy = tg.lwp->sched_policy;
-    err = check_policy(policy, prio);
-    if (err == 0 && is_rt(policy) && !cred_superuser(curcred()) &&
+    err = check_sched_policy(policy, prio);
+    if (err == 0 && is_rt_policy(policy) && !cred_superuser(curcred()) &&
         (uint64_t)prio > limit(RLIMIT_RTPRIO))
         err = -EPERM;
     if (err == 0 && tg.lwp->t.cls == CLASS_FSS && !cred_superuser(curcred()))
@@ -100,7 +100,7 @@ static long set_policy(int tid, int policy, uint64_t uparam)
         tg.lwp->sched_policy = (uint8_t)policy;
         tg.lwp->sched_prio = (uint8_t)prio;
         target_unlock_self(&tg);
-        if (is_rt(policy)) {
+        if (is_rt_policy(policy)) {
             err = thread_set_class(&tg.lwp->t, CLASS_RT, prio - 1, policy == SCHED_FIFO);
         } else if (policy == SCHED_IDLE) {
             err = thread_set_class(&tg.lwp->t, CLASS_TS, TS_UPRI_LOWEST, false);
@@ -121,12 +121,12 @@ long sys_sched_setscheduler(struct regs *r)
 
     if (policy < 0 || (policy & SCHED_RESET_ON_FORK))
         return -EINVAL;
-    return set_policy((int)r->arg[0], policy, r->arg[2]);
+    return set_sched_policy((int)r->arg[0], policy, r->arg[2]);
 }
 
 long sys_sched_setparam(struct regs *r)
 {
-    return set_policy((int)r->arg[0], -1, r->arg[1]);
+    return set_sched_policy((int)r->arg[0], -1, r->arg[1]);
 }
 
 long sys_sched_getscheduler(struct regs *r)
@@ -155,9 +155,9 @@ long sys_sched_getparam(struct regs *r)
 
 static long priority_bound(int policy, int rt_bound)
 {
-    if (is_rt(policy))
+    if (is_rt_policy(policy))
         return rt_bound;
-    return check_policy(policy, 0);
+    return check_sched_policy(policy, 0);
 }
 
 long sys_sched_get_priority_max(struct regs *r)
@@ -238,7 +238,7 @@ static int each_process(int which, int who, void (*fn)(struct proc *, struct lwp
     return any ? 0 : -ESRCH;
 }
 
-static void nice_get(struct proc *p, struct lwp *named, void *arg)
+static void find_best_nice(struct proc *p, struct lwp *named, void *arg)
 {
     int *best = arg;
 
@@ -249,7 +249,7 @@ static void nice_get(struct proc *p, struct lwp *named, void *arg)
 long sys_getpriority(struct regs *r)
 {
     int best = NICE_MAX + 1;
-    int err = each_process((int)r->arg[0], (int)r->arg[1], nice_get, &best);
+    int err = each_process((int)r->arg[0], (int)r->arg[1], find_best_nice, &best);
 
     return err != 0 ? err : 20 - best;
 }
@@ -260,7 +260,7 @@ struct nice_change {
     uint64_t limit;
 };
 
-static void nice_set(struct proc *p, struct lwp *named, void *arg)
+static void set_process_nice(struct proc *p, struct lwp *named, void *arg)
 {
     struct nice_change *nc = arg;
     struct lwp *l;
@@ -287,7 +287,7 @@ long sys_setpriority(struct regs *r)
         .cr = curcred(),
         .limit = limit(RLIMIT_NICE),
     };
-    int err = each_process((int)r->arg[0], (int)r->arg[1], nice_set, &nc);
+    int err = each_process((int)r->arg[0], (int)r->arg[1], set_process_nice, &nc);
 
     return err != 0 ? err : nc.err;
 }
@@ -300,7 +300,7 @@ struct ioprio_change {
     const struct cred *cr;
 };
 
-static void ioprio_change(struct proc *p, struct lwp *named, void *arg)
+static void set_process_ioprio(struct proc *p, struct lwp *named, void *arg)
 {
     struct ioprio_change *ch = arg;
     struct lwp *l;
@@ -327,11 +327,11 @@ long sys_ioprio_set(struct regs *r)
         return -EPERM;
     if (cls > IOPRIO_IDLE || (cls == IOPRIO_NONE && data != 0) || (cls != IOPRIO_IDLE && data >= IOPRIO_LEVELS))
         return -EINVAL;
-    err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], ioprio_change, &ch);
+    err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], set_process_ioprio, &ch);
     return err != 0 ? err : ch.err;
 }
 
-static void ioprio_best(struct proc *p, struct lwp *named, void *arg)
+static void find_best_ioprio(struct proc *p, struct lwp *named, void *arg)
 {
     int *best = arg;
     struct lwp *l;
@@ -347,7 +347,7 @@ static void ioprio_best(struct proc *p, struct lwp *named, void *arg)
 long sys_ioprio_get(struct regs *r)
 {
     int best = INT32_MAX;
-    int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], ioprio_best, &best);
+    int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], find_best_ioprio, &best);
 
     return err != 0 ? err : best == INT32_MAX ? -ESRCH : best;
 }

@@ -57,21 +57,21 @@ void shm_init(void)
     mutex_init(&shm_lock, SLEEP_SHM);
 }
 
-static int64_t now(void)
+static int64_t now_in_seconds(void)
 {
     return (int64_t)(clock_real_ns() / 1000000000);
 }
 
-static int id_of(unsigned place)
+static int shm_id_of_place(unsigned place)
 {
     return (int)((used_before[place] & 0x7fffu) * SHM_PLACES + place);
 }
 
-static struct shm *find(int id)
+static struct shm *find_shm_segment(int id)
 {
     unsigned place = (unsigned)id % SHM_PLACES;
 
-    return id >= 0 && table[place] != NULL && id_of(place) == id ? table[place] : NULL;
+    return id >= 0 && table[place] != NULL && shm_id_of_place(place) == id ? table[place] : NULL;
 }
 
 static bool in_group(const struct cred *cr, uint32_t gid)
@@ -84,7 +84,7 @@ static bool in_group(const struct cred *cr, uint32_t gid)
 }
 
 /* Whether the caller may do all of `want` (MAY_READ, MAY_WRITE): owner and creator count as owners. */
-static int check_access(const struct shm *s, unsigned want)
+static int check_shm_access(const struct shm *s, unsigned want)
 {
     const struct cred *cr = curcred();
     unsigned           mode = s->ds.mode;
@@ -97,7 +97,7 @@ static int check_access(const struct shm *s, unsigned want)
 }
 
 /* Make a segment.  Its number, -ENOSPC (no place), -ENOMEM, -EINVAL (size). */
-static int create(int key, uint64_t size, int flags)
+static int create_shm_segment(int key, uint64_t size, int flags)
 {
     const struct cred *cr = curcred();
     bool               huge = (flags & SHM_HUGETLB) != 0;
@@ -120,11 +120,11 @@ static int create(int key, uint64_t size, int flags)
     }
     s->huge = huge;
     s->ds = (struct shmid_ds){.key = key, .uid = cr->euid, .gid = cr->egid, .cuid = cr->euid, .cgid = cr->egid,
-                              .mode = (uint32_t)flags & 0777, .segsz = size, .ctime = now(), .cpid = curproc()->pid};
+                              .mode = (uint32_t)flags & 0777, .segsz = size, .ctime = now_in_seconds(), .cpid = curproc()->pid};
     used_before[place]++;
     s->ds.seq = used_before[place];
     table[place] = s;
-    return id_of(place);
+    return shm_id_of_place(place);
 }
 
 /* shmget(key, size, flags) */
@@ -139,23 +139,23 @@ long sys_shmget(struct regs *r)
     for (unsigned i = 0; i < SHM_PLACES && key != IPC_PRIVATE; i++)
         if (table[i] != NULL && table[i]->ds.key == key) {
             err = (flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL) ? -EEXIST
-                  : size > table[i]->ds.segsz ? -EINVAL : check_access(table[i], want);
-            err = err == 0 ? id_of(i) : err;
+                  : size > table[i]->ds.segsz ? -EINVAL : check_shm_access(table[i], want);
+            err = err == 0 ? shm_id_of_place(i) : err;
             mutex_exit(&shm_lock);
             return err;
         }
     if (err == 0)
-        err = create(key, size, flags);
+        err = create_shm_segment(key, size, flags);
     mutex_exit(&shm_lock);
     return err;
 }
 
 /* Map it; *addr as as_map() wants it.  The table is locked. */
-static int attach(struct shm *s, uint64_t *addr, int flags)
+static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
 {
     int prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
     int map = MAP_SHARED | MAP_ANONYMOUS | (s->huge ? MAP_HUGETLB : 0);
-    int err = check_access(s, MAY_READ | (flags & SHM_RDONLY ? 0 : MAY_WRITE));
+    int err = check_shm_access(s, MAY_READ | (flags & SHM_RDONLY ? 0 : MAY_WRITE));
 
     if (err != 0)
         return err;
@@ -164,7 +164,7 @@ static int attach(struct shm *s, uint64_t *addr, int flags)
     err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL, flags & SHM_RDONLY ? PROT_WRITE : 0);
     if (err != 0)
         return err == -EEXIST ? -EINVAL : err;
-    s->ds.atime = now();
+    s->ds.atime = now_in_seconds();
     s->ds.lpid = curproc()->pid;
     return 0;
 }
@@ -181,8 +181,8 @@ long sys_shmat(struct regs *r)
     if ((addr & ~PAGE_MASK) != 0 || (addr == 0 && (flags & SHM_REMAP)))
         return -EINVAL;
     mutex_enter(&shm_lock);
-    if ((s = find((int)r->arg[0])) != NULL)
-        err = attach(s, &addr, flags);
+    if ((s = find_shm_segment((int)r->arg[0])) != NULL)
+        err = attach_shm_segment(s, &addr, flags);
     mutex_exit(&shm_lock);
     return err != 0 ? err : (long)addr;
 }
@@ -198,7 +198,7 @@ long sys_shmdt(struct regs *r)
     mutex_enter(&shm_lock);
     for (unsigned i = 0; i < SHM_PLACES; i++)
         if (table[i] != NULL && table[i]->obj == obj) {
-            table[i]->ds.dtime = now();
+            table[i]->ds.dtime = now_in_seconds();
             table[i]->ds.lpid = curproc()->pid;
         }
     mutex_exit(&shm_lock);
@@ -206,7 +206,7 @@ long sys_shmdt(struct regs *r)
 }
 
 /* Change owner and mode to what the program gives, or take the segment out.  The table is locked. */
-static int set_or_remove(struct shm *s, unsigned place, int cmd, uint64_t udata)
+static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t udata)
 {
     const struct cred *cr = curcred();
     struct shmid_ds    ds;
@@ -227,12 +227,12 @@ static int set_or_remove(struct shm *s, unsigned place, int cmd, uint64_t udata)
     s->ds.uid = ds.uid;
     s->ds.gid = ds.gid;
     s->ds.mode = ds.mode & 0777;
-    s->ds.ctime = now();
+    s->ds.ctime = now_in_seconds();
     return 0;
 }
 
 /* Keep a segment's pages out of swap, or not any more.  A user's are limited as one process's memory is (mlock(2)). */
-static int lock(struct shm *s, bool on)
+static int lock_shm_segment(struct shm *s, bool on)
 {
     const struct cred *cr = curcred();
     uint64_t           bytes = on ? s->ds.segsz : 0;
@@ -261,20 +261,20 @@ long sys_shmctl(struct regs *r)
     struct shm     *s;
 
     mutex_enter(&shm_lock);
-    s = find(id);
+    s = find_shm_segment(id);
     if (s == NULL) {
         err = -EINVAL;
     } else if (cmd == IPC_STAT) {
         ds = s->ds;
         ds.mode |= s->obj->locked ? SHM_LOCKED : 0;
         ds.nattch = atomic_load(&s->obj->refs) - 1;
-        err = check_access(s, MAY_READ);
+        err = check_shm_access(s, MAY_READ);
         if (err == 0)
             err = copy_out(r->arg[2], &ds, sizeof ds);
     } else if (cmd == IPC_SET || cmd == IPC_RMID) {
-        err = set_or_remove(s, (unsigned)id % SHM_PLACES, cmd, r->arg[2]);
+        err = set_or_remove_shm(s, (unsigned)id % SHM_PLACES, cmd, r->arg[2]);
     } else if (cmd == SHM_LOCK || cmd == SHM_UNLOCK) {
-        err = lock(s, cmd == SHM_LOCK);
+        err = lock_shm_segment(s, cmd == SHM_LOCK);
     }
     mutex_exit(&shm_lock);
     return err;

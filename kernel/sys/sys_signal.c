@@ -26,7 +26,7 @@ struct user_stack {
 };
 enum { SS_ONSTACK = 1, SS_DISABLE = 2, MIN_SIGSTACK = 2048 };
 
-static bool valid(int sig)
+static bool is_valid_signal(int sig)
 {
     return sig >= 1 && sig <= NSIG;
 }
@@ -39,7 +39,7 @@ long sys_rt_sigaction(struct regs *r)
     struct sigaction new, old;
     bool             forget;
 
-    if (r->arg[3] != SIGSET_BYTES || !valid(sig))
+    if (r->arg[3] != SIGSET_BYTES || !is_valid_signal(sig))
         return -EINVAL;
     if (r->arg[1] != 0) {
         if (sig == SIGKILL || sig == SIGSTOP)
@@ -234,7 +234,7 @@ long sys_sigaltstack(struct regs *r)
 
 /* ---- sending ---- */
 
-static struct siginfo from_me(int sig, int code)
+static struct siginfo siginfo_from_caller(int sig, int code)
 {
     struct siginfo info = {.signo = sig, .code = code};
 
@@ -244,7 +244,7 @@ static struct siginfo from_me(int sig, int code)
 }
 
 /* To one process that the caller may signal.  sig 0 only asks. */
-static int kill_one(struct proc *p, int sig, const struct siginfo *info)
+static int kill_one_process(struct proc *p, int sig, const struct siginfo *info)
 {
     if (!sig_permitted(curcred(), p, sig))
         return -EPERM;
@@ -260,7 +260,7 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
     if (pg == NULL)
         return -ESRCH;
     LIST_FOREACH(p, &pg->members, pgrp_link) {
-        one = kill_one(p, sig, info);
+        one = kill_one_process(p, sig, info);
         if (err != 0)
             err = one;
     }
@@ -274,7 +274,7 @@ static int kill_all(int sig, const struct siginfo *info)
 
     LIST_FOREACH(p, &proc_all, all_link)
         if (p != proc_initial && p != curproc()) {
-            one = kill_one(p, sig, info);
+            one = kill_one_process(p, sig, info);
             if (err != 0)
                 err = one;
         }
@@ -284,16 +284,16 @@ static int kill_all(int sig, const struct siginfo *info)
 long sys_kill(struct regs *r)
 {
     int            pid = (int)r->arg[0], sig = (int)r->arg[1], err;
-    struct siginfo info = from_me(sig, SI_USER);
+    struct siginfo info = siginfo_from_caller(sig, SI_USER);
     struct proc   *p;
 
-    if (sig != 0 && !valid(sig))
+    if (sig != 0 && !is_valid_signal(sig))
         return -EINVAL;
     if (pid == curproc()->pid)
-        return kill_one(curproc(), sig, &info);
+        return kill_one_process(curproc(), sig, &info);
     spin_lock(&proc_lock);
     if (pid > 0)
-        err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one(p, sig, &info);
+        err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one_process(p, sig, &info);
     else if (pid == -1)
         err = kill_all(sig, &info);
     else
@@ -308,7 +308,7 @@ static long kill_lwp(int tgid, int tid, int sig, const struct siginfo *info)
     struct lwp *l;
     int         err;
 
-    if (tid <= 0 || (sig != 0 && !valid(sig)))
+    if (tid <= 0 || (sig != 0 && !is_valid_signal(sig)))
         return -EINVAL;
     if (tid == (int)curthread->tid && (tgid == 0 || tgid == curproc()->pid))
         return sig == 0 ? 0 : sig_send_lwp(curlwp(), sig, info);
@@ -326,14 +326,14 @@ static long kill_lwp(int tgid, int tid, int sig, const struct siginfo *info)
 
 long sys_tkill(struct regs *r)
 {
-    struct siginfo info = from_me((int)r->arg[1], SI_TKILL);
+    struct siginfo info = siginfo_from_caller((int)r->arg[1], SI_TKILL);
 
     return kill_lwp(0, (int)r->arg[0], (int)r->arg[1], &info);
 }
 
 long sys_tgkill(struct regs *r)
 {
-    struct siginfo info = from_me((int)r->arg[2], SI_TKILL);
+    struct siginfo info = siginfo_from_caller((int)r->arg[2], SI_TKILL);
 
     if ((int)r->arg[0] <= 0)
         return -EINVAL;
@@ -341,7 +341,7 @@ long sys_tgkill(struct regs *r)
 }
 
 /* A siginfo that the program made itself: it may not pretend to come from the kernel, or from kill(2), to others. */
-static int info_in(struct siginfo *info, uint64_t uaddr, int sig, bool self)
+static int copy_in_siginfo(struct siginfo *info, uint64_t uaddr, int sig, bool self)
 {
     struct user_siginfo u;
 
@@ -359,14 +359,14 @@ long sys_rt_sigqueueinfo(struct regs *r)
     int            pid = (int)r->arg[0], sig = (int)r->arg[1];
     struct siginfo info;
     struct proc   *p;
-    int            err = info_in(&info, r->arg[2], sig, pid == curproc()->pid);
+    int            err = copy_in_siginfo(&info, r->arg[2], sig, pid == curproc()->pid);
 
     if (err != 0)
         return err;
-    if (sig != 0 && !valid(sig))
+    if (sig != 0 && !is_valid_signal(sig))
         return -EINVAL;
     spin_lock(&proc_lock);
-    err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one(p, sig, &info);
+    err = (p = proc_find(pid)) == NULL ? -ESRCH : kill_one_process(p, sig, &info);
     spin_unlock(&proc_lock);
     return err;
 }
@@ -375,7 +375,7 @@ long sys_rt_tgsigqueueinfo(struct regs *r)
 {
     int            tgid = (int)r->arg[0], sig = (int)r->arg[2];
     struct siginfo info;
-    int            err = info_in(&info, r->arg[3], sig, tgid == curproc()->pid);
+    int            err = copy_in_siginfo(&info, r->arg[3], sig, tgid == curproc()->pid);
 
     return err != 0 ? err : tgid <= 0 ? -EINVAL : kill_lwp(tgid, (int)r->arg[1], sig, &info);
 }

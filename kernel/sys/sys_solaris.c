@@ -111,7 +111,7 @@ struct binding {
     bool have_old;
 };
 
-static int bind_lwp(struct lwp *l, void *arg)
+static int bind_lwp_to_cpu(struct lwp *l, void *arg)
 {
     struct binding *b = arg;
 
@@ -137,13 +137,13 @@ long sys_processor_bind(struct regs *r)
         if (state < 0 || state == P_OFFLINE)
             return -EINVAL;
     }
-    err = ids_apply(&who, bind_lwp, &b);
+    err = ids_apply(&who, bind_lwp_to_cpu, &b);
     if (err == 0 && r->arg[3] != 0)
         err = copy_out(r->arg[3], &b.old, sizeof b.old);
     return err;
 }
 
-static int class_get(struct lwp *l, void *arg)
+static int get_lwp_class(struct lwp *l, void *arg)
 {
     struct hr_pcinfo *pc = arg;
 
@@ -156,7 +156,7 @@ static int class_get(struct lwp *l, void *arg)
     return 0;
 }
 
-static int class_set(struct lwp *l, void *arg)
+static int set_lwp_class(struct lwp *l, void *arg)
 {
     const struct hr_pcinfo *pc = arg;
     bool rt = pc->cls == HR_CLASS_RT;
@@ -190,7 +190,7 @@ long sys_priocntl(struct regs *r)
     if (!ids_valid(&who))
         return -EINVAL;
     if (r->arg[2] == PC_GET) {
-        err = ids_apply(&who, class_get, &pc);
+        err = ids_apply(&who, get_lwp_class, &pc);
         return err != 0 ? err : copy_out(r->arg[3], &pc, sizeof pc);
     }
     if (r->arg[2] != PC_SET)
@@ -203,7 +203,7 @@ long sys_priocntl(struct regs *r)
     if (pc.cls == HR_CLASS_RT && (pc.upri < 0 || pc.upri > class_rt_to_solaris(RT_LEVELS - 1)))
         return -EINVAL;
     who.change = true;
-    return ids_apply(&who, class_set, &pc);
+    return ids_apply(&who, set_lwp_class, &pc);
 }
 
 /* tunable(op, name, value): TUNABLE_GET fills in all of it, TUNABLE_SET reads size (0: the variable's) and value */

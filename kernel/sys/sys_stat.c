@@ -90,7 +90,7 @@ long sys_fstat(struct regs *r)
 }
 
 /* Whether the user string at `upath` is empty. */
-static bool path_empty(uint64_t upath)
+static bool is_user_path_empty(uint64_t upath)
 {
     char c;
 
@@ -105,7 +105,7 @@ long sys_newfstatat(struct regs *r)
 
     if (flags & ~known)
         return -EINVAL;
-    if ((flags & AT_EMPTY_PATH) && dirfd != AT_FDCWD && path_empty(r->arg[1]))
+    if ((flags & AT_EMPTY_PATH) && dirfd != AT_FDCWD && is_user_path_empty(r->arg[1]))
         return stat_fd(dirfd, r->arg[2]);
     return stat_path(dirfd, r->arg[1], flags & AT_EMPTY_PATH, flags & AT_SYMLINK_NOFOLLOW,
                      r->arg[2]);
@@ -140,7 +140,7 @@ long sys_statx(struct regs *r)
 
     if ((int32_t)r->arg[3] < 0)
         return -EINVAL;
-    if ((flags & AT_EMPTY_PATH) && (int)r->arg[0] != AT_FDCWD && path_empty(r->arg[1])) {
+    if ((flags & AT_EMPTY_PATH) && (int)r->arg[0] != AT_FDCWD && is_user_path_empty(r->arg[1])) {
         f = fd_file_or_path(r->arg[0]);
         if (f == NULL)
             return -EBADF;

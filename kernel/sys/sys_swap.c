@@ -18,7 +18,7 @@
  * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file
  * system, a hole) -ENOMEM -EIO.
  */
-static int map_file(struct vnode *vn, struct swap_new *n)
+static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
 {
     int err = 0;
 
@@ -36,7 +36,7 @@ static int map_file(struct vnode *vn, struct swap_new *n)
     return err == -ENOENT ? -EINVAL : err;
 }
 
-static int add(struct vnode *vn, const char *name)
+static int add_swap_area(struct vnode *vn, const char *name)
 {
     struct swap_new n = {.vn = vn, .name = name};
     int             err = 0;
@@ -51,7 +51,7 @@ static int add(struct vnode *vn, const char *name)
     } else if ((err = vn_deny_write(vn)) != 0) { /* from here on its blocks are swap's */
         return err;
     } else {
-        err = map_file(vn, &n);
+        err = map_swap_file_blocks(vn, &n);
     }
     if (err == 0)
         err = swap_add(&n);
@@ -63,7 +63,7 @@ static int add(struct vnode *vn, const char *name)
     return err;
 }
 
-static long change(struct regs *r, bool on)
+static long swap_on_or_off(struct regs *r, bool on)
 {
     struct vnode *vn;
     char         *path;
@@ -76,7 +76,7 @@ static long change(struct regs *r, bool on)
         return err;
     err = at_vnode(AT_FDCWD, r->arg[0], false, false, &vn);
     if (err == 0) {
-        err = on ? add(vn, path) : swap_remove(vn);
+        err = on ? add_swap_area(vn, path) : swap_remove(vn);
         if (err == 0 && !on && vn->type == VREG)
             vn_allow_write(vn);
         vn_release(vn);
@@ -88,10 +88,10 @@ static long change(struct regs *r, bool on)
 
 long sys_swapon(struct regs *r)
 {
-    return change(r, true);
+    return swap_on_or_off(r, true);
 }
 
 long sys_swapoff(struct regs *r)
 {
-    return change(r, false);
+    return swap_on_or_off(r, false);
 }

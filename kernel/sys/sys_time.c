@@ -31,7 +31,7 @@ enum {
 
 /* CPU time of another process or LWP: the clock number holds ~id << 3, bit 2 tells which, the
  * rest is 2. */
-static int clock_of_id(int clock, uint64_t *ns)
+static int read_cpu_clock(int clock, uint64_t *ns)
 {
     int id = ~(clock >> 3), err = 0;
     struct proc *p;
@@ -79,11 +79,11 @@ static int clock_now(int clock, uint64_t *ns)
         *ns = thread_runtime_ns(curthread);
         return 0;
     default:
-        return clock < 0 ? clock_of_id(clock, ns) : -EINVAL;
+        return clock < 0 ? read_cpu_clock(clock, ns) : -EINVAL;
     }
 }
 
-static long put_ns(uint64_t uaddr, uint64_t ns)
+static long put_timespec(uint64_t uaddr, uint64_t ns)
 {
     struct ktime t = ns_to_ktime(ns);
 
@@ -95,7 +95,7 @@ long sys_clock_gettime(struct regs *r)
     uint64_t ns;
     int err = clock_now((int)r->arg[0], &ns);
 
-    return err != 0 ? err : put_ns(r->arg[1], ns);
+    return err != 0 ? err : put_timespec(r->arg[1], ns);
 }
 
 long sys_clock_getres(struct regs *r)
@@ -105,11 +105,11 @@ long sys_clock_getres(struct regs *r)
 
     if (err != 0 || r->arg[1] == 0)
         return err;
-    return put_ns(r->arg[1], 1);
+    return put_timespec(r->arg[1], 1);
 }
 
 /* Sets the time of day: the superuser only. */
-static long set_real(int64_t ns)
+static long set_time_of_day(int64_t ns)
 {
     if (!cred_superuser(curcred()))
         return -EPERM;
@@ -127,7 +127,7 @@ long sys_clock_settime(struct regs *r)
     if ((int)r->arg[0] != CLOCK_REALTIME)
         return -EINVAL;
     err = timespec_in(r->arg[1], &ns);
-    return err != 0 ? err : set_real(ns);
+    return err != 0 ? err : set_time_of_day(ns);
 }
 
 long sys_gettimeofday(struct regs *r)
@@ -153,7 +153,7 @@ long sys_settimeofday(struct regs *r)
     if (r->arg[0] == 0)
         return cred_superuser(curcred()) ? 0 : -EPERM;
     err = timeval_in(r->arg[0], &ns);
-    return err != 0 ? err : set_real(ns);
+    return err != 0 ? err : set_time_of_day(ns);
 }
 
 long sys_time(struct regs *r)
@@ -168,7 +168,7 @@ long sys_time(struct regs *r)
 
 /* Sleeps to restart.arg[0]; what is left goes to user address restart.arg[1], if a signal
  * comes. */
-static long sleep_on(struct lwp *l)
+static long sleep_restartable(struct lwp *l)
 {
     uint64_t deadline = l->restart.arg[0], now;
     int err = sleep_until(deadline);
@@ -177,11 +177,11 @@ static long sleep_on(struct lwp *l)
         return 0;
     if (l->restart.arg[1] != 0) {
         now = clock_mono_ns();
-        err = (int)put_ns(l->restart.arg[1], deadline > now ? deadline - now : 0);
+        err = (int)put_timespec(l->restart.arg[1], deadline > now ? deadline - now : 0);
         if (err == -EFAULT)
             return err;
     }
-    l->restart.fn = sleep_on;
+    l->restart.fn = sleep_restartable;
     return -ERESTART_RESTARTBLOCK;
 }
 
@@ -191,7 +191,7 @@ static long sleep_for(int64_t ns, uint64_t uleft)
 
     l->restart.arg[0] = clock_mono_ns() + (uint64_t)ns;
     l->restart.arg[1] = uleft;
-    return sleep_on(l);
+    return sleep_restartable(l);
 }
 
 long sys_nanosleep(struct regs *r)
@@ -227,14 +227,14 @@ struct user_itimerval {
     } interval, value;
 };
 
-static int64_t round_to_us(uint64_t ns)
+static int64_t round_up_to_us(uint64_t ns)
 {
     return (int64_t)((ns + NSEC_PER_USEC - 1) / NSEC_PER_USEC);
 }
 
 static long put_itimer(uint64_t uaddr, const struct itimer_setting *s)
 {
-    int64_t value = round_to_us(s->value_ns), interval = round_to_us(s->interval_ns);
+    int64_t value = round_up_to_us(s->value_ns), interval = round_up_to_us(s->interval_ns);
     struct user_itimerval u = {
         .interval = {interval / USEC_PER_SEC, interval % USEC_PER_SEC},
         .value = {value / USEC_PER_SEC, value % USEC_PER_SEC},

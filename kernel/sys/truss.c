@@ -50,7 +50,7 @@ static int path_argument(uint64_t number)
     return -1;
 }
 
-static void take_record(struct record *rec, const struct regs *r)
+static void record_syscall(struct record *rec, const struct regs *r)
 {
     int which = path_argument(r->orig_rax);
     char c;
@@ -64,7 +64,7 @@ static void take_record(struct record *rec, const struct regs *r)
 }
 
 /* Appends the path in quotes; returns the new length. */
-static size_t put_path(char *line, size_t n, const struct record *rec)
+static size_t append_quoted_path(char *line, size_t n, const struct record *rec)
 {
     line[n++] = ' ';
     line[n++] = '"';
@@ -81,7 +81,7 @@ static size_t put_path(char *line, size_t n, const struct record *rec)
 }
 
 /* The file to trace to, held; NULL when tracing has ended. */
-static struct file *truss_file(struct proc *p)
+static struct file *hold_truss_file(struct proc *p)
 {
     struct file *f;
 
@@ -94,7 +94,7 @@ static struct file *truss_file(struct proc *p)
 }
 
 /* Makes `f` (its reference passes) the file of `p`, or ends tracing with NULL. */
-static void truss_set(struct proc *p, struct file *f, bool track)
+static void set_truss_file(struct proc *p, struct file *f, bool track)
 {
     struct file *old;
 
@@ -107,9 +107,9 @@ static void truss_set(struct proc *p, struct file *f, bool track)
         file_release(old);
 }
 
-static void write_line(struct proc *p, char *line, size_t len)
+static void write_truss_line(struct proc *p, char *line, size_t len)
 {
-    struct file *f = truss_file(p);
+    struct file *f = hold_truss_file(p);
     struct iovec v;
     struct uio uio;
     long n = 0;
@@ -123,10 +123,10 @@ static void write_line(struct proc *p, char *line, size_t len)
     }
     file_release(f);
     if (n < 0 && n != -EINTR && n != -ERESTARTSYS)
-        truss_set(p, NULL, false);
+        set_truss_file(p, NULL, false);
 }
 
-static void put_record(const struct record *rec, const char *result, uint64_t ns)
+static void write_call_record(const struct record *rec, const char *result, uint64_t ns)
 {
     struct lwp *l = curlwp();
     char line[LINE_MAX];
@@ -135,13 +135,13 @@ static void put_record(const struct record *rec, const char *result, uint64_t ns
                                 rec->arg[2], rec->arg[3], rec->arg[4], rec->arg[5], result, ns);
 
     if (rec->path_len >= 0)
-        n = put_path(line, n, rec);
+        n = append_quoted_path(line, n, rec);
     line[n++] = '\n';
-    write_line(l->proc, line, n);
+    write_truss_line(l->proc, line, n);
 }
 
 /* What the running LWP has counted; `event` is of the format in include/uapi/homeroom.h. */
-static void put_counts(struct lwp *l, const char *event)
+static void write_lwp_counts(struct lwp *l, const char *event)
 {
     struct proc *p = l->proc;
     struct fp_counts used;
@@ -156,7 +156,7 @@ static void put_counts(struct lwp *l, const char *event)
     for (unsigned i = 0; i < sizeof used / sizeof(uint64_t); i++)
         n += (size_t)snprintf(line + n, sizeof line - n, " %lu", ((const uint64_t *)&used)[i]);
     n += (size_t)snprintf(line + n, sizeof line - n, " %s\n", l->t.name);
-    write_line(p, line, n);
+    write_truss_line(p, line, n);
 }
 
 static void track_lwp(struct lwp *l, enum lwp_event what)
@@ -164,7 +164,7 @@ static void track_lwp(struct lwp *l, enum lwp_event what)
     static const char *const name[] = {"lwp_create", "lwp_exit", "exit"};
 
     if (l->proc->track)
-        put_counts(l, name[what]);
+        write_lwp_counts(l, name[what]);
 }
 
 static long track_call(struct regs *r, long (*handler)(struct regs *))
@@ -173,7 +173,7 @@ static long track_call(struct regs *r, long (*handler)(struct regs *))
     long ret = handler(r);
 
     if (ret == 0 && (number == SYS_execve || number == SYS_execveat))
-        put_counts(curlwp(), "exec");
+        write_lwp_counts(curlwp(), "exec");
     return ret;
 }
 
@@ -186,24 +186,24 @@ long truss_call(struct regs *r, long (*handler)(struct regs *))
 
     if (curproc()->track)
         return track_call(r, handler);
-    take_record(&rec, r);
+    record_syscall(&rec, r);
     if (rec.number == SYS_exit || rec.number == SYS_exit_group) {
-        put_record(&rec, "-", 0);
+        write_call_record(&rec, "-", 0);
         return handler(r);
     }
     start = clock_mono_ns();
     ret = handler(r);
     snprintf(result, sizeof result, "%ld", ret <= -ERESTARTSYS && ret > -4095 ? -EINTR : ret);
-    put_record(&rec, result, clock_mono_ns() - start);
+    write_call_record(&rec, result, clock_mono_ns() - start);
     return ret;
 }
 
-static long trace_to(uint64_t fd, bool track)
+static long set_caller_truss(uint64_t fd, bool track)
 {
     struct file *f;
 
     if ((int)fd == -1) {
-        truss_set(curproc(), NULL, false);
+        set_truss_file(curproc(), NULL, false);
         return 0;
     }
     f = fd_file(fd);
@@ -213,14 +213,14 @@ static long trace_to(uint64_t fd, bool track)
         file_release(f);
         return -EBADF;
     }
-    truss_set(curproc(), f, track);
+    set_truss_file(curproc(), f, track);
     return 0;
 }
 
 /* truss(fd): trace the caller to the file behind fd; -1 ends it. */
 long sys_truss(struct regs *r)
 {
-    return trace_to(r->arg[0], false);
+    return set_caller_truss(r->arg[0], false);
 }
 
 /* track(fd): the same for what LWPs count; -ENODEV: there is no interconnect model. */
@@ -228,7 +228,7 @@ long sys_track(struct regs *r)
 {
     if (modelled_page == NULL)
         return -ENODEV;
-    return trace_to(r->arg[0], true);
+    return set_caller_truss(r->arg[0], true);
 }
 
 void truss_init(void)

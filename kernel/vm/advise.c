@@ -31,7 +31,7 @@ enum {
 
 enum action { NOTHING, READS, WILLNEED, COLD, PAGEOUT, DROP, FREE, POPULATE_READ, POPULATE_WRITE, ACCESS, UNKNOWN };
 
-static enum action action_of(int advice)
+static enum action action_of_advice(int advice)
 {
     switch (advice) {
     case MADV_UNMERGEABLE: case MADV_NOHUGEPAGE: case MADV_DONTDUMP: case MADV_DODUMP:
@@ -59,7 +59,7 @@ static enum action action_of(int advice)
     }
 }
 
-static unsigned policy_of(int advice)
+static unsigned policy_of_advice(int advice)
 {
     switch (advice) {
     case HR_MADV_ACCESS_LWP:
@@ -75,7 +75,7 @@ static unsigned policy_of(int advice)
 static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     struct as *as = s->as;
-    unsigned   policy = policy_of(advice), old;
+    unsigned   policy = policy_of_advice(advice), old;
     int        err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !usermem_ops.superuser())
@@ -118,7 +118,7 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 }
 
 /* Keeps how [start, end), inside one segment, will be read.  -EAGAIN: too many segments. */
-static int advise_reads(struct seg *s, uint64_t start, uint64_t end, int advice)
+static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     uint8_t how = advice == MADV_RANDOM ? READ_RANDOM : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL : 0;
 
@@ -133,7 +133,7 @@ static int advise_reads(struct seg *s, uint64_t start, uint64_t end, int advice)
 }
 
 /* Starts reading what [start, end), inside one segment, lacks.  @budget  pages of files that may be read */
-static void advise_need(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
+static void advise_willneed(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
 {
     if (seg_huge(s))
         return;
@@ -145,15 +145,15 @@ static void advise_need(struct seg *s, uint64_t start, uint64_t end, uint64_t *b
         object_read_ahead(s->obj, seg_index(s, start), seg_index(s, end) - 1, budget);
 }
 
-static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice, uint64_t *budget)
+static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advice, uint64_t *budget)
 {
-    enum action what = action_of(advice);
+    enum action what = action_of_advice(advice);
 
     switch (what) {
     case READS:
-        return advise_reads(s, start, end, advice);
+        return advise_read_pattern(s, start, end, advice);
     case WILLNEED:
-        advise_need(s, start, end, budget);
+        advise_willneed(s, start, end, budget);
         return vm_ending() ? -EINTR : 0;
     case COLD:
     case PAGEOUT:
@@ -174,7 +174,7 @@ static int advise_one(struct seg *s, uint64_t start, uint64_t end, int advice, u
     }
 }
 
-static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
+static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
 {
     uint64_t budget = pageout_spare_pages();
     int      err = 0;
@@ -189,13 +189,13 @@ static int advise(struct as *as, uint64_t start, uint64_t end, int advice)
         hole |= s->n.start > at;
         at = max_of(at, s->n.start);
         stop = min_of(s->n.end, end);
-        err = advise_one(s, at, stop, advice, &budget);
+        err = advise_segment(s, at, stop, advice, &budget);
         at = stop;
     }
     return err != 0 ? err : hole ? -ENOMEM : 0;
 }
 
-static int populate(struct as *as, uint64_t start, uint64_t end, enum fault_access access)
+static int populate_range(struct as *as, uint64_t start, uint64_t end, enum fault_access access)
 {
     int code;
 
@@ -207,7 +207,7 @@ static int populate(struct as *as, uint64_t start, uint64_t end, enum fault_acce
 
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
 {
-    enum action what = action_of(advice);
+    enum action what = action_of_advice(advice);
     uint64_t    end = addr + round_up(len, PAGE_SIZE);
     int         err;
 
@@ -217,15 +217,15 @@ int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
     if (end > USER_TOP)
         return -ENOMEM;
     if (what == POPULATE_READ || what == POPULATE_WRITE)
-        return populate(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
+        return populate_range(as, addr, end, what == POPULATE_READ ? FAULT_READ : FAULT_WRITE);
     if (what == WILLNEED || what == COLD || what == PAGEOUT) {
         rw_enter_read(&as->lock);
-        err = advise(as, addr, end, advice);
+        err = advise_range(as, addr, end, advice);
         rw_exit_read(&as->lock);
         return err;
     }
     rw_enter_write(&as->lock);
-    err = advise(as, addr, end, advice);
+    err = advise_range(as, addr, end, advice);
     as_unlock(as);
     return err;
 }

@@ -51,16 +51,16 @@ int anon_init(struct as *as, struct anon_family *f)
 }
 
 /* Lets go of a page that one object does not name any more, and that it does not map. */
-static void page_unname(struct page *pg)
+static void anon_decref(struct page *pg)
 {
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg);
 }
 
-static void unname(void *arg, void *item)
+static void decref_anon_item(void *arg, void *item)
 {
     (void)arg;
-    page_unname(item);
+    anon_decref(item);
 }
 
 void anon_fini(struct as *as)
@@ -70,7 +70,7 @@ void anon_fini(struct as *as)
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
-    radix_destroy(&as->anon.tree, unname, NULL); /* nobody finds it any more */
+    radix_destroy(&as->anon.tree, decref_anon_item, NULL); /* nobody finds it any more */
     anon_family_release(f);
 }
 
@@ -160,7 +160,7 @@ void anon_drop(struct as *as, uint64_t start, uint64_t end)
         while (n < PAGES_PER_HOLD && (pg = radix_next(&o->tree, &index)) != NULL && index <= last) {
             radix_remove(&o->tree, index);
             o->npages -= 1ul << pg->order;
-            page_unname(pg);
+            anon_decref(pg);
             n++;
         }
         spin_unlock(&o->lock);
@@ -182,7 +182,7 @@ static struct page *copy_for_move(struct page *from)
 }
 
 /* Gets a page back from swap.  Locks of family and object are held, and released. */
-static int bring_in(struct vm_object *o, struct page *pg)
+static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
 {
     struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index, true};
     int              err;
@@ -213,7 +213,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
             bool movable = atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
 
             if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) { /* its bytes are needed: here, and again */
-                err = bring_in(o, pg);
+                err = swap_in_anon_unlock(o, pg);
                 index--;
                 continue;
             }
@@ -223,7 +223,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
                 radix_remove(&o->tree, index);
                 moved->index = (index + shift) & (~0ul >> PAGE_SHIFT);
                 if (moved != pg)
-                    page_unname(pg);
+                    anon_decref(pg);
             } else if (moved != NULL && moved != pg) {
                 page_release(moved);
             }

@@ -217,7 +217,7 @@ struct request {
     int      prot, flags;
 };
 
-static int check_request(struct request *q, bool file)
+static int check_map_request(struct request *q, bool file)
 {
     unsigned huge = ((unsigned)q->flags >> MAP_HUGE_SHIFT) & MAP_HUGE_MASK;
     unsigned type = (unsigned)q->flags & 3;
@@ -244,7 +244,7 @@ static int check_request(struct request *q, bool file)
 }
 
 /* A free place for the request: at its hint if that is free, else as high as possible.  0: none. */
-static uint64_t find_place(struct as *as, const struct request *q)
+static uint64_t find_free_address(struct as *as, const struct request *q)
 {
     uint64_t grain = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
     uint64_t addr = round_down(q->addr, grain), slack = grain - PAGE_SIZE;
@@ -257,7 +257,7 @@ static uint64_t find_place(struct as *as, const struct request *q)
     return addr != 0 ? round_up(addr, grain) : 0;
 }
 
-static bool over_limits(struct as *as, const struct request *q)
+static bool exceeds_map_limits(struct as *as, const struct request *q)
 {
     uint64_t pages = q->len >> PAGE_SHIFT;
     bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
@@ -273,7 +273,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     int err;
 
     if ((q->flags & MAP_FIXED) == 0) {
-        q->addr = find_place(as, q);
+        q->addr = find_free_address(as, q);
         if (q->addr == 0)
             return -ENOMEM;
     } else if ((q->flags & MAP_FIXED_NOREPLACE) != 0) {
@@ -288,7 +288,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     }
     if (as->lock_future && !as_may_lock(as, q->len >> PAGE_SHIFT))
         return -EAGAIN;
-    if (over_limits(as, q) || reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
+    if (exceeds_map_limits(as, q) || reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
         return -ENOMEM;
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
@@ -299,7 +299,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     return 0;
 }
 
-static void populate(struct as *as, const struct request *q)
+static void populate_mapping(struct as *as, const struct request *q)
 {
     enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;
     uint64_t          step = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
@@ -316,7 +316,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     struct request    q = {*addr, len, obj != NULL ? off : 0, prot, flags};
     struct vm_object *made = NULL;
     struct seg       *s;
-    int               err = check_request(&q, vn != NULL);
+    int               err = check_map_request(&q, vn != NULL);
 
     if (err != 0)
         return err;
@@ -358,7 +358,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         return err;
     *addr = q.addr;
     if ((flags & MAP_POPULATE) != 0)
-        populate(as, &q);
+        populate_mapping(as, &q);
     else if (unlikely(as->lock_future))
         as_bring_in_locked(as, q.addr, q.addr + q.len);
     return 0;

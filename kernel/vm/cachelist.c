@@ -33,7 +33,7 @@ void cachelist_boot(void)
     }
 }
 
-static inline uint32_t flags_of(const struct page *pg)
+static inline uint32_t cachelist_page_flags(const struct page *pg)
 {
     return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
@@ -42,7 +42,7 @@ void cachelist_put(struct page *pg, bool first)
 {
     struct cachelist *l = &lists[pg->node];
 
-    if (!cachelist_on || (flags_of(pg) & (PG_DISK | PG_DIRTY | PG_WRITEBACK | PG_LOCKED | PG_CACHED)) != PG_DISK ||
+    if (!cachelist_on || (cachelist_page_flags(pg) & (PG_DISK | PG_DIRTY | PG_WRITEBACK | PG_LOCKED | PG_CACHED)) != PG_DISK ||
         atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0)
         return;
     spin_lock(&l->lock);
@@ -59,10 +59,10 @@ void cachelist_take(struct page *pg)
 {
     struct cachelist *l = &lists[pg->node];
 
-    if ((flags_of(pg) & PG_CACHED) == 0)
+    if ((cachelist_page_flags(pg) & PG_CACHED) == 0)
         return;
     spin_lock(&l->lock);
-    if ((flags_of(pg) & PG_CACHED) != 0) {
+    if ((cachelist_page_flags(pg) & PG_CACHED) != 0) {
         list_remove(&pg->link);
         l->n--;
         atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_CACHED, memory_order_relaxed);
@@ -73,12 +73,12 @@ void cachelist_take(struct page *pg)
 #define TRIES 64u /* pages looked at under the list's lock */
 
 /* The oldest page that can go, off the list, its object's lock held; NULL: none of the first few.  l->lock is held. */
-static struct page *oldest(struct cachelist *l)
+static struct page *pop_oldest_page(struct cachelist *l)
 {
     for (unsigned tries = 0; tries < TRIES && !list_empty(&l->pages); tries++) {
         struct page *pg = list_pop(&l->pages, struct page, link);
 
-        if ((flags_of(pg) & PG_REFERENCED) != 0) {
+        if ((cachelist_page_flags(pg) & PG_REFERENCED) != 0) {
             atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
         } else if (spin_trylock(&pg->obj->lock)) {
             if (atomic_load(&pg->refs) == 1)
@@ -101,7 +101,7 @@ unsigned cachelist_reclaim(unsigned node, unsigned want)
         struct page      *pg;
 
         spin_lock(&l->lock);
-        pg = oldest(l);
+        pg = pop_oldest_page(l);
         if (pg != NULL) {
             l->n--;
             atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_CACHED, memory_order_relaxed);

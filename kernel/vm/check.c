@@ -23,7 +23,7 @@ struct walk {
     uint64_t   asked;   /* user pages writable and executable */
 };
 
-static void check_entry(struct walk *w, uint64_t addr, uint64_t rights, bool nx)
+static void check_entry_rights(struct walk *w, uint64_t addr, uint64_t rights, bool nx)
 {
     bool wx = (rights & PTE_W) != 0 && !nx;
 
@@ -52,7 +52,7 @@ static void walk_table(struct walk *w, const uint64_t *table, unsigned first, un
         if (level == TOP_LEVEL && i >= KERNEL_FIRST)
             addr |= 0xffff000000000000ul;
         if (level == LAST_LEVEL || (e & PTE_PS) != 0)
-            check_entry(w, addr, rights & e, nx || (e & PTE_NX) != 0);
+            check_entry_rights(w, addr, rights & e, nx || (e & PTE_NX) != 0);
         else
             walk_table(w, pt_table_of(e), 0, PT_ENTRIES, level - 9, addr, rights & e,
                        nx || (e & PTE_NX) != 0);

@@ -52,7 +52,7 @@ static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint
 }
 
 /* Pages first .. last of the space's own. */
-static void cold_private(struct as *as, uint64_t first, uint64_t last, bool out)
+static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, bool out)
 {
     struct vm_object *o = &as->anon;
     struct victims    v;
@@ -81,7 +81,7 @@ static void cold_private(struct as *as, uint64_t first, uint64_t last, bool out)
 }
 
 /* Is the one translation of the page the one at `addr` of `as`?  The page's object is locked. */
-static bool cold_ours(struct as *as, uint64_t addr, const struct page *pg)
+static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
 {
     bool     huge;
     uint64_t e = atomic_load(&pg->mapcount) == 1 ? pt_find(as, addr, &huge) : 0;
@@ -90,7 +90,7 @@ static bool cold_ours(struct as *as, uint64_t addr, const struct page *pg)
 }
 
 /* May pages of the segment's object be taken away by the caller? */
-static bool cold_may_take(const struct seg *s)
+static bool may_evict_object(const struct seg *s)
 {
     if (s->obj->kind == OBJ_ANON)
         return (s->max_prot & PROT_WRITE) != 0 || usermem_ops.superuser();
@@ -98,7 +98,7 @@ static bool cold_may_take(const struct seg *s)
 }
 
 /* Looks at some pages of the segment's object from *first on, which moves.  Returns whether there may be more. */
-static bool cold_object_some(struct seg *s, uint64_t *first, uint64_t last, bool out, struct victims *v)
+static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, bool out, struct victims *v)
 {
     struct vm_object *o = s->obj;
     bool              more = true;
@@ -113,7 +113,7 @@ static bool cold_object_some(struct seg *s, uint64_t *first, uint64_t last, bool
             break;
         }
         if ((atomic_load(&sp.pg->flags) & PG_SWAPPED) != 0 ||
-            !cold_ours(s->as, s->n.start + ((*first - s->obj_first) << PAGE_SHIFT), sp.pg))
+            !is_sole_mapping(s->as, s->n.start + ((*first - s->obj_first) << PAGE_SHIFT), sp.pg))
             continue;
         if (!out) {
             page_referenced(&sp, true, &v->tlb);
@@ -130,7 +130,7 @@ static bool cold_object_some(struct seg *s, uint64_t *first, uint64_t last, bool
 }
 
 /* The pages of the segment's object that [start, end) shows. */
-static void cold_object(struct seg *s, uint64_t start, uint64_t end, bool out)
+static void cold_object_pages(struct seg *s, uint64_t start, uint64_t end, bool out)
 {
     uint64_t       first = seg_index(s, start), last = seg_index(s, end) - 1, from;
     struct victims v;
@@ -139,7 +139,7 @@ static void cold_object(struct seg *s, uint64_t start, uint64_t end, bool out)
     victims_init(&v);
     do {
         from = first;
-        more = cold_object_some(s, &first, last, out, &v);
+        more = cold_object_batch(s, &first, last, out, &v);
         victims_finish(&v);
         if (out && s->obj->kind == OBJ_VNODE && first > from)
             object_forget_clean(s->obj, from, min_of(first - 1, last));
@@ -149,9 +149,9 @@ static void cold_object(struct seg *s, uint64_t start, uint64_t end, bool out)
 static void cold_range(struct seg *s, uint64_t start, uint64_t end, bool out)
 {
     if (!seg_shared(s))
-        cold_private(s->as, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, out);
-    if (s->obj != NULL && (s->obj->kind == OBJ_ANON || s->obj->io != NULL) && (!out || cold_may_take(s)))
-        cold_object(s, start, end, out);
+        cold_private_pages(s->as, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, out);
+    if (s->obj != NULL && (s->obj->kind == OBJ_ANON || s->obj->io != NULL) && (!out || may_evict_object(s)))
+        cold_object_pages(s, start, end, out);
 }
 
 void cold_mark(struct seg *s, uint64_t start, uint64_t end)

@@ -31,7 +31,7 @@ void dying_later(struct dying *d, void (*end)(struct dying *d))
     spin_unlock(&dying_lock);
 }
 
-static void end_space(struct dying *d)
+static void release_dying_as(struct dying *d)
 {
     as_release(container_of(d, struct as, dying));
 }
@@ -43,7 +43,7 @@ void as_release_later(struct as *as)
     while (n > 1 && !atomic_compare_exchange_weak(&as->refs, &n, n - 1))
         ;
     if (n <= 1)
-        dying_later(&as->dying, end_space);
+        dying_later(&as->dying, release_dying_as);
 }
 
 static void dying_main(void *arg)

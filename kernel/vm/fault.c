@@ -14,7 +14,7 @@
  *             A translation is made while the lock of the object that names the page is held, so that
  *             truncation, migration and copies cannot slip in between.
  *             Whoever has to sleep or to allocate lets go of the locks and starts again (RETRY).
- * INVARIANTS  those of as.h; I4 is kept by `writable` in map_private()
+ * INVARIANTS  those of as.h; I4 is kept by `writable` in map_private_unlock()
  * LOCKING     as->lock for reading (for writing while a stack grows), then as described in object.h
  * SEE ALSO    docs/memory.md
  */
@@ -49,7 +49,7 @@ struct fault {
 };
 
 /* Finds page and page-table place of the address; leaves table NULL when there is no table. */
-static inline void find_entry(struct fault *f, uint64_t addr)
+static inline void find_small_entry(struct fault *f, uint64_t addr)
 {
     f->order = 0;
     f->addr = round_down(addr, PAGE_SIZE);
@@ -69,7 +69,7 @@ static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t 
 }
 
 /* Makes sure that there is a table.  Returns whether there is. */
-static inline bool need_table(struct fault *f)
+static inline bool ensure_page_table(struct fault *f)
 {
     if (unlikely(f->table == NULL))
         f->table = f->order != 0 ? pt_pd_make(f->as, f->addr) : pt_leaf_make(f->as, f->addr);
@@ -79,34 +79,34 @@ static inline bool need_table(struct fault *f)
     return false;
 }
 
-static inline uint64_t seg_bits(const struct seg *s, bool writable)
+static inline uint64_t seg_pte_bits(const struct seg *s, bool writable)
 {
     return pt_prot(s->prot, writable) | (unlikely(s->locked) ? PTE_LOCKED : 0);
 }
 
-static inline uint64_t entry_bits(struct fault *f, bool writable)
+static inline uint64_t fault_pte_bits(struct fault *f, bool writable)
 {
-    return seg_bits(f->seg, writable) | (f->order != 0 ? PTE_PS : 0);
+    return seg_pte_bits(f->seg, writable) | (f->order != 0 ? PTE_PS : 0);
 }
 
-static inline uint32_t page_flags(const struct page *pg)
+static inline uint32_t fault_page_flags(const struct page *pg)
 {
     return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
 
-static inline bool alone(const struct page *pg)
+static inline bool is_unshared(const struct page *pg)
 {
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
 }
 
 /* May a private page be mapped so that a store to it goes unnoticed? */
-static inline bool free_to_write(const struct page *pg)
+static inline bool is_private_writable(const struct page *pg)
 {
-    return alone(pg) && (page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
+    return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
 }
 
 /* There is no frame.  SIG_BUS where several in a row were wanted: single ones may be free, no wait or kill helps. */
-static int no_frame(struct fault *f)
+static int fail_no_frame(struct fault *f)
 {
     f->code = CODE_ADRERR;
     return f->order != 0 ? SIG_BUS : -ENOMEM;
@@ -129,8 +129,8 @@ static void map_private_around(struct fault *f)
         struct page *pg = leaf->slot[base + i];
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
-            (page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0)
-            pt_set(f->as, f->table, pt_slot(addr), pg, seg_bits(f->seg, free_to_write(pg)));
+            (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0)
+            pt_set(f->as, f->table, pt_slot(addr), pg, seg_pte_bits(f->seg, is_private_writable(pg)));
     }
 }
 
@@ -138,9 +138,9 @@ static void map_private_around(struct fault *f)
  * Maps a page of the space's own object, whose lock is held, and released.  `around`: and its neighbours; else it is a
  * new one.  There is a table.
  */
-static inline void map_private(struct fault *f, struct page *pg, bool around)
+static inline void map_private_unlock(struct fault *f, struct page *pg, bool around)
 {
-    bool other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, !around || free_to_write(pg)));
+    bool other = pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, !around || is_private_writable(pg)));
 
     if (around && f->order == 0)
         map_private_around(f);
@@ -154,26 +154,26 @@ static inline void map_private(struct fault *f, struct page *pg, bool around)
  * CPU may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is
  * read-only, and busy, until then.
  */
-static void map_copy(struct fault *f, struct page *copy)
+static void map_copy_unlock(struct fault *f, struct page *copy)
 {
     bool other;
 
     if (tlb_only_here(f->as)) {
-        map_private(f, copy, false);
+        map_private_unlock(f, copy, false);
         return;
     }
     atomic_fetch_or_explicit(&copy->flags, PG_LOCKED, memory_order_relaxed);
-    other = pt_set(f->as, f->table, f->slot, copy, entry_bits(f, false));
+    other = pt_set(f->as, f->table, f->slot, copy, fault_pte_bits(f, false));
     spin_unlock(&f->as->anon.lock);
     if (other)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
     spin_lock(&f->as->anon.lock);
-    pt_set(f->as, f->table, f->slot, copy, entry_bits(f, true));
+    pt_set(f->as, f->table, f->slot, copy, fault_pte_bits(f, true));
     spin_unlock(&f->as->anon.lock);
     page_unlock(copy);
 }
 
-static void init_private(struct fault *f, struct page *pg)
+static void init_private_page(struct fault *f, struct page *pg)
 {
     atomic_fetch_or_explicit(&pg->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
     pg->family = f->as->anon.family;
@@ -182,21 +182,21 @@ static void init_private(struct fault *f, struct page *pg)
 }
 
 /* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
-static __attribute__((always_inline)) inline int add_private(struct fault *f, struct page *pg, bool over_file)
+static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg, bool over_file)
 {
     struct vm_object *o = &f->as->anon;
     int               err = -ENOMEM;
 
-    init_private(f, pg);
-    if (need_table(f)) {
+    init_private_page(f, pg);
+    if (ensure_page_table(f)) {
         spin_lock(&o->lock);
         err = radix_insert(&o->tree, f->index, pg);
         if (likely(err == 0)) {
             o->npages += 1ul << f->order;
             if (over_file && f->table[f->slot] != 0)
-                map_copy(f, pg);
+                map_copy_unlock(f, pg);
             else
-                map_private(f, pg, false);
+                map_private_unlock(f, pg, false);
             return 0;
         }
         spin_unlock(&o->lock);
@@ -206,7 +206,7 @@ static __attribute__((always_inline)) inline int add_private(struct fault *f, st
 }
 
 /* A page of the space's own object that relatives share is to be written; o->lock is held, and released. */
-static int copy_private(struct fault *f, struct page *pg)
+static int cow_private_unlock(struct fault *f, struct page *pg)
 {
     struct vm_object *o = &f->as->anon;
     struct page      *copy;
@@ -216,19 +216,19 @@ static int copy_private(struct fault *f, struct page *pg)
     copy = place_private(f->seg, f->addr, f->order, 0);
     if (copy == NULL) {
         page_release(pg);
-        return no_frame(f);
+        return fail_no_frame(f);
     }
     page_copy(copy, pg, f->order);
-    init_private(f, copy);
+    init_private_page(f, copy);
     spin_lock(&o->lock);
-    if (radix_lookup(&o->tree, f->index) != pg || alone(pg)) { /* it changed meanwhile */
+    if (radix_lookup(&o->tree, f->index) != pg || is_unshared(pg)) { /* it changed meanwhile */
         spin_unlock(&o->lock);
         page_release(copy);
         page_release(pg);
         return RETRY;
     }
     radix_replace(&o->tree, f->index, copy);
-    map_copy(f, copy);
+    map_copy_unlock(f, copy);
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
     page_release(pg); /* ours */
@@ -237,7 +237,7 @@ static int copy_private(struct fault *f, struct page *pg)
 }
 
 /* The page of `o` is on swap.  The locks are held, and released by `unlock`. */
-static int fault_swapped(struct fault *f, struct vm_object *o, struct page *pg, void (*unlock)(struct fault *f))
+static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg, void (*unlock)(struct fault *f))
 {
     int err;
 
@@ -255,13 +255,13 @@ static void unlock_anon(struct fault *f)
 }
 
 /* The space's own object has the page; its lock is held, and released. */
-static __attribute__((noinline)) int fault_present(struct fault *f, struct page *pg)
+static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struct page *pg)
 {
-    uint32_t flags = page_flags(pg);
+    uint32_t flags = fault_page_flags(pg);
 
     if (unlikely((flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_SLOT | PG_AHEAD)) != 0)) {
         if ((flags & PG_SWAPPED) != 0)
-            return fault_swapped(f, &f->as->anon, pg, unlock_anon);
+            return fault_swapped_unlock(f, &f->as->anon, pg, unlock_anon);
         if ((flags & PG_LOCKED) != 0) {
             spin_unlock(&f->as->anon.lock);
             page_lock_wait(pg);
@@ -274,21 +274,21 @@ static __attribute__((noinline)) int fault_present(struct fault *f, struct page 
             f->keep_marked = !migrate_touch(&f->as->anon, pg, &pl);
             return RETRY;
         }
-        if (f->write && alone(pg))
+        if (f->write && is_unshared(pg))
             swap_forget(pg);
     }
-    if (!need_table(f)) {
+    if (!ensure_page_table(f)) {
         spin_unlock(&f->as->anon.lock);
         return -ENOMEM;
     }
-    if (f->write && !alone(pg))
-        return copy_private(f, pg);
-    map_private(f, pg, true);
+    if (f->write && !is_unshared(pg))
+        return cow_private_unlock(f, pg);
+    map_private_unlock(f, pg, true);
     return 0;
 }
 
 /* A private copy of the file's page is to be made. */
-static __attribute__((noinline)) int copy_of_file(struct fault *f)
+static __attribute__((noinline)) int copy_file_page(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
     uint64_t          index = seg_index(f->seg, f->addr);
@@ -310,7 +310,7 @@ static __attribute__((noinline)) int copy_of_file(struct fault *f)
     err = -ENOMEM;
     if (copy != NULL) {
         page_copy(copy, from, 0);
-        err = add_private(f, copy, true);
+        err = add_private_page(f, copy, true);
     }
     page_release(from); /* not before all CPUs have forgotten its translation */
     return err;
@@ -328,19 +328,19 @@ static int fault_private(struct fault *f)
         spin_lock(&o->lock);
         pg = radix_lookup(&o->tree, f->index);
         if (pg != NULL)
-            return fault_present(f, pg);
+            return fault_present_unlock(f, pg);
         spin_unlock(&o->lock);
         if (f->seg->obj != NULL)
-            return f->write ? copy_of_file(f) : fault_object(f);
+            return f->write ? copy_file_page(f) : fault_object(f);
     }
     pg = place_private(f->seg, f->addr, f->order, ALLOC_ZERO);
-    return likely(pg != NULL) ? add_private(f, pg, false) : no_frame(f);
+    return likely(pg != NULL) ? add_private_page(f, pg, false) : fail_no_frame(f);
 }
 
 /* ---- pages of files and shared memory ---------------------------------------------------------- */
 
 /* The object's lock, and for a private mapping that of the space's own object too. */
-static void lock_both(struct fault *f)
+static void lock_fault_objects(struct fault *f)
 {
     if (seg_shared(f->seg))
         spin_lock(&f->seg->obj->lock);
@@ -348,7 +348,7 @@ static void lock_both(struct fault *f)
         spin_lock_pair(&f->seg->obj->lock, &f->as->anon.lock);
 }
 
-static void unlock_both(struct fault *f)
+static void unlock_fault_objects(struct fault *f)
 {
     if (seg_shared(f->seg))
         spin_unlock(&f->seg->obj->lock);
@@ -357,16 +357,16 @@ static void unlock_both(struct fault *f)
 }
 
 /* May a shared mapping of this page be writable without further notice? */
-static bool page_is_writable(const struct vm_object *o, const struct page *pg)
+static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
 {
-    uint32_t flags = page_flags(pg);
+    uint32_t flags = fault_page_flags(pg);
 
     return o->kind == OBJ_ANON ? (flags & PG_SLOT) == 0 : (flags & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
 }
 
-static bool map_writable(const struct fault *f, const struct page *pg)
+static bool may_map_writable(const struct fault *f, const struct page *pg)
 {
-    return seg_shared(f->seg) && page_is_writable(f->seg->obj, pg);
+    return seg_shared(f->seg) && is_shared_writable(f->seg->obj, pg);
 }
 
 /* Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a table. */
@@ -379,7 +379,7 @@ static bool map_object_around(struct fault *f, struct page *pg)
     uint64_t          end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
     uint64_t          last = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
     uint32_t          exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
-    bool              other = pt_set(f->as, f->table, f->slot, pg, entry_bits(f, map_writable(f, pg)));
+    bool              other = pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, may_map_writable(f, pg)));
     uint64_t         *entry;
 
     if (f->order != 0)
@@ -394,12 +394,12 @@ static bool map_object_around(struct fault *f, struct page *pg)
         pg = radix_lookup(&o->tree, index);
         if (pg == NULL)
             continue;
-        flags = page_flags(pg);
+        flags = fault_page_flags(pg);
         if ((exec & ~flags) != 0)
             atomic_fetch_or_explicit(&pg->flags, PG_EXEC, memory_order_relaxed);
         if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
-            pt_set(f->as, f->table, pt_slot(from), pg, seg_bits(s, map_writable(f, pg)));
+            pt_set(f->as, f->table, pt_slot(from), pg, seg_pte_bits(s, may_map_writable(f, pg)));
         if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
             cachelist_take(pg);
             pcache_count_reclaim();
@@ -414,19 +414,19 @@ static bool map_object_around(struct fault *f, struct page *pg)
  * busy for others: the file system may wait for a commit, and the commit for this page, when a write(2) has made it
  * dirty meanwhile.
  */
-static int make_dirty(struct fault *f, struct page *pg)
+static int dirty_page_unlock(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
     int               err = 0;
 
     page_hold(pg);
     if (o->io != NULL && (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread does it */
-        unlock_both(f);
+        unlock_fault_objects(f);
         page_wait(pg, PG_PREPARE);
         page_release(pg);
         return RETRY;
     }
-    unlock_both(f);
+    unlock_fault_objects(f);
     if (o->ops != NULL && o->ops->page_mkwrite != NULL)
         err = o->ops->page_mkwrite(o, pg);
     if (err == 0)
@@ -447,55 +447,55 @@ static int fault_object(struct fault *f)
     bool              other;
     int               err;
 
-    if (!need_table(f))
+    if (!ensure_page_table(f))
         return -ENOMEM;
-    lock_both(f);
+    lock_fault_objects(f);
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        unlock_both(f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
+        unlock_fault_objects(f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
         f->code = CODE_ADRERR;
         return SIG_BUS;
     }
     pg = radix_lookup(&o->tree, index);
     if (pg == NULL) {
-        unlock_both(f);
+        unlock_fault_objects(f);
         pl = place_of_seg(f->seg, f->addr);
         err = object_page_make(o, index, &pl, f->seg->advice, &pg);
         f->code = CODE_ADRERR;
         if (err != 0)
-            return err == -ENOMEM ? no_frame(f) : SIG_BUS;
+            return err == -ENOMEM ? fail_no_frame(f) : SIG_BUS;
         page_release(pg);
         return RETRY;
     }
-    if (unlikely((page_flags(pg) & PG_SWAPPED) != 0))
-        return fault_swapped(f, o, pg, unlock_both);
-    if (unlikely((page_flags(pg) & PG_LOCKED) != 0)) {
-        unlock_both(f);
+    if (unlikely((fault_page_flags(pg) & PG_SWAPPED) != 0))
+        return fault_swapped_unlock(f, o, pg, unlock_fault_objects);
+    if (unlikely((fault_page_flags(pg) & PG_LOCKED) != 0)) {
+        unlock_fault_objects(f);
         page_lock_wait(pg);
         return RETRY;
     }
-    if (unlikely((page_flags(pg) & (PG_AHEAD | PG_SLOT)) != 0)) {
+    if (unlikely((fault_page_flags(pg) & (PG_AHEAD | PG_SLOT)) != 0)) {
         page_touch_ahead(pg, o->io != NULL ? &o->io->around : &f->seg->around);
         if (f->write)
             swap_forget(pg);
     }
-    if (unlikely((page_flags(pg) & PG_MARKED) != 0) && !f->keep_marked) {
-        unlock_both(f);
+    if (unlikely((fault_page_flags(pg) & PG_MARKED) != 0) && !f->keep_marked) {
+        unlock_fault_objects(f);
         pl = place_of_seg(f->seg, f->addr);
         spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, index) == pg && (page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
+        if (radix_lookup(&o->tree, index) == pg && (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
             f->keep_marked = !migrate_touch(o, pg, &pl);
         else
             spin_unlock(&o->lock);
         return RETRY;
     }
-    if (f->write && !page_is_writable(o, pg))
-        return make_dirty(f, pg);
+    if (f->write && !is_shared_writable(o, pg))
+        return dirty_page_unlock(f, pg);
     if (!seg_shared(f->seg) && radix_lookup(&f->as->anon.tree, f->index) != NULL) {
-        unlock_both(f); /* another thread has made a private copy just now */
+        unlock_fault_objects(f); /* another thread has made a private copy just now */
         return RETRY;
     }
     other = map_object_around(f, pg);
-    unlock_both(f);
+    unlock_fault_objects(f);
     if (other)
         tlb_flush(f->as, f->addr, f->addr + (PAGE_SIZE << f->order));
     return 0;
@@ -524,7 +524,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
 }
 
 /* Finds the segment of `addr`, letting a stack grow to it; as->lock is held for reading, before and after. */
-static struct seg *find_or_grow(struct as *as, uint64_t addr)
+static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_find(as, addr);
     bool        grown;
@@ -550,7 +550,7 @@ static const uint8_t needs[] = {
 
 static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
 {
-    struct seg *s = find_or_grow(f->as, addr);
+    struct seg *s = find_segment_or_grow(f->as, addr);
 
     if (unlikely(s == NULL)) {
         f->code = CODE_MAPERR;
@@ -564,7 +564,7 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, 
     if (unlikely(seg_huge(s)))
         find_huge_entry(f, addr);
     else
-        find_entry(f, addr);
+        find_small_entry(f, addr);
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 

@@ -22,7 +22,7 @@
 #include "vm/pt.h"
 #include "vm/rmap.h"
 
-static unsigned lgrp_of(const struct page *pg)
+static unsigned lgrp_of_page(const struct page *pg)
 {
     return lgrp_topo.node_lgrp[pg->node];
 }
@@ -33,7 +33,7 @@ static inline uint64_t base_pages(const struct page *pg)
 }
 
 /* Who, apart from its objects, holds the page? */
-static bool in_use(struct page *pg, bool private, uint32_t ours)
+static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
 {
     uint32_t named = private ? atomic_load(&pg->share) : 1;
 
@@ -43,7 +43,7 @@ static bool in_use(struct page *pg, bool private, uint32_t ours)
 /* ---- marking --------------------------------------------------------------------------------- */
 
 /* Marks pages first .. last of an object; drops what rmap finds when the page is shared. */
-static void mark_object(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
+static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
 {
     bool         private = o->family != NULL;
     struct page *pg;
@@ -58,12 +58,12 @@ static void mark_object(struct vm_object *o, uint64_t first, uint64_t last, stru
             return;
         }
         step = base_pages(pg);
-        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 || in_use(pg, private, 0)) {
-            lgrp_count(lgrp_of(pg), LGRP_STAT_MARK_FAIL, step);
+        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 || has_other_holders(pg, private, 0)) {
+            lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARK_FAIL, step);
             pg = NULL;
         } else {
             atomic_fetch_or_explicit(&pg->flags, PG_MARKED, memory_order_relaxed);
-            lgrp_count(lgrp_of(pg), LGRP_STAT_MARKED, step);
+            lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARKED, step);
             page_hold(pg);
             if (!private)
                 rmap_unmap_shared(o, first, pg, b);
@@ -89,19 +89,19 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
         return;
     tlb_batch_init(&b);
     if (!seg_shared(s)) {
-        mark_object(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
+        mark_object_pages(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
         if (range_zap(s->as, start, end)) /* pages of this space alone */
             s->as->tidy = false;
     }
     if (s->obj != NULL)
-        mark_object(s->obj, seg_index(s, start), seg_index(s, end) - 1, &b);
+        mark_object_pages(s->obj, seg_index(s, start), seg_index(s, end) - 1, &b);
     tlb_batch_done(&b);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
 /* Drops all translations of a busy page and flushes.  Returns whether it may be moved then. */
-static bool unmap_all(struct vm_object *o, struct page *pg)
+static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 {
     struct tlb_batch b;
     bool             idle;
@@ -110,12 +110,12 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
     if (o->family != NULL) {
         spin_lock(&o->family->lock);
         rmap_unmap_private(o->family, pg, &b);
-        idle = !in_use(pg, true, 1) && atomic_load(&pg->mapcount) == 0;
+        idle = !has_other_holders(pg, true, 1) && atomic_load(&pg->mapcount) == 0;
         spin_unlock(&o->family->lock);
     } else {
         spin_lock(&o->lock);
         rmap_unmap_shared(o, pg->index, pg, &b);
-        idle = !in_use(pg, false, 1);
+        idle = !has_other_holders(pg, false, 1);
         spin_unlock(&o->lock);
     }
     tlb_batch_done(&b);
@@ -124,7 +124,7 @@ static bool unmap_all(struct vm_object *o, struct page *pg)
 
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
-    unsigned     from = lgrp_of(pg), to = place_lgrp(pl), order = pg->order;
+    unsigned     from = lgrp_of_page(pg), to = place_lgrp(pl), order = pg->order;
     struct page *fresh;
     uint32_t     flags;
 
@@ -142,7 +142,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     page_hold(pg);
     spin_unlock(&o->lock);
     fresh = place_strict(to, pg);
-    if (fresh == NULL || !unmap_all(o, pg)) {
+    if (fresh == NULL || !unmap_busy_page(o, pg)) {
         if (fresh != NULL) {
             lgrp_count(from, LGRP_STAT_MIGR_FAIL_FROM, 1ul << order);
             page_release(fresh);

@@ -26,7 +26,7 @@ static uint64_t locked_max(void)
     return all - all / 8;
 }
 
-static int may_lock(const struct as *as, uint64_t more, uint64_t limit)
+static int check_lock_limits(const struct as *as, uint64_t more, uint64_t limit)
 {
     if (more == 0)
         return 0;
@@ -37,11 +37,11 @@ static int may_lock(const struct as *as, uint64_t more, uint64_t limit)
 
 bool as_may_lock(const struct as *as, uint64_t pages)
 {
-    return may_lock(as, pages, as->lock_limit) == 0;
+    return check_lock_limits(as, pages, as->lock_limit) == 0;
 }
 
 /* Pages of [start, end) that would become locked; -ENOMEM in *err for a hole. */
-static uint64_t unlocked_pages(struct as *as, uint64_t start, uint64_t end, int *err)
+static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end, int *err)
 {
     uint64_t    n = 0;
     struct seg *s = seg_find(as, start);
@@ -59,7 +59,7 @@ static uint64_t unlocked_pages(struct as *as, uint64_t start, uint64_t end, int 
 }
 
 /* All segments of [start, end), which has no hole.  as->lock for writing. */
-static int set_locked(struct as *as, uint64_t start, uint64_t end, bool on)
+static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 {
     struct seg *s;
     int         err = seg_isolate(as, start, end);
@@ -80,7 +80,7 @@ static int set_locked(struct as *as, uint64_t start, uint64_t end, bool on)
  * Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one cannot be had.  With `ignore` the rest of
  * that segment is left out: if there is no memory, each page would be waited for.
  */
-static int bring_in(struct as *as, uint64_t start, uint64_t end, bool ignore)
+static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ignore)
 {
     int code;
 
@@ -125,15 +125,15 @@ int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit
     if (start == end)
         return 0;
     rw_enter_write(&as->lock);
-    more = unlocked_pages(as, start, end, &err);
+    more = count_unlocked_pages(as, start, end, &err);
     if (err == 0 && on) {
-        err = may_lock(as, more, limit);
+        err = check_lock_limits(as, more, limit);
         as->lock_limit = limit;
     }
     if (err == 0)
-        err = set_locked(as, start, end, on);
+        err = set_range_locked(as, start, end, on);
     as_unlock(as);
-    return err == 0 && on ? bring_in(as, start, end, false) : err;
+    return err == 0 && on ? fault_in_locked(as, start, end, false) : err;
 }
 
 int as_mlockall(struct as *as, int flags, uint64_t limit)
@@ -145,7 +145,7 @@ int as_mlockall(struct as *as, int flags, uint64_t limit)
         return -EINVAL;
     rw_enter_write(&as->lock);
     if ((flags & MCL_CURRENT) != 0)
-        err = may_lock(as, as->virt_pages - as->locked_pages, limit);
+        err = check_lock_limits(as, as->virt_pages - as->locked_pages, limit);
     if (err == 0) {
         as->lock_future = (flags & MCL_FUTURE) != 0;
         as->lock_limit = limit;
@@ -169,5 +169,5 @@ uint64_t vm_locked_pages(void)
 
 void as_bring_in_locked(struct as *as, uint64_t start, uint64_t end)
 {
-    (void)bring_in(as, start, end, true);
+    (void)fault_in_locked(as, start, end, true);
 }

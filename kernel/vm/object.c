@@ -101,7 +101,7 @@ void object_hold(struct vm_object *o)
         atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
 }
 
-static void page_drop(void *arg, void *item)
+static void release_unmapped_page(void *arg, void *item)
 {
     struct page *pg = item;
 
@@ -126,7 +126,7 @@ void object_release(struct vm_object *o)
     pages = o->tree;
     o->tree = (struct radix){NULL, NULL};
     spin_unlock(&o->lock);
-    radix_destroy(&pages, page_drop, NULL);
+    radix_destroy(&pages, release_unmapped_page, NULL);
     pageout_quiesce(); /* no page leads here any more */
     object_forget_advice(o);
     reserve_return(atomic_load_explicit(&o->size_pages, memory_order_relaxed));
@@ -139,13 +139,13 @@ void object_release(struct vm_object *o)
  * Waiting for a busy page without a reference: it may become another's, which is seen when it is looked up again.  A
  * page that a disk has in hand may even be freed, so it is held; one that moves (migrate.c) is not, or it could not.
  */
-static inline void busy_hold(struct vm_object *o, struct page *pg)
+static inline void hold_busy_page(struct vm_object *o, struct page *pg)
 {
     if (o->io != NULL)
         page_hold(pg);
 }
 
-static void busy_wait(struct vm_object *o, struct page *pg, uint32_t mask)
+static void wait_busy_page(struct vm_object *o, struct page *pg, uint32_t mask)
 {
     page_wait(pg, mask);
     if (o->io != NULL)
@@ -153,7 +153,7 @@ static void busy_wait(struct vm_object *o, struct page *pg, uint32_t mask)
 }
 
 /* The page at `index` with a reference, waiting while it is busy; NULL when absent. */
-static struct page *page_present(struct vm_object *o, uint64_t index)
+static struct page *hold_present_page(struct vm_object *o, uint64_t index)
 {
     for (;;) {
         struct page *pg;
@@ -163,9 +163,9 @@ static struct page *page_present(struct vm_object *o, uint64_t index)
         if (pg != NULL && (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_LOCKED) == 0)
             page_hold(pg);
         else if (pg != NULL) {
-            busy_hold(o, pg);
+            hold_busy_page(o, pg);
             spin_unlock(&o->lock);
-            busy_wait(o, pg, PG_LOCKED | PG_WRITEBACK);
+            wait_busy_page(o, pg, PG_LOCKED | PG_WRITEBACK);
             continue;
         }
         spin_unlock(&o->lock);
@@ -174,7 +174,7 @@ static struct page *page_present(struct vm_object *o, uint64_t index)
 }
 
 /* Fills a page that is in the tree and busy; on failure it is taken out again. */
-static int page_fill(struct vm_object *o, struct page *pg)
+static int fill_page_unlock(struct vm_object *o, struct page *pg)
 {
     int err = o->ops->getpage(o, pg);
 
@@ -190,7 +190,7 @@ static int page_fill(struct vm_object *o, struct page *pg)
     return err;
 }
 
-static int page_make(struct vm_object *o, uint64_t index, const struct placement *pl, bool overwrite,
+static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl, bool overwrite,
                      struct page **out)
 {
     bool         fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
@@ -200,7 +200,7 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
     int          err;
 
     index = round_down(index, 1ul << o->order);
-    while ((pg = page_present(o, index)) == NULL) {
+    while ((pg = hold_present_page(o, index)) == NULL) {
         pg = place_page(pl, o->order, how, index);
         if (pg == NULL)
             return -ENOMEM;
@@ -216,7 +216,7 @@ static int page_make(struct vm_object *o, uint64_t index, const struct placement
             o->npages += 1ul << o->order;
         spin_unlock(&o->lock);
         if (err == 0 && fill)
-            err = page_fill(o, pg);
+            err = fill_page_unlock(o, pg);
         else if (err != 0)
             page_release(pg); /* the tree's */
         if (err == 0)
@@ -234,11 +234,11 @@ int object_page_make(struct vm_object *o, uint64_t index, const struct placement
 {
     if (unlikely(o->io != NULL))
         return object_page_read(o, index, 1, pl, &(struct read_how){NULL, advice}, out);
-    return page_make(o, index, pl, false, out);
+    return find_or_create_page(o, index, pl, false, out);
 }
 
 /* Pages made by read and write: the kernel's mapping of a file, first touch unless advised otherwise. */
-static struct placement place_by_call(struct vm_object *o, uint64_t index)
+static struct placement placement_for_call(struct vm_object *o, uint64_t index)
 {
     unsigned policy = object_policy(o, index);
 
@@ -251,22 +251,22 @@ int object_page_get(struct vm_object *o, uint64_t index, bool create, struct pag
 
     if (unlikely(o->io != NULL) && create)
         return object_page_read(o, index, 1, NULL, NULL, out);
-    *out = page_present(o, round_down(index, 1ul << o->order));
+    *out = hold_present_page(o, round_down(index, 1ul << o->order));
     if (*out != NULL || !create)
         return 0;
-    pl = place_by_call(o, index);
-    return page_make(o, index, &pl, false, out);
+    pl = placement_for_call(o, index);
+    return find_or_create_page(o, index, &pl, false, out);
 }
 
 int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page **out)
 {
     struct placement pl;
 
-    *out = page_present(o, index);
+    *out = hold_present_page(o, index);
     if (*out != NULL)
         return 0;
-    pl = place_by_call(o, index);
-    return page_make(o, index, &pl, true, out);
+    pl = placement_for_call(o, index);
+    return find_or_create_page(o, index, &pl, true, out);
 }
 
 /* ---- taking pages away ----------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
  * Takes up to DROP_BATCH pages of first .. last out of the tree, unmapped, onto `dead`.  Returns a busy
  * page that stands in the way, or NULL; *more tells whether there may be others.  Takes o->lock.
  */
-static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last, struct list *dead,
+static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last, struct list *dead,
                               struct tlb_batch *b, bool *more)
 {
     struct page *pg, *busy = NULL;
@@ -289,7 +289,7 @@ static struct page *take_some(struct vm_object *o, uint64_t first, uint64_t last
             break;
         }
         if ((atomic_load(&pg->flags) & IN_THE_WAY) != 0) {
-            busy_hold(o, pg);
+            hold_busy_page(o, pg);
             busy = pg;
             *more = true;
             break;
@@ -315,12 +315,12 @@ void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
         return;
     do {
         tlb_batch_init(&b);
-        busy = take_some(o, first, last, &dead, &b, &more);
+        busy = detach_page_batch(o, first, last, &dead, &b, &more);
         tlb_batch_done(&b);
         while ((pg = list_pop(&dead, struct page, link)) != NULL)
             page_release(pg);
         if (busy != NULL)
-            busy_wait(o, busy, IN_THE_WAY);
+            wait_busy_page(o, busy, IN_THE_WAY);
     } while (more);
 }
 

@@ -97,13 +97,13 @@ static uint64_t other_frames; /* that stay, and are not among mem_unpageable() *
  * What is `ns` by the daemons' clocks.  A disk whose times are divided by a number asks for daemons that are as much
  * quicker; else it fills all memory between two of their rounds, which a disk with its own times never does.
  */
-static uint64_t scaled(uint64_t ns)
+static uint64_t scale_pageout_time(uint64_t ns)
 {
     return ns / max_of(pageout_timescale, 1u);
 }
 
 /* The tunables as they are now, made valid. */
-static struct paging now(void)
+static struct paging load_paging_tunables(void)
 {
     struct paging p = {lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree, fastscan, slowscan,
                        handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu, priority_paging, scan_total(),
@@ -114,9 +114,9 @@ static struct paging now(void)
 }
 
 /* Sets the variables to what is valid on this machine and beside each other; says so where another value was set. */
-static void paging_in_force(void)
+static void clamp_paging_tunables(void)
 {
-    struct paging p = now();
+    struct paging p = load_paging_tunables();
     const struct {
         const char *name;
         uint64_t   *var, value;
@@ -147,10 +147,10 @@ struct paging pageout_now(uint64_t *share, uint64_t *waiting)
 {
     *share = po_share;
     *waiting = needfree;
-    return now();
+    return load_paging_tunables();
 }
 
-static uint64_t free_frames(void)
+static uint64_t count_free_frames(void)
 {
     uint64_t n = 0;
 
@@ -161,7 +161,7 @@ static uint64_t free_frames(void)
 
 uint64_t freemem(void)
 {
-    return free_frames() + cachelist_pages();
+    return count_free_frames() + cachelist_pages();
 }
 
 bool pageout_is_short(void)
@@ -220,7 +220,7 @@ void pageout_freed(void)
 }
 
 /* Sleeps until the daemon has made a round or pages have become free. */
-static void wait_round(void)
+static void wait_pageout_round(void)
 {
     spin_lock(&sleeping_lock);
     needfree++;
@@ -240,27 +240,27 @@ bool pageout_is_caller(void)
 }
 
 /* Frames that are left to the daemon: it needs some to bring pages to the disk. */
-static uint64_t reserve(void)
+static uint64_t daemon_reserve(void)
 {
     return pageout_reserve < throttlefree ? pageout_reserve : throttlefree / 2;
 }
 
 /* Frames that the caller has to leave: an ordinary user leaves some to the superuser, so that he can end processes. */
-static uint64_t others(void)
+static uint64_t frames_to_leave(void)
 {
     bool user = this_cpu()->irq_depth == 0 && !usermem_ops.superuser();
 
-    return user ? throttlefree : reserve();
+    return user ? throttlefree : daemon_reserve();
 }
 
 /* mem_ops.may_take */
-static bool may_take(void)
+static bool may_take_frame(void)
 {
-    return free_frames() >= others() || pageout_is_caller();
+    return count_free_frames() >= frames_to_leave() || pageout_is_caller();
 }
 
 /* mem_ops.low */
-static bool low(unsigned node, bool wait, bool failed)
+static bool handle_low_memory(unsigned node, bool wait, bool failed)
 {
     const struct mem_node *n = &mem_nodes[node];
     unsigned               got = 0, i = 0;
@@ -281,8 +281,8 @@ static bool low(unsigned node, bool wait, bool failed)
         return false;
     since = progress;
     while (i < HOPELESS && (failed || (freemem() < throttlefree && since != in_vain))) {
-        wait_round();
-        if (failed && freemem() > others())
+        wait_pageout_round();
+        if (failed && freemem() > frames_to_leave())
             return true;
         i++;
         if (failed && progress != since) {
@@ -296,12 +296,12 @@ static bool low(unsigned node, bool wait, bool failed)
     }
     if (i == HOPELESS && progress == since)
         in_vain = since;
-    return freemem() > others();
+    return freemem() > frames_to_leave();
 }
 
 bool pageout_make_room(unsigned tries)
 {
-    return tries < ROOM_TRIES && low(this_cpu()->node, true, true);
+    return tries < ROOM_TRIES && handle_low_memory(this_cpu()->node, true, true);
 }
 
 /* ---- taking pages -------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ struct round {
     bool           waits;  /* a page was seen that is on its way to or from a disk */
 };
 
-static void finish(struct round *r)
+static void finish_scan_round(struct round *r)
 {
     struct swap_went went = victims_finish(&r->v); /* I1 */
 
@@ -324,7 +324,7 @@ static void finish(struct round *r)
 }
 
 /* Starts writing a dirty page and its neighbours.  The owner is locked, and released. */
-static void push_file(struct round *r, const struct scan_page *sp)
+static void push_file_unlock(struct round *r, const struct scan_page *sp)
 {
     struct vm_object *o = sp->obj;
     uint64_t          cluster = pcache_cluster(), first = sp->pg->index - sp->pg->index % cluster;
@@ -341,7 +341,7 @@ static void push_file(struct round *r, const struct scan_page *sp)
 }
 
 /* The hand in question would take such a page, and there is a way for it to go. */
-static enum page_verdict judge(const struct round *r, const struct page_seen *s, const struct page *pg, enum hand hand)
+static enum page_verdict judge_page(const struct round *r, const struct page_seen *s, const struct page *pg, enum hand hand)
 {
     enum page_verdict verdict = paging_judge(&r->p, s, hand, freemem(), po_share);
     bool              kept = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
@@ -353,7 +353,7 @@ static enum page_verdict judge(const struct round *r, const struct page_seen *s,
 }
 
 /* Whether it takes little time to look for all mappings of a page and of its neighbours, with interrupts off. */
-static bool in_few_spaces(const struct scan_page *sp)
+static bool is_in_few_spaces(const struct scan_page *sp)
 {
     const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs, *l = all->next;
 
@@ -367,9 +367,9 @@ static bool in_few_spaces(const struct scan_page *sp)
  * Takes an anonymous page with those of its neighbours, in the aligned cluster, that are to be taken too: they will lie
  * side by side on the disk, and come back together.  The owner is locked, and released.
  */
-static void take_cluster(struct round *r, const struct scan_page *sp, enum hand hand)
+static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enum hand hand)
 {
-    uint64_t         n = in_few_spaces(sp) ? swap_cluster_pages() : 1, first = sp->pg->index - sp->pg->index % n;
+    uint64_t         n = is_in_few_spaces(sp) ? swap_cluster_pages() : 1, first = sp->pg->index - sp->pg->index % n;
     struct scan_page near;
     struct page_seen s;
 
@@ -382,7 +382,7 @@ static void take_cluster(struct round *r, const struct scan_page *sp, enum hand 
         if (!scan_neighbour(sp, i, &near))
             continue;
         s = page_seen_now(&near, &r->v.tlb);
-        if (judge(r, &s, near.pg, hand) == PAGE_PUSH)
+        if (judge_page(r, &s, near.pg, hand) == PAGE_PUSH)
             victims_take_anon(&r->v, &near);
         if (near.family != NULL)
             page_release(near.pg);
@@ -405,19 +405,19 @@ static bool check_page(struct round *r, struct page *pg, enum hand hand)
         !scan_lock(SCAN_PAGEOUT, pg, &sp))
         return false;
     s = page_seen_now(&sp, &r->v.tlb);
-    verdict = judge(r, &s, pg, hand);
+    verdict = judge_page(r, &s, pg, hand);
     if (verdict == PAGE_CLEAR)
         page_referenced(&sp, true, &r->v.tlb);
     if (verdict == PAGE_PUSH && s.kind == KIND_ANON)
-        take_cluster(r, &sp, hand);
+        take_cluster_unlock(r, &sp, hand);
     else if (verdict == PAGE_PUSH)
-        push_file(r, &sp);
+        push_file_unlock(r, &sp);
     else if (verdict == PAGE_FREE)
         victims_take_file(&r->v, &sp);
     else
         scan_unlock(&sp);
     if (victims_full(&r->v))
-        finish(r);
+        finish_scan_round(r);
     return verdict != PAGE_SKIP;
 }
 
@@ -426,9 +426,9 @@ static struct scan_pos front, back;
 /* One round: a quarter of a second's worth.  Returns pages taken. */
 static uint64_t scan_round(void)
 {
-    struct round  r = {.p = now(), .swap = swap_room() || swap_kept() != 0};
+    struct round  r = {.p = load_paging_tunables(), .swap = swap_room() || swap_kept() != 0};
     uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
-    uint64_t      budget = paging_percent(&r.p, freemem()) * scaled(ROUND_NS) / 100;
+    uint64_t      budget = paging_percent(&r.p, freemem()) * scale_pageout_time(ROUND_NS) / 100;
     uint64_t      start = clock_mono_ns();
     const unsigned check = 256; /* frames between looks at the clock */
 
@@ -444,13 +444,13 @@ static uint64_t scan_round(void)
         if (++looked % check == 0 && clock_mono_ns() - start > budget)
             break;
     }
-    finish(&r);
+    finish_scan_round(&r);
     barren = r.taken == 0 && r.pushes == 0 && !r.waits ? barren + looked : 0;
     return r.taken;
 }
 
 /* Free frames for those who cannot wait, from the cache list. */
-static void refill(void)
+static void refill_low_nodes(void)
 {
     for (unsigned i = 0; cachelist_on && i < nnodes; i++)
         if (mem_nodes[i].nfree_pages < mem_nodes[i].low_pages)
@@ -468,12 +468,12 @@ static void pageout_main(void *arg)
         spin_lock(&sleeping_lock);
         cv_broadcast(&memory_cv);
         if (!atomic_load(&kicked))
-            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + scaled(ROUND_NS), "pageout");
+            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + scale_pageout_time(ROUND_NS), "pageout");
         atomic_store(&kicked, false);
         spin_unlock(&sleeping_lock);
-        refill();
-        paging_in_force();
-        p = now();
+        refill_low_nodes();
+        clamp_paging_tunables();
+        p = load_paging_tunables();
         if ((freemem() < paging_mark(&p) + needfree || kstack_many()) && kstack_reap() != 0)
             pageout_freed();
         if (freemem() < paging_mark(&p) + needfree)
@@ -482,7 +482,7 @@ static void pageout_main(void *arg)
             fruitless = 0;
         po_share = paging_share(po_share, fruitless, freemem() > p.lotsfree);
         if (needfree != 0 && fruitless != 0) /* nothing to take: the disks have to finish first */
-            thread_sleep_ns(scaled(NS_PER_S / 100));
+            thread_sleep_ns(scale_pageout_time(NS_PER_S / 100));
     }
 }
 
@@ -538,7 +538,7 @@ static void fsflush_main(void *arg)
             autoup = f.autoup;
             tune_t_fsflushr = f.interval;
         }
-        thread_sleep_ns(scaled((uint64_t)f.interval * NS_PER_S));
+        thread_sleep_ns(scale_pageout_time((uint64_t)f.interval * NS_PER_S));
         for (n = fsflush_pages(&f, scan_total()); n > 0; n--) {
             bool          wrapped = false;
             struct page  *pg = scan_next(&pos, &wrapped);
@@ -563,20 +563,20 @@ static void fsflush_main(void *arg)
 
 void pageout_start(void)
 {
-    paging_in_force();
+    clamp_paging_tunables();
     cachelist_on = pageout_policy == 2;
     back = scan_start(0);
     front = scan_start(handspreadpages);
     cv_init(&pageout_cv);
     cv_init(&memory_cv);
-    other_frames = scan_total() - free_frames() - mem_unpageable();
+    other_frames = scan_total() - count_free_frames() - mem_unpageable();
     reserve_recount();
     for (unsigned i = 0; i < nnodes; i++)
         mem_nodes[i].low_pages = max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
     dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
-    mem_ops.low = low;
-    mem_ops.may_take = may_take;
+    mem_ops.low = handle_low_memory;
+    mem_ops.may_take = may_take_frame;
     pageout_thread = kthread_create("pageout", PRI_SYS, pageout_main, NULL);
     if (pageout_thread == NULL || fsflush_thread == NULL)
         panic("no memory for the pageout daemon");

@@ -48,14 +48,14 @@ void paging_setup(struct paging *p, uint64_t page_size)
 }
 
 /* How far below the mark: free pages less what will be wanted, within 0 .. mark. */
-static uint64_t level(uint64_t mark, uint64_t free, uint64_t deficit)
+static uint64_t net_free_pages(uint64_t mark, uint64_t free, uint64_t deficit)
 {
     return free > deficit ? min_of(free - deficit, mark) : 0;
 }
 
 uint64_t paging_goal(const struct paging *p, uint64_t free, uint64_t deficit, bool waiting)
 {
-    uint64_t mark = paging_mark(p), v = level(mark, free, deficit);
+    uint64_t mark = paging_mark(p), v = net_free_pages(mark, free, deficit);
 
     if (waiting)
         return p->fastscan / PAGING_HZ;
@@ -64,7 +64,7 @@ uint64_t paging_goal(const struct paging *p, uint64_t free, uint64_t deficit, bo
 
 uint64_t paging_percent(const struct paging *p, uint64_t free)
 {
-    uint64_t mark = paging_mark(p), v = level(mark, free, 0);
+    uint64_t mark = paging_mark(p), v = net_free_pages(mark, free, 0);
 
     return p->min_percent_cpu + (p->max_percent_cpu - p->min_percent_cpu) * (mark - v) / mark;
 }

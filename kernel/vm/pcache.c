@@ -85,7 +85,7 @@ uint64_t pcache_cluster(void)
     return maxphys >> PAGE_SHIFT;
 }
 
-static struct dirty_set *set_of(const struct vm_object *o)
+static struct dirty_set *dirty_set_of(const struct vm_object *o)
 {
     return &dirty_sets[((uintptr_t)o >> 8) % DIRTY_SETS];
 }
@@ -101,7 +101,7 @@ void object_io_init(struct vm_object *o, struct object_io *io, struct disk *disk
 
 void object_io_fini(struct vm_object *o)
 {
-    struct dirty_set *set = set_of(o);
+    struct dirty_set *set = dirty_set_of(o);
 
     spin_lock(&o->lock); /* whoever took the last page out of the tree has let go of the lock */
     ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0, "pcache: a file goes with pages to be written");
@@ -113,7 +113,7 @@ void object_io_fini(struct vm_object *o)
     pageout_quiesce();
 }
 
-static inline uint32_t flags_of(const struct page *pg)
+static inline uint32_t pcache_page_flags(const struct page *pg)
 {
     return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
@@ -129,7 +129,7 @@ void pcache_tag_dirty(struct vm_object *o, struct page *pg)
     atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
     radix_tag(&o->tree, pg->index, RADIX_DIRTY);
     if (io->ndirty++ == 0) {
-        struct dirty_set *set = set_of(o);
+        struct dirty_set *set = dirty_set_of(o);
 
         spin_lock(&set->lock);
         list_push_back(&set->objs, &io->dirty_link);
@@ -144,7 +144,7 @@ void pcache_untag_dirty(struct vm_object *o, struct page *pg)
     atomic_fetch_and_explicit(&pg->flags, ~(uint32_t)PG_DIRTY, memory_order_relaxed);
     radix_untag(&o->tree, pg->index, RADIX_DIRTY);
     if (--io->ndirty == 0) {
-        struct dirty_set *set = set_of(o);
+        struct dirty_set *set = dirty_set_of(o);
 
         spin_lock(&set->lock);
         list_remove(&io->dirty_link);
@@ -155,7 +155,7 @@ void pcache_untag_dirty(struct vm_object *o, struct page *pg)
 void pcache_forget(struct vm_object *o, struct page *pg)
 {
     cachelist_take(pg);
-    if ((flags_of(pg) & PG_DIRTY) != 0)
+    if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
         pcache_untag_dirty(o, pg);
 }
 
@@ -181,7 +181,7 @@ void pcache_unmapped(struct vm_object *o, uint64_t first, uint64_t last)
 
 void pcache_pin(struct vm_object *o)
 {
-    struct dirty_set *set = set_of(o);
+    struct dirty_set *set = dirty_set_of(o);
 
     spin_lock(&set->lock);
     o->io->pins++;
@@ -191,14 +191,14 @@ void pcache_pin(struct vm_object *o)
 void object_dirty(struct vm_object *o, struct page *pg)
 {
     atomic_thread_fence(memory_order_seq_cst); /* what was stored is seen by whoever clears the flag after this look */
-    if ((flags_of(pg) & PG_DIRTY) != 0)
+    if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
         return;
     if (o->io == NULL) {
         atomic_fetch_or_explicit(&pg->flags, PG_DIRTY, memory_order_relaxed);
         return;
     }
     spin_lock(&o->lock);
-    if ((flags_of(pg) & PG_DIRTY) == 0 && radix_lookup(&o->tree, pg->index) == pg)
+    if ((pcache_page_flags(pg) & PG_DIRTY) == 0 && radix_lookup(&o->tree, pg->index) == pg)
         pcache_tag_dirty(o, pg);
     spin_unlock(&o->lock);
 }
@@ -209,7 +209,7 @@ void object_dirty_range(struct vm_object *o, uint64_t first, uint64_t last)
 
     spin_lock(&o->lock);
     for (; (pg = radix_next(&o->tree, &first)) != NULL && first <= last; first++)
-        if ((flags_of(pg) & PG_DIRTY) == 0)
+        if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     spin_unlock(&o->lock);
 }
@@ -230,7 +230,7 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 /* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
 static bool is_idle_page(struct vm_object *o, struct page *pg)
 {
-    return (flags_of(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 && atomic_load(&pg->mapcount) == 0 &&
+    return (pcache_page_flags(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 && atomic_load(&pg->mapcount) == 0 &&
            atomic_load(&pg->refs) == 1 && atomic_load(&o->zaps) == 0; /* as.h I8 */
 }
 
@@ -293,7 +293,7 @@ struct run {
 };
 
 /* DIRTY becomes WRITEBACK for a run of pages; o->lock is held. */
-static void begin_write(struct vm_object *o, struct run *r)
+static void begin_writeback(struct vm_object *o, struct run *r)
 {
     uint64_t first = r->page[0]->index;
 
@@ -310,7 +310,7 @@ static void begin_write(struct vm_object *o, struct run *r)
 }
 
 /* Takes the next run of dirty pages of *first .. last, which moves behind it. */
-static void take_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync, struct run *r)
+static void take_dirty_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync, struct run *r)
 {
     uint64_t     at = *first, cluster = pcache_cluster();
     struct page *pg;
@@ -322,7 +322,7 @@ static void take_run(struct vm_object *o, uint64_t *first, uint64_t last, bool s
     for (; r->n < cluster && (pg = radix_next_tagged(&o->tree, &at, RADIX_DIRTY)) != NULL && at <= last; at++) {
         if (r->n != 0 && at != r->page[0]->index + r->n)
             break;
-        if ((flags_of(pg) & (PG_LOCKED | PG_WRITEBACK)) == 0) {
+        if ((pcache_page_flags(pg) & (PG_LOCKED | PG_WRITEBACK)) == 0) {
             r->page[r->n++] = pg;
         } else if (r->n != 0) {
             break;
@@ -333,7 +333,7 @@ static void take_run(struct vm_object *o, uint64_t *first, uint64_t last, bool s
         }
     }
     if (r->n != 0) {
-        begin_write(o, r);
+        begin_writeback(o, r);
         *first = r->page[0]->index + r->n;
     }
     spin_unlock(&o->lock);
@@ -353,7 +353,7 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
     if (o->io == NULL)
         return 0;
     while (first <= last) {
-        take_run(o, &first, last, sync, &r);
+        take_dirty_run(o, &first, last, sync, &r);
         if (r.busy != NULL) {
             object_hurry(o, true);
             page_wait(r.busy, PG_LOCKED | PG_WRITEBACK);
@@ -377,16 +377,16 @@ int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sy
  * A page has been written: pageout's, if still clean and unused, leaves the tree (returns true: the caller drops the
  * tree's reference), or goes onto the cache list.  o->lock is held; once it is free the file may go (I3).
  */
-static bool written(struct vm_object *o, struct page *pg)
+static bool end_page_writeback(struct vm_object *o, struct page *pg)
 {
-    uint32_t reclaim = flags_of(pg) & PG_RECLAIM;
+    uint32_t reclaim = pcache_page_flags(pg) & PG_RECLAIM;
 
     page_done(pg, PG_WRITEBACK | PG_RECLAIM);
     if (cachelist_on) {
         cachelist_put(pg, false);
         return false;
     }
-    if (reclaim == 0 || (flags_of(pg) & (PG_DIRTY | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
+    if (reclaim == 0 || (pcache_page_flags(pg) & (PG_DIRTY | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
         atomic_load(&pg->refs) != 2)
         return false;
     object_lose(o, pg);
@@ -403,7 +403,7 @@ void object_write_done(struct page *pg, int err)
     bool              drop;
 
     spin_lock(&o->lock);
-    ASSERT((flags_of(pg) & PG_WRITEBACK) != 0, "pcache: done once");
+    ASSERT((pcache_page_flags(pg) & PG_WRITEBACK) != 0, "pcache: done once");
     radix_untag(&o->tree, pg->index, RADIX_WRITEBACK);
     before = io->nwriteback--;
     if (unlikely(err != 0)) {
@@ -413,14 +413,14 @@ void object_write_done(struct page *pg, int err)
             io->tally.failed++;
             io->error = err;
         }
-        if ((flags_of(pg) & PG_DIRTY) == 0)
+        if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     }
     if (unlikely(io->nthrottled != 0) && throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
         cv_broadcast(&io->throttled);
     if (unlikely(io->npaced != 0) && pacing_wakes(&p, before - 1))
         cv_broadcast(&io->paced);
-    drop = written(o, pg);
+    drop = end_page_writeback(o, pg);
     spin_unlock(&o->lock);
     if (drop)
         page_release(pg); /* the tree's */
@@ -428,7 +428,7 @@ void object_write_done(struct page *pg, int err)
 }
 
 /* Sleeps until no page of the range is being written. */
-static void wait_written(struct vm_object *o, uint64_t first, uint64_t last)
+static void wait_range_writeback(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
 
@@ -447,7 +447,7 @@ static void wait_written(struct vm_object *o, uint64_t first, uint64_t last)
 }
 
 /* The counts now; *err: the last write that failed. */
-static struct write_tally tally_writes(struct vm_object *o, int *err)
+static struct write_tally get_write_tally(struct vm_object *o, int *err)
 {
     struct write_tally t;
 
@@ -465,20 +465,20 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
 
     if (o->io == NULL)
         return 0;
-    start = after = tally_writes(o, &err);
+    start = after = get_write_tally(o, &err);
     do { /* again if a page that was left out, because it was being written, was put off: it is dirty again */
         before = after;
         if (atomic_load_explicit(&o->io->nwriteback, memory_order_relaxed) != 0)
             object_hurry(o, true);
         object_writeback(o, first, last, true);
-        wait_written(o, first, last);
-        after = tally_writes(o, &err);
+        wait_range_writeback(o, first, last);
+        after = get_write_tally(o, &err);
     } while (unlikely(after.put_off != before.put_off));
     return after.failed != start.failed ? err : 0;
 }
 
 /* Pins the first object of a set, which moves to its end; NULL: the set is empty. */
-static struct object_io *pin_first(struct dirty_set *set)
+static struct object_io *pin_first_object(struct dirty_set *set)
 {
     struct object_io *io = NULL;
 
@@ -494,7 +494,7 @@ static struct object_io *pin_first(struct dirty_set *set)
 
 void pcache_unpin(struct vm_object *o)
 {
-    struct dirty_set *set = set_of(o);
+    struct dirty_set *set = dirty_set_of(o);
 
     spin_lock(&set->lock);
     if (--o->io->pins == 0)
@@ -502,7 +502,7 @@ void pcache_unpin(struct vm_object *o)
     spin_unlock(&set->lock);
 }
 
-static unsigned length(struct dirty_set *set)
+static unsigned count_dirty_objects(struct dirty_set *set)
 {
     struct object_io *io;
     unsigned          n = 0;
@@ -518,8 +518,8 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
 {
     mutex_enter(&all_mutex);
     for (unsigned i = 0; i < DIRTY_SETS; i++)
-        for (unsigned n = length(&dirty_sets[i]); n > 0; n--) { /* no more: those that cannot be written come round */
-            struct object_io *io = pin_first(&dirty_sets[i]);
+        for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0; n--) { /* no more: those that cannot be written come round */
+            struct object_io *io = pin_first_object(&dirty_sets[i]);
 
             if (io == NULL)
                 break;
@@ -533,7 +533,7 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
 /* ---- waiting before a write -------------------------------------------------------------------- */
 
 /* As Solaris: marks in the wrong order are worth nothing. */
-static void check_marks(void)
+static void check_ufs_watermarks(void)
 {
     if (likely(ufs_HW > ufs_LW))
         return;
@@ -547,7 +547,7 @@ void object_throttle(struct vm_object *o)
     struct object_io *io = o->io;
     bool              paced = false;
 
-    check_marks();
+    check_ufs_watermarks();
     if (likely(io->nwriteback == 0))
         return;
     spin_lock(&o->lock);

@@ -32,12 +32,12 @@ TUNABLE(file_readaround, 1, PCACHE_CLUSTER_MAX,
 
 #define AROUND_FIRST 16u /* pages, at the first fault on a file */
 
-static inline uint32_t flags_of(const struct page *pg)
+static inline uint32_t pcache_read_page_flags(const struct page *pg)
 {
     return atomic_load_explicit(&pg->flags, memory_order_relaxed);
 }
 
-static struct page *new_page(struct vm_object *o, uint64_t index, const struct placement *pl)
+static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl)
 {
     unsigned         policy = pl == NULL ? object_policy(o, index) : 0;
     struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index, policy != 0};
@@ -53,14 +53,14 @@ static struct page *new_page(struct vm_object *o, uint64_t index, const struct p
 
 struct page *object_page_new(struct vm_object *o, uint64_t index)
 {
-    struct page *pg = new_page(o, index, NULL);
+    struct page *pg = alloc_file_page(o, index, NULL);
 
     if (pg != NULL)
         atomic_fetch_or_explicit(&pg->flags, PG_UPTODATE, memory_order_relaxed);
     return pg;
 }
 
-static int insert_once(struct vm_object *o, struct page *pg, bool below)
+static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
 {
     int err = 0;
 
@@ -78,13 +78,13 @@ static int insert_once(struct vm_object *o, struct page *pg, bool below)
 }
 
 /* `below`: only below the end of the file (-ENXIO). */
-static int insert(struct vm_object *o, struct page *pg, bool below)
+static int insert_file_page(struct vm_object *o, struct page *pg, bool below)
 {
     unsigned tries = 0;
     int      err;
 
     do
-        err = insert_once(o, pg, below);
+        err = try_insert_page(o, pg, below);
     while (unlikely(err == -ENOMEM) && pageout_make_room(tries++));
     return err;
 }
@@ -92,7 +92,7 @@ static int insert(struct vm_object *o, struct page *pg, bool below)
 int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg)
 {
     ASSERT(pg->obj == o && pg->index == index, "pcache: the page was made for another place");
-    return insert(o, pg, false);
+    return insert_file_page(o, pg, false);
 }
 
 void object_read_done(struct page *pg, int err)
@@ -114,7 +114,7 @@ void object_read_done(struct page *pg, int err)
 }
 
 /* Asks the file system for a run of busy pages. */
-static void submit(struct vm_object *o, struct page **run, unsigned n)
+static void submit_page_reads(struct vm_object *o, struct page **run, unsigned n)
 {
     int err;
 
@@ -129,7 +129,7 @@ static void submit(struct vm_object *o, struct page **run, unsigned n)
         object_read_done(run[i], o->ops->getpage(o, run[i]));
 }
 
-static bool is_there(struct vm_object *o, uint64_t index)
+static bool is_page_present(struct vm_object *o, uint64_t index)
 {
     bool there;
 
@@ -140,17 +140,17 @@ static bool is_there(struct vm_object *o, uint64_t index)
 }
 
 /* A busy page at `index`, in the tree.  @guess  no thread waits for it.  -EEXIST, -ENXIO, -ENOMEM. */
-static int make_busy(struct vm_object *o, uint64_t index, const struct placement *pl, bool guess, struct page **out)
+static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl, bool guess, struct page **out)
 {
     struct page *pg;
     int          err;
 
-    if (guess && is_there(o, index))
+    if (guess && is_page_present(o, index))
         return -EEXIST;
-    if ((guess && !pageout_spare(1)) || (pg = new_page(o, index, pl)) == NULL)
+    if ((guess && !pageout_spare(1)) || (pg = alloc_file_page(o, index, pl)) == NULL)
         return -ENOMEM;
     atomic_fetch_or_explicit(&pg->flags, PG_LOCKED, memory_order_relaxed);
-    err = insert(o, pg, true);
+    err = insert_file_page(o, pg, true);
     if (err == 0 && guess)
         atomic_fetch_or_explicit(&pg->flags, PG_AHEAD, memory_order_relaxed);
     page_release(pg); /* the maker's */
@@ -167,7 +167,7 @@ static int make_busy(struct vm_object *o, uint64_t index, const struct placement
  * @out   gets that page, held; NULL if there is none
  * 0, or what kept the needed page from being read: -EEXIST, -ENXIO, -ENOMEM.
  */
-static int read_run(struct vm_object *o, struct page_run want, uint64_t need, const struct placement *pl,
+static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t need, const struct placement *pl,
                     struct page **out)
 {
     struct placement at = pl != NULL ? *pl : (struct placement){0};
@@ -181,7 +181,7 @@ static int read_run(struct vm_object *o, struct page_run want, uint64_t need, co
         bool guess = pl != NULL && i != need;
 
         at.index = pl != NULL ? pl->index + (i - need) : 0;
-        err = make_busy(o, i, pl != NULL ? &at : NULL, guess, &pg);
+        err = insert_busy_page(o, i, pl != NULL ? &at : NULL, guess, &pg);
         if (err == 0) {
             run[n++] = pg;
             ahead += guess;
@@ -192,14 +192,14 @@ static int read_run(struct vm_object *o, struct page_run want, uint64_t need, co
             sure = true;
         }
         if (n != 0 && (err != 0 || n == PCACHE_CLUSTER_MAX)) {
-            submit(o, run, n);
+            submit_page_reads(o, run, n);
             n = 0;
         }
         if (err != 0 && (i == need || (sure && err != -EEXIST)))
             break;
     }
     if (n != 0)
-        submit(o, run, n);
+        submit_page_reads(o, run, n);
     if (pl != NULL && want.n > 1)
         around_got(&o->io->around, (struct page_run){want.first, i - want.first}, ahead);
     pcache_count_around(ahead);
@@ -207,14 +207,14 @@ static int read_run(struct vm_object *o, struct page_run want, uint64_t need, co
 }
 
 /* The page at `index`, held, or NULL; *busy: it is not ready. */
-static struct page *look(struct vm_object *o, uint64_t index, bool *busy)
+static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *busy)
 {
     struct page *pg;
 
     spin_lock(&o->lock);
     pg = radix_lookup(&o->tree, index);
     if (pg != NULL) {
-        *busy = (flags_of(pg) & PG_LOCKED) != 0;
+        *busy = (pcache_read_page_flags(pg) & PG_LOCKED) != 0;
         page_hold(pg);
     }
     spin_unlock(&o->lock);
@@ -224,13 +224,13 @@ static struct page *look(struct vm_object *o, uint64_t index, bool *busy)
 /*
  * Reads the page at `index`, which was absent, and the rest of `run`.  1: another reader was faster.
  */
-static int read_absent(struct vm_object *o, uint64_t index, struct page_run run, const struct placement *pl,
+static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run, const struct placement *pl,
                        struct page **out)
 {
     int err;
 
     *out = NULL;
-    err = read_run(o, run, index, pl, out);
+    err = start_reading_run(o, run, index, pl, out);
     if (err != 0)
         return err == -EEXIST ? 1 : err;
     page_lock_wait(*out);
@@ -242,7 +242,7 @@ static int read_absent(struct vm_object *o, uint64_t index, struct page_run run,
 }
 
 /* The first touch since the page came, or since a hand passed.  READ_ONCE leaves no trace for the hands. */
-static void touch(struct vm_object *o, struct page *pg, unsigned advice)
+static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned advice)
 {
     uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
 
@@ -252,7 +252,7 @@ static void touch(struct vm_object *o, struct page *pg, unsigned advice)
 }
 
 /* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
-static struct page_run run_of_miss(struct vm_object *o, uint64_t index, uint64_t want, bool fault,
+static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint64_t want, bool fault,
                                    const struct read_how *how, uint64_t eof)
 {
     uint64_t        limit = min_of((uint64_t)file_readaround, pcache_cluster());
@@ -279,17 +279,17 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
     how.ra = how.ra != NULL ? how.ra : &o->io->ra;
     for (;; fresh = false) {
         uint64_t        eof = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
-        struct page    *pg = look(o, index, &busy), *none = NULL;
+        struct page    *pg = hold_cached_page(o, index, &busy), *none = NULL;
         struct page_run run = {index, 1};
         int             err;
 
         if (likely(pg != NULL)) {
             if (fresh && pl == NULL && (how.advice & READ_RANDOM) == 0 &&
                 unlikely(!readahead_plain(how.ra, index)))
-                read_run(o, readahead_advised(how.ra, index, want, true, eof, limit, how.advice), NO_PAGE, pl, &none);
+                start_reading_run(o, readahead_advised(how.ra, index, want, true, eof, limit, how.advice), NO_PAGE, pl, &none);
             if (likely(!busy)) {
-                if ((flags_of(pg) & PG_REFERENCED) == 0)
-                    touch(o, pg, how.advice);
+                if ((pcache_read_page_flags(pg) & PG_REFERENCED) == 0)
+                    touch_cached_page(o, pg, how.advice);
                 *out = pg;
                 return 0;
             }
@@ -302,15 +302,15 @@ int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const s
         if (index >= eof)
             return -ENXIO;
         if (fresh)
-            run = run_of_miss(o, index, want, pl != NULL, &how, eof);
-        err = read_absent(o, index, run, pl, out);
+            run = choose_read_run(o, index, want, pl != NULL, &how, eof);
+        err = read_absent_page(o, index, run, pl, out);
         if (err <= 0)
             return err;
     }
 }
 
 /* Moves *first to the first absent page at or after it; returns how many follow each other there, at most `most`. */
-static uint64_t absent_run(struct vm_object *o, uint64_t *first, uint64_t last, uint64_t most)
+static uint64_t find_absent_run(struct vm_object *o, uint64_t *first, uint64_t last, uint64_t most)
 {
     uint64_t n = 0, looked = 0;
 
@@ -332,9 +332,9 @@ void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint6
 
         if (first > last || first >= eof || !pageout_spare(most))
             return;
-        n = absent_run(o, &first, min_of(last, eof - 1), most);
+        n = find_absent_run(o, &first, min_of(last, eof - 1), most);
         if (n != 0)
-            read_run(o, (struct page_run){first, n}, NO_PAGE, NULL, &none);
+            start_reading_run(o, (struct page_run){first, n}, NO_PAGE, NULL, &none);
         first += n;
         *budget -= n;
     }

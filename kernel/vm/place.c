@@ -94,21 +94,21 @@ static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index,
     return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
 }
 
-static inline struct page *count_near(struct page *pg, unsigned lgrp)
+static inline struct page *count_if_missed(struct page *pg, unsigned lgrp)
 {
     if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
         lgrp_count(lgrp, LGRP_STAT_ALLOC_FAIL, 1);
     return pg;
 }
 
-static struct page *alloc_at(unsigned node, unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
     flags |= ALLOC_WHOLE;
     return page_colors > 1 && order == 0 ? alloc_colored(node, flags, index, start) : page_alloc(node, order, flags);
 }
 
-/* As take(), from the nodes that the thread has asked for. */
-static struct page *take_asked(unsigned order, unsigned flags, uint64_t index, unsigned start)
+/* As alloc_by_policy(), from the nodes that the thread has asked for. */
+static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
     struct thread    *t = curthread;
     struct mempolicy *mp = &t->mempolicy;
@@ -119,35 +119,35 @@ static struct page *take_asked(unsigned order, unsigned flags, uint64_t index, u
 
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
-        return count_near(alloc_at(node, order, flags | ALLOC_WAIT, index, start), lgrp);
+        return count_if_missed(alloc_on_node(node, order, flags | ALLOC_WAIT, index, start), lgrp);
     for (;;) {
         do
-            pg = alloc_at(node, order, flags | ALLOC_STRICT, index, start);
+            pg = alloc_on_node(node, order, flags | ALLOC_STRICT, index, start);
         while (pg == NULL && cachelist_reclaim(node, RECLAIM_BATCH) != 0);
         if (pg != NULL || (left &= ~(1ull << node)) == 0)
-            return count_near(pg, lgrp);
+            return count_if_missed(pg, lgrp);
         node = mempolicy_nearest(&lgrp_topo, near, left);
     }
 }
 
 /* A block for page `index` of an object, or of an address space, from the lgroup of the policy or as near to it as
    there is one. */
-static struct page *take(const struct placement *pl, unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_by_policy(const struct placement *pl, unsigned order, unsigned flags, uint64_t index, unsigned start)
 {
     unsigned lgrp, node;
 
     if (unlikely(curthread->lg.placed) && !pl->advised)
-        return take_asked(order, flags, index, start);
+        return alloc_by_mempolicy(order, flags, index, start);
     lgrp = place_lgrp(pl);
     node = lgrp_topo.sole_node[lgrp];
     if (unlikely(node == LGRP_NONE))
         node = lgrp_mem_node(&lgrp_topo, lgrp, (uint32_t)rng_next());
-    return count_near(alloc_at(node, order, flags | ALLOC_WAIT, index, start), lgrp);
+    return count_if_missed(alloc_on_node(node, order, flags | ALLOC_WAIT, index, start), lgrp);
 }
 
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index)
 {
-    return take(pl, order, flags, index, 0);
+    return alloc_by_policy(pl, order, flags, index, 0);
 }
 
 /* Whatever is not common: another policy, of the segment or the thread, no home, a home of several nodes, colours. */
@@ -156,7 +156,7 @@ static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, 
 {
     struct placement pl = place_of_seg(s, addr);
 
-    return take(&pl, order, flags, addr >> PAGE_SHIFT, s->as->color_start);
+    return alloc_by_policy(&pl, order, flags, addr >> PAGE_SHIFT, s->as->color_start);
 }
 
 struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags)
@@ -170,7 +170,7 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
     if (unlikely(node == LGRP_NONE))
         return place_private_slow(s, addr, order, flags);
     lgrp_count(home, LGRP_STAT_NEXT, 1);
-    return count_near(page_alloc(node, order, flags | ALLOC_WAIT | ALLOC_WHOLE), home);
+    return count_if_missed(page_alloc(node, order, flags | ALLOC_WAIT | ALLOC_WHOLE), home);
 }
 
 struct page *place_strict(unsigned lgrp, const struct page *like)

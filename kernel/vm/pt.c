@@ -21,7 +21,7 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static uint64_t *table_new(void)
+static uint64_t *pt_table_alloc(void)
 {
     struct vm_cpu *v;
     uint64_t      *table = NULL;
@@ -43,7 +43,7 @@ static uint64_t *table_new(void)
     return page_to_virt(pg);
 }
 
-static void table_free(uint64_t *table)
+static void pt_table_free(uint64_t *table)
 {
     struct vm_cpu *v;
 
@@ -71,7 +71,7 @@ uint64_t *pt_top(void)
     irq_pop();
     if (top != NULL)
         return top;
-    top = table_new();
+    top = pt_table_alloc();
     if (top != NULL)
         memcpy(top + KERNEL_HALF, (uint64_t *)phys_to_virt(kernel_pml4) + KERNEL_HALF,
                (PT_ENTRIES - KERNEL_HALF) * sizeof *top);
@@ -107,18 +107,18 @@ uint64_t vm_cached_tables(void)
 /* ---- walking --------------------------------------------------------------------------------- */
 
 /* The table below entry `e` of `table`, made if there is none; two makers may race. */
-static uint64_t *below(struct as *as, uint64_t *table, uint64_t *e)
+static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
 {
     uint64_t  seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
     uint64_t *fresh;
 
     if (likely(seen != 0))
         return pt_table_of(seen);
-    fresh = table_new();
+    fresh = pt_table_alloc();
     if (fresh == NULL)
         return NULL;
     if (unlikely(!reserve_table(as))) {
-        table_free(fresh);
+        pt_table_free(fresh);
         return NULL;
     }
     if (__atomic_compare_exchange_n(e, &seen, virt_to_phys(fresh) | PTE_TABLE, false,
@@ -127,22 +127,22 @@ static uint64_t *below(struct as *as, uint64_t *table, uint64_t *e)
         return fresh;
     }
     reserve_table_gone(as);
-    table_free(fresh);
+    pt_table_free(fresh);
     return pt_table_of(seen);
 }
 
 uint64_t *pt_pd_make(struct as *as, uint64_t addr)
 {
-    uint64_t *pdpt = below(as, as->pml4, pt_entry(as->pml4, addr, PT_L4));
+    uint64_t *pdpt = make_table_below(as, as->pml4, pt_entry(as->pml4, addr, PT_L4));
 
-    return pdpt != NULL ? below(as, pdpt, pt_entry(pdpt, addr, PT_L3)) : NULL;
+    return pdpt != NULL ? make_table_below(as, pdpt, pt_entry(pdpt, addr, PT_L3)) : NULL;
 }
 
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr)
 {
     uint64_t *pd = pt_pd_make(as, addr);
 
-    return pd != NULL ? below(as, pd, pt_entry(pd, addr, PT_L2)) : NULL;
+    return pd != NULL ? make_table_below(as, pd, pt_entry(pd, addr, PT_L2)) : NULL;
 }
 
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
@@ -181,9 +181,9 @@ uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **
 
 /*
  * What ceases with an entry that has been taken out of a table.  What was stored through it needs no note here: a
- * file's page is mapped writable only while it is dirty (fault.c, map_writable).
+ * file's page is mapped writable only while it is dirty (fault.c, may_map_writable).
  */
-static inline void uncount(struct as *as, uint64_t old)
+static inline void uncount_mapping(struct as *as, uint64_t old)
 {
     struct page *pg = pte_page(old);
 
@@ -195,12 +195,12 @@ static inline void uncount(struct as *as, uint64_t old)
  * Empties an entry.  Returns whether it was in use: then the caller counts `table`.  Who walks from a page to its
  * mappings (rmap.c) may empty the same entry at any time; one of the two has it.
  */
-static inline bool clear(struct as *as, uint64_t *entry)
+static inline bool clear_pt_entry(struct as *as, uint64_t *entry)
 {
     uint64_t old = __atomic_exchange_n(entry, 0, __ATOMIC_ACQ_REL);
 
     if (old != 0)
-        uncount(as, old);
+        uncount_mapping(as, old);
     return old != 0;
 }
 
@@ -233,7 +233,7 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
     atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
     old = __atomic_exchange_n(&table[slot], fresh, __ATOMIC_ACQ_REL);
     if (old != 0)
-        uncount(as, old);
+        uncount_mapping(as, old);
     else
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
     if (unlikely((bits & PTE_NX) == 0)) /* in time for when it is freed */
@@ -250,12 +250,12 @@ bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *p
             return false;
     while (!__atomic_compare_exchange_n(&table[slot], &old, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     __atomic_fetch_sub(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
-    uncount(as, old);
+    uncount_mapping(as, old);
     return true;
 }
 
 /* Remember the largest resident size before a fall. */
-static void note_peak(struct as *as)
+static void update_peak_rss(struct as *as)
 {
     int64_t rss = atomic_load_explicit(&as->rss_pages, memory_order_relaxed);
 
@@ -269,7 +269,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     uint64_t *pd = NULL;
 
     ASSERT(end <= USER_TOP, "as.h I6");
-    note_peak(as);
+    update_peak_rss(as);
     for (uint64_t a = pt_next_present(as, start, end, &pd); a < end;
          a = pt_next_present(as, a, end, &pd)) {
         uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
@@ -283,7 +283,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
 
         irq_push(); /* who finds an entry empty waits for its page's mapcount (rmap.c) */
         for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
-            if (table[slot] != 0 && clear(as, &table[slot]))
+            if (table[slot] != 0 && clear_pt_entry(as, &table[slot]))
                 n++;
         irq_pop();
         __atomic_fetch_sub(live, n, __ATOMIC_RELAXED);
@@ -294,7 +294,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
 }
 
 /* Takes bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
-static bool change_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep, uint64_t add)
+static bool change_range_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep, uint64_t add)
 {
     bool      any = false;
     uint64_t *pd = NULL;
@@ -317,13 +317,13 @@ static bool change_bits(struct as *as, uint64_t start, uint64_t end, uint64_t ke
 
 bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
 {
-    return change_bits(as, start, end, (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W,
+    return change_range_bits(as, start, end, (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W,
                        (prot & PROT_EXEC) != 0 ? 0 : PTE_NX);
 }
 
 void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 {
-    change_bits(as, start, end, on ? ~0ul : ~PTE_LOCKED, on ? PTE_LOCKED : 0);
+    change_range_bits(as, start, end, on ? ~0ul : ~PTE_LOCKED, on ? PTE_LOCKED : 0);
 }
 
 /* What to free: tables that cover something of [start, end) and nothing outside [lo, hi). */
@@ -333,7 +333,7 @@ struct extent {
 };
 
 /* Does so below slot `slot` of `table`, whose entries cover 1 << level bytes each; the slot's start at `base`. */
-static void free_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base, struct extent *x)
+static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base, struct extent *x)
 {
     uint64_t  e = table[slot], span = 1ul << level;
     uint64_t *sub;
@@ -348,7 +348,7 @@ static void free_below(uint64_t *table, unsigned slot, unsigned level, uint64_t 
 
         for (; i <= last && pt_page(sub)->pt_live != 0; i++)
             if (sub[i] != 0)
-                free_below(sub, i, step, base + ((uint64_t)i << step), x);
+                free_tables_below(sub, i, step, base + ((uint64_t)i << step), x);
     }
     if (x->lo <= base && base + span <= x->hi) {
         table[slot] = 0;
@@ -366,12 +366,12 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
     list_init(&x.freed);
     for (unsigned i = (unsigned)(start >> PT_L4); i <= last && pt_page(as->pml4)->pt_live != 0; i++)
         if (as->pml4[i] != 0)
-            free_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
+            free_tables_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
     if (list_empty(&x.freed))
         return;
     tlb_flush_tables(as); /* processors remember upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL) {
-        table_free(page_to_virt(pg));
+        pt_table_free(page_to_virt(pg));
         reserve_table_gone(as);
     }
 }

@@ -15,7 +15,7 @@
 #include "vm/pt.h"
 #include "vm/reserve.h"
 
-static void fill_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
+static void fill_page_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
 {
     out->present = true;
     out->pagesize = PAGE_SIZE << pg->order;
@@ -27,7 +27,7 @@ static void fill_info(struct as_page_info *out, const struct page *pg, uint64_t 
  * No translation is loaded at `addr`.  Memory that was touched has a page all the same (after fork, or marked
  * for migration); a file's page in the cache says nothing about this space.
  */
-static void look_unmapped(struct as_page_info *out, struct seg *s, uint64_t addr)
+static void query_unmapped_page(struct as_page_info *out, struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
     uint64_t          base = round_down(addr, seg_huge(s) ? HUGE_SIZE : PAGE_SIZE);
@@ -38,7 +38,7 @@ static void look_unmapped(struct as_page_info *out, struct seg *s, uint64_t addr
     spin_lock(&o->lock);
     pg = radix_lookup(&o->tree, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT);
     if (pg != NULL && (atomic_load(&pg->flags) & PG_SWAPPED) == 0)
-        fill_info(out, pg, addr);
+        fill_page_info(out, pg, addr);
     spin_unlock(&o->lock);
 }
 
@@ -56,22 +56,22 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
             continue;
         e = pt_find(as, addr[i], &huge);
         if (e != 0)
-            fill_info(out, pte_page(e), addr[i]);
+            fill_page_info(out, pte_page(e), addr[i]);
         else
-            look_unmapped(out, s, addr[i]);
+            query_unmapped_page(out, s, addr[i]);
     }
     rw_exit_read(&as->lock);
 }
 
 /* As as_skip_absent(), up to `end` in one segment. */
-static uint64_t next_page(struct seg *s, uint64_t addr, uint64_t end)
+static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
     uint64_t         *pd, next = pt_next_present(s->as, addr, end, &pd);
     uint64_t          from = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
     uint64_t          index = round_down(from, seg_huge(s) ? HUGE_SIZE >> PAGE_SHIFT : 1ul);
 
-    if (o->kind == OBJ_VNODE) /* see look_unmapped() */
+    if (o->kind == OBJ_VNODE) /* see query_unmapped_page() */
         return next;
     spin_lock(&o->lock);
     if (radix_next(&o->tree, &index) != NULL && index < from + ((next - addr) >> PAGE_SHIFT))
@@ -87,13 +87,13 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
 
     rw_enter_read(&as->lock);
     if ((s = seg_after(as, addr)) != NULL && s->n.start < end)
-        next = next_page(s, max_of(addr, s->n.start), min_of(end, s->n.end));
+        next = next_present_page(s, max_of(addr, s->n.start), min_of(end, s->n.end));
     rw_exit_read(&as->lock);
     return next;
 }
 
 /* Pages of a segment that are mapped, and of these, private ones. */
-static void count_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
+static void count_mapped_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
 {
     uint64_t *pd, step;
     bool      huge;
@@ -126,7 +126,7 @@ int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out)
             .what = s->what};
         if (s->vn != NULL)
             vm_vnode_ops.hold(s->vn);
-        count_pages(s, &out->rss_pages, &out->anon_pages);
+        count_mapped_pages(s, &out->rss_pages, &out->anon_pages);
         err = 0;
     }
     rw_exit_read(&as->lock);
@@ -152,7 +152,7 @@ void as_usage(struct as *as, struct as_usage *out)
 }
 
 /* Frames of private memory of a segment. */
-static int64_t private_frames(struct seg *s)
+static int64_t count_private_frames(struct seg *s)
 {
     struct vm_object *o = &s->as->anon;
     uint64_t          i = s->n.start >> PAGE_SHIFT, end = s->n.end >> PAGE_SHIFT;
@@ -187,7 +187,7 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
             struct seg *s = seg_of(node);
 
             if (!seg_shared(s) && seg_need(s->prot, s->flags, 1) == 0)
-                n += private_frames(s);
+                n += count_private_frames(s);
         }
         rw_exit_read(&as->lock);
     }
@@ -201,7 +201,7 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
  * The page at `index` of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved.  While
  * it is held it is not moved, nor does it go to swap.
  */
-static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
+static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64_t e)
 {
     struct page *pg;
 
@@ -219,7 +219,7 @@ static struct page *hold_mapped(struct vm_object *o, uint64_t index, uint64_t e)
  * Copies up to the end of the page if `addr` is mapped now as `write` needs it; as->lock is held, which keeps segments
  * and objects.  Returns whether.
  */
-static bool copy_mapped(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
+static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
     struct seg       *s = seg_find(as, addr);
     bool              huge;
@@ -232,10 +232,10 @@ static bool copy_mapped(struct as *as, uint64_t addr, char *buf, size_t n, bool 
         return false;
     base = round_down(addr, huge ? HUGE_SIZE : PAGE_SIZE);
     o = seg_shared(s) ? s->obj : &as->anon;
-    pg = hold_mapped(o, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT, e);
+    pg = hold_mapped_page(o, seg_shared(s) ? seg_index(s, base) : base >> PAGE_SHIFT, e);
     if (pg == NULL && !seg_shared(s) && s->obj != NULL && !write) {
         o = s->obj;
-        pg = hold_mapped(o, seg_index(s, base), e);
+        pg = hold_mapped_page(o, seg_index(s, base), e);
     }
     if (pg == NULL)
         return false;
@@ -268,7 +268,7 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
             if (fault_resolve(as, addr, write ? FAULT_WRITE : FAULT_READ, &code) != 0)
                 return (long)done;
             rw_enter_read(&as->lock);
-            copied = copy_mapped(as, addr, (char *)buf + done, piece, write);
+            copied = copy_mapped_bytes(as, addr, (char *)buf + done, piece, write);
             rw_exit_read(&as->lock);
         }
         done += piece;

@@ -36,28 +36,28 @@ void radix_boot(void)
 }
 #endif
 
-static inline unsigned slot_of(const struct radix_node *n, uint64_t index)
+static inline unsigned radix_slot_of(const struct radix_node *n, uint64_t index)
 {
     return (unsigned)(index >> n->shift) % RADIX_SLOTS;
 }
 
-static inline bool covers(const struct radix_node *n, uint64_t index)
+static inline bool radix_node_covers(const struct radix_node *n, uint64_t index)
 {
     return index >> n->shift >> RADIX_BITS == n->prefix;
 }
 
-static inline bool has(const struct radix_node *n, unsigned i)
+static inline bool radix_node_has(const struct radix_node *n, unsigned i)
 {
     return (n->present >> i & 1) != 0;
 }
 
 /* First index below a node. */
-static inline uint64_t base_of(const struct radix_node *n)
+static inline uint64_t radix_node_base(const struct radix_node *n)
 {
     return n->prefix << n->shift << RADIX_BITS;
 }
 
-static struct radix_node *node_new(uint64_t index, uint32_t shift)
+static struct radix_node *radix_node_new(uint64_t index, uint32_t shift)
 {
     struct radix_node *n = node_alloc();
 
@@ -70,7 +70,7 @@ static struct radix_node *node_new(uint64_t index, uint32_t shift)
     return n;
 }
 
-static inline void node_set(struct radix_node *n, unsigned i, void *p)
+static inline void radix_node_set(struct radix_node *n, unsigned i, void *p)
 {
     n->slot[i] = p;
     n->present |= 1ull << i;
@@ -80,12 +80,12 @@ struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index)
 {
     struct radix_node *n = r->root;
 
-    while (n != NULL && covers(n, index)) {
-        unsigned i = slot_of(n, index);
+    while (n != NULL && radix_node_covers(n, index)) {
+        unsigned i = radix_slot_of(n, index);
 
         if (n->shift == 0)
             return r->hint = n;
-        n = has(n, i) ? n->slot[i] : NULL;
+        n = radix_node_has(n, i) ? n->slot[i] : NULL;
     }
     return NULL;
 }
@@ -96,30 +96,30 @@ struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index)
  */
 static int link_leaf(struct radix *r, struct radix_node *leaf)
 {
-    uint64_t            index = base_of(leaf);
+    uint64_t            index = radix_node_base(leaf);
     struct radix_node **link = &r->root, *n, *inner;
 
-    while ((n = *link) != NULL && covers(n, index)) {
-        unsigned i = slot_of(n, index);
+    while ((n = *link) != NULL && radix_node_covers(n, index)) {
+        unsigned i = radix_slot_of(n, index);
 
-        if (!has(n, i)) {
-            node_set(n, i, leaf);
+        if (!radix_node_has(n, i)) {
+            radix_node_set(n, i, leaf);
             return 0;
         }
         link = (struct radix_node **)&n->slot[i];
     }
     if (n != NULL) {
-        uint64_t differ = index ^ base_of(n);
+        uint64_t differ = index ^ radix_node_base(n);
         uint32_t shift = (63u - (uint32_t)__builtin_clzll(differ)) / RADIX_BITS * RADIX_BITS;
 
-        inner = node_new(index, shift);
+        inner = radix_node_new(index, shift);
         if (inner == NULL)
             return -ENOMEM;
-        node_set(inner, slot_of(inner, index), leaf);
-        node_set(inner, slot_of(inner, base_of(n)), n);
+        radix_node_set(inner, radix_slot_of(inner, index), leaf);
+        radix_node_set(inner, radix_slot_of(inner, radix_node_base(n)), n);
         for (unsigned t = 0; t < RADIX_TAGS; t++)
             if (n->tag[t] != 0)
-                inner->tag[t] = 1ull << slot_of(inner, base_of(n));
+                inner->tag[t] = 1ull << radix_slot_of(inner, radix_node_base(n));
         leaf = inner;
     }
     *link = leaf;
@@ -132,15 +132,15 @@ int radix_insert(struct radix *r, uint64_t index, void *item)
     unsigned           i = index % RADIX_SLOTS;
 
     if (n != NULL) {
-        if (has(n, i))
+        if (radix_node_has(n, i))
             return -EEXIST;
-        node_set(n, i, item);
+        radix_node_set(n, i, item);
         return 0;
     }
-    n = node_new(index, 0);
+    n = radix_node_new(index, 0);
     if (n == NULL)
         return -ENOMEM;
-    node_set(n, i, item);
+    radix_node_set(n, i, item);
     if (link_leaf(r, n) != 0) {
         node_free(n);
         return -ENOMEM;
@@ -161,20 +161,20 @@ void *radix_replace(struct radix *r, uint64_t index, void *item)
 /* Takes an empty leaf out of the tree and frees it. */
 static void unlink_leaf(struct radix *r, struct radix_node *leaf)
 {
-    uint64_t            index = base_of(leaf);
+    uint64_t            index = radix_node_base(leaf);
     struct radix_node **link = &r->root, **up = NULL, *n;
 
     if (r->hint == leaf)
         r->hint = NULL;
     while ((n = *link) != leaf) {
         up = link;
-        link = (struct radix_node **)&n->slot[slot_of(n, index)];
+        link = (struct radix_node **)&n->slot[radix_slot_of(n, index)];
     }
     if (up == NULL) {
         r->root = NULL;
     } else {
         n = *up;
-        n->present &= ~(1ull << slot_of(n, index));
+        n->present &= ~(1ull << radix_slot_of(n, index));
         if ((n->present & (n->present - 1)) == 0) { /* one child is left: I1 */
             *up = n->slot[__builtin_ctzll(n->present)];
             node_free(n);
@@ -189,7 +189,7 @@ void *radix_remove(struct radix *r, uint64_t index)
     unsigned           i = index % RADIX_SLOTS;
     void              *item;
 
-    if (n == NULL || !has(n, i))
+    if (n == NULL || !radix_node_has(n, i))
         return NULL;
     item = n->slot[i];
     if (unlikely(((n->tag[RADIX_DIRTY] | n->tag[RADIX_WRITEBACK]) >> i & 1) != 0))
@@ -210,10 +210,10 @@ void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag)
     struct radix_node *n = r->root;
 
     for (;;) {
-        n->tag[tag] |= 1ull << slot_of(n, index);
+        n->tag[tag] |= 1ull << radix_slot_of(n, index);
         if (n->shift == 0)
             return;
-        n = n->slot[slot_of(n, index)];
+        n = n->slot[radix_slot_of(n, index)];
     }
 }
 
@@ -222,12 +222,12 @@ void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag)
     struct radix_node *path[DEPTH_MAX], *n = r->root;
     unsigned           depth = 0;
 
-    for (; n->shift != 0; n = n->slot[slot_of(n, index)])
+    for (; n->shift != 0; n = n->slot[radix_slot_of(n, index)])
         path[depth++] = n;
-    n->tag[tag] &= ~(1ull << slot_of(n, index));
+    n->tag[tag] &= ~(1ull << radix_slot_of(n, index));
     while (n->tag[tag] == 0 && depth > 0) {
         n = path[--depth];
-        n->tag[tag] &= ~(1ull << slot_of(n, index));
+        n->tag[tag] &= ~(1ull << radix_slot_of(n, index));
     }
 }
 
@@ -236,17 +236,17 @@ static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_
 {
     uint64_t bits = n->tag[tag];
 
-    if (index > base_of(n)) {
-        if (!covers(n, index))
+    if (index > radix_node_base(n)) {
+        if (!radix_node_covers(n, index))
             return NULL;
-        bits &= ~0ull << slot_of(n, index);
+        bits &= ~0ull << radix_slot_of(n, index);
     }
     for (; bits != 0; bits &= bits - 1) {
         unsigned i = (unsigned)__builtin_ctzll(bits);
         void    *item;
 
         if (n->shift == 0) {
-            *at = base_of(n) + i;
+            *at = radix_node_base(n) + i;
             return n->slot[i];
         }
         item = next_tagged_below(n->slot[i], index, tag, at);
@@ -263,14 +263,14 @@ void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag)
 
 static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
 {
-    uint64_t           first = base_of(n);
+    uint64_t           first = radix_node_base(n);
     uint64_t           bits = n->present;
     struct radix_node *leaf;
 
     if (index > first) {
-        if (!covers(n, index))
+        if (!radix_node_covers(n, index))
             return NULL; /* wholly before index */
-        bits &= ~0ull << slot_of(n, index);
+        bits &= ~0ull << radix_slot_of(n, index);
     }
     if (n->shift == 0)
         return bits != 0 ? n : NULL;
@@ -301,11 +301,11 @@ void *radix_next(struct radix *r, uint64_t *index)
             return NULL;
         r->hint = n;
         bits = n->present;
-        if (base_of(n) < *index)
+        if (radix_node_base(n) < *index)
             bits &= ~0ull << (*index % RADIX_SLOTS);
     }
     i = (unsigned)__builtin_ctzll(bits);
-    *index = base_of(n) + i;
+    *index = radix_node_base(n) + i;
     return n->slot[i];
 }
 
@@ -331,7 +331,7 @@ struct radix_node *radix_clone_leaf(struct radix *r, const struct radix_node *n)
     return copy;
 }
 
-static void destroy_below(struct radix_node *n, void (*fn)(void *, void *), void *arg)
+static void destroy_radix_subtree(struct radix_node *n, void (*fn)(void *, void *), void *arg)
 {
     for (uint64_t bits = n->present; bits != 0; bits &= bits - 1) {
         void *p = n->slot[__builtin_ctzll(bits)];
@@ -339,7 +339,7 @@ static void destroy_below(struct radix_node *n, void (*fn)(void *, void *), void
         if (n->shift == 0)
             fn(arg, p);
         else
-            destroy_below(p, fn, arg);
+            destroy_radix_subtree(p, fn, arg);
     }
     node_free(n);
 }
@@ -350,5 +350,5 @@ void radix_destroy(struct radix *r, void (*fn)(void *arg, void *item), void *arg
 
     r->root = r->hint = NULL;
     if (root != NULL)
-        destroy_below(root, fn, arg);
+        destroy_radix_subtree(root, fn, arg);
 }

@@ -12,7 +12,7 @@
 #include "vm/pt.h"
 #include "vm/reserve.h"
 
-static void mark_zap(struct as *as, uint64_t start, uint64_t end, uint32_t by)
+static void adjust_zap_counts(struct as *as, uint64_t start, uint64_t end, uint32_t by)
 {
     atomic_fetch_add(&as->zaps, by);
     for (struct seg *s = seg_after(as, start); s != NULL && s->n.start < end; s = seg_next(s))
@@ -24,16 +24,16 @@ bool range_zap(struct as *as, uint64_t start, uint64_t end)
 {
     bool any;
 
-    mark_zap(as, start, end, 1); /* as.h I8 */
+    adjust_zap_counts(as, start, end, 1); /* as.h I8 */
     any = pt_zap(as, start, end);
     if (any)
         tlb_flush(as, start, end);
-    mark_zap(as, start, end, -1u);
+    adjust_zap_counts(as, start, end, -1u);
     return any;
 }
 
 /* Do the ends of [start, end) fall on page borders of the segments there (2 MiB pages)? */
-static bool aligned_for(struct as *as, uint64_t start, uint64_t end)
+static bool is_huge_aligned(struct as *as, uint64_t start, uint64_t end)
 {
     struct seg *s = seg_find(as, start);
 
@@ -51,7 +51,7 @@ int range_unmap(struct as *as, uint64_t start, uint64_t end)
 
     if (s == NULL || s->n.start >= end)
         return 0;
-    if (!aligned_for(as, start, end))
+    if (!is_huge_aligned(as, start, end))
         return -EINVAL;
     err = seg_isolate(as, start, end);
     if (err != 0)
@@ -73,7 +73,7 @@ int range_unmap(struct as *as, uint64_t start, uint64_t end)
 }
 
 /* A user range: page-aligned start, inside the user half.  Rounds *len up; 0, -EINVAL or -ENOMEM. */
-static int check_range(uint64_t addr, uint64_t *len)
+static int check_user_range(uint64_t addr, uint64_t *len)
 {
     if (addr % PAGE_SIZE != 0)
         return -EINVAL;
@@ -85,7 +85,7 @@ static int check_range(uint64_t addr, uint64_t *len)
 
 int as_unmap(struct as *as, uint64_t addr, uint64_t len)
 {
-    int err = check_range(addr, &len);
+    int err = check_user_range(addr, &len);
 
     if (err != 0 || len == 0)
         return -EINVAL;
@@ -120,7 +120,7 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
 /* ---- protection ------------------------------------------------------------------------------ */
 
 /* May all of [start, end) get `prot`?  -ENOMEM: a hole, or too much private data; -EACCES: the file forbids it. */
-static int may_protect(struct as *as, uint64_t start, uint64_t end, int prot)
+static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     struct seg *s = seg_find(as, start);
     uint64_t    more_data = 0, more = 0;
@@ -138,14 +138,14 @@ static int may_protect(struct as *as, uint64_t start, uint64_t end, int prot)
     }
     if (more_data != 0 && as->data_pages + more_data > as->limits.data_bytes >> PAGE_SHIFT)
         return -ENOMEM;
-    if (!aligned_for(as, start, end))
+    if (!is_huge_aligned(as, start, end))
         return -EINVAL;
     return reserve_grow(as, more);
 }
 
-static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
+static int protect_range(struct as *as, uint64_t start, uint64_t end, int prot)
 {
-    int         err = may_protect(as, start, end, prot);
+    int         err = check_and_reserve_protect(as, start, end, prot);
     struct seg *s;
     bool        less = false;
 
@@ -167,14 +167,14 @@ static int protect(struct as *as, uint64_t start, uint64_t end, int prot)
 
 int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot)
 {
-    int err = check_range(addr, &len);
+    int err = check_user_range(addr, &len);
 
     if (err == 0 && (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) != 0)
         err = -EINVAL;
     if (err != 0 || len == 0)
         return err;
     rw_enter_write(&as->lock);
-    err = protect(as, addr, addr + len, prot);
+    err = protect_range(as, addr, addr + len, prot);
     as_unlock(as);
     return err;
 }

@@ -22,7 +22,7 @@ struct remap {
     uint64_t   to; /* in: with MREMAP_FIXED; out */
 };
 
-static bool over_limits(struct as *as, const struct seg *s, uint64_t more)
+static bool exceeds_grow_limits(struct as *as, const struct seg *s, uint64_t more)
 {
     bool data = (s->prot & PROT_WRITE) != 0 && !seg_shared(s);
 
@@ -32,12 +32,12 @@ static bool over_limits(struct as *as, const struct seg *s, uint64_t more)
 }
 
 /* The segment with the old range cut out on its own, or NULL: no memory. */
-static struct seg *isolated(struct remap *m)
+static struct seg *isolate_old_range(struct remap *m)
 {
     return seg_isolate(m->as, m->old, m->old + m->old_len) == 0 ? seg_find(m->as, m->old) : NULL;
 }
 
-static int choose_place(struct remap *m, const struct seg *s)
+static int choose_new_address(struct remap *m, const struct seg *s)
 {
     uint64_t grain = seg_huge(s) ? HUGE_SIZE : PAGE_SIZE;
     int      err;
@@ -54,15 +54,15 @@ static int choose_place(struct remap *m, const struct seg *s)
     return err;
 }
 
-static int move(struct remap *m)
+static int move_mapping(struct remap *m)
 {
     struct seg *from, *to;
     uint64_t    keep = min_of(m->old_len, m->new_len);
-    int         err = choose_place(m, seg_find(m->as, m->old));
+    int         err = choose_new_address(m, seg_find(m->as, m->old));
 
     if (err != 0)
         return err;
-    from = isolated(m);
+    from = isolate_old_range(m);
     to = seg_create(m->as, m->to, m->to + m->new_len);
     if (from == NULL || to == NULL) {
         if (to != NULL)
@@ -95,7 +95,7 @@ static int move(struct remap *m)
     return range_unmap(m->as, m->old, m->old + m->old_len);
 }
 
-static int remap(struct remap *m)
+static int remap_range(struct remap *m)
 {
     struct seg *s = seg_find(m->as, m->old);
     uint64_t    grain, end;
@@ -113,7 +113,7 @@ static int remap(struct remap *m)
     if (m->new_len > m->old_len && s->locked && !as_may_lock(m->as, (m->new_len - m->old_len) >> PAGE_SHIFT))
         return -EAGAIN;
     if (m->new_len > m->old_len &&
-        (over_limits(m->as, s, m->new_len - m->old_len) ||
+        (exceeds_grow_limits(m->as, s, m->new_len - m->old_len) ||
          reserve_grow(m->as, seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
         return -ENOMEM;
     if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end && end <= USER_TOP - (m->new_len - m->old_len) &&
@@ -124,7 +124,7 @@ static int remap(struct remap *m)
         m->to = m->old;
         return 0;
     }
-    return (m->flags & MREMAP_MAYMOVE) != 0 ? move(m) : -ENOMEM;
+    return (m->flags & MREMAP_MAYMOVE) != 0 ? move_mapping(m) : -ENOMEM;
 }
 
 int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr)
@@ -138,7 +138,7 @@ int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, in
         (flags & (MREMAP_MAYMOVE | MREMAP_FIXED)) == MREMAP_FIXED)
         return -EINVAL;
     rw_enter_write(&as->lock);
-    err = remap(&m);
+    err = remap_range(&m);
     locked = as->locked_pages != 0;
     as_unlock(as);
     if (err == 0 && locked)

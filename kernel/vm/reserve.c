@@ -16,7 +16,7 @@
  *             A space keeps some pages more than it needs, so that most changes touch no counter but its own.
  * INVARIANTS  I1  as->need_pages is the sum of what its segments need (seg.c); outside of changes it is <= resv_pages
  *             I2  promised is the sum, over spaces, of resv_pages, RESERVE_TABLES and charged_tables, and of shared
- *                 objects; each promise counts for the tables that it needs as well (fits())
+ *                 objects; each promise counts for the tables that it needs as well (fits_commit_limit())
  * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
@@ -32,23 +32,23 @@
 static _Atomic int64_t promised; /* pages */
 static _Atomic int64_t pageable = INT64_MAX; /* pages of memory and swap but for what mem_unpageable() counts */
 
-static int64_t limit(void)
+static int64_t commit_limit(void)
 {
     return atomic_load_explicit(&pageable, memory_order_relaxed) - (int64_t)mem_unpageable();
 }
 
 /* Pages that only the superuser is promised, so that he can log in and end processes; Linux: admin_reserve_kbytes. */
-static int64_t roots(int64_t lim)
+static int64_t admin_reserve(int64_t lim)
 {
     return min_of(lim / 16, (int64_t)((8ul << 20) / PAGE_SIZE));
 }
 
 /* Whether `total` pages may be promised, with the page tables for them, the last of them to the caller. */
-static bool fits(int64_t total)
+static bool fits_commit_limit(int64_t total)
 {
-    int64_t lim = limit(), all = total + total / PT_ENTRIES;
+    int64_t lim = commit_limit(), all = total + total / PT_ENTRIES;
 
-    return all <= lim - roots(lim) || (all <= lim && usermem_ops.superuser());
+    return all <= lim - admin_reserve(lim) || (all <= lim && usermem_ops.superuser());
 }
 
 void reserve_recount(void)
@@ -61,14 +61,14 @@ void reserve_recount(void)
 
 bool reserve_spares(uint64_t pages)
 {
-    return pages < INT64_MAX / 2 && fits(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
+    return pages < INT64_MAX / 2 && fits_commit_limit(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
 }
 
 int reserve_pages(uint64_t pages)
 {
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (likely(fits(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
+    if (likely(fits_commit_limit(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
         return 0;
     reserve_return(pages);
     return -ENOMEM;
@@ -129,5 +129,5 @@ void reserve_give(struct as *as, uint64_t keep)
 void reserve_state(uint64_t *out, uint64_t *lim)
 {
     *out = (uint64_t)max_of(atomic_load(&promised), (int64_t)0);
-    *lim = (uint64_t)max_of(limit(), (int64_t)0);
+    *lim = (uint64_t)max_of(commit_limit(), (int64_t)0);
 }

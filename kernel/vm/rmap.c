@@ -25,7 +25,7 @@ enum { COUNTS_SOON = 100000000 };
  * Drops the translation of `pg` at `addr` of `as`, if it is there, or another thread has dropped some that CPUs may not
  * have forgotten yet (as.h I8).
  */
-static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
+static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
 {
     bool      huge = pg->order != 0;
     uint64_t *table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
@@ -36,7 +36,7 @@ static void unmap_one(struct as *as, uint64_t addr, struct page *pg, struct tlb_
 }
 
 /* Whether `pg` is mapped at `addr` of `as` and stays there (mlock.c). */
-static bool locked_one(struct as *as, uint64_t addr, const struct page *pg)
+static bool is_locked_at(struct as *as, uint64_t addr, const struct page *pg)
 {
     uint64_t *table = pt_leaf(as, addr);
     uint64_t  e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
@@ -56,7 +56,7 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
 
         walked++;
         if (index >= s->obj_first && index - s->obj_first < pages)
-            unmap_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
+            unmap_page_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
     }
     for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) { /* who emptied an entry counts soon: pt.c */
         ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
@@ -66,7 +66,7 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
 }
 
 /* Makes the translations of [addr, end) read-only. */
-static void protect(struct as *as, uint64_t addr, uint64_t end)
+static void write_protect_range(struct as *as, uint64_t addr, uint64_t end)
 {
     while (addr < end) {
         uint64_t stop = min_of(round_down(addr, PT_SPAN) + PT_SPAN, end), *table = pt_leaf(as, addr);
@@ -88,7 +88,7 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
 
         if (!seg_shared(s) || (s->max_prot & PROT_WRITE) == 0 || from >= to)
             continue;
-        protect(s->as, s->n.start + ((from - s->obj_first) << PAGE_SHIFT),
+        write_protect_range(s->as, s->n.start + ((from - s->obj_first) << PAGE_SHIFT),
                 s->n.start + ((to - s->obj_first) << PAGE_SHIFT));
         tlb_batch_add(b, s->as);
     }
@@ -106,15 +106,15 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
         as_of_anon(o)->tidy = false;
         if (radix_lookup(&o->tree, pg->index) == pg) {
             found++;
-            if (!locked_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
-                unmap_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
+            if (!is_locked_at(as_of_anon(o), pg->index << PAGE_SHIFT, pg))
+                unmap_page_at(as_of_anon(o), pg->index << PAGE_SHIFT, pg, b);
         }
         spin_unlock(&o->lock);
     }
 }
 
 /* Whether the entry of `pg` at `addr` of `as` says that it was touched; cleared if so told. */
-static bool referenced_one(struct as *as, uint64_t addr, struct page *pg, bool clear, struct tlb_batch *b)
+static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bool clear, struct tlb_batch *b)
 {
     uint64_t *table = pt_leaf(as, addr), e;
 
@@ -146,7 +146,7 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
         uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
 
         if (index >= s->obj_first && index - s->obj_first < pages)
-            yes |= referenced_one(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b) &&
+            yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b) &&
                    (s->advice != READ_SEQUENTIAL || s->locked); /* what such a reader has passed goes first */
     }
     return yes;
@@ -164,7 +164,7 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
         spin_lock(&o->lock);
         if (radix_lookup(&o->tree, pg->index) == pg) {
             found++;
-            yes |= referenced_one(as_of_anon(o), pg->index << PAGE_SHIFT, pg, clear, b);
+            yes |= test_referenced_at(as_of_anon(o), pg->index << PAGE_SHIFT, pg, clear, b);
         }
         spin_unlock(&o->lock);
     }
@@ -223,14 +223,14 @@ static struct {
     struct cv       cv;
 } waiting[WAIT_BUCKETS];
 
-static unsigned bucket_of(const struct page *pg)
+static unsigned page_wait_bucket(const struct page *pg)
 {
     return (unsigned)(page_to_phys(pg) >> PAGE_SHIFT) % WAIT_BUCKETS;
 }
 
 void page_wait(struct page *pg, uint32_t mask)
 {
-    unsigned i = bucket_of(pg);
+    unsigned i = page_wait_bucket(pg);
 
     spin_lock(&waiting[i].lock);
     while ((atomic_load(&pg->flags) & mask) != 0)
@@ -240,7 +240,7 @@ void page_wait(struct page *pg, uint32_t mask)
 
 void page_done(struct page *pg, uint32_t mask)
 {
-    unsigned i = bucket_of(pg);
+    unsigned i = page_wait_bucket(pg);
 
     spin_lock(&waiting[i].lock);
     atomic_fetch_and(&pg->flags, ~mask);

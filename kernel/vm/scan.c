@@ -67,7 +67,7 @@ struct page *scan_next(struct scan_pos *pos, bool *wrapped)
     return pg;
 }
 
-static inline uint32_t flags_of(const struct page *pg)
+static inline uint32_t page_flags_acquire(const struct page *pg)
 {
     return atomic_load_explicit(&pg->flags, memory_order_acquire);
 }
@@ -78,9 +78,9 @@ enum scan_use scan_use(const struct page *pg)
     const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
     uint32_t           flags;
 
-    if ((flags_of(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
+    if ((page_flags_acquire(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
         return SCAN_FREE; /* nothing can be said of its other descriptors */
-    flags = flags_of(pg);
+    flags = page_flags_acquire(pg);
     if ((flags & (PG_UNPAGEABLE | PG_PT | PG_SLAB)) != 0)
         return SCAN_UNPAGEABLE;
     if ((flags & PG_HEAD) != 0)
@@ -97,7 +97,7 @@ enum scan_use scan_use(const struct page *pg)
  * The object of the family that names the page, or NULL.  Then the page is held: the family's lock does not keep the
  * object from letting go of it.  The family is locked.
  */
-static struct vm_object *hold_named(struct anon_family *f, struct page *pg)
+static struct vm_object *find_naming_object(struct anon_family *f, struct page *pg)
 {
     struct vm_object *o;
 
@@ -116,7 +116,7 @@ static struct vm_object *hold_named(struct anon_family *f, struct page *pg)
 }
 
 /* Locks the object, or the family of a private page. */
-static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct scan_page *out)
+static bool trylock_page_owner(struct page *pg, uint64_t owner, bool private, struct scan_page *out)
 {
     *out = (struct scan_page){.pg = pg};
     if (private) {
@@ -125,7 +125,7 @@ static bool lock_owner(struct page *pg, uint64_t owner, bool private, struct sca
         if (!spin_trylock(&f->lock))
             return false;
         out->family = f;
-        out->in = hold_named(f, pg);
+        out->in = find_naming_object(f, pg);
         if (out->in != NULL)
             return true;
         spin_unlock(&f->lock);
@@ -153,11 +153,11 @@ bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)
 
     irq_push();
     atomic_fetch_add(&looking[who], 1);
-    flags = flags_of(pg) & SCAN_FLAGS;
+    flags = page_flags_acquire(pg) & SCAN_FLAGS;
     owner = *(volatile uint64_t *)&pg->priv;
     if ((flags == PG_DISK || flags == PG_ANON || flags == (PG_ANON | PG_PRIVATE)) && owner != 0 &&
-        (flags_of(pg) & SCAN_FLAGS) == flags && *(volatile uint64_t *)&pg->priv == owner)
-        ok = lock_owner(pg, owner, (flags & PG_PRIVATE) != 0, out);
+        (page_flags_acquire(pg) & SCAN_FLAGS) == flags && *(volatile uint64_t *)&pg->priv == owner)
+        ok = trylock_page_owner(pg, owner, (flags & PG_PRIVATE) != 0, out);
     atomic_fetch_add(&looking[who], 1);
     irq_pop();
     return ok;
@@ -170,7 +170,7 @@ bool scan_neighbour(const struct scan_page *sp, uint64_t index, struct scan_page
     if (sp->family != NULL)
         spin_lock(&sp->in->lock);
     pg = radix_lookup(&sp->in->tree, index);
-    if (pg != NULL && ((flags_of(pg) & PG_SWAPPED) != 0 || pg->order != 0))
+    if (pg != NULL && ((page_flags_acquire(pg) & PG_SWAPPED) != 0 || pg->order != 0))
         pg = NULL;
     if (pg != NULL && sp->family != NULL)
         page_hold(pg);

@@ -33,7 +33,7 @@ void seg_boot(void)
 }
 
 /* Adds (sign 1) or takes away (-1) what a segment counts for. */
-static void count(struct seg *s, int64_t sign)
+static void account_segment(struct seg *s, int64_t sign)
 {
     struct as *as = s->as;
     uint64_t   pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
@@ -52,7 +52,7 @@ static void count(struct seg *s, int64_t sign)
     }
 }
 
-static void link_object(struct seg *s)
+static void link_backing_object(struct seg *s)
 {
     if (s->obj == NULL)
         return;
@@ -61,7 +61,7 @@ static void link_object(struct seg *s)
     spin_unlock(&s->obj->lock);
 }
 
-static void unlink_object(struct seg *s)
+static void unlink_backing_object(struct seg *s)
 {
     if (s->obj == NULL)
         return;
@@ -127,8 +127,8 @@ void seg_insert(struct seg *s)
     hold_backing(s);
     s->n.guard = (s->flags & MAP_GROWSDOWN) != 0 ? STACK_GUARD : 0;
     segtree_insert(&s->as->segs, &s->n);
-    count(s, 1);
-    link_object(s);
+    account_segment(s, 1);
+    link_backing_object(s);
 }
 
 void seg_free(struct seg *s)
@@ -146,9 +146,9 @@ void seg_free(struct seg *s)
 
 void seg_delete(struct seg *s)
 {
-    unlink_object(s);
+    unlink_backing_object(s);
     segtree_remove(&s->as->segs, &s->n);
-    count(s, -1);
+    account_segment(s, -1);
     list_push_back(&s->as->dead, &s->n.link);
 }
 
@@ -169,46 +169,46 @@ void as_unlock(struct as *as)
         seg_free(seg_of(n));
 }
 
-static void lock_object(const struct seg *s)
+static void lock_backing_object(const struct seg *s)
 {
     if (s->obj != NULL)
         spin_lock(&s->obj->lock);
 }
 
-static void unlock_object(const struct seg *s)
+static void unlock_backing_object(const struct seg *s)
 {
     if (s->obj != NULL)
         spin_unlock(&s->obj->lock);
 }
 
 /* Moves the ends of a segment in the tree; its object is locked. */
-static void set_range(struct seg *s, uint64_t start, uint64_t end)
+static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
 {
     ASSERT(start < end && end <= USER_TOP, "as.h I6");
-    count(s, -1);
+    account_segment(s, -1);
     segtree_resize(&s->as->segs, &s->n, start, end);
-    count(s, 1);
+    account_segment(s, 1);
 }
 
 void seg_resize(struct seg *s, uint64_t start, uint64_t end)
 {
-    lock_object(s);
-    set_range(s, start, end);
-    unlock_object(s);
+    lock_backing_object(s);
+    set_segment_range(s, start, end);
+    unlock_backing_object(s);
 }
 
 void seg_set_prot(struct seg *s, int prot)
 {
-    count(s, -1);
+    account_segment(s, -1);
     s->prot = (uint8_t)prot;
-    count(s, 1);
+    account_segment(s, 1);
 }
 
 void seg_set_locked(struct seg *s, bool locked)
 {
-    count(s, -1);
+    account_segment(s, -1);
     s->locked = locked;
-    count(s, 1);
+    account_segment(s, 1);
 }
 
 struct seg *seg_split(struct seg *s, uint64_t addr)
@@ -232,13 +232,13 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
     upper->obj_first = s->obj != NULL ? seg_index(s, addr) : 0;
     upper->vn = s->vn;
     hold_backing(upper);
-    lock_object(s); /* I3 */
-    set_range(s, s->n.start, addr);
+    lock_backing_object(s); /* I3 */
+    set_segment_range(s, s->n.start, addr);
     segtree_insert(&s->as->segs, &upper->n);
     if (s->obj != NULL)
         list_push_back(&s->obj->segs, &upper->obj_link);
-    unlock_object(s);
-    count(upper, 1);
+    unlock_backing_object(s);
+    account_segment(upper, 1);
     if ((upper->flags & MAP_GROWSDOWN) != 0) /* its lower part is below it: nothing to keep free */
         upper->n.guard = 0;
     return upper;
@@ -257,7 +257,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
 }
 
 /* May `low` and `high`, which follow each other, be one segment? */
-static bool alike(const struct seg *low, const struct seg *high)
+static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
            low->max_prot == high->max_prot && low->policy == high->policy && low->advice == high->advice &&
@@ -266,18 +266,18 @@ static bool alike(const struct seg *low, const struct seg *high)
 }
 
 /* Makes `low` cover `high` too, and deletes `high`. */
-static void absorb(struct seg *low, struct seg *high)
+static void absorb_segment(struct seg *low, struct seg *high)
 {
     uint64_t end = high->n.end;
 
     low->size = max_of(low->size, high->size);
-    lock_object(low); /* I3 */
+    lock_backing_object(low); /* I3 */
     if (high->obj != NULL)
         list_remove(&high->obj_link);
     segtree_remove(&high->as->segs, &high->n);
-    set_range(low, low->n.start, end);
-    unlock_object(low);
-    count(high, -1);
+    set_segment_range(low, low->n.start, end);
+    unlock_backing_object(low);
+    account_segment(high, -1);
     list_push_back(&high->as->dead, &high->n.link);
 }
 
@@ -286,16 +286,16 @@ struct seg *seg_join(struct seg *s)
     struct seg *next = seg_next(s);
     struct seg *prev = seg_of(segtree_prev(&s->as->segs, &s->n));
 
-    if (next != NULL && alike(s, next))
-        absorb(s, next);
-    if (prev != NULL && alike(prev, s)) {
-        absorb(prev, s);
+    if (next != NULL && can_join_segments(s, next))
+        absorb_segment(s, next);
+    if (prev != NULL && can_join_segments(prev, s)) {
+        absorb_segment(prev, s);
         s = prev;
     }
     return s;
 }
 
-static struct seg_node *clone_one(void *arg, struct seg_node *n)
+static struct seg_node *clone_segment(void *arg, struct seg_node *n)
 {
     struct seg *s = seg_of(n), *copy = seg_alloc(s, s->as->segs.count);
 
@@ -314,14 +314,14 @@ int seg_clone_all(struct as *to, struct as *from)
 
     if (reserve_grow(to, from->need_pages) != 0)
         return -ENOMEM;
-    if (!segtree_clone(&to->segs, &from->segs, clone_one, to)) {
+    if (!segtree_clone(&to->segs, &from->segs, clone_segment, to)) {
         while ((n = list_pop(&to->segs.order, struct seg_node, link)) != NULL)
             seg_free(seg_of(n));
         segtree_init(&to->segs);
         return -ENOMEM;
     }
     LIST_FOREACH (n, &to->segs.order, link)
-        link_object(seg_of(n));
+        link_backing_object(seg_of(n));
     to->virt_pages = from->virt_pages;
     to->data_pages = from->data_pages;
     to->stack_pages = from->stack_pages;

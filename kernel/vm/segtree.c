@@ -3,26 +3,26 @@
  * segtree.c - the ordered set of address ranges of one address space; see segtree.h.
  *
  * THEORY      Textbook AVL with recursion: depth is at most 1.44 log2(count).  Every change of a node or
- *             of the gap above it lies on one path from the root, and fix() restores height and max_gap
+ *             of the gap above it lies on one path from the root, and rebalance_subtree() restores height and max_gap
  *             of that path on the way back up.
  * SEE ALSO    tests/host/test_segtree.c
  */
 #include "vm/segtree.h"
 
-static inline int32_t height(const struct seg_node *n)
+static inline int32_t subtree_height(const struct seg_node *n)
 {
     return n != NULL ? n->height : 0;
 }
 
-static inline uint64_t gaps(const struct seg_node *n)
+static inline uint64_t subtree_max_gap(const struct seg_node *n)
 {
     return n != NULL ? n->max_gap : 0;
 }
 
-static void refresh(struct seg_node *n)
+static void refresh_seg_node(struct seg_node *n)
 {
-    n->height = 1 + max_of(height(n->left), height(n->right));
-    n->max_gap = max_of(n->gap, max_of(gaps(n->left), gaps(n->right)));
+    n->height = 1 + max_of(subtree_height(n->left), subtree_height(n->right));
+    n->max_gap = max_of(n->gap, max_of(subtree_max_gap(n->left), subtree_max_gap(n->right)));
 }
 
 static struct seg_node *rotate_right(struct seg_node *n)
@@ -31,8 +31,8 @@ static struct seg_node *rotate_right(struct seg_node *n)
 
     n->left = l->right;
     l->right = n;
-    refresh(n);
-    refresh(l);
+    refresh_seg_node(n);
+    refresh_seg_node(l);
     return l;
 }
 
@@ -42,32 +42,32 @@ static struct seg_node *rotate_left(struct seg_node *n)
 
     n->right = r->left;
     r->left = n;
-    refresh(n);
-    refresh(r);
+    refresh_seg_node(n);
+    refresh_seg_node(r);
     return r;
 }
 
 /* Restores I2 and I3 at `n`, whose subtrees are right; returns the subtree's new root. */
-static struct seg_node *fix(struct seg_node *n)
+static struct seg_node *rebalance_subtree(struct seg_node *n)
 {
-    int32_t lean = height(n->left) - height(n->right);
+    int32_t lean = subtree_height(n->left) - subtree_height(n->right);
 
     if (lean > 1) {
-        if (height(n->left->left) < height(n->left->right))
+        if (subtree_height(n->left->left) < subtree_height(n->left->right))
             n->left = rotate_left(n->left);
         return rotate_right(n);
     }
     if (lean < -1) {
-        if (height(n->right->right) < height(n->right->left))
+        if (subtree_height(n->right->right) < subtree_height(n->right->left))
             n->right = rotate_right(n->right);
         return rotate_left(n);
     }
-    refresh(n);
+    refresh_seg_node(n);
     return n;
 }
 
 /* The gap below `n`, from its neighbour in the list. */
-static void set_gap(struct seg_tree *t, struct seg_node *n)
+static void set_gap_below(struct seg_tree *t, struct seg_node *n)
 {
     struct seg_node *prev = segtree_prev(t, n);
     uint64_t         from = prev != NULL ? prev->end : 0;
@@ -97,17 +97,17 @@ struct seg_node *segtree_after(struct seg_tree *t, uint64_t addr)
     return best;
 }
 
-static struct seg_node *insert_below(struct seg_node *at, struct seg_node *n)
+static struct seg_node *insert_in_subtree(struct seg_node *at, struct seg_node *n)
 {
     if (at == NULL) {
-        refresh(n);
+        refresh_seg_node(n);
         return n;
     }
     if (n->start < at->start)
-        at->left = insert_below(at->left, n);
+        at->left = insert_in_subtree(at->left, n);
     else
-        at->right = insert_below(at->right, n);
-    return fix(at);
+        at->right = insert_in_subtree(at->right, n);
+    return rebalance_subtree(at);
 }
 
 void segtree_insert(struct seg_tree *t, struct seg_node *n)
@@ -116,41 +116,41 @@ void segtree_insert(struct seg_tree *t, struct seg_node *n)
 
     list_push_back(next != NULL ? &next->link : &t->order, &n->link); /* before `next` */
     n->left = n->right = NULL;
-    set_gap(t, n);
+    set_gap_below(t, n);
     if (next != NULL)
-        set_gap(t, next); /* an ancestor of the new leaf: on its path */
-    t->root = insert_below(t->root, n);
+        set_gap_below(t, next); /* an ancestor of the new leaf: on its path */
+    t->root = insert_in_subtree(t->root, n);
     t->count++;
 }
 
 /* Takes the leftmost node out of a subtree; returns what is left and the node in *min. */
-static struct seg_node *remove_min(struct seg_node *at, struct seg_node **min)
+static struct seg_node *remove_leftmost_node(struct seg_node *at, struct seg_node **min)
 {
     if (at->left == NULL) {
         *min = at;
         return at->right;
     }
-    at->left = remove_min(at->left, min);
-    return fix(at);
+    at->left = remove_leftmost_node(at->left, min);
+    return rebalance_subtree(at);
 }
 
-static struct seg_node *remove_below(struct seg_node *at, struct seg_node *n)
+static struct seg_node *remove_from_subtree(struct seg_node *at, struct seg_node *n)
 {
     if (at == n) {
         struct seg_node *heir;
 
         if (n->right == NULL)
             return n->left;
-        n->right = remove_min(n->right, &heir);
+        n->right = remove_leftmost_node(n->right, &heir);
         heir->left = n->left;
         heir->right = n->right;
-        return fix(heir);
+        return rebalance_subtree(heir);
     }
     if (n->start < at->start)
-        at->left = remove_below(at->left, n);
+        at->left = remove_from_subtree(at->left, n);
     else
-        at->right = remove_below(at->right, n);
-    return fix(at);
+        at->right = remove_from_subtree(at->right, n);
+    return rebalance_subtree(at);
 }
 
 void segtree_remove(struct seg_tree *t, struct seg_node *n)
@@ -159,8 +159,8 @@ void segtree_remove(struct seg_tree *t, struct seg_node *n)
 
     list_remove(&n->link);
     if (next != NULL)
-        set_gap(t, next); /* heir or ancestor of n: on its path */
-    t->root = remove_below(t->root, n);
+        set_gap_below(t, next); /* heir or ancestor of n: on its path */
+    t->root = remove_from_subtree(t->root, n);
     if (atomic_load_explicit(&t->hint, memory_order_relaxed) == n)
         atomic_store_explicit(&t->hint, NULL, memory_order_relaxed);
     t->count--;
@@ -170,7 +170,7 @@ static void refresh_path(struct seg_node *at, struct seg_node *n)
 {
     if (at != n)
         refresh_path(n->start < at->start ? at->left : at->right, n);
-    refresh(at);
+    refresh_seg_node(at);
 }
 
 void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint64_t end)
@@ -179,23 +179,23 @@ void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint
 
     n->start = start;
     n->end = end;
-    set_gap(t, n);
+    set_gap_below(t, n);
     refresh_path(t->root, n);
     if (next != NULL) {
-        set_gap(t, next);
+        set_gap_below(t, next);
         refresh_path(t->root, next);
     }
 }
 
 /* The highest fitting gap that lies below a node of this subtree. */
-static uint64_t gap_in(struct seg_tree *t, struct seg_node *n, uint64_t len, uint64_t lo, uint64_t hi)
+static uint64_t find_gap_in_subtree(struct seg_tree *t, struct seg_node *n, uint64_t len, uint64_t lo, uint64_t hi)
 {
     uint64_t addr, from, to;
 
-    if (gaps(n) < len)
+    if (subtree_max_gap(n) < len)
         return 0;
     if (n->end < hi) {
-        addr = gap_in(t, n->right, len, lo, hi);
+        addr = find_gap_in_subtree(t, n->right, len, lo, hi);
         if (addr != 0)
             return addr;
     }
@@ -205,7 +205,7 @@ static uint64_t gap_in(struct seg_tree *t, struct seg_node *n, uint64_t len, uin
         if (to > from && to - from >= len)
             return to - len;
     }
-    return n->start > lo ? gap_in(t, n->left, len, lo, hi) : 0;
+    return n->start > lo ? find_gap_in_subtree(t, n->left, len, lo, hi) : 0;
 }
 
 uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64_t hi)
@@ -215,7 +215,7 @@ uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64
 
     if (from < hi && hi - from >= len)
         return hi - len;
-    return gap_in(t, t->root, len, lo, hi);
+    return find_gap_in_subtree(t, t->root, len, lo, hi);
 }
 
 bool segtree_is_free(struct seg_tree *t, uint64_t addr, uint64_t len)
@@ -231,11 +231,11 @@ struct clone {
     void            *arg;
 };
 
-static struct seg_node *clone_below(struct clone *c, struct seg_node *n)
+static struct seg_node *clone_subtree(struct clone *c, struct seg_node *n)
 {
     struct seg_node *m, *left = NULL;
 
-    if (n->left != NULL && (left = clone_below(c, n->left)) == NULL)
+    if (n->left != NULL && (left = clone_subtree(c, n->left)) == NULL)
         return NULL;
     m = c->copy(c->arg, n);
     if (m == NULL)
@@ -245,7 +245,7 @@ static struct seg_node *clone_below(struct clone *c, struct seg_node *n)
     c->to->count++;
     m->left = left;
     m->right = NULL;
-    if (n->right != NULL && (m->right = clone_below(c, n->right)) == NULL)
+    if (n->right != NULL && (m->right = clone_subtree(c, n->right)) == NULL)
         return NULL;
     return m;
 }
@@ -257,6 +257,6 @@ bool segtree_clone(struct seg_tree *to, struct seg_tree *from,
 
     if (from->root == NULL)
         return true;
-    to->root = clone_below(&c, from->root);
+    to->root = clone_subtree(&c, from->root);
     return to->root != NULL;
 }

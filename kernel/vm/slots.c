@@ -19,7 +19,7 @@ void slots_init(struct slots *s, uint64_t *bitmap, uint64_t pages)
 }
 
 /* Free slots in a row from `at` on, `want` at most. */
-static unsigned row(const struct slots *s, uint64_t at, unsigned want)
+static unsigned count_free_row(const struct slots *s, uint64_t at, unsigned want)
 {
     unsigned n = 0;
 
@@ -29,7 +29,7 @@ static unsigned row(const struct slots *s, uint64_t at, unsigned want)
 }
 
 /* The next word that is all free; there is one (I2). */
-static uint64_t next_whole(const struct slots *s)
+static uint64_t next_free_word(const struct slots *s)
 {
     uint64_t words = s->pages / WORD, w = s->next / WORD;
 
@@ -40,7 +40,7 @@ static uint64_t next_whole(const struct slots *s)
 }
 
 /* The next free slot; there is one. */
-static uint64_t next_free(const struct slots *s)
+static uint64_t next_free_slot(const struct slots *s)
 {
     uint64_t at = s->next;
 
@@ -57,9 +57,9 @@ unsigned slots_take(struct slots *s, unsigned want, uint64_t *first)
 
     if (s->free == 0)
         return 0;
-    if (row(s, s->next, want) < want)
-        s->next = s->whole != 0 ? next_whole(s) : next_free(s);
-    got = row(s, s->next, want);
+    if (count_free_row(s, s->next, want) < want)
+        s->next = s->whole != 0 ? next_free_word(s) : next_free_slot(s);
+    got = count_free_row(s, s->next, want);
     *first = s->next;
     for (unsigned i = 0; i < got; i++, s->next++) {
         uint64_t *word = &s->used[s->next / WORD];

@@ -52,21 +52,21 @@ unsigned swap_cluster_pages(void)
 }
 
 /* Where a stand-in's bytes are, or those of a page with PG_SLOT. */
-static inline struct swap_place place_of(const struct page *pg)
+static inline struct swap_place swap_place_of(const struct page *pg)
 {
     return (struct swap_place){pg->swap_area, pg->swap_slot};
 }
 
-static inline void place_set(struct page *pg, struct swap_place p)
+static inline void set_swap_place(struct page *pg, struct swap_place p)
 {
     pg->swap_area = p.area;
     pg->swap_slot = (uint32_t)p.slot;
 }
 
 /* Takes the slot of a page that keeps one; false: it does not. */
-static bool slot_claim(struct page *pg, struct swap_place *out)
+static bool claim_swap_slot(struct page *pg, struct swap_place *out)
 {
-    *out = place_of(pg);
+    *out = swap_place_of(pg);
     if ((atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) == 0 ||
         (atomic_fetch_and(&pg->flags, ~(uint32_t)PG_SLOT) & PG_SLOT) == 0)
         return false;
@@ -78,19 +78,19 @@ void swap_forget(struct page *pg)
 {
     struct swap_place p;
 
-    if (slot_claim(pg, &p))
+    if (claim_swap_slot(pg, &p))
         swap_give(p);
 }
 
 /* mem_ops.free_slot */
-static void slot_free(struct page *pg)
+static void free_slot_or_standin(struct page *pg)
 {
     if ((pg->flags & PG_SWAPPED) == 0) {
         swap_forget(pg);
         return;
     }
     if (pg->swap_area != SWAP_AREAS)
-        swap_give(place_of(pg));
+        swap_give(swap_place_of(pg));
     kmem_cache_free(standin_cache, pg);
 }
 
@@ -104,11 +104,11 @@ static struct page *standin_new(const struct page *pg, struct swap_place p)
     *s = (struct page){.node = pg->node, .refs = 1, .index = pg->index};
     s->flags = PG_SWAPPED | PG_ANON | (pg->flags & PG_PRIVATE);
     s->priv = pg->priv;
-    place_set(s, p);
+    set_swap_place(s, p);
     return s;
 }
 
-static bool is_private(const struct page *pg)
+static bool is_private_page(const struct page *pg)
 {
     return (atomic_load(&pg->flags) & PG_PRIVATE) != 0;
 }
@@ -125,13 +125,13 @@ struct transfer {
     struct dying      dying;
 };
 
-static void let_go(struct page *pg)
+static void release_page_unlock(struct page *pg)
 {
     page_unlock(pg);
     page_release(pg);
 }
 
-static void owner_hold(struct swap_owner own)
+static void swap_owner_hold(struct swap_owner own)
 {
     if (own.family != NULL)
         atomic_fetch_add(&own.family->refs, 1);
@@ -139,7 +139,7 @@ static void owner_hold(struct swap_owner own)
         object_hold(own.obj);
 }
 
-static void owner_release(struct swap_owner own)
+static void swap_owner_release(struct swap_owner own)
 {
     if (own.family != NULL)
         anon_family_release(own.family);
@@ -206,14 +206,14 @@ static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static void count_freed(void)
+static void count_anon_freed(void)
 {
     CPUSTAT_INC(dfree);
     CPUSTAT_INC(anonfree);
 }
 
 /* Called by the disk's interrupt. */
-static void written(struct blk_req *r)
+static void swap_write_done(struct blk_req *r)
 {
     struct transfer *t = container_of(r, struct transfer, req);
     unsigned         freed = 0;
@@ -224,11 +224,11 @@ static void written(struct blk_req *r)
             t->standin[i]->swap_area = SWAP_AREAS; /* the slot stays in use, and the stand-in names none */
         } else {
             page_replace(t->owner[i].obj, t->owner[i].family, t->frame[i], t->standin[i]);
-            count_freed();
+            count_anon_freed();
             freed++;
         }
         page_release(t->standin[i]); /* the last one, if no object names it: gives the slot back */
-        let_go(t->frame[i]);
+        release_page_unlock(t->frame[i]);
     }
     transfer_end(t);
     if (freed != 0)
@@ -236,19 +236,19 @@ static void written(struct blk_req *r)
 }
 
 /* Is the page, which is busy, only in use by the objects that name it and by its holder? */
-static bool idle(const struct page *pg)
+static bool has_no_other_user(const struct page *pg)
 {
     return atomic_load(&pg->mapcount) == 0 &&
-           atomic_load(&pg->refs) == (is_private(pg) ? atomic_load(&pg->share) : 1u) + 1u;
+           atomic_load(&pg->refs) == (is_private_page(pg) ? atomic_load(&pg->share) : 1u) + 1u;
 }
 
 /* The page, idle, is like the slot that it keeps: puts a stand-in in its place.  false: it has to be written. */
-static bool out_unwritten(struct page *pg, struct swap_owner own)
+static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
 {
     struct swap_place p;
     struct page      *standin;
 
-    if (!slot_claim(pg, &p))
+    if (!claim_swap_slot(pg, &p))
         return false;
     standin = swap_areas[p.area].leaving ? NULL : standin_new(pg, p);
     if (standin == NULL) {
@@ -257,12 +257,12 @@ static bool out_unwritten(struct page *pg, struct swap_owner own)
     }
     page_replace(own.obj, own.family, pg, standin);
     page_release(standin);
-    count_freed();
+    count_anon_freed();
     return true;
 }
 
 /* Writes the first of n pages to slots side by side, as many as there are.  Returns how many were dealt with. */
-static unsigned out_written(struct page **pages, struct swap_owner *owners, unsigned n, struct swap_went *went)
+static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n, struct swap_went *went)
 {
     struct transfer  *t = kmem_alloc(sizeof *t);
     struct swap_place at = {0};
@@ -281,8 +281,8 @@ static unsigned out_written(struct page **pages, struct swap_owner *owners, unsi
             transfer_add(t, pages[i], standin, owners[i]);
             used++;
         } else {
-            let_go(pages[i]);
-            owner_release(owners[i]);
+            release_page_unlock(pages[i]);
+            swap_owner_release(owners[i]);
         }
     }
     for (unsigned i = used; i < got; i++)
@@ -293,7 +293,7 @@ static unsigned out_written(struct page **pages, struct swap_owner *owners, unsi
     }
     went->writing += used;
     pcache_count_out(KIND_ANON, used);
-    transfer_begin(t, BLK_WRITE, at, written);
+    transfer_begin(t, BLK_WRITE, at, swap_write_done);
     return got;
 }
 
@@ -303,22 +303,22 @@ struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsign
     unsigned         left = 0, done = 0, did = 1;
 
     for (unsigned i = 0; i < n; i++) {
-        bool usable = idle(pages[i]), gone = usable && out_unwritten(pages[i], owners[i]);
+        bool usable = has_no_other_user(pages[i]), gone = usable && swap_out_unwritten(pages[i], owners[i]);
 
         went.freed += gone;
         if (usable && !gone) {
             pages[left] = pages[i];
             owners[left++] = owners[i];
         } else {
-            let_go(pages[i]);
-            owner_release(owners[i]);
+            release_page_unlock(pages[i]);
+            swap_owner_release(owners[i]);
         }
     }
     for (; done < left && did != 0; done += did)
-        did = out_written(pages + done, owners + done, left - done, &went);
+        did = swap_out_cluster(pages + done, owners + done, left - done, &went);
     for (; done < left; done++) {
-        let_go(pages[done]);
-        owner_release(owners[done]);
+        release_page_unlock(pages[done]);
+        swap_owner_release(owners[done]);
     }
     return went;
 }
@@ -326,14 +326,14 @@ struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsign
 /* ---- in -------------------------------------------------------------------------------------- */
 
 /* A frame has got its bytes: it takes the stand-in's place, and its slot, if it may keep it. */
-static void frame_ready(struct page *frame, struct page *standin, struct swap_owner own)
+static void install_read_frame(struct page *frame, struct page *standin, struct swap_owner own)
 {
     uint32_t flags = PG_ANON | PG_UPTODATE | (standin->flags & PG_PRIVATE);
 
     frame->priv = standin->priv;
     frame->index = standin->index;
     if (swap_keep != 0 && swap_plenty(standin->swap_area)) {
-        place_set(frame, place_of(standin));
+        set_swap_place(frame, swap_place_of(standin));
         standin->swap_area = SWAP_AREAS;
         flags |= PG_SLOT;
         atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
@@ -343,7 +343,7 @@ static void frame_ready(struct page *frame, struct page *standin, struct swap_ow
 }
 
 /* Called by the disk's interrupt. */
-static void was_read(struct blk_req *r)
+static void swap_read_done(struct blk_req *r)
 {
     struct transfer *t = container_of(r, struct transfer, req);
 
@@ -351,9 +351,9 @@ static void was_read(struct blk_req *r)
         if ((r->bad >> i & 1) != 0)
             atomic_fetch_or(&t->standin[i]->flags, PG_BAD);
         else
-            frame_ready(t->frame[i], t->standin[i], t->owner[i]);
+            install_read_frame(t->frame[i], t->standin[i], t->owner[i]);
         page_release(t->frame[i]);
-        let_go(t->standin[i]);
+        release_page_unlock(t->standin[i]);
     }
     transfer_end(t);
 }
@@ -362,7 +362,7 @@ static void was_read(struct blk_req *r)
  * The stand-in of page `index` of `o`, held and made busy, if there is one and it can be; `next` to it, or it next to
  * that, on the disk.  NULL: there is none.
  */
-static struct page *neighbour_lock(struct vm_object *o, uint64_t index, const struct page *next)
+static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index, const struct page *next)
 {
     bool         below = index < next->index;
     struct page *pg;
@@ -370,7 +370,7 @@ static struct page *neighbour_lock(struct vm_object *o, uint64_t index, const st
     spin_lock(&o->lock);
     pg = radix_lookup(&o->tree, index);
     if (pg == NULL || (atomic_load(&pg->flags) & (PG_SWAPPED | PG_LOCKED | PG_BAD)) != PG_SWAPPED ||
-        !swap_follows(place_of(below ? pg : next), place_of(below ? next : pg)) ||
+        !swap_follows(swap_place_of(below ? pg : next), swap_place_of(below ? next : pg)) ||
         (atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0)
         pg = NULL;
     else
@@ -380,7 +380,7 @@ static struct page *neighbour_lock(struct vm_object *o, uint64_t index, const st
 }
 
 /* A frame for the page of `o` at `index`, which is not `index` of `pl` but as far from it. */
-static struct page *frame_for(const struct placement *pl, uint64_t index, uint64_t of)
+static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t index, uint64_t of)
 {
     struct placement at = *pl;
 
@@ -389,7 +389,7 @@ static struct page *frame_for(const struct placement *pl, uint64_t index, uint64
 }
 
 /* Adds up to `most` neighbours on one side of `pg` to frame[], with `flags`, and standin[].  Returns how many. */
-static unsigned gather(struct vm_object *o, const struct page *pg, const struct placement *pl, int step, uint64_t most,
+static unsigned gather_neighbours(struct vm_object *o, const struct page *pg, const struct placement *pl, int step, uint64_t most,
                        uint32_t flags, struct page **frame, struct page **standin)
 {
     const struct page *next = pg;
@@ -398,12 +398,12 @@ static unsigned gather(struct vm_object *o, const struct page *pg, const struct 
     while (n < most && pageout_spare(n + 1)) {
         uint64_t index = next->index + (uint64_t)(int64_t)step;
 
-        standin[n] = neighbour_lock(o, index, next);
+        standin[n] = lock_neighbour_standin(o, index, next);
         if (standin[n] == NULL)
             break;
-        frame[n] = frame_for(pl, index, pg->index);
+        frame[n] = alloc_swap_in_frame(pl, index, pg->index);
         if (frame[n] == NULL) {
-            let_go(standin[n]);
+            release_page_unlock(standin[n]);
             break;
         }
         atomic_fetch_or_explicit(&frame[n]->flags, flags, memory_order_relaxed);
@@ -416,7 +416,7 @@ static unsigned gather(struct vm_object *o, const struct page *pg, const struct 
  * Reads the stand-in, which the caller has made busy, and its neighbours within `around`: `guess` says that these are
  * not wanted yet, else all are.  0, -ENOMEM.
  */
-static int in_begin(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around,
+static int start_swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around,
                     bool guess)
 {
     uint32_t          flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
@@ -424,7 +424,7 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
     struct page      *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
     struct page      *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
     struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
-    struct swap_place first = place_of(pg);
+    struct swap_place first = swap_place_of(pg);
     unsigned          nbelow, nabove;
 
     if (frame == NULL) {
@@ -433,26 +433,26 @@ static int in_begin(struct vm_object *o, struct page *pg, const struct placement
     }
     around->n = min_of(around->n, (uint64_t)SWAP_CLUSTER);
     page_hold(pg);
-    nbelow = gather(o, pg, pl, -1, min_of(pg->index - around->first, around->n - 1), flags, below,
+    nbelow = gather_neighbours(o, pg, pl, -1, min_of(pg->index - around->first, around->n - 1), flags, below,
                     below_standin);
     t->n = 0;
     for (unsigned i = nbelow; i > 0; i--)
         transfer_add(t, below[i - 1], below_standin[i - 1], own);
     if (nbelow != 0)
-        first = place_of(below_standin[nbelow - 1]);
+        first = swap_place_of(below_standin[nbelow - 1]);
     if (!guess)
         atomic_fetch_or_explicit(&frame->flags, PG_REFERENCED, memory_order_relaxed);
     transfer_add(t, frame, pg, own);
-    nabove = gather(o, pg, pl, 1, around->first + around->n - 1 - pg->index, flags, &t->frame[t->n],
+    nabove = gather_neighbours(o, pg, pl, 1, around->first + around->n - 1 - pg->index, flags, &t->frame[t->n],
                     &t->standin[t->n]);
     for (unsigned i = 0; i < nabove; i++)
         transfer_add(t, t->frame[t->n], t->standin[t->n], own);
     for (unsigned i = 0; i < t->n; i++)
-        owner_hold(own);
+        swap_owner_hold(own);
     pcache_count_in(KIND_ANON, t->n);
     pcache_count_around(guess ? t->n - 1 : 0);
     *around = (struct page_run){pg->index - nbelow, t->n};
-    transfer_begin(t, BLK_READ, first, was_read);
+    transfer_begin(t, BLK_READ, first, swap_read_done);
     return 0;
 }
 
@@ -469,7 +469,7 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, st
     there = pg->swap_area == SWAP_AREAS; /* and its slot is a frame's */
     if (!there) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_BAD);
-        err = in_begin(o, pg, pl, around, wait);
+        err = start_swap_in(o, pg, pl, around, wait);
     }
     if (there || err != 0)
         page_unlock(pg);
@@ -505,7 +505,7 @@ int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page
 #define LOOKS_PER_HOLD 128 /* pages */
 
 /* Is it a stand-in for swap_in_ahead(): not being read; or else for swapoff: on an area that is being removed? */
-static bool wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
+static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 {
     unsigned area = pg->swap_area;
 
@@ -530,7 +530,7 @@ static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last
             break;
         }
         flags = atomic_load_explicit(&pg->flags, memory_order_relaxed);
-        found = wanted_standin(pg, flags, ahead);
+        found = is_wanted_standin(pg, flags, ahead);
         if ((flags & (PG_SWAPPED | PG_SLOT)) == PG_SLOT && swap_areas[pg->swap_area].leaving)
             swap_forget(pg);
     }
@@ -551,7 +551,7 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
     return pg;
 }
 
-static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
+static int swap_in_standins(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
     int          err = 0;
@@ -567,12 +567,12 @@ static int in_range(struct vm_object *o, uint64_t first, uint64_t last)
 
 int swap_in_range(struct as *as, uint64_t start, uint64_t end)
 {
-    return in_range(&as->anon, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
+    return swap_in_standins(&as->anon, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
 }
 
 int swap_in_object(struct vm_object *o)
 {
-    return in_range(o, 0, UINT64_MAX);
+    return swap_in_standins(o, 0, UINT64_MAX);
 }
 
 void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
@@ -595,6 +595,6 @@ void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t 
 void swap_boot(void)
 {
     standin_cache = kmem_cache_create("swapped", sizeof(struct page), 64);
-    mem_ops.free_slot = slot_free;
+    mem_ops.free_slot = free_slot_or_standin;
     swap_areas_boot();
 }

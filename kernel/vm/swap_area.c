@@ -28,7 +28,7 @@ static struct mutex    areas_mutex;
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static bool open_for_pages(const struct swap_area *a)
+static bool is_open_for_pages(const struct swap_area *a)
 {
     return a->vn != NULL && !a->leaving && a->slots.free != 0;
 }
@@ -41,7 +41,7 @@ unsigned swap_take(unsigned want, struct swap_place *first)
     for (unsigned i = 0; i < SWAP_AREAS && n == 0; i++) {
         struct swap_area *a = &swap_areas[i];
 
-        if (!open_for_pages(a))
+        if (!is_open_for_pages(a))
             continue;
         first->area = i;
         got = slots_take(&a->slots, want, &first->slot);
@@ -65,7 +65,7 @@ void swap_give(struct swap_place p)
 bool swap_room(void)
 {
     for (unsigned i = 0; i < SWAP_AREAS; i++)
-        if (open_for_pages(&swap_areas[i]))
+        if (is_open_for_pages(&swap_areas[i]))
             return true;
     return false;
 }
@@ -134,7 +134,7 @@ int swap_add(const struct swap_new *n)
 }
 
 /* Brings back all that is on swap of a space. */
-static int space_in(struct as *as)
+static int swap_in_space(struct as *as)
 {
     struct seg_node *n;
     int              err;
@@ -148,13 +148,13 @@ static int space_in(struct as *as)
     return err;
 }
 
-static bool is_empty(const struct swap_area *a)
+static bool is_area_unused(const struct swap_area *a)
 {
     return a->slots.free == a->usable;
 }
 
 /* Brings back all that is on an area that is being removed.  Also -EINTR: the process is ending. */
-static int all_in(const struct swap_area *a)
+static int swap_in_area(const struct swap_area *a)
 {
     struct as *as, *next;
     int        err = object_each_sysv(swap_in_object);
@@ -162,8 +162,8 @@ static int all_in(const struct swap_area *a)
     for (as = as_next(NULL); as != NULL; as = next) {
         if (err == 0 && vm_ending())
             err = -EINTR;
-        if (err == 0 && !is_empty(a))
-            err = space_in(as);
+        if (err == 0 && !is_area_unused(a))
+            err = swap_in_space(as);
         next = as_next(as);
         as_release(as);
     }
@@ -173,15 +173,15 @@ static int all_in(const struct swap_area *a)
 #define TRIES 200 /* of 10 ms: for pages that are on their way out, and spaces on theirs */
 
 /* Brings back what is on an area that takes no more pages.  0, -ENOMEM, -EIO, -EBUSY, -EINTR. */
-static int area_empty(const struct swap_area *a)
+static int empty_swap_area(const struct swap_area *a)
 {
-    int err = all_in(a);
+    int err = swap_in_area(a);
 
-    for (unsigned i = 0; err == 0 && !is_empty(a) && i < TRIES; i++) {
+    for (unsigned i = 0; err == 0 && !is_area_unused(a) && i < TRIES; i++) {
         thread_sleep_ns(10000000);
-        err = all_in(a);
+        err = swap_in_area(a);
     }
-    return err == 0 && !is_empty(a) ? -EBUSY : err;
+    return err == 0 && !is_area_unused(a) ? -EBUSY : err;
 }
 
 int swap_remove(struct vnode *vn)
@@ -202,7 +202,7 @@ int swap_remove(struct vnode *vn)
         if (promised + a->usable > limit || used - kept > freemem() + others - a->slots.free)
             err = -ENOMEM;
         else
-            err = area_empty(a);
+            err = empty_swap_area(a);
         if (err == 0) {
             a->vn = NULL;
             if (a->sector == NULL)

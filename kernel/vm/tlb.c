@@ -37,7 +37,7 @@
 #define FLUSH_PAGES 32 /* up to here page by page, above it everything */
 
 /* Carry out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
-static void flush_here(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end, uint64_t gen)
+static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end, uint64_t gen)
 {
     if (v->gen >= gen)
         return; /* a later, complete flush has covered it */
@@ -52,7 +52,7 @@ static void flush_here(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t
 }
 
 /* Stop using whatever is loaded.  Interrupts off. */
-static void unload_here(struct vm_cpu *v)
+static void unload_local_space(struct vm_cpu *v)
 {
     struct as *as = atomic_load_explicit(&v->loaded, memory_order_relaxed);
 
@@ -63,7 +63,7 @@ static void unload_here(struct vm_cpu *v)
 }
 
 /* Answer every request that waits for this CPU.  Interrupts off. */
-static void answer_requests(struct vm_cpu *v)
+static void answer_tlb_requests(struct vm_cpu *v)
 {
     for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
         uint64_t bits;
@@ -79,9 +79,9 @@ static void answer_requests(struct vm_cpu *v)
             } else if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == r->as) {
                 if (r->what == TLB_LEAVE ||
                     (r->what == TLB_TABLES && atomic_load_explicit(&v->lazy, memory_order_relaxed)))
-                    unload_here(v);
+                    unload_local_space(v);
                 else
-                    flush_here(v, r->as, r->start, r->end, r->gen);
+                    flush_local_tlb(v, r->as, r->start, r->end, r->gen);
             }
             if (atomic_fetch_sub(&r->waiting, 1) == 1 && park_on)
                 park_wake(park_key(r, 0));
@@ -90,7 +90,7 @@ static void answer_requests(struct vm_cpu *v)
 }
 
 /* Whether a request waits for this CPU. */
-static bool asked(struct vm_cpu *v)
+static bool has_tlb_request(struct vm_cpu *v)
 {
     for (unsigned w = 0; w < CPUMASK_WORDS; w++)
         if (__atomic_load_n(&v->senders.w[w], __ATOMIC_RELAXED) != 0)
@@ -101,11 +101,11 @@ static bool asked(struct vm_cpu *v)
 void vm_tlb_ipi(void)
 {
     CPUSTAT_INC(tlb_ipi);
-    answer_requests(this_cpu()->vm);
+    answer_tlb_requests(this_cpu()->vm);
 }
 
 /* The other CPUs that the request in this CPU's struct concerns.  Returns how many. */
-static uint32_t concerned(const struct tlb_request *r, unsigned me, struct cpumask *ask)
+static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, struct cpumask *ask)
 {
     uint32_t n = 0;
 
@@ -126,11 +126,11 @@ static uint32_t concerned(const struct tlb_request *r, unsigned me, struct cpuma
 }
 
 /* Puts the request in this CPU's struct to the other CPUs that it concerns, and waits.  Interrupts off. */
-static void ask_others(struct vm_cpu *v, struct cpu *me)
+static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
     struct cpumask      ask = {{0}};
-    uint32_t            n = concerned(r, me->id, &ask);
+    uint32_t            n = choose_tlb_targets(r, me->id, &ask);
 
     if (n == 0)
         return;
@@ -143,12 +143,12 @@ static void ask_others(struct vm_cpu *v, struct cpu *me)
         CPUMASK_FOREACH (i, &ask) /* it may be waiting for answers itself, interrupts off */
             park_wake(park_key(&cpus[i]->vm->request, 0));
     for (unsigned turns = 0; atomic_load_explicit(&r->waiting, memory_order_acquire) != 0; turns++) {
-        answer_requests(v);
+        answer_tlb_requests(v);
         cpu_pause();
         if (park_on && turns == PARK_TURNS) {
             turns = 0;
             park_begin(park_key(r, 0));
-            park_end(atomic_load(&r->waiting) != 0 && !asked(v));
+            park_end(atomic_load(&r->waiting) != 0 && !has_tlb_request(v));
         }
     }
 }
@@ -166,7 +166,7 @@ bool tlb_only_here(const struct as *as)
     return others == 0;
 }
 
-static void flush(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
+static void flush_space(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
     struct cpu    *me;
     struct vm_cpu *v;
@@ -179,31 +179,31 @@ static void flush(struct as *as, uint64_t start, uint64_t end, enum tlb_what wha
     gen = atomic_fetch_add(&as->tlb_gen, 1) + 1;
     if (atomic_load_explicit(&v->loaded, memory_order_relaxed) == as) {
         if (what == TLB_LEAVE)
-            unload_here(v);
+            unload_local_space(v);
         else
-            flush_here(v, as, start, end, gen);
+            flush_local_tlb(v, as, start, end, gen);
     }
     if (!tlb_only_here(as)) {
         v->request = (struct tlb_request){
             .as = as, .start = start, .end = end, .gen = gen, .what = what};
-        ask_others(v, me);
+        shoot_down_others(v, me);
     }
     irq_pop();
 }
 
 void tlb_flush(struct as *as, uint64_t start, uint64_t end)
 {
-    flush(as, start, end, TLB_PAGES);
+    flush_space(as, start, end, TLB_PAGES);
 }
 
 void tlb_flush_all(struct as *as)
 {
-    flush(as, 0, 0, TLB_PAGES);
+    flush_space(as, 0, 0, TLB_PAGES);
 }
 
 void tlb_flush_tables(struct as *as)
 {
-    flush(as, 0, 0, TLB_TABLES);
+    flush_space(as, 0, 0, TLB_TABLES);
 }
 
 void tlb_flush_kernel(void)
@@ -215,13 +215,13 @@ void tlb_flush_kernel(void)
     ASSERT(me->nlock == 1, "tlb: a sender holds no spin lock");
     write_cr3(read_cr3());
     me->vm->request = (struct tlb_request){.what = TLB_KERNEL};
-    ask_others(me->vm, me);
+    shoot_down_others(me->vm, me);
     irq_pop();
 }
 
 void tlb_retire(struct as *as)
 {
-    flush(as, 0, 0, TLB_LEAVE);
+    flush_space(as, 0, 0, TLB_LEAVE);
 }
 
 void as_activate(struct thread *next)
@@ -268,7 +268,7 @@ void tlb_batch_add(struct tlb_batch *b, struct as *as)
 }
 
 /* Every space that any CPU has loaded: for batches that overflowed. */
-static void flush_everyone(void)
+static void flush_all_spaces(void)
 {
     struct as *next;
 
@@ -283,7 +283,7 @@ static void flush_everyone(void)
 void tlb_batch_done(struct tlb_batch *b)
 {
     if (b->everyone)
-        flush_everyone();
+        flush_all_spaces();
     for (unsigned i = 0; i < b->n; i++) {
         if (!b->everyone)
             tlb_flush_all(b->as[i]);

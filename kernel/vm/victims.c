@@ -89,7 +89,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 }
 
 /* Frees a file's page that is busy, unless somebody has got hold of it. */
-static void free_file_page(struct page *pg)
+static void free_file_page_unlock(struct page *pg)
 {
     struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
     bool              exec = pcache_kind(o) == KIND_EXEC, listed = cachelist_on, gone = false;
@@ -125,7 +125,7 @@ struct swap_went victims_finish(struct victims *v)
 
     tlb_batch_done(&v->tlb); /* I1 */
     for (unsigned i = 0; i < v->nfile; i++)
-        free_file_page(v->file[i]);
+        free_file_page_unlock(v->file[i]);
     if (v->nanon != 0)
         went = swap_out(v->anon, v->owner, v->nanon);
     went.freed += v->nfile;

@@ -99,7 +99,7 @@ uint32_t apic_timer_read(void)
     return lapic_read(REG_TIMER_CUR);
 }
 
-static void icr(uint32_t hi, uint32_t lo)
+static void write_icr(uint32_t hi, uint32_t lo)
 {
     irq_push();
     lapic_write(REG_ICR_HI, hi << 24);
@@ -109,12 +109,12 @@ static void icr(uint32_t hi, uint32_t lo)
 
 void x86_send_ipi(unsigned cpu, unsigned vector)
 {
-    icr(cpus[cpu]->apic_id, 1 << 14 | vector);
+    write_icr(cpus[cpu]->apic_id, 1 << 14 | vector);
 }
 
 void x86_send_nmi(unsigned cpu)
 {
-    icr(cpus[cpu]->apic_id, 1 << 14 | 4 << 8);
+    write_icr(cpus[cpu]->apic_id, 1 << 14 | 4 << 8);
 }
 
 void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
@@ -131,11 +131,11 @@ void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
 
 void apic_start_all(unsigned page)
 {
-    icr(0, 3u << 18 | 1 << 14 | 5 << 8);        /* INIT, all but self    */
-    icr(0, 3u << 18 | 1 << 14 | 6 << 8 | page); /* start-up, all but self */
+    write_icr(0, 3u << 18 | 1 << 14 | 5 << 8);        /* INIT, all but self    */
+    write_icr(0, 3u << 18 | 1 << 14 | 6 << 8 | page); /* start-up, all but self */
 }
 
-static int ioapic_input(unsigned irq, unsigned *which, uint32_t *input)
+static int find_ioapic_input(unsigned irq, unsigned *which, uint32_t *input)
 {
     uint32_t gsi = isa[irq].gsi;
 
@@ -152,7 +152,7 @@ int ioapic_route(unsigned irq, unsigned vector, uint32_t id)
 {
     unsigned which;
     uint32_t in, mode;
-    int      err = irq < 16 ? ioapic_input(irq, &which, &in) : -ENODEV;
+    int      err = irq < 16 ? find_ioapic_input(irq, &which, &in) : -ENODEV;
 
     if (err)
         return err;
@@ -170,7 +170,7 @@ void ioapic_retarget(unsigned irq, uint32_t id)
     unsigned which;
     uint32_t in;
 
-    if (ioapic_input(irq, &which, &in) != 0)
+    if (find_ioapic_input(irq, &which, &in) != 0)
         return;
     spin_lock(&ioapic_lock);
     ioapic_write(which, 0x11 + 2 * in, id << 24);

@@ -46,7 +46,7 @@ static void idt_load(void)
     __asm__ volatile("lidt %0" ::"m"(p));
 }
 
-static void gate_set(unsigned vec, uint8_t ist)
+static void set_idt_gate(unsigned vec, uint8_t ist)
 {
     uint64_t a = (uint64_t)trap_stubs + vec * 16;
 
@@ -59,7 +59,7 @@ static void gate_set(unsigned vec, uint8_t ist)
 void trap_early_init(void)
 {
     for (unsigned v = 0; v < 256; v++)
-        gate_set(v, 0);
+        set_idt_gate(v, 0);
     idt_load();
 }
 
@@ -92,9 +92,9 @@ void trap_init_cpu(struct cpu *c)
     wrmsr(MSR_KGSBASE, 0);
     __asm__ volatile("ltr %w0" ::"r"(SEL_TSS));
     if (c->id == 0) {
-        gate_set(2, 1);
-        gate_set(8, 2);
-        gate_set(18, 3);
+        set_idt_gate(2, 1);
+        set_idt_gate(8, 2);
+        set_idt_gate(18, 3);
     }
     idt_load();
 

@@ -18,7 +18,7 @@ paddr_t             kernel_pml4;
 static mmu_alloc_fn table_alloc;
 static uint64_t     mmio_next = MMIO_BASE;
 
-static uint64_t *table_new(void)
+static uint64_t *kernel_table_alloc(void)
 {
     uint64_t *t = phys_to_virt(table_alloc(0, PAGE_SIZE));
 
@@ -27,7 +27,7 @@ static uint64_t *table_new(void)
 }
 
 /* The entry for `va` at `level` (1: 4 KiB, 2: 2 MiB, 3: 1 GiB), with the tables above it made. */
-static uint64_t *entry_for(uint64_t va, unsigned level)
+static uint64_t *make_kernel_entry(uint64_t va, unsigned level)
 {
     uint64_t *t = phys_to_virt(kernel_pml4);
 
@@ -35,14 +35,14 @@ static uint64_t *entry_for(uint64_t va, unsigned level)
         uint64_t *e = &t[va >> (12 + 9 * (l - 1)) & 511];
 
         if (*e == 0)
-            *e = virt_to_phys(table_new()) | PTE_P | PTE_W;
+            *e = virt_to_phys(kernel_table_alloc()) | PTE_P | PTE_W;
         t = phys_to_virt(*e & PTE_ADDR);
     }
     return &t[va >> (12 + 9 * (level - 1)) & 511];
 }
 
 /* Maps with the largest pages that alignment allows; flags without PTE_P. */
-static void map(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
+static void map_kernel_range(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
 {
     while (len > 0) {
         unsigned level = 1;
@@ -55,7 +55,7 @@ static void map(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
             level = 2;
             size = HUGE_SIZE;
         }
-        *entry_for(va, level) = pa | flags | PTE_P | PTE_G | (level > 1 ? PTE_PS : 0);
+        *make_kernel_entry(va, level) = pa | flags | PTE_P | PTE_G | (level > 1 ? PTE_PS : 0);
         va += size;
         pa += size;
         len -= size;
@@ -64,7 +64,7 @@ static void map(uint64_t va, paddr_t pa, uint64_t len, uint64_t flags)
 
 static void map_section(const char *from, const char *to, uint64_t flags)
 {
-    map((uint64_t)from, (uint64_t)from - KERNEL_BASE, round_up((uint64_t)(to - from), PAGE_SIZE), flags);
+    map_kernel_range((uint64_t)from, (uint64_t)from - KERNEL_BASE, round_up((uint64_t)(to - from), PAGE_SIZE), flags);
 }
 
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
@@ -77,15 +77,15 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
         uint64_t first = r[i].base >> PAGE_SHIFT, last = (r[i].base + r[i].len - 1) >> PAGE_SHIFT;
         uint64_t va = round_down(VMEMMAP_BASE + first * PAGE_DESC_SIZE, HUGE_SIZE);
 
-        map(DIRECT_BASE + r[i].base, r[i].base, r[i].len, PTE_W | PTE_NX);
+        map_kernel_range(DIRECT_BASE + r[i].base, r[i].base, r[i].len, PTE_W | PTE_NX);
         for (; va < VMEMMAP_BASE + (last + 1) * PAGE_DESC_SIZE; va += HUGE_SIZE)
-            if (*entry_for(va, 2) == 0)
-                map(va, alloc(r[i].node, HUGE_SIZE), HUGE_SIZE, PTE_W | PTE_NX);
+            if (*make_kernel_entry(va, 2) == 0)
+                map_kernel_range(va, alloc(r[i].node, HUGE_SIZE), HUGE_SIZE, PTE_W | PTE_NX);
     }
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    entry_for(MMIO_BASE, 1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
+    make_kernel_entry(MMIO_BASE, 1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
     table_alloc = NULL;
     mmu_load();
 }
@@ -103,7 +103,7 @@ void *mmu_map_device(paddr_t pa, size_t len)
     len = round_up(pa + len - base, PAGE_SIZE);
     ASSERT(mmio_next + len <= MMIO_BASE + HUGE_SIZE, "the device window is 2 MiB");
     mmio_next += len;
-    map(va, base, len, PTE_W | PTE_NX | PTE_PCD | PTE_PWT);
+    map_kernel_range(va, base, len, PTE_W | PTE_NX | PTE_PCD | PTE_PWT);
     return (void *)(va + (pa - base));
 }
 

@@ -59,7 +59,7 @@ struct ex_entry {
 };
 extern const struct ex_entry __ex_table_start[], __ex_table_end[];
 
-static bool ex_fixup(struct regs *r)
+static bool fixup_exception(struct regs *r)
 {
     for (const struct ex_entry *e = __ex_table_start; e < __ex_table_end; e++)
         if (e->at == r->rip) {
@@ -69,7 +69,7 @@ static bool ex_fixup(struct regs *r)
     return false;
 }
 
-static noreturn void die(struct regs *r, unsigned vec, uint64_t addr)
+static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t addr)
 {
     log_enter_panic(); /* the fault may have come with the log's lock held */
     kprintf("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", r->rax, r->rbx, r->rcx, r->rdx);
@@ -83,7 +83,7 @@ static noreturn void die(struct regs *r, unsigned vec, uint64_t addr)
           vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err, addr);
 }
 
-static void page_fault(struct regs *r)
+static void handle_page_fault(struct regs *r)
 {
     uint64_t addr = read_cr2();
     bool     write = (r->err & 2) != 0, exec = (r->err & 16) != 0;
@@ -118,8 +118,8 @@ static void page_fault(struct regs *r)
             return;
         }
     }
-    if (!ex_fixup(r))
-        die(r, VEC_PF, addr);
+    if (!fixup_exception(r))
+        panic_on_exception(r, VEC_PF, addr);
 }
 
 /* trap - every exception and interrupt comes here from entry.S.  `vec` is its number. */
@@ -131,7 +131,7 @@ void trap(struct regs *r, unsigned vec)
     if (cpu_has_smap)
         __asm__ volatile("clac" ::: "cc");
     if (vec == VEC_PF) {
-        page_fault(r);
+        handle_page_fault(r);
         return;
     }
     if (vec >= 32) {
@@ -156,9 +156,9 @@ void trap(struct regs *r, unsigned vec)
         trap_ops.signal(exceptions[vec].sig, exceptions[vec].code, vec == VEC_GP ? 0 : r->rip);
         return;
     }
-    if (vec == VEC_GP && ex_fixup(r))
+    if (vec == VEC_GP && fixup_exception(r))
         return;
-    die(r, vec, vec == VEC_DF ? read_cr2() : 0);
+    panic_on_exception(r, vec, vec == VEC_DF ? read_cr2() : 0);
 }
 
 /* x86_bad_return - the registers to return with were refused by IRET: SIGSEGV with clean ones. */

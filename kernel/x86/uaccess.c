@@ -13,21 +13,21 @@ int    user_get32(uint32_t *dst, const uint32_t *src);
 int    user_put32(uint32_t *dst, uint32_t val);
 int    user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old);
 
-static bool user_range(uint64_t uaddr, size_t n)
+static bool is_user_range(uint64_t uaddr, size_t n)
 {
     return n <= USER_TOP && uaddr <= USER_TOP - n;
 }
 
 int copy_in(void *dst, uint64_t uaddr, size_t n)
 {
-    if (!user_range(uaddr, n))
+    if (!is_user_range(uaddr, n))
         return -EFAULT;
     return user_copy(dst, (const void *)uaddr, n) != 0 ? -EFAULT : 0;
 }
 
 int copy_out(uint64_t uaddr, const void *src, size_t n)
 {
-    if (!user_range(uaddr, n))
+    if (!is_user_range(uaddr, n))
         return -EFAULT;
     return user_copy((void *)uaddr, src, n) != 0 ? -EFAULT : 0;
 }
@@ -51,21 +51,21 @@ long copy_in_str(char *dst, uint64_t uaddr, size_t size)
 
 int user_load32(uint64_t uaddr, uint32_t *val)
 {
-    return user_range(uaddr, 4) ? user_get32(val, (const uint32_t *)uaddr) : -EFAULT;
+    return is_user_range(uaddr, 4) ? user_get32(val, (const uint32_t *)uaddr) : -EFAULT;
 }
 
 int user_store32(uint64_t uaddr, uint32_t val)
 {
-    return user_range(uaddr, 4) ? user_put32((uint32_t *)uaddr, val) : -EFAULT;
+    return is_user_range(uaddr, 4) ? user_put32((uint32_t *)uaddr, val) : -EFAULT;
 }
 
 int user_cmpxchg32(uint64_t uaddr, uint32_t expect, uint32_t val, uint32_t *old)
 {
-    return user_range(uaddr, 4) ? user_cas32((uint32_t *)uaddr, expect, val, old) : -EFAULT;
+    return is_user_range(uaddr, 4) ? user_cas32((uint32_t *)uaddr, expect, val, old) : -EFAULT;
 }
 
 /* One piece: returns the bytes left undone. */
-static size_t move_piece(void *kbuf, uint64_t base, size_t n, const struct uio *uio)
+static size_t copy_uio_piece(void *kbuf, uint64_t base, size_t n, const struct uio *uio)
 {
     if (!uio->user) {
         if (uio->dir == UIO_READ)
@@ -74,7 +74,7 @@ static size_t move_piece(void *kbuf, uint64_t base, size_t n, const struct uio *
             memcpy(kbuf, (const void *)base, n);
         return 0;
     }
-    if (!user_range(base, n))
+    if (!is_user_range(base, n))
         return n;
     return uio->dir == UIO_READ ? user_copy((void *)base, kbuf, n) : user_copy(kbuf, (const void *)base, n);
 }
@@ -94,7 +94,7 @@ int uio_move(void *kbuf, size_t n, struct uio *uio)
             uio->skip = 0;
             continue;
         }
-        done = piece - move_piece(k, uio->iov->base + uio->skip, piece, uio);
+        done = piece - copy_uio_piece(k, uio->iov->base + uio->skip, piece, uio);
         k += done;
         uio->skip += done;
         uio->resid -= done;

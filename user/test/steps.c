@@ -8,7 +8,6 @@
  *
  * Each is done some times before, so that caches of frames, tables and descriptors have what they need.
  */
-#define _GNU_SOURCE
 #include <sys/processor.h>
 #include <sys/procset.h>
 

@@ -21,15 +21,15 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 
-static inline uint32_t group_start(const struct ext_fs *fs, uint32_t g)
+static inline uint32_t group_first_block(const struct ext_fs *fs, uint32_t g)
 {
     return fs->first_block + g * fs->bpg;
 }
 
 /* I2, once for each group. */
-static int check_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d, const uint8_t *map)
+static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d, const uint8_t *map)
 {
-    uint32_t start = group_start(fs, g);
+    uint32_t start = group_first_block(fs, g);
     uint32_t head = ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0;
 
     if (!bits_all(map, 0, head) || !bit_get(map, d->block_bitmap - start) || !bit_get(map, d->inode_bitmap - start) ||
@@ -40,19 +40,19 @@ static int check_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d
 }
 
 /* The group's bitmap, held and checked.  Group locked. */
-static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
+static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf       *db;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
     int               err = buf_read(fs, d->block_bitmap, out);
 
-    if (err == 0 && !fs->groups[g].block_checked && (err = check_bitmap(fs, g, d, (*out)->data)) != 0)
+    if (err == 0 && !fs->groups[g].block_checked && (err = check_block_bitmap(fs, g, d, (*out)->data)) != 0)
         buf_put(*out);
     return err;
 }
 
 /* Where in the group to begin, by the rules above; n if it has nothing free.  @grows  there is a goal, in some group */
-static uint32_t choose(struct ext_group *grp, const uint8_t *map, uint32_t from, bool grows, bool exact, uint32_t n)
+static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, uint32_t from, bool grows, bool exact, uint32_t n)
 {
     uint32_t i;
 
@@ -68,22 +68,22 @@ static uint32_t choose(struct ext_group *grp, const uint8_t *map, uint32_t from,
 }
 
 /* Takes blocks of group g.  1: got some; 0: none there; or an error. */
-static int take_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
+static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
 {
     struct ext_fs    *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
     struct buf       *db, *mb;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    uint32_t          n = ext_group_blocks(fs, g), base = group_start(fs, g), i, k;
+    uint32_t          n = ext_group_blocks(fs, g), base = group_first_block(fs, g), i, k;
     bool              exact = goal != 0 && goal >= base && goal < base + n;
     int               err = 0;
 
     mutex_enter(&grp->lock);
-    if (d->free_blocks == 0 || (err = get_bitmap(fs, g, &mb)) != 0) {
+    if (d->free_blocks == 0 || (err = read_block_bitmap(fs, g, &mb)) != 0) {
         mutex_exit(&grp->lock);
         return d->free_blocks == 0 ? 0 : err;
     }
-    i = choose(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, goal != 0,
+    i = choose_first_block(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, goal != 0,
                exact, n);
     if (i < n) {
         for (k = 1; k < want && k < d->free_blocks && i + k < n; k++)
@@ -121,7 +121,7 @@ int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, u
     if (goal != 0)
         group = (goal - fs->first_block) / fs->bpg;
     for (uint32_t k = 0, g = group; k < fs->ngroups; k++) {
-        if ((r = take_in_group(h, g, k == 0 ? goal : 0, want, start, got)) != 0)
+        if ((r = alloc_blocks_in_group(h, g, k == 0 ? goal : 0, want, start, got)) != 0)
             return r < 0 ? r : 0;
         if (++g == fs->ngroups)
             g = 0;
@@ -130,7 +130,7 @@ int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, u
 }
 
 /* Frees bits first .. first+n-1 of group g. */
-static int free_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t n)
+static int free_blocks_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t n)
 {
     struct ext_fs    *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
@@ -139,14 +139,14 @@ static int free_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t 
     int               err;
 
     mutex_enter(&grp->lock);
-    err = get_bitmap(fs, g, &mb);
+    err = read_block_bitmap(fs, g, &mb);
     if (err == 0) {
         if (grp->pending == NULL && (grp->pending = ext_alloc(fs, fs->bsize)) == NULL)
             err = -ENOMEM;
         else if (!bits_all(mb->data, first, n) || d->free_blocks + n > ext_group_blocks(fs, g))
-            err = ext_error(fs, "a block at %u, %u long, is freed that is free", group_start(fs, g) + first, n);
+            err = ext_error(fs, "a block at %u, %u long, is freed that is free", group_first_block(fs, g) + first, n);
         else
-            err = jnl_freed(h, group_start(fs, g) + first, n);
+            err = jnl_freed(h, group_first_block(fs, g) + first, n);
         if (err == 0) {
             jnl_access(h, mb);
             jnl_access(h, db);
@@ -171,7 +171,7 @@ int ext_bfree(struct handle *h, uint32_t start, uint32_t n)
     while (n != 0) {
         uint32_t g = (start - fs->first_block) / fs->bpg, first = (start - fs->first_block) % fs->bpg;
         uint32_t k = min_of(n, fs->bpg - first);
-        int      err = free_in_group(h, g, first, k);
+        int      err = free_blocks_in_group(h, g, first, k);
 
         if (err != 0)
             return err;

@@ -24,7 +24,7 @@ struct path {
     uint32_t at[4];
 };
 
-static bool find_path(const struct ext_fs *fs, uint64_t lblk, struct path *p)
+static bool block_to_path(const struct ext_fs *fs, uint64_t lblk, struct path *p)
 {
     unsigned s = fs->apb_shift;
 
@@ -55,7 +55,7 @@ uint64_t ext_max_size(struct ext_fs *fs)
 }
 
 /* The leaf that holds the pointer: an array of *n pointers from the wanted one on.  Held in *b (NULL: the inode). */
-static int walk(struct ext_inode *i, const struct path *p, unsigned *missing, uint32_t **v, uint32_t *n, struct buf **b)
+static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsigned *missing, uint32_t **v, uint32_t *n, struct buf **b)
 {
     struct ext_fs *fs = i->fs;
     uint32_t      *ptr = &i->block[p->at[0]];
@@ -84,7 +84,7 @@ static int walk(struct ext_inode *i, const struct path *p, unsigned *missing, ui
 }
 
 /* How many of v[0..n) follow the first: consecutive blocks, or holes. */
-static uint32_t run_length(const uint32_t *v, uint32_t n)
+static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
 {
     uint32_t k = 1;
 
@@ -93,7 +93,7 @@ static uint32_t run_length(const uint32_t *v, uint32_t n)
     return k;
 }
 
-static int map_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n)
+static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n)
 {
     struct path p;
     struct buf *b;
@@ -108,13 +108,13 @@ static int map_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t
         *n = min_of(i->map_len - skip, max);
         return 0;
     }
-    if (!find_path(i->fs, lblk, &p))
+    if (!block_to_path(i->fs, lblk, &p))
         return -EFBIG;
-    if ((err = walk(i, &p, &missing, &v, &room, &b)) != 0)
+    if ((err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b)) != 0)
         return err;
     room = min_of(room, max);
     *pblk = missing != 0 ? 0 : v[0];
-    *n = missing != 0 ? room : run_length(v, room);
+    *n = missing != 0 ? room : count_consecutive_pointers(v, room);
     buf_put(b);
     if (*pblk == 0)
         return 0;
@@ -131,7 +131,7 @@ int ext_map(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, ui
     int err;
 
     mutex_enter(&i->map_lock);
-    err = map_locked(i, lblk, max, pblk, n);
+    err = map_blocks_locked(i, lblk, max, pblk, n);
     mutex_exit(&i->map_lock);
     return err;
 }
@@ -142,7 +142,7 @@ int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk
 
     if (!mutex_tryenter(&i->map_lock))
         return -EAGAIN;
-    err = map_locked(i, lblk, max, pblk, n);
+    err = map_blocks_locked(i, lblk, max, pblk, n);
     mutex_exit(&i->map_lock);
     return err;
 }
@@ -154,7 +154,7 @@ int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len)
     uint32_t pblk, n;
 
     mutex_enter(&i->map_lock);
-    while (lblk < end && (err = map_locked(i, lblk, (uint32_t)min_of(end - lblk, 1ull << 30), &pblk, &n)) == 0) {
+    while (lblk < end && (err = map_blocks_locked(i, lblk, (uint32_t)min_of(end - lblk, 1ull << 30), &pblk, &n)) == 0) {
         if (pblk == 0)
             break;
         lblk += n;
@@ -173,7 +173,7 @@ unsigned ext_map_credits(struct ext_fs *fs, uint32_t n)
 }
 
 /* One block of metadata for `i`, zeroed. */
-static int new_pointers(struct handle *h, struct ext_inode *i, uint32_t group, uint32_t goal, struct buf **b)
+static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t group, uint32_t goal, struct buf **b)
 {
     uint32_t start, got;
     int      err = ext_balloc(h, group, goal, 1, &start, &got);
@@ -190,7 +190,7 @@ static int new_pointers(struct handle *h, struct ext_inode *i, uint32_t group, u
 }
 
 /* Allocates `missing` blocks of pointers and up to n of data, and links them in at v (in *leaf, or the inode). */
-static int give(struct handle *h, struct ext_inode *i, const struct path *p, unsigned missing, uint32_t *v,
+static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct path *p, unsigned missing, uint32_t *v,
                 struct buf *leaf, uint32_t goal, uint32_t n, uint32_t *pblk, uint32_t *got)
 {
     struct ext_fs *fs = i->fs;
@@ -200,7 +200,7 @@ static int give(struct handle *h, struct ext_inode *i, const struct path *p, uns
     int            err = 0;
 
     for (k = 0; k < missing && err == 0; k++)
-        if ((err = new_pointers(h, i, group, goal, &ind[k])) == 0)
+        if ((err = alloc_indirect_block(h, i, group, goal, &ind[k])) == 0)
             goal = i->last_alloc + 1;
     if (err == 0)
         err = ext_balloc(h, group, goal, n, pblk, got);
@@ -237,13 +237,13 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
     int         err;
 
     *fresh = false;
-    if (!find_path(i->fs, lblk, &p))
+    if (!block_to_path(i->fs, lblk, &p))
         return -EFBIG;
     mutex_enter(&i->map_lock);
-    if ((err = walk(i, &p, &missing, &v, &room, &b)) == 0) {
+    if ((err = walk_indirect_blocks(i, &p, &missing, &v, &room, &b)) == 0) {
         room = min_of(room, n);
         *pblk = missing != 0 ? 0 : v[0];
-        *got = missing != 0 ? room : run_length(v, room);
+        *got = missing != 0 ? room : count_consecutive_pointers(v, room);
         if (*pblk != 0) {
             if (!ext_block_ok(i->fs, *pblk, *got))
                 err = ext_error(i->fs, "inode %u: block %u", (uint32_t)i->vn.ino, *pblk);
@@ -251,7 +251,7 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
             goal = missing == 0 && p.at[p.depth - 1] != 0 && v[-1] != 0 ? v[-1] + 1 : 0;
             if (goal == 0 && i->last_alloc != 0)
                 goal = i->last_alloc + 1;
-            err = give(h, i, &p, missing, v, b, goal, *got, pblk, got);
+            err = alloc_block_branch(h, i, &p, missing, v, b, goal, *got, pblk, got);
             *fresh = err == 0;
         }
         buf_put(b);

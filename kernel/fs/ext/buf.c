@@ -29,13 +29,13 @@
 static uint32_t ext_buf_percent = 5;
 TUNABLE(ext_buf_percent, 1, 50, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
 
-static inline uint32_t bucket(const struct ext_fs *fs, uint32_t block)
+static inline uint32_t buf_hash_index(const struct ext_fs *fs, uint32_t block)
 {
     return (block * 0x9e3779b1u >> 12) & fs->buf_mask;
 }
 
 /* The cache of blocks of 1 or 2 KiB, aligned to their size; pages need none. */
-static void *block_cache(uint32_t size)
+static void *get_block_cache(uint32_t size)
 {
     static struct kmem_cache *cache[2];
     unsigned                  k = size / 2048;
@@ -50,7 +50,7 @@ int bufs_init(struct ext_fs *fs)
     uint64_t max = mem_total_pages() * ext_buf_percent / 100 * (PAGE_SIZE / fs->bsize);
     uint32_t n = 64;
 
-    fs->buf_cache = block_cache(fs->bsize);
+    fs->buf_cache = get_block_cache(fs->bsize);
     list_init(&fs->bufs);
     spin_init(&fs->buf_lock, RANK_BUF);
     fs->max_bufs = (uint32_t)min_of(max_of(max, (uint64_t)MIN_BUFS), (uint64_t)1 << 24);
@@ -93,17 +93,17 @@ void bufs_destroy(struct ext_fs *fs)
 
 void buf_keep(struct ext_fs *fs, struct buf *b)
 {
-    struct spinlock *l = &fs->buf_hash_lock[bucket(fs, b->block)];
+    struct spinlock *l = &fs->buf_hash_lock[buf_hash_index(fs, b->block)];
 
-    spin_lock(l); /* I2: unhash() may be looking at refs, txn and ckpt, one after the other */
+    spin_lock(l); /* I2: unhash_unused_buf() may be looking at refs, txn and ckpt, one after the other */
     buf_hold(b);
     spin_unlock(l);
 }
 
 /* Takes b out of the hash if nobody needs it: with refs 0 and the lock held, txn and ckpt stay what they are. */
-static bool unhash(struct ext_fs *fs, struct buf *b)
+static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
 {
-    uint32_t     k = bucket(fs, b->block);
+    uint32_t     k = buf_hash_index(fs, b->block);
     struct buf **p;
     bool         free;
 
@@ -119,7 +119,7 @@ static bool unhash(struct ext_fs *fs, struct buf *b)
 }
 
 /* One step of the hand: the buffer under it goes (returns true), or moves to the far end. */
-static bool evict_one(struct ext_fs *fs)
+static bool try_evict_buf(struct ext_fs *fs)
 {
     struct buf *b;
 
@@ -128,7 +128,7 @@ static bool evict_one(struct ext_fs *fs)
     spin_unlock(&fs->buf_lock);
     if (b == NULL)
         return false;
-    if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) && unhash(fs, b)) {
+    if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) && unhash_unused_buf(fs, b)) {
         buf_free(fs, b);
         return true;
     }
@@ -143,11 +143,11 @@ bool bufs_shrink(struct ext_fs *fs)
     unsigned freed = 0;
 
     for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--) /* twice: the first look takes the mark */
-        freed += evict_one(fs);
+        freed += try_evict_buf(fs);
     return freed != 0;
 }
 
-static struct buf *find(struct ext_fs *fs, uint32_t block, uint32_t k)
+static struct buf *find_buf_in_bucket(struct ext_fs *fs, uint32_t block, uint32_t k)
 {
     struct buf *b;
 
@@ -163,17 +163,17 @@ static struct buf *find(struct ext_fs *fs, uint32_t block, uint32_t k)
 
 struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
 {
-    uint32_t    k = bucket(fs, block);
+    uint32_t    k = buf_hash_index(fs, block);
     struct buf *b;
 
     spin_lock(&fs->buf_hash_lock[k]);
-    b = find(fs, block, k);
+    b = find_buf_in_bucket(fs, block, k);
     spin_unlock(&fs->buf_hash_lock[k]);
     return b;
 }
 
 /* A buffer in no list; NULL: no memory. */
-static struct buf *make(struct ext_fs *fs)
+static struct buf *alloc_buf(struct ext_fs *fs)
 {
     struct buf *b = ext_alloc(fs, sizeof *b);
     unsigned    tries = 0;
@@ -193,23 +193,23 @@ static struct buf *make(struct ext_fs *fs)
 }
 
 /* The buffer of `block`, made if need be, held; NULL: no memory. */
-static struct buf *get(struct ext_fs *fs, uint32_t block)
+static struct buf *find_or_alloc_buf(struct ext_fs *fs, uint32_t block)
 {
-    uint32_t    k = bucket(fs, block);
+    uint32_t    k = buf_hash_index(fs, block);
     struct buf *b = buf_cached(fs, block), *other;
 
     if (likely(b != NULL))
         return b;
     for (unsigned i = 0; i < 8 && fs->nbufs >= fs->max_bufs; i++)
-        evict_one(fs);
-    if ((b = make(fs)) == NULL)
+        try_evict_buf(fs);
+    if ((b = alloc_buf(fs)) == NULL)
         return NULL;
     b->block = block;
     b->refs = 1;
     b->flags = BUF_REFERENCED;
     atomic_fetch_add(&fs->nbufs, 1);
     spin_lock(&fs->buf_hash_lock[k]);
-    other = find(fs, block, k);
+    other = find_buf_in_bucket(fs, block, k);
     if (other == NULL) {
         b->hnext = fs->buf_hash[k];
         fs->buf_hash[k] = b;
@@ -227,7 +227,7 @@ static struct buf *get(struct ext_fs *fs, uint32_t block)
 
 int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out)
 {
-    struct buf *b = get(fs, block);
+    struct buf *b = find_or_alloc_buf(fs, block);
     int         err = 0;
 
     *out = NULL;
@@ -255,7 +255,7 @@ int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out)
 
 int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
 {
-    struct buf   *b = get(fs, block);
+    struct buf   *b = find_or_alloc_buf(fs, block);
     struct mutex *m = &fs->buf_read_lock[block % READ_LOCKS];
 
     *out = b;

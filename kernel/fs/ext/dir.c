@@ -19,7 +19,7 @@
 const uint8_t ext_dirent_type[] = {[VREG] = 1, [VDIR] = 2,  [VCHR] = 3, [VBLK] = 4,
                                    [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
 
-static bool is_dots(const struct ext_dirent *e, unsigned n)
+static bool is_dot_entry(const struct ext_dirent *e, unsigned n)
 {
     return e->name_len == n && e->name[0] == '.' && (n == 1 || e->name[1] == '.');
 }
@@ -36,7 +36,7 @@ bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, 
         if (e->ino != 0 && (e->ino > fs->inodes || e->name_len == 0 || memchr(e->name, '/', e->name_len) != NULL ||
                             memchr(e->name, 0, e->name_len) != NULL))
             return false;
-        if (lblk == 0 && k < 2 && (!is_dots(e, k + 1) || e->ino == 0 || (k == 0 && e->ino != dir->vn.ino)))
+        if (lblk == 0 && k < 2 && (!is_dot_entry(e, k + 1) || e->ino == 0 || (k == 0 && e->ino != dir->vn.ino)))
             return false;
         off += e->rec_len;
     }
@@ -48,7 +48,7 @@ struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b)
     struct ext_dirent *e = dirent_at(fs, b->data, 0);
 
     e = e != NULL ? dirent_at(fs, b->data, e->rec_len) : NULL;
-    return e != NULL && e->ino != 0 && is_dots(e, 2) ? e : NULL;
+    return e != NULL && e->ino != 0 && is_dot_entry(e, 2) ? e : NULL;
 }
 
 int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out)
@@ -105,7 +105,7 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     return 0;
 }
 
-static inline bool name_is(const struct ext_dirent *e, const char *name, size_t len)
+static inline bool dirent_name_is(const struct ext_dirent *e, const char *name, size_t len)
 {
     return e->name_len == len && e->ino != 0 && e->name[0] == name[0] && memcmp(e->name, name, len) == 0;
 }
@@ -117,7 +117,7 @@ struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *n
 
     *prev = NULL;
     for (uint32_t off = 0; (e = dirent_at(fs, b->data, off)) != NULL; off += e->rec_len) {
-        if (name_is(e, name, len))
+        if (dirent_name_is(e, name, len))
             return e;
         *prev = e;
     }
@@ -152,7 +152,7 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
     return true;
 }
 
-static int find_linear(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
+static int find_entry_linear(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
 {
     uint32_t n = (uint32_t)(dir->vn.size >> dir->fs->bshift);
 
@@ -176,10 +176,10 @@ int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dir
         if (r <= 0)
             return r;
     }
-    return find_linear(dir, name, len, pos);
+    return find_entry_linear(dir, name, len, pos);
 }
 
-static int add_linear(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
+static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
                       enum vtype type)
 {
     uint32_t    n = (uint32_t)(dir->vn.size >> dir->fs->bshift), k;
@@ -220,7 +220,7 @@ int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_
         dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* not an index that can be kept: from now on a list */
         ext_iwrite(h, dir);
     }
-    return add_linear(h, dir, name, len, ino, type);
+    return add_entry_linear(h, dir, name, len, ino, type);
 }
 
 void ext_dir_remove(struct handle *h, struct ext_inode *dir, struct dirpos *pos)
@@ -245,7 +245,7 @@ int ext_dir_empty(struct ext_inode *dir)
         if (err != 0)
             return err;
         for (uint32_t off = 0; (e = dirent_at(dir->fs, b->data, off)) != NULL; off += e->rec_len)
-            if (e->ino != 0 && !is_dots(e, 1) && !is_dots(e, 2))
+            if (e->ino != 0 && !is_dot_entry(e, 1) && !is_dot_entry(e, 2))
                 empty = false;
         buf_put(b);
         if (!empty)

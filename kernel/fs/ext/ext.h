@@ -315,7 +315,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * the store and the handle's end; all open handles are in one transaction.
  *
  * field     written by                         under           when; what it means to others
- * disksize  ext_iwrite, read_in                table_lock      in a handle: the size that the table now has
+ * disksize  ext_iwrite, load_inode_fields                table_lock      in a handle: the size that the table now has
  * growing   prepare_chunk; shrink (0)          vn.lock W       in a handle; beyond vn.size only during a write
  * writing   ext_vn_prepare; shrink, trim (0)   vn.lock W       before the page is dirty: its bytes count as the file's
  * cutting   ext_truncate                       vn.lock W       no commit needs the blocks behind it any more, and they
@@ -324,7 +324,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino);
  * dirty     ext_idirty, ext_iundirty           dirty_lock      vn is newer than the table; cleared before ext_iwrite,
  *                                                              after tid: what is clean is in a transaction up to tid
  * orphaned  ext_orphan_add, ext_orphan_del     orphan_lock     in a handle: it is on the list here and on the disk
- * undone    ext_orphan_undone, next_undone     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
+ * undone    ext_orphan_undone, take_undone_orphan     orphan_lock     only while orphaned; UNDONE_DELETE: refs is 0
  * otxn      jnl_order, write_ordered, unorder  journal.lock    the transaction on whose list it is
  * ordered   as otxn                            journal.lock    hi is 0 exactly if otxn is NULL
  * again     as otxn                            journal.lock    of the next transaction: only while otxn is committing

@@ -13,17 +13,17 @@
 
 #include "lib/string.h"
 
-static inline int ch(const char *p, size_t i, bool is_unsigned)
+static inline int name_char_value(const char *p, size_t i, bool is_unsigned)
 {
     return is_unsigned ? (int)(uint8_t)p[i] : (int)(int8_t)p[i];
 }
 
-static uint32_t legacy(const char *p, size_t len, bool is_unsigned)
+static uint32_t hash_name_legacy(const char *p, size_t len, bool is_unsigned)
 {
     uint32_t h0 = 0x12a3fe2d, h1 = 0x37abe8f9;
 
     for (size_t i = 0; i < len; i++) {
-        uint32_t h = h1 + (h0 ^ (uint32_t)(ch(p, i, is_unsigned) * 7152373));
+        uint32_t h = h1 + (h0 ^ (uint32_t)(name_char_value(p, i, is_unsigned) * 7152373));
 
         if (h & 0x80000000)
             h -= 0x7fffffff;
@@ -34,7 +34,7 @@ static uint32_t legacy(const char *p, size_t len, bool is_unsigned)
 }
 
 /* `num` words of the name, filled up with its length. */
-static void words(const char *p, size_t len, uint32_t *out, unsigned num, bool is_unsigned)
+static void pack_name_words(const char *p, size_t len, uint32_t *out, unsigned num, bool is_unsigned)
 {
     uint32_t pad = (uint32_t)len | (uint32_t)len << 8, v;
 
@@ -42,7 +42,7 @@ static void words(const char *p, size_t len, uint32_t *out, unsigned num, bool i
     v = pad;
     len = min_of(len, (size_t)num * 4);
     for (size_t i = 0; i < len; i++) {
-        v = (uint32_t)ch(p, i, is_unsigned) + (v << 8);
+        v = (uint32_t)name_char_value(p, i, is_unsigned) + (v << 8);
         if (i % 4 == 3) {
             *out++ = v;
             v = pad;
@@ -57,12 +57,12 @@ static void words(const char *p, size_t len, uint32_t *out, unsigned num, bool i
         *out++ = pad;
 }
 
-static inline uint32_t rol(uint32_t x, unsigned s)
+static inline uint32_t rotate_word_left(uint32_t x, unsigned s)
 {
     return x << s | x >> (32 - s);
 }
 
-static void half_md4(uint32_t buf[4], const uint32_t in[8])
+static void half_md4_transform(uint32_t buf[4], const uint32_t in[8])
 {
     static const uint8_t order[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
     static const uint8_t shift[3][4] = {{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}};
@@ -72,7 +72,7 @@ static void half_md4(uint32_t buf[4], const uint32_t in[8])
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < 8; i++) {
             uint32_t f = round == 0 ? d ^ (b & (c ^ d)) : round == 1 ? (b & c) + ((b ^ c) & d) : b ^ c ^ d;
-            uint32_t t = rol(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
+            uint32_t t = rotate_word_left(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
 
             a = d;
             d = c;
@@ -85,7 +85,7 @@ static void half_md4(uint32_t buf[4], const uint32_t in[8])
     buf[3] += d;
 }
 
-static void tea(uint32_t buf[4], const uint32_t in[4])
+static void tea_transform(uint32_t buf[4], const uint32_t in[4])
 {
     uint32_t sum = 0, b0 = buf[0], b1 = buf[1];
 
@@ -110,14 +110,14 @@ uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name
         if ((sb->hash_seed[0] | sb->hash_seed[1] | sb->hash_seed[2] | sb->hash_seed[3]) != 0)
             memcpy(buf, sb->hash_seed, sizeof buf);
         for (size_t i = 0; i < len; i += step) {
-            words(name + i, len - i, in, (unsigned)step / 4, is_unsigned);
+            pack_name_words(name + i, len - i, in, (unsigned)step / 4, is_unsigned);
             if (md4)
-                half_md4(buf, in);
+                half_md4_transform(buf, in);
             else
-                tea(buf, in);
+                tea_transform(buf, in);
         }
     }
-    h = kind == HASH_LEGACY ? legacy(name, len, is_unsigned) : md4 ? buf[1] : buf[0];
+    h = kind == HASH_LEGACY ? hash_name_legacy(name, len, is_unsigned) : md4 ? buf[1] : buf[0];
     if (minor != NULL)
         *minor = md4 ? buf[2] : buf[1];
     h &= ~1u;

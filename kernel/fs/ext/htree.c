@@ -10,7 +10,7 @@
  *             The tree grows and never shrinks.
  *             A directory is read in the order of hashes, not of blocks, because a split moves names to another block.
  *             The names of one block are sorted, together with those of the next ones if a hash runs over into them.
- * INVARIANTS  I1  an index block is used only after its limits have been checked (node_ok)
+ * INVARIANTS  I1  an index block is used only after its limits have been checked (dx_node_is_valid)
  *             I2  what an operation needs of new blocks it gets before it changes anything
  * LOCKING     the directory's vn->lock
  * SEE ALSO    hash.c, dir.c
@@ -32,21 +32,21 @@ struct probe {
     uint32_t     hash;
 };
 
-static uint16_t *limit_of(struct dx_entry *v)
+static uint16_t *dx_limit_of(struct dx_entry *v)
 {
     return (uint16_t *)v;
 }
-static uint16_t *count_of(struct dx_entry *v)
+static uint16_t *dx_count_of(struct dx_entry *v)
 {
     return (uint16_t *)v + 1;
 }
 
-static struct dx_info *info_of(struct buf *root)
+static struct dx_info *dx_info_of(struct buf *root)
 {
     return (struct dx_info *)(root->data + DX_ROOT_OFFSET);
 }
 
-static void release(struct probe *p)
+static void release_probe(struct probe *p)
 {
     for (unsigned k = 0; k < 2; k++) {
         buf_put(p->f[k].b);
@@ -55,7 +55,7 @@ static void release(struct probe *p)
 }
 
 /* The last entry that is not after `hash`. */
-static uint32_t search(const struct dx_entry *v, uint32_t n, uint32_t hash)
+static uint32_t find_covering_entry(const struct dx_entry *v, uint32_t n, uint32_t hash)
 {
     uint32_t lo = 1, hi = n;
 
@@ -71,15 +71,15 @@ static uint32_t search(const struct dx_entry *v, uint32_t n, uint32_t hash)
 }
 
 /* I1: count and limit of the entries at byte `off` of block b. */
-static bool node_ok(struct ext_fs *fs, const struct buf *b, uint32_t off)
+static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t off)
 {
     struct dx_entry *v = (struct dx_entry *)(b->data + off);
 
-    return *limit_of(v) == (fs->bsize - off) / sizeof *v && *count_of(v) >= 1 && *count_of(v) <= *limit_of(v);
+    return *dx_limit_of(v) == (fs->bsize - off) / sizeof *v && *dx_count_of(v) >= 1 && *dx_count_of(v) <= *dx_limit_of(v);
 }
 
 /* Where block number k of the entries leads: a block of the directory, not its root. */
-static int child(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
+static int get_child_block_number(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk)
 {
     *lblk = e->block & 0x0fffffff;
     if (*lblk == 0 || *lblk >= dir->vn.size >> dir->fs->bshift)
@@ -87,40 +87,40 @@ static int child(struct ext_inode *dir, const struct dx_entry *e, uint32_t *lblk
     return 0;
 }
 
-static int node_bad(struct ext_inode *dir)
+static int report_bad_dx_node(struct ext_inode *dir)
 {
     return ext_error(dir->fs, "directory %u: an index block is wrong", (uint32_t)dir->vn.ino);
 }
 
-static int read_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
+static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
 {
     uint32_t lblk;
-    int      err = child(dir, e, &lblk);
+    int      err = get_child_block_number(dir, e, &lblk);
 
     if (err != 0 || (err = ext_dir_read(dir, lblk, &f->b)) != 0)
         return err;
-    if (((struct ext_dirent *)f->b->data)->ino != 0 || !node_ok(dir->fs, f->b, DX_NODE_OFFSET)) {
+    if (((struct ext_dirent *)f->b->data)->ino != 0 || !dx_node_is_valid(dir->fs, f->b, DX_NODE_OFFSET)) {
         buf_put(f->b);
         f->b = NULL;
-        return node_bad(dir);
+        return report_bad_dx_node(dir);
     }
     f->v = (struct dx_entry *)(f->b->data + DX_NODE_OFFSET);
     return 0;
 }
 
-static unsigned hash_version(struct ext_fs *fs, const struct probe *p)
+static unsigned probe_hash_version(struct ext_fs *fs, const struct probe *p)
 {
-    return info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
+    return dx_info_of(p->f[0].b)->hash_version + (fs->unsigned_hash ? HASH_UNSIGNED : 0);
 }
 
 /* Of an index that is to be made. */
-static uint8_t new_hash_version(struct ext_fs *fs)
+static uint8_t default_hash_version(struct ext_fs *fs)
 {
     return fs->sb->def_hash_version <= HASH_TEA ? fs->sb->def_hash_version : HASH_HALF_MD4;
 }
 
 /* Reads the root.  1: there is no index that we know. */
-static int probe_root(struct ext_inode *dir, struct probe *p)
+static int read_dx_root(struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs  *fs = dir->fs;
     struct dx_info *info;
@@ -129,11 +129,11 @@ static int probe_root(struct ext_inode *dir, struct probe *p)
     *p = (struct probe){.levels = 0};
     if ((err = ext_dir_read(dir, 0, &p->f[0].b)) != 0)
         return err;
-    info = info_of(p->f[0].b);
+    info = dx_info_of(p->f[0].b);
     if (info->zero != 0 || info->hash_version > HASH_TEA || info->info_length != sizeof *info || info->levels > 1 ||
         (info->flags & 1) || ((struct ext_dirent *)p->f[0].b->data)->rec_len != 12 ||
-        !node_ok(fs, p->f[0].b, DX_ROOT_OFFSET + sizeof *info)) {
-        release(p);
+        !dx_node_is_valid(fs, p->f[0].b, DX_ROOT_OFFSET + sizeof *info)) {
+        release_probe(p);
         return 1;
     }
     p->levels = info->levels;
@@ -142,76 +142,76 @@ static int probe_root(struct ext_inode *dir, struct probe *p)
 }
 
 /* Walks from the root to the index entry that covers the hash.  An error: the probe is released. */
-static int probe_to(struct ext_inode *dir, struct probe *p, uint32_t hash)
+static int descend_to_hash(struct ext_inode *dir, struct probe *p, uint32_t hash)
 {
     int err;
 
     p->hash = hash;
-    p->f[0].at = search(p->f[0].v, *count_of(p->f[0].v), p->hash);
+    p->f[0].at = find_covering_entry(p->f[0].v, *dx_count_of(p->f[0].v), p->hash);
     if (p->levels == 1) {
-        if ((err = read_node(dir, &p->f[0].v[p->f[0].at], &p->f[1])) != 0) {
-            release(p);
+        if ((err = read_dx_node(dir, &p->f[0].v[p->f[0].at], &p->f[1])) != 0) {
+            release_probe(p);
             return err;
         }
-        p->f[1].at = search(p->f[1].v, *count_of(p->f[1].v), p->hash);
+        p->f[1].at = find_covering_entry(p->f[1].v, *dx_count_of(p->f[1].v), p->hash);
     }
     return 0;
 }
 
 /* Walks to the index entry that covers the name.  1: there is no index that we know. */
-static int probe(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
+static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, struct probe *p)
 {
-    int r = probe_root(dir, p);
+    int r = read_dx_root(dir, p);
 
-    return r != 0 ? r : probe_to(dir, p, ext_hash(dir->fs->sb, hash_version(dir->fs, p), name, len, NULL));
+    return r != 0 ? r : descend_to_hash(dir, p, ext_hash(dir->fs->sb, probe_hash_version(dir->fs, p), name, len, NULL));
 }
 
 /* The hash, with its mark, where the next block of entries begins.  false: there is none. */
-static bool peek_leaf(struct probe *p, uint32_t *hash)
+static bool peek_next_leaf_hash(struct probe *p, uint32_t *hash)
 {
     struct frame *f = &p->f[p->levels];
 
-    if (f->at + 1 >= *count_of(f->v))
+    if (f->at + 1 >= *dx_count_of(f->v))
         f = &p->f[0];
-    if (f->at + 1 >= *count_of(f->v))
+    if (f->at + 1 >= *dx_count_of(f->v))
         return false;
     *hash = f->v[f->at + 1].hash;
     return true;
 }
 
 /* To the next block of entries, which is there.  0 or an error. */
-static int step_leaf(struct ext_inode *dir, struct probe *p)
+static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
 {
     struct frame *f = &p->f[p->levels];
     int           err;
 
-    if (f->at + 1 < *count_of(f->v)) {
+    if (f->at + 1 < *dx_count_of(f->v)) {
         f->at++;
         return 0;
     }
     buf_put(f->b);
     f->b = NULL;
-    if ((err = read_node(dir, &p->f[0].v[++p->f[0].at], f)) == 0)
+    if ((err = read_dx_node(dir, &p->f[0].v[++p->f[0].at], f)) == 0)
         f->at = 0;
     return err;
 }
 
 /* To the next block of entries, if the wanted hash runs over into it.  1, 0 or an error. */
-static int next_leaf(struct ext_inode *dir, struct probe *p)
+static int step_if_hash_continues(struct ext_inode *dir, struct probe *p)
 {
     uint32_t h;
     int      err;
 
-    if (!peek_leaf(p, &h) || (h & ~1u) != p->hash || !(h & 1))
+    if (!peek_next_leaf_hash(p, &h) || (h & ~1u) != p->hash || !(h & 1))
         return 0;
-    err = step_leaf(dir, p);
+    err = step_to_next_leaf(dir, p);
     return err != 0 ? err : 1;
 }
 
 int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
 {
     struct probe p;
-    int          r = probe(dir, name, len, &p);
+    int          r = probe_for_name(dir, name, len, &p);
 
     if (r != 0)
         return r;
@@ -219,16 +219,16 @@ int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpo
         struct frame *f = &p.f[p.levels];
         uint32_t      lblk;
 
-        if ((r = child(dir, &f->v[f->at], &lblk)) != 0 || (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
+        if ((r = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 || (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
             break;
         if ((pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev)) != NULL)
             break;
         buf_put(pos->b);
-        r = next_leaf(dir, &p);
+        r = step_if_hash_continues(dir, &p);
         if (r == 0)
             r = -ENOENT;
     } while (r > 0);
-    release(&p);
+    release_probe(&p);
     return r;
 }
 
@@ -240,13 +240,13 @@ struct item {
 };
 
 /* The item's place among all names of the directory, which is its position for readers; before it are the dots. */
-static uint64_t item_place(const struct item *t)
+static uint64_t item_position(const struct item *t)
 {
     return ((uint64_t)(t->hash >> 1) << 32 | t->minor) + 2;
 }
 
 /* Shell's sort with Knuth's gaps: short, and never worse than n^1.5, in whatever order a disk has the names. */
-static void sort(struct item *v, unsigned n)
+static void sort_items_by_hash(struct item *v, unsigned n)
 {
     unsigned gap = 1;
 
@@ -257,14 +257,14 @@ static void sort(struct item *v, unsigned n)
             struct item t = v[i];
             unsigned    k = i;
 
-            for (; k >= gap && item_place(&v[k - gap]) > item_place(&t); k -= gap)
+            for (; k >= gap && item_position(&v[k - gap]) > item_position(&t); k -= gap)
                 v[k] = v[k - gap];
             v[k] = t;
         }
 }
 
 /* The entries of a block from byte `from` on.  How many. */
-static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
+static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
 {
     const struct ext_dirent *e;
     unsigned                 n = 0;
@@ -279,7 +279,7 @@ static unsigned collect(struct ext_fs *fs, unsigned version, const uint8_t *data
 }
 
 /* Where the entries behind "." and ".." begin; the end of the block if these are not there. */
-static uint32_t behind_dots(struct ext_fs *fs, const struct buf *b)
+static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 {
     struct ext_dirent *e = dirblock_dotdot(fs, b);
 
@@ -320,8 +320,8 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
     if ((err = ext_dir_read(dir, lblk, &b)) != 0)
         return err;
     if (lblk == 0)
-        from = behind_dots(fs, b);
-    n = collect(fs, version, b->data, from, a->v + a->n);
+        from = offset_after_dots(fs, b);
+    n = collect_block_items(fs, version, b->data, from, a->v + a->n);
     buf_put(b);
     for (v = a->v + a->n; n > 0; n--, v++) {
         v->at += lblk << fs->bshift;
@@ -332,21 +332,21 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
 }
 
 /* Tells the reader of the names from *off on, which moves.  1: it wants no more; 0; or an error. */
-static int batch_tell(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn, void *arg)
+static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn, void *arg)
 {
     struct ext_fs *fs = dir->fs;
 
-    sort(a->v, a->n);
+    sort_items_by_hash(a->v, a->n);
     for (unsigned k = 0; k < a->n; k++) {
-        uint64_t           place = item_place(&a->v[k]);
-        bool               again = k + 1 < a->n && item_place(&a->v[k + 1]) == place;
+        uint64_t           place = item_position(&a->v[k]);
+        bool               again = k + 1 < a->n && item_position(&a->v[k + 1]) == place;
         struct ext_dirent *e;
         struct buf        *b;
         int                r;
 
         if (place < *off)
             continue;
-        if (k + SAME_PLACE_MAX < a->n && item_place(&a->v[k + SAME_PLACE_MAX]) == place)
+        if (k + SAME_PLACE_MAX < a->n && item_position(&a->v[k + SAME_PLACE_MAX]) == place)
             return ext_error(fs, "directory %u: it has a name many times", (uint32_t)dir->vn.ino);
         if ((r = ext_dir_read(dir, a->v[k].at >> fs->bshift, &b)) != 0)
             return r;
@@ -360,8 +360,8 @@ static int batch_tell(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
     return 0;
 }
 
-/* "." and "..".  As batch_tell(). */
-static int tell_dots(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
+/* "." and "..".  As batch_emit(). */
+static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
 {
     struct ext_dirent *e;
     struct buf        *b;
@@ -394,32 +394,32 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
         lo = p->f[0].v[p->f[0].at].hash & ~1u;
     a->n = 0;
     for (;;) {
-        bool last = !peek_leaf(p, &hi), over = !last && (hi & 1);
+        bool last = !peek_next_leaf_hash(p, &hi), over = !last && (hi & 1);
 
-        if ((err = child(dir, &f->v[f->at], &lblk)) != 0 ||
-            (err = batch_add(dir, a, lblk, hash_version(dir->fs, p), lo, last ? UINT32_MAX : hi & ~1u)) != 0)
+        if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
+            (err = batch_add(dir, a, lblk, probe_hash_version(dir->fs, p), lo, last ? UINT32_MAX : hi & ~1u)) != 0)
             return err;
         if (!over)
             return 0;
         if (--left == 0)
             return ext_error(dir->fs, "directory %u: its index is longer than it", (uint32_t)dir->vn.ino);
-        if ((err = step_leaf(dir, p)) != 0)
+        if ((err = step_to_next_leaf(dir, p)) != 0)
             return err;
     }
 }
 
 /* All blocks of a directory with an index. */
-static int tell_leaves(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off, dirent_fn fn, void *arg)
+static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off, dirent_fn fn, void *arg)
 {
     uint32_t h;
-    int      r = probe_to(dir, p, (uint32_t)((off - 2) >> 32 << 1));
+    int      r = descend_to_hash(dir, p, (uint32_t)((off - 2) >> 32 << 1));
 
-    while (r == 0 && (r = batch_fill(dir, p, a)) == 0 && (r = batch_tell(dir, a, &off, fn, arg)) == 0) {
-        if (!peek_leaf(p, &h))
+    while (r == 0 && (r = batch_fill(dir, p, a)) == 0 && (r = batch_emit(dir, a, &off, fn, arg)) == 0) {
+        if (!peek_next_leaf_hash(p, &h))
             break;
-        r = step_leaf(dir, p);
+        r = step_to_next_leaf(dir, p);
     }
-    release(p);
+    release_probe(p);
     return r;
 }
 
@@ -429,19 +429,19 @@ int htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
     struct batch   a = {NULL, 0, 0};
     struct probe   p;
     bool           indexed = (dir->flags & EXT_FL_INDEX) != 0;
-    int            r = indexed ? probe_root(dir, &p) : 0;
+    int            r = indexed ? read_dx_root(dir, &p) : 0;
 
     if (r != 0)
         return r;
-    if ((r = tell_dots(dir, &off, fn, arg)) != 0 && indexed) {
-        release(&p);
+    if ((r = emit_dot_entries(dir, &off, fn, arg)) != 0 && indexed) {
+        release_probe(&p);
     } else if (r == 0 && indexed) {
-        r = tell_leaves(dir, &p, &a, off, fn, arg);
+        r = emit_leaf_names(dir, &p, &a, off, fn, arg);
     } else if (r == 0) {
-        unsigned version = new_hash_version(fs) + (fs->unsigned_hash ? HASH_UNSIGNED : 0u);
+        unsigned version = default_hash_version(fs) + (fs->unsigned_hash ? HASH_UNSIGNED : 0u);
 
         if ((r = batch_add(dir, &a, 0, version, 0, UINT32_MAX)) == 0)
-            r = batch_tell(dir, &a, &off, fn, arg);
+            r = batch_emit(dir, &a, &off, fn, arg);
     }
     kmem_free(a.v);
     return r < 0 ? r : 0;
@@ -455,7 +455,7 @@ static uint32_t item_size(const uint8_t *data, const struct item *t)
 }
 
 /* Fills a block with the entries v[0..n) of `from`, one after the other. */
-static void pack(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v, unsigned n)
+static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v, unsigned n)
 {
     struct ext_dirent *e = (struct ext_dirent *)to;
     uint32_t           off = 0;
@@ -476,26 +476,26 @@ static void pack(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const stru
 }
 
 /* How many entries a frame's block has room for. */
-static uint32_t room_of(struct ext_fs *fs, const struct frame *f)
+static uint32_t dx_frame_capacity(struct ext_fs *fs, const struct frame *f)
 {
     return (fs->bsize - (uint32_t)((uint8_t *)f->v - f->b->data)) / (uint32_t)sizeof *f->v;
 }
 
-/* Puts (hash, block) after entry f->at; not if the frame's block has become something else since node_ok(). */
-static void insert(struct ext_fs *fs, struct frame *f, uint32_t hash, uint32_t block)
+/* Puts (hash, block) after entry f->at; not if the frame's block has become something else since dx_node_is_valid(). */
+static void insert_dx_entry(struct ext_fs *fs, struct frame *f, uint32_t hash, uint32_t block)
 {
     struct dx_entry *v = f->v;
-    uint32_t         n = *count_of(v), at = f->at;
+    uint32_t         n = *dx_count_of(v), at = f->at;
 
-    if (n <= at || n >= room_of(fs, f))
+    if (n <= at || n >= dx_frame_capacity(fs, f))
         return;
     memmove(&v[at + 2], &v[at + 1], (n - at - 1) * sizeof *v);
     v[at + 1] = (struct dx_entry){hash, block};
-    *count_of(v) = (uint16_t)(n + 1);
+    *dx_count_of(v) = (uint16_t)(n + 1);
 }
 
 /* Makes an empty block an index block with n entries, copied from `from`. */
-static struct dx_entry *make_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from, uint32_t n)
+static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from, uint32_t n)
 {
     struct ext_dirent *e = (struct ext_dirent *)b->data;
     struct dx_entry   *v = (struct dx_entry *)(b->data + DX_NODE_OFFSET);
@@ -503,38 +503,38 @@ static struct dx_entry *make_node(struct ext_fs *fs, struct buf *b, const struct
     e->ino = 0;
     e->rec_len = (uint16_t)fs->bsize;
     memcpy(v, from, n * sizeof *v);
-    *limit_of(v) = (uint16_t)((fs->bsize - DX_NODE_OFFSET) / sizeof *v);
-    *count_of(v) = (uint16_t)n;
+    *dx_limit_of(v) = (uint16_t)((fs->bsize - DX_NODE_OFFSET) / sizeof *v);
+    *dx_count_of(v) = (uint16_t)n;
     return v;
 }
 
 /* The lowest frame is full: a new level, or half of it into a new block.  -ENOSPC when both levels are full. */
-static int grow(struct handle *h, struct ext_inode *dir, struct probe *p)
+static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs *fs = dir->fs;
     struct frame  *root = &p->f[0], *f = &p->f[p->levels];
-    uint32_t       lblk, n = min_of((uint32_t)*count_of(f->v), room_of(fs, f)), half = n / 2;
+    uint32_t       lblk, n = min_of((uint32_t)*dx_count_of(f->v), dx_frame_capacity(fs, f)), half = n / 2;
     struct buf    *b;
     int            err;
 
-    if (p->levels == 1 && *count_of(root->v) == *limit_of(root->v))
+    if (p->levels == 1 && *dx_count_of(root->v) == *dx_limit_of(root->v))
         return -ENOSPC;
     if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
         return err;
     jnl_access(h, root->b);
     if (p->levels == 0) {
-        p->f[1] = (struct frame){b, make_node(fs, b, root->v, n), root->at};
-        *count_of(root->v) = 1;
+        p->f[1] = (struct frame){b, init_dx_node(fs, b, root->v, n), root->at};
+        *dx_count_of(root->v) = 1;
         root->v[0].block = lblk;
         root->at = 0;
-        info_of(root->b)->levels = 1;
+        dx_info_of(root->b)->levels = 1;
         p->levels = 1;
         return 0;
     }
     jnl_access(h, f->b);
-    insert(fs, root, f->v[half].hash, lblk);
-    make_node(fs, b, f->v + half, n - half);
-    *count_of(f->v) = (uint16_t)half;
+    insert_dx_entry(fs, root, f->v[half].hash, lblk);
+    init_dx_node(fs, b, f->v + half, n - half);
+    *dx_count_of(f->v) = (uint16_t)half;
     if (f->at >= half) {
         buf_put(f->b);
         *f = (struct frame){b, (struct dx_entry *)(b->data + DX_NODE_OFFSET), f->at - half};
@@ -546,7 +546,7 @@ static int grow(struct handle *h, struct ext_inode *dir, struct probe *p)
 }
 
 /* Splits the full block `leaf`; *into is the half that the wanted hash belongs to (leaf or a new block, held). */
-static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struct buf *leaf, struct buf **into)
+static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe *p, struct buf *leaf, struct buf **into)
 {
     struct ext_fs *fs = dir->fs;
     struct frame  *f = &p->f[p->levels];
@@ -561,8 +561,8 @@ static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struc
         err = ext_dir_append(h, dir, &b, &lblk);
     if (err == 0) {
         memcpy(copy, leaf->data, fs->bsize);
-        n = collect(fs, hash_version(fs, p), copy, 0, v);
-        sort(v, n);
+        n = collect_block_items(fs, probe_hash_version(fs, p), copy, 0, v);
+        sort_items_by_hash(v, n);
         for (k = n; k > 1 && size + item_size(copy, &v[k - 1]) / 2 <= fs->bsize / 2; k--)
             size += item_size(copy, &v[k - 1]);
         if (k == n && n > 1)
@@ -576,9 +576,9 @@ static int split(struct handle *h, struct ext_inode *dir, struct probe *p, struc
         hash2 = v[k].hash;
         jnl_access(h, leaf);
         jnl_access(h, f->b);
-        pack(fs, leaf->data, copy, v, k);
-        pack(fs, b->data, copy, v + k, n - k);
-        insert(fs, f, hash2 | (hash2 == v[k - 1].hash), lblk);
+        pack_dirents(fs, leaf->data, copy, v, k);
+        pack_dirents(fs, b->data, copy, v + k, n - k);
+        insert_dx_entry(fs, f, hash2 | (hash2 == v[k - 1].hash), lblk);
         *into = b;
         if (p->hash < hash2) {
             *into = leaf;
@@ -597,20 +597,20 @@ int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t 
     struct frame *f;
     struct probe  p;
     uint32_t      lblk;
-    int           err = probe(dir, name, len, &p);
+    int           err = probe_for_name(dir, name, len, &p);
 
     if (err != 0)
         return err;
     f = &p.f[p.levels];
-    if ((err = child(dir, &f->v[f->at], &lblk)) != 0 || (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
-        release(&p);
+    if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 || (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
+        release_probe(&p);
         return err;
     }
     if (!dirblock_add(h, dir, leaf, name, len, ino, type)) {
-        if (*count_of(f->v) == *limit_of(f->v))
-            err = grow(h, dir, &p);
+        if (*dx_count_of(f->v) == *dx_limit_of(f->v))
+            err = grow_dx_tree(h, dir, &p);
         if (err == 0)
-            err = split(h, dir, &p, leaf, &into);
+            err = split_dir_leaf(h, dir, &p, leaf, &into);
         if (err == 0) {
             if (!dirblock_add(h, dir, into, name, len, ino, type))
                 err = -ENOSPC;
@@ -618,7 +618,7 @@ int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t 
         }
     }
     buf_put(leaf);
-    release(&p);
+    release_probe(&p);
     return err;
 }
 
@@ -639,14 +639,14 @@ int htree_make(struct handle *h, struct ext_inode *dir)
     }
     if ((err = ext_dir_append(h, dir, &b, &lblk)) != 0)
         goto out;
-    if (b == root || (first = behind_dots(fs, root)) == fs->bsize) {
+    if (b == root || (first = offset_after_dots(fs, root)) == fs->bsize) {
         buf_put(b);
         err = ext_error(fs, "directory %u: its first block has become something else", (uint32_t)dir->vn.ino);
         goto out;
     }
     dot = (struct ext_dirent *)root->data;
     dotdot = dirblock_dotdot(fs, root);
-    pack(fs, b->data, root->data, items, collect(fs, HASH_LEGACY, root->data, first, items));
+    pack_dirents(fs, b->data, root->data, items, collect_block_items(fs, HASH_LEGACY, root->data, first, items));
     buf_put(b);
     jnl_access(h, root);
     if (dot->rec_len != 12) {
@@ -656,13 +656,13 @@ int htree_make(struct handle *h, struct ext_inode *dir)
     }
     dotdot->rec_len = (uint16_t)(fs->bsize - 12);
     memset(root->data + DX_ROOT_OFFSET, 0, fs->bsize - DX_ROOT_OFFSET);
-    info = info_of(root);
-    info->hash_version = new_hash_version(fs);
+    info = dx_info_of(root);
+    info->hash_version = default_hash_version(fs);
     info->info_length = sizeof *info;
     v = (struct dx_entry *)(info + 1);
     v[0].block = lblk;
-    *limit_of(v) = (uint16_t)((fs->bsize - DX_ROOT_OFFSET - sizeof *info) / sizeof *v);
-    *count_of(v) = 1;
+    *dx_limit_of(v) = (uint16_t)((fs->bsize - DX_ROOT_OFFSET - sizeof *info) / sizeof *v);
+    *dx_count_of(v) = 1;
     dir->flags |= EXT_FL_INDEX;
     ext_iwrite(h, dir);
 out:

@@ -16,7 +16,7 @@
 
 #include "lib/string.h"
 
-static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
+static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
     struct buf       *db;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
@@ -30,7 +30,7 @@ static int get_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 }
 
 /* Whether group g has at least its share of free inodes and blocks. */
-static bool has_share(struct ext_fs *fs, uint32_t g)
+static bool group_has_fair_share(struct ext_fs *fs, uint32_t g)
 {
     struct buf       *b;
     struct ext_gdesc *d = ext_gdesc(fs, g, &b);
@@ -39,11 +39,11 @@ static bool has_share(struct ext_fs *fs, uint32_t g)
            (int64_t)d->free_blocks * fs->ngroups >= fs->free_blocks;
 }
 
-static uint32_t choose_group(struct ext_fs *fs, const struct ext_inode *dir, bool is_dir)
+static uint32_t choose_inode_group(struct ext_fs *fs, const struct ext_inode *dir, bool is_dir)
 {
     uint32_t parent = ((uint32_t)dir->vn.ino - 1) / fs->ipg, best = parent, most = 0;
 
-    if (!is_dir || (dir->vn.ino != EXT_ROOT_INO && has_share(fs, parent)))
+    if (!is_dir || (dir->vn.ino != EXT_ROOT_INO && group_has_fair_share(fs, parent)))
         return parent;
     for (uint32_t g = 0; g < fs->ngroups; g++) {
         struct buf       *b;
@@ -58,7 +58,7 @@ static uint32_t choose_group(struct ext_fs *fs, const struct ext_inode *dir, boo
 }
 
 /* An inode of group g.  1: got one; 0: none there; or an error. */
-static int take_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *ino)
+static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *ino)
 {
     struct ext_fs    *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
@@ -68,7 +68,7 @@ static int take_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *in
     int               err = 0;
 
     mutex_enter(&grp->lock);
-    if (d->free_inodes != 0 && (err = get_bitmap(fs, g, &mb)) == 0)
+    if (d->free_inodes != 0 && (err = read_inode_bitmap(fs, g, &mb)) == 0)
         i = bits_next_clear(mb->data, NULL, max_of(first, grp->inode_hint), fs->ipg);
     if (i < fs->ipg) {
         jnl_access(h, mb);
@@ -93,10 +93,10 @@ static int take_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *in
 int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *ino)
 {
     struct ext_fs *fs = h->fs;
-    uint32_t       g = choose_group(fs, dir, is_dir);
+    uint32_t       g = choose_inode_group(fs, dir, is_dir);
 
     for (uint32_t k = 0; k < fs->ngroups; k++) {
-        int r = take_in_group(h, g, is_dir, ino);
+        int r = alloc_inode_in_group(h, g, is_dir, ino);
 
         if (r != 0)
             return r < 0 ? r : 0;
@@ -118,7 +118,7 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir)
     if (ino < fs->first_ino || ino > fs->inodes)
         return ext_error(fs, "inode %u is freed", ino);
     mutex_enter(&grp->lock);
-    if ((err = get_bitmap(fs, g, &mb)) == 0) {
+    if ((err = read_inode_bitmap(fs, g, &mb)) == 0) {
         if (!bit_get(mb->data, i) || d->free_inodes >= fs->ipg || (is_dir && d->used_dirs == 0)) {
             err = ext_error(fs, "inode %u is freed that is free", ino);
         } else {
@@ -147,7 +147,7 @@ int ext_ino_used(struct ext_fs *fs, uint32_t ino)
     int               r;
 
     mutex_enter(&grp->lock);
-    if ((r = get_bitmap(fs, g, &mb)) == 0) {
+    if ((r = read_inode_bitmap(fs, g, &mb)) == 0) {
         r = bit_get(mb->data, (ino - 1) % fs->ipg);
         buf_put(mb);
     }

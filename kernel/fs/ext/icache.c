@@ -21,12 +21,12 @@ static uint32_t ext_inode_max = 0;
 TUNABLE(ext_inode_max, 0, 1 << 20,
         "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
 
-static struct icache_part *part_of(struct ext_fs *fs, uint64_t ino)
+static struct icache_part *icache_part_of(struct ext_fs *fs, uint64_t ino)
 {
     return &fs->part[ino % ICACHE_PARTS];
 }
 
-static struct ext_inode **chain_of(struct icache_part *p, uint64_t ino)
+static struct ext_inode **icache_chain_of(struct icache_part *p, uint64_t ino)
 {
     return &p->hash[ino / ICACHE_PARTS % HASH_SIZE];
 }
@@ -51,9 +51,9 @@ void icache_destroy(struct ext_fs *fs)
         kmem_free(fs->part[k].hash);
 }
 
-static void insert(struct icache_part *p, struct ext_inode *i)
+static void insert_cached_inode(struct icache_part *p, struct ext_inode *i)
 {
-    struct ext_inode **c = chain_of(p, i->vn.ino);
+    struct ext_inode **c = icache_chain_of(p, i->vn.ino);
 
     i->hnext = *c;
     *c = i;
@@ -64,9 +64,9 @@ static void insert(struct icache_part *p, struct ext_inode *i)
     vn_hold(&i->vn); /* the cache's */
 }
 
-static void take_out(struct icache_part *p, struct ext_inode *i)
+static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
 {
-    struct ext_inode **c = chain_of(p, i->vn.ino);
+    struct ext_inode **c = icache_chain_of(p, i->vn.ino);
 
     while (*c != i)
         c = &(*c)->hnext;
@@ -77,7 +77,7 @@ static void take_out(struct icache_part *p, struct ext_inode *i)
 }
 
 /* Frees the inode if only the cache has it and nothing of it is under way.  Part locked. */
-static bool evict(struct icache_part *p, struct ext_inode *i)
+static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
     uint32_t       one = 1;
@@ -88,7 +88,7 @@ static bool evict(struct icache_part *p, struct ext_inode *i)
         return false;
     if (!atomic_compare_exchange_strong(&i->vn.refs, &one, 0))
         return false;
-    take_out(p, i);
+    remove_cached_inode(p, i);
     ASSERT(fs->rdonly || (!i->dirty && i->otxn == NULL), "ext.h: an inode leaves memory clean");
     if (fs->rdonly) { /* after an error: what was under way stays undone */
         ext_iundirty(i);
@@ -101,12 +101,12 @@ static bool evict(struct icache_part *p, struct ext_inode *i)
     return true;
 }
 
-static void trim(struct ext_fs *fs, struct icache_part *p)
+static void trim_icache_part(struct ext_fs *fs, struct icache_part *p)
 {
     for (unsigned k = 0; k < 4 && p->count >= fs->max_inodes; k++) {
         struct ext_inode *i = list_first(&p->clock, struct ext_inode, clock);
 
-        if (!i->referenced && evict(p, i))
+        if (!i->referenced && try_evict_inode(p, i))
             continue;
         i->referenced = false;
         list_remove(&i->clock);
@@ -116,18 +116,18 @@ static void trim(struct ext_fs *fs, struct icache_part *p)
 
 int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
 {
-    struct icache_part *p = part_of(fs, ino);
+    struct icache_part *p = icache_part_of(fs, ino);
     struct ext_inode   *i;
     int                 err = 0;
 
     mutex_enter(&p->lock);
-    for (i = *chain_of(p, ino); i != NULL && i->vn.ino != ino; i = i->hnext)
+    for (i = *icache_chain_of(p, ino); i != NULL && i->vn.ino != ino; i = i->hnext)
         ;
     if (likely(i != NULL)) {
         vn_hold(&i->vn);
         i->referenced = true;
     } else {
-        trim(fs, p);
+        trim_icache_part(fs, p);
         if (ino != EXT_ROOT_INO && ino < fs->first_ino)
             err = ext_error(fs, "a name leads to inode %u", ino);
         else
@@ -138,7 +138,7 @@ int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
             err = ext_error(fs, "a name leads to inode %u, which is free", ino);
         }
         if (err == 0)
-            insert(p, i);
+            insert_cached_inode(p, i);
     }
     mutex_exit(&p->lock);
     *out = i;
@@ -152,23 +152,23 @@ void ext_iput(struct ext_inode *i)
 
 void ext_ihash(struct ext_inode *i)
 {
-    struct icache_part *p = part_of(i->fs, i->vn.ino);
+    struct icache_part *p = icache_part_of(i->fs, i->vn.ino);
 
     mutex_enter(&p->lock);
-    insert(p, i);
-    trim(i->fs, p);
+    insert_cached_inode(p, i);
+    trim_icache_part(i->fs, p);
     mutex_exit(&p->lock);
 }
 
 void ext_iforget(struct ext_inode *i)
 {
-    struct icache_part *p = part_of(i->fs, i->vn.ino);
+    struct icache_part *p = icache_part_of(i->fs, i->vn.ino);
     bool                was;
 
     mutex_enter(&p->lock);
     was = i->hashed;
     if (was)
-        take_out(p, i);
+        remove_cached_inode(p, i);
     mutex_exit(&p->lock);
     if (was)
         vn_release(&i->vn);
@@ -186,7 +186,7 @@ unsigned icache_drop(struct ext_fs *fs)
             continue;
         mutex_enter(&p->lock);
         LIST_FOREACH_SAFE (i, tmp, &p->clock, clock)
-            if (!evict(p, i))
+            if (!try_evict_inode(p, i))
                 busy++;
         mutex_exit(&p->lock);
     }

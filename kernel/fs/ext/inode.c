@@ -31,15 +31,15 @@ enum vtype ext_vtype(uint32_t mode)
 }
 
 /* Whether the inode has the field of the 256-byte inode that ends at byte `end`. */
-static inline bool has(const struct ext_inode *i, size_t end)
+static inline bool inode_has_field(const struct ext_inode *i, size_t end)
 {
     return 128 + (size_t)i->extra_isize >= end;
 }
-#define HAS(i, field) has(i, offsetof(struct ext_dinode, field) + 4)
+#define HAS(i, field) inode_has_field(i, offsetof(struct ext_dinode, field) + 4)
 
 /* ---- times --------------------------------------------------------------------------------------- */
 
-static int64_t time_in(uint32_t sec, uint32_t extra)
+static int64_t decode_inode_time(uint32_t sec, uint32_t extra)
 {
     int64_t s = (int64_t)(int32_t)sec + ((int64_t)(extra & 3) << 32);
     int64_t ns = extra >> 2;
@@ -58,7 +58,7 @@ int64_t ext_time_fits(const struct ext_inode *i, int64_t t)
     return t > most && !HAS(i, atime_extra) ? most : t;
 }
 
-static void time_out(int64_t t, uint32_t *sec, uint32_t *extra)
+static void encode_inode_time(int64_t t, uint32_t *sec, uint32_t *extra)
 {
     int64_t s = t / NS, ns = t % NS;
 
@@ -120,7 +120,7 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 #define ATTR_ACL   2 /* index of the name "system.posix_acl_access" */
 
 /* Whether a list of attributes holds an access control list, or is damaged, so that it may. */
-static bool list_has_acl(const uint8_t *p, const uint8_t *end)
+static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 {
     while (end - p >= 4 && *(const uint32_t *)p != 0) { /* length and kind of the name, ... */
         if (p[1] == ATTR_ACL || end - p < 16 + p[0])
@@ -131,27 +131,27 @@ static bool list_has_acl(const uint8_t *p, const uint8_t *end)
 }
 
 /* In the inode behind its fields, or in its block of attributes; that cannot be read: it may have one. */
-static bool has_acl(struct ext_inode *i, const struct ext_dinode *d)
+static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
 {
     uint32_t       off = 128u + i->extra_isize, isize = i->fs->isize;
     const uint8_t *table = (const uint8_t *)d;
     struct buf    *b;
-    bool           has;
+    bool           found;
 
     if (isize > 128 && off + 4 <= isize && *(const uint32_t *)(table + off) == ATTR_MAGIC &&
-        list_has_acl(table + off + 4, table + isize))
+        attr_list_has_acl(table + off + 4, table + isize))
         return true;
     if (i->file_acl == 0)
         return false;
     if (buf_read(i->fs, i->file_acl, &b) != 0)
         return true;
-    has = *(const uint32_t *)b->data != ATTR_MAGIC || list_has_acl(b->data + 32, b->data + i->fs->bsize);
+    found = *(const uint32_t *)b->data != ATTR_MAGIC || attr_list_has_acl(b->data + 32, b->data + i->fs->bsize);
     buf_put(b);
-    return has;
+    return found;
 }
 
 /* Fills in what the table says. */
-static int read_in(struct ext_inode *i, const struct ext_dinode *d)
+static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
 {
     struct vnode *vn = &i->vn;
     uint32_t      none = 0;
@@ -178,18 +178,18 @@ static int read_in(struct ext_inode *i, const struct ext_dinode *d)
         vn->attr |= VN_IMMUTABLE;
     if (d->flags & EXT_FL_APPEND)
         vn->attr |= VN_APPEND;
-    if (has_acl(i, d))
+    if (inode_has_acl(i, d))
         vn->attr |= VN_ACL;
-    vn->ctime_ns = time_in(d->ctime, HAS(i, ctime_extra) ? d->ctime_extra : none);
-    vn->mtime_ns = time_in(d->mtime, HAS(i, mtime_extra) ? d->mtime_extra : none);
-    vn->atime_ns = time_in(d->atime, HAS(i, atime_extra) ? d->atime_extra : none);
+    vn->ctime_ns = decode_inode_time(d->ctime, HAS(i, ctime_extra) ? d->ctime_extra : none);
+    vn->mtime_ns = decode_inode_time(d->mtime, HAS(i, mtime_extra) ? d->mtime_extra : none);
+    vn->atime_ns = decode_inode_time(d->atime, HAS(i, atime_extra) ? d->atime_extra : none);
     i->crtime = HAS(i, crtime) ? d->crtime : 0;
     i->crtime_extra = HAS(i, crtime_extra) ? d->crtime_extra : 0;
     return 0;
 }
 
 /* The inode's fields into the table; table_lock held.  Returns whether the file has become longer there. */
-static bool put_fields(struct ext_inode *i)
+static bool store_inode_fields(struct ext_inode *i)
 {
     struct ext_dinode *d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
     struct vnode      *vn = &i->vn;
@@ -213,9 +213,9 @@ static bool put_fields(struct ext_inode *i)
     memcpy(d->block, i->block, sizeof i->block);
     if (i->fs->isize > 128)
         d->extra_isize = i->extra_isize;
-    time_out(ext_time_fits(i, vn->ctime_ns), &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
-    time_out(ext_time_fits(i, vn->mtime_ns), &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
-    time_out(ext_time_fits(i, vn->atime_ns), &d->atime, HAS(i, atime_extra) ? &d->atime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->ctime_ns), &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->mtime_ns), &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->atime_ns), &d->atime, HAS(i, atime_extra) ? &d->atime_extra : NULL);
     if (HAS(i, crtime))
         d->crtime = i->crtime;
     if (HAS(i, crtime_extra))
@@ -234,7 +234,7 @@ void ext_iwrite(struct handle *h, struct ext_inode *i)
     i->tid = jnl_tid(h); /* before disksize: fdatasync of a thread that finds the size in the table commits it */
     spin_lock(&i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
     was = i->disksize;
-    longer = put_fields(i);
+    longer = store_inode_fields(i);
     is = i->disksize;
     spin_unlock(&i->table_lock);
     if (longer) {
@@ -296,7 +296,7 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
         i->tid = jnl_tid_of(fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
-    if ((err = read_in(i, d)) != 0) {
+    if ((err = load_inode_fields(i, d)) != 0) {
         ext_ifree_mem(i);
         return err;
     }
@@ -360,7 +360,7 @@ bool ext_itryhold(struct ext_inode *i)
 }
 
 /* The first dirty inode, with a reference; NULL: none.  One that is being deleted takes itself off. */
-static struct ext_inode *next_dirty(struct ext_fs *fs)
+static struct ext_inode *hold_first_dirty_inode(struct ext_fs *fs)
 {
     struct ext_inode *i, *found = NULL;
 
@@ -380,7 +380,7 @@ int ext_iflush(struct ext_fs *fs)
     int               err = 0;
 
     /* no more than there are now: those that become dirty again are behind them, and there may be no end to that */
-    for (uint32_t left = fs->ndirty; left > 0 && err == 0 && (i = next_dirty(fs)) != NULL; left--) {
+    for (uint32_t left = fs->ndirty; left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
         err = ext_iflush_one(i);
         ext_iput(i);
     }

@@ -24,7 +24,7 @@ struct ioreq {
     struct blk_vec vec[BLK_MAX_VECS];
 };
 
-static void io_done(struct blk_req *r)
+static void ext_io_request_done(struct blk_req *r)
 {
     struct iowait *w = r->arg;
     int            err = r->error;
@@ -84,7 +84,7 @@ int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
 }
 
 /* How many of v[0..n) lie one after the other on the disk and fit a request. */
-static size_t run_length(const struct ioblock *v, size_t n)
+static size_t count_request_blocks(const struct ioblock *v, size_t n)
 {
     size_t k = 1;
 
@@ -93,7 +93,7 @@ static size_t run_length(const struct ioblock *v, size_t n)
     return k;
 }
 
-static void submit(struct ext_fs *fs, enum blk_op op, const struct ioblock *v, size_t n, struct iowait *w,
+static void submit_block_run(struct ext_fs *fs, enum blk_op op, const struct ioblock *v, size_t n, struct iowait *w,
                    struct ioreq *q)
 {
     memset(&q->r, 0, sizeof q->r);
@@ -107,7 +107,7 @@ static void submit(struct ext_fs *fs, enum blk_op op, const struct ioblock *v, s
     q->r.nsect = (uint32_t)n * fs->spb;
     q->r.nvecs = (unsigned)n;
     q->r.vec = q->vec;
-    q->r.done = io_done;
+    q->r.done = ext_io_request_done;
     q->r.arg = w;
     list_init(&q->r.link);
     spin_lock(&w->lock);
@@ -126,8 +126,8 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
         struct ioreq *q = kmem_alloc(sizeof *q);
 
         if (q != NULL) {
-            k = run_length(v + i, n - i);
-            submit(fs, op, v + i, k, &w, q);
+            k = count_request_blocks(v + i, n - i);
+            submit_block_run(fs, op, v + i, k, &w, q);
         } else { /* no memory: one after the other */
             int err = ext_io_one(fs, op, v[i].block, v[i].data);
 
@@ -146,7 +146,7 @@ int ext_io(struct ext_fs *fs, enum blk_op op, struct ioblock *v, size_t n)
 }
 
 /* Heap sort by block: in place, without recursion, never quadratic. */
-static void sift(struct ioblock *v, size_t i, size_t n)
+static void sift_down_ioblock(struct ioblock *v, size_t i, size_t n)
 {
     for (size_t c; (c = 2 * i + 1) < n; i = c) {
         struct ioblock t;
@@ -164,12 +164,12 @@ static void sift(struct ioblock *v, size_t i, size_t n)
 void ext_io_sort(struct ioblock *v, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift(v, i, n);
+        sift_down_ioblock(v, i, n);
     while (n > 1) {
         struct ioblock t = v[0];
 
         v[0] = v[--n];
         v[n] = t;
-        sift(v, 0, n);
+        sift_down_ioblock(v, 0, n);
     }
 }

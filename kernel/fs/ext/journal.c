@@ -37,7 +37,7 @@ static struct txn *txn_new(struct journal *j)
 }
 
 /* Whether the log has room for a new transaction beside the one that is being written. */
-static bool room_for_txn(struct journal *j)
+static bool log_has_room(struct journal *j)
 {
     uint32_t need = jnl_log_need(j, j->max);
 
@@ -49,7 +49,7 @@ static bool room_for_txn(struct journal *j)
 }
 
 /* Empties the log; j->lock held, and given back meanwhile. */
-static int make_room(struct journal *j)
+static int checkpoint_whole_log(struct journal *j)
 {
     int err;
 
@@ -63,13 +63,13 @@ static int make_room(struct journal *j)
 }
 
 /* The journal cannot be written: on the disk, too, it is noted that what was to be in it is lost. */
-static void disk_failed(struct ext_fs *fs)
+static void abort_on_write_error(struct ext_fs *fs)
 {
     ext_note_error(fs);
     jnl_abort(fs);
 }
 
-static bool is_full(const struct journal *j, const struct txn *t, unsigned credits)
+static bool txn_is_full(const struct journal *j, const struct txn *t, unsigned credits)
 {
     return t->nbufs + t->reserved + credits > j->max || t->nrevoked + t->may_revoke + credits > j->max_revoked;
 }
@@ -94,11 +94,11 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
         }
         t = j->running;
         if (t == NULL) {
-            if (!room_for_txn(j)) {
+            if (!log_has_room(j)) {
                 if (j->busy)
                     cv_wait(&j->cv, &j->lock, "journal space");
-                else if (make_room(j) != 0)
-                    disk_failed(fs);
+                else if (checkpoint_whole_log(j) != 0)
+                    abort_on_write_error(fs);
                 continue;
             }
             if ((t = txn_new(j)) == NULL) {
@@ -108,7 +108,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
             j->running = t;
         }
         ASSERT(credits < j->max, "I1");
-        if (likely(!is_full(j, t, credits)))
+        if (likely(!txn_is_full(j, t, credits)))
             break;
         tid = t->tid; /* somebody else may commit and free it before we do */
         mutex_exit(&j->lock);
@@ -158,7 +158,7 @@ uint32_t jnl_tid(const struct handle *h)
 }
 
 /* Puts b into the handle's transaction.  j->lock held. */
-static void take(struct journal *j, struct handle *h, struct buf *b)
+static void add_buf_to_txn(struct journal *j, struct handle *h, struct buf *b)
 {
     struct txn *t = h->txn;
 
@@ -177,7 +177,7 @@ static void take(struct journal *j, struct handle *h, struct buf *b)
 }
 
 /* Takes b, which no older transaction holds, out of the handle's: as if it had not been changed.  j->lock held. */
-static void give_back(struct handle *h, struct buf *b)
+static void remove_buf_from_txn(struct handle *h, struct buf *b)
 {
     struct txn *t = h->txn;
 
@@ -194,7 +194,7 @@ void jnl_access_slow(struct handle *h, struct buf *b)
     struct journal *j = h->fs->jnl;
 
     mutex_enter(&j->lock);
-    take(j, h, b);
+    add_buf_to_txn(j, h, b);
     if (b->flags & BUF_FREED)
         atomic_fetch_and(&b->flags, ~(uint32_t)BUF_FREED);
     mutex_exit(&j->lock);
@@ -239,10 +239,10 @@ int jnl_forget(struct handle *h, uint32_t block)
         h->fs->n_revokes++;
     }
     if (err == 0 && logged) {
-        take(j, h, b);
+        add_buf_to_txn(j, h, b);
         atomic_fetch_or(&b->flags, BUF_FREED);
     } else if (err == 0 && b != NULL && b->txn != NULL) {
-        give_back(h, b);
+        remove_buf_from_txn(h, b);
     }
     if (b != NULL)
         buf_put(b);
@@ -251,7 +251,7 @@ int jnl_forget(struct handle *h, uint32_t block)
 }
 
 /* Adds blocks to the last of t->freed.  false: it is full. */
-static bool add_freed(struct freed *f, uint32_t start, uint32_t len)
+static bool add_freed_extent(struct freed *f, uint32_t start, uint32_t len)
 {
     struct extent *last = &f->e[f->n - 1];
 
@@ -272,7 +272,7 @@ int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
     int             err = 0;
 
     mutex_enter(&j->lock);
-    if (list_empty(l) || !add_freed(list_entry(l->prev, struct freed, link), start, len)) {
+    if (list_empty(l) || !add_freed_extent(list_entry(l->prev, struct freed, link), start, len)) {
         if ((f = ext_alloc(h->fs, sizeof *f)) != NULL) {
             f->e[f->n++] = (struct extent){start, len};
             list_push_back(l, &f->link);
@@ -301,7 +301,7 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
 }
 
 /* Sleeps until no commit under way has still to write i's pages.  j->lock held. */
-static void wait_ordered(struct journal *j, const struct ext_inode *i)
+static void wait_for_ordered_data(struct journal *j, const struct ext_inode *i)
 {
     while (i->otxn != NULL && i->otxn == j->committing)
         cv_wait(&j->cv, &j->lock, "ordered data");
@@ -312,7 +312,7 @@ void jnl_settle(struct ext_inode *i)
     struct journal *j = i->fs->jnl;
 
     mutex_enter(&j->lock);
-    wait_ordered(j, i);
+    wait_for_ordered_data(j, i);
     mutex_exit(&j->lock);
 }
 
@@ -323,7 +323,7 @@ void jnl_unorder(struct ext_inode *i)
     if (i->otxn == NULL || j == NULL)
         return;
     mutex_enter(&j->lock);
-    wait_ordered(j, i);
+    wait_for_ordered_data(j, i);
     if (i->otxn != NULL)
         list_remove(&i->olink);
     i->otxn = NULL;
@@ -379,7 +379,7 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
         j->busy = false;
         cv_broadcast(&j->cv);
         if (err != 0) {
-            disk_failed(fs);
+            abort_on_write_error(fs);
             break;
         }
     }
@@ -469,7 +469,7 @@ int jnl_close(struct ext_fs *fs)
     mutex_enter(&j->lock);
     while (j->busy)
         cv_wait(&j->cv, &j->lock, "journal");
-    if ((err = make_room(j)) == 0)
+    if ((err = checkpoint_whole_log(j)) == 0)
         err = jnl_write_super(j, 0, j->seq);
     mutex_exit(&j->lock);
     return err;

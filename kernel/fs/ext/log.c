@@ -52,7 +52,7 @@ uint32_t jnl_log_free(const struct journal *j)
     return len - 1 - (j->head + len - j->tail) % len;
 }
 
-static int write_super_locked(struct journal *j)
+static int write_jnl_super_locked(struct journal *j)
 {
     int err = blk_flush(j->fs->disk);
 
@@ -69,7 +69,7 @@ int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq)
     mutex_enter(&j->super_lock);
     s->start = be32(start);
     s->sequence = be32(seq);
-    err = write_super_locked(j);
+    err = write_jnl_super_locked(j);
     mutex_exit(&j->super_lock);
     return err;
 }
@@ -86,7 +86,7 @@ int jnl_note_error(struct ext_fs *fs, bool failed)
     s = (struct jbd_super *)j->super;
     if ((s->err != 0) != failed) {
         s->err = failed ? (int32_t)be32((uint32_t)-EIO) : 0;
-        err = write_super_locked(j);
+        err = write_jnl_super_locked(j);
     }
     mutex_exit(&j->super_lock);
     return err;
@@ -103,7 +103,7 @@ struct layout {
 };
 
 /* The next block of the log gets `data`. */
-static void put_block(struct layout *l, void *data)
+static void append_log_block(struct layout *l, void *data)
 {
     struct journal *j = l->j;
 
@@ -113,7 +113,7 @@ static void put_block(struct layout *l, void *data)
 }
 
 /* A block of the journal's own, with its header. */
-static uint8_t *own_block(struct layout *l, uint32_t type)
+static uint8_t *append_control_block(struct layout *l, uint32_t type)
 {
     struct journal *j = l->j;
     uint8_t        *p = j->spare + (size_t)l->nspare++ * j->fs->bsize;
@@ -121,16 +121,16 @@ static uint8_t *own_block(struct layout *l, uint32_t type)
     ASSERT(l->nspare <= j->nspare, "I1");
     memset(p, 0, j->fs->bsize);
     *(struct jbd_header *)p = (struct jbd_header){be32(JBD_MAGIC), be32(type), be32(l->seq)};
-    put_block(l, p);
+    append_log_block(l, p);
     return p;
 }
 
-static void put_revokes(struct layout *l, const struct txn *t)
+static void append_revoke_records(struct layout *l, const struct txn *t)
 {
     unsigned per = (l->j->fs->bsize - (unsigned)sizeof(struct jbd_revoke)) / 4;
 
     for (unsigned i = 0; i < t->nrevoked;) {
-        struct jbd_revoke *r = (struct jbd_revoke *)own_block(l, JBD_REVOKE);
+        struct jbd_revoke *r = (struct jbd_revoke *)append_control_block(l, JBD_REVOKE);
         uint32_t          *v = (uint32_t *)(r + 1);
         unsigned           n = 0;
 
@@ -140,7 +140,7 @@ static void put_revokes(struct layout *l, const struct txn *t)
     }
 }
 
-static void put_buffers(struct layout *l, size_t n)
+static void append_logged_buffers(struct layout *l, size_t n)
 {
     struct journal *j = l->j;
     unsigned        per = tags_in_block(j), k = per;
@@ -156,7 +156,7 @@ static void put_buffers(struct layout *l, size_t n)
         if (k == per) {
             if (tag != NULL)
                 tag->flags |= be16(JBD_TAG_LAST);
-            p = own_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
+            p = append_control_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
             k = 0;
         }
         if (*(uint32_t *)data == be32(JBD_MAGIC)) { /* would look like the journal's own; always a copy */
@@ -172,7 +172,7 @@ static void put_buffers(struct layout *l, size_t n)
             flags |= JBD_TAG_SAME_UUID;
         }
         *tag = (struct jbd_tag){be32(j->ents[i].b->block), 0, be16(flags)};
-        put_block(l, data);
+        append_log_block(l, data);
     }
     if (tag != NULL)
         tag->flags |= be16(JBD_TAG_LAST);
@@ -187,8 +187,8 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
 
     t->seq = j->seq;
     t->log_start = j->head;
-    put_revokes(&l, t);
-    put_buffers(&l, n);
+    append_revoke_records(&l, t);
+    append_logged_buffers(&l, n);
     if (l.nout == 0)
         return blk_flush(j->fs->disk);
     err = ext_io(j->fs, BLK_WRITE, j->out, l.nout);
@@ -198,7 +198,7 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
         return err;
     l.nout = 0;
     l.nspare = 0;
-    c = (struct jbd_commit *)own_block(&l, JBD_COMMIT);
+    c = (struct jbd_commit *)append_control_block(&l, JBD_COMMIT);
     c->sec = be64(now / 1000000000);
     c->nsec = be32((uint32_t)(now % 1000000000));
     j->seq++;
@@ -225,7 +225,7 @@ static int write_in_place(struct journal *j, size_t n)
  * Step 2: copies of all buffers, which now belong to nobody.  Returns how many; *all: each got a copy.
  * No handle is open and none begins, so they stand still; up to some megabytes are copied, without j->lock.
  */
-static size_t take_buffers(struct journal *j, struct txn *t, bool *all)
+static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
 {
     struct buf *b;
     size_t      n = 0;
@@ -294,7 +294,7 @@ static void write_ordered(struct journal *j, struct txn *t)
 }
 
 /* After step 5: the buffers wait for a checkpoint, the freed blocks may be used. */
-static void finish(struct journal *j, struct txn *t, size_t n)
+static void queue_for_checkpoint(struct journal *j, struct txn *t, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct buf *b = j->ents[i].b;
@@ -312,7 +312,7 @@ static void finish(struct journal *j, struct txn *t, size_t n)
 }
 
 /* What t has freed may be used. */
-static void release_freed(struct journal *j, struct txn *t)
+static void release_freed_blocks(struct journal *j, struct txn *t)
 {
     struct freed *f;
 
@@ -332,7 +332,7 @@ int jnl_write(struct journal *j)
     while (t->updates != 0)
         cv_wait(&j->cv, &j->lock, "open handles");
     mutex_exit(&j->lock);
-    n = take_buffers(j, t, &all);
+    n = copy_txn_buffers(j, t, &all);
     mutex_enter(&j->lock);
     j->running = NULL;
     j->committing = t;
@@ -344,10 +344,10 @@ int jnl_write(struct journal *j)
     for (size_t i = 0; i < n; i++)
         ext_block_free(j->fs, j->copies[i]);
     if (err == 0)
-        release_freed(j, t);
+        release_freed_blocks(j, t);
     mutex_enter(&j->lock);
     if (err == 0) /* else what they hold stays as it is, in memory */
-        finish(j, t, n);
+        queue_for_checkpoint(j, t, n);
     j->committing = NULL;
     j->locking = false;
     j->fs->n_commits++;
@@ -369,7 +369,7 @@ int jnl_write(struct journal *j)
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
 /* Copies of up to CKPT_BATCH buffers that may be written now.  Takes j->lock. */
-static size_t gather(struct journal *j)
+static size_t copy_checkpoint_batch(struct journal *j)
 {
     struct txn *t;
     struct buf *b;
@@ -394,7 +394,7 @@ out:
     return n;
 }
 
-static void placed(struct journal *j, size_t n)
+static void finish_checkpoint_batch(struct journal *j, size_t n)
 {
     mutex_enter(&j->lock);
     for (size_t i = 0; i < n; i++) {
@@ -416,7 +416,7 @@ int jnl_checkpoint(struct journal *j)
 
     if (!j->log)
         return 0;
-    while ((n = gather(j)) != 0) {
+    while ((n = copy_checkpoint_batch(j)) != 0) {
         ext_io_sort(j->out, n);
         err = ext_io(j->fs, BLK_WRITE, j->out, n);
         if (err != 0) {
@@ -424,7 +424,7 @@ int jnl_checkpoint(struct journal *j)
                 buf_put(j->out[i].b);
             return err;
         }
-        placed(j, n);
+        finish_checkpoint_batch(j, n);
     }
     mutex_enter(&j->lock);
     while (!list_empty(&j->done)) {

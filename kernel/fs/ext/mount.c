@@ -42,13 +42,13 @@ struct options {
     uint32_t commit_s;
 };
 
-static bool is(const char *p, size_t n, const char *word)
+static bool option_equals(const char *p, size_t n, const char *word)
 {
     return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
 /* What other systems' fstab lines say, and means nothing here. */
-static bool is_idle(const char *p, size_t n)
+static bool is_ignored_option(const char *p, size_t n)
 {
     static const char *const words[] = {
         "defaults", "rw",   "relatime", "atime", "data=ordered", "barrier", "barrier=1",  "nosuid",   "nodev",
@@ -57,12 +57,12 @@ static bool is_idle(const char *p, size_t n)
     };
 
     for (size_t i = 0; i < array_size(words); i++)
-        if (is(p, n, words[i]))
+        if (option_equals(p, n, words[i]))
             return true;
     return false;
 }
 
-static uint32_t number(const char *p, size_t n)
+static uint32_t parse_option_number(const char *p, size_t n)
 {
     uint32_t v = 0;
 
@@ -71,23 +71,23 @@ static uint32_t number(const char *p, size_t n)
     return v;
 }
 
-static int parse(const char *p, struct options *o)
+static int parse_ext_options(const char *p, struct options *o)
 {
     while (*p != '\0') {
         const char *end = strchr(p, ',');
         size_t      n = end != NULL ? (size_t)(end - p) : strlen(p);
 
-        if (is(p, n, "ro"))
+        if (option_equals(p, n, "ro"))
             o->flags |= MS_RDONLY;
-        else if (is(p, n, "noatime"))
+        else if (option_equals(p, n, "noatime"))
             o->flags |= MS_NOATIME;
-        else if (is(p, n, "errors=continue"))
+        else if (option_equals(p, n, "errors=continue"))
             o->errors = EXT_ERRORS_CONTINUE;
-        else if (is(p, n, "errors=remount-ro"))
+        else if (option_equals(p, n, "errors=remount-ro"))
             o->errors = EXT_ERRORS_RO;
         else if (n > 7 && memcmp(p, "commit=", 7) == 0)
-            o->commit_s = number(p + 7, n - 7);
-        else if (n != 0 && !is_idle(p, n)) {
+            o->commit_s = parse_option_number(p + 7, n - 7);
+        else if (n != 0 && !is_ignored_option(p, n)) {
             kprintf("ext3: mount option '%.*s' is not known", (int)n, p);
             return -EINVAL;
         }
@@ -96,7 +96,7 @@ static int parse(const char *p, struct options *o)
     return 0;
 }
 
-static void apply(struct extmount *m, const struct options *o)
+static void apply_mount_options(struct extmount *m, const struct options *o)
 {
     m->fs->vfs->flags |= o->flags & MS_NOATIME;
     if (o->errors != 0)
@@ -107,7 +107,7 @@ static void apply(struct extmount *m, const struct options *o)
 
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
-static void commit_due(uint64_t now)
+static void commit_due_mounts(uint64_t now)
 {
     struct extmount *m;
 
@@ -121,18 +121,18 @@ static void commit_due(uint64_t now)
     mutex_exit(&mounts_mutex);
 }
 
-static void commit_thread(void *arg)
+static void ext_commit_main(void *arg)
 {
     (void)arg;
     for (;;) {
         thread_sleep_ns(1000000000);
-        commit_due(clock_mono_ns());
+        commit_due_mounts(clock_mono_ns());
     }
 }
 
 /* ---- operations of a mounted file system ----------------------------------------------------------- */
 
-static void op_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree)
+static void ext_vfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     uint64_t       own = fs->first_block;
@@ -145,18 +145,18 @@ static void op_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64
     *ffree = (uint64_t)fs->free_inodes;
 }
 
-static bool is_ours(void *owner, void *arg)
+static bool belongs_to_vfs(void *owner, void *arg)
 {
     return ((struct vnode *)owner)->vfs == arg;
 }
 
 /* Has pages that are not on the disk. */
-static bool is_unwritten(struct ext_inode *i)
+static bool inode_has_dirty_pages(struct ext_inode *i)
 {
     return i->vn.obj.io != NULL && i->io.ndirty != 0;
 }
 
-static int op_sync(struct vfs *vfs, bool data)
+static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     uint32_t       refused = fs->nrefused; /* each dirty page is tried from here on: what was refused before, again */
@@ -164,7 +164,7 @@ static int op_sync(struct vfs *vfs, bool data)
 
     if (!data)
         return ext_sync(fs);
-    object_writeback_all(is_ours, vfs, true);
+    object_writeback_all(belongs_to_vfs, vfs, true);
     ext_wait_written(fs);
     err = ext_sync(fs);
     if (err == 0 && !fs->rdonly)
@@ -172,7 +172,7 @@ static int op_sync(struct vfs *vfs, bool data)
     return err == 0 && fs->nrefused != refused ? -EIO : err;
 }
 
-static void op_shutdown(struct vfs *vfs)
+static void ext_vfs_shutdown(struct vfs *vfs)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
 
@@ -181,21 +181,21 @@ static void op_shutdown(struct vfs *vfs)
         warn("%s: could not be written", vfs->source);
 }
 
-static bool is_used(struct ext_inode *i)
+static bool inode_is_in_use(struct ext_inode *i)
 {
     return i->vn.refs > 1; /* one is the cache's */
 }
 
 /* The root's references are the cache's and ours, and nothing else is in use. */
-static bool nothing_used(struct ext_fs *fs, struct vnode *root)
+static bool only_root_in_use(struct ext_fs *fs, struct vnode *root)
 {
-    return root->refs == 2 && icache_count(fs, is_used) == 1 && !ext_orphans_used(fs);
+    return root->refs == 2 && icache_count(fs, inode_is_in_use) == 1 && !ext_orphans_used(fs);
 }
 
 /* Whether all inodes could be thrown away but the root. */
-static bool empty_cache(struct ext_fs *fs, struct vnode *root)
+static bool evict_all_but_root(struct ext_fs *fs, struct vnode *root)
 {
-    if (!nothing_used(fs, root))
+    if (!only_root_in_use(fs, root))
         return false;
     if (icache_drop(fs) == 1)
         return true;
@@ -206,7 +206,7 @@ static bool empty_cache(struct ext_fs *fs, struct vnode *root)
     return false;
 }
 
-static int op_unmount(struct vfs *vfs)
+static int ext_vfs_unmount(struct vfs *vfs)
 {
     struct extmount *m = vfs->data;
     struct vnode    *root = vfs->root;
@@ -215,13 +215,13 @@ static int op_unmount(struct vfs *vfs)
     int              err;
 
     mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
-    busy = !nothing_used(m->fs, root);
+    busy = !only_root_in_use(m->fs, root);
     mutex_exit(&mounts_mutex);
     if (busy) /* at once: look-ups wait for the answer (vfs.c) */
         return -EBUSY;
-    op_sync(vfs, true);
+    ext_vfs_sync(vfs, true);
     mutex_enter(&mounts_mutex);
-    busy = !empty_cache(m->fs, root);
+    busy = !evict_all_but_root(m->fs, root);
     if (!busy)
         list_remove(&m->link);
     mutex_exit(&mounts_mutex);
@@ -239,30 +239,30 @@ static int op_unmount(struct vfs *vfs)
 }
 
 /* All to the disk, for a file system that becomes read-only.  -EIO: the disk refuses something.  -EBUSY. */
-static int settle(struct vfs *vfs)
+static int sync_and_quiesce(struct vfs *vfs)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
     int            err;
 
-    if ((err = op_sync(vfs, true)) != 0)
+    if ((err = ext_vfs_sync(vfs, true)) != 0)
         return err;
     if (fs->sb->last_orphan != 0) /* files without a name: their last close will have to free them */
         return -EBUSY;
-    return icache_count(fs, is_unwritten) != 0 ? -EBUSY : ext_quiesce(fs);
+    return icache_count(fs, inode_has_dirty_pages) != 0 ? -EBUSY : ext_quiesce(fs);
 }
 
-static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
+static int ext_vfs_remount(struct vfs *vfs, const char *text, unsigned flags)
 {
     struct extmount *m = vfs->data;
     struct options   o = {.flags = flags};
-    int              err = parse(text, &o);
+    int              err = parse_ext_options(text, &o);
 
     if (err != 0)
         return err;
     if ((o.flags & MS_RDONLY) && !vfs->readonly) {
         if ((err = vfs_set_readonly(vfs, true)) != 0) /* nothing new begins */
             return err;
-        if ((err = settle(vfs)) != 0) {
+        if ((err = sync_and_quiesce(vfs)) != 0) {
             vfs->readonly = m->fs->rdonly;
             return err;
         }
@@ -271,22 +271,22 @@ static int op_remount(struct vfs *vfs, const char *text, unsigned flags)
             return err;
         vfs->readonly = false;
     }
-    apply(m, &o);
+    apply_mount_options(m, &o);
     return 0;
 }
 
 static const struct vfs_ops ext_vfs_ops = {
-    .statfs = op_statfs,
-    .sync = op_sync,
-    .unmount = op_unmount,
-    .shutdown = op_shutdown,
-    .remount = op_remount,
+    .statfs = ext_vfs_statfs,
+    .sync = ext_vfs_sync,
+    .unmount = ext_vfs_unmount,
+    .shutdown = ext_vfs_shutdown,
+    .remount = ext_vfs_remount,
 };
 
 /* ---- mounting ------------------------------------------------------------------------------------ */
 
 /* "/dev/vda", by its node if there is one, else by its name; "vda". */
-static int find_disk(const char *source, struct disk **out)
+static int resolve_mount_source(const char *source, struct disk **out)
 {
     static const struct cred root = {.refs = 1};
     struct fs_ctx            ctx = {vfs_root, vfs_root, &root};
@@ -307,7 +307,7 @@ static int find_disk(const char *source, struct disk **out)
     return *out == NULL ? -ENOENT : 0;
 }
 
-static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const struct options *o)
+static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d, const struct options *o)
 {
     struct ext_inode *root;
     char              reason[160];
@@ -321,7 +321,7 @@ static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const s
     if ((err = ext_iget(m->fs, EXT_ROOT_INO, &root)) == 0) {
         vfs->root = &root->vn;
         if (committer == NULL)
-            committer = kthread_create("ext-commit", PRI_SYS, commit_thread, NULL);
+            committer = kthread_create("ext-commit", PRI_SYS, ext_commit_main, NULL);
         if (committer != NULL)
             return 0;
         ext_iput(root);
@@ -332,15 +332,15 @@ static int mount_on(struct vfs *vfs, struct extmount *m, struct disk *d, const s
     return err;
 }
 
-static int mount_type(const char *type, const char *source, const char *text, unsigned flags, struct vfs **out)
+static int mount_ext_type(const char *type, const char *source, const char *text, unsigned flags, struct vfs **out)
 {
     struct options   o = {.flags = flags & (MS_RDONLY | MS_NOATIME)};
     struct disk     *d;
     struct vfs      *vfs;
     struct extmount *m;
-    int              err = parse(text, &o);
+    int              err = parse_ext_options(text, &o);
 
-    if (err != 0 || (err = find_disk(source, &d)) != 0 || (err = disk_claim(d)) != 0)
+    if (err != 0 || (err = resolve_mount_source(source, &d)) != 0 || (err = disk_claim(d)) != 0)
         return err;
     if (disk_readonly(d))
         o.flags |= MS_RDONLY;
@@ -355,13 +355,13 @@ static int mount_type(const char *type, const char *source, const char *text, un
     m->commit_s = COMMIT_SECONDS;
     m->next_commit_ns = clock_mono_ns() + COMMIT_SECONDS * 1000000000ul;
     mutex_enter(&mounts_mutex);
-    if ((err = mount_on(vfs, m, d, &o)) == 0)
+    if ((err = mount_on_disk(vfs, m, d, &o)) == 0)
         list_push_back(&mounted, &m->link);
     mutex_exit(&mounts_mutex);
     if (err != 0)
         goto fail;
     vfs->readonly = m->fs->rdonly;
-    apply(m, &o);
+    apply_mount_options(m, &o);
     *out = vfs;
     return 0;
 fail:
@@ -374,12 +374,12 @@ fail:
 
 static int mount_ext3(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
-    return mount_type("ext3", source, options, flags, out);
+    return mount_ext_type("ext3", source, options, flags, out);
 }
 
 static int mount_ext2(const char *source, const char *options, unsigned flags, struct vfs **out)
 {
-    return mount_type("ext2", source, options, flags, out);
+    return mount_ext_type("ext2", source, options, flags, out);
 }
 
 void ext_init(void)

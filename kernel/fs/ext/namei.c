@@ -17,13 +17,13 @@
 
 #define MAKE_CREDITS 8 /* bitmap, descriptor, inode, directory's inode, superblock, an orphan, two spare */
 
-static unsigned add_credits(struct ext_fs *fs)
+static unsigned dir_add_credits(struct ext_fs *fs)
 {
     return DIR_ADD_CREDITS_BASE + 2 * ext_map_credits(fs, 1);
 }
 
 /* A directory's parent, from its own "..".  Its lock is not held: the entries behind that may be changing. */
-static int read_parent(struct ext_inode *dir, uint32_t *ino)
+static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 {
     struct buf        *b;
     struct ext_dirent *e;
@@ -49,7 +49,7 @@ static int check_parent(struct ext_inode *dir, struct ext_inode *i)
         i->parent = (uint32_t)dir->vn.ino;
         return 0;
     }
-    if (up == 0 && (err = read_parent(i, &up)) != 0)
+    if (up == 0 && (err = read_parent_ino(i, &up)) != 0)
         return err;
     if (up != dir->vn.ino || i->vn.ino == EXT_ROOT_INO)
         return ext_error(dir->fs, "directory %u is in %u, and says in %u", (uint32_t)i->vn.ino,
@@ -86,7 +86,7 @@ static void touch_dir(struct handle *h, struct ext_inode *dir)
 /* ---- making -------------------------------------------------------------------------------------- */
 
 /* "." and "..": a directory's first block. */
-static int make_dots(struct handle *h, struct ext_inode *i, struct ext_inode *dir)
+static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_inode *dir)
 {
     struct ext_fs     *fs = i->fs;
     struct ext_dirent *e;
@@ -107,7 +107,7 @@ static int make_dots(struct handle *h, struct ext_inode *i, struct ext_inode *di
     return 0;
 }
 
-static int make_link(struct handle *h, struct ext_inode *i, const char *target)
+static int store_symlink_target(struct handle *h, struct ext_inode *i, const char *target)
 {
     size_t      len = strlen(target);
     uint32_t    pblk, got;
@@ -130,12 +130,12 @@ static int make_link(struct handle *h, struct ext_inode *i, const char *target)
     return 0;
 }
 
-static int fill(struct handle *h, struct ext_inode *dir, struct ext_inode *i, const char *target)
+static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_inode *i, const char *target)
 {
     if (i->vn.type == VDIR)
-        return make_dots(h, i, dir);
+        return make_dot_entries(h, i, dir);
     if (i->vn.type == VLNK)
-        return make_link(h, i, target);
+        return store_symlink_target(h, i, target);
     if (i->vn.type == VCHR || i->vn.type == VBLK) {
         if (i->vn.rdev > UINT32_MAX)
             return -EINVAL;
@@ -191,7 +191,7 @@ fail:
     return err;
 }
 
-static int create_in(struct handle *h, struct ext_inode *dir, const char *name, size_t len, enum vtype type,
+static int create_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len, enum vtype type,
                      uint32_t mode, uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,
                      struct ext_inode **out)
 {
@@ -203,7 +203,7 @@ static int create_in(struct handle *h, struct ext_inode *dir, const char *name, 
     i->vn.rdev = rdev;
     i->vn.nlink = type == VDIR ? 2 : 1;
     *out = i;
-    if ((err = fill(h, dir, i, target)) == 0 &&
+    if ((err = fill_new_inode(h, dir, i, target)) == 0 &&
         (err = ext_dir_add(h, dir, name, len, (uint32_t)i->vn.ino, type)) == 0) {
         if (type == VDIR)
             dir->vn.nlink++;
@@ -217,7 +217,7 @@ static int create_in(struct handle *h, struct ext_inode *dir, const char *name, 
 }
 
 /* Whether a change found no room, and there is some now: a commit lets go of what was deleted.  Once. */
-static bool may_try_again(struct ext_fs *fs, int err, unsigned tries)
+static bool commit_for_space(struct ext_fs *fs, int err, unsigned tries)
 {
     return err == -ENOSPC && fs->free_blocks > 0 && tries == 0 && jnl_commit_all(fs) == 0;
 }
@@ -242,13 +242,13 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
     }
     for (unsigned tries = 0;; tries++) {
         i = NULL;
-        if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs) + ext_map_credits(fs, 1), &h)) != 0)
+        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs) + ext_map_credits(fs, 1), &h)) != 0)
             return err;
-        err = create_in(&h, dir, name, len, type, mode, uid, gid, rdev, target, &i);
+        err = create_in_handle(&h, dir, name, len, type, mode, uid, gid, rdev, target, &i);
         jnl_stop(&h);
         if (err != 0 && i != NULL)
             ext_iput(i);
-        if (fs->free_inodes == 0 || !may_try_again(fs, err, tries))
+        if (fs->free_inodes == 0 || !commit_for_space(fs, err, tries))
             break;
     }
     if (err != 0)
@@ -261,7 +261,7 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
 /* ---- links, and removing ------------------------------------------------------------------------------------ */
 
 /* `i` has lost a name.  Whether that was the last. */
-static bool drop_link(struct handle *h, struct ext_inode *i)
+static bool drop_inode_link(struct handle *h, struct ext_inode *i)
 {
     bool last;
 
@@ -277,7 +277,7 @@ static bool drop_link(struct handle *h, struct ext_inode *i)
 }
 
 /* The new name and the link.  *last: that failed, and the file has no link any more. */
-static int link_in(struct handle *h, struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i,
+static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i,
                    bool *last)
 {
     int err = 0;
@@ -298,7 +298,7 @@ static int link_in(struct handle *h, struct ext_inode *dir, const char *name, si
         vn_times_now(&i->vn, 0);
         ext_iwrite(h, i);
     } else {
-        *last = drop_link(h, i); /* its other name may have gone meanwhile */
+        *last = drop_inode_link(h, i); /* its other name may have gone meanwhile */
     }
     return err;
 }
@@ -319,11 +319,11 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
         return err == 0 ? -EEXIST : err;
     }
     for (unsigned tries = 0;; tries++) {
-        if ((err = jnl_start(fs, MAKE_CREDITS + add_credits(fs), &h)) != 0)
+        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs), &h)) != 0)
             return err;
-        err = link_in(&h, dir, name, len, i, &last);
+        err = link_in_handle(&h, dir, name, len, i, &last);
         jnl_stop(&h);
-        if (last || !may_try_again(fs, err, tries))
+        if (last || !commit_for_space(fs, err, tries))
             break;
     }
     if (last)
@@ -331,14 +331,14 @@ int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_ino
     return err;
 }
 
-static void lose_subdir(struct ext_inode *dir)
+static void drop_subdir_link(struct ext_inode *dir)
 {
     if (dir->vn.nlink > 2)
         dir->vn.nlink--;
 }
 
 /* Finds the entry of `name`, which must be inode `ino`. */
-static int find_entry(struct ext_inode *dir, const char *name, size_t len, uint64_t ino, struct dirpos *pos)
+static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t len, uint64_t ino, struct dirpos *pos)
 {
     int err = ext_dir_find(dir, name, len, pos);
 
@@ -349,7 +349,7 @@ static int find_entry(struct ext_inode *dir, const char *name, size_t len, uint6
     return err;
 }
 
-static int must_be_empty(struct ext_inode *i)
+static int check_dir_is_empty(struct ext_inode *i)
 {
     int r = i == NULL || i->vn.type != VDIR ? 1 : ext_dir_empty(i);
 
@@ -363,14 +363,14 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
     bool          last;
     int           err;
 
-    if ((err = must_be_empty(victim)) != 0 || (err = find_entry(dir, name, len, victim->vn.ino, &pos)) != 0)
+    if ((err = check_dir_is_empty(victim)) != 0 || (err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos)) != 0)
         return err;
     if ((err = jnl_start(dir->fs, MAKE_CREDITS, &h)) == 0) {
         ext_dir_remove(&h, dir, &pos);
         if (victim->vn.type == VDIR)
-            lose_subdir(dir);
+            drop_subdir_link(dir);
         touch_dir(&h, dir);
-        last = drop_link(&h, victim);
+        last = drop_inode_link(&h, victim);
         jnl_stop(&h);
         if (last)
             ext_iforget(victim);
@@ -382,7 +382,7 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 /* ---- renaming ------------------------------------------------------------------------------------ */
 
 /* The new name: a new entry, or the one of `replaced`, changed. */
-static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl, struct ext_inode *moved,
+static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl, struct ext_inode *moved,
                     struct ext_inode *replaced)
 {
     struct dirpos pos;
@@ -390,7 +390,7 @@ static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size
 
     if (replaced == NULL)
         return ext_dir_add(h, nd, nn, nl, (uint32_t)moved->vn.ino, (enum vtype)moved->vn.type);
-    if ((err = find_entry(nd, nn, nl, replaced->vn.ino, &pos)) != 0)
+    if ((err = find_entry_of_inode(nd, nn, nl, replaced->vn.ino, &pos)) != 0)
         return err;
     jnl_access_entries(h, pos.b);
     pos.e->ino = (uint32_t)moved->vn.ino;
@@ -399,8 +399,8 @@ static int put_name(struct handle *h, struct ext_inode *nd, const char *nn, size
     return 0;
 }
 
-/* A directory's ".." to its new parent.  As read_parent(). */
-static int set_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
+/* A directory's ".." to its new parent.  As read_parent_ino(). */
+static int set_dotdot_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
 {
     struct buf        *b;
     struct ext_dirent *e;
@@ -416,27 +416,27 @@ static int set_parent(struct handle *h, struct ext_inode *dir, struct ext_inode 
     return e != NULL ? 0 : -EUCLEAN;
 }
 
-static int rename_in(struct handle *h, struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
+static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
                      const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced)
 {
     bool          dir = moved->vn.type == VDIR;
     struct dirpos pos;
-    int           err = put_name(h, nd, nn, nl, moved, replaced);
+    int           err = write_new_entry(h, nd, nn, nl, moved, replaced);
 
     if (err != 0)
         return err;
-    if ((err = find_entry(od, on, ol, moved->vn.ino, &pos)) == 0) { /* only now: a split may have moved it */
+    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) == 0) { /* only now: a split may have moved it */
         ext_dir_remove(h, od, &pos);
         buf_put(pos.b);
         if (dir && od != nd)
-            err = set_parent(h, moved, nd);
+            err = set_dotdot_parent(h, moved, nd);
     }
     if (err != 0)
         return ext_error(od->fs, "directory %u cannot be read in the middle of a rename", (uint32_t)od->vn.ino);
     if (dir && replaced != NULL)
-        lose_subdir(nd);
+        drop_subdir_link(nd);
     if (dir && od != nd) {
-        lose_subdir(od);
+        drop_subdir_link(od);
         nd->vn.nlink++;
     }
     moved->parent = (uint32_t)nd->vn.ino;
@@ -454,7 +454,7 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
     struct ext_fs *fs = od->fs;
     struct handle  h;
     bool           last = false;
-    int            err = must_be_empty(replaced);
+    int            err = check_dir_is_empty(replaced);
 
     if (err == 0 && nd->vn.nlink == 0)
         err = -ENOENT;
@@ -463,13 +463,13 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
     if (err != 0)
         return err;
     for (unsigned tries = 0;; tries++) {
-        if ((err = jnl_start(fs, 2 * MAKE_CREDITS + add_credits(fs), &h)) != 0)
+        if ((err = jnl_start(fs, 2 * MAKE_CREDITS + dir_add_credits(fs), &h)) != 0)
             return err;
-        err = rename_in(&h, od, on, ol, nd, nn, nl, moved, replaced);
+        err = rename_in_handle(&h, od, on, ol, nd, nn, nl, moved, replaced);
         if (err == 0 && replaced != NULL)
-            last = drop_link(&h, replaced);
+            last = drop_inode_link(&h, replaced);
         jnl_stop(&h);
-        if (!may_try_again(fs, err, tries))
+        if (!commit_for_space(fs, err, tries))
             break;
     }
     if (last)
@@ -510,7 +510,7 @@ struct name_search {
     int      len;
 };
 
-static int see(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int copy_name_of_inode(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
 {
     struct name_search *s = arg;
 
@@ -532,7 +532,7 @@ int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t
     if (i->vn.nlink == 0)
         return -ENOENT;
     if (ino == 0 && i->vn.type == VDIR)
-        err = read_parent(i, &ino);
+        err = read_parent_ino(i, &ino);
     if (err != 0 || ino == 0 || ino == i->vn.ino)
         return err != 0 ? err : -ENOENT;
     if ((err = ext_iget(i->fs, ino, &up)) != 0)
@@ -541,7 +541,7 @@ int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t
         err = -ENOENT;
     } else if (size != 0) {
         rw_enter_read(&up->vn.lock);
-        err = ext_dir_scan(up, 0, see, &s);
+        err = ext_dir_scan(up, 0, copy_name_of_inode, &s);
         rw_exit_read(&up->vn.lock);
         if (err == 0)
             err = s.len;

@@ -42,7 +42,7 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     struct ext_fs *fs = h->fs;
 
     mutex_enter(&fs->orphan_lock);
-    if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) { /* I2: drop_link() sets nlink before it looks here */
+    if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) { /* I2: drop_inode_link() sets nlink before it looks here */
         if (i->orphan.prev == &fs->orphans) {
             jnl_access(h, fs->sb_buf);
             fs->sb->last_orphan = i->dtime;
@@ -103,7 +103,7 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 /* ---- the end ------------------------------------------------------------------------------------- */
 
 /* Gives up the block of extended attributes, which inodes may share. */
-static int free_attributes(struct handle *h, struct ext_inode *i)
+static int release_attr_block(struct handle *h, struct ext_inode *i)
 {
     struct ext_fs *fs = h->fs;
     struct buf    *b;
@@ -136,7 +136,7 @@ static bool has_blocks(const struct ext_inode *i)
 }
 
 /* Frees the inode's memory.  After an error it may still be on the list: the disk keeps it there. */
-static void forget_orphan(struct ext_inode *i)
+static void unlist_and_free_inode(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
 
@@ -165,7 +165,7 @@ int ext_delete(struct ext_inode *i)
     if (h.txn == NULL)
         return err;
     if (err == 0)
-        err = free_attributes(&h, i);
+        err = release_attr_block(&h, i);
     if (err == 0) {
         ext_orphan_del(&h, i);
         i->dtime = (uint32_t)(clock_real_ns() / NS);
@@ -191,7 +191,7 @@ void ext_orphan_undone(struct ext_inode *i, uint8_t what)
 }
 
 /* An orphan with something undone, *what, which is the caller's to do now; NULL: none. */
-static struct ext_inode *next_undone(struct ext_fs *fs, uint8_t *what)
+static struct ext_inode *take_undone_orphan(struct ext_fs *fs, uint8_t *what)
 {
     struct ext_inode *i, *found = NULL;
 
@@ -207,7 +207,7 @@ static struct ext_inode *next_undone(struct ext_fs *fs, uint8_t *what)
     return found;
 }
 
-static int retry_cut(struct ext_inode *i)
+static int retry_truncate(struct ext_inode *i)
 {
     int err;
 
@@ -219,14 +219,14 @@ static int retry_cut(struct ext_inode *i)
 }
 
 /* The last reference is gone, and there is no link.  The inode's memory goes too, if that succeeds. */
-static int delete_last(struct ext_inode *i)
+static int delete_unlinked_inode(struct ext_inode *i)
 {
     int err = ext_delete(i);
 
     if (err != 0 && i->orphaned && !i->fs->rdonly)
         ext_orphan_undone(i, UNDONE_DELETE);
     else
-        forget_orphan(i);
+        unlist_and_free_inode(i);
     return err;
 }
 
@@ -248,8 +248,8 @@ void ext_orphans_retry(struct ext_fs *fs)
     uint8_t           what;
     int               err = 0;
 
-    while (err == 0 && (i = next_undone(fs, &what)) != NULL)
-        err = what == UNDONE_CUT ? retry_cut(i) : delete_last(i);
+    while (err == 0 && (i = take_undone_orphan(fs, &what)) != NULL)
+        err = what == UNDONE_CUT ? retry_truncate(i) : delete_unlinked_inode(i);
 }
 
 void ext_inactive(struct vnode *vn)
@@ -263,7 +263,7 @@ void ext_inactive(struct vnode *vn)
     if (vn->type == VREG)
         fs->up->drop_pages(i, 0);
     if (vn->nlink == 0 && !fs->rdonly)
-        delete_last(i);
+        delete_unlinked_inode(i);
     else
-        forget_orphan(i);
+        unlist_and_free_inode(i);
 }

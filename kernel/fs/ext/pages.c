@@ -58,7 +58,7 @@ static size_t bytes_in_file(const struct ext_inode *i, const struct page *pg)
 }
 
 /* How many of the n blocks from lblk on a cut under way leaves to the file. */
-static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n)
+static uint32_t blocks_left_by_truncate(const struct ext_inode *i, uint64_t lblk, uint32_t n)
 {
     uint64_t cut = atomic_load(&i->cutting), end = (cut + i->fs->bsize - 1) >> i->fs->bshift;
 
@@ -68,7 +68,7 @@ static uint32_t blocks_kept(const struct ext_inode *i, uint64_t lblk, uint32_t n
 }
 
 /* Whether a byte of k .. end-1 of the page is not zero. */
-static bool has_bytes(const struct page *pg, size_t k, size_t end)
+static bool has_nonzero_bytes(const struct page *pg, size_t k, size_t end)
 {
     const uint8_t *bytes = page_to_virt((struct page *)(uintptr_t)pg);
 
@@ -81,13 +81,13 @@ static bool has_bytes(const struct page *pg, size_t k, size_t end)
 }
 
 /* Whether the page holds bytes behind the end of the file (I3). */
-static bool has_tail(const struct ext_inode *i, const struct page *pg)
+static bool has_bytes_beyond_eof(const struct ext_inode *i, const struct page *pg)
 {
-    return has_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
+    return has_nonzero_bytes(pg, bytes_in_file(i, pg), PAGE_SIZE);
 }
 
 /* A copy of the page for I3; NULL: no memory. */
-static struct page *clean_copy(const struct ext_inode *i, struct page *pg)
+static struct page *copy_with_zeroed_tail(const struct ext_inode *i, struct page *pg)
 {
     struct page *copy = page_alloc(pg->node, 0, ALLOC_WHOLE);
     size_t       n = bytes_in_file(i, pg);
@@ -103,7 +103,7 @@ static struct page *clean_copy(const struct ext_inode *i, struct page *pg)
 }
 
 /* I2, for a page that has been read. */
-static void zero_beyond(struct ext_inode *i, struct page *pg)
+static void zero_beyond_eof(struct ext_inode *i, struct page *pg)
 {
     uint64_t size = i->vn.size, at = pg->index << PAGE_SHIFT;
 
@@ -114,7 +114,7 @@ static void zero_beyond(struct ext_inode *i, struct page *pg)
     }
 }
 
-static void write_done(struct ext_inode *i, struct page *pg, int err)
+static void page_write_done(struct ext_inode *i, struct page *pg, int err)
 {
     if (unlikely(err != 0 && err != -EAGAIN))
         atomic_fetch_add(&i->fs->nrefused, 1);
@@ -130,14 +130,14 @@ static void page_piece_done(struct transfer *t, unsigned k, bool ok)
     if (atomic_fetch_sub(&t->page[k].left, 1) != 1)
         return;
     if (t->write) {
-        write_done(t->i, pg, t->page[k].failed ? -EIO : 0);
+        page_write_done(t->i, pg, t->page[k].failed ? -EIO : 0);
     } else {
-        zero_beyond(t->i, pg);
+        zero_beyond_eof(t->i, pg);
         object_read_done(pg, t->page[k].failed ? -EIO : 0);
     }
 }
 
-static void put(struct transfer *t)
+static void release_transfer(struct transfer *t)
 {
     if (atomic_fetch_sub(&t->left, 1) != 1)
         return;
@@ -146,7 +146,7 @@ static void put(struct transfer *t)
     kmem_free(t);
 }
 
-static void part_done(struct blk_req *r)
+static void transfer_part_done(struct blk_req *r)
 {
     struct part     *p = container_of(r, struct part, r);
     struct transfer *t = p->t;
@@ -157,11 +157,11 @@ static void part_done(struct blk_req *r)
     for (unsigned v = 0; v < n; v++)
         page_piece_done(t, k[v], (r->bad >> v & 1) == 0); /* the disk says which pieces failed */
     kmem_free(p);
-    put(t);
+    release_transfer(t);
 }
 
 /* Adds a piece of page k to the last request, or to a new one.  -ENOMEM. */
-static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off, uint32_t block)
+static int add_page_piece(struct transfer *t, struct part **last, unsigned k, uint32_t off, uint32_t block)
 {
     struct ext_fs *fs = t->i->fs;
     struct page   *pg = t->clean != NULL && k == t->n - 1 ? t->clean : t->page[k].pg;
@@ -179,7 +179,7 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
         p->r.vec = p->vec;
         p->r.file = t->i->vn.ino;
         p->r.by = blk_owner();
-        p->r.done = part_done;
+        p->r.done = transfer_part_done;
         list_init(&p->r.link);
         p->t = t;
         p->next = t->parts;
@@ -198,7 +198,7 @@ static int add(struct transfer *t, struct part **last, unsigned k, uint32_t off,
 }
 
 /* ext_map.  The pageout daemon must not wait for one who may be waiting for memory with the map locked: -EAGAIN. */
-static int look_up(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write, uint32_t *pblk, uint32_t *n)
+static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write, uint32_t *pblk, uint32_t *n)
 {
     if (write && pageout_is_caller())
         return ext_map_now(i, lblk, max, pblk, n);
@@ -206,10 +206,10 @@ static int look_up(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write,
 }
 
 /*
- * Looks up all blocks and makes the requests.  -ENOMEM, or what look_up() says.  A write leaves out blocks that a
- * cut is about to free, and that become another file's (up_drop_pages).
+ * Looks up all blocks and makes the requests.  -ENOMEM, or what map_blocks_for_io() says.  A write leaves out blocks that a
+ * cut is about to free, and that become another file's (drop_inode_pages).
  */
-static int lay_out(struct transfer *t)
+static int build_transfer_requests(struct transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
     unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
@@ -220,9 +220,9 @@ static int lay_out(struct transfer *t)
     int            err;
 
     if (t->write)
-        total = blocks_kept(t->i, lblk, total);
+        total = blocks_left_by_truncate(t->i, lblk, total);
     for (uint32_t b = 0; b < total; b++, run--) {
-        if (run == 0 && (err = look_up(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
+        if (run == 0 && (err = map_blocks_for_io(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
             size_t   off = (size_t)(b % per) << fs->bshift;
@@ -230,11 +230,11 @@ static int lay_out(struct transfer *t)
 
             if (!t->write)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
-            else if (at < size && has_bytes(t->page[b / per].pg, off, off + min_of(size - at, (uint64_t)fs->bsize)))
+            else if (at < size && has_nonzero_bytes(t->page[b / per].pg, off, off + min_of(size - at, (uint64_t)fs->bsize)))
                 return -EIO; /* I4 is broken: it must not go unnoticed */
             continue;
         }
-        if ((err = add(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
+        if ((err = add_page_piece(t, &last, b / per, b % per << fs->bshift, pblk)) != 0)
             return err;
         pblk++;
     }
@@ -242,7 +242,7 @@ static int lay_out(struct transfer *t)
 }
 
 /* Memory for one block, if need be after a wait. */
-static uint8_t *get_block(struct ext_fs *fs)
+static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 {
     unsigned tries = 0;
     uint8_t *p;
@@ -254,14 +254,14 @@ static uint8_t *get_block(struct ext_fs *fs)
 }
 
 /* Writes a block of which the file has the first n bytes (I3). */
-static int write_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
+static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
 {
     uint8_t *copy;
     int      err;
 
     if (n >= fs->bsize)
         return ext_io_one(fs, BLK_WRITE, pblk, at);
-    if ((copy = get_block(fs)) == NULL)
+    if ((copy = alloc_block_may_wait(fs)) == NULL)
         return -ENOMEM;
     memcpy(copy, at, n);
     memset(copy + n, 0, fs->bsize - n);
@@ -271,7 +271,7 @@ static int write_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
 }
 
 /* One page, block by block. */
-static int move_page(struct ext_inode *i, struct page *pg, bool write)
+static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write)
 {
     struct ext_fs *fs = i->fs;
     unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
@@ -283,36 +283,36 @@ static int move_page(struct ext_inode *i, struct page *pg, bool write)
         uint32_t pblk, n;
         int      err;
 
-        if (write && blocks_kept(i, pg->index * per + b, 1) == 0)
+        if (write && blocks_left_by_truncate(i, pg->index * per + b, 1) == 0)
             break;
-        err = look_up(i, pg->index * per + b, 1, write, &pblk, &n);
+        err = map_blocks_for_io(i, pg->index * per + b, 1, write, &pblk, &n);
         if (err == 0 && pblk != 0)
-            err = write ? write_block(fs, pblk, at, bytes > off ? bytes - off : 0) : ext_io_one(fs, BLK_READ, pblk, at);
+            err = write ? write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0) : ext_io_one(fs, BLK_READ, pblk, at);
         else if (err == 0 && !write)
             memset(at, 0, fs->bsize);
         if (err != 0)
             return err;
     }
     if (!write)
-        zero_beyond(i, pg);
+        zero_beyond_eof(i, pg);
     return 0;
 }
 
 /* What object_write_done() is told. */
-static int write_error(int err, bool sync)
+static int writeback_errno(int err, bool sync)
 {
     if (err != -ENOMEM && err != -EAGAIN)
         return err != 0 ? -EIO : 0;
     return sync ? -ENOMEM : -EAGAIN;
 }
 
-static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
+static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
 {
     for (unsigned k = 0; k < n; k++) {
-        int err = move_page(i, pages[k], write);
+        int err = transfer_page_blocks(i, pages[k], write);
 
         if (write)
-            write_done(i, pages[k], write_error(err, sync));
+            page_write_done(i, pages[k], writeback_errno(err, sync));
         else
             object_read_done(pages[k], err != 0 ? -EIO : 0);
     }
@@ -320,7 +320,7 @@ static int move_slowly(struct ext_inode *i, struct page **pages, unsigned n, boo
 }
 
 /* Throws away what has been laid out and not submitted. */
-static void give_up(struct transfer *t)
+static void discard_transfer(struct transfer *t)
 {
     struct part *p;
 
@@ -328,17 +328,17 @@ static void give_up(struct transfer *t)
         t->parts = p->next;
         kmem_free(p);
     }
-    put(t);
+    release_transfer(t);
 }
 
-static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
+static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
 {
     struct transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
     struct part     *p, *next;
     int              err = 0;
 
     if (t == NULL)
-        return move_slowly(i, pages, n, write, sync);
+        return transfer_pages_slowly(i, pages, n, write, sync);
     t->i = i;
     t->write = write;
     t->n = n;
@@ -348,13 +348,13 @@ static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write
         t->page[k].pg = pages[k];
         t->page[k].left = 1;
     }
-    if (write && unlikely(has_tail(i, pages[n - 1])) && (t->clean = clean_copy(i, pages[n - 1])) == NULL)
+    if (write && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) && (t->clean = copy_with_zeroed_tail(i, pages[n - 1])) == NULL)
         err = -ENOMEM;
     if (err == 0)
-        err = lay_out(t);
+        err = build_transfer_requests(t);
     if (err != 0) {
-        give_up(t);
-        return err == -ENOMEM ? move_slowly(i, pages, n, write, sync) : write ? write_error(err, sync) : -EIO;
+        discard_transfer(t);
+        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, write, sync) : write ? writeback_errno(err, sync) : -EIO;
     }
     for (p = t->parts; p != NULL; p = p->next) {
         p->r.sync = sync;
@@ -366,26 +366,26 @@ static int move(struct ext_inode *i, struct page **pages, unsigned n, bool write
     }
     for (unsigned k = 0; k < n; k++)
         page_piece_done(t, k, true);
-    put(t);
+    release_transfer(t);
     return 0;
 }
 
 static int ext_getpage(struct vm_object *obj, struct page *pg)
 {
-    int err = move_page(ext_i(obj->owner), pg, false);
+    int err = transfer_page_blocks(ext_i(obj->owner), pg, false);
 
     return err == 0 ? 0 : -EIO;
 }
 
 static int ext_readpages(struct vm_object *obj, struct page **pages, unsigned n)
 {
-    return move(ext_i(obj->owner), pages, n, false, true);
+    return transfer_pages(ext_i(obj->owner), pages, n, false, true);
 }
 
 static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n, bool sync)
 {
     struct ext_inode *i = ext_i(obj->owner);
-    int               err = move(i, pages, n, true, sync);
+    int               err = transfer_pages(i, pages, n, true, sync);
 
     if (unlikely(err != 0 && err != -EAGAIN))
         atomic_fetch_add(&i->fs->nrefused, 1);
@@ -393,7 +393,7 @@ static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n
 }
 
 /* New blocks: their pages are dirty before the transaction can be committed (ext_prepare). */
-static void mark_dirty(void *arg, uint64_t lblk, uint32_t n)
+static void dirty_new_block_pages(void *arg, uint64_t lblk, uint32_t n)
 {
     struct ext_inode *i = arg;
     unsigned          shift = PAGE_SHIFT - i->fs->bshift;
@@ -413,7 +413,7 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
     if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0) /* new blocks get its bytes */
         return err;
     object_prepare_begin(pg);
-    err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, mark_dirty, i);
+    err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, dirty_new_block_pages, i);
     object_prepare_end(&vn->obj, pg, err);
     page_release(pg);
     return err;
@@ -433,7 +433,7 @@ static void rewrite_last_page(struct ext_inode *i)
     page_release(pg);
 }
 
-static int trim(struct ext_inode *i)
+static int trim_short_write(struct ext_inode *i)
 {
     bool failed = atomic_load(&i->writing) > i->vn.size;
     int  err = ext_trim(i);
@@ -450,7 +450,7 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
     int               err;
 
     if (len == 0)
-        return trim(i);
+        return trim_short_write(i);
     if (i->fs->rdonly)
         return -EROFS;
     if (end > vn->size)
@@ -461,7 +461,7 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
             return err;
     }
-    err = ext_prepare(i, from, end - from, true, mark_dirty, i);
+    err = ext_prepare(i, from, end - from, true, dirty_new_block_pages, i);
     ASSERT(off + len <= max_of(vn->size, atomic_load(&i->writing)), "ext.h: the bytes count as the file's until trim");
     return err;
 }
@@ -475,7 +475,7 @@ static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
 
     if (at >= size)
         return -EIO; /* the file has become shorter */
-    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, mark_dirty, i);
+    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, dirty_new_block_pages, i);
     if (err == 0) {
         vn_times_now(vn, VA_MTIME);
         ext_idirty(i);

@@ -18,14 +18,14 @@
 
 #define JOURNAL_INO_MIN 8
 
-static int bad(struct ext_fs *fs, int err, const char *why)
+static int refuse_journal(struct ext_fs *fs, int err, const char *why)
 {
     str_copy(fs->reason, why, sizeof fs->reason);
     return err;
 }
 
 /* Adds block `b` to the end of the map. */
-static int map_add(struct journal *j, uint32_t start, uint32_t n)
+static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
 {
     struct extent *last = j->nmap != 0 ? &j->map[j->nmap - 1] : NULL, *v;
 
@@ -45,25 +45,25 @@ static int map_add(struct journal *j, uint32_t start, uint32_t n)
     return 0;
 }
 
-static int find_blocks(struct ext_fs *fs, struct journal *j)
+static int map_journal_blocks(struct ext_fs *fs, struct journal *j)
 {
     struct ext_inode *i;
     uint32_t          nblocks, pblk, n;
     int               err = ext_iload(fs, fs->sb->journal_ino, &i);
 
     if (err != 0)
-        return bad(fs, err == -ENOMEM ? err : -EUCLEAN, "the journal's inode cannot be read");
+        return refuse_journal(fs, err == -ENOMEM ? err : -EUCLEAN, "the journal's inode cannot be read");
     nblocks = (uint32_t)min_of((uint64_t)i->vn.size >> fs->bshift, (uint64_t)fs->blocks);
     if (i->vn.type != VREG || nblocks < JNL_MIN_BLOCKS)
-        err = bad(fs, -EUCLEAN, "the journal is not a file of at least 1024 blocks");
+        err = refuse_journal(fs, -EUCLEAN, "the journal is not a file of at least 1024 blocks");
     for (uint32_t k = 0; err == 0 && k < nblocks; k += n) {
         err = ext_map(i, k, nblocks - k, &pblk, &n);
         if (err == 0 && pblk == 0)
             err = -EUCLEAN;
         if (err != 0)
-            err = bad(fs, err, "the journal's blocks cannot be found");
+            err = refuse_journal(fs, err, "the journal's blocks cannot be found");
         else
-            err = map_add(j, pblk, n);
+            err = add_journal_extent(j, pblk, n);
     }
     j->maxlen = nblocks;
     i->vn.nlink = 1; /* it goes from memory only */
@@ -71,21 +71,21 @@ static int find_blocks(struct ext_fs *fs, struct journal *j)
     return err;
 }
 
-static int check_super(struct ext_fs *fs, struct journal *j)
+static int check_journal_super(struct ext_fs *fs, struct journal *j)
 {
     struct jbd_super *s = (struct jbd_super *)j->super;
 
     if (s->h.magic != be32(JBD_MAGIC) || s->h.type != be32(JBD_SUPER_V2))
-        return bad(fs, -EUCLEAN, "the journal has no superblock of version 2");
+        return refuse_journal(fs, -EUCLEAN, "the journal has no superblock of version 2");
     if (s->blocksize != be32(fs->bsize) || be32(s->maxlen) > j->maxlen || be32(s->maxlen) < JNL_MIN_BLOCKS)
-        return bad(fs, -EUCLEAN, "the journal's superblock has another size than the journal");
+        return refuse_journal(fs, -EUCLEAN, "the journal's superblock has another size than the journal");
     j->maxlen = be32(s->maxlen);
     j->first = be32(s->first);
     if (j->first == 0 || j->first > j->maxlen / 2 || be32(s->start) >= j->maxlen ||
         (s->start != 0 && be32(s->start) < j->first))
-        return bad(fs, -EUCLEAN, "the journal's log begins outside the journal");
+        return refuse_journal(fs, -EUCLEAN, "the journal's log begins outside the journal");
     if ((be32(s->incompat) & ~(uint32_t)JBD_INCOMPAT_REVOKE) != 0 || s->ro_compat != 0 || (be32(s->compat) & ~1u) != 0)
-        return bad(fs, -EOPNOTSUPP, "the journal has a feature that is not known (64bit or checksums)");
+        return refuse_journal(fs, -EOPNOTSUPP, "the journal has a feature that is not known (64bit or checksums)");
     j->seq = be32(s->sequence);
     return 0;
 }
@@ -108,13 +108,13 @@ int jnl_load(struct ext_fs *fs)
     j->log = fs->journalled;
     if (!j->log)
         return 0;
-    if ((err = find_blocks(fs, j)) != 0)
+    if ((err = map_journal_blocks(fs, j)) != 0)
         return err;
     if ((j->super = ext_block_alloc(fs)) == NULL)
         return -ENOMEM;
     if ((err = ext_io_one(fs, BLK_READ, jnl_log_block(j, 0), j->super)) != 0)
-        return bad(fs, err, "the journal's superblock cannot be read");
-    return check_super(fs, j);
+        return refuse_journal(fs, err, "the journal's superblock cannot be read");
+    return check_journal_super(fs, j);
 }
 
 /* ---- replay -------------------------------------------------------------------------------------- */
@@ -136,12 +136,12 @@ struct replay {
 };
 enum pass { SCAN, REVOKE, REPLAY };
 
-static uint32_t next(const struct journal *j, uint32_t pos)
+static uint32_t next_log_position(const struct journal *j, uint32_t pos)
 {
     return pos + 1 == j->maxlen ? j->first : pos + 1;
 }
 
-static struct revoked *slot(const struct replay *r, uint32_t block)
+static struct revoked *find_revoke_slot(const struct replay *r, uint32_t block)
 {
     uint32_t k = block * 0x9e3779b1u & r->mask;
 
@@ -150,7 +150,7 @@ static struct revoked *slot(const struct replay *r, uint32_t block)
     return &r->table[k];
 }
 
-static int revoke_grow(struct replay *r)
+static int grow_revoke_table(struct replay *r)
 {
     struct revoked *old = r->table;
     uint32_t        n = old == NULL ? 0 : r->mask + 1;
@@ -164,18 +164,18 @@ static int revoke_grow(struct replay *r)
     }
     for (uint32_t i = 0; i < n; i++)
         if (old[i].block != 0)
-            *slot(r, old[i].block) = old[i];
+            *find_revoke_slot(r, old[i].block) = old[i];
     kmem_free(old);
     return 0;
 }
 
-static int note_revokes(struct replay *r, uint32_t seq)
+static int scan_revoke_record(struct replay *r, uint32_t seq)
 {
     struct jbd_revoke *rv = (struct jbd_revoke *)r->buf;
     uint32_t           bytes = be32(rv->count), *v = (uint32_t *)(rv + 1);
 
     if (bytes < sizeof *rv || bytes > r->fs->bsize)
-        return bad(r->fs, -EUCLEAN, "a revoke record of the journal has a wrong length");
+        return refuse_journal(r->fs, -EUCLEAN, "a revoke record of the journal has a wrong length");
     for (uint32_t i = 0; i < (bytes - sizeof *rv) / 4; i++) {
         uint32_t        block = be32(v[i]);
         struct revoked *s;
@@ -183,9 +183,9 @@ static int note_revokes(struct replay *r, uint32_t seq)
 
         if (block == 0 || block >= r->fs->blocks)
             continue; /* keeps nothing from being written */
-        if ((err = revoke_grow(r)) != 0)
+        if ((err = grow_revoke_table(r)) != 0)
             return err;
-        s = slot(r, block);
+        s = find_revoke_slot(r, block);
         if (s->block == 0)
             r->count++;
         *s = (struct revoked){block, seq};
@@ -199,12 +199,12 @@ static bool is_revoked(const struct replay *r, uint32_t block, uint32_t seq)
 
     if (r->table == NULL)
         return false;
-    s = slot(r, block);
+    s = find_revoke_slot(r, block);
     return s->block != 0 && (int32_t)(s->seq - seq) >= 0;
 }
 
 /* Whether a journal may hold a new version of the block. */
-static bool target_ok(const struct replay *r, uint32_t block)
+static bool may_replay_to_block(const struct replay *r, uint32_t block)
 {
     if (block < r->fs->first_block || block >= r->fs->blocks)
         return false;
@@ -214,7 +214,7 @@ static bool target_ok(const struct replay *r, uint32_t block)
     return true;
 }
 
-static int replay_one(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
+static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
 {
     uint32_t block = be32(tag->block);
     int      err;
@@ -230,7 +230,7 @@ static int replay_one(struct replay *r, uint32_t pos, const struct jbd_tag *tag,
 }
 
 /* The tags of the descriptor in r->buf; *pos moves over the blocks that they describe. */
-static int descriptor(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos, uint32_t *left)
+static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos, uint32_t *left)
 {
     uint32_t off = sizeof(struct jbd_header);
     bool     last = false;
@@ -242,25 +242,25 @@ static int descriptor(struct replay *r, enum pass pass, uint32_t seq, uint32_t *
 
         if (off + sizeof *tag > r->fs->bsize) {
             if (pass == SCAN)
-                return bad(r->fs, -EUCLEAN, "a descriptor of the journal does not end");
+                return refuse_journal(r->fs, -EUCLEAN, "a descriptor of the journal does not end");
             break;
         }
         flags = be16(tag->flags);
         last = (flags & JBD_TAG_LAST) != 0;
         off += (uint32_t)sizeof *tag + (flags & JBD_TAG_SAME_UUID ? 0 : 16);
         if (*left == 0)
-            return bad(r->fs, -EUCLEAN, "the journal's log is longer than the journal");
+            return refuse_journal(r->fs, -EUCLEAN, "the journal's log is longer than the journal");
         --*left;
-        if (pass == REVOKE && !target_ok(r, be32(tag->block)))
-            return bad(r->fs, -EUCLEAN, "the journal holds a block that is outside the file system");
-        if (pass == REPLAY && (err = replay_one(r, *pos, tag, seq)) != 0)
+        if (pass == REVOKE && !may_replay_to_block(r, be32(tag->block)))
+            return refuse_journal(r->fs, -EUCLEAN, "the journal holds a block that is outside the file system");
+        if (pass == REPLAY && (err = replay_log_block(r, *pos, tag, seq)) != 0)
             return err;
-        *pos = next(r->j, *pos);
+        *pos = next_log_position(r->j, *pos);
     }
     return 0;
 }
 
-static int run_pass(struct replay *r, enum pass pass)
+static int run_recovery_pass(struct replay *r, enum pass pass)
 {
     struct journal *j = r->j;
     uint32_t        pos = be32(((struct jbd_super *)j->super)->start), seq = j->seq, left = j->maxlen - j->first;
@@ -275,10 +275,10 @@ static int run_pass(struct replay *r, enum pass pass)
             break;
         if (hd->magic != be32(JBD_MAGIC) || hd->sequence != be32(seq))
             break;
-        pos = next(j, pos);
+        pos = next_log_position(j, pos);
         switch (be32(hd->type)) {
         case JBD_DESCRIPTOR:
-            err = descriptor(r, pass, seq, &pos, &left);
+            err = walk_descriptor_tags(r, pass, seq, &pos, &left);
             /* Blocks of a transaction that was not finished may be anything: then it ends here. */
             if (pass == SCAN && err == -EUCLEAN)
                 return 0;
@@ -292,7 +292,7 @@ static int run_pass(struct replay *r, enum pass pass)
             break;
         case JBD_REVOKE:
             if (pass == REVOKE)
-                err = note_revokes(r, seq);
+                err = scan_revoke_record(r, seq);
             break;
         default:
             left = 0;
@@ -316,9 +316,9 @@ int jnl_recover(struct ext_fs *fs, unsigned *replayed)
     if (r.buf == NULL || r.data == NULL)
         err = -ENOMEM;
     for (enum pass p = SCAN; err == 0 && p <= REPLAY; p++)
-        err = run_pass(&r, p);
+        err = run_recovery_pass(&r, p);
     if (err == -EIO)
-        bad(fs, err, "the journal cannot be replayed: the disk has errors");
+        refuse_journal(fs, err, "the journal cannot be replayed: the disk has errors");
     if (err == 0) {
         j->seq = r.end_seq + 1; /* one more: what lies behind it in the log never counts */
         *replayed = r.end_seq - was;

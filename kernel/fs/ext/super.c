@@ -63,7 +63,7 @@ static const struct feature {
 };
 
 /* The first bit of `bits` that is not known, with its name; 0: all are. */
-static uint32_t unknown_feature(enum kind kind, uint32_t bits, const char **name)
+static uint32_t find_unknown_feature(enum kind kind, uint32_t bits, const char **name)
 {
     uint32_t bit;
 
@@ -80,8 +80,8 @@ static uint32_t unknown_feature(enum kind kind, uint32_t bits, const char **name
     return bit;
 }
 
-static int refuse(struct ext_fs *fs, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int refuse(struct ext_fs *fs, int err, const char *fmt, ...)
+static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...)
 {
     va_list ap;
 
@@ -115,7 +115,7 @@ uint32_t ext_group_blocks(struct ext_fs *fs, uint32_t group)
     return (uint32_t)min_of((uint64_t)fs->bpg, fs->blocks - start);
 }
 
-static bool meets(uint32_t start, uint32_t n, uint64_t a, uint64_t len)
+static bool ranges_overlap(uint32_t start, uint32_t n, uint64_t a, uint64_t len)
 {
     return start < a + len && a < (uint64_t)start + n;
 }
@@ -133,11 +133,11 @@ bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n)
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
         uint32_t          first = fs->first_block + g * fs->bpg;
 
-        if (start - d->inode_table < fs->table_blocks || meets(start, n, d->inode_table, fs->table_blocks) ||
-            meets(start, n, d->block_bitmap, 1) || meets(start, n, d->inode_bitmap, 1))
+        if (start - d->inode_table < fs->table_blocks || ranges_overlap(start, n, d->inode_table, fs->table_blocks) ||
+            ranges_overlap(start, n, d->block_bitmap, 1) || ranges_overlap(start, n, d->inode_bitmap, 1))
             return false;
         if (start < first + 1 + fs->gdt_blocks + fs->reserved_gdt && ext_has_super(fs, g) &&
-            meets(start, n, first, 1 + fs->gdt_blocks + fs->reserved_gdt))
+            ranges_overlap(start, n, first, 1 + fs->gdt_blocks + fs->reserved_gdt))
             return false;
     }
     return true;
@@ -150,38 +150,38 @@ static int check_features(struct ext_fs *fs, const struct ext_super *s)
     const char *name;
     uint32_t    bit;
 
-    if ((bit = unknown_feature(INCOMPAT, s->incompat, &name)) != 0)
-        return refuse(fs, -EOPNOTSUPP, "incompatible feature 0x%x %s is not known", bit, name);
-    if ((bit = unknown_feature(RO_COMPAT, s->ro_compat, &name)) != 0 && !fs->rdonly) {
+    if ((bit = find_unknown_feature(INCOMPAT, s->incompat, &name)) != 0)
+        return refuse_mount(fs, -EOPNOTSUPP, "incompatible feature 0x%x %s is not known", bit, name);
+    if ((bit = find_unknown_feature(RO_COMPAT, s->ro_compat, &name)) != 0 && !fs->rdonly) {
         warn("%s: feature 0x%x %s is not known: mounted read-only", fs->name, bit, name);
         fs->rdonly = true;
     }
     fs->journalled = (s->compat & COMPAT_HAS_JOURNAL) != 0;
     if (fs->journalled && (s->journal_dev != 0 || s->journal_ino != 8))
-        return refuse(fs, -EOPNOTSUPP, "the journal is not inode 8 but inode %u, device 0x%x", s->journal_ino,
+        return refuse_mount(fs, -EOPNOTSUPP, "the journal is not inode 8 but inode %u, device 0x%x", s->journal_ino,
                       s->journal_dev);
     if (!fs->journalled && (s->incompat & INCOMPAT_RECOVER))
-        return refuse(fs, -EUCLEAN, "it needs recovery and has no journal");
+        return refuse_mount(fs, -EUCLEAN, "it needs recovery and has no journal");
     fs->index_dirs = (s->compat & COMPAT_DIR_INDEX) != 0;
     fs->filetype = (s->incompat & INCOMPAT_FILETYPE) != 0;
     fs->unsigned_hash = (s->flags & SB_UNSIGNED_HASH) != 0;
     return 0;
 }
 
-static int check_super(struct ext_fs *fs, const struct ext_super *s)
+static int check_fs_super(struct ext_fs *fs, const struct ext_super *s)
 {
     uint32_t groups;
 
     if (s->magic != EXT_MAGIC)
-        return refuse(fs, -EINVAL, "no ext2 or ext3 file system is there");
+        return refuse_mount(fs, -EINVAL, "no ext2 or ext3 file system is there");
     if (s->rev_level > 1)
-        return refuse(fs, -EOPNOTSUPP, "revision %u is not known", s->rev_level);
+        return refuse_mount(fs, -EOPNOTSUPP, "revision %u is not known", s->rev_level);
     if (s->log_block_size > 2)
-        return refuse(fs, -EUCLEAN, "block size 2^%u", s->log_block_size + 10);
+        return refuse_mount(fs, -EUCLEAN, "block size 2^%u", s->log_block_size + 10);
     if (fs->bsize != 0 && (fs->bshift != s->log_block_size + 10 || fs->blocks != s->blocks_count ||
                            fs->bpg != s->blocks_per_group || fs->ipg != s->inodes_per_group ||
                            fs->isize != (s->rev_level == 0 ? 128 : s->inode_size)))
-        return refuse(fs, -EUCLEAN, "the journal holds another superblock");
+        return refuse_mount(fs, -EUCLEAN, "the journal holds another superblock");
     fs->bshift = s->log_block_size + 10;
     fs->bsize = 1u << fs->bshift;
     fs->spb = fs->bsize / SECTOR_SIZE;
@@ -197,31 +197,31 @@ static int check_super(struct ext_fs *fs, const struct ext_super *s)
     fs->reserved_gdt = s->compat & COMPAT_RESIZE_INODE ? s->reserved_gdt_blocks : 0;
     fs->errors = s->errors == EXT_ERRORS_CONTINUE ? EXT_ERRORS_CONTINUE : EXT_ERRORS_RO;
     if (fs->first_block != (fs->bsize == 1024 ? 1 : 0))
-        return refuse(fs, -EUCLEAN, "the first data block is %u", fs->first_block);
+        return refuse_mount(fs, -EUCLEAN, "the first data block is %u", fs->first_block);
     if (fs->bpg < 256 || fs->bpg > 8 * fs->bsize || fs->bpg % 8 != 0)
-        return refuse(fs, -EUCLEAN, "%u blocks in a group", fs->bpg);
+        return refuse_mount(fs, -EUCLEAN, "%u blocks in a group", fs->bpg);
     if (fs->isize < 128 || fs->isize > fs->bsize || (fs->isize & (fs->isize - 1)) != 0)
-        return refuse(fs, -EUCLEAN, "inodes of %u bytes", fs->isize);
+        return refuse_mount(fs, -EUCLEAN, "inodes of %u bytes", fs->isize);
     fs->ipb = fs->bsize / fs->isize;
     if (fs->ipg == 0 || fs->ipg > 8 * fs->bsize || fs->ipg % fs->ipb != 0)
-        return refuse(fs, -EUCLEAN, "%u inodes in a group", fs->ipg);
+        return refuse_mount(fs, -EUCLEAN, "%u inodes in a group", fs->ipg);
     fs->table_blocks = fs->ipg / fs->ipb;
     if (fs->blocks <= fs->first_block + 8 || (uint64_t)fs->blocks * fs->spb > disk_sectors(fs->disk))
-        return refuse(fs, -EUCLEAN, "%u blocks of %u bytes, the disk has %llu", fs->blocks, fs->bsize,
+        return refuse_mount(fs, -EUCLEAN, "%u blocks of %u bytes, the disk has %llu", fs->blocks, fs->bsize,
                       (unsigned long long)(disk_sectors(fs->disk) / fs->spb));
     groups = (uint32_t)(((uint64_t)fs->blocks - fs->first_block + fs->bpg - 1) / fs->bpg);
     if ((uint64_t)groups * fs->ipg != fs->inodes)
-        return refuse(fs, -EUCLEAN, "%u inodes are not %u groups of %u", fs->inodes, groups, fs->ipg);
+        return refuse_mount(fs, -EUCLEAN, "%u inodes are not %u groups of %u", fs->inodes, groups, fs->ipg);
     if (fs->first_ino < EXT_FIRST_INO_OLD || fs->first_ino > fs->ipg)
-        return refuse(fs, -EUCLEAN, "the first inode is %u", fs->first_ino);
+        return refuse_mount(fs, -EUCLEAN, "the first inode is %u", fs->first_ino);
     fs->ngroups = groups;
     fs->gdt_blocks = (groups + fs->bsize / 32 - 1) / (fs->bsize / 32);
     if (1 + fs->gdt_blocks + fs->reserved_gdt >= fs->bpg || fs->reserved_gdt > fs->apb)
-        return refuse(fs, -EUCLEAN, "%u blocks reserved for descriptors", fs->reserved_gdt);
+        return refuse_mount(fs, -EUCLEAN, "%u blocks reserved for descriptors", fs->reserved_gdt);
     return check_features(fs, s);
 }
 
-static int check_group(struct ext_fs *fs, uint32_t g)
+static int check_group_descriptor(struct ext_fs *fs, uint32_t g)
 {
     struct buf       *b;
     struct ext_gdesc *d = ext_gdesc(fs, g, &b);
@@ -230,19 +230,19 @@ static int check_group(struct ext_fs *fs, uint32_t g)
     if (ext_has_super(fs, g))
         head = 1 + fs->gdt_blocks + fs->reserved_gdt;
     if (n < head + 2 + fs->table_blocks)
-        return refuse(fs, -EUCLEAN, "group %u has no room for its own data", g);
+        return refuse_mount(fs, -EUCLEAN, "group %u has no room for its own data", g);
     if (d->block_bitmap - first < head || d->block_bitmap - first >= n || d->inode_bitmap - first < head ||
         d->inode_bitmap - first >= n || d->inode_table - first < head || d->inode_table - first > n - fs->table_blocks)
-        return refuse(fs, -EUCLEAN, "group %u: its bitmaps or inodes lie outside it", g);
+        return refuse_mount(fs, -EUCLEAN, "group %u: its bitmaps or inodes lie outside it", g);
     if (d->block_bitmap == d->inode_bitmap || d->block_bitmap - d->inode_table < fs->table_blocks ||
         d->inode_bitmap - d->inode_table < fs->table_blocks)
-        return refuse(fs, -EUCLEAN, "group %u: its bitmaps and inodes overlap", g);
+        return refuse_mount(fs, -EUCLEAN, "group %u: its bitmaps and inodes overlap", g);
     if (d->free_blocks > n || d->free_inodes > fs->ipg || d->used_dirs > fs->ipg)
-        return refuse(fs, -EUCLEAN, "group %u: more is free than there is", g);
+        return refuse_mount(fs, -EUCLEAN, "group %u: more is free than there is", g);
     return 0;
 }
 
-static void unload(struct ext_fs *fs)
+static void unload_fs_metadata(struct ext_fs *fs)
 {
     if (fs->gdt != NULL)
         for (uint32_t i = 0; i < fs->gdt_blocks; i++)
@@ -255,7 +255,7 @@ static void unload(struct ext_fs *fs)
 }
 
 /* Superblock and descriptors into memory, checked. */
-static int load(struct ext_fs *fs)
+static int load_fs_metadata(struct ext_fs *fs)
 {
     struct ext_super *s = kmem_alloc(sizeof *s);
     uint32_t          where;
@@ -264,11 +264,11 @@ static int load(struct ext_fs *fs)
     if (s == NULL)
         return -ENOMEM;
     if (disk_sectors(fs->disk) < 4)
-        err = refuse(fs, -EINVAL, "the disk is too small");
+        err = refuse_mount(fs, -EINVAL, "the disk is too small");
     else if ((err = blk_rw(fs->disk, BLK_READ, EXT_SUPER_OFFSET / SECTOR_SIZE, s, sizeof *s)) != 0)
-        err = refuse(fs, err, "the superblock cannot be read");
+        err = refuse_mount(fs, err, "the superblock cannot be read");
     else
-        err = check_super(fs, s);
+        err = check_fs_super(fs, s);
     kmem_free(s);
     if (err != 0 || (err = bufs_init(fs)) != 0)
         return err;
@@ -280,13 +280,13 @@ static int load(struct ext_fs *fs)
         return -ENOMEM;
     for (uint32_t i = 0; i < fs->gdt_blocks; i++)
         if ((err = buf_read(fs, where + 1 + i, &fs->gdt[i])) != 0)
-            return refuse(fs, err, "the group descriptors cannot be read");
+            return refuse_mount(fs, err, "the group descriptors cannot be read");
     fs->free_blocks = fs->free_inodes = fs->ndirs = 0;
     for (uint32_t g = 0; g < fs->ngroups; g++) {
         struct buf       *b;
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
 
-        if ((err = check_group(fs, g)) != 0)
+        if ((err = check_group_descriptor(fs, g)) != 0)
             return err;
         fs->free_blocks += d->free_blocks;
         fs->free_inodes += d->free_inodes;
@@ -295,12 +295,12 @@ static int load(struct ext_fs *fs)
     return 0;
 }
 
-static int init_groups(struct ext_fs *fs)
+static int init_block_groups(struct ext_fs *fs)
 {
     size_t size = fs->ngroups * sizeof *fs->groups;
 
     if (size > 4 << 20)
-        return refuse(fs, -ENOMEM, "%u groups are more than there is room for", fs->ngroups);
+        return refuse_mount(fs, -ENOMEM, "%u groups are more than there is room for", fs->ngroups);
     if ((fs->groups = kmem_zalloc(size)) == NULL)
         return -ENOMEM;
     for (uint32_t g = 0; g < fs->ngroups; g++)
@@ -310,7 +310,7 @@ static int init_groups(struct ext_fs *fs)
 
 /* ---- the superblock on the disk ------------------------------------------------------------------ */
 
-static int write_super(struct ext_fs *fs)
+static int write_fs_super(struct ext_fs *fs)
 {
     fs->sb->wtime = (uint32_t)(clock_real_ns() / 1000000000);
     return ext_io_one(fs, BLK_WRITE, fs->sb_buf->block, fs->sb_buf->data);
@@ -322,7 +322,7 @@ int ext_writable(struct ext_fs *fs)
     unsigned    n = 0;
     int         err;
 
-    if (fs->failed || disk_readonly(fs->disk) || unknown_feature(RO_COMPAT, fs->sb->ro_compat, &name) != 0)
+    if (fs->failed || disk_readonly(fs->disk) || find_unknown_feature(RO_COMPAT, fs->sb->ro_compat, &name) != 0)
         return -EROFS;
     if (fs->sb->state & EXT_STATE_ERROR)
         warn("%s: has an error noted on it: run e2fsck", fs->name);
@@ -335,7 +335,7 @@ int ext_writable(struct ext_fs *fs)
     fs->sb->mtime = (uint32_t)(clock_real_ns() / 1000000000);
     fs->sb->mnt_count++;
     fs->rdonly = false;
-    if ((err = jnl_open(fs)) != 0 || (err = write_super(fs)) != 0 || (err = blk_flush(fs->disk)) != 0 ||
+    if ((err = jnl_open(fs)) != 0 || (err = write_fs_super(fs)) != 0 || (err = blk_flush(fs->disk)) != 0 ||
         (err = ext_orphans_end(fs, &n)) != 0) {
         fs->rdonly = true;
         return err;
@@ -373,7 +373,7 @@ int ext_quiesce(struct ext_fs *fs)
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
     if (!(fs->sb->state & EXT_STATE_ERROR))
         fs->sb->state |= EXT_STATE_VALID;
-    err = write_super(fs);
+    err = write_fs_super(fs);
     return err != 0 ? err : blk_flush(fs->disk);
 }
 
@@ -419,7 +419,7 @@ int ext_error(struct ext_fs *fs, const char *fmt, ...)
 
 /* ---- mount and unmount --------------------------------------------------------------------------- */
 
-static void destroy(struct ext_fs *fs)
+static void free_ext_fs(struct ext_fs *fs)
 {
     struct ext_inode *i;
 
@@ -431,12 +431,12 @@ static void destroy(struct ext_fs *fs)
         for (uint32_t g = 0; g < fs->ngroups; g++)
             kmem_free(fs->groups[g].pending);
     kmem_free(fs->groups);
-    unload(fs);
+    unload_fs_metadata(fs);
     kmem_free(fs);
 }
 
 /* An error that only the journal knows of goes into the superblock, which a replay may have put back. */
-static int keep_error(struct ext_fs *fs)
+static int copy_journal_error(struct ext_fs *fs)
 {
     int err;
 
@@ -445,12 +445,12 @@ static int keep_error(struct ext_fs *fs)
     fs->sb->state |= EXT_STATE_ERROR;
     if (disk_readonly(fs->disk))
         return 0;
-    if ((err = write_super(fs)) == 0 && (err = blk_flush(fs->disk)) == 0)
+    if ((err = write_fs_super(fs)) == 0 && (err = blk_flush(fs->disk)) == 0)
         err = jnl_note_error(fs, false);
     return err;
 }
 
-static int replay(struct ext_fs *fs)
+static int load_and_replay_journal(struct ext_fs *fs)
 {
     unsigned n;
     int      err;
@@ -458,27 +458,27 @@ static int replay(struct ext_fs *fs)
     if ((err = jnl_load(fs)) != 0 || !fs->journalled)
         return err;
     if (!(fs->sb->incompat & INCOMPAT_RECOVER))
-        return keep_error(fs);
+        return copy_journal_error(fs);
     if (disk_readonly(fs->disk))
-        return refuse(fs, -EROFS, "its journal must be replayed, and the disk cannot be written");
+        return refuse_mount(fs, -EROFS, "its journal must be replayed, and the disk cannot be written");
     if ((err = jnl_recover(fs, &n)) != 0)
         return err;
-    unload(fs);
-    if ((err = load(fs)) != 0)
+    unload_fs_metadata(fs);
+    if ((err = load_fs_metadata(fs)) != 0)
         return err;
     if (n != 0)
         kprintf("%s: journal replayed, %u transactions", fs->name, n);
-    if ((err = keep_error(fs)) != 0)
+    if ((err = copy_journal_error(fs)) != 0)
         return err;
     if (fs->rdonly) { /* it is clean now, and nobody will say so later */
         fs->sb->incompat &= ~(uint32_t)INCOMPAT_RECOVER;
-        if ((err = write_super(fs)) == 0)
+        if ((err = write_fs_super(fs)) == 0)
             err = blk_flush(fs->disk);
     }
     return err;
 }
 
-static int check_root(struct ext_fs *fs)
+static int check_root_inode(struct ext_fs *fs)
 {
     struct ext_inode *root;
     int               err = ext_iget(fs, EXT_ROOT_INO, &root);
@@ -488,7 +488,7 @@ static int check_root(struct ext_fs *fs)
             err = -EUCLEAN;
         ext_iput(root);
     }
-    return err == 0 ? 0 : refuse(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
+    return err == 0 ? 0 : refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
 }
 
 int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs, const struct ext_up *up,
@@ -512,17 +512,17 @@ int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
     fs->next_generation = (uint32_t)clock_real_ns();
     err = icache_init(fs);
     if (err == 0)
-        err = load(fs);
+        err = load_fs_metadata(fs);
     if (err == 0 && !fs->rdonly && disk_readonly(disk))
-        err = refuse(fs, -EROFS, "the disk cannot be written");
+        err = refuse_mount(fs, -EROFS, "the disk cannot be written");
     if (err == 0)
-        err = init_groups(fs);
+        err = init_block_groups(fs);
     if (err == 0)
-        err = replay(fs);
+        err = load_and_replay_journal(fs);
     if (err == 0)
-        err = check_root(fs);
+        err = check_root_inode(fs);
     if (err == 0 && !fs->rdonly && (err = ext_writable(fs)) != 0 && fs->reason[0] == '\0')
-        refuse(fs, err, "it cannot be made writable");
+        refuse_mount(fs, err, "it cannot be made writable");
     if (err == 0) {
         *out = fs;
         return 0;
@@ -530,7 +530,7 @@ int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
     if (fs->reason[0] != '\0')
         str_copy(reason, fs->reason, size);
     icache_drop(fs);
-    destroy(fs);
+    free_ext_fs(fs);
     return err;
 }
 
@@ -538,6 +538,6 @@ int ext_unmount(struct ext_fs *fs)
 {
     int err = ext_quiesce(fs);
 
-    destroy(fs);
+    free_ext_fs(fs);
     return err;
 }

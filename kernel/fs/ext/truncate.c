@@ -34,7 +34,7 @@ struct cut {
 };
 
 /* Credits for one more step; map_lock held, given back over a restart (I2). */
-static int refill(struct cut *c)
+static int refill_credits(struct cut *c)
 {
     int err;
 
@@ -49,7 +49,7 @@ static int refill(struct cut *c)
     return err;
 }
 
-static void uncount(struct ext_inode *i, uint32_t blocks)
+static void subtract_block_count(struct ext_inode *i, uint32_t blocks)
 {
     uint32_t n = blocks * i->fs->spb;
 
@@ -57,7 +57,7 @@ static void uncount(struct ext_inode *i, uint32_t blocks)
 }
 
 /* Frees the blocks that v[from..to) names; b holds v, NULL: the inode. */
-static int free_leaf(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, uint32_t to)
+static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, uint32_t to)
 {
     bool meta = c->i->vn.type != VREG; /* a directory's blocks, a long link's: they were in the journal */
 
@@ -69,7 +69,7 @@ static int free_leaf(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, u
             k++;
             continue;
         }
-        if ((err = refill(c)) != 0)
+        if ((err = refill_credits(c)) != 0)
             return err;
         while (k + n < to && v[k + n] == v[k] + n && !(meta && n == META_RUN))
             n++;
@@ -82,17 +82,17 @@ static int free_leaf(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, u
             jnl_access(c->h, b);
         for (uint32_t m = 0; m < n; m++)
             v[k + m] = 0;
-        uncount(c->i, n);
+        subtract_block_count(c->i, n);
         k += n;
     }
     return 0;
 }
 
 /* Frees the block of pointers itself, which *slot (in `owner`, NULL: the inode) names. */
-static int free_node(struct cut *c, uint32_t *slot, struct buf *owner)
+static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
 {
     uint32_t block = *slot;
-    int      err = refill(c);
+    int      err = refill_credits(c);
 
     if (err == 0)
         err = ext_bfree_meta(c->h, block);
@@ -101,12 +101,12 @@ static int free_node(struct cut *c, uint32_t *slot, struct buf *owner)
     if (owner != NULL)
         jnl_access(c->h, owner);
     *slot = 0;
-    uncount(c->i, 1);
+    subtract_block_count(c->i, 1);
     return 0;
 }
 
 /* The tree below *slot, `level` blocks of pointers deep, from its block number `from` on. */
-static int free_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner, uint64_t from)
+static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner, uint64_t from)
 {
     struct ext_fs *fs = c->i->fs;
     unsigned       shift = (level - 1) * fs->apb_shift;
@@ -122,15 +122,15 @@ static int free_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *
         return err;
     v = (uint32_t *)b->data;
     if (level == 1) {
-        err = free_leaf(c, b, v, (uint32_t)from, fs->apb);
+        err = free_leaf_blocks(c, b, v, (uint32_t)from, fs->apb);
     } else {
         uint32_t first = (uint32_t)(from >> shift);
 
         for (uint32_t k = first; k < fs->apb && err == 0; k++)
-            err = free_tree(c, level - 1, &v[k], b, k == first ? from & ((1ull << shift) - 1) : 0);
+            err = free_indirect_tree(c, level - 1, &v[k], b, k == first ? from & ((1ull << shift) - 1) : 0);
     }
     buf_put(b);
-    return err == 0 && from == 0 ? free_node(c, slot, owner) : err;
+    return err == 0 && from == 0 ? free_indirect_block(c, slot, owner) : err;
 }
 
 int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
@@ -146,13 +146,13 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
     i->map_len = 0;
     i->last_alloc = 0;
     if (from < EXT_NDIR)
-        err = free_leaf(&c, NULL, i->block, (uint32_t)from, EXT_NDIR);
+        err = free_leaf_blocks(&c, NULL, i->block, (uint32_t)from, EXT_NDIR);
     from = from < EXT_NDIR ? 0 : from - EXT_NDIR;
     for (unsigned level = 1; level <= 3 && err == 0; level++) {
         uint64_t n = 1ull << level * fs->apb_shift;
 
         if (from < n)
-            err = free_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
+            err = free_indirect_tree(&c, level, &i->block[EXT_NDIR + level - 1], NULL, from);
         from = from < n ? 0 : from - n;
     }
     i->map_len = 0; /* a reader of the last page may have come in between (I2) */
@@ -161,7 +161,7 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
 }
 
 /* The new size, here and in the table, with the promise to free what lies beyond it. */
-static int shrink(struct ext_inode *i, uint64_t size)
+static int shrink_inode_size(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
     int           err = jnl_start(i->fs, ORPHAN_CREDITS, &h);
@@ -184,7 +184,7 @@ static int shrink(struct ext_inode *i, uint64_t size)
 int ext_truncate(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
-    int           err = shrink(i, size);
+    int           err = shrink_inode_size(i, size);
 
     if (err != 0)
         return err;

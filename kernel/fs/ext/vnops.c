@@ -21,7 +21,7 @@
 
 #define S_ISGID 02000u
 
-static int op_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
+static int ext_vn_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
 {
     struct ext_inode *i;
     int               err = ext_lookup(ext_i(dir), name, len, &i);
@@ -31,7 +31,7 @@ static int op_lookup(struct vnode *dir, const char *name, size_t len, struct vno
     return err;
 }
 
-static int op_create(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
+static int ext_vn_create(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
                      const struct cred *cr, uint64_t rdev, const char *target, struct vnode **out)
 {
     struct ext_inode *i;
@@ -43,34 +43,34 @@ static int op_create(struct vnode *dir, const char *name, size_t len, enum vtype
     return err;
 }
 
-static int op_link(struct vnode *dir, const char *name, size_t len, struct vnode *target)
+static int ext_vn_link(struct vnode *dir, const char *name, size_t len, struct vnode *target)
 {
     return ext_link(ext_i(dir), name, len, ext_i(target));
 }
 
-static int op_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *victim)
+static int ext_vn_unlink(struct vnode *dir, const char *name, size_t len, struct vnode *victim)
 {
     return ext_unlink(ext_i(dir), name, len, ext_i(victim));
 }
 
-static int op_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
+static int ext_vn_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
                      size_t nlen, struct vnode *moved, struct vnode *replaced)
 {
     return ext_rename(ext_i(odir), oname, olen, ext_i(ndir), nname, nlen, ext_i(moved),
                       replaced != NULL ? ext_i(replaced) : NULL);
 }
 
-static int op_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
+static int ext_vn_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
     return ext_readdir(ext_i(dir), off, fn, arg);
 }
 
-static int op_readlink(struct vnode *vn, char *buf, size_t size)
+static int ext_vn_readlink(struct vnode *vn, char *buf, size_t size)
 {
     return ext_readlink(ext_i(vn), buf, size);
 }
 
-static int op_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
+static int ext_vn_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
 {
     struct ext_inode *up;
     int               n = ext_parent(ext_i(vn), parent != NULL ? &up : NULL, buf, size);
@@ -80,12 +80,12 @@ static int op_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t 
     return n;
 }
 
-static uint64_t op_blocks(struct vnode *vn)
+static uint64_t ext_vn_blocks(struct vnode *vn)
 {
     return ext_i(vn)->nsectors;
 }
 
-static int op_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector)
+static int ext_vn_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector)
 {
     struct ext_inode *i = ext_i(vn);
     struct ext_fs    *fs = i->fs;
@@ -101,7 +101,7 @@ static int op_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_
     return 0;
 }
 
-static int resize(struct vnode *vn, uint64_t size)
+static int resize_file(struct vnode *vn, uint64_t size)
 {
     struct ext_inode *i = ext_i(vn);
     uint64_t          old = vn->size;
@@ -122,12 +122,12 @@ static int resize(struct vnode *vn, uint64_t size)
     return err;
 }
 
-static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
+static int ext_vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
 {
     struct handle h;
     int           err = 0;
 
-    if ((mask & VA_SIZE) && (err = resize(vn, va->size)) != 0)
+    if ((mask & VA_SIZE) && (err = resize_file(vn, va->size)) != 0)
         return err;
     if ((err = jnl_start(ext_i(vn)->fs, 2, &h)) != 0)
         return err;
@@ -139,17 +139,17 @@ static int op_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
     return 0;
 }
 
-static int op_shrink(struct vnode *vn, uint64_t size)
+static int ext_vn_shrink(struct vnode *vn, uint64_t size)
 {
     return ext_truncate(ext_i(vn), size);
 }
 
-static void op_dirty_inode(struct vnode *vn)
+static void ext_vn_dirty_inode(struct vnode *vn)
 {
     ext_idirty(ext_i(vn));
 }
 
-static int op_fsync(struct vnode *vn, bool data_only)
+static int ext_vn_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
     uint64_t          last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT; /* no later append is waited for */
@@ -165,34 +165,34 @@ static int op_fsync(struct vnode *vn, bool data_only)
 }
 
 const struct vnodeops ext_ops = {
-    .lookup = op_lookup,
-    .create = op_create,
-    .link = op_link,
-    .unlink = op_unlink,
-    .rename = op_rename,
-    .readdir = op_readdir,
-    .readlink = op_readlink,
-    .parent = op_parent,
-    .blocks = op_blocks,
-    .bmap = op_bmap,
-    .setattr = op_setattr,
-    .shrink = op_shrink,
+    .lookup = ext_vn_lookup,
+    .create = ext_vn_create,
+    .link = ext_vn_link,
+    .unlink = ext_vn_unlink,
+    .rename = ext_vn_rename,
+    .readdir = ext_vn_readdir,
+    .readlink = ext_vn_readlink,
+    .parent = ext_vn_parent,
+    .blocks = ext_vn_blocks,
+    .bmap = ext_vn_bmap,
+    .setattr = ext_vn_setattr,
+    .shrink = ext_vn_shrink,
     .prepare_write = ext_vn_prepare,
-    .dirty_inode = op_dirty_inode,
-    .fsync = op_fsync,
+    .dirty_inode = ext_vn_dirty_inode,
+    .fsync = ext_vn_fsync,
     .inactive = ext_inactive,
 };
 
 /* ---- what the core asks for ---------------------------------------------------------------------- */
 
-static int up_write_data(struct ext_inode *i, struct ext_bytes b, bool wait)
+static int write_inode_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
     uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
 
     return wait ? object_sync(&i->vn.obj, first, last) : object_writeback(&i->vn.obj, first, last, true);
 }
 
-static void up_drop_pages(struct ext_inode *i, uint64_t size)
+static void drop_inode_pages(struct ext_inode *i, uint64_t size)
 {
     struct vm_object *o = &i->vn.obj;
     struct page      *pg;
@@ -211,7 +211,7 @@ static void up_drop_pages(struct ext_inode *i, uint64_t size)
  * A file that is unmounted goes with what the disk did not take; not with what there was no memory to write.  Both
  * counts at one moment: a page that the disk refuses goes from one to the other.
  */
-static bool up_may_evict(struct ext_inode *i)
+static bool may_evict_inode(struct ext_inode *i)
 {
     struct vm_object *o = &i->vn.obj;
     bool              refused, idle;
@@ -225,7 +225,7 @@ static bool up_may_evict(struct ext_inode *i)
     return idle;
 }
 
-static bool up_privileged(void)
+static bool may_use_reserved_blocks(void)
 {
     return fs_upcalls.cred == NULL || fs_upcalls.cred()->fsuid == 0;
 }
@@ -233,10 +233,10 @@ static bool up_privileged(void)
 const struct ext_up ext_kernel_up = {
     .ops = &ext_ops,
     .pager = &ext_pager,
-    .write_data = up_write_data,
-    .drop_pages = up_drop_pages,
-    .may_evict = up_may_evict,
-    .privileged = up_privileged,
+    .write_data = write_inode_data,
+    .drop_pages = drop_inode_pages,
+    .may_evict = may_evict_inode,
+    .privileged = may_use_reserved_blocks,
     .make_room = pageout_make_room,
 };
 
