@@ -23,34 +23,35 @@
 enum disk_op { DISK_READ, DISK_WRITE, DISK_FLUSH };
 
 struct disk_seg { /* memory, a multiple of DISK_SECTOR */
-    paddr_t  pa;
+    paddr_t pa;
     uint32_t len;
 };
 
 struct disk_cmd {
-    uint8_t         op;     /* enum disk_op                                     */
-    uint64_t        sector;
-    uint32_t        nsect;  /* sum of the segments                              */
-    unsigned        nsegs;
+    uint8_t op; /* enum disk_op                                     */
+    uint64_t sector;
+    uint32_t nsect; /* sum of the segments                              */
+    unsigned nsegs;
     struct disk_seg seg[DISK_MAX_SEGS];
     void (*done)(struct disk_cmd *c, int error); /* 0 or -EIO                   */
-    void           *arg;    /* the block layer's                                */
-    struct list     link;   /* the driver's while the command runs              */
-    uint8_t         hw[32]; /* the driver's, for the device to read and write   */
+    void *arg;        /* the block layer's                                */
+    struct list link; /* the driver's while the command runs              */
+    uint8_t hw[32];   /* the driver's, for the device to read and write   */
 } __attribute__((aligned(16)));
 
 struct disk_dev {
-    char     name[8];   /* "vda"                                                */
+    char name[8]; /* "vda"                                                */
     unsigned major, minor;
     uint64_t sectors;
-    bool     readonly;
-    bool     cached;    /* writes are safe only after a flush                   */
-    unsigned depth;     /* commands at a time                                   */
+    bool readonly;
+    bool cached;                    /* writes are safe only after a flush                   */
+    unsigned depth;                 /* commands at a time                                   */
     unsigned max_segs, max_sectors; /* of one command                           */
-    void    *soft;      /* the driver's own                                     */
+    void *soft;                     /* the driver's own                                     */
     /* Start `c`.  false: no room now; there will be when a command ends. */
-    bool   (*start)(void *soft, struct disk_cmd *c);
-    uint64_t (*hw_errors)(void *soft); /* errors that the device reported, by the driver's count; may be NULL */
+    bool (*start)(void *soft, struct disk_cmd *c);
+    uint64_t (*hw_errors)(
+        void *soft); /* errors that the device reported, by the driver's count; may be NULL */
 };
 
 /* What the drivers call for each disk; *d is copied. */

@@ -57,10 +57,10 @@ static bool probe_memory_range(struct fp_cpu *slot, uint64_t base, uint64_t len,
 
 void fireplane_attach(const struct lgrp_topo *topo)
 {
-    void             *page = phys_to_virt(window.base);
+    void *page = phys_to_virt(window.base);
     struct fp_header *h = page;
-    unsigned          refused = 0;
-    const char       *fault;
+    unsigned refused = 0;
+    const char *fault;
 
     if (window.len == 0)
         return;
@@ -69,12 +69,14 @@ void fireplane_attach(const struct lgrp_topo *topo)
         return;
     }
     for (unsigned i = 0; i < topo->nranges; i++)
-        refused += probe_memory_range(FP_CPU(page, this_cpu()->id), topo->range[i].base, topo->range[i].len, topo->range_node[i]);
+        refused += probe_memory_range(FP_CPU(page, this_cpu()->id), topo->range[i].base,
+                                      topo->range[i].len, topo->range_node[i]);
     modelled_page = page;
     if (h->ecache_ways != 0)
-        page_coloring_init((unsigned)min_of(h->ecache_bytes / h->ecache_ways / PAGE_SIZE, (uint64_t)UINT32_MAX));
-    kprintf("fireplane: model of %u CPUs on %u boards, external caches of %lu KiB", h->ncpus, h->nboards,
-            h->ecache_bytes >> 10);
+        page_coloring_init(
+            (unsigned)min_of(h->ecache_bytes / h->ecache_ways / PAGE_SIZE, (uint64_t)UINT32_MAX));
+    kprintf("fireplane: model of %u CPUs on %u boards, external caches of %lu KiB", h->ncpus,
+            h->nboards, h->ecache_bytes >> 10);
     if (refused > 0)
         warn("fireplane: the model refused %u of %u memory ranges", refused, topo->nranges);
 }

@@ -95,7 +95,7 @@ static int read_fw_cfg_item(uint16_t sel, uint32_t off, void *buf, size_t n)
 /* Find the device and read its directory, once.  Returns whether there is one; fw_cfg_lock is held. */
 static bool probe_fw_cfg(void)
 {
-    uint8_t  id[4];
+    uint8_t id[4];
     uint32_t n;
 
     if (fw_cfg_state != UNKNOWN)
@@ -115,11 +115,11 @@ static bool probe_fw_cfg(void)
         struct fw_cfg_file *f = &fw_cfg_dir[i];
 
         f->size = __builtin_bswap32(f->size);
-        f->sel  = __builtin_bswap16(f->sel);
+        f->sel = __builtin_bswap16(f->sel);
         f->name[FW_CFG_NAME_MAX - 1] = '\0';
     }
     fw_cfg_nfiles = n;
-    fw_cfg_state  = READY; /* I2 */
+    fw_cfg_state = READY; /* I2 */
     return true;
 }
 

@@ -17,7 +17,7 @@ struct fw_cfg_file { /* as the device has it, save for the byte order */
     uint32_t size;   /* bytes */
     uint16_t sel;    /* selector, for fw_cfg_read() */
     uint16_t reserved;
-    char     name[FW_CFG_NAME_MAX];
+    char name[FW_CFG_NAME_MAX];
 };
 
 /* fw_cfg_find - look a file up by its full name.  0 and *size (bytes), *sel; -ENOENT: none, or

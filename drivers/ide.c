@@ -27,21 +27,51 @@
 #include "stat/tunable.h"
 #include "x86/pio.h"
 
-enum { VENDOR_INTEL = 0x8086, PIIX3_IDE = 0x7010, PIIX4_IDE = 0x7111, NATIVE_MODE = 5, BAR_BUS_MASTER = 4 };
-enum { /* registers of a channel */
-    R_DATA = 0, R_ERROR = 1, R_FEATURES = 1, R_COUNT = 2, R_LBA0 = 3, R_LBA1 = 4, R_LBA2 = 5, R_DEVICE = 6,
-    R_STATUS = 7, R_COMMAND = 7,
+enum {
+    VENDOR_INTEL = 0x8086,
+    PIIX3_IDE = 0x7010,
+    PIIX4_IDE = 0x7111,
+    NATIVE_MODE = 5,
+    BAR_BUS_MASTER = 4
 };
-enum { ST_ERR = 0x01, ST_DRQ = 0x08, ST_DF = 0x20, ST_BSY = 0x80, CTL_SILENT = 2, CTL_RESET = 4, DEV_LBA = 0x40 };
-enum { BM_COMMAND = 0, BM_STATUS = 2, BM_TABLE = 4, BM_START = 1, BM_TO_MEMORY = 8, BM_ERROR = 2, BM_INTR = 4 };
+enum { /* registers of a channel */
+       R_DATA = 0,
+       R_ERROR = 1,
+       R_FEATURES = 1,
+       R_COUNT = 2,
+       R_LBA0 = 3,
+       R_LBA1 = 4,
+       R_LBA2 = 5,
+       R_DEVICE = 6,
+       R_STATUS = 7,
+       R_COMMAND = 7,
+};
+enum {
+    ST_ERR = 0x01,
+    ST_DRQ = 0x08,
+    ST_DF = 0x20,
+    ST_BSY = 0x80,
+    CTL_SILENT = 2,
+    CTL_RESET = 4,
+    DEV_LBA = 0x40
+};
+enum {
+    BM_COMMAND = 0,
+    BM_STATUS = 2,
+    BM_TABLE = 4,
+    BM_START = 1,
+    BM_TO_MEMORY = 8,
+    BM_ERROR = 2,
+    BM_INTR = 4
+};
 enum { PRD_LAST = 0x8000, PRD_MAX = PAGE_SIZE / 8 };
 enum { ATA_IDENTIFY = 0xec, ATA_SET_MULTIPLE = 0xc6 };
 
 /* Codes by op, with addresses of 28 and of 48 bits. */
-static const uint8_t code_pio[][2]      = {[DISK_READ] = {0x20, 0x24}, [DISK_WRITE] = {0x30, 0x34}};
+static const uint8_t code_pio[][2] = {[DISK_READ] = {0x20, 0x24}, [DISK_WRITE] = {0x30, 0x34}};
 static const uint8_t code_multiple[][2] = {[DISK_READ] = {0xc4, 0x29}, [DISK_WRITE] = {0xc5, 0x39}};
-static const uint8_t code_dma[][2]      = {[DISK_READ] = {0xc8, 0x25}, [DISK_WRITE] = {0xca, 0x35}};
-static const uint8_t code_flush[2]      = {0xe7, 0xea};
+static const uint8_t code_dma[][2] = {[DISK_READ] = {0xc8, 0x25}, [DISK_WRITE] = {0xca, 0x35}};
+static const uint8_t code_flush[2] = {0xe7, 0xea};
 
 #define TIMEOUT_NS 30000000000ull /* a disk that has not answered for so long will not */
 #define POLL_NS    1000000000ull  /* at probing, and before the first block of a write */
@@ -53,37 +83,38 @@ struct prd {
 };
 
 struct ide_disk {
-    struct channel  *ch;
-    unsigned         unit;     /* 0, 1                                                     */
-    bool             lba48;
-    unsigned         multiple; /* sectors for one interrupt; 1: the plain commands are used */
+    struct channel *ch;
+    unsigned unit; /* 0, 1                                                     */
+    bool lba48;
+    unsigned multiple; /* sectors for one interrupt; 1: the plain commands are used */
     _Atomic uint64_t errors;
 };
 
 static struct channel {
-    struct spinlock  lock;
-    uint16_t         base, ctl, bm; /* [c] ports; bm 0: no DMA                        */
-    unsigned         irq;           /* [c]                                            */
-    const char      *name;          /* [c]                                            */
-    struct prd      *table;         /* [c]                                            */
-    struct ide_disk  disk[2];
-    struct disk_cmd *cur;           /* [l] I1                                         */
-    struct ide_disk *cur_disk;      /* [l]                                            */
-    struct list      waiting;       /* [l] commands                                   */
-    bool             dma;           /* [l] the controller moves cur's data            */
-    unsigned         seg;           /* [l] PIO: the next sector's place               */
-    uint32_t         off;
-    uint32_t         left;          /* [l] PIO: sectors                               */
-    struct timer     timer;         /* looks after a command that does not end        */
-    bool             timer_set;     /* [l]                                            */
-    uint64_t         deadline;      /* [l] of cur                                     */
+    struct spinlock lock;
+    uint16_t base, ctl, bm; /* [c] ports; bm 0: no DMA                        */
+    unsigned irq;           /* [c]                                            */
+    const char *name;       /* [c]                                            */
+    struct prd *table;      /* [c]                                            */
+    struct ide_disk disk[2];
+    struct disk_cmd *cur;      /* [l] I1                                         */
+    struct ide_disk *cur_disk; /* [l]                                            */
+    struct list waiting;       /* [l] commands                                   */
+    bool dma;                  /* [l] the controller moves cur's data            */
+    unsigned seg;              /* [l] PIO: the next sector's place               */
+    uint32_t off;
+    uint32_t left;      /* [l] PIO: sectors                               */
+    struct timer timer; /* looks after a command that does not end        */
+    bool timer_set;     /* [l]                                            */
+    uint64_t deadline;  /* [l] of cur                                     */
 } channels[2] = {
     {.base = 0x1f0, .ctl = 0x3f6, .irq = 14, .name = "ide0"},
     {.base = 0x170, .ctl = 0x376, .irq = 15, .name = "ide1"},
 };
 
 static unsigned ide_dma = 1;
-TUNABLE(ide_dma, 0, 1, "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
+TUNABLE(ide_dma, 0, 1,
+        "default 1; 0: the processor moves the data of IDE disks (PIO); read for each command");
 
 /* Reading the other status register four times takes the 400 ns after which a command shows in it. */
 static uint8_t read_settled_status(struct channel *ch)
@@ -93,7 +124,8 @@ static uint8_t read_settled_status(struct channel *ch)
     return inb(ch->ctl);
 }
 
-static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uint64_t sector, uint32_t count)
+static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uint64_t sector,
+                               uint32_t count)
 {
     if (k->lba48) { /* the registers are two bytes deep: the high ones first */
         outb(ch->base + R_COUNT, (uint8_t)(count >> 8));
@@ -105,7 +137,8 @@ static void load_lba_registers(struct channel *ch, const struct ide_disk *k, uin
     outb(ch->base + R_LBA0, (uint8_t)sector);
     outb(ch->base + R_LBA1, (uint8_t)(sector >> 8));
     outb(ch->base + R_LBA2, (uint8_t)(sector >> 16));
-    outb(ch->base + R_DEVICE, (uint8_t)(DEV_LBA | k->unit << 4 | (k->lba48 ? 0 : sector >> 24 & 15)));
+    outb(ch->base + R_DEVICE,
+         (uint8_t)(DEV_LBA | k->unit << 4 | (k->lba48 ? 0 : sector >> 24 & 15)));
 }
 
 /* ---- moving data ----------------------------------------------------------------------------- */
@@ -116,7 +149,7 @@ static bool build_prd_table(struct channel *ch, const struct disk_cmd *c)
     unsigned n = 0;
 
     for (unsigned i = 0; i < c->nsegs; i++) {
-        paddr_t  pa = c->seg[i].pa;
+        paddr_t pa = c->seg[i].pa;
         uint32_t left = c->seg[i].len;
 
         if (pa + left > 1ull << 32)
@@ -158,7 +191,7 @@ static void move_pio_block(struct channel *ch)
 static uint8_t poll_while_busy(struct channel *ch)
 {
     uint64_t give_up = clock_mono_ns() + POLL_NS;
-    uint8_t  status = read_settled_status(ch);
+    uint8_t status = read_settled_status(ch);
 
     while ((status & ST_BSY) && clock_mono_ns() < give_up)
         status = inb(ch->ctl);
@@ -195,7 +228,7 @@ static void start_current_command(struct channel *ch)
 {
     struct disk_cmd *c = ch->cur;
     struct ide_disk *k = ch->cur_disk;
-    uint64_t         now = clock_mono_ns();
+    uint64_t now = clock_mono_ns();
 
     set_command_deadline(ch, now + TIMEOUT_NS);
     ch->seg = ch->off = 0;
@@ -229,7 +262,7 @@ static void start_current_command(struct channel *ch)
 static bool ide_start(void *soft, struct disk_cmd *c)
 {
     struct ide_disk *k = soft;
-    struct channel  *ch = k->ch;
+    struct channel *ch = k->ch;
 
     *(struct ide_disk **)c->hw = k;
     spin_lock(&ch->lock);
@@ -261,10 +294,10 @@ static struct disk_cmd *end_current_command(struct channel *ch, int error)
 
 static void ide_intr(void *arg)
 {
-    struct channel  *ch = arg;
+    struct channel *ch = arg;
     struct disk_cmd *ended = NULL;
-    uint8_t          status, bm = 0;
-    int              error = 0;
+    uint8_t status, bm = 0;
+    int error = 0;
 
     spin_lock(&ch->lock);
     status = inb(ch->base + R_STATUS); /* takes the interrupt back */
@@ -287,8 +320,8 @@ static void ide_intr(void *arg)
     else if (ch->left > 0 && ch->cur->op != DISK_FLUSH && (status & ST_DRQ))
         move_pio_block(ch);
     /* A read is over with its last block; a write when the disk says so once more. */
-    if (error != 0 || ch->cur->op == DISK_FLUSH || ch->dma || (ch->left == 0 && !(status & ST_DRQ)) ||
-        (ch->left == 0 && ch->cur->op == DISK_READ))
+    if (error != 0 || ch->cur->op == DISK_FLUSH || ch->dma ||
+        (ch->left == 0 && !(status & ST_DRQ)) || (ch->left == 0 && ch->cur->op == DISK_READ))
         ended = end_current_command(ch, error);
     spin_unlock(&ch->lock);
     if (ended != NULL)
@@ -307,7 +340,7 @@ static void reset_ide_channel(struct channel *ch)
 
 static void check_command_deadline(struct timer *t)
 {
-    struct channel  *ch = container_of(t, struct channel, timer);
+    struct channel *ch = container_of(t, struct channel, timer);
     struct disk_cmd *ended = NULL;
 
     spin_lock(&ch->lock);
@@ -369,15 +402,21 @@ static void set_multiple_mode(struct channel *ch, struct ide_disk *k, unsigned m
 static bool probe_ide_disk(struct channel *ch, unsigned number, unsigned unit, struct disk_dev *d)
 {
     struct ide_disk *k = &ch->disk[unit];
-    uint16_t         id[256];
+    uint16_t id[256];
 
     if (!identify_disk(ch, unit, id))
         return false;
     *k = (struct ide_disk){.ch = ch, .unit = unit, .lba48 = (id[83] & 0xc400) == 0x4400};
-    *d = (struct disk_dev){.major = number == 0 ? 3 : 22, .minor = unit * 64, .soft = k, .start = ide_start,
-                           .hw_errors = ide_hw_errors, .depth = 1, .max_segs = DISK_MAX_SEGS};
+    *d = (struct disk_dev){.major = number == 0 ? 3 : 22,
+                           .minor = unit * 64,
+                           .soft = k,
+                           .start = ide_start,
+                           .hw_errors = ide_hw_errors,
+                           .depth = 1,
+                           .max_segs = DISK_MAX_SEGS};
     snprintf(d->name, sizeof d->name, "hd%c", 'a' + (int)(number * 2 + unit));
-    d->sectors = k->lba48 ? id[100] | (uint64_t)id[101] << 16 | (uint64_t)id[102] << 32 | (uint64_t)id[103] << 48
+    d->sectors = k->lba48 ? id[100] | (uint64_t)id[101] << 16 | (uint64_t)id[102] << 32 |
+                                (uint64_t)id[103] << 48
                           : id[60] | (uint64_t)id[61] << 16;
     d->cached = (id[83] & 1 << 12) != 0; /* it has FLUSH CACHE */
     d->max_sectors = k->lba48 ? DISK_MAX_SEGS * (PAGE_SIZE / DISK_SECTOR) : 256;
@@ -389,8 +428,8 @@ static void probe_ide_channel(unsigned number, uint16_t bus_master, disk_attach_
 {
     struct channel *ch = &channels[number];
     struct disk_dev d[2];
-    bool            found[2];
-    struct page    *pg = page_alloc(0, 0, ALLOC_NEAR);
+    bool found[2];
+    struct page *pg = page_alloc(0, 0, ALLOC_NEAR);
 
     spin_init(&ch->lock, RANK_DRIVER);
     list_init(&ch->waiting);
@@ -421,9 +460,9 @@ static void probe_ide_channel(unsigned number, uint16_t bus_master, disk_attach_
 
 void ide_probe(disk_attach_fn attach)
 {
-    struct pci_fn  f;
+    struct pci_fn f;
     struct pci_bar bar;
-    uint16_t       bm = 0;
+    uint16_t bm = 0;
 
     if (!pci_find(VENDOR_INTEL, PIIX3_IDE, &f) && !pci_find(VENDOR_INTEL, PIIX4_IDE, &f))
         return;

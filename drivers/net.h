@@ -14,16 +14,20 @@
 
 #include "lib/types.h"
 
-enum { NIC_FRAME_MAX = 1514, NIC_FRAME_MIN = 14, NIC_MAX = 8 }; /* bytes, without the checksum; cards of a machine */
+enum {
+    NIC_FRAME_MAX = 1514,
+    NIC_FRAME_MIN = 14,
+    NIC_MAX = 8
+}; /* bytes, without the checksum; cards of a machine */
 
 struct nic_dev {
     uint8_t mac[6];
-    void   *soft; /* the driver's own */
+    void *soft; /* the driver's own */
     /* Send a frame of `len` bytes, which fill(dst, arg) stores.  false: there is no buffer now; it is dropped. */
     bool (*send)(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg);
     /* Filled in by the network: take a frame, which is the driver's again afterwards. */
     void (*receive)(void *upper, const void *frame, unsigned len);
-    void  *upper;
+    void *upper;
 };
 
 /* What the drivers call for each card; *d stays. */

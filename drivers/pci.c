@@ -9,13 +9,27 @@
 #include "x86/mmu.h"
 #include "x86/pio.h"
 
-enum { PORT_ADDRESS = 0xcf8, PORT_DATA = 0xcfc, NO_DEVICE = 0xffff, MULTI_FUNCTION = 0x80, BRIDGE = 1, NBARS = 6 };
-enum { CAP_MSIX = 0x11, MSIX_ENABLE = 1 << 15, MSIX_MASK_ALL = 1 << 14, HAS_CAPS = 1 << 4, VECTOR_MASKED = 1 };
+enum {
+    PORT_ADDRESS = 0xcf8,
+    PORT_DATA = 0xcfc,
+    NO_DEVICE = 0xffff,
+    MULTI_FUNCTION = 0x80,
+    BRIDGE = 1,
+    NBARS = 6
+};
+enum {
+    CAP_MSIX = 0x11,
+    MSIX_ENABLE = 1 << 15,
+    MSIX_MASK_ALL = 1 << 14,
+    HAS_CAPS = 1 << 4,
+    VECTOR_MASKED = 1
+};
 enum { BAR_IO = 1, BAR_64 = 4, BRIDGE_BUSES = 0x18 };
 
 static void select_config_reg(struct pci_fn f, unsigned reg)
 {
-    outl(PORT_ADDRESS, 1u << 31 | (uint32_t)f.bus << 16 | (uint32_t)f.dev << 11 | (uint32_t)f.fn << 8 | reg);
+    outl(PORT_ADDRESS,
+         1u << 31 | (uint32_t)f.bus << 16 | (uint32_t)f.dev << 11 | (uint32_t)f.fn << 8 | reg);
 }
 
 uint32_t pci_read(struct pci_fn f, unsigned reg)
@@ -37,7 +51,7 @@ bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg)
     for (unsigned bus = 0; bus <= last; bus++)
         for (unsigned i = 0; i < 32 * 8; i++) {
             struct pci_fn f = {(uint8_t)bus, (uint8_t)(i / 8), i % 8};
-            uint32_t      id = pci_read(f, PCI_ID), header;
+            uint32_t id = pci_read(f, PCI_ID), header;
 
             if ((id & 0xffff) == NO_DEVICE) {
                 if (f.fn == 0)
@@ -56,7 +70,7 @@ bool pci_each(bool (*fn)(struct pci_fn f, uint32_t id, void *arg), void *arg)
 }
 
 struct wanted {
-    uint32_t      id;
+    uint32_t id;
     struct pci_fn f;
 };
 
@@ -111,11 +125,12 @@ int pci_bar(struct pci_fn f, unsigned n, struct pci_bar *out)
     unsigned reg = PCI_BAR0 + n * 4;
     uint32_t low = pci_read(f, reg), command = pci_read(f, PCI_COMMAND) & 0xffff;
     uint64_t base, bits;
-    bool     wide = (low & (BAR_IO | BAR_64)) == BAR_64;
+    bool wide = (low & (BAR_IO | BAR_64)) == BAR_64;
 
     if (n >= NBARS || (wide && n == NBARS - 1))
         return -ENOENT;
-    pci_write(f, PCI_COMMAND, command & ~(uint32_t)(PCI_CMD_IO | PCI_CMD_MEMORY)); /* it moves while it is sized */
+    pci_write(f, PCI_COMMAND,
+              command & ~(uint32_t)(PCI_CMD_IO | PCI_CMD_MEMORY)); /* it moves while it is sized */
     bits = probe_bar_mask(f, reg);
     if (wide)
         bits |= (uint64_t)probe_bar_mask(f, reg + 4) << 32;
@@ -137,9 +152,9 @@ void pci_enable(struct pci_fn f, unsigned bits)
 
 int pci_msix_open(struct pci_fn f, struct pci_msix *out)
 {
-    unsigned       cap = pci_cap(f, CAP_MSIX, 0);
+    unsigned cap = pci_cap(f, CAP_MSIX, 0);
     struct pci_bar bar;
-    uint32_t       where;
+    uint32_t where;
 
     if (cap == 0)
         return -ENODEV;
@@ -160,7 +175,8 @@ static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t dat
     volatile uint32_t *e = ((struct pci_msix *)msix)->table + i * 4;
 
     e[3] = VECTOR_MASKED;
-    (void)e[3]; /* the write has arrived: nothing is sent any more while the entry is half written */
+    (void)
+        e[3]; /* the write has arrived: nothing is sent any more while the entry is half written */
     e[0] = (uint32_t)addr;
     e[1] = (uint32_t)(addr >> 32);
     e[2] = data;
@@ -168,7 +184,8 @@ static void write_msix_entry(void *msix, unsigned i, uint64_t addr, uint32_t dat
     (void)e[3];
 }
 
-int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg, const char *name)
+int pci_msix_handle(struct pci_msix *m, unsigned i, unsigned cpu, void (*fn)(void *), void *arg,
+                    const char *name)
 {
     const struct intr_msi msi = {.set = write_msix_entry, .dev = m, .entry = i};
 
@@ -179,6 +196,7 @@ void pci_msix_enable(struct pci_msix *m)
 {
     uint32_t head = pci_read(m->f, m->cap);
 
-    pci_write(m->f, m->cap, (head & ~((uint32_t)MSIX_MASK_ALL << 16)) | (uint32_t)MSIX_ENABLE << 16);
+    pci_write(m->f, m->cap,
+              (head & ~((uint32_t)MSIX_MASK_ALL << 16)) | (uint32_t)MSIX_ENABLE << 16);
     pci_enable(m->f, PCI_CMD_MASTER);
 }

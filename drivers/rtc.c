@@ -67,6 +67,6 @@ uint64_t rtc_read(void)
     if (!(status & B_24H))
         a[HOUR] = (uint8_t)(a[HOUR] % 12 + (pm ? 12 : 0));
     year = (a[CENTURY] >= 19 ? a[CENTURY] : 20u) * 100 + a[YEAR];
-    return ((days_before_month(year, a[MONTH]) + a[DAY] - 1) * 24 + a[HOUR]) * 3600 + a[MIN] * 60ull +
-           a[SEC];
+    return ((days_before_month(year, a[MONTH]) + a[DAY] - 1) * 24 + a[HOUR]) * 3600 +
+           a[MIN] * 60ull + a[SEC];
 }

@@ -37,8 +37,16 @@
 enum { DATA = 0, IER = 1, IIR = 2, FCR = 2, LCR = 3, MCR = 4, LSR = 5, MSR = 6 };
 enum { IER_RX = 1, IER_TX = 2 };
 enum { IIR_NONE = 1, IIR_CAUSE = 0x0e };
-enum { CAUSE_MODEM = 0x00, CAUSE_TX = 0x02, CAUSE_RX = 0x04, CAUSE_LINE = 0x06, CAUSE_TIMEOUT = 0x0c };
-enum { FCR_ON = 0xc7 }; /* FIFOs on, emptied; receive interrupt at 14 bytes, or after 4 idle byte times */
+enum {
+    CAUSE_MODEM = 0x00,
+    CAUSE_TX = 0x02,
+    CAUSE_RX = 0x04,
+    CAUSE_LINE = 0x06,
+    CAUSE_TIMEOUT = 0x0c
+};
+enum {
+    FCR_ON = 0xc7
+}; /* FIFOs on, emptied; receive interrupt at 14 bytes, or after 4 idle byte times */
 enum { LCR_8N1 = 0x03, LCR_DIVISOR = 0x80 };
 enum { MCR_DTR_RTS_OUT2 = 0x0b }; /* OUT2 lets the interrupt line through */
 enum { LSR_DATA = 0x01, LSR_THRE = 0x20, LSR_IDLE = 0x40 };
@@ -46,18 +54,18 @@ enum { LSR_DATA = 0x01, LSR_THRE = 0x20, LSR_IDLE = 0x40 };
 enum { FIFO = 16, RING = 8192, HELD = 512, POLL_LIMIT = 1000000 };
 
 struct uart {
-    uint16_t           base;
-    uint8_t            irq;
-    struct spinlock    lock;
-    struct uart_client client;     /* [c]                                       */
-    uint8_t            ier;        /* [u] what the register holds               */
-    bool               stopped;    /* [u] Ctrl-S                                */
-    bool               stuck;      /* polled output has waited in vain          */
-    bool               mid_line;   /* [u] last byte handed over was not a newline */
-    uint32_t           head, tail; /* [u] ring: bytes tail .. head-1            */
-    uint32_t           nheld;      /* [u]                                       */
-    char               ring[RING];
-    char               held[HELD];
+    uint16_t base;
+    uint8_t irq;
+    struct spinlock lock;
+    struct uart_client client; /* [c]                                       */
+    uint8_t ier;               /* [u] what the register holds               */
+    bool stopped;              /* [u] Ctrl-S                                */
+    bool stuck;                /* polled output has waited in vain          */
+    bool mid_line;             /* [u] last byte handed over was not a newline */
+    uint32_t head, tail;       /* [u] ring: bytes tail .. head-1            */
+    uint32_t nheld;            /* [u]                                       */
+    char ring[RING];
+    char held[HELD];
 };
 
 static struct uart uarts[UART_COUNT] = {
@@ -82,8 +90,8 @@ void uart_early_init(void)
 
 void uart_putc_polled(enum uart_port port, char c)
 {
-    struct uart *u    = &uarts[port];
-    unsigned     left = u->stuck ? 1 : POLL_LIMIT;
+    struct uart *u = &uarts[port];
+    unsigned left = u->stuck ? 1 : POLL_LIMIT;
 
     while (left > 0 && !(inb(u->base + LSR) & LSR_THRE)) {
         cpu_pause();

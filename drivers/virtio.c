@@ -19,9 +19,21 @@
 
 enum { CAP_VENDOR = 9, CFG_COMMON = 1, CFG_NOTIFY = 2, CFG_DEVICE = 4 };
 enum { /* of the common structure */
-    R_DEV_SELECT = 0, R_DEV_FEATURES = 4, R_DRV_SELECT = 8, R_DRV_FEATURES = 12, R_MSIX_CONFIG = 16, R_NQUEUES = 18,
-    R_STATUS = 20, R_Q_SELECT = 22, R_Q_SIZE = 24, R_Q_MSIX = 26, R_Q_ENABLE = 28, R_Q_NOTIFY = 30, R_Q_DESC = 32,
-    R_Q_DRIVER = 40, R_Q_DEVICE = 48,
+       R_DEV_SELECT = 0,
+       R_DEV_FEATURES = 4,
+       R_DRV_SELECT = 8,
+       R_DRV_FEATURES = 12,
+       R_MSIX_CONFIG = 16,
+       R_NQUEUES = 18,
+       R_STATUS = 20,
+       R_Q_SELECT = 22,
+       R_Q_SIZE = 24,
+       R_Q_MSIX = 26,
+       R_Q_ENABLE = 28,
+       R_Q_NOTIFY = 30,
+       R_Q_DESC = 32,
+       R_Q_DRIVER = 40,
+       R_Q_DEVICE = 48,
 };
 enum { S_ACKNOWLEDGE = 1, S_DRIVER = 2, S_DRIVER_OK = 4, S_FEATURES_OK = 8, S_FAILED = 128 };
 enum { D_NEXT = 1, D_WRITE = 2, AVAIL_NO_INTERRUPT = 1, NO_VECTOR = 0xffff, QUEUE_MAX = 256 };
@@ -70,19 +82,20 @@ static void add_device_status(struct virtio_dev *d, unsigned bits)
 }
 
 /* Maps the structure of kind `type`, of at least `least` bytes; NULL: there is none.  *at: its capability. */
-static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least, uint32_t *len, unsigned *at)
+static volatile uint8_t *map_virtio_structure(struct pci_fn f, unsigned type, uint32_t least,
+                                              uint32_t *len, unsigned *at)
 {
     unsigned cap = 0;
 
     while ((cap = pci_cap(f, CAP_VENDOR, cap)) != 0) {
-        uint32_t       off = pci_read(f, cap + 8);
+        uint32_t off = pci_read(f, cap + 8);
         struct pci_bar bar;
 
         if (pci_read(f, cap) >> 24 != type)
             continue;
         *len = pci_read(f, cap + 12);
-        if (*len < least || pci_bar(f, pci_read(f, cap + 4) & 0xff, &bar) != 0 || bar.io || off > bar.len ||
-            *len > bar.len - off)
+        if (*len < least || pci_bar(f, pci_read(f, cap + 4) & 0xff, &bar) != 0 || bar.io ||
+            off > bar.len || *len > bar.len - off)
             continue;
         *at = cap;
         *len = min_of(*len, (uint32_t)(16 * PAGE_SIZE));
@@ -101,7 +114,8 @@ int virtio_open(struct virtio_dev *d, struct pci_fn f, uint64_t wanted, uint64_t
     pci_enable(f, PCI_CMD_MEMORY);
     if ((d->common = map_virtio_structure(f, CFG_COMMON, 56, &len, &cap)) == NULL ||
         (d->config = map_virtio_structure(f, CFG_DEVICE, 1, &d->config_len, &cap)) == NULL ||
-        (d->notify = map_virtio_structure(f, CFG_NOTIFY, 2, &len, &cap)) == NULL || pci_msix_open(f, &d->msix) != 0)
+        (d->notify = map_virtio_structure(f, CFG_NOTIFY, 2, &len, &cap)) == NULL ||
+        pci_msix_open(f, &d->msix) != 0)
         return -ENODEV;
     d->notify_step = pci_read(f, cap + 16);
     d->common[R_STATUS] = 0;
@@ -145,9 +159,9 @@ unsigned virtio_nqueues(struct virtio_dev *d)
 /* The arrays of a queue of `size` descriptors: 16 bytes each, then the avail ring, then, aligned, the used ring. */
 static int alloc_virtq_arrays(struct virtq *q, unsigned node)
 {
-    size_t       avail = 16ul * q->size, used = round_up(avail + 6 + 2ul * q->size, 64);
-    size_t       bytes = used + 6 + 8ul * q->size;
-    unsigned     order = 0;
+    size_t avail = 16ul * q->size, used = round_up(avail + 6 + 2ul * q->size, 64);
+    size_t bytes = used + 6 + 8ul * q->size;
+    unsigned order = 0;
     struct page *pg;
 
     while (PAGE_SIZE << order < bytes)
@@ -169,8 +183,8 @@ static int alloc_virtq_arrays(struct virtq *q, unsigned node)
     return 0;
 }
 
-int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu, void (*fn)(void *), void *arg,
-               const char *name)
+int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
+               void (*fn)(void *), void *arg, const char *name)
 {
     int err;
 
@@ -197,7 +211,8 @@ int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned c
     virtio_write64(d->common + R_Q_DESC, virt_to_phys(q->desc));
     virtio_write64(d->common + R_Q_DRIVER, virt_to_phys((void *)(uintptr_t)q->avail));
     virtio_write64(d->common + R_Q_DEVICE, virt_to_phys((void *)(uintptr_t)q->used));
-    q->notify = (volatile uint32_t *)(d->notify + virtio_read16(d->common + R_Q_NOTIFY) * d->notify_step);
+    q->notify =
+        (volatile uint32_t *)(d->notify + virtio_read16(d->common + R_Q_NOTIFY) * d->notify_step);
     virtio_write16(d->common + R_Q_ENABLE, 1);
     return 0;
 }
@@ -210,7 +225,7 @@ void virtq_tell(struct virtq *q)
 bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie)
 {
     uint16_t head, at;
-    bool     quiet;
+    bool quiet;
 
     spin_lock(&q->lock);
     if (q->nfree < n) {
@@ -245,9 +260,10 @@ void *virtq_get(struct virtq *q, uint32_t *written)
 
     spin_lock(&q->lock);
     while (cookie == NULL && q->next_used != q->used[1]) {
-        volatile uint32_t *e = (volatile uint32_t *)(q->used + 2) + 2 * (q->next_used & (q->size - 1));
-        uint32_t           head = (atomic_thread_fence(memory_order_acquire), e[0]), len = e[1];
-        uint16_t           n = 1, last;
+        volatile uint32_t *e =
+            (volatile uint32_t *)(q->used + 2) + 2 * (q->next_used & (q->size - 1));
+        uint32_t head = (atomic_thread_fence(memory_order_acquire), e[0]), len = e[1];
+        uint16_t n = 1, last;
 
         q->next_used++;
         if (head >= q->size || (cookie = q->cookie[head]) == NULL) {

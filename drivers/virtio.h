@@ -21,31 +21,31 @@
 #define VIRTIO_VENDOR 0x1af4
 
 struct virtio_dev {
-    struct pci_fn     f;
-    struct pci_msix   msix;
+    struct pci_fn f;
+    struct pci_msix msix;
     volatile uint8_t *common, *notify, *config; /* registers; config: those of the kind of device */
-    uint32_t          config_len;
-    uint32_t          notify_step;
+    uint32_t config_len;
+    uint32_t notify_step;
 };
 
 struct virtq_desc;
 struct virtq {
-    struct spinlock        lock;
-    struct virtq_desc     *desc;      /* [c] the three arrays, in one piece of memory */
-    volatile uint16_t     *avail, *used;
-    volatile uint32_t     *notify;    /* [c] written to tell the device               */
-    uint16_t               index;     /* [c] number of the queue                      */
-    uint16_t               size;      /* [c] descriptors                              */
-    uint16_t               free_head, nfree; /* [l]                                   */
-    uint16_t               next_used; /* [l]                                          */
-    bool                   quiet;     /* [l] the device is not told yet: before virtio_start() */
-    void                 **cookie;    /* [l] of the chain that begins at a descriptor; NULL: none begins there */
+    struct spinlock lock;
+    struct virtq_desc *desc; /* [c] the three arrays, in one piece of memory */
+    volatile uint16_t *avail, *used;
+    volatile uint32_t *notify; /* [c] written to tell the device               */
+    uint16_t index;            /* [c] number of the queue                      */
+    uint16_t size;             /* [c] descriptors                              */
+    uint16_t free_head, nfree; /* [l]                                   */
+    uint16_t next_used;        /* [l]                                          */
+    bool quiet;                /* [l] the device is not told yet: before virtio_start() */
+    void **cookie; /* [l] of the chain that begins at a descriptor; NULL: none begins there */
 };
 
 struct virtq_piece { /* of a chain; those the device writes come last */
-    paddr_t  pa;
+    paddr_t pa;
     uint32_t len;
-    bool     to_driver;
+    bool to_driver;
 };
 
 /*
@@ -64,15 +64,15 @@ unsigned virtio_nqueues(struct virtio_dev *d);
  * virtq_open - make queue `index`; its interrupts call fn(arg) on CPU `cpu`, whose node the arrays come from.
  * fn NULL: the queue does not interrupt.  0, -ENOMEM, -EBUSY (no vector), -ENODEV.
  */
-int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu, void (*fn)(void *), void *arg,
-               const char *name);
+int virtq_open(struct virtio_dev *d, struct virtq *q, unsigned index, unsigned cpu,
+               void (*fn)(void *), void *arg, const char *name);
 /*
  * virtq_put - give the device a chain.  false: too few descriptors are free.  virtq_get - the cookie of one that it is
  * done with, or NULL; *written (may be NULL): bytes that it says it has written there, not to be trusted.
  * virtq_tell - tell the device of what was given to it while the queue was quiet.
  */
-bool  virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
+bool virtq_put(struct virtq *q, const struct virtq_piece *piece, unsigned n, void *cookie);
 void *virtq_get(struct virtq *q, uint32_t *written);
-void  virtq_tell(struct virtq *q);
+void virtq_tell(struct virtq *q);
 
 #endif

@@ -17,7 +17,13 @@
 #include "mem/kmem.h"
 #include "stat/panic.h"
 
-enum { DEVICE_TRANSITIONAL = 0x1001, DEVICE_MODERN = 0x1042, MAX_QUEUES = 16, MAX_DISKS = 16, MINORS = 16 };
+enum {
+    DEVICE_TRANSITIONAL = 0x1001,
+    DEVICE_MODERN = 0x1042,
+    MAX_QUEUES = 16,
+    MAX_DISKS = 16,
+    MINORS = 16
+};
 enum { MAJOR = 254 };
 enum { F_SEG_MAX = 1 << 2, F_RO = 1 << 5, F_FLUSH = 1 << 9, F_MQ = 1 << 12 };
 enum { C_CAPACITY = 0, C_SEG_MAX = 12, C_NUM_QUEUES = 34 }; /* registers */
@@ -26,30 +32,30 @@ enum { T_IN = 0, T_OUT = 1, T_FLUSH = 4, STATUS_OK = 0 };
 struct header { /* in cmd->hw; the status follows */
     uint32_t type, reserved;
     uint64_t sector;
-    uint8_t  status;
+    uint8_t status;
 };
 _Static_assert(sizeof(struct header) <= sizeof((struct disk_cmd *)0)->hw, "fits into a command");
 
 struct vblk {
     struct virtio_dev dev;
-    unsigned          nqueues;
-    _Atomic uint64_t  errors;
+    unsigned nqueues;
+    _Atomic uint64_t errors;
     struct vblk_queue {
         struct vblk *disk;
         struct virtq q;
-        char         name[16]; /* of the interrupt */
+        char name[16]; /* of the interrupt */
     } queue[MAX_QUEUES];
 };
 
-static unsigned       ndisks;
+static unsigned ndisks;
 static disk_attach_fn attach_disk;
 
 static bool vblk_start(void *soft, struct disk_cmd *c)
 {
-    struct vblk       *v = soft;
-    struct header     *h = (struct header *)c->hw;
+    struct vblk *v = soft;
+    struct header *h = (struct header *)c->hw;
     struct virtq_piece piece[DISK_MAX_SEGS + 2];
-    unsigned           n = 0;
+    unsigned n = 0;
 
     h->type = c->op == DISK_READ ? T_IN : c->op == DISK_WRITE ? T_OUT : T_FLUSH;
     h->reserved = 0;
@@ -65,7 +71,7 @@ static bool vblk_start(void *soft, struct disk_cmd *c)
 static void vblk_intr(void *arg)
 {
     struct vblk_queue *vq = arg;
-    struct disk_cmd   *c;
+    struct disk_cmd *c;
 
     while ((c = virtq_get(&vq->q, NULL)) != NULL) {
         bool ok = ((struct header *)c->hw)->status == STATUS_OK;
@@ -85,8 +91,8 @@ static int vblk_open_queues(struct vblk *v, unsigned disk, const char *name)
 {
     for (unsigned i = 0; i < v->nqueues; i++) {
         struct vblk_queue *vq = &v->queue[i];
-        unsigned           cpu = (i * ncpu / v->nqueues + disk) % ncpu;
-        int                err;
+        unsigned cpu = (i * ncpu / v->nqueues + disk) % ncpu;
+        int err;
 
         vq->disk = v;
         snprintf(vq->name, sizeof vq->name, "%s-q%u", name, i);
@@ -98,12 +104,14 @@ static int vblk_open_queues(struct vblk *v, unsigned disk, const char *name)
 
 static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
 {
-    struct disk_dev d = {.major = MAJOR, .minor = ndisks * MINORS, .start = vblk_start, .hw_errors = vblk_hw_errors};
-    struct vblk    *v;
-    uint64_t        features;
-    int             err;
+    struct disk_dev d = {
+        .major = MAJOR, .minor = ndisks * MINORS, .start = vblk_start, .hw_errors = vblk_hw_errors};
+    struct vblk *v;
+    uint64_t features;
+    int err;
 
-    if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) && id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
+    if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) &&
+        id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
         return false;
     if (ndisks == MAX_DISKS || (v = kmem_zalloc(sizeof *v)) == NULL) {
         warn("virtio-blk: more disks than %u, or no memory: ignored", ndisks);
@@ -112,7 +120,8 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
     snprintf(d.name, sizeof d.name, "vd%c", 'a' + (int)ndisks);
     if ((err = virtio_open(&v->dev, f, F_SEG_MAX | F_RO | F_FLUSH | F_MQ, &features)) == 0) {
         v->nqueues = features & F_MQ ? virtio_read16(v->dev.config + C_NUM_QUEUES) : 1;
-        v->nqueues = min_of(min_of(v->nqueues, virtio_nqueues(&v->dev)), min_of((unsigned)MAX_QUEUES, ncpu));
+        v->nqueues =
+            min_of(min_of(v->nqueues, virtio_nqueues(&v->dev)), min_of((unsigned)MAX_QUEUES, ncpu));
         err = vblk_open_queues(v, ndisks, d.name);
     }
     if (err != 0) {
@@ -123,7 +132,8 @@ static bool probe_virtio_disk(struct pci_fn f, uint32_t id, void *arg)
     d.readonly = (features & F_RO) != 0;
     d.cached = (features & F_FLUSH) != 0;
     d.max_segs = features & F_SEG_MAX ? virtio_read32(v->dev.config + C_SEG_MAX) : 1;
-    d.max_segs = max_of(1u, min_of(d.max_segs, min_of((unsigned)DISK_MAX_SEGS, v->queue[0].q.size - 2u)));
+    d.max_segs =
+        max_of(1u, min_of(d.max_segs, min_of((unsigned)DISK_MAX_SEGS, v->queue[0].q.size - 2u)));
     d.max_sectors = DISK_MAX_SEGS * (PAGE_SIZE / DISK_SECTOR);
     d.depth = v->queue[0].q.size / 3; /* of one page each */
     d.soft = v;

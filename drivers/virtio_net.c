@@ -32,17 +32,17 @@ enum { HEADER = 12, BUFFER = 2048, NRX = 128, NTX = 128, PER_PAGE = PAGE_SIZE / 
 
 struct vnet {
     struct virtio_dev dev;
-    struct nic_dev    nic;
-    struct virtq      rx, tx;
-    void             *free[NTX]; /* [s] send buffers */
-    unsigned          nfree;     /* [s]              */
-    char              name[16];
-    uint64_t          interrupts, bad_length; /* [i] */
-    uint64_t          no_buffer;              /* [s] */
-    struct kstat      ks;
+    struct nic_dev nic;
+    struct virtq rx, tx;
+    void *free[NTX]; /* [s] send buffers */
+    unsigned nfree;  /* [s]              */
+    char name[16];
+    uint64_t interrupts, bad_length; /* [i] */
+    uint64_t no_buffer;              /* [s] */
+    struct kstat ks;
 };
 
-static unsigned      ncards;
+static unsigned ncards;
 static nic_attach_fn attach_card;
 
 static bool post_rx_buffer(struct vnet *v, void *buf)
@@ -64,8 +64,8 @@ static void deliver_rx_frame(struct vnet *v, const uint8_t *buf, uint32_t writte
 static void vnet_intr(void *arg)
 {
     struct vnet *v = arg;
-    uint32_t     written;
-    void        *buf;
+    uint32_t written;
+    void *buf;
 
     v->interrupts++;
     while ((buf = virtq_get(&v->rx, &written)) != NULL) {
@@ -76,8 +76,8 @@ static void vnet_intr(void *arg)
 
 static bool vnet_send(void *soft, unsigned len, void (*fill)(void *dst, void *arg), void *arg)
 {
-    struct vnet       *v = soft;
-    uint8_t           *buf;
+    struct vnet *v = soft;
+    uint8_t *buf;
     struct virtq_piece piece;
 
     while (v->nfree < NTX && (buf = virtq_get(&v->tx, NULL)) != NULL)
@@ -136,7 +136,7 @@ static void vnet_kstat_clear(struct kstat *ks)
 static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
 {
     uint64_t features;
-    int      err;
+    int err;
 
     if ((err = virtio_open(&v->dev, f, F_MAC, &features)) != 0)
         return err;
@@ -153,11 +153,13 @@ static int vnet_open_card(struct vnet *v, struct pci_fn f, unsigned cpu)
 
 static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
 {
-    unsigned     cpu = (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu; /* apart, and from what is on CPU 0 */
+    unsigned cpu =
+        (ncards * ncpu / 4 + 1 + ncards / 4) % ncpu; /* apart, and from what is on CPU 0 */
     struct vnet *v;
-    int          err;
+    int err;
 
-    if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) && id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
+    if (id != (VIRTIO_VENDOR | DEVICE_MODERN << 16) &&
+        id != (VIRTIO_VENDOR | DEVICE_TRANSITIONAL << 16))
         return false;
     if (ncards == NIC_MAX || (v = kmem_zalloc(sizeof *v)) == NULL) {
         warn("virtio-net: more cards than %u, or no memory: ignored", (unsigned)NIC_MAX);
@@ -171,8 +173,14 @@ static bool probe_virtio_card(struct pci_fn f, uint32_t id, void *arg)
         return false; /* v stays: the device may know its queues */
     }
     v->ks = (struct kstat){
-        .module = "link", .instance = (int)ncards, .kclass = "net", .nstat = array_size(names), .names = names,
-        .snapshot = vnet_kstat_snapshot, .clear = vnet_kstat_clear, .arg = v,
+        .module = "link",
+        .instance = (int)ncards,
+        .kclass = "net",
+        .nstat = array_size(names),
+        .names = names,
+        .snapshot = vnet_kstat_snapshot,
+        .clear = vnet_kstat_clear,
+        .arg = v,
     };
     str_copy(v->ks.name, v->name, sizeof v->ks.name);
     kstat_register(&v->ks);

@@ -64,15 +64,15 @@ void kmain(uint32_t magic, uint64_t info);
 extern char __kernel_start[], __kernel_end[], boot_pml4[], boot_stack[];
 
 /* Static: they are large, and the boot CPU has nowhere else to put them. */
-static struct boot_info   boot;
+static struct boot_info boot;
 static struct acpi_tables tables;
-static struct acpi_madt   madt;
-static struct acpi_srat   srat;
-static struct acpi_slit   slit;
-static struct acpi_hmat   hmat;
-static struct acpi_fadt   fadt;
+static struct acpi_madt madt;
+static struct acpi_srat srat;
+static struct acpi_slit slit;
+static struct acpi_hmat hmat;
+static struct acpi_fadt fadt;
 static struct cpu_counted boot_cpu;
-static uint64_t           boot_seed;
+static uint64_t boot_seed;
 
 /* ---- what the launcher passes ---- */
 
@@ -140,12 +140,13 @@ static void initramfs_read(void)
 /* /etc/system of the root file system's archive, then the launcher's lines: before anything reads a tunable. */
 static void apply_system_files(void)
 {
-    static char       text[4096];
+    static char text[4096];
     struct cpio_entry e;
-    const char       *why;
-    size_t            pos = 0, n;
+    const char *why;
+    size_t pos = 0, n;
 
-    while (boot.initrd != 0 && cpio_next(phys_to_virt(boot.initrd), boot.initrd_len, &pos, &e, &why) == 1)
+    while (boot.initrd != 0 &&
+           cpio_next(phys_to_virt(boot.initrd), boot.initrd_len, &pos, &e, &why) == 1)
         if (e.nlen == 10 && memcmp(e.name, "etc/system", 10) == 0) {
             system_file_apply((const char *)e.data, e.size);
             break;
@@ -158,7 +159,8 @@ static void apply_system_files(void)
 static void seed_cpu(struct cpu *c, unsigned id)
 {
     crng_seed(&c->crng, boot_seed, id);
-    crng_take(&c->crng, &c->rng, sizeof c->rng); /* what placement tells of this says nothing of the other */
+    crng_take(&c->crng, &c->rng,
+              sizeof c->rng); /* what placement tells of this says nothing of the other */
 }
 
 static void seed_generators(void)
@@ -182,16 +184,18 @@ static const void *map_low_memory(uint64_t phys, size_t len)
 static void acpi_read(void)
 {
     static uint8_t replaced[65536];
-    uint32_t       size;
-    uint16_t       sel;
-    const char    *why = NULL;
+    uint32_t size;
+    uint16_t sel;
+    const char *why = NULL;
 
-    if (boot.rsdp == NULL || acpi_tables_find(&tables, boot.rsdp, boot.rsdp_len, map_low_memory, &why) != 0)
+    if (boot.rsdp == NULL ||
+        acpi_tables_find(&tables, boot.rsdp, boot.rsdp_len, map_low_memory, &why) != 0)
         panic("no usable ACPI tables: %s", why != NULL ? why : "the boot loader found none");
     if (fw_cfg_find("opt/homeroom/acpi", &size, &sel) == 0) {
         if (size > sizeof replaced)
             warn("opt/homeroom/acpi is longer than %lu bytes: ignored", sizeof replaced);
-        else if (fw_cfg_read(sel, replaced, size) == 0 && acpi_tables_replace(&tables, replaced, size, &why) != 0)
+        else if (fw_cfg_read(sel, replaced, size) == 0 &&
+                 acpi_tables_replace(&tables, replaced, size, &why) != 0)
             warn("opt/homeroom/acpi: %s", why);
     }
     if (acpi_find(&tables, ACPI_SIG('A', 'P', 'I', 'C')) == NULL ||
@@ -214,7 +218,8 @@ static unsigned number_cpus(uint32_t *ids)
     self = r[1] >> 24;
     ids[0] = self;
     for (unsigned i = 0; i < madt.ncpus; i++)
-        if (madt.cpu[i].enabled && madt.cpu[i].apic_id != self && madt.cpu[i].apic_id < 255 && n < CPU_MAX)
+        if (madt.cpu[i].enabled && madt.cpu[i].apic_id != self && madt.cpu[i].apic_id < 255 &&
+            n < CPU_MAX)
             ids[n++] = madt.cpu[i].apic_id;
     if (madt.ndropped > 0)
         warn("%u CPUs beyond the limit are not used", madt.ndropped);
@@ -224,14 +229,16 @@ static unsigned number_cpus(uint32_t *ids)
 static void topology_read(const uint32_t *ids, unsigned n)
 {
     static struct lgrp_range ram[MB2_RAM_MAX];
-    struct lgrp_input        in = {.ncpus = n, .apic_id = ids, .nmem = boot.nram, .mem = ram};
+    struct lgrp_input in = {.ncpus = n, .apic_id = ids, .nmem = boot.nram, .mem = ram};
     const struct acpi_header *h;
 
     for (unsigned i = 0; i < boot.nram; i++)
         ram[i] = (struct lgrp_range){boot.ram[i].base, boot.ram[i].len};
-    if ((h = acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T'))) != NULL && acpi_parse_srat(&srat, h, &in.srat_why) == 0)
+    if ((h = acpi_find(&tables, ACPI_SIG('S', 'R', 'A', 'T'))) != NULL &&
+        acpi_parse_srat(&srat, h, &in.srat_why) == 0)
         in.srat = &srat;
-    if ((h = acpi_find(&tables, ACPI_SIG('S', 'L', 'I', 'T'))) != NULL && acpi_parse_slit(&slit, h, &in.slit_why) == 0)
+    if ((h = acpi_find(&tables, ACPI_SIG('S', 'L', 'I', 'T'))) != NULL &&
+        acpi_parse_slit(&slit, h, &in.slit_why) == 0)
         in.slit = &slit;
     if ((h = acpi_find(&tables, ACPI_SIG('H', 'M', 'A', 'T'))) != NULL) {
         const char *why;
@@ -252,7 +259,7 @@ static void topology_read(const uint32_t *ids, unsigned n)
  * keeps the end of the largest range of memory.
  */
 static struct {
-    paddr_t  at; /* 0: there is none */
+    paddr_t at; /* 0: there is none */
     uint32_t len;
     uint16_t sel;
 } overlay;
@@ -267,12 +274,14 @@ static void overlay_reserve(const struct mem_range *r, unsigned n)
         if (r[i].len > most->len)
             most = &r[i];
     if (overlay.len > most->len / 2) {
-        warn("opt/homeroom/overlay (%u bytes) is more than half of a memory range: ignored", overlay.len);
+        warn("opt/homeroom/overlay (%u bytes) is more than half of a memory range: ignored",
+             overlay.len);
         return;
     }
     overlay.at = round_down(most->base + most->len - overlay.len, PAGE_SIZE);
     if (overlay.at < boot.initrd + boot.initrd_len && boot.initrd < most->base + most->len) {
-        warn("opt/homeroom/overlay (%u bytes) finds no room behind the initramfs: ignored", overlay.len);
+        warn("opt/homeroom/overlay (%u bytes) finds no room behind the initramfs: ignored",
+             overlay.len);
         overlay.at = 0;
         return;
     }
@@ -293,10 +302,11 @@ static void *overlay_read(void)
 static void memory_start(void)
 {
     static struct mem_range r[LGRP_RANGE_MAX];
-    uint8_t                 near[NODE_MAX];
+    uint8_t near[NODE_MAX];
 
     for (unsigned i = 0; i < lgrp_topo.nranges; i++)
-        r[i] = (struct mem_range){lgrp_topo.range[i].base, lgrp_topo.range[i].len, lgrp_topo.range_node[i]};
+        r[i] = (struct mem_range){lgrp_topo.range[i].base, lgrp_topo.range[i].len,
+                                  lgrp_topo.range_node[i]};
     mem_reserve(0x100000, kva_to_phys(__kernel_end) - 0x100000);
     mem_reserve(boot.info, boot.info_len);
     if (boot.initrd != 0)
@@ -313,7 +323,7 @@ static void memory_start(void)
 /* Everything that CPU `id` has of its own, on its board. */
 static void cpu_make(unsigned id, uint32_t apic)
 {
-    unsigned    node = lgrp_topo.cpu_node[id];
+    unsigned node = lgrp_topo.cpu_node[id];
     struct cpu *c = id == 0 ? &boot_cpu.cpu : kmem_alloc_node(sizeof(struct cpu_counted), node);
 
     if (c == NULL)
@@ -412,10 +422,10 @@ static void reset_machine(void)
 static void report_hang_on_nmi(struct regs *r)
 {
     static _Atomic unsigned busy, told;
-    static struct cpumask   answered;
-    struct cpu             *c = this_cpu();
-    uint64_t                until = rdtsc() + 10000 * clock_tsc_per_ms();
-    bool                    first;
+    static struct cpumask answered;
+    struct cpu *c = this_cpu();
+    uint64_t until = rdtsc() + 10000 * clock_tsc_per_ms();
+    bool first;
 
     atomic_store(&park_nmi_is_all, true);
     log_enter_panic();
@@ -452,7 +462,7 @@ static void report_hang_on_nmi(struct regs *r)
 static void boot_thread(void *arg)
 {
     static char addresses[512];
-    void       *over;
+    void *over;
 
     fs_init();
     tty_init();
@@ -466,7 +476,8 @@ static void boot_thread(void *arg)
     procfs_init();
     sysfs_init();
     disks_init();
-    net_init(read_option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses : NULL);
+    net_init(read_option_text("opt/homeroom/net", addresses, sizeof addresses) > 0 ? addresses
+                                                                                   : NULL);
     over = overlay_read();
     if (vfs_root_init(boot.initrd != 0 ? phys_to_virt(boot.initrd) : NULL, boot.initrd_len, over,
                       over != NULL ? overlay.len : 0) != 0)
@@ -485,7 +496,7 @@ static void boot_thread(void *arg)
 void kmain(uint32_t magic, uint64_t info)
 {
     static uint32_t ids[CPU_MAX];
-    char            text[16];
+    char text[16];
 
     /* The boot CPU's struct cpu first: locks and counters need it. */
     boot_cpu.cpu.self = &boot_cpu.cpu;
@@ -494,7 +505,8 @@ void kmain(uint32_t magic, uint64_t info)
     wrmsr(MSR_GSBASE, (uint64_t)&boot_cpu.cpu);
     boot_cpu.cpu.nlock = 1; /* interrupts stay off until the first thread */
     uart_early_init();
-    log_ops = (struct log_ops){write_console_line, write_verdict_line, serial_flush, power_off, reset_machine};
+    log_ops = (struct log_ops){write_console_line, write_verdict_line, serial_flush, power_off,
+                               reset_machine};
     trap_early_init();
     features_init();
     if (mb2_parse(magic, info, &boot) != 0)
@@ -524,7 +536,8 @@ void kmain(uint32_t magic, uint64_t info)
     for (unsigned i = 0; i < ncpu; i++)
         cpu_make(i, ids[i]);
     trap_init_cpu(&boot_cpu.cpu);
-    trap_ops.syscall = syscall_dispatch; /* those that concern processes are filled in by proc_init() */
+    trap_ops.syscall =
+        syscall_dispatch; /* those that concern processes are filled in by proc_init() */
     trap_ops.ast = disp_ast;
     trap_ops.interrupted = disp_interrupted;
     trap_nmi = report_hang_on_nmi;
@@ -538,11 +551,13 @@ void kmain(uint32_t magic, uint64_t info)
     vdso_init();
     if (read_option_text("opt/homeroom/watchdog", text, sizeof text) > 0)
         watchdog_s = (unsigned)parse_boot_number(text);
-    park_on = read_option_text("opt/homeroom/threads", text, sizeof text) > 0 && parse_boot_number(text) > 1;
+    park_on = read_option_text("opt/homeroom/threads", text, sizeof text) > 0 &&
+              parse_boot_number(text) > 1;
     disp_cpu_join(&boot_cpu.cpu);
     smp_start(cpu_enter);
     wait_for_cpus();
-    kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8, nlgrps, boot_seed);
+    kprintf("Homeroom: %u CPUs, %lu MiB, %u lgroups, seed %#lx", ncpu, mem_total_pages() >> 8,
+            nlgrps, boot_seed);
     if (kthread_create("boot", PRI_SYS, boot_thread, NULL) == NULL)
         panic("no memory for the first thread");
     clock_start();

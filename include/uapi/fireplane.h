@@ -52,27 +52,27 @@ struct fp_header {
     uint64_t skew_ps;      /* the furthest a CPU may be ahead of the slowest    */
     uint32_t boards_known; /* boards whose memory was probed                    */
     uint32_t ecache_ways;  /* ways of the external cache                        */
-    uint32_t tested;       /* enum fp_tested: has the model counted known work right on this QEMU?  */
-    uint32_t disarmed;     /* times that it was disarmed: what was measured across one is not whole */
-    char     params[2048]; /* the model's parameters, "key = value" lines, zero-terminated */
+    uint32_t tested;   /* enum fp_tested: has the model counted known work right on this QEMU?  */
+    uint32_t disarmed; /* times that it was disarmed: what was measured across one is not whole */
+    char params[2048]; /* the model's parameters, "key = value" lines, zero-terminated */
 };
 
 enum fp_tested { FP_UNTESTED, FP_PROVEN, FP_BROKEN };
 
 /* What the model counts for a CPU. */
 struct fp_counts {
-    uint64_t time_ps;           /* modelled clock                                       */
-    uint64_t instr;             /* user instructions                                    */
-    uint64_t loads, stores;     /* accesses to memory, cached or not                    */
-    uint64_t ec_ref;            /* references to the external cache (L1 misses)         */
-    uint64_t ec_hit;            /* of those, found there                                */
-    uint64_t miss_local;        /* not found; the line's memory is on the CPU's board   */
-    uint64_t miss_remote;       /* not found; its memory is on another board            */
-    uint64_t load_miss_local;   /* of miss_local, those of loads                        */
-    uint64_t load_miss_remote;  /* of miss_remote, those of loads                       */
-    uint64_t writeback;         /* lines written to memory                              */
-    uint64_t stall_ps;          /* time the CPU waited for memory                       */
-    uint64_t fp_stall_ps;       /* time it waited for results of floating-point operations */
+    uint64_t time_ps;                /* modelled clock                                       */
+    uint64_t instr;                  /* user instructions                                    */
+    uint64_t loads, stores;          /* accesses to memory, cached or not                    */
+    uint64_t ec_ref;                 /* references to the external cache (L1 misses)         */
+    uint64_t ec_hit;                 /* of those, found there                                */
+    uint64_t miss_local;             /* not found; the line's memory is on the CPU's board   */
+    uint64_t miss_remote;            /* not found; its memory is on another board            */
+    uint64_t load_miss_local;        /* of miss_local, those of loads                        */
+    uint64_t load_miss_remote;       /* of miss_remote, those of loads                       */
+    uint64_t writeback;              /* lines written to memory                              */
+    uint64_t stall_ps;               /* time the CPU waited for memory                       */
+    uint64_t fp_stall_ps;            /* time it waited for results of floating-point operations */
     uint64_t queue_ps[FP_RES_COUNT]; /* time transfers waited, by resource              */
 };
 
@@ -98,10 +98,10 @@ struct fp_cpu {
  */
 #define FPIOC_LWP 0x4601
 struct fp_lwp {
-    int32_t          pid;     /* 0: the calling process                             */
-    int32_t          lwpid;   /* the LWP, or the next one above; set to the one found */
-    uint64_t         time_ps; /* out: its modelled clock                            */
-    struct fp_counts used;    /* out; time_ps: a clock for each instruction, and both stalls */
+    int32_t pid;           /* 0: the calling process                             */
+    int32_t lwpid;         /* the LWP, or the next one above; set to the one found */
+    uint64_t time_ps;      /* out: its modelled clock                            */
+    struct fp_counts used; /* out; time_ps: a clock for each instruction, and both stalls */
 };
 
 /*
@@ -110,18 +110,25 @@ struct fp_lwp {
  */
 #define FP_TAG 0x46500000u
 enum fp_op {
-    FP_OP_SYNC   = 1, /* publish this CPU's counters now                                                   */
-    FP_OP_ARM    = 2, /* watch user programs from now on; all clocks are set to the latest                 */
-    FP_OP_DISARM = 3, /* stop watching, publish every CPU                                                  */
-    FP_OP_SWITCH = 4, /* a thread leaves, another comes.  Misses in flight are waited for and the counters
+    FP_OP_SYNC =
+        1, /* publish this CPU's counters now                                                   */
+    FP_OP_ARM =
+        2, /* watch user programs from now on; all clocks are set to the latest                 */
+    FP_OP_DISARM =
+        3, /* stop watching, publish every CPU                                                  */
+    FP_OP_SWITCH =
+        4, /* a thread leaves, another comes.  Misses in flight are waited for and the counters
                          published: counts.time_ps and ret[0] are the leaving thread's time.  Then the
                          clock becomes the latest of itself and arg[0], the coming thread's time.           */
-    FP_OP_PROBE  = 5, /* the load that is the next instruction reads guest-physical address arg[0], which is
+    FP_OP_PROBE =
+        5, /* the load that is the next instruction reads guest-physical address arg[0], which is
                          in the range arg[1], arg[2] bytes long, of board arg[3]; ret[0] is 0, or 1 if refused */
-    FP_OP_PROVEN = 6, /* the self-test (user/bench/fptest.c) found the counters right ...                   */
-    FP_OP_BROKEN = 7, /* ... or wrong: QEMU ends.  Only the first of the two counts.                      */
+    FP_OP_PROVEN =
+        6, /* the self-test (user/bench/fptest.c) found the counters right ...                   */
+    FP_OP_BROKEN =
+        7, /* ... or wrong: QEMU ends.  Only the first of the two counts.                      */
 };
-#define FP_DOORBELL(op) \
+#define FP_DOORBELL(op)                                                                            \
     __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long %c0" : : "i"(FP_TAG | (op)) : "memory")
 
 #endif

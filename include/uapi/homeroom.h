@@ -11,16 +11,17 @@
 #ifndef UAPI_HOMEROOM_H
 #define UAPI_HOMEROOM_H
 
-#define SYS_meminfo         1024 /* (u64 *in, int naddr, u32 *req, int nreq, u64 *out, u32 *valid) */
-#define SYS_gethomelgroup   1025 /* () -> home lgroup id of the caller                           */
-#define SYS_getcpuid        1026 /* () -> CPU the caller runs on                                 */
-#define SYS_p_online        1027 /* (int cpu, int flag) -> previous state                        */
-#define SYS_processor_info  1028 /* (int cpu, struct processor_info *)                           */
-#define SYS_processor_bind  1029 /* (int idtype, int id, int cpu, int *old)                      */
-#define SYS_pset_create     1030 /* (int *new)                                                   */
-#define SYS_pset_destroy    1031 /* (int set)                                                    */
-#define SYS_pset_assign     1032 /* (int set, int cpu, int *old, int forced)                     */
-#define SYS_pset_bind       1033 /* (int set, int idtype, int id, int *old, int pid): pid != 0: of its LWPs */
+#define SYS_meminfo        1024 /* (u64 *in, int naddr, u32 *req, int nreq, u64 *out, u32 *valid) */
+#define SYS_gethomelgroup  1025 /* () -> home lgroup id of the caller                           */
+#define SYS_getcpuid       1026 /* () -> CPU the caller runs on                                 */
+#define SYS_p_online       1027 /* (int cpu, int flag) -> previous state                        */
+#define SYS_processor_info 1028 /* (int cpu, struct processor_info *)                           */
+#define SYS_processor_bind 1029 /* (int idtype, int id, int cpu, int *old)                      */
+#define SYS_pset_create    1030 /* (int *new)                                                   */
+#define SYS_pset_destroy   1031 /* (int set)                                                    */
+#define SYS_pset_assign    1032 /* (int set, int cpu, int *old, int forced)                     */
+#define SYS_pset_bind                                                                              \
+    1033 /* (int set, int idtype, int id, int *old, int pid): pid != 0: of its LWPs */
 #define SYS_pset_info       1034 /* (int set, int *type, unsigned *n, int *cpus)                 */
 #define SYS_pset_list       1035 /* (int *sets, unsigned *n)                                     */
 #define SYS_pset_setattr    1036 /* (int set, unsigned attr)                                     */
@@ -75,17 +76,18 @@
 #define PSET_NOESCAPE 0x1
 
 struct hr_processor_info {
-    int  pi_state;
+    int pi_state;
     char pi_processor_type[16];
     char pi_fputypes[32];
-    int  pi_clock; /* MHz, 0 unknown */
+    int pi_clock;  /* MHz, 0 unknown */
     long pi_since; /* seconds since 1970 of the last state change (Homeroom's addition) */
 };
 
 /* SYS_lgrp operations; ids are dense, 0 .. nlgrps-1, as in Solaris 9. */
-#define LGRP_OP_COUNT    0 /* () -> nlgrps                                                  */
-#define LGRP_OP_INFO     1 /* (id, struct hr_lgrp_info *)                                   */
-#define LGRP_OP_HOME     2 /* (idtype, id) -> home; id P_MYID is the caller; P_LWPID ids are of the caller's process */
+#define LGRP_OP_COUNT 0 /* () -> nlgrps                                                  */
+#define LGRP_OP_INFO  1 /* (id, struct hr_lgrp_info *)                                   */
+#define LGRP_OP_HOME                                                                               \
+    2 /* (idtype, id) -> home; id P_MYID is the caller; P_LWPID ids are of the caller's process */
 #define LGRP_OP_AFF_GET  3 /* (idtype, id, lgrp) -> affinity                                */
 #define LGRP_OP_AFF_SET  4 /* (idtype, id, lgrp, affinity)                                  */
 #define LGRP_OP_GEN      5 /* () -> generation number                                       */
@@ -101,15 +103,15 @@ struct hr_processor_info {
 #define HR_MAXLGRP 64
 
 struct hr_lgrp_info {
-    int                id;
-    int                ncpus;                   /* on-line CPUs                          */
-    unsigned long      cpus[HR_MAXCPU / 64];    /* mask of on-line CPU ids               */
-    unsigned long long mem_installed;           /* bytes                                 */
-    unsigned long long mem_free;                /* bytes                                 */
-    unsigned long long mem_base;                /* lowest physical address, 0 if none    */
-    unsigned long long mem_bound;               /* first physical address above the last */
-    unsigned           load;                    /* load average, 32767 = every CPU busy  */
-    unsigned char      latency[HR_MAXLGRP];     /* SLIT distance to each lgroup's memory */
+    int id;
+    int ncpus;                          /* on-line CPUs                          */
+    unsigned long cpus[HR_MAXCPU / 64]; /* mask of on-line CPU ids               */
+    unsigned long long mem_installed;   /* bytes                                 */
+    unsigned long long mem_free;        /* bytes                                 */
+    unsigned long long mem_base;        /* lowest physical address, 0 if none    */
+    unsigned long long mem_bound;       /* first physical address above the last */
+    unsigned load;                      /* load average, 32767 = every CPU busy  */
+    unsigned char latency[HR_MAXLGRP];  /* SLIT distance to each lgroup's memory */
 };
 
 /* SYS_tunable operations. */
@@ -117,8 +119,8 @@ struct hr_lgrp_info {
 #define TUNABLE_SET 1 /* superuser */
 
 struct hr_tunable {
-    unsigned           size;     /* bytes: 1, 2, 4 or 8 */
-    unsigned           writable; /* 0, or 2: in /etc/system alone: TUNABLE_SET fails with EPERM */
+    unsigned size;     /* bytes: 1, 2, 4 or 8 */
+    unsigned writable; /* 0, or 2: in /etc/system alone: TUNABLE_SET fails with EPERM */
     unsigned long long value;
     unsigned long long least, greatest; /* TUNABLE_SET fails with ERANGE outside  */
 };

@@ -37,19 +37,19 @@
  *   locked   it has it; info and a as before; b: how long it waited, ns
  *   name     the thread that runs has another name, from exec() or prctl(); a, b: the name, 16 bytes
  */
-#define TRACE_EVENTS(X)                                                                                               \
-    X(SWITCH, "switch")                                                                                               \
-    X(WAKE, "wake")                                                                                                   \
-    X(MIGRATE, "migrate")                                                                                             \
-    X(FAULT, "fault")                                                                                                 \
-    X(PAGE, "page")                                                                                                   \
-    X(INTR, "intr")                                                                                                   \
-    X(POKE, "poke")                                                                                                   \
-    X(XCALL, "xcall")                                                                                                 \
-    X(IO, "io")                                                                                                       \
-    X(IODONE, "iodone")                                                                                               \
-    X(LOCK, "lock")                                                                                                   \
-    X(LOCKED, "locked")                                                                                               \
+#define TRACE_EVENTS(X)                                                                            \
+    X(SWITCH, "switch")                                                                            \
+    X(WAKE, "wake")                                                                                \
+    X(MIGRATE, "migrate")                                                                          \
+    X(FAULT, "fault")                                                                              \
+    X(PAGE, "page")                                                                                \
+    X(INTR, "intr")                                                                                \
+    X(POKE, "poke")                                                                                \
+    X(XCALL, "xcall")                                                                              \
+    X(IO, "io")                                                                                    \
+    X(IODONE, "iodone")                                                                            \
+    X(LOCK, "lock")                                                                                \
+    X(LOCKED, "locked")                                                                            \
     X(NAME, "name")
 
 enum trace_type {
@@ -57,9 +57,9 @@ enum trace_type {
 #define X(id, name) TRACE_##id,
     TRACE_EVENTS(X)
 #undef X
-    TRACE_TYPES,      /* one more than the last event */
+        TRACE_TYPES,  /* one more than the last event */
     TRACE_LOST = 254, /* a: how many events of this CPU were overwritten before the next one */
-    TRACE_CPU  = 255, /* info: memory node of the CPU's board; a: its lgroup */
+    TRACE_CPU = 255,  /* info: memory node of the CPU's board; a: its lgroup */
 };
 
 /* It is new; it did not sleep: it ran or was on another queue; it was done by an interrupt. */
@@ -70,10 +70,10 @@ enum { TRACE_WAKE_NEW = 1, TRACE_WAKE_AGAIN = 2, TRACE_WAKE_INTR = 4 };
 
 struct trace_record {
     uint64_t time; /* ns                                         */
-    uint8_t  type; /* enum trace_type                            */
-    uint8_t  cpu;  /* where it happened                          */
+    uint8_t type;  /* enum trace_type                            */
+    uint8_t cpu;   /* where it happened                          */
     uint16_t info;
-    uint32_t tid;  /* the thread that ran there, machine-wide id */
+    uint32_t tid; /* the thread that ran there, machine-wide id */
     uint64_t a, b;
 };
 

@@ -20,7 +20,7 @@
 
 #include "lib/types.h"
 
-#define ACPI_SIG(a, b, c, d)                                                                   \
+#define ACPI_SIG(a, b, c, d)                                                                       \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 enum {

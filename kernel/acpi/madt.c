@@ -27,7 +27,7 @@ enum {
 };
 
 static void madt_add_cpu(struct acpi_madt *out, uint32_t apic_id, uint32_t uid, uint32_t flags,
-                    bool x2apic)
+                         bool x2apic)
 {
     for (unsigned i = 0; i < out->ncpus; i++) {
         if (out->cpu[i].apic_id == apic_id) {
@@ -67,8 +67,8 @@ static bool parse_madt_record(struct acpi_madt *out, const uint8_t *r, size_t le
         if (len < 12)
             return false;
         if (out->nioapics < ACPI_IOAPIC_MAX)
-            out->ioapic[out->nioapics++] = (struct acpi_ioapic){
-                .id = r[2], .addr = get32(r + 4), .gsi_base = get32(r + 8)};
+            out->ioapic[out->nioapics++] =
+                (struct acpi_ioapic){.id = r[2], .addr = get32(r + 4), .gsi_base = get32(r + 8)};
         return true;
     case MADT_OVERRIDE:
         if (len < 10)

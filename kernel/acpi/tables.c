@@ -75,7 +75,7 @@ static void add_acpi_table(struct acpi_tables *t, uint64_t phys, acpi_map_fn map
 
 /* Adds every table that a root table lists with entries of `width` bytes. */
 static void add_listed_tables(struct acpi_tables *t, const struct acpi_header *root, size_t width,
-                       acpi_map_fn map)
+                              acpi_map_fn map)
 {
     const uint8_t *at = (const uint8_t *)root + sizeof *root;
     size_t n = (root->length - sizeof *root) / width;

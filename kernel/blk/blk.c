@@ -28,16 +28,17 @@ struct blk_owner (*blk_owner_upcall)(void);
 
 struct command {
     struct disk_cmd c;
-    struct list     reqs; /* that it carries out, in the order of their sectors */
-    int             flow; /* for sched_done(); FLUSH: none of its business       */
-    uint64_t        begun_ns;
+    struct list reqs; /* that it carries out, in the order of their sectors */
+    int flow;         /* for sched_done(); FLUSH: none of its business       */
+    uint64_t begun_ns;
 };
 
 enum { FLUSH = -2 };
 
 static unsigned disk_depth; /* 0: as many as the disk takes */
-TUNABLE(disk_depth, 0, 1024,
-        "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
+TUNABLE(
+    disk_depth, 0, 1024,
+    "default 0; commands that a disk is given at a time, 0: as many as it takes; read for each");
 
 static struct command *command_of(struct disk_cmd *c)
 {
@@ -45,15 +46,16 @@ static struct command *command_of(struct disk_cmd *c)
 }
 
 /* Add the rest of `r` to the command, as much as fits into `most` sectors. */
-static void add_request_segments(struct disk *d, struct disk_cmd *c, const struct blk_req *r, uint32_t most)
+static void add_request_segments(struct disk *d, struct disk_cmd *c, const struct blk_req *r,
+                                 uint32_t most)
 {
     uint64_t skip = (uint64_t)r->sdone * SECTOR_SIZE;
 
     for (unsigned i = 0; i < r->nvecs && c->nsect < most; i++) {
         const struct blk_vec *v = &r->vec[i];
-        struct disk_seg      *last = c->nsegs > 0 ? &c->seg[c->nsegs - 1] : NULL;
-        paddr_t               pa = page_to_phys(v->pg) + v->off + skip;
-        uint32_t              len;
+        struct disk_seg *last = c->nsegs > 0 ? &c->seg[c->nsegs - 1] : NULL;
+        paddr_t pa = page_to_phys(v->pg) + v->off + skip;
+        uint32_t len;
 
         if (skip >= v->len) {
             skip -= v->len;
@@ -127,10 +129,10 @@ static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_
 /* The next command, or NULL: nothing waits, or as many run as may. */
 static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t *again)
 {
-    struct sched_room  room = {d->dev.max_sectors, d->dev.max_segs};
-    struct command    *cmd = list_first(&d->free, struct command, c.link);
+    struct sched_room room = {d->dev.max_sectors, d->dev.max_segs};
+    struct command *cmd = list_first(&d->free, struct command, c.link);
     struct sched_batch batch;
-    struct blk_req    *r;
+    struct blk_req *r;
 
     if (list_empty(&d->free) || (disk_depth != 0 && d->running >= disk_depth))
         return NULL;
@@ -171,7 +173,7 @@ static void dispatch_from_timer(struct timer *t);
 static void dispatch_commands(struct disk *d, uint64_t now)
 {
     struct command *cmd;
-    uint64_t        again = UINT64_MAX;
+    uint64_t again = UINT64_MAX;
 
     while ((cmd = d->stalled) != NULL || (cmd = make_next_command(d, now, &again)) != NULL) {
         d->stalled = NULL;
@@ -222,11 +224,11 @@ static void count_request_end(struct disk *d, const struct blk_req *r, uint64_t 
 static void command_done(struct disk_cmd *c, int error)
 {
     struct command *cmd = command_of(c);
-    struct disk    *d = c->arg;
-    struct list     ended = LIST_INIT(ended);
+    struct disk *d = c->arg;
+    struct list ended = LIST_INIT(ended);
     struct blk_req *r;
-    bool            several;
-    uint64_t        now = clock_mono_ns();
+    bool several;
+    uint64_t now = clock_mono_ns();
 
     spin_lock(&d->lock);
     TRACE(IODONE, c->nsect, encode_trace_io(c, error), trace_name(d->name));
@@ -266,13 +268,14 @@ static bool validate_request(const struct disk *d, struct blk_req *r)
         bytes += r->vec[i].len;
     r->lba = d->start + r->sector;
     return r->nvecs <= BLK_MAX_VECS && r->nsect > 0 && bytes == (uint64_t)r->nsect * SECTOR_SIZE &&
-           r->sector < d->sectors && r->nsect <= d->sectors - r->sector && !(r->op == BLK_WRITE && d->readonly);
+           r->sector < d->sectors && r->nsect <= d->sectors - r->sector &&
+           !(r->op == BLK_WRITE && d->readonly);
 }
 
 void blk_submit(struct blk_req *r)
 {
     struct disk *d = disk_whole(r->disk);
-    bool         sound = validate_request(r->disk, r);
+    bool sound = validate_request(r->disk, r);
 
     r->error = sound ? 0 : -EIO;
     r->bad = sound ? 0 : UINT64_MAX;
@@ -318,8 +321,8 @@ uint32_t disk_worth(struct disk *d, uint32_t sectors)
 
 struct waiter {
     struct spinlock lock;
-    struct cv       cv;
-    bool            done;
+    struct cv cv;
+    bool done;
 };
 
 static void wake_submitter(struct blk_req *r)
@@ -352,9 +355,14 @@ static int submit_and_wait(struct blk_req *r)
 
 int blk_rw(struct disk *d, enum blk_op op, uint64_t sector, void *buf, size_t len)
 {
-    struct blk_vec vec = {virt_to_page(buf), (uint32_t)((uintptr_t)buf & (PAGE_SIZE - 1)), (uint32_t)len};
-    struct blk_req r = {.disk = d, .op = (uint8_t)op, .sector = sector, .nsect = (uint32_t)(len / SECTOR_SIZE),
-                        .nvecs = 1, .vec = &vec};
+    struct blk_vec vec = {virt_to_page(buf), (uint32_t)((uintptr_t)buf & (PAGE_SIZE - 1)),
+                          (uint32_t)len};
+    struct blk_req r = {.disk = d,
+                        .op = (uint8_t)op,
+                        .sector = sector,
+                        .nsect = (uint32_t)(len / SECTOR_SIZE),
+                        .nvecs = 1,
+                        .vec = &vec};
 
     ASSERT(!mmu_on_stack(buf), "blk: a disk is not given a stack");
     if (len > BLK_MAX_VECS * PAGE_SIZE)

@@ -38,34 +38,35 @@ struct blk_owner {
     uint32_t user; /* real user id               */
 };
 
-struct blk_vec { /* `len` bytes at byte `off` of a frame, or of consecutive frames; multiples of SECTOR_SIZE */
+struct
+    blk_vec { /* `len` bytes at byte `off` of a frame, or of consecutive frames; multiples of SECTOR_SIZE */
     struct page *pg;
-    uint32_t     off, len;
+    uint32_t off, len;
 };
 
 struct blk_req {
-    struct disk          *disk;
-    uint8_t               op;     /* enum blk_op                                         */
-    bool                  sync;   /* a thread waits for it                               */
-    uint64_t              sector; /* from the start of `disk`                            */
-    uint32_t              nsect;  /* sum of the pieces; 0 for a flush                    */
-    unsigned              nvecs;
-    const struct blk_vec *vec;    /* stays until done()                                  */
-    uint64_t              file;   /* identity of the file it serves, 0: none             */
-    struct blk_owner      by;     /* for whom: blk_owner(); zero: the kernel             */
+    struct disk *disk;
+    uint8_t op;      /* enum blk_op                                         */
+    bool sync;       /* a thread waits for it                               */
+    uint64_t sector; /* from the start of `disk`                            */
+    uint32_t nsect;  /* sum of the pieces; 0 for a flush                    */
+    unsigned nvecs;
+    const struct blk_vec *vec; /* stays until done()                                  */
+    uint64_t file;             /* identity of the file it serves, 0: none             */
+    struct blk_owner by;       /* for whom: blk_owner(); zero: the kernel             */
     void (*done)(struct blk_req *r);
-    void                 *arg;    /* the submitter's                                     */
-    int                   error;  /* when done: 0 or -EIO                                */
-    uint64_t              bad;    /* when done: bit i: piece i is not done               */
-    struct list           link;   /* the block layer's, from here on                     */
-    uint64_t              submitted_ns;
-    uint64_t              lba;    /* from the start of the whole disk                    */
-    uint32_t              sdone;  /* sectors done                                        */
-    bool                  alone;  /* not to be merged: it was part of a command that failed */
-    bool                  split;  /* piece by piece: it failed as a whole                */
-    struct blk_req       *child, *next, *prev; /* in the heap of the requests that wait: sched.c */
-    uint64_t              pass;   /* the sweep that will carry it out                    */
-    uint64_t              seq;    /* commands that had ended when it was submitted       */
+    void *arg;        /* the submitter's                                     */
+    int error;        /* when done: 0 or -EIO                                */
+    uint64_t bad;     /* when done: bit i: piece i is not done               */
+    struct list link; /* the block layer's, from here on                     */
+    uint64_t submitted_ns;
+    uint64_t lba;   /* from the start of the whole disk                    */
+    uint32_t sdone; /* sectors done                                        */
+    bool alone;     /* not to be merged: it was part of a command that failed */
+    bool split;     /* piece by piece: it failed as a whole                */
+    struct blk_req *child, *next, *prev; /* in the heap of the requests that wait: sched.c */
+    uint64_t pass;                       /* the sweep that will carry it out                    */
+    uint64_t seq;                        /* commands that had ended when it was submitted       */
 };
 
 /*
@@ -76,24 +77,26 @@ struct disk *disk_find(const char *name);
 struct disk *disk_by_dev(uint64_t rdev);
 /* disk_next - all disks, each followed by its partitions: NULL gives the first; NULL after the last. */
 struct disk *disk_next(struct disk *d);
-const char  *disk_name(const struct disk *d);
-uint64_t     disk_dev(const struct disk *d); /* major << 8 | minor */
-uint64_t     disk_sectors(const struct disk *d);
-uint64_t     disk_start(const struct disk *d); /* of a partition: its first sector; 0 for a whole disk */
-bool         disk_readonly(const struct disk *d);
-struct disk *disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
+const char *disk_name(const struct disk *d);
+uint64_t disk_dev(const struct disk *d); /* major << 8 | minor */
+uint64_t disk_sectors(const struct disk *d);
+uint64_t
+disk_start(const struct disk *d); /* of a partition: its first sector; 0 for a whole disk */
+bool disk_readonly(const struct disk *d);
+struct disk *
+disk_whole(struct disk *d); /* the disk a partition is part of; itself for a whole one */
 
 /*
  * disk_claim - take a disk or partition for a mounted file system or a swap area, which nothing else may write.
  *              0;  -EBUSY if it is taken, or the whole disk that it is part of, or one of its partitions.
  * disk_release - give back what disk_claim() took.  Both take claims_lock (RANK_BLK) and do not sleep.
  */
-int  disk_claim(struct disk *d);
+int disk_claim(struct disk *d);
 void disk_release(struct disk *d);
 
 /* disk_owner, disk_set_owner - what the file system layer keeps with the disk; NULL at first. */
 void *disk_owner(const struct disk *d);
-void  disk_set_owner(struct disk *d, void *owner);
+void disk_set_owner(struct disk *d, void *owner);
 
 /* blk_submit - queue a request.  Does not sleep; a request beyond the end of the disk ends with -EIO. */
 void blk_submit(struct blk_req *r);
@@ -123,8 +126,8 @@ bool blk_share(bool on);
 
 /* disk_count - what was counted of a whole disk since boot: requests, bytes, ns from submission to end, errors. */
 struct disk_counts {
-    uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight, busy_ns,
-             flushes, flush_ns;
+    uint64_t reads, writes, reads_merged, writes_merged, nread, nwritten, rns, wns, inflight,
+        busy_ns, flushes, flush_ns;
 };
 void disk_count(struct disk *d, struct disk_counts *out);
 

@@ -16,7 +16,7 @@
 #include "stat/panic.h"
 
 static struct list disks = LIST_INIT(disks);
-static unsigned    nwhole;
+static unsigned nwhole;
 
 struct disk *disk_next(struct disk *d)
 {
@@ -109,7 +109,7 @@ void disk_release(struct disk *d)
 static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])
 {
     uint8_t *tmp = kmem_alloc(SECTOR_SIZE);
-    int      err = tmp == NULL ? -ENOMEM : blk_rw(arg, BLK_READ, sector, tmp, SECTOR_SIZE);
+    int err = tmp == NULL ? -ENOMEM : blk_rw(arg, BLK_READ, sector, tmp, SECTOR_SIZE);
 
     if (err == 0)
         memcpy(buf, tmp, SECTOR_SIZE);
@@ -120,14 +120,15 @@ static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])
 static void add_partitions(struct disk *whole)
 {
     struct mbr_part part[MBR_PARTS_MAX];
-    unsigned        ignored;
-    int             n = mbr_scan(part, whole->sectors, read_sector, whole, &ignored);
-    struct disk    *prev = whole;
+    unsigned ignored;
+    int n = mbr_scan(part, whole->sectors, read_sector, whole, &ignored);
+    struct disk *prev = whole;
 
     if (n < 0)
         warn("%s: its partition table cannot be read: error %d", whole->name, -n);
     else if (ignored > 0)
-        warn("%s: %u partitions that are empty or reach beyond its end: ignored", whole->name, ignored);
+        warn("%s: %u partitions that are empty or reach beyond its end: ignored", whole->name,
+             ignored);
     for (int i = 0; i < n; i++) {
         struct disk *d;
 
@@ -168,7 +169,8 @@ static void add_whole_disk(const struct disk_dev *dev)
     }
     stats_register(d, nwhole++);
     list_push_back(&disks, &d->link);
-    kprintf("%s: %lu sectors (%lu MiB)%s", d->name, d->sectors, d->sectors >> 11, d->readonly ? ", read-only" : "");
+    kprintf("%s: %lu sectors (%lu MiB)%s", d->name, d->sectors, d->sectors >> 11,
+            d->readonly ? ", read-only" : "");
 }
 
 void disks_report(void)
@@ -177,8 +179,9 @@ void disks_report(void)
 
     while ((d = disk_next(d)) != NULL)
         if (d->whole == NULL && d->stats.wcnt + d->stats.rcnt != 0)
-            kprintf("%s: %lu requests wait, %lu are under way in %u commands%s", d->name, d->stats.wcnt, d->stats.rcnt,
-                    d->running, d->stalled != NULL ? ", one has no room at the driver" : "");
+            kprintf("%s: %lu requests wait, %lu are under way in %u commands%s", d->name,
+                    d->stats.wcnt, d->stats.rcnt, d->running,
+                    d->stalled != NULL ? ", one has no room at the driver" : "");
 }
 
 void disks_init(void)

@@ -49,11 +49,12 @@ static bool is_valid_partition(struct mbr_part p, uint64_t sectors)
 }
 
 /* The logical partitions of the extended one that begins at `first`. */
-static unsigned scan_logical_partitions(struct mbr_part *part, unsigned n, uint64_t first, uint64_t sectors, mbr_read_fn read,
-                           void *arg, unsigned *ignored)
+static unsigned scan_logical_partitions(struct mbr_part *part, unsigned n, uint64_t first,
+                                        uint64_t sectors, mbr_read_fn read, void *arg,
+                                        unsigned *ignored)
 {
     uint64_t at = first;
-    uint8_t  s[512];
+    uint8_t s[512];
 
     while (n < MBR_PARTS_MAX && at < sectors && read(arg, at, s) == 0 && is_partition_table(s)) {
         struct mbr_part next = {0};
@@ -75,11 +76,12 @@ static unsigned scan_logical_partitions(struct mbr_part *part, unsigned n, uint6
     return n;
 }
 
-int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn read, void *arg, unsigned *ignored)
+int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn read, void *arg,
+             unsigned *ignored)
 {
     unsigned n = 0, logical = NPRIMARY;
-    uint8_t  s[512];
-    int      err;
+    uint8_t s[512];
+    int err;
 
     *ignored = 0;
     if (sectors == 0)

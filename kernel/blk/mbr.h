@@ -10,7 +10,7 @@
 #define MBR_PARTS_MAX 15 /* four primary ones, 1 to 4; logical ones from 5 on */
 
 struct mbr_part {
-    uint8_t  type;  /* 0: there is no such partition  */
+    uint8_t type;   /* 0: there is no such partition  */
     uint64_t start; /* sectors of 512 bytes           */
     uint64_t count;
 };
@@ -25,6 +25,7 @@ typedef int (*mbr_read_fn)(void *arg, uint64_t sector, uint8_t buf[512]);
  * @ignored  entries left out that were not empty
  * How many slots of part[] are used; 0: no table; an error of `read` for the first sector.
  */
-int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn read, void *arg, unsigned *ignored);
+int mbr_scan(struct mbr_part part[MBR_PARTS_MAX], uint64_t sectors, mbr_read_fn read, void *arg,
+             unsigned *ignored);
 
 #endif

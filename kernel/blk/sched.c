@@ -53,37 +53,51 @@
 
 #include "stat/tunable.h"
 
-enum { FLOW_RUNNING = 4, BACK_RUNNING = 2, NS_PER_US = 1000, NS_PER_MS = 1000000, QUICK_ALL = 256, STRIDE = 840 };
+enum {
+    FLOW_RUNNING = 4,
+    BACK_RUNNING = 2,
+    NS_PER_US = 1000,
+    NS_PER_MS = 1000000,
+    QUICK_ALL = 256,
+    STRIDE = 840
+};
 
 unsigned disk_sched = SCHED_FAIR;
 TUNABLE(disk_sched, 0, SCHED_MODES - 1,
         "default 2; order of disk requests: 0 fifo, 1 elevator, 2 fair; read for each request");
 unsigned disk_coalesce = 0;
-TUNABLE(disk_coalesce, 0, 1 << 20,
-        "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
+TUNABLE(
+    disk_coalesce, 0, 1 << 20,
+    "default 0 bytes; fifo: requests that continue each other are one command of so much at most");
 unsigned disk_read_expire = 500;
-TUNABLE(disk_read_expire, 0, 60000, "default 500 ms; elevator: a read that has waited so long comes next; 0: never");
+TUNABLE(disk_read_expire, 0, 60000,
+        "default 500 ms; elevator: a read that has waited so long comes next; 0: never");
 unsigned disk_write_expire = 5000;
-TUNABLE(disk_write_expire, 0, 60000, "default 5000 ms; elevator: a write that has waited so long comes next; 0: never");
+TUNABLE(disk_write_expire, 0, 60000,
+        "default 5000 ms; elevator: a write that has waited so long comes next; 0: never");
 unsigned disk_fair_hold = 20000;
 TUNABLE(disk_fair_hold, 0, 1000000,
         "default 20000 us; a disk is held no longer for a process that reads in quick succession");
 unsigned disk_fair_starve = 100;
-TUNABLE(disk_fair_starve, 0, 60000,
-        "default 100 ms; one background write at least in this time; and a sweep takes nothing that comes later");
+TUNABLE(
+    disk_fair_starve, 0, 60000,
+    "default 100 ms; one background write at least in this time; and a sweep takes nothing that comes later");
 unsigned disk_fair_turns = 25000;
 TUNABLE(disk_fair_turns, 0, 10000000,
         "default 25000 us; what processes that wait have of a disk before one background write");
 unsigned disk_fair_linger = 200;
-TUNABLE(disk_fair_linger, 0, 60000,
-        "default 200 ms; after a process's request, background writes go one at a time for so long");
+TUNABLE(
+    disk_fair_linger, 0, 60000,
+    "default 200 ms; after a process's request, background writes go one at a time for so long");
 unsigned disk_fair_sectors = 32;
-TUNABLE(disk_fair_sectors, 8, 2048, "default 32 sectors; least size of a command while others wait or lately did");
+TUNABLE(disk_fair_sectors, 8, 2048,
+        "default 32 sectors; least size of a command while others wait or lately did");
 unsigned disk_fair_slice = 25000;
 TUNABLE(disk_fair_slice, 0, 1000000,
         "default 25000 us; such a command is as large as the disk carries out in this time");
 unsigned disk_fair_idle = 500;
-TUNABLE(disk_fair_idle, 0, 60000, "default 500 ms; one command of class idle at least in this time");
+TUNABLE(disk_fair_idle, 0, 60000,
+        "default 500 ms; one command of class idle at least in this time");
 
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
@@ -197,7 +211,10 @@ void sched_init(struct sched *s)
     for (unsigned i = 0; i < SCHED_FLOWS; i++) {
         sched_queue_init(&s->flow[i].q);
         list_init(&s->flow[i].turn);
-        s->flow[i].cls = (uint8_t)(i == FLOW_IDLE ? IO_IDLE : i == FLOW_BACK ? IO_BACK : i >= FLOW_RT ? IO_RT : IO_BE);
+        s->flow[i].cls = (uint8_t)(i == FLOW_IDLE   ? IO_IDLE
+                                   : i == FLOW_BACK ? IO_BACK
+                                   : i >= FLOW_RT   ? IO_RT
+                                                    : IO_BE);
     }
     for (unsigned c = 0; c < IO_CLASSES; c++)
         list_init(&s->line[c].turns);
@@ -215,7 +232,7 @@ static unsigned ioprio_level_of(const struct blk_req *r)
 static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
 {
     struct sched_flow *own = NULL, *shared = NULL;
-    unsigned           of_user = 0;
+    unsigned of_user = 0;
 
     for (unsigned i = 0; i < FLOW_RT; i++) {
         struct sched_flow *f = &s->flow[(by.pid + i) % FLOW_RT];
@@ -270,7 +287,8 @@ void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
     update_average(&c->nt, n * took_ns);
     square = c->n * c->n >> 8;
     product = c->n * c->t >> 8;
-    if (c->nn > square + square / 16 && c->nt > product) /* they differ in length: else there is no line */
+    if (c->nn > square + square / 16 &&
+        c->nt > product) /* they differ in length: else there is no line */
         c->sector_ns = (c->nt - product) / (c->nn - square);
     if (c->sector_ns == 0 || c->n * c->sector_ns > c->t)
         c->sector_ns = c->t / c->n;
@@ -310,9 +328,9 @@ static bool is_within_span(uint64_t since, uint64_t span, uint64_t now)
 static void enqueue_flow(struct sched *s, struct sched_flow *f)
 {
     struct sched_line *l = &s->line[f->cls];
-    struct list       *at = l->turns.prev;
+    struct list *at = l->turns.prev;
     struct sched_flow *other;
-    unsigned           of_user = 1;
+    unsigned of_user = 1;
 
     if (f->cls == IO_BE)
         LIST_FOREACH (other, &l->turns, turn)
@@ -330,7 +348,8 @@ static void flow_add_request(struct sched *s, struct blk_req *r, uint64_t now)
     struct sched_line *l = &s->line[f->cls];
 
     if (f->idle_ns != 0)
-        f->quick += (is_within_span(f->idle_ns, flow_hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
+        f->quick +=
+            (is_within_span(f->idle_ns, flow_hold_ns(s), now) ? QUICK_ALL / 4 : 0) - f->quick / 4;
     f->idle_ns = 0;
     if (list_empty(&l->turns))
         l->since_ns = now;
@@ -361,7 +380,7 @@ static void enqueue_request(struct sched *s, struct blk_req *r, uint64_t now)
 /* disk_sched was changed: what waits moves over. */
 static void change_sched_mode(struct sched *s, uint64_t now)
 {
-    struct list     all = LIST_INIT(all);
+    struct list all = LIST_INIT(all);
     struct blk_req *r;
 
     while ((r = list_pop(&s->fifo, struct blk_req, link)) != NULL)
@@ -386,15 +405,16 @@ void sched_add(struct sched *s, struct blk_req *r, uint64_t now)
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Whether `b` continues `a`, which ends the batch, and the command still has room for it. */
-static bool can_back_merge(const struct blk_req *a, const struct blk_req *b, const struct sched_room *room, uint32_t sectors,
-                  unsigned vecs)
+static bool can_back_merge(const struct blk_req *a, const struct blk_req *b,
+                           const struct sched_room *room, uint32_t sectors, unsigned vecs)
 {
-    return a->op == b->op && !a->alone && !b->alone && a->lba + a->nsect == b->lba && b->sdone == 0 &&
-           sectors + b->nsect <= room->sectors && vecs + b->nvecs <= room->vecs;
+    return a->op == b->op && !a->alone && !b->alone && a->lba + a->nsect == b->lba &&
+           b->sdone == 0 && sectors + b->nsect <= room->sectors && vecs + b->nvecs <= room->vecs;
 }
 
 /* Starts a batch with `r`. */
-static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow, struct sched_batch *out)
+static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow,
+                        struct sched_batch *out)
 {
     list_init(&out->reqs);
     list_push_back(&out->reqs, &r->link);
@@ -410,7 +430,7 @@ static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
 
     for (unsigned i = 0; i < 2; i++) {
         const struct list *arrived = &s->flow[FLOW_BACK].q.arrived[i];
-        struct blk_req    *r = list_first(arrived, struct blk_req, link);
+        struct blk_req *r = list_first(arrived, struct blk_req, link);
 
         if (limit_ms[i] != 0 && !list_empty(arrived) &&
             now >= r->submitted_ns + (uint64_t)limit_ms[i] * NS_PER_MS)
@@ -420,12 +440,12 @@ static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
 }
 
 /* The next of a sweep, and those that continue it.  The arm will be behind them. */
-static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struct sched_room *room, uint64_t now, int flow,
-                      struct sched_batch *out)
+static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struct sched_room *room,
+                             uint64_t now, int flow, struct sched_batch *out)
 {
     struct blk_req *last = heap_pop(q);
-    uint32_t        sectors = last->nsect - last->sdone;
-    unsigned        vecs = last->nvecs;
+    uint32_t sectors = last->nsect - last->sdone;
+    unsigned vecs = last->nvecs;
 
     if (last->pass > q->pass) {
         q->pass = last->pass;
@@ -433,7 +453,8 @@ static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struc
     }
     q->head = last->lba + min_of(last->nsect, last->sdone + room->sectors);
     begin_batch(s, last, room, flow, out);
-    while (q->heap != NULL && q->heap->pass <= q->pass && can_back_merge(last, q->heap, room, sectors, vecs)) {
+    while (q->heap != NULL && q->heap->pass <= q->pass &&
+           can_back_merge(last, q->heap, room, sectors, vecs)) {
         last = heap_pop(q);
         sectors += last->nsect;
         vecs += last->nvecs;
@@ -446,12 +467,13 @@ static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struc
 static void take_fifo_batch(struct sched *s, const struct sched_room *room, struct sched_batch *out)
 {
     struct sched_room joined = {min_of(room->sectors, disk_coalesce / SECTOR_SIZE), room->vecs};
-    struct blk_req   *last = list_pop(&s->fifo, struct blk_req, link);
-    uint32_t          sectors = last->nsect - last->sdone;
-    unsigned          vecs = last->nvecs;
+    struct blk_req *last = list_pop(&s->fifo, struct blk_req, link);
+    uint32_t sectors = last->nsect - last->sdone;
+    unsigned vecs = last->nvecs;
 
     begin_batch(s, last, room, -1, out);
-    while (!list_empty(&s->fifo) && can_back_merge(last, list_first(&s->fifo, struct blk_req, link), &joined, sectors, vecs)) {
+    while (!list_empty(&s->fifo) && can_back_merge(last, list_first(&s->fifo, struct blk_req, link),
+                                                   &joined, sectors, vecs)) {
         last = list_pop(&s->fifo, struct blk_req, link);
         sectors += last->nsect;
         vecs += last->nvecs;
@@ -459,8 +481,8 @@ static void take_fifo_batch(struct sched *s, const struct sched_room *room, stru
     }
 }
 
-static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct sched_room *room, uint64_t now,
-                      struct sched_batch *out)
+static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct sched_room *room,
+                            uint64_t now, struct sched_batch *out)
 {
     struct sched_line *l = &s->line[f->cls];
 
@@ -508,20 +530,21 @@ static bool is_class_busy(const struct sched_line *l)
 static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
 {
     const struct sched_flow *last = s->last;
-    uint64_t                 hold = flow_hold_ns(s);
+    uint64_t hold = flow_hold_ns(s);
 
-    if (last == NULL || last->quick < QUICK_ALL / 2 || !is_within_span(last->idle_ns, hold, now) || last->cls > f->cls ||
-        (last->cls == f->cls && s->line[f->cls].tag + last->stride >= f->tag))
+    if (last == NULL || last->quick < QUICK_ALL / 2 || !is_within_span(last->idle_ns, hold, now) ||
+        last->cls > f->cls || (last->cls == f->cls && s->line[f->cls].tag + last->stride >= f->tag))
         return 0;
     return last->idle_ns + hold;
 }
 
 /* Whether `f`, the next of its class, is to wait; *again: until when, if it may be that nothing happens before. */
-static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now, uint64_t *again)
+static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now,
+                           uint64_t *again)
 {
     const struct sched_line *l = &s->line[f->cls];
-    bool                     idle = f->cls == IO_IDLE;
-    uint64_t                 until;
+    bool idle = f->cls == IO_IDLE;
+    uint64_t until;
 
     if (now >= l->since_ns + (idle ? (uint64_t)disk_fair_idle * NS_PER_MS : starve_ns()) ||
         (!idle && l->above_ns >= (uint64_t)disk_fair_turns * NS_PER_US))
@@ -543,12 +566,13 @@ static uint32_t small_command_sectors(const struct sched *s, uint32_t most)
     return (uint32_t)min_of(max_of(fit, (uint64_t)disk_fair_sectors), (uint64_t)most);
 }
 
-static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
-                      uint64_t *again)
+static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint64_t now,
+                            struct sched_batch *out, uint64_t *again)
 {
-    struct sched_room  small = {small_command_sectors(s, room->sectors), room->vecs};
-    uint64_t           linger = (uint64_t)disk_fair_linger * NS_PER_MS;
-    bool               lively = is_class_busy(&s->line[IO_RT]) || is_class_busy(&s->line[IO_BE]) || is_within_span(s->flow_ns, linger, now);
+    struct sched_room small = {small_command_sectors(s, room->sectors), room->vecs};
+    uint64_t linger = (uint64_t)disk_fair_linger * NS_PER_MS;
+    bool lively = is_class_busy(&s->line[IO_RT]) || is_class_busy(&s->line[IO_BE]) ||
+                  is_within_span(s->flow_ns, linger, now);
     struct sched_flow *f;
 
     for (unsigned c = IO_CLASSES; c-- > 0;) { /* the last first: what it is owed comes before all */
@@ -556,18 +580,19 @@ static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint
 
         f = next_flow(&s->line[c], waited_for ? FLOW_RUNNING : lively ? 1 : BACK_RUNNING);
         if (f != NULL && !flow_must_wait(s, f, now, again)) {
-            take_flow_batch(s, f, (waited_for ? others_have_requests(s, f) : lively) ? &small : room, now, out);
+            take_flow_batch(
+                s, f, (waited_for ? others_have_requests(s, f) : lively) ? &small : room, now, out);
             return true;
         }
     }
     return false;
 }
 
-bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, struct sched_batch *out,
-                uint64_t *again)
+bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
+                struct sched_batch *out, uint64_t *again)
 {
     struct sched_flow *all = &s->flow[FLOW_BACK];
-    struct blk_req    *late = NULL;
+    struct blk_req *late = NULL;
 
     *again = UINT64_MAX;
     if (s->mode == SCHED_FAIR)
@@ -587,13 +612,13 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now, st
 
 void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by, uint64_t now)
 {
-    struct list     mine = LIST_INIT(mine);
+    struct list mine = LIST_INIT(mine);
     struct blk_req *r, *next;
 
     if (s->mode != SCHED_FAIR || by.prio >> IOPRIO_SHIFT == IOPRIO_IDLE)
         return;
     for (unsigned i = FLOW_BACK; i <= FLOW_IDLE; i++)
-        LIST_FOREACH_SAFE(r, next, &s->flow[i].q.arrived[write], link)
+        LIST_FOREACH_SAFE (r, next, &s->flow[i].q.arrived[write], link)
             if (r->file == file) {
                 flow_remove_request(&s->flow[i], r);
                 list_push_back(&mine, &r->link);
@@ -608,7 +633,7 @@ void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now)
 {
     struct sched_flow *f;
-    uint64_t           took = now - max_of(begun, s->done_ns);
+    uint64_t took = now - max_of(begun, s->done_ns);
 
     s->done_ns = now;
     if (sectors > 0)

@@ -58,11 +58,12 @@ void stats_unrun(struct io_stats *s, uint64_t now)
 }
 
 static const char *const names[] = {
-    "nread", "nwritten", "reads", "writes", "wtime", "wlentime", "wlastupdate", "rtime", "rlentime", "rlastupdate",
-    "wcnt", "rcnt", "flushes", "rmerged", "wmerged", "rerrors", "werrors", "ferrors", "rns", "wns",
-    "fns", "rahead", "raheadmax",
+    "nread",    "nwritten",    "reads", "writes", "wtime",   "wlentime", "wlastupdate", "rtime",
+    "rlentime", "rlastupdate", "wcnt",  "rcnt",   "flushes", "rmerged",  "wmerged",     "rerrors",
+    "werrors",  "ferrors",     "rns",   "wns",    "fns",     "rahead",   "raheadmax",
 };
-_Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t), "a name for each");
+_Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t),
+               "a name for each");
 
 /* All fields of one moment: the two queues' sums are brought up to it. */
 static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
@@ -78,13 +79,13 @@ static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
 
 static void disk_kstat_clear(struct kstat *ks)
 {
-    struct disk    *d = ks->arg;
+    struct disk *d = ks->arg;
     struct io_stats s;
 
     spin_lock(&d->lock);
     s = d->stats;
-    d->stats = (struct io_stats){.wlastupdate = s.wlastupdate, .rlastupdate = s.rlastupdate, .wcnt = s.wcnt,
-                                 .rcnt = s.rcnt};
+    d->stats = (struct io_stats){
+        .wlastupdate = s.wlastupdate, .rlastupdate = s.rlastupdate, .wcnt = s.wcnt, .rcnt = s.rcnt};
     spin_unlock(&d->lock);
 }
 
@@ -94,16 +95,23 @@ void disk_count(struct disk *d, struct disk_counts *out)
 
     spin_lock(&d->lock);
     kstat_runq_update(&d->stats, clock_mono_ns());
-    *out = (struct disk_counts){s->reads, s->writes, s->rmerged, s->wmerged, s->nread, s->nwritten, s->rns, s->wns,
-                                s->wcnt + s->rcnt, s->rtime, s->flushes, s->fns};
+    *out = (struct disk_counts){s->reads,          s->writes,   s->rmerged, s->wmerged,
+                                s->nread,          s->nwritten, s->rns,     s->wns,
+                                s->wcnt + s->rcnt, s->rtime,    s->flushes, s->fns};
     spin_unlock(&d->lock);
 }
 
 void stats_register(struct disk *d, unsigned instance)
 {
     d->stats.wlastupdate = d->stats.rlastupdate = clock_mono_ns();
-    d->kstat = (struct kstat){.module = "sd", .instance = (int)instance, .kclass = "disk", .nstat = array_size(names),
-                              .names = names, .snapshot = disk_kstat_snapshot, .clear = disk_kstat_clear, .arg = d};
+    d->kstat = (struct kstat){.module = "sd",
+                              .instance = (int)instance,
+                              .kclass = "disk",
+                              .nstat = array_size(names),
+                              .names = names,
+                              .snapshot = disk_kstat_snapshot,
+                              .clear = disk_kstat_clear,
+                              .arg = d};
     snprintf(d->kstat.name, sizeof d->kstat.name, "%s", d->name);
     kstat_register(&d->kstat);
 }

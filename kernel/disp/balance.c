@@ -21,8 +21,9 @@
 #include "stat/tunable.h"
 
 static uint32_t disp_balance_ms = 100;
-TUNABLE(disp_balance_ms, 0, 10000,
-        "default 100 ms; a CPU takes a thread from a busier one of its lgroup so often at most; 0: never");
+TUNABLE(
+    disp_balance_ms, 0, 10000,
+    "default 100 ms; a CPU takes a thread from a busier one of its lgroup so often at most; 0: never");
 
 /* Threads that wait on a CPU and may leave it, for disp_steal_cpu(). */
 static int count_stealable(unsigned cpu)
@@ -33,11 +34,12 @@ static int count_stealable(unsigned cpu)
 struct thread *disp_balance(struct cpu *c, const struct thread *t)
 {
     struct disp_cpu *d = c->disp;
-    struct cpumask   near;
-    struct thread   *next;
-    int              victim, more;
+    struct cpumask near;
+    struct thread *next;
+    int victim, more;
 
-    if (disp_balance_ms == 0 || lbolt - d->balanced < disp_balance_ms * HZ / 1000 || disp_rt_active != 0)
+    if (disp_balance_ms == 0 || lbolt - d->balanced < disp_balance_ms * HZ / 1000 ||
+        disp_rt_active != 0)
         return NULL;
     near = cpumask_and(&lgrp_topo.lgrp_cpus[c->lgrp], &d->part->cpus);
     near = cpumask_and(&near, &cpu_queued_mask);

@@ -33,8 +33,8 @@ static unsigned next_cpu_wrap(const struct cpumask *m, unsigned from)
 
 /* The least busy CPU of a mask that is not empty, scanning round from `from`; *low is its
  * level. */
-static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpumask *m, unsigned from,
-                           int *low)
+static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpumask *m,
+                                    unsigned from, int *low)
 {
     unsigned first = next_cpu_wrap(m, from), best = first, cpu = first;
 
@@ -55,7 +55,7 @@ static unsigned find_least_busy_cpu(const struct disp_pick *p, const struct cpum
 /* One level of the search: a CPU where the thread can run at once, else CPU_MAX and *fallback.
  */
 static unsigned search_lgrp_level(const struct disp_pick *p, const struct cpumask *m,
-                             unsigned *fallback)
+                                  unsigned *fallback)
 {
     struct cpumask idle = cpumask_and(m, p->idle);
     unsigned cpu = next_cpu_wrap(&idle, p->last);

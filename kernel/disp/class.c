@@ -29,11 +29,17 @@
 
 enum { TS_START = 29, TS_LIFTED = 50 }; /* a thread that has slept or waited is at 50 or above */
 enum { LIFT_TICKS = HZ / 2 };
-enum { FSS_MEAN_COST = 50, FSS_MEAN_LEAST_US = 100000, FSS_USAGE_MAX_US = 1 << 30, FSS_SECONDS = 60 };
+enum {
+    FSS_MEAN_COST = 50,
+    FSS_MEAN_LEAST_US = 100000,
+    FSS_USAGE_MAX_US = 1 << 30,
+    FSS_SECONDS = 60
+};
 
-static uint64_t          tsc_per_ms;
-static _Atomic uint64_t  fss_mean_us = FSS_MEAN_LEAST_US; /* use per share that costs FSS_MEAN_COST levels */
-static _Atomic bool      fss_charged;                     /* since the last look */
+static uint64_t tsc_per_ms;
+static _Atomic uint64_t fss_mean_us =
+    FSS_MEAN_LEAST_US;           /* use per share that costs FSS_MEAN_COST levels */
+static _Atomic bool fss_charged; /* since the last look */
 
 static bool is_time_sharing(const struct thread *t)
 {
@@ -55,8 +61,11 @@ void class_recompute(struct thread *t)
         t->base_pri = (int16_t)clamp(t->ts_level + t->upri, PRI_MIN, PRI_USER_MAX);
         break;
     case CLASS_FSS:
-        cost = t->fss == NULL ? 0 : FSS_MEAN_COST * (uint64_t)t->fss->usage / t->fss->shares / fss_mean_us;
-        t->base_pri = (int16_t)clamp(PRI_USER_MAX - (int)min_of(cost, 1000ul) + t->upri, 1, PRI_USER_MAX);
+        cost = t->fss == NULL
+                   ? 0
+                   : FSS_MEAN_COST * (uint64_t)t->fss->usage / t->fss->shares / fss_mean_us;
+        t->base_pri =
+            (int16_t)clamp(PRI_USER_MAX - (int)min_of(cost, 1000ul) + t->upri, 1, PRI_USER_MAX);
         break;
     case CLASS_FX:
         t->base_pri = (int16_t)clamp(t->upri, PRI_MIN, PRI_SYS);
@@ -160,15 +169,15 @@ static uint32_t fss_decay(struct fss *f, uint64_t second)
 void class_fss_look(void)
 {
     static uint32_t look;
-    uint64_t        second = lbolt / HZ, use = 0, square = 0, ms;
-    struct thread  *t;
+    uint64_t second = lbolt / HZ, use = 0, square = 0, ms;
+    struct thread *t;
 
     if (!fss_charged && fss_mean_us == FSS_MEAN_LEAST_US)
         return;
     fss_charged = false;
     look++;
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         if (t->cls != CLASS_FSS)
             continue;
         spin_lock(&t->lock);
@@ -205,22 +214,25 @@ void class_second(void)
     struct thread *t;
 
     spin_lock(&all_threads_lock);
-    if (!list_empty(&all_threads)) { /* of those lifted to one level the first runs first: another each second */
+    if (!list_empty(
+            &all_threads)) { /* of those lifted to one level the first runs first: another each second */
         t = list_pop(&all_threads, struct thread, all_link);
         list_push_back(&all_threads, &t->all_link);
     }
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         spin_lock(&t->lock);
         t->lately_tsc = t->lately_tsc / 4 * 3 + t->runtime_tsc - t->second_tsc;
         t->second_tsc = t->runtime_tsc;
-        if (is_time_sharing(t) && t->state != TS_SLEEP && ++t->ts_dispwait > ts_dptbl[t->base_pri].maxwait) {
+        if (is_time_sharing(t) && t->state != TS_SLEEP &&
+            ++t->ts_dispwait > ts_dptbl[t->base_pri].maxwait) {
             t->ts_level = ts_dptbl[t->ts_level].lwait;
             t->ts_dispwait = 0;
             class_recompute(t);
         }
         if (t->state == TS_RUNNABLE && lbolt - t->last_ran > HZ)
             disp_evade(t);
-        if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_LIFTED && lbolt - t->last_ran > LIFT_TICKS) {
+        if (t->state == TS_RUNNABLE && t->lwp != NULL && t->pri < TS_LIFTED &&
+            lbolt - t->last_ran > LIFT_TICKS) {
             t->lifted = true;
             atomic_fetch_or(&t->ast, AST_LIFTED);
             disp_set_pri(t, thread_effective_pri(t));
@@ -234,7 +246,10 @@ int thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo
 {
     static const struct {
         int lo, hi;
-    } range[] = {[CLASS_TS] = {-60, 60}, [CLASS_IA] = {-60, 60}, [CLASS_FX] = {0, 60}, [CLASS_FSS] = {-60, 60},
+    } range[] = {[CLASS_TS] = {-60, 60},
+                 [CLASS_IA] = {-60, 60},
+                 [CLASS_FX] = {0, 60},
+                 [CLASS_FSS] = {-60, 60},
                  [CLASS_RT] = {0, RT_LEVELS - 1}};
 
     if (cls > CLASS_RT || upri < range[cls].lo || upri > range[cls].hi)
@@ -252,7 +267,8 @@ enum { SOLARIS_RT_MAX = 59 };
 
 int class_rt_from_solaris(int upri)
 {
-    return (upri * (RT_LEVELS - 1) + SOLARIS_RT_MAX - 1) / SOLARIS_RT_MAX; /* up, so that the way back gives the same */
+    return (upri * (RT_LEVELS - 1) + SOLARIS_RT_MAX - 1) /
+           SOLARIS_RT_MAX; /* up, so that the way back gives the same */
 }
 
 int class_rt_to_solaris(int upri)

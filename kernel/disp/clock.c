@@ -20,10 +20,10 @@
 #include "stat/panic.h"
 
 _Atomic uint64_t lbolt;
-unsigned         watchdog_s; /* seconds without progress that count as hung; 0: off */
+unsigned watchdog_s; /* seconds without progress that count as hung; 0: off */
 
 static struct timer clock_timer;
-static uint64_t     progress_last, progress_at;
+static uint64_t progress_last, progress_at;
 
 /*
  * Threads per set and lgroup that run or wait: queued on its CPUs, or at home there and running anywhere.  What
@@ -38,11 +38,11 @@ static unsigned sample_loads(void)
             memset(cpuparts[i]->runnable, 0, sizeof cpuparts[i]->runnable);
             cpuparts[i]->counting = cpuparts[i]->rt.nrun;
         }
-    CPUMASK_FOREACH(i, &cpu_online_mask) {
-        struct cpu     *c = cpus[i];
-        struct thread  *t = c->thread;
+    CPUMASK_FOREACH (i, &cpu_online_mask) {
+        struct cpu *c = cpus[i];
+        struct thread *t = c->thread;
         struct cpupart *p = c->disp->part;
-        unsigned        home;
+        unsigned home;
 
         p->runnable[c->lgrp] = (uint16_t)(p->runnable[c->lgrp] + c->disp->q.nrun);
         p->counting += c->disp->q.nrun;
@@ -55,7 +55,8 @@ static unsigned sample_loads(void)
     }
     for (unsigned i = 0; i < cpupart_end; i++)
         if (cpuparts[i] != NULL) {
-            cpuparts[i]->nrunnable = cpuparts[i]->counting; /* at once, for those who read it meanwhile */
+            cpuparts[i]->nrunnable =
+                cpuparts[i]->counting; /* at once, for those who read it meanwhile */
             total += cpuparts[i]->counting;
         }
     return total;
@@ -83,9 +84,9 @@ static void update_loads(bool averages)
 unsigned clock_runnable_now(const struct lgrp_part *part, unsigned lgrp)
 {
     const struct cpupart *set = container_of(part, struct cpupart, lgrps);
-    unsigned              n = 0;
+    unsigned n = 0;
 
-    CPUMASK_FOREACH(i, &set->cpus) {
+    CPUMASK_FOREACH (i, &set->cpus) {
         const struct cpu *c = cpus[i];
 
         if (c->lgrp == lgrp)
@@ -100,7 +101,7 @@ static uint64_t count_progress(void)
 {
     uint64_t n = 0;
 
-    CPUMASK_FOREACH(i, &cpu_online_mask) {
+    CPUMASK_FOREACH (i, &cpu_online_mask) {
         const struct cpu_stat *s = cpus[i]->stat;
 
         n += s->csw + s->syscl + s->minf + s->usr_ticks;
@@ -131,7 +132,7 @@ static void clock_tick(struct timer *t)
     uint64_t now = ++lbolt;
 
     timer_arm(t, max_of(t->deadline_ns + 1000000000 / HZ, clock_mono_ns() + 1000000), clock_tick);
-    CPUMASK_FOREACH(i, &cpu_online_mask) {
+    CPUMASK_FOREACH (i, &cpu_online_mask) {
         struct cpu *c = cpus[i];
 
         if (c->idle && c->disp->ndiskwait != 0)

@@ -22,8 +22,9 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-struct mutex cpu_lock = {
-    .lock = SPINLOCK_INIT(RANK_CV), .waiters = LIST_INIT(cpu_lock.waiters), .rank = SLEEP_CPU_STATE};
+struct mutex cpu_lock = {.lock = SPINLOCK_INIT(RANK_CV),
+                         .waiters = LIST_INIT(cpu_lock.waiters),
+                         .rank = SLEEP_CPU_STATE};
 
 bool disp_cpu_online(const struct cpu *c)
 {
@@ -74,10 +75,10 @@ static void set_thread_binding(struct thread *t, int cpu)
 static bool find_or_unbind_threads(unsigned cpu, bool unbind)
 {
     struct thread *t;
-    bool           any = false;
+    bool any = false;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         if (t == cpus[cpu]->disp->idle_thread)
             continue;
         spin_lock(&t->lock);
@@ -109,7 +110,7 @@ static void rehome_threads(struct cpupart *part, unsigned g)
     struct thread *t;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         spin_lock(&cpupart_lock);
         if (t->lg.part == &part->lgrps && t->lg.home == g)
             thread_choose_home(t, part);
@@ -124,9 +125,10 @@ static void drain_cpu_queue(struct cpu *c)
     struct thread *t;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         spin_lock(&t->lock);
-        if (t->state == TS_RUNNABLE && t->queued_on == &c->disp->q && t->bound_cpu < 0 && disp_dequeue(t))
+        if (t->state == TS_RUNNABLE && t->queued_on == &c->disp->q && t->bound_cpu < 0 &&
+            disp_dequeue(t))
             disp_enqueue(t, QUEUE_AGAIN);
         spin_unlock(&t->lock);
     }
@@ -137,15 +139,16 @@ static void drain_cpu_queue(struct cpu *c)
 static void recheck_affinities(struct cpupart *part)
 {
     struct disp_queue *q;
-    struct thread     *t;
+    struct thread *t;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         if (!t->restricted || t->part != part)
             continue;
         spin_lock(&t->lock);
         q = t->queued_on;
-        if (t->state == TS_RUNNABLE && q != NULL && q->cpu != NULL && !disp_may_run(t, q->cpu) && disp_dequeue(t))
+        if (t->state == TS_RUNNABLE && q != NULL && q->cpu != NULL && !disp_may_run(t, q->cpu) &&
+            disp_dequeue(t))
             disp_enqueue(t, QUEUE_AGAIN);
         else if (t->state == TS_ONPROC && !disp_may_run(t, t->cpu))
             disp_poke(t->cpu, POKE_MOVE);
@@ -173,7 +176,7 @@ void disp_cpu_leave(struct cpu *c, struct cpupart *from)
 static struct cpu *nearest_intr_cpu(const struct cpu *c)
 {
     for (unsigned k = 0; k < lgrp_topo.nlevels[c->lgrp]; k++)
-        CPUMASK_FOREACH(i, &lgrp_topo.level_cpus[c->lgrp][k])
+        CPUMASK_FOREACH (i, &lgrp_topo.level_cpus[c->lgrp][k])
             if (cpus[i] != c && cpus[i]->disp->state == P_ONLINE)
                 return cpus[i];
     return NULL;
@@ -209,8 +212,8 @@ static void bring_cpu_online(struct cpu *c)
 static int take_cpu_offline(struct cpu *c, bool forced)
 {
     struct cpupart *part = c->disp->part;
-    uint8_t         old = c->disp->state;
-    int             err;
+    uint8_t old = c->disp->state;
+    int err;
 
     if (cpumask_weight(&part->cpus) < 2 || nearest_intr_cpu(c) == NULL)
         return -EBUSY;
@@ -237,7 +240,7 @@ static int take_cpu_offline(struct cpu *c, bool forced)
 int disp_cpu_set_state(unsigned cpu, int state, bool forced)
 {
     struct cpu *c;
-    int         old, err = 0;
+    int old, err = 0;
 
     if (cpu >= ncpu || (state != P_ONLINE && state != P_OFFLINE && state != P_NOINTR))
         return -EINVAL;

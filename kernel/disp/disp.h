@@ -15,31 +15,37 @@
 #include "stat/trace.h"
 
 struct disp_cpu {
-    struct disp_queue q;              /* threads that wait for this CPU                                */
-    uint16_t        nsteal;           /* [r] of these, threads that another CPU may take               */
-    _Atomic int16_t runpri;           /* [a] priority of the running thread; -1: idle                  */
-    _Atomic int16_t promised;         /* [a] of a real-time thread that it was poked for; -1: none     */
-    struct thread  *idle_thread;      /* [c]                                                           */
-    _Atomic bool    polls;            /* [a] it is idle and does not halt: the idle thread's ast is enough */
-    bool            called;           /* [o] in its idle loop: it was called to steal, or woken; runq.c */
-    struct spinlock timer_lock;       /* RANK_TIMER                                                    */
-    struct timer   *timers;           /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
-    _Atomic uint64_t first_ns;        /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
-    struct timer   *running_timer;    /* [timer_lock] whose function is being called                   */
-    struct cpu *_Atomic timer_cpu;    /* [timer_lock] who keeps what is armed here: itself, as a rule      */
-    struct cpupart *_Atomic part;     /* [cpu_lock] the set it belongs to, off-line too; read without it */
-    uint64_t        quantum_end;      /* [o] TSC at which the running thread's time slice ends          */
-    uint64_t        balanced;         /* [o] clock tick at which it last took another CPU's thread      */
-    uint64_t        timer_set_for;    /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
-    _Atomic uint32_t ndiskwait;       /* [a] threads that went to sleep here for a disk                */
-    uint8_t         state;            /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
-    int64_t         state_since;      /* [a] seconds since 1970                                        */
+    struct disp_queue q;        /* threads that wait for this CPU                                */
+    uint16_t nsteal;            /* [r] of these, threads that another CPU may take               */
+    _Atomic int16_t runpri;     /* [a] priority of the running thread; -1: idle                  */
+    _Atomic int16_t promised;   /* [a] of a real-time thread that it was poked for; -1: none     */
+    struct thread *idle_thread; /* [c]                                                           */
+    _Atomic bool polls; /* [a] it is idle and does not halt: the idle thread's ast is enough */
+    bool called;        /* [o] in its idle loop: it was called to steal, or woken; runq.c */
+    struct spinlock timer_lock; /* RANK_TIMER                                                    */
+    struct timer *timers; /* [timer_lock] the earliest armed timer: root of a heap (timerq.h) */
+    _Atomic uint64_t
+        first_ns; /* [timer_lock] deadline of timers, UINT64_MAX: none; its CPU reads unlocked */
+    struct timer *running_timer; /* [timer_lock] whose function is being called                   */
+    struct cpu
+        *_Atomic timer_cpu; /* [timer_lock] who keeps what is armed here: itself, as a rule      */
+    struct cpupart
+        *_Atomic part;      /* [cpu_lock] the set it belongs to, off-line too; read without it */
+    uint64_t quantum_end;   /* [o] TSC at which the running thread's time slice ends          */
+    uint64_t balanced;      /* [o] clock tick at which it last took another CPU's thread      */
+    uint64_t timer_set_for; /* [o] TSC the hardware timer is set for; UINT64_MAX: off         */
+    _Atomic uint32_t ndiskwait; /* [a] threads that went to sleep here for a disk                */
+    uint8_t state;              /* [a] P_ONLINE, P_OFFLINE, P_NOINTR                             */
+    int64_t state_since;        /* [a] seconds since 1970                                        */
 };
 
-extern struct cpumask cpu_idle_mask;   /* [a] CPUs in their idle loop                                   */
-extern struct cpumask cpu_queued_mask; /* [a] CPUs with threads queued that may be stolen               */
-extern uint32_t       halt_fenced_cpus; /* tunable, read without a lock                                 */
-extern struct cpumask cpu_online_mask; /* [a] CPUs that run threads                                     */
+extern struct cpumask
+    cpu_idle_mask; /* [a] CPUs in their idle loop                                   */
+extern struct cpumask
+    cpu_queued_mask; /* [a] CPUs with threads queued that may be stolen               */
+extern uint32_t halt_fenced_cpus; /* tunable, read without a lock                                 */
+extern struct cpumask
+    cpu_online_mask; /* [a] CPUs that run threads                                     */
 
 /* runq.c */
 /*
@@ -94,7 +100,8 @@ static inline int disp_waiting(const struct cpu *c)
 {
     int own = atomic_load_explicit(&c->disp->q.maxpri, memory_order_relaxed);
 
-    return likely(disp_rt_active == 0) ? own : max_of(own, (int)atomic_load(&c->disp->part->rt.maxpri));
+    return likely(disp_rt_active == 0) ? own
+                                       : max_of(own, (int)atomic_load(&c->disp->part->rt.maxpri));
 }
 /* disp_rt_call - make a CPU look for the first thread on the real-time queue of `part` for which there is one. */
 void disp_rt_call(struct cpupart *part);
@@ -112,34 +119,34 @@ void disp_poked(void);
 void disp_cpu_leave(struct cpu *c, struct cpupart *from);
 void disp_cpu_enter(struct cpu *c, struct cpupart *to);
 /* disp_cpu_unbind - wait until no thread is bound to CPU `c`; `forced` unbinds.  -EBUSY after BOUND_TRIES looks. */
-int  disp_cpu_unbind(struct cpu *c, bool forced);
+int disp_cpu_unbind(struct cpu *c, bool forced);
 
 /* A level of time sharing: ts_dptbl(4) of Solaris. */
 struct ts_dpent {
-    uint8_t  quantum; /* ms that a thread at this level may run                                   */
-    uint8_t  tqexp;   /* level of one that has used this up                                       */
-    uint8_t  slpret;  /* level of one that has slept                                              */
+    uint8_t quantum;  /* ms that a thread at this level may run                                   */
+    uint8_t tqexp;    /* level of one that has used this up                                       */
+    uint8_t slpret;   /* level of one that has slept                                              */
     uint16_t maxwait; /* one that has done neither for more seconds than this gets                */
-    uint8_t  lwait;   /* this level                                                               */
+    uint8_t lwait;    /* this level                                                               */
 };
 extern const struct ts_dpent ts_dptbl[PRI_USER_MAX + 1];
 
 /* class.c: scheduling classes. */
-void     class_init_thread(struct thread *t, const struct thread *creator);
-void     class_recompute(struct thread *t);              /* base_pri and pri from class data; t->lock held */
-uint64_t class_quantum(const struct thread *t);      /* in TSC cycles */
-void     class_quantum_expired(struct thread *t);        /* t->lock held */
-void     class_yield(struct thread *t);                  /* t->lock held */
-void     class_slept(struct thread *t);                  /* it wakes from a sleep; t->lock held */
-void     class_second(void);                             /* once a second, by the clock: ageing */
-void     class_lifted(struct thread *t);                 /* curthread goes to user mode with AST_LIFTED */
-void     class_fss_look(void);                           /* ten times a second, by the clock: shares */
-void     class_charge(struct thread *t, uint64_t tsc);   /* it ran so long; t->lock held */
+void class_init_thread(struct thread *t, const struct thread *creator);
+void class_recompute(struct thread *t);         /* base_pri and pri from class data; t->lock held */
+uint64_t class_quantum(const struct thread *t); /* in TSC cycles */
+void class_quantum_expired(struct thread *t);   /* t->lock held */
+void class_yield(struct thread *t);             /* t->lock held */
+void class_slept(struct thread *t);             /* it wakes from a sleep; t->lock held */
+void class_second(void);                        /* once a second, by the clock: ageing */
+void class_lifted(struct thread *t);            /* curthread goes to user mode with AST_LIFTED */
+void class_fss_look(void);                      /* ten times a second, by the clock: shares */
+void class_charge(struct thread *t, uint64_t tsc); /* it ran so long; t->lock held */
 
 /* timer.c */
 void timer_cpu_init(struct cpu *c);
-void timer_interrupt(void);                              /* in interrupt context */
-void timer_program(struct cpu *c);                       /* set the hardware for the earlier of heap and quantum */
+void timer_interrupt(void);        /* in interrupt context */
+void timer_program(struct cpu *c); /* set the hardware for the earlier of heap and quantum */
 /*
  * timer_leave - CPU `c` keeps no timers from now on; `to`, which does, has those it had and gets those armed there.
  * timer_return - it keeps its own again.
@@ -168,7 +175,7 @@ void thread_leave_cpu(void);
 bool disp_cpu_online(const struct cpu *c);
 
 /* thread.c: all threads, for the clock and the debugger. */
-extern struct list     all_threads;
+extern struct list all_threads;
 extern struct spinlock all_threads_lock;
 
 /* sync.c: priority inheritance; t->lock held. */

@@ -27,9 +27,10 @@
 
 enum { MAX_SETS = 2 * CPU_MAX, NBASE = 6, NPERLGRP = 3 };
 
-struct cpupart  cpupart_default = {.id = PS_NONE, .live = true, .attr = PSET_NOESCAPE, .rt.maxpri = -1};
+struct cpupart cpupart_default = {
+    .id = PS_NONE, .live = true, .attr = PSET_NOESCAPE, .rt.maxpri = -1};
 struct cpupart *cpuparts[MAX_SETS + 1] = {&cpupart_default};
-unsigned        cpupart_end = 1;
+unsigned cpupart_end = 1;
 struct spinlock cpupart_lock = SPINLOCK_INIT(RANK_PART);
 
 void pset_init(void)
@@ -43,7 +44,9 @@ struct cpupart *pset_find(int id)
 {
     if (id == PS_NONE)
         return &cpupart_default;
-    return id >= 1 && id < (int)cpupart_end && cpuparts[id] != NULL && cpuparts[id]->live ? cpuparts[id] : NULL;
+    return id >= 1 && id < (int)cpupart_end && cpuparts[id] != NULL && cpuparts[id]->live
+               ? cpuparts[id]
+               : NULL;
 }
 
 int pset_of_cpu(unsigned cpu)
@@ -53,7 +56,7 @@ int pset_of_cpu(unsigned cpu)
 
 /* ---- kstats ---- */
 
-static char        lgrp_stat[LGRP_MAX * NPERLGRP][16];
+static char lgrp_stat[LGRP_MAX * NPERLGRP][16];
 static const char *stat_names[NBASE + LGRP_MAX * NPERLGRP] = {
     "cpus", "runnable", "avenrun_1min", "avenrun_5min", "avenrun_15min", "attributes"};
 
@@ -79,8 +82,14 @@ static void pset_stats_snapshot(struct kstat *ks, uint64_t *out)
 
 static void register_pset_stats(struct cpupart *p)
 {
-    p->ks = (struct kstat){.module = "pset", .instance = max_of(p->id, 0), .name = "pset", .kclass = "misc",
-                           .nstat = NBASE + NPERLGRP * nlgrps, .names = stat_names, .snapshot = pset_stats_snapshot, .arg = p};
+    p->ks = (struct kstat){.module = "pset",
+                           .instance = max_of(p->id, 0),
+                           .name = "pset",
+                           .kclass = "misc",
+                           .nstat = NBASE + NPERLGRP * nlgrps,
+                           .names = stat_names,
+                           .snapshot = pset_stats_snapshot,
+                           .arg = p};
     kstat_register(&p->ks);
 }
 
@@ -184,10 +193,10 @@ void thread_follow(struct thread *t, const struct thread *creator)
 static bool part_has_threads(const struct cpupart *p, bool bound)
 {
     struct thread *t;
-    bool           any = false;
+    bool any = false;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link)
+    LIST_FOREACH (t, &all_threads, all_link)
         any |= t->part == p && t->state != TS_ZOMBIE && (!bound || t->bound_cpu >= 0);
     spin_unlock(&all_threads_lock);
     return any;
@@ -218,15 +227,16 @@ static void return_cpu_to_part(struct cpu *c, struct cpupart *from)
 int pset_assign(int id, unsigned cpu, bool forced)
 {
     struct cpupart *from, *to;
-    struct cpu     *c = cpu < ncpu ? cpus[cpu] : NULL;
-    int             err = 0;
+    struct cpu *c = cpu < ncpu ? cpus[cpu] : NULL;
+    int err = 0;
 
     mutex_enter(&cpu_lock);
     to = pset_find(id);
     if (to == NULL || c == NULL || !disp_cpu_online(c)) {
         err = -EINVAL;
     } else if ((from = c->disp->part) != to) {
-        if (cpumask_weight(&from->cpus) == 1 && (from == &cpupart_default || part_has_threads(from, false))) {
+        if (cpumask_weight(&from->cpus) == 1 &&
+            (from == &cpupart_default || part_has_threads(from, false))) {
             err = -EBUSY;
         } else {
             cpumask_clear_atomic(&from->cpus, cpu);
@@ -243,7 +253,7 @@ int pset_assign(int id, unsigned cpu, bool forced)
 int pset_create(void)
 {
     struct cpupart *p;
-    int             id = 1;
+    int id = 1;
 
     mutex_enter(&cpu_lock);
     while (id < (int)cpupart_end && cpuparts[id]->live)
@@ -278,7 +288,7 @@ static void release_part_threads(struct cpupart *p)
     struct thread *t;
 
     spin_lock(&all_threads_lock);
-    LIST_FOREACH(t, &all_threads, all_link) {
+    LIST_FOREACH (t, &all_threads, all_link) {
         spin_lock(&t->lock);
         if (t->part == p)
             move_thread_to_part(t, &cpupart_default);
@@ -294,7 +304,7 @@ static int dissolve_part(struct cpupart *p)
             return -EBUSY;
         thread_sleep_ns(BOUND_WAIT_NS);
     }
-    CPUMASK_FOREACH(i, &p->cpus)
+    CPUMASK_FOREACH (i, &p->cpus)
         disp_cpu_enter(cpus[i], &cpupart_default);
     release_part_threads(p);
     for (unsigned i = 0; i < ncpu; i++)
@@ -317,7 +327,7 @@ static int dissolve_part(struct cpupart *p)
 int pset_destroy(int id)
 {
     struct cpupart *p;
-    int             err;
+    int err;
 
     mutex_enter(&cpu_lock);
     p = pset_find(id);
@@ -329,7 +339,7 @@ int pset_destroy(int id)
 int pset_attr(int id)
 {
     struct cpupart *p;
-    int             attr;
+    int attr;
 
     mutex_enter(&cpu_lock);
     p = pset_find(id);

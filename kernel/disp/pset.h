@@ -26,35 +26,37 @@
 
 /* Runnable threads by global priority: a CPU's, or the real-time threads of a set. */
 struct disp_queue {
-    struct spinlock lock;               /* RANK_RUNQ                                                  */
-    struct cpu     *cpu;                /* [c] whose it is; NULL: a set's                             */
-    uint64_t        mask[(NPRI + 63) / 64]; /* [lock] bit p: queue[p] is not empty                    */
-    struct list     queue[NPRI];        /* [lock]                                                     */
-    uint16_t        nrun;               /* [lock] threads queued                                      */
-    _Atomic int16_t maxpri;             /* [a] highest priority queued; -1: none                      */
+    struct spinlock lock; /* RANK_RUNQ                                                  */
+    struct cpu *cpu;      /* [c] whose it is; NULL: a set's                             */
+    uint64_t mask[(NPRI + 63) / 64]; /* [lock] bit p: queue[p] is not empty                    */
+    struct list queue[NPRI]; /* [lock]                                                     */
+    uint16_t nrun;           /* [lock] threads queued                                      */
+    _Atomic int16_t maxpri;  /* [a] highest priority queued; -1: none                      */
 };
 
 /* Lock key: [l] cpu_lock  [p] cpupart_lock  [a] atomic  [k] the clock alone writes */
 struct cpupart {
-    int              id;                /* [l] PS_NONE (-1): the default set                          */
-    bool             live;              /* [p]                                                        */
-    unsigned         attr;              /* [a] PSET_NOESCAPE                                          */
-    struct cpumask   cpus;              /* [a] its on-line CPUs                                       */
-    struct lgrp_part lgrps;             /* [p] loads and homes per lgroup                             */
-    struct disp_queue rt;               /* [a] real-time threads that no CPU runs yet: runq.c; kept when it ends */
-    uint64_t         rng;               /* [p] draws homes alone, so that they follow from the seed   */
-    uint16_t         runnable[LGRP_MAX]; /* [k] threads, at the last sample                           */
-    unsigned         counting;          /* [k] all of them, while they are counted                    */
-    _Atomic unsigned nrunnable;         /* [k] and when they were                                     */
-    _Atomic uint32_t loadavg[3];        /* [k] over 1, 5, 15 minutes: loadavg.h                       */
-    struct kstat     ks;                /* pset:ID:pset                                               */
+    int id;                 /* [l] PS_NONE (-1): the default set                          */
+    bool live;              /* [p]                                                        */
+    unsigned attr;          /* [a] PSET_NOESCAPE                                          */
+    struct cpumask cpus;    /* [a] its on-line CPUs                                       */
+    struct lgrp_part lgrps; /* [p] loads and homes per lgroup                             */
+    struct disp_queue
+        rt;       /* [a] real-time threads that no CPU runs yet: runq.c; kept when it ends */
+    uint64_t rng; /* [p] draws homes alone, so that they follow from the seed   */
+    uint16_t runnable[LGRP_MAX]; /* [k] threads, at the last sample                           */
+    unsigned counting;           /* [k] all of them, while they are counted                    */
+    _Atomic unsigned nrunnable;  /* [k] and when they were                                     */
+    _Atomic uint32_t loadavg[3]; /* [k] over 1, 5, 15 minutes: loadavg.h                       */
+    struct kstat ks;             /* pset:ID:pset                                               */
 };
 
-extern struct cpupart  cpupart_default;
-extern struct cpupart *cpuparts[]; /* [0]: the default set; else by number, NULL: never used.  cpupart_end: past them */
-extern unsigned        cpupart_end; /* [a] */
+extern struct cpupart cpupart_default;
+extern struct cpupart *cpuparts
+    []; /* [0]: the default set; else by number, NULL: never used.  cpupart_end: past them */
+extern unsigned cpupart_end; /* [a] */
 extern struct spinlock cpupart_lock;
-extern struct mutex    cpu_lock;
+extern struct mutex cpu_lock;
 
 /* pset_init - the default set; before the first CPU joins it.  pset_stats_init - its kstat. */
 void pset_init(void);

@@ -17,19 +17,20 @@ enum { AT_RBP = 4, AT_RIP = 6, MOST = 2000 /* threads: the list may be broken */
 
 static void print_sleeping_thread(const struct thread *t)
 {
-    const uint64_t     *saved = (const uint64_t *)t->ksp;
+    const uint64_t *saved = (const uint64_t *)t->ksp;
     const struct mutex *m = t->blocked_on;
     const struct thread *owner = m != NULL ? (const struct thread *)(m->owner & ~1ul) : NULL;
 
-    kprintf("thread %u %s waits for %s%s%s", t->tid, t->name, t->wait_what != NULL ? t->wait_what : "its start",
-            owner != NULL ? ", which has " : "", owner != NULL ? owner->name : "");
+    kprintf("thread %u %s waits for %s%s%s", t->tid, t->name,
+            t->wait_what != NULL ? t->wait_what : "its start", owner != NULL ? ", which has " : "",
+            owner != NULL ? owner->name : "");
     backtrace_from(saved[AT_RIP], saved[AT_RBP]);
 }
 
 void disp_report(void)
 {
     const struct thread *t;
-    unsigned             left = MOST;
+    unsigned left = MOST;
 
     LIST_FOREACH (t, &all_threads, all_link) {
         const struct disp_queue *on = t->queued_on;

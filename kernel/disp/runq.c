@@ -34,7 +34,7 @@
 #include "stat/panic.h"
 #include "uapi/homeroom.h"
 
-struct cpumask   cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
+struct cpumask cpu_idle_mask, cpu_queued_mask, cpu_online_mask;
 _Atomic uint32_t disp_rt_active;
 
 void disp_queue_init(struct disp_queue *q, struct cpu *c)
@@ -106,8 +106,8 @@ static int cpu_highest_priority(unsigned cpu)
 static unsigned runq_length_at(unsigned cpu, int pri)
 {
     struct disp_queue *q = &cpus[cpu]->disp->q;
-    unsigned           n = 0;
-    struct list       *e;
+    unsigned n = 0;
+    struct list *e;
 
     if (!(q->mask[pri / 64] >> (pri % 64) & 1)) /* unlocked: a hint */
         return 0;
@@ -161,7 +161,8 @@ static void begin_slices(struct cpu *c)
 /* Idle CPU `cpu` is to come and steal. */
 static void call_thief(unsigned cpu)
 {
-    cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next that waits calls another; the idle loop sets it */
+    cpumask_clear_atomic(&cpu_idle_mask,
+                         cpu); /* the next that waits calls another; the idle loop sets it */
     disp_poke(cpus[cpu], POKE_STEAL);
 }
 
@@ -172,7 +173,7 @@ static void call_nearest_thief(unsigned lgrp, const struct cpumask *allowed)
         return;
     for (unsigned k = 0; k < lgrp_topo.nlevels[lgrp]; k++) {
         struct cpumask m = cpumask_and(&lgrp_topo.level_cpus[lgrp][k], &cpu_idle_mask);
-        unsigned       cpu;
+        unsigned cpu;
 
         m = cpumask_and(&m, allowed);
         cpu = cpumask_next(&m, 0);
@@ -188,7 +189,8 @@ bool disp_may_run(const struct thread *t, const struct cpu *c)
     if (t->bound_cpu >= 0)
         return t->bound_cpu == (int)c->id;
     return cpumask_test(&t->part->cpus, c->id) &&
-           (!t->restricted || cpumask_test(&t->affinity, c->id) || !cpumask_intersects(&t->affinity, &t->part->cpus));
+           (!t->restricted || cpumask_test(&t->affinity, c->id) ||
+            !cpumask_intersects(&t->affinity, &t->part->cpus));
 }
 
 struct cpumask disp_allowed(const struct thread *t)
@@ -225,10 +227,13 @@ unsigned disp_nearer_idle(const struct thread *t, const struct cpu *c)
 /* Promises `t`, on its set's queue, a CPU where it can run at once.  NULL: there is none; *least as in choose.h. */
 static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
 {
-    struct cpumask   allowed;
-    struct disp_pick p = {.allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_highest_priority, .last = t->cpu->id,
+    struct cpumask allowed;
+    struct disp_pick p = {.allowed = &t->part->cpus,
+                          .idle = &cpu_idle_mask,
+                          .level = cpu_highest_priority,
+                          .last = t->cpu->id,
                           .pri = t->pri};
-    unsigned         cpu;
+    unsigned cpu;
 
     if (t->restricted) {
         allowed = disp_allowed(t);
@@ -240,7 +245,8 @@ static struct cpu *promise_rt_cpu(const struct thread *t, unsigned *least)
     if (atomic_exchange(&cpus[cpu]->disp->promised, t->pri) < 0)
         disp_rt_active++;
     if (cpus[cpu]->idle)
-        cpumask_clear_atomic(&cpu_idle_mask, cpu); /* the next thread is promised another; the idle loop sets it */
+        cpumask_clear_atomic(&cpu_idle_mask,
+                             cpu); /* the next thread is promised another; the idle loop sets it */
     return cpus[cpu];
 }
 
@@ -256,15 +262,16 @@ static void poke_promised_cpu(struct cpu *c)
 static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_how how)
 {
     struct disp_queue *q = &t->part->rt;
-    unsigned           least = CPU_MAX;
-    struct cpu        *c;
+    unsigned least = CPU_MAX;
+    struct cpu *c;
 
     disp_rt_active++; /* before the look at other CPUs: I7 */
     spin_lock(&q->lock);
     runq_insert(q, t);
     c = promise_rt_cpu(t, &least);
     spin_unlock(&q->lock);
-    TRACE(WAKE, c != NULL ? c->id : least, t->tid, (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
+    TRACE(WAKE, c != NULL ? c->id : least, t->tid,
+          (unsigned)how | (this_cpu()->irq_depth > 0 ? TRACE_WAKE_INTR : 0));
     if (c != NULL)
         poke_promised_cpu(c);
     else if (unlikely(cpus[least]->disp->state == P_NOINTR))
@@ -274,13 +281,13 @@ static __attribute__((noinline)) void rt_enqueue(struct thread *t, enum queue_ho
 void disp_rt_call(struct cpupart *part)
 {
     struct disp_queue *q = &part->rt;
-    struct cpu        *c = NULL;
-    struct thread     *t;
-    unsigned           least;
+    struct cpu *c = NULL;
+    struct thread *t;
+    unsigned least;
 
     spin_lock(&q->lock);
     for (int pri = q->maxpri; pri >= 0 && c == NULL; pri = highest_queued_below(q, (unsigned)pri))
-        LIST_FOREACH(t, &q->queue[pri], runq_link)
+        LIST_FOREACH (t, &q->queue[pri], runq_link)
             if ((c = promise_rt_cpu(t, &least)) != NULL)
                 break;
     spin_unlock(&q->lock);
@@ -292,14 +299,20 @@ void disp_rt_call(struct cpupart *part)
 
 static void enqueue_near_home(struct thread *t, enum queue_how how)
 {
-    struct cpumask   allowed;
-    struct disp_pick p = {
-        .topo = &lgrp_topo, .allowed = &t->part->cpus, .idle = &cpu_idle_mask, .level = cpu_highest_priority,
-        .bound = t->bound_cpu, .last = t->cpu->id, .ticks_since = how == QUEUE_NEW ? UINT64_MAX : lbolt - t->last_ran,
-        .home = t->lg.home, .pri = t->pri, .is_current = t == curthread};
-    struct cpu      *c;
+    struct cpumask allowed;
+    struct disp_pick p = {.topo = &lgrp_topo,
+                          .allowed = &t->part->cpus,
+                          .idle = &cpu_idle_mask,
+                          .level = cpu_highest_priority,
+                          .bound = t->bound_cpu,
+                          .last = t->cpu->id,
+                          .ticks_since = how == QUEUE_NEW ? UINT64_MAX : lbolt - t->last_ran,
+                          .home = t->lg.home,
+                          .pri = t->pri,
+                          .is_current = t == curthread};
+    struct cpu *c;
     struct disp_cpu *d;
-    bool             idle, called;
+    bool idle, called;
 
     if (t->restricted) {
         allowed = disp_allowed(t);
@@ -320,7 +333,9 @@ static void enqueue_near_home(struct thread *t, enum queue_how how)
         cpumask_clear_atomic(&cpu_idle_mask, c->id);
     if (idle || t->pri > d->runpri) {
         disp_poke(c, POKE_WAKEUP);
-        if (called || d->q.nrun > 1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
+        if (called ||
+            d->q.nrun >
+                1) /* it has not begun yet what it was called for, here or elsewhere: one will wait */
             call_nearest_thief(c->lgrp, &t->part->cpus);
     } else {
         if (unlikely(d->state == P_NOINTR))
@@ -341,7 +356,7 @@ void disp_enqueue(struct thread *t, enum queue_how how)
 bool disp_dequeue(struct thread *t)
 {
     struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
-    bool               there;
+    bool there;
 
     if (q == NULL)
         return false;
@@ -356,11 +371,12 @@ bool disp_dequeue(struct thread *t)
 void disp_set_pri(struct thread *t, int pri)
 {
     struct disp_queue *q = atomic_load_explicit(&t->queued_on, memory_order_acquire);
-    struct cpu        *c;
+    struct cpu *c;
 
     if (t->pri == pri)
         return;
-    if (q != NULL && max_of((int)t->pri, pri) >= PRI_RT && t->bound_cpu < 0) { /* I5, I6: it is queued anew */
+    if (q != NULL && max_of((int)t->pri, pri) >= PRI_RT &&
+        t->bound_cpu < 0) { /* I5, I6: it is queued anew */
         if (disp_dequeue(t)) {
             t->pri = (int16_t)pri;
             disp_enqueue(t, QUEUE_AGAIN);
@@ -398,7 +414,8 @@ void disp_evade(struct thread *t)
 
 static void put_on_cpu(struct cpu *c, struct thread *t)
 {
-    c->disp->runpri = t->pri; /* under the queue's lock, so that disp_set_pri() comes before or after; I7 */
+    c->disp->runpri =
+        t->pri; /* under the queue's lock, so that disp_set_pri() comes before or after; I7 */
     t->state = TS_ONPROC; /* I3 */
     if (t->cpu != c) {
         TRACE(MIGRATE, t->cpu->id, t->tid, 0);
@@ -431,12 +448,13 @@ static int stealable_priority(unsigned cpu)
 struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint64_t lately)
 {
     struct disp_queue *q = &victim->disp->q;
-    struct thread     *t, *found = NULL;
-    unsigned           nearer = CPU_MAX;
+    struct thread *t, *found = NULL;
+    unsigned nearer = CPU_MAX;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = highest_queued_below(q, (unsigned)pri))
-        LIST_FOREACH(t, &q->queue[pri], runq_link) {
+    for (int pri = q->maxpri; pri >= floor && found == NULL;
+         pri = highest_queued_below(q, (unsigned)pri))
+        LIST_FOREACH (t, &q->queue[pri], runq_link) {
             if (t->bound_cpu >= 0 || !disp_may_run(t, c))
                 continue;
             if (lately != UINT64_MAX) {
@@ -466,9 +484,10 @@ struct thread *disp_take_from(struct cpu *victim, struct cpu *c, int floor, uint
 static void call_next_thief(const struct cpu *c)
 {
     const struct cpumask *part = &c->disp->part->cpus;
-    struct cpumask        busy = cpumask_and(&cpu_queued_mask, part);
+    struct cpumask busy = cpumask_and(&cpu_queued_mask, part);
 
-    if (cpumask_empty(&busy) || disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, stealable_priority) < 0)
+    if (cpumask_empty(&busy) ||
+        disp_steal_cpu(&lgrp_topo, c->id, c->lgrp, &busy, stealable_priority) < 0)
         return;
     cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
     call_nearest_thief(c->lgrp, part);
@@ -503,8 +522,9 @@ static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int fl
     struct thread *t, *found = NULL;
 
     spin_lock(&q->lock);
-    for (int pri = q->maxpri; pri >= floor && found == NULL; pri = highest_queued_below(q, (unsigned)pri))
-        LIST_FOREACH(t, &q->queue[pri], runq_link)
+    for (int pri = q->maxpri; pri >= floor && found == NULL;
+         pri = highest_queued_below(q, (unsigned)pri))
+        LIST_FOREACH (t, &q->queue[pri], runq_link)
             if (disp_may_run(t, c)) {
                 found = t;
                 break;
@@ -521,8 +541,9 @@ static struct thread *take_rt_thread(struct disp_queue *q, struct cpu *c, int fl
 static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, int floor)
 {
     struct cpupart *part = c->disp->part;
-    bool            promised = atomic_exchange(&c->disp->promised, -1) >= 0;
-    struct thread  *t = take_rt_thread(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
+    bool promised = atomic_exchange(&c->disp->promised, -1) >= 0;
+    struct thread *t =
+        take_rt_thread(&part->rt, c, max_of(max_of(floor, 0), (int)c->disp->q.maxpri));
 
     if (t != NULL)
         cpumask_clear_atomic(&cpu_idle_mask, c->id); /* it is not idle any more */
@@ -536,7 +557,7 @@ static __attribute__((noinline)) struct thread *next_rt_thread(struct cpu *c, in
 static inline struct thread *take_queued_thread(struct cpu *c, int floor)
 {
     struct disp_queue *q = &c->disp->q;
-    struct thread     *t = NULL;
+    struct thread *t = NULL;
 
     if (unlikely(disp_rt_active != 0) && (t = next_rt_thread(c, floor)) != NULL)
         return t;

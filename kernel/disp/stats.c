@@ -32,7 +32,7 @@ static void cpu_stat_clear(struct kstat *ks)
 
 static void node_snapshot(struct kstat *ks, uint64_t *out)
 {
-    unsigned          node = (unsigned)ks->instance;
+    unsigned node = (unsigned)ks->instance;
     struct mem_counts c;
 
     mem_node_counts(node, &c);

@@ -23,12 +23,12 @@ enum { SPIN_MAX = 64, RW_WRITER = 1, RW_WAIT = 2, RW_READER = 4 };
 enum lock_kind { LOCK_MUTEX, LOCK_READER, LOCK_WRITER }; /* in the trace */
 
 struct waiter {
-    struct list    link;
+    struct list link;
     struct thread *t;
-    _Atomic bool   woken;
-    _Atomic bool   timed_out;
-    bool           write; /* rwlock: wants to write */
-    struct timer   timer;
+    _Atomic bool woken;
+    _Atomic bool timed_out;
+    bool write; /* rwlock: wants to write */
+    struct timer timer;
 };
 
 static void waiter_init(struct waiter *w)
@@ -139,7 +139,8 @@ void sleeprank_enter(const void *what, enum sleeprank rank)
 
     for (unsigned i = 0; i < SLEEP_HELD_MAX; i++)
         if (h[i].what != NULL && (h[i].rank > rank || (h[i].rank == rank && rank != SLEEP_VNODE)))
-            panic("lock order: %s taken while holding %s (lockrank.h)", rank_name[rank], rank_name[h[i].rank]);
+            panic("lock order: %s taken while holding %s (lockrank.h)", rank_name[rank],
+                  rank_name[h[i].rank]);
     record_held_lock(what, rank);
 }
 
@@ -190,7 +191,7 @@ static void lend_priority(struct mutex *m, int pri)
 
     for (int depth = 0; depth < 8 && m != NULL; depth++) {
         struct thread *o = (struct thread *)(m->owner & ~1ul);
-        struct mutex  *next;
+        struct mutex *next;
 
         spin_lock(&o->lock);
         if (o->pri >= pri) {
@@ -213,8 +214,8 @@ static void lend_priority(struct mutex *m, int pri)
 static void mutex_sleep(struct mutex *m)
 {
     struct thread *t = curthread, *o;
-    struct waiter  w;
-    uintptr_t      v;
+    struct waiter w;
+    uintptr_t v;
 
     waiter_init(&w);
     spin_lock(&m->lock);
@@ -248,8 +249,8 @@ void mutex_enter(struct mutex *m)
 
     spin_check_sleep(0);
     sleeprank_enter(m, m->rank);
-    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread, memory_order_acquire,
-                                                       memory_order_relaxed)))
+    if (likely(atomic_compare_exchange_strong_explicit(&m->owner, &free, (uintptr_t)curthread,
+                                                       memory_order_acquire, memory_order_relaxed)))
         return;
     CPUSTAT_INC(smtx);
     for (unsigned i = 0; i < SPIN_MAX; i++) {
@@ -278,7 +279,7 @@ bool mutex_tryenter(struct mutex *m)
 void mutex_exit(struct mutex *m)
 {
     struct thread *t = curthread;
-    uintptr_t      mine = (uintptr_t)t;
+    uintptr_t mine = (uintptr_t)t;
     struct waiter *w;
 
     sleeprank_exit(m);
@@ -322,7 +323,8 @@ static bool rw_try(struct rwlock *rw, bool write)
     int64_t v = atomic_load_explicit(&rw->word, memory_order_relaxed);
 
     while (write ? v == 0 : (v & (RW_WRITER | RW_WAIT)) == 0)
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v + (write ? RW_WRITER : RW_READER),
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v,
+                                                  v + (write ? RW_WRITER : RW_READER),
                                                   memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
@@ -355,10 +357,10 @@ static void rw_sleep(struct rwlock *rw, bool write)
 static void rw_hand_over(struct rwlock *rw)
 {
     struct waiter *w, *tmp;
-    struct list    go = LIST_INIT(go);
-    int64_t        word = 0;
+    struct list go = LIST_INIT(go);
+    int64_t word = 0;
 
-    LIST_FOREACH_SAFE(w, tmp, &rw->waiters, link) {
+    LIST_FOREACH_SAFE (w, tmp, &rw->waiters, link) {
         if (word != 0 && w->write)
             break;
         list_remove(&w->link);
@@ -402,8 +404,8 @@ void rw_exit_read(struct rwlock *rw)
 
     sleeprank_exit(rw);
     while (!(v & RW_WAIT))
-        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER, memory_order_release,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&rw->word, &v, v - RW_READER,
+                                                  memory_order_release, memory_order_relaxed))
             return;
     spin_lock(&rw->lock);
     if (atomic_fetch_sub(&rw->word, RW_READER) - RW_READER == RW_WAIT)
@@ -416,7 +418,8 @@ void rw_exit_write(struct rwlock *rw)
     int64_t v = RW_WRITER;
 
     sleeprank_exit(rw);
-    if (atomic_compare_exchange_strong_explicit(&rw->word, &v, 0, memory_order_release, memory_order_relaxed))
+    if (atomic_compare_exchange_strong_explicit(&rw->word, &v, 0, memory_order_release,
+                                                memory_order_relaxed))
         return;
     ASSERT(v & RW_WRITER, "a rwlock is left by its writer");
     spin_lock(&rw->lock);
@@ -433,10 +436,11 @@ void cv_init(struct cv *cv)
     list_init(&cv->waiters);
 }
 
-static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig, uint64_t deadline, const char *what)
+static int cv_sleep(struct cv *cv, struct mutex *m, struct spinlock *l, bool sig, uint64_t deadline,
+                    const char *what)
 {
     struct waiter w;
-    int           err = 0;
+    int err = 0;
 
     spin_check_sleep(l != NULL ? 1 : 0);
     if (sig && signal_pending())
@@ -516,7 +520,7 @@ unsigned cv_signal(struct cv *cv)
 unsigned cv_broadcast(struct cv *cv)
 {
     struct waiter *w;
-    unsigned       n = 0;
+    unsigned n = 0;
 
     if (list_empty(&cv->waiters))
         return 0;

@@ -19,21 +19,21 @@ struct thread;
 
 struct mutex {
     _Atomic uintptr_t owner; /* thread that holds it; bit 0: there are sleepers */
-    struct spinlock   lock;
-    struct list       waiters;
-    enum sleeprank    rank;
+    struct spinlock lock;
+    struct list waiters;
+    enum sleeprank rank;
 };
 
 struct rwlock {
     _Atomic int64_t word; /* readers * 4 | WRITER 1 | WAITERS 2 */
     struct spinlock lock;
-    struct list     waiters;
-    enum sleeprank  rank;
+    struct list waiters;
+    enum sleeprank rank;
 };
 
 struct cv {
     struct spinlock lock;
-    struct list     waiters;
+    struct list waiters;
 };
 
 /*
@@ -90,11 +90,11 @@ void cv_init(struct cv *cv);
  * NO_DEADLINE for none); 0 when woken.  The *_spin forms take a spin lock instead of a mutex.  `what` is for people.
  */
 void cv_wait(struct cv *cv, struct mutex *m, const char *what);
-int  cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what);
+int cv_wait_sig(struct cv *cv, struct mutex *m, uint64_t deadline, const char *what);
 void cv_wait_spin(struct cv *cv, struct spinlock *l, const char *what);
 /* cv_wait_disk - cv_wait_spin() for what a disk is to do: while this CPU is idle it counts as waiting (mpstat's wt). */
 void cv_wait_disk(struct cv *cv, struct spinlock *l, const char *what);
-int  cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
+int cv_wait_sig_spin(struct cv *cv, struct spinlock *l, uint64_t deadline, const char *what);
 /* cv_signal wakes the first waiter, cv_broadcast all.  Returns how many.  Any context, locks below RANK_CV. */
 unsigned cv_signal(struct cv *cv);
 unsigned cv_broadcast(struct cv *cv);

@@ -3,8 +3,8 @@
  * thread.c - threads: their making, their switching, their sleep and waking.
  *
  * THEORY      See thread.h.  A thread that leaves its CPU holds its own lock from the decision until the next thread,
- *             on the same CPU, releases it in finish_switch_unlock(): so nobody can make it runnable and run it elsewhere
- *             while it still stands on its stack.
+ *             on the same CPU, releases it in finish_switch_unlock(): so nobody can make it runnable and run it
+ *             elsewhere while it still stands on its stack.
  * INVARIANTS  thread.h I1-I3
  *             I4  the guard word at the bottom of a kernel stack is intact when the thread leaves its CPU
  * LOCKING     t->lock (RANK_THREAD), then partition, run-queue and lgroup locks
@@ -32,15 +32,15 @@
 #define STACK_GUARD 0x57acc0de57acc0deull
 
 struct thread *context_switch(struct thread *prev, struct thread *next);
-void           context_begin(void);
-void           thread_begin(struct thread *prev);
+void context_begin(void);
+void thread_begin(struct thread *prev);
 
 struct disp_ops disp_ops;
-struct list     all_threads = LIST_INIT(all_threads);
+struct list all_threads = LIST_INIT(all_threads);
 struct spinlock all_threads_lock = SPINLOCK_INIT(RANK_VM_TLB);
 
 static struct kmem_cache *fpu_cache;
-static _Atomic uint32_t   next_tid = 1u << 22; /* kernel threads; programs' ids come from proc */
+static _Atomic uint32_t next_tid = 1u << 22; /* kernel threads; programs' ids come from proc */
 
 /* ---- switching ---- */
 
@@ -80,11 +80,11 @@ static inline uint64_t slice_rest(const struct disp_cpu *d, uint64_t now)
  */
 static void switch_to(struct thread *prev, struct thread *next)
 {
-    struct cpu      *c = this_cpu();
+    struct cpu *c = this_cpu();
     struct disp_cpu *d = c->disp;
-    bool             irq = c->irq_was_on;
-    uint64_t         now = rdtsc();
-    bool             to_idle = next == d->idle_thread;
+    bool irq = c->irq_was_on;
+    uint64_t now = rdtsc();
+    bool to_idle = next == d->idle_thread;
 
     ASSERT(c->nlock == 1 && *(uint64_t *)prev->kstack == STACK_GUARD, "I4");
     charge_runtime(prev, now);
@@ -102,7 +102,8 @@ static void switch_to(struct thread *prev, struct thread *next)
     atomic_fetch_and_explicit(&next->ast, ~(uint32_t)AST_RESCHED, memory_order_relaxed);
     if (to_idle)
         d->runpri = -1; /* else put_on_cpu() has set it */
-    if (disp_waiting(c) > d->runpri) /* queued since `next` was chosen; who did it may have seen prev's priority */
+    if (disp_waiting(c) >
+        d->runpri) /* queued since `next` was chosen; who did it may have seen prev's priority */
         atomic_fetch_or_explicit(&next->ast, AST_RESCHED, memory_order_relaxed);
     if (to_idle || c->idle) {
         c->idle = to_idle;
@@ -116,7 +117,8 @@ static void switch_to(struct thread *prev, struct thread *next)
         timer_program(c);
 
     if (TRACE_ON(SWITCH))
-        trace_put(TRACE_SWITCH, next->tid, prev->state, trace_name(next->name), trace_name_rest(next->name));
+        trace_put(TRACE_SWITCH, next->tid, prev->state, trace_name(next->name),
+                  trace_name_rest(next->name));
     modelled_switch(prev->modelled, next->modelled);
     if (prev->fpu != NULL)
         fpu_save(prev->fpu);
@@ -160,7 +162,7 @@ void swtch(void)
 static bool switch_if_above(int floor, bool at_front)
 {
     struct thread *t = curthread, *next;
-    struct cpu    *c;
+    struct cpu *c;
 
     spin_lock(&t->lock);
     c = this_cpu();
@@ -186,7 +188,7 @@ static void count_involuntary_switch(bool switched)
 void disp_preempt(void)
 {
     struct thread *t = curthread, *next;
-    bool           away;
+    bool away;
 
     if (t == this_cpu()->disp->idle_thread)
         return; /* it looks at its queue next, and idle_wait() waits for the ast */
@@ -224,7 +226,7 @@ void disp_preempt(void)
 void thread_leave_cpu(void)
 {
     struct thread *t = curthread;
-    struct cpu    *c;
+    struct cpu *c;
 
     spin_lock(&t->lock);
     c = this_cpu();
@@ -267,7 +269,7 @@ static void idle_wait(struct cpu *c, struct thread *idle)
 
 void disp_start_cpu(void)
 {
-    struct cpu    *c = this_cpu();
+    struct cpu *c = this_cpu();
     struct thread *idle = c->disp->idle_thread;
 
     irq_disable();
@@ -277,7 +279,9 @@ void disp_start_cpu(void)
         struct thread *next;
 
         irq_disable();
-        atomic_store(&idle->ast, 0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
+        atomic_store(
+            &idle->ast,
+            0); /* before the look at the queue, for a CPU that does not halt: idle_wait() */
         c->disp->called = !cpumask_test(&cpu_idle_mask, c->id);
         if (c->disp->called)
             cpumask_set_atomic(&cpu_idle_mask, c->id);
@@ -355,7 +359,8 @@ void thread_prepare(struct thread *t, struct thread *creator)
         t->affinity = creator->affinity;
         t->restricted = creator->restricted;
         class_init_thread(t, creator);
-        t->oncpu_since = rdtsc(); /* a chain of children must not have new slices without end: class_slept() */
+        t->oncpu_since =
+            rdtsc(); /* a chain of children must not have new slices without end: class_slept() */
         t->slice_left = max_of(slice_rest(this_cpu()->disp, t->oncpu_since), 1ul);
         t->slice_whole = curthread->slice_whole;
         spin_unlock(&creator->lock);
@@ -367,14 +372,15 @@ void thread_prepare(struct thread *t, struct thread *creator)
 /* A node to take memory for a thread of lgroup `home` from. */
 static unsigned home_node(unsigned home)
 {
-    return home == LGRP_NONE ? this_cpu()->node : lgrp_mem_node(&lgrp_topo, home, (uint32_t)rng_next());
+    return home == LGRP_NONE ? this_cpu()->node
+                             : lgrp_mem_node(&lgrp_topo, home, (uint32_t)rng_next());
 }
 
 int thread_init(struct thread *t, const char *name, void (*entry)(void *), void *arg)
 {
-    unsigned     node = home_node(t->lg.home);
-    void        *stack = kstack_alloc(node);
-    uint64_t    *sp;
+    unsigned node = home_node(t->lg.home);
+    void *stack = kstack_alloc(node);
+    uint64_t *sp;
 
     if (stack == NULL)
         return -ENOMEM;
@@ -431,7 +437,8 @@ void thread_destroy(struct thread *t)
     do {
         spin_lock(&t->lock);
         gone = t->state == TS_ZOMBIE || t->state == TS_SLEEP;
-        ASSERT(gone || (t->state == TS_ONPROC && t->exiting), "destroyed after it ended or before it began");
+        ASSERT(gone || (t->state == TS_ONPROC && t->exiting),
+               "destroyed after it ended or before it began");
         spin_unlock(&t->lock);
         if (!gone)
             cpu_pause();
@@ -478,7 +485,7 @@ struct thread *kthread_create(const char *name, int pri, void (*fn)(void *), voi
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator)
 {
     struct cpupart *part = t->part;
-    uint64_t        now = clock_mono_ns();
+    uint64_t now = clock_mono_ns();
 
     spin_lock(&cpupart_lock);
     if (t->bound_cpu >= 0) {
@@ -615,7 +622,7 @@ void thread_set_alarm(struct thread *t, uint64_t ms)
 void disp_cpu_init(struct cpu *c)
 {
     struct disp_cpu *d = kmem_alloc_node(sizeof *d, c->node);
-    struct thread   *t = kmem_alloc_node(sizeof *t, c->node);
+    struct thread *t = kmem_alloc_node(sizeof *t, c->node);
 
     if (d == NULL || t == NULL)
         panic("no memory for the run queue of CPU %u", c->id);

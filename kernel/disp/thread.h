@@ -32,7 +32,14 @@ enum thread_state { TS_SLEEP, TS_RUNNABLE, TS_ONPROC, TS_ZOMBIE };
 enum { AST_RESCHED = 1, AST_SIGNAL = 2, AST_ALARM = 4, AST_LIFTED = 8 };
 
 /* Global priorities.  Real time has a level for each of POSIX's 99 priorities. */
-enum { PRI_MIN = 0, PRI_USER_MAX = 59, PRI_SYS = 60, PRI_RT = 100, RT_LEVELS = 99, NPRI = PRI_RT + RT_LEVELS };
+enum {
+    PRI_MIN = 0,
+    PRI_USER_MAX = 59,
+    PRI_SYS = 60,
+    PRI_RT = 100,
+    RT_LEVELS = 99,
+    NPRI = PRI_RT + RT_LEVELS
+};
 
 enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS };
 
@@ -41,83 +48,92 @@ enum sched_class { CLASS_TS, CLASS_IA, CLASS_FX, CLASS_FSS, CLASS_RT, CLASS_SYS 
  * second; threads on all CPUs add to it.
  */
 struct fss {
-    _Atomic uint32_t usage;  /* [a] recent use of CPU by its threads in class FSS, microseconds, decaying */
-    _Atomic uint16_t shares; /* [a] 1 ..; the superuser sets them                                         */
-    uint32_t         seen;   /* the look in which it was counted last                                     */
-    uint64_t         second; /* up to which usage has decayed                                             */
+    _Atomic uint32_t
+        usage; /* [a] recent use of CPU by its threads in class FSS, microseconds, decaying */
+    _Atomic uint16_t
+        shares;      /* [a] 1 ..; the superuser sets them                                         */
+    uint32_t seen;   /* the look in which it was counted last                                     */
+    uint64_t second; /* up to which usage has decayed                                             */
 };
 enum { FSS_SHARES = 1 }; /* of a user whom nobody has given any */
 
 struct thread {
     struct spinlock lock;
-    _Atomic uint32_t ast;          /* [a] AST_* bits; its and ksp's offsets are known to entry.S         */
-    uint32_t        tid;           /* [c] machine-wide id                                               */
-    uint64_t        ksp;           /* [o] saved stack pointer while not ONPROC                          */
-    uint8_t         state;         /* [t] enum thread_state                                             */
-    uint8_t         cls;           /* [t] enum sched_class                                              */
-    bool            sleep_sig;     /* [t] the sleep ends when a signal arrives                          */
-    bool            fifo;          /* [t] class RT: equals get its CPU only when it sleeps or yields    */
-    bool            at_front;      /* [t] it is to be queued before its equals                          */
-    bool            lifted;        /* [t] above all programs, until it goes to user mode: class.c       */
-    bool            exiting;       /* [o]                                                               */
-    bool            disk_shared;   /* [o] blk_share(): its disk requests have the kernel's priority      */
-    uint16_t        ts_dispwait;   /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
-    int16_t         pri;           /* [t] global priority now, inheritance included                     */
-    int16_t         base_pri;      /* [t] what its class gives                                          */
-    int16_t         inherit_pri;   /* [t] highest priority waiting for a lock it holds, or -1           */
-    int16_t         upri;          /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
-    int16_t         ts_level;      /* [t] TS/IA: level in the dispatch table                            */
-    _Atomic uint32_t n_contended;   /* [a] contended mutexes it holds                                    */
-    struct fss     *fss;           /* [t] its user's shares and usage; NULL: a kernel thread, or it ends */
-    struct list     runq_link;     /* [q]                                                               */
-    struct disp_queue *_Atomic queued_on; /* [q] the run queue it is on, NULL: none; read under t->lock too */
-    uint64_t        uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
-    uint64_t        uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
-    struct cpu     *cpu;           /* [t] CPU it runs on or last ran on                                 */
-    int             bound_cpu;     /* [t] processor_bind: CPU id or -1                                  */
-    struct cpupart *part;          /* [t] processor set it belongs to                                   */
-    struct cpumask affinity;       /* [t] sched_setaffinity mask; used when `restricted`                */
-    bool            restricted;    /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
-    uint64_t        slice_left;    /* [t] TSC cycles of its time slice, when it last ran; 0: a new one  */
-    uint64_t        slice_whole;   /* [t] the same when it began                                        */
-    uint64_t        last_ran;      /* [t] clock tick at which it last left a CPU                        */
-    uint64_t        oncpu_since;   /* [t] TSC up to which runtime_tsc counts, while it runs             */
-    uint64_t        runtime_tsc;   /* [t] TSC cycles it has run                                         */
-    uint64_t        second_tsc;    /* [t] runtime_tsc at the clock's last look, once a second           */
-    uint64_t        lately_tsc;    /* [t] what it ran before that, decaying by a quarter each second; others read it */
-    uint64_t        alarm_tsc;     /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
-    struct lgrp_thread lg;         /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
-    uint8_t        *lgrp_aff;      /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
+    _Atomic uint32_t ast; /* [a] AST_* bits; its and ksp's offsets are known to entry.S         */
+    uint32_t tid;         /* [c] machine-wide id                                               */
+    uint64_t ksp;         /* [o] saved stack pointer while not ONPROC                          */
+    uint8_t state;        /* [t] enum thread_state                                             */
+    uint8_t cls;          /* [t] enum sched_class                                              */
+    bool sleep_sig;       /* [t] the sleep ends when a signal arrives                          */
+    bool fifo;            /* [t] class RT: equals get its CPU only when it sleeps or yields    */
+    bool at_front;        /* [t] it is to be queued before its equals                          */
+    bool lifted;          /* [t] above all programs, until it goes to user mode: class.c       */
+    bool exiting;         /* [o]                                                               */
+    bool disk_shared;     /* [o] blk_share(): its disk requests have the kernel's priority      */
+    uint16_t ts_dispwait; /* [t] TS/IA: seconds since it used up a slice, slept or was lifted    */
+    int16_t pri;          /* [t] global priority now, inheritance included                     */
+    int16_t base_pri;     /* [t] what its class gives                                          */
+    int16_t inherit_pri;  /* [t] highest priority waiting for a lock it holds, or -1           */
+    int16_t upri;         /* [t] user priority or nice within the class; RT: 0 .. RT_LEVELS-1 */
+    int16_t ts_level;     /* [t] TS/IA: level in the dispatch table                            */
+    _Atomic uint32_t
+        n_contended;       /* [a] contended mutexes it holds                                    */
+    struct fss *fss;       /* [t] its user's shares and usage; NULL: a kernel thread, or it ends */
+    struct list runq_link; /* [q]                                                               */
+    struct disp_queue
+        *_Atomic queued_on;  /* [q] the run queue it is on, NULL: none; read under t->lock too */
+    uint64_t uticks, sticks; /* [o] clock ticks seen in user mode and in the kernel              */
+    uint64_t uticks_base, sticks_base; /* [o] the CPU's tick counters when it came there         */
+    struct cpu *cpu;         /* [t] CPU it runs on or last ran on                                 */
+    int bound_cpu;           /* [t] processor_bind: CPU id or -1                                  */
+    struct cpupart *part;    /* [t] processor set it belongs to                                   */
+    struct cpumask affinity; /* [t] sched_setaffinity mask; used when `restricted`                */
+    bool restricted;         /* [t] not every CPU is in `affinity`; other CPUs read both unlocked */
+    uint64_t slice_left;     /* [t] TSC cycles of its time slice, when it last ran; 0: a new one  */
+    uint64_t slice_whole;    /* [t] the same when it began                                        */
+    uint64_t last_ran;       /* [t] clock tick at which it last left a CPU                        */
+    uint64_t oncpu_since;    /* [t] TSC up to which runtime_tsc counts, while it runs             */
+    uint64_t runtime_tsc;    /* [t] TSC cycles it has run                                         */
+    uint64_t second_tsc;     /* [t] runtime_tsc at the clock's last look, once a second           */
+    uint64_t
+        lately_tsc; /* [t] what it ran before that, decaying by a quarter each second; others read it */
+    uint64_t alarm_tsc;    /* [t] runtime_tsc from which AST_ALARM is set; UINT64_MAX: never     */
+    struct lgrp_thread lg; /* [t] its home (lg.home, LGRP_NONE: kernel thread) and load         */
+    uint8_t *lgrp_aff;     /* [cpupart_lock] affinity by lgroup: 0, 1 weak, 2 strong; NULL: none */
 
-    uint8_t        *kstack;        /* [c] lowest byte of the kernel stack; a guard word lies there      */
-    uint64_t        fsbase;        /* [o] user TLS base                                                 */
-    uint64_t        gsbase;        /* [o] user GS base                                                  */
-    void           *fpu;           /* [o] 512-byte FXSAVE area, 16-aligned; NULL for kernel threads     */
-    struct as      *as;            /* [o] address space; NULL for kernel threads                        */
-    struct regs    *uregs;         /* [o] user registers at the top of the kernel stack                 */
+    uint8_t *kstack;    /* [c] lowest byte of the kernel stack; a guard word lies there      */
+    uint64_t fsbase;    /* [o] user TLS base                                                 */
+    uint64_t gsbase;    /* [o] user GS base                                                  */
+    void *fpu;          /* [o] 512-byte FXSAVE area, 16-aligned; NULL for kernel threads     */
+    struct as *as;      /* [o] address space; NULL for kernel threads                        */
+    struct regs *uregs; /* [o] user registers at the top of the kernel stack                 */
 
-    const char     *wait_what;     /* [o] what it sleeps on, for people ("pipe read")                   */
-    void           *wait_chan;     /* [o] address of the cv or lock it sleeps on, for people            */
-    uint64_t        disk_waits;    /* [o] times it has slept in cv_wait_disk()                          */
-    uint64_t        minflt, majflt; /* [o] page faults, without such a sleep and with one                */
-    struct mutex   *blocked_on;    /* [t] mutex it waits for (priority inheritance); NULL: none         */
-    struct modelled *modelled;     /* [t] its modelled time; NULL: kernel thread, or no model            */
-    struct lwp     *lwp;           /* [c] NULL for kernel threads                                       */
-    char            name[16];      /* [a] for people (PR_SET_NAME)                                      */
-    struct list     all_link;      /* list of all threads (disp/thread.c)                               */
-    uint64_t        n_dispatch;    /* [t] times put on a CPU                                            */
-    uint64_t        n_remote;      /* [t] of these, outside its home lgroup                             */
-    uint64_t        nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
-    void          (*entry)(void *);/* [c] kernel threads: the function it runs                          */
-    void           *entry_arg;
+    const char *wait_what;   /* [o] what it sleeps on, for people ("pipe read")                   */
+    void *wait_chan;         /* [o] address of the cv or lock it sleeps on, for people            */
+    uint64_t disk_waits;     /* [o] times it has slept in cv_wait_disk()                          */
+    uint64_t minflt, majflt; /* [o] page faults, without such a sleep and with one                */
+    struct mutex
+        *blocked_on; /* [t] mutex it waits for (priority inheritance); NULL: none         */
+    struct modelled
+        *modelled;          /* [t] its modelled time; NULL: kernel thread, or no model            */
+    struct lwp *lwp;        /* [c] NULL for kernel threads                                       */
+    char name[16];          /* [a] for people (PR_SET_NAME)                                      */
+    struct list all_link;   /* list of all threads (disp/thread.c)                               */
+    uint64_t n_dispatch;    /* [t] times put on a CPU                                            */
+    uint64_t n_remote;      /* [t] of these, outside its home lgroup                             */
+    uint64_t nvcsw, nivcsw; /* [t] context switches, voluntary and not                           */
+    void (*entry)(void *);  /* [c] kernel threads: the function it runs                          */
+    void *entry_arg;
 #ifdef HR_TEST
 #define SLEEP_HELD_MAX 16
     struct sleep_held {
-        const void    *what; /* NULL: nothing */
+        const void *what; /* NULL: nothing */
         enum sleeprank rank;
-    } sleep_held[SLEEP_HELD_MAX];  /* [o] sleeping locks held                                           */
+    } sleep_held
+        [SLEEP_HELD_MAX]; /* [o] sleeping locks held                                           */
 #endif
-    struct mempolicy mempolicy;    /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed               */
+    struct mempolicy
+        mempolicy; /* [o] set_mempolicy(2); MPOL_DEFAULT unless lg.placed               */
 };
 
 /*
@@ -166,7 +182,7 @@ static inline bool signal_pending(void)
  * Scheduling parameters; each takes t->lock.  -EINVAL on a value out of the class's range.
  * @fifo  class RT: its equals get its CPU only when it sleeps or yields (SCHED_FIFO), not at the end of a time slice
  */
-int  thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
+int thread_set_class(struct thread *t, enum sched_class cls, int upri, bool fifo);
 /*
  * class_rt_from_solaris, class_rt_to_solaris - user priorities of class RT: ours are 0 .. RT_LEVELS-1, Solaris's are
  * 0 .. 59.  What comes from Solaris goes back unchanged.
@@ -212,7 +228,7 @@ void thread_set_mempolicy(const struct mempolicy *mp);
  * thread_unhome - stop counting it, at exit.  Both take the partition's lock (RANK_PART).
  */
 unsigned thread_home_new(struct thread *t, struct lgrp_proc *p, struct thread *creator);
-void     thread_unhome(struct thread *t);
+void thread_unhome(struct thread *t);
 /*
  * thread_prepare - zero `t` and set what a new thread takes from its creator (NULL: none): class, priority, set,
  * binding, affinity.  Takes creator->lock.
@@ -231,8 +247,9 @@ void thread_set_alarm(struct thread *t, uint64_t ms);
 
 /* What the rooms above fill in (call-ups). */
 struct disp_ops {
-    void (*ast)(struct regs *);             /* before returning to user mode with ast bits set      */
-    void (*switch_as)(struct thread *next); /* load next's address space (vm)                       */
+    void (*ast)(struct regs *); /* before returning to user mode with ast bits set      */
+    void (*switch_as)(
+        struct thread *next); /* load next's address space (vm)                       */
 };
 extern struct disp_ops disp_ops;
 
@@ -240,7 +257,10 @@ extern struct disp_ops disp_ops;
 int disp_cpu_set_state(unsigned cpu, int state, bool forced);
 int disp_cpu_state(unsigned cpu, long *since);
 void disp_cpu_join(struct cpu *c);
-enum { BOUND_TRIES = 5, BOUND_WAIT_NS = 10000000 }; /* how often, and how long apart, one looks for bound threads */
+enum {
+    BOUND_TRIES = 5,
+    BOUND_WAIT_NS = 10000000
+}; /* how often, and how long apart, one looks for bound threads */
 extern _Atomic uint32_t lgrp_generation; /* +1 at each change of the CPUs on-line */
 
 /* disp_cpu_init - run queue and idle thread of a CPU, in its node's memory; before the CPU runs. */

@@ -108,7 +108,8 @@ void clock_calibrate(uint16_t port, unsigned bits)
     uint64_t pm;
 
     if (port == 0)
-        panic("the firmware names no power-management timer (FADT): nothing to measure the clock with");
+        panic(
+            "the firmware names no power-management timer (FADT): nothing to measure the clock with");
     apic_timer_set(UINT32_MAX);
     first = read_clock_counters(port);
     while (((inl(port) - first.pm) & mask) < want)
@@ -146,7 +147,7 @@ static void timer_remove(struct disp_cpu *d, struct timer *t)
 void timer_program(struct cpu *c)
 {
     struct disp_cpu *d = c->disp;
-    uint64_t         now = rdtsc(), when = d->quantum_end, ticks;
+    uint64_t now = rdtsc(), when = d->quantum_end, ticks;
 
     if (unlikely(d->state == P_NOINTR) && disp_waiting(c) < 0 && when != UINT64_MAX)
         when = max_of(when, now + tsc_khz * 1000); /* a second */
@@ -198,9 +199,9 @@ static struct cpu *disarm_timer_lock(struct timer *t, bool *was)
 
 void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *))
 {
-    struct cpu      *c;
+    struct cpu *c;
     struct disp_cpu *d;
-    bool             was;
+    bool was;
 
     irq_push();
     c = disarm_timer_lock(t, &was);
@@ -228,7 +229,7 @@ void timer_arm(struct timer *t, uint64_t deadline_ns, void (*fn)(struct timer *)
 bool timer_cancel(struct timer *t)
 {
     struct cpu *c;
-    bool        was = false, armed, running;
+    bool was = false, armed, running;
 
     spin_check_sleep(0);
     while ((c = disarm_timer_lock(t, &armed)) != NULL) {
@@ -245,7 +246,7 @@ bool timer_cancel(struct timer *t)
 void timer_leave(struct cpu *c, struct cpu *to)
 {
     struct disp_cpu *d = c->disp, *e = to->disp;
-    struct timer    *t;
+    struct timer *t;
 
     spin_lock_pair(&d->timer_lock, &e->timer_lock);
     while (d->running_timer != NULL) { /* I4 */
@@ -272,9 +273,9 @@ void timer_return(struct cpu *c)
 
 void timer_interrupt(void)
 {
-    struct cpu      *c = this_cpu();
+    struct cpu *c = this_cpu();
     struct disp_cpu *d = c->disp;
-    bool             over;
+    bool over;
 
     d->timer_set_for = UINT64_MAX;
     spin_lock(&d->timer_lock);
@@ -288,7 +289,8 @@ void timer_interrupt(void)
         spin_lock(&d->timer_lock);
         d->running_timer = NULL;
     }
-    over = rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
+    over =
+        rdtsc() >= d->quantum_end; /* looked at once: nobody else ends the slice if this does not */
     if (over && c->thread->runtime_tsc + (rdtsc() - c->thread->oncpu_since) >= c->thread->alarm_tsc)
         atomic_fetch_or(&c->thread->ast, AST_ALARM);
     if (!over) {

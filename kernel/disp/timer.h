@@ -11,11 +11,11 @@
 #include "lib/types.h"
 
 struct timer {
-    uint64_t deadline_ns;             /* of clock_mono_ns() */
-    void   (*fn)(struct timer *);
-    struct cpu   *cpu;                /* where it is, or was last, armed; changes under both CPUs' locks */
-    struct timer *child, *next;       /* its place in the CPU's heap: timerq.h */
-    struct timer **link;              /* what points at it there; NULL: not armed */
+    uint64_t deadline_ns; /* of clock_mono_ns() */
+    void (*fn)(struct timer *);
+    struct cpu *cpu; /* where it is, or was last, armed; changes under both CPUs' locks */
+    struct timer *child, *next; /* its place in the CPU's heap: timerq.h */
+    struct timer **link;        /* what points at it there; NULL: not armed */
 };
 
 /* clock_mono_ns - nanoseconds since boot, never stepping back, the same on every CPU. */

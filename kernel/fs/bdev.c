@@ -24,16 +24,20 @@ enum { PIECE_ORDER = 4 };
 #define PIECE (PAGE_SIZE << PIECE_ORDER)
 
 enum { /* requests of ioctl, as in Linux */
-    BLKROGET = 0x125e, BLKGETSIZE = 0x1260, BLKFLSBUF = 0x1261, BLKSSZGET = 0x1268, BLKPBSZGET = 0x127b,
+       BLKROGET = 0x125e,
+       BLKGETSIZE = 0x1260,
+       BLKFLSBUF = 0x1261,
+       BLKSSZGET = 0x1268,
+       BLKPBSZGET = 0x127b,
 };
 #define BLKBSZGET    0x80081270u
 #define BLKGETSIZE64 0x80081272u
 
 struct bdev {
-    struct vnode     vn;
+    struct vnode vn;
     struct object_io io;
-    struct disk     *disk;
-    unsigned         nopen; /* open_lock */
+    struct disk *disk;
+    unsigned nopen; /* open_lock */
 };
 
 static struct mutex open_lock;
@@ -42,7 +46,7 @@ static struct mutex open_lock;
 
 struct transfer { /* of some pages, under way */
     struct blk_req req;
-    struct page   *page[PCACHE_CLUSTER_MAX];
+    struct page *page[PCACHE_CLUSTER_MAX];
     struct blk_vec vec[PCACHE_CLUSTER_MAX];
 };
 
@@ -67,16 +71,23 @@ static uint32_t disk_bytes_in_page(const struct disk *d, uint64_t index)
     return (uint32_t)min_of(PAGE_SIZE, disk_sectors(d) * SECTOR_SIZE - (index << PAGE_SHIFT));
 }
 
-static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
+static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op,
+                             bool sync)
 {
-    struct bdev     *b = container_of((struct vnode *)o->owner, struct bdev, vn);
+    struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
     struct transfer *t = kmem_alloc(sizeof *t);
-    uint64_t         first = pages[0]->index;
+    uint64_t first = pages[0]->index;
 
     if (t == NULL)
         return -ENOMEM;
-    t->req = (struct blk_req){.disk = b->disk, .op = (uint8_t)op, .sync = sync, .nvecs = n, .vec = t->vec,
-                              .sector = first * (PAGE_SIZE / SECTOR_SIZE), .file = (uintptr_t)b, .by = blk_owner(),
+    t->req = (struct blk_req){.disk = b->disk,
+                              .op = (uint8_t)op,
+                              .sync = sync,
+                              .nvecs = n,
+                              .vec = t->vec,
+                              .sector = first * (PAGE_SIZE / SECTOR_SIZE),
+                              .file = (uintptr_t)b,
+                              .by = blk_owner(),
                               .done = bdev_pages_done};
     for (unsigned i = 0; i < n; i++) {
         uint32_t len = disk_bytes_in_page(b->disk, first + i);
@@ -92,7 +103,8 @@ static int bdev_submit_pages(struct vm_object *o, struct page **pages, unsigned 
 }
 
 /* When there is no memory to move some pages at once, they are moved one by one. */
-static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op, bool sync)
+static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigned n, enum blk_op op,
+                               bool sync)
 {
     struct bdev *b = container_of((struct vnode *)o->owner, struct bdev, vn);
 
@@ -102,7 +114,7 @@ static int bdev_transfer_pages(struct vm_object *o, struct page **pages, unsigne
         uint64_t index = pages[i]->index;
         uint32_t len = disk_bytes_in_page(b->disk, index);
         uint8_t *at = page_to_virt(pages[i]);
-        int      err = blk_rw(b->disk, op, index * (PAGE_SIZE / SECTOR_SIZE), at, len);
+        int err = blk_rw(b->disk, op, index * (PAGE_SIZE / SECTOR_SIZE), at, len);
 
         if (op == BLK_READ) {
             memset(at + len, 0, PAGE_SIZE - len);
@@ -141,7 +153,7 @@ static void bdev_inactive(struct vnode *vn) /* never: the disk lives for ever */
 }
 
 static const struct vnodeops bdev_vnodeops = {.inactive = bdev_inactive};
-static struct vfs            bdev_vfs = {.type = "bdev", .readonly = true}; /* so that reading sets no times */
+static struct vfs bdev_vfs = {.type = "bdev", .readonly = true}; /* so that reading sets no times */
 
 /* The disk's vnode, made by whoever is first.  NULL: no memory.  open_lock is held. */
 static struct bdev *bdev_find_or_create(struct disk *d)
@@ -189,10 +201,10 @@ static int flush_and_invalidate(struct bdev *b, bool last)
 static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uint64_t off)
 {
     uint64_t first = off / SECTOR_SIZE, head = off % SECTOR_SIZE;
-    size_t   n = min_of(min_of(uio->resid, b->vn.size - off), PIECE - head);
-    size_t   sectors = (head + n + SECTOR_SIZE - 1) / SECTOR_SIZE, before = uio->resid;
-    bool     whole = head == 0 && n % SECTOR_SIZE == 0;
-    int      err = 0;
+    size_t n = min_of(min_of(uio->resid, b->vn.size - off), PIECE - head);
+    size_t sectors = (head + n + SECTOR_SIZE - 1) / SECTOR_SIZE, before = uio->resid;
+    bool whole = head == 0 && n % SECTOR_SIZE == 0;
+    int err = 0;
 
     if (uio->dir == UIO_READ || !whole)
         err = blk_rw(b->disk, BLK_READ, first, buf, sectors * SECTOR_SIZE);
@@ -206,9 +218,9 @@ static long move_direct_piece(struct bdev *b, uint8_t *buf, struct uio *uio, uin
 static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
 {
     struct page *pg = page_alloc(this_cpu()->node, PIECE_ORDER, ALLOC_NEAR);
-    uint64_t     last = (at + uio->resid - 1) >> PAGE_SHIFT, first = at >> PAGE_SHIFT;
-    bool         write = uio->dir == UIO_WRITE, synced;
-    long         n = 0, done = 0;
+    uint64_t last = (at + uio->resid - 1) >> PAGE_SHIFT, first = at >> PAGE_SHIFT;
+    bool write = uio->dir == UIO_WRITE, synced;
+    long n = 0, done = 0;
 
     if (pg == NULL)
         return -ENOMEM;
@@ -217,7 +229,8 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
     if (b->io.ndirty + b->io.nwriteback > 0)
         n = object_sync(&b->vn.obj, first, last);
     synced = n == 0;
-    while (synced && uio->resid > 0 && at < b->vn.size && (n = move_direct_piece(b, page_to_virt(pg), uio, at)) > 0) {
+    while (synced && uio->resid > 0 && at < b->vn.size &&
+           (n = move_direct_piece(b, page_to_virt(pg), uio, at)) > 0) {
         at += (uint64_t)n;
         done += n;
     }
@@ -232,8 +245,8 @@ static long move_direct(struct bdev *b, struct uio *uio, uint64_t at)
 static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned flags)
 {
     size_t beyond = uio->resid - min_of(uio->resid, b->vn.size - (uint64_t)at);
-    long   n;
-    int    err;
+    long n;
+    int err;
 
     if (uio->dir == UIO_READ)
         return vn_read_pages(&b->vn, uio, at);
@@ -248,7 +261,7 @@ static long move_cached(struct bdev *b, struct uio *uio, loff_t at, unsigned fla
 static long bdev_rdwr(struct file *f, struct uio *uio, loff_t off)
 {
     struct bdev *b = f->data;
-    unsigned     flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+    unsigned flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
 
     if (off < 0)
         off = f->off; /* O_APPEND means nothing here */
@@ -274,8 +287,8 @@ static long bdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct bdev *b = f->data;
     struct disk *d = b->disk;
-    uint64_t     bytes = b->vn.size, sectors = disk_sectors(d);
-    uint32_t     word = SECTOR_SIZE;
+    uint64_t bytes = b->vn.size, sectors = disk_sectors(d);
+    uint32_t word = SECTOR_SIZE;
 
     switch (cmd) {
     case BLKGETSIZE64:
@@ -308,7 +321,11 @@ static void bdev_close(struct file *f)
 }
 
 static const struct fileops bdev_ops = {
-    .read = bdev_rdwr, .write = bdev_rdwr, .seek = bdev_seek, .ioctl = bdev_ioctl, .close = bdev_close,
+    .read = bdev_rdwr,
+    .write = bdev_rdwr,
+    .seek = bdev_seek,
+    .ioctl = bdev_ioctl,
+    .close = bdev_close,
 };
 
 int bdev_open(struct vnode *vn, int oflags, struct file *f)

@@ -83,8 +83,7 @@ static int reject_archive(const char **why, const char *reason)
     return -EINVAL;
 }
 
-int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
-              const char **why)
+int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e, const char **why)
 {
     for (;;) {
         uint32_t f[NFIELDS];

@@ -26,7 +26,7 @@ static const struct cred root_cred = {.refs = 1};
 
 /* Makes the file `name` in /dev; one that exists stays. */
 static void devfs_create_node(const char *name, enum vtype type, uint32_t mode, uint64_t rdev,
-                      const char *target)
+                              const char *target)
 {
     struct vnode *dir = devfs->root, *vn;
     int err;

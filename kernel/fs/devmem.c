@@ -73,12 +73,9 @@ static loff_t null_seek(struct file *f, loff_t off, int whence)
     return 0;
 }
 
-static const struct fileops null_ops = {
-    .read = null_read, .write = null_write, .seek = null_seek};
-static const struct fileops zero_ops = {
-    .read = zero_read, .write = null_write, .seek = null_seek};
-static const struct fileops full_ops = {
-    .read = zero_read, .write = full_write, .seek = null_seek};
+static const struct fileops null_ops = {.read = null_read, .write = null_write, .seek = null_seek};
+static const struct fileops zero_ops = {.read = zero_read, .write = null_write, .seek = null_seek};
+static const struct fileops full_ops = {.read = zero_read, .write = full_write, .seek = null_seek};
 static const struct fileops random_ops = {
     .read = random_read, .write = null_write, .seek = null_seek};
 

@@ -26,34 +26,35 @@
 enum { ALWAYS = POLLERR | POLLHUP, FIRST_BUCKETS = 16, EPOLL_COST = 1024, ITEM_COST = 256 };
 #define EPOLLONESHOT (1u << 30)
 #define EPOLLET      (1u << 31)
-#define EPOLLPRIVATE (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28) /* with EPOLLWAKEUP, EPOLLEXCLUSIVE: hints */
+#define EPOLLPRIVATE                                                                               \
+    (EPOLLET | EPOLLONESHOT | 1u << 29 | 1u << 28) /* with EPOLLWAKEUP, EPOLLEXCLUSIVE: hints */
 
 struct eventpoll;
 
 struct epitem {
-    struct poller     p;
+    struct poller p;
     struct poll_entry entry[2];
     struct eventpoll *ep;
-    struct file      *f;
-    int               fd;
-    uint32_t          events;  /* [ep->lock] as given; 0: a one-shot that has been told of */
-    uint64_t          data;    /* [ep->lock] */
-    bool              queued;  /* [ep->rlock] I1 */
-    struct list       ready;   /* [ep->rlock] */
-    struct list       hash;    /* [ep->lock] in ep->bucket */
-    struct epitem    *next_on_file; /* [epoll_mutex] */
-    struct epitem   **at_file;      /* [epoll_mutex] what points to it there */
-    struct usermem   *payer;
+    struct file *f;
+    int fd;
+    uint32_t events;             /* [ep->lock] as given; 0: a one-shot that has been told of */
+    uint64_t data;               /* [ep->lock] */
+    bool queued;                 /* [ep->rlock] I1 */
+    struct list ready;           /* [ep->rlock] */
+    struct list hash;            /* [ep->lock] in ep->bucket */
+    struct epitem *next_on_file; /* [epoll_mutex] */
+    struct epitem **at_file;     /* [epoll_mutex] what points to it there */
+    struct usermem *payer;
 };
 
 struct eventpoll {
-    struct mutex    lock;
+    struct mutex lock;
     struct spinlock rlock;
-    struct list     ready;
-    struct cv       cv;
+    struct list ready;
+    struct cv cv;
     struct pollhead ph;
-    struct list    *bucket; /* by descriptor */
-    unsigned        nbuckets, nitems;
+    struct list *bucket; /* by descriptor */
+    unsigned nbuckets, nitems;
     struct usermem *payer;
 };
 
@@ -71,7 +72,7 @@ void epoll_init(void)
 static bool queue_ready_item(struct epitem *it)
 {
     struct eventpoll *ep = it->ep;
-    bool              fresh;
+    bool fresh;
 
     spin_lock(&ep->rlock);
     fresh = !it->queued;
@@ -132,8 +133,8 @@ static struct list *make_epoll_buckets(unsigned n)
 /* Twice as many buckets, when items outnumber them; without memory it stays as it is. */
 static void grow_epoll_table(struct eventpoll *ep)
 {
-    struct list   *old = ep->bucket, *b;
-    unsigned       n = ep->nbuckets;
+    struct list *old = ep->bucket, *b;
+    unsigned n = ep->nbuckets;
     struct epitem *it;
 
     if (ep->nitems <= n || (b = make_epoll_buckets(2 * n)) == NULL)
@@ -167,7 +168,7 @@ static void epitem_free(struct epitem *it)
 static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct epoll_event *ev)
 {
     struct usermem *payer = usermem_charge(ITEM_COST);
-    struct epitem  *it;
+    struct epitem *it;
 
     if (payer == NULL)
         return -ENOSPC;
@@ -201,7 +202,8 @@ static int epitem_add(struct eventpoll *ep, struct file *f, int fd, const struct
     return 0;
 }
 
-static int epoll_change_locked(struct eventpoll *ep, int op, struct file *f, int fd, const struct epoll_event *ev)
+static int epoll_change_locked(struct eventpoll *ep, int op, struct file *f, int fd,
+                               const struct epoll_event *ev)
 {
     struct epitem *it = find_epitem(ep, f, fd);
 
@@ -227,7 +229,7 @@ static int epoll_change_locked(struct eventpoll *ep, int op, struct file *f, int
 int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev)
 {
     struct eventpoll *ep = epf->data;
-    int               err;
+    int err;
 
     if (epf->ops != &epoll_ops || f->ops == &epoll_ops)
         return -EINVAL;
@@ -284,9 +286,9 @@ static struct epitem *pop_ready_item(struct eventpoll *ep, struct list *l)
 /* Asks the files of the ready list, each once.  How many events there are in out[n].  ep->lock held. */
 static unsigned collect_ready_events(struct eventpoll *ep, struct epoll_event *out, unsigned n)
 {
-    struct list    todo;
+    struct list todo;
     struct epitem *it;
-    unsigned       got = 0;
+    unsigned got = 0;
 
     list_init(&todo);
     spin_lock(&ep->rlock);
@@ -312,9 +314,9 @@ static unsigned collect_ready_events(struct eventpoll *ep, struct epoll_event *o
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline)
 {
     struct eventpoll *ep = epf->data;
-    unsigned          got;
-    bool              more;
-    int               err = 0;
+    unsigned got;
+    bool more;
+    int err = 0;
 
     if (epf->ops != &epoll_ops)
         return -EINVAL;
@@ -342,8 +344,8 @@ long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t 
 static unsigned epoll_poll(struct file *f, struct poller *p)
 {
     struct eventpoll *ep = f->data;
-    struct epitem    *it;
-    bool              ready = false;
+    struct epitem *it;
+    bool ready = false;
 
     if (p != NULL)
         poll_register(p, &ep->ph);
@@ -372,17 +374,21 @@ static void epoll_close(struct file *f)
 }
 
 static const struct fileops epoll_ops = {
-    .poll = epoll_poll, .close = epoll_close, .kind = "anon_inode", .type = VREG,
+    .poll = epoll_poll,
+    .close = epoll_close,
+    .kind = "anon_inode",
+    .type = VREG,
 };
 
 int epoll_create(struct file **out)
 {
-    struct usermem   *payer = usermem_charge(EPOLL_COST);
+    struct usermem *payer = usermem_charge(EPOLL_COST);
     struct eventpoll *ep;
 
     if (payer == NULL)
         return -ENFILE;
-    if ((ep = kmem_zalloc(sizeof *ep)) == NULL || (ep->bucket = make_epoll_buckets(FIRST_BUCKETS)) == NULL ||
+    if ((ep = kmem_zalloc(sizeof *ep)) == NULL ||
+        (ep->bucket = make_epoll_buckets(FIRST_BUCKETS)) == NULL ||
         (*out = file_alloc(&epoll_ops, NULL, O_RDWR)) == NULL) {
         usermem_return(payer, EPOLL_COST);
         if (ep != NULL)
@@ -397,7 +403,8 @@ int epoll_create(struct file **out)
     list_init(&ep->ready);
     cv_init(&ep->cv);
     pollhead_init(&ep->ph);
-    spin_init(&ep->ph.lock, RANK_EPOLL); /* taken under another pollhead's lock, with rlock not held */
+    spin_init(&ep->ph.lock,
+              RANK_EPOLL); /* taken under another pollhead's lock, with rlock not held */
     (*out)->data = ep;
     return 0;
 }

@@ -22,9 +22,11 @@
 #include "mem/kmem.h"
 #include "mem/usermem.h"
 
-enum { FILE_COST = 512 }; /* bytes that a user is charged for an open file: it, its slot, and what it keeps in memory */
+enum {
+    FILE_COST = 512
+}; /* bytes that a user is charged for an open file: it, its slot, and what it keeps in memory */
 
-#define OPEN_ONLY                                                                              \
+#define OPEN_ONLY                                                                                  \
     (O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC) /* not kept in f->flags                \
                                                          */
 
@@ -170,7 +172,7 @@ struct readdir_state {
 
 /* Takes an entry for the caller and moves the position past it. */
 static int emit_dir_entry(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
-                      uint64_t next)
+                          uint64_t next)
 {
     struct readdir_state *s = arg;
     int stop = s->fn(s->arg, name, len, ino, type, next);
@@ -209,8 +211,7 @@ static const struct fileops path_fileops;
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Finds what `path` names or, with O_CREAT, makes it.  *made: it is new, so its mode does not bind the maker. */
-static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out,
-                       bool *made)
+static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode **out, bool *made)
 {
     bool follow = !(oflags & O_NOFOLLOW);
     int err;
@@ -218,8 +219,7 @@ static int open_lookup(struct walk *w, int oflags, uint32_t mode, struct vnode *
     *made = false;
     *out = NULL;
     if (!(oflags & O_CREAT))
-        return walk_all(w, (follow ? NAME_FOLLOW : 0) | (oflags & O_DIRECTORY ? NAME_DIR : 0),
-                        out);
+        return walk_all(w, (follow ? NAME_FOLLOW : 0) | (oflags & O_DIRECTORY ? NAME_DIR : 0), out);
     for (;;) {
         struct vnode *link;
 

@@ -17,13 +17,34 @@ struct fdtable;
 struct poller; /* one thread in poll, select or epoll (fs/poll.c) */
 
 enum {
-    O_RDONLY = 0, O_WRONLY = 1, O_RDWR = 2, O_ACCMODE = 3, O_CREAT = 0100, O_EXCL = 0200, O_NOCTTY = 0400,
-    O_TRUNC = 01000, O_APPEND = 02000, O_NONBLOCK = 04000, O_DSYNC = 010000, O_DIRECT = 040000,
-    O_LARGEFILE = 0100000, O_DIRECTORY = 0200000, O_NOFOLLOW = 0400000, O_NOATIME = 01000000,
-    O_CLOEXEC = 02000000, O_SYNC = 04010000, O_PATH = 010000000,
+    O_RDONLY = 0,
+    O_WRONLY = 1,
+    O_RDWR = 2,
+    O_ACCMODE = 3,
+    O_CREAT = 0100,
+    O_EXCL = 0200,
+    O_NOCTTY = 0400,
+    O_TRUNC = 01000,
+    O_APPEND = 02000,
+    O_NONBLOCK = 04000,
+    O_DSYNC = 010000,
+    O_DIRECT = 040000,
+    O_LARGEFILE = 0100000,
+    O_DIRECTORY = 0200000,
+    O_NOFOLLOW = 0400000,
+    O_NOATIME = 01000000,
+    O_CLOEXEC = 02000000,
+    O_SYNC = 04010000,
+    O_PATH = 010000000,
 };
 enum {
-    POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64,
+    POLLIN = 1,
+    POLLPRI = 2,
+    POLLOUT = 4,
+    POLLERR = 8,
+    POLLHUP = 16,
+    POLLNVAL = 32,
+    POLLRDNORM = 64,
     POLLWRNORM = 256,
 };
 
@@ -38,7 +59,8 @@ struct fileops {
     unsigned (*poll)(struct file *f, struct poller *p);
     /* `arg` is the raw third argument; implementations use copy_in/copy_out on it (tty and devices). */
     long (*ioctl)(struct file *f, unsigned cmd, uint64_t arg);
-    loff_t (*seek)(struct file *f, loff_t off, int whence); /* where to: file_seek() moves f->off; NULL: -ESPIPE */
+    loff_t (*seek)(struct file *f, loff_t off,
+                   int whence); /* where to: file_seek() moves f->off; NULL: -ESPIPE */
     int (*readdir)(struct file *f, dirent_fn fn, void *arg);
     void (*close)(struct file *f); /* last reference gone */
     struct vm_object *object;      /* what mmap shows of a device; NULL: it cannot be mapped */
@@ -47,20 +69,20 @@ struct fileops {
 };
 
 struct file {
-    _Atomic uint32_t      refs;
-    _Atomic uint32_t      flags; /* O_* as fcntl(F_GETFL) shows them */
+    _Atomic uint32_t refs;
+    _Atomic uint32_t flags; /* O_* as fcntl(F_GETFL) shows them */
     const struct fileops *ops;
-    struct vnode         *vn;    /* held; NULL for anonymous pipes and the like */
-    struct mutex          off_lock;
-    loff_t                off;
-    void                 *data;  /* ops' own */
-    bool                  seekable; /* [c] reads and writes use and move `off`  */
-    bool                  locked;   /* [a] has held a flock                     */
-    _Atomic uint8_t       advice;   /* [a] enum read_advice: posix_fadvise      */
-    struct readahead      ra;       /* unlocked: a wrong guess costs a wrong read-ahead */
-    struct epitem        *watched;  /* epoll.c: who watches it; NULL: nobody    */
-    struct usermem       *payer;    /* [c] the user who opened it               */
-    _Atomic uint64_t      ino;      /* [a] file_ino(); 0: not asked for yet     */
+    struct vnode *vn; /* held; NULL for anonymous pipes and the like */
+    struct mutex off_lock;
+    loff_t off;
+    void *data;             /* ops' own */
+    bool seekable;          /* [c] reads and writes use and move `off`  */
+    bool locked;            /* [a] has held a flock                     */
+    _Atomic uint8_t advice; /* [a] enum read_advice: posix_fadvise      */
+    struct readahead ra;    /* unlocked: a wrong guess costs a wrong read-ahead */
+    struct epitem *watched; /* epoll.c: who watches it; NULL: nobody    */
+    struct usermem *payer;  /* [c] the user who opened it               */
+    _Atomic uint64_t ino;   /* [a] file_ino(); 0: not asked for yet     */
 };
 
 /* file_alloc - a new open file with one reference.  Waits for memory; NULL: none came, or the user has too many. */
@@ -75,19 +97,19 @@ void file_release(struct file *f);
  * Errors: those of name_lookup, -EEXIST -EISDIR -ENOTDIR -EACCES -ETXTBSY -ENXIO -ELOOP -EROFS -ENFILE -ENOMEM, -EINVAL
  * (also for O_DIRECT, but of disks).
  */
-int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags, uint32_t mode,
-              struct file **out);
+int file_open(const struct fs_ctx *ctx, struct vnode *at, const char *path, int oflags,
+              uint32_t mode, struct file **out);
 /* file_read, file_write - at the file's own position (off == -1) or at `off` (pread).  Bytes or an error. */
 long file_read(struct file *f, struct uio *uio, loff_t off);
 long file_write(struct file *f, struct uio *uio, loff_t off);
 
 #define FD_CLOEXEC 1
-struct fdtable *fdtable_create(void); /* NULL: no memory */
+struct fdtable *fdtable_create(void);            /* NULL: no memory */
 struct fdtable *fdtable_copy(struct fdtable *t); /* fork: NULL when there is no memory */
 void fdtable_hold(struct fdtable *t);
 /* fdtable_share - the owner is about to have a second thread: from now on look-ups take the lock. */
 void fdtable_share(struct fdtable *t);
-void fdtable_release(struct fdtable *t);         /* the last one closes all */
+void fdtable_release(struct fdtable *t); /* the last one closes all */
 void fdtable_close_on_exec(struct fdtable *t);
 /* fd_get - the file behind fd with a reference; NULL: EBADF. */
 struct file *fd_get(struct fdtable *t, int fd);
@@ -117,7 +139,7 @@ loff_t file_size_seek(struct file *f, loff_t off, int whence);
 loff_t file_text_seek(struct file *f, loff_t off, int whence);
 /* file_seek - lseek(2).  file_readdir - entries from f's position on, which moves.  -ESPIPE -EINVAL -ENOTDIR -EBADF. */
 loff_t file_seek(struct file *f, loff_t off, int whence);
-int    file_readdir(struct file *f, dirent_fn fn, void *arg);
+int file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
  * Record locks (lock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
@@ -128,13 +150,13 @@ int    file_readdir(struct file *f, dirent_fn fn, void *arg);
  */
 enum { F_RDLCK, F_WRLCK, F_UNLCK };
 struct lock_range {
-    int    type, pid;
+    int type, pid;
     loff_t start, end;
 };
-int  file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr, bool wait);
+int file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr, bool wait);
 void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr);
-int  fd_check_lock(struct fdtable *t, int fd, struct file *f);
-int  file_flock(struct file *f, int type, bool wait);
+int fd_check_lock(struct fdtable *t, int fd, struct file *f);
+int file_flock(struct file *f, int type, bool wait);
 
 /* Calls upwards, filled in by proc: who is running, what limits it, the signals that writing may bring. */
 struct fs_upcalls {
@@ -151,7 +173,7 @@ int pipe_create(struct file **rd, struct file **wr, unsigned flags);
 /* Waiting for several files (poll.c). */
 struct pollhead {
     struct spinlock lock;
-    struct list     pollers;
+    struct list pollers;
 };
 void pollhead_init(struct pollhead *ph);
 void poll_register(struct poller *p, struct pollhead *ph);
@@ -174,8 +196,8 @@ struct epoll_event {
     uint32_t events;
     uint64_t data;
 } __attribute__((packed));
-int  epoll_create(struct file **out);
-int  epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
+int epoll_create(struct file **out);
+int epoll_change(struct file *epf, int op, struct file *f, int fd, const struct epoll_event *ev);
 long epoll_take(struct file *epf, struct epoll_event *out, unsigned n, uint64_t deadline);
 
 /*
@@ -186,10 +208,11 @@ long pipe_size(struct file *f);
 
 /* Character devices, by major:minor; devtmpfs shows them.  May be called at any time, also before fs_init(). */
 struct cdev {
-    const char *name;  /* "null": /dev/null; NULL: its file is elsewhere */
-    uint64_t    rdev;
-    uint32_t    mode;  /* 0666 */
-    int (*open)(struct vnode *vn, int oflags, struct file *f); /* sets f->ops, f->data; NULL: uses ops */
+    const char *name; /* "null": /dev/null; NULL: its file is elsewhere */
+    uint64_t rdev;
+    uint32_t mode; /* 0666 */
+    int (*open)(struct vnode *vn, int oflags,
+                struct file *f); /* sets f->ops, f->data; NULL: uses ops */
     const struct fileops *ops;
     struct list link;
 };

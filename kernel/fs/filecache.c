@@ -27,20 +27,22 @@
 #include "vm/pcache.h"
 
 static uint32_t freebehind = 1, smallfile = 32768;
-TUNABLE_M("ufs", freebehind, 0, 1, "default 1: sequential readers free what they leave behind when memory is short");
-TUNABLE_M("ufs", smallfile, 0, INT32_MAX, "default 32768 bytes: the beginning of a file that free-behind leaves alone");
+TUNABLE_M("ufs", freebehind, 0, 1,
+          "default 1: sequential readers free what they leave behind when memory is short");
+TUNABLE_M("ufs", smallfile, 0, INT32_MAX,
+          "default 32768 bytes: the beginning of a file that free-behind leaves alone");
 
 #define MAXBSIZE 8192u /* bytes: UFS's block, the piece that write-behind gathers */
 
 static uint32_t maxcontig = 16;
 TUNABLE_M("ufs", maxcontig, 1, 32,
-        "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
+          "default 16 blocks of 8 KiB: what write-behind gathers, up to maxphys; read at each");
 
 int cache_page_get(struct vnode *vn, uint64_t off, const struct uio *uio, struct page **pg)
 {
-    uint64_t        want = ((off & (PAGE_SIZE - 1)) + uio->resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
+    uint64_t want = ((off & (PAGE_SIZE - 1)) + uio->resid + PAGE_SIZE - 1) >> PAGE_SHIFT;
     struct read_how how = {uio->ra, uio->advice};
-    int             err;
+    int err;
 
     if (vn->obj.io == NULL)
         return object_page_get(&vn->obj, off >> PAGE_SHIFT, true, pg);
@@ -65,7 +67,7 @@ static uint64_t max_cluster_pages(void)
 /* A write of the page is done up to byte `end` of the file: write what has been completed. */
 static void write_behind(struct vnode *vn, uint64_t end)
 {
-    uint64_t        first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
+    uint64_t first = (end - 1) / MAXBSIZE * (MAXBSIZE >> PAGE_SHIFT);
     struct page_run run;
 
     if (end % MAXBSIZE != 0)
@@ -79,15 +81,15 @@ static void write_behind(struct vnode *vn, uint64_t end)
  * Fills a new frame with the n bytes from the program, and zeros where `beyond` (it lies at the end of the file), and
  * puts it into the tree.  *out is the page then, held.
  */
-static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done,
-                     struct page **out)
+static int write_new_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
+                          size_t *done, struct page **out)
 {
     struct vm_object *o = &vn->obj;
-    uint64_t          index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
-    size_t            before = uio->resid;
-    struct page      *pg = object_page_new(o, index), *there;
-    uint8_t          *bytes;
-    int               err, insert;
+    uint64_t index = off >> PAGE_SHIFT, in = off & (PAGE_SIZE - 1);
+    size_t before = uio->resid;
+    struct page *pg = object_page_new(o, index), *there;
+    uint8_t *bytes;
+    int err, insert;
 
     if (pg == NULL)
         return -ENOMEM;
@@ -156,12 +158,13 @@ int cache_page_allocate(struct vnode *vn, uint64_t index, size_t n, struct page 
 }
 
 /* Writes into a page that is in the tree, held: all of it where the file has bytes, or all behind its end. */
-static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, size_t *done, struct page *pg)
+static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n,
+                              size_t *done, struct page *pg)
 {
-    bool     longer = off >= vn->size;
-    size_t   before = uio->resid;
+    bool longer = off >= vn->size;
+    size_t before = uio->resid;
     uint8_t *to = (uint8_t *)page_to_virt(pg) + (off & (PAGE_SIZE - 1));
-    int      err = longer ? 0 : prepare_page_write(vn, off, n, pg), prepared = 0;
+    int err = longer ? 0 : prepare_page_write(vn, off, n, pg), prepared = 0;
 
     if (err != 0)
         return err;
@@ -172,17 +175,20 @@ static int write_present_page(struct vnode *vn, struct uio *uio, uint64_t off, s
     else if (*done != 0)
         object_dirty(&vn->obj, pg);
     if (prepared != 0) {
-        memset(to, 0, *done); /* behind the end; what else the page holds stays, and may be newer than the disk */
+        memset(
+            to, 0,
+            *done); /* behind the end; what else the page holds stays, and may be newer than the disk */
         *done = 0;
     }
     return prepared != 0 ? prepared : err;
 }
 
 /* Writes a page that is not in the tree and need not be read: it has its blocks, or lies beyond the end. */
-static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond, size_t *done)
+static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, size_t n, bool beyond,
+                             size_t *done)
 {
     struct page *pg = NULL;
-    int          err, prepared = 0;
+    int err, prepared = 0;
 
     if (!beyond && vn->op->prepare_write != NULL && (err = vn->op->prepare_write(vn, off, n)) != 0)
         return err; /* before the page shows bytes that the disk will not get */
@@ -201,17 +207,18 @@ static int write_absent_page(struct vnode *vn, struct uio *uio, uint64_t off, si
 bool cache_has_blocks(struct vnode *vn, uint64_t index)
 {
     struct disk *disk;
-    uint64_t     sector;
+    uint64_t sector;
 
-    return vn->op->prepare_write == NULL || (vn->op->bmap != NULL && vn->op->bmap(vn, index, &disk, &sector) == 0);
+    return vn->op->prepare_write == NULL ||
+           (vn->op->bmap != NULL && vn->op->bmap(vn, index, &disk, &sector) == 0);
 }
 
 int cache_write(struct vnode *vn, struct uio *uio, loff_t at, size_t n, size_t *done)
 {
-    uint64_t     off = (uint64_t)at, index = off >> PAGE_SHIFT;
-    bool         beyond = round_down(off, PAGE_SIZE) >= vn->size;
+    uint64_t off = (uint64_t)at, index = off >> PAGE_SHIFT;
+    bool beyond = round_down(off, PAGE_SIZE) >= vn->size;
     struct page *pg = NULL;
-    int          err = object_page_get(&vn->obj, index, false, &pg);
+    int err = object_page_get(&vn->obj, index, false, &pg);
 
     *done = 0;
     if (off < vn->size) /* what makes it longer comes in a second step */

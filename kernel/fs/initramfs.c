@@ -102,7 +102,7 @@ static int write_member_data(struct vnode *vn, const struct cpio_entry *e)
 
 /* Takes away what has the name already, unless it is a directory and is to be one. */
 static int remove_old_entry(struct unpack *u, const char *last, size_t len, enum vtype type,
-                     struct vnode **kept)
+                            struct vnode **kept)
 {
     struct vnode *vn;
     int err = 0;
@@ -125,8 +125,7 @@ static struct linked *find_link(struct unpack *u, const struct cpio_entry *e)
 {
     struct linked *l = u->links;
 
-    while (l != NULL &&
-           (l->ino != e->ino || l->major != e->dev_major || l->minor != e->dev_minor))
+    while (l != NULL && (l->ino != e->ino || l->major != e->dev_major || l->minor != e->dev_minor))
         l = l->next;
     return l;
 }

@@ -22,8 +22,7 @@ struct cpio_entry {
  * Returns 1 with *e filled in; 0 at the trailer or at the end; -EINVAL and a reason in *why if the archive is
  * malformed there: bad magic or number, name or data beyond the end, a name with an empty, "." or ".." component.
  */
-int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e,
-              const char **why);
+int cpio_next(const uint8_t *buf, size_t len, size_t *pos, struct cpio_entry *e, const char **why);
 
 /*
  * initramfs_unpack - lay an archive over the root file system; later members replace earlier ones.

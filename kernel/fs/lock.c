@@ -262,8 +262,8 @@ static int wait_for_range(struct lock_bucket *b, struct vnode *vn, const struct 
 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
-static int change_locks(struct vnode *vn, const struct filelock *want, bool wait, struct filelock **add,
-                        struct filelock **spare)
+static int change_locks(struct vnode *vn, const struct filelock *want, bool wait,
+                        struct filelock **add, struct filelock **spare)
 {
     struct lock_bucket *b = bucket_of_vnode(vn);
     int err = 0;
@@ -325,8 +325,7 @@ int file_lock(struct file *f, struct fdtable *owner, const struct lock_range *lr
 
 void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr)
 {
-    struct filelock want = {
-        .owner = owner, .start = lr->start, .end = lr->end, .type = lr->type};
+    struct filelock want = {.owner = owner, .start = lr->start, .end = lr->end, .type = lr->type};
     struct filelock *l;
     struct lock_bucket *b;
 
@@ -342,8 +341,7 @@ void file_lock_test(struct file *f, struct fdtable *owner, struct lock_range *lr
 
 int file_flock(struct file *f, int type, bool wait)
 {
-    struct filelock want = {
-        .owner = f, .start = 0, .end = RANGE_END, .type = type, .flock = true};
+    struct filelock want = {.owner = f, .start = 0, .end = RANGE_END, .type = type, .flock = true};
 
     if (f->vn == NULL)
         return -EBADF;

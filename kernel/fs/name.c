@@ -56,7 +56,8 @@ static bool may_follow(const struct walk *w, const struct vnode *link)
 {
     const struct vnode *dir = w->dir;
 
-    return link->uid == w->ctx->cred->fsuid || (dir->mode & 01002) != 01002 || link->uid == dir->uid;
+    return link->uid == w->ctx->cred->fsuid || (dir->mode & 01002) != 01002 ||
+           link->uid == dir->uid;
 }
 
 int walk_follow(struct walk *w, struct vnode *link, const char *rest, struct vnode **out)
@@ -243,8 +244,8 @@ int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, un
     return err;
 }
 
-int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path,
-                struct vnode **dir, const char **last, size_t *len, bool *slash)
+int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, struct vnode **dir,
+                const char **last, size_t *len, bool *slash)
 {
     struct walk w;
     int err = walk_start(&w, ctx, at, path);
@@ -289,8 +290,7 @@ int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size)
                 break;
             vn_hold(up);
         } else {
-            int n =
-                vn->op->parent == NULL ? -ENOENT : vn->op->parent(vn, &up, name, sizeof name);
+            int n = vn->op->parent == NULL ? -ENOENT : vn->op->parent(vn, &up, name, sizeof name);
 
             if (n < 0) {
                 err = n;

@@ -37,8 +37,7 @@ static int may_change_entry(struct vnode *dir, const struct vnode *victim, const
 }
 
 /* Whether the entry exists; for choosing between two errors. */
-static bool entry_exists(const struct fs_ctx *ctx, struct vnode *dir, const char *name,
-                         size_t len)
+static bool entry_exists(const struct fs_ctx *ctx, struct vnode *dir, const char *name, size_t len)
 {
     struct vnode *vn;
 
@@ -109,11 +108,11 @@ static bool may_link(struct vnode *vn, const struct cred *cr)
     if (vn->attr & (VN_APPEND | VN_IMMUTABLE))
         return false;
     return cr->fsuid == 0 || cr->fsuid == vn->uid ||
-           (vn->type == VREG && (vn->mode & 04000) == 0 && (vn->mode & 02010) != 02010 && vn_access(vn, 6, cr) == 0);
+           (vn->type == VREG && (vn->mode & 04000) == 0 && (vn->mode & 02010) != 02010 &&
+            vn_access(vn, 6, cr) == 0);
 }
 
-int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at,
-              const char *path)
+int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, const char *path)
 {
     struct walk w;
     int err = walk_start(&w, ctx, at, path);
@@ -276,8 +275,7 @@ static int may_rename(const struct fs_ctx *ctx, struct renaming *r, unsigned fla
         return err;
     if (x != NULL && x != m && (m->type == VDIR) != (x->type == VDIR))
         return m->type == VDIR ? -ENOTDIR : -EISDIR;
-    if (m->mounted != NULL || (x != NULL && x->mounted != NULL) || m == ctx->root ||
-        x == ctx->root)
+    if (m->mounted != NULL || (x != NULL && x->mounted != NULL) || m == ctx->root || x == ctx->root)
         return -EBUSY;
     if (m->type == VDIR && r->o.dir != r->n.dir)
         return vn_access(m, 2, ctx->cred); /* its ".." changes */
@@ -306,8 +304,7 @@ static int rename_locked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
     lock = r->replaced != NULL && r->replaced->type == VDIR;
     if (lock)
         rw_enter_write(&r->replaced->lock);
-    err =
-        od->op->rename(od, r->o.last, r->o.len, nd, r->n.last, r->n.len, r->moved, r->replaced);
+    err = od->op->rename(od, r->o.last, r->o.len, nd, r->n.last, r->n.len, r->moved, r->replaced);
     if (lock)
         rw_exit_write(&r->replaced->lock);
     return err;
@@ -335,8 +332,8 @@ static int rename_walked(const struct fs_ctx *ctx, struct renaming *r, unsigned 
     return vn_changed(nd, false, err);
 }
 
-int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath,
-                struct vnode *nat, const char *npath, unsigned flags)
+int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath, struct vnode *nat,
+                const char *npath, unsigned flags)
 {
     struct renaming r;
     int err, nerr;

@@ -114,7 +114,8 @@ static uint32_t move_pipe_bytes(struct pipe *p, uint32_t at, uint32_t n, struct 
         struct page **pg = &p->page[place / PAGE_SIZE];
         size_t before = uio->resid;
 
-        if (unlikely(*pg == NULL) && (*pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE)) == NULL) {
+        if (unlikely(*pg == NULL) &&
+            (*pg = page_alloc(this_cpu()->node, 0, ALLOC_WAIT | ALLOC_UNPAGEABLE)) == NULL) {
             *err = -ENOMEM;
             break;
         }
@@ -201,8 +202,8 @@ static long pipe_write(struct file *f, struct uio *uio, loff_t off)
         if ((err = wait_for_room(p, f, need)) != 0)
             break;
         room = p->size - bytes_in_pipe(p);
-        n = move_pipe_bytes(p, p->start + bytes_in_pipe(p), (uint32_t)min_of((size_t)room, uio->resid), uio,
-                      &err);
+        n = move_pipe_bytes(p, p->start + bytes_in_pipe(p),
+                            (uint32_t)min_of((size_t)room, uio->resid), uio, &err);
         set_bytes_in_pipe(p, bytes_in_pipe(p) + n);
         if (uio->resid != 0 && n != 0) { /* full: the readers' turn, while this thread waits */
             if (p->rwait != 0)
@@ -278,8 +279,7 @@ static void pipe_close(struct file *f)
     pipe_drop(p);
 }
 
-static const struct fileops read_ops = {
-    .read = pipe_read, .poll = pipe_poll, .close = pipe_close};
+static const struct fileops read_ops = {.read = pipe_read, .poll = pipe_poll, .close = pipe_close};
 static const struct fileops write_ops = {
     .write = pipe_write, .poll = pipe_poll, .close = pipe_close};
 static const struct fileops rdwr_ops = {
@@ -336,7 +336,7 @@ long pipe_size(struct file *f)
 
 /* Waits until `*opens` has moved on from `seen`, unless the other side (`*others`) is open.  Lock held. */
 static int wait_for_partner(struct pipe *p, struct cv *cv, uint32_t *waiting,
-                          const uint32_t *others, const uint32_t *opens, uint32_t seen)
+                            const uint32_t *others, const uint32_t *opens, uint32_t seen)
 {
     while (*others == 0 && *opens == seen) {
         int err;
@@ -415,7 +415,8 @@ struct vnode *pipe_vnode(struct file *f)
     vn->gid = va.gid;
     vn->ino = va.ino;
     vn->fifo = vn->data = p;
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed); /* but no opening: readers see the end of file */
+    atomic_fetch_add_explicit(
+        &p->refs, 1, memory_order_relaxed); /* but no opening: readers see the end of file */
     return vn;
 }
 

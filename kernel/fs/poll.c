@@ -148,7 +148,8 @@ static long rescan_pollfds(struct pollfd *fds, unsigned n, struct waiting *w)
     for (unsigned i = 0; i < n; i++) {
         if (w->held[i] == NULL)
             continue;
-        fds[i].revents = (int16_t)(file_events(w->held[i], NULL) & ((unsigned)fds[i].events | ALWAYS));
+        fds[i].revents =
+            (int16_t)(file_events(w->held[i], NULL) & ((unsigned)fds[i].events | ALWAYS));
         ready += fds[i].revents != 0;
     }
     return ready;
@@ -168,7 +169,7 @@ static int sleep_until_polled(struct waiting *w, uint64_t deadline)
 }
 
 static long wait_for_pollfds(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t deadline,
-                     struct waiting *w)
+                             struct waiting *w)
 {
     long ready = scan_pollfds(t, fds, n, w);
     int err = w->p.nomem ? -ENOMEM : 0;
@@ -200,7 +201,8 @@ long poll_files(struct fdtable *t, struct pollfd *fds, unsigned n, uint64_t dead
     w.p.size = 2 * n;
     w.p.entry = kmem_alloc(w.p.size * sizeof *w.p.entry);
     w.held = kmem_alloc(n * sizeof *w.held);
-    ready = w.p.entry == NULL || w.held == NULL ? -ENOMEM : wait_for_pollfds(t, fds, n, deadline, &w);
+    ready =
+        w.p.entry == NULL || w.held == NULL ? -ENOMEM : wait_for_pollfds(t, fds, n, deadline, &w);
     kmem_free(w.p.entry);
     kmem_free(w.held);
     return ready;

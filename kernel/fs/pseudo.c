@@ -18,21 +18,21 @@
 enum { COMPUTED = 1 << 16, STORE_MAX = 4096 };
 
 struct pseudo_vnode {
-    struct vnode              vn;
+    struct vnode vn;
     const struct pseudo_node *node;
-    struct pseudo_arg         arg;
-    struct vnode             *parent; /* held; NULL for the root */
-    char                      name[PSEUDO_NAME_MAX];
+    struct pseudo_arg arg;
+    struct vnode *parent; /* held; NULL for the root */
+    char name[PSEUDO_NAME_MAX];
 };
 
 struct open_text {
     struct mutex lock;
-    struct text  text;
-    bool         made;
+    struct text text;
+    bool made;
 };
 
 static const struct vnodeops pseudo_ops, pseudo_direct_ops;
-static const struct fileops  text_fileops;
+static const struct fileops text_fileops;
 
 static struct pseudo_vnode *pseudo_vnode_of(struct vnode *vn)
 {
@@ -53,20 +53,20 @@ static uint64_t hash_inode_number(const struct pseudo_node *n, struct pseudo_arg
     return (h >> 20 & 0xffffffffull) + 2;
 }
 
-static int make_pseudo_vnode(struct vfs *vfs, struct vnode *parent, const struct pseudo_node *n, struct pseudo_arg arg,
-                      const char *name, struct vnode **out)
+static int make_pseudo_vnode(struct vfs *vfs, struct vnode *parent, const struct pseudo_node *n,
+                             struct pseudo_arg arg, const char *name, struct vnode **out)
 {
     struct pseudo_vnode *pv = kmem_zalloc(sizeof *pv);
 
     if (pv == NULL)
         return -ENOMEM;
     vn_init(&pv->vn, vfs, n->type, n->follow != NULL ? &pseudo_direct_ops : &pseudo_ops, NULL);
-    pv->node     = n;
-    pv->arg      = arg;
-    pv->parent   = parent;
-    pv->vn.ino   = hash_inode_number(n, arg);
-    pv->vn.mode  = n->mode;
-    pv->vn.rdev  = n->type == VCHR ? arg.b : 0;
+    pv->node = n;
+    pv->arg = arg;
+    pv->parent = parent;
+    pv->vn.ino = hash_inode_number(n, arg);
+    pv->vn.mode = n->mode;
+    pv->vn.rdev = n->type == VCHR ? arg.b : 0;
     pv->vn.nlink = n->type == VDIR ? 2 : 1;
     str_copy(pv->name, name, sizeof pv->name);
     vn_times_now(&pv->vn, VA_ATIME | VA_MTIME);
@@ -97,7 +97,8 @@ static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t
 {
     size_t plen = strlen(prefix);
 
-    if (len <= plen || len > plen + 9 || memcmp(name, prefix, plen) != 0 || (name[plen] == '0' && len > plen + 1))
+    if (len <= plen || len > plen + 9 || memcmp(name, prefix, plen) != 0 ||
+        (name[plen] == '0' && len > plen + 1))
         return false;
     *key = 0;
     for (size_t i = plen; i < len; i++) {
@@ -108,10 +109,11 @@ static bool parse_key(const char *name, size_t len, const char *prefix, uint64_t
     return true;
 }
 
-static int find_computed_entry(struct pseudo_vnode *d, const char *name, size_t len, struct pseudo_entry *e)
+static int find_computed_entry(struct pseudo_vnode *d, const char *name, size_t len,
+                               struct pseudo_entry *e)
 {
     const struct pseudo_node *n = d->node;
-    uint64_t                  key;
+    uint64_t key;
 
     if (n->find != NULL)
         return n->find(n, d->arg, name, len, e);
@@ -123,8 +125,8 @@ static int find_computed_entry(struct pseudo_vnode *d, const char *name, size_t 
 static int pseudo_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
 {
     struct pseudo_vnode *d = pseudo_vnode_of(dir);
-    struct pseudo_entry  e;
-    int                  err;
+    struct pseudo_entry e;
+    int err;
 
     for (const struct pseudo_node *c = d->node->children; c != NULL && c->name != NULL; c++)
         if (strlen(c->name) == len && memcmp(c->name, name, len) == 0)
@@ -140,31 +142,34 @@ static int pseudo_lookup(struct vnode *dir, const char *name, size_t len, struct
 
 static int pseudo_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
-    struct pseudo_vnode      *d = pseudo_vnode_of(dir);
+    struct pseudo_vnode *d = pseudo_vnode_of(dir);
     const struct pseudo_node *c = d->node->children;
-    struct vnode             *up = d->parent != NULL ? d->parent : dir;
-    struct pseudo_entry       e;
-    uint64_t                  i = 2;
+    struct vnode *up = d->parent != NULL ? d->parent : dir;
+    struct pseudo_entry e;
+    uint64_t i = 2;
 
     if (off == 0 && fn(arg, ".", 1, dir->ino, VDIR, 1))
         return 0;
     if (off <= 1 && fn(arg, "..", 2, up->ino, VDIR, 2))
         return 0;
     for (; c != NULL && c->name != NULL; c++, i++)
-        if (i >= off && fn(arg, c->name, strlen(c->name), hash_inode_number(c, d->arg), c->type, i + 1))
+        if (i >= off &&
+            fn(arg, c->name, strlen(c->name), hash_inode_number(c, d->arg), c->type, i + 1))
             return 0;
     if (d->node->next == NULL)
         return 0;
-    for (i = off > COMPUTED ? off - COMPUTED : 0; d->node->next(d->node, d->arg, i, &e) == 0; i = e.key + 1)
-        if (fn(arg, e.name, strlen(e.name), hash_inode_number(e.node, e.arg), e.node->type, COMPUTED + e.key + 1))
+    for (i = off > COMPUTED ? off - COMPUTED : 0; d->node->next(d->node, d->arg, i, &e) == 0;
+         i = e.key + 1)
+        if (fn(arg, e.name, strlen(e.name), hash_inode_number(e.node, e.arg), e.node->type,
+               COMPUTED + e.key + 1))
             return 0;
     return 0;
 }
 
 static int pseudo_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
 {
-    struct pseudo_vnode *pv  = pseudo_vnode_of(vn);
-    size_t               len = strlen(pv->name);
+    struct pseudo_vnode *pv = pseudo_vnode_of(vn);
+    size_t len = strlen(pv->name);
 
     if (pv->parent == NULL)
         return -ENOENT;
@@ -198,7 +203,7 @@ static int pseudo_follow(struct vnode *vn, struct vnode **out)
 static int make_vnode_text(struct vnode *vn, struct text *t)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);
-    int                  err;
+    int err;
 
     text_clear(t);
     err = pv->node->show(pv->node, pv->arg, t);
@@ -209,8 +214,8 @@ static int make_vnode_text(struct vnode *vn, struct text *t)
 static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);
-    struct text          t  = {0};
-    long                 r;
+    struct text t = {0};
+    long r;
 
     if (pv->node->read != NULL)
         return pv->node->read(pv->node, pv->arg, uio, off);
@@ -226,15 +231,15 @@ static long pseudo_read(struct vnode *vn, struct uio *uio, loff_t off, int oflag
 static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int oflags)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);
-    size_t               n  = uio->resid;
-    char                *buf;
-    int                  err;
+    size_t n = uio->resid;
+    char *buf;
+    int err;
 
     if (pv->node->store == NULL || n >= STORE_MAX)
         return -EINVAL;
     if ((buf = kmem_alloc(n + 1)) == NULL)
         return -ENOMEM;
-    err    = uio_move(buf, n, uio);
+    err = uio_move(buf, n, uio);
     buf[n] = '\0';
     if (err == 0)
         err = pv->node->store(pv->node, pv->arg, buf, n);
@@ -245,8 +250,8 @@ static long pseudo_write(struct vnode *vn, struct uio *uio, loff_t off, int ofla
 static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
 {
     struct pseudo_vnode *pv = pseudo_vnode_of(vn);
-    struct open_text    *ot;
-    int                  err = pv->node->open != NULL ? pv->node->open(pv->node, pv->arg) : 0;
+    struct open_text *ot;
+    int err = pv->node->open != NULL ? pv->node->open(pv->node, pv->arg) : 0;
 
     if (err != 0)
         return err;
@@ -255,38 +260,39 @@ static int pseudo_open(struct vnode *vn, int oflags, struct file *f)
     if ((ot = kmem_zalloc(sizeof *ot)) == NULL)
         return -ENOMEM;
     mutex_init(&ot->lock, SLEEP_PSEUDO);
-    f->ops      = &text_fileops;
-    f->data     = ot; /* P1 */
+    f->ops = &text_fileops;
+    f->data = ot; /* P1 */
     f->seekable = true;
     return 0;
 }
 
 static const struct vnodeops pseudo_ops = {
-    .lookup   = pseudo_lookup,
-    .readdir  = pseudo_readdir,
+    .lookup = pseudo_lookup,
+    .readdir = pseudo_readdir,
     .readlink = pseudo_readlink,
-    .read     = pseudo_read,
-    .write    = pseudo_write,
-    .open     = pseudo_open,
-    .parent   = pseudo_parent,
+    .read = pseudo_read,
+    .write = pseudo_write,
+    .open = pseudo_open,
+    .parent = pseudo_parent,
     .inactive = pseudo_inactive,
 };
 
-static const struct vnodeops pseudo_direct_ops = { /* links to a file rather than to a name */
+static const struct vnodeops pseudo_direct_ops = {
+    /* links to a file rather than to a name */
     .readlink = pseudo_readlink,
-    .follow   = pseudo_follow,
-    .parent   = pseudo_parent,
+    .follow = pseudo_follow,
+    .parent = pseudo_parent,
     .inactive = pseudo_inactive,
 };
 
 static long text_file_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct open_text *ot = f->data;
-    long              r  = 0;
+    long r = 0;
 
     mutex_enter(&ot->lock);
     if (off == 0 || !ot->made) {
-        r        = make_vnode_text(f->vn, &ot->text);
+        r = make_vnode_text(f->vn, &ot->text);
         ot->made = r == 0;
     }
     if (r == 0)
@@ -309,26 +315,27 @@ static void text_file_close(struct file *f)
 }
 
 static const struct fileops text_fileops = {
-    .read  = text_file_read,
+    .read = text_file_read,
     .write = text_file_write,
-    .seek  = file_text_seek,
+    .seek = file_text_seek,
     .close = text_file_close,
 };
 
 /* ---- mounting --------------------------------------------------------------------------------------------------- */
 
-static void pseudo_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree)
+static void pseudo_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files,
+                          uint64_t *ffree)
 {
     *blocks = *bfree = *files = *ffree = 0;
 }
 
 static const struct vfs_ops pseudo_vfs_ops = {.statfs = pseudo_statfs};
 
-int pseudo_mount(const char *type, const char *source, uint32_t magic, const struct pseudo_node *root,
-                 struct vfs **out)
+int pseudo_mount(const char *type, const char *source, uint32_t magic,
+                 const struct pseudo_node *root, struct vfs **out)
 {
     struct vfs *vfs = vfs_alloc(type, &pseudo_vfs_ops, source, magic);
-    int         err;
+    int err;
 
     if (vfs == NULL)
         return -ENOMEM;

@@ -27,8 +27,8 @@
 struct text_chunk;
 struct text {
     struct text_chunk *first, *last;
-    size_t             len;
-    bool               failed; /* memory ran out: the text is cut */
+    size_t len;
+    bool failed; /* memory ran out: the text is cut */
 };
 
 /* text_add - append formatted text of at most 255 bytes.  text_bytes, text_str - append as it is. */
@@ -55,17 +55,17 @@ struct pseudo_node;
 
 /* One computed entry of a directory. */
 struct pseudo_entry {
-    uint64_t                  key;
+    uint64_t key;
     const struct pseudo_node *node;
-    struct pseudo_arg         arg;
-    char                      name[PSEUDO_NAME_MAX];
+    struct pseudo_arg arg;
+    char name[PSEUDO_NAME_MAX];
 };
 
 struct pseudo_node {
     const char *name; /* in its parent's table; a table ends with a NULL name */
-    uint8_t     type; /* enum vtype: VREG, VDIR, VLNK, or VCHR with the device's number in arg.b */
-    uint16_t    mode;
-    uint32_t    tag;  /* for nodes that share functions */
+    uint8_t type;     /* enum vtype: VREG, VDIR, VLNK, or VCHR with the device's number in arg.b */
+    uint16_t mode;
+    uint32_t tag; /* for nodes that share functions */
 
     const struct pseudo_node *children; /* VDIR: table, or NULL */
     /*
@@ -73,7 +73,8 @@ struct pseudo_node {
      * names are prefix and key in decimal, and looking one up is next(key).  Otherwise `find` looks up.
      */
     const char *prefix;
-    int (*next)(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
+    int (*next)(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                struct pseudo_entry *e);
     int (*find)(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
                 struct pseudo_entry *e);
 
@@ -97,8 +98,8 @@ struct pseudo_node {
  * function.
  * 0 and *out, or -ENOMEM.
  */
-int pseudo_mount(const char *type, const char *source, uint32_t magic, const struct pseudo_node *root,
-                 struct vfs **out);
+int pseudo_mount(const char *type, const char *source, uint32_t magic,
+                 const struct pseudo_node *root, struct vfs **out);
 /* pseudo_arg - what `vn` is about, for a device's open; NULL: it is in another kind of file system. */
 const struct pseudo_arg *pseudo_arg(struct vnode *vn);
 

@@ -51,7 +51,8 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
         if (unlikely(err != 0))
             break;
         if (unlikely((uint64_t)off + n > atomic_load_explicit(&vn->size, memory_order_acquire))) {
-            if (pg != NULL) /* cut meanwhile: a write may have a new page there that it has not filled yet */
+            if (pg !=
+                NULL) /* cut meanwhile: a write may have a new page there that it has not filled yet */
                 page_release(pg);
             continue;
         }
@@ -73,8 +74,8 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off)
 
 bool vn_wants_atime(const struct vnode *vn, unsigned oflags)
 {
-    return vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly && (vn->vfs->flags & MS_NOATIME) == 0 &&
-           (oflags & O_NOATIME) == 0;
+    return vn->atime_ns <= vn->mtime_ns && !vn->vfs->readonly &&
+           (vn->vfs->flags & MS_NOATIME) == 0 && (oflags & O_NOATIME) == 0;
 }
 
 void vn_note_read(struct vnode *vn, unsigned oflags)
@@ -122,7 +123,7 @@ static void clear_setid(struct vnode *vn)
  * Writes up to n bytes into the page at `off`, which is `fresh` if it lies beyond the end.  Bytes done in *done.
  */
 static int write_one_page(struct vnode *vn, struct uio *uio, loff_t off, size_t n, bool fresh,
-                     size_t *done)
+                          size_t *done)
 {
     uint64_t index = (uint64_t)off >> PAGE_SHIFT, in = (uint64_t)off & (PAGE_SIZE - 1);
     size_t before = uio->resid;
@@ -240,7 +241,8 @@ static int zero_within_page(struct vnode *vn, uint64_t from, uint64_t to)
         object_prepare_begin(pg); /* after one for the size that was in force */
     bytes = (uint8_t *)page_to_virt(pg) + (from & (PAGE_SIZE - 1));
     if (vn->obj.io == NULL || memcmp(bytes, zeros, to - from) != 0) {
-        whole = vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 || cache_has_blocks(vn, pg->index);
+        whole =
+            vn->obj.io == NULL || (pg->flags & PG_DIRTY) != 0 || cache_has_blocks(vn, pg->index);
         memset(bytes, 0, to - from);
         object_dirty(&vn->obj, pg);
     }
@@ -261,7 +263,8 @@ int vn_truncate_pages(struct vnode *vn, uint64_t size)
      * On a disk, while the old size is in force: a page that is read shows zeros beyond the end, and would not be
      * known to differ from its block.
      */
-    if (size < old && vn->obj.io != NULL && (err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
+    if (size < old && vn->obj.io != NULL &&
+        (err = zero_within_page(vn, size, min_of(round_up(size, PAGE_SIZE), old))) != 0)
         return err;
     if (size >= old) {
         zero_last_page_tail(vn, size);
@@ -331,8 +334,7 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
         return vn->type == VFIFO ? -ESPIPE : -ENODEV;
     if (to > SIZE_LIMIT)
         return -EFBIG;
-    if (!keep && to > vn->size && fs_upcalls.fsize_limit != NULL &&
-        to > fs_upcalls.fsize_limit()) {
+    if (!keep && to > vn->size && fs_upcalls.fsize_limit != NULL && to > fs_upcalls.fsize_limit()) {
         fs_upcalls.signal(25);
         return -EFBIG;
     }
@@ -341,7 +343,8 @@ int vn_fallocate(struct vnode *vn, int mode, loff_t off, loff_t len)
     rw_enter_write(&vn->lock);
     clear_setid(vn);
     if (!keep)
-        zero_last_page_tail(vn, to); /* first: blocks that the last page gets are written with what it holds */
+        zero_last_page_tail(
+            vn, to); /* first: blocks that the last page gets are written with what it holds */
     switch (mode & ~FALLOC_KEEP_SIZE) {
     case FALLOC_PUNCH_HOLE:
         err = keep ? punch_hole(vn, from, min_of(to, vn->size)) : -EOPNOTSUPP;

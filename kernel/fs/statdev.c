@@ -23,8 +23,8 @@ enum { KSTAT_FIRST = 8192, LOG_MAX = 1 << 18, LINE_MAX = 256 };
 
 struct snapshot {
     struct mutex lock;
-    struct text  text;
-    bool         made;
+    struct text text;
+    bool made;
     void (*make)(struct text *);
 };
 
@@ -57,7 +57,7 @@ static void make_kmsg_text(struct text *t)
 static long snapshot_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct snapshot *s = f->data;
-    long             r;
+    long r;
 
     mutex_enter(&s->lock);
     if (off == 0 || !s->made) {
@@ -82,7 +82,7 @@ static void snapshot_close(struct file *f)
 static long copy_in_line(struct uio *uio, char line[LINE_MAX])
 {
     size_t n = uio->resid;
-    int    err;
+    int err;
 
     if (n >= LINE_MAX)
         return -EINVAL;
@@ -98,7 +98,7 @@ static long kstat_write(struct file *f, struct uio *uio, loff_t off)
 {
     char line[LINE_MAX];
     long n = copy_in_line(uio, line);
-    int  err;
+    int err;
 
     if (n < 0)
         return n;
@@ -117,10 +117,16 @@ static long kmsg_write(struct file *f, struct uio *uio, loff_t off)
 }
 
 static const struct fileops kstat_ops = {
-    .read = snapshot_read, .write = kstat_write, .seek = file_text_seek, .close = snapshot_close,
+    .read = snapshot_read,
+    .write = kstat_write,
+    .seek = file_text_seek,
+    .close = snapshot_close,
 };
 static const struct fileops kmsg_ops = {
-    .read = snapshot_read, .write = kmsg_write, .seek = file_text_seek, .close = snapshot_close,
+    .read = snapshot_read,
+    .write = kmsg_write,
+    .seek = file_text_seek,
+    .close = snapshot_close,
 };
 
 static struct cdev devices[] = {
@@ -130,7 +136,7 @@ static struct cdev devices[] = {
 
 static int statdev_open(struct vnode *vn, int oflags, struct file *f)
 {
-    bool             kstat = vn->rdev == devices[0].rdev;
+    bool kstat = vn->rdev == devices[0].rdev;
     struct snapshot *s;
 
     if (!kstat && (oflags & O_ACCMODE) != O_WRONLY && fs_upcalls.cred()->euid != 0)
@@ -138,9 +144,9 @@ static int statdev_open(struct vnode *vn, int oflags, struct file *f)
     if ((s = kmem_zalloc(sizeof *s)) == NULL)
         return -ENOMEM;
     mutex_init(&s->lock, SLEEP_STATDEV);
-    s->make     = kstat ? make_kstat_text : make_kmsg_text;
-    f->ops      = kstat ? &kstat_ops : &kmsg_ops;
-    f->data     = s;
+    s->make = kstat ? make_kstat_text : make_kmsg_text;
+    f->ops = kstat ? &kstat_ops : &kmsg_ops;
+    f->data = s;
     f->seekable = true;
     return 0;
 }

@@ -11,10 +11,18 @@
 #include "fs/sysfs.h"
 
 static const struct pseudo_node system_dirs[] = {
-    {.name = "cpu", .type = VDIR, .mode = 0555, .children = sysfs_cpu_files,
-     .prefix = "cpu", .next = sysfs_cpu_next},
-    {.name = "node", .type = VDIR, .mode = 0555, .children = sysfs_node_files,
-     .prefix = "node", .next = sysfs_node_next},
+    {.name = "cpu",
+     .type = VDIR,
+     .mode = 0555,
+     .children = sysfs_cpu_files,
+     .prefix = "cpu",
+     .next = sysfs_cpu_next},
+    {.name = "node",
+     .type = VDIR,
+     .mode = 0555,
+     .children = sysfs_node_files,
+     .prefix = "node",
+     .next = sysfs_node_next},
     {.name = NULL},
 };
 
@@ -31,7 +39,11 @@ static const struct pseudo_node firmware_dirs[] = {
 static const struct pseudo_node top_dirs[] = {
     {.name = "devices", .type = VDIR, .mode = 0555, .children = devices_dirs},
     {.name = "firmware", .type = VDIR, .mode = 0555, .children = firmware_dirs},
-    {.name = "block", .type = VDIR, .mode = 0555, .next = sysfs_block_next, .find = sysfs_block_find},
+    {.name = "block",
+     .type = VDIR,
+     .mode = 0555,
+     .next = sysfs_block_next,
+     .find = sysfs_block_find},
     {.name = "class", .type = VDIR, .mode = 0555},
     {.name = "bus", .type = VDIR, .mode = 0555},
     {.name = "kernel", .type = VDIR, .mode = 0555},

@@ -33,7 +33,8 @@ static void fill_disk_entry(struct pseudo_entry *e, struct disk *d, uint64_t key
     str_copy(e->name, disk_name(d), sizeof e->name);
 }
 
-int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                     struct pseudo_entry *e)
 {
     uint64_t key = 0;
 
@@ -45,13 +46,14 @@ int sysfs_block_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint6
     return -ENOENT;
 }
 
-int sysfs_block_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
-                     struct pseudo_entry *e)
+int sysfs_block_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name,
+                     size_t len, struct pseudo_entry *e)
 {
     uint64_t key = 0;
 
     for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d), key++)
-        if (is_disk_in_dir(d, disk_of(arg)) && strlen(disk_name(d)) == len && memcmp(disk_name(d), name, len) == 0) {
+        if (is_disk_in_dir(d, disk_of(arg)) && strlen(disk_name(d)) == len &&
+            memcmp(disk_name(d), name, len) == 0) {
             fill_disk_entry(e, d, key);
             return 0;
         }
@@ -81,14 +83,20 @@ static int show_disk_file(const struct pseudo_node *n, struct pseudo_arg arg, st
     return 0;
 }
 
-#define FILE(text, which) {.name = text, .type = VREG, .mode = 0444, .tag = which, .show = show_disk_file}
+#define FILE(text, which)                                                                          \
+    {.name = text, .type = VREG, .mode = 0444, .tag = which, .show = show_disk_file}
 static const struct pseudo_node part_files[] = {
-    FILE("dev", F_DEV), FILE("size", F_SIZE), FILE("start", F_START), FILE("ro", F_RO), {.name = NULL},
+    FILE("dev", F_DEV), FILE("size", F_SIZE), FILE("start", F_START),
+    FILE("ro", F_RO),   {.name = NULL},
 };
 static const struct pseudo_node disk_files[] = {
-    FILE("dev", F_DEV), FILE("size", F_SIZE), FILE("ro", F_RO), FILE("removable", F_REMOVABLE), {.name = NULL},
+    FILE("dev", F_DEV), FILE("size", F_SIZE), FILE("ro", F_RO), FILE("removable", F_REMOVABLE),
+    {.name = NULL},
 };
 
 static const struct pseudo_node part_dir = {.type = VDIR, .mode = 0555, .children = part_files};
-static const struct pseudo_node disk_dir = {.type = VDIR, .mode = 0555, .children = disk_files,
-                                            .next = sysfs_block_next, .find = sysfs_block_find};
+static const struct pseudo_node disk_dir = {.type = VDIR,
+                                            .mode = 0555,
+                                            .children = disk_files,
+                                            .next = sysfs_block_next,
+                                            .find = sysfs_block_find};

@@ -14,7 +14,8 @@
 #include "lib/string.h"
 #include "x86/package.h"
 
-#define SHOW(name) static int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+#define SHOW(name)                                                                                 \
+    static int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 
 enum { SET_POSSIBLE, SET_ONLINE, SET_OFFLINE };
 enum { SHARE_PACKAGE, SHARE_CORE, AS_LIST = 0x10 };
@@ -70,8 +71,8 @@ SHOW(show_core_id)
 
 SHOW(show_sharers)
 {
-    struct cpu_place me  = place_of_cpu(arg.a);
-    struct cpumask   set = {0};
+    struct cpu_place me = place_of_cpu(arg.a);
+    struct cpumask set = {0};
 
     for (unsigned i = 0; i < ncpu; i++) {
         struct cpu_place other = place_of_cpu(i);
@@ -90,14 +91,42 @@ SHOW(show_sharers)
 static const struct pseudo_node topology_files[] = {
     {.name = "physical_package_id", .type = VREG, .mode = 0444, .show = show_package_id},
     {.name = "core_id", .type = VREG, .mode = 0444, .show = show_core_id},
-    {.name = "package_cpus", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE, .show = show_sharers},
-    {.name = "package_cpus_list", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE | AS_LIST, .show = show_sharers},
-    {.name = "core_siblings", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE, .show = show_sharers},
-    {.name = "core_siblings_list", .type = VREG, .mode = 0444, .tag = SHARE_PACKAGE | AS_LIST, .show = show_sharers},
+    {.name = "package_cpus",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_PACKAGE,
+     .show = show_sharers},
+    {.name = "package_cpus_list",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_PACKAGE | AS_LIST,
+     .show = show_sharers},
+    {.name = "core_siblings",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_PACKAGE,
+     .show = show_sharers},
+    {.name = "core_siblings_list",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_PACKAGE | AS_LIST,
+     .show = show_sharers},
     {.name = "core_cpus", .type = VREG, .mode = 0444, .tag = SHARE_CORE, .show = show_sharers},
-    {.name = "core_cpus_list", .type = VREG, .mode = 0444, .tag = SHARE_CORE | AS_LIST, .show = show_sharers},
-    {.name = "thread_siblings", .type = VREG, .mode = 0444, .tag = SHARE_CORE, .show = show_sharers},
-    {.name = "thread_siblings_list", .type = VREG, .mode = 0444, .tag = SHARE_CORE | AS_LIST, .show = show_sharers},
+    {.name = "core_cpus_list",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_CORE | AS_LIST,
+     .show = show_sharers},
+    {.name = "thread_siblings",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_CORE,
+     .show = show_sharers},
+    {.name = "thread_siblings_list",
+     .type = VREG,
+     .mode = 0444,
+     .tag = SHARE_CORE | AS_LIST,
+     .show = show_sharers},
     {.name = NULL},
 };
 
@@ -107,7 +136,8 @@ static const struct pseudo_node cpu_files[] = {
     {.name = NULL},
 };
 
-static int format_node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int format_node_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf,
+                            size_t size)
 {
     char target[40];
 
@@ -118,7 +148,8 @@ static int format_node_link(const struct pseudo_node *n, struct pseudo_arg arg, 
 static const struct pseudo_node node_entry = {.type = VLNK, .mode = 0777, .link = format_node_link};
 
 /* The one computed entry of cpuN: the link to its node. */
-static int cpu_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int cpu_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                        struct pseudo_entry *e)
 {
     uint64_t node = cpus[arg.a]->node;
 
@@ -130,10 +161,15 @@ static int cpu_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, ui
 }
 
 static const struct pseudo_node cpu_dir = {
-    .type = VDIR, .mode = 0555, .children = cpu_files, .prefix = "node", .next = cpu_dir_next,
+    .type = VDIR,
+    .mode = 0555,
+    .children = cpu_files,
+    .prefix = "node",
+    .next = cpu_dir_next,
 };
 
-int sysfs_cpu_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+int sysfs_cpu_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                   struct pseudo_entry *e)
 {
     if (from >= ncpu)
         return -ENOENT;

@@ -39,19 +39,21 @@ static bool share_name_prefix(unsigned i, unsigned k, size_t len)
 static void fill_fw_cfg_entry(unsigned i, size_t at, struct pseudo_entry *e)
 {
     const char *name = fw_cfg_file_at(i)->name;
-    size_t      len  = component_length(name, at);
-    bool        leaf = name[at + len] == '\0';
+    size_t len = component_length(name, at);
+    bool leaf = name[at + len] == '\0';
 
-    *e = (struct pseudo_entry){.key = i, .node = leaf ? &file_dir : &inner_dir, .arg = {i, at + len + !leaf}};
+    *e = (struct pseudo_entry){
+        .key = i, .node = leaf ? &file_dir : &inner_dir, .arg = {i, at + len + !leaf}};
     memcpy(e->name, name + at, len);
 }
 
-static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                           struct pseudo_entry *e)
 {
     const struct fw_cfg_file *f;
 
     for (unsigned i = (unsigned)from; (f = fw_cfg_file_at(i)) != NULL; i++) {
-        size_t   end;
+        size_t end;
         unsigned k = 0;
 
         if (arg.b > 0 && !share_name_prefix(i, (unsigned)arg.a, arg.b))
@@ -67,8 +69,8 @@ static int fw_cfg_dir_next(const struct pseudo_node *dir, struct pseudo_arg arg,
     return -ENOENT;
 }
 
-static int fw_cfg_dir_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name, size_t len,
-                    struct pseudo_entry *e)
+static int fw_cfg_dir_find(const struct pseudo_node *dir, struct pseudo_arg arg, const char *name,
+                           size_t len, struct pseudo_entry *e)
 {
     for (uint64_t i = 0; fw_cfg_dir_next(dir, arg, i, e) == 0; i = e->key + 1)
         if (strlen(e->name) == len && memcmp(e->name, name, len) == 0)
@@ -76,12 +78,13 @@ static int fw_cfg_dir_find(const struct pseudo_node *dir, struct pseudo_arg arg,
     return -ENOENT;
 }
 
-static long read_fw_cfg_raw(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio, loff_t off)
+static long read_fw_cfg_raw(const struct pseudo_node *n, struct pseudo_arg arg, struct uio *uio,
+                            loff_t off)
 {
-    const struct fw_cfg_file *f    = fw_cfg_file_at((unsigned)arg.a);
-    size_t                    done = 0, left = (uint64_t)off < f->size ? f->size - (size_t)off : 0;
-    char                     *buf;
-    int                       err = 0;
+    const struct fw_cfg_file *f = fw_cfg_file_at((unsigned)arg.a);
+    size_t done = 0, left = (uint64_t)off < f->size ? f->size - (size_t)off : 0;
+    char *buf;
+    int err = 0;
 
     left = min_of(left, uio->resid);
     if ((buf = kmem_alloc(min_of(left, (size_t)PIECE) + 1)) == NULL)
@@ -111,10 +114,15 @@ static const struct pseudo_node file_files[] = {
     {.name = NULL},
 };
 
-static const struct pseudo_node file_dir  = {.type = VDIR, .mode = 0555, .children = file_files};
-static const struct pseudo_node inner_dir = {.type = VDIR, .mode = 0555, .next = fw_cfg_dir_next, .find = fw_cfg_dir_find};
+static const struct pseudo_node file_dir = {.type = VDIR, .mode = 0555, .children = file_files};
+static const struct pseudo_node inner_dir = {
+    .type = VDIR, .mode = 0555, .next = fw_cfg_dir_next, .find = fw_cfg_dir_find};
 
 const struct pseudo_node sysfs_fw_cfg_files[] = {
-    {.name = "by_name", .type = VDIR, .mode = 0555, .next = fw_cfg_dir_next, .find = fw_cfg_dir_find},
+    {.name = "by_name",
+     .type = VDIR,
+     .mode = 0555,
+     .next = fw_cfg_dir_next,
+     .find = fw_cfg_dir_find},
     {.name = NULL},
 };

@@ -14,7 +14,8 @@
 #include "lib/printf.h"
 #include "mem/page.h"
 
-#define SHOW(name) static int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+#define SHOW(name)                                                                                 \
+    static int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 
 enum { NODES_ALL, NODES_WITH_CPU, NODES_WITH_MEMORY };
 
@@ -77,7 +78,7 @@ SHOW(show_meminfo)
 
     if (node < lgrp_topo.nmem) {
         total = mem_nodes[node].ninstalled_pages;
-        free  = mem_free_pages((unsigned)node);
+        free = mem_free_pages((unsigned)node);
     }
     text_add(out, "Node %lu MemTotal:       %8lu kB\n", node, total * kb);
     text_add(out, "Node %lu MemFree:        %8lu kB\n", node, free * kb);
@@ -96,7 +97,8 @@ SHOW(show_numastat)
 
     if (arg.a < lgrp_topo.nmem) {
         mem_node_counts((unsigned)arg.a, &c);
-        text_add(out, "numa_hit %lu\nnuma_miss %lu\nnuma_foreign %lu\n", c.local, c.foreign, c.fallback);
+        text_add(out, "numa_hit %lu\nnuma_miss %lu\nnuma_foreign %lu\n", c.local, c.foreign,
+                 c.fallback);
     }
     return 0;
 }
@@ -112,7 +114,8 @@ static const struct pseudo_node node_files[] = {
 
 static const struct pseudo_node node_dir = {.type = VDIR, .mode = 0555, .children = node_files};
 
-int sysfs_node_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+int sysfs_node_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                    struct pseudo_entry *e)
 {
     if (from >= lgrp_topo.nnodes)
         return -ENOENT;
@@ -125,7 +128,15 @@ const struct pseudo_node sysfs_node_files[] = {
     {.name = "online", .type = VREG, .mode = 0444, .tag = NODES_ALL, .show = show_nodes},
     {.name = "possible", .type = VREG, .mode = 0444, .tag = NODES_ALL, .show = show_nodes},
     {.name = "has_cpu", .type = VREG, .mode = 0444, .tag = NODES_WITH_CPU, .show = show_nodes},
-    {.name = "has_memory", .type = VREG, .mode = 0444, .tag = NODES_WITH_MEMORY, .show = show_nodes},
-    {.name = "has_normal_memory", .type = VREG, .mode = 0444, .tag = NODES_WITH_MEMORY, .show = show_nodes},
+    {.name = "has_memory",
+     .type = VREG,
+     .mode = 0444,
+     .tag = NODES_WITH_MEMORY,
+     .show = show_nodes},
+    {.name = "has_normal_memory",
+     .type = VREG,
+     .mode = 0444,
+     .tag = NODES_WITH_MEMORY,
+     .show = show_nodes},
     {.name = NULL},
 };

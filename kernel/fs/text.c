@@ -19,14 +19,14 @@ enum { CHUNK = 1000, LINE = 256 };
 
 struct text_chunk {
     struct text_chunk *next;
-    struct usermem    *payer;
-    size_t             used;
-    char               data[CHUNK];
+    struct usermem *payer;
+    size_t used;
+    char data[CHUNK];
 };
 
 static bool add_text_chunk(struct text *t)
 {
-    struct usermem    *payer = usermem_charge(sizeof(struct text_chunk));
+    struct usermem *payer = usermem_charge(sizeof(struct text_chunk));
     struct text_chunk *c = payer != NULL ? kmem_alloc(sizeof *c) : NULL;
 
     if (c == NULL) {
@@ -52,7 +52,7 @@ void text_bytes(struct text *t, const void *p, size_t n)
 
     while (n > 0 && !t->failed) {
         struct text_chunk *c = t->last;
-        size_t             k;
+        size_t k;
 
         if (c == NULL || c->used == CHUNK) {
             if (!add_text_chunk(t))
@@ -75,9 +75,9 @@ void text_str(struct text *t, const char *s)
 
 void text_add(struct text *t, const char *fmt, ...)
 {
-    char    line[LINE];
+    char line[LINE];
     va_list ap;
-    int     n;
+    int n;
 
     va_start(ap, fmt);
     n = vsnprintf(line, sizeof line, fmt, ap);
@@ -92,7 +92,8 @@ void text_mask(struct text *t, const uint64_t *words, unsigned nbits)
     for (unsigned i = n; i-- > 0;) {
         unsigned digits = i == n - 1 && nbits % 32 != 0 ? (nbits % 32 + 3) / 4 : 8;
 
-        text_add(t, "%0*x%s", (int)digits, (uint32_t)(words[i / 2] >> (i % 2 * 32)), i > 0 ? "," : "");
+        text_add(t, "%0*x%s", (int)digits, (uint32_t)(words[i / 2] >> (i % 2 * 32)),
+                 i > 0 ? "," : "");
     }
 }
 
@@ -130,14 +131,14 @@ void text_clear(struct text *t)
 long text_read(const struct text *t, struct uio *uio, loff_t off)
 {
     size_t before = uio->resid, skip = (size_t)off;
-    int    err    = 0;
+    int err = 0;
 
     for (struct text_chunk *c = t->first; c != NULL && uio->resid > 0 && err == 0; c = c->next) {
         if (skip >= c->used) {
             skip -= c->used;
             continue;
         }
-        err  = uio_move(c->data + skip, min_of(c->used - skip, uio->resid), uio);
+        err = uio_move(c->data + skip, min_of(c->used - skip, uio->resid), uio);
         skip = 0;
     }
     return uio->resid < before ? (long)(before - uio->resid) : err;

@@ -32,8 +32,9 @@
 enum { RESERVE_SHARE = 16, LONG_TARGET = 256 };
 
 static uint32_t tmpfs_max_percent = 50;
-TUNABLE(tmpfs_max_percent, 1, 75,
-        "default 50 %: share of memory that one tmpfs may take (more would starve all else); read at mount");
+TUNABLE(
+    tmpfs_max_percent, 1, 75,
+    "default 50 %: share of memory that one tmpfs may take (more would starve all else); read at mount");
 
 static struct kmem_cache *tnode_cache;
 
@@ -57,7 +58,8 @@ static int charge_mount_pages(struct tmount *tm, uint64_t n)
 {
     if (!reserve_spares(n))
         return -ENOSPC;
-    if (fits_in_mount(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n, tm->max_pages))
+    if (fits_in_mount(tm, atomic_fetch_add_explicit(&tm->pages, n, memory_order_relaxed) + n,
+                      tm->max_pages))
         return 0;
     atomic_fetch_sub_explicit(&tm->pages, n, memory_order_relaxed);
     return -ENOSPC;

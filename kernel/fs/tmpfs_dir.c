@@ -109,7 +109,8 @@ int tmpfs_lookup(struct vnode *dir, const char *name, size_t len, struct vnode *
 
     if (e == NULL)
         return -ENOENT;
-    if (unlikely(e->node->entry != e)) { /* it has, or had, another name: from now on it is known by this one */
+    if (unlikely(e->node->entry !=
+                 e)) { /* it has, or had, another name: from now on it is known by this one */
         struct tmount *tm = tmount_of(dir);
 
         spin_lock(&tm->lock);
@@ -279,7 +280,8 @@ int tmpfs_rename(struct vnode *odir, const char *oname, size_t olen, struct vnod
     if (replaced == NULL)
         err = tdir_add(tnode_of(ndir), nname, nlen, tnode_of(moved));
     else
-        replace_entry_node(*tdir_find_slot(nd, nname, nlen, name_hash(nname, nlen)), tnode_of(moved));
+        replace_entry_node(*tdir_find_slot(nd, nname, nlen, name_hash(nname, nlen)),
+                           tnode_of(moved));
     if (err != 0)
         return err;
     /* The new entry took over the old one's reference. */
@@ -334,8 +336,7 @@ int tmpfs_readdir(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg)
     LIST_FOREACH (e, &t->dir.order, order) {
         if (e->cookie <= off)
             continue;
-        if (fn(arg, e->name, e->len, e->node->vn.ino, (enum vtype)e->node->vn.type,
-               e->cookie) != 0)
+        if (fn(arg, e->name, e->len, e->node->vn.ino, (enum vtype)e->node->vn.type, e->cookie) != 0)
             break;
     }
     return 0;

@@ -29,12 +29,13 @@
 enum { BATCH = 32 };
 
 static struct mutex trace_lock;
-static uint32_t     trace_entries = 8192;
+static uint32_t trace_entries = 8192;
 
 static int set_trace_enable(uint64_t value);
 TUNABLE_HOOK(trace_enable, set_trace_enable, 0, UINT32_MAX,
-        "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
-TUNABLE(trace_entries, 16, 1 << 17, "default 8192 events a CPU, rounded down to a power of two; read when turned on");
+             "default 0; bit i is on: events of type i are traced (uapi/trace.h)");
+TUNABLE(trace_entries, 16, 1 << 17,
+        "default 8192 events a CPU, rounded down to a power of two; read when turned on");
 
 /* ---- making rings ---- */
 
@@ -63,7 +64,7 @@ static struct trace_ring *trace_ring_make(const struct cpu *c, uint32_t entries)
 /* A ring of the right size for each CPU.  -ENOMEM: those that were there stay. */
 static int make_trace_rings(void)
 {
-    static struct trace_ring *fresh[CPU_MAX]; /* trace_lock */
+    static struct trace_ring *fresh[CPU_MAX];              /* trace_lock */
     uint32_t asked = *(volatile uint32_t *)&trace_entries; /* it may change at any time */
     uint32_t entries = 1u << (31 - __builtin_clz(asked));
     int err = 0;
@@ -105,15 +106,16 @@ static int set_trace_enable(uint64_t value)
 /* ---- reading ---- */
 
 struct reader {
-    uint64_t until;   /* the moment that it sees           */
-    unsigned given;   /* header and TRACE_CPU records so far */
-    bool     reading; /* until is set                      */
+    uint64_t until; /* the moment that it sees           */
+    unsigned given; /* header and TRACE_CPU records so far */
+    bool reading;   /* until is set                      */
 };
 
 /* Record number `i` of those before the events. */
 static struct trace_record make_preface_record(const struct reader *rd, unsigned i)
 {
-    struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record), ncpu, trace_enable, rd->until};
+    struct trace_header h = {TRACE_MAGIC, TRACE_VERSION, sizeof(struct trace_record),
+                             ncpu,        trace_enable,  rd->until};
     struct trace_record rec = {.time = rd->until, .type = TRACE_CPU};
 
     if (i == 0) {
@@ -127,8 +129,8 @@ static struct trace_record make_preface_record(const struct reader *rd, unsigned
 }
 
 /* Up to `max` records for the reader, from the preface or one CPU.  *from is where that CPU's tail goes. */
-static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max, struct trace_ring **ring,
-                     uint64_t *from)
+static unsigned take_trace_records(struct reader *rd, struct trace_record *out, unsigned max,
+                                   struct trace_ring **ring, uint64_t *from)
 {
     unsigned n = 0;
 
@@ -147,20 +149,22 @@ static unsigned take_trace_records(struct reader *rd, struct trace_record *out, 
 
 static long trace_read(struct file *f, struct uio *uio, loff_t off)
 {
-    struct reader      *rd = f->data;
+    struct reader *rd = f->data;
     struct trace_record out[BATCH];
-    struct trace_ring  *ring;
-    size_t              want = uio->resid / sizeof out[0], moved = 0;
-    uint64_t            pos = 0;
-    unsigned            n = 0;
-    int                 err = 0;
+    struct trace_ring *ring;
+    size_t want = uio->resid / sizeof out[0], moved = 0;
+    uint64_t pos = 0;
+    unsigned n = 0;
+    int err = 0;
 
     if (want < 2)
         return -EINVAL;
     mutex_enter(&trace_lock);
     if (!rd->reading)
         *rd = (struct reader){.until = clock_mono_ns(), .reading = true};
-    while (err == 0 && want >= 2 && (n = take_trace_records(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) > 0) {
+    while (err == 0 && want >= 2 &&
+           (n = take_trace_records(rd, out, (unsigned)min_of(want, (size_t)BATCH), &ring, &pos)) >
+               0) {
         if ((err = uio_move(out, n * sizeof out[0], uio)) != 0)
             break;
         want -= n;
@@ -191,7 +195,11 @@ void tracedev_init(void)
 {
     static const struct fileops ops = {.read = trace_read, .close = trace_close};
     static struct cdev dev = {
-        .name = "trace", .rdev = makedev(10, 243), .mode = 0600, .open = trace_open, .ops = &ops,
+        .name = "trace",
+        .rdev = makedev(10, 243),
+        .mode = 0600,
+        .open = trace_open,
+        .ops = &ops,
     };
 
     mutex_init(&trace_lock, SLEEP_TRACE);

@@ -32,7 +32,8 @@ struct vnode *vfs_root;
 
 static struct mutex mount_mutex;
 static struct spinlock cross_lock = SPINLOCK_INIT(RANK_VNODE);
-static struct cv umount_ended; /* with cross_lock: a file system that was leaving has gone, or stays */
+static struct cv
+    umount_ended; /* with cross_lock: a file system that was leaving has gone, or stays */
 static struct list mounts = LIST_INIT(mounts);
 static struct list types = LIST_INIT(types);
 
@@ -160,7 +161,8 @@ static int remount_vfs(struct vnode *dir, const char *options, unsigned flags)
 int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
               unsigned flags)
 {
-    const unsigned silent = MS_NODIRATIME | MS_SILENT | MS_RELATIME; /* as it is anyway, or without a difference */
+    const unsigned silent =
+        MS_NODIRATIME | MS_SILENT | MS_RELATIME; /* as it is anyway, or without a difference */
     const struct vfs_type *t = find_vfs_type(type);
     struct vfs *vfs;
     int err;
@@ -317,7 +319,8 @@ static struct vfs *mount_disk_root(void)
         err = t->mount(system_root_dev, "", 0, &vfs);
     if (err == 0)
         return vfs;
-    warn("cannot mount %s of type %s as root: error %d; the root is in memory", system_root_dev, name, -err);
+    warn("cannot mount %s of type %s as root: error %d; the root is in memory", system_root_dev,
+         name, -err);
     return NULL;
 }
 

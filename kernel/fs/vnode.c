@@ -212,7 +212,8 @@ static int may_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
 {
     bool owner = cr->fsuid == vn->uid;
 
-    if ((vn->attr & (VN_IMMUTABLE | VN_APPEND)) && (mask & (VA_MODE | VA_UID | VA_GID | VA_ATIME | VA_MTIME)))
+    if ((vn->attr & (VN_IMMUTABLE | VN_APPEND)) &&
+        (mask & (VA_MODE | VA_UID | VA_GID | VA_ATIME | VA_MTIME)))
         return -EPERM;
     if ((vn->attr & VN_IMMUTABLE) && (mask & (VA_ATIME_NOW | VA_MTIME_NOW)))
         return -EPERM;
@@ -253,7 +254,8 @@ static int may_resize(struct vnode *vn, uint64_t size, const struct cred *cr, bo
 }
 
 /* The attributes that change, from those asked for; what is asked for may be had.  [W] */
-static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr)
+static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *va,
+                          const struct cred *cr)
 {
     struct vattr v = *va;
 
@@ -268,7 +270,8 @@ static int setattr_locked(struct vnode *vn, unsigned mask, const struct vattr *v
     return vn->op->setattr(vn, mask, &v);
 }
 
-static int check_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable)
+static int check_setattr(struct vnode *vn, unsigned mask, const struct vattr *va,
+                         const struct cred *cr, bool writable)
 {
     int err = may_setattr(vn, mask, va, cr);
 

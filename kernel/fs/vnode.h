@@ -47,21 +47,28 @@ struct ktime {
 };
 
 struct vattr {
-    enum vtype   type;
-    uint32_t     mode; /* permission bits and set-id bits, 07777 */
-    uint32_t     nlink, uid, gid;
-    uint64_t     ino, size, blocks; /* blocks of 512 bytes */
-    uint64_t     dev, rdev;
-    uint32_t     blksize;
+    enum vtype type;
+    uint32_t mode; /* permission bits and set-id bits, 07777 */
+    uint32_t nlink, uid, gid;
+    uint64_t ino, size, blocks; /* blocks of 512 bytes */
+    uint64_t dev, rdev;
+    uint32_t blksize;
     struct ktime atime, mtime, ctime;
 };
 enum {
-    VA_MODE = 1, VA_UID = 2, VA_GID = 4, VA_SIZE = 8, VA_ATIME = 16, VA_MTIME = 32, VA_ATIME_NOW = 64,
+    VA_MODE = 1,
+    VA_UID = 2,
+    VA_GID = 4,
+    VA_SIZE = 8,
+    VA_ATIME = 16,
+    VA_MTIME = 32,
+    VA_ATIME_NOW = 64,
     VA_MTIME_NOW = 128,
 };
 
 /* readdir: one call per entry; returns non-zero to stop (the entry was not taken). */
-typedef int (*dirent_fn)(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next_off);
+typedef int (*dirent_fn)(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type,
+                         uint64_t next_off);
 
 /*
  * Operations.  Locks named [R]/[W] are vn->lock held by the caller for reading/writing; a NULL operation gives the
@@ -81,8 +88,8 @@ struct vnodeops {
     /* [W on dir; W on victim if a directory] also rmdir: -ENOTEMPTY */
     int (*unlink)(struct vnode *dir, const char *name, size_t len, struct vnode *victim);
     /* [W on both dirs; W on replaced, which may be NULL, if a directory] */
-    int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
-                  size_t nlen, struct vnode *moved, struct vnode *replaced);
+    int (*rename)(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir,
+                  const char *nname, size_t nlen, struct vnode *moved, struct vnode *replaced);
     /* [R] entries after position `off`, "." and ".." included */
     int (*readdir)(struct vnode *dir, uint64_t off, dirent_fn fn, void *arg);
     /* Length, or an error. */
@@ -99,7 +106,8 @@ struct vnodeops {
     /* Data; regular files of page-based file systems leave read and write NULL. */
     long (*read)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
     long (*write)(struct vnode *vn, struct uio *uio, loff_t off, int oflags);
-    int (*open)(struct vnode *vn, int oflags, struct file *f); /* devices, FIFOs: may change f->ops, f->data */
+    int (*open)(struct vnode *vn, int oflags,
+                struct file *f); /* devices, FIFOs: may change f->ops, f->data */
     int (*fsync)(struct vnode *vn, bool data_only);
     uint64_t (*blocks)(struct vnode *vn); /* of 512 bytes, on the disk; NULL: what its pages take */
     /* Where page `index` of the file lies, all of it in a row.  0 -ENOENT (a hole, or not so) -EIO.  NULL: nowhere */
@@ -143,52 +151,57 @@ struct vnodeops {
 enum { VN_IMMUTABLE = 1, VN_APPEND = 2, VN_ACL = 4 };
 
 struct vnode {
-    _Atomic uint32_t       refs;
-    uint8_t                type;    /* [c] enum vtype                               */
-    uint8_t                attr;    /* [c] VN_*, which the file system knows        */
-    bool                   text;    /* [a] has been executed or mapped for execution */
-    bool                   holes;   /* [c] an absent page is a hole: all data is in the pages (tmpfs) */
-    _Atomic int32_t        writers; /* [a] > 0: open for writing; < 0: being executed (ETXTBSY) */
-    struct rwlock          lock;
-    const struct vnodeops *op;      /* [c]                                          */
-    struct vfs            *vfs;     /* [c]                                          */
-    struct vfs            *mounted; /* [a] file system mounted here, or NULL        */
-    struct vm_object       obj;     /* pages, for VREG                              */
-    void                  *data;    /* [c] the file system's own                    */
-    uint64_t               rdev;    /* [c] VCHR, VBLK                               */
-    struct pipe           *fifo;    /* [a] VFIFO: the pipe, while it is open        */
-    _Atomic(struct filelock *) locks; /* [a] byte-range locks (fs/lock.c), or NULL  */
-    uint64_t               ino;     /* [c]                                          */
-    uint32_t               mode;    /* [W] permission and set-id bits, 07777        */
-    uint32_t               uid, gid;/* [W]                                          */
-    uint32_t               nlink;   /* the file system's lock                       */
-    _Atomic uint64_t       size;    /* [W] bytes                                    */
-    int64_t                atime_ns, mtime_ns, ctime_ns; /* single stores, any time; ns since 1970 */
+    _Atomic uint32_t refs;
+    uint8_t type;            /* [c] enum vtype                               */
+    uint8_t attr;            /* [c] VN_*, which the file system knows        */
+    bool text;               /* [a] has been executed or mapped for execution */
+    bool holes;              /* [c] an absent page is a hole: all data is in the pages (tmpfs) */
+    _Atomic int32_t writers; /* [a] > 0: open for writing; < 0: being executed (ETXTBSY) */
+    struct rwlock lock;
+    const struct vnodeops *op;            /* [c]                                          */
+    struct vfs *vfs;                      /* [c]                                          */
+    struct vfs *mounted;                  /* [a] file system mounted here, or NULL        */
+    struct vm_object obj;                 /* pages, for VREG                              */
+    void *data;                           /* [c] the file system's own                    */
+    uint64_t rdev;                        /* [c] VCHR, VBLK                               */
+    struct pipe *fifo;                    /* [a] VFIFO: the pipe, while it is open        */
+    _Atomic(struct filelock *) locks;     /* [a] byte-range locks (fs/lock.c), or NULL  */
+    uint64_t ino;                         /* [c]                                          */
+    uint32_t mode;                        /* [W] permission and set-id bits, 07777        */
+    uint32_t uid, gid;                    /* [W]                                          */
+    uint32_t nlink;                       /* the file system's lock                       */
+    _Atomic uint64_t size;                /* [W] bytes                                    */
+    int64_t atime_ns, mtime_ns, ctime_ns; /* single stores, any time; ns since 1970 */
 };
 
 struct vfs_ops {
-    void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree);
-    int (*sync)(struct vfs *vfs, bool data); /* on the disk: metadata, and files' pages if `data`.  -EIO.  Sleeps */
+    void (*statfs)(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files,
+                   uint64_t *ffree);
+    int (*sync)(struct vfs *vfs,
+                bool data); /* on the disk: metadata, and files' pages if `data`.  -EIO.  Sleeps */
     int (*unmount)(struct vfs *vfs); /* -EBUSY */
-    void (*shutdown)(struct vfs *vfs); /* the machine is about to end: all on the disk, nothing changes any more */
-    int (*remount)(struct vfs *vfs, const char *options, unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */
+    void (*shutdown)(
+        struct vfs
+            *vfs); /* the machine is about to end: all on the disk, nothing changes any more */
+    int (*remount)(struct vfs *vfs, const char *options,
+                   unsigned flags); /* sets vfs->readonly; -EBUSY [-EINVAL] */
 };
 
 struct vfs {
-    struct vnode         *root;
-    struct vnode         *covered; /* directory it is mounted on; NULL for the root file system */
+    struct vnode *root;
+    struct vnode *covered; /* directory it is mounted on; NULL for the root file system */
     const struct vfs_ops *op;
-    const char           *type;    /* "tmpfs" */
-    char                  source[32];
-    uint64_t              dev;     /* st_dev */
-    _Atomic bool          readonly;
-    _Atomic uint32_t      writers; /* openings for writing, and mappings: none while it is read-only */
-    _Atomic unsigned      flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
-    uint32_t              magic;   /* statfs f_type */
-    struct mutex          rename_lock;
-    struct list           link;    /* list of mounts */
-    bool                  leaving; /* being unmounted, which may fail: look-ups wait (vfs.c: cross_lock) */
-    void                 *data;
+    const char *type; /* "tmpfs" */
+    char source[32];
+    uint64_t dev; /* st_dev */
+    _Atomic bool readonly;
+    _Atomic uint32_t writers; /* openings for writing, and mappings: none while it is read-only */
+    _Atomic unsigned flags;   /* MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_SYNCHRONOUS, MS_NOATIME */
+    uint32_t magic;           /* statfs f_type */
+    struct mutex rename_lock;
+    struct list link; /* list of mounts */
+    bool leaving;     /* being unmounted, which may fail: look-ups wait (vfs.c: cross_lock) */
+    void *data;
 };
 
 /* vn_init - set up a vnode that a file system has allocated: one reference, its lock, its object. */
@@ -208,9 +221,9 @@ void vn_times_now(struct vnode *vn, unsigned mask);
  * vn_count_write - n more (or fewer) openings and shared mappings of a file that may be written and is open for it.
  * vn_deny_write, vn_allow_write - exec's side: -ETXTBSY while it is open for writing.
  */
-int  vn_get_write(struct vnode *vn);
+int vn_get_write(struct vnode *vn);
 void vn_count_write(struct vnode *vn, int n);
-int  vn_deny_write(struct vnode *vn);
+int vn_deny_write(struct vnode *vn);
 void vn_allow_write(struct vnode *vn);
 
 /* vn_access - 0 if `cr` may do `mask` (4 read, 2 write, 1 execute/search) to vn, else -EACCES -EROFS -EPERM. */
@@ -222,7 +235,8 @@ void vn_getattr(struct vnode *vn, struct vattr *va);
  * @mask  VA_*.  `writable`: VA_SIZE through a descriptor open for writing, so without a check of the mode.
  * -EPERM -EACCES -EROFS -EISDIR -EINVAL -EFBIG -ETXTBSY -ENOSPC.  Takes vn->lock for writing.
  */
-int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr, bool writable);
+int vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va, const struct cred *cr,
+               bool writable);
 /* vn_setattr_default - op->setattr of file systems whose attributes are the vnode's fields: stores them.  [W] */
 int vn_setattr_default(struct vnode *vn, unsigned mask, const struct vattr *va);
 /* vn_mode_without_setid - `mode` without the set-id bits that a change of contents or owner takes away. */
@@ -257,11 +271,11 @@ long vn_read_pages(struct vnode *vn, struct uio *uio, loff_t off);
 bool vn_wants_atime(const struct vnode *vn, unsigned oflags);
 void vn_note_read(struct vnode *vn, unsigned oflags);
 long vn_write_pages(struct vnode *vn, struct uio *uio, loff_t *off);
-int  vn_truncate_pages(struct vnode *vn, uint64_t size);
+int vn_truncate_pages(struct vnode *vn, uint64_t size);
 
 /* The place that path names start from: a process's root and working directories. */
 struct fs_ctx {
-    struct vnode      *root, *cwd;
+    struct vnode *root, *cwd;
     const struct cred *cred;
 };
 enum { NAME_FOLLOW = 1, NAME_DIR = 2 /* must be a directory */ };
@@ -271,9 +285,10 @@ enum { NAME_FOLLOW = 1, NAME_DIR = 2 /* must be a directory */ };
  *               sets *slash).
  * -ENOENT -ENOTDIR -EACCES -ELOOP (40 links) -ENAMETOOLONG.
  */
-int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, unsigned flags, struct vnode **out);
-int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, struct vnode **dir, const char **last,
-                size_t *len, bool *slash);
+int name_lookup(const struct fs_ctx *ctx, struct vnode *at, const char *path, unsigned flags,
+                struct vnode **out);
+int name_parent(const struct fs_ctx *ctx, struct vnode *at, const char *path, struct vnode **dir,
+                const char **last, size_t *len, bool *slash);
 /* name_of - absolute path of a directory or file as seen from ctx->root (getcwd, /proc/self/fd).  Length or error. */
 int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size);
 
@@ -286,12 +301,12 @@ int name_of(const struct fs_ctx *ctx, struct vnode *vn, char *buf, size_t size);
  * name_rename   flags: RENAME_NOREPLACE only.  -EINVAL (into itself), -EXDEV, -ENOTEMPTY, -EBUSY, ...
  */
 enum { RENAME_NOREPLACE = 1 };
-int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, enum vtype type, uint32_t mode,
-                uint64_t rdev, const char *target);
+int name_create(const struct fs_ctx *ctx, struct vnode *at, const char *path, enum vtype type,
+                uint32_t mode, uint64_t rdev, const char *target);
 int name_link(const struct fs_ctx *ctx, struct vnode *target, struct vnode *at, const char *path);
 int name_unlink(const struct fs_ctx *ctx, struct vnode *at, const char *path, bool rmdir);
-int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath, struct vnode *nat, const char *npath,
-                unsigned flags);
+int name_rename(const struct fs_ctx *ctx, struct vnode *oat, const char *opath, struct vnode *nat,
+                const char *npath, unsigned flags);
 
 /* Reading and writing a whole vnode by the kernel itself (exec, mount).  Bytes moved or an error. */
 long vn_read_kernel(struct vnode *vn, void *buf, size_t n, loff_t off);
@@ -303,41 +318,54 @@ long vn_write_kernel(struct vnode *vn, const void *buf, size_t n, loff_t off);
  * vfs_register_type - called by each file system at start.
  */
 struct vfs_type {
-    const char  *name;
-    int (*mount)(const char *source, const char *options, unsigned flags, struct vfs **out); /* flags: MS_* */
-    bool         disk; /* source is a disk */
-    struct list  link;
+    const char *name;
+    int (*mount)(const char *source, const char *options, unsigned flags,
+                 struct vfs **out); /* flags: MS_* */
+    bool disk;                      /* source is a disk */
+    struct list link;
 };
 void vfs_register_type(struct vfs_type *t);
 /* vfs_alloc - a struct vfs for a mount function to fill in: dev is set, root is NULL.  vfs_free.  NULL: no memory. */
-struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *source, uint32_t magic);
-void        vfs_free(struct vfs *vfs);
+struct vfs *vfs_alloc(const char *type, const struct vfs_ops *op, const char *source,
+                      uint32_t magic);
+void vfs_free(struct vfs *vfs);
 /*
  * vfs_set_readonly - from now on nothing is opened for writing, or it may be again.  -EBUSY: something is open so, and
  * nothing changes.  The caller lets one remount happen at a time.
  */
-int         vfs_set_readonly(struct vfs *vfs, bool readonly);
+int vfs_set_readonly(struct vfs *vfs, bool readonly);
 /* vfs_each - call fn for each mount in order, with its path, until it returns non-zero (/proc/mounts). */
 void vfs_each(int (*fn)(struct vfs *vfs, const char *path, void *arg), void *arg);
 /* vfs_next_type - names of the types in turn (/proc/filesystems); NULL gives the first, NULL after the last. */
 const struct vfs_type *vfs_next_type(const struct vfs_type *t);
 /* vfs_sync_all - sync(2).  vfs_sync_one - syncfs(2), of a file system that is in use: 0 or -EIO. */
 void vfs_sync_all(void);
-int  vfs_sync_one(struct vfs *vfs);
+int vfs_sync_one(struct vfs *vfs);
 /* vfs_shutdown - the same, and disks are left as if they had been unmounted. */
 void vfs_shutdown(void);
 enum {
-    MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_SYNCHRONOUS = 16, MS_REMOUNT = 32, MS_NOATIME = 1024,
-    MS_NODIRATIME = 2048, MS_SILENT = 32768, MS_RELATIME = 1 << 21, MS_STRICTATIME = 1 << 24,
-    MS_KEPT = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_SYNCHRONOUS | MS_NOATIME, /* what a mount remembers */
+    MS_RDONLY = 1,
+    MS_NOSUID = 2,
+    MS_NODEV = 4,
+    MS_NOEXEC = 8,
+    MS_SYNCHRONOUS = 16,
+    MS_REMOUNT = 32,
+    MS_NOATIME = 1024,
+    MS_NODIRATIME = 2048,
+    MS_SILENT = 32768,
+    MS_RELATIME = 1 << 21,
+    MS_STRICTATIME = 1 << 24,
+    MS_KEPT =
+        MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_SYNCHRONOUS | MS_NOATIME, /* what a mount remembers */
 };
-int  vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options, unsigned flags);
+int vfs_mount(struct vnode *dir, const char *type, const char *source, const char *options,
+              unsigned flags);
 /*
  * vfs_unmount - the file system whose root this is; if that goes well the caller's reference is gone.
  * @flags  MNT_FORCE makes no difference, as on Linux for a disk.  -EBUSY; -EINVAL: also for MNT_DETACH and MNT_EXPIRE.
  */
 enum { MNT_FORCE = 1, UMOUNT_NOFOLLOW = 8 };
-int  vfs_unmount(struct vnode *root, unsigned flags);
+int vfs_unmount(struct vnode *root, unsigned flags);
 /* vfs_root_init - mount tmpfs as root and unpack the initramfs and the overlay into it, then /dev, /proc, /sys. */
 int vfs_root_init(const void *initramfs, size_t len, const void *overlay, size_t overlay_len);
 /* fs_init - caches and file system types; after vm_init(). */

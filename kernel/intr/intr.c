@@ -42,29 +42,28 @@
 #define MSI_ADDR 0xfee00000ul
 
 static struct source {
-    void          (*fn)(void *); /* [c] NULL: nobody handles it                      */
-    void           *arg;         /* [c]                                              */
-    const char     *name;        /* [c]                                              */
-    struct intr_msi msi;         /* [c] .set NULL: an input of an IOAPIC             */
-    unsigned        wanted;      /* [c] CPU where it arrives when nothing is against */
-    unsigned        cpu;         /* [i] CPU where it arrives                         */
-    struct cpumask  allowed;     /* [i] CPUs where it may                            */
-    uint64_t        moves;       /* [i]                                              */
-    _Atomic uint32_t pending;    /* [a] arrived, and its handler is not done         */
+    void (*fn)(void *);       /* [c] NULL: nobody handles it                      */
+    void *arg;                /* [c]                                              */
+    const char *name;         /* [c]                                              */
+    struct intr_msi msi;      /* [c] .set NULL: an input of an IOAPIC             */
+    unsigned wanted;          /* [c] CPU where it arrives when nothing is against */
+    unsigned cpu;             /* [i] CPU where it arrives                         */
+    struct cpumask allowed;   /* [i] CPUs where it may                            */
+    uint64_t moves;           /* [i]                                              */
+    _Atomic uint32_t pending; /* [a] arrived, and its handler is not done         */
 } source[INTR_MAX];
 
-static unsigned        nirq = INTR_NISA;                        /* [i] numbers given out                     */
-static struct cpumask  intr_cpus;                               /* [i] CPUs that take device interrupts      */
-static uint16_t        narrive[CPU_MAX];                        /* [i] interrupts that arrive there          */
+static unsigned nirq = INTR_NISA; /* [i] numbers given out                     */
+static struct cpumask intr_cpus;  /* [i] CPUs that take device interrupts      */
+static uint16_t narrive[CPU_MAX]; /* [i] interrupts that arrive there          */
 static struct spinlock intr_lock = SPINLOCK_INIT(RANK_INTR);
 
 void (*intr_tlb_handler)(void);
 
 /* What each CPU counts, and below the reasons of pokes. */
-static const char *const cpu_names[] = {
-    "device", "timer", "poke", "tlb", "settle", "spurious",
+static const char *const cpu_names[] = {"device",     "timer", "poke", "tlb", "settle", "spurious",
 #define X(id, name) name,
-    INTR_POKES(X)
+                                        INTR_POKES(X)
 #undef X
 };
 enum { FIRST_POKE = 6 };
@@ -73,11 +72,11 @@ enum { FIRST_POKE = 6 };
 
 static void handle_device_intr(unsigned irq)
 {
-    struct source   *s = &source[irq];
-    struct cpu      *c = this_cpu();
+    struct source *s = &source[irq];
+    struct cpu *c = this_cpu();
     struct intr_cpu *ic = c->intr;
-    uint64_t         begin = rdtsc();
-    uint32_t         n;
+    uint64_t begin = rdtsc();
+    uint32_t n;
 
     c->stat->ithr++;
     ic->dev[irq].count++;
@@ -147,8 +146,9 @@ void intr_poke(unsigned cpu, enum intr_poke why)
 
 static unsigned choose_intr_cpu(const struct source *s)
 {
-    struct cpumask    cand = cpumask_and(&intr_cpus, &s->allowed);
-    struct intr_route r = {.topo = &lgrp_topo, .cand = &cand, .narrive = narrive, .wanted = s->wanted};
+    struct cpumask cand = cpumask_and(&intr_cpus, &s->allowed);
+    struct intr_route r = {
+        .topo = &lgrp_topo, .cand = &cand, .narrive = narrive, .wanted = s->wanted};
 
     return intr_route(&r);
 }
@@ -162,13 +162,15 @@ static void aim_source_at_cpu(unsigned irq, unsigned cpu)
     s->cpu = cpu;
     s->moves++;
     if (s->msi.set != NULL)
-        s->msi.set(s->msi.dev, s->msi.entry, MSI_ADDR | (uint64_t)cpus[cpu]->apic_id << 12, VEC_IRQ0 + irq);
+        s->msi.set(s->msi.dev, s->msi.entry, MSI_ADDR | (uint64_t)cpus[cpu]->apic_id << 12,
+                   VEC_IRQ0 + irq);
     else
         ioapic_retarget(irq, cpus[cpu]->apic_id);
 }
 
 /* A new one, which arrives nowhere yet.  `wanted`: CPU, or CPU_MAX. */
-static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg, const char *name)
+static void add_intr_source(unsigned irq, unsigned wanted, void (*fn)(void *), void *arg,
+                            const char *name)
 {
     struct source *s = &source[irq];
 
@@ -204,7 +206,8 @@ int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *n
     return err;
 }
 
-int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name, const struct intr_msi *msi)
+int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name,
+                      const struct intr_msi *msi)
 {
     int err = -EBUSY;
 
@@ -254,7 +257,7 @@ void intr_cpu_enable(unsigned cpu)
 void intr_settle(unsigned cpu)
 {
     _Atomic uint64_t *n = &cpus[cpu]->intr->settle;
-    uint64_t          before = *n;
+    uint64_t before = *n;
 
     x86_send_ipi(cpu, IPI_SETTLE);
     while (*n == before)
@@ -268,7 +271,8 @@ int intr_cpu_disable(unsigned cpu)
     spin_lock(&intr_lock);
     cpumask_clear(&intr_cpus, cpu);
     for (unsigned irq = 0; irq < nirq && stuck == INTR_MAX; irq++)
-        if (source[irq].fn != NULL && source[irq].cpu == cpu && choose_intr_cpu(&source[irq]) == CPU_MAX)
+        if (source[irq].fn != NULL && source[irq].cpu == cpu &&
+            choose_intr_cpu(&source[irq]) == CPU_MAX)
             stuck = irq;
     if (stuck != INTR_MAX)
         cpumask_set(&intr_cpus, cpu);
@@ -280,7 +284,8 @@ int intr_cpu_disable(unsigned cpu)
         intr_settle(cpu);
         return 0;
     }
-    warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu, source[stuck].name, stuck);
+    warn("CPU %u keeps its interrupts: %s (irq %u) may arrive nowhere else", cpu,
+         source[stuck].name, stuck);
     return -EBUSY;
 }
 
@@ -303,7 +308,7 @@ bool intr_next(unsigned irq, struct intr_info *out)
 
 static void intr_cpu_snapshot(struct kstat *ks, uint64_t *out)
 {
-    const struct cpu      *c = ks->arg;
+    const struct cpu *c = ks->arg;
     const struct intr_cpu *ic = c->intr;
 
     *out++ = c->stat->ithr;
@@ -323,8 +328,13 @@ void intr_stats_init(void)
 
         if (ks == NULL)
             panic("no memory for the interrupt statistics of CPU %u", i);
-        *ks = (struct kstat){.module = "intr", .instance = (int)i, .name = "cpu", .kclass = "misc",
-                             .nstat = array_size(cpu_names), .names = cpu_names, .snapshot = intr_cpu_snapshot,
+        *ks = (struct kstat){.module = "intr",
+                             .instance = (int)i,
+                             .name = "cpu",
+                             .kclass = "misc",
+                             .nstat = array_size(cpu_names),
+                             .names = cpu_names,
+                             .snapshot = intr_cpu_snapshot,
                              .arg = cpus[i]};
         kstat_register(ks);
     }

@@ -14,15 +14,18 @@
 
 struct cpu;
 
-enum { INTR_NISA = 16, INTR_MAX = VEC_TIMER - VEC_IRQ0 }; /* interrupts of the ISA bus; of all devices together */
+enum {
+    INTR_NISA = 16,
+    INTR_MAX = VEC_TIMER - VEC_IRQ0
+}; /* interrupts of the ISA bus; of all devices together */
 
 /* Why one CPU interrupts another to look at its run queue. */
-#define INTR_POKES(X)                                                                                                 \
-    X(WAKEUP, "poke wakeup")     /* a thread was queued there that is to run at once        */                        \
-    X(STEAL, "poke steal")       /* a thread waits elsewhere: come and take it               */                        \
-    X(SLICE, "poke slice")       /* a thread waits there: from now on time slices count      */                        \
-    X(SIGNAL, "poke signal")     /* the thread that runs there has a signal                  */                        \
-    X(PRIORITY, "poke priority") /* priorities changed                                       */                        \
+#define INTR_POKES(X)                                                                              \
+    X(WAKEUP, "poke wakeup")     /* a thread was queued there that is to run at once        */     \
+    X(STEAL, "poke steal")       /* a thread waits elsewhere: come and take it               */    \
+    X(SLICE, "poke slice")       /* a thread waits there: from now on time slices count      */    \
+    X(SIGNAL, "poke signal")     /* the thread that runs there has a signal                  */    \
+    X(PRIORITY, "poke priority") /* priorities changed                                       */    \
     X(MOVE, "poke move")         /* its thread may no longer run there: bound, set, off-line */
 
 enum intr_poke {
@@ -35,15 +38,16 @@ enum intr_poke {
 /* What has interrupted one CPU. */
 struct intr_cpu {
     struct {
-        uint64_t count; /* times it arrived here             */
-        uint64_t tsc;   /* cycles spent in its handler here  */
-    } dev[INTR_MAX];             /* [o] by interrupt number                     */
-    uint64_t         timer;      /* [o] the CPU's own timer                     */
-    uint64_t         poke;       /* [o] another CPU's poke                      */
-    uint64_t         tlb;        /* [o] cross-calls: forget translations        */
-    _Atomic uint64_t settle;     /* [o] cross-calls: take what is pending       */
-    uint64_t         spurious;   /* [o] nobody's                                */
-    _Atomic uint64_t poked[POKE_COUNT]; /* [a] pokes sent to it, by reason; several may arrive as one interrupt */
+        uint64_t count;      /* times it arrived here             */
+        uint64_t tsc;        /* cycles spent in its handler here  */
+    } dev[INTR_MAX];         /* [o] by interrupt number                     */
+    uint64_t timer;          /* [o] the CPU's own timer                     */
+    uint64_t poke;           /* [o] another CPU's poke                      */
+    uint64_t tlb;            /* [o] cross-calls: forget translations        */
+    _Atomic uint64_t settle; /* [o] cross-calls: take what is pending       */
+    uint64_t spurious;       /* [o] nobody's                                */
+    _Atomic uint64_t poked
+        [POKE_COUNT]; /* [a] pokes sent to it, by reason; several may arrive as one interrupt */
 };
 
 /* intr_init - take over the vectors above 31.  Boot CPU, after apic_init(). */
@@ -62,14 +66,15 @@ int intr_register_isa(unsigned irq, void (*fn)(void *), void *arg, const char *n
 /* A message of a device: set() makes entry `entry` of `dev` write `data` to `addr`, and loses none meanwhile. */
 struct intr_msi {
     void (*set)(void *dev, unsigned entry, uint64_t addr, uint32_t data);
-    void    *dev;
+    void *dev;
     unsigned entry;
 };
 /*
  * intr_register_msi - call fn(arg) in interrupt context for a message-signalled interrupt, which is to arrive on CPU
  * `cpu` or near it; sets it there.  `name` stays.  -EBUSY: no vector is left.
  */
-int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name, const struct intr_msi *msi);
+int intr_register_msi(unsigned cpu, void (*fn)(void *), void *arg, const char *name,
+                      const struct intr_msi *msi);
 
 /*
  * intr_allow - from now on interrupt `irq` arrives on CPUs of `m` alone; it moves if it must.
@@ -82,7 +87,7 @@ int intr_allow(unsigned irq, const struct cpumask *m);
  * moved and the interrupt named in the log: one may arrive nowhere else.  It waits for the CPU: no spin lock is held.
  */
 void intr_cpu_enable(unsigned cpu);
-int  intr_cpu_disable(unsigned cpu);
+int intr_cpu_disable(unsigned cpu);
 /*
  * intr_settle - CPU `cpu` has taken all that had arrived there before an interrupt of the lowest priority, which comes
  * now.  Waits for it: no spin lock is held.
@@ -95,9 +100,9 @@ void intr_poke(unsigned cpu, enum intr_poke why);
 extern void (*intr_tlb_handler)(void);
 
 struct intr_info {
-    const char    *name;
-    unsigned       irq, vector, cpu; /* irq: 0 .. 15 of the ISA bus, messages from 16 */
-    uint64_t       moves;            /* times it was given another CPU                */
+    const char *name;
+    unsigned irq, vector, cpu; /* irq: 0 .. 15 of the ISA bus, messages from 16 */
+    uint64_t moves;            /* times it was given another CPU                */
     struct cpumask allowed;
 };
 /* intr_next - the first interrupt at or after `irq` that somebody handles; false: there is none. */

@@ -5,9 +5,11 @@
 #include "intr/route.h"
 
 /* The member of `m` with the fewest, the first of them at or after `from`, going round; CPU_MAX if m is empty. */
-static unsigned cpu_with_fewest_intrs(const struct intr_route *r, const struct cpumask *m, unsigned from)
+static unsigned cpu_with_fewest_intrs(const struct intr_route *r, const struct cpumask *m,
+                                      unsigned from)
 {
-    unsigned best = CPU_MAX, low = cpumask_next(m, 0), cpu = cpumask_next(m, from), n = cpumask_weight(m);
+    unsigned best = CPU_MAX, low = cpumask_next(m, 0), cpu = cpumask_next(m, from),
+             n = cpumask_weight(m);
 
     for (; n > 0; n--) {
         if (cpu == CPU_MAX)
@@ -30,7 +32,7 @@ unsigned intr_route(const struct intr_route *r)
     lgrp = r->topo->cpu_lgrp[r->wanted];
     for (unsigned k = 0; k < r->topo->nlevels[lgrp]; k++) {
         struct cpumask m = cpumask_and(&r->topo->level_cpus[lgrp][k], r->cand);
-        unsigned       cpu = cpu_with_fewest_intrs(r, &m, r->wanted + 1);
+        unsigned cpu = cpu_with_fewest_intrs(r, &m, r->wanted + 1);
 
         if (cpu != CPU_MAX)
             return cpu;

@@ -18,9 +18,9 @@
 
 struct intr_route {
     const struct lgrp_topo *topo;
-    const struct cpumask   *cand;     /* CPUs that take interrupts and that this one may arrive at */
-    const uint16_t         *narrive;  /* by CPU id: interrupts that arrive there                   */
-    unsigned                wanted;   /* CPU; CPU_MAX: none in particular                          */
+    const struct cpumask *cand; /* CPUs that take interrupts and that this one may arrive at */
+    const uint16_t *narrive;    /* by CPU id: interrupts that arrive there                   */
+    unsigned wanted;            /* CPU; CPU_MAX: none in particular                          */
 };
 
 /* intr_route - the CPU; CPU_MAX when `cand` is empty. */

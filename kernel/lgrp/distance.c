@@ -259,7 +259,7 @@ void lgrp_topo_group(struct lgrp_topo *t)
 
 /* Appends the memory nodes of one lgroup, beginning at a random one. */
 static unsigned append_lgrp_nodes(const struct lgrp_topo *t, unsigned lgrp, uint32_t rnd,
-                          uint8_t out[NODE_MAX], unsigned n)
+                                  uint8_t out[NODE_MAX], unsigned n)
 {
     uint64_t set = t->lgrp_nodes[lgrp];
     unsigned count = bit_count(set);

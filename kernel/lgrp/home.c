@@ -38,7 +38,8 @@ static unsigned nth_member(uint64_t set, unsigned skip)
  */
 static unsigned least_loaded_lgrp(const struct lgrp_home_in *in, uint64_t set, uint32_t tolerance)
 {
-    unsigned start = set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
+    unsigned start =
+        set != 0 ? nth_member(set, (unsigned)(((uint64_t)in->rnd * bit_count(set)) >> 32)) : 0;
     uint64_t low = set & ((1ull << start) - 1); /* visited after those from `start` up */
     uint64_t left = set & ~low;
     unsigned best = NONE;

@@ -29,8 +29,9 @@ struct lgrp_home_in {
     unsigned home;          /* present home, wins ties; LGRP_NONE: none */
     uint32_t expand_thresh; /* lgrp_expand_proc_thresh */
     uint32_t expand_diff;   /* lgrp_expand_proc_diff */
-    uint32_t tolerance;     /* lgrp_loadavg_tolerance, for one CPU: between lgroups that are new to the process */
-    uint32_t rnd;           /* 32 random bits */
+    uint32_t
+        tolerance; /* lgrp_loadavg_tolerance, for one CPU: between lgroups that are new to the process */
+    uint32_t rnd; /* 32 random bits */
 };
 
 /* lgrp_choose_home - the lgroup to live in; LGRP_NONE (255) if cand is empty. */

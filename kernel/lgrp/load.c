@@ -218,8 +218,7 @@ void lgrp_proc_exit(struct lgrp_proc *p)
         creation_ends(p);
 }
 
-void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lgrp,
-                      uint64_t now_ns)
+void lgrp_thread_join(struct lgrp_part *part, struct lgrp_thread *t, unsigned lgrp, uint64_t now_ns)
 {
     struct lpl *l = &part->lpl[lgrp];
     struct lgrp_proc *p = t->proc;
@@ -279,7 +278,7 @@ void lgrp_thread_leave(struct lgrp_thread *t, uint64_t now_ns)
 }
 
 static unsigned weigh_home_candidates(const struct lgrp_part *part, const struct lgrp_thread *t,
-                       const uint8_t *aff, uint32_t rnd)
+                                      const uint8_t *aff, uint32_t rnd)
 {
     uint32_t load[LGRP_MAX];
     uint16_t ncpus[LGRP_MAX];

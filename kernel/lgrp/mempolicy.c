@@ -21,9 +21,10 @@ static uint64_t fold_node_set(uint64_t nodes, unsigned nmem)
 int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t asked, unsigned nmem)
 {
     uint64_t all = (2ull << (nmem - 1)) - 1, nodes;
-    bool     none = mode == MPOL_DEFAULT || mode == MPOL_LOCAL;
+    bool none = mode == MPOL_DEFAULT || mode == MPOL_LOCAL;
 
-    if (mode < 0 || mode >= MPOL_COUNT || (flags & ~(unsigned)(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES)) != 0 ||
+    if (mode < 0 || mode >= MPOL_COUNT ||
+        (flags & ~(unsigned)(MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES)) != 0 ||
         flags == (MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES))
         return -EINVAL;
     if (mode == MPOL_PREFERRED && asked == 0) {
@@ -37,7 +38,8 @@ int mempolicy_make(struct mempolicy *mp, int mode, unsigned flags, uint64_t aske
         return -EINVAL;
     if (mode == MPOL_PREFERRED)
         nodes = 1ull << bit_first(nodes);
-    *mp = (struct mempolicy){(uint8_t)mode, NODE_MAX - 1, (uint16_t)(none ? 0 : flags), asked, nodes};
+    *mp =
+        (struct mempolicy){(uint8_t)mode, NODE_MAX - 1, (uint16_t)(none ? 0 : flags), asked, nodes};
     return 0;
 }
 

@@ -23,11 +23,15 @@ enum {
     MPOL_PREFERRED_MANY, /* these nodes, then the nearest                              */
     MPOL_COUNT
 };
-enum { MPOL_F_NUMA_BALANCING = 1 << 13, MPOL_F_RELATIVE_NODES = 1 << 14, MPOL_F_STATIC_NODES = 1 << 15 };
+enum {
+    MPOL_F_NUMA_BALANCING = 1 << 13,
+    MPOL_F_RELATIVE_NODES = 1 << 14,
+    MPOL_F_STATIC_NODES = 1 << 15
+};
 
 struct mempolicy {
-    uint8_t  mode;
-    uint8_t  last;  /* interleaving: the node of the last page */
+    uint8_t mode;
+    uint8_t last;   /* interleaving: the node of the last page */
     uint16_t flags; /* MPOL_F_* that it was asked with         */
     uint64_t asked; /* nodes, as they were asked for           */
     uint64_t nodes; /* of these, nodes with memory             */

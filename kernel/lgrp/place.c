@@ -34,7 +34,8 @@ static uint64_t memory_of_lgrps(const struct lgrp_topo *t, uint64_t lgrps)
 
 /* The random policy that a thread gets for `policy`: lgrp_mem_pset_aware narrows it to the set.
  */
-static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy, const struct lgrp_mem_in *in)
+static enum lgrp_mem_policy narrow_to_pset(enum lgrp_mem_policy policy,
+                                           const struct lgrp_mem_in *in)
 {
     bool random = policy == LGRP_MEM_POLICY_RANDOM || policy == LGRP_MEM_POLICY_RANDOM_PROC;
 

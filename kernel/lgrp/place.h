@@ -17,10 +17,10 @@
 
 #include "lgrp/lgrp.h"
 
-enum lgrp_mem_policy {                          /* Solaris's numbers */
-                       LGRP_MEM_POLICY_DEFAULT, /* what lgrp_mem_default() says for the segment
+enum lgrp_mem_policy {                              /* Solaris's numbers */
+                       LGRP_MEM_POLICY_DEFAULT,     /* what lgrp_mem_default() says for the segment
                                                  */
-                       LGRP_MEM_POLICY_NEXT,    /* home of the next toucher: "first touch" */
+                       LGRP_MEM_POLICY_NEXT,        /* home of the next toucher: "first touch" */
                        LGRP_MEM_POLICY_RANDOM_PROC, /* random among lgroups where the process
                                                        has homes */
                        LGRP_MEM_POLICY_RANDOM_PSET, /* random among lgroups of the thread's set

@@ -12,20 +12,20 @@
 
 #include "lib/types.h"
 
-#define LGRP_STATS(X)                                                                          \
-    X(LWP_MIGRATIONS, "lwp migrations") /* threads re-homed away */                            \
-    X(ALLOC_FAIL, "alloc fail")         /* not met inside the chosen lgroup */                 \
-    X(MIGR_FROM, "pages migrated from")                                                        \
-    X(MIGR_TO, "pages migrated to")                                                            \
-    X(MIGR_FAIL_TO, "pages failed to migrate to")     /* no free page there */                 \
-    X(MIGR_FAIL_FROM, "pages failed to migrate from") /* page was busy */                      \
-    X(MARKED, "pages marked for migration")                                                    \
-    X(MARK_FAIL, "pages failed to mark")                                                       \
-    X(DEFAULT, "default policy")                                                               \
-    X(NEXT, "next-touch policy")                                                               \
-    X(RANDOM, "random policy")                                                                 \
-    X(PROC, "span process policy")                                                             \
-    X(PSET, "span psrset policy")                                                              \
+#define LGRP_STATS(X)                                                                              \
+    X(LWP_MIGRATIONS, "lwp migrations") /* threads re-homed away */                                \
+    X(ALLOC_FAIL, "alloc fail")         /* not met inside the chosen lgroup */                     \
+    X(MIGR_FROM, "pages migrated from")                                                            \
+    X(MIGR_TO, "pages migrated to")                                                                \
+    X(MIGR_FAIL_TO, "pages failed to migrate to")     /* no free page there */                     \
+    X(MIGR_FAIL_FROM, "pages failed to migrate from") /* page was busy */                          \
+    X(MARKED, "pages marked for migration")                                                        \
+    X(MARK_FAIL, "pages failed to mark")                                                           \
+    X(DEFAULT, "default policy")                                                                   \
+    X(NEXT, "next-touch policy")                                                                   \
+    X(RANDOM, "random policy")                                                                     \
+    X(PROC, "span process policy")                                                                 \
+    X(PSET, "span psrset policy")                                                                  \
     X(ROUNDROBIN, "round robin policy")
 
 enum lgrp_stat {

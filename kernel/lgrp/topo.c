@@ -51,7 +51,7 @@ static bool append_memory_piece(struct lgrp_topo *t, uint64_t base, uint64_t end
 
 /* The installed range with the lowest base above `after` (or any, first time), or NULL. */
 static const struct lgrp_range *next_installed_range(const struct lgrp_input *in, bool first,
-                                               uint64_t after)
+                                                     uint64_t after)
 {
     const struct lgrp_range *best = NULL;
 
@@ -73,7 +73,8 @@ static void use_single_node(struct lgrp_topo *t, const struct lgrp_input *in, co
     t->nnodes = t->nmem = 1;
     t->nranges = 0;
     t->node_pxm[0] = 0;
-    for (r = next_installed_range(in, true, 0); r != NULL; r = next_installed_range(in, false, r->base))
+    for (r = next_installed_range(in, true, 0); r != NULL;
+         r = next_installed_range(in, false, r->base))
         fits = append_memory_piece(t, r->base, r->base + r->len, 0) && fits;
     memset(t->cpu_node, 0, sizeof t->cpu_node);
     if (line != NULL)
@@ -135,7 +136,7 @@ static bool too_many_domains(struct lgrp_topo *t, const struct acpi_srat *s)
  * covers it, or to NULL for a gap.  Returns whether a range of another domain covers `at` too.
  */
 static bool next_memory_piece(const struct acpi_srat *s, uint64_t at, uint64_t end, uint64_t *until,
-                       const struct acpi_srat_mem **mem)
+                              const struct acpi_srat_mem **mem)
 {
     bool clash = false;
 
@@ -163,7 +164,8 @@ static const char *cut_memory_by_srat(struct lgrp_topo *t, const struct lgrp_inp
     uint64_t until;
 
     t->nranges = 0;
-    for (r = next_installed_range(in, true, 0); r != NULL; r = next_installed_range(in, false, r->base)) {
+    for (r = next_installed_range(in, true, 0); r != NULL;
+         r = next_installed_range(in, false, r->base)) {
         for (uint64_t at = r->base; at < r->base + r->len; at = until) {
             if (next_memory_piece(in->srat, at, r->base + r->len, &until, &mem))
                 return "MPO disabled because memory is interleaved";

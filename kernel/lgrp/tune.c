@@ -35,16 +35,16 @@ uint32_t lgrp_mem_pset_aware = 0;
 
 TUNABLE_BOOT(mpo_enable, 0, 1, "0: one lgroup, pages at random over the boards; read at boot");
 TUNABLE_RO(nlgrps, "number of lgroups");
-TUNABLE(
-    lgrp_expand_proc_thresh, 0, LOAD_MAX,
-    "load, 32767 = full: a process spreads above it; high end 24575, mid-range 8191; home.c");
+TUNABLE(lgrp_expand_proc_thresh, 0, LOAD_MAX,
+        "load, 32767 = full: a process spreads above it; high end 24575, mid-range 8191; home.c");
 TUNABLE(lgrp_expand_proc_diff, 0, LOAD_MAX,
         "load, 32767 = full: a new lgroup must be less loaded by this; 8191; home.c");
 TUNABLE(lgrp_loadavg_tolerance, 0, LOAD_MAX,
         "load * CPUs of the lgroup: closer loads are equal; 0x10000, for HPC 0x1000; home.c");
 TUNABLE(lgrp_loadavg_max_effect, 0, LOAD_MAX,
         "load * CPUs of the lgroup charged in advance for one thread; 32767; load.c");
-TUNABLE(lgrp_min_nsec, 0, 60000000000, "ns: a thread that leaves sooner has its charge refunded; 100000000; load.c");
+TUNABLE(lgrp_min_nsec, 0, 60000000000,
+        "ns: a thread that leaves sooner has its charge refunded; 100000000; load.c");
 TUNABLE(lgrp_create_hold, 0, 36000,
         "1/10 s: after a new thread its process counts as creating threads; 20; load.c");
 TUNABLE(lgrp_mem_default_policy, LGRP_MEM_POLICY_NEXT, LGRP_MEM_POLICY_COUNT - 1,
@@ -53,8 +53,7 @@ TUNABLE(lgrp_privm_random_thresh, 0, UINT64_MAX,
         "bytes: larger private segments are random; never; place.c");
 TUNABLE(lgrp_shm_random_thresh, 0, UINT64_MAX,
         "bytes: larger shared segments are random; 8 MiB; place.c");
-TUNABLE(lgrp_mem_pset_aware, 0, 1,
-        "1: random placement stays in the processor set; 0; place.c");
+TUNABLE(lgrp_mem_pset_aware, 0, 1, "1: random placement stays in the processor set; 0; place.c");
 
 void lgrp_apply_family(const struct lgrp_topo *t)
 {

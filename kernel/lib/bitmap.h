@@ -28,7 +28,8 @@ static inline unsigned bit_count(uint64_t set)
     return (unsigned)(set * 0x0101010101010101ull >> 56);
 }
 
-#define BITS_FOREACH(i, set)                                                                   \
-    for (uint64_t _s = (set), i = 0; _s != 0 && (i = (uint64_t)__builtin_ctzll(_s), true); _s &= _s - 1)
+#define BITS_FOREACH(i, set)                                                                       \
+    for (uint64_t _s = (set), i = 0; _s != 0 && (i = (uint64_t)__builtin_ctzll(_s), true);         \
+         _s &= _s - 1)
 
 #endif

@@ -20,37 +20,37 @@ struct thread;
 #define CPU_HELD_MAX 8
 
 struct cpu {
-    struct cpu    *self;       /* [c] offsets 0, 8, 16, 24 are known to the assembly          */
-    struct thread *thread;     /* [o] running here: curthread                                */
-    uint64_t       kstack_top; /* [o] of the current thread                                   */
-    uint64_t       user_rsp;   /* [o] scratch of the system-call entry                        */
-    uint32_t       id;         /* [c] dense id, 0 is the boot CPU                             */
-    uint32_t       apic_id;    /* [c]                                                         */
-    uint32_t       node;       /* [c] memory node of its board                                */
-    uint32_t       lgrp;       /* [c] its leaf lgroup                                         */
-    uint32_t       nlock;      /* [o] spin locks held + irq_push() depth                      */
-    uint32_t       irq_depth;  /* [o] nested interrupt handlers                               */
-    bool           irq_was_on; /* [o] interrupt flag to restore when nlock falls to 0         */
-    _Atomic bool   in_user;    /* [a] for the clock's sampling: user mode now                 */
-    _Atomic bool   idle;       /* [a] runs its idle thread                                    */
-    bool           user_interrupted; /* [o] the interrupt being handled came in user mode     */
-    struct disp_cpu *disp;     /* [c] run queue, idle thread, counters of the dispatcher      */
-    struct mem_cpu  *mem;      /* [c] page and slab magazines                                 */
-    int32_t          unpageable; /* frames that mem_unpageable() does not know of yet         */
-    struct x86_cpu  *arch;     /* [c] GDT, TSS, APIC state                                    */
-    struct vm_cpu   *vm;       /* [c] active address space, TLB shootdown mailbox             */
-    struct cpu_stat *stat;     /* [c] counters (stat/cpustat.h)                               */
-    struct intr_cpu *intr;     /* [c] what has interrupted it (intr/intr.h)                   */
-    struct trace_ring *trace;  /* [a] its last events (stat/trace.h); NULL: the trace was never on */
-    _Atomic uint32_t park;     /* [a] PARK_*: whether it waits for another CPU (lib/park.h)    */
+    struct cpu *self;         /* [c] offsets 0, 8, 16, 24 are known to the assembly          */
+    struct thread *thread;    /* [o] running here: curthread                                */
+    uint64_t kstack_top;      /* [o] of the current thread                                   */
+    uint64_t user_rsp;        /* [o] scratch of the system-call entry                        */
+    uint32_t id;              /* [c] dense id, 0 is the boot CPU                             */
+    uint32_t apic_id;         /* [c]                                                         */
+    uint32_t node;            /* [c] memory node of its board                                */
+    uint32_t lgrp;            /* [c] its leaf lgroup                                         */
+    uint32_t nlock;           /* [o] spin locks held + irq_push() depth                      */
+    uint32_t irq_depth;       /* [o] nested interrupt handlers                               */
+    bool irq_was_on;          /* [o] interrupt flag to restore when nlock falls to 0         */
+    _Atomic bool in_user;     /* [a] for the clock's sampling: user mode now                 */
+    _Atomic bool idle;        /* [a] runs its idle thread                                    */
+    bool user_interrupted;    /* [o] the interrupt being handled came in user mode     */
+    struct disp_cpu *disp;    /* [c] run queue, idle thread, counters of the dispatcher      */
+    struct mem_cpu *mem;      /* [c] page and slab magazines                                 */
+    int32_t unpageable;       /* frames that mem_unpageable() does not know of yet         */
+    struct x86_cpu *arch;     /* [c] GDT, TSS, APIC state                                    */
+    struct vm_cpu *vm;        /* [c] active address space, TLB shootdown mailbox             */
+    struct cpu_stat *stat;    /* [c] counters (stat/cpustat.h)                               */
+    struct intr_cpu *intr;    /* [c] what has interrupted it (intr/intr.h)                   */
+    struct trace_ring *trace; /* [a] its last events (stat/trace.h); NULL: the trace was never on */
+    _Atomic uint32_t park;    /* [a] PARK_*: whether it waits for another CPU (lib/park.h)    */
     _Atomic uint64_t park_key; /* [a] what for                                              */
-    uint64_t       rng;        /* [o] state of this CPU's generator (lib/rng.h)               */
-    void          *held[CPU_HELD_MAX]; /* [o] spin locks held, for rank checks (test builds)  */
-    struct crng    crng;       /* [o] numbers that programs may see (lib/crng.h)              */
+    uint64_t rng;              /* [o] state of this CPU's generator (lib/rng.h)               */
+    void *held[CPU_HELD_MAX];  /* [o] spin locks held, for rank checks (test builds)  */
+    struct crng crng;          /* [o] numbers that programs may see (lib/crng.h)              */
 };
 
 extern struct cpu *cpus[CPU_MAX]; /* [c] by id; NULL for ids that do not exist */
-extern unsigned    ncpu;          /* [c] CPUs that exist                       */
+extern unsigned ncpu;             /* [c] CPUs that exist                       */
 
 static inline struct cpu *this_cpu(void)
 {
@@ -74,7 +74,8 @@ static inline struct thread *curthread_get(void)
  * cpu_context - what keeps this CPU from switching threads: low half: spin locks held and irq_push() depth; high half:
  * interrupts being served.  0 where a thread may sleep.  One instruction, so that the CPU is one.
  */
-_Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4, "cpu_context() reads both");
+_Static_assert(offsetof(struct cpu, irq_depth) == offsetof(struct cpu, nlock) + 4,
+               "cpu_context() reads both");
 static inline uint64_t cpu_context(void)
 {
     uint64_t v;
@@ -120,7 +121,7 @@ static inline void irq_enable(void)
  */
 static inline void irq_push(void)
 {
-    bool        on = irq_enabled();
+    bool on = irq_enabled();
     struct cpu *c;
 
     irq_disable();

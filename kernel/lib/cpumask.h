@@ -100,7 +100,7 @@ static inline unsigned cpumask_next(const struct cpumask *m, unsigned from)
     return CPU_MAX;
 }
 
-#define CPUMASK_FOREACH(cpu, m)                                                                \
+#define CPUMASK_FOREACH(cpu, m)                                                                    \
     for (unsigned cpu = cpumask_next((m), 0); cpu < CPU_MAX; cpu = cpumask_next((m), cpu + 1))
 
 #endif

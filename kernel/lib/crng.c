@@ -20,7 +20,8 @@ static inline void quarter_round(uint32_t *s, unsigned a, unsigned b, unsigned c
     s[c] += s[d], s[b] = rotl(s[b] ^ s[c], 7);
 }
 
-void chacha20_block(const uint32_t key[8], uint32_t block, const uint32_t nonce[3], uint8_t out[CRNG_BLOCK])
+void chacha20_block(const uint32_t key[8], uint32_t block, const uint32_t nonce[3],
+                    uint8_t out[CRNG_BLOCK])
 {
     uint32_t first[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}; /* "expand 32-byte k" */
     uint32_t s[16];
@@ -66,7 +67,7 @@ void crng_take(struct crng *c, void *buf, size_t n)
 
     while (n > 0) {
         uint8_t *from;
-        size_t   k;
+        size_t k;
 
         if (c->left == 0)
             refill_crng_output(c);

@@ -56,26 +56,25 @@ static inline void list_remove(struct list *e)
 #define list_first(l, type, member) list_entry((l)->next, type, member)
 
 /* Removes and returns the first element, or NULL if the list is empty. */
-#define list_pop(l, type, member)                                                              \
-    ({                                                                                         \
-        struct list *_e = (l)->next;                                                           \
-        type *_r = NULL;                                                                       \
-        if (_e != (l)) {                                                                       \
-            list_remove(_e);                                                                   \
-            _r = list_entry(_e, type, member);                                                 \
-        }                                                                                      \
-        _r;                                                                                    \
+#define list_pop(l, type, member)                                                                  \
+    ({                                                                                             \
+        struct list *_e = (l)->next;                                                               \
+        type *_r = NULL;                                                                           \
+        if (_e != (l)) {                                                                           \
+            list_remove(_e);                                                                       \
+            _r = list_entry(_e, type, member);                                                     \
+        }                                                                                          \
+        _r;                                                                                        \
     })
 
-#define LIST_FOREACH(var, l, member)                                                           \
-    for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);               \
+#define LIST_FOREACH(var, l, member)                                                               \
+    for (var = list_entry((l)->next, typeof(*var), member); &var->member != (l);                   \
          var = list_entry(var->member.next, typeof(*var), member))
 
 /* As above, and `var` may be removed from the list inside the loop. */
-#define LIST_FOREACH_SAFE(var, tmp, l, member)                                                 \
-    for (var = list_entry((l)->next, typeof(*var), member),                                    \
-        tmp = list_entry(var->member.next, typeof(*var), member);                              \
-         &var->member != (l);                                                                  \
-         var = tmp, tmp = list_entry(tmp->member.next, typeof(*tmp), member))
+#define LIST_FOREACH_SAFE(var, tmp, l, member)                                                     \
+    for (var = list_entry((l)->next, typeof(*var), member),                                        \
+        tmp = list_entry(var->member.next, typeof(*var), member);                                  \
+         &var->member != (l); var = tmp, tmp = list_entry(tmp->member.next, typeof(*tmp), member))
 
 #endif

@@ -11,7 +11,7 @@
 static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
     unsigned __int128 p = (unsigned __int128)a * b;
-    uint64_t          lo = (uint64_t)p, hi = (uint64_t)(p >> 64), q;
+    uint64_t lo = (uint64_t)p, hi = (uint64_t)(p >> 64), q;
 
     __asm__("divq %3" : "=a"(q), "+d"(hi) : "a"(lo), "r"(c) : "cc");
     return q;

@@ -26,7 +26,7 @@
 struct regs;
 
 enum { PARK_NONE, PARK_WAITS, PARK_WOKEN }; /* cpu->park */
-enum { PARK_TURNS = 100 };                  /* forks, 24 CPUs, two cores: the least of 30, 100, 300, 1000, 3000 */
+enum { PARK_TURNS = 100 }; /* forks, 24 CPUs, two cores: the least of 30, 100, 300, 1000, 3000 */
 
 #ifdef HR_HOST
 enum { park_on = false };

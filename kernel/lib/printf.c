@@ -8,15 +8,15 @@
 #include "lib/types.h"
 
 struct out {
-    char  *buf;
+    char *buf;
     size_t size, len;
 };
 
 struct spec {
-    bool     left, zero, plus, space, alt;
+    bool left, zero, plus, space, alt;
     unsigned width;
-    int      prec; /* -1: none */
-    char     length; /* 0, 'h', 'H' (hh), 'l' (l, ll, z, j, t) */
+    int prec;    /* -1: none */
+    char length; /* 0, 'h', 'H' (hh), 'l' (l, ll, z, j, t) */
 };
 
 static void put_char(struct out *o, char c)
@@ -44,10 +44,11 @@ static void put_field(struct out *o, const struct spec *s, const char *text, siz
         put_padding(o, ' ', fill);
 }
 
-static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned base, bool upper, const char *sign)
+static void put_number(struct out *o, const struct spec *s, uint64_t v, unsigned base, bool upper,
+                       const char *sign)
 {
-    char     digits[24];
-    size_t   n = 0, least = s->prec < 0 ? 1 : (size_t)s->prec, zeros, total;
+    char digits[24];
+    size_t n = 0, least = s->prec < 0 ? 1 : (size_t)s->prec, zeros, total;
     uint64_t x = v;
 
     while (x != 0) {
@@ -129,7 +130,10 @@ static void put_signed(struct out *o, const struct spec *s, va_list *ap)
     else if (s->length == 'H')
         v = (signed char)v;
     put_number(o, s, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10, false,
-               v < 0 ? "-" : s->plus ? "+" : s->space ? " " : "");
+               v < 0      ? "-"
+               : s->plus  ? "+"
+               : s->space ? " "
+                          : "");
 }
 
 static void put_unsigned(struct out *o, const struct spec *s, char conv, va_list *ap)
@@ -146,13 +150,13 @@ static void put_unsigned(struct out *o, const struct spec *s, char conv, va_list
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 {
     struct out o = {buf, size, 0};
-    va_list    ap;
+    va_list ap;
 
     va_copy(ap, args);
     for (const char *f = fmt; *f != '\0'; f++) {
         struct spec s;
         const char *str;
-        char        c;
+        char c;
 
         if (*f != '%') {
             put_char(&o, *f);
@@ -200,7 +204,7 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 int snprintf(char *buf, size_t size, const char *fmt, ...)
 {
     va_list ap;
-    int     n;
+    int n;
 
     va_start(ap, fmt);
     n = vsnprintf(buf, size, fmt, ap);

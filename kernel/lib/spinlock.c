@@ -7,7 +7,7 @@
 #include "stat/panic.h"
 
 struct cpu *cpus[CPU_MAX];
-unsigned    ncpu;
+unsigned ncpu;
 
 void spin_wait(struct spinlock *l, uint16_t n)
 {
@@ -33,8 +33,9 @@ void spin_bad_sleep(void)
     uint64_t context = cpu_context();
 
     if (spin_threads_run)
-        panic("spinlock.h: invariant I3 broken: somebody would sleep with %u spin locks, in %u interrupts",
-              (unsigned)context, (unsigned)(context >> 32));
+        panic(
+            "spinlock.h: invariant I3 broken: somebody would sleep with %u spin locks, in %u interrupts",
+            (unsigned)context, (unsigned)(context >> 32));
 }
 
 #ifdef HR_TEST
@@ -47,7 +48,8 @@ void spin_check_acquire(struct spinlock *l, enum spin_how how)
     for (unsigned i = 0; i < CPU_HELD_MAX; i++) {
         struct spinlock *h = c->held[i];
 
-        if (h != NULL && how != SPIN_TRY && (how == SPIN_PAIR ? h->rank > l->rank : h->rank >= l->rank))
+        if (h != NULL && how != SPIN_TRY &&
+            (how == SPIN_PAIR ? h->rank > l->rank : h->rank >= l->rank))
             panic("lock order: rank %u taken while holding rank %u (lockrank.h)", l->rank, h->rank);
     }
     for (unsigned i = 0; i < CPU_HELD_MAX; i++)
@@ -63,7 +65,8 @@ void spin_check_release(struct spinlock *l)
     struct cpu *c = this_cpu();
 
     if (l->cpu != c->id + 1)
-        panic("spin lock %p (rank %u) released by CPU %u, which does not hold it", (void *)l, l->rank, c->id);
+        panic("spin lock %p (rank %u) released by CPU %u, which does not hold it", (void *)l,
+              l->rank, c->id);
     for (unsigned i = 0; i < CPU_HELD_MAX; i++)
         if (c->held[i] == l) {
             c->held[i] = NULL;

@@ -20,8 +20,8 @@
 struct spinlock {
     _Atomic uint16_t next;  /* ticket the next comer draws */
     _Atomic uint16_t owner; /* ticket being served         */
-    uint16_t         rank;  /* enum lockrank               */
-    uint16_t         cpu;   /* holder's id + 1, or 0       */
+    uint16_t rank;          /* enum lockrank               */
+    uint16_t cpu;           /* holder's id + 1, or 0       */
 };
 
 #define SPINLOCK_INIT(r) {.rank = (r)}
@@ -31,7 +31,11 @@ static inline void spin_init(struct spinlock *l, enum lockrank rank)
     *l = (struct spinlock)SPINLOCK_INIT((uint16_t)rank);
 }
 
-enum spin_how { SPIN_PLAIN, SPIN_PAIR, SPIN_TRY }; /* which rank rule applies: above all held, not below, none */
+enum spin_how {
+    SPIN_PLAIN,
+    SPIN_PAIR,
+    SPIN_TRY
+}; /* which rank rule applies: above all held, not below, none */
 
 #ifdef HR_TEST
 void spin_check_acquire(struct spinlock *l, enum spin_how how);
@@ -71,11 +75,12 @@ void spin_wait(struct spinlock *l, uint16_t n);
 void spin_wake(struct spinlock *l, uint16_t n);
 /* Calls one of them by way of a function that keeps all registers, so that the short path has none to save. */
 #ifdef HR_HOST
-#define SPIN_CALL(fn, l, n)     \
-    while ((l)->owner != (n))   \
-        cpu_pause()
+#define SPIN_CALL(fn, l, n)                                                                        \
+    while ((l)->owner != (n))                                                                      \
+    cpu_pause()
 #else
-#define SPIN_CALL(fn, l, n) __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
+#define SPIN_CALL(fn, l, n)                                                                        \
+    __asm__ volatile("call " #fn "_keep" ::"D"(l), "S"((uint64_t)(n)) : "memory", "cc")
 #endif
 
 static inline void spin_take(struct spinlock *l)

@@ -8,7 +8,7 @@
 
 void *memcpy(void *restrict dst, const void *restrict src, size_t n)
 {
-    void  *d = dst;
+    void *d = dst;
     size_t words = n / 8, tail = n % 8;
 
     __asm__ volatile("rep movsq\n movq %3, %%rcx\n rep movsb"
@@ -20,7 +20,7 @@ void *memcpy(void *restrict dst, const void *restrict src, size_t n)
 
 void *memmove(void *dst, const void *src, size_t n)
 {
-    char       *d = dst;
+    char *d = dst;
     const char *s = src;
 
     if ((uintptr_t)d - (uintptr_t)s >= n)
@@ -32,9 +32,9 @@ void *memmove(void *dst, const void *src, size_t n)
 
 void *memset(void *dst, int c, size_t n)
 {
-    void    *d = dst;
+    void *d = dst;
     uint64_t fill = 0x0101010101010101ull * (uint8_t)c;
-    size_t   words = n / 8, tail = n % 8;
+    size_t words = n / 8, tail = n % 8;
 
     __asm__ volatile("rep stosq\n movq %3, %%rcx\n rep stosb"
                      : "+&D"(d), "+&c"(words)

@@ -25,12 +25,22 @@
 #define round_down(x, a)      ((x) & ~((typeof(x))(a) - 1))
 #define array_size(a)         (sizeof(a) / sizeof((a)[0]))
 #define container_of(p, t, m) ((t *)((char *)(p) - offsetof(t, m)))
-#define min_of(a, b)          ({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })
-#define max_of(a, b)          ({ typeof(a) _a = (a); typeof(b) _b = (b); _a > _b ? _a : _b; })
-#define likely(x)             __builtin_expect(!!(x), 1)
-#define unlikely(x)           __builtin_expect(!!(x), 0)
-#define noreturn              __attribute__((noreturn))
-#define cacheline_aligned     __attribute__((aligned(64)))
+#define min_of(a, b)                                                                               \
+    ({                                                                                             \
+        typeof(a) _a = (a);                                                                        \
+        typeof(b) _b = (b);                                                                        \
+        _a < _b ? _a : _b;                                                                         \
+    })
+#define max_of(a, b)                                                                               \
+    ({                                                                                             \
+        typeof(a) _a = (a);                                                                        \
+        typeof(b) _b = (b);                                                                        \
+        _a > _b ? _a : _b;                                                                         \
+    })
+#define likely(x)         __builtin_expect(!!(x), 1)
+#define unlikely(x)       __builtin_expect(!!(x), 0)
+#define noreturn          __attribute__((noreturn))
+#define cacheline_aligned __attribute__((aligned(64)))
 
 /* An inode's, a file's and a mapping's position, in bytes; signed as in POSIX. */
 typedef int64_t loff_t;

@@ -28,8 +28,10 @@ enum { BINNED_MAX = 64 };
 
 uint32_t use_page_coloring = 1;
 uint32_t page_colors = 1;
-TUNABLE_BOOT(use_page_coloring, 0, 1, "0: frames have no colours, whatever the caches are; read at boot; color.c");
-TUNABLE_RO(page_colors, "colours of frames: pages in a way of the external cache; 1: none; color.c");
+TUNABLE_BOOT(use_page_coloring, 0, 1,
+             "0: frames have no colours, whatever the caches are; read at boot; color.c");
+TUNABLE_RO(page_colors,
+           "colours of frames: pages in a way of the external cache; 1: none; color.c");
 
 void bins_empty(struct mem_node *n)
 {
@@ -43,7 +45,7 @@ void bins_empty(struct mem_node *n)
 /* A frame of a colour; NULL: there is none, nor a block to open. */
 static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 {
-    unsigned     order = (unsigned)__builtin_ctz(page_colors);
+    unsigned order = (unsigned)__builtin_ctz(page_colors);
     struct list *bin = &n->bin[color];
     struct page *pg = NULL;
 
@@ -74,9 +76,10 @@ static struct page *take_colored_frame(struct mem_node *n, unsigned color)
 struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags)
 {
     struct mem_node *n = &mem_nodes[node];
-    struct page     *pg = NULL;
+    struct page *pg = NULL;
 
-    if (n->bin != NULL && n->nfree_pages >= n->low_pages) { /* else page_alloc() may have to wake the pageout */
+    if (n->bin != NULL &&
+        n->nfree_pages >= n->low_pages) { /* else page_alloc() may have to wake the pageout */
         spin_lock(&n->lock);
         pg = take_colored_frame(n, color);
         n->n_local += pg != NULL;

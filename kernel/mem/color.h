@@ -31,7 +31,8 @@ static inline void page_setup(struct page *pg, unsigned node, unsigned order, un
     if (unlikely((flags & ALLOC_UNPAGEABLE) != 0))
         page_count(pg);
     if (flags & ALLOC_ZERO) {
-        pg->no_code = true; /* of a block the other frames may be zeroed once more, when it has come apart */
+        pg->no_code =
+            true; /* of a block the other frames may be zeroed once more, when it has come apart */
         page_zero(pg, order);
     } else if (!(flags & ALLOC_WHOLE) && unlikely(!pg->no_code || order > 0))
         page_drop_code(pg, order);

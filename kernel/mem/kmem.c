@@ -25,35 +25,36 @@
 
 struct slab { /* at the start of the block */
     struct kmem_cache *cache;
-    struct list        link;
-    void              *free;  /* chain of free objects */
-    uint32_t           nfree, total;
-    unsigned           order; /* of the block             */
-    unsigned           node;  /* whose list it belongs to: that of its memory, or of a node that had none left */
+    struct list link;
+    void *free; /* chain of free objects */
+    uint32_t nfree, total;
+    unsigned order; /* of the block             */
+    unsigned
+        node; /* whose list it belongs to: that of its memory, or of a node that had none left */
 };
 
 struct kmem_cache {
     const char *name;
-    uint32_t    size, id;
-    uint32_t    order;      /* of a slab's block          */
-    uint32_t    least;      /* the same, for a single one */
-    uint32_t    first;      /* offset of the first object */
-    bool        pageable;   /* goes with what the page daemon takes */
+    uint32_t size, id;
+    uint32_t order; /* of a slab's block          */
+    uint32_t least; /* the same, for a single one */
+    uint32_t first; /* offset of the first object */
+    bool pageable;  /* goes with what the page daemon takes */
     struct {
         struct spinlock lock;
-        struct list     partial;
-        uint32_t        nempty; /* wholly free slabs on the list */
+        struct list partial;
+        uint32_t nempty; /* wholly free slabs on the list */
     } node[NODE_MAX];
 };
 
 /* The caches themselves are static: a cache is made once for each type of object. */
 static struct kmem_cache caches[KMEM_CACHES];
-static _Atomic uint32_t  ncaches;
+static _Atomic uint32_t ncaches;
 
-static const uint16_t general_sizes[] = {16,  32,  48,  64,  96,   128,  192,  256,
+static const uint16_t general_sizes[] = {16,  32,  48,  64,   96,   128,  192,  256,
                                          384, 512, 768, 1024, 1536, 2048, 4096, 8192};
 static struct kmem_cache *general[array_size(general_sizes)];
-static uint8_t            general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
+static uint8_t general_index[8192 / 16 + 1]; /* (size + 15) / 16 -> general[] */
 
 static struct slab *slab_of(void *obj)
 {
@@ -64,12 +65,13 @@ static struct slab *slab_of(void *obj)
 
 static struct slab *slab_create(struct kmem_cache *c, unsigned node)
 {
-    unsigned     order = c->order;
+    unsigned order = c->order;
     struct page *pg;
     struct slab *s;
-    char        *base;
+    char *base;
 
-    while ((pg = page_alloc(node, order, ALLOC_NEAR | (c->pageable ? 0 : ALLOC_UNPAGEABLE))) == NULL)
+    while ((pg = page_alloc(node, order, ALLOC_NEAR | (c->pageable ? 0 : ALLOC_UNPAGEABLE))) ==
+           NULL)
         if (order-- == c->least)
             return NULL;
     s = page_to_virt(pg);
@@ -106,7 +108,7 @@ static void slab_destroy(struct slab *s)
 /* Takes up to `want` objects from the node's slabs into out[]; returns how many. */
 static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **out, unsigned want)
 {
-    unsigned     got = 0;
+    unsigned got = 0;
     struct slab *fresh = NULL;
 
     while (got < want) {
@@ -141,10 +143,10 @@ static unsigned take_slab_objects(struct kmem_cache *c, unsigned node, void **ou
 
 static void return_slab_object(void *obj)
 {
-    struct slab       *s = slab_of(obj);
+    struct slab *s = slab_of(obj);
     struct kmem_cache *c = s->cache;
-    unsigned           node = s->node;
-    bool               drop = false;
+    unsigned node = s->node;
+    bool drop = false;
 
     spin_lock(&c->node[node].lock);
     *(void **)obj = s->free;
@@ -165,7 +167,7 @@ static void return_slab_object(void *obj)
 
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
 {
-    uint32_t           id = ncaches++;
+    uint32_t id = ncaches++;
     struct kmem_cache *c;
 
     if (id >= KMEM_CACHES)
@@ -192,7 +194,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 /* The running CPU's magazine for `c`, made on first use; NULL when there is no memory for it.  Interrupts are off. */
 static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 {
-    struct cpu      *cpu = this_cpu();
+    struct cpu *cpu = this_cpu();
     struct obj_mag **m = &cpu->mem->mag[c->id];
 
     if (unlikely(*m == NULL)) {
@@ -201,7 +203,8 @@ static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 
         if (pg == NULL)
             return NULL;
-        for (unsigned i = 0, k = 0; i < KMEM_CACHES && k < PAGE_SIZE / sizeof(struct obj_mag); i++) {
+        for (unsigned i = 0, k = 0; i < KMEM_CACHES && k < PAGE_SIZE / sizeof(struct obj_mag);
+             i++) {
             unsigned id = (c->id + i) % KMEM_CACHES;
 
             if (cpu->mem->mag[id] == NULL)
@@ -214,7 +217,7 @@ static struct obj_mag *get_cpu_magazine(struct kmem_cache *c)
 static void *take_object(struct kmem_cache *c)
 {
     struct obj_mag *m;
-    void           *obj = NULL;
+    void *obj = NULL;
 
     irq_push();
     m = get_cpu_magazine(c);
@@ -238,7 +241,8 @@ static __attribute__((noinline)) void *retry_take_object(struct kmem_cache *c, b
 {
     void *obj = NULL;
 
-    for (unsigned tries = wait ? TRIES_WAITING : TRIES; obj == NULL && tries > 0 && irq_enabled(); tries--) {
+    for (unsigned tries = wait ? TRIES_WAITING : TRIES; obj == NULL && tries > 0 && irq_enabled();
+         tries--) {
         if (mem_ops.low == NULL || !mem_ops.low(this_cpu()->node, wait, true))
             break;
         obj = take_object(c);
@@ -290,7 +294,7 @@ enum { POISON = 0xdb };
 static bool quarantine_object(struct kmem_cache **c, void **obj)
 {
     struct mem_cpu *m = this_cpu()->mem;
-    void          **place, *old;
+    void **place, *old;
 
     if (get_cpu_magazine(*c) == NULL)
         return true; /* no memory for one */
@@ -306,7 +310,8 @@ static bool quarantine_object(struct kmem_cache **c, void **obj)
     get_cpu_magazine(*c)->live++; /* it has been counted before, so there is one */
     for (uint32_t i = 0; i < (*c)->size; i++)
         if (((uint8_t *)old)[i] != POISON)
-            panic("object %p of cache %s: byte %u was written after it was freed", old, (*c)->name, i);
+            panic("object %p of cache %s: byte %u was written after it was freed", old, (*c)->name,
+                  i);
     return true;
 }
 #else
@@ -420,7 +425,7 @@ void kmem_cache_pageable(struct kmem_cache *c)
 
 void mem_cpu_init(struct cpu *c)
 {
-    unsigned     order = order_for_size(sizeof(struct mem_cpu));
+    unsigned order = order_for_size(sizeof(struct mem_cpu));
     struct page *pg = page_alloc(c->node, order, ALLOC_NEAR | ALLOC_ZERO | ALLOC_UNPAGEABLE);
 
     if (pg == NULL)

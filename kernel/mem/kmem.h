@@ -26,7 +26,7 @@ void *kmem_cache_alloc(struct kmem_cache *c);
 /* kmem_cache_alloc_wait - the same, but sleeps while there is no memory, unless none comes.  No spin lock is held. */
 void *kmem_cache_alloc_wait(struct kmem_cache *c);
 void *kmem_cache_alloc_node(struct kmem_cache *c, unsigned node);
-void  kmem_cache_free(struct kmem_cache *c, void *obj);
+void kmem_cache_free(struct kmem_cache *c, void *obj);
 
 /* kmem_alloc - `size` bytes (any size up to 4 MiB); kmem_zalloc: zeroed.  NULL when there is no memory. */
 void *kmem_alloc(size_t size);

@@ -30,14 +30,15 @@ struct spare {
 
 static struct spares {
     struct spinlock lock;
-    struct list     list; /* struct spare */
+    struct list list; /* struct spare */
 } cacheline_aligned spares[NODE_MAX];
 
-_Atomic uint64_t       kstack_tables;
+_Atomic uint64_t kstack_tables;
 static _Atomic int32_t nspares; /* may lag behind the lists */
 static struct spinlock slots_lock = SPINLOCK_INIT(RANK_SLAB);
-static uint64_t        slots[KSTACK_MAX / 64]; /* bitmap of those in use, or that are waiting for the flush of I1 */
-static unsigned        slot_next;              /* no free slot lies below */
+static uint64_t
+    slots[KSTACK_MAX / 64]; /* bitmap of those in use, or that are waiting for the flush of I1 */
+static unsigned slot_next;  /* no free slot lies below */
 
 void kstack_init(void)
 {
@@ -86,7 +87,7 @@ static void free_stack_slot(unsigned slot)
 static void unmap_stack_pages(void *stack, unsigned n, struct list *freed)
 {
     for (unsigned i = 0; i < n; i++) {
-        uint64_t    *e = mmu_window_entry((uint64_t)stack + i * PAGE_SIZE, NULL);
+        uint64_t *e = mmu_window_entry((uint64_t)stack + i * PAGE_SIZE, NULL);
         struct page *pg = phys_to_page(*e & PTE_ADDR);
 
         __atomic_store_n(e, 0, __ATOMIC_RELAXED);
@@ -105,11 +106,12 @@ static void free_stack_frames(struct list *freed)
 /* The entry of an address, with the tables above it; NULL: no memory. */
 static uint64_t *make_stack_entry(uint64_t va, unsigned node)
 {
-    paddr_t   fresh = 0;
+    paddr_t fresh = 0;
     uint64_t *e;
 
     while ((e = mmu_window_entry(va, &fresh)) == NULL) {
-        struct page *pg = page_alloc(node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_WAIT | ALLOC_UNPAGEABLE);
+        struct page *pg =
+            page_alloc(node, 0, ALLOC_NEAR | ALLOC_ZERO | ALLOC_WAIT | ALLOC_UNPAGEABLE);
 
         if (pg == NULL)
             return NULL;
@@ -127,11 +129,12 @@ static uint64_t *make_stack_entry(uint64_t va, unsigned node)
 static bool map_stack_frames(void *stack, unsigned node)
 {
     struct list freed = LIST_INIT(freed);
-    unsigned    i;
+    unsigned i;
 
     for (i = 0; i < KSTACK_PAGES; i++) {
-        uint64_t    *e = make_stack_entry((uint64_t)stack + i * PAGE_SIZE, node);
-        struct page *pg = e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT | ALLOC_UNPAGEABLE) : NULL;
+        uint64_t *e = make_stack_entry((uint64_t)stack + i * PAGE_SIZE, node);
+        struct page *pg =
+            e != NULL ? page_alloc(node, 0, ALLOC_NEAR | ALLOC_WAIT | ALLOC_UNPAGEABLE) : NULL;
 
         if (pg == NULL)
             break;
@@ -148,7 +151,7 @@ static bool map_stack_frames(void *stack, unsigned node)
 void *kstack_alloc(unsigned node)
 {
     struct spare *s;
-    unsigned      slot;
+    unsigned slot;
 
     spin_lock(&spares[node].lock);
     s = list_pop(&spares[node].list, struct spare, link);
@@ -168,7 +171,7 @@ void *kstack_alloc(unsigned node)
 
 void kstack_free(void *stack)
 {
-    unsigned      node = phys_to_page(*mmu_window_entry((uint64_t)stack, NULL) & PTE_ADDR)->node;
+    unsigned node = phys_to_page(*mmu_window_entry((uint64_t)stack, NULL) & PTE_ADDR)->node;
     struct spare *s = stack;
 
     spin_lock(&spares[node].lock);
@@ -178,7 +181,8 @@ void kstack_free(void *stack)
 }
 
 /* Takes up to `max` spare stacks of a node apart; returns how many, their slots in slot[]. */
-static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max, struct list *freed)
+static unsigned dismantle_spares(struct spares *sp, unsigned *slot, unsigned max,
+                                 struct list *freed)
 {
     unsigned n = 0;
 

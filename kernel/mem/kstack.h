@@ -16,7 +16,7 @@
  * kstack_free - give it back.  Nobody stands on it.  Any context.
  */
 void *kstack_alloc(unsigned node);
-void  kstack_free(void *stack);
+void kstack_free(void *stack);
 /* kstack_reap - give the frames of all stacks that nobody uses back.  Returns how many.  No spin locks held. */
 unsigned kstack_reap(void);
 /* kstack_many - whether more stacks wait than the next threads are likely to need.  Any context. */

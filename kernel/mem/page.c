@@ -24,13 +24,13 @@
 #include "stat/panic.h"
 
 struct mem_node mem_nodes[NODE_MAX];
-unsigned        nnodes;
-struct mem_cpu  mem_boot_cpu;
-struct mem_ops  mem_ops;
+unsigned nnodes;
+struct mem_cpu mem_boot_cpu;
+struct mem_ops mem_ops;
 
 enum { RANGES_MAX = 321, RESERVED_MAX = 32 + 4 * NODE_MAX }; /* each node has tables of its own */
 static struct mem_range ranges[RANGES_MAX];
-static unsigned         nranges;
+static unsigned nranges;
 static struct mem_range device; /* len 0: none */
 static struct {
     paddr_t base, end;
@@ -46,8 +46,8 @@ static inline void clear_descriptor(struct page *pg)
 
 struct page *block_take(struct mem_node *n, unsigned order)
 {
-    uint64_t     usable = n->free_mask >> order << order;
-    unsigned     o;
+    uint64_t usable = n->free_mask >> order << order;
+    unsigned o;
     struct page *pg;
 
     if (usable == 0)
@@ -56,7 +56,8 @@ struct page *block_take(struct mem_node *n, unsigned order)
     pg = list_pop(&n->free[o], struct page, link);
     if (list_empty(&n->free[o]))
         n->free_mask &= ~(1ull << o);
-    if (unlikely((pg->flags & PG_VIRGIN) != 0)) /* from here on every descriptor says whether its frame is in use */
+    if (unlikely((pg->flags & PG_VIRGIN) !=
+                 0)) /* from here on every descriptor says whether its frame is in use */
         for (unsigned i = 1; i < 1u << o; i++)
             clear_descriptor(&pg[i]);
     while (o > order) { /* keep the first half, free the second */
@@ -76,7 +77,7 @@ struct page *block_take(struct mem_node *n, unsigned order)
 void block_give(struct mem_node *n, struct page *pg, unsigned order)
 {
     uint64_t pfn = (uint64_t)(pg - vmemmap);
-    uint8_t  node = (uint8_t)(n - mem_nodes);
+    uint8_t node = (uint8_t)(n - mem_nodes);
 
     n->nfree_pages += 1ull << order;
     while (order < MAX_ORDER) {
@@ -131,7 +132,8 @@ static inline void unpageable_add(int n)
 {
     int known;
 
-    __asm__ volatile("addl %1, %%gs:%c0" ::"i"(offsetof(struct cpu, unpageable)), "r"(n) : "memory", "cc");
+    __asm__ volatile("addl %1, %%gs:%c0" ::"i"(offsetof(struct cpu, unpageable)), "r"(n)
+                     : "memory", "cc");
     known = this_cpu()->unpageable;
     if (unlikely(known >= UNPAGEABLE_BATCH || known <= -UNPAGEABLE_BATCH))
         publish_unpageable();
@@ -153,7 +155,7 @@ static bool is_node_scarce(const struct mem_node *n)
 static bool fill_page_magazine(struct mem_cpu *m, unsigned node)
 {
     struct mem_node *n = &mem_nodes[node];
-    unsigned         want = is_node_scarce(n) ? 1 : PAGE_MAG_BATCH;
+    unsigned want = is_node_scarce(n) ? 1 : PAGE_MAG_BATCH;
 
     spin_lock(&n->lock);
     while (m->npages < want) {
@@ -181,7 +183,7 @@ static void drain_page_magazine(struct mem_cpu *m, unsigned node, unsigned keep)
 static struct page *alloc_from_node(unsigned node, unsigned order, bool asked)
 {
     struct mem_node *n = &mem_nodes[node];
-    struct page     *pg;
+    struct page *pg;
 
     spin_lock(&n->lock);
     pg = take_block_or_bins(n, order);
@@ -231,15 +233,18 @@ static bool is_alloc_refused(const struct mem_node *n)
     return is_node_scarce(n) && mem_ops.may_take != NULL && !mem_ops.may_take();
 }
 
-enum { BLOCK_TRIES = 16 }; /* times that memory is asked for before a block of several frames is given up */
+enum {
+    BLOCK_TRIES = 16
+}; /* times that memory is asked for before a block of several frames is given up */
 
 /* The magazine is empty, or not asked.  A block is not waited for for ever: single frames may be all that comes. */
-static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order, unsigned flags, unsigned *from)
+static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned order,
+                                                         unsigned flags, unsigned *from)
 {
     const struct mem_node *n = &mem_nodes[node];
-    bool                   wait = (flags & ALLOC_WAIT) != 0, none;
-    unsigned               tries = 0;
-    struct page           *pg;
+    bool wait = (flags & ALLOC_WAIT) != 0, none;
+    unsigned tries = 0;
+    struct page *pg;
 
     if (wait)
         spin_check_sleep(0);
@@ -248,8 +253,8 @@ static __attribute__((noinline)) struct page *alloc_slow(unsigned node, unsigned
     do {
         none = is_alloc_refused(n);
         pg = none ? NULL : alloc_block_once(node, order, flags, from);
-    } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) && mem_ops.low != NULL &&
-             mem_ops.low(node, wait, true));
+    } while (unlikely(pg == NULL) && (wait || none) && (order == 0 || tries++ < BLOCK_TRIES) &&
+             mem_ops.low != NULL && mem_ops.low(node, wait, true));
     return pg;
 }
 
@@ -261,8 +266,8 @@ uint64_t mem_unpageable(void)
 struct page *page_alloc(unsigned node, unsigned order, unsigned flags)
 {
     struct page *pg = NULL;
-    unsigned     from = node;
-    struct cpu  *c;
+    unsigned from = node;
+    struct cpu *c;
 
 #ifdef HR_TEST
     if ((flags & ALLOC_WAIT) != 0)
@@ -288,7 +293,9 @@ void page_free(struct page *pg)
 {
     unsigned node = pg->node, order = pg->order;
 
-    ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) && pg->mapcount == 0, "page.h I2");
+    ASSERT(pg->refs <= 1 && !(pg->flags & (PG_FREE | PG_CACHED | PG_WRITEBACK)) &&
+               pg->mapcount == 0,
+           "page.h I2");
     if (unlikely((pg->flags & (PG_SWAPPED | PG_SLOT | PG_AHEAD | PG_UNPAGEABLE)) != 0)) {
         uint32_t flags = pg->flags;
 
@@ -400,7 +407,7 @@ uint64_t mem_total_pages(void)
 
 void mem_reserve(paddr_t base, uint64_t len)
 {
-    paddr_t  end = round_up(base + len, PAGE_SIZE);
+    paddr_t end = round_up(base + len, PAGE_SIZE);
     unsigned i = nreserved;
 
     if (nreserved == RESERVED_MAX)
@@ -433,8 +440,10 @@ static paddr_t boot_alloc(unsigned node, size_t len)
                 continue;
             while ((past = end_of_reservation(a, len)) != 0)
                 a = round_up(past, len);
-            if (a + len <= ranges[i].base + ranges[i].len && (len > PAGE_SIZE || a + len <= 1ul << 32)) {
-                for (unsigned k = 0; k < nreserved; k++) /* neighbours grow instead of multiplying */
+            if (a + len <= ranges[i].base + ranges[i].len &&
+                (len > PAGE_SIZE || a + len <= 1ul << 32)) {
+                for (unsigned k = 0; k < nreserved;
+                     k++) /* neighbours grow instead of multiplying */
                     if (reserved[k].end == a) {
                         reserved[k].end = a + len;
                         return a;
@@ -447,7 +456,7 @@ static paddr_t boot_alloc(unsigned node, size_t len)
 }
 
 static struct mem_stretch stretches[RANGES_MAX + RESERVED_MAX];
-static unsigned           nstretches;
+static unsigned nstretches;
 
 static void add_mem_stretch(paddr_t base, paddr_t end)
 {
@@ -476,7 +485,8 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
     mem_nodes[node].navail_pages += last - pfn;
 
     while (pfn < last) {
-        unsigned order = pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
+        unsigned order =
+            pfn == 0 ? MAX_ORDER : min_of((unsigned)__builtin_ctzll(pfn), (unsigned)MAX_ORDER);
 
         while (pfn + (1ull << order) > last)
             order--;
@@ -564,7 +574,7 @@ void mem_unreserve(paddr_t base, uint64_t len)
 
     for (base = round_down(base, PAGE_SIZE); base < end; base += PAGE_SIZE) {
         struct page *pg = phys_to_page(base);
-        int          node = phys_node(base);
+        int node = phys_node(base);
 
         if (node < 0)
             continue;

@@ -29,49 +29,50 @@
 #include "x86/layout.h"
 
 enum page_flags {
-    PG_FREE   = 1 << 0, /* [b] head of a free block                                           */
-    PG_HEAD   = 1 << 1, /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
-    PG_DIRTY  = 1 << 2, /* [a] file page that differs from its backing store                  */
-    PG_DISK   = 1 << 3, /* [o] file page of an object with a disk (vm/pcache.c)                */
+    PG_FREE = 1 << 0,   /* [b] head of a free block                                           */
+    PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
+    PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store                  */
+    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (vm/pcache.c)                */
     PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
     PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
-    PG_ANON   = 1 << 6, /* [o] belongs to an anonymous object                                 */
-    PG_EXEC   = 1 << 7, /* [o] file page of an executable                                     */
-    PG_SLAB   = 1 << 8,
-    PG_PT     = 1 << 9, /* page-table page                                                    */
+    PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object                                 */
+    PG_EXEC = 1 << 7,   /* [o] file page of an executable                                     */
+    PG_SLAB = 1 << 8,
+    PG_PT = 1 << 9,         /* page-table page                                                    */
     PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
     PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
-    PG_UPTODATE = 1 << 10, /* [o] file page holds valid data                                  */
-    PG_CACHED = 1 << 13,   /* [a] on its node's cache list (vm/cachelist.c)                   */
-    PG_VIRGIN = 1 << 14,   /* [b] head of a free block whose other descriptors were never written */
-    PG_SWAPPED = 1 << 15,  /* [c] no frame: stands for a page that is on swap (vm/swap.c)     */
-    PG_PRIVATE = 1 << 17,  /* [c] PG_ANON: a private page, of a family                        */
-    PG_PREPARE = 1 << 18,  /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
-    PG_RECLAIM = 1 << 16,  /* [a] to be freed when it has been written                        */
+    PG_UPTODATE = 1 << 10,   /* [o] file page holds valid data                                  */
+    PG_CACHED = 1 << 13,     /* [a] on its node's cache list (vm/cachelist.c)                   */
+    PG_VIRGIN = 1 << 14,  /* [b] head of a free block whose other descriptors were never written */
+    PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (vm/swap.c)     */
+    PG_PRIVATE = 1 << 17, /* [c] PG_ANON: a private page, of a family                        */
+    PG_PREPARE =
+        1 << 18, /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
+    PG_RECLAIM = 1 << 16,    /* [a] to be freed when it has been written                        */
     PG_UNPAGEABLE = 1 << 19, /* [c] heads a block that mem_unpageable() counts                */
-    PG_SLOT = 1 << 20,     /* [a] PG_ANON: is as it is in its slot of swap, which it keeps      */
-    PG_AHEAD = 1 << 21,    /* [a] read because a neighbour was needed, and not touched since    */
-    PG_BAD = 1 << 22,      /* [a] PG_SWAPPED: could not be read the last time                  */
+    PG_SLOT = 1 << 20,       /* [a] PG_ANON: is as it is in its slot of swap, which it keeps      */
+    PG_AHEAD = 1 << 21,      /* [a] read because a neighbour was needed, and not touched since    */
+    PG_BAD = 1 << 22,        /* [a] PG_SWAPPED: could not be read the last time                  */
 };
 
 struct page {
     _Atomic uint32_t flags;
-    uint8_t          node;
-    uint8_t          order;     /* of the block it heads                                       */
-    uint16_t         pt_live;   /* PG_PT: entries in use                                       */
-    _Atomic uint32_t refs;      /* holders: object slots, mappings in progress, I/O            */
-    _Atomic uint32_t mapcount;  /* page-table entries that map it                              */
+    uint8_t node;
+    uint8_t order;             /* of the block it heads                                       */
+    uint16_t pt_live;          /* PG_PT: entries in use                                       */
+    _Atomic uint32_t refs;     /* holders: object slots, mappings in progress, I/O            */
+    _Atomic uint32_t mapcount; /* page-table entries that map it                              */
     union {
-        struct vm_object *obj;    /* [o] user page: the object it belongs to                   */
+        struct vm_object *obj;      /* [o] user page: the object it belongs to                   */
         struct anon_family *family; /* [o] PG_ANON private page: the fork family instead       */
-        struct slab      *slab;
-        uint64_t          priv;
+        struct slab *slab;
+        uint64_t priv;
     };
-    uint64_t    index; /* [o] position in the object, in 4 KiB pages                           */
-    struct list link;  /* free list; later: the pageout lists                                  */
+    uint64_t index;   /* [o] position in the object, in 4 KiB pages                           */
+    struct list link; /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
-    bool        no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
-    uint32_t    swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (vm/swap.c)    */
+    bool no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
+    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (vm/swap.c)    */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 
@@ -98,12 +99,13 @@ static inline struct page *virt_to_page(const void *va)
 }
 
 enum alloc_flags {
-    ALLOC_NEAR   = 0,      /* the node, else the nearest with a free frame */
+    ALLOC_NEAR = 0,        /* the node, else the nearest with a free frame */
     ALLOC_STRICT = 1 << 0, /* only that node                               */
-    ALLOC_ZERO   = 1 << 1, /* contents zeroed                              */
-    ALLOC_WAIT   = 1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
+    ALLOC_ZERO = 1 << 1,   /* contents zeroed                              */
+    ALLOC_WAIT =
+        1 << 2, /* the caller holds no spin lock and may sleep until pages have been freed */
     ALLOC_UNPAGEABLE = 1 << 3, /* no page daemon will take it; counted by mem_unpageable() */
-    ALLOC_WHOLE  = 1 << 4, /* the caller writes all of it: code in it does no harm */
+    ALLOC_WHOLE = 1 << 4,      /* the caller writes all of it: code in it does no harm */
 };
 
 /* What mem asks of vm when memory is short. */
@@ -142,8 +144,8 @@ struct page *page_alloc_colored(unsigned node, unsigned color, unsigned flags);
  * boot, when frames can be allocated.  1, or no memory for the bins: none.
  */
 void page_coloring_init(unsigned colors);
-extern uint32_t page_colors;         /* [c] 1: frames have no colours      */
-extern uint32_t use_page_coloring;   /* tunable, read at boot              */
+extern uint32_t page_colors;       /* [c] 1: frames have no colours      */
+extern uint32_t use_page_coloring; /* tunable, read at boot              */
 
 static inline unsigned page_color(const struct page *pg)
 {
@@ -181,25 +183,25 @@ void page_copy(struct page *dst, struct page *src, unsigned order);
 int phys_node(paddr_t pa);
 
 struct mem_node {
-    struct spinlock lock;                  /* rank RANK_BUDDY                                      */
-    struct list     free[HUGE_ORDER + 2];  /* by order; the largest is MAX_ORDER                   */
-    uint64_t        free_mask;             /* bit o: free[o] is not empty                          */
-    _Atomic uint64_t nfree_pages;          /* in buddy lists and bins (magazines not counted)      */
-    uint64_t        low_pages;             /* fewer than these: mem_ops.low; set by vm             */
-    uint64_t        ninstalled_pages;      /* [c]                                                  */
-    uint64_t        navail_pages;          /* [c] of these, what the allocator has had; after boot */
-    uint8_t         near[NODE_MAX];        /* [c] all nodes with memory, nearest first             */
-    unsigned        nnear;                 /* [c]                                                  */
-    uint64_t        n_local;               /* [b] see struct mem_counts; what magazines served is  */
-    uint64_t        n_foreign;             /* [b]     counted there                                */
-    _Atomic uint64_t n_fallback;           /* [a]                                                  */
-    struct list     *bin;                  /* [b] by colour: free frames                           */
-    uint64_t         nbinned;              /* [b] in all of them                                   */
+    struct spinlock lock;             /* rank RANK_BUDDY                                      */
+    struct list free[HUGE_ORDER + 2]; /* by order; the largest is MAX_ORDER                   */
+    uint64_t free_mask;               /* bit o: free[o] is not empty                          */
+    _Atomic uint64_t nfree_pages;     /* in buddy lists and bins (magazines not counted)      */
+    uint64_t low_pages;               /* fewer than these: mem_ops.low; set by vm             */
+    uint64_t ninstalled_pages;        /* [c]                                                  */
+    uint64_t navail_pages;            /* [c] of these, what the allocator has had; after boot */
+    uint8_t near[NODE_MAX];           /* [c] all nodes with memory, nearest first             */
+    unsigned nnear;                   /* [c]                                                  */
+    uint64_t n_local;                 /* [b] see struct mem_counts; what magazines served is  */
+    uint64_t n_foreign;               /* [b]     counted there                                */
+    _Atomic uint64_t n_fallback;      /* [a]                                                  */
+    struct list *bin;                 /* [b] by colour: free frames                           */
+    uint64_t nbinned;                 /* [b] in all of them                                   */
 } cacheline_aligned;
 #define MAX_ORDER (HUGE_ORDER + 1) /* 4 MiB */
 
 extern struct mem_node mem_nodes[NODE_MAX];
-extern unsigned        nnodes;
+extern unsigned nnodes;
 
 /* mem_free_pages - free frames of a node, magazines included (a sum over CPUs).  mem_total_pages - installed frames. */
 uint64_t mem_free_pages(unsigned node);

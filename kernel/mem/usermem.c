@@ -8,9 +8,10 @@
 #include "stat/tunable.h"
 
 static uint32_t user_kmem_percent = 12;
-TUNABLE_BOOT(user_kmem_percent, 1, 50,
-        "default 12 %: share of memory that the kernel holds for one ordinary user's files, pipes, sockets and locks; "
-        "read at boot");
+TUNABLE_BOOT(
+    user_kmem_percent, 1, 50,
+    "default 12 %: share of memory that the kernel holds for one ordinary user's files, pipes, sockets and locks; "
+    "read at boot");
 
 static struct usermem kernel_account; /* threads that belong to no process */
 
@@ -37,7 +38,8 @@ struct usermem *usermem_charge(size_t bytes)
 {
     struct usermem *u = usermem_ops.account();
 
-    bool            held = atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max;
+    bool held =
+        atomic_fetch_add_explicit(&u->bytes, bytes, memory_order_relaxed) + bytes <= user_max;
 
     if (held && usermem_ops.spares != NULL)
         held = usermem_ops.spares(bytes / PAGE_SIZE);
@@ -49,6 +51,7 @@ struct usermem *usermem_charge(size_t bytes)
 
 bool usermem_scarce(void)
 {
-    return atomic_load_explicit(&usermem_ops.account()->bytes, memory_order_relaxed) > user_max / 2 &&
+    return atomic_load_explicit(&usermem_ops.account()->bytes, memory_order_relaxed) >
+               user_max / 2 &&
            !usermem_ops.superuser();
 }

@@ -28,19 +28,23 @@
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/stats.h"
 
-enum { TICKS_PER_SECOND = 1000 / TCP_TMR_INTERVAL, GRACE = (IP_REASS_MAXAGE + 5) * TICKS_PER_SECOND };
+enum {
+    TICKS_PER_SECOND = 1000 / TCP_TMR_INTERVAL,
+    GRACE = (IP_REASS_MAXAGE + 5) * TICKS_PER_SECOND
+};
 
 struct spinlock net_lock = SPINLOCK_INIT(RANK_NET);
 
 /* As Solaris's tcp_time_wait_interval, whose default is a minute; lwIP counts it in steps of half a second. */
 uint32_t net_tcp_time_wait_ms = 60000;
-TUNABLE(net_tcp_time_wait_ms, 1000, 600000,
-        "ms, default 60000: how long the side that closes a connection first keeps its port; read always");
+TUNABLE(
+    net_tcp_time_wait_ms, 1000, 600000,
+    "ms, default 60000: how long the side that closes a connection first keeps its port; read always");
 
 static struct timer tick_timer;
-static bool         ticking; /* [n] */
-static unsigned     ticks;   /* [n] of 250 ms */
-static unsigned     unused;  /* [n] ticks since something last needed them */
+static bool ticking;    /* [n] */
+static unsigned ticks;  /* [n] of 250 ms */
+static unsigned unused; /* [n] ticks since something last needed them */
 
 void net_exit(void)
 {
@@ -55,8 +59,8 @@ void net_exit(void)
 
 static bool arp_has_entries(void)
 {
-    ip4_addr_t     *ip;
-    struct netif   *n;
+    ip4_addr_t *ip;
+    struct netif *n;
     struct eth_addr *mac;
 
     for (size_t i = 0; i < ARP_TABLE_SIZE; i++)
@@ -122,8 +126,8 @@ void net_assert_failed(const char *text, const char *file, int line)
 uint16_t net_checksum(const void *data, int len)
 {
     const uint8_t *p = data;
-    uint64_t       sum = 0, last = 0;
-    size_t         n = (size_t)len;
+    uint64_t sum = 0, last = 0;
+    size_t n = (size_t)len;
 
     for (; n >= 8; n -= 8, p += 8) {
         uint64_t word;
@@ -146,10 +150,23 @@ uint16_t net_checksum(const void *data, int len)
 int net_errno(int e)
 {
     static const uint16_t table[] = {
-        [0] = 0, [-ERR_MEM] = ENOBUFS, [-ERR_BUF] = ENOBUFS, [-ERR_TIMEOUT] = ETIMEDOUT, [-ERR_RTE] = ENETUNREACH,
-        [-ERR_INPROGRESS] = EINPROGRESS, [-ERR_VAL] = EINVAL, [-ERR_WOULDBLOCK] = EAGAIN, [-ERR_USE] = EADDRINUSE,
-        [-ERR_ALREADY] = EALREADY, [-ERR_ISCONN] = EISCONN, [-ERR_CONN] = ENOTCONN, [-ERR_IF] = ENETDOWN,
-        [-ERR_ABRT] = ECONNABORTED, [-ERR_RST] = ECONNRESET, [-ERR_CLSD] = ENOTCONN, [-ERR_ARG] = EINVAL,
+        [0] = 0,
+        [-ERR_MEM] = ENOBUFS,
+        [-ERR_BUF] = ENOBUFS,
+        [-ERR_TIMEOUT] = ETIMEDOUT,
+        [-ERR_RTE] = ENETUNREACH,
+        [-ERR_INPROGRESS] = EINPROGRESS,
+        [-ERR_VAL] = EINVAL,
+        [-ERR_WOULDBLOCK] = EAGAIN,
+        [-ERR_USE] = EADDRINUSE,
+        [-ERR_ALREADY] = EALREADY,
+        [-ERR_ISCONN] = EISCONN,
+        [-ERR_CONN] = ENOTCONN,
+        [-ERR_IF] = ENETDOWN,
+        [-ERR_ABRT] = ECONNABORTED,
+        [-ERR_RST] = ECONNRESET,
+        [-ERR_CLSD] = ENOTCONN,
+        [-ERR_ARG] = EINVAL,
     };
 
     return -e >= 0 && -e < (int)array_size(table) ? -(int)table[-e] : -EINVAL;
@@ -158,19 +175,22 @@ int net_errno(int e)
 /* ---- counters ---- */
 
 static const char *const stack_names[] = {
-    "ip_in", "ip_out", "ip_drop", "ip_errors", "icmp_in", "icmp_out", "icmp_drop", "tcp_in", "tcp_out", "tcp_drop",
-    "tcp_errors", "udp_in", "udp_out", "udp_drop", "arp_in", "arp_out", "arp_drop", "no_memory",
+    "ip_in",     "ip_out",   "ip_drop", "ip_errors", "icmp_in",    "icmp_out",
+    "icmp_drop", "tcp_in",   "tcp_out", "tcp_drop",  "tcp_errors", "udp_in",
+    "udp_out",   "udp_drop", "arp_in",  "arp_out",   "arp_drop",   "no_memory",
 };
 
 static void net_stack_snapshot(struct kstat *ks, uint64_t *out)
 {
     const struct stats_ *l = &lwip_stats;
-    unsigned             n = 0;
+    unsigned n = 0;
 
-#define ERRORS(p) ((uint64_t)(p).chkerr + (p).lenerr + (p).rterr + (p).proterr + (p).opterr + (p).err)
+#define ERRORS(p)                                                                                  \
+    ((uint64_t)(p).chkerr + (p).lenerr + (p).rterr + (p).proterr + (p).opterr + (p).err)
     out[n++] = l->ip.recv, out[n++] = l->ip.xmit, out[n++] = l->ip.drop, out[n++] = ERRORS(l->ip);
     out[n++] = l->icmp.recv, out[n++] = l->icmp.xmit, out[n++] = l->icmp.drop;
-    out[n++] = l->tcp.recv, out[n++] = l->tcp.xmit, out[n++] = l->tcp.drop, out[n++] = ERRORS(l->tcp);
+    out[n++] = l->tcp.recv, out[n++] = l->tcp.xmit, out[n++] = l->tcp.drop,
+    out[n++] = ERRORS(l->tcp);
     out[n++] = l->udp.recv, out[n++] = l->udp.xmit, out[n++] = l->udp.drop;
     out[n++] = l->etharp.recv, out[n++] = l->etharp.xmit, out[n++] = l->etharp.drop;
     out[n] = (uint64_t)l->link.memerr + l->ip.memerr + l->icmp.memerr;
@@ -183,16 +203,22 @@ static void net_stack_clear(struct kstat *ks)
 }
 
 static struct kstat stack_kstat = {
-    .module = "net", .name = "stack", .kclass = "net", .nstat = array_size(stack_names), .names = stack_names,
-    .snapshot = net_stack_snapshot, .clear = net_stack_clear,
+    .module = "net",
+    .name = "stack",
+    .kclass = "net",
+    .nstat = array_size(stack_names),
+    .names = stack_names,
+    .snapshot = net_stack_snapshot,
+    .clear = net_stack_clear,
 };
 
 static const char *const socket_names[] = {"tcp", "udp", "raw", "packet", "unix"};
 
 static void socket_snapshot(struct kstat *ks, uint64_t *out)
 {
-    struct list *const all[] = {&tcp_sockets, &udp_sockets, &raw_sockets, &packet_sockets, &unix_sockets};
-    struct list       *l;
+    struct list *const all[] = {&tcp_sockets, &udp_sockets, &raw_sockets, &packet_sockets,
+                                &unix_sockets};
+    struct list *l;
 
     net_enter();
     for (unsigned i = 0; i < array_size(all); i++) {
@@ -208,8 +234,13 @@ static void keep_socket_counts(struct kstat *ks)
 }
 
 static struct kstat socket_kstat = {
-    .module = "net", .name = "sockets", .kclass = "net", .nstat = array_size(socket_names), .names = socket_names,
-    .snapshot = socket_snapshot, .clear = keep_socket_counts,
+    .module = "net",
+    .name = "sockets",
+    .kclass = "net",
+    .nstat = array_size(socket_names),
+    .names = socket_names,
+    .snapshot = socket_snapshot,
+    .clear = keep_socket_counts,
 };
 
 void net_init(const char *config)

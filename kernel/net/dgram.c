@@ -19,7 +19,14 @@
 #include "lwip/raw.h"
 #include "lwip/udp.h"
 
-enum { IPPROTO_UDP = 17, IPPROTO_ICMP = 1, UDP_MAX = 65507, RAW_MAX = 65515, SHUT_RD = 0, SHUT_WR = 1 };
+enum {
+    IPPROTO_UDP = 17,
+    IPPROTO_ICMP = 1,
+    UDP_MAX = 65507,
+    RAW_MAX = 65515,
+    SHUT_RD = 0,
+    SHUT_WR = 1
+};
 enum { OVERHEAD = 256 }; /* bytes that a queued message counts beside its own */
 enum { IPPROTO_IP = 0, IP_HDRINCL = 3 };
 
@@ -31,7 +38,8 @@ void dgram_add(struct socket *s, struct pbuf *p, const struct sock_addr *from)
 {
     struct dgram *d = NULL;
 
-    if (s->rx_shut || s->rx_bytes + p->tot_len + OVERHEAD > s->rcvbuf || (d = kmem_alloc(sizeof *d)) == NULL) {
+    if (s->rx_shut || s->rx_bytes + p->tot_len + OVERHEAD > s->rcvbuf ||
+        (d = kmem_alloc(sizeof *d)) == NULL) {
         s->rx_drops++;
         pbuf_free(p);
         return;
@@ -61,7 +69,7 @@ static struct dgram *take_or_peek_dgram(struct socket *s, bool peek)
 static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool real_length)
 {
     size_t done = 0, want = min_of((size_t)d->p->tot_len, m->uio->resid);
-    int    err = 0;
+    int err = 0;
 
     for (const struct pbuf *p = d->p; p != NULL && done < want && err == 0; p = p->next) {
         size_t n = min_of((size_t)p->len, want - done);
@@ -77,13 +85,13 @@ static long copy_dgram_to_uio(const struct dgram *d, struct sock_msg *m, bool re
 long dgram_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
-    bool     peek = (m->flags & MSG_PEEK) != 0, real_length = (m->flags & MSG_TRUNC) != 0;
-    int      err = 0;
+    bool peek = (m->flags & MSG_PEEK) != 0, real_length = (m->flags & MSG_TRUNC) != 0;
+    int err = 0;
 
     m->name.len = 0;
     for (;;) {
         struct dgram *d = NULL;
-        long          n = 0;
+        long n = 0;
 
         mutex_enter(&s->rlock);
         net_enter();
@@ -170,7 +178,8 @@ static inline struct udp_pcb *udp_pcb_of(struct socket *s)
     return s->pcb;
 }
 
-static void on_udp_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
+static void on_udp_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip,
+                            u16_t port)
 {
     struct sock_addr from;
 
@@ -181,8 +190,8 @@ static void on_udp_datagram(void *arg, struct udp_pcb *pcb, struct pbuf *p, cons
 static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = inet_get(a, &ip.addr, &port);
+    uint16_t port;
+    int err = inet_get(a, &ip.addr, &port);
 
     if (err != 0)
         return err;
@@ -192,7 +201,8 @@ static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
     if (udp_pcb_of(s)->local_port != 0)
         err = -EINVAL;
     else
-        err = iface_may_bind(ip.addr) ? net_errno(udp_bind(udp_pcb_of(s), &ip, port)) : -EADDRNOTAVAIL;
+        err = iface_may_bind(ip.addr) ? net_errno(udp_bind(udp_pcb_of(s), &ip, port))
+                                      : -EADDRNOTAVAIL;
     net_exit();
     return err;
 }
@@ -200,8 +210,8 @@ static int udp_bind_socket(struct socket *s, const struct sock_addr *a)
 static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = 0;
+    uint16_t port;
+    int err = 0;
 
     if (a->len >= 2 && a->family == AF_UNSPEC) {
         net_enter();
@@ -219,7 +229,8 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
         err = -ENETUNREACH;
     } else if ((err = net_errno(udp_connect(udp_pcb_of(s), &ip, port))) == 0) {
         s->state = SS_CONNECTED;
-        if (udp_pcb_of(s)->local_ip.addr == IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
+        if (udp_pcb_of(s)->local_ip.addr ==
+            IPADDR_ANY) /* so that getsockname() tells it, as on Linux */
             udp_pcb_of(s)->local_ip = *netif_ip_addr4(ip4_route(&ip));
     }
     net_exit();
@@ -228,11 +239,11 @@ static int udp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
 
 static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 {
-    size_t       n = m->uio->resid;
-    ip_addr_t    ip;
-    uint16_t     port;
+    size_t n = m->uio->resid;
+    ip_addr_t ip;
+    uint16_t port;
     struct pbuf *p;
-    int          err = 0;
+    int err = 0;
 
     if (n > UDP_MAX)
         return -EMSGSIZE;
@@ -250,7 +261,8 @@ static long udp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     else if (s->err != 0)
         err = socket_error(s);
     else
-        err = send_errno(m->name.len != 0 ? udp_sendto(udp_pcb_of(s), p, &ip, port) : udp_send(udp_pcb_of(s), p));
+        err = send_errno(m->name.len != 0 ? udp_sendto(udp_pcb_of(s), p, &ip, port)
+                                          : udp_send(udp_pcb_of(s), p));
     pbuf_free(p);
     net_exit();
     if (err == -EPIPE)
@@ -299,9 +311,17 @@ static void udp_close(struct socket *s)
 }
 
 static const struct sock_ops udp_ops = {
-    .bind = udp_bind_socket, .connect = udp_connect_socket, .send = udp_send_socket, .receive = dgram_receive,
-    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = udp_get_name, .set_option = dgram_set_option,
-    .get_option = dgram_get_option, .readable = dgram_readable, .close = udp_close,
+    .bind = udp_bind_socket,
+    .connect = udp_connect_socket,
+    .send = udp_send_socket,
+    .receive = dgram_receive,
+    .poll = dgram_poll,
+    .shutdown = dgram_shutdown,
+    .name = udp_get_name,
+    .set_option = dgram_set_option,
+    .get_option = dgram_get_option,
+    .readable = dgram_readable,
+    .close = udp_close,
 };
 
 int socket_make_udp(int protocol, struct socket **out)
@@ -335,7 +355,7 @@ static inline struct raw_pcb *raw_pcb_of(struct socket *s)
 
 static u8_t on_raw_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 {
-    struct pbuf     *copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
+    struct pbuf *copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
     struct sock_addr from;
 
     inet_put(&from, ip->addr, 0);
@@ -349,8 +369,8 @@ static u8_t on_raw_packet(void *arg, struct raw_pcb *pcb, struct pbuf *p, const 
 static int raw_bind_socket(struct socket *s, const struct sock_addr *a)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = inet_get(a, &ip.addr, &port);
+    uint16_t port;
+    int err = inet_get(a, &ip.addr, &port);
 
     if (err != 0)
         return err;
@@ -363,8 +383,8 @@ static int raw_bind_socket(struct socket *s, const struct sock_addr *a)
 static int raw_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = inet_get(a, &ip.addr, &port);
+    uint16_t port;
+    int err = inet_get(a, &ip.addr, &port);
 
     if (err != 0)
         return err;
@@ -377,11 +397,11 @@ static int raw_connect_socket(struct socket *s, const struct sock_addr *a, bool 
 
 static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 {
-    size_t       n = m->uio->resid;
-    ip_addr_t    ip;
-    uint16_t     port;
+    size_t n = m->uio->resid;
+    ip_addr_t ip;
+    uint16_t port;
     struct pbuf *p;
-    int          err;
+    int err;
 
     if (n > RAW_MAX)
         return -EMSGSIZE;
@@ -393,7 +413,8 @@ static long raw_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
     if (m->name.len == 0 && s->state != SS_CONNECTED)
         err = -EDESTADDRREQ;
     else
-        err = send_errno(m->name.len != 0 ? raw_sendto(raw_pcb_of(s), p, &ip) : raw_send(raw_pcb_of(s), p));
+        err = send_errno(m->name.len != 0 ? raw_sendto(raw_pcb_of(s), p, &ip)
+                                          : raw_send(raw_pcb_of(s), p));
     pbuf_free(p);
     net_exit();
     return err != 0 ? err : (long)n;
@@ -418,9 +439,17 @@ static void raw_close(struct socket *s)
 }
 
 static const struct sock_ops raw_ops = {
-    .bind = raw_bind_socket, .connect = raw_connect_socket, .send = raw_send_socket, .receive = dgram_receive,
-    .poll = dgram_poll, .shutdown = dgram_shutdown, .name = raw_get_name, .set_option = dgram_set_option,
-    .get_option = dgram_get_option, .readable = dgram_readable, .close = raw_close,
+    .bind = raw_bind_socket,
+    .connect = raw_connect_socket,
+    .send = raw_send_socket,
+    .receive = dgram_receive,
+    .poll = dgram_poll,
+    .shutdown = dgram_shutdown,
+    .name = raw_get_name,
+    .set_option = dgram_set_option,
+    .get_option = dgram_get_option,
+    .readable = dgram_readable,
+    .close = raw_close,
 };
 
 int socket_make_raw(int protocol, struct socket **out)

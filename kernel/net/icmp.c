@@ -27,8 +27,9 @@ enum { ICMP_HEADER = 8, PORTS = 4, CODES = 16, PROTOCOL_ICMP = 1, PROTOCOL_UDP =
 
 /* A positive errno for what lasts, by the code of "destination unreachable", as Linux has them; 0: it may pass. */
 static const uint8_t unreachable[CODES] = {
-    [2] = ENOPROTOOPT, [3] = ECONNREFUSED, [6] = ENETUNREACH, [7] = EHOSTDOWN, [8] = ENONET, [9] = ENETUNREACH,
-    [10] = EHOSTUNREACH, [13] = EHOSTUNREACH, [14] = EHOSTUNREACH, [15] = EHOSTUNREACH,
+    [2] = ENOPROTOOPT,   [3] = ECONNREFUSED,  [6] = ENETUNREACH,   [7] = EHOSTDOWN,
+    [8] = ENONET,        [9] = ENETUNREACH,   [10] = EHOSTUNREACH, [13] = EHOSTUNREACH,
+    [14] = EHOSTUNREACH, [15] = EHOSTUNREACH,
 };
 
 static int icmp_to_errno(const uint8_t *header)
@@ -43,7 +44,8 @@ static bool icmp_checksum_is_valid(struct pbuf *p, unsigned skip)
 {
     bool right = true;
 
-    IF__NETIF_CHECKSUM_ENABLED(ip_current_input_netif(), NETIF_CHECKSUM_CHECK_ICMP) {
+    IF__NETIF_CHECKSUM_ENABLED(ip_current_input_netif(), NETIF_CHECKSUM_CHECK_ICMP)
+    {
         if (pbuf_remove_header(p, skip) != 0)
             return false;
         right = inet_chksum_pbuf(p) == 0;
@@ -60,8 +62,9 @@ static struct socket *find_udp_sender(const struct ip_hdr *sent, const uint16_t 
     LIST_FOREACH (s, &udp_sockets, link) {
         const struct udp_pcb *u = s->pcb;
 
-        if (s->state == SS_CONNECTED && u->local_port == lwip_ntohs(port[0]) && u->remote_port == lwip_ntohs(port[1]) &&
-            u->remote_ip.addr == sent->dest.addr && u->local_ip.addr == sent->src.addr)
+        if (s->state == SS_CONNECTED && u->local_port == lwip_ntohs(port[0]) &&
+            u->remote_port == lwip_ntohs(port[1]) && u->remote_ip.addr == sent->dest.addr &&
+            u->local_ip.addr == sent->src.addr)
             return s;
     }
     return NULL;
@@ -69,18 +72,20 @@ static struct socket *find_udp_sender(const struct ip_hdr *sent, const uint16_t 
 
 static u8_t on_icmp_message(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *from)
 {
-    unsigned       skip = ip_current_header_tot_len(), at = skip + ICMP_HEADER;
-    uint8_t        header[ICMP_HEADER];
-    uint16_t       port[2];
-    struct ip_hdr  sent;
+    unsigned skip = ip_current_header_tot_len(), at = skip + ICMP_HEADER;
+    uint8_t header[ICMP_HEADER];
+    uint16_t port[2];
+    struct ip_hdr sent;
     struct socket *s;
-    int            err;
+    int err;
 
-    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header || (err = icmp_to_errno(header)) == 0 ||
+    if (pbuf_copy_partial(p, header, sizeof header, (u16_t)skip) != sizeof header ||
+        (err = icmp_to_errno(header)) == 0 ||
         pbuf_copy_partial(p, &sent, sizeof sent, (u16_t)at) != sizeof sent || IPH_V(&sent) != 4 ||
         IPH_HL_BYTES(&sent) < IP_HLEN || IPH_PROTO(&sent) != PROTOCOL_UDP ||
         (IPH_OFFSET(&sent) & PP_HTONS(IP_OFFMASK)) != 0 ||
-        pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS || !icmp_checksum_is_valid(p, skip))
+        pbuf_copy_partial(p, port, PORTS, (u16_t)(at + IPH_HL_BYTES(&sent))) != PORTS ||
+        !icmp_checksum_is_valid(p, skip))
         return 0;
     if ((s = find_udp_sender(&sent, port)) != NULL) {
         s->err = err;

@@ -23,10 +23,12 @@
 #include "lwip/ip4.h"
 #include "netif/ethernet.h"
 
-enum { WIRE_MIN = 60 }; /* bytes that a frame has on a wire at least: shorter ones are padded (IEEE 802.3, 3.2.8) */
+enum {
+    WIRE_MIN = 60
+}; /* bytes that a frame has on a wire at least: shorter ones are padded (IEEE 802.3, 3.2.8) */
 
 struct iface ifaces[NIC_MAX + 1];
-unsigned     nifaces;
+unsigned nifaces;
 
 static struct { /* lo's packets, in order: a chain by ->next, each packet one pbuf */
     struct pbuf *first, *last;
@@ -55,7 +57,8 @@ struct netif *iface_by_name(const char *name)
 static err_t queue_on_loopback(struct netif *n, struct pbuf *p, const ip4_addr_t *to)
 {
     struct iface *lo = &ifaces[0];
-    struct pbuf  *copy = pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* p stays with TCP, to be sent again if need be */
+    struct pbuf *copy =
+        pbuf_clone(PBUF_LINK, PBUF_RAM, p); /* p stays with TCP, to be sent again if need be */
 
     if (copy == NULL) {
         lo->tx_drops++;
@@ -74,7 +77,7 @@ static err_t queue_on_loopback(struct netif *n, struct pbuf *p, const ip4_addr_t
 bool iface_loop_run(void)
 {
     struct iface *lo = &ifaces[0];
-    struct pbuf  *p = loop.first;
+    struct pbuf *p = loop.first;
 
     if (likely(p == NULL))
         return false;
@@ -111,7 +114,8 @@ static err_t card_send_frame(struct netif *n, struct pbuf *p)
 {
     struct iface *i = container_of(n, struct iface, n);
 
-    if (p->tot_len > NIC_FRAME_MAX || !i->nic->send(i->nic->soft, p->tot_len, copy_packet_to_card, p)) {
+    if (p->tot_len > NIC_FRAME_MAX ||
+        !i->nic->send(i->nic->soft, p->tot_len, copy_packet_to_card, p)) {
         i->tx_drops++;
         return ERR_MEM;
     }
@@ -132,8 +136,8 @@ bool iface_may_bind(uint32_t ip)
 {
     const ip4_addr_t a = {ip};
 
-    return ip == IPADDR_ANY || ip == IPADDR_BROADCAST || ip4_addr_isloopback(&a) || ip4_addr_ismulticast(&a) ||
-           is_own_address(&a);
+    return ip == IPADDR_ANY || ip == IPADDR_BROADCAST || ip4_addr_isloopback(&a) ||
+           ip4_addr_ismulticast(&a) || is_own_address(&a);
 }
 
 /* A packet; what is for ourselves does not leave the machine. */
@@ -147,7 +151,7 @@ static err_t card_send_packet(struct netif *n, struct pbuf *p, const ip4_addr_t 
 static struct pbuf *alloc_frame_pbuf(unsigned len)
 {
     struct pbuf *p;
-    bool         again;
+    bool again;
 
     while ((p = pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_RAM)) == NULL) {
         net_enter();
@@ -162,8 +166,9 @@ static struct pbuf *alloc_frame_pbuf(unsigned len)
 static void card_receive_frame(void *upper, const void *frame, unsigned len)
 {
     struct iface *i = upper;
-    unsigned      padded = max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
-    struct pbuf  *p;
+    unsigned padded =
+        max_of(len, (unsigned)WIRE_MIN); /* lwIP counts on it that headers are whole */
+    struct pbuf *p;
 
     if (len < NIC_FRAME_MIN || len > NIC_FRAME_MAX || (p = alloc_frame_pbuf(padded)) == NULL) {
         i->rx_drops++;
@@ -222,8 +227,14 @@ static struct iface *iface_new(const char *name, int number)
 
     snprintf(i->name, sizeof i->name, number < 0 ? "%s" : "%s%d", name, number);
     i->ks = (struct kstat){
-        .module = "link", .instance = (int)nifaces, .kclass = "net", .nstat = array_size(iface_names),
-        .names = iface_names, .snapshot = iface_snapshot, .clear = iface_clear, .arg = i,
+        .module = "link",
+        .instance = (int)nifaces,
+        .kclass = "net",
+        .nstat = array_size(iface_names),
+        .names = iface_names,
+        .snapshot = iface_snapshot,
+        .clear = iface_clear,
+        .arg = i,
     };
     str_copy(i->ks.name, i->name, sizeof i->ks.name);
     kstat_register(&i->ks);
@@ -252,9 +263,9 @@ static void card_attach(struct nic_dev *d)
 /* One line of the configuration: ADDRESS/BITS GATEWAY, for card `number`.  Returns where the next one begins. */
 static const char *configure_card(const char *text, unsigned number)
 {
-    char         ip[16] = "", gw[16] = "";
-    unsigned     bits = 0, n = 0;
-    ip4_addr_t   a, m, g = {0};
+    char ip[16] = "", gw[16] = "";
+    unsigned bits = 0, n = 0;
+    ip4_addr_t a, m, g = {0};
     struct netif *card = iface_by_index(number + 2);
 
     for (; *text != '\0' && *text != '/' && *text != '\n' && n < sizeof ip - 1; text++)
@@ -287,7 +298,7 @@ static const char *configure_card(const char *text, unsigned number)
 void iface_init(const char *config)
 {
     struct iface *lo = iface_new("lo", -1);
-    ip4_addr_t    ip, mask, none = {0};
+    ip4_addr_t ip, mask, none = {0};
 
     IP4_ADDR(&ip, 127, 0, 0, 1);
     IP4_ADDR(&mask, 255, 0, 0, 0);

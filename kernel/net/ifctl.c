@@ -18,10 +18,29 @@
 #include "lwip/ip4.h"
 
 enum {
-    SIOCADDRT = 0x890b, SIOCDELRT = 0x890c, SIOCGIFNAME = 0x8910, SIOCGIFCONF = 0x8912, SIOCGIFFLAGS = 0x8913,
-    SIOCSIFFLAGS, SIOCGIFADDR, SIOCSIFADDR, SIOCGIFDSTADDR, SIOCSIFDSTADDR, SIOCGIFBRDADDR, SIOCSIFBRDADDR,
-    SIOCGIFNETMASK, SIOCSIFNETMASK, SIOCGIFMETRIC, SIOCSIFMETRIC, SIOCGIFMTU = 0x8921, SIOCSIFMTU,
-    SIOCGIFHWADDR = 0x8927, SIOCGIFINDEX = 0x8933, SIOCGIFTXQLEN = 0x8942, SIOCSIFTXQLEN, SIOCGIFMAP = 0x8970,
+    SIOCADDRT = 0x890b,
+    SIOCDELRT = 0x890c,
+    SIOCGIFNAME = 0x8910,
+    SIOCGIFCONF = 0x8912,
+    SIOCGIFFLAGS = 0x8913,
+    SIOCSIFFLAGS,
+    SIOCGIFADDR,
+    SIOCSIFADDR,
+    SIOCGIFDSTADDR,
+    SIOCSIFDSTADDR,
+    SIOCGIFBRDADDR,
+    SIOCSIFBRDADDR,
+    SIOCGIFNETMASK,
+    SIOCSIFNETMASK,
+    SIOCGIFMETRIC,
+    SIOCSIFMETRIC,
+    SIOCGIFMTU = 0x8921,
+    SIOCSIFMTU,
+    SIOCGIFHWADDR = 0x8927,
+    SIOCGIFINDEX = 0x8933,
+    SIOCGIFTXQLEN = 0x8942,
+    SIOCSIFTXQLEN,
+    SIOCGIFMAP = 0x8970,
 };
 enum { IFF_UP = 1, IFF_BROADCAST = 2, IFF_LOOPBACK = 8, IFF_RUNNING = 64, IFF_MULTICAST = 4096 };
 enum { ARPHRD_ETHER = 1, ARPHRD_LOOPBACK = 772, RTF_GATEWAY = 2, MTU_MIN = 68 };
@@ -32,7 +51,7 @@ struct ifreq {
         struct inet_addr in;
         struct {
             uint16_t family;
-            uint8_t  bytes[14];
+            uint8_t bytes[14];
         } hw;
         int16_t flags;
         int32_t number;
@@ -42,19 +61,19 @@ struct ifreq {
 _Static_assert(sizeof(struct ifreq) == 40, "as Linux's");
 
 struct ifconf {
-    int32_t  len, pad;
+    int32_t len, pad;
     uint64_t buf;
 };
 
 struct rtentry {
-    uint64_t         pad1;
+    uint64_t pad1;
     struct inet_addr dst, gateway, mask;
-    uint16_t         flags, pad2[3];
-    uint64_t         pad3, pad4;
-    int16_t          metric, pad5[3];
-    uint64_t         dev; /* name, in the program's memory */
-    uint64_t         mtu, window;
-    uint16_t         irtt, pad6[3];
+    uint16_t flags, pad2[3];
+    uint64_t pad3, pad4;
+    int16_t metric, pad5[3];
+    uint64_t dev; /* name, in the program's memory */
+    uint64_t mtu, window;
+    uint16_t irtt, pad6[3];
 };
 _Static_assert(sizeof(struct rtentry) == 120, "as Linux's");
 
@@ -67,7 +86,8 @@ static int get_iface_flags(const struct netif *n)
 {
     bool lo = iface_index(n) == 1;
 
-    return (netif_is_up(n) ? IFF_UP | IFF_RUNNING : 0) | (lo ? IFF_LOOPBACK : IFF_BROADCAST | IFF_MULTICAST);
+    return (netif_is_up(n) ? IFF_UP | IFF_RUNNING : 0) |
+           (lo ? IFF_LOOPBACK : IFF_BROADCAST | IFF_MULTICAST);
 }
 
 /* The mask of the class that an address belongs to (RFC 791, 3.2); network order. */
@@ -75,13 +95,16 @@ static uint32_t address_class_mask(uint32_t ip)
 {
     uint32_t h = lwip_ntohl(ip);
 
-    return lwip_htonl(h == 0 ? 0 : h >> 31 == 0 ? 0xff000000u : h >> 30 == 2 ? 0xffff0000u : 0xffffff00u);
+    return lwip_htonl(h == 0         ? 0
+                      : h >> 31 == 0 ? 0xff000000u
+                      : h >> 30 == 2 ? 0xffff0000u
+                                     : 0xffffff00u);
 }
 
 static int get_iface_attribute(struct netif *n, unsigned cmd, struct ifreq *r)
 {
     uint32_t ip = netif_ip4_addr(n)->addr, mask = netif_ip4_netmask(n)->addr;
-    bool     lo = iface_index(n) == 1;
+    bool lo = iface_index(n) == 1;
 
     memset(r->raw, 0, sizeof r->raw);
     switch (cmd) {
@@ -94,7 +117,10 @@ static int get_iface_attribute(struct netif *n, unsigned cmd, struct ifreq *r)
     case SIOCGIFBRDADDR:
         if (ip == 0)
             return -EADDRNOTAVAIL;
-        set_ifreq_addr(r, cmd == SIOCGIFNETMASK ? mask : cmd != SIOCGIFBRDADDR ? ip : lo ? 0 : ip | ~mask);
+        set_ifreq_addr(r, cmd == SIOCGIFNETMASK   ? mask
+                          : cmd != SIOCGIFBRDADDR ? ip
+                          : lo                    ? 0
+                                                  : ip | ~mask);
         return 0;
     case SIOCGIFMTU:
         r->number = n->mtu;
@@ -156,8 +182,8 @@ static int set_iface_attribute(struct netif *n, unsigned cmd, const struct ifreq
 static long list_iface_addresses(uint64_t arg)
 {
     struct ifconf c;
-    long          err = copy_in(&c, arg, sizeof c);
-    int32_t       done = 0;
+    long err = copy_in(&c, arg, sizeof c);
+    int32_t done = 0;
 
     for (unsigned i = 0; err == 0 && i < nifaces; i++) {
         struct ifreq r = {0};
@@ -185,7 +211,8 @@ static struct netif *find_route_iface(const char *dev, uint32_t gateway)
     for (unsigned i = 1; i < nifaces; i++) {
         struct netif *n = &ifaces[i].n;
 
-        if (netif_is_up(n) && ((gateway ^ netif_ip4_addr(n)->addr) & netif_ip4_netmask(n)->addr) == 0)
+        if (netif_is_up(n) &&
+            ((gateway ^ netif_ip4_addr(n)->addr) & netif_ip4_netmask(n)->addr) == 0)
             return n;
     }
     return NULL;
@@ -194,7 +221,7 @@ static struct netif *find_route_iface(const char *dev, uint32_t gateway)
 static int change_route(struct netif *n, const struct rtentry *r, bool add)
 {
     ip4_addr_t g = {add ? r->gateway.ip : 0};
-    bool       own = r->dst.ip != 0 && r->mask.ip == netif_ip4_netmask(n)->addr &&
+    bool own = r->dst.ip != 0 && r->mask.ip == netif_ip4_netmask(n)->addr &&
                (r->dst.ip & r->mask.ip) == (netif_ip4_addr(n)->addr & r->mask.ip);
 
     if (own)
@@ -213,16 +240,17 @@ static int change_route(struct netif *n, const struct rtentry *r, bool add)
 static long ioctl_change_route(unsigned cmd, uint64_t arg)
 {
     struct rtentry r;
-    char           dev[16] = "";
-    struct netif  *n;
-    long           err = copy_in(&r, arg, sizeof r);
+    char dev[16] = "";
+    struct netif *n;
+    long err = copy_in(&r, arg, sizeof r);
 
     if (err == 0 && r.dev != 0 && (err = copy_in_str(dev, r.dev, sizeof dev)) == -ENAMETOOLONG)
         err = -ENODEV;
     if (err < 0)
         return err;
     net_enter();
-    n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default : find_route_iface(dev, r.gateway.ip);
+    n = cmd == SIOCDELRT && dev[0] == '\0' && r.dst.ip == 0 ? netif_default
+                                                            : find_route_iface(dev, r.gateway.ip);
     if (n != NULL)
         err = change_route(n, &r, cmd == SIOCADDRT);
     else
@@ -233,17 +261,17 @@ static long ioctl_change_route(unsigned cmd, uint64_t arg)
 
 static bool is_change_request(unsigned cmd)
 {
-    return cmd == SIOCADDRT || cmd == SIOCDELRT || cmd == SIOCSIFFLAGS || cmd == SIOCSIFADDR || cmd == SIOCSIFDSTADDR ||
-           cmd == SIOCSIFBRDADDR || cmd == SIOCSIFNETMASK || cmd == SIOCSIFMETRIC || cmd == SIOCSIFMTU ||
-           cmd == SIOCSIFTXQLEN;
+    return cmd == SIOCADDRT || cmd == SIOCDELRT || cmd == SIOCSIFFLAGS || cmd == SIOCSIFADDR ||
+           cmd == SIOCSIFDSTADDR || cmd == SIOCSIFBRDADDR || cmd == SIOCSIFNETMASK ||
+           cmd == SIOCSIFMETRIC || cmd == SIOCSIFMTU || cmd == SIOCSIFTXQLEN;
 }
 
 long iface_ioctl(struct socket *s, unsigned cmd, uint64_t arg)
 {
-    struct ifreq  r;
+    struct ifreq r;
     struct netif *n;
-    bool          change = is_change_request(cmd);
-    long          err;
+    bool change = is_change_request(cmd);
+    long err;
 
     if (cmd < SIOCADDRT || cmd > SIOCGIFMAP)
         return -ENOTTY;

@@ -14,14 +14,14 @@ struct nic_dev;
 
 /* [n] net_lock  [c] constant after boot */
 struct iface {
-    struct netif    n;    /* [n] lwIP's                  */
-    char            name[16]; /* [c] "lo", "eth0"        */
-    struct nic_dev *nic;  /* [c] NULL: lo                */
-    uint64_t        rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, tx_drops; /* [n] */
-    struct kstat    ks;
+    struct netif n;      /* [n] lwIP's                  */
+    char name[16];       /* [c] "lo", "eth0"        */
+    struct nic_dev *nic; /* [c] NULL: lo                */
+    uint64_t rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, tx_drops; /* [n] */
+    struct kstat ks;
 };
 
 extern struct iface ifaces[];
-extern unsigned     nifaces;
+extern unsigned nifaces;
 
 #endif

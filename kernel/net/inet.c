@@ -15,9 +15,19 @@
 
 enum { IPPROTO_IP = 0, SOL_SOCKET = 1, INET_ADDR_BYTES = 16 };
 enum {
-    IP_TOS_OPTION = 1, IP_TTL_OPTION = 2, IP_OPTIONS = 4, IP_RECVOPTS = 6, IP_PKTINFO = 8,
-    IP_MTU_DISCOVER = 10, IP_PMTUDISC_WANT = 1, IP_RECVERR = 11,
-    IP_RECVTTL = 12, IP_RECVTOS = 13, IP_MTU = 14, IP_FREEBIND = 15, IP_BIND_ADDRESS_NO_PORT = 24,
+    IP_TOS_OPTION = 1,
+    IP_TTL_OPTION = 2,
+    IP_OPTIONS = 4,
+    IP_RECVOPTS = 6,
+    IP_PKTINFO = 8,
+    IP_MTU_DISCOVER = 10,
+    IP_PMTUDISC_WANT = 1,
+    IP_RECVERR = 11,
+    IP_RECVTTL = 12,
+    IP_RECVTOS = 13,
+    IP_MTU = 14,
+    IP_FREEBIND = 15,
+    IP_BIND_ADDRESS_NO_PORT = 24,
 };
 enum { SO_REUSEADDR = 2, SO_BROADCAST = 6, SO_KEEPALIVE = 9, SO_BINDTODEVICE = 25 };
 
@@ -50,7 +60,7 @@ void inet_put(struct sock_addr *a, uint32_t ip, uint16_t port)
 
 static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name, unsigned len)
 {
-    char          text[16];
+    char text[16];
     struct netif *n;
 
     len = min_of(len, (unsigned)sizeof text - 1);
@@ -69,9 +79,11 @@ static int bind_to_device(struct socket *s, struct ip_pcb *pcb, const char *name
 static int copy_flag_to_pcb(struct socket *s, struct ip_pcb *pcb, int name)
 {
     static const struct {
-        int     name;
+        int name;
         uint8_t flag;
-    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR}, {SO_BROADCAST, SOF_BROADCAST}, {SO_KEEPALIVE, SOF_KEEPALIVE}};
+    } flags[] = {{SO_REUSEADDR, SOF_REUSEADDR},
+                 {SO_BROADCAST, SOF_BROADCAST},
+                 {SO_KEEPALIVE, SOF_KEEPALIVE}};
 
     for (unsigned i = 0; i < array_size(flags); i++) {
         bool on = i == 0 ? s->reuse : i == 1 ? s->broadcast : s->keepalive;
@@ -98,12 +110,14 @@ static int read_option_int(const void *val, unsigned len, int *v)
     return 0;
 }
 
-int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, const void *val, unsigned len)
+int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, const void *val,
+                    unsigned len)
 {
     int v, err;
 
     if (level == SOL_SOCKET)
-        return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len) : copy_flag_to_pcb(s, pcb, name);
+        return name == SO_BINDTODEVICE ? bind_to_device(s, pcb, val, len)
+                                       : copy_flag_to_pcb(s, pcb, name);
     if (level != IPPROTO_IP)
         return -ENOPROTOOPT;
     if (name == IP_OPTIONS) /* none can be sent */
@@ -138,7 +152,8 @@ int inet_option_set(struct socket *s, struct ip_pcb *pcb, int level, int name, c
     return -ENOPROTOOPT;
 }
 
-int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, void *val, unsigned *len)
+int inet_option_get(struct socket *s, struct ip_pcb *pcb, int level, int name, void *val,
+                    unsigned *len)
 {
     int v;
 

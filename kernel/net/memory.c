@@ -39,7 +39,10 @@ _Atomic uint64_t net_bytes_used, net_alloc_failed;
 
 /* Most of each pool, where something else than memory bounds it. */
 static const uint32_t pool_max[MEMP_MAX] = {
-    [MEMP_TCP_PCB] = 1024, [MEMP_TCP_PCB_LISTEN] = 1024, [MEMP_UDP_PCB] = 1024, [MEMP_RAW_PCB] = 256,
+    [MEMP_TCP_PCB] = 1024,
+    [MEMP_TCP_PCB_LISTEN] = 1024,
+    [MEMP_UDP_PCB] = 1024,
+    [MEMP_RAW_PCB] = 256,
 };
 static const uint16_t pool_size[MEMP_MAX] = {
 #define LWIP_MEMPOOL(name, num, size, desc) [MEMP_##name] = (uint16_t)(size),
@@ -64,11 +67,21 @@ static void keep_memory_counts(struct kstat *ks) /* what is in use stays in use 
 }
 
 static struct kstat memory_kstat = {
-    .module = "net", .name = "memory", .kclass = "net", .nstat = array_size(memory_names), .names = memory_names,
-    .snapshot = net_memory_snapshot, .clear = keep_memory_counts,
+    .module = "net",
+    .name = "memory",
+    .kclass = "net",
+    .nstat = array_size(memory_names),
+    .names = memory_names,
+    .snapshot = net_memory_snapshot,
+    .clear = keep_memory_counts,
 };
 static struct kstat pools_kstat = {
-    .module = "net", .name = "pools", .kclass = "net", .nstat = MEMP_MAX, .names = pool_names, .values = pool_used,
+    .module = "net",
+    .name = "pools",
+    .kclass = "net",
+    .nstat = MEMP_MAX,
+    .names = pool_names,
+    .values = pool_used,
     .clear = keep_memory_counts,
 };
 
@@ -91,9 +104,10 @@ static uint64_t limit_for_caller(uint64_t max)
 void *net_malloc(size_t size)
 {
     uint64_t *p = NULL;
-    size_t    whole = size + HEADER;
+    size_t whole = size + HEADER;
 
-    if (atomic_fetch_add(&net_bytes_used, whole) + whole <= limit_for_caller((uint64_t)net_mem_max_kib * 1024))
+    if (atomic_fetch_add(&net_bytes_used, whole) + whole <=
+        limit_for_caller((uint64_t)net_mem_max_kib * 1024))
         p = kmem_alloc(whole);
     if (p == NULL) {
         atomic_fetch_sub(&net_bytes_used, whole);
@@ -131,7 +145,7 @@ void memp_init(void)
 void *memp_malloc(memp_t type)
 {
     uint64_t max = pool_max[type] != 0 ? pool_max[type] : MANY;
-    void    *p = NULL;
+    void *p = NULL;
 
     if (atomic_fetch_add(&pool_used[type], 1) < limit_for_caller(max))
         p = net_malloc(pool_size[type]);

@@ -21,9 +21,9 @@ enum { PACKET_HOST, PACKET_BROADCAST, PACKET_MULTICAST, PACKET_OTHERHOST };
 
 struct ll_addr { /* sockaddr_ll */
     uint16_t family, protocol;
-    int32_t  ifindex;
+    int32_t ifindex;
     uint16_t hatype;
-    uint8_t  pkttype, halen, addr[8];
+    uint8_t pkttype, halen, addr[8];
 };
 
 struct list packet_sockets = LIST_INIT(packet_sockets);
@@ -34,15 +34,18 @@ static uint8_t classify_frame(const struct netif *n, const uint8_t *to)
 
     if (memcmp(to, all, sizeof all) == 0)
         return PACKET_BROADCAST;
-    return to[0] & 1 ? PACKET_MULTICAST : memcmp(to, n->hwaddr, sizeof all) == 0 ? PACKET_HOST : PACKET_OTHERHOST;
+    return to[0] & 1                                ? PACKET_MULTICAST
+           : memcmp(to, n->hwaddr, sizeof all) == 0 ? PACKET_HOST
+                                                    : PACKET_OTHERHOST;
 }
 
-static void deliver_frame_copy(struct socket *s, struct netif *n, struct pbuf *p, const struct eth_hdr *h)
+static void deliver_frame_copy(struct socket *s, struct netif *n, struct pbuf *p,
+                               const struct eth_hdr *h)
 {
-    uint16_t         cut = s->type == SOCK_DGRAM ? HEADER : 0;
-    struct pbuf     *copy = pbuf_alloc(PBUF_RAW, (u16_t)(p->tot_len - cut), PBUF_RAM);
+    uint16_t cut = s->type == SOCK_DGRAM ? HEADER : 0;
+    struct pbuf *copy = pbuf_alloc(PBUF_RAW, (u16_t)(p->tot_len - cut), PBUF_RAM);
     struct sock_addr from = {.len = LL_BYTES};
-    struct ll_addr   ll = {.family = AF_PACKET, .protocol = h->type, .hatype = 1, .halen = 6};
+    struct ll_addr ll = {.family = AF_PACKET, .protocol = h->type, .hatype = 1, .halen = 6};
 
     if (copy == NULL) {
         s->rx_drops++;
@@ -59,7 +62,7 @@ static void deliver_frame_copy(struct socket *s, struct netif *n, struct pbuf *p
 void packet_input(struct netif *n, struct pbuf *p)
 {
     const struct eth_hdr *h = p->payload;
-    struct socket        *s;
+    struct socket *s;
 
     if (likely(list_empty(&packet_sockets)) || p->len < HEADER)
         return;
@@ -81,7 +84,7 @@ static int parse_ll_addr(const struct sock_addr *a, struct ll_addr *ll)
 static int packet_bind(struct socket *s, const struct sock_addr *a)
 {
     struct ll_addr ll;
-    int            err = parse_ll_addr(a, &ll);
+    int err = parse_ll_addr(a, &ll);
 
     if (err != 0)
         return err;
@@ -99,12 +102,12 @@ static int packet_bind(struct socket *s, const struct sock_addr *a)
 
 static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
 {
-    size_t         n = m->uio->resid;
-    bool           whole = s->type == SOCK_RAW;
+    size_t n = m->uio->resid;
+    bool whole = s->type == SOCK_RAW;
     struct ll_addr ll = {.ifindex = (int)s->ifindex, .protocol = s->ethertype};
-    struct netif  *card;
-    struct pbuf   *p;
-    int            err = 0;
+    struct netif *card;
+    struct pbuf *p;
+    int err = 0;
 
     if (m->name.len != 0 && (err = parse_ll_addr(&m->name, &ll)) != 0)
         return err;
@@ -139,7 +142,7 @@ static long packet_send(struct socket *s, struct sock_msg *m, bool nonblock)
 static int packet_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct ll_addr ll = {.family = AF_PACKET, .protocol = s->ethertype, .hatype = 1, .halen = 6};
-    struct netif  *n = iface_by_index(s->ifindex);
+    struct netif *n = iface_by_index(s->ifindex);
 
     if (peer)
         return -EOPNOTSUPP;
@@ -159,8 +162,13 @@ static void packet_close(struct socket *s)
 }
 
 static const struct sock_ops packet_ops = {
-    .bind = packet_bind, .send = packet_send, .receive = dgram_receive, .poll = dgram_poll, .name = packet_get_name,
-    .readable = dgram_readable, .close = packet_close,
+    .bind = packet_bind,
+    .send = packet_send,
+    .receive = dgram_receive,
+    .poll = dgram_poll,
+    .name = packet_get_name,
+    .readable = dgram_readable,
+    .close = packet_close,
 };
 
 int socket_make_packet(int type, int protocol, struct socket **out)

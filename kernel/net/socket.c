@@ -24,7 +24,7 @@ enum { BUF_DEFAULT = 212992, SIGPIPE = 13, FIONREAD = 0x541b, SIOCOUTQ = 0x5411 
 enum { SOCKET_COST = 2048 };
 
 static struct kmem_cache *socket_cache;
-static _Atomic uint32_t   next_inode = 1;
+static _Atomic uint32_t next_inode = 1;
 
 void socket_init(void)
 {
@@ -58,7 +58,7 @@ struct socket *socket_new(const struct sock_ops *ops, int family, int type, int 
 
 void socket_free(struct socket *s)
 {
-    struct pbuf  *p, *next;
+    struct pbuf *p, *next;
     struct dgram *d;
 
     for (p = s->rx_first; p != NULL; p = next) {
@@ -123,12 +123,13 @@ void socket_wake_writer(struct socket *s)
 int socket_write_enter(struct socket *s, bool nonblock)
 {
     uint64_t deadline;
-    int      err = 0;
+    int err = 0;
 
     if (likely(mutex_tryenter(&s->wlock)))
         return 0;
     deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    atomic_fetch_add(&s->nwait_write, 1); /* before it tries: socket_write_exit() looks after it has left */
+    atomic_fetch_add(&s->nwait_write,
+                     1); /* before it tries: socket_write_exit() looks after it has left */
     net_enter();
     while (err == 0 && !mutex_tryenter(&s->wlock))
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
@@ -173,7 +174,9 @@ static long sock_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct sock_msg m = {.uio = uio};
 
-    return uio->resid == 0 && ((struct socket *)f->data)->type == SOCK_STREAM ? 0 : socket_receive(f, &m);
+    return uio->resid == 0 && ((struct socket *)f->data)->type == SOCK_STREAM
+               ? 0
+               : socket_receive(f, &m);
 }
 
 static long sock_write(struct file *f, struct uio *uio, loff_t off)
@@ -186,7 +189,7 @@ static long sock_write(struct file *f, struct uio *uio, loff_t off)
 static unsigned sock_poll(struct file *f, struct poller *p)
 {
     struct socket *s = f->data;
-    unsigned       r;
+    unsigned r;
 
     if (p != NULL)
         poll_register(p, &s->ph);
@@ -199,7 +202,7 @@ static unsigned sock_poll(struct file *f, struct poller *p)
 static long sock_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct socket *s = f->data;
-    int            n;
+    int n;
 
     if (cmd == FIONREAD || cmd == SIOCOUTQ) {
         net_enter();
@@ -219,8 +222,13 @@ static void sock_close(struct file *f)
 }
 
 static const struct fileops socket_fileops = {
-    .read = sock_read, .write = sock_write, .poll = sock_poll, .ioctl = sock_ioctl, .close = sock_close,
-    .kind = "socket", .type = VSOCK,
+    .read = sock_read,
+    .write = sock_write,
+    .poll = sock_poll,
+    .ioctl = sock_ioctl,
+    .close = sock_close,
+    .kind = "socket",
+    .type = VSOCK,
 };
 
 bool file_is_socket(const struct file *f)
@@ -276,15 +284,16 @@ static int make_socket(int family, int type, int protocol, struct socket **out)
 int socket_file(int family, int type, int protocol, unsigned oflags, struct file **out)
 {
     struct socket *s = NULL;
-    int            err = make_socket(family, type, protocol, &s);
+    int err = make_socket(family, type, protocol, &s);
 
     return err != 0 ? err : make_socket_file(s, oflags, out);
 }
 
-int socket_pair(int family, int type, int protocol, unsigned oflags, struct file **a, struct file **b)
+int socket_pair(int family, int type, int protocol, unsigned oflags, struct file **a,
+                struct file **b)
 {
     struct socket *s[2];
-    int            err;
+    int err;
 
     if (family != AF_UNIX)
         return family == AF_INET ? -EOPNOTSUPP : -EAFNOSUPPORT;
@@ -314,7 +323,7 @@ int socket_of(struct file *f, struct socket **s)
 int socket_bind(struct file *f, const struct sock_addr *a)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     return err != 0 ? err : s->ops->bind != NULL ? s->ops->bind(s, a) : -EOPNOTSUPP;
 }
@@ -322,7 +331,7 @@ int socket_bind(struct file *f, const struct sock_addr *a)
 int socket_listen(struct file *f, int backlog)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     return err != 0 ? err : s->ops->listen != NULL ? s->ops->listen(s, backlog) : -EOPNOTSUPP;
 }
@@ -330,15 +339,17 @@ int socket_listen(struct file *f, int backlog)
 int socket_connect(struct file *f, const struct sock_addr *a)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
-    return err != 0 ? err : s->ops->connect != NULL ? s->ops->connect(s, a, is_nonblocking(f, 0)) : -EOPNOTSUPP;
+    return err != 0                  ? err
+           : s->ops->connect != NULL ? s->ops->connect(s, a, is_nonblocking(f, 0))
+                                     : -EOPNOTSUPP;
 }
 
 int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struct file **out)
 {
     struct socket *s, *n = NULL;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err == 0)
         err = s->ops->accept != NULL ? s->ops->accept(s, is_nonblocking(f, 0), &n) : -EOPNOTSUPP;
@@ -352,7 +363,7 @@ int socket_accept(struct file *f, unsigned oflags, struct sock_addr *from, struc
 int socket_shutdown(struct file *f, int how)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err != 0)
         return err;
@@ -364,7 +375,7 @@ int socket_shutdown(struct file *f, int how)
 int socket_name(struct file *f, bool peer, struct sock_addr *a)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     return err != 0 ? err : s->ops->name(s, peer, a);
 }
@@ -372,7 +383,7 @@ int socket_name(struct file *f, bool peer, struct sock_addr *a)
 long socket_send(struct file *f, struct sock_msg *m)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err != 0)
         return err;
@@ -384,7 +395,7 @@ long socket_send(struct file *f, struct sock_msg *m)
 long socket_receive(struct file *f, struct sock_msg *m)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err != 0)
         return err;

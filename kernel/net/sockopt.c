@@ -14,10 +14,30 @@
 
 #define SOL_SOCKET 1
 enum {
-    SO_DEBUG = 1, SO_REUSEADDR = 2, SO_TYPE = 3, SO_ERROR = 4, SO_DONTROUTE = 5, SO_BROADCAST = 6, SO_SNDBUF = 7,
-    SO_RCVBUF = 8, SO_KEEPALIVE = 9, SO_OOBINLINE = 10, SO_PRIORITY = 12, SO_LINGER = 13, SO_REUSEPORT = 15,
-    SO_RCVLOWAT = 18, SO_SNDLOWAT = 19, SO_RCVTIMEO = 20, SO_SNDTIMEO = 21, SO_BINDTODEVICE = 25, SO_TIMESTAMP = 29,
-    SO_ACCEPTCONN = 30, SO_SNDBUFFORCE = 32, SO_RCVBUFFORCE = 33, SO_PROTOCOL = 38, SO_DOMAIN = 39,
+    SO_DEBUG = 1,
+    SO_REUSEADDR = 2,
+    SO_TYPE = 3,
+    SO_ERROR = 4,
+    SO_DONTROUTE = 5,
+    SO_BROADCAST = 6,
+    SO_SNDBUF = 7,
+    SO_RCVBUF = 8,
+    SO_KEEPALIVE = 9,
+    SO_OOBINLINE = 10,
+    SO_PRIORITY = 12,
+    SO_LINGER = 13,
+    SO_REUSEPORT = 15,
+    SO_RCVLOWAT = 18,
+    SO_SNDLOWAT = 19,
+    SO_RCVTIMEO = 20,
+    SO_SNDTIMEO = 21,
+    SO_BINDTODEVICE = 25,
+    SO_TIMESTAMP = 29,
+    SO_ACCEPTCONN = 30,
+    SO_SNDBUFFORCE = 32,
+    SO_RCVBUFFORCE = 33,
+    SO_PROTOCOL = 38,
+    SO_DOMAIN = 39,
 };
 /* Linux's limits: net.core.rmem_max; SOCK_MIN_RCVBUF. */
 enum { BUF_MAX = 212992, BUF_MIN = 2304 };
@@ -28,7 +48,8 @@ struct linger {
 
 static int set_buffer_size(struct socket *s, int name, int v)
 {
-    uint32_t bytes = 2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2), BUF_MAX); /* Linux doubles what is asked for */
+    uint32_t bytes =
+        2 * (uint32_t)min_of(max_of(v, BUF_MIN / 2), BUF_MAX); /* Linux doubles what is asked for */
 
     *(name == SO_SNDBUF || name == SO_SNDBUFFORCE ? &s->sndbuf : &s->rcvbuf) = bytes;
     return 0;
@@ -46,7 +67,9 @@ static int set_timeout_option(struct socket *s, int name, const void *val, unsig
     memcpy(&tv, val, sizeof tv);
     if (tv.usec < 0 || tv.usec >= 1000000)
         return -EDOM;
-    ns = tv.sec < 0 ? 1 : tv.sec > 1000000000 ? 0 : (uint64_t)tv.sec * 1000000000 + (uint64_t)tv.usec * 1000;
+    ns = tv.sec < 0            ? 1
+         : tv.sec > 1000000000 ? 0
+                               : (uint64_t)tv.sec * 1000000000 + (uint64_t)tv.usec * 1000;
     *(name == SO_RCVTIMEO ? &s->rcvtimeo_ns : &s->sndtimeo_ns) = ns;
     return 0;
 }
@@ -54,7 +77,7 @@ static int set_timeout_option(struct socket *s, int name, const void *val, unsig
 static int set_generic_option(struct socket *s, int name, const void *val, unsigned len)
 {
     struct linger l;
-    int           v;
+    int v;
 
     if (name == SO_RCVTIMEO || name == SO_SNDTIMEO)
         return set_timeout_option(s, name, val, len);
@@ -101,7 +124,7 @@ static int set_generic_option(struct socket *s, int name, const void *val, unsig
 int socket_set_option(struct file *f, int level, int name, const void *val, unsigned len)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err != 0)
         return err;
@@ -122,30 +145,59 @@ int socket_set_option(struct file *f, int level, int name, const void *val, unsi
 static bool get_int_option(struct socket *s, int name, int *v)
 {
     switch (name) {
-    case SO_TYPE: *v = s->type; return true;
-    case SO_ERROR: *v = -socket_error(s); return true;
-    case SO_SNDBUF: *v = (int)s->sndbuf; return true;
-    case SO_RCVBUF: *v = (int)s->rcvbuf; return true;
-    case SO_REUSEADDR: case SO_REUSEPORT: *v = s->reuse; return true;
-    case SO_BROADCAST: *v = s->broadcast; return true;
-    case SO_KEEPALIVE: *v = s->keepalive; return true;
-    case SO_ACCEPTCONN: *v = s->state == SS_LISTENING; return true;
-    case SO_PROTOCOL: *v = s->protocol; return true;
-    case SO_DOMAIN: *v = s->family; return true;
-    case SO_RCVLOWAT: case SO_SNDLOWAT: *v = 1; return true;
-    case SO_DEBUG: case SO_DONTROUTE: case SO_OOBINLINE: case SO_PRIORITY: *v = 0; return true;
+    case SO_TYPE:
+        *v = s->type;
+        return true;
+    case SO_ERROR:
+        *v = -socket_error(s);
+        return true;
+    case SO_SNDBUF:
+        *v = (int)s->sndbuf;
+        return true;
+    case SO_RCVBUF:
+        *v = (int)s->rcvbuf;
+        return true;
+    case SO_REUSEADDR:
+    case SO_REUSEPORT:
+        *v = s->reuse;
+        return true;
+    case SO_BROADCAST:
+        *v = s->broadcast;
+        return true;
+    case SO_KEEPALIVE:
+        *v = s->keepalive;
+        return true;
+    case SO_ACCEPTCONN:
+        *v = s->state == SS_LISTENING;
+        return true;
+    case SO_PROTOCOL:
+        *v = s->protocol;
+        return true;
+    case SO_DOMAIN:
+        *v = s->family;
+        return true;
+    case SO_RCVLOWAT:
+    case SO_SNDLOWAT:
+        *v = 1;
+        return true;
+    case SO_DEBUG:
+    case SO_DONTROUTE:
+    case SO_OOBINLINE:
+    case SO_PRIORITY:
+        *v = 0;
+        return true;
     }
     return false;
 }
 
 static int get_generic_option(struct socket *s, int name, void *val, unsigned *len)
 {
-    uint64_t      ns = name == SO_RCVTIMEO ? s->rcvtimeo_ns : s->sndtimeo_ns;
-    int64_t       tv[2] = {(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000 / 1000)};
+    uint64_t ns = name == SO_RCVTIMEO ? s->rcvtimeo_ns : s->sndtimeo_ns;
+    int64_t tv[2] = {(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000 / 1000)};
     struct linger l = {s->linger, s->linger_s};
-    int           v;
-    const void   *from = &v;
-    unsigned      size = sizeof v;
+    int v;
+    const void *from = &v;
+    unsigned size = sizeof v;
 
     if (name == SO_RCVTIMEO || name == SO_SNDTIMEO)
         from = tv, size = sizeof tv;
@@ -161,7 +213,7 @@ static int get_generic_option(struct socket *s, int name, void *val, unsigned *l
 int socket_get_option(struct file *f, int level, int name, void *val, unsigned *len)
 {
     struct socket *s;
-    int            err = socket_of(f, &s);
+    int err = socket_of(f, &s);
 
     if (err != 0)
         return err;
@@ -169,7 +221,8 @@ int socket_get_option(struct file *f, int level, int name, void *val, unsigned *
     if (level == SOL_SOCKET)
         err = get_generic_option(s, name, val, len);
     else
-        err = s->ops->get_option != NULL ? s->ops->get_option(s, level, name, val, len) : -ENOPROTOOPT;
+        err = s->ops->get_option != NULL ? s->ops->get_option(s, level, name, val, len)
+                                         : -ENOPROTOOPT;
     net_exit();
     return err;
 }

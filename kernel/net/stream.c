@@ -32,8 +32,8 @@ void stream_add(struct socket *s, struct pbuf *p)
 static long copy_stream_bytes(struct socket *s, struct uio *uio, size_t n)
 {
     struct pbuf *p = s->rx_first;
-    size_t       skip = s->rx_skip, done = 0;
-    int          err = 0;
+    size_t skip = s->rx_skip, done = 0;
+    int err = 0;
 
     while (done < n && err == 0) {
         size_t len = min_of((size_t)p->len - skip, n - done), before = uio->resid;
@@ -54,7 +54,7 @@ static void consume_stream_bytes(struct socket *s, size_t n)
 
     while (left > 0) {
         struct pbuf *p = s->rx_first;
-        size_t       here = p->len - s->rx_skip;
+        size_t here = p->len - s->rx_skip;
 
         if (left < here) {
             s->rx_skip += (uint32_t)left;
@@ -75,7 +75,7 @@ static void consume_stream_bytes(struct socket *s, size_t n)
 static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 {
     size_t avail;
-    long   n;
+    long n;
 
     net_enter();
     avail = min_of((size_t)s->rx_bytes, uio->resid);
@@ -94,9 +94,9 @@ static long read_stream_queue(struct socket *s, struct uio *uio, bool peek)
 long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->rcvtimeo_ns);
-    bool     peek = (m->flags & MSG_PEEK) != 0, all = (m->flags & MSG_WAITALL) && !peek;
-    size_t   total = 0;
-    int      end = 0;
+    bool peek = (m->flags & MSG_PEEK) != 0, all = (m->flags & MSG_WAITALL) && !peek;
+    size_t total = 0;
+    int end = 0;
 
     m->name.len = 0;
     m->flags = 0;
@@ -123,9 +123,9 @@ long stream_receive(struct socket *s, struct sock_msg *m, bool nonblock)
 
 int stream_accept(struct socket *l, bool nonblock, struct socket **out)
 {
-    uint64_t       deadline;
+    uint64_t deadline;
     struct socket *n = NULL;
-    int            err = 0;
+    int err = 0;
 
     net_enter();
     deadline = socket_deadline(nonblock, l->rcvtimeo_ns);

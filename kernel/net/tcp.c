@@ -27,7 +27,7 @@ enum { POLLRDHUP = 0x2000 };
 struct list tcp_sockets = LIST_INIT(tcp_sockets);
 
 static const struct sock_ops tcp_ops;
-static uint8_t               ext_id; /* of what lwIP keeps with a pcb for us */
+static uint8_t ext_id; /* of what lwIP keeps with a pcb for us */
 
 static inline struct tcp_pcb *tcp_pcb_of(struct socket *s)
 {
@@ -160,7 +160,8 @@ static err_t on_tcp_accept(void *arg, struct tcp_pcb *pcb, err_t err)
 static bool port_has_listener(uint32_t ip, uint16_t port)
 {
     for (const struct tcp_pcb_listen *l = tcp_listen_pcbs.listen_pcbs; l != NULL; l = l->next)
-        if (l->local_port == port && (ip == IPADDR_ANY || l->local_ip.addr == IPADDR_ANY || l->local_ip.addr == ip))
+        if (l->local_port == port &&
+            (ip == IPADDR_ANY || l->local_ip.addr == IPADDR_ANY || l->local_ip.addr == ip))
             return true;
     return false;
 }
@@ -168,8 +169,8 @@ static bool port_has_listener(uint32_t ip, uint16_t port)
 static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = inet_get(a, &ip.addr, &port);
+    uint16_t port;
+    int err = inet_get(a, &ip.addr, &port);
 
     if (err != 0)
         return err;
@@ -195,7 +196,7 @@ static int tcp_bind_socket(struct socket *s, const struct sock_addr *a)
 static int await_connection(struct socket *s, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    int      err = 0;
+    int err = 0;
 
     while (s->state == SS_CONNECTING && err == 0)
         err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "connect");
@@ -209,8 +210,8 @@ static int await_connection(struct socket *s, bool nonblock)
 static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool nonblock)
 {
     ip_addr_t ip;
-    uint16_t  port;
-    int       err = inet_get(a, &ip.addr, &port);
+    uint16_t port;
+    int err = inet_get(a, &ip.addr, &port);
 
     if (err != 0)
         return err;
@@ -242,10 +243,10 @@ static int tcp_connect_socket(struct socket *s, const struct sock_addr *a, bool 
 static int tcp_listen_socket(struct socket *s, int backlog)
 {
     struct tcp_pcb *l;
-    ip_addr_t       any = {IPADDR_ANY};
-    err_t           e = ERR_OK;
-    int             err = 0;
-    uint8_t         n = (uint8_t)min_of((unsigned)max_of(backlog, 1), (unsigned)BACKLOG_MAX);
+    ip_addr_t any = {IPADDR_ANY};
+    err_t e = ERR_OK;
+    int err = 0;
+    uint8_t n = (uint8_t)min_of((unsigned)max_of(backlog, 1), (unsigned)BACKLOG_MAX);
 
     net_enter();
     if (s->state == SS_LISTENING) {
@@ -279,7 +280,7 @@ static void tcp_accept_done(struct socket *l, struct socket *n)
 static int tcp_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct tcp_pcb *pcb;
-    int             err = 0;
+    int err = 0;
 
     net_enter();
     pcb = tcp_pcb_of(s);
@@ -321,7 +322,7 @@ static void restore_receive_window(struct socket *s)
 void net_tcp_edge(struct tcp_pcb *pcb, const struct tcp_hdr *h, const struct pbuf *p)
 {
     struct socket *s = pcb->callback_arg;
-    uint32_t       past; /* the edge, in bytes */
+    uint32_t past; /* the edge, in bytes */
 
     if (pcb->state < ESTABLISHED || pcb->state > CLOSING || s == NULL)
         return;
@@ -378,7 +379,8 @@ static int tcp_shutdown_socket(struct socket *s, int how)
 
     net_enter();
     if (s->state == SS_LISTENING && how != SHUT_WR) {
-        s->state = SS_CLOSED; /* who waits in accept is told; what waits in the queue goes at close */
+        s->state =
+            SS_CLOSED; /* who waits in accept is told; what waits in the queue goes at close */
         tcp_arg(tcp_pcb_of(s), NULL);
         (void)tcp_close(tcp_pcb_of(s));
         s->pcb = NULL;
@@ -426,7 +428,7 @@ static void detach_pcb_from_socket(struct socket *s, bool hard)
 
 static void tcp_close_socket(struct socket *s)
 {
-    struct list    orphans;
+    struct list orphans;
     struct socket *n;
 
     list_init(&orphans);
@@ -454,10 +456,22 @@ static int tcp_get_option(struct socket *s, int level, int name, void *val, unsi
 }
 
 static const struct sock_ops tcp_ops = {
-    .bind = tcp_bind_socket, .connect = tcp_connect_socket, .listen = tcp_listen_socket, .accept = stream_accept,
-    .accepted = tcp_accept_done, .send = tcp_send_socket, .receive = stream_receive, .read_end = tcp_read_end,
-    .consumed = tcp_consumed, .poll = tcp_poll_socket, .shutdown = tcp_shutdown_socket, .name = tcp_get_name,
-    .set_option = tcp_set_option, .get_option = tcp_get_option, .readable = stream_readable, .close = tcp_close_socket,
+    .bind = tcp_bind_socket,
+    .connect = tcp_connect_socket,
+    .listen = tcp_listen_socket,
+    .accept = stream_accept,
+    .accepted = tcp_accept_done,
+    .send = tcp_send_socket,
+    .receive = stream_receive,
+    .read_end = tcp_read_end,
+    .consumed = tcp_consumed,
+    .poll = tcp_poll_socket,
+    .shutdown = tcp_shutdown_socket,
+    .name = tcp_get_name,
+    .set_option = tcp_set_option,
+    .get_option = tcp_get_option,
+    .readable = stream_readable,
+    .close = tcp_close_socket,
 };
 
 void socket_tcp_init(void)
@@ -468,7 +482,7 @@ void socket_tcp_init(void)
 int socket_make_tcp(int protocol, struct socket **out)
 {
     struct tcp_pcb *pcb;
-    struct socket  *s;
+    struct socket *s;
 
     if (protocol != 0 && protocol != IPPROTO_TCP)
         return -EPROTONOSUPPORT;

@@ -19,19 +19,30 @@
 
 enum { SOL_TCP = 6, LEAST_MSS = 64 };
 enum {
-    TCP_NODELAY_OPTION = 1, TCP_MAXSEG = 2, TCP_CORK = 3, TCP_KEEPIDLE_OPTION = 4, TCP_KEEPINTVL_OPTION = 5,
+    TCP_NODELAY_OPTION = 1,
+    TCP_MAXSEG = 2,
+    TCP_CORK = 3,
+    TCP_KEEPIDLE_OPTION = 4,
+    TCP_KEEPINTVL_OPTION = 5,
     TCP_KEEPCNT_OPTION = 6,
-    TCP_SYNCNT = 7, TCP_LINGER2 = 8, TCP_DEFER_ACCEPT = 9, TCP_WINDOW_CLAMP = 10, TCP_INFO = 11, TCP_QUICKACK = 12,
-    TCP_CONGESTION = 13, TCP_USER_TIMEOUT = 18,
+    TCP_SYNCNT = 7,
+    TCP_LINGER2 = 8,
+    TCP_DEFER_ACCEPT = 9,
+    TCP_WINDOW_CLAMP = 10,
+    TCP_INFO = 11,
+    TCP_QUICKACK = 12,
+    TCP_CONGESTION = 13,
+    TCP_USER_TIMEOUT = 18,
 };
 
 static const char congestion[16] = "reno";
 
 struct tcp_info { /* as Linux's, up to tcpi_total_retrans */
-    uint8_t  state, ca_state, retransmits, probes, backoff, options, wscale, delivery;
+    uint8_t state, ca_state, retransmits, probes, backoff, options, wscale, delivery;
     uint32_t rto_us, ato_us, snd_mss, rcv_mss, unacked, sacked, lost, retrans, fackets;
     uint32_t last_data_sent, last_ack_sent, last_data_recv, last_ack_recv;
-    uint32_t pmtu, rcv_ssthresh, rtt_us, rttvar_us, snd_ssthresh, snd_cwnd, advmss, reordering, rcv_rtt, rcv_space;
+    uint32_t pmtu, rcv_ssthresh, rtt_us, rttvar_us, snd_ssthresh, snd_cwnd, advmss, reordering,
+        rcv_rtt, rcv_space;
     uint32_t total_retrans;
 };
 _Static_assert(sizeof(struct tcp_info) == 104, "as Linux's");
@@ -39,8 +50,9 @@ _Static_assert(sizeof(struct tcp_info) == 104, "as Linux's");
 unsigned tcp_linux_state(const struct tcp_pcb *pcb)
 {
     static const uint8_t linux_state[] = {
-        [CLOSED] = 7, [LISTEN] = 10, [SYN_SENT] = 2, [SYN_RCVD] = 3, [ESTABLISHED] = 1, [FIN_WAIT_1] = 4,
-        [FIN_WAIT_2] = 5, [CLOSE_WAIT] = 8, [CLOSING] = 11, [LAST_ACK] = 9, [TIME_WAIT] = 6,
+        [CLOSED] = 7,      [LISTEN] = 10,    [SYN_SENT] = 2,   [SYN_RCVD] = 3,
+        [ESTABLISHED] = 1, [FIN_WAIT_1] = 4, [FIN_WAIT_2] = 5, [CLOSE_WAIT] = 8,
+        [CLOSING] = 11,    [LAST_ACK] = 9,   [TIME_WAIT] = 6,
     };
 
     return pcb == NULL || pcb->state >= array_size(linux_state) ? 7 : linux_state[pcb->state];
@@ -95,7 +107,8 @@ static int set_keepalive(struct tcp_pcb *pcb, int name, int v)
     return 0;
 }
 
-int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, const void *val, unsigned len)
+int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, const void *val,
+                   unsigned len)
 {
     int v;
 
@@ -140,23 +153,38 @@ int tcp_option_set(struct socket *s, struct tcp_pcb *pcb, int level, int name, c
     return -ENOPROTOOPT;
 }
 
-int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val, unsigned *len)
+int tcp_option_get(struct socket *s, struct tcp_pcb *pcb, int level, int name, void *val,
+                   unsigned *len)
 {
-    bool            live = pcb != NULL && pcb->state != LISTEN;
+    bool live = pcb != NULL && pcb->state != LISTEN;
     struct tcp_info info;
-    const void     *from = NULL;
-    unsigned        size = sizeof(int);
-    int             v = 0;
+    const void *from = NULL;
+    unsigned size = sizeof(int);
+    int v = 0;
 
     if (level != SOL_TCP)
         return inet_option_get(s, (struct ip_pcb *)pcb, level, name, val, len);
     switch (name) {
-    case TCP_NODELAY_OPTION: v = live && tcp_nagle_disabled(pcb); break;
-    case TCP_MAXSEG: v = live ? pcb->mss : 536; break;
-    case TCP_KEEPIDLE_OPTION: v = live ? (int)(pcb->keep_idle / 1000) : 7200; break;
-    case TCP_KEEPINTVL_OPTION: v = live ? (int)(pcb->keep_intvl / 1000) : 75; break;
-    case TCP_KEEPCNT_OPTION: v = live ? (int)pcb->keep_cnt : 9; break;
-    case TCP_CORK: case TCP_DEFER_ACCEPT: case TCP_QUICKACK: case TCP_USER_TIMEOUT: break;
+    case TCP_NODELAY_OPTION:
+        v = live && tcp_nagle_disabled(pcb);
+        break;
+    case TCP_MAXSEG:
+        v = live ? pcb->mss : 536;
+        break;
+    case TCP_KEEPIDLE_OPTION:
+        v = live ? (int)(pcb->keep_idle / 1000) : 7200;
+        break;
+    case TCP_KEEPINTVL_OPTION:
+        v = live ? (int)(pcb->keep_intvl / 1000) : 75;
+        break;
+    case TCP_KEEPCNT_OPTION:
+        v = live ? (int)pcb->keep_cnt : 9;
+        break;
+    case TCP_CORK:
+    case TCP_DEFER_ACCEPT:
+    case TCP_QUICKACK:
+    case TCP_USER_TIMEOUT:
+        break;
     case TCP_CONGESTION:
         from = congestion;
         size = sizeof congestion;
@@ -186,7 +214,7 @@ err_t net_tcp_judge(const struct tcp_hdr *hdr, u16_t optlen, u16_t opt1len, cons
 {
     enum { END = 0, NOTHING = 1, MSS = 2 };
     const uint8_t *opt1 = (const uint8_t *)(hdr + 1);
-    unsigned       i = 0;
+    unsigned i = 0;
 
     if (TCPH_FLAGS(hdr) & TCP_SYN)
         return ERR_OK;

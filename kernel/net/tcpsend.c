@@ -29,7 +29,7 @@ static inline struct tcp_pcb *sender_pcb_of(struct socket *s)
 static uint32_t tcp_sendable_bytes(const struct socket *s)
 {
     struct tcp_pcb *pcb = sender_pcb_of((struct socket *)s);
-    uint32_t        held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
+    uint32_t held = TCP_SND_BUF - pcb->snd_buf, limit = min_of(s->sndbuf, (uint32_t)TCP_SND_BUF);
 
     return held >= limit || pcb->snd_queuelen >= TCP_SND_QUEUELEN - 2 ? 0 : limit - held;
 }
@@ -46,23 +46,28 @@ static int check_tcp_writable(struct socket *s)
         return socket_error(s);
     if (s->tx_shut || s->state == SS_CLOSED)
         return -EPIPE;
-    return s->state == SS_CONNECTED ? 0 : s->state == SS_CONNECTING ? -EAGAIN : s->state == SS_NEW ? -EPIPE : -ENOTCONN;
+    return s->state == SS_CONNECTED    ? 0
+           : s->state == SS_CONNECTING ? -EAGAIN
+           : s->state == SS_NEW        ? -EPIPE
+                                       : -ENOTCONN;
 }
 
 /* Gives n bytes to lwIP, waiting for room.  Bytes taken, or an error if none.  wlock held. */
-static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more, bool nonblock)
+static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n, bool more,
+                                bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    size_t   done = 0;
-    int      err = 0;
+    size_t done = 0;
+    int err = 0;
 
     net_enter();
     while (done < n && err == 0) {
         uint32_t free;
-        size_t   len;
-        err_t    e;
+        size_t len;
+        err_t e;
 
-        if ((err = check_tcp_writable(s)) == -EAGAIN || (err == 0 && (free = tcp_sendable_bytes(s)) == 0)) {
+        if ((err = check_tcp_writable(s)) == -EAGAIN ||
+            (err == 0 && (free = tcp_sendable_bytes(s)) == 0)) {
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "socket write");
             continue;
         }
@@ -76,7 +81,9 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
         } while (e == ERR_MEM && len > LEAST);
         if (e == ERR_OK) {
             done += len;
-        } else if (e == ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
+        } else if (
+            e ==
+            ERR_MEM) { /* what is on its way must be acknowledged first, or memory freed elsewhere */
             s->starved = true;
             err = socket_wait(&s->snd, deadline, s->sndtimeo_ns, "network memory");
         } else {
@@ -91,10 +98,10 @@ static long write_bytes_to_lwip(struct socket *s, const uint8_t *data, size_t n,
 
 long tcp_send_socket(struct socket *s, struct sock_msg *m, bool nonblock)
 {
-    uint8_t      few[SMALL], *buf = few;
-    struct uio  *uio = m->uio;
-    size_t       size = min_of(uio->resid, (size_t)PIECE), total = 0;
-    long         n = 0;
+    uint8_t few[SMALL], *buf = few;
+    struct uio *uio = m->uio;
+    size_t size = min_of(uio->resid, (size_t)PIECE), total = 0;
+    long n = 0;
 
     if (size > sizeof few && (buf = kmem_alloc(size)) == NULL)
         return -ENOBUFS;

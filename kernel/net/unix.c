@@ -25,7 +25,7 @@ enum { PIECE = 7936, SHUT_RD = 0, SHUT_WR = 1, BACKLOG_MAX = 4096, POLLRDHUP = 0
 struct list unix_sockets = LIST_INIT(unix_sockets);
 
 static const struct sock_ops unix_ops;
-static struct cv             backlog_cv; /* all who wait for room in a listener's queue */
+static struct cv backlog_cv; /* all who wait for room in a listener's queue */
 
 static struct socket *unix_new(void)
 {
@@ -41,7 +41,9 @@ static void connect_peers(struct socket *a, struct socket *b)
 
 static bool is_bound_to(const struct socket *s, const struct sock_addr *a)
 {
-    return a->vn != NULL ? s->vn == a->vn : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
+    return a->vn != NULL
+               ? s->vn == a->vn
+               : s->vn == NULL && s->name.len == a->len && memcmp(&s->name, a, a->len) == 0;
 }
 
 /* Who is bound to `a`.  Locked. */
@@ -90,9 +92,10 @@ static int unix_listen(struct socket *s, int backlog)
 
 static int unix_connect(struct socket *s, const struct sock_addr *a, bool nonblock)
 {
-    uint64_t       deadline = socket_deadline(nonblock, s->sndtimeo_ns);
+    uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
     struct socket *n = unix_new(), *l;
-    int            err = n == NULL ? -ENOMEM : socket_charge(n); /* it may wait for accept() longer than s lives */
+    int err =
+        n == NULL ? -ENOMEM : socket_charge(n); /* it may wait for accept() longer than s lives */
 
     net_enter();
     while (err == 0) {
@@ -129,9 +132,9 @@ static void unix_accept_done(struct socket *l, struct socket *n)
 /* Bytes on their way, as lwIP's streams have them. */
 struct unix_piece {
     struct pbuf_custom pc;
-    struct usermem    *payer;
-    size_t             n;
-    uint8_t            bytes[];
+    struct usermem *payer;
+    size_t n;
+    uint8_t bytes[];
 };
 
 static void uncharge_and_free_piece(struct unix_piece *u)
@@ -149,7 +152,7 @@ static void free_piece_of_pbuf(struct pbuf *p)
 /* A piece with the next n bytes of the uio.  -ENOBUFS: no memory, or the user has too much queued; -EFAULT. */
 static int make_unix_piece(struct uio *uio, size_t n, struct pbuf **out)
 {
-    struct usermem    *payer = usermem_charge(sizeof(struct unix_piece) + n);
+    struct usermem *payer = usermem_charge(sizeof(struct unix_piece) + n);
     struct unix_piece *u;
 
     if (payer == NULL)
@@ -186,7 +189,7 @@ static int check_unix_writable(struct socket *s)
 static int queue_piece_at_peer(struct socket *s, struct pbuf *p, bool nonblock)
 {
     uint64_t deadline = socket_deadline(nonblock, s->sndtimeo_ns);
-    int      err;
+    int err;
 
     net_enter();
     while ((err = check_unix_writable(s)) == 0 && rx_buffer_is_full(s->peer))
@@ -203,17 +206,18 @@ static int queue_piece_at_peer(struct socket *s, struct pbuf *p, bool nonblock)
 static long unix_send(struct socket *s, struct sock_msg *m, bool nonblock)
 {
     size_t total = m->uio->resid, done = 0;
-    int    err = 0;
+    int err = 0;
 
     if (m->name.len != 0)
         return s->state == SS_CONNECTED ? -EISCONN : -EOPNOTSUPP;
     if ((err = socket_write_enter(s, nonblock)) != 0)
         return err;
     while (done < total && err == 0) {
-        size_t       n = min_of(total - done, (size_t)PIECE);
+        size_t n = min_of(total - done, (size_t)PIECE);
         struct pbuf *p;
 
-        if ((err = make_unix_piece(m->uio, n, &p)) == 0 && (err = queue_piece_at_peer(s, p, nonblock)) == 0)
+        if ((err = make_unix_piece(m->uio, n, &p)) == 0 &&
+            (err = queue_piece_at_peer(s, p, nonblock)) == 0)
             done += n;
     }
     socket_write_exit(s);
@@ -238,7 +242,7 @@ static void unix_consumed(struct socket *s, size_t n)
 static unsigned unix_poll(struct socket *s)
 {
     unsigned r = 0;
-    bool     ended = s->rx_shut || (s->state == SS_CONNECTED && (s->peer == NULL || s->peer->tx_shut));
+    bool ended = s->rx_shut || (s->state == SS_CONNECTED && (s->peer == NULL || s->peer->tx_shut));
 
     if (s->state == SS_LISTENING)
         return list_empty(&s->accepted) ? 0 : POLLIN | POLLRDNORM;
@@ -277,7 +281,7 @@ static int unix_shutdown(struct socket *s, int how)
 static int unix_get_name(struct socket *s, bool peer, struct sock_addr *a)
 {
     struct socket *of;
-    int            err = 0;
+    int err = 0;
 
     net_enter();
     of = peer ? s->peer : s;
@@ -308,7 +312,7 @@ static void detach_from_peer(struct socket *s)
 
 static void unix_close(struct socket *s)
 {
-    struct list    orphans;
+    struct list orphans;
     struct socket *n;
 
     list_init(&orphans);
@@ -325,10 +329,20 @@ static void unix_close(struct socket *s)
 }
 
 static const struct sock_ops unix_ops = {
-    .bind = unix_bind, .connect = unix_connect, .listen = unix_listen, .accept = stream_accept,
-    .accepted = unix_accept_done, .send = unix_send, .receive = stream_receive, .poll = unix_poll,
-    .shutdown = unix_shutdown, .name = unix_get_name, .readable = stream_readable, .read_end = unix_read_end,
-    .consumed = unix_consumed, .close = unix_close,
+    .bind = unix_bind,
+    .connect = unix_connect,
+    .listen = unix_listen,
+    .accept = stream_accept,
+    .accepted = unix_accept_done,
+    .send = unix_send,
+    .receive = stream_receive,
+    .poll = unix_poll,
+    .shutdown = unix_shutdown,
+    .name = unix_get_name,
+    .readable = stream_readable,
+    .read_end = unix_read_end,
+    .consumed = unix_consumed,
+    .close = unix_close,
 };
 
 void socket_unix_init(void)

@@ -87,7 +87,7 @@ static void proc_discard(struct proc *p)
 static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc **out)
 {
     struct proc *me = l->proc, *p = proc_new();
-    int          err;
+    int err;
 
     if (p == NULL)
         return -ENOMEM;
@@ -102,28 +102,29 @@ static int proc_copy(struct lwp *l, uint64_t flags, int exit_signal, struct proc
         vn_deny_write(p->exe); /* succeeds: the parent's denial stands */
     }
     p->arg_start = me->arg_start;
-    p->arg_end   = me->arg_end;
+    p->arg_end = me->arg_end;
     p->env_start = me->env_start;
-    p->env_end   = me->env_end;
+    p->env_end = me->env_end;
     if ((p->truss = me->truss) != NULL)
         file_hold(p->truss);
     p->track = me->track;
     mutex_exit(&me->mutex);
     p->exit_signal = exit_signal;
-    p->nice        = me->nice;
-    p->dumpable    = me->dumpable;
+    p->nice = me->nice;
+    p->dumpable = me->dumpable;
     p->no_new_privs = me->no_new_privs;
-    p->start_ns    = clock_mono_ns();
-    *out           = p;
+    p->start_ns = clock_mono_ns();
+    *out = p;
     return 0;
 }
 
 /* The LWP `l` as the copy of the caller `me` that clone(2) asks for. */
-static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca, const struct regs *r)
+static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
+                     const struct regs *r)
 {
     uint64_t flags = ca->flags;
 
-    *l->t.uregs     = *r;
+    *l->t.uregs = *r;
     l->t.uregs->rax = 0;
     if (ca->stack != 0)
         l->t.uregs->rsp = ca->stack;
@@ -131,14 +132,15 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
     memcpy(l->t.fpu, me->t.fpu, FPU_SIZE);
     l->t.fsbase = flags & CLONE_SETTLS ? ca->tls : me->t.fsbase;
     l->t.gsbase = me->t.gsbase;
-    l->t.as     = l->proc->as;
-    l->ioprio   = me->ioprio;
-    l->sigmask  = me->sigmask;
-    l->cred     = me->cred;
+    l->t.as = l->proc->as;
+    l->ioprio = me->ioprio;
+    l->sigmask = me->sigmask;
+    l->cred = me->cred;
     atomic_fetch_add_explicit(&l->cred->refs, 1, memory_order_relaxed);
-    if ((flags & (CLONE_VM | CLONE_VFORK)) != CLONE_VM) { /* a copy of the stack: its alternate stack is there too */
-        l->altstack_sp    = me->altstack_sp;
-        l->altstack_size  = me->altstack_size;
+    if ((flags & (CLONE_VM | CLONE_VFORK)) !=
+        CLONE_VM) { /* a copy of the stack: its alternate stack is there too */
+        l->altstack_sp = me->altstack_sp;
+        l->altstack_size = me->altstack_size;
         l->altstack_flags = me->altstack_flags;
     }
     if (flags & CLONE_CHILD_CLEARTID)
@@ -151,8 +153,8 @@ static void lwp_copy(struct lwp *l, struct lwp *me, const struct clone_args *ca,
 static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
 {
     struct proc *p = l->proc, *mine = me->proc;
-    bool         thread = p == mine;
-    int          id, err;
+    bool thread = p == mine;
+    int id, err;
 
     spin_lock(&mine->sig->lock);
     sig_recalc_locked(me);
@@ -168,7 +170,7 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
         return id;
     }
     thread_follow(&l->t, &me->t);
-    l->t.tid  = (uint32_t)id;
+    l->t.tid = (uint32_t)id;
     l->lwpid = ++p->next_lwpid;
     p->nlwps++;
     list_push_back(&p->lwps, &l->proc_link);
@@ -179,18 +181,19 @@ static int publish_lwp(struct lwp *l, struct lwp *me, uint64_t flags)
             atomic_fetch_or(&l->t.ast, AST_SIGNAL);
         return 0;
     }
-    p->pid    = id;
+    p->pid = id;
     p->parent = flags & CLONE_PARENT ? mine->parent : mine;
-    p->ppid   = p->parent->pid;
+    p->ppid = p->parent->pid;
     if (flags & CLONE_PARENT)
-        p->exit_signal = mine->exit_signal; /* no other signal than the one that the parent has agreed to */
+        p->exit_signal =
+            mine->exit_signal; /* no other signal than the one that the parent has agreed to */
     list_push_back(&p->parent->children, &p->sibling);
     list_push_back(&proc_all, &p->all_link);
     proc_hash_add(p);
     pgrp_join(p, mine->pgrp);
     if (flags & CLONE_VFORK) {
         l->vfork_parent = me;
-        me->vfork_wait  = true;
+        me->vfork_wait = true;
     }
     return 0;
 }
@@ -203,14 +206,15 @@ static void vfork_sleep(struct lwp *me, struct lwp *child)
     sig_mask_set(~SIGBIT(SIGKILL));
     spin_lock(&proc_lock);
     while (me->vfork_wait) {
-        if (cv_wait_sig_spin(&me->proc->child_cv, &proc_lock, NO_DEADLINE, "vfork") == 0 || !me->vfork_wait)
+        if (cv_wait_sig_spin(&me->proc->child_cv, &proc_lock, NO_DEADLINE, "vfork") == 0 ||
+            !me->vfork_wait)
             continue;
         spin_lock(&me->proc->sig->lock);
         sig_recalc_locked(me);
         spin_unlock(&me->proc->sig->lock);
         if (signal_pending()) {
             child->vfork_parent = NULL; /* still there: it clears vfork_wait before it goes */
-            me->vfork_wait      = false;
+            me->vfork_wait = false;
         }
     }
     spin_unlock(&proc_lock);
@@ -232,10 +236,12 @@ void vfork_release(struct lwp *l)
 
 static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
 {
-    uint64_t f       = ca->flags;
-    uint64_t known   = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK | CLONE_PARENT | CLONE_THREAD |
-                     CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
-    uint64_t without = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO; /* no effect here */
+    uint64_t f = ca->flags;
+    uint64_t known = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |
+                     CLONE_PARENT | CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID |
+                     CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
+    uint64_t without = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED |
+                       CLONE_IO; /* no effect here */
 
     if ((f & ~(known | without)) != 0 || ca->exit_signal < 0 || ca->exit_signal > NSIG)
         return -EINVAL;
@@ -252,11 +258,11 @@ static int check_clone_flags(const struct clone_args *ca, const struct proc *me)
 
 long proc_clone(const struct clone_args *ca, struct regs *r)
 {
-    struct lwp  *me = curlwp(), *l;
-    struct proc *p  = me->proc;
-    struct list  dead;
-    bool         thread = (ca->flags & CLONE_THREAD) != 0;
-    int          err    = check_clone_flags(ca, p), id;
+    struct lwp *me = curlwp(), *l;
+    struct proc *p = me->proc;
+    struct list dead;
+    bool thread = (ca->flags & CLONE_THREAD) != 0;
+    int err = check_clone_flags(ca, p), id;
 
     if (err != 0)
         return err;

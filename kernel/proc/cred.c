@@ -12,7 +12,7 @@
 #include "stat/panic.h"
 
 static struct kmem_cache *cred_cache;
-static struct cred        root_cred = {.refs = 1};
+static struct cred root_cred = {.refs = 1};
 
 void cred_init(void)
 {
@@ -33,7 +33,7 @@ struct cred *cred_dup(const struct cred *c)
 
     if (n == NULL)
         return NULL;
-    *n      = *c;
+    *n = *c;
     n->refs = 1;
     return n;
 }
@@ -46,8 +46,8 @@ void cred_release(struct cred *c)
 
 int cred_install(struct cred *n)
 {
-    struct lwp    *l = curlwp();
-    struct cred   *old;
+    struct lwp *l = curlwp();
+    struct cred *old;
     struct ucount *uc;
 
     spin_lock(&proc_lock);
@@ -62,7 +62,7 @@ int cred_install(struct cred *n)
         ucount_put(l->ucount);
         l->ucount = uc;
     }
-    old     = l->cred;
+    old = l->cred;
     l->cred = n;
     spin_unlock(&proc_lock);
     cred_release(old);

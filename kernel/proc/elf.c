@@ -15,11 +15,20 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-enum { PT_LOAD = 1, PT_INTERP = 3, ET_EXEC = 2, ET_DYN = 3, EM_X86_64 = 62, PF_X = 1, PF_W = 2, PF_R = 4 };
+enum {
+    PT_LOAD = 1,
+    PT_INTERP = 3,
+    ET_EXEC = 2,
+    ET_DYN = 3,
+    EM_X86_64 = 62,
+    PF_X = 1,
+    PF_W = 2,
+    PF_R = 4
+};
 enum { P_READ = 1, P_WRITE = 2, P_EXEC = 4 }; /* PROT_* */
 
 struct ehdr {
-    uint8_t  ident[16];
+    uint8_t ident[16];
     uint16_t type, machine;
     uint32_t version;
     uint64_t entry, phoff, shoff;
@@ -36,8 +45,9 @@ _Static_assert(sizeof(struct ehdr) == 64 && sizeof(struct phdr) == ELF_PHDR_SIZE
 
 int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img)
 {
-    static const uint8_t magic[7] = {0x7f, 'E', 'L', 'F', 2 /* 64 bits */, 1 /* little-endian */, 1 /* version */};
-    struct ehdr          h;
+    static const uint8_t magic[7] = {0x7f, 'E', 'L', 'F', 2 /* 64 bits */, 1 /* little-endian */,
+                                     1 /* version */};
+    struct ehdr h;
 
     if (len < sizeof h)
         return -ENOEXEC;
@@ -52,16 +62,17 @@ int elf_header(const void *buf, size_t len, uint64_t size, struct elf_image *img
         return -ENOEXEC;
     memset(img, 0, sizeof *img);
     img->dynamic = h.type == ET_DYN;
-    img->entry   = h.entry;
-    img->phoff   = h.phoff;
-    img->phnum   = h.phnum;
+    img->entry = h.entry;
+    img->phoff = h.phoff;
+    img->phnum = h.phnum;
     return 0;
 }
 
-static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top, struct elf_image *img)
+static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top,
+                            struct elf_image *img)
 {
     struct elf_segment *s = &img->load[img->nload];
-    uint64_t            first, end;
+    uint64_t first, end;
 
     if (p->memsz == 0)
         return 0;
@@ -74,14 +85,15 @@ static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top, s
     if ((p->flags & (PF_W | PF_X)) == (PF_W | PF_X))
         return -ENOEXEC;
     first = p->vaddr & PAGE_MASK;
-    end   = round_up(p->vaddr + p->memsz, PAGE_SIZE);
+    end = round_up(p->vaddr + p->memsz, PAGE_SIZE);
     if (end > top || (img->nload > 0 && first < img->high))
         return -ENOEXEC;
     if (img->nload == 0)
         img->low = first;
     img->high = end;
-    *s        = (struct elf_segment){p->vaddr, p->filesz, p->memsz, p->off, 0};
-    s->prot   = (p->flags & PF_R ? P_READ : 0) | (p->flags & PF_W ? P_WRITE : 0) | (p->flags & PF_X ? P_EXEC : 0);
+    *s = (struct elf_segment){p->vaddr, p->filesz, p->memsz, p->off, 0};
+    s->prot = (p->flags & PF_R ? P_READ : 0) | (p->flags & PF_W ? P_WRITE : 0) |
+              (p->flags & PF_X ? P_EXEC : 0);
     /* The table is in memory when the bytes of the file that hold it are. */
     if (img->phdr == 0 && img->phoff >= p->off &&
         img->phoff - p->off + (uint64_t)img->phnum * ELF_PHDR_SIZE <= p->filesz)
@@ -93,7 +105,7 @@ static int add_load_segment(const struct phdr *p, uint64_t size, uint64_t top, s
 int elf_program_headers(const void *phdrs, uint64_t size, uint64_t top, struct elf_image *img)
 {
     struct phdr p;
-    int         err;
+    int err;
 
     for (unsigned i = 0; i < img->phnum; i++) {
         memcpy(&p, (const char *)phdrs + i * sizeof p, sizeof p);

@@ -11,18 +11,18 @@ enum { ELF_LOAD_MAX = 12, ELF_PHDR_SIZE = 56, ELF_PHNUM_MAX = 64 };
 
 struct elf_segment {
     uint64_t vaddr, filesz, memsz, off;
-    int      prot; /* PROT_* */
+    int prot; /* PROT_* */
 };
 
 struct elf_image {
-    bool     dynamic; /* ET_DYN: may lie anywhere */
+    bool dynamic; /* ET_DYN: may lie anywhere */
     uint64_t entry;
-    uint64_t low, high;      /* addresses covered, whole pages */
-    uint64_t phdr;           /* address of the program headers in memory; 0: not loaded */
-    uint64_t phoff;          /* their place in the file, bytes */
+    uint64_t low, high; /* addresses covered, whole pages */
+    uint64_t phdr;      /* address of the program headers in memory; 0: not loaded */
+    uint64_t phoff;     /* their place in the file, bytes */
     unsigned phnum;
     uint64_t interp_off, interp_len; /* PT_INTERP in the file; len 0: none */
-    unsigned           nload;
+    unsigned nload;
     struct elf_segment load[ELF_LOAD_MAX];
 };
 

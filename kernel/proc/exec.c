@@ -29,7 +29,7 @@ enum { SCRIPT_DEPTH = 4, SCRIPT_LINE = 256 };
 int exec_program_open(struct program *pr, struct vnode *vn, const char *path)
 {
     struct fs_ctx ctx;
-    int           err = 0;
+    int err = 0;
 
     fs_context(&ctx);
     if (vn != NULL)
@@ -49,7 +49,7 @@ int exec_program_open(struct program *pr, struct vnode *vn, const char *path)
     fs_context_done(&ctx);
     if (err != 0)
         return err;
-    pr->vn    = vn;
+    pr->vn = vn;
     pr->nhead = vn_read_kernel(vn, pr->head, sizeof pr->head, 0);
     return pr->nhead < 0 ? (int)pr->nhead : pr->nhead == 0 ? -ENOEXEC : 0;
 }
@@ -95,12 +95,13 @@ static int parse_script(uint8_t *line, size_t n, char **interp, char **arg)
 }
 
 /* argv becomes interpreter, [argument,] path of the script, and the old argv without its first. */
-static int prepend_script_args(struct exec_args *ea, const char *interp, const char *arg, const char *script)
+static int prepend_script_args(struct exec_args *ea, const char *interp, const char *arg,
+                               const char *script)
 {
     size_t ni = strlen(interp) + 1, na = arg != NULL ? strlen(arg) + 1 : 0, ns = strlen(script) + 1;
     size_t skip = ea->nargs > 0 ? strlen(ea->strings) + 1 : 0;
-    size_t len  = ni + na + ns + ea->len - skip;
-    char  *buf  = kmem_alloc(len);
+    size_t len = ni + na + ns + ea->len - skip;
+    char *buf = kmem_alloc(len);
 
     if (buf == NULL)
         return -ENOMEM;
@@ -111,7 +112,7 @@ static int prepend_script_args(struct exec_args *ea, const char *interp, const c
     memcpy(buf + ni + na + ns, ea->strings + skip, ea->len - skip);
     kmem_free(ea->strings);
     ea->strings = buf;
-    ea->len     = len;
+    ea->len = len;
     ea->nargs += (ea->nargs > 0 ? 0 : 1) + 1 + (arg != NULL);
     return 0;
 }
@@ -120,8 +121,8 @@ static int prepend_script_args(struct exec_args *ea, const char *interp, const c
 static int find_program(struct exec *x)
 {
     const char *path = x->path;
-    char       *interp, *arg, name[SCRIPT_LINE];
-    int         err;
+    char *interp, *arg, name[SCRIPT_LINE];
+    int err;
 
     for (unsigned depth = 0;; depth++) {
         struct program *pr = &x->main;
@@ -132,7 +133,8 @@ static int find_program(struct exec *x)
             return 0;
         if (depth == SCRIPT_DEPTH)
             return -ELOOP;
-        if ((err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp, &arg)) != 0 ||
+        if ((err = parse_script(pr->head, (size_t)min_of(pr->nhead, (long)SCRIPT_LINE), &interp,
+                                &arg)) != 0 ||
             (err = prepend_script_args(x->args, interp, arg, path)) != 0)
             return err;
         str_copy(name, interp, sizeof name);
@@ -148,7 +150,7 @@ static int find_program(struct exec *x)
 static int make_setid_cred(struct exec *x)
 {
     struct vnode *vn = x->main.vn;
-    uint32_t      mode, owner, group;
+    uint32_t mode, owner, group;
 
     rw_enter_read(&vn->lock); /* the three belong together */
     mode = vn->mode;
@@ -188,8 +190,8 @@ static int unshare_for_exec(struct exec *x, struct proc *p)
 static int end_other_lwps(struct lwp *l)
 {
     struct proc *p = l->proc;
-    struct list  dead;
-    int          err = 0;
+    struct list dead;
+    int err = 0;
 
     spin_lock(&proc_lock);
     spin_lock(&p->sig->lock);
@@ -228,7 +230,7 @@ static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
     if (x->sig != NULL) { /* p->sig may change only under proc_lock and its own lock */
         spin_lock(&proc_lock);
         spin_lock(&p->sig->lock);
-        old    = p->sig;
+        old = p->sig;
         p->sig = x->sig;
         x->sig = NULL;
         spin_unlock(&old->lock);
@@ -241,7 +243,7 @@ static void reset_signal_handlers(struct exec *x, struct proc *p, struct lwp *l)
             p->sig->act[i] = (struct sigaction){0};
     spin_unlock(&p->sig->lock);
     l->altstack_sp = l->altstack_size = 0;
-    l->altstack_flags                 = 0;
+    l->altstack_flags = 0;
 }
 
 /* The program's name, for people: last part of the path. */
@@ -256,41 +258,41 @@ static void set_program_name(struct lwp *l, const char *path)
 /* Nothing fails from here on. */
 static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct regs *r)
 {
-    struct as      *old_as;
+    struct as *old_as;
     struct fdtable *old_files = NULL;
-    struct fsinfo  *old_fs    = NULL;
-    struct file    *truss     = NULL;
-    struct cred    *old_cred  = NULL;
-    struct proc    *child;
-    struct program  old       = {.vn = NULL};
+    struct fsinfo *old_fs = NULL;
+    struct file *truss = NULL;
+    struct cred *old_cred = NULL;
+    struct proc *child;
+    struct program old = {.vn = NULL};
 
     lwp_leave_memory(l);
     l->clear_tid = l->robust_list = 0;
     mutex_enter(&p->mutex);
     old_as = p->as;
-    p->as  = x->as;
-    x->as  = NULL;
+    p->as = x->as;
+    x->as = NULL;
     old.vn = p->exe;
     p->exe = x->main.vn;
     x->main.vn = NULL;
-    p->arg_start    = x->arg_start;
-    p->arg_end      = x->arg_end;
-    p->env_start    = x->env_start;
-    p->env_end      = x->env_end;
-    p->as_shared    = false;
+    p->arg_start = x->arg_start;
+    p->arg_end = x->arg_end;
+    p->env_start = x->env_start;
+    p->env_end = x->env_end;
+    p->as_shared = false;
     p->files_shared = false;
     if (x->files != NULL) {
         old_files = p->files;
-        p->files  = x->files;
-        x->files  = NULL;
+        p->files = x->files;
+        x->files = NULL;
     }
     if (x->fs != NULL) {
         old_fs = p->fs;
-        p->fs  = x->fs;
-        x->fs  = NULL;
+        p->fs = x->fs;
+        x->fs = NULL;
     }
     if (x->cred != NULL && !cred_superuser(l->cred)) { /* begun since make_setid_cred() */
-        truss    = p->truss;
+        truss = p->truss;
         p->truss = NULL;
         p->track = false;
     }
@@ -315,49 +317,58 @@ static void commit_exec(struct exec *x, struct proc *p, struct lwp *l, struct re
     spin_lock(&proc_lock);
     if (x->cred != NULL) {
         old_cred = l->cred;
-        l->cred  = x->cred;
-        x->cred  = NULL;
+        l->cred = x->cred;
+        x->cred = NULL;
     }
-    LIST_FOREACH(child, &p->children, sibling) /* what the old program chose may not hit the new one */
+    LIST_FOREACH (child, &p->children,
+                  sibling) /* what the old program chose may not hit the new one */
         child->exit_signal = SIGCHLD;
     spin_unlock(&proc_lock);
     cred_release(old_cred);
     p->dumpable = l->cred->euid == l->cred->uid && l->cred->egid == l->cred->gid;
     l->lwpid = p->next_lwpid = 1;
-    p->exit_signal           = SIGCHLD;
-    p->has_execed            = true;
+    p->exit_signal = SIGCHLD;
+    p->has_execed = true;
     set_program_name(l, x->path);
     thread_new_program(&l->t);
 
     thread_fpu_init(&l->t);
     thread_set_fsbase(0);
     thread_set_gsbase(0);
-    *r = (struct regs){.orig_rax = UINT64_MAX, .rip = x->entry, .rcx = x->entry, .rsp = x->sp, .cs = SEL_UCODE,
-                       .ss = SEL_UDATA, .rflags = 0x202, .r11 = 0x202};
+    *r = (struct regs){.orig_rax = UINT64_MAX,
+                       .rip = x->entry,
+                       .rcx = x->entry,
+                       .rsp = x->sp,
+                       .cs = SEL_UCODE,
+                       .ss = SEL_UDATA,
+                       .rflags = 0x202,
+                       .r11 = 0x202};
 }
 
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r)
 {
-    struct lwp  *l = curlwp();
+    struct lwp *l = curlwp();
     struct proc *p = l->proc;
     struct exec *x = kmem_alloc(sizeof *x);
-    int          err;
+    int err;
 
     if (x == NULL)
         return -ENOMEM;
-    x->path    = path;
-    x->args    = ea;
+    x->path = path;
+    x->args = ea;
     x->main.vn = x->interp.vn = NULL;
     x->main.base = x->interp.base = 0;
-    x->as    = NULL;
-    x->cred  = NULL;
-    x->sig   = NULL;
+    x->as = NULL;
+    x->cred = NULL;
+    x->sig = NULL;
     x->files = NULL;
-    x->fs    = NULL;
-    if ((err = find_program(x)) == 0 && (err = make_setid_cred(x)) == 0 && (err = exec_load(x)) == 0 &&
-        (err = exec_stack(x)) == 0 && (err = unshare_for_exec(x, p)) == 0 &&
+    x->fs = NULL;
+    if ((err = find_program(x)) == 0 && (err = make_setid_cred(x)) == 0 &&
+        (err = exec_load(x)) == 0 && (err = exec_stack(x)) == 0 &&
+        (err = unshare_for_exec(x, p)) == 0 &&
         ((p->nlwps == 1 && (int)l->t.tid == p->pid) ||
-         ((err = end_other_lwps(l)) == 0 && (err = unshare_for_exec(x, p)) == 0 /* what an LWP has shared since */))) {
+         ((err = end_other_lwps(l)) == 0 &&
+          (err = unshare_for_exec(x, p)) == 0 /* what an LWP has shared since */))) {
         CPUSTAT_INC(execs);
         commit_exec(x, p, l, r);
     }

@@ -23,10 +23,10 @@ static const uint8_t zeros[PAGE_SIZE];
 static int read_program_headers(struct program *pr)
 {
     struct elf_image *e = &pr->elf;
-    uint64_t          size = pr->vn->size;
-    int               err  = elf_header(pr->head, (size_t)pr->nhead, size, e);
-    size_t            n    = (size_t)e->phnum * ELF_PHDR_SIZE;
-    void             *big;
+    uint64_t size = pr->vn->size;
+    int err = elf_header(pr->head, (size_t)pr->nhead, size, e);
+    size_t n = (size_t)e->phnum * ELF_PHDR_SIZE;
+    void *big;
 
     if (err != 0)
         return err;
@@ -43,16 +43,16 @@ static int read_program_headers(struct program *pr)
 
 static int map_segment(struct as *as, struct program *pr, const struct elf_segment *s)
 {
-    uint64_t start    = pr->base + (s->vaddr & PAGE_MASK);
+    uint64_t start = pr->base + (s->vaddr & PAGE_MASK);
     uint64_t file_end = pr->base + s->vaddr + s->filesz;
-    uint64_t end      = round_up(pr->base + s->vaddr + s->memsz, PAGE_SIZE);
-    uint64_t mapped   = start, tail;
-    int      err;
+    uint64_t end = round_up(pr->base + s->vaddr + s->memsz, PAGE_SIZE);
+    uint64_t mapped = start, tail;
+    int err;
 
     if (s->filesz > 0) {
         mapped = round_up(file_end, PAGE_SIZE);
-        err    = as_map(as, &start, mapped - start, s->prot, MAP_PRIVATE | MAP_FIXED, &pr->vn->obj, s->off & PAGE_MASK,
-                        pr->vn, 0);
+        err = as_map(as, &start, mapped - start, s->prot, MAP_PRIVATE | MAP_FIXED, &pr->vn->obj,
+                     s->off & PAGE_MASK, pr->vn, 0);
         if (err != 0)
             return err;
         tail = mapped - file_end;
@@ -62,7 +62,8 @@ static int map_segment(struct as *as, struct program *pr, const struct elf_segme
     }
     if (end <= mapped)
         return 0;
-    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+    return as_map(as, &mapped, end - mapped, s->prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, NULL,
+                  0, NULL, 0);
 }
 
 static int map_program(struct as *as, struct program *pr)
@@ -82,16 +83,17 @@ static int map_program(struct as *as, struct program *pr)
  */
 static int load_interpreter(struct exec *x)
 {
-    struct elf_image *e    = &x->interp.elf;
-    uint64_t          n    = x->main.elf.interp_len, place = 0;
-    char             *path = kmem_alloc(n);
-    bool              named;
-    int               err;
+    struct elf_image *e = &x->interp.elf;
+    uint64_t n = x->main.elf.interp_len, place = 0;
+    char *path = kmem_alloc(n);
+    bool named;
+    int err;
 
     if (path == NULL)
         return -ENOMEM;
-    named = vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) == (long)n && path[n - 1] == '\0';
-    err   = named ? exec_program_open(&x->interp, NULL, path) : -ENOEXEC;
+    named = vn_read_kernel(x->main.vn, path, n, (loff_t)x->main.elf.interp_off) == (long)n &&
+            path[n - 1] == '\0';
+    err = named ? exec_program_open(&x->interp, NULL, path) : -ENOEXEC;
     kmem_free(path);
     if (err == 0)
         err = read_program_headers(&x->interp);
@@ -99,20 +101,21 @@ static int load_interpreter(struct exec *x)
         return -ELIBBAD;
     if (err != 0)
         return err;
-    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+    err = as_map(x->as, &place, e->high - e->low, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, NULL, 0,
+                 NULL, 0);
     if (err != 0 || (err = as_unmap(x->as, place, e->high - e->low)) != 0)
         return err;
     x->interp.base = place - e->low;
-    x->entry       = x->interp.base + e->entry;
+    x->entry = x->interp.base + e->entry;
     return map_program(x->as, &x->interp);
 }
 
 int exec_load(struct exec *x)
 {
     struct elf_image *e = &x->main.elf;
-    struct as_limits  lim;
-    struct rlimit    *rlim = curproc()->rlim;
-    int               err  = read_program_headers(&x->main);
+    struct as_limits lim;
+    struct rlimit *rlim = curproc()->rlim;
+    int err = read_program_headers(&x->main);
 
     if (err != 0)
         return err;

@@ -15,13 +15,34 @@
 #include "proc/vdso.h"
 
 enum {
-    AT_NULL, AT_PHDR = 3, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY, AT_UID = 11, AT_EUID, AT_GID,
-    AT_EGID, AT_PLATFORM, AT_HWCAP, AT_CLKTCK, AT_SECURE = 23, AT_RANDOM = 25, AT_HWCAP2, AT_EXECFN = 31,
-    AT_SYSINFO_EHDR = 33, AT_MINSIGSTKSZ = 51, NAUX = 21
+    AT_NULL,
+    AT_PHDR = 3,
+    AT_PHENT,
+    AT_PHNUM,
+    AT_PAGESZ,
+    AT_BASE,
+    AT_FLAGS,
+    AT_ENTRY,
+    AT_UID = 11,
+    AT_EUID,
+    AT_GID,
+    AT_EGID,
+    AT_PLATFORM,
+    AT_HWCAP,
+    AT_CLKTCK,
+    AT_SECURE = 23,
+    AT_RANDOM = 25,
+    AT_HWCAP2,
+    AT_EXECFN = 31,
+    AT_SYSINFO_EHDR = 33,
+    AT_MINSIGSTKSZ = 51,
+    NAUX = 21
 };
-#define STACK_PAGES (1ul << 15)   /* places for its top, in pages: 128 MiB of the room that vm leaves for stacks */
-#define STACK_FIRST (128ul << 10) /* bytes mapped at first, beyond the arguments; faults extend it */
-#define MIN_ARGS    (128ul << 10)
+#define STACK_PAGES                                                                                \
+    (1ul << 15) /* places for its top, in pages: 128 MiB of the room that vm leaves for stacks */
+#define STACK_FIRST                                                                                \
+    (128ul << 10) /* bytes mapped at first, beyond the arguments; faults extend it */
+#define MIN_ARGS (128ul << 10)
 
 static const char platform[] = "x86_64";
 
@@ -34,7 +55,8 @@ static uint32_t cpu_features(void)
 }
 
 /* Fill in `nptr` pointers to consecutive strings, and NULL.  Returns the place after them. */
-static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kbase, uint64_t ubase, unsigned n)
+static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kbase, uint64_t ubase,
+                                     unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         *v++ = ubase + (uint64_t)(*s - kbase);
@@ -44,11 +66,11 @@ static uint64_t *put_string_pointers(uint64_t *v, const char **s, const char *kb
     return v;
 }
 
-static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *cr, uint64_t random, uint64_t plat,
-                      uint64_t execfn)
+static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *cr, uint64_t random,
+                          uint64_t plat, uint64_t execfn)
 {
     const struct elf_image *e = &x->main.elf;
-    const uint64_t          pairs[NAUX][2] = {
+    const uint64_t pairs[NAUX][2] = {
         {AT_SYSINFO_EHDR, x->vdso},
         {AT_HWCAP, cpu_features()},
         {AT_PAGESZ, PAGE_SIZE},
@@ -80,19 +102,19 @@ static uint64_t *put_auxv(uint64_t *v, const struct exec *x, const struct cred *
 /* The kernel copy: vector and strings, `len` bytes that will lie at `sp`. */
 static void build_stack_image(struct exec *x, uint8_t *buf, uint64_t sp, size_t vec_bytes)
 {
-    struct exec_args *ea     = x->args;
-    uint64_t         *v      = (uint64_t *)buf;
-    uint64_t          random = sp + vec_bytes, plat = random + 16, ustr = plat + 8, execfn = ustr + ea->len;
-    const char       *s      = ea->strings;
-    uint8_t           seed[16];
+    struct exec_args *ea = x->args;
+    uint64_t *v = (uint64_t *)buf;
+    uint64_t random = sp + vec_bytes, plat = random + 16, ustr = plat + 8, execfn = ustr + ea->len;
+    const char *s = ea->strings;
+    uint8_t seed[16];
 
     crng_bytes(seed, sizeof seed);
-    *v++         = ea->nargs;
+    *v++ = ea->nargs;
     x->arg_start = ustr;
-    v            = put_string_pointers(v, &s, ea->strings, ustr, ea->nargs);
+    v = put_string_pointers(v, &s, ea->strings, ustr, ea->nargs);
     x->arg_end = x->env_start = ustr + (uint64_t)(s - ea->strings);
-    v                         = put_string_pointers(v, &s, ea->strings, ustr, ea->nenvs);
-    x->env_end                = execfn;
+    v = put_string_pointers(v, &s, ea->strings, ustr, ea->nenvs);
+    x->env_end = execfn;
     put_auxv(v, x, x->cred != NULL ? x->cred : curcred(), random, plat, execfn);
     memcpy(buf + vec_bytes, seed, sizeof seed);
     memcpy(buf + vec_bytes + 16, platform, sizeof platform);
@@ -102,21 +124,22 @@ static void build_stack_image(struct exec *x, uint8_t *buf, uint64_t sp, size_t 
 
 int exec_stack(struct exec *x)
 {
-    struct exec_args *ea        = x->args;
-    size_t            vec_bytes = (size_t)(1 + ea->nargs + 1 + ea->nenvs + 1) * 8 + NAUX * 16;
-    size_t            len       = vec_bytes + 24 + ea->len + strlen(x->path) + 1;
-    uint64_t          limit     = curproc()->rlim[RLIMIT_STACK].cur, top, low, sp;
-    uint8_t          *buf;
-    int               err;
+    struct exec_args *ea = x->args;
+    size_t vec_bytes = (size_t)(1 + ea->nargs + 1 + ea->nenvs + 1) * 8 + NAUX * 16;
+    size_t len = vec_bytes + 24 + ea->len + strlen(x->path) + 1;
+    uint64_t limit = curproc()->rlim[RLIMIT_STACK].cur, top, low, sp;
+    uint8_t *buf;
+    int err;
 
     if (len > max_of(limit / 4, MIN_ARGS))
         return -E2BIG;
     top = USER_TOP - PAGE_SIZE - crng_below(STACK_PAGES) * PAGE_SIZE;
-    sp  = (top - crng_below(PAGE_SIZE / 16) * 16 - len) & ~15ul;
+    sp = (top - crng_below(PAGE_SIZE / 16) * 16 - len) & ~15ul;
     low = round_down(sp, PAGE_SIZE) - min_of(STACK_FIRST, max_of(limit, PAGE_SIZE));
     low = round_down(low, PAGE_SIZE);
     err = as_map(x->as, &low, top - low, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN | MAP_STACK, NULL, 0, NULL,
+                 0);
     if (err != 0)
         return err;
     x->vdso = vdso_map(x->as);

@@ -19,7 +19,12 @@
 #include "stat/panic.h"
 #include "x86/uaccess.h"
 
-enum { ROBUST_LIMIT = 2048, FUTEX_WAITERS = 0x80000000, FUTEX_OWNER_DIED = 0x40000000, FUTEX_TID = 0x3fffffff };
+enum {
+    ROBUST_LIMIT = 2048,
+    FUTEX_WAITERS = 0x80000000,
+    FUTEX_OWNER_DIED = 0x40000000,
+    FUTEX_TID = 0x3fffffff
+};
 
 /* One robust mutex of a dead thread: mark it, wake one waiter. */
 static void release_robust_futex(struct lwp *l, uint64_t futex, bool pending)
@@ -81,7 +86,7 @@ void lwps_interrupt(struct proc *p, struct lwp *except)
 {
     struct lwp *l;
 
-    LIST_FOREACH(l, &p->lwps, proc_link)
+    LIST_FOREACH (l, &p->lwps, proc_link)
         if (l != except)
             thread_interrupt(&l->t);
 }
@@ -117,10 +122,10 @@ void lwps_take_dead(struct proc *p, struct list *dead)
 static void release_proc_parts(struct proc *p)
 {
     struct fdtable *files;
-    struct fsinfo  *fs;
-    struct as      *as;
-    struct vnode   *exe;
-    struct file    *truss;
+    struct fsinfo *fs;
+    struct as *as;
+    struct vnode *exe;
+    struct file *truss;
 
     mutex_enter(&p->mutex);
     files = p->files, p->files = NULL;
@@ -144,7 +149,7 @@ static void release_proc_parts(struct proc *p)
 
 /* Zombies that nobody will wait for. */
 static struct list reaper_list = LIST_INIT(reaper_list); /* [p] proc.all_link */
-static struct cv   reaper_cv;
+static struct cv reaper_cv;
 
 static void reaper_main(void *arg)
 {
@@ -181,20 +186,20 @@ void proc_unlink(struct proc *p)
 
 void child_event(struct proc *p, int code, int status)
 {
-    struct proc     *parent = p->parent;
-    struct sigaction act    = parent->sig->act[SIGCHLD - 1];
-    int              sig    = code >= CLD_STOPPED ? SIGCHLD : p->exit_signal;
-    struct siginfo   info   = {.signo = sig, .code = code};
+    struct proc *parent = p->parent;
+    struct sigaction act = parent->sig->act[SIGCHLD - 1];
+    int sig = code >= CLD_STOPPED ? SIGCHLD : p->exit_signal;
+    struct siginfo info = {.signo = sig, .code = code};
 
     if (sig != 0 && !(code >= CLD_STOPPED && (act.flags & SA_NOCLDSTOP))) {
         struct rusage_kernel ru;
 
         rusage_collect(p, &ru);
-        info.child.pid    = p->pid;
-        info.child.uid    = proc_uid(p);
+        info.child.pid = p->pid;
+        info.child.uid = proc_uid(p);
         info.child.status = status;
-        info.child.utime  = (int64_t)(ru.utime_us / (1000000 / HZ));
-        info.child.stime  = (int64_t)(ru.stime_us / (1000000 / HZ));
+        info.child.utime = (int64_t)(ru.utime_us / (1000000 / HZ));
+        info.child.stime = (int64_t)(ru.stime_us / (1000000 / HZ));
         sig_send_proc(parent, sig, &info);
     }
     cv_broadcast(&parent->child_cv);
@@ -203,8 +208,8 @@ void child_event(struct proc *p, int code, int status)
 /* p has become a zombie, or a zombie has a new parent [P]. */
 static void zombie_announce(struct proc *p)
 {
-    int              killed = p->exit_status & 0x7f;
-    struct sigaction act    = p->parent->sig->act[SIGCHLD - 1];
+    int killed = p->exit_status & 0x7f;
+    struct sigaction act = p->parent->sig->act[SIGCHLD - 1];
 
     child_event(p, killed ? CLD_KILLED : CLD_EXITED, killed ? killed : p->exit_status >> 8);
     if (p->exit_signal == SIGCHLD && (act.handler == SIG_IGN || (act.flags & SA_NOCLDWAIT))) {
@@ -219,8 +224,8 @@ static void orphan_children(struct proc *p)
     struct proc *c;
 
     while ((c = list_pop(&p->children, struct proc, sibling)) != NULL) {
-        c->parent      = proc_initial;
-        c->ppid        = 1;
+        c->parent = proc_initial;
+        c->ppid = 1;
         c->exit_signal = SIGCHLD;
         list_push_back(&proc_initial->children, &c->sibling);
         if (c->state == PROC_ZOMBIE)
@@ -230,7 +235,7 @@ static void orphan_children(struct proc *p)
 
 static noreturn void process_end(struct lwp *l, int status)
 {
-    struct proc    *p = l->proc;
+    struct proc *p = l->proc;
     struct session *led;
 
     if (p == proc_initial)
@@ -263,7 +268,7 @@ static noreturn void process_end(struct lwp *l, int status)
         led->leader = NULL;
     orphan_children(p);
     p->stopped = p->cont_pending = false;
-    p->state   = PROC_ZOMBIE;
+    p->state = PROC_ZOMBIE;
     zombie_announce(p);
     spin_unlock(&proc_lock);
     thread_exit_switch();
@@ -271,9 +276,9 @@ static noreturn void process_end(struct lwp *l, int status)
 
 noreturn void lwp_exit(int status)
 {
-    struct lwp  *l = curlwp();
+    struct lwp *l = curlwp();
     struct proc *p = l->proc;
-    struct list  dead;
+    struct list dead;
 
     if (unlikely(p->truss != NULL))
         proc_ops.lwp(l, LWP_ENDS);
@@ -307,7 +312,7 @@ noreturn void lwp_exit(int status)
 
 noreturn void proc_exit_group(int status)
 {
-    struct lwp  *l = curlwp();
+    struct lwp *l = curlwp();
     struct proc *p = l->proc;
 
     spin_lock(&proc_lock);

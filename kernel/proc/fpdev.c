@@ -25,7 +25,7 @@ static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 {
     struct lwp *l, *best = NULL;
 
-    LIST_FOREACH(l, &p->lwps, proc_link)
+    LIST_FOREACH (l, &p->lwps, proc_link)
         if (l->lwpid >= lwpid && (best == NULL || l->lwpid < best->lwpid))
             best = l;
     return best;
@@ -35,8 +35,8 @@ static struct lwp *find_next_lwp(struct proc *p, int lwpid)
 static int read_lwp_counts(struct fp_lwp *q)
 {
     struct proc *p;
-    struct lwp  *l;
-    int          err = -ESRCH;
+    struct lwp *l;
+    int err = -ESRCH;
 
     spin_lock(&proc_lock);
     p = q->pid == 0 ? curproc() : proc_find(q->pid);
@@ -58,7 +58,7 @@ static int read_lwp_counts(struct fp_lwp *q)
 static long fpdev_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct fp_lwp q;
-    int           err;
+    int err;
 
     if (cmd != FPIOC_LWP)
         return -ENOTTY;
@@ -78,7 +78,11 @@ void fpdev_init(void)
 {
     static const struct fileops ops = {.ioctl = fpdev_ioctl, .object = &page_object};
     static struct cdev dev = {
-        .name = "fireplane", .rdev = makedev(10, 242), .mode = 0444, .open = fpdev_open, .ops = &ops,
+        .name = "fireplane",
+        .rdev = makedev(10, 242),
+        .mode = 0444,
+        .open = fpdev_open,
+        .ops = &ops,
     };
 
     object_init_vnode(&page_object, NULL, NULL);

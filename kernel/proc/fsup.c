@@ -17,7 +17,8 @@ static const struct cred *running_cred(void)
 
 static uint64_t fsize_limit(void)
 {
-    return curthread->lwp != NULL ? limit(RLIMIT_FSIZE) : RLIM_INFINITY; /* the kernel itself has none */
+    return curthread->lwp != NULL ? limit(RLIMIT_FSIZE)
+                                  : RLIM_INFINITY; /* the kernel itself has none */
 }
 
 static void signal_self(int sig)
@@ -27,7 +28,8 @@ static void signal_self(int sig)
 
 static bool process_is_ending(void)
 {
-    return curthread->lwp != NULL && atomic_load_explicit(&curproc()->exiting, memory_order_relaxed);
+    return curthread->lwp != NULL &&
+           atomic_load_explicit(&curproc()->exiting, memory_order_relaxed);
 }
 
 void fsup_init(void)

@@ -47,7 +47,7 @@ struct waiter {
     struct thread *t;
     uint32_t bitset;
     int16_t pri; /* of a real-time thread; 0: any other */
-    bool woken; /* by a waker; under the bucket's lock */
+    bool woken;  /* by a waker; under the bucket's lock */
     _Atomic bool timed_out;
     struct timer timer;
 };
@@ -131,7 +131,7 @@ static void wake_futex_waiter(struct bucket *b, struct waiter *w)
 
 /* Wakes up to n waiters for `key` in `b`, which is locked.  Returns how many. */
 static unsigned wake_matching_waiters(struct bucket *b, const struct futex_key *key, unsigned n,
-                            uint32_t bitset)
+                                      uint32_t bitset)
 {
     struct waiter *w, *next;
     unsigned woken = 0;
@@ -272,7 +272,7 @@ static void unlock_bucket_pair(struct bucket *a, struct bucket *b)
 
 /* Moves up to n waiters from `from` to the key `to_key` of bucket `to`; both are locked. */
 static unsigned requeue_waiters(struct bucket *from, const struct futex_key *from_key,
-                            struct bucket *to, const struct futex_key *to_key, unsigned n)
+                                struct bucket *to, const struct futex_key *to_key, unsigned n)
 {
     struct waiter *w, *next;
     unsigned moved = 0;

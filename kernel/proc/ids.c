@@ -17,7 +17,7 @@
 enum { HASH_SIZE = 1024 };
 
 static uint8_t id_uses[PID_MAX] __attribute__((aligned(8)));
-static int     id_last;
+static int id_last;
 
 static struct list proc_hash[HASH_SIZE], lwp_hash[HASH_SIZE], pgrp_hash[64];
 
@@ -101,7 +101,7 @@ struct proc *proc_find(int pid)
 {
     struct proc *p;
 
-    LIST_FOREACH(p, bucket_of_id(proc_hash, HASH_SIZE, pid), hash_link)
+    LIST_FOREACH (p, bucket_of_id(proc_hash, HASH_SIZE, pid), hash_link)
         if (p->pid == pid)
             return p;
     return NULL;
@@ -111,7 +111,7 @@ struct lwp *lwp_find(int tid)
 {
     struct lwp *l;
 
-    LIST_FOREACH(l, bucket_of_id(lwp_hash, HASH_SIZE, tid), hash_link)
+    LIST_FOREACH (l, bucket_of_id(lwp_hash, HASH_SIZE, tid), hash_link)
         if ((int)l->t.tid == tid)
             return l;
     return NULL;
@@ -121,7 +121,7 @@ struct pgrp *pgrp_find(int pgid)
 {
     struct pgrp *pg;
 
-    LIST_FOREACH(pg, bucket_of_id(pgrp_hash, array_size(pgrp_hash), pgid), hash_link)
+    LIST_FOREACH (pg, bucket_of_id(pgrp_hash, array_size(pgrp_hash), pgid), hash_link)
         if (pg->pgid == pgid)
             return pg;
     return NULL;
@@ -132,7 +132,8 @@ int proc_next(int pid)
     int found = 0;
 
     spin_lock(&proc_lock);
-    for (int i = id_next(pid < 1 ? 1 : pid); i != 0 && found == 0; i = i + 1 < PID_MAX ? id_next(i + 1) : 0)
+    for (int i = id_next(pid < 1 ? 1 : pid); i != 0 && found == 0;
+         i = i + 1 < PID_MAX ? id_next(i + 1) : 0)
         if (proc_find(i) != NULL)
             found = i;
     spin_unlock(&proc_lock);

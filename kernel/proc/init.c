@@ -15,14 +15,14 @@
 #include "x86/trap.h"
 
 static const char *const init_paths[] = {"/sbin/init", "/init", "/bin/sh"};
-static const char        init_env[]   = "HOME=/\0TERM=linux\0PATH=/bin:/sbin:/usr/bin:/usr/sbin";
+static const char init_env[] = "HOME=/\0TERM=linux\0PATH=/bin:/sbin:/usr/bin:/usr/sbin";
 enum { INIT_NENVS = 3 };
 
 static void open_console(struct proc *p)
 {
     struct fs_ctx ctx;
-    struct file  *f;
-    int           err;
+    struct file *f;
+    int err;
 
     fs_context(&ctx);
     err = file_open(&ctx, NULL, "/dev/console", O_RDWR | O_NOCTTY, 0, &f);
@@ -39,9 +39,9 @@ static void open_console(struct proc *p)
 
 static int try_exec(const char *path, struct regs *r)
 {
-    size_t           n    = strlen(path) + 1;
+    size_t n = strlen(path) + 1;
     struct exec_args args = {.len = n + sizeof init_env, .nargs = 1, .nenvs = INIT_NENVS};
-    int              err;
+    int err;
 
     if ((args.strings = kmem_alloc(args.len)) == NULL)
         return -ENOMEM;
@@ -55,7 +55,7 @@ static int try_exec(const char *path, struct regs *r)
 static void init_process_main(void *arg)
 {
     struct lwp *l = arg;
-    int         err;
+    int err;
 
     open_console(l->proc);
     for (unsigned i = 0; i < array_size(init_paths); i++) {
@@ -69,16 +69,17 @@ static void init_process_main(void *arg)
 
 void proc_start_init(void)
 {
-    struct proc    *p = proc_new();
-    struct fsinfo  *fs = kmem_cache_alloc(fsinfo_cache);
+    struct proc *p = proc_new();
+    struct fsinfo *fs = kmem_cache_alloc(fsinfo_cache);
     struct session *s;
-    struct pgrp    *pg;
-    struct lwp     *l;
+    struct pgrp *pg;
+    struct lwp *l;
 
-    if (p == NULL || fs == NULL || (p->sig = sighand_copy(NULL)) == NULL || (p->files = fdtable_create()) == NULL ||
+    if (p == NULL || fs == NULL || (p->sig = sighand_copy(NULL)) == NULL ||
+        (p->files = fdtable_create()) == NULL ||
         lwp_new(p, NULL, "init", init_process_main, &l) != 0)
         panic("no memory for process 1");
-    fs->refs  = 1;
+    fs->refs = 1;
     fs->umask = 022;
     fs->root = fs->cwd = vfs_root;
     mutex_init(&fs->lock, SLEEP_FSINFO);
@@ -88,7 +89,7 @@ void proc_start_init(void)
     limits_init(p->rlim);
     p->xcpu_next_s = RLIM_INFINITY;
     p->start_ns = clock_mono_ns();
-    l->cred     = cred_root();
+    l->cred = cred_root();
 
     spin_lock(&proc_lock);
     if ((p->pid = id_alloc()) != 1 || (s = session_new(1)) == NULL || (pg = pgrp_new(1, s)) == NULL)
@@ -96,12 +97,12 @@ void proc_start_init(void)
     if (lwp_charge(l, ucount_get(0), l->cred, RLIM_INFINITY) != 0)
         panic("max_nprocs is %u: no room for process 1", max_nprocs);
     ucount_put(l->ucount);
-    l->t.tid  = 1;
+    l->t.tid = 1;
     l->lwpid = p->next_lwpid = 1;
-    p->nlwps                 = 1;
-    p->exit_signal           = SIGCHLD;
-    proc_initial             = p;
-    s->leader                = p;
+    p->nlwps = 1;
+    p->exit_signal = SIGCHLD;
+    proc_initial = p;
+    s->leader = p;
     list_push_back(&p->lwps, &l->proc_link);
     list_push_back(&proc_all, &p->all_link);
     proc_hash_add(p);

@@ -28,13 +28,15 @@
 enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 
 uint32_t max_nprocs; /* 0: by the size of memory */
-TUNABLE(max_nprocs, 64, LWPS_MAX, "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
+TUNABLE(max_nprocs, 64, LWPS_MAX,
+        "default memory / 256 KiB, at most 30000; LWPs on the machine; read by clone");
 uint32_t maxuprc;
-TUNABLE_BOOT(maxuprc, 16, LWPS_MAX, "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
+TUNABLE_BOOT(maxuprc, 16, LWPS_MAX,
+             "default max_nprocs / 2; LWPs of one user (initial RLIMIT_NPROC); read at boot");
 
-static struct list        uhash[64];
-static struct ucount      root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
-static uint32_t           total_lwps;
+static struct list uhash[64];
+static struct ucount root_ucount = {.refs = 1, .fss.shares = FSS_SHARES};
+static uint32_t total_lwps;
 static struct kmem_cache *ucount_cache;
 
 /* usermem_ops; threads of the kernel count as root. */
@@ -62,7 +64,8 @@ void limits_setup(void)
     ucount_cache = kmem_cache_create("ucount", sizeof(struct ucount), 0);
     if (ucount_cache == NULL)
         panic("no memory for the cache of ucount");
-    usermem_ops = (struct usermem_ops){current_usermem, current_is_superuser, reserve_spares, oom_frees};
+    usermem_ops =
+        (struct usermem_ops){current_usermem, current_is_superuser, reserve_spares, oom_frees};
     usermem_init();
 }
 
@@ -70,23 +73,23 @@ void limits_init(struct rlimit *rlim)
 {
     for (unsigned i = 0; i < RLIM_NLIMITS; i++)
         rlim[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
-    rlim[RLIMIT_STACK].cur      = 8ul << 20;
-    rlim[RLIMIT_CORE].cur       = 0;
-    rlim[RLIMIT_NPROC]          = (struct rlimit){maxuprc, maxuprc};
-    rlim[RLIMIT_NOFILE]         = (struct rlimit){1024, 4096};
-    rlim[RLIMIT_MEMLOCK]        = (struct rlimit){8ul << 20, 8ul << 20};
-    rlim[RLIMIT_SIGPENDING]     = (struct rlimit){maxuprc, maxuprc};
-    rlim[RLIMIT_MSGQUEUE]       = (struct rlimit){819200, 819200};
-    rlim[RLIMIT_NICE]           = (struct rlimit){0, 0};
-    rlim[RLIMIT_RTPRIO]         = (struct rlimit){0, 0};
+    rlim[RLIMIT_STACK].cur = 8ul << 20;
+    rlim[RLIMIT_CORE].cur = 0;
+    rlim[RLIMIT_NPROC] = (struct rlimit){maxuprc, maxuprc};
+    rlim[RLIMIT_NOFILE] = (struct rlimit){1024, 4096};
+    rlim[RLIMIT_MEMLOCK] = (struct rlimit){8ul << 20, 8ul << 20};
+    rlim[RLIMIT_SIGPENDING] = (struct rlimit){maxuprc, maxuprc};
+    rlim[RLIMIT_MSGQUEUE] = (struct rlimit){819200, 819200};
+    rlim[RLIMIT_NICE] = (struct rlimit){0, 0};
+    rlim[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 }
 
 struct ucount *ucount_get(uint32_t uid)
 {
-    struct list   *head = &uhash[uid % array_size(uhash)];
+    struct list *head = &uhash[uid % array_size(uhash)];
     struct ucount *uc;
 
-    LIST_FOREACH(uc, head, hash_link)
+    LIST_FOREACH (uc, head, hash_link)
         if (uc->uid == uid) {
             uc->refs++;
             return uc;
@@ -155,7 +158,7 @@ void limit_cpu_changed(struct proc *p)
     spin_lock(&proc_lock);
     p->xcpu_next_s = p->rlim[RLIMIT_CPU].cur;
     if (p->state == PROC_LIVE)
-        LIST_FOREACH(l, &p->lwps, proc_link)
+        LIST_FOREACH (l, &p->lwps, proc_link)
             thread_set_alarm(&l->t, p->xcpu_next_s != RLIM_INFINITY ? 0 : ALARM_NEVER);
     spin_unlock(&proc_lock);
 }
@@ -163,7 +166,7 @@ void limit_cpu_changed(struct proc *p)
 void limit_cpu_check(struct lwp *l)
 {
     struct proc *p = l->proc;
-    uint64_t     ms, s, next;
+    uint64_t ms, s, next;
 
     atomic_fetch_and(&l->t.ast, ~(uint32_t)AST_ALARM);
     spin_lock(&proc_lock);
@@ -194,7 +197,8 @@ void rss_note(struct proc *p, struct as *as)
  * A time of `ns` split as the samples u and s are; all user when there is no sample yet.  The ratio of the samples
  * moves up and down, so each part stays at least what was told before, as in Linux's cputime_adjust().
  */
-static void split_cpu_time(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told, struct rusage_kernel *ru)
+static void split_cpu_time(uint64_t ns, uint64_t u, uint64_t s, struct cputime *told,
+                           struct rusage_kernel *ru)
 {
     uint64_t us = ns / 1000;
 
@@ -222,13 +226,16 @@ void times_add_dead(struct proc *p, struct lwp *l)
 
 void rusage_collect(struct proc *p, struct rusage_kernel *ru)
 {
-    uint64_t    u = p->utime_dead, s = p->stime_dead, ns = p->runtime_dead_ns;
+    uint64_t u = p->utime_dead, s = p->stime_dead, ns = p->runtime_dead_ns;
     struct lwp *l;
 
-    *ru = (struct rusage_kernel){.minflt = p->minflt_dead, .majflt = p->majflt_dead, .nvcsw = p->nvcsw_dead,
-                                 .nivcsw = p->nivcsw_dead, .maxrss_kb = p->maxrss_kb};
+    *ru = (struct rusage_kernel){.minflt = p->minflt_dead,
+                                 .majflt = p->majflt_dead,
+                                 .nvcsw = p->nvcsw_dead,
+                                 .nivcsw = p->nivcsw_dead,
+                                 .maxrss_kb = p->maxrss_kb};
     if (p->state == PROC_LIVE)
-        LIST_FOREACH(l, &p->lwps, proc_link) {
+        LIST_FOREACH (l, &p->lwps, proc_link) {
             u += l->t.uticks;
             s += l->t.sticks;
             ns += thread_runtime_ns(&l->t);
@@ -242,7 +249,7 @@ void rusage_collect(struct proc *p, struct rusage_kernel *ru)
 
 void rusage_lwp(struct lwp *l, struct rusage_kernel *ru)
 {
-    *ru = (struct rusage_kernel){.minflt = l->t.minflt, .majflt = l->t.majflt, .nvcsw = l->t.nvcsw,
-                                 .nivcsw = l->t.nivcsw};
+    *ru = (struct rusage_kernel){
+        .minflt = l->t.minflt, .majflt = l->t.majflt, .nvcsw = l->t.nvcsw, .nivcsw = l->t.nivcsw};
     split_cpu_time(thread_runtime_ns(&l->t), l->t.uticks, l->t.sticks, &l->told, ru);
 }

@@ -29,32 +29,32 @@
 enum {
     RETRY_NS = 20000000,
     TRIES = 2,
-    USERS = 8,        /* that are looked at together                                      */
-    HOG = 1024,       /* pages: programs and their libraries have fewer                   */
-    USERS_PART = 16,  /* as the room that is left to the superuser elsewhere (net/memory.c) */
+    USERS = 8,       /* that are looked at together                                      */
+    HOG = 1024,      /* pages: programs and their libraries have fewer                   */
+    USERS_PART = 16, /* as the room that is left to the superuser elsewhere (net/memory.c) */
     VICTIM_TICKS = 2 * HZ,
     SEARCH_NAPS = 50, /* of RETRY_NS: the search may need a lock that the waiting thread holds */
 };
 
-static struct spinlock  oom_lock = SPINLOCK_INIT(RANK_POLL);
-static struct cv        oom_cv;
-static bool             oom_wanted, oom_for_root; /* under oom_lock */
-static uint64_t         oom_begun;                /* searches of the thread; likewise */
+static struct spinlock oom_lock = SPINLOCK_INIT(RANK_POLL);
+static struct cv oom_cv;
+static bool oom_wanted, oom_for_root; /* under oom_lock */
+static uint64_t oom_begun;            /* searches of the thread; likewise */
 static _Atomic uint64_t oom_ended, oom_kills;
 
 /* What a user's processes have beyond what they were promised. */
 struct taker {
-    uint32_t     uid;
-    int64_t      own;   /* of private memory, all together         */
-    int64_t      most;  /* of any memory, the process with most    */
+    uint32_t uid;
+    int64_t own;        /* of private memory, all together         */
+    int64_t most;       /* of any memory, the process with most    */
     struct proc *worst; /* that process, held; NULL: a free entry  */
 };
 
 /* A process to end, as far as the search has come. */
 struct search {
     struct taker taker[USERS];
-    int64_t      largest; /* pages of the largest process of an ordinary user */
-    struct proc *large;   /* that process, held                               */
+    int64_t largest;    /* pages of the largest process of an ordinary user */
+    struct proc *large; /* that process, held                               */
 };
 
 /* The entry of user `uid`; a new one replaces the one with the least private memory. */
@@ -89,10 +89,10 @@ static void keep_larger_process(struct proc **best, int64_t *most, struct proc *
 /* Looks at a process, which is held.  Sleeps. */
 static void evaluate_process(struct search *s, struct proc *p, uint32_t uid, bool roots)
 {
-    struct as    *as = proc_as_hold(p);
+    struct as *as = proc_as_hold(p);
     struct taker *t;
-    uint64_t      rss;
-    int64_t       own, n;
+    uint64_t rss;
+    int64_t own, n;
 
     if (as == NULL)
         return;
@@ -117,7 +117,7 @@ static struct proc *select_oom_victim(bool for_root, bool roots)
 {
     struct search s = {0};
     struct taker *t, *user = s.taker, *process = s.taker;
-    struct proc  *p, *out = NULL;
+    struct proc *p, *out = NULL;
 
     for (int pid = 0; (pid = proc_next(pid + 1)) > 0;) {
         uint32_t uid = 0;
@@ -236,7 +236,7 @@ bool oom_frees(void)
 static bool out_of_memory(bool user)
 {
     struct proc *p = curproc();
-    bool         root = cred_superuser(curcred()), ends, found = false;
+    bool root = cred_superuser(curcred()), ends, found = false;
 
     if (pageout_is_short())
         found = user ? try_oom_kill(root) : request_oom_search(root);

@@ -78,7 +78,7 @@ static bool orphaned_without(struct pgrp *pg, const struct proc *but)
 {
     struct proc *p;
 
-    LIST_FOREACH(p, &pg->members, pgrp_link)
+    LIST_FOREACH (p, &pg->members, pgrp_link)
         if (p != but && p->state == PROC_LIVE && links_group(p))
             return false;
     return true;
@@ -93,7 +93,7 @@ static void hang_up_if_stopped(struct pgrp *pg)
 {
     struct proc *p;
 
-    LIST_FOREACH(p, &pg->members, pgrp_link)
+    LIST_FOREACH (p, &pg->members, pgrp_link)
         if (p->stopped && p->state == PROC_LIVE) {
             sig_send_pgrp(pg, SIGHUP, NULL);
             sig_send_pgrp(pg, SIGCONT, NULL);
@@ -107,12 +107,12 @@ void pgrp_check_orphans(struct proc *p)
 
     if (links_group(p) && orphaned_without(p->pgrp, p))
         hang_up_if_stopped(p->pgrp);
-    LIST_FOREACH(c, &p->children, sibling)
+    LIST_FOREACH (c, &p->children, sibling)
         if (c->pgrp != NULL && c->pgrp != p->pgrp && links_group(c)) {
             bool linked = false;
             struct proc *m;
 
-            LIST_FOREACH(m, &c->pgrp->members, pgrp_link)
+            LIST_FOREACH (m, &c->pgrp->members, pgrp_link)
                 linked |= m->parent != p && m->state == PROC_LIVE && links_group(m);
             if (!linked)
                 hang_up_if_stopped(c->pgrp);
@@ -121,10 +121,10 @@ void pgrp_check_orphans(struct proc *p)
 
 long proc_setsid(void)
 {
-    struct proc    *p = curproc();
+    struct proc *p = curproc();
     struct session *s;
-    struct pgrp    *pg;
-    long            ret = -ENOMEM;
+    struct pgrp *pg;
+    long ret = -ENOMEM;
 
     spin_lock(&proc_lock);
     if (pgrp_find(p->pid) != NULL) {
@@ -172,7 +172,7 @@ static int setpgid_locked(struct proc *me, struct proc *p, int pgid)
 int proc_setpgid(int pid, int pgid)
 {
     struct proc *me = curproc();
-    int          ret;
+    int ret;
 
     if (pgid < 0)
         return -EINVAL;
@@ -187,9 +187,9 @@ int proc_setpgid(int pid, int pgid)
 int sig_send_pgrp(struct pgrp *pg, int sig, const struct siginfo *info)
 {
     struct proc *p;
-    int          n = 0;
+    int n = 0;
 
-    LIST_FOREACH(p, &pg->members, pgrp_link)
+    LIST_FOREACH (p, &pg->members, pgrp_link)
         if (p->state == PROC_LIVE) {
             sig_send_proc(p, sig, info);
             n++;

@@ -25,8 +25,8 @@
 
 struct spinlock proc_lock = SPINLOCK_INIT(RANK_PROC_TABLE);
 struct proc_ops proc_ops;
-struct list     proc_all = LIST_INIT(proc_all);
-struct proc    *proc_initial;
+struct list proc_all = LIST_INIT(proc_all);
+struct proc *proc_initial;
 
 struct kmem_cache *proc_cache, *lwp_cache, *sighand_cache, *fsinfo_cache;
 
@@ -43,7 +43,7 @@ static struct kmem_cache *make_proc_cache(const char *name, size_t size)
 static int handle_user_fault(uint64_t addr, bool write, bool exec, int *code)
 {
     struct thread *t = curthread;
-    int            sig;
+    int sig;
 
     if (t->as == NULL) { /* a kernel thread, or a process without memory yet */
         *code = 1;
@@ -57,7 +57,8 @@ static int handle_user_fault(uint64_t addr, bool write, bool exec, int *code)
 
 uint16_t lwp_ioprio(const struct lwp *l)
 {
-    return l->ioprio >> IOPRIO_SHIFT != IOPRIO_NONE ? l->ioprio : IOPRIO(IOPRIO_BE, (l->proc->nice + 20) / 5);
+    return l->ioprio >> IOPRIO_SHIFT != IOPRIO_NONE ? l->ioprio
+                                                    : IOPRIO(IOPRIO_BE, (l->proc->nice + 20) / 5);
 }
 
 /* For whom a disk's request is made. */
@@ -66,7 +67,7 @@ static struct blk_owner current_blk_owner(void)
     struct blk_owner by = {0};
 
     if (curthread->lwp != NULL) {
-        by.pid  = (uint32_t)curproc()->pid;
+        by.pid = (uint32_t)curproc()->pid;
         by.prio = curthread->disk_shared ? 0 : lwp_ioprio(curlwp());
         by.user = curcred()->uid;
     }
@@ -75,21 +76,21 @@ static struct blk_owner current_blk_owner(void)
 
 void proc_init(void)
 {
-    proc_cache    = make_proc_cache("proc", sizeof(struct proc));
-    lwp_cache     = make_proc_cache("lwp", sizeof(struct lwp));
+    proc_cache = make_proc_cache("proc", sizeof(struct proc));
+    lwp_cache = make_proc_cache("lwp", sizeof(struct lwp));
     sighand_cache = make_proc_cache("sighand", sizeof(struct sighand));
-    fsinfo_cache  = make_proc_cache("fsinfo", sizeof(struct fsinfo));
+    fsinfo_cache = make_proc_cache("fsinfo", sizeof(struct fsinfo));
     ids_init();
     limits_setup();
     cred_init();
     signal_init();
     reaper_start();
     fsup_init();
-    disp_ops.ast           = sig_deliver;
-    trap_ops.page_fault    = handle_user_fault;
-    trap_ops.signal        = sig_fault;
+    disp_ops.ast = sig_deliver;
+    trap_ops.page_fault = handle_user_fault;
+    trap_ops.signal = sig_fault;
     oom_init();
-    blk_owner_upcall       = current_blk_owner;
+    blk_owner_upcall = current_blk_owner;
 }
 
 struct proc *proc_new(void)
@@ -116,20 +117,21 @@ struct proc *proc_new(void)
     return p;
 }
 
-int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *), struct lwp **out)
+int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *),
+            struct lwp **out)
 {
     struct lwp *l = kmem_cache_alloc_wait(lwp_cache);
-    int         err;
+    int err;
 
     if (l == NULL)
         return -ENOMEM;
     memset((char *)l + sizeof l->t, 0, sizeof *l - sizeof l->t);
     thread_prepare(&l->t, creator != NULL ? &creator->t : NULL);
     l->t.lwp = l;
-    l->proc  = p;
+    l->proc = p;
     if (creator != NULL) {
         l->sched_policy = creator->sched_policy;
-        l->sched_prio   = creator->sched_prio;
+        l->sched_prio = creator->sched_prio;
     }
     list_init(&l->proc_link);
     list_init(&l->hash_link);
@@ -200,7 +202,8 @@ bool proc_owned(const struct cred *cr, struct proc *p)
 {
     const struct cred *to = cred_of(p);
 
-    return cred_superuser(cr) || p == curproc() || (to != NULL && (cr->euid == to->uid || cr->euid == to->euid));
+    return cred_superuser(cr) || p == curproc() ||
+           (to != NULL && (cr->euid == to->uid || cr->euid == to->euid));
 }
 
 bool proc_same_user(const struct cred *cr, struct proc *p)
@@ -208,8 +211,8 @@ bool proc_same_user(const struct cred *cr, struct proc *p)
     const struct cred *to = cred_of(p);
 
     return cred_superuser(cr) || p == curproc() ||
-           (to != NULL && cr->uid == to->uid && cr->uid == to->euid && cr->uid == to->suid && cr->gid == to->gid &&
-            cr->gid == to->egid && cr->gid == to->sgid);
+           (to != NULL && cr->uid == to->uid && cr->uid == to->euid && cr->uid == to->suid &&
+            cr->gid == to->gid && cr->gid == to->egid && cr->gid == to->sgid);
 }
 
 uint32_t proc_uid(struct proc *p)
@@ -226,8 +229,8 @@ struct fsinfo *fsinfo_copy(struct fsinfo *fs)
     n->refs = 1;
     mutex_init(&n->lock, SLEEP_FSINFO);
     mutex_enter(&fs->lock);
-    n->root  = fs->root;
-    n->cwd   = fs->cwd;
+    n->root = fs->root;
+    n->cwd = fs->cwd;
     n->umask = fs->umask;
     vn_hold(n->root);
     vn_hold(n->cwd);
@@ -250,7 +253,7 @@ void fs_context(struct fs_ctx *ctx)
 
     mutex_enter(&fs->lock);
     ctx->root = fs->root;
-    ctx->cwd  = fs->cwd;
+    ctx->cwd = fs->cwd;
     vn_hold(ctx->root);
     vn_hold(ctx->cwd);
     mutex_exit(&fs->lock);

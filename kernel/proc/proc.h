@@ -33,19 +33,63 @@ typedef uint64_t sigset_t; /* bit n-1: signal n */
 #define SIGBIT(n) (1ull << ((n) - 1))
 
 enum {
-    SIGHUP = 1, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE,
-    SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ,
-    SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS,
+    SIGHUP = 1,
+    SIGINT,
+    SIGQUIT,
+    SIGILL,
+    SIGTRAP,
+    SIGABRT,
+    SIGBUS,
+    SIGFPE,
+    SIGKILL,
+    SIGUSR1,
+    SIGSEGV,
+    SIGUSR2,
+    SIGPIPE,
+    SIGALRM,
+    SIGTERM,
+    SIGSTKFLT,
+    SIGCHLD,
+    SIGCONT,
+    SIGSTOP,
+    SIGTSTP,
+    SIGTTIN,
+    SIGTTOU,
+    SIGURG,
+    SIGXCPU,
+    SIGXFSZ,
+    SIGVTALRM,
+    SIGPROF,
+    SIGWINCH,
+    SIGIO,
+    SIGPWR,
+    SIGSYS,
 };
 
 /* Linux's siginfo, as far as it is filled: 128 bytes at the user side. */
 struct siginfo {
     int32_t signo, err, code, pad;
     union {
-        struct { int32_t pid; uint32_t uid; int32_t status; int32_t pad2; int64_t utime, stime; } child; /* SIGCHLD */
-        struct { int32_t pid; uint32_t uid; uint64_t value; } rt;  /* kill, tkill, sigqueue */
-        struct { int32_t tid, overrun; uint64_t value; } timer;
-        struct { uint64_t addr; int16_t lsb; } fault;              /* SIGSEGV, SIGBUS, SIGILL, SIGFPE */
+        struct {
+            int32_t pid;
+            uint32_t uid;
+            int32_t status;
+            int32_t pad2;
+            int64_t utime, stime;
+        } child; /* SIGCHLD */
+        struct {
+            int32_t pid;
+            uint32_t uid;
+            uint64_t value;
+        } rt; /* kill, tkill, sigqueue */
+        struct {
+            int32_t tid, overrun;
+            uint64_t value;
+        } timer;
+        struct {
+            uint64_t addr;
+            int16_t lsb;
+        } fault; /* SIGSEGV, SIGBUS, SIGILL, SIGFPE */
         uint8_t raw[112];
     };
 };
@@ -57,68 +101,94 @@ struct sigaction { /* kernel copy of Linux's struct kernel_sigaction */
     sigset_t mask;
 };
 
-enum { SA_NOCLDSTOP = 1, SA_NOCLDWAIT = 2, SA_SIGINFO = 4, SA_RESTORER = 0x04000000, SA_ONSTACK = 0x08000000,
-       SA_RESTART = 0x10000000, SA_NODEFER = 0x40000000 };
+enum {
+    SA_NOCLDSTOP = 1,
+    SA_NOCLDWAIT = 2,
+    SA_SIGINFO = 4,
+    SA_RESTORER = 0x04000000,
+    SA_ONSTACK = 0x08000000,
+    SA_RESTART = 0x10000000,
+    SA_NODEFER = 0x40000000
+};
 #define SA_RESETHAND 0x80000000u
-#define SIG_DFL 0ul
-#define SIG_IGN 1ul
+#define SIG_DFL      0ul
+#define SIG_IGN      1ul
 
-struct sighand { /* handlers, shared with CLONE_SIGHAND */
+struct sighand {           /* handlers, shared with CLONE_SIGHAND */
     _Atomic uint32_t refs; /* processes that use it */
-    struct spinlock  lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
+    struct spinlock
+        lock; /* RANK_SIGHAND; also guards the pending sets of the processes that use it */
     struct sigaction act[NSIG];
 };
 
 struct sigqueue { /* pending signals of a process or of an LWP */
-    sigset_t    set;
+    sigset_t set;
     struct list infos; /* sigentry.link: what is known about them, oldest first */
 };
 
 struct fsinfo { /* shared with CLONE_FS */
     _Atomic uint32_t refs;
-    struct mutex     lock;
-    struct vnode    *root, *cwd;
-    uint32_t         umask;
+    struct mutex lock;
+    struct vnode *root, *cwd;
+    uint32_t umask;
 };
 
 enum {
-    RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE,
-    RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO,
-    RLIMIT_RTTIME, RLIM_NLIMITS,
+    RLIMIT_CPU,
+    RLIMIT_FSIZE,
+    RLIMIT_DATA,
+    RLIMIT_STACK,
+    RLIMIT_CORE,
+    RLIMIT_RSS,
+    RLIMIT_NPROC,
+    RLIMIT_NOFILE,
+    RLIMIT_MEMLOCK,
+    RLIMIT_AS,
+    RLIMIT_LOCKS,
+    RLIMIT_SIGPENDING,
+    RLIMIT_MSGQUEUE,
+    RLIMIT_NICE,
+    RLIMIT_RTPRIO,
+    RLIMIT_RTTIME,
+    RLIM_NLIMITS,
 };
 #define RLIM_INFINITY UINT64_MAX
-struct rlimit { uint64_t cur, max; };
+struct rlimit {
+    uint64_t cur, max;
+};
 
-struct rusage_kernel { uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw; };
+struct rusage_kernel {
+    uint64_t utime_us, stime_us, minflt, majflt, maxrss_kb, nvcsw, nivcsw;
+};
 
 /*
  * What one user has in use, whatever process it is in: RLIMIT_NPROC, RLIMIT_SIGPENDING and kernel memory; and what it
  * may use of the CPU.
  */
 struct ucount {
-    uint32_t         uid;
-    uint32_t         refs;     /* [p] LWPs that count here */
-    uint32_t         nlwps;    /* [p] */
+    uint32_t uid;
+    uint32_t refs;             /* [p] LWPs that count here */
+    uint32_t nlwps;            /* [p] */
     _Atomic uint32_t nsignals; /* [a] queued sigentries */
-    struct usermem   mem;      /* [a] files, pipes, sockets, locks */
-    struct fss       fss;      /* shares of the CPU in class FSS, and their use; a record with shares stays */
-    struct list      hash_link;
+    struct usermem mem;        /* [a] files, pipes, sockets, locks */
+    struct fss fss; /* shares of the CPU in class FSS, and their use; a record with shares stays */
+    struct list hash_link;
 };
 
 struct session;
 struct pgrp { /* process group */
-    int             pgid;
+    int pgid;
     _Atomic uint32_t refs;
     struct session *session;
-    struct list     members; /* [p] proc.pgrp_link */
-    struct list     hash_link;
+    struct list members; /* [p] proc.pgrp_link */
+    struct list hash_link;
 };
 struct tty;
 struct session {
-    int              sid;
+    int sid;
     _Atomic uint32_t refs;
-    struct tty      *tty; /* [p] controlling terminal or NULL */
-    struct proc     *leader; /* [p] or NULL when it has exited */
+    struct tty *tty;     /* [p] controlling terminal or NULL */
+    struct proc *leader; /* [p] or NULL when it has exited */
 };
 
 /* What was last told of a time that is divided into user and system time: neither goes back.  Under [p]. */
@@ -130,92 +200,94 @@ struct cputime {
 enum { SCHED_OTHER = 0, SCHED_FIFO = 1, SCHED_RR = 2, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 
 struct lwp {
-    struct thread   t;            /* first member: lwp == thread */
-    struct proc    *proc;         /* [c] */
-    int             lwpid;        /* [c] 1 .. within the process */
-    struct list     proc_link;    /* [p] p->lwps */
-    struct list     hash_link;    /* [p] tid hash */
-    sigset_t        sigmask;      /* [o] blocked signals (changed under [s]) */
-    sigset_t        saved_mask;   /* [o] to restore after sigsuspend, ppoll, pselect */
-    bool            restore_mask; /* [o] */
-    struct sigqueue pending;      /* [s] */
-    uint64_t        altstack_sp, altstack_size; /* [o] */
-    uint32_t        altstack_flags;
-    uint64_t        clear_tid;    /* [o] CLONE_CHILD_CLEARTID user address */
-    uint64_t        robust_list;  /* [o] */
-    sigset_t        sigwait;      /* [s] what sigtimedwait waits for: delivered although blocked */
-    int             fault_sig;    /* [o] a synchronous fault to deliver first, or 0 */
-    struct siginfo  fault_info;   /* [o] */
-    struct cred    *cred;         /* [o] its own reference; changed only by itself */
-    struct ucount  *ucount;       /* [o] of its real uid; changed under [p] */
-    uint64_t        set_child_tid; /* [o] CLONE_CHILD_SETTID: written when it first runs */
-    struct {                      /* [o] restart_syscall: nanosleep, futex, poll */
+    struct thread t;                     /* first member: lwp == thread */
+    struct proc *proc;                   /* [c] */
+    int lwpid;                           /* [c] 1 .. within the process */
+    struct list proc_link;               /* [p] p->lwps */
+    struct list hash_link;               /* [p] tid hash */
+    sigset_t sigmask;                    /* [o] blocked signals (changed under [s]) */
+    sigset_t saved_mask;                 /* [o] to restore after sigsuspend, ppoll, pselect */
+    bool restore_mask;                   /* [o] */
+    struct sigqueue pending;             /* [s] */
+    uint64_t altstack_sp, altstack_size; /* [o] */
+    uint32_t altstack_flags;
+    uint64_t clear_tid;        /* [o] CLONE_CHILD_CLEARTID user address */
+    uint64_t robust_list;      /* [o] */
+    sigset_t sigwait;          /* [s] what sigtimedwait waits for: delivered although blocked */
+    int fault_sig;             /* [o] a synchronous fault to deliver first, or 0 */
+    struct siginfo fault_info; /* [o] */
+    struct cred *cred;         /* [o] its own reference; changed only by itself */
+    struct ucount *ucount;     /* [o] of its real uid; changed under [p] */
+    uint64_t set_child_tid;    /* [o] CLONE_CHILD_SETTID: written when it first runs */
+    struct {                   /* [o] restart_syscall: nanosleep, futex, poll */
         long (*fn)(struct lwp *);
         uint64_t arg[5];
     } restart;
-    struct lwp     *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
-    bool            vfork_wait;   /* [p] this one waits so for its child */
-    struct cputime  told;                     /* [p] */
-    unsigned        starved;                  /* [o] faults in succession: no memory, none on its way, nobody greedy */
-    uint16_t        ioprio;                   /* [p] as ioprio_set(2) gave it, 0: never; kept by exec */
-    uint8_t         sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
+    struct lwp *vfork_parent; /* [p] who waits until this one execs or exits; NULL otherwise */
+    bool vfork_wait;          /* [p] this one waits so for its child */
+    struct cputime told;      /* [p] */
+    unsigned starved; /* [o] faults in succession: no memory, none on its way, nobody greedy */
+    uint16_t ioprio;  /* [p] as ioprio_set(2) gave it, 0: never; kept by exec */
+    uint8_t sched_policy, sched_prio; /* [p] SCHED_*, 0..99; changed by priocntl(2) too */
 };
 
 struct proc {
-    int              pid;        /* [c] */
-    _Atomic uint32_t refs;       /* one for its place in the tables, one for each proc_hold() */
-    uint8_t          state;      /* [p] PROC_* */
-    struct proc     *parent;     /* [p] */
-    _Atomic int      ppid;       /* [a] its pid, 0 for process 1 */
-    struct list      children;   /* [p] proc.sibling */
-    struct list      sibling;
-    struct list      hash_link;  /* [p] pid hash */
-    struct list      all_link;   /* [p] all processes, in pid order for /proc */
-    struct list      lwps;       /* [p] */
-    struct list      dead;       /* [p] LWPs that have exited and wait to be freed (lwp.proc_link) */
-    unsigned         nlwps;      /* [p] live LWPs */
-    int              next_lwpid; /* [p] */
-    struct as       *as;         /* [m] */
-    struct fdtable  *files;      /* [m] */
-    struct fsinfo   *fs;         /* [m] */
-    struct sighand  *sig;        /* [c] after clone; exec may unshare it */
-    struct sigqueue  pending;    /* [s] */
-    bool             as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
-    bool             has_execed; /* [p] its parent may no longer move it to another group */
-    struct pgrp     *pgrp;       /* [p] */
-    struct list      pgrp_link;
-    struct rlimit    rlim[RLIM_NLIMITS]; /* [m] */
-    struct cpu_timer *cpu_timer[2]; /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: not set since it began */
-    uint64_t         xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
-    struct mutex     mutex;
-    struct lgrp_proc lgrp;       /* homes of its LWPs: I3; under the partition's lock */
-    _Atomic bool     exiting;    /* [a] set under [p] and [s]: all its LWPs are ending */
-    uint64_t         memory_kill; /* [p] the tick at which it was killed for memory; 0: it was not */
-    struct lwp      *execing;    /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
-    bool             stopped;    /* [s] job control */
-    bool             stop_taken; /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */
-    struct cv        stop_cv;    /* LWPs of a stopped process sleep here; with [s] */
-    bool             stop_reported, cont_pending; /* [p] for wait4 */
-    int              stop_sig;
-    int              exit_status; /* [p] as wait4 gives it */
-    int              exit_signal; /* [c] what the parent gets: SIGCHLD, or 0 */
-    struct cv        child_cv;   /* waits for children; with proc_lock */
-    struct vnode    *exe;        /* [m] /proc/PID/exe */
-    uint64_t         arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
-    uint64_t         start_ns;
+    int pid;               /* [c] */
+    _Atomic uint32_t refs; /* one for its place in the tables, one for each proc_hold() */
+    uint8_t state;         /* [p] PROC_* */
+    struct proc *parent;   /* [p] */
+    _Atomic int ppid;      /* [a] its pid, 0 for process 1 */
+    struct list children;  /* [p] proc.sibling */
+    struct list sibling;
+    struct list hash_link;   /* [p] pid hash */
+    struct list all_link;    /* [p] all processes, in pid order for /proc */
+    struct list lwps;        /* [p] */
+    struct list dead;        /* [p] LWPs that have exited and wait to be freed (lwp.proc_link) */
+    unsigned nlwps;          /* [p] live LWPs */
+    int next_lwpid;          /* [p] */
+    struct as *as;           /* [m] */
+    struct fdtable *files;   /* [m] */
+    struct fsinfo *fs;       /* [m] */
+    struct sighand *sig;     /* [c] after clone; exec may unshare it */
+    struct sigqueue pending; /* [s] */
+    bool as_shared, files_shared; /* [m] with another process (CLONE_VM, CLONE_FILES) */
+    bool has_execed;              /* [p] its parent may no longer move it to another group */
+    struct pgrp *pgrp;            /* [p] */
+    struct list pgrp_link;
+    struct rlimit rlim[RLIM_NLIMITS]; /* [m] */
+    struct cpu_timer
+        *cpu_timer[2];    /* [m] ITIMER_VIRTUAL, ITIMER_PROF; NULL: not set since it began */
+    uint64_t xcpu_next_s; /* [p] RLIMIT_CPU: seconds of CPU time at which SIGXCPU is sent next */
+    struct mutex mutex;
+    struct lgrp_proc lgrp; /* homes of its LWPs: I3; under the partition's lock */
+    _Atomic bool exiting;  /* [a] set under [p] and [s]: all its LWPs are ending */
+    uint64_t memory_kill;  /* [p] the tick at which it was killed for memory; 0: it was not */
+    struct lwp *
+        execing; /* [p] and [s] the LWP that replaces the program: the others are ending; or NULL */
+    bool stopped;      /* [s] job control */
+    bool stop_taken;   /* [s] a stop signal is being acted on; SIGCONT and SIGKILL undo it */
+    struct cv stop_cv; /* LWPs of a stopped process sleep here; with [s] */
+    bool stop_reported, cont_pending; /* [p] for wait4 */
+    int stop_sig;
+    int exit_status;                                 /* [p] as wait4 gives it */
+    int exit_signal;                                 /* [c] what the parent gets: SIGCHLD, or 0 */
+    struct cv child_cv;                              /* waits for children; with proc_lock */
+    struct vnode *exe;                               /* [m] /proc/PID/exe */
+    uint64_t arg_start, arg_end, env_start, env_end; /* [m] for /proc/PID/cmdline */
+    uint64_t start_ns;
     struct rusage_kernel waited; /* [p] children that were waited for, and theirs */
-    uint64_t         utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
-    uint64_t         nvcsw_dead, nivcsw_dead;
-    uint64_t         maxrss_kb;  /* [o] largest resident size of address spaces it has left */
-    uint64_t         runtime_dead_ns;
-    struct cputime   told;       /* [p] */
-    struct timer     itimer_real; /* [s] setitimer(ITIMER_REAL) */
-    uint64_t         itimer_interval_ns;
-    int              nice;
-    struct file     *truss;      /* [m] where system calls are written, or NULL */
-    bool             track;      /* [m] not calls but what LWPs have counted (SYS_track) */
-    bool             dumpable;
-    bool             no_new_privs; /* exec takes no notice of set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
+    uint64_t utime_dead, stime_dead, minflt_dead, majflt_dead; /* [p] LWPs that have exited */
+    uint64_t nvcsw_dead, nivcsw_dead;
+    uint64_t maxrss_kb; /* [o] largest resident size of address spaces it has left */
+    uint64_t runtime_dead_ns;
+    struct cputime told;      /* [p] */
+    struct timer itimer_real; /* [s] setitimer(ITIMER_REAL) */
+    uint64_t itimer_interval_ns;
+    int nice;
+    struct file *truss; /* [m] where system calls are written, or NULL */
+    bool track;         /* [m] not calls but what LWPs have counted (SYS_track) */
+    bool dumpable;
+    bool no_new_privs; /* exec takes no notice of set-id bits, for ever (PR_SET_NO_NEW_PRIVS) */
 };
 enum { PROC_LIVE, PROC_ZOMBIE, PROC_REAPED };
 
@@ -234,8 +306,9 @@ enum lwp_event { LWP_BEGINS, LWP_ENDS, LWP_PROC_ENDS };
 
 /* What the end of a process asks of the other parts of this room; any member may be NULL.  No lock held; may sleep. */
 struct proc_ops {
-    void (*session_end)(struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
-    void (*exit)(struct proc *p);           /* the last LWP exits: timers of p are cancelled */
+    void (*session_end)(
+        struct session *s); /* the leader exits: hang up s->tty, signal its foreground group */
+    void (*exit)(struct proc *p); /* the last LWP exits: timers of p are cancelled */
     /* Of a process with p->truss set: the running LWP begins or ends, or its end is the process's. */
     void (*lwp)(struct lwp *l, enum lwp_event what);
 };
@@ -247,7 +320,7 @@ void proc_start_init(void);
 
 /* proc_find, lwp_find - by pid or tid; caller holds proc_lock.  NULL if there is none. */
 struct proc *proc_find(int pid);
-struct lwp  *lwp_find(int tid);
+struct lwp *lwp_find(int tid);
 struct pgrp *pgrp_find(int pgid);
 /* proc_hold, proc_release - keep a process found under proc_lock beyond it.  The last release frees it; may sleep. */
 void proc_hold(struct proc *p);
@@ -279,8 +352,9 @@ uint16_t lwp_ioprio(const struct lwp *l);
 int proc_next(int pid);
 
 struct clone_args {
-    uint64_t flags, stack, parent_tid, child_tid, tls; /* Linux's CLONE_* flags without the signal */
-    int      exit_signal;
+    uint64_t flags, stack, parent_tid, child_tid,
+        tls; /* Linux's CLONE_* flags without the signal */
+    int exit_signal;
 };
 /*
  * proc_clone - fork, vfork, clone: a new process or, with CLONE_THREAD, a new LWP that returns 0 from the same call.
@@ -295,21 +369,28 @@ long proc_clone(const struct clone_args *ca, struct regs *r);
  */
 struct exec_args {
     struct vnode *program; /* held by the caller; NULL: path is looked up */
-    char         *strings; /* argv then envp, each ended by a NUL */
-    size_t        len;
-    unsigned      nargs, nenvs;
+    char *strings;         /* argv then envp, each ended by a NUL */
+    size_t len;
+    unsigned nargs, nenvs;
 };
 int proc_exec(const char *path, struct exec_args *ea, struct regs *r);
 /* lwp_exit - end the calling LWP; the last one ends the process with `status` (wait4's encoding). */
 noreturn void lwp_exit(int status);
 /* proc_exit_group - end all LWPs of the calling process, then itself. */
 noreturn void proc_exit_group(int status);
-enum { WNOHANG = 1, WSTOPPED = 2, WEXITED = 4, WCONTINUED = 8, WNOWAIT = 0x01000000, W_NOTHREAD = 0x20000000,
-       W_ALL = 0x40000000 };
+enum {
+    WNOHANG = 1,
+    WSTOPPED = 2,
+    WEXITED = 4,
+    WCONTINUED = 8,
+    WNOWAIT = 0x01000000,
+    W_NOTHREAD = 0x20000000,
+    W_ALL = 0x40000000
+};
 #define W_CLONE 0x80000000u
 struct wait_result {
-    int      status; /* wait4's encoding */
-    int      code;   /* CLD_* */
+    int status; /* wait4's encoding */
+    int code;   /* CLD_* */
     uint32_t uid;
     struct rusage_kernel ru;
 };
@@ -320,7 +401,7 @@ struct wait_result {
 long proc_wait(int pid, unsigned options, struct wait_result *res);
 /* proc_setsid, proc_setpgid - setsid(2), setpgid(2) with their errors.  Take proc_lock. */
 long proc_setsid(void);
-int  proc_setpgid(int pid, int pgid);
+int proc_setpgid(int pid, int pgid);
 
 /* Signals (signal.c, sigframe.c). */
 /*

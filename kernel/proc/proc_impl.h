@@ -16,62 +16,74 @@ enum {
 };
 
 enum {
-    CLONE_VM = 0x100, CLONE_FS = 0x200, CLONE_FILES = 0x400, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000,
-    CLONE_PARENT = 0x8000, CLONE_THREAD = 0x10000, CLONE_SETTLS = 0x80000,
-    CLONE_PARENT_SETTID = 0x100000, CLONE_CHILD_CLEARTID = 0x200000, CLONE_CHILD_SETTID = 0x1000000,
-    CLONE_PTRACE = 0x2000, CLONE_SYSVSEM = 0x40000, CLONE_DETACHED = 0x400000, CLONE_UNTRACED = 0x800000,
+    CLONE_VM = 0x100,
+    CLONE_FS = 0x200,
+    CLONE_FILES = 0x400,
+    CLONE_SIGHAND = 0x800,
+    CLONE_VFORK = 0x4000,
+    CLONE_PARENT = 0x8000,
+    CLONE_THREAD = 0x10000,
+    CLONE_SETTLS = 0x80000,
+    CLONE_PARENT_SETTID = 0x100000,
+    CLONE_CHILD_CLEARTID = 0x200000,
+    CLONE_CHILD_SETTID = 0x1000000,
+    CLONE_PTRACE = 0x2000,
+    CLONE_SYSVSEM = 0x40000,
+    CLONE_DETACHED = 0x400000,
+    CLONE_UNTRACED = 0x800000,
 };
 #define CLONE_IO 0x80000000u
 
 /* A signal that is ready to be acted on, and its siginfo: one entry of a struct sigqueue. */
 struct sigentry {
-    struct list    link;
+    struct list link;
     struct ucount *ucount; /* who is charged */
     struct siginfo info;
 };
 
 /* ids.c: one space of numbers for processes, LWPs, groups and sessions; all [P]. */
 void ids_init(void);
-int  id_alloc(void); /* a new id with one use; -EAGAIN: none */
+int id_alloc(void); /* a new id with one use; -EAGAIN: none */
 void id_hold(int id);
 void id_drop(int id);
 /* id_next - lowest id in use that is >= id; 0: none. */
-int  id_next(int id);
+int id_next(int id);
 void proc_hash_add(struct proc *p);
 void lwp_hash_add(struct lwp *l);
 void pgrp_hash_add(struct pgrp *pg);
 
 /* proc.c: life of the structures. */
 extern struct kmem_cache *proc_cache, *lwp_cache, *sighand_cache, *fsinfo_cache;
-extern struct list        proc_all; /* [P] proc.all_link */
-extern struct proc       *proc_initial; /* [c] process 1 */
+extern struct list proc_all;      /* [P] proc.all_link */
+extern struct proc *proc_initial; /* [c] process 1 */
 /* lwp_new - an unstarted LWP of `p`, created by `creator` (NULL: the kernel); -ENOMEM leaves nothing behind. */
-int  lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *), struct lwp **out);
+int lwp_new(struct proc *p, struct lwp *creator, const char *name, void (*entry)(void *),
+            struct lwp **out);
 /* lwp_free - of one that has exited, or that never ran (its load is then taken off again).  May sleep. */
 void lwp_free(struct lwp *l);
 /* lwp_free_list - of LWPs linked through proc_link. */
 void lwp_free_list(struct list *dead);
-struct proc    *proc_new(void); /* with one reference, empty; NULL: no memory */
-struct fsinfo  *fsinfo_copy(struct fsinfo *fs);
-void            fsinfo_release(struct fsinfo *fs);
+struct proc *proc_new(void); /* with one reference, empty; NULL: no memory */
+struct fsinfo *fsinfo_copy(struct fsinfo *fs);
+void fsinfo_release(struct fsinfo *fs);
 struct sighand *sighand_copy(const struct sighand *sh);
-void            sighand_release(struct sighand *sh);
+void sighand_release(struct sighand *sh);
 
 /* pgrp.c; all [P]. */
 struct pgrp *pgrp_new(int pgid, struct session *s); /* NULL: no memory */
-void         pgrp_join(struct proc *p, struct pgrp *pg); /* moves the reference of the group */
-void         pgrp_leave(struct proc *p);
+void pgrp_join(struct proc *p, struct pgrp *pg);    /* moves the reference of the group */
+void pgrp_leave(struct proc *p);
 /* pgrp_check_orphans - p is about to exit or to change group: hang up stopped groups that lose their last link. */
-void         pgrp_check_orphans(struct proc *p);
+void pgrp_check_orphans(struct proc *p);
 struct session *session_new(int sid);
 
 /* limits.c */
 extern uint32_t max_nprocs, maxuprc;
 void limits_init(struct rlimit *rlim);
 struct ucount *ucount_get(uint32_t uid); /* [P] NULL: no memory */
-void           ucount_put(struct ucount *uc); /* [P] */
+void ucount_put(struct ucount *uc);      /* [P] */
 /* lwp_charge - count a new LWP with its user; -EAGAIN over the limits.  lwp_uncharge - when it has gone.  [P] */
-int  lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
+int lwp_charge(struct lwp *l, struct ucount *uc, const struct cred *cr, uint64_t limit);
 void lwp_uncharge(struct lwp *l);
 void limits_setup(void);
 /*
@@ -96,7 +108,7 @@ void oom_init(void);
 void rss_note(struct proc *p, struct as *as);
 
 /* cred.c */
-void         cred_init(void);
+void cred_init(void);
 struct cred *cred_root(void);
 
 /* clone.c, exit.c */
@@ -117,15 +129,15 @@ void reaper_start(void);
 void fsup_init(void);
 
 /* signal.c */
-void     signal_init(void);
-void     sigqueue_init(struct sigqueue *q);
-void     sigqueue_flush(struct sigqueue *q, sigset_t set); /* [S] */
-sigset_t sig_pending_set(struct lwp *l);                   /* [S] not blocked, of l and of its process */
-void     sig_recalc_locked(struct lwp *l);                 /* [S] l is the caller */
-bool     sig_default_ignored(int sig);
-bool     sig_is_stop(int sig);
+void signal_init(void);
+void sigqueue_init(struct sigqueue *q);
+void sigqueue_flush(struct sigqueue *q, sigset_t set); /* [S] */
+sigset_t sig_pending_set(struct lwp *l); /* [S] not blocked, of l and of its process */
+void sig_recalc_locked(struct lwp *l);   /* [S] l is the caller */
+bool sig_default_ignored(int sig);
+bool sig_is_stop(int sig);
 /* sig_take - take the next signal in `set` for l: its number and *info, or 0 [S]. */
-int  sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
+int sig_take(struct lwp *l, sigset_t set, struct siginfo *info);
 /* sig_retarget - pending signals of p that l can no longer take go to its other LWPs [P] [S]. */
 void sig_retarget(struct proc *p, struct lwp *l);
 /* sig_end_process - p ends with `status`: every LWP but the caller's is interrupted [P] [S]. */
@@ -136,8 +148,8 @@ void sig_flush_ignored(struct proc *p, int sig);
 /* sigframe.c */
 #define SIGFRAME_MAX 1184 /* bytes of a frame, alignment included: AT_MINSIGSTKSZ */
 /* sigframe_push - make r run the handler of `sig`; -EFAULT: its stack is not there. */
-int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info, const struct sigaction *act,
-                  sigset_t old_mask);
+int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info,
+                  const struct sigaction *act, sigset_t old_mask);
 /* sig_on_altstack - whether stack pointer `sp` is in l's alternate stack. */
 bool sig_on_altstack(const struct lwp *l, uint64_t sp);
 /* sigframe_pop - rt_sigreturn(2): registers and mask from the frame at r->rsp.  -EFAULT: not there. */

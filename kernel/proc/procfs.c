@@ -35,7 +35,7 @@ struct proc *procfs_hold(uint64_t pid)
 struct as *procfs_as(uint64_t pid, bool *gone)
 {
     struct proc *p = procfs_hold(pid);
-    struct as   *as;
+    struct as *as;
 
     *gone = p == NULL;
     if (p == NULL)
@@ -55,7 +55,7 @@ bool proc_may_inspect(struct proc *p)
 int procfs_may_inspect(uint64_t pid)
 {
     struct proc *p;
-    int          err;
+    int err;
 
     spin_lock(&proc_lock);
     if ((p = proc_find((int)pid)) == NULL)
@@ -73,7 +73,8 @@ int procfs_path(struct vnode *vn, char *buf, size_t size)
     return name_of(&ctx, vn, buf, size);
 }
 
-static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid)
+static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid,
+                          uint32_t *gid)
 {
     struct proc *p;
 
@@ -90,9 +91,10 @@ static void process_owner(const struct pseudo_node *n, struct pseudo_arg arg, ui
 /* ---- links ------------------------------------------------------------------------------------------------------ */
 
 /* The vnode behind exe, cwd or root, held.  0, -ESRCH, -EACCES, -ENOENT. */
-static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
+static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
+                               struct vnode **out)
 {
-    int          err = procfs_may_inspect(arg.a);
+    int err = procfs_may_inspect(arg.a);
     struct proc *p;
 
     if (err != 0)
@@ -116,10 +118,11 @@ static int follow_process_link(const struct pseudo_node *n, struct pseudo_arg ar
     return *out != NULL ? 0 : -ENOENT;
 }
 
-static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf,
+                             size_t size)
 {
     struct vnode *vn;
-    int           r = n->follow(n, arg, &vn);
+    int r = n->follow(n, arg, &vn);
 
     if (r != 0)
         return r;
@@ -131,7 +134,7 @@ static int read_process_link(const struct pseudo_node *n, struct pseudo_arg arg,
 /* Descriptor arg.b of process arg.a, held in *out.  0, -ESRCH, -EACCES, -ENOENT. */
 static int hold_process_file(struct pseudo_arg arg, struct file **out)
 {
-    int          err = procfs_may_inspect(arg.a);
+    int err = procfs_may_inspect(arg.a);
     struct proc *p;
 
     if (err != 0)
@@ -148,7 +151,7 @@ static int hold_process_file(struct pseudo_arg arg, struct file **out)
 static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, struct vnode **out)
 {
     struct file *f;
-    int          err = hold_process_file(arg, &f);
+    int err = hold_process_file(arg, &f);
 
     if (err != 0)
         return err;
@@ -163,8 +166,8 @@ static int follow_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, st
 static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
 {
     struct file *f;
-    int          r = hold_process_file(arg, &f);
-    char         name[40];
+    int r = hold_process_file(arg, &f);
+    char name[40];
 
     if (r != 0)
         return r;
@@ -172,22 +175,26 @@ static int read_fd_link(const struct pseudo_node *n, struct pseudo_arg arg, char
         file_release(f);
         return read_process_link(n, arg, buf, size);
     }
-    snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe", file_ino(f));
+    snprintf(name, sizeof name, "%s:[%lu]", f->ops->kind != NULL ? f->ops->kind : "pipe",
+             file_ino(f));
     file_release(f);
     return (int)min_of(str_copy(buf, name, size), size);
 }
 
-static const struct pseudo_node fd_entry = {.type = VLNK, .mode = 0700, .link = read_fd_link, .follow = follow_fd_link};
+static const struct pseudo_node fd_entry = {
+    .type = VLNK, .mode = 0700, .link = read_fd_link, .follow = follow_fd_link};
 
-static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                           struct pseudo_entry *e)
 {
-    struct proc *p  = procfs_hold(arg.a);
-    int          fd = -1;
+    struct proc *p = procfs_hold(arg.a);
+    int fd = -1;
 
     if (p == NULL)
         return -ENOENT;
     if (procfs_may_inspect(arg.a) == 0) {
-        mutex_enter(&p->mutex); /* so long it is not the end of the table: a file's last reference may not go here */
+        mutex_enter(
+            &p->mutex); /* so long it is not the end of the table: a file's last reference may not go here */
         if (p->files != NULL)
             fd = fd_next(p->files, (int)from);
         mutex_exit(&p->mutex);
@@ -195,7 +202,8 @@ static int descriptor_next(const struct pseudo_node *dir, struct pseudo_arg arg,
     proc_release(p);
     if (fd < 0)
         return -ENOENT;
-    *e = (struct pseudo_entry){.key = (uint64_t)fd, .node = &fd_entry, .arg = {arg.a, (uint64_t)fd}};
+    *e =
+        (struct pseudo_entry){.key = (uint64_t)fd, .node = &fd_entry, .arg = {arg.a, (uint64_t)fd}};
     snprintf(e->name, sizeof e->name, "%d", fd);
     return 0;
 }
@@ -216,22 +224,34 @@ int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *b
 static const struct pseudo_node task_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_stat},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_THREAD, .show = procfs_show_status},
-    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_THREAD, .show = procfs_show_comm,
+    {.name = "comm",
+     .type = VREG,
+     .mode = 0644,
+     .tag = TAG_THREAD,
+     .show = procfs_show_comm,
      .store = procfs_store_comm},
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
-    {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
+    {.name = "cmdline",
+     .type = VREG,
+     .mode = 0444,
+     .tag = TAG_CMDLINE,
+     .show = procfs_show_strings},
     {.name = NULL},
 };
 
 static const struct pseudo_node task_dir = {
-    .type = VDIR, .mode = 0555, .children = task_files, .owner = process_owner,
+    .type = VDIR,
+    .mode = 0555,
+    .children = task_files,
+    .owner = process_owner,
 };
 
-static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int task_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                     struct pseudo_entry *e)
 {
     struct proc *p;
-    struct lwp  *l;
-    uint64_t     best = UINT64_MAX;
+    struct lwp *l;
+    uint64_t best = UINT64_MAX;
 
     spin_lock(&proc_lock);
     if ((p = proc_find((int)arg.a)) != NULL)
@@ -256,28 +276,67 @@ static const struct pseudo_node pid_files[] = {
     {.name = "stat", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_stat},
     {.name = "statm", .type = VREG, .mode = 0444, .show = procfs_show_statm},
     {.name = "status", .type = VREG, .mode = 0444, .tag = TAG_WHOLE, .show = procfs_show_status},
-    {.name = "cmdline", .type = VREG, .mode = 0444, .tag = TAG_CMDLINE, .show = procfs_show_strings},
-    {.name = "comm", .type = VREG, .mode = 0644, .tag = TAG_WHOLE, .show = procfs_show_comm,
+    {.name = "cmdline",
+     .type = VREG,
+     .mode = 0444,
+     .tag = TAG_CMDLINE,
+     .show = procfs_show_strings},
+    {.name = "comm",
+     .type = VREG,
+     .mode = 0644,
+     .tag = TAG_WHOLE,
+     .show = procfs_show_comm,
      .store = procfs_store_comm},
-    {.name = "environ", .type = VREG, .mode = 0400, .tag = TAG_ENVIRON, .show = procfs_show_strings,
+    {.name = "environ",
+     .type = VREG,
+     .mode = 0400,
+     .tag = TAG_ENVIRON,
+     .show = procfs_show_strings,
      .open = open_if_inspectable},
-    {.name = "maps", .type = VREG, .mode = 0444, .show = procfs_show_maps, .open = open_if_inspectable},
-    {.name = "lgrpmap", .type = VREG, .mode = 0444, .show = procfs_show_lgrpmap, .open = open_if_inspectable},
+    {.name = "maps",
+     .type = VREG,
+     .mode = 0444,
+     .show = procfs_show_maps,
+     .open = open_if_inspectable},
+    {.name = "lgrpmap",
+     .type = VREG,
+     .mode = 0444,
+     .show = procfs_show_lgrpmap,
+     .open = open_if_inspectable},
     {.name = "limits", .type = VREG, .mode = 0444, .show = procfs_show_limits},
     {.name = "mounts", .type = VREG, .mode = 0444, .show = procfs_show_mounts},
-    {.name = "exe", .type = VLNK, .mode = 0777, .tag = TAG_EXE, .link = read_process_link, .follow = follow_process_link},
-    {.name = "cwd", .type = VLNK, .mode = 0777, .tag = TAG_CWD, .link = read_process_link, .follow = follow_process_link},
-    {.name = "root", .type = VLNK, .mode = 0777, .tag = TAG_ROOT, .link = read_process_link, .follow = follow_process_link},
+    {.name = "exe",
+     .type = VLNK,
+     .mode = 0777,
+     .tag = TAG_EXE,
+     .link = read_process_link,
+     .follow = follow_process_link},
+    {.name = "cwd",
+     .type = VLNK,
+     .mode = 0777,
+     .tag = TAG_CWD,
+     .link = read_process_link,
+     .follow = follow_process_link},
+    {.name = "root",
+     .type = VLNK,
+     .mode = 0777,
+     .tag = TAG_ROOT,
+     .link = read_process_link,
+     .follow = follow_process_link},
     {.name = "fd", .type = VDIR, .mode = 0500, .prefix = "", .next = descriptor_next},
     {.name = "task", .type = VDIR, .mode = 0555, .prefix = "", .next = task_next},
     {.name = NULL},
 };
 
 static const struct pseudo_node pid_dir = {
-    .type = VDIR, .mode = 0555, .children = pid_files, .owner = process_owner,
+    .type = VDIR,
+    .mode = 0555,
+    .children = pid_files,
+    .owner = process_owner,
 };
 
-static int process_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int process_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                        struct pseudo_entry *e)
 {
     int pid = proc_next((int)max_of(from, (uint64_t)1));
 
@@ -289,7 +348,11 @@ static int process_next(const struct pseudo_node *dir, struct pseudo_arg arg, ui
 }
 
 static const struct pseudo_node root = {
-    .type = VDIR, .mode = 0555, .children = procfs_system_files, .prefix = "", .next = process_next,
+    .type = VDIR,
+    .mode = 0555,
+    .children = procfs_system_files,
+    .prefix = "",
+    .next = process_next,
 };
 
 static int mount_procfs(const char *source, const char *options, unsigned flags, struct vfs **out)

@@ -28,7 +28,8 @@ bool proc_may_inspect(struct proc *p);
 int procfs_path(struct vnode *vn, char *buf, size_t size);
 
 /* Files with code of their own (show functions). */
-#define PROCFS_SHOW(name) int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
+#define PROCFS_SHOW(name)                                                                          \
+    int name(const struct pseudo_node *n, struct pseudo_arg arg, struct text *out)
 PROCFS_SHOW(procfs_show_stat);
 PROCFS_SHOW(procfs_show_status);
 PROCFS_SHOW(procfs_show_statm);
@@ -42,13 +43,14 @@ PROCFS_SHOW(procfs_show_partitions);
 PROCFS_SHOW(procfs_show_diskstats);
 PROCFS_SHOW(procfs_show_limits);
 /* The directories of /proc/irq. */
-int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e);
+int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                    struct pseudo_entry *e);
 int procfs_self_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size);
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len);
 
 /* Tags of nodes that share functions. */
-enum { TAG_WHOLE, TAG_THREAD };               /* stat, status, comm           */
-enum { TAG_CMDLINE, TAG_ENVIRON };            /* procfs_show_strings          */
-enum { TAG_EXE, TAG_CWD, TAG_ROOT };          /* links                        */
+enum { TAG_WHOLE, TAG_THREAD };      /* stat, status, comm           */
+enum { TAG_CMDLINE, TAG_ENVIRON };   /* procfs_show_strings          */
+enum { TAG_EXE, TAG_CWD, TAG_ROOT }; /* links                        */
 
 #endif

@@ -22,7 +22,8 @@ PROCFS_SHOW(procfs_show_partitions)
 {
     text_str(out, "major minor  #blocks  name\n\n");
     for (struct disk *d = disk_next(NULL); d != NULL; d = disk_next(d))
-        text_add(out, "%4u  %7u %10lu %s\n", major_of(d), minor_of(d), disk_sectors(d) / 2, disk_name(d));
+        text_add(out, "%4u  %7u %10lu %s\n", major_of(d), minor_of(d), disk_sectors(d) / 2,
+                 disk_name(d));
     return 0;
 }
 
@@ -40,7 +41,8 @@ PROCFS_SHOW(procfs_show_diskstats)
         text_add(out, "%lu %lu %lu %lu %lu %lu %lu ", c.writes - c.writes_merged, c.writes_merged,
                  c.nwritten / SECTOR_SIZE, c.wns / 1000000, c.inflight, c.busy_ns / 1000000,
                  (c.rns + c.wns + c.flush_ns) / 1000000);
-        text_add(out, "0 0 0 0 %lu %lu\n", c.flushes, c.flush_ns / 1000000); /* there is no discard */
+        text_add(out, "0 0 0 0 %lu %lu\n", c.flushes,
+                 c.flush_ns / 1000000); /* there is no discard */
     }
     return 0;
 }

@@ -41,7 +41,8 @@ PROCFS_SHOW(procfs_show_interrupts)
         text_add(out, "%3u:", info.irq);
         for (unsigned c = 0; c < ncpu; c++)
             text_add(out, " %12lu", cpus[c]->intr->dev[info.irq].count);
-        text_add(out, "   %s %3u-edge   %s\n", info.irq < INTR_NISA ? "IO-APIC" : "PCI-MSI", info.vector, info.name);
+        text_add(out, "   %s %3u-edge   %s\n", info.irq < INTR_NISA ? "IO-APIC" : "PCI-MSI",
+                 info.vector, info.name);
     }
     add_counter_row(out, "LOC", offsetof(struct intr_cpu, timer), "Local timer interrupts");
     add_counter_row(out, "RES", offsetof(struct intr_cpu, poke), "Rescheduling interrupts");
@@ -60,8 +61,8 @@ static int find_interrupt(struct pseudo_arg arg, struct intr_info *info)
 static PROCFS_SHOW(show_affinity)
 {
     struct intr_info info;
-    struct cpumask   m = {{0}};
-    int              err = find_interrupt(arg, &info);
+    struct cpumask m = {{0}};
+    int err = find_interrupt(arg, &info);
 
     if (err != 0)
         return err;
@@ -112,7 +113,7 @@ static int parse_cpu_list(const char *s, struct cpumask *m)
 static int store_affinity(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct cpumask m = {{0}};
-    int            err = parse_cpu_list(buf, &m);
+    int err = parse_cpu_list(buf, &m);
 
     return err != 0 ? err : intr_allow((unsigned)arg.a, &m);
 }
@@ -120,7 +121,7 @@ static int store_affinity(const struct pseudo_node *n, struct pseudo_arg arg, ch
 static PROCFS_SHOW(show_counts)
 {
     struct intr_info info;
-    int              err = find_interrupt(arg, &info);
+    int err = find_interrupt(arg, &info);
 
     if (err != 0)
         return err;
@@ -134,17 +135,30 @@ static PROCFS_SHOW(show_counts)
 
 static const struct pseudo_node irq_files[] = {
     {.name = "smp_affinity", .type = VREG, .mode = 0444, .tag = TAG_ALLOWED, .show = show_affinity},
-    {.name = "smp_affinity_list", .type = VREG, .mode = 0644, .tag = TAG_ALLOWED_LIST, .show = show_affinity,
+    {.name = "smp_affinity_list",
+     .type = VREG,
+     .mode = 0644,
+     .tag = TAG_ALLOWED_LIST,
+     .show = show_affinity,
      .store = store_affinity},
-    {.name = "effective_affinity", .type = VREG, .mode = 0444, .tag = TAG_EFFECTIVE, .show = show_affinity},
-    {.name = "effective_affinity_list", .type = VREG, .mode = 0444, .tag = TAG_EFFECTIVE_LIST, .show = show_affinity},
+    {.name = "effective_affinity",
+     .type = VREG,
+     .mode = 0444,
+     .tag = TAG_EFFECTIVE,
+     .show = show_affinity},
+    {.name = "effective_affinity_list",
+     .type = VREG,
+     .mode = 0444,
+     .tag = TAG_EFFECTIVE_LIST,
+     .show = show_affinity},
     {.name = "counts", .type = VREG, .mode = 0444, .show = show_counts},
     {.name = NULL},
 };
 
 static const struct pseudo_node irq_dir = {.type = VDIR, .mode = 0555, .children = irq_files};
 
-int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+int procfs_irq_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                    struct pseudo_entry *e)
 {
     struct intr_info info;
 

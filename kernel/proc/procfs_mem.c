@@ -23,10 +23,10 @@ enum { PATH_SIZE = 4096, BATCH = 32 };
 
 /* Room for one walk over an address space: too much for the stack. */
 struct walk {
-    struct seg_info     seg;
-    uint64_t            addr[BATCH];
+    struct seg_info seg;
+    uint64_t addr[BATCH];
     struct as_page_info page[BATCH];
-    char                path[PATH_SIZE];
+    char path[PATH_SIZE];
 };
 
 static void format_segment_perms(const struct seg_info *s, char out[5])
@@ -42,7 +42,10 @@ static void format_segment_perms(const struct seg_info *s, char out[5])
 static void name_segment(struct walk *w)
 {
     static const char *const special[] = {
-        [SEG_OTHER] = "", [SEG_HEAP] = "[heap]", [SEG_STACK] = "[stack]", [SEG_VDSO] = "[vdso]",
+        [SEG_OTHER] = "",
+        [SEG_HEAP] = "[heap]",
+        [SEG_STACK] = "[stack]",
+        [SEG_VDSO] = "[vdso]",
     };
     int len;
 
@@ -64,11 +67,12 @@ static bool wants_more_text(const struct text *out)
 }
 
 /* Call fn for each segment of process `pid`.  0, -ESRCH, -EACCES, -ENOMEM. */
-static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *), struct text *out)
+static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, struct text *),
+                        struct text *out)
 {
-    int          err = procfs_may_inspect(pid);
-    bool         gone;
-    struct as   *as;
+    int err = procfs_may_inspect(pid);
+    bool gone;
+    struct as *as;
     struct walk *w;
 
     if (err != 0)
@@ -79,7 +83,8 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
         as_release(as);
         return -ENOMEM;
     }
-    for (uint64_t addr = 0; wants_more_text(out) && as_next_seg(as, addr, &w->seg) == 0; addr = w->seg.end) {
+    for (uint64_t addr = 0; wants_more_text(out) && as_next_seg(as, addr, &w->seg) == 0;
+         addr = w->seg.end) {
         name_segment(w);
         fn(as, w, out);
         if (w->seg.vn != NULL)
@@ -93,15 +98,15 @@ static int each_segment(uint64_t pid, void (*fn)(struct as *, struct walk *, str
 static void show_segment_map(struct as *as, struct walk *w, struct text *out)
 {
     const struct seg_info *s = &w->seg;
-    struct vattr           va = {0};
-    char                   perms[5], line[128];
-    int                    len;
+    struct vattr va = {0};
+    char perms[5], line[128];
+    int len;
 
     if (s->vn != NULL)
         vn_getattr(s->vn, &va);
     format_segment_perms(s, perms);
-    len = snprintf(line, sizeof line, "%08lx-%08lx %s %08lx %02lx:%02lx %lu ", s->start, s->end, perms,
-                   s->vn != NULL ? s->off : 0ul, va.dev >> 8 & 0xfff, va.dev & 0xff, va.ino);
+    len = snprintf(line, sizeof line, "%08lx-%08lx %s %08lx %02lx:%02lx %lu ", s->start, s->end,
+                   perms, s->vn != NULL ? s->off : 0ul, va.dev >> 8 & 0xfff, va.dev & 0xff, va.ino);
     text_bytes(out, line, (size_t)len);
     if (w->path[0] != '\0') {
         text_add(out, "%*s", len < 73 ? 73 - len : 0, "");
@@ -112,7 +117,7 @@ static void show_segment_map(struct as *as, struct walk *w, struct text *out)
 
 struct run {
     uint64_t start, end, pages;
-    bool     present;
+    bool present;
     unsigned lgrp;
     uint64_t pagesize;
 };
@@ -126,18 +131,21 @@ static void show_lgrp_run(const struct run *r, struct walk *w, struct text *out)
     if (r->present)
         snprintf(lgrp, sizeof lgrp, "%u", r->lgrp);
     format_segment_perms(&w->seg, perms);
-    text_add(out, "%08lx-%08lx %s %s %lu %lu ", r->start, r->end, perms, lgrp, r->pages, r->pagesize);
+    text_add(out, "%08lx-%08lx %s %s %lu %lu ", r->start, r->end, perms, lgrp, r->pages,
+             r->pagesize);
     text_str(out, w->path);
     text_str(out, "\n");
 }
 
 /* Add the page (or the hole) at `va` to the run, or begin a new one.  Returns the address after it. */
-static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va, struct walk *w, struct text *out)
+static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, uint64_t va,
+                                struct walk *w, struct text *out)
 {
     uint64_t size = pg->present ? pg->pagesize : PAGE_SIZE;
     uint64_t next = min_of(round_down(va, size) + size, w->seg.end);
 
-    if (pg->present != r->present || (pg->present && (pg->lgrp != r->lgrp || size != r->pagesize))) {
+    if (pg->present != r->present ||
+        (pg->present && (pg->lgrp != r->lgrp || size != r->pagesize))) {
         show_lgrp_run(r, w, out);
         *r = (struct run){.start = va, .present = pg->present, .lgrp = pg->lgrp, .pagesize = size};
     }
@@ -148,16 +156,16 @@ static uint64_t extend_lgrp_run(struct run *r, const struct as_page_info *pg, ui
 
 static void show_segment_lgrps(struct as *as, struct walk *w, struct text *out)
 {
-    uint64_t   va = w->seg.start;
-    struct run r  = {.start = va, .end = va, .pagesize = PAGE_SIZE};
+    uint64_t va = w->seg.start;
+    struct run r = {.start = va, .end = va, .pagesize = PAGE_SIZE};
 
     if (w->seg.rss_pages == 0) {
         r.end = va = w->seg.end;
     }
     while (va < w->seg.end && wants_more_text(out)) {
         static const struct as_page_info none;
-        uint64_t                         base = as_skip_absent(as, va, w->seg.end);
-        unsigned                         n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)BATCH);
+        uint64_t base = as_skip_absent(as, va, w->seg.end);
+        unsigned n = (unsigned)min_of((w->seg.end - base) >> PAGE_SHIFT, (uint64_t)BATCH);
 
         if (base > va) {
             extend_lgrp_run(&r, &none, va, w, out);

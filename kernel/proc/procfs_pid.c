@@ -15,20 +15,20 @@
 #include "proc/tty.h"
 
 struct view {
-    int         pid, ppid, pgid, sid, tty_nr, tpgid, tid;
-    char        state;
-    unsigned    nthreads;
-    char        name[16];
+    int pid, ppid, pgid, sid, tty_nr, tpgid, tid;
+    char state;
+    unsigned nthreads;
+    char name[16];
     struct cred cred;
-    uint64_t    utime, stime, minflt, majflt, nvcsw, nivcsw; /* ticks; counts */
+    uint64_t utime, stime, minflt, majflt, nvcsw, nivcsw; /* ticks; counts */
     struct rusage_kernel waited;
-    int         cpu, nice, policy, rt_priority, home;
-    uint64_t    start_ns;
-    sigset_t    pending, shared_pending, blocked, ignored, caught;
+    int cpu, nice, policy, rt_priority, home;
+    uint64_t start_ns;
+    sigset_t pending, shared_pending, blocked, ignored, caught;
     struct cpumask allowed;
-    int         exit_signal, exit_status;
-    uint64_t    arg_start, arg_end, env_start, env_end;
-    uint64_t    rss_limit;
+    int exit_signal, exit_status;
+    uint64_t arg_start, arg_end, env_start, env_end;
+    uint64_t rss_limit;
 };
 
 static char state_letter(const struct proc *p, const struct lwp *l)
@@ -61,9 +61,9 @@ static void view_signals(struct proc *p, struct lwp *l, struct view *v)
     if (sh == NULL)
         return;
     spin_lock(&sh->lock);
-    v->pending        = l->pending.set;
+    v->pending = l->pending.set;
     v->shared_pending = p->pending.set;
-    v->blocked        = l->sigmask;
+    v->blocked = l->sigmask;
     for (int i = 0; i < NSIG; i++) {
         if (sh->act[i].handler == SIG_IGN)
             v->ignored |= SIGBIT(i + 1);
@@ -75,13 +75,13 @@ static void view_signals(struct proc *p, struct lwp *l, struct view *v)
 
 static void view_lwp(struct proc *p, struct lwp *l, struct view *v)
 {
-    v->tid         = l->t.tid;
-    v->cred        = *l->cred;
-    v->cpu         = l->t.cpu != NULL ? (int)l->t.cpu->id : 0;
-    v->nice        = p->nice;
-    v->policy      = l->sched_policy;
+    v->tid = l->t.tid;
+    v->cred = *l->cred;
+    v->cpu = l->t.cpu != NULL ? (int)l->t.cpu->id : 0;
+    v->nice = p->nice;
+    v->policy = l->sched_policy;
     v->rt_priority = l->sched_prio;
-    v->home        = l->t.lg.home != LGRP_NONE ? l->t.lg.home : -1;
+    v->home = l->t.lg.home != LGRP_NONE ? l->t.lg.home : -1;
     memcpy(v->name, l->t.name, sizeof v->name);
     v->name[sizeof v->name - 1] = '\0';
     thread_get_affinity(&l->t, &v->allowed);
@@ -92,9 +92,9 @@ static void view_session(const struct proc *p, struct view *v)
 {
     const struct session *s = p->pgrp->session;
 
-    v->pgid   = p->pgrp->pgid;
-    v->sid    = s->sid;
-    v->tpgid  = s->tty != NULL ? s->tty->fg_pgid : -1;
+    v->pgid = p->pgrp->pgid;
+    v->sid = s->sid;
+    v->tpgid = s->tty != NULL ? s->tty->fg_pgid : -1;
     v->tty_nr = s->tty != NULL ? device_number(s->tty->rdev) : 0;
 }
 
@@ -126,9 +126,9 @@ static void view_usage(struct proc *p, struct lwp *only, struct view *v)
 /* Fill *v for process arg.a, or with TAG_THREAD for its thread arg.b.  0 or -ESRCH. */
 static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg, struct view *v)
 {
-    bool         thread = n->tag == TAG_THREAD;
+    bool thread = n->tag == TAG_THREAD;
     struct proc *p;
-    struct lwp  *l = NULL;
+    struct lwp *l = NULL;
 
     memset(v, 0, sizeof *v);
     spin_lock(&proc_lock);
@@ -139,19 +139,19 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
         spin_unlock(&proc_lock);
         return -ESRCH;
     }
-    v->pid      = p->pid;
-    v->tid      = p->pid;
-    v->ppid     = p->parent != NULL ? p->parent->pid : 0;
+    v->pid = p->pid;
+    v->tid = p->pid;
+    v->ppid = p->parent != NULL ? p->parent->pid : 0;
     v->nthreads = p->nlwps;
-    v->state    = state_letter(p, l);
+    v->state = state_letter(p, l);
     v->start_ns = p->start_ns;
-    v->waited   = p->waited;
+    v->waited = p->waited;
     v->exit_signal = p->exit_signal;
     v->exit_status = p->exit_status;
     v->arg_start = p->arg_start, v->arg_end = p->arg_end;
     v->env_start = p->env_start, v->env_end = p->env_end;
     v->rss_limit = p->rlim[RLIMIT_RSS].cur;
-    v->home      = -1;
+    v->home = -1;
     view_session(p, v);
     view_usage(p, thread ? l : NULL, v);
     if (l != NULL)
@@ -165,7 +165,7 @@ static int take_process_view(const struct pseudo_node *n, struct pseudo_arg arg,
 /* Sizes of the address space; zero for a process without one. */
 static void get_memory_usage(struct pseudo_arg arg, struct as_usage *u)
 {
-    bool       gone;
+    bool gone;
     struct as *as = procfs_as(arg.a, &gone);
 
     memset(u, 0, sizeof *u);
@@ -177,40 +177,44 @@ static void get_memory_usage(struct pseudo_arg arg, struct as_usage *u)
 
 PROCFS_SHOW(procfs_show_stat)
 {
-    struct view     v;
+    struct view v;
     struct as_usage u;
-    int             err = take_process_view(n, arg, &v);
-    uint64_t        ms10 = 10000000;
+    int err = take_process_view(n, arg, &v);
+    uint64_t ms10 = 10000000;
 
     if (err != 0)
         return err;
-    if (procfs_may_inspect(arg.a) != 0) /* addresses and status of others' processes are nobody's business */
+    if (procfs_may_inspect(arg.a) !=
+        0) /* addresses and status of others' processes are nobody's business */
         v.arg_start = v.arg_end = v.env_start = v.env_end = 0, v.exit_status = 0;
     get_memory_usage(arg, &u);
-    text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid, v.tty_nr, v.tpgid);
+    text_add(out, "%d (%s) %c %d %d %d %d %d 0 ", v.tid, v.name, v.state, v.ppid, v.pgid, v.sid,
+             v.tty_nr, v.tpgid);
     text_add(out, "%lu %lu %lu %lu ", v.minflt, v.waited.minflt, v.majflt, v.waited.majflt);
-    text_add(out, "%lu %lu %lu %lu ", v.utime, v.stime, v.waited.utime_us / 10000, v.waited.stime_us / 10000);
-    text_add(out, "%d %d %u 0 %lu ", v.rt_priority > 0 ? -1 - v.rt_priority : 20 + v.nice, v.nice, v.nthreads,
-             v.start_ns / ms10);
+    text_add(out, "%lu %lu %lu %lu ", v.utime, v.stime, v.waited.utime_us / 10000,
+             v.waited.stime_us / 10000);
+    text_add(out, "%d %d %u 0 %lu ", v.rt_priority > 0 ? -1 - v.rt_priority : 20 + v.nice, v.nice,
+             v.nthreads, v.start_ns / ms10);
     text_add(out, "%lu %lu %lu 0 0 0 0 0 ", u.virt_pages * PAGE_SIZE, u.rss_pages, v.rss_limit);
-    text_add(out, "%lu %lu %lu %lu 0 0 0 %d %d %d %d ", v.pending & 0x7fffffff, v.blocked & 0x7fffffff,
-             v.ignored & 0x7fffffff, v.caught & 0x7fffffff, v.exit_signal, v.cpu, v.rt_priority,
-             v.policy);
-    text_add(out, "0 0 0 0 0 0 %lu %lu %lu %lu %d\n", v.arg_start, v.arg_end, v.env_start, v.env_end,
-             v.exit_status);
+    text_add(out, "%lu %lu %lu %lu 0 0 0 %d %d %d %d ", v.pending & 0x7fffffff,
+             v.blocked & 0x7fffffff, v.ignored & 0x7fffffff, v.caught & 0x7fffffff, v.exit_signal,
+             v.cpu, v.rt_priority, v.policy);
+    text_add(out, "0 0 0 0 0 0 %lu %lu %lu %lu %d\n", v.arg_start, v.arg_end, v.env_start,
+             v.env_end, v.exit_status);
     return 0;
 }
 
 PROCFS_SHOW(procfs_show_statm)
 {
     struct as_usage u;
-    struct proc    *p = procfs_hold(arg.a);
+    struct proc *p = procfs_hold(arg.a);
 
     if (p == NULL)
         return -ESRCH;
     proc_release(p);
     get_memory_usage(arg, &u);
-    text_add(out, "%lu %lu 0 %lu 0 %lu 0\n", u.virt_pages, u.rss_pages, u.text_pages, u.data_pages + u.stack_pages);
+    text_add(out, "%lu %lu 0 %lu 0 %lu 0\n", u.virt_pages, u.rss_pages, u.text_pages,
+             u.data_pages + u.stack_pages);
     return 0;
 }
 
@@ -234,11 +238,11 @@ static void show_status_memory(struct text *out, const struct as_usage *u)
 {
     const struct {
         const char *name;
-        uint64_t    pages;
+        uint64_t pages;
     } row[] = {
-        {"VmPeak", u->virt_pages}, {"VmSize", u->virt_pages}, {"VmLck", u->locked_pages},
-        {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},
-        {"VmData", u->data_pages}, {"VmStk", u->stack_pages}, {"VmExe", u->text_pages},
+        {"VmPeak", u->virt_pages},    {"VmSize", u->virt_pages}, {"VmLck", u->locked_pages},
+        {"VmHWM", u->peak_rss_pages}, {"VmRSS", u->rss_pages},   {"VmData", u->data_pages},
+        {"VmStk", u->stack_pages},    {"VmExe", u->text_pages},
     };
 
     for (unsigned i = 0; i < array_size(row); i++)
@@ -262,34 +266,38 @@ static void show_status_masks(struct text *out, const struct view *v)
 
 PROCFS_SHOW(procfs_show_status)
 {
-    struct view     v;
+    struct view v;
     struct as_usage u;
-    int             err = take_process_view(n, arg, &v);
+    int err = take_process_view(n, arg, &v);
 
     if (err != 0)
         return err;
     get_memory_usage(arg, &u);
-    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", v.name, v.state,
-             process_state_name(v.state), v.pid, v.tid, v.ppid);
+    text_add(out, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
+             v.name, v.state, process_state_name(v.state), v.pid, v.tid, v.ppid);
     text_add(out, "Uid:\t%u\t%u\t%u\t%u\n", v.cred.uid, v.cred.euid, v.cred.suid, v.cred.fsuid);
-    text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid, v.cred.fsgid);
+    text_add(out, "Gid:\t%u\t%u\t%u\t%u\nGroups:\t", v.cred.gid, v.cred.egid, v.cred.sgid,
+             v.cred.fsgid);
     for (unsigned i = 0; i < v.cred.ngroups; i++)
         text_add(out, "%u ", v.cred.groups[i]);
     text_str(out, "\n");
     if (v.state != 'Z')
         show_status_memory(out, &u);
-    text_add(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\n", v.nthreads, v.pending, v.shared_pending);
-    text_add(out, "SigBlk:\t%016lx\nSigIgn:\t%016lx\nSigCgt:\t%016lx\n", v.blocked, v.ignored, v.caught);
+    text_add(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\n", v.nthreads, v.pending,
+             v.shared_pending);
+    text_add(out, "SigBlk:\t%016lx\nSigIgn:\t%016lx\nSigCgt:\t%016lx\n", v.blocked, v.ignored,
+             v.caught);
     show_status_masks(out, &v);
-    text_add(out, "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\nHome_lgrp:\t%d\n", v.nvcsw,
-             v.nivcsw, v.home);
+    text_add(out,
+             "voluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\nHome_lgrp:\t%d\n",
+             v.nvcsw, v.nivcsw, v.home);
     return 0;
 }
 
 PROCFS_SHOW(procfs_show_comm)
 {
     struct view v;
-    int         err = take_process_view(n, arg, &v);
+    int err = take_process_view(n, arg, &v);
 
     if (err == 0)
         text_add(out, "%s\n", v.name);
@@ -300,13 +308,14 @@ PROCFS_SHOW(procfs_show_comm)
 int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t len)
 {
     struct proc *p;
-    struct lwp  *l;
-    int          err = -ESRCH;
+    struct lwp *l;
+    int err = -ESRCH;
 
     if (len > 0 && buf[len - 1] == '\n')
         buf[len - 1] = '\0';
     spin_lock(&proc_lock);
-    if ((p = proc_find((int)arg.a)) != NULL && (l = pick_lwp(p, n->tag == TAG_THREAD ? arg.b : 0)) != NULL) {
+    if ((p = proc_find((int)arg.a)) != NULL &&
+        (l = pick_lwp(p, n->tag == TAG_THREAD ? arg.b : 0)) != NULL) {
         err = p == curproc() ? 0 : -EINVAL;
         if (err == 0)
             str_copy(l->t.name, buf, sizeof l->t.name);
@@ -319,10 +328,10 @@ int procfs_store_comm(const struct pseudo_node *n, struct pseudo_arg arg, char *
 PROCFS_SHOW(procfs_show_strings)
 {
     struct view v;
-    char        buf[256];
-    bool        gone;
-    struct as  *as;
-    int         err = n->tag == TAG_ENVIRON ? procfs_may_inspect(arg.a) : 0;
+    char buf[256];
+    bool gone;
+    struct as *as;
+    int err = n->tag == TAG_ENVIRON ? procfs_may_inspect(arg.a) : 0;
     static const struct pseudo_node whole = {.tag = TAG_WHOLE};
 
     if (err != 0 || (err = take_process_view(&whole, arg, &v)) != 0)
@@ -330,7 +339,8 @@ PROCFS_SHOW(procfs_show_strings)
     if ((as = procfs_as(arg.a, &gone)) == NULL)
         return gone ? -ESRCH : 0;
     for (uint64_t at = n->tag == TAG_ENVIRON ? v.env_start : v.arg_start,
-                  end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end; at < end;) {
+                  end = n->tag == TAG_ENVIRON ? v.env_end : v.arg_end;
+         at < end;) {
         long got = as_access_remote(as, at, buf, min_of(end - at, sizeof buf), false);
 
         if (got <= 0)
@@ -365,7 +375,7 @@ PROCFS_SHOW(procfs_show_limits)
         [RLIMIT_RTTIME] = {"Max realtime timeout", "us"},
     };
     struct rlimit lim[RLIM_NLIMITS];
-    struct proc  *p = procfs_hold(arg.a);
+    struct proc *p = procfs_hold(arg.a);
 
     if (p == NULL)
         return -ESRCH;

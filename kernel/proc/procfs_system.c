@@ -86,21 +86,23 @@ static PROCFS_SHOW(show_meminfo)
              mem_total_pages() * KB_PER_PAGE, free * KB_PER_PAGE, (free + cached) * KB_PER_PAGE);
     text_add(out, "Buffers:        %8u kB\nCached:         %8lu kB\nSwapCached:     %8u kB\n", 0,
              (shmem + cached) * KB_PER_PAGE, 0);
-    text_add(out, "SwapTotal:      %8lu kB\nSwapFree:       %8lu kB\nShmem:          %8lu kB\n", swap * KB_PER_PAGE,
-             swap_free * KB_PER_PAGE, shmem * KB_PER_PAGE);
-    text_add(out, "CommitLimit:    %8lu kB\nCommitted_AS:   %8lu kB\n", limit * KB_PER_PAGE, promised * KB_PER_PAGE);
+    text_add(out, "SwapTotal:      %8lu kB\nSwapFree:       %8lu kB\nShmem:          %8lu kB\n",
+             swap * KB_PER_PAGE, swap_free * KB_PER_PAGE, shmem * KB_PER_PAGE);
+    text_add(out, "CommitLimit:    %8lu kB\nCommitted_AS:   %8lu kB\n", limit * KB_PER_PAGE,
+             promised * KB_PER_PAGE);
     return 0;
 }
 
 /* The names are Linux's, but for those of pages that were read around a fault; pgpgin and pgpgout are in KiB. */
 static PROCFS_SHOW(show_vmstat)
 {
-    text_add(out, "nr_free_pages %lu\npgpgin %lu\npgpgout %lu\npswpin %lu\npswpout %lu\n", freemem(),
-             SUM(pgpgin) * KB_PER_PAGE, SUM(pgpgout) * KB_PER_PAGE, SUM(anonpgin), SUM(anonpgout));
-    text_add(out, "pgfault %lu\npgmajfault %lu\npgscan %lu\npgsteal %lu\n", SUM(minf) + SUM(mjf), SUM(mjf), SUM(scan),
-             SUM(dfree));
-    text_add(out, "around_read %lu\naround_used %lu\naround_wasted %lu\nswap_kept %lu\n", SUM(around_read),
-             SUM(around_used), SUM(around_wasted), swap_kept());
+    text_add(out, "nr_free_pages %lu\npgpgin %lu\npgpgout %lu\npswpin %lu\npswpout %lu\n",
+             freemem(), SUM(pgpgin) * KB_PER_PAGE, SUM(pgpgout) * KB_PER_PAGE, SUM(anonpgin),
+             SUM(anonpgout));
+    text_add(out, "pgfault %lu\npgmajfault %lu\npgscan %lu\npgsteal %lu\n", SUM(minf) + SUM(mjf),
+             SUM(mjf), SUM(scan), SUM(dfree));
+    text_add(out, "around_read %lu\naround_used %lu\naround_wasted %lu\nswap_kept %lu\n",
+             SUM(around_read), SUM(around_used), SUM(around_wasted), swap_kept());
     return 0;
 }
 
@@ -111,15 +113,15 @@ static PROCFS_SHOW(show_swaps)
 
     text_add(out, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
     for (unsigned i = 0; swap_next(i, &s); i++)
-        text_add(out, "%-40s%s\t%lu\t\t%lu\t\t-1\n", s.name, s.file ? "file     " : "partition", s.pages * KB_PER_PAGE,
-                 (s.pages - s.free) * KB_PER_PAGE);
+        text_add(out, "%-40s%s\t%lu\t\t%lu\t\t-1\n", s.name, s.file ? "file     " : "partition",
+                 s.pages * KB_PER_PAGE, (s.pages - s.free) * KB_PER_PAGE);
     return 0;
 }
 
 static PROCFS_SHOW(show_loadavg)
 {
     unsigned threads = 0;
-    int      last = 0, pid = 0;
+    int last = 0, pid = 0;
 
     while ((pid = proc_next(pid + 1)) > 0) {
         struct proc *p;
@@ -162,19 +164,21 @@ static PROCFS_SHOW(show_version)
 static void show_cpu_flags(struct text *out, const struct cpu_model *m)
 {
     static const struct {
-        uint8_t     word, bit; /* 0: 1.edx  1: 1.ecx  2: ext.edx  3: ext.ecx  4: 7.ebx */
+        uint8_t word, bit; /* 0: 1.edx  1: 1.ecx  2: ext.edx  3: ext.ecx  4: 7.ebx */
         const char *name;
     } flag[] = {
-        {0, 0, "fpu"},    {0, 3, "pse"},      {0, 4, "tsc"},      {0, 5, "msr"},        {0, 6, "pae"},
-        {0, 8, "cx8"},    {0, 9, "apic"},     {0, 11, "sep"},     {0, 13, "pge"},       {0, 15, "cmov"},
-        {0, 16, "pat"},   {0, 19, "clflush"}, {0, 23, "mmx"},     {0, 24, "fxsr"},      {0, 25, "sse"},
-        {0, 26, "sse2"},  {0, 28, "ht"},      {2, 11, "syscall"}, {2, 20, "nx"},        {2, 26, "pdpe1gb"},
-        {2, 27, "rdtscp"}, {2, 29, "lm"},     {1, 0, "pni"},      {1, 9, "ssse3"},      {1, 13, "cx16"},
-        {1, 19, "sse4_1"}, {1, 20, "sse4_2"}, {1, 21, "x2apic"},  {1, 23, "popcnt"},    {1, 30, "rdrand"},
-        {1, 31, "hypervisor"}, {3, 0, "lahf_lm"}, {4, 0, "fsgsbase"}, {4, 7, "smep"},   {4, 9, "erms"},
-        {4, 20, "smap"},
+        {0, 0, "fpu"},      {0, 3, "pse"},      {0, 4, "tsc"},         {0, 5, "msr"},
+        {0, 6, "pae"},      {0, 8, "cx8"},      {0, 9, "apic"},        {0, 11, "sep"},
+        {0, 13, "pge"},     {0, 15, "cmov"},    {0, 16, "pat"},        {0, 19, "clflush"},
+        {0, 23, "mmx"},     {0, 24, "fxsr"},    {0, 25, "sse"},        {0, 26, "sse2"},
+        {0, 28, "ht"},      {2, 11, "syscall"}, {2, 20, "nx"},         {2, 26, "pdpe1gb"},
+        {2, 27, "rdtscp"},  {2, 29, "lm"},      {1, 0, "pni"},         {1, 9, "ssse3"},
+        {1, 13, "cx16"},    {1, 19, "sse4_1"},  {1, 20, "sse4_2"},     {1, 21, "x2apic"},
+        {1, 23, "popcnt"},  {1, 30, "rdrand"},  {1, 31, "hypervisor"}, {3, 0, "lahf_lm"},
+        {4, 0, "fsgsbase"}, {4, 7, "smep"},     {4, 9, "erms"},        {4, 20, "smap"},
     };
-    const uint32_t word[] = {m->features_edx, m->features_ecx, m->ext_edx, m->ext_ecx, m->leaf7_ebx};
+    const uint32_t word[] = {m->features_edx, m->features_ecx, m->ext_edx, m->ext_ecx,
+                             m->leaf7_ebx};
 
     for (unsigned i = 0; i < array_size(flag); i++)
         if (word[flag[i].word] >> flag[i].bit & 1)
@@ -185,7 +189,7 @@ static void show_cpu_flags(struct text *out, const struct cpu_model *m)
 static PROCFS_SHOW(show_cpuinfo)
 {
     struct cpu_model m;
-    uint64_t         khz = ((1000000ull << clock_params.shift) / max_of(clock_params.mult, 1u));
+    uint64_t khz = ((1000000ull << clock_params.shift) / max_of(clock_params.mult, 1u));
 
     cpu_model_get(&m);
     for (unsigned i = 0; i < ncpu; i++) {
@@ -193,12 +197,12 @@ static PROCFS_SHOW(show_cpuinfo)
 
         if (!cpumask_test(&cpu_online_mask, i))
             continue;
-        text_add(out, "processor\t: %u\nvendor_id\t: %s\ncpu family\t: %u\nmodel\t\t: %u\n", i, m.vendor, m.family,
-                 m.model);
-        text_add(out, "model name\t: %s\nstepping\t: %u\ncpu MHz\t\t: %lu.%03lu\n", m.name, m.stepping, khz / 1000,
-                 khz % 1000);
-        text_add(out, "physical id\t: %u\ncore id\t\t: %u\napicid\t\t: %u\nflags\t\t:", at.package, at.core,
-                 cpus[i]->apic_id);
+        text_add(out, "processor\t: %u\nvendor_id\t: %s\ncpu family\t: %u\nmodel\t\t: %u\n", i,
+                 m.vendor, m.family, m.model);
+        text_add(out, "model name\t: %s\nstepping\t: %u\ncpu MHz\t\t: %lu.%03lu\n", m.name,
+                 m.stepping, khz / 1000, khz % 1000);
+        text_add(out, "physical id\t: %u\ncore id\t\t: %u\napicid\t\t: %u\nflags\t\t:", at.package,
+                 at.core, cpus[i]->apic_id);
         show_cpu_flags(out, &m);
     }
     return 0;
@@ -212,8 +216,9 @@ static int show_mount_line(struct vfs *vfs, const char *path, void *arg)
     text_add(out, "%s ", vfs->source[0] != '\0' ? vfs->source : vfs->type);
     text_str(out, path);
     text_add(out, " %s %s%s%s%s%s,%s 0 0\n", vfs->type, vfs->readonly ? "ro" : "rw",
-             (flags & MS_SYNCHRONOUS) != 0 ? ",sync" : "", (flags & MS_NOSUID) != 0 ? ",nosuid" : "",
-             (flags & MS_NODEV) != 0 ? ",nodev" : "", (flags & MS_NOEXEC) != 0 ? ",noexec" : "",
+             (flags & MS_SYNCHRONOUS) != 0 ? ",sync" : "",
+             (flags & MS_NOSUID) != 0 ? ",nosuid" : "", (flags & MS_NODEV) != 0 ? ",nodev" : "",
+             (flags & MS_NOEXEC) != 0 ? ",noexec" : "",
              (flags & MS_NOATIME) != 0 ? "noatime" : "relatime");
     return 0;
 }
@@ -233,7 +238,8 @@ static PROCFS_SHOW(show_filesystems)
     return 0;
 }
 
-static int read_mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf, size_t size)
+static int read_mounts_link(const struct pseudo_node *n, struct pseudo_arg arg, char *buf,
+                            size_t size)
 {
     return (int)min_of(str_copy(buf, "self/mounts", size), size);
 }
@@ -245,8 +251,8 @@ enum { SYS_OSTYPE, SYS_OSRELEASE, SYS_VERSION, SYS_HOSTNAME, SYS_DOMAINNAME };
 static PROCFS_SHOW(show_uts)
 {
     struct utsname u;
-    const char    *field[] = {
-        [SYS_OSTYPE] = u.sysname, [SYS_OSRELEASE] = u.release, [SYS_VERSION] = u.version,
+    const char *field[] = {
+        [SYS_OSTYPE] = u.sysname,    [SYS_OSRELEASE] = u.release,     [SYS_VERSION] = u.version,
         [SYS_HOSTNAME] = u.nodename, [SYS_DOMAINNAME] = u.domainname,
     };
 
@@ -273,8 +279,18 @@ static const struct pseudo_node sys_kernel_files[] = {
     {.name = "ostype", .type = VREG, .mode = 0444, .tag = SYS_OSTYPE, .show = show_uts},
     {.name = "osrelease", .type = VREG, .mode = 0444, .tag = SYS_OSRELEASE, .show = show_uts},
     {.name = "version", .type = VREG, .mode = 0444, .tag = SYS_VERSION, .show = show_uts},
-    {.name = "hostname", .type = VREG, .mode = 0644, .tag = SYS_HOSTNAME, .show = show_uts, .store = store_uts},
-    {.name = "domainname", .type = VREG, .mode = 0644, .tag = SYS_DOMAINNAME, .show = show_uts, .store = store_uts},
+    {.name = "hostname",
+     .type = VREG,
+     .mode = 0644,
+     .tag = SYS_HOSTNAME,
+     .show = show_uts,
+     .store = store_uts},
+    {.name = "domainname",
+     .type = VREG,
+     .mode = 0644,
+     .tag = SYS_DOMAINNAME,
+     .show = show_uts,
+     .store = store_uts},
     {.name = "pid_max", .type = VREG, .mode = 0444, .tag = 32768, .show = show_tag},
     {.name = "ngroups_max", .type = VREG, .mode = 0444, .tag = NGROUPS_MAX, .show = show_tag},
     {.name = NULL},
@@ -285,11 +301,18 @@ static const struct pseudo_node sys_dirs[] = {
     {.name = NULL},
 };
 
-#define NET_FILE(file, what) {.name = file, .type = VREG, .mode = 0444, .tag = what, .show = net_show}
+#define NET_FILE(file, what)                                                                       \
+    {.name = file, .type = VREG, .mode = 0444, .tag = what, .show = net_show}
 static const struct pseudo_node net_files[] = {
-    NET_FILE("tcp", NET_SHOW_TCP), NET_FILE("udp", NET_SHOW_UDP), NET_FILE("raw", NET_SHOW_RAW),
-    NET_FILE("unix", NET_SHOW_UNIX), NET_FILE("packet", NET_SHOW_PACKET), NET_FILE("dev", NET_SHOW_DEV),
-    NET_FILE("route", NET_SHOW_ROUTE), NET_FILE("arp", NET_SHOW_ARP), {0},
+    NET_FILE("tcp", NET_SHOW_TCP),
+    NET_FILE("udp", NET_SHOW_UDP),
+    NET_FILE("raw", NET_SHOW_RAW),
+    NET_FILE("unix", NET_SHOW_UNIX),
+    NET_FILE("packet", NET_SHOW_PACKET),
+    NET_FILE("dev", NET_SHOW_DEV),
+    NET_FILE("route", NET_SHOW_ROUTE),
+    NET_FILE("arp", NET_SHOW_ARP),
+    {0},
 };
 
 const struct pseudo_node procfs_system_files[] = {
@@ -308,7 +331,11 @@ const struct pseudo_node procfs_system_files[] = {
     {.name = "diskstats", .type = VREG, .mode = 0444, .show = procfs_show_diskstats},
     {.name = "mounts", .type = VLNK, .mode = 0777, .link = read_mounts_link},
     {.name = "self", .type = VLNK, .mode = 0777, .tag = TAG_WHOLE, .link = procfs_self_link},
-    {.name = "thread-self", .type = VLNK, .mode = 0777, .tag = TAG_THREAD, .link = procfs_self_link},
+    {.name = "thread-self",
+     .type = VLNK,
+     .mode = 0777,
+     .tag = TAG_THREAD,
+     .link = procfs_self_link},
     {.name = "irq", .type = VDIR, .mode = 0555, .prefix = "", .next = procfs_irq_next},
     {.name = "sys", .type = VDIR, .mode = 0555, .children = sys_dirs},
     {.name = NULL},

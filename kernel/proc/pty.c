@@ -26,25 +26,31 @@
 #include "proc/proc.h"
 #include "proc/tty.h"
 
-enum { PTY_MAX = 64, PTY_ROOT = 8 /* the last are for the superuser */, OUT_RING = 8192, IN_RING = 4096, COPY = 256 };
+enum {
+    PTY_MAX = 64,
+    PTY_ROOT = 8 /* the last are for the superuser */,
+    OUT_RING = 8192,
+    IN_RING = 4096,
+    COPY = 256
+};
 enum { PTS_MAJOR = 136 };
 
 struct pty {
-    struct tty      tty;
-    bool            locked;      /* [y] until unlockpt() the terminal cannot be opened */
-    bool            ever_opened; /* [y] the terminal has been opened                   */
-    uint32_t        uid, gid;    /* [c] of the file in /dev/pts                        */
-    uint64_t        serial;      /* [c] never that of another pair: pseudo_arg.a       */
-    uint32_t        head, tail;  /* [y] out: bytes tail .. head-1                      */
-    char           *out;         /* [c] */
-    bool            told;        /* [y] the master was woken for what is in out, and has not read since */
-    struct cv       master_cv;   /* the master waits, for output or for room           */
+    struct tty tty;
+    bool locked;         /* [y] until unlockpt() the terminal cannot be opened */
+    bool ever_opened;    /* [y] the terminal has been opened                   */
+    uint32_t uid, gid;   /* [c] of the file in /dev/pts                        */
+    uint64_t serial;     /* [c] never that of another pair: pseudo_arg.a       */
+    uint32_t head, tail; /* [y] out: bytes tail .. head-1                      */
+    char *out;           /* [c] */
+    bool told;           /* [y] the master was woken for what is in out, and has not read since */
+    struct cv master_cv; /* the master waits, for output or for room           */
     struct pollhead master_poll;
 };
 
 static struct spinlock pty_lock = SPINLOCK_INIT(RANK_VNODE);
-static struct pty     *ptys[PTY_MAX]; /* [pty_lock] */
-static uint64_t        last_serial;   /* [pty_lock] */
+static struct pty *ptys[PTY_MAX]; /* [pty_lock] */
+static uint64_t last_serial;      /* [pty_lock] */
 
 static struct pty *pty_of(struct tty *t)
 {
@@ -65,7 +71,8 @@ static void pty_write(struct tty *t, const char *buf, size_t n)
 
     for (size_t i = 0; i < n; i++)
         y->out[y->head++ % OUT_RING] = buf[i];
-    if (n > 0 && !y->told) { /* echo comes byte by byte, and a wake-up costs as much as there are pollers */
+    if (n > 0 &&
+        !y->told) { /* echo comes byte by byte, and a wake-up costs as much as there are pollers */
         y->told = true;
         wake_master(y);
     }
@@ -115,14 +122,14 @@ static void pty_release(struct tty *t)
 }
 
 static const struct tty_driver pty_driver = {
-    .write        = pty_write,
-    .room         = pty_room,
-    .pending      = pty_pending,
-    .discard      = pty_discard,
-    .stop         = pty_stop,
+    .write = pty_write,
+    .room = pty_room,
+    .pending = pty_pending,
+    .discard = pty_discard,
+    .stop = pty_stop,
     .resume_input = pty_resume_input,
-    .closed       = pty_closed,
-    .release      = pty_release,
+    .closed = pty_closed,
+    .release = pty_release,
 };
 
 /* ---- the master's file ------------------------------------------------------------------------------------------ */
@@ -136,9 +143,9 @@ static bool is_terminal_closed(const struct pty *y)
 static long master_read(struct file *f, struct uio *uio, loff_t off)
 {
     struct pty *y = f->data;
-    char        buf[COPY];
-    size_t      n;
-    int         err = 0;
+    char buf[COPY];
+    size_t n;
+    int err = 0;
 
     spin_lock(&y->tty.lock);
     while (pty_pending(&y->tty) == 0 && err == 0) {
@@ -165,10 +172,10 @@ static long master_read(struct file *f, struct uio *uio, loff_t off)
 
 static long master_write(struct file *f, struct uio *uio, loff_t off)
 {
-    struct pty *y    = f->data;
-    size_t      done = 0;
-    char        buf[COPY];
-    int         err = 0;
+    struct pty *y = f->data;
+    size_t done = 0;
+    char buf[COPY];
+    int err = 0;
 
     while (uio->resid > 0 && err == 0) {
         size_t n = 0;
@@ -195,8 +202,8 @@ static long master_write(struct file *f, struct uio *uio, loff_t off)
 
 static unsigned master_poll(struct file *f, struct poller *p)
 {
-    struct pty *y  = f->data;
-    unsigned    ev = 0;
+    struct pty *y = f->data;
+    unsigned ev = 0;
 
     if (p != NULL)
         poll_register(p, &y->master_poll);
@@ -215,8 +222,8 @@ static long master_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     enum { TIOCSPTLCK = 0x40045431 };
     const unsigned TIOCGPTN = 0x80045430;
-    struct pty    *y = f->data;
-    int            n;
+    struct pty *y = f->data;
+    int n;
 
     if (cmd == TIOCGPTN) {
         n = (int)(y->tty.rdev & 0xff);
@@ -244,15 +251,19 @@ static void master_close(struct file *f)
 }
 
 static const struct fileops master_ops = {
-    .read = master_read, .write = master_write, .poll = master_poll, .ioctl = master_ioctl, .close = master_close,
+    .read = master_read,
+    .write = master_write,
+    .poll = master_poll,
+    .ioctl = master_ioctl,
+    .close = master_close,
 };
 
 static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
 {
-    struct pty *y    = kmem_zalloc(sizeof *y);
-    uint16_t   *ring = kmem_alloc(IN_RING * sizeof *ring);
-    char       *out  = kmem_alloc(OUT_RING);
-    unsigned    i, end = cred_superuser(curcred()) ? PTY_MAX : PTY_MAX - PTY_ROOT;
+    struct pty *y = kmem_zalloc(sizeof *y);
+    uint16_t *ring = kmem_alloc(IN_RING * sizeof *ring);
+    char *out = kmem_alloc(OUT_RING);
+    unsigned i, end = cred_superuser(curcred()) ? PTY_MAX : PTY_MAX - PTY_ROOT;
 
     if (y == NULL || ring == NULL || out == NULL) {
         kmem_free(out);
@@ -264,17 +275,17 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
     cv_init(&y->master_cv);
     pollhead_init(&y->master_poll);
     y->tty.opens = 1; /* Y1 */
-    y->out       = out;
-    y->locked    = true;
-    y->uid       = curcred()->fsuid;
-    y->gid       = curcred()->fsgid;
+    y->out = out;
+    y->locked = true;
+    y->uid = curcred()->fsuid;
+    y->gid = curcred()->fsgid;
     spin_lock(&pty_lock);
     for (i = 0; i < end && ptys[i] != NULL; i++)
         ;
     if (i < end) {
         y->tty.rdev = makedev(PTS_MAJOR, i);
-        y->serial   = ++last_serial;
-        ptys[i]     = y;
+        y->serial = ++last_serial;
+        ptys[i] = y;
     }
     spin_unlock(&pty_lock);
     if (i == end) {
@@ -283,7 +294,7 @@ static int ptmx_open(struct vnode *vn, int oflags, struct file *f)
         kmem_free(y);
         return -ENOSPC;
     }
-    f->ops  = &master_ops;
+    f->ops = &master_ops;
     f->data = y;
     return 0;
 }
@@ -301,8 +312,8 @@ static struct pty *pty_find(const struct pseudo_arg *arg)
 static int pts_open(struct vnode *vn, int oflags, struct file *f)
 {
     const struct pseudo_arg *arg = pseudo_arg(vn);
-    struct pty              *y;
-    int                      err = -EIO;
+    struct pty *y;
+    int err = -EIO;
 
     if (arg == NULL) /* a node made elsewhere has no pair, as on Linux */
         return err;
@@ -318,7 +329,8 @@ static int pts_open(struct vnode *vn, int oflags, struct file *f)
 
 static const struct pseudo_node pts_entry;
 
-static int pts_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from, struct pseudo_entry *e)
+static int pts_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64_t from,
+                    struct pseudo_entry *e)
 {
     uint64_t serial = 0;
 
@@ -330,12 +342,14 @@ static int pts_next(const struct pseudo_node *dir, struct pseudo_arg arg, uint64
     spin_unlock(&pty_lock);
     if (from >= PTY_MAX)
         return -ENOENT;
-    *e = (struct pseudo_entry){.key = from, .node = &pts_entry, .arg = {serial, makedev(PTS_MAJOR, from)}};
+    *e = (struct pseudo_entry){
+        .key = from, .node = &pts_entry, .arg = {serial, makedev(PTS_MAJOR, from)}};
     snprintf(e->name, sizeof e->name, "%lu", from);
     return 0;
 }
 
-static void pts_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid, uint32_t *gid)
+static void pts_owner(const struct pseudo_node *n, struct pseudo_arg arg, uint32_t *uid,
+                      uint32_t *gid)
 {
     struct pty *y;
 
@@ -359,8 +373,9 @@ static int mount_devpts(const char *source, const char *options, unsigned flags,
 void pty_init(void)
 {
     static struct vfs_type type = {.name = "devpts", .mount = mount_devpts};
-    static struct cdev     ptmx = {.name = "ptmx", .rdev = makedev(5, 2), .mode = 0666, .open = ptmx_open};
-    static struct cdev     pts[PTY_MAX];
+    static struct cdev ptmx = {
+        .name = "ptmx", .rdev = makedev(5, 2), .mode = 0666, .open = ptmx_open};
+    static struct cdev pts[PTY_MAX];
 
     vfs_register_type(&type);
     cdev_register(&ptmx);

@@ -27,7 +27,8 @@ static void decide_restart(struct regs *r, const struct sigaction *act)
 
     if ((int64_t)r->orig_rax < 0 || code > -ERESTARTSYS || code < -ERESTART_RESTARTBLOCK)
         return;
-    if (code == -ERESTARTNOINTR || act == NULL || (code == -ERESTARTSYS && (act->flags & SA_RESTART))) {
+    if (code == -ERESTARTNOINTR || act == NULL ||
+        (code == -ERESTARTSYS && (act->flags & SA_RESTART))) {
         r->rax = code == -ERESTART_RESTARTBLOCK ? NR_restart_syscall : r->orig_rax;
         r->rip -= 2;
     } else {
@@ -40,16 +41,16 @@ static void decide_restart(struct regs *r, const struct sigaction *act)
 static void stop_process(struct lwp *l, int sig)
 {
     struct proc *p = l->proc;
-    bool         stop;
+    bool stop;
 
     spin_lock(&proc_lock);
     stop = sig == SIGSTOP || !pgrp_orphaned(p->pgrp);
     spin_lock(&p->sig->lock);
-    stop          = stop && p->stop_taken && !p->exiting;
+    stop = stop && p->stop_taken && !p->exiting;
     p->stop_taken = false;
     if (stop) {
-        p->stopped       = true;
-        p->stop_sig      = sig;
+        p->stopped = true;
+        p->stop_sig = sig;
         p->stop_reported = p->cont_pending = false;
         lwps_interrupt(p, l);
     }
@@ -63,12 +64,12 @@ static void stop_process(struct lwp *l, int sig)
 static int next_signal(struct lwp *l, struct siginfo *info, struct sigaction *act)
 {
     struct sighand *sh = l->proc->sig;
-    int             sig;
+    int sig;
 
     if ((sig = l->fault_sig) != 0) {
         l->fault_sig = 0;
-        *info        = l->fault_info;
-        *act         = sh->act[sig - 1];
+        *info = l->fault_info;
+        *act = sh->act[sig - 1];
         if ((l->sigmask & SIGBIT(sig)) || act->handler == SIG_IGN)
             act->handler = SIG_DFL; /* S5 */
         return sig;
@@ -97,13 +98,13 @@ static sigset_t prepare_for_handler(struct lwp *l, int sig, const struct sigacti
 
 void sig_deliver(struct regs *r)
 {
-    struct lwp      *l = curlwp();
-    struct proc     *p = l->proc;
+    struct lwp *l = curlwp();
+    struct proc *p = l->proc;
     struct spinlock *lock;
     struct sigaction act;
-    struct siginfo   info;
-    sigset_t         old;
-    int              sig;
+    struct siginfo info;
+    sigset_t old;
+    int sig;
 
     if (unlikely(atomic_load_explicit(&l->t.ast, memory_order_relaxed) & AST_ALARM))
         limit_cpu_check(l);
@@ -139,7 +140,7 @@ void sig_deliver(struct regs *r)
     }
     if (l->restore_mask) {
         l->restore_mask = false;
-        l->sigmask      = l->saved_mask;
+        l->sigmask = l->saved_mask;
     }
     sig_recalc_locked(l);
     spin_unlock(lock);

@@ -30,7 +30,8 @@ enum { UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 #define FLAG_RF    0x10000ul
 
 struct sigcontext {
-    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, rflags;
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
+        rflags;
     uint16_t cs, gs, fs, ss;
     uint64_t err, trapno, oldmask, cr2, fpstate;
     uint64_t reserved[8];
@@ -44,25 +45,27 @@ struct ucontext {
         uint64_t size;
     } stack;
     struct sigcontext mc;
-    uint64_t          sigmask;
+    uint64_t sigmask;
 };
 
 struct sigframe {
-    uint64_t            pretcode;
-    struct ucontext     uc;
+    uint64_t pretcode;
+    struct ucontext uc;
     struct user_siginfo info;
 };
 
-_Static_assert(sizeof(struct sigcontext) == 256 && sizeof(struct ucontext) == 304 && sizeof(struct sigframe) == 440,
+_Static_assert(sizeof(struct sigcontext) == 256 && sizeof(struct ucontext) == 304 &&
+                   sizeof(struct sigframe) == 440,
                "layout of Linux");
-_Static_assert(SIGFRAME_MAX >= sizeof(struct sigframe) + FPU_SIZE + RED_ZONE + 64 + 16, "SIGFRAME_MAX");
+_Static_assert(SIGFRAME_MAX >= sizeof(struct sigframe) + FPU_SIZE + RED_ZONE + 64 + 16,
+               "SIGFRAME_MAX");
 
 void siginfo_to_user(struct user_siginfo *u, const struct siginfo *k)
 {
     u->signo = k->signo;
-    u->err   = k->err;
-    u->code  = k->code;
-    u->pad   = 0;
+    u->err = k->err;
+    u->code = k->code;
+    u->pad = 0;
     memcpy(u->fields, k->raw, sizeof u->fields);
 }
 
@@ -72,7 +75,8 @@ bool sig_on_altstack(const struct lwp *l, uint64_t sp)
 }
 
 /* Lowest address the frame may end below. */
-static uint64_t signal_stack_top(const struct lwp *l, const struct regs *r, const struct sigaction *act)
+static uint64_t signal_stack_top(const struct lwp *l, const struct regs *r,
+                                 const struct sigaction *act)
 {
     if ((act->flags & SA_ONSTACK) && l->altstack_size != 0 && !sig_on_altstack(l, r->rsp))
         return l->altstack_sp + l->altstack_size;
@@ -81,65 +85,67 @@ static uint64_t signal_stack_top(const struct lwp *l, const struct regs *r, cons
 
 static void save_sigcontext(struct sigcontext *mc, const struct regs *r)
 {
-    mc->r8     = r->r8;
-    mc->r9     = r->r9;
-    mc->r10    = r->r10;
-    mc->r11    = r->r11;
-    mc->r12    = r->r12;
-    mc->r13    = r->r13;
-    mc->r14    = r->r14;
-    mc->r15    = r->r15;
-    mc->rdi    = r->rdi;
-    mc->rsi    = r->rsi;
-    mc->rbp    = r->rbp;
-    mc->rbx    = r->rbx;
-    mc->rdx    = r->rdx;
-    mc->rax    = r->rax;
-    mc->rcx    = r->rcx;
-    mc->rsp    = r->rsp;
-    mc->rip    = r->rip;
+    mc->r8 = r->r8;
+    mc->r9 = r->r9;
+    mc->r10 = r->r10;
+    mc->r11 = r->r11;
+    mc->r12 = r->r12;
+    mc->r13 = r->r13;
+    mc->r14 = r->r14;
+    mc->r15 = r->r15;
+    mc->rdi = r->rdi;
+    mc->rsi = r->rsi;
+    mc->rbp = r->rbp;
+    mc->rbx = r->rbx;
+    mc->rdx = r->rdx;
+    mc->rax = r->rax;
+    mc->rcx = r->rcx;
+    mc->rsp = r->rsp;
+    mc->rip = r->rip;
     mc->rflags = r->rflags;
-    mc->cs     = SEL_UCODE;
-    mc->gs     = 0;
-    mc->fs     = 0;
-    mc->ss     = SEL_UDATA;
-    mc->err    = r->err;
+    mc->cs = SEL_UCODE;
+    mc->gs = 0;
+    mc->fs = 0;
+    mc->ss = SEL_UDATA;
+    mc->err = r->err;
 }
 
 static void restore_sigcontext(struct regs *r, const struct sigcontext *mc)
 {
-    r->r8       = mc->r8;
-    r->r9       = mc->r9;
-    r->r10      = mc->r10;
-    r->r11      = mc->r11;
-    r->r12      = mc->r12;
-    r->r13      = mc->r13;
-    r->r14      = mc->r14;
-    r->r15      = mc->r15;
-    r->rdi      = mc->rdi;
-    r->rsi      = mc->rsi;
-    r->rbp      = mc->rbp;
-    r->rbx      = mc->rbx;
-    r->rdx      = mc->rdx;
-    r->rax      = mc->rax;
-    r->rcx      = mc->rcx;
-    r->rsp      = mc->rsp;
-    r->rip      = mc->rip;
-    r->rflags   = (mc->rflags & USER_FLAGS) | FLAG_FIXED;
-    r->cs       = SEL_UCODE;
-    r->ss       = SEL_UDATA;
+    r->r8 = mc->r8;
+    r->r9 = mc->r9;
+    r->r10 = mc->r10;
+    r->r11 = mc->r11;
+    r->r12 = mc->r12;
+    r->r13 = mc->r13;
+    r->r14 = mc->r14;
+    r->r15 = mc->r15;
+    r->rdi = mc->rdi;
+    r->rsi = mc->rsi;
+    r->rbp = mc->rbp;
+    r->rbx = mc->rbx;
+    r->rdx = mc->rdx;
+    r->rax = mc->rax;
+    r->rcx = mc->rcx;
+    r->rsp = mc->rsp;
+    r->rip = mc->rip;
+    r->rflags = (mc->rflags & USER_FLAGS) | FLAG_FIXED;
+    r->cs = SEL_UCODE;
+    r->ss = SEL_UDATA;
     r->orig_rax = UINT64_MAX;
 }
 
-int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info, const struct sigaction *act,
-                  sigset_t old_mask)
+int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *info,
+                  const struct sigaction *act, sigset_t old_mask)
 {
     struct sigframe f;
-    uint64_t        fp, at, top = signal_stack_top(l, r, act);
+    uint64_t fp, at, top = signal_stack_top(l, r, act);
 
-    if (top < SIGFRAME_MAX || top > USER_TOP || act->handler >= USER_TOP || !(act->flags & SA_RESTORER))
+    if (top < SIGFRAME_MAX || top > USER_TOP || act->handler >= USER_TOP ||
+        !(act->flags & SA_RESTORER))
         return -EFAULT;
-    if (sig_on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) && !sig_on_altstack(l, top - SIGFRAME_MAX))
+    if (sig_on_altstack(l, r->rsp) && (act->flags & SA_ONSTACK) &&
+        !sig_on_altstack(l, top - SIGFRAME_MAX))
         return -EFAULT; /* nested handlers have used the alternate stack up */
     fp = (top - FPU_SIZE) & ~63ul;
     at = ((fp - sizeof f) & ~15ul) - 8; /* as after a call: rsp % 16 == 8 */
@@ -148,17 +154,19 @@ int sigframe_push(struct lwp *l, struct regs *r, int sig, const struct siginfo *
     memset((char *)l->t.fpu + 464, 0, 48); /* the bytes for software: no extended state follows */
     if (copy_out(fp, l->t.fpu, FPU_SIZE) != 0)
         return -EFAULT;
-    f.pretcode       = act->restorer;
-    f.uc.flags       = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
-    f.uc.link        = 0;
-    f.uc.stack.sp    = l->altstack_sp;
-    f.uc.stack.flags = l->altstack_size == 0 ? SS_DISABLE : sig_on_altstack(l, r->rsp) ? SS_ONSTACK : 0;
-    f.uc.stack.pad   = 0;
-    f.uc.stack.size  = l->altstack_size;
+    f.pretcode = act->restorer;
+    f.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f.uc.link = 0;
+    f.uc.stack.sp = l->altstack_sp;
+    f.uc.stack.flags = l->altstack_size == 0        ? SS_DISABLE
+                       : sig_on_altstack(l, r->rsp) ? SS_ONSTACK
+                                                    : 0;
+    f.uc.stack.pad = 0;
+    f.uc.stack.size = l->altstack_size;
     save_sigcontext(&f.uc.mc, r);
-    f.uc.mc.trapno  = 0;
+    f.uc.mc.trapno = 0;
     f.uc.mc.oldmask = old_mask;
-    f.uc.mc.cr2     = sig == SIGSEGV || sig == SIGBUS ? info->fault.addr : 0;
+    f.uc.mc.cr2 = sig == SIGSEGV || sig == SIGBUS ? info->fault.addr : 0;
     f.uc.mc.fpstate = fp;
     memset(f.uc.mc.reserved, 0, sizeof f.uc.mc.reserved);
     f.uc.sigmask = old_mask;
@@ -182,7 +190,7 @@ int sigframe_pop(struct lwp *l, struct regs *r)
 {
     uint64_t at = r->rsp - 8; /* the restorer was reached by `ret`, which took pretcode */
     struct ucontext uc;
-    uint8_t         fpu[FPU_SIZE] __attribute__((aligned(16)));
+    uint8_t fpu[FPU_SIZE] __attribute__((aligned(16)));
 
     if (copy_in(&uc, at + offsetof(struct sigframe, uc), sizeof uc) != 0 || uc.mc.rip >= USER_TOP)
         return -EFAULT;

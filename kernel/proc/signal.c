@@ -27,9 +27,9 @@
 #include "stat/panic.h"
 
 enum { SIGRTMIN = 32, SI_QUEUE = -1 };
-#define STOP_SIGNALS (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
+#define STOP_SIGNALS    (SIGBIT(SIGSTOP) | SIGBIT(SIGTSTP) | SIGBIT(SIGTTIN) | SIGBIT(SIGTTOU))
 #define IGNORED_SIGNALS (SIGBIT(SIGCHLD) | SIGBIT(SIGURG) | SIGBIT(SIGWINCH) | SIGBIT(SIGCONT))
-#define UNBLOCKABLE (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
+#define UNBLOCKABLE     (SIGBIT(SIGKILL) | SIGBIT(SIGSTOP))
 
 static struct kmem_cache *entry_cache;
 
@@ -59,7 +59,7 @@ void sigqueue_flush(struct sigqueue *q, sigset_t set)
     if ((q->set & set) == 0)
         return;
     q->set &= ~set;
-    LIST_FOREACH_SAFE(e, tmp, &q->infos, link)
+    LIST_FOREACH_SAFE (e, tmp, &q->infos, link)
         if (set & SIGBIT(e->info.signo)) {
             list_remove(&e->link);
             free_sigentry(e);
@@ -84,8 +84,8 @@ sigset_t sig_pending_set(struct lwp *l)
 void sig_recalc_locked(struct lwp *l)
 {
     struct proc *p = l->proc;
-    bool on = sig_pending_set(l) != 0 || l->fault_sig != 0 || p->exiting || (p->stopped && !l->vfork_wait) ||
-              (p->execing != NULL && p->execing != l);
+    bool on = sig_pending_set(l) != 0 || l->fault_sig != 0 || p->exiting ||
+              (p->stopped && !l->vfork_wait) || (p->execing != NULL && p->execing != l);
 
     if (on)
         atomic_fetch_or(&l->t.ast, AST_SIGNAL);
@@ -105,9 +105,9 @@ void sig_recalc(void)
 /* Set the mask; what it hides from this LWP is offered to the others (S1). */
 static void change_signal_mask(struct lwp *l, sigset_t set)
 {
-    struct proc *p      = l->proc;
-    sigset_t     hidden = set & ~l->sigmask & p->pending.set;
-    bool         others = hidden != 0 && p->nlwps > 1;
+    struct proc *p = l->proc;
+    sigset_t hidden = set & ~l->sigmask & p->pending.set;
+    bool others = hidden != 0 && p->nlwps > 1;
 
     if (others)
         spin_lock(&proc_lock);
@@ -132,7 +132,7 @@ void sig_mask_push(sigset_t set)
 {
     struct lwp *l = curlwp();
 
-    l->saved_mask   = l->sigmask;
+    l->saved_mask = l->sigmask;
     l->restore_mask = true;
     change_signal_mask(l, set & ~UNBLOCKABLE);
 }
@@ -151,7 +151,7 @@ void sig_retarget(struct proc *p, struct lwp *l)
 {
     struct lwp *o;
 
-    LIST_FOREACH(o, &p->lwps, proc_link)
+    LIST_FOREACH (o, &p->lwps, proc_link)
         if (o != l && (p->pending.set & ~o->sigmask) != 0)
             thread_interrupt(&o->t);
 }
@@ -173,22 +173,24 @@ static bool is_signal_ignored(const struct proc *p, const struct lwp *l, int sig
     return h == SIG_IGN || (h == SIG_DFL && sig_default_ignored(sig));
 }
 
-static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig, const struct siginfo *info)
+static int queue_signal(struct sigqueue *q, struct proc *p, struct ucount *uc, int sig,
+                        const struct siginfo *info)
 {
     struct sigentry *e = NULL;
 
     if (sig < SIGRTMIN && (q->set & SIGBIT(sig)))
         return 0;
     if (info != NULL) {
-        if (atomic_load_explicit(&uc->nsignals, memory_order_relaxed) < p->rlim[RLIMIT_SIGPENDING].cur)
+        if (atomic_load_explicit(&uc->nsignals, memory_order_relaxed) <
+            p->rlim[RLIMIT_SIGPENDING].cur)
             e = kmem_cache_alloc(entry_cache);
         if (e == NULL && sig >= SIGRTMIN && info->code != SI_USER)
             return -EAGAIN;
     }
     if (e != NULL) {
         atomic_fetch_add_explicit(&uc->nsignals, 1, memory_order_relaxed);
-        e->ucount     = uc;
-        e->info       = *info;
+        e->ucount = uc;
+        e->info = *info;
         e->info.signo = sig;
         list_push_back(&q->infos, &e->link);
     }
@@ -201,7 +203,7 @@ static void flush_pending_signals(struct proc *p, sigset_t set)
     struct lwp *l;
 
     sigqueue_flush(&p->pending, set);
-    LIST_FOREACH(l, &p->lwps, proc_link)
+    LIST_FOREACH (l, &p->lwps, proc_link)
         sigqueue_flush(&l->pending, set);
 }
 
@@ -213,9 +215,9 @@ void sig_flush_ignored(struct proc *p, int sig)
 void sig_end_process(struct proc *p, int status)
 {
     p->exit_status = status;
-    p->exiting     = true;
-    p->stopped     = false;
-    p->stop_taken  = false;
+    p->exiting = true;
+    p->stopped = false;
+    p->stop_taken = false;
     cv_broadcast(&p->stop_cv);
     lwps_interrupt(p, curthread->lwp);
     if (curthread->lwp != NULL && curproc() == p)
@@ -225,9 +227,9 @@ void sig_end_process(struct proc *p, int status)
 /* Send with proc_lock held; l NULL: to the process. */
 static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
-    struct lwp *to   = l;
-    int         err  = 0;
-    bool        cont = false;
+    struct lwp *to = l;
+    int err = 0;
+    bool cont = false;
 
     if (p->state != PROC_LIVE || list_empty(&p->lwps))
         return 0;
@@ -242,7 +244,7 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
         flush_pending_signals(p, STOP_SIGNALS);
         p->stop_taken = false;
         if ((cont = p->stopped)) {
-            p->stopped      = false;
+            p->stopped = false;
             p->cont_pending = true;
             cv_broadcast(&p->stop_cv);
         }
@@ -258,7 +260,7 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
     } else if (!is_signal_ignored(p, to, sig)) {
         err = queue_signal(l != NULL ? &l->pending : &p->pending, p, to->ucount, sig, info);
         if (err == 0 && l == NULL && !lwp_may_take(to, sig))
-            LIST_FOREACH(to, &p->lwps, proc_link)
+            LIST_FOREACH (to, &p->lwps, proc_link)
                 if (lwp_may_take(to, sig))
                     break;
         if (err == 0 && &to->proc_link != &p->lwps && lwp_may_take(to, sig))
@@ -271,10 +273,11 @@ static int send_signal_locked(struct proc *p, struct lwp *l, int sig, const stru
 }
 
 /* The common case without proc_lock: a caught signal, not blocked, to one's own process.  Whether it was done. */
-static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info, int *err)
+static bool try_send_to_self(struct lwp *l, struct sigqueue *q, int sig, const struct siginfo *info,
+                             int *err)
 {
-    struct proc *p    = l->proc;
-    bool         done = false;
+    struct proc *p = l->proc;
+    bool done = false;
 
     if ((SIGBIT(sig) & (UNBLOCKABLE | STOP_SIGNALS | SIGBIT(SIGCONT))) != 0)
         return false;
@@ -301,7 +304,7 @@ static bool proc_lock_held(void)
 static int send_signal(struct proc *p, struct lwp *l, int sig, const struct siginfo *info)
 {
     struct lwp *me = curthread->lwp;
-    int         err;
+    int err;
 
     if (proc_lock_held())
         return send_signal_locked(p, l, sig, info);
@@ -328,7 +331,7 @@ void sig_fault(int sig, int code, uint64_t addr)
 {
     struct lwp *l = curlwp();
 
-    l->fault_sig  = sig;
+    l->fault_sig = sig;
     l->fault_info = (struct siginfo){.signo = sig, .code = code};
     l->fault_info.fault.addr = addr;
     atomic_fetch_or(&l->t.ast, AST_SIGNAL);
@@ -351,9 +354,9 @@ bool sig_permitted(const struct cred *cr, struct proc *p, int sig)
 static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info)
 {
     struct sigentry *e, *tmp;
-    bool             found = false, more = false;
+    bool found = false, more = false;
 
-    LIST_FOREACH_SAFE(e, tmp, &q->infos, link) {
+    LIST_FOREACH_SAFE (e, tmp, &q->infos, link) {
         if (e->info.signo != sig)
             continue;
         if (found) {
@@ -375,7 +378,7 @@ static bool take_queued_signal(struct sigqueue *q, int sig, struct siginfo *info
 int sig_take(struct lwp *l, sigset_t set, struct siginfo *info)
 {
     struct sigqueue *q = (l->pending.set & set) != 0 ? &l->pending : &l->proc->pending;
-    int              sig;
+    int sig;
 
     if ((q->set & set) == 0)
         return 0;

@@ -98,11 +98,12 @@ void itimer_taken(struct proc *p)
     uint64_t interval = max_of(p->itimer_interval_ns, (uint64_t)MIN_INTERVAL_NS);
 
     if (p->itimer_interval_ns != 0 && !timer_armed(tm))
-        timer_arm(tm, next_expiry_after(tm->deadline_ns, interval, clock_mono_ns()), expire_real_itimer);
+        timer_arm(tm, next_expiry_after(tm->deadline_ns, interval, clock_mono_ns()),
+                  expire_real_itimer);
 }
 
 static void set_real_itimer(struct proc *p, const struct itimer_setting *new,
-                     struct itimer_setting *old)
+                            struct itimer_setting *old)
 {
     uint64_t now = clock_mono_ns(), end = p->itimer_real.deadline_ns;
 
@@ -149,7 +150,9 @@ static void arm_cpu_timer(struct cpu_timer *ct, uint64_t used, unsigned nlwps)
 {
     uint64_t left = ct->target_ns > used ? ct->target_ns - used : 0;
 
-    timer_arm(&ct->timer, clock_mono_ns() + max_of(left / max_of(nlwps, 1u), (uint64_t)LOOK_AGAIN_NS), expire_cpu_timer);
+    timer_arm(&ct->timer,
+              clock_mono_ns() + max_of(left / max_of(nlwps, 1u), (uint64_t)LOOK_AGAIN_NS),
+              expire_cpu_timer);
 }
 
 /*
@@ -222,7 +225,7 @@ static void drop_cpu_timer(struct cpu_timer **ctp)
 
 /* itimer_set() for the two that count CPU time; p->mutex is held. */
 static int set_cpu_timer(struct proc *p, int which, const struct itimer_setting *new,
-                   struct itimer_setting *old)
+                         struct itimer_setting *old)
 {
     struct cpu_timer **ctp = &p->cpu_timer[which - ITIMER_VIRTUAL], *ct = *ctp;
     unsigned nlwps;

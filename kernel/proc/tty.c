@@ -21,21 +21,22 @@
 enum { COPY = 256, VTIME_UNIT_NS = 100000000, HOLD_CELLS = 4096 };
 
 static const uint8_t default_cc[NCCS] = {
-    [VINTR] = 3,   [VQUIT] = 28,  [VERASE] = 127, [VKILL] = 21,    [VEOF] = 4,     [VMIN] = 1,    [VSTART] = 17,
-    [VSTOP] = 19,  [VSUSP] = 26,  [VREPRINT] = 18, [VDISCARD] = 15, [VWERASE] = 23, [VLNEXT] = 22,
+    [VINTR] = 3,     [VQUIT] = 28,   [VERASE] = 127, [VKILL] = 21, [VEOF] = 4,
+    [VMIN] = 1,      [VSTART] = 17,  [VSTOP] = 19,   [VSUSP] = 26, [VREPRINT] = 18,
+    [VDISCARD] = 15, [VWERASE] = 23, [VLNEXT] = 22,
 };
 
-void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev, uint16_t *ring,
-               uint32_t size, bool raw)
+void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev,
+               uint16_t *ring, uint32_t size, bool raw)
 {
     memset(t, 0, sizeof *t);
     spin_init(&t->lock, RANK_TTY);
-    t->drv      = drv;
+    t->drv = drv;
     t->drv_data = data;
-    t->rdev     = rdev;
-    t->ring     = ring;
-    t->size     = size;
-    t->win      = (struct winsize){.rows = 24, .cols = 80};
+    t->rdev = rdev;
+    t->ring = ring;
+    t->size = size;
+    t->win = (struct winsize){.rows = 24, .cols = 80};
     t->tio.cflag = B115200 | CS8 | CREAD | HUPCL | CLOCAL;
     memcpy(t->tio.cc, default_cc, sizeof default_cc);
     if (!raw) {
@@ -80,8 +81,9 @@ static bool is_hung_up(struct tty *t, struct file *f)
 void tty_receive(struct tty *t, const char *buf, size_t n)
 {
     while (n > 0) {
-        uint32_t walked = 0; /* cells: editing may walk the line that is being typed, with interrupts off */
-        int      sig    = 0;
+        uint32_t walked =
+            0; /* cells: editing may walk the line that is being typed, with interrupts off */
+        int sig = 0;
 
         spin_lock(&t->lock);
         while (n > 0 && sig == 0 && walked < HOLD_CELLS) {
@@ -114,7 +116,8 @@ void tty_hangup(struct tty *t)
     t->exclusive = false;
     tty_input_discard(t);
     if (t->gone)
-        tty_output_discard(t); /* nobody will take it; a line that is still there sends what was written */
+        tty_output_discard(
+            t); /* nobody will take it; a line that is still there sends what was written */
     tty_set_stopped(t, false);
     cv_broadcast(&t->readers);
     cv_broadcast(&t->writers);
@@ -162,18 +165,18 @@ static uint64_t raw_deadline(const struct tty *t, size_t done)
 
 static long tty_read(struct file *f, struct uio *uio, loff_t off)
 {
-    struct tty *t    = tty_of(f);
-    size_t      done = 0;
-    char        buf[COPY];
-    int         err = tty_check_read(t);
+    struct tty *t = tty_of(f);
+    size_t done = 0;
+    char buf[COPY];
+    int err = tty_check_read(t);
 
     if (err != 0)
         return err;
     spin_lock(&t->lock);
     while (uio->resid > 0) {
-        bool     canon = (t->tio.lflag & ICANON) != 0, last;
+        bool canon = (t->tio.lflag & ICANON) != 0, last;
         uint64_t deadline = canon ? NO_DEADLINE : raw_deadline(t, done);
-        size_t   n;
+        size_t n;
 
         if (is_hung_up(t, f))
             break;
@@ -205,10 +208,10 @@ static long tty_read(struct file *f, struct uio *uio, loff_t off)
 
 static long tty_write(struct file *f, struct uio *uio, loff_t off)
 {
-    struct tty *t    = tty_of(f);
-    size_t      done = 0;
-    char        buf[COPY];
-    int         err = 0;
+    struct tty *t = tty_of(f);
+    size_t done = 0;
+    char buf[COPY];
+    int err = 0;
 
     spin_lock(&t->lock);
     err = t->tio.lflag & TOSTOP ? 1 : 0;
@@ -246,9 +249,9 @@ static long tty_write(struct file *f, struct uio *uio, loff_t off)
 
 static unsigned tty_poll(struct file *f, struct poller *p)
 {
-    struct tty *t  = tty_of(f);
-    unsigned    ev = 0;
-    uint32_t    want;
+    struct tty *t = tty_of(f);
+    unsigned ev = 0;
+    uint32_t want;
 
     if (p != NULL)
         poll_register(p, &t->poll);
@@ -267,7 +270,7 @@ static unsigned tty_poll(struct file *f, struct poller *p)
 static long tty_file_ioctl(struct file *f, unsigned cmd, uint64_t arg)
 {
     struct tty *t = tty_of(f);
-    bool        is_dead;
+    bool is_dead;
 
     spin_lock(&t->lock);
     is_dead = is_hung_up(t, f);
@@ -295,9 +298,9 @@ static void tty_close(struct file *f)
 }
 
 static const struct fileops tty_fileops = {
-    .read  = tty_read,
+    .read = tty_read,
     .write = tty_write,
-    .poll  = tty_poll,
+    .poll = tty_poll,
     .ioctl = tty_file_ioctl,
     .close = tty_close,
 };
@@ -307,8 +310,8 @@ void tty_file_open(struct tty *t, struct file *f, int oflags, bool console)
     spin_lock(&t->lock);
     f->off = console ? TTY_IMMORTAL : t->generation;
     spin_unlock(&t->lock);
-    f->ops      = &tty_fileops;
-    f->data     = t;
+    f->ops = &tty_fileops;
+    f->data = t;
     f->seekable = false;
     if (!(oflags & O_NOCTTY) && !console)
         (void)tty_acquire(t, false); /* only a session leader without a terminal gets it */

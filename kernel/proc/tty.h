@@ -32,26 +32,57 @@
 #define NCCS 19
 struct termios { /* Linux's, as TCGETS moves it */
     uint32_t iflag, oflag, cflag, lflag;
-    uint8_t  line;
-    uint8_t  cc[NCCS];
+    uint8_t line;
+    uint8_t cc[NCCS];
 };
 struct winsize {
     uint16_t rows, cols, xpixel, ypixel;
 };
 
 enum {
-    VINTR, VQUIT, VERASE, VKILL, VEOF, VTIME, VMIN, VSWTC, VSTART, VSTOP, VSUSP, VEOL, VREPRINT,
-    VDISCARD, VWERASE, VLNEXT, VEOL2,
+    VINTR,
+    VQUIT,
+    VERASE,
+    VKILL,
+    VEOF,
+    VTIME,
+    VMIN,
+    VSWTC,
+    VSTART,
+    VSTOP,
+    VSUSP,
+    VEOL,
+    VREPRINT,
+    VDISCARD,
+    VWERASE,
+    VLNEXT,
+    VEOL2,
 };
 enum {
-    ISTRIP = 0x20, INLCR = 0x40, IGNCR = 0x80, ICRNL = 0x100, IUCLC = 0x200, IXON = 0x400,
-    IXANY = 0x800, IMAXBEL = 0x2000, IUTF8 = 0x4000,
+    ISTRIP = 0x20,
+    INLCR = 0x40,
+    IGNCR = 0x80,
+    ICRNL = 0x100,
+    IUCLC = 0x200,
+    IXON = 0x400,
+    IXANY = 0x800,
+    IMAXBEL = 0x2000,
+    IUTF8 = 0x4000,
 };
 enum { OPOST = 1, OLCUC = 2, ONLCR = 4, OCRNL = 8, ONOCR = 0x10, ONLRET = 0x20, XTABS = 0x1800 };
 enum { CS8 = 0x30, CREAD = 0x80, HUPCL = 0x400, CLOCAL = 0x800, B115200 = 0x1002 };
 enum {
-    ISIG = 1, ICANON = 2, ECHO = 8, ECHOE = 0x10, ECHOK = 0x20, ECHONL = 0x40, NOFLSH = 0x80,
-    TOSTOP = 0x100, ECHOCTL = 0x200, ECHOKE = 0x800, IEXTEN = 0x8000,
+    ISIG = 1,
+    ICANON = 2,
+    ECHO = 8,
+    ECHOE = 0x10,
+    ECHOK = 0x20,
+    ECHONL = 0x40,
+    NOFLSH = 0x80,
+    TOSTOP = 0x100,
+    ECHOCTL = 0x200,
+    ECHOKE = 0x800,
+    IEXTEN = 0x8000,
 };
 
 enum { TTY_DELIM = 0x100, TTY_EOFMARK = 0x200 }; /* flags of an input cell */
@@ -63,37 +94,38 @@ struct tty;
 struct tty_driver {
     void (*write)(struct tty *, const char *buf, size_t n); /* n <= room() */
     size_t (*room)(struct tty *);
-    size_t (*pending)(struct tty *);          /* bytes written and not sent */
-    void (*discard)(struct tty *);            /* forget them                */
-    void (*stop)(struct tty *, bool stop);    /* hold output back           */
-    void (*resume_input)(struct tty *);       /* the ring has room again    */
-    void (*closed)(struct tty *);             /* an open file has gone; NULL: nothing to do     */
-    void (*release)(struct tty *);            /* the last hold has gone: nobody knows it; NULL: nothing to do */
+    size_t (*pending)(struct tty *);       /* bytes written and not sent */
+    void (*discard)(struct tty *);         /* forget them                */
+    void (*stop)(struct tty *, bool stop); /* hold output back           */
+    void (*resume_input)(struct tty *);    /* the ring has room again    */
+    void (*closed)(struct tty *);          /* an open file has gone; NULL: nothing to do     */
+    void (*release)(
+        struct tty *); /* the last hold has gone: nobody knows it; NULL: nothing to do */
 };
 
 struct tty {
-    struct spinlock          lock;
-    const struct tty_driver *drv;      /* [c]                                                       */
-    void                    *drv_data; /* [c]                                                       */
-    uint64_t                 rdev;     /* [c] makedev(major, minor)                                 */
-    struct termios           tio;      /* [y]                                                       */
-    struct winsize           win;      /* [y]                                                       */
-    uint16_t                *ring;     /* [y] input cells                                           */
-    uint32_t                 size;     /* [c] of the ring, a power of 2                             */
-    uint32_t                 tail, canon, head; /* [y] I1                                           */
-    uint32_t                 column;      /* [y] of the cursor, for tabs and erasing                */
-    uint32_t                 line_column; /* [y] where the line being typed began                   */
-    bool                     literal;     /* [y] Ctrl-V was typed: take the next byte as it is      */
-    bool                     stopped;     /* [y] output held by Ctrl-S or TCOOFF                    */
-    bool                     paused;      /* [y] I3                                                 */
-    bool                     gone;        /* [y] the other end has been closed (pseudo-terminals)   */
-    _Atomic bool             exclusive;   /* [a] TIOCEXCL: only the superuser opens it              */
-    uint32_t                 opens;       /* [y] open files and other holds                         */
-    int64_t                  generation;  /* [y] number of hang-ups; a file of an earlier one is dead */
-    struct cv                readers, writers;
-    struct pollhead          poll;
-    struct session          *session;  /* [p] whose controlling terminal it is, or NULL             */
-    int                      fg_pgid;  /* [p] foreground process group, 0: none                     */
+    struct spinlock lock;
+    const struct tty_driver *drv; /* [c]                                                       */
+    void *drv_data;               /* [c]                                                       */
+    uint64_t rdev;                /* [c] makedev(major, minor)                                 */
+    struct termios tio;           /* [y]                                                       */
+    struct winsize win;           /* [y]                                                       */
+    uint16_t *ring;               /* [y] input cells                                           */
+    uint32_t size;                /* [c] of the ring, a power of 2                             */
+    uint32_t tail, canon, head;   /* [y] I1                                           */
+    uint32_t column;              /* [y] of the cursor, for tabs and erasing                */
+    uint32_t line_column;         /* [y] where the line being typed began                   */
+    bool literal;                 /* [y] Ctrl-V was typed: take the next byte as it is      */
+    bool stopped;                 /* [y] output held by Ctrl-S or TCOOFF                    */
+    bool paused;                  /* [y] I3                                                 */
+    bool gone;                    /* [y] the other end has been closed (pseudo-terminals)   */
+    _Atomic bool exclusive;       /* [a] TIOCEXCL: only the superuser opens it              */
+    uint32_t opens;               /* [y] open files and other holds                         */
+    int64_t generation;           /* [y] number of hang-ups; a file of an earlier one is dead */
+    struct cv readers, writers;
+    struct pollhead poll;
+    struct session *session; /* [p] whose controlling terminal it is, or NULL             */
+    int fg_pgid;             /* [p] foreground process group, 0: none                     */
 };
 
 /* A console file survives hang-ups: its generation is this. */
@@ -119,10 +151,10 @@ void tty_leader_exit(struct session *s);
 void tty_session_hangup(struct tty *t);
 
 /* tty_setup - initialise; `ring` has `size` cells.  raw: no editing, echo or signals. */
-void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev, uint16_t *ring,
-               uint32_t size, bool raw);
+void tty_setup(struct tty *t, const struct tty_driver *drv, void *data, uint64_t rdev,
+               uint16_t *ring, uint32_t size, bool raw);
 /* tty_hold - count one more open file.  -EIO: the other end is gone.  tty_drop - take it back, as closing does. */
-int  tty_hold(struct tty *t);
+int tty_hold(struct tty *t);
 void tty_drop(struct tty *t);
 /* tty_refuses - whether TIOCEXCL keeps the caller from opening it: -EBUSY. */
 bool tty_refuses(const struct tty *t);
@@ -138,7 +170,7 @@ uint32_t tty_input_room(const struct tty *t);
 uint32_t tty_input_ready(const struct tty *t);
 /* tty_input_take - move up to n bytes to buf as a read does; *last: stop here (a line's end, or end of file). */
 size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last);
-void   tty_input_discard(struct tty *t);
+void tty_input_discard(struct tty *t);
 /* tty_input_mode_changed - canonical mode was turned on or off. */
 void tty_input_mode_changed(struct tty *t);
 /* tty_output - process and send bytes while there is room.  Returns how many of buf[n] were used. */
@@ -166,7 +198,7 @@ int tty_check_change(struct tty *t);
 /* tty_controlling - the terminal of the caller's session, held, or NULL. */
 struct tty *tty_controlling(void);
 /* tty_acquire - make t the caller's controlling terminal (TIOCSCTTY).  0, -EPERM, -EIO: the other end is gone. */
-int  tty_acquire(struct tty *t, bool steal);
+int tty_acquire(struct tty *t, bool steal);
 long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg);
 long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg);
 

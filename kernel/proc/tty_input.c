@@ -32,7 +32,8 @@ static bool is_special(const struct tty *t, unsigned which, uint8_t c)
 
 static bool is_word_char(uint8_t c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c >= 0x80;
 }
 
 uint32_t tty_input_room(const struct tty *t)
@@ -50,7 +51,7 @@ uint32_t tty_input_room(const struct tty *t)
 /* Store one cell.  Returns false when there is no room for it. */
 static bool store_input_cell(struct tty *t, uint16_t c)
 {
-    uint32_t used  = t->head - t->tail;
+    uint32_t used = t->head - t->tail;
     uint32_t limit = (t->tio.lflag & ICANON) && !(c & TTY_DELIM) ? t->size - 1 : t->size;
 
     if (used >= limit) {
@@ -98,7 +99,7 @@ static uint32_t char_before(struct tty *t, uint32_t end)
 static void erase_typed_input(struct tty *t, uint8_t c)
 {
     uint32_t to = t->head;
-    bool     kill = is_special(t, VKILL, c), word = false;
+    bool kill = is_special(t, VKILL, c), word = false;
 
     if (t->head == t->canon)
         return;
@@ -118,7 +119,8 @@ static void erase_typed_input(struct tty *t, uint8_t c)
         }
     }
     if (t->tio.lflag & ECHO) {
-        if (kill ? (t->tio.lflag & (ECHOK | ECHOKE | ECHOE)) == (ECHOK | ECHOKE | ECHOE) : t->tio.lflag & ECHOE) {
+        if (kill ? (t->tio.lflag & (ECHOK | ECHOKE | ECHOE)) == (ECHOK | ECHOKE | ECHOE)
+                 : t->tio.lflag & ECHOE) {
             for (uint32_t n = column_at(t, t->head) - column_at(t, to); n > 0; n--)
                 tty_out(t, "\b \b", 3);
         } else {
@@ -143,7 +145,7 @@ static void reprint_line(struct tty *t)
 static bool handle_canonical_char(struct tty *t, uint8_t c)
 {
     uint32_t lflag = t->tio.lflag;
-    bool     ext   = (lflag & IEXTEN) != 0;
+    bool ext = (lflag & IEXTEN) != 0;
 
     if (is_special(t, VERASE, c) || is_special(t, VKILL, c) || (ext && is_special(t, VWERASE, c))) {
         erase_typed_input(t, c);
@@ -190,7 +192,7 @@ static int signal_of_char(const struct tty *t, uint8_t c)
 int tty_input_byte(struct tty *t, uint8_t c)
 {
     uint32_t iflag = t->tio.iflag, lflag = t->tio.lflag;
-    int      sig;
+    int sig;
 
     if (iflag & ISTRIP)
         c &= 0x7f;
@@ -243,7 +245,7 @@ uint32_t tty_input_ready(const struct tty *t)
 size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
 {
     size_t done = 0;
-    bool   lines = (t->tio.lflag & ICANON) != 0;
+    bool lines = (t->tio.lflag & ICANON) != 0;
 
     *last = false;
     while (done < n && t->tail != t->canon && !*last) {
@@ -254,7 +256,8 @@ size_t tty_input_take(struct tty *t, char *buf, size_t n, bool *last)
             buf[done++] = (char)c;
     }
     /* A line that filled the buffer exactly takes its end-of-file mark along: it would read as 0 bytes. */
-    if (lines && done == n && !*last && t->tail != t->canon && (*input_cell(t, t->tail) & TTY_EOFMARK)) {
+    if (lines && done == n && !*last && t->tail != t->canon &&
+        (*input_cell(t, t->tail) & TTY_EOFMARK)) {
         t->tail++;
         *last = true;
     }

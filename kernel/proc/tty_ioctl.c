@@ -14,11 +14,32 @@
 #include "proc/tty.h"
 
 enum {
-    TCGETS = 0x5401, TCSETS = 0x5402, TCSETSW = 0x5403, TCSETSF = 0x5404, TCSBRK = 0x5409,
-    TCXONC = 0x540a, TCFLSH = 0x540b, TIOCEXCL = 0x540c, TIOCNXCL = 0x540d, TIOCOUTQ = 0x5411,
-    TIOCSTI = 0x5412, TIOCGWINSZ = 0x5413, TIOCSWINSZ = 0x5414, TIOCMGET = 0x5415, FIONREAD = 0x541b,
-    FIONBIO = 0x5421, TIOCGETD = 0x5424, TCSBRKP = 0x5425, TIOCVHANGUP = 0x5437,
-    TCIFLUSH = 0, TCOFLUSH = 1, TCIOFLUSH = 2, TCOOFF = 0, TCOON = 1, TCIOFF = 2, TCION = 3,
+    TCGETS = 0x5401,
+    TCSETS = 0x5402,
+    TCSETSW = 0x5403,
+    TCSETSF = 0x5404,
+    TCSBRK = 0x5409,
+    TCXONC = 0x540a,
+    TCFLSH = 0x540b,
+    TIOCEXCL = 0x540c,
+    TIOCNXCL = 0x540d,
+    TIOCOUTQ = 0x5411,
+    TIOCSTI = 0x5412,
+    TIOCGWINSZ = 0x5413,
+    TIOCSWINSZ = 0x5414,
+    TIOCMGET = 0x5415,
+    FIONREAD = 0x541b,
+    FIONBIO = 0x5421,
+    TIOCGETD = 0x5424,
+    TCSBRKP = 0x5425,
+    TIOCVHANGUP = 0x5437,
+    TCIFLUSH = 0,
+    TCOFLUSH = 1,
+    TCIOFLUSH = 2,
+    TCOOFF = 0,
+    TCOON = 1,
+    TCIOFF = 2,
+    TCION = 3,
     TIOCM_LINES = 0x166, /* DTR RTS CTS CD DSR: a line that is up */
 };
 
@@ -37,8 +58,8 @@ static int drain_tty_output(struct tty *t)
 static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
 {
     struct termios tio;
-    int            err;
-    uint32_t       changed;
+    int err;
+    uint32_t changed;
 
     if ((err = tty_check_change(t)) != 0 || (err = copy_in(&tio, arg, sizeof tio)) != 0)
         return err;
@@ -46,7 +67,7 @@ static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
         return err;
     spin_lock(&t->lock);
     changed = t->tio.lflag ^ tio.lflag;
-    t->tio  = tio;
+    t->tio = tio;
     if (cmd == TCSETSF)
         tty_input_discard(t);
     if (changed & ICANON)
@@ -62,14 +83,14 @@ static long set_termios(struct tty *t, unsigned cmd, uint64_t arg)
 static long set_winsize(struct tty *t, uint64_t arg)
 {
     struct winsize win;
-    int            err = copy_in(&win, arg, sizeof win);
-    bool           differs;
+    int err = copy_in(&win, arg, sizeof win);
+    bool differs;
 
     if (err != 0)
         return err;
     spin_lock(&t->lock);
     differs = memcmp(&t->win, &win, sizeof win) != 0;
-    t->win  = win;
+    t->win = win;
     spin_unlock(&t->lock);
     if (differs)
         tty_signal(t, SIGWINCH);
@@ -137,7 +158,7 @@ long tty_ioctl(struct tty *t, struct file *f, unsigned cmd, uint64_t arg)
 {
     struct termios tio;
     struct winsize win;
-    int            n;
+    int n;
 
     switch (cmd) {
     case TCGETS:

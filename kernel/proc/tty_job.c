@@ -21,7 +21,11 @@
 #include "proc/tty.h"
 
 enum {
-    TIOCSCTTY = 0x540e, TIOCGPGRP = 0x540f, TIOCSPGRP = 0x5410, TIOCNOTTY = 0x5422, TIOCGSID = 0x5429,
+    TIOCSCTTY = 0x540e,
+    TIOCGPGRP = 0x540f,
+    TIOCSPGRP = 0x5410,
+    TIOCNOTTY = 0x5422,
+    TIOCGSID = 0x5429,
 };
 
 /* The foreground group of t, proc_lock held; NULL: none, or it has died. */
@@ -46,7 +50,7 @@ void tty_signal(struct tty *t, int sig)
 static bool signal_refused(int sig)
 {
     struct sighand *sh = curproc()->sig;
-    bool            r;
+    bool r;
 
     spin_lock(&sh->lock);
     r = (curlwp()->sigmask & SIGBIT(sig)) != 0 || sh->act[sig - 1].handler == SIG_IGN;
@@ -57,8 +61,8 @@ static bool signal_refused(int sig)
 /* The rule of both checks: 0 in the foreground, else the signal for the group; `refused_err` if it is refused. */
 static int check_foreground(struct tty *t, int sig, int refused_err)
 {
-    struct proc *p   = curproc();
-    int          err = 0;
+    struct proc *p = curproc();
+    int err = 0;
 
     spin_lock(&proc_lock);
     if (p->pgrp->session->tty == t && t->fg_pgid != 0 && p->pgrp->pgid != t->fg_pgid) {
@@ -109,9 +113,9 @@ static bool tty_gone(struct tty *t)
 
 int tty_acquire(struct tty *t, bool steal)
 {
-    struct proc    *p = curproc();
+    struct proc *p = curproc();
     struct session *s;
-    int             err = 0;
+    int err = 0;
 
     spin_lock(&proc_lock);
     s = p->pgrp->session;
@@ -124,7 +128,7 @@ int tty_acquire(struct tty *t, bool steal)
     } else {
         if (t->session != NULL)
             t->session->tty = NULL;
-        s->tty     = t; /* J1 */
+        s->tty = t; /* J1 */
         t->session = s;
         t->fg_pgid = p->pgrp->pgid;
     }
@@ -142,8 +146,8 @@ static void detach_tty_session(struct tty *t)
         sig_send_pgrp(pg, SIGCONT, NULL);
     }
     t->session->tty = NULL; /* J1 */
-    t->session      = NULL;
-    t->fg_pgid      = 0;
+    t->session = NULL;
+    t->fg_pgid = 0;
 }
 
 void tty_session_hangup(struct tty *t)
@@ -182,7 +186,7 @@ void tty_leader_exit(struct session *s)
 static int set_foreground(struct tty *t, int pgid)
 {
     struct pgrp *pg;
-    int          err = tty_check_change(t);
+    int err = tty_check_change(t);
 
     if (err != 0)
         return err;
@@ -204,8 +208,8 @@ static int set_foreground(struct tty *t, int pgid)
 long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
 {
     struct session *s;
-    int32_t         id;
-    bool            leader;
+    int32_t id;
+    bool leader;
 
     switch (cmd) {
     case TIOCSCTTY:
@@ -215,13 +219,13 @@ long tty_job_ioctl(struct tty *t, unsigned cmd, uint64_t arg)
     case TIOCGPGRP:
     case TIOCGSID:
         spin_lock(&proc_lock);
-        s  = curproc()->pgrp->session;
+        s = curproc()->pgrp->session;
         id = s->tty != t ? -1 : cmd == TIOCGSID ? s->sid : t->fg_pgid;
         spin_unlock(&proc_lock);
         return id < 0 ? -ENOTTY : copy_out(arg, &id, sizeof id);
     case TIOCNOTTY:
         spin_lock(&proc_lock);
-        s      = curproc()->pgrp->session;
+        s = curproc()->pgrp->session;
         leader = s->leader == curproc() && s->tty == t;
         if (leader)
             detach_tty_session(t);

@@ -75,7 +75,7 @@ static size_t expand_output_byte(struct tty *t, uint8_t c, char *out)
 
 size_t tty_output(struct tty *t, const char *buf, size_t n)
 {
-    char   out[CHUNK];
+    char out[CHUNK];
     size_t done = 0, room = t->drv->room(t);
 
     if (!(t->tio.oflag & OPOST)) {

@@ -18,7 +18,7 @@
 enum { CONSOLE_RING = 4096, VERDICT_RING = 65536, BATCH = 64 };
 
 static struct tty serial[UART_COUNT];
-static uint16_t   console_ring[CONSOLE_RING], verdict_ring[VERDICT_RING];
+static uint16_t console_ring[CONSOLE_RING], verdict_ring[VERDICT_RING];
 
 static enum uart_port port_of_tty(struct tty *t)
 {
@@ -56,11 +56,11 @@ static void serial_resume_input(struct tty *t)
 }
 
 static const struct tty_driver serial_driver = {
-    .write        = serial_write,
-    .room         = serial_room,
-    .pending      = serial_pending,
-    .discard      = serial_discard,
-    .stop         = serial_stop,
+    .write = serial_write,
+    .room = serial_room,
+    .pending = serial_pending,
+    .discard = serial_discard,
+    .stop = serial_stop,
     .resume_input = serial_resume_input,
 };
 
@@ -68,9 +68,9 @@ static const struct tty_driver serial_driver = {
 static void serial_input(void *arg)
 {
     struct tty *t = arg;
-    char        buf[BATCH];
-    size_t      n, room;
-    int         c;
+    char buf[BATCH];
+    size_t n, room;
+    int c;
 
     do {
         spin_lock(&t->lock);
@@ -95,7 +95,7 @@ static void wake_serial_writers(void *arg)
 static int serial_open(struct vnode *vn, int oflags, struct file *f)
 {
     struct tty *t = &serial[vn->rdev == serial[UART_VERDICT].rdev ? UART_VERDICT : UART_CONSOLE];
-    int         err = tty_refuses(t) ? -EBUSY : tty_hold(t);
+    int err = tty_refuses(t) ? -EBUSY : tty_hold(t);
 
     if (err == 0)
         tty_file_open(t, f, oflags, vn->rdev == makedev(5, 1));
@@ -125,13 +125,16 @@ static struct cdev devices[] = {
 
 void tty_init(void)
 {
-    tty_setup(&serial[UART_CONSOLE], &serial_driver, NULL, makedev(4, 64), console_ring, CONSOLE_RING, false);
-    tty_setup(&serial[UART_VERDICT], &serial_driver, NULL, makedev(4, 65), verdict_ring, VERDICT_RING, true);
+    tty_setup(&serial[UART_CONSOLE], &serial_driver, NULL, makedev(4, 64), console_ring,
+              CONSOLE_RING, false);
+    tty_setup(&serial[UART_VERDICT], &serial_driver, NULL, makedev(4, 65), verdict_ring,
+              VERDICT_RING, true);
     for (unsigned i = 0; i < array_size(devices); i++)
         cdev_register(&devices[i]);
     proc_ops.session_end = tty_leader_exit;
     for (unsigned i = 0; i < UART_COUNT; i++) {
-        struct uart_client client = {.input = serial_input, .space = wake_serial_writers, .arg = &serial[i]};
+        struct uart_client client = {
+            .input = serial_input, .space = wake_serial_writers, .arg = &serial[i]};
 
         uart_attach((enum uart_port)i, &client);
     }

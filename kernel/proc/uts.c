@@ -13,11 +13,11 @@
 static struct spinlock uts_lock = SPINLOCK_INIT(RANK_LOG);
 
 static struct utsname uts = {
-    .sysname    = "Linux",
-    .nodename   = "homeroom",
-    .release    = "6.1.0-homeroom",
-    .version    = "Homeroom 0.1 SMP",
-    .machine    = "x86_64",
+    .sysname = "Linux",
+    .nodename = "homeroom",
+    .release = "6.1.0-homeroom",
+    .version = "Homeroom 0.1 SMP",
+    .machine = "x86_64",
     .domainname = "(none)",
 };
 

@@ -10,7 +10,8 @@
 #define UTS_LEN 65 /* with the NUL */
 
 struct utsname { /* Linux's struct new_utsname */
-    char sysname[UTS_LEN], nodename[UTS_LEN], release[UTS_LEN], version[UTS_LEN], machine[UTS_LEN], domainname[UTS_LEN];
+    char sysname[UTS_LEN], nodename[UTS_LEN], release[UTS_LEN], version[UTS_LEN], machine[UTS_LEN],
+        domainname[UTS_LEN];
 };
 
 /* uts_get - a consistent copy.  Any context. */

@@ -69,8 +69,8 @@ uint64_t vdso_map(struct as *as)
 {
     uint64_t addr = 0;
 
-    if (as_map(as, &addr, vdso_pages << PAGE_SHIFT, PROT_READ | PROT_EXEC, MAP_SHARED,
-               vdso_object, 0, NULL, PROT_WRITE) != 0)
+    if (as_map(as, &addr, vdso_pages << PAGE_SHIFT, PROT_READ | PROT_EXEC, MAP_SHARED, vdso_object,
+               0, NULL, PROT_WRITE) != 0)
         return 0;
     return addr + PAGE_SIZE;
 }

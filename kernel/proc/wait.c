@@ -11,9 +11,12 @@
 
 #include "lib/errno.h"
 
-static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid, unsigned options)
+static bool is_eligible_child(const struct proc *c, const struct proc *me, int pid,
+                              unsigned options)
 {
-    if (pid > 0 ? c->pid != pid : pid == 0 ? c->pgrp != me->pgrp : pid != -1 && c->pgrp->pgid != -pid)
+    if (pid > 0    ? c->pid != pid
+        : pid == 0 ? c->pgrp != me->pgrp
+                   : pid != -1 && c->pgrp->pgid != -pid)
         return false;
     return (options & W_ALL) || (c->exit_signal != SIGCHLD) == ((options & W_CLONE) != 0);
 }
@@ -36,14 +39,14 @@ static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
 
     if (c->state == PROC_ZOMBIE && (options & WEXITED)) {
         res->status = c->exit_status;
-        res->code   = c->exit_status & 0x7f ? CLD_KILLED : CLD_EXITED;
+        res->code = c->exit_status & 0x7f ? CLD_KILLED : CLD_EXITED;
     } else if (c->stopped && !c->stop_reported && (options & WSTOPPED)) {
-        res->status      = c->stop_sig << 8 | 0x7f;
-        res->code        = CLD_STOPPED;
+        res->status = c->stop_sig << 8 | 0x7f;
+        res->code = CLD_STOPPED;
         c->stop_reported = take;
     } else if (c->cont_pending && (options & WCONTINUED)) {
-        res->status     = 0xffff;
-        res->code       = CLD_CONTINUED;
+        res->status = 0xffff;
+        res->code = CLD_CONTINUED;
         c->cont_pending = !take;
     } else {
         return false;
@@ -57,12 +60,12 @@ static bool take_news(struct proc *c, unsigned options, struct wait_result *res)
 long proc_wait(int pid, unsigned options, struct wait_result *res)
 {
     struct proc *me = curproc(), *c;
-    bool         any;
+    bool any;
 
     spin_lock(&proc_lock);
     for (;;) {
         any = false;
-        LIST_FOREACH(c, &me->children, sibling) {
+        LIST_FOREACH (c, &me->children, sibling) {
             if (!is_eligible_child(c, me, pid, options))
                 continue;
             any = true;

@@ -78,8 +78,8 @@ size_t kstat_text(char *buf, size_t size)
         ks = kstat_by_index(i);
         n = ks != NULL ? kstat_copy_values(ks) : 0;
         for (unsigned k = 0; k < n; k++) {
-            int len = snprintf(line, sizeof line, "%s:%d:%s:%s\t%lld\n", ks->module,
-                               ks->instance, ks->name, ks->names[k], (long long)scratch[k]);
+            int len = snprintf(line, sizeof line, "%s:%d:%s:%s\t%lld\n", ks->module, ks->instance,
+                               ks->name, ks->names[k], (long long)scratch[k]);
             size_t put = min_of(min_of((size_t)len, sizeof line - 1), size - used);
 
             memcpy(buf + used, line, put);

@@ -15,18 +15,18 @@
 #include "lib/types.h"
 
 struct kstat {
-    const char             *module;
-    int                     instance;
-    char                    name[32];
-    const char             *kclass;
-    unsigned                nstat;
-    const char *const      *names;   /* nstat names                                            */
-    _Atomic uint64_t       *values;  /* nstat values, or NULL when `snapshot` computes them     */
+    const char *module;
+    int instance;
+    char name[32];
+    const char *kclass;
+    unsigned nstat;
+    const char *const *names; /* nstat names                                            */
+    _Atomic uint64_t *values; /* nstat values, or NULL when `snapshot` computes them     */
     /* fills out[nstat]; NULL: copy `values` */
     void (*snapshot)(struct kstat *, uint64_t *out);
-    void (*clear)(struct kstat *);   /* what a privileged write does; NULL: zero `values`       */
-    void                   *arg;
-    struct list             link;
+    void (*clear)(struct kstat *); /* what a privileged write does; NULL: zero `values`       */
+    void *arg;
+    struct list link;
 };
 
 /* kstat_register - make `ks` visible; it must live until kstat_unregister(). */

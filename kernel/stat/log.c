@@ -13,12 +13,12 @@
 
 enum { LOG_SIZE = 32768, LINE_MAX = 320 };
 
-struct log_ops  log_ops;
-static char     ring[LOG_SIZE];
+struct log_ops log_ops;
+static char ring[LOG_SIZE];
 static uint64_t written; /* bytes since boot; ring index = written % LOG_SIZE */
 static uint64_t cleared; /* of these, what a reader of new ones does not get any more */
 static struct spinlock log_lock = SPINLOCK_INIT(RANK_LOG);
-static bool     panicking;
+static bool panicking;
 
 static void append_to_log(const char *text, size_t n)
 {
@@ -34,7 +34,7 @@ static void append_to_log(const char *text, size_t n)
 
 static void log_prefixed_line(const char *prefix, const char *fmt, va_list ap)
 {
-    char   line[LINE_MAX];
+    char line[LINE_MAX];
     size_t n = str_copy(line, prefix, sizeof line);
 
     n += (size_t)vsnprintf(line + n, sizeof line - n, fmt, ap);
@@ -69,9 +69,9 @@ void warn(const char *fmt, ...)
 
 void verdict(const char *fmt, ...)
 {
-    char    line[LINE_MAX];
+    char line[LINE_MAX];
     va_list ap;
-    size_t  n;
+    size_t n;
 
     va_start(ap, fmt);
     n = min_of((size_t)vsnprintf(line, sizeof line - 1, fmt, ap), sizeof line - 2);

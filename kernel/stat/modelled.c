@@ -19,7 +19,8 @@ static struct fp_cpu *fp_cpu_slot(unsigned cpu)
 }
 
 /* sum += now - since, for each counter; but see THEORY as to time. */
-static void add_difference(struct fp_counts *sum, const struct fp_counts *now, const struct fp_counts *since)
+static void add_difference(struct fp_counts *sum, const struct fp_counts *now,
+                           const struct fp_counts *since)
 {
     uint64_t clock_ps = ((const struct fp_header *)modelled_page)->clock_ps, ran = sum->time_ps;
 
@@ -35,7 +36,8 @@ void modelled_switch_now(struct modelled *from, struct modelled *to)
     struct fp_cpu *slot = fp_cpu_slot(this_cpu()->id);
 
     if (to != NULL)
-        atomic_store(&to->coming, true); /* before the doorbell: from there on this CPU counts for it */
+        atomic_store(&to->coming,
+                     true); /* before the doorbell: from there on this CPU counts for it */
     slot->arg[0] = to != NULL ? to->time_ps : 0;
     FP_DOORBELL(FP_OP_SWITCH);
     if (from != NULL) {

@@ -23,11 +23,11 @@
 #include "uapi/fireplane.h"
 
 struct modelled {
-    uint64_t         time_ps; /* its clock, up to its last switch or what others gave it since */
-    struct fp_counts used;    /* what it has used, up to its last switch; time_ps: it ran   */
-    struct fp_counts since;   /* the CPU's counters when it came there                         */
-    uint32_t         on;      /* 1 + the CPU that counts for it now; 0: none                   */
-    _Atomic bool     coming;  /* a CPU is about to: `since` and `on` change                    */
+    uint64_t time_ps;       /* its clock, up to its last switch or what others gave it since */
+    struct fp_counts used;  /* what it has used, up to its last switch; time_ps: it ran   */
+    struct fp_counts since; /* the CPU's counters when it came there                         */
+    uint32_t on;            /* 1 + the CPU that counts for it now; 0: none                   */
+    _Atomic bool coming;    /* a CPU is about to: `since` and `on` change                    */
 };
 
 extern void *modelled_page; /* [c] the page shared with the model; NULL: no model */

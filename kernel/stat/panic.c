@@ -15,10 +15,10 @@
 #include "stat/log.h"
 #include "stat/trace.h"
 
-extern char           __kernel_start[], __text_start[], __text_end[];
+extern char __kernel_start[], __text_start[], __text_end[];
 extern const uint32_t ksyms_count;
 extern const uint32_t ksyms_addr[], ksyms_name[];
-extern const char     ksyms_text[];
+extern const char ksyms_text[];
 
 static _Atomic int panics;
 
@@ -43,7 +43,7 @@ const char *ksym_lookup(uint64_t addr, uint64_t *off)
 
 static void print_stack_frame(uint64_t rip)
 {
-    uint64_t    off = 0;
+    uint64_t off = 0;
     const char *name = ksym_lookup(rip, &off);
 
     kprintf("  [%016lx] %s+%#lx", rip, name != NULL ? name : "?", off);
@@ -60,7 +60,8 @@ void backtrace_from(uint64_t rip, uint64_t rbp)
         if (frame[1] < (uint64_t)__text_start || frame[1] >= (uint64_t)__text_end)
             break;
         print_stack_frame(frame[1]);
-        if (frame[0] <= rbp || frame[0] - rbp >= FAR) /* the last one's is whatever a program had there */
+        if (frame[0] <= rbp ||
+            frame[0] - rbp >= FAR) /* the last one's is whatever a program had there */
             break;
         rbp = frame[0];
     }
@@ -68,7 +69,7 @@ void backtrace_from(uint64_t rip, uint64_t rbp)
 
 void panic(const char *fmt, ...)
 {
-    char    reason[256];
+    char reason[256];
     va_list ap;
 
     irq_disable();

@@ -26,10 +26,10 @@ noreturn void panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * ASSERT - an invariant that must hold; `which` names it, as "I2", from the file's theory comment.
  * On in every build: a broken invariant stops the kernel before it loses anything.
  */
-#define ASSERT(cond, which)                                                                    \
-    do {                                                                                       \
-        if (unlikely(!(cond)))                                                                 \
-            panic("%s:%d: invariant %s broken: %s", __FILE__, __LINE__, which, #cond);          \
+#define ASSERT(cond, which)                                                                        \
+    do {                                                                                           \
+        if (unlikely(!(cond)))                                                                     \
+            panic("%s:%d: invariant %s broken: %s", __FILE__, __LINE__, which, #cond);             \
     } while (0)
 
 /* machine_exit - end QEMU through isa-debug-exit with `code` (EXIT_*), or power off by ACPI. */

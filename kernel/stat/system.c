@@ -45,8 +45,8 @@ static bool is_blank(char c)
 
 static bool is_config_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
 }
 
 static void skip_blanks(struct cursor *c)
@@ -147,7 +147,8 @@ static void warn_if_reassigned(struct assigned *as, const struct tunable *t)
 }
 
 /* One line: what was asked for, where, what is allowed, and what stays. */
-static void warn_value_refused(const struct cursor *c, const struct tunable *t, char op, const struct number *n)
+static void warn_value_refused(const struct cursor *c, const struct tunable *t, char op,
+                               const struct number *n)
 {
     uint64_t now = tunable_get(t);
     char sign[2] = {n->sign, '\0'};
@@ -155,13 +156,13 @@ static void warn_value_refused(const struct cursor *c, const struct tunable *t, 
 
     if (now >= t->least && now <= t->greatest)
         snprintf(stays, sizeof stays, "%lu", now);
-    warn("%s%c%s%s on line %u of etc/system: allowed are %lu to %lu; %s stays", t->name, op, sign, n->word,
-         c->line, t->least, t->greatest, stays);
+    warn("%s%c%s%s on line %u of etc/system: allowed are %lu to %lu; %s stays", t->name, op, sign,
+         n->word, c->line, t->least, t->greatest, stays);
 }
 
 /* Carries out `name op number`; `module` is "" for the kernel itself. */
 static void assign_tunable(const struct cursor *c, const char *module, const char *name, char op,
-                   const struct number *n, struct assigned *as)
+                           const struct number *n, struct assigned *as)
 {
     uint64_t value = n->value, all;
     char full[2 * WORD_MAX];
@@ -175,10 +176,11 @@ static void assign_tunable(const struct cursor *c, const char *module, const cha
     t = tunable_find(full);
     if (t == NULL) {
         if (*module != '\0')
-            warn("sorry, variable '%s' is not defined in the '%s' module on line %u of etc/system", name,
-                 module, c->line);
+            warn("sorry, variable '%s' is not defined in the '%s' module on line %u of etc/system",
+                 name, module, c->line);
         else
-            warn("sorry, variable '%s' is not defined in the 'kernel' on line %u of etc/system", name, c->line);
+            warn("sorry, variable '%s' is not defined in the 'kernel' on line %u of etc/system",
+                 name, c->line);
         return;
     }
     all = t->size < 8 ? (1ul << (8 * t->size)) - 1 : UINT64_MAX;
@@ -317,8 +319,11 @@ static void run_system_line(struct cursor *c, struct assigned *as)
         }
         for (unsigned i = 0; i < array_size(with_colon); i++)
             if (is_keyword(word, with_colon[i])) {
-                run_colon_command(c, i == 4 ? system_root_fs : i == 5 ? system_root_dev : NULL,
-                         i == 4 ? sizeof system_root_fs : sizeof system_root_dev);
+                run_colon_command(c,
+                                  i == 4   ? system_root_fs
+                                  : i == 5 ? system_root_dev
+                                           : NULL,
+                                  i == 4 ? sizeof system_root_fs : sizeof system_root_dev);
                 return;
             }
     }

@@ -12,7 +12,8 @@
 #include "stat/panic.h"
 
 enum { WORDS = sizeof(struct trace_record) / sizeof(uint64_t), PANIC_EVENTS = 6 };
-_Static_assert(sizeof(struct trace_record) == 32 && sizeof(struct trace_header) == 32, "uapi/trace.h");
+_Static_assert(sizeof(struct trace_record) == 32 && sizeof(struct trace_header) == 32,
+               "uapi/trace.h");
 
 uint32_t trace_enable;
 uint64_t (*trace_clock)(void);
@@ -46,7 +47,8 @@ uint64_t trace_name_rest(const char *s)
 static void copy_trace_record(struct trace_record *to, const struct trace_record *from)
 {
     for (unsigned i = 0; i < WORDS; i++)
-        __atomic_store_n((uint64_t *)to + i, __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED),
+        __atomic_store_n((uint64_t *)to + i,
+                         __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED),
                          __ATOMIC_RELAXED);
 }
 
@@ -99,22 +101,27 @@ unsigned trace_ring_read(const struct trace_ring *r, uint64_t *pos, uint64_t unt
 
 void trace_put(enum trace_type type, uint32_t tid, unsigned info, uint64_t a, uint64_t b)
 {
-    bool        on = irq_enabled();
+    bool on = irq_enabled();
     struct cpu *c;
 
     irq_disable();
     c = this_cpu();
-    if (c->trace != NULL) /* it is NULL before /dev/trace is there, when /etc/system turns the trace on */
-        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(), .type = (uint8_t)type,
-                                                        .cpu = (uint8_t)c->id, .info = (uint16_t)info, .tid = tid,
-                                                        .a = a, .b = b});
+    if (c->trace !=
+        NULL) /* it is NULL before /dev/trace is there, when /etc/system turns the trace on */
+        trace_ring_put(c->trace, &(struct trace_record){.time = trace_clock(),
+                                                        .type = (uint8_t)type,
+                                                        .cpu = (uint8_t)c->id,
+                                                        .info = (uint16_t)info,
+                                                        .tid = tid,
+                                                        .a = a,
+                                                        .b = b});
     if (on)
         irq_enable();
 }
 
 static void print_trace_record(const struct trace_record *e, uint64_t now)
 {
-    char     name[17] = "";
+    char name[17] = "";
     uint64_t ago = now - e->time;
 
     if (e->type == TRACE_SWITCH || e->type == TRACE_NAME)
@@ -123,8 +130,8 @@ static void print_trace_record(const struct trace_record *e, uint64_t now)
         kprintf("%7lu.%03lu us ago  CPU %-3u %7u %-8s %s", ago / 1000, ago % 1000, e->cpu, e->tid,
                 trace_name_of(e->type), name);
     else
-        kprintf("%7lu.%03lu us ago  CPU %-3u %7u %-8s %#x %#lx %#lx", ago / 1000, ago % 1000, e->cpu, e->tid,
-                trace_name_of(e->type), e->info, e->a, e->b);
+        kprintf("%7lu.%03lu us ago  CPU %-3u %7u %-8s %#x %#lx %#lx", ago / 1000, ago % 1000,
+                e->cpu, e->tid, trace_name_of(e->type), e->info, e->a, e->b);
 }
 
 void trace_panic(void)
@@ -138,7 +145,7 @@ void trace_panic(void)
     kprintf("trace: the last events of each CPU");
     for (unsigned i = 0; i < ncpu; i++) {
         struct trace_ring *r = cpus[i] != NULL ? cpus[i]->trace : NULL;
-        uint64_t           head = r != NULL ? atomic_load(&r->head) : 0;
+        uint64_t head = r != NULL ? atomic_load(&r->head) : 0;
 
         for (uint64_t at = head - min_of(head, (uint64_t)PANIC_EVENTS); at < head; at++)
             print_trace_record(&r->slot[at & r->mask], now);

@@ -21,21 +21,22 @@
 #include "uapi/trace.h"
 
 struct trace_ring {
-    _Atomic uint64_t     head; /* [w] records written                     */
-    uint64_t             tail; /* [r] records read or given up for lost   */
-    uint64_t             mask; /* [c] number of slots - 1, a power of two */
+    _Atomic uint64_t head;     /* [w] records written                     */
+    uint64_t tail;             /* [r] records read or given up for lost   */
+    uint64_t mask;             /* [c] number of slots - 1, a power of two */
     struct trace_record *slot; /* [c]                                     */
 };
 
-extern uint32_t trace_enable;            /* tunable: bit i is on: events of type i are recorded */
-extern uint64_t (*trace_clock)(void);    /* [c] call-up: ns of CLOCK_MONOTONIC; set before there are rings */
+extern uint32_t trace_enable; /* tunable: bit i is on: events of type i are recorded */
+extern uint64_t (*trace_clock)(
+    void); /* [c] call-up: ns of CLOCK_MONOTONIC; set before there are rings */
 
 #define TRACE_ON(event) unlikely((trace_enable & 1u << TRACE_##event) != 0)
 /* TRACE - record an event of the thread that runs; where struct thread is known.  Any context. */
-#define TRACE(event, info, a, b)                                                                                      \
-    do {                                                                                                              \
-        if (TRACE_ON(event))                                                                                          \
-            trace_put(TRACE_##event, curthread->tid, info, a, b);                                                     \
+#define TRACE(event, info, a, b)                                                                   \
+    do {                                                                                           \
+        if (TRACE_ON(event))                                                                       \
+            trace_put(TRACE_##event, curthread->tid, info, a, b);                                  \
     } while (0)
 
 /* trace_put - record an event of thread `tid` on this CPU.  Any context; takes no lock. */

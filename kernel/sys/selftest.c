@@ -67,7 +67,7 @@ static void execute_heap_page(void)
 
 static void write_rodata(void)
 {
-    *(volatile char *)(uint64_t) "constant" = 0;
+    *(volatile char *)(uint64_t)"constant" = 0;
 }
 
 static void write_kernel_text(void)
@@ -111,7 +111,7 @@ static void keep_mutex_locked(void)
 static void sleep_with_spinlock(void)
 {
     static struct spinlock l = SPINLOCK_INIT(RANK_FD);
-    struct mutex           m;
+    struct mutex m;
 
     mutex_init(&m, SLEEP_PIPE);
     spin_lock(&l);
@@ -153,11 +153,12 @@ static void overflow_kernel_stack(void)
 static const struct {
     const char *word;
     void (*fn)(void);
-} words[] = {{"panic", panic_on_request}, {"smep", execute_user_page},           {"smap", read_user_page},
-             {"nx", execute_heap_page},       {"rodata", write_rodata},       {"text", write_kernel_text},
-             {"null", read_null_page},   {"lockorder", break_lock_order}, {"assert", fail_assertion},
-             {"sleep", sleep_with_spinlock}, {"sleeporder", break_sleep_order}, {"keep", keep_mutex_locked}, {"freed", write_freed_object},
-             {"stack", overflow_kernel_stack}, {"vmcheck", vm_check}};
+} words[] = {
+    {"panic", panic_on_request},    {"smep", execute_user_page},       {"smap", read_user_page},
+    {"nx", execute_heap_page},      {"rodata", write_rodata},          {"text", write_kernel_text},
+    {"null", read_null_page},       {"lockorder", break_lock_order},   {"assert", fail_assertion},
+    {"sleep", sleep_with_spinlock}, {"sleeporder", break_sleep_order}, {"keep", keep_mutex_locked},
+    {"freed", write_freed_object},  {"stack", overflow_kernel_stack},  {"vmcheck", vm_check}};
 
 static long selftest_write(struct file *f, struct uio *uio, loff_t off)
 {
@@ -190,8 +191,7 @@ static long selftest_read(struct file *f, struct uio *uio, loff_t off)
     frames = vm_cached_tables() + kstack_tables;
     for (unsigned i = 0; i < nnodes; i++)
         frames += mem_free_pages(i);
-    n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(),
-                 frames);
+    n = snprintf(text, sizeof text, "objects %lu\nfree_frames %lu\n", kmem_live_objects(), frames);
     return uio_move(text, (size_t)n, uio) != 0 ? -EFAULT : n;
 }
 

@@ -98,7 +98,7 @@ long sys_fchown(struct regs *r)
 
 /* One of the two times of utimensat(2): an instant, UTIME_NOW or UTIME_OMIT. */
 static int decode_utime(const struct ktime *t, struct ktime *out, unsigned va, unsigned va_now,
-                    unsigned *mask)
+                        unsigned *mask)
 {
     enum { UTIME_NOW = 0x3fffffff, UTIME_OMIT = 0x3ffffffe };
 
@@ -151,8 +151,7 @@ long sys_utimensat(struct regs *r)
 
     if (r->arg[2] != 0 && (err = copy_in(times, r->arg[2], sizeof times)) != 0)
         return err;
-    return do_utimes((int)r->arg[0], r->arg[1], r->arg[2] != 0 ? times : NULL,
-                     (unsigned)r->arg[3]);
+    return do_utimes((int)r->arg[0], r->arg[1], r->arg[2] != 0 ? times : NULL, (unsigned)r->arg[3]);
 }
 
 /* futimesat, utimes: pairs of seconds and microseconds. */

@@ -277,8 +277,8 @@ static long do_fcntl(struct file *f, int fd, int cmd, uint64_t arg)
     long size;
     int err;
 
-    if ((atomic_load(&f->flags) & O_PATH) && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC && cmd != F_GETFD &&
-        cmd != F_SETFD && cmd != F_GETFL)
+    if ((atomic_load(&f->flags) & O_PATH) && cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC &&
+        cmd != F_GETFD && cmd != F_SETFD && cmd != F_GETFL)
         return -EBADF;
     switch (cmd) {
     case F_DUPFD:

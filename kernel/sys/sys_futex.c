@@ -66,7 +66,7 @@ static long do_futex_wait(uint64_t uaddr, uint32_t val, bool priv, uint64_t utim
 
 /* FUTEX_WAIT_BITSET: the limit is a point in time. */
 static long do_futex_wait_bitset(uint64_t uaddr, uint32_t val, bool priv, uint64_t utime, bool real,
-                           uint32_t bitset)
+                                 uint32_t bitset)
 {
     uint64_t deadline = NO_DEADLINE;
     int64_t ns;

@@ -47,25 +47,26 @@ struct ids {
 
 static struct ids get_cred_ids(const struct cred *c, bool group)
 {
-    return group ? (struct ids){c->gid, c->egid, c->sgid, c->fsgid} : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
+    return group ? (struct ids){c->gid, c->egid, c->sgid, c->fsgid}
+                 : (struct ids){c->uid, c->euid, c->suid, c->fsuid};
 }
 
 static long set_cred_ids(bool group, struct ids n)
 {
     struct cred *c = cred_dup(curcred());
-    int          err;
+    int err;
 
     if (c == NULL)
         return -ENOMEM;
     if (group) {
-        c->gid   = n.real;
-        c->egid  = n.effective;
-        c->sgid  = n.saved;
+        c->gid = n.real;
+        c->egid = n.effective;
+        c->sgid = n.saved;
         c->fsgid = n.fs;
     } else {
-        c->uid   = n.real;
-        c->euid  = n.effective;
-        c->suid  = n.saved;
+        c->uid = n.real;
+        c->euid = n.effective;
+        c->suid = n.saved;
         c->fsuid = n.fs;
     }
     if (n.effective != get_cred_ids(curcred(), group).effective)
@@ -118,8 +119,9 @@ static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
 {
     struct ids i = get_cred_ids(curcred(), group), n = i;
 
-    if (!cred_superuser(curcred()) && ((real != KEEP && !is_own_id(real, i)) || (eff != KEEP && !is_own_id(eff, i)) ||
-                                       (saved != KEEP && !is_own_id(saved, i))))
+    if (!cred_superuser(curcred()) &&
+        ((real != KEEP && !is_own_id(real, i)) || (eff != KEEP && !is_own_id(eff, i)) ||
+         (saved != KEEP && !is_own_id(saved, i))))
         return -EPERM;
     if (real != KEEP)
         n.real = real;
@@ -134,8 +136,8 @@ static long do_setresid(bool group, uint32_t real, uint32_t eff, uint32_t saved)
 /* Returns the old id, whatever happened. */
 static long do_setfsid(bool group, uint32_t id)
 {
-    struct ids i   = get_cred_ids(curcred(), group);
-    uint32_t   old = i.fs;
+    struct ids i = get_cred_ids(curcred(), group);
+    uint32_t old = i.fs;
 
     if (id != KEEP && id != old && (cred_superuser(curcred()) || is_own_id(id, i))) {
         i.fs = id;
@@ -207,11 +209,12 @@ long sys_setfsgid(struct regs *r)
 long sys_getgroups(struct regs *r)
 {
     const struct cred *c = curcred();
-    int                n = (int)r->arg[0];
+    int n = (int)r->arg[0];
 
     if (n < 0 || (n > 0 && (uint32_t)n < c->ngroups))
         return -EINVAL;
-    if (n > 0 && c->ngroups > 0 && copy_out(r->arg[1], c->groups, c->ngroups * sizeof c->groups[0]) != 0)
+    if (n > 0 && c->ngroups > 0 &&
+        copy_out(r->arg[1], c->groups, c->ngroups * sizeof c->groups[0]) != 0)
         return -EFAULT;
     return c->ngroups;
 }
@@ -219,8 +222,8 @@ long sys_getgroups(struct regs *r)
 long sys_setgroups(struct regs *r)
 {
     struct cred *c;
-    uint64_t     n = (uint32_t)r->arg[0];
-    int          err;
+    uint64_t n = (uint32_t)r->arg[0];
+    int err;
 
     if (!cred_superuser(curcred()))
         return -EPERM;
@@ -229,7 +232,8 @@ long sys_setgroups(struct regs *r)
     if ((c = cred_dup(curcred())) == NULL)
         return -ENOMEM;
     c->ngroups = (uint32_t)n;
-    if ((err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0) != 0 || (err = cred_install(c)) != 0)
+    if ((err = n > 0 ? copy_in(c->groups, r->arg[1], n * sizeof c->groups[0]) : 0) != 0 ||
+        (err = cred_install(c)) != 0)
         cred_release(c);
     return err;
 }
@@ -241,7 +245,7 @@ enum want { WANT_PGRP, WANT_SESSION };
 static long get_pgid_or_sid(int pid, enum want want)
 {
     struct proc *p;
-    long         id = -ESRCH;
+    long id = -ESRCH;
 
     spin_lock(&proc_lock);
     p = pid == 0 ? curproc() : proc_find(pid);
@@ -281,11 +285,12 @@ long sys_setpgid(struct regs *r)
 /* ---- limits ---- */
 
 /* p is held.  new, old: NULL when not wanted. */
-static int change_limit(struct proc *p, unsigned which, const struct rlimit *new, struct rlimit *old)
+static int change_limit(struct proc *p, unsigned which, const struct rlimit *new,
+                        struct rlimit *old)
 {
     struct as_limits lim;
-    struct as       *as = NULL;
-    int              err = 0;
+    struct as *as = NULL;
+    int err = 0;
 
     mutex_enter(&p->mutex);
     if (old != NULL)
@@ -297,8 +302,10 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
             err = -EPERM;
         else
             p->rlim[which] = *new;
-        lim = (struct as_limits){p->rlim[RLIMIT_AS].cur, p->rlim[RLIMIT_DATA].cur, p->rlim[RLIMIT_STACK].cur};
-        if (err == 0 && (which == RLIMIT_AS || which == RLIMIT_DATA || which == RLIMIT_STACK) && (as = p->as) != NULL)
+        lim = (struct as_limits){p->rlim[RLIMIT_AS].cur, p->rlim[RLIMIT_DATA].cur,
+                                 p->rlim[RLIMIT_STACK].cur};
+        if (err == 0 && (which == RLIMIT_AS || which == RLIMIT_DATA || which == RLIMIT_STACK) &&
+            (as = p->as) != NULL)
             as_hold(as);
     }
     mutex_exit(&p->mutex);
@@ -313,9 +320,9 @@ static int change_limit(struct proc *p, unsigned which, const struct rlimit *new
 
 static long do_prlimit(int pid, unsigned which, uint64_t unew, uint64_t uold)
 {
-    struct proc  *p = curproc();
+    struct proc *p = curproc();
     struct rlimit new, old;
-    int           err = 0;
+    int err = 0;
 
     if (which >= RLIM_NLIMITS)
         return -EINVAL;
@@ -359,7 +366,7 @@ long sys_getrusage(struct regs *r)
 {
     enum { RUSAGE_SELF = 0, RUSAGE_CHILDREN = -1, RUSAGE_THREAD = 1 };
     struct rusage_kernel ru;
-    int                  who = (int)r->arg[0];
+    int who = (int)r->arg[0];
 
     if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
         return -EINVAL;
@@ -379,7 +386,8 @@ long sys_getrusage(struct regs *r)
         struct as_usage u;
 
         as_usage(curproc()->as, &u);
-        ru.maxrss_kb = max_of(who == RUSAGE_SELF ? ru.maxrss_kb : 0, u.peak_rss_pages * (PAGE_SIZE / 1024));
+        ru.maxrss_kb =
+            max_of(who == RUSAGE_SELF ? ru.maxrss_kb : 0, u.peak_rss_pages * (PAGE_SIZE / 1024));
     }
     return r->arg[1] == 0 ? -EFAULT : rusage_copy_out(r->arg[1], &ru);
 }
@@ -387,8 +395,8 @@ long sys_getrusage(struct regs *r)
 long sys_times(struct regs *r)
 {
     struct rusage_kernel self, waited;
-    uint64_t             t[4];
-    const uint64_t       tick = 1000000 / HZ;
+    uint64_t t[4];
+    const uint64_t tick = 1000000 / HZ;
 
     spin_lock(&proc_lock);
     rusage_collect(curproc(), &self);

@@ -183,7 +183,8 @@ static long copy_file(struct file *in, loff_t *pos, struct file *out, size_t cou
         if (put < got)
             break;
     }
-    return done > 0 ? (long)done : n; /* 0 also if the process is ending: it does not see the result */
+    return done > 0 ? (long)done
+                    : n; /* 0 also if the process is ending: it does not see the result */
 }
 
 /* sendfile(out, in, *offset, count) */
@@ -341,7 +342,13 @@ long sys_syncfs(struct regs *r)
 }
 
 enum {
-    FADV_NORMAL, FADV_RANDOM, FADV_SEQUENTIAL, FADV_WILLNEED, FADV_DONTNEED, FADV_NOREUSE, FADV_LAST = FADV_NOREUSE,
+    FADV_NORMAL,
+    FADV_RANDOM,
+    FADV_SEQUENTIAL,
+    FADV_WILLNEED,
+    FADV_DONTNEED,
+    FADV_NOREUSE,
+    FADV_LAST = FADV_NOREUSE,
 };
 
 /* Pages that lie in the range with all their bytes, or with those that the file has; len 0: all from off on. */

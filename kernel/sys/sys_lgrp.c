@@ -176,7 +176,8 @@ long sys_lgrp(struct regs *r)
         err = (int)apply_to_lwp((int)r->arg[1], (int)r->arg[2], get_home_lgrp, &home, false);
         return err != 0 ? err : home;
     case LGRP_OP_LWP_SET:
-        return set_lwp_lgrp_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3], (int)r->arg[4]);
+        return set_lwp_lgrp_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3],
+                                     (int)r->arg[4]);
     case LGRP_OP_LWP_GET:
         return get_lwp_lgrp_affinity((int)r->arg[1], (int)r->arg[2], (int)r->arg[3]);
     default:

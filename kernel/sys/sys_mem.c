@@ -71,7 +71,8 @@ static uint64_t memlock_limit(void)
 /* What MAP_LOCKED asks for, of a mapping just made.  -EAGAIN, and it is gone again. */
 static long lock_mapping(uint64_t addr, uint64_t len)
 {
-    if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 || memlock_limit() == UINT64_MAX)
+    if (as_mlock(current_as(), addr, len, true, memlock_limit()) == 0 ||
+        memlock_limit() == UINT64_MAX)
         return (long)addr;
     as_unmap(current_as(), addr, len);
     return -EAGAIN;
@@ -79,9 +80,9 @@ static long lock_mapping(uint64_t addr, uint64_t len)
 
 /* What MAP_SHARED_VALIDATE may be given with; other kinds of mapping ignore what they do not know. */
 enum {
-    MAP_KNOWN = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE |
-                MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB |
-                MAP_FIXED_NOREPLACE,
+    MAP_KNOWN = MAP_SHARED | MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_GROWSDOWN |
+                MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |
+                MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB | MAP_FIXED_NOREPLACE,
     MAP_HUGE_BITS = 0x3f << 26,
 };
 
@@ -113,10 +114,10 @@ long sys_mmap(struct regs *r)
     if (f == NULL)
         return -EBADF;
     if (is_dev_zero(f))
-        err =
-            as_map(current_as(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
+        err = as_map(current_as(), &addr, r->arg[1], prot, flags | MAP_ANONYMOUS, NULL, 0, NULL, 0);
     else if ((err = check_mapping(f, prot, flags, &never)) == 0)
-        err = as_map(current_as(), &addr, r->arg[1], prot, flags, object_of_file(f), off, f->vn, never);
+        err = as_map(current_as(), &addr, r->arg[1], prot, flags, object_of_file(f), off, f->vn,
+                     never);
     file_release(f);
     return err != 0 ? err : locked ? lock_mapping(addr, r->arg[1]) : (long)addr;
 }
@@ -193,7 +194,9 @@ long sys_mincore(struct regs *r)
 
 long sys_mlock(struct regs *r)
 {
-    return memlock_limit() == 0 ? -EPERM : as_mlock(current_as(), r->arg[0], r->arg[1], true, memlock_limit());
+    return memlock_limit() == 0
+               ? -EPERM
+               : as_mlock(current_as(), r->arg[0], r->arg[1], true, memlock_limit());
 }
 
 long sys_munlock(struct regs *r)
@@ -205,7 +208,8 @@ long sys_mlockall(struct regs *r)
 {
     if (r->arg[0] == 0 || r->arg[0] > INT32_MAX)
         return -EINVAL;
-    return memlock_limit() == 0 ? -EPERM : as_mlockall(current_as(), (int)r->arg[0], memlock_limit());
+    return memlock_limit() == 0 ? -EPERM
+                                : as_mlockall(current_as(), (int)r->arg[0], memlock_limit());
 }
 
 long sys_munlockall(struct regs *r)

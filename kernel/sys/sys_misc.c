@@ -87,7 +87,14 @@ long sys_sysinfo(struct regs *r)
  */
 long sys_syslog(struct regs *r)
 {
-    enum { READ_ALL = 3, READ_CLEAR = 4, CLEAR = 5, CONSOLE_LEVEL = 8, SIZE_BUFFER = 10, LOG_MAX = 65536 };
+    enum {
+        READ_ALL = 3,
+        READ_CLEAR = 4,
+        CLEAR = 5,
+        CONSOLE_LEVEL = 8,
+        SIZE_BUFFER = 10,
+        LOG_MAX = 65536
+    };
     uint64_t size = min_of(r->arg[2], (uint64_t)LOG_MAX);
     char *buf;
     long n;

@@ -27,7 +27,7 @@ static uint32_t apply_umask(uint64_t mode)
 }
 
 static long create_name_at(int dirfd, uint64_t upath, enum vtype type, uint32_t mode, uint64_t rdev,
-                    const char *target)
+                           const char *target)
 {
     struct at_path ap;
     int err = at_begin(&ap, dirfd, upath);

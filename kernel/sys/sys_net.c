@@ -18,14 +18,20 @@
 #include "sys/sys.h"
 #include "sys/utime.h"
 
-enum { IOV_MAX = 1024, IOV_STACK = 8, MMSG_MAX = 1024, MSG_WAITFORONE = 0x10000, UNIX_PATH_MAX = 108 };
+enum {
+    IOV_MAX = 1024,
+    IOV_STACK = 8,
+    MMSG_MAX = 1024,
+    MSG_WAITFORONE = 0x10000,
+    UNIX_PATH_MAX = 108
+};
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */
 
 struct user_msghdr {
     uint64_t name;
     uint32_t namelen, pad;
     uint64_t iov, iovlen, control, controllen;
-    int32_t  flags, pad2;
+    int32_t flags, pad2;
 };
 _Static_assert(sizeof(struct user_msghdr) == 56, "as Linux's");
 
@@ -44,7 +50,7 @@ static int copy_in_sockaddr(struct sock_addr *a, uint64_t uaddr, uint64_t len)
 static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t ulen)
 {
     int32_t room, len = (int32_t)a->len;
-    int     err;
+    int err;
 
     if (uaddr == 0 || ulen == 0)
         return 0;
@@ -63,10 +69,10 @@ static int copy_out_sockaddr(const struct sock_addr *a, uint64_t uaddr, uint64_t
  */
 static int unix_resolve(struct sock_addr *a, bool create)
 {
-    char          path[UNIX_PATH_MAX + 1];
+    char path[UNIX_PATH_MAX + 1];
     struct fs_ctx ctx;
-    size_t        n = a->len - 2;
-    int           err = 0;
+    size_t n = a->len - 2;
+    int err = 0;
 
     if (a->family != AF_UNIX || a->len <= 2 || a->data[0] == '\0')
         return a->family != AF_UNIX || a->len <= 2 ? -EINVAL : 0;
@@ -81,7 +87,8 @@ static int unix_resolve(struct sock_addr *a, bool create)
         err = -EADDRINUSE;
     if (err == 0)
         err = name_lookup(&ctx, NULL, path, NAME_FOLLOW, &a->vn);
-    if (err == 0 && (err = a->vn->type != VSOCK ? -ECONNREFUSED : vn_access(a->vn, 2, ctx.cred)) != 0) {
+    if (err == 0 &&
+        (err = a->vn->type != VSOCK ? -ECONNREFUSED : vn_access(a->vn, 2, ctx.cred)) != 0) {
         vn_release(a->vn);
         a->vn = NULL;
     }
@@ -90,11 +97,12 @@ static int unix_resolve(struct sock_addr *a, bool create)
 }
 
 /* Calls fn(f, address) for the socket and the address of the arguments. */
-static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *), bool create)
+static long call_with_sockaddr(struct regs *r, int (*fn)(struct file *, const struct sock_addr *),
+                               bool create)
 {
     struct sock_addr a, old;
-    struct file     *f = fd_file(r->arg[0]);
-    long             err;
+    struct file *f = fd_file(r->arg[0]);
+    long err;
 
     if (f == NULL)
         return -EBADF;
@@ -148,9 +156,9 @@ static long install_socket_fd(struct file *f, unsigned type)
 
 long sys_socket(struct regs *r)
 {
-    unsigned     type = (unsigned)r->arg[1];
+    unsigned type = (unsigned)r->arg[1];
     struct file *f;
-    int          err;
+    int err;
 
     if (type & ~(unsigned)(SOCK_TYPE | SOCK_NONBLOCK | SOCK_CLOEXEC))
         return -EINVAL;
@@ -160,14 +168,15 @@ long sys_socket(struct regs *r)
 
 long sys_socketpair(struct regs *r)
 {
-    unsigned     type = (unsigned)r->arg[1];
+    unsigned type = (unsigned)r->arg[1];
     struct file *a, *b;
-    int32_t      fd[2];
-    int          err;
+    int32_t fd[2];
+    int err;
 
     if (type & ~(unsigned)(SOCK_TYPE | SOCK_NONBLOCK | SOCK_CLOEXEC))
         return -EINVAL;
-    err = socket_pair((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &a, &b);
+    err = socket_pair((int)r->arg[0], (int)(type & SOCK_TYPE), (int)r->arg[2], oflags_of(type), &a,
+                      &b);
     if (err != 0)
         return err;
     if ((fd[0] = (int32_t)install_socket_fd(a, type)) < 0) {
@@ -187,9 +196,9 @@ long sys_socketpair(struct regs *r)
 
 static long do_accept(struct regs *r, unsigned flags)
 {
-    struct file     *f, *n;
+    struct file *f, *n;
     struct sock_addr from = {0};
-    long             fd, err;
+    long fd, err;
 
     if (flags & ~(unsigned)(SOCK_NONBLOCK | SOCK_CLOEXEC))
         return -EINVAL;
@@ -220,7 +229,7 @@ long sys_accept4(struct regs *r)
 long sys_listen(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
-    long         err;
+    long err;
 
     if (f == NULL)
         return -EBADF;
@@ -232,7 +241,7 @@ long sys_listen(struct regs *r)
 long sys_shutdown(struct regs *r)
 {
     struct file *f = fd_file(r->arg[0]);
-    long         err;
+    long err;
 
     if (f == NULL)
         return -EBADF;
@@ -244,8 +253,8 @@ long sys_shutdown(struct regs *r)
 static long do_socket_name(struct regs *r, bool peer)
 {
     struct sock_addr a = {0};
-    struct file     *f = fd_file(r->arg[0]);
-    long             err;
+    struct file *f = fd_file(r->arg[0]);
+    long err;
 
     if (f == NULL)
         return -EBADF;
@@ -270,10 +279,10 @@ long sys_getpeername(struct regs *r)
 
 long sys_setsockopt(struct regs *r)
 {
-    uint64_t     val[SOCK_OPT_MAX / 8];
+    uint64_t val[SOCK_OPT_MAX / 8];
     struct file *f;
-    int          len = (int)r->arg[4];
-    long         err;
+    int len = (int)r->arg[4];
+    long err;
 
     if ((f = fd_file(r->arg[0])) == NULL)
         return -EBADF;
@@ -282,18 +291,19 @@ long sys_setsockopt(struct regs *r)
     else if (len < 0)
         err = -EINVAL;
     else if ((err = copy_in(val, r->arg[3], min_of((size_t)len, sizeof val))) == 0)
-        err = socket_set_option(f, (int)r->arg[1], (int)r->arg[2], val, (unsigned)min_of((size_t)len, sizeof val));
+        err = socket_set_option(f, (int)r->arg[1], (int)r->arg[2], val,
+                                (unsigned)min_of((size_t)len, sizeof val));
     file_release(f);
     return err;
 }
 
 long sys_getsockopt(struct regs *r)
 {
-    uint64_t     val[SOCK_OPT_MAX / 8] = {0};
+    uint64_t val[SOCK_OPT_MAX / 8] = {0};
     struct file *f;
-    int32_t      room;
-    unsigned     len;
-    long         err;
+    int32_t room;
+    unsigned len;
+    long err;
 
     if ((f = fd_file(r->arg[0])) == NULL)
         return -EBADF;
@@ -315,7 +325,8 @@ long sys_getsockopt(struct regs *r)
 /* ---- messages ---- */
 
 /* One buffer in `uaddr`, `len`; `one` must live as long as the uio. */
-static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len, enum uio_dir dir)
+static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, uint64_t len,
+                          enum uio_dir dir)
 {
     len = min_of(len, MAX_RW);
     if (len > 0 && (uaddr >= USER_TOP || len > USER_TOP - uaddr))
@@ -327,11 +338,11 @@ static int setup_user_uio(struct uio *uio, struct iovec *one, uint64_t uaddr, ui
 
 long sys_sendto(struct regs *r)
 {
-    struct iovec    one;
-    struct uio      uio;
+    struct iovec one;
+    struct uio uio;
     struct sock_msg m = {.uio = &uio, .flags = (unsigned)r->arg[3]};
-    struct file    *f = fd_file(r->arg[0]);
-    long            n;
+    struct file *f = fd_file(r->arg[0]);
+    long n;
 
     if (f == NULL)
         return -EBADF;
@@ -346,11 +357,11 @@ long sys_sendto(struct regs *r)
 
 long sys_recvfrom(struct regs *r)
 {
-    struct iovec    one;
-    struct uio      uio;
+    struct iovec one;
+    struct uio uio;
     struct sock_msg m = {.uio = &uio, .flags = (unsigned)r->arg[3]};
-    struct file    *f = fd_file(r->arg[0]);
-    long            n, err;
+    struct file *f = fd_file(r->arg[0]);
+    long n, err;
 
     if (f == NULL)
         return -EBADF;
@@ -366,15 +377,15 @@ long sys_recvfrom(struct regs *r)
 /* A message header and its buffers, in kernel copies. */
 struct kmsg {
     struct user_msghdr h;
-    struct iovec       few[IOV_STACK], *v;
-    struct uio         uio;
-    struct sock_msg    m;
+    struct iovec few[IOV_STACK], *v;
+    struct uio uio;
+    struct sock_msg m;
 };
 
 static int copy_in_msg_iovec(struct kmsg *k)
 {
     size_t n = k->h.iovlen;
-    int    err;
+    int err;
 
     if (n > IOV_MAX)
         return -EMSGSIZE;
@@ -405,7 +416,8 @@ static int copy_in_msghdr(struct kmsg *k, uint64_t uaddr, unsigned flags, enum u
     if (err != 0)
         return err;
     k->m = (struct sock_msg){.uio = &k->uio, .flags = flags};
-    if (dir == UIO_WRITE && k->h.name != 0 && (err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen)) != 0)
+    if (dir == UIO_WRITE && k->h.name != 0 &&
+        (err = copy_in_sockaddr(&k->m.name, k->h.name, k->h.namelen)) != 0)
         return err;
     k->uio = (struct uio){.niov = (unsigned)k->h.iovlen, .dir = dir, .user = true};
     if ((err = copy_in_msg_iovec(k)) != 0)
@@ -423,7 +435,7 @@ static void release_msghdr(struct kmsg *k)
 static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
     struct kmsg k;
-    long        n = copy_in_msghdr(&k, uaddr, flags, UIO_WRITE);
+    long n = copy_in_msghdr(&k, uaddr, flags, UIO_WRITE);
 
     if (n != 0)
         return n;
@@ -435,7 +447,7 @@ static long send_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 static long receive_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 {
     struct kmsg k;
-    long        n = copy_in_msghdr(&k, uaddr, flags, UIO_READ), err = 0;
+    long n = copy_in_msghdr(&k, uaddr, flags, UIO_READ), err = 0;
 
     if (n != 0)
         return n;
@@ -456,7 +468,7 @@ static long receive_one_message(struct file *f, uint64_t uaddr, unsigned flags)
 static long do_one_message(struct regs *r, long (*one)(struct file *, uint64_t, unsigned))
 {
     struct file *f = fd_file(r->arg[0]);
-    long         n;
+    long n;
 
     if (f == NULL)
         return -EBADF;
@@ -476,13 +488,14 @@ long sys_recvmsg(struct regs *r)
 }
 
 /* sendmmsg, recvmmsg: as many as go; an error counts only for the first. */
-static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t, unsigned), uint64_t deadline)
+static long do_many_messages(struct regs *r, long (*one)(struct file *, uint64_t, unsigned),
+                             uint64_t deadline)
 {
     enum { STRIDE = sizeof(struct user_msghdr) + 8 };
-    unsigned     n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
-    unsigned     flags = (unsigned)r->arg[3];
+    unsigned n = (unsigned)min_of(r->arg[2] & UINT32_MAX, (uint64_t)MMSG_MAX), done = 0;
+    unsigned flags = (unsigned)r->arg[3];
     struct file *f = fd_file(r->arg[0]);
-    long         err = 0;
+    long err = 0;
 
     if (f == NULL)
         return -EBADF;
@@ -514,8 +527,8 @@ long sys_sendmmsg(struct regs *r)
 long sys_recvmmsg(struct regs *r)
 {
     uint64_t deadline = NO_DEADLINE;
-    int64_t  ns;
-    int      err;
+    int64_t ns;
+    int err;
 
     if (r->arg[4] != 0) {
         if ((err = timespec_in(r->arg[4], &ns)) != 0)

@@ -61,14 +61,14 @@ static int copy_in_nodes(uint64_t uaddr, uint64_t maxnode, uint64_t *set)
 /* set_mempolicy(mode | flags, const unsigned long *nodes, maxnode) */
 long sys_set_mempolicy(struct regs *r)
 {
-    unsigned         how = (unsigned)r->arg[0];
+    unsigned how = (unsigned)r->arg[0];
     struct mempolicy mp;
-    uint64_t         asked;
-    int              err = copy_in_nodes(r->arg[1], r->arg[2], &asked);
+    uint64_t asked;
+    int err = copy_in_nodes(r->arg[1], r->arg[2], &asked);
 
     if (err == 0)
-        err = mempolicy_make(&mp, (int)(how & ~(unsigned)MPOL_MODE_FLAGS), how & MPOL_MODE_FLAGS, asked,
-                             lgrp_topo.nmem);
+        err = mempolicy_make(&mp, (int)(how & ~(unsigned)MPOL_MODE_FLAGS), how & MPOL_MODE_FLAGS,
+                             asked, lgrp_topo.nmem);
     if (err == 0)
         thread_set_mempolicy(&mp);
     return err;
@@ -78,8 +78,8 @@ long sys_set_mempolicy(struct regs *r)
 static int node_of_user_page(uint64_t addr)
 {
     struct as_page_info pi;
-    uint8_t             byte;
-    int                 node;
+    uint8_t byte;
+    int node;
 
     do {
         if (copy_in(&byte, addr, sizeof byte) != 0)
@@ -94,7 +94,7 @@ static int node_of_user_page(uint64_t addr)
 long sys_get_mempolicy(struct regs *r)
 {
     uint64_t umode = r->arg[0], unodes = r->arg[1], addr = r->arg[3], flags = r->arg[4], nodes = 0;
-    int      mode = MPOL_DEFAULT, err = 0;
+    int mode = MPOL_DEFAULT, err = 0;
     const struct mempolicy *mp = &curthread->mempolicy;
 
     if ((flags & ~(uint64_t)(MPOL_F_NODE | MPOL_F_ADDR | MPOL_F_MEMS_ALLOWED)) != 0)

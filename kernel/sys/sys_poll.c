@@ -57,7 +57,7 @@ long sys_poll(struct regs *r)
     int ms = (int)r->arg[2];
 
     return poll_user_fds(r->arg[0], r->arg[1] & UINT32_MAX,
-                     ms < 0 ? NO_DEADLINE : deadline_after(ms * NSEC_PER_MSEC));
+                         ms < 0 ? NO_DEADLINE : deadline_after(ms * NSEC_PER_MSEC));
 }
 
 /* Puts the mask at user address `umask` (0: none) in force for the rest of the call. */
@@ -263,7 +263,8 @@ static long do_epoll_create(unsigned flags)
         return -EINVAL;
     if ((err = epoll_create(&f)) != 0)
         return err;
-    fd = fd_install(curproc()->files, f, 0, flags & O_CLOEXEC ? FD_CLOEXEC : 0, (unsigned)limit(RLIMIT_NOFILE));
+    fd = fd_install(curproc()->files, f, 0, flags & O_CLOEXEC ? FD_CLOEXEC : 0,
+                    (unsigned)limit(RLIMIT_NOFILE));
     if (fd < 0)
         file_release(f);
     return fd;
@@ -290,7 +291,8 @@ long sys_epoll_ctl(struct regs *r)
         return err;
     epf = fd_file(r->arg[0]);
     f = fd_file(r->arg[2]);
-    err = epf == NULL || f == NULL ? -EBADF : epoll_change(epf, (int)r->arg[1], f, (int)r->arg[2], &ev);
+    err = epf == NULL || f == NULL ? -EBADF
+                                   : epoll_change(epf, (int)r->arg[1], f, (int)r->arg[2], &ev);
     if (epf != NULL)
         file_release(epf);
     if (f != NULL)

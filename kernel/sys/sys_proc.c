@@ -65,11 +65,11 @@ long sys_vfork(struct regs *r)
 long sys_clone(struct regs *r)
 {
     struct clone_args ca = {
-        .flags       = r->arg[0] & 0xffffffff & ~(uint64_t)CSIGNAL,
-        .stack       = r->arg[1],
-        .parent_tid  = r->arg[2],
-        .child_tid   = r->arg[3],
-        .tls         = r->arg[4],
+        .flags = r->arg[0] & 0xffffffff & ~(uint64_t)CSIGNAL,
+        .stack = r->arg[1],
+        .parent_tid = r->arg[2],
+        .child_tid = r->arg[3],
+        .tls = r->arg[4],
         .exit_signal = (int)(r->arg[0] & CSIGNAL),
     };
 
@@ -94,14 +94,14 @@ long sys_exit_group(struct regs *r)
 }
 
 struct arg_buf {
-    char  *buf;
+    char *buf;
     size_t size, len, max;
 };
 
 static int grow_arg_buf(struct arg_buf *b)
 {
     size_t size = b->size == 0 ? ARG_FIRST : b->size * 2;
-    char  *n;
+    char *n;
 
     if (b->size >= b->max)
         return -E2BIG;
@@ -109,7 +109,7 @@ static int grow_arg_buf(struct arg_buf *b)
         return -ENOMEM;
     memcpy(n, b->buf, b->len);
     kmem_free(b->buf);
-    b->buf  = n;
+    b->buf = n;
     b->size = size;
     return 0;
 }
@@ -118,8 +118,8 @@ static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
 {
     for (;;) {
         size_t room = b->size - b->len;
-        long   n    = room > 1 ? copy_in_str(b->buf + b->len, uaddr, room) : -ENAMETOOLONG;
-        int    err;
+        long n = room > 1 ? copy_in_str(b->buf + b->len, uaddr, room) : -ENAMETOOLONG;
+        int err;
 
         if (n >= 0) {
             b->len += (size_t)n + 1;
@@ -136,8 +136,8 @@ static int add_arg_string(struct arg_buf *b, uint64_t uaddr)
 static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 {
     uint64_t ptr[16];
-    size_t   n;
-    int      err;
+    size_t n;
+    int err;
 
     *count = 0;
     if (uaddr == 0)
@@ -160,20 +160,22 @@ static int add_arg_vector(struct arg_buf *b, uint64_t uaddr, unsigned *count)
 }
 
 /* execve with the path already here; the file itself may be known, too (see exec_args). */
-static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp, struct regs *r)
+static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_t envp,
+                      struct regs *r)
 {
-    struct arg_buf   b  = {.max = min_of(max_of(limit(RLIMIT_STACK) / 4, (uint64_t)ARG_MIN), (uint64_t)ARG_MAX)};
+    struct arg_buf b = {
+        .max = min_of(max_of(limit(RLIMIT_STACK) / 4, (uint64_t)ARG_MIN), (uint64_t)ARG_MAX)};
     struct exec_args ea = {.program = vn};
-    int              err = grow_arg_buf(&b);
+    int err = grow_arg_buf(&b);
 
     if (err == 0 && (err = add_arg_vector(&b, argv, &ea.nargs)) == 0 && ea.nargs == 0) {
         b.buf[b.len++] = '\0'; /* a program may count on an argv[0] */
-        ea.nargs       = 1;
+        ea.nargs = 1;
     }
     if (err == 0)
         err = add_arg_vector(&b, envp, &ea.nenvs);
     ea.strings = b.buf;
-    ea.len     = b.len;
+    ea.len = b.len;
     if (err == 0)
         err = proc_exec(path, &ea, r);
     kmem_free(ea.strings);
@@ -183,7 +185,7 @@ static long do_execve(struct vnode *vn, const char *path, uint64_t argv, uint64_
 long sys_execve(struct regs *r)
 {
     char *path = kmem_alloc(PATH_MAX);
-    long  ret;
+    long ret;
 
     if (path == NULL)
         return -ENOMEM;
@@ -200,11 +202,11 @@ long sys_execve(struct regs *r)
  */
 long sys_execveat(struct regs *r)
 {
-    int           fd    = (int)r->arg[0];
-    uint64_t      flags = r->arg[4];
-    char         *path;
+    int fd = (int)r->arg[0];
+    uint64_t flags = r->arg[4];
+    char *path;
     struct vnode *vn = NULL;
-    long          ret, n = 0;
+    long ret, n = 0;
 
     if (flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return -EINVAL;
@@ -231,22 +233,23 @@ long sys_execveat(struct regs *r)
 
 struct user_rusage {
     int64_t utime_sec, utime_usec, stime_sec, stime_usec;
-    int64_t maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock, msgsnd, msgrcv, nsignals;
+    int64_t maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock, msgsnd, msgrcv,
+        nsignals;
     int64_t nvcsw, nivcsw;
 };
 
 int rusage_copy_out(uint64_t to, const struct rusage_kernel *ru)
 {
     struct user_rusage u = {
-        .utime_sec  = (int64_t)(ru->utime_us / 1000000),
+        .utime_sec = (int64_t)(ru->utime_us / 1000000),
         .utime_usec = (int64_t)(ru->utime_us % 1000000),
-        .stime_sec  = (int64_t)(ru->stime_us / 1000000),
+        .stime_sec = (int64_t)(ru->stime_us / 1000000),
         .stime_usec = (int64_t)(ru->stime_us % 1000000),
-        .maxrss     = (int64_t)ru->maxrss_kb,
-        .minflt     = (int64_t)ru->minflt,
-        .majflt     = (int64_t)ru->majflt,
-        .nvcsw      = (int64_t)ru->nvcsw,
-        .nivcsw     = (int64_t)ru->nivcsw,
+        .maxrss = (int64_t)ru->maxrss_kb,
+        .minflt = (int64_t)ru->minflt,
+        .majflt = (int64_t)ru->majflt,
+        .nvcsw = (int64_t)ru->nvcsw,
+        .nivcsw = (int64_t)ru->nivcsw,
     };
 
     return to == 0 ? 0 : copy_out(to, &u, sizeof u);
@@ -255,8 +258,8 @@ int rusage_copy_out(uint64_t to, const struct rusage_kernel *ru)
 long sys_wait4(struct regs *r)
 {
     struct wait_result res;
-    unsigned           options = (unsigned)r->arg[2];
-    long               ret;
+    unsigned options = (unsigned)r->arg[2];
+    long ret;
 
     if (options & ~(WNOHANG | WSTOPPED | WCONTINUED | W_NOTHREAD | W_ALL | W_CLONE))
         return -EINVAL;
@@ -273,13 +276,14 @@ long sys_wait4(struct regs *r)
 long sys_waitid(struct regs *r)
 {
     enum { P_ALL, P_PID, P_PGID };
-    struct wait_result res     = {0};
-    struct siginfo     info    = {0};
-    unsigned           options = (unsigned)r->arg[3];
-    int                id      = (int)r->arg[1], pid;
-    long               ret;
+    struct wait_result res = {0};
+    struct siginfo info = {0};
+    unsigned options = (unsigned)r->arg[3];
+    int id = (int)r->arg[1], pid;
+    long ret;
 
-    if ((options & ~(WNOHANG | WNOWAIT | WEXITED | WSTOPPED | WCONTINUED | W_NOTHREAD | W_ALL | W_CLONE)) ||
+    if ((options &
+         ~(WNOHANG | WNOWAIT | WEXITED | WSTOPPED | WCONTINUED | W_NOTHREAD | W_ALL | W_CLONE)) ||
         !(options & (WEXITED | WSTOPPED | WCONTINUED)))
         return -EINVAL;
     switch ((int)r->arg[0]) {
@@ -302,10 +306,10 @@ long sys_waitid(struct regs *r)
     if ((ret = proc_wait(pid, options, &res)) < 0)
         return ret;
     if (ret > 0) {
-        info.signo        = SIGCHLD;
-        info.code         = res.code;
-        info.child.pid    = (int32_t)ret;
-        info.child.uid    = res.uid;
+        info.signo = SIGCHLD;
+        info.code = res.code;
+        info.child.pid = (int32_t)ret;
+        info.child.uid = res.uid;
         info.child.status = res.code == CLD_EXITED      ? res.status >> 8
                             : res.code == CLD_KILLED    ? res.status & 0x7f
                             : res.code == CLD_CONTINUED ? SIGCONT
@@ -345,12 +349,16 @@ long sys_arch_prctl(struct regs *r)
 long sys_prctl(struct regs *r)
 {
     enum {
-        PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4, PR_SET_NAME = 15, PR_GET_NAME = 16, PR_SET_NO_NEW_PRIVS = 38,
+        PR_GET_DUMPABLE = 3,
+        PR_SET_DUMPABLE = 4,
+        PR_SET_NAME = 15,
+        PR_GET_NAME = 16,
+        PR_SET_NO_NEW_PRIVS = 38,
         PR_GET_NO_NEW_PRIVS = 39,
     };
     struct proc *p = curproc();
-    char         name[sizeof curthread->name];
-    long         n;
+    char name[sizeof curthread->name];
+    long n;
 
     switch ((int)r->arg[0]) {
     case PR_SET_NAME:
@@ -395,9 +403,9 @@ long sys_set_robust_list(struct regs *r)
 
 long sys_get_robust_list(struct regs *r)
 {
-    uint64_t    head = 0, size = 24;
+    uint64_t head = 0, size = 24;
     struct lwp *l;
-    int         err = 0;
+    int err = 0;
 
     spin_lock(&proc_lock);
     l = r->arg[0] == 0 ? curlwp() : lwp_find((int)r->arg[0]);
@@ -408,7 +416,8 @@ long sys_get_robust_list(struct regs *r)
     else
         head = l->robust_list;
     spin_unlock(&proc_lock);
-    if (err == 0 && (copy_out(r->arg[1], &head, sizeof head) != 0 || copy_out(r->arg[2], &size, sizeof size) != 0))
+    if (err == 0 && (copy_out(r->arg[1], &head, sizeof head) != 0 ||
+                     copy_out(r->arg[2], &size, sizeof size) != 0))
         err = -EFAULT;
     return err;
 }

@@ -65,8 +65,8 @@ long sys_pset_assign(struct regs *r)
 
 struct binding {
     struct cpupart *to; /* NULL: only ask */
-    int             old;
-    bool            have_old;
+    int old;
+    bool have_old;
 };
 
 static int bind_lwp_to_set(struct lwp *l, void *arg)
@@ -87,10 +87,12 @@ static int bind_lwp_to_set(struct lwp *l, void *arg)
 
 long sys_pset_bind(struct regs *r)
 {
-    int            set = resolve_set_id((int)r->arg[0]), err;
+    int set = resolve_set_id((int)r->arg[0]), err;
     struct binding b = {.old = PS_NONE};
-    struct ids     who = {.type = (int)r->arg[1], .id = (int)r->arg[2], .pid = (int)r->arg[4],
-                          .change = set != PS_QUERY};
+    struct ids who = {.type = (int)r->arg[1],
+                      .id = (int)r->arg[2],
+                      .pid = (int)r->arg[4],
+                      .change = set != PS_QUERY};
 
     if (!ids_valid(&who))
         return -EINVAL;
@@ -111,7 +113,7 @@ long sys_pset_bind(struct regs *r)
 static int copy_out_numbers(uint64_t un, uint64_t ulist, const int *list, unsigned n)
 {
     unsigned room = 0;
-    int      err = 0;
+    int err = 0;
 
     if (un == 0)
         return 0;
@@ -124,10 +126,10 @@ static int copy_out_numbers(uint64_t un, uint64_t ulist, const int *list, unsign
 
 long sys_pset_info(struct regs *r)
 {
-    int                   set = resolve_set_id((int)r->arg[0]), list[CPU_MAX], err;
+    int set = resolve_set_id((int)r->arg[0]), list[CPU_MAX], err;
     const struct cpupart *p;
-    struct cpumask        m = {{0}};
-    unsigned              n = 0;
+    struct cpumask m = {{0}};
+    unsigned n = 0;
 
     mutex_enter(&cpu_lock);
     if ((p = pset_find(set)) != NULL)
@@ -135,7 +137,7 @@ long sys_pset_info(struct regs *r)
     mutex_exit(&cpu_lock);
     if (p == NULL)
         return -EINVAL;
-    CPUMASK_FOREACH(cpu, &m)
+    CPUMASK_FOREACH (cpu, &m)
         list[n++] = (int)cpu;
     err = copy_out_int(r->arg[1], set == PS_NONE ? PS_NONE : PS_PRIVATE);
     return err != 0 ? err : copy_out_numbers(r->arg[2], r->arg[3], list, n);
@@ -143,7 +145,7 @@ long sys_pset_info(struct regs *r)
 
 long sys_pset_list(struct regs *r)
 {
-    int      list[2 * CPU_MAX];
+    int list[2 * CPU_MAX];
     unsigned n = 0;
 
     mutex_enter(&cpu_lock);
@@ -172,9 +174,9 @@ long sys_pset_getattr(struct regs *r)
 
 long sys_pset_getloadavg(struct regs *r)
 {
-    int                   set = resolve_set_id((int)r->arg[0]), n = (int)r->arg[2], err;
+    int set = resolve_set_id((int)r->arg[0]), n = (int)r->arg[2], err;
     const struct cpupart *p;
-    uint32_t              avg[3] = {0};
+    uint32_t avg[3] = {0};
 
     if (n < 0)
         return -EINVAL;

@@ -188,14 +188,16 @@ long sys_sched_rr_get_interval(struct regs *r)
 /* The real user of p; proc_lock is held. */
 static uint32_t real_uid(struct proc *p)
 {
-    return list_empty(&p->lwps) ? UINT32_MAX : list_first(&p->lwps, struct lwp, proc_link)->cred->uid;
+    return list_empty(&p->lwps) ? UINT32_MAX
+                                : list_first(&p->lwps, struct lwp, proc_link)->cred->uid;
 }
 
 /*
  * Calls fn(p, l, arg) under proc_lock for each process that (which, who) of getpriority(2) names; l is the LWP that was
  * named, NULL: all of p's. -ESRCH: none.
  */
-static int each_process(int which, int who, void (*fn)(struct proc *, struct lwp *, void *), void *arg)
+static int each_process(int which, int who, void (*fn)(struct proc *, struct lwp *, void *),
+                        void *arg)
 {
     enum { PRIO_PROCESS, PRIO_PGRP, PRIO_USER };
     struct proc *p;
@@ -269,8 +271,7 @@ static void set_process_nice(struct proc *p, struct lwp *named, void *arg)
         nc->err = -EPERM;
         return;
     }
-    if (nc->nice < p->nice && !cred_superuser(nc->cr) &&
-        (uint64_t)(20 - nc->nice) > nc->limit) {
+    if (nc->nice < p->nice && !cred_superuser(nc->cr) && (uint64_t)(20 - nc->nice) > nc->limit) {
         nc->err = -EACCES;
         return;
     }
@@ -320,14 +321,17 @@ static void set_process_ioprio(struct proc *p, struct lwp *named, void *arg)
 long sys_ioprio_set(struct regs *r)
 {
     struct ioprio_change ch = {.prio = (uint16_t)r->arg[2], .err = -ESRCH, .cr = curcred()};
-    uint32_t cls = (uint32_t)r->arg[2] >> IOPRIO_SHIFT, data = (uint32_t)r->arg[2] - (cls << IOPRIO_SHIFT);
+    uint32_t cls = (uint32_t)r->arg[2] >> IOPRIO_SHIFT,
+             data = (uint32_t)r->arg[2] - (cls << IOPRIO_SHIFT);
     int err;
 
     if (cls == IOPRIO_RT && !cred_superuser(ch.cr))
         return -EPERM;
-    if (cls > IOPRIO_IDLE || (cls == IOPRIO_NONE && data != 0) || (cls != IOPRIO_IDLE && data >= IOPRIO_LEVELS))
+    if (cls > IOPRIO_IDLE || (cls == IOPRIO_NONE && data != 0) ||
+        (cls != IOPRIO_IDLE && data >= IOPRIO_LEVELS))
         return -EINVAL;
-    err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], set_process_ioprio, &ch);
+    err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], set_process_ioprio,
+                       &ch);
     return err != 0 ? err : ch.err;
 }
 
@@ -347,7 +351,8 @@ static void find_best_ioprio(struct proc *p, struct lwp *named, void *arg)
 long sys_ioprio_get(struct regs *r)
 {
     int best = INT32_MAX;
-    int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], find_best_ioprio, &best);
+    int err = each_process((int)(r->arg[0] - IOPRIO_WHO_PROCESS), (int)r->arg[1], find_best_ioprio,
+                           &best);
 
     return err != 0 ? err : best == INT32_MAX ? -ESRCH : best;
 }

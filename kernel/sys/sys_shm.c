@@ -20,36 +20,41 @@
 #include "vm/object.h"
 #include "x86/uaccess.h"
 
-enum { SHM_PLACES = 1024, SHM_ROOT = 64 };                       /* segments, at most; the last are for the superuser */
+enum { SHM_PLACES = 1024, SHM_ROOT = 64 }; /* segments, at most; the last are for the superuser */
 enum { IPC_PRIVATE = 0, IPC_CREAT = 01000, IPC_EXCL = 02000 };
-enum { SHM_HUGETLB = 04000 };                                    /* of shmget */
-enum { SHM_RDONLY = 010000, SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000 }; /* of shmat */
+enum { SHM_HUGETLB = 04000 }; /* of shmget */
+enum {
+    SHM_RDONLY = 010000,
+    SHM_RND = 020000,
+    SHM_REMAP = 040000,
+    SHM_EXEC = 0100000
+}; /* of shmat */
 enum { SHM_LOCKED = 02000 }; /* in shmid_ds.mode */
 enum { IPC_RMID = 0, IPC_SET = 1, IPC_STAT = 2, SHM_LOCK = 11, SHM_UNLOCK = 12 };
 enum { MAY_WRITE = 2, MAY_READ = 4 };
 
 /* As programs see it: struct shmid_ds of Linux x86-64. */
 struct shmid_ds {
-    int32_t  key;
+    int32_t key;
     uint32_t uid, gid, cuid, cgid, mode;
     uint16_t seq, pad;
     uint64_t unused[2];
     uint64_t segsz;
-    int64_t  atime, dtime, ctime;
-    int32_t  cpid, lpid;
+    int64_t atime, dtime, ctime;
+    int32_t cpid, lpid;
     uint64_t nattch, unused2[2];
 };
 _Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
 
 struct shm {
     struct vm_object *obj; /* [c] one reference                  */
-    struct shmid_ds   ds;  /* under shm_lock, but nattch: unused */
-    bool              huge;
-    uint32_t          locker; /* who has locked it */
+    struct shmid_ds ds;    /* under shm_lock, but nattch: unused */
+    bool huge;
+    uint32_t locker; /* who has locked it */
 };
 
-static struct shm  *table[SHM_PLACES];
-static uint16_t     used_before[SHM_PLACES]; /* how often; 15 bits count */
+static struct shm *table[SHM_PLACES];
+static uint16_t used_before[SHM_PLACES]; /* how often; 15 bits count */
 static struct mutex shm_lock;
 
 void shm_init(void)
@@ -87,7 +92,7 @@ static bool in_group(const struct cred *cr, uint32_t gid)
 static int check_shm_access(const struct shm *s, unsigned want)
 {
     const struct cred *cr = curcred();
-    unsigned           mode = s->ds.mode;
+    unsigned mode = s->ds.mode;
 
     if (cr->euid == s->ds.uid || cr->euid == s->ds.cuid)
         mode >>= 6;
@@ -100,10 +105,10 @@ static int check_shm_access(const struct shm *s, unsigned want)
 static int create_shm_segment(int key, uint64_t size, int flags)
 {
     const struct cred *cr = curcred();
-    bool               huge = (flags & SHM_HUGETLB) != 0;
-    uint64_t           bytes = round_up(size, huge ? HUGE_SIZE : PAGE_SIZE);
-    unsigned           place = 0, end = cred_superuser(cr) ? SHM_PLACES : SHM_PLACES - SHM_ROOT;
-    struct shm        *s;
+    bool huge = (flags & SHM_HUGETLB) != 0;
+    uint64_t bytes = round_up(size, huge ? HUGE_SIZE : PAGE_SIZE);
+    unsigned place = 0, end = cred_superuser(cr) ? SHM_PLACES : SHM_PLACES - SHM_ROOT;
+    struct shm *s;
 
     if (size == 0 || size > USER_TOP)
         return -EINVAL;
@@ -119,8 +124,15 @@ static int create_shm_segment(int key, uint64_t size, int flags)
         return -ENOMEM;
     }
     s->huge = huge;
-    s->ds = (struct shmid_ds){.key = key, .uid = cr->euid, .gid = cr->egid, .cuid = cr->euid, .cgid = cr->egid,
-                              .mode = (uint32_t)flags & 0777, .segsz = size, .ctime = now_in_seconds(), .cpid = curproc()->pid};
+    s->ds = (struct shmid_ds){.key = key,
+                              .uid = cr->euid,
+                              .gid = cr->egid,
+                              .cuid = cr->euid,
+                              .cgid = cr->egid,
+                              .mode = (uint32_t)flags & 0777,
+                              .segsz = size,
+                              .ctime = now_in_seconds(),
+                              .cpid = curproc()->pid};
     used_before[place]++;
     s->ds.seq = used_before[place];
     table[place] = s;
@@ -130,7 +142,7 @@ static int create_shm_segment(int key, uint64_t size, int flags)
 /* shmget(key, size, flags) */
 long sys_shmget(struct regs *r)
 {
-    int      key = (int)r->arg[0], flags = (int)r->arg[2], err;
+    int key = (int)r->arg[0], flags = (int)r->arg[2], err;
     uint64_t size = r->arg[1];
     unsigned want = (unsigned)((flags | flags >> 3 | flags >> 6) & 7) & (MAY_READ | MAY_WRITE);
 
@@ -139,7 +151,8 @@ long sys_shmget(struct regs *r)
     for (unsigned i = 0; i < SHM_PLACES && key != IPC_PRIVATE; i++)
         if (table[i] != NULL && table[i]->ds.key == key) {
             err = (flags & (IPC_CREAT | IPC_EXCL)) == (IPC_CREAT | IPC_EXCL) ? -EEXIST
-                  : size > table[i]->ds.segsz ? -EINVAL : check_shm_access(table[i], want);
+                  : size > table[i]->ds.segsz                                ? -EINVAL
+                                              : check_shm_access(table[i], want);
             err = err == 0 ? shm_id_of_place(i) : err;
             mutex_exit(&shm_lock);
             return err;
@@ -153,7 +166,8 @@ long sys_shmget(struct regs *r)
 /* Map it; *addr as as_map() wants it.  The table is locked. */
 static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
 {
-    int prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
+    int prot =
+        PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
     int map = MAP_SHARED | MAP_ANONYMOUS | (s->huge ? MAP_HUGETLB : 0);
     int err = check_shm_access(s, MAY_READ | (flags & SHM_RDONLY ? 0 : MAY_WRITE));
 
@@ -161,7 +175,8 @@ static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
         return err;
     if (*addr != 0)
         map |= flags & SHM_REMAP ? MAP_FIXED : MAP_FIXED_NOREPLACE;
-    err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL, flags & SHM_RDONLY ? PROT_WRITE : 0);
+    err = as_map(curproc()->as, addr, s->ds.segsz, prot, map, s->obj, 0, NULL,
+                 flags & SHM_RDONLY ? PROT_WRITE : 0);
     if (err != 0)
         return err == -EEXIST ? -EINVAL : err;
     s->ds.atime = now_in_seconds();
@@ -172,8 +187,8 @@ static int attach_shm_segment(struct shm *s, uint64_t *addr, int flags)
 /* shmat(id, addr, flags) */
 long sys_shmat(struct regs *r)
 {
-    int         flags = (int)r->arg[2], err = -EINVAL;
-    uint64_t    addr = r->arg[1];
+    int flags = (int)r->arg[2], err = -EINVAL;
+    uint64_t addr = r->arg[1];
     struct shm *s;
 
     if (flags & SHM_RND)
@@ -191,7 +206,7 @@ long sys_shmat(struct regs *r)
 long sys_shmdt(struct regs *r)
 {
     struct vm_object *obj;
-    int               err = as_detach(curproc()->as, r->arg[0], &obj);
+    int err = as_detach(curproc()->as, r->arg[0], &obj);
 
     if (err != 0)
         return err;
@@ -209,15 +224,16 @@ long sys_shmdt(struct regs *r)
 static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t udata)
 {
     const struct cred *cr = curcred();
-    struct shmid_ds    ds;
-    int                err;
+    struct shmid_ds ds;
+    int err;
 
     if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
         return -EPERM;
     if (cmd == IPC_RMID) {
         table[place] = NULL;
         if (s->locker != 0)
-            s->obj->locked = false; /* a user's is counted no more, so it does not stay locked until it is detached */
+            s->obj->locked =
+                false; /* a user's is counted no more, so it does not stay locked until it is detached */
         object_release(s->obj);
         kmem_free(s);
         return 0;
@@ -235,7 +251,7 @@ static int set_or_remove_shm(struct shm *s, unsigned place, int cmd, uint64_t ud
 static int lock_shm_segment(struct shm *s, bool on)
 {
     const struct cred *cr = curcred();
-    uint64_t           bytes = on ? s->ds.segsz : 0;
+    uint64_t bytes = on ? s->ds.segsz : 0;
 
     if (cr->euid != s->ds.uid && cr->euid != s->ds.cuid && !cred_superuser(cr))
         return -EPERM;
@@ -243,7 +259,8 @@ static int lock_shm_segment(struct shm *s, bool on)
         if (limit(RLIMIT_MEMLOCK) == 0)
             return -EPERM;
         for (unsigned i = 0; i < SHM_PLACES; i++)
-            if (table[i] != NULL && table[i] != s && table[i]->obj->locked && table[i]->locker == cr->euid)
+            if (table[i] != NULL && table[i] != s && table[i]->obj->locked &&
+                table[i]->locker == cr->euid)
                 bytes += table[i]->ds.segsz;
         if (bytes > limit(RLIMIT_MEMLOCK))
             return -ENOMEM;
@@ -256,9 +273,9 @@ static int lock_shm_segment(struct shm *s, bool on)
 /* shmctl(id, cmd, struct shmid_ds *).  What ipcs asks for (IPC_INFO and others) is not there. */
 long sys_shmctl(struct regs *r)
 {
-    int             id = (int)r->arg[0], cmd = (int)r->arg[1], err = -EINVAL;
+    int id = (int)r->arg[0], cmd = (int)r->arg[1], err = -EINVAL;
     struct shmid_ds ds;
-    struct shm     *s;
+    struct shm *s;
 
     mutex_enter(&shm_lock);
     s = find_shm_segment(id);

@@ -21,7 +21,7 @@ struct user_timespec {
 
 struct user_stack {
     uint64_t sp;
-    int32_t  flags, pad;
+    int32_t flags, pad;
     uint64_t size;
 };
 enum { SS_ONSTACK = 1, SS_DISABLE = 2, MIN_SIGSTACK = 2048 };
@@ -33,11 +33,11 @@ static bool is_valid_signal(int sig)
 
 long sys_rt_sigaction(struct regs *r)
 {
-    struct lwp      *l   = curlwp();
-    struct proc     *p   = l->proc;
-    int              sig = (int)r->arg[0];
+    struct lwp *l = curlwp();
+    struct proc *p = l->proc;
+    int sig = (int)r->arg[0];
     struct sigaction new, old;
-    bool             forget;
+    bool forget;
 
     if (r->arg[3] != SIGSET_BYTES || !is_valid_signal(sig))
         return -EINVAL;
@@ -47,11 +47,11 @@ long sys_rt_sigaction(struct regs *r)
         if (copy_in(&new, r->arg[1], sizeof new) != 0)
             return -EFAULT;
         new.mask &= ~UNBLOCKABLE;
-        forget = new.handler == SIG_IGN || (new.handler == SIG_DFL && sig_default_ignored(sig));
+        forget = new.handler == SIG_IGN || (new.handler == SIG_DFL &&sig_default_ignored(sig));
         if (forget)
             spin_lock(&proc_lock);
         spin_lock(&p->sig->lock);
-        old                  = p->sig->act[sig - 1];
+        old = p->sig->act[sig - 1];
         p->sig->act[sig - 1] = new;
         if (forget)
             sig_flush_ignored(p, sig);
@@ -97,9 +97,9 @@ long sys_rt_sigprocmask(struct regs *r)
 
 long sys_rt_sigpending(struct regs *r)
 {
-    struct lwp  *l = curlwp();
+    struct lwp *l = curlwp();
     struct proc *p = l->proc;
-    sigset_t     set;
+    sigset_t set;
 
     if (r->arg[1] > SIGSET_BYTES)
         return -EINVAL;
@@ -122,7 +122,7 @@ long sys_rt_sigreturn(struct regs *r)
 static long wait_for_signal(void)
 {
     struct spinlock *lock = &curproc()->sig->lock;
-    struct cv        never;
+    struct cv never;
 
     cv_init(&never);
     spin_lock(lock);
@@ -152,19 +152,20 @@ long sys_rt_sigsuspend(struct regs *r)
 
 long sys_rt_sigtimedwait(struct regs *r)
 {
-    struct lwp          *l    = curlwp();
-    struct spinlock     *lock = &l->proc->sig->lock;
-    uint64_t             deadline = NO_DEADLINE;
-    struct siginfo       info;
-    struct user_siginfo  out;
+    struct lwp *l = curlwp();
+    struct spinlock *lock = &l->proc->sig->lock;
+    uint64_t deadline = NO_DEADLINE;
+    struct siginfo info;
+    struct user_siginfo out;
     struct user_timespec ts;
-    struct cv            never;
-    sigset_t             set;
-    int                  sig, err = 0;
+    struct cv never;
+    sigset_t set;
+    int sig, err = 0;
 
     if (r->arg[3] != SIGSET_BYTES)
         return -EINVAL;
-    if (copy_in(&set, r->arg[0], sizeof set) != 0 || (r->arg[2] != 0 && copy_in(&ts, r->arg[2], sizeof ts) != 0))
+    if (copy_in(&set, r->arg[0], sizeof set) != 0 ||
+        (r->arg[2] != 0 && copy_in(&ts, r->arg[2], sizeof ts) != 0))
         return -EFAULT;
     if (r->arg[2] != 0) {
         if (ts.sec < 0 || ts.nsec < 0 || ts.nsec >= 1000000000)
@@ -178,7 +179,8 @@ long sys_rt_sigtimedwait(struct regs *r)
     l->sigwait = set;
     while ((sig = sig_take(l, set, &info)) == 0 && err == 0) {
         err = cv_wait_sig_spin(&never, lock, deadline, "sigtimedwait");
-        if (err == -EINTR) { /* perhaps by what we wait for, or by what another LWP has taken since */
+        if (err ==
+            -EINTR) { /* perhaps by what we wait for, or by what another LWP has taken since */
             sig_recalc_locked(l);
             err = signal_pending() ? -EINTR : 0;
         }
@@ -206,18 +208,20 @@ long sys_restart_syscall(struct regs *r)
 
 long sys_sigaltstack(struct regs *r)
 {
-    struct lwp       *l  = curlwp();
-    bool              on = sig_on_altstack(l, r->rsp);
-    struct user_stack new, old = {.sp    = l->altstack_sp,
-                                  .flags = l->altstack_size == 0 ? SS_DISABLE : on ? SS_ONSTACK : 0,
-                                  .size  = l->altstack_size};
+    struct lwp *l = curlwp();
+    bool on = sig_on_altstack(l, r->rsp);
+    struct user_stack new, old = {.sp = l->altstack_sp,
+                                  .flags = l->altstack_size == 0 ? SS_DISABLE
+                                           : on                  ? SS_ONSTACK
+                                                                 : 0,
+                                  .size = l->altstack_size};
 
     if (r->arg[0] != 0) {
         if (copy_in(&new, r->arg[0], sizeof new) != 0)
             return -EFAULT;
         if (on)
             return -EPERM;
-        if (new.flags != 0 && new.flags != SS_ONSTACK && new.flags != SS_DISABLE)
+        if (new.flags != 0 && new.flags != SS_ONSTACK &&new.flags != SS_DISABLE)
             return -EINVAL;
         if (new.flags & SS_DISABLE) {
             new.sp = new.size = 0;
@@ -226,7 +230,7 @@ long sys_sigaltstack(struct regs *r)
         } else if (new.sp >= USER_TOP || new.size > USER_TOP - new.sp) {
             return -EINVAL;
         }
-        l->altstack_sp   = new.sp;
+        l->altstack_sp = new.sp;
         l->altstack_size = new.size;
     }
     return r->arg[1] != 0 ? copy_out(r->arg[1], &old, sizeof old) : 0;
@@ -255,11 +259,11 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
 {
     struct pgrp *pg = pgid == 0 ? curproc()->pgrp : pgrp_find(pgid);
     struct proc *p;
-    int          err = -ESRCH, one;
+    int err = -ESRCH, one;
 
     if (pg == NULL)
         return -ESRCH;
-    LIST_FOREACH(p, &pg->members, pgrp_link) {
+    LIST_FOREACH (p, &pg->members, pgrp_link) {
         one = kill_one_process(p, sig, info);
         if (err != 0)
             err = one;
@@ -270,9 +274,9 @@ static int kill_group(int pgid, int sig, const struct siginfo *info)
 static int kill_all(int sig, const struct siginfo *info)
 {
     struct proc *p;
-    int          err = -ESRCH, one;
+    int err = -ESRCH, one;
 
-    LIST_FOREACH(p, &proc_all, all_link)
+    LIST_FOREACH (p, &proc_all, all_link)
         if (p != proc_initial && p != curproc()) {
             one = kill_one_process(p, sig, info);
             if (err != 0)
@@ -283,9 +287,9 @@ static int kill_all(int sig, const struct siginfo *info)
 
 long sys_kill(struct regs *r)
 {
-    int            pid = (int)r->arg[0], sig = (int)r->arg[1], err;
+    int pid = (int)r->arg[0], sig = (int)r->arg[1], err;
     struct siginfo info = siginfo_from_caller(sig, SI_USER);
-    struct proc   *p;
+    struct proc *p;
 
     if (sig != 0 && !is_valid_signal(sig))
         return -EINVAL;
@@ -306,7 +310,7 @@ long sys_kill(struct regs *r)
 static long kill_lwp(int tgid, int tid, int sig, const struct siginfo *info)
 {
     struct lwp *l;
-    int         err;
+    int err;
 
     if (tid <= 0 || (sig != 0 && !is_valid_signal(sig)))
         return -EINVAL;
@@ -356,10 +360,10 @@ static int copy_in_siginfo(struct siginfo *info, uint64_t uaddr, int sig, bool s
 
 long sys_rt_sigqueueinfo(struct regs *r)
 {
-    int            pid = (int)r->arg[0], sig = (int)r->arg[1];
+    int pid = (int)r->arg[0], sig = (int)r->arg[1];
     struct siginfo info;
-    struct proc   *p;
-    int            err = copy_in_siginfo(&info, r->arg[2], sig, pid == curproc()->pid);
+    struct proc *p;
+    int err = copy_in_siginfo(&info, r->arg[2], sig, pid == curproc()->pid);
 
     if (err != 0)
         return err;
@@ -373,9 +377,9 @@ long sys_rt_sigqueueinfo(struct regs *r)
 
 long sys_rt_tgsigqueueinfo(struct regs *r)
 {
-    int            tgid = (int)r->arg[0], sig = (int)r->arg[2];
+    int tgid = (int)r->arg[0], sig = (int)r->arg[2];
     struct siginfo info;
-    int            err = copy_in_siginfo(&info, r->arg[3], sig, tgid == curproc()->pid);
+    int err = copy_in_siginfo(&info, r->arg[3], sig, tgid == curproc()->pid);
 
     return err != 0 ? err : tgid <= 0 ? -EINVAL : kill_lwp(tgid, (int)r->arg[1], sig, &info);
 }

@@ -126,8 +126,7 @@ static int bind_lwp_to_cpu(struct lwp *l, void *arg)
 long sys_processor_bind(struct regs *r)
 {
     struct binding b = {.cpu = (int)r->arg[2]};
-    struct ids who = {
-        .type = (int)r->arg[0], .id = (int)r->arg[1], .change = b.cpu != PBIND_QUERY};
+    struct ids who = {.type = (int)r->arg[0], .id = (int)r->arg[1], .change = b.cpu != PBIND_QUERY};
     int state, err;
 
     if (!ids_valid(&who) || b.cpu < PBIND_QUERY)
@@ -161,12 +160,14 @@ static int set_lwp_class(struct lwp *l, void *arg)
     const struct hr_pcinfo *pc = arg;
     bool rt = pc->cls == HR_CLASS_RT;
     int upri = rt ? class_rt_from_solaris(pc->upri) : pc->upri, err;
-    bool more = rt || upri > min_of((int)l->t.upri, 0) || (pc->cls == HR_CLASS_FSS) != (l->t.cls == CLASS_FSS) ||
+    bool more = rt || upri > min_of((int)l->t.upri, 0) ||
+                (pc->cls == HR_CLASS_FSS) != (l->t.cls == CLASS_FSS) ||
                 (pc->shares != 0 && pc->shares != l->ucount->fss.shares);
 
     if (more && !cred_superuser(curcred()))
         return -EPERM;
-    err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri, rt && l->sched_policy == SCHED_FIFO);
+    err = thread_set_class(&l->t, (enum sched_class)pc->cls, upri,
+                           rt && l->sched_policy == SCHED_FIFO);
     if (err != 0)
         return err;
     if (pc->shares != 0)
@@ -198,7 +199,8 @@ long sys_priocntl(struct regs *r)
     err = copy_in(&pc, r->arg[3], sizeof pc);
     if (err != 0)
         return err;
-    if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 || pc.shares > (int)UINT16_MAX)
+    if (pc.cls < HR_CLASS_TS || pc.cls > HR_CLASS_RT || pc.shares < 0 ||
+        pc.shares > (int)UINT16_MAX)
         return -EINVAL;
     if (pc.cls == HR_CLASS_RT && (pc.upri < 0 || pc.upri > class_rt_to_solaris(RT_LEVELS - 1)))
         return -EINVAL;
@@ -226,8 +228,11 @@ long sys_tunable(struct regs *r)
     if (t == NULL)
         return -ENOENT;
     if (r->arg[0] == TUNABLE_GET) {
-        v = (struct hr_tunable){.size = (unsigned)t->size, .writable = (unsigned)t->writable,
-                                .value = tunable_get(t), .least = t->least, .greatest = t->greatest};
+        v = (struct hr_tunable){.size = (unsigned)t->size,
+                                .writable = (unsigned)t->writable,
+                                .value = tunable_get(t),
+                                .least = t->least,
+                                .greatest = t->greatest};
         return copy_out(r->arg[2], &v, sizeof v);
     }
     err = copy_in(&v, r->arg[2], sizeof v);

@@ -39,7 +39,7 @@ static int map_swap_file_blocks(struct vnode *vn, struct swap_new *n)
 static int add_swap_area(struct vnode *vn, const char *name)
 {
     struct swap_new n = {.vn = vn, .name = name};
-    int             err = 0;
+    int err = 0;
 
     if (vn->type == VBLK) {
         n.disk = disk_by_dev(vn->rdev);
@@ -66,8 +66,8 @@ static int add_swap_area(struct vnode *vn, const char *name)
 static long swap_on_or_off(struct regs *r, bool on)
 {
     struct vnode *vn;
-    char         *path;
-    int           err;
+    char *path;
+    int err;
 
     if (!cred_superuser(curcred()))
         return -EPERM;

@@ -25,8 +25,8 @@
 typedef long (*handler_fn)(struct regs *);
 
 static const handler_fn calls[SYSCALL_LINUX_MAX + SYSCALL_PRIVATE_MAX] = {
-#define X(number, name)                                                                        \
-    [(number) < SYSCALL_LINUX_MAX ? (number) : (number)-SYSCALL_PRIVATE + SYSCALL_LINUX_MAX] = \
+#define X(number, name)                                                                            \
+    [(number) < SYSCALL_LINUX_MAX ? (number) : (number) - SYSCALL_PRIVATE + SYSCALL_LINUX_MAX] =   \
         sys_##name,
     SYSCALLS(X)
 #undef X

@@ -24,19 +24,47 @@
 #include "vm/swap.h"
 
 enum {
-    MADV_NORMAL = 0, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE = 8,
-    MADV_UNMERGEABLE = 13, MADV_NOHUGEPAGE = 15, MADV_DONTDUMP, MADV_DODUMP,
-    MADV_COLD = 20, MADV_PAGEOUT, MADV_POPULATE_READ, MADV_POPULATE_WRITE,
+    MADV_NORMAL = 0,
+    MADV_RANDOM,
+    MADV_SEQUENTIAL,
+    MADV_WILLNEED,
+    MADV_DONTNEED,
+    MADV_FREE = 8,
+    MADV_UNMERGEABLE = 13,
+    MADV_NOHUGEPAGE = 15,
+    MADV_DONTDUMP,
+    MADV_DODUMP,
+    MADV_COLD = 20,
+    MADV_PAGEOUT,
+    MADV_POPULATE_READ,
+    MADV_POPULATE_WRITE,
 };
 
-enum action { NOTHING, READS, WILLNEED, COLD, PAGEOUT, DROP, FREE, POPULATE_READ, POPULATE_WRITE, ACCESS, UNKNOWN };
+enum action {
+    NOTHING,
+    READS,
+    WILLNEED,
+    COLD,
+    PAGEOUT,
+    DROP,
+    FREE,
+    POPULATE_READ,
+    POPULATE_WRITE,
+    ACCESS,
+    UNKNOWN
+};
 
 static enum action action_of_advice(int advice)
 {
     switch (advice) {
-    case MADV_UNMERGEABLE: case MADV_NOHUGEPAGE: case MADV_DONTDUMP: case MADV_DODUMP:
+    case MADV_UNMERGEABLE:
+    case MADV_NOHUGEPAGE:
+    case MADV_DONTDUMP:
+    case MADV_DODUMP:
         return NOTHING;
-    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL:
+    case MADV_NORMAL:
+    case MADV_RANDOM:
+    case MADV_SEQUENTIAL:
         return READS;
     case MADV_WILLNEED:
         return WILLNEED;
@@ -52,7 +80,9 @@ static enum action action_of_advice(int advice)
         return POPULATE_READ;
     case MADV_POPULATE_WRITE:
         return POPULATE_WRITE;
-    case HR_MADV_ACCESS_DEFAULT: case HR_MADV_ACCESS_LWP: case HR_MADV_ACCESS_MANY:
+    case HR_MADV_ACCESS_DEFAULT:
+    case HR_MADV_ACCESS_LWP:
+    case HR_MADV_ACCESS_MANY:
         return ACCESS;
     default:
         return UNKNOWN;
@@ -75,8 +105,8 @@ static unsigned policy_of_advice(int advice)
 static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     struct as *as = s->as;
-    unsigned   policy = policy_of_advice(advice), old;
-    int        err;
+    unsigned policy = policy_of_advice(advice), old;
+    int err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !usermem_ops.superuser())
         return -EACCES; /* the advice would be everybody's, and the pages are not the caller's to move */
@@ -120,7 +150,9 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 /* Keeps how [start, end), inside one segment, will be read.  -EAGAIN: too many segments. */
 static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
-    uint8_t how = advice == MADV_RANDOM ? READ_RANDOM : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL : 0;
+    uint8_t how = advice == MADV_RANDOM       ? READ_RANDOM
+                  : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL
+                                              : 0;
 
     if (s->advice == how || seg_huge(s)) /* 2 MiB pages are not read from anywhere */
         return 0;
@@ -177,12 +209,12 @@ static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advic
 static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
 {
     uint64_t budget = pageout_spare_pages();
-    int      err = 0;
-    bool     hole = false;
+    int err = 0;
+    bool hole = false;
 
     for (uint64_t at = start; at < end && err == 0;) {
         struct seg *s = seg_after(as, at); /* anew: advice joins and cuts */
-        uint64_t    stop;
+        uint64_t stop;
 
         if (s == NULL || s->n.start >= end)
             return -ENOMEM;
@@ -208,8 +240,8 @@ static int populate_range(struct as *as, uint64_t start, uint64_t end, enum faul
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice)
 {
     enum action what = action_of_advice(advice);
-    uint64_t    end = addr + round_up(len, PAGE_SIZE);
-    int         err;
+    uint64_t end = addr + round_up(len, PAGE_SIZE);
+    int err;
 
     if (what == UNKNOWN || addr % PAGE_SIZE != 0 || (len == 0 && what == ACCESS) || end < addr ||
         round_up(len, PAGE_SIZE) < len)
@@ -234,8 +266,8 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
 {
     enum { MS_ASYNC = 1, MS_INVALIDATE = 2, MS_SYNC = 4 };
     uint64_t end = addr + round_up(len, PAGE_SIZE);
-    bool     wait = (flags & MS_SYNC) != 0;
-    int      err = 0;
+    bool wait = (flags & MS_SYNC) != 0;
+    int err = 0;
 
     if (addr % PAGE_SIZE != 0 || (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) != 0 ||
         (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
@@ -244,8 +276,8 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
         return -ENOMEM;
     rw_enter_read(&as->lock);
     while (addr < end && err == 0) {
-        struct seg   *s = seg_find(as, addr);
-        uint64_t      stop = s != NULL ? min_of(s->n.end, end) : end;
+        struct seg *s = seg_find(as, addr);
+        uint64_t stop = s != NULL ? min_of(s->n.end, end) : end;
         struct vnode *vn;
 
         if (s == NULL) {
@@ -257,7 +289,8 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
         } else {
             vn = s->vn;
             vm_vnode_ops.hold(vn);
-            rw_exit_read(&as->lock); /* what the file system does may take long, and locks that come first */
+            rw_exit_read(
+                &as->lock); /* what the file system does may take long, and locks that come first */
             err = vm_vnode_ops.fsync(vn, true);
             vm_vnode_ops.release(vn);
             rw_enter_read(&as->lock);
@@ -272,9 +305,9 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
 static bool in_core(struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
-    uint64_t          index = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
-    struct page      *pg;
-    bool              in;
+    uint64_t index = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
+    struct page *pg;
+    bool in;
 
     if (seg_huge(s))
         index = round_down(index, 1ul << HUGE_ORDER);
@@ -293,7 +326,7 @@ static bool in_core(struct seg *s, uint64_t addr)
 int as_mincore(struct as *as, uint64_t addr, uint64_t len, uint8_t *vec)
 {
     uint64_t end = addr + round_up(len, PAGE_SIZE);
-    int      err = 0;
+    int err = 0;
 
     if (addr % PAGE_SIZE != 0)
         return -EINVAL;

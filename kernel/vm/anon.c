@@ -85,7 +85,7 @@ void anon_family_release(struct anon_family *f)
 /* Write-protects the parent's translations of a leaf's pages. */
 static void protect_leaf(struct as *parent, const struct radix_node *leaf)
 {
-    uint64_t  addr = leaf->prefix << RADIX_BITS << PAGE_SHIFT;
+    uint64_t addr = leaf->prefix << RADIX_BITS << PAGE_SHIFT;
     uint64_t *table = pt_leaf(parent, addr);
 
     if (table == NULL) { /* none there, or a 2 MiB page */
@@ -122,9 +122,9 @@ static bool share_leaf(struct as *child, struct as *parent, const struct radix_n
 int anon_clone(struct as *child, struct as *parent)
 {
     struct anon_family *f = parent->anon.family;
-    struct radix_node  *leaf;
-    uint64_t            index = 0;
-    bool                ok = true;
+    struct radix_node *leaf;
+    uint64_t index = 0;
+    bool ok = true;
 
     do {
         spin_lock(&f->lock);
@@ -148,9 +148,9 @@ int anon_clone(struct as *child, struct as *parent)
 void anon_drop(struct as *as, uint64_t start, uint64_t end)
 {
     struct vm_object *o = &as->anon;
-    uint64_t          index = start >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
-    struct page      *pg;
-    unsigned          n;
+    uint64_t index = start >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+    struct page *pg;
+    unsigned n;
 
     if (o->tree.root == NULL)
         return;
@@ -174,7 +174,8 @@ static struct page *copy_for_move(struct page *from)
 
     if (to != NULL) {
         page_copy(to, from, from->order);
-        atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE, memory_order_relaxed);
+        atomic_fetch_or_explicit(&to->flags, PG_ANON | PG_PRIVATE | PG_UPTODATE,
+                                 memory_order_relaxed);
         to->family = from->family;
         atomic_store_explicit(&to->share, 1, memory_order_relaxed);
     }
@@ -185,7 +186,7 @@ static struct page *copy_for_move(struct page *from)
 static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
 {
     struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index, true};
-    int              err;
+    int err;
 
     page_hold(pg);
     spin_unlock(&o->lock);
@@ -198,11 +199,11 @@ static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
 int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
 {
     struct vm_object *o = &as->anon;
-    uint64_t          index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
-    uint64_t          shift = (to - from) >> PAGE_SHIFT; /* may be "negative": wraps */
-    struct page      *pg, *moved;
-    unsigned          tries = 0;
-    int               err = 0;
+    uint64_t index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
+    uint64_t shift = (to - from) >> PAGE_SHIFT; /* may be "negative": wraps */
+    struct page *pg, *moved;
+    unsigned tries = 0;
+    int err = 0;
 
     as->tidy = false;
     for (; err == 0; index++) {
@@ -210,15 +211,19 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
         spin_lock(&o->lock);
         pg = radix_next(&o->tree, &index);
         if (pg != NULL && index <= last) {
-            bool movable = atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
+            bool movable =
+                atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
 
-            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) { /* its bytes are needed: here, and again */
+            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) !=
+                                0) { /* its bytes are needed: here, and again */
                 err = swap_in_anon_unlock(o, pg);
                 index--;
                 continue;
             }
             moved = movable ? pg : copy_for_move(pg);
-            err = moved == NULL ? -ENOMEM : radix_insert(&o->tree, (index + shift) & (~0ul >> PAGE_SHIFT), moved);
+            err = moved == NULL
+                      ? -ENOMEM
+                      : radix_insert(&o->tree, (index + shift) & (~0ul >> PAGE_SHIFT), moved);
             if (err == 0) {
                 radix_remove(&o->tree, index);
                 moved->index = (index + shift) & (~0ul >> PAGE_SHIFT);

@@ -4,13 +4,16 @@
  */
 #include "vm/around.h"
 
-struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit, uint64_t worth)
+struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
+                            uint64_t worth)
 {
-    uint64_t        n = first, was = a->window;
+    uint64_t n = first, was = a->window;
     struct page_run last = a->last, run;
-    bool            up = last.n != 0 && index == last.first + last.n, down = last.n != 0 && index + 1 == last.first;
+    bool up = last.n != 0 && index == last.first + last.n,
+         down = last.n != 0 && index + 1 == last.first;
 
-    a->touched += was == 0 ? (uint32_t)first - 1 : atomic_exchange_explicit(&a->used, 0, memory_order_relaxed);
+    a->touched += was == 0 ? (uint32_t)first - 1
+                           : atomic_exchange_explicit(&a->used, 0, memory_order_relaxed);
     if (was == 1)
         n = up || down ? 2 : 1;
     else if (was != 0)
@@ -27,8 +30,8 @@ struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, ui
     return run;
 }
 
-struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit, uint64_t worth,
-                               unsigned advice)
+struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
+                               uint64_t worth, unsigned advice)
 {
     if ((advice & READ_RANDOM) != 0)
         return (struct page_run){index, 1};

@@ -22,10 +22,10 @@
 
 /* What is remembered of the faults on a segment, or on a file; all zero at first. */
 struct around {
-    struct page_run  last;          /* what was read; n 0: nothing yet                    */
-    uint32_t         window;        /* pages that were to be read then                    */
-    uint32_t         read, touched; /* neighbours, as of the last miss                    */
-    _Atomic uint32_t used;          /* touched since                                      */
+    struct page_run last;   /* what was read; n 0: nothing yet                    */
+    uint32_t window;        /* pages that were to be read then                    */
+    uint32_t read, touched; /* neighbours, as of the last miss                    */
+    _Atomic uint32_t used;  /* touched since                                      */
 };
 #define AROUND_MEMORY 128u /* pages */
 
@@ -48,8 +48,8 @@ struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, ui
  * around_advised - the same where the program has said how it goes on (enum read_advice, cluster.h): RANDOM reads the
  * page alone and remembers nothing; SEQUENTIAL reads `limit` pages from `index` on; else as around_miss().
  */
-struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit, uint64_t worth,
-                               unsigned advice);
+struct page_run around_advised(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
+                               uint64_t worth, unsigned advice);
 /* around_got - of a window of more than one page `run` could be read, and in it so many pages but the needed one. */
 void around_got(struct around *a, struct page_run run, uint64_t neighbours);
 

@@ -25,17 +25,18 @@
 #include "vm/reserve.h"
 #include "vm/swap.h"
 
-#define STACK_ROOM    (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
-#define RANDOM_PAGES  4096u         /* map_top moves down by up to so many pages             */
-#define COLOR_STRIDE  337u          /* Solaris's (get_color_start): a prime, larger than most working sets' ways */
+#define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
+#define RANDOM_PAGES 4096u         /* map_top moves down by up to so many pages             */
+#define COLOR_STRIDE                                                                               \
+    337u /* Solaris's (get_color_start): a prime, larger than most working sets' ways */
 
 struct vm_vnode_ops vm_vnode_ops;
 
-static struct spinlock    list_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct list        spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
-static uint32_t           next_color;                 /* the same                            */
+static struct spinlock list_lock = SPINLOCK_INIT(RANK_VM_TLB);
+static struct list spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
+static uint32_t next_color;                    /* the same                            */
 static struct kmem_cache *as_cache;
-static _Atomic unsigned   ending; /* spaces whose pages as_destroy() frees just now */
+static _Atomic unsigned ending; /* spaces whose pages as_destroy() frees just now */
 
 void vm_init(void)
 {
@@ -103,7 +104,7 @@ struct as *as_create(void)
 struct as *as_fork(struct as *parent)
 {
     struct as *child = as_new(parent->anon.family);
-    int        err;
+    int err;
 
     if (child == NULL)
         return NULL;
@@ -143,10 +144,11 @@ bool as_hold_living(struct as *as)
 struct as *as_next(struct as *as)
 {
     struct list *l;
-    struct as   *next = NULL;
+    struct as *next = NULL;
 
     spin_lock(&list_lock);
-    for (l = as != NULL ? as->all_link.next : spaces.next; l != &spaces && next == NULL; l = l->next) {
+    for (l = as != NULL ? as->all_link.next : spaces.next; l != &spaces && next == NULL;
+         l = l->next) {
         next = list_entry(l, struct as, all_link);
         if (!as_hold_living(next))
             next = NULL;
@@ -163,7 +165,7 @@ bool as_memory_returns(void)
 static void as_destroy(struct as *as)
 {
     struct seg_node *n, *next;
-    struct seg      *s;
+    struct seg *s;
 
     ending++;
     if (curthread->as == as)
@@ -214,7 +216,7 @@ void as_set_limits(struct as *as, const struct as_limits *lim)
 /* What as_map was asked for, checked and rounded. */
 struct request {
     uint64_t addr, len, off;
-    int      prot, flags;
+    int prot, flags;
 };
 
 static int check_map_request(struct request *q, bool file)
@@ -260,7 +262,7 @@ static uint64_t find_free_address(struct as *as, const struct request *q)
 static bool exceeds_map_limits(struct as *as, const struct request *q)
 {
     uint64_t pages = q->len >> PAGE_SHIFT;
-    bool     data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
+    bool data = (q->prot & PROT_WRITE) != 0 && (q->flags & (MAP_SHARED | MAP_GROWSDOWN)) == 0;
 
     return as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
            (data && as->data_pages + pages > as->limits.data_bytes >> PAGE_SHIFT) ||
@@ -288,7 +290,8 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     }
     if (as->lock_future && !as_may_lock(as, q->len >> PAGE_SHIFT))
         return -EAGAIN;
-    if (exceeds_map_limits(as, q) || reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
+    if (exceeds_map_limits(as, q) ||
+        reserve_grow(as, seg_need(q->prot, s->flags, q->len >> PAGE_SHIFT)) != 0)
         return -ENOMEM;
     s->n.start = q->addr;
     s->n.end = q->addr + q->len;
@@ -302,8 +305,8 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
 static void populate_mapping(struct as *as, const struct request *q)
 {
     enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;
-    uint64_t          step = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
-    int               code;
+    uint64_t step = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
+    int code;
 
     for (uint64_t a = q->addr; a < q->addr + q->len; a += step)
         if (fault_resolve(as, a, access, &code) != 0)
@@ -313,10 +316,10 @@ static void populate_mapping(struct as *as, const struct request *q)
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
            uint64_t off, struct vnode *vn, int never)
 {
-    struct request    q = {*addr, len, obj != NULL ? off : 0, prot, flags};
+    struct request q = {*addr, len, obj != NULL ? off : 0, prot, flags};
     struct vm_object *made = NULL;
-    struct seg       *s;
-    int               err = check_map_request(&q, vn != NULL);
+    struct seg *s;
+    int err = check_map_request(&q, vn != NULL);
 
     if (err != 0)
         return err;
@@ -334,10 +337,12 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         if ((flags & MAP_SHARED) == 0)
             never &= ~PROT_WRITE; /* what is written are copies */
         s->max_prot = (uint8_t)((PROT_READ | PROT_WRITE | PROT_EXEC) & ~never);
-        s->flags = ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
-                   (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
-        s->what = (flags & MAP_GROWSDOWN) != 0 ? SEG_STACK
-                  : obj != NULL && vn == NULL && made == NULL && !obj->sysv ? SEG_VDSO : SEG_OTHER;
+        s->flags =
+            ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
+            (uint32_t)(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE));
+        s->what = (flags & MAP_GROWSDOWN) != 0                              ? SEG_STACK
+                  : obj != NULL && vn == NULL && made == NULL && !obj->sysv ? SEG_VDSO
+                                                                            : SEG_OTHER;
         if (obj != NULL && obj->io != NULL && (prot & PROT_EXEC) != 0)
             obj->io->exec = true;
         s->obj = obj;

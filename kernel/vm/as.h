@@ -33,68 +33,68 @@
 #include "vm/vm.h"
 #include "x86/uaccess.h"
 
-#define USER_LOW      0x10000ul        /* lowest address that can be mapped              */
-#define STACK_GUARD   0x100000u        /* bytes kept free below a growing stack          */
-#define SEG_COUNT_MAX 65530            /* segments of one address space                  */
-#define SEG_COUNT_FREE 256             /* of these, beyond so many each counts with the user (mem/usermem.h) */
-#define AROUND_PAGES  16u              /* pages mapped together at a fault, if present   */
+#define USER_LOW       0x10000ul /* lowest address that can be mapped              */
+#define STACK_GUARD    0x100000u /* bytes kept free below a growing stack          */
+#define SEG_COUNT_MAX  65530     /* segments of one address space                  */
+#define SEG_COUNT_FREE 256 /* of these, beyond so many each counts with the user (mem/usermem.h) */
+#define AROUND_PAGES   16u /* pages mapped together at a fault, if present   */
 
 struct seg {
-    struct seg_node   n;        /* [r] first member                                              */
-    struct as        *as;       /* [c]                                                           */
-    uint8_t           prot;     /* [r] PROT_*                                                    */
-    uint8_t           max_prot; /* [r] what mprotect may give                                    */
-    uint8_t           policy;   /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
-    uint8_t           what;     /* [r] SEG_HEAP, ...                                             */
-    bool              locked;   /* [r] its pages stay in memory (mlock.c)                        */
-    uint8_t           advice;   /* [r] enum read_advice set by madvise                            */
-    uint32_t          flags;    /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
-    uint64_t          size;     /* [r] bytes at creation (or after growth): decides the default policy */
-    struct vm_object *obj;      /* [c] the file or shared memory it maps; NULL: private zeroes   */
-    uint64_t          obj_first;/* [r] page of obj at n.start                                    */
-    struct list       obj_link; /* obj->segs, under obj->lock                                    */
-    struct vnode     *vn;       /* [c] held; NULL for anonymous memory                           */
-    struct usermem   *payer;    /* [c] NULL: one of the first SEG_COUNT_FREE                     */
-    struct around     around;   /* of its pages on swap                                          */
+    struct seg_node n;     /* [r] first member                                              */
+    struct as *as;         /* [c]                                                           */
+    uint8_t prot;          /* [r] PROT_*                                                    */
+    uint8_t max_prot;      /* [r] what mprotect may give                                    */
+    uint8_t policy;        /* [r] LGRP_MEM_POLICY_* set by madvise; 0: by kind and size     */
+    uint8_t what;          /* [r] SEG_HEAP, ...                                             */
+    bool locked;           /* [r] its pages stay in memory (mlock.c)                        */
+    uint8_t advice;        /* [r] enum read_advice set by madvise                            */
+    uint32_t flags;        /* [c] MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, ...             */
+    uint64_t size;         /* [r] bytes at creation (or after growth): decides the default policy */
+    struct vm_object *obj; /* [c] the file or shared memory it maps; NULL: private zeroes   */
+    uint64_t obj_first;    /* [r] page of obj at n.start                                    */
+    struct list obj_link;  /* obj->segs, under obj->lock                                    */
+    struct vnode *vn;      /* [c] held; NULL for anonymous memory                           */
+    struct usermem *payer; /* [c] NULL: one of the first SEG_COUNT_FREE                     */
+    struct around around;  /* of its pages on swap                                          */
 };
 
 struct anon_family {
-    struct spinlock  lock;   /* RANK_VM_FAMILY                              */
-    struct list      objs;   /* private objects that descend from one exec  */
-    _Atomic uint32_t refs;   /* objects on the list, pages on their way out */
+    struct spinlock lock;  /* RANK_VM_FAMILY                              */
+    struct list objs;      /* private objects that descend from one exec  */
+    _Atomic uint32_t refs; /* objects on the list, pages on their way out */
 };
 
 struct as {
-    _Atomic uint32_t  refs;
-    struct rwlock     lock;
-    struct seg_tree   segs;        /* [r]                                                        */
-    struct vm_object  anon;        /* private pages; owner is the address space                  */
-    uint64_t         *pml4;        /* [c] top-level table (direct-map address)                   */
-    paddr_t           cr3;         /* [c] the same, physical                                     */
-    bool              tidy;        /* [r], and cleared under family and object lock: I5          */
-    struct cpumask    cpus;        /* [a] CPUs that have it loaded                               */
-    _Atomic uint64_t  tlb_gen;     /* [a] flushes asked for                                      */
-    _Atomic uint32_t  zaps;        /* [a] whoever takes entries out and has not flushed yet: I8        */
-    _Atomic int64_t   rss_pages;   /* [a] page-table entries in use, in 4 KiB pages              */
-    _Atomic int64_t   peak_pages;  /* [a] largest rss_pages before one of its falls              */
-    uint64_t          virt_pages;  /* [r] in segments                                            */
-    uint64_t          data_pages;  /* [r] private and writable, the stack apart                  */
-    uint64_t          stack_pages; /* [r] growing down                                           */
-    uint64_t          text_pages;  /* [r] executable                                             */
-    uint64_t          locked_pages; /* [r] in locked segments                                    */
-    uint64_t          lock_limit;  /* [r] bytes that may be locked, as of the last mlock()        */
-    bool              lock_future; /* [r] mlockall(MCL_FUTURE): new segments are locked           */
-    uint64_t          need_pages;  /* [r] anonymous memory that segments need: reserve.h         */
-    _Atomic int       tables;      /* [a] page tables                                            */
-    _Atomic int       charged_tables; /* [a] of these, promised by themselves: reserve.c         */
-    uint64_t          resv_pages;  /* [r] promised to it                                         */
-    struct as_limits  limits;      /* [r]                                                        */
-    uint64_t          brk_start, brk; /* [r] bytes                                               */
-    uint64_t          map_top;     /* [r] new mappings are placed below this address             */
-    struct list       dead;        /* [r] segments taken out, to be freed by as_unlock()         */
-    uint32_t          color_start; /* [c] added to page numbers for their colours (place.c)      */
-    struct list       all_link;    /* list of all address spaces (as.c)                          */
-    struct dying      dying;       /* for as_release_later()                                     */
+    _Atomic uint32_t refs;
+    struct rwlock lock;
+    struct seg_tree segs;     /* [r]                                                        */
+    struct vm_object anon;    /* private pages; owner is the address space                  */
+    uint64_t *pml4;           /* [c] top-level table (direct-map address)                   */
+    paddr_t cr3;              /* [c] the same, physical                                     */
+    bool tidy;                /* [r], and cleared under family and object lock: I5          */
+    struct cpumask cpus;      /* [a] CPUs that have it loaded                               */
+    _Atomic uint64_t tlb_gen; /* [a] flushes asked for                                      */
+    _Atomic uint32_t zaps;    /* [a] whoever takes entries out and has not flushed yet: I8        */
+    _Atomic int64_t rss_pages;  /* [a] page-table entries in use, in 4 KiB pages              */
+    _Atomic int64_t peak_pages; /* [a] largest rss_pages before one of its falls              */
+    uint64_t virt_pages;        /* [r] in segments                                            */
+    uint64_t data_pages;        /* [r] private and writable, the stack apart                  */
+    uint64_t stack_pages;       /* [r] growing down                                           */
+    uint64_t text_pages;        /* [r] executable                                             */
+    uint64_t locked_pages;      /* [r] in locked segments                                    */
+    uint64_t lock_limit;        /* [r] bytes that may be locked, as of the last mlock()        */
+    bool lock_future;           /* [r] mlockall(MCL_FUTURE): new segments are locked           */
+    uint64_t need_pages;        /* [r] anonymous memory that segments need: reserve.h         */
+    _Atomic int tables;         /* [a] page tables                                            */
+    _Atomic int charged_tables; /* [a] of these, promised by themselves: reserve.c         */
+    uint64_t resv_pages;        /* [r] promised to it                                         */
+    struct as_limits limits;    /* [r]                                                        */
+    uint64_t brk_start, brk;    /* [r] bytes                                               */
+    uint64_t map_top;           /* [r] new mappings are placed below this address             */
+    struct list dead;           /* [r] segments taken out, to be freed by as_unlock()         */
+    uint32_t color_start;       /* [c] added to page numbers for their colours (place.c)      */
+    struct list all_link;       /* list of all address spaces (as.c)                          */
+    struct dying dying;         /* for as_release_later()                                     */
 };
 
 /*
@@ -116,7 +116,8 @@ static inline bool seg_shared(const struct seg *s)
 /* Pages of anonymous memory that have to be promised for `pages` of a segment. */
 static inline uint64_t seg_need(int prot, uint32_t flags, uint64_t pages)
 {
-    return (flags & (MAP_SHARED | MAP_NORESERVE)) == 0 && ((prot & PROT_WRITE) != 0 || (flags & MAP_GROWSDOWN) != 0)
+    return (flags & (MAP_SHARED | MAP_NORESERVE)) == 0 &&
+                   ((prot & PROT_WRITE) != 0 || (flags & MAP_GROWSDOWN) != 0)
                ? pages
                : 0;
 }
@@ -179,7 +180,7 @@ static inline struct seg *seg_next(struct seg *s)
 }
 
 /* anon.c: private pages. */
-int  anon_init(struct as *as, struct anon_family *family); /* NULL: a new family.  0 or -ENOMEM */
+int anon_init(struct as *as, struct anon_family *family); /* NULL: a new family.  0 or -ENOMEM */
 void anon_fini(struct as *as);
 /* anon_family_release - drop a reference: an object's, or that of a page on its way to swap. */
 void anon_family_release(struct anon_family *f);

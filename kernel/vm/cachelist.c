@@ -18,8 +18,8 @@
 #include "vm/object.h"
 
 static struct cachelist {
-    struct spinlock  lock;
-    struct list      pages;
+    struct spinlock lock;
+    struct list pages;
     _Atomic uint64_t n;
 } cacheline_aligned lists[NODE_MAX];
 
@@ -42,7 +42,9 @@ void cachelist_put(struct page *pg, bool first)
 {
     struct cachelist *l = &lists[pg->node];
 
-    if (!cachelist_on || (cachelist_page_flags(pg) & (PG_DISK | PG_DIRTY | PG_WRITEBACK | PG_LOCKED | PG_CACHED)) != PG_DISK ||
+    if (!cachelist_on ||
+        (cachelist_page_flags(pg) & (PG_DISK | PG_DIRTY | PG_WRITEBACK | PG_LOCKED | PG_CACHED)) !=
+            PG_DISK ||
         atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0)
         return;
     spin_lock(&l->lock);
@@ -93,12 +95,12 @@ static struct page *pop_oldest_page(struct cachelist *l)
 unsigned cachelist_reclaim(unsigned node, unsigned want)
 {
     struct cachelist *l = &lists[node];
-    uint64_t          fruitless = 0, round = l->n / TRIES + 2; /* when all are in use, one look at each */
-    unsigned          n = 0;
+    uint64_t fruitless = 0, round = l->n / TRIES + 2; /* when all are in use, one look at each */
+    unsigned n = 0;
 
     while (n < want && fruitless < round) {
         struct vm_object *o;
-        struct page      *pg;
+        struct page *pg;
 
         spin_lock(&l->lock);
         pg = pop_oldest_page(l);

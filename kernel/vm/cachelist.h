@@ -8,7 +8,7 @@
 #include "mem/page.h"
 
 /* cachelist_boot - empty lists.  cachelist_on - whether pages go there at all (pageout_policy 2). */
-void        cachelist_boot(void);
+void cachelist_boot(void);
 extern bool cachelist_on; /* [c] after pageout_start() */
 
 /*

@@ -18,9 +18,9 @@
 enum { KERNEL_FIRST = PT_ENTRIES / 2, TOP_LEVEL = 39, LAST_LEVEL = 12 };
 
 struct walk {
-    struct as *as;      /* NULL: the kernel's half           */
-    uint64_t   pages;   /* translations seen                 */
-    uint64_t   asked;   /* user pages writable and executable */
+    struct as *as;  /* NULL: the kernel's half           */
+    uint64_t pages; /* translations seen                 */
+    uint64_t asked; /* user pages writable and executable */
 };
 
 static void check_entry_rights(struct walk *w, uint64_t addr, uint64_t rights, bool nx)
@@ -41,8 +41,8 @@ static void check_entry_rights(struct walk *w, uint64_t addr, uint64_t rights, b
     w->asked += wx;
 }
 
-static void walk_table(struct walk *w, const uint64_t *table, unsigned first, unsigned last, unsigned level,
-                       uint64_t base, uint64_t rights, bool nx)
+static void walk_table(struct walk *w, const uint64_t *table, unsigned first, unsigned last,
+                       unsigned level, uint64_t base, uint64_t rights, bool nx)
 {
     for (unsigned i = first; i < last; i++) {
         uint64_t e = table[i], addr = base + ((uint64_t)i << level);
@@ -62,10 +62,11 @@ static void walk_table(struct walk *w, const uint64_t *table, unsigned first, un
 void vm_check(void)
 {
     struct walk kernel = {.as = NULL}, user = {.as = NULL};
-    unsigned    spaces = 0;
-    struct as  *next;
+    unsigned spaces = 0;
+    struct as *next;
 
-    walk_table(&kernel, phys_to_virt(kernel_pml4), KERNEL_FIRST, PT_ENTRIES, TOP_LEVEL, 0, PTE_W | PTE_U, false);
+    walk_table(&kernel, phys_to_virt(kernel_pml4), KERNEL_FIRST, PT_ENTRIES, TOP_LEVEL, 0,
+               PTE_W | PTE_U, false);
     for (struct as *as = as_next(NULL); as != NULL; as = next) {
         user.as = as;
         rw_enter_read(&as->lock);
@@ -75,6 +76,7 @@ void vm_check(void)
         next = as_next(as);
         as_release(as);
     }
-    kprintf("vm_check: %lu kernel translations, %lu of users in %u spaces, %lu writable and executable by request\n",
-            kernel.pages, user.pages, spaces, user.asked);
+    kprintf(
+        "vm_check: %lu kernel translations, %lu of users in %u spaces, %lu writable and executable by request\n",
+        kernel.pages, user.pages, spaces, user.asked);
 }

@@ -4,10 +4,10 @@
  */
 #include "vm/cluster.h"
 
-struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
-                                uint32_t limit)
+struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there,
+                                uint64_t eof, uint32_t limit)
 {
-    bool            sequential = index == ra->next || index + 1 == ra->next;
+    bool sequential = index == ra->next || index + 1 == ra->next;
     struct page_run run = {index, 0};
 
     ra->next = index + 1;
@@ -19,7 +19,8 @@ struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t w
         run.n = ra->size;
     } else if (sequential) {
         ra->size = ra->size == 0 ? READAHEAD_FIRST : ra->size * 2;
-        ra->size = min_of((uint32_t)max_of((uint64_t)ra->size, min_of(want, (uint64_t)limit)), limit);
+        ra->size =
+            min_of((uint32_t)max_of((uint64_t)ra->size, min_of(want, (uint64_t)limit)), limit);
         run.n = ra->size;
     } else {
         ra->size = 0;
@@ -33,11 +34,12 @@ struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t w
     return run;
 }
 
-struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
-                                  uint32_t limit, unsigned advice)
+struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there,
+                                  uint64_t eof, uint32_t limit, unsigned advice)
 {
     if ((advice & READ_RANDOM) != 0)
-        return (struct page_run){index, there ? 0 : min_of(min_of(want, (uint64_t)limit), eof - index)};
+        return (struct page_run){index,
+                                 there ? 0 : min_of(min_of(want, (uint64_t)limit), eof - index)};
     if ((advice & READ_SEQUENTIAL) != 0) {
         if (!there) /* as if the reader had come this far in full windows */
             ra->next = index;
@@ -47,11 +49,13 @@ struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t
     return readahead_touch(ra, index, want, there, eof, limit);
 }
 
-struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n, uint64_t cluster)
+struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n,
+                                uint64_t cluster)
 {
     struct page_run run = {first, 0};
 
-    if (first >= wb->first && first + n <= wb->first + wb->n) /* gathered already, and written once more */
+    if (first >= wb->first &&
+        first + n <= wb->first + wb->n) /* gathered already, and written once more */
         return run;
     if (wb->n != 0 && wb->first + wb->n != first) { /* continuity broken */
         run = (struct page_run){wb->first, wb->n};

@@ -46,8 +46,8 @@ enum read_advice {
 
 /* How a file is read. */
 struct read_how {
-    struct readahead *ra;     /* the reader's; NULL: that of the file itself */
-    unsigned          advice; /* enum read_advice                            */
+    struct readahead *ra; /* the reader's; NULL: that of the file itself */
+    unsigned advice;      /* enum read_advice                            */
 };
 
 /* readahead_plain - a touch of `index`, which is there, asks for nothing: the usual case, inline. */
@@ -69,10 +69,10 @@ static inline bool readahead_plain(struct readahead *ra, uint64_t index)
  * readahead_advised - the same for a reader that has said how it goes on.  RANDOM leaves *ra alone.
  * @advice  enum read_advice
  */
-struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
-                                uint32_t limit);
-struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there, uint64_t eof,
-                                  uint32_t limit, unsigned advice);
+struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there,
+                                uint64_t eof, uint32_t limit);
+struct page_run readahead_advised(struct readahead *ra, uint64_t index, uint64_t want, bool there,
+                                  uint64_t eof, uint32_t limit, unsigned advice);
 
 /* Pages that were completed and not yet pushed; all zero at first. */
 struct writebehind {
@@ -83,6 +83,7 @@ struct writebehind {
  * writebehind_put - pages first .. first + n - 1 are complete.  Returns what is to be written now.
  * @cluster  pages of a full cluster
  */
-struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n, uint64_t cluster);
+struct page_run writebehind_put(struct writebehind *wb, uint64_t first, uint64_t n,
+                                uint64_t cluster);
 
 #endif

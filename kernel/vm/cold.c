@@ -27,7 +27,8 @@
 /* Takes an anonymous page, unless it is busy or there is no room for it on swap.  Its owner is locked. */
 static void cold_take_anon(struct victims *v, const struct scan_page *sp)
 {
-    bool kept = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+    bool kept =
+        (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
 
     if ((kept || swap_room()) && !page_seen_now(sp, &v->tlb).busy)
         victims_take_anon(v, sp);
@@ -55,8 +56,8 @@ static struct page *cold_next_private(struct vm_object *o, uint64_t *index, uint
 static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, bool out)
 {
     struct vm_object *o = &as->anon;
-    struct victims    v;
-    struct page      *pg = NULL;
+    struct victims v;
+    struct page *pg = NULL;
 
     victims_init(&v);
     do {
@@ -83,7 +84,7 @@ static void cold_private_pages(struct as *as, uint64_t first, uint64_t last, boo
 /* Is the one translation of the page the one at `addr` of `as`?  The page's object is locked. */
 static bool is_sole_mapping(struct as *as, uint64_t addr, const struct page *pg)
 {
-    bool     huge;
+    bool huge;
     uint64_t e = atomic_load(&pg->mapcount) == 1 ? pt_find(as, addr, &huge) : 0;
 
     return e != 0 && pte_page(e) == pg;
@@ -98,10 +99,11 @@ static bool may_evict_object(const struct seg *s)
 }
 
 /* Looks at some pages of the segment's object from *first on, which moves.  Returns whether there may be more. */
-static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, bool out, struct victims *v)
+static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, bool out,
+                              struct victims *v)
 {
     struct vm_object *o = s->obj;
-    bool              more = true;
+    bool more = true;
 
     spin_lock(&o->lock);
     for (unsigned n = 0; n < COLD_PER_HOLD && !victims_full(v); n++, ++*first) {
@@ -132,9 +134,9 @@ static bool cold_object_batch(struct seg *s, uint64_t *first, uint64_t last, boo
 /* The pages of the segment's object that [start, end) shows. */
 static void cold_object_pages(struct seg *s, uint64_t start, uint64_t end, bool out)
 {
-    uint64_t       first = seg_index(s, start), last = seg_index(s, end) - 1, from;
+    uint64_t first = seg_index(s, start), last = seg_index(s, end) - 1, from;
     struct victims v;
-    bool           more;
+    bool more;
 
     victims_init(&v);
     do {
@@ -150,7 +152,8 @@ static void cold_range(struct seg *s, uint64_t start, uint64_t end, bool out)
 {
     if (!seg_shared(s))
         cold_private_pages(s->as, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, out);
-    if (s->obj != NULL && (s->obj->kind == OBJ_ANON || s->obj->io != NULL) && (!out || may_evict_object(s)))
+    if (s->obj != NULL && (s->obj->kind == OBJ_ANON || s->obj->io != NULL) &&
+        (!out || may_evict_object(s)))
         cold_object_pages(s, start, end, out);
 }
 

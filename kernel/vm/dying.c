@@ -19,8 +19,8 @@
 #include "vm/tlb.h"
 
 static struct spinlock dying_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct list     dying = LIST_INIT(dying);
-static struct cv       dying_cv;
+static struct list dying = LIST_INIT(dying);
+static struct cv dying_cv;
 
 void dying_later(struct dying *d, void (*end)(struct dying *d))
 {

@@ -35,17 +35,17 @@ enum { RETRY = 1 }; /* not a result of as_fault: start again */
 enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };
 
 struct fault {
-    struct as  *as;
+    struct as *as;
     struct seg *seg;
-    uint64_t    addr;        /* of the page: rounded down to its size */
-    uint64_t    index;       /* the same in pages                     */
-    unsigned    order;       /* of the segment's pages                */
-    unsigned    slot;        /* of the address in its table           */
-    uint64_t   *table;       /* page table; NULL: not made yet        */
-    bool        write;
-    bool        keep_marked; /* migration failed: map the page where it is */
-    bool        refused;     /* a page table cannot be promised: no wait helps */
-    int         code;
+    uint64_t addr;   /* of the page: rounded down to its size */
+    uint64_t index;  /* the same in pages                     */
+    unsigned order;  /* of the segment's pages                */
+    unsigned slot;   /* of the address in its table           */
+    uint64_t *table; /* page table; NULL: not made yet        */
+    bool write;
+    bool keep_marked; /* migration failed: map the page where it is */
+    bool refused;     /* a page table cannot be promised: no wait helps */
+    int code;
 };
 
 /* Finds page and page-table place of the address; leaves table NULL when there is no table. */
@@ -118,19 +118,20 @@ static int fail_no_frame(struct fault *f)
 static void map_private_around(struct fault *f)
 {
     struct radix_node *leaf = radix_leaf(&f->as->anon.tree, f->index);
-    unsigned           at = f->index % RADIX_SLOTS, base = at - at % AROUND_PAGES;
-    uint64_t           bits = leaf->present >> base & ((1u << AROUND_PAGES) - 1);
-    uint64_t          *entry = f->table + f->slot - at % AROUND_PAGES;
-    uint64_t           first = f->addr - at % AROUND_PAGES * PAGE_SIZE;
+    unsigned at = f->index % RADIX_SLOTS, base = at - at % AROUND_PAGES;
+    uint64_t bits = leaf->present >> base & ((1u << AROUND_PAGES) - 1);
+    uint64_t *entry = f->table + f->slot - at % AROUND_PAGES;
+    uint64_t first = f->addr - at % AROUND_PAGES * PAGE_SIZE;
 
     for (bits &= ~(1ull << at % AROUND_PAGES); bits != 0; bits &= bits - 1) {
-        unsigned     i = (unsigned)__builtin_ctzll(bits);
-        uint64_t     addr = first + i * PAGE_SIZE;
+        unsigned i = (unsigned)__builtin_ctzll(bits);
+        uint64_t addr = first + i * PAGE_SIZE;
         struct page *pg = leaf->slot[base + i];
 
         if (entry[i] == 0 && addr >= f->seg->n.start && addr < f->seg->n.end &&
             (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0)
-            pt_set(f->as, f->table, pt_slot(addr), pg, seg_pte_bits(f->seg, is_private_writable(pg)));
+            pt_set(f->as, f->table, pt_slot(addr), pg,
+                   seg_pte_bits(f->seg, is_private_writable(pg)));
     }
 }
 
@@ -140,7 +141,8 @@ static void map_private_around(struct fault *f)
  */
 static inline void map_private_unlock(struct fault *f, struct page *pg, bool around)
 {
-    bool other = pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, !around || is_private_writable(pg)));
+    bool other =
+        pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, !around || is_private_writable(pg)));
 
     if (around && f->order == 0)
         map_private_around(f);
@@ -182,10 +184,11 @@ static void init_private_page(struct fault *f, struct page *pg)
 }
 
 /* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
-static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg, bool over_file)
+static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg,
+                                                                  bool over_file)
 {
     struct vm_object *o = &f->as->anon;
-    int               err = -ENOMEM;
+    int err = -ENOMEM;
 
     init_private_page(f, pg);
     if (ensure_page_table(f)) {
@@ -209,7 +212,7 @@ static __attribute__((always_inline)) inline int add_private_page(struct fault *
 static int cow_private_unlock(struct fault *f, struct page *pg)
 {
     struct vm_object *o = &f->as->anon;
-    struct page      *copy;
+    struct page *copy;
 
     page_hold(pg);
     spin_unlock(&o->lock);
@@ -237,7 +240,8 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
 }
 
 /* The page of `o` is on swap.  The locks are held, and released by `unlock`. */
-static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg, void (*unlock)(struct fault *f))
+static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg,
+                                void (*unlock)(struct fault *f))
 {
     int err;
 
@@ -291,10 +295,10 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
 static __attribute__((noinline)) int copy_file_page(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
-    uint64_t          index = seg_index(f->seg, f->addr);
-    struct placement  pl = place_of_seg(f->seg, f->addr);
-    struct page      *from, *copy;
-    int               err;
+    uint64_t index = seg_index(f->seg, f->addr);
+    struct placement pl = place_of_seg(f->seg, f->addr);
+    struct page *from, *copy;
+    int err;
 
     f->code = CODE_ADRERR;
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed))
@@ -302,7 +306,9 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
     err = object_page_make(o, index, &pl, f->seg->advice, &from);
     if (err != 0)
         return err == -ENOMEM ? err : SIG_BUS;
-    if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) { /* cut: a write may fill it just now */
+    if (index >=
+        atomic_load_explicit(&o->size_pages,
+                             memory_order_acquire)) { /* cut: a write may fill it just now */
         page_release(from);
         return SIG_BUS;
     }
@@ -321,7 +327,7 @@ static __attribute__((noinline)) int fault_object(struct fault *f);
 static int fault_private(struct fault *f)
 {
     struct vm_object *o = &f->as->anon;
-    struct page      *pg;
+    struct page *pg;
 
     /* The usual case, fresh memory, needs no look into the object: as.h I5. */
     if (!f->as->tidy || f->seg->obj != NULL || (f->table != NULL && f->table[f->slot] != 0)) {
@@ -361,7 +367,8 @@ static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
 
-    return o->kind == OBJ_ANON ? (flags & PG_SLOT) == 0 : (flags & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
+    return o->kind == OBJ_ANON ? (flags & PG_SLOT) == 0
+                               : (flags & (PG_DIRTY | PG_PREPARE)) == PG_DIRTY;
 }
 
 static bool may_map_writable(const struct fault *f, const struct page *pg)
@@ -373,14 +380,14 @@ static bool may_map_writable(const struct fault *f, const struct page *pg)
 static bool map_object_around(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
-    struct seg       *s = f->seg;
-    uint64_t          first = f->addr - f->addr % (AROUND_PAGES * PAGE_SIZE);
-    uint64_t          from = max_of(first, s->n.start);
-    uint64_t          end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
-    uint64_t          last = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
-    uint32_t          exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
-    bool              other = pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, may_map_writable(f, pg)));
-    uint64_t         *entry;
+    struct seg *s = f->seg;
+    uint64_t first = f->addr - f->addr % (AROUND_PAGES * PAGE_SIZE);
+    uint64_t from = max_of(first, s->n.start);
+    uint64_t end = min_of(first + AROUND_PAGES * PAGE_SIZE, s->n.end), index;
+    uint64_t last = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
+    uint32_t exec = (s->prot & PROT_EXEC) != 0 && s->vn != NULL ? PG_EXEC : 0;
+    bool other = pt_set(f->as, f->table, f->slot, pg, fault_pte_bits(f, may_map_writable(f, pg)));
+    uint64_t *entry;
 
     if (f->order != 0)
         return other;
@@ -400,7 +407,8 @@ static bool map_object_around(struct fault *f, struct page *pg)
         if (*entry == 0 && (flags & (PG_LOCKED | PG_MARKED | PG_SWAPPED | PG_AHEAD)) == 0 &&
             (seg_shared(s) || radix_lookup(&f->as->anon.tree, from >> PAGE_SHIFT) == NULL))
             pt_set(f->as, f->table, pt_slot(from), pg, seg_pte_bits(s, may_map_writable(f, pg)));
-        if (unlikely((flags & PG_CACHED) != 0) && atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
+        if (unlikely((flags & PG_CACHED) != 0) &&
+            atomic_load_explicit(&pg->mapcount, memory_order_relaxed) != 0) {
             cachelist_take(pg);
             pcache_count_reclaim();
         }
@@ -417,10 +425,11 @@ static bool map_object_around(struct fault *f, struct page *pg)
 static int dirty_page_unlock(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
-    int               err = 0;
+    int err = 0;
 
     page_hold(pg);
-    if (o->io != NULL && (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread does it */
+    if (o->io != NULL &&
+        (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread does it */
         unlock_fault_objects(f);
         page_wait(pg, PG_PREPARE);
         page_release(pg);
@@ -441,17 +450,18 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
 static int fault_object(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
-    uint64_t          index = seg_index(f->seg, f->addr);
-    struct placement  pl;
-    struct page      *pg;
-    bool              other;
-    int               err;
+    uint64_t index = seg_index(f->seg, f->addr);
+    struct placement pl;
+    struct page *pg;
+    bool other;
+    int err;
 
     if (!ensure_page_table(f))
         return -ENOMEM;
     lock_fault_objects(f);
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        unlock_fault_objects(f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
+        unlock_fault_objects(
+            f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
         f->code = CODE_ADRERR;
         return SIG_BUS;
     }
@@ -482,7 +492,8 @@ static int fault_object(struct fault *f)
         unlock_fault_objects(f);
         pl = place_of_seg(f->seg, f->addr);
         spin_lock(&o->lock);
-        if (radix_lookup(&o->tree, index) == pg && (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
+        if (radix_lookup(&o->tree, index) == pg &&
+            (fault_page_flags(pg) & (PG_LOCKED | PG_MARKED)) == PG_MARKED)
             f->keep_marked = !migrate_touch(o, pg, &pl);
         else
             spin_unlock(&o->lock);
@@ -507,15 +518,15 @@ static int fault_object(struct fault *f)
 static bool grow_stack(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_after(as, addr), *prev;
-    uint64_t    start = round_down(addr, PAGE_SIZE), more;
+    uint64_t start = round_down(addr, PAGE_SIZE), more;
 
     if (s == NULL || s->n.start <= addr)
         return s != NULL; /* another thread was faster */
     prev = seg_of(segtree_prev(&as->segs, &s->n));
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||
-        as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT || start < USER_LOW + STACK_GUARD ||
-        (s->locked && !as_may_lock(as, more)) ||
+        as->virt_pages + more > as->limits.as_bytes >> PAGE_SHIFT ||
+        start < USER_LOW + STACK_GUARD || (s->locked && !as_may_lock(as, more)) ||
         (prev != NULL && prev->n.end > start - STACK_GUARD) || reserve_grow(as, more) != 0)
         return false;
     seg_resize(s, start, s->n.end);
@@ -527,7 +538,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
 static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_find(as, addr);
-    bool        grown;
+    bool grown;
 
     if (likely(s != NULL))
         return s;
@@ -548,7 +559,8 @@ static const uint8_t needs[] = {
     [FAULT_EXEC] = PROT_EXEC,
 };
 
-static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, enum fault_access access)
+static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
+                                                enum fault_access access)
 {
     struct seg *s = find_segment_or_grow(f->as, addr);
 
@@ -569,7 +581,8 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr, 
 }
 
 /* The page may be gone again: then there is no node. */
-static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr, enum fault_access access, int r)
+static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr,
+                                                  enum fault_access access, int r)
 {
     uint64_t node = TRACE_NO_NODE, *table, entry;
 
@@ -588,10 +601,10 @@ static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr, 
 int fault_resolve(struct as *as, uint64_t addr, enum fault_access access, int *code)
 {
     struct thread *t = curthread;
-    struct fault   f;
-    unsigned       tries = 0;
-    uint64_t       waits = t->disk_waits;
-    int            r = SIG_SEGV;
+    struct fault f;
+    unsigned tries = 0;
+    uint64_t waits = t->disk_waits;
+    int r = SIG_SEGV;
 
     f.as = as;
     f.write = access == FAULT_WRITE;

@@ -43,9 +43,10 @@ static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
 /* ---- marking --------------------------------------------------------------------------------- */
 
 /* Marks pages first .. last of an object; drops what rmap finds when the page is shared. */
-static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b)
+static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last,
+                              struct tlb_batch *b)
 {
-    bool         private = o->family != NULL;
+    bool private = o->family != NULL;
     struct page *pg;
 
     for (;;) {
@@ -58,7 +59,8 @@ static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last
             return;
         }
         step = base_pages(pg);
-        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 || has_other_holders(pg, private, 0)) {
+        if ((atomic_load(&pg->flags) & (PG_LOCKED | PG_SWAPPED)) != 0 ||
+            has_other_holders(pg, private, 0)) {
             lgrp_count(lgrp_of_page(pg), LGRP_STAT_MARK_FAIL, step);
             pg = NULL;
         } else {
@@ -104,7 +106,7 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 {
     struct tlb_batch b;
-    bool             idle;
+    bool idle;
 
     tlb_batch_init(&b);
     if (o->family != NULL) {
@@ -124,16 +126,17 @@ static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl)
 {
-    unsigned     from = lgrp_of_page(pg), to = place_lgrp(pl), order = pg->order;
+    unsigned from = lgrp_of_page(pg), to = place_lgrp(pl), order = pg->order;
     struct page *fresh;
-    uint32_t     flags;
+    uint32_t flags;
 
     if (from == to) {
         atomic_fetch_and(&pg->flags, ~(uint32_t)PG_MARKED);
         spin_unlock(&o->lock);
         return true;
     }
-    if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0) { /* another process was faster */
+    if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
+        0) { /* another process was faster */
         spin_unlock(&o->lock);
         page_lock_wait(pg);
         return true;

@@ -43,7 +43,7 @@ bool as_may_lock(const struct as *as, uint64_t pages)
 /* Pages of [start, end) that would become locked; -ENOMEM in *err for a hole. */
 static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end, int *err)
 {
-    uint64_t    n = 0;
+    uint64_t n = 0;
     struct seg *s = seg_find(as, start);
 
     *err = 0;
@@ -62,7 +62,7 @@ static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end
 static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 {
     struct seg *s;
-    int         err = seg_isolate(as, start, end);
+    int err = seg_isolate(as, start, end);
 
     if (err != 0)
         return err;
@@ -86,9 +86,9 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
 
     for (uint64_t at = start, stop; at < end; at = stop) {
         enum fault_access access = FAULT_READ;
-        uint64_t          step = PAGE_SIZE;
-        bool              locked;
-        struct seg       *s;
+        uint64_t step = PAGE_SIZE;
+        bool locked;
+        struct seg *s;
 
         rw_enter_read(&as->lock);
         s = seg_after(as, at);
@@ -101,7 +101,8 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
         locked = s->locked;
         if (seg_huge(s))
             step = HUGE_SIZE;
-        if ((s->prot & PROT_WRITE) != 0 && !seg_shared(s)) /* a copy, so that no later store needs one */
+        if ((s->prot & PROT_WRITE) != 0 &&
+            !seg_shared(s)) /* a copy, so that no later store needs one */
             access = FAULT_WRITE;
         rw_exit_read(&as->lock);
         for (; locked && at < stop; at += step)
@@ -117,7 +118,7 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
 int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit)
 {
     uint64_t start = round_down(addr, PAGE_SIZE), end, more;
-    int      err;
+    int err;
 
     if (addr > USER_TOP || len > USER_TOP - addr)
         return -ENOMEM;
@@ -139,9 +140,10 @@ int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit
 int as_mlockall(struct as *as, int flags, uint64_t limit)
 {
     struct seg_node *n, *next;
-    int              err = 0;
+    int err = 0;
 
-    if (flags != 0 && ((flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT))
+    if (flags != 0 &&
+        ((flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT))
         return -EINVAL;
     rw_enter_write(&as->lock);
     if ((flags & MCL_CURRENT) != 0)

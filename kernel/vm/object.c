@@ -23,13 +23,13 @@
 #include "vm/rmap.h"
 
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* of taking a page away */
-#define DROP_BATCH 64 /* pages unmapped with one hold of the lock; */
+#define DROP_BATCH 64   /* pages unmapped with one hold of the lock; */
 #define DROP_WALK  4096 /* fewer, if segments have to be looked at more often than so */
 
 static struct kmem_cache *object_cache;
 
 /* Those of shmget: no address space leads to one that nobody has attached. */
-static struct list  sysv_objects = LIST_INIT(sysv_objects);
+static struct list sysv_objects = LIST_INIT(sysv_objects);
 static struct mutex sysv_lock;
 
 void object_boot(void)
@@ -85,7 +85,7 @@ struct vm_object *object_create_sysv(uint64_t pages, bool huge)
 int object_each_sysv(int (*fn)(struct vm_object *))
 {
     struct vm_object *o;
-    int               err = 0;
+    int err = 0;
 
     mutex_enter(&sysv_lock);
     LIST_FOREACH (o, &sysv_objects, family_link)
@@ -190,14 +190,16 @@ static int fill_page_unlock(struct vm_object *o, struct page *pg)
     return err;
 }
 
-static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl, bool overwrite,
-                     struct page **out)
+static int find_or_create_page(struct vm_object *o, uint64_t index, const struct placement *pl,
+                               bool overwrite, struct page **out)
 {
-    bool         fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
-    uint32_t     flags = fill ? PG_LOCKED : PG_UPTODATE;
-    unsigned     how = (overwrite || fill ? 0 : ALLOC_ZERO) | (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE), tries = 0;
+    bool fill = !overwrite && o->ops != NULL && o->ops->getpage != NULL;
+    uint32_t flags = fill ? PG_LOCKED : PG_UPTODATE;
+    unsigned how = (overwrite || fill ? 0 : ALLOC_ZERO) |
+                   (o->kind == OBJ_ANON ? 0 : ALLOC_UNPAGEABLE),
+             tries = 0;
     struct page *pg;
-    int          err;
+    int err;
 
     index = round_down(index, 1ul << o->order);
     while ((pg = hold_present_page(o, index)) == NULL) {
@@ -229,8 +231,8 @@ static int find_or_create_page(struct vm_object *o, uint64_t index, const struct
     return 0;
 }
 
-int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, unsigned advice,
-                     struct page **out)
+int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
+                     unsigned advice, struct page **out)
 {
     if (unlikely(o->io != NULL))
         return object_page_read(o, index, 1, pl, &(struct read_how){NULL, advice}, out);
@@ -242,7 +244,8 @@ static struct placement placement_for_call(struct vm_object *o, uint64_t index)
 {
     unsigned policy = object_policy(o, index);
 
-    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index, policy != 0};
+    return (struct placement){policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index,
+                              policy != 0};
 }
 
 int object_page_get(struct vm_object *o, uint64_t index, bool create, struct page **out)
@@ -275,11 +278,11 @@ int object_page_get_overwrite(struct vm_object *o, uint64_t index, struct page *
  * Takes up to DROP_BATCH pages of first .. last out of the tree, unmapped, onto `dead`.  Returns a busy
  * page that stands in the way, or NULL; *more tells whether there may be others.  Takes o->lock.
  */
-static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last, struct list *dead,
-                              struct tlb_batch *b, bool *more)
+static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint64_t last,
+                                      struct list *dead, struct tlb_batch *b, bool *more)
 {
     struct page *pg, *busy = NULL;
-    unsigned     n = 0, walked = 0;
+    unsigned n = 0, walked = 0;
 
     *more = false;
     spin_lock(&o->lock);
@@ -306,10 +309,10 @@ static struct page *detach_page_batch(struct vm_object *o, uint64_t first, uint6
 
 void object_punch(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    struct list      dead = LIST_INIT(dead);
+    struct list dead = LIST_INIT(dead);
     struct tlb_batch b;
-    struct page     *pg, *busy;
-    bool             more;
+    struct page *pg, *busy;
+    bool more;
 
     if (o->tree.root == NULL)
         return;

@@ -55,26 +55,27 @@ struct pager_ops {
 };
 
 struct vm_object {
-    struct spinlock         lock;
-    uint8_t                 kind;    /* [c] enum obj_kind                                            */
-    uint8_t                 order;   /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
-    bool                    shared;  /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
-    bool                    sysv;    /* [c] ANON shared: made by shmget                              */
-    _Atomic bool            locked;  /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
-    _Atomic uint32_t        refs;    /* [a] ANON shared: segments and owners; else not used          */
-    struct radix            tree;    /* [o] pages by index                                           */
-    uint64_t                npages;  /* [o] pages present, in 4 KiB                                  */
-    struct list             advised; /* [o] ranges with a policy of their own (vm/place.c), sorted   */
-    unsigned                nadvised; /* [o] how many                                                */
-    _Atomic uint64_t        size_pages; /* [a] faults at or beyond it are SIGBUS; ANON: placement size, too  */
-    struct list             segs;    /* [o] segments that map it (not of private ANON)               */
-    _Atomic uint32_t        zaps;    /* [a] of as->zaps, those of segments that map it               */
-    struct anon_family     *family;  /* [c] private ANON: those that descend from the same exec      */
-    struct list             family_link; /* under family->lock; of those of shmget: under their list's */
-    const struct pager_ops *ops;     /* [c] VNODE                                                    */
-    void                   *owner;   /* [c] VNODE: the vnode                                         */
-    struct object_io       *io;      /* [c] VNODE on a disk; NULL: memory is all there is            */
-    _Atomic uint64_t        number;  /* [a] of this object alone, for ever (futex keys); 0: none yet */
+    struct spinlock lock;
+    uint8_t kind;          /* [c] enum obj_kind                                            */
+    uint8_t order;         /* [c] of its pages: 0 or HUGE_ORDER (indices are of 4 KiB)     */
+    bool shared;           /* [c] ANON: shared between address spaces (MAP_SHARED, shm)    */
+    bool sysv;             /* [c] ANON shared: made by shmget                              */
+    _Atomic bool locked;   /* [a] ANON shared: does not go to swap (SHM_LOCK)              */
+    _Atomic uint32_t refs; /* [a] ANON shared: segments and owners; else not used          */
+    struct radix tree;     /* [o] pages by index                                           */
+    uint64_t npages;       /* [o] pages present, in 4 KiB                                  */
+    struct list advised;   /* [o] ranges with a policy of their own (vm/place.c), sorted   */
+    unsigned nadvised;     /* [o] how many                                                */
+    _Atomic uint64_t
+        size_pages;        /* [a] faults at or beyond it are SIGBUS; ANON: placement size, too  */
+    struct list segs;      /* [o] segments that map it (not of private ANON)               */
+    _Atomic uint32_t zaps; /* [a] of as->zaps, those of segments that map it               */
+    struct anon_family *family;  /* [c] private ANON: those that descend from the same exec      */
+    struct list family_link;     /* under family->lock; of those of shmget: under their list's */
+    const struct pager_ops *ops; /* [c] VNODE                                                    */
+    void *owner;                 /* [c] VNODE: the vnode                                         */
+    struct object_io *io;        /* [c] VNODE on a disk; NULL: memory is all there is            */
+    _Atomic uint64_t number;     /* [a] of this object alone, for ever (futex keys); 0: none yet */
 };
 
 /* Pages whose writing came to nothing so far; each was dirty again. */
@@ -85,22 +86,25 @@ struct write_tally {
 
 /* The side of a file's object that faces the disk.  Its file system embeds it beside the vnode. */
 struct object_io {
-    uint32_t           ndirty;     /* [o] pages tagged dirty                                              */
-    uint32_t           nwriteback; /* [o] pages tagged as being written                                   */
-    struct write_tally tally;      /* [o]                                                                 */
-    int                error;      /* [o] of the last write that failed; 0: none has                      */
-    bool               exec;       /* [a] has been mapped for execution: its pages count as executable    */
-    uint32_t           nthrottled; /* [o] writers that the write throttle has stopped                     */
-    uint32_t           npaced;     /* [o] writers that pacing has stopped                                 */
-    struct cv          throttled;  /*     with [o]: the former                                            */
-    struct cv          paced;      /*     with [o]: the latter                                            */
-    uint32_t           pins;       /* under the list's lock: who works on the object without a reference  */
-    struct list        dirty_link; /* under the list's lock: objects with dirty pages (pcache.c)          */
-    struct vm_object  *obj;        /* [c]                                                                 */
-    struct readahead   ra;         /* of reads without an open file; unlocked: a wrong guess is a wrong read */
-    struct around      around;     /* likewise, of faults                                                 */
-    struct disk       *disk;       /* [c] it lies on                                                      */
-    struct writebehind wb;         /* under vn->lock                                                      */
+    uint32_t ndirty;     /* [o] pages tagged dirty                                              */
+    uint32_t nwriteback; /* [o] pages tagged as being written                                   */
+    struct write_tally
+        tally;           /* [o]                                                                 */
+    int error;           /* [o] of the last write that failed; 0: none has                      */
+    bool exec;           /* [a] has been mapped for execution: its pages count as executable    */
+    uint32_t nthrottled; /* [o] writers that the write throttle has stopped                     */
+    uint32_t npaced;     /* [o] writers that pacing has stopped                                 */
+    struct cv throttled; /*     with [o]: the former                                            */
+    struct cv paced;     /*     with [o]: the latter                                            */
+    uint32_t pins;       /* under the list's lock: who works on the object without a reference  */
+    struct list
+        dirty_link;        /* under the list's lock: objects with dirty pages (pcache.c)          */
+    struct vm_object *obj; /* [c]                                                                 */
+    struct readahead
+        ra; /* of reads without an open file; unlocked: a wrong guess is a wrong read */
+    struct around around;  /* likewise, of faults                                                 */
+    struct disk *disk;     /* [c] it lies on                                                      */
+    struct writebehind wb; /* under vn->lock                                                      */
 };
 #define PCACHE_CLUSTER_MAX 64u /* pages of one readpages or writepages */
 
@@ -117,7 +121,7 @@ struct vm_object *object_create_anon(uint64_t pages, bool huge);
  * object_each_sysv - fn for each such object, up to the first that gives an error.  Sleeps.
  */
 struct vm_object *object_create_sysv(uint64_t pages, bool huge);
-int               object_each_sysv(int (*fn)(struct vm_object *));
+int object_each_sysv(int (*fn)(struct vm_object *));
 /* object_hold, object_release - references of a shared anonymous object; nothing for a vnode's, which it owns. */
 void object_hold(struct vm_object *o);
 void object_release(struct vm_object *o);
@@ -156,7 +160,8 @@ struct placement {
     unsigned policy; /* LGRP_MEM_POLICY_*, not DEFAULT                     */
     uint64_t bytes;  /* of the segment                                     */
     uint64_t index;  /* page of the segment, for round robin               */
-    bool     advised; /* madvise() has set it: the thread's own policy (lgrp/mempolicy.h) stands behind it */
+    bool
+        advised; /* madvise() has set it: the thread's own policy (lgrp/mempolicy.h) stands behind it */
 };
 /*
  * Objects on a disk: pcache.c.
@@ -201,7 +206,8 @@ int object_sync(struct vm_object *o, uint64_t first, uint64_t last);
  * in use are freed, or are the next to be.
  * @ra  the reader's; NULL: that of the file itself
  */
-void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first, uint64_t last);
+void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first,
+                        uint64_t last);
 /*
  * object_forget_clean - of pages first .. last: starts writing those that are dirty; frees those that are clean, not
  * mapped and not in use.  Sleeps.
@@ -234,11 +240,11 @@ void object_read_ahead(struct vm_object *o, uint64_t first, uint64_t last, uint6
  * object_page_insert - put it into the tree, which takes a reference of its own.  0, -EEXIST, -ENOMEM.
  */
 struct page *object_page_new(struct vm_object *o, uint64_t index);
-int          object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
+int object_page_insert(struct vm_object *o, uint64_t index, struct page *pg);
 
 /* object_page_make - as object_page_get with create, placed as told; @advice  enum read_advice.  0, -ENOMEM, -EIO. */
-int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl, unsigned advice,
-                     struct page **out);
+int object_page_make(struct vm_object *o, uint64_t index, const struct placement *pl,
+                     unsigned advice, struct page **out);
 void object_boot(void);
 
 #endif

@@ -40,7 +40,7 @@ static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cache
 static uint64_t fastscan, slowscan, handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu;
 static uint64_t priority_paging, pages_before_pager = 200, deficit, needfree;
 static uint32_t po_share = PO_SHARE_MIN, pageout_policy = 2;
-static int64_t  autoup = 30, tune_t_fsflushr = 5;
+static int64_t autoup = 30, tune_t_fsflushr = 5;
 static uint32_t dopageflush = 1, doiflush = 1, pageout_timescale = 1;
 
 #define PAGES_MAX (1ul << 30) /* 4 TiB; what this machine's memory allows is less: paging_setup() */
@@ -50,29 +50,39 @@ static bool before_solaris_8(void)
 {
     return pageout_policy < 2;
 }
-TUNABLE_BOOT(pageout_policy, 0, 2,
-        "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
+TUNABLE_BOOT(
+    pageout_policy, 0, 2,
+    "default 2: 0 before Solaris 7, 1 Solaris 7, 2 Solaris 8's cache list; read at boot; paging.h");
 TUNABLE_BOOT_IF(priority_paging, before_solaris_8, 0, 1,
-        "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
+                "default 0: 1 makes cachefree 2 x lotsfree; policy 1; read at boot");
 TUNABLE_IF(cachefree, before_solaris_8, 128, PAGES_MAX,
-        "pages, default lotsfree: below it file pages are taken; policy 1; live");
-TUNABLE(lotsfree, 128, PAGES_MAX, "pages, default memory/64, at least 512 KiB: below it the scanner runs; live");
+           "pages, default lotsfree: below it file pages are taken; policy 1; live");
+TUNABLE(lotsfree, 128, PAGES_MAX,
+        "pages, default memory/64, at least 512 KiB: below it the scanner runs; live");
 TUNABLE(desfree, 64, PAGES_MAX, "pages, default lotsfree/2; live");
-TUNABLE(minfree, 32, PAGES_MAX, "pages, default desfree/2: below it the scanner is woken at once; live");
-TUNABLE(throttlefree, 32, PAGES_MAX, "pages, default minfree: below it threads that want memory sleep; live");
-TUNABLE(pageout_reserve, 16, PAGES_MAX, "pages, default throttlefree/2: the last ones, for the scanner itself; live");
-TUNABLE(fastscan, 1000, PAGES_MAX,
-        "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
-TUNABLE(slowscan, 4, PAGES_MAX, "pages a second, default 100 or fastscan/10: speed at the mark; live");
-TUNABLE_BOOT(handspreadpages, 1, PAGES_MAX, "pages, default fastscan: distance of the clock's hands; read at boot");
+TUNABLE(minfree, 32, PAGES_MAX,
+        "pages, default desfree/2: below it the scanner is woken at once; live");
+TUNABLE(throttlefree, 32, PAGES_MAX,
+        "pages, default minfree: below it threads that want memory sleep; live");
+TUNABLE(pageout_reserve, 16, PAGES_MAX,
+        "pages, default throttlefree/2: the last ones, for the scanner itself; live");
+TUNABLE(
+    fastscan, 1000, PAGES_MAX,
+    "pages a second, default 64 MiB or half of memory: speed of the scanner when nothing is free; live");
+TUNABLE(slowscan, 4, PAGES_MAX,
+        "pages a second, default 100 or fastscan/10: speed at the mark; live");
+TUNABLE_BOOT(handspreadpages, 1, PAGES_MAX,
+             "pages, default fastscan: distance of the clock's hands; read at boot");
 TUNABLE(maxpgio, 4, 1 << 20, "default 40: page-outs started in a second; live");
-TUNABLE(min_percent_cpu, 1, 100, "default 4: part of one CPU that the scanner may take at the mark; live");
+TUNABLE(min_percent_cpu, 1, 100,
+        "default 4: part of one CPU that the scanner may take at the mark; live");
 TUNABLE(max_percent_cpu, 1, 100, "default 80: the same with nothing free; live");
 TUNABLE(po_share, PO_SHARE_MIN, PO_SHARE_MAX,
         "default 8: pages that more address spaces map are passed over; moves by itself");
 TUNABLE(pages_before_pager, 0, PAGES_MAX,
         "default 200 pages above lotsfree: sequential readers free what they leave behind; live");
-TUNABLE_RO(deficit, "pages that are going to be wanted: always 0, for nothing is swapped in as a whole");
+TUNABLE_RO(deficit,
+           "pages that are going to be wanted: always 0, for nothing is swapped in as a whole");
 TUNABLE_RO(needfree, "threads that wait for memory");
 TUNABLE(autoup, 1, 86400, "default 30 s: in so much time fsflush looks at all of memory; live");
 TUNABLE(tune_t_fsflushr, 1, 86400, "default 5 s: fsflush wakes so often; live");
@@ -84,13 +94,14 @@ TUNABLE(pageout_timescale, 1, 1000,
 #define NS_PER_S 1000000000ull
 #define ROUND_NS (NS_PER_S / PAGING_HZ)
 
-static struct thread  *pageout_thread, *fsflush_thread;
+static struct thread *pageout_thread, *fsflush_thread;
 static struct spinlock sleeping_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct cv       pageout_cv; /* the daemon                     */
-static struct cv       memory_cv;  /* those who wait for memory      */
-static _Atomic bool    kicked;
-static _Atomic uint64_t progress;  /* batches of pages taken so far, while somebody waited */
-static _Atomic uint64_t in_vain = UINT64_MAX; /* it, when somebody gave up: none is throttled until it changes */
+static struct cv pageout_cv; /* the daemon                     */
+static struct cv memory_cv;  /* those who wait for memory      */
+static _Atomic bool kicked;
+static _Atomic uint64_t progress; /* batches of pages taken so far, while somebody waited */
+static _Atomic uint64_t in_vain =
+    UINT64_MAX;               /* it, when somebody gave up: none is throttled until it changes */
 static uint64_t other_frames; /* that stay, and are not among mem_unpageable() */
 
 /*
@@ -105,9 +116,10 @@ static uint64_t scale_pageout_time(uint64_t ns)
 /* The tunables as they are now, made valid. */
 static struct paging load_paging_tunables(void)
 {
-    struct paging p = {lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree, fastscan, slowscan,
-                       handspreadpages, maxpgio, min_percent_cpu, max_percent_cpu, priority_paging, scan_total(),
-                       pageout_policy};
+    struct paging p = {lotsfree,        desfree,      minfree,         throttlefree,
+                       pageout_reserve, cachefree,    fastscan,        slowscan,
+                       handspreadpages, maxpgio,      min_percent_cpu, max_percent_cpu,
+                       priority_paging, scan_total(), pageout_policy};
 
     paging_setup(&p, PAGE_SIZE);
     return p;
@@ -119,7 +131,7 @@ static void clamp_paging_tunables(void)
     struct paging p = load_paging_tunables();
     const struct {
         const char *name;
-        uint64_t   *var, value;
+        uint64_t *var, value;
     } v[] = {
         {"lotsfree", &lotsfree, p.lotsfree},
         {"desfree", &desfree, p.desfree},
@@ -136,9 +148,11 @@ static void clamp_paging_tunables(void)
     };
 
     for (unsigned i = 0; i < array_size(v); i++) {
-        if (*v[i].var != 0 && *v[i].var != v[i].value && (v[i].var != &cachefree || before_solaris_8()))
-            warn("%s=%lu does not fit this machine's memory or the other variables; %lu is in force", v[i].name,
-                 *v[i].var, v[i].value);
+        if (*v[i].var != 0 && *v[i].var != v[i].value &&
+            (v[i].var != &cachefree || before_solaris_8()))
+            warn(
+                "%s=%lu does not fit this machine's memory or the other variables; %lu is in force",
+                v[i].name, *v[i].var, v[i].value);
         *v[i].var = v[i].value;
     }
 }
@@ -230,9 +244,12 @@ static void wait_pageout_round(void)
     spin_unlock(&sleeping_lock);
 }
 
-#define RECLAIM_BATCH 64u   /* pages taken from the cache list at once                                         */
-#define HOPELESS      200u  /* waits in a row in which nothing became free: then an allocation fails after all */
-#define ROOM_TRIES    1000u /* times that somebody else took what became free: likewise                        */
+#define RECLAIM_BATCH                                                                              \
+    64u /* pages taken from the cache list at once                                         */
+#define HOPELESS                                                                                   \
+    200u /* waits in a row in which nothing became free: then an allocation fails after all */
+#define ROOM_TRIES                                                                                 \
+    1000u /* times that somebody else took what became free: likewise                        */
 
 bool pageout_is_caller(void)
 {
@@ -263,8 +280,8 @@ static bool may_take_frame(void)
 static bool handle_low_memory(unsigned node, bool wait, bool failed)
 {
     const struct mem_node *n = &mem_nodes[node];
-    unsigned               got = 0, i = 0;
-    uint64_t               since;
+    unsigned got = 0, i = 0;
+    uint64_t since;
 
     if (pageout_thread == NULL)
         return false;
@@ -307,12 +324,12 @@ bool pageout_make_room(unsigned tries)
 /* ---- taking pages -------------------------------------------------------------------------------- */
 
 struct round {
-    struct paging  p;
+    struct paging p;
     struct victims v;
-    uint64_t       pushes; /* requests for page-outs */
-    uint64_t       taken;  /* pages                  */
-    bool           swap;   /* anonymous pages can go; else none is looked at */
-    bool           waits;  /* a page was seen that is on its way to or from a disk */
+    uint64_t pushes; /* requests for page-outs */
+    uint64_t taken;  /* pages                  */
+    bool swap;       /* anonymous pages can go; else none is looked at */
+    bool waits;      /* a page was seen that is on its way to or from a disk */
 };
 
 static void finish_scan_round(struct round *r)
@@ -327,7 +344,7 @@ static void finish_scan_round(struct round *r)
 static void push_file_unlock(struct round *r, const struct scan_page *sp)
 {
     struct vm_object *o = sp->obj;
-    uint64_t          cluster = pcache_cluster(), first = sp->pg->index - sp->pg->index % cluster;
+    uint64_t cluster = pcache_cluster(), first = sp->pg->index - sp->pg->index % cluster;
 
     rmap_unmap_shared(o, sp->pg->index, sp->pg, &r->v.tlb);
     atomic_fetch_or_explicit(&sp->pg->flags, PG_RECLAIM, memory_order_relaxed);
@@ -341,13 +358,16 @@ static void push_file_unlock(struct round *r, const struct scan_page *sp)
 }
 
 /* The hand in question would take such a page, and there is a way for it to go. */
-static enum page_verdict judge_page(const struct round *r, const struct page_seen *s, const struct page *pg, enum hand hand)
+static enum page_verdict judge_page(const struct round *r, const struct page_seen *s,
+                                    const struct page *pg, enum hand hand)
 {
     enum page_verdict verdict = paging_judge(&r->p, s, hand, freemem(), po_share);
-    bool              kept = (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
+    bool kept =
+        (atomic_load_explicit(&pg->flags, memory_order_relaxed) & PG_SLOT) != 0; /* no write */
 
     if (verdict == PAGE_PUSH && !kept &&
-        (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) || (s->kind == KIND_ANON && !swap_room())))
+        (r->pushes >= max_of(r->p.maxpgio / PAGING_HZ, 1ul) ||
+         (s->kind == KIND_ANON && !swap_room())))
         verdict = PAGE_KEEP;
     return verdict;
 }
@@ -355,7 +375,8 @@ static enum page_verdict judge_page(const struct round *r, const struct page_see
 /* Whether it takes little time to look for all mappings of a page and of its neighbours, with interrupts off. */
 static bool is_in_few_spaces(const struct scan_page *sp)
 {
-    const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs, *l = all->next;
+    const struct list *all = sp->family != NULL ? &sp->family->objs : &sp->obj->segs,
+                      *l = all->next;
 
     for (unsigned n = 0; l != all; l = l->next)
         if (++n > 16)
@@ -369,7 +390,8 @@ static bool is_in_few_spaces(const struct scan_page *sp)
  */
 static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enum hand hand)
 {
-    uint64_t         n = is_in_few_spaces(sp) ? swap_cluster_pages() : 1, first = sp->pg->index - sp->pg->index % n;
+    uint64_t n = is_in_few_spaces(sp) ? swap_cluster_pages() : 1,
+             first = sp->pg->index - sp->pg->index % n;
     struct scan_page near;
     struct page_seen s;
 
@@ -393,13 +415,14 @@ static void take_cluster_unlock(struct round *r, const struct scan_page *sp, enu
 /* One hand looks at one page.  Returns whether it counts against the round's pages. */
 static bool check_page(struct round *r, struct page *pg, enum hand hand)
 {
-    enum scan_use     use = scan_use(pg);
-    struct scan_page  sp;
-    struct page_seen  s;
+    enum scan_use use = scan_use(pg);
+    struct scan_page sp;
+    struct page_seen s;
     enum page_verdict verdict;
 
     CPUSTAT_INC(scan);
-    r->waits |= (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_WRITEBACK | PG_LOCKED)) != 0;
+    r->waits |=
+        (atomic_load_explicit(&pg->flags, memory_order_relaxed) & (PG_WRITEBACK | PG_LOCKED)) != 0;
     if ((use != SCAN_DISK && use != SCAN_ANON) ||
         (use == SCAN_ANON && (!r->swap || paging_spares(&r->p, KIND_ANON, freemem()))) ||
         !scan_lock(SCAN_PAGEOUT, pg, &sp))
@@ -426,10 +449,10 @@ static struct scan_pos front, back;
 /* One round: a quarter of a second's worth.  Returns pages taken. */
 static uint64_t scan_round(void)
 {
-    struct round  r = {.p = load_paging_tunables(), .swap = swap_room() || swap_kept() != 0};
-    uint64_t      goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
-    uint64_t      budget = paging_percent(&r.p, freemem()) * scale_pageout_time(ROUND_NS) / 100;
-    uint64_t      start = clock_mono_ns();
+    struct round r = {.p = load_paging_tunables(), .swap = swap_room() || swap_kept() != 0};
+    uint64_t goal = paging_goal(&r.p, freemem(), deficit, needfree != 0), done = 0, looked = 0;
+    uint64_t budget = paging_percent(&r.p, freemem()) * scale_pageout_time(ROUND_NS) / 100;
+    uint64_t start = clock_mono_ns();
     const unsigned check = 256; /* frames between looks at the clock */
 
     victims_init(&r.v);
@@ -468,7 +491,8 @@ static void pageout_main(void *arg)
         spin_lock(&sleeping_lock);
         cv_broadcast(&memory_cv);
         if (!atomic_load(&kicked))
-            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock, clock_mono_ns() + scale_pageout_time(ROUND_NS), "pageout");
+            (void)cv_wait_sig_spin(&pageout_cv, &sleeping_lock,
+                                   clock_mono_ns() + scale_pageout_time(ROUND_NS), "pageout");
         atomic_store(&kicked, false);
         spin_unlock(&sleeping_lock);
         refill_low_nodes();
@@ -488,7 +512,8 @@ static void pageout_main(void *arg)
 
 /* ---- fsflush --------------------------------------------------------------------------------- */
 
-#define PATIENCE 16 /* looks at an owner that is locked, before its page waits for the next time round */
+#define PATIENCE                                                                                   \
+    16 /* looks at an owner that is locked, before its page waits for the next time round */
 
 /*
  * Starts writing the dirty pages of a cluster, if the frame holds the first of its pages in memory: so each cluster has
@@ -496,9 +521,9 @@ static void pageout_main(void *arg)
  */
 static void flush_cluster(struct page *pg)
 {
-    uint64_t          cluster = pcache_cluster(), first, resident, dirty;
+    uint64_t cluster = pcache_cluster(), first, resident, dirty;
     struct vm_object *o;
-    struct scan_page  sp;
+    struct scan_page sp;
 
     for (unsigned i = 0; !scan_lock(SCAN_FSFLUSH, pg, &sp); i++) {
         if (i == PATIENCE)
@@ -511,8 +536,8 @@ static void flush_cluster(struct page *pg)
     }
     o = sp.obj;
     first = resident = dirty = pg->index - pg->index % cluster;
-    if (radix_next(&o->tree, &resident) != pg || radix_next_tagged(&o->tree, &dirty, RADIX_DIRTY) == NULL ||
-        dirty >= first + cluster) {
+    if (radix_next(&o->tree, &resident) != pg ||
+        radix_next_tagged(&o->tree, &dirty, RADIX_DIRTY) == NULL || dirty >= first + cluster) {
         scan_unlock(&sp);
         return;
     }
@@ -525,23 +550,23 @@ static void flush_cluster(struct page *pg)
 static void fsflush_main(void *arg)
 {
     struct scan_pos pos = scan_start(0);
-    uint64_t        other = 0, seconds = 0;
+    uint64_t other = 0, seconds = 0;
 
     (void)arg;
     for (;;) {
         struct fsflush f = {autoup, tune_t_fsflushr};
-        uint64_t       n;
+        uint64_t n;
 
         if (fsflush_setup(&f)) {
-            warn("autoup %ld, tune_t_fsflushr %ld: %ld and %ld are in force", autoup, tune_t_fsflushr, f.autoup,
-                 f.interval);
+            warn("autoup %ld, tune_t_fsflushr %ld: %ld and %ld are in force", autoup,
+                 tune_t_fsflushr, f.autoup, f.interval);
             autoup = f.autoup;
             tune_t_fsflushr = f.interval;
         }
         thread_sleep_ns(scale_pageout_time((uint64_t)f.interval * NS_PER_S));
         for (n = fsflush_pages(&f, scan_total()); n > 0; n--) {
-            bool          wrapped = false;
-            struct page  *pg = scan_next(&pos, &wrapped);
+            bool wrapped = false;
+            struct page *pg = scan_next(&pos, &wrapped);
             enum scan_use what = scan_use(pg);
 
             other += what == SCAN_OTHER;
@@ -572,7 +597,8 @@ void pageout_start(void)
     other_frames = scan_total() - count_free_frames() - mem_unpageable();
     reserve_recount();
     for (unsigned i = 0; i < nnodes; i++)
-        mem_nodes[i].low_pages = max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
+        mem_nodes[i].low_pages =
+            max_of((cachelist_on ? desfree : minfree) / nnodes, (uint64_t)RECLAIM_BATCH);
     dying_start();
     fsflush_thread = kthread_create("fsflush", PRI_SYS, fsflush_main, NULL);
     mem_ops.low = handle_low_memory;

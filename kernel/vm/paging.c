@@ -4,13 +4,14 @@
  */
 #include "vm/paging.h"
 
-#define LOTSFREE_MIN  (512ul << 10) /* bytes */
-#define LOTSFREE_MAX  30u           /* % of memory: what the manual advises; more leaves too little to work with */
-#define FASTSCAN_MAX  (64ul << 20)  /* bytes a second */
-#define SLOWSCAN_MAX  100u          /* pages a second */
-#define MAXPGIO       40u           /* two thirds of a disk's 60 revolutions a second */
-#define PERCENT_MIN   4u
-#define PERCENT_MAX   80u
+#define LOTSFREE_MIN (512ul << 10) /* bytes */
+#define LOTSFREE_MAX                                                                               \
+    30u /* % of memory: what the manual advises; more leaves too little to work with */
+#define FASTSCAN_MAX (64ul << 20) /* bytes a second */
+#define SLOWSCAN_MAX 100u         /* pages a second */
+#define MAXPGIO      40u          /* two thirds of a disk's 60 revolutions a second */
+#define PERCENT_MIN  4u
+#define PERCENT_MAX  80u
 
 void paging_setup(struct paging *p, uint64_t page_size)
 {
@@ -69,8 +70,8 @@ uint64_t paging_percent(const struct paging *p, uint64_t free)
     return p->min_percent_cpu + (p->max_percent_cpu - p->min_percent_cpu) * (mark - v) / mark;
 }
 
-enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand, uint64_t free,
-                               uint32_t po_share)
+enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand,
+                               uint64_t free, uint32_t po_share)
 {
     if (s->busy || s->spaces > po_share || paging_spares(p, s->kind, free))
         return PAGE_SKIP;

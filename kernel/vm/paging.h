@@ -62,10 +62,10 @@ enum page_kind { KIND_FILE, KIND_EXEC, KIND_ANON };
 /* What a hand finds. */
 struct page_seen {
     enum page_kind kind;
-    bool           busy;       /* kernel's, free, locked, being written     */
-    bool           referenced; /* since the front hand was here             */
-    bool           dirty;      /* or anonymous: has to be written           */
-    uint32_t       spaces;     /* that map it                               */
+    bool busy;       /* kernel's, free, locked, being written     */
+    bool referenced; /* since the front hand was here             */
+    bool dirty;      /* or anonymous: has to be written           */
+    uint32_t spaces; /* that map it                               */
 };
 enum hand { FRONT, BACK };
 enum page_verdict {
@@ -81,10 +81,10 @@ static inline bool paging_spares(const struct paging *p, enum page_kind kind, ui
     return p->policy == 1 && free >= p->lotsfree && kind != KIND_FILE;
 }
 /* paging_judge - what to do with a page; @free pages, @po_share spaces that may share it. */
-enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand, uint64_t free,
-                               uint32_t po_share);
+enum page_verdict paging_judge(const struct paging *p, const struct page_seen *s, enum hand hand,
+                               uint64_t free, uint32_t po_share);
 
-#define PO_SHARE_MIN 8u          /* spaces */
+#define PO_SHARE_MIN 8u /* spaces */
 #define PO_SHARE_MAX (8u << 24)
 /* paging_share - the limit for the next round: doubled after two rounds round the clock that found nothing. */
 static inline uint32_t paging_share(uint32_t po_share, unsigned fruitless, bool plenty)

@@ -37,7 +37,7 @@
 #include "vm/throttle.h"
 
 static uint32_t maxphys = 131072;
-TUNABLE(maxphys, PAGE_SIZE, PCACHE_CLUSTER_MAX * PAGE_SIZE,
+TUNABLE(maxphys, PAGE_SIZE, PCACHE_CLUSTER_MAX *PAGE_SIZE,
         "default 131072 bytes: largest transfer of file pages; read at each");
 
 static uint32_t ufs_WRITES = 1;
@@ -48,24 +48,27 @@ static uint32_t ufs_LW = UFS_LW;
 static _Atomic uint32_t ufs_throttles;
 TUNABLE_M("ufs", ufs_WRITES, 0, 1, "default 1: 0 turns the write throttle off; read at each write");
 TUNABLE_M("ufs", ufs_HW, 0, INT32_MAX,
-        "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
-TUNABLE_M("ufs", ufs_LW, 0, INT32_MAX,
-          "default 262144 bytes: sleepers are woken when so much is left; not below ufs_HW: both get their defaults");
+          "default 393216 bytes: a write sleeps while its file has more on the way to the disk");
+TUNABLE_M(
+    "ufs", ufs_LW, 0, INT32_MAX,
+    "default 262144 bytes: sleepers are woken when so much is left; not below ufs_HW: both get their defaults");
 TUNABLE_RO_M("ufs", ufs_throttles, "count: how often a writer slept for ufs_HW");
 
 static uint32_t maxpout, minpout;
-TUNABLE(maxpout, 0, 1 << 20,
-        "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
+TUNABLE(
+    maxpout, 0, 1 << 20,
+    "default 0 pages, off: a write sleeps while its file has so many pages on the way to the disk");
 static _Atomic uint32_t pout_sleeps;
 TUNABLE_RO(pout_sleeps, "count: how often a writer slept for maxpout");
-TUNABLE(minpout, 0, 1 << 20, "default 0 pages: a writer stopped by maxpout goes on when so many are left");
+TUNABLE(minpout, 0, 1 << 20,
+        "default 0 pages: a writer stopped by maxpout goes on when so many are left");
 
 #define DIRTY_SETS 16
 
 static struct dirty_set {
     struct spinlock lock;
-    struct list     objs; /* struct object_io */
-    struct cv       unpinned;
+    struct list objs; /* struct object_io */
+    struct cv unpinned;
 } dirty_sets[DIRTY_SETS];
 
 static struct mutex all_mutex; /* one object_writeback_all() at a time */
@@ -104,7 +107,8 @@ void object_io_fini(struct vm_object *o)
     struct dirty_set *set = dirty_set_of(o);
 
     spin_lock(&o->lock); /* whoever took the last page out of the tree has let go of the lock */
-    ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0, "pcache: a file goes with pages to be written");
+    ASSERT(o->io->ndirty == 0 && o->io->nwriteback == 0,
+           "pcache: a file goes with pages to be written");
     spin_unlock(&o->lock);
     spin_lock(&set->lock);
     while (o->io->pins != 0)
@@ -190,7 +194,8 @@ void pcache_pin(struct vm_object *o)
 
 void object_dirty(struct vm_object *o, struct page *pg)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* what was stored is seen by whoever clears the flag after this look */
+    atomic_thread_fence(
+        memory_order_seq_cst); /* what was stored is seen by whoever clears the flag after this look */
     if ((pcache_page_flags(pg) & PG_DIRTY) != 0)
         return;
     if (o->io == NULL) {
@@ -230,13 +235,15 @@ void object_prepare_end(struct vm_object *o, struct page *pg, int err)
 /* Whether the page is on the disk as it is, and only the tree has it.  The object is locked. */
 static bool is_idle_page(struct vm_object *o, struct page *pg)
 {
-    return (pcache_page_flags(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 && atomic_load(&pg->mapcount) == 0 &&
-           atomic_load(&pg->refs) == 1 && atomic_load(&o->zaps) == 0; /* as.h I8 */
+    return (pcache_page_flags(pg) & (PG_DIRTY | PG_WRITEBACK | PG_LOCKED)) == 0 &&
+           atomic_load(&pg->mapcount) == 0 && atomic_load(&pg->refs) == 1 &&
+           atomic_load(&o->zaps) == 0; /* as.h I8 */
 }
 
-void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first, uint64_t last)
+void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_t first,
+                        uint64_t last)
 {
-    struct list  dead = LIST_INIT(dead);
+    struct list dead = LIST_INIT(dead);
     struct page *pg;
 
     if ((ra != NULL ? ra : &o->io->ra)->size == 0 || !pageout_low_file_memory())
@@ -261,7 +268,7 @@ void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_
 
 void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
 {
-    struct list  dead = LIST_INIT(dead);
+    struct list dead = LIST_INIT(dead);
     struct page *pg = NULL;
 
     object_writeback(o, first, last, false);
@@ -286,9 +293,9 @@ void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last)
 
 /* A run of pages on their way to the file system. */
 struct run {
-    struct page     *page[PCACHE_CLUSTER_MAX];
-    unsigned         n;
-    struct page     *busy; /* stands in the way, held */
+    struct page *page[PCACHE_CLUSTER_MAX];
+    unsigned n;
+    struct page *busy; /* stands in the way, held */
     struct tlb_batch tlb;
 };
 
@@ -310,16 +317,19 @@ static void begin_writeback(struct vm_object *o, struct run *r)
 }
 
 /* Takes the next run of dirty pages of *first .. last, which moves behind it. */
-static void take_dirty_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync, struct run *r)
+static void take_dirty_run(struct vm_object *o, uint64_t *first, uint64_t last, bool sync,
+                           struct run *r)
 {
-    uint64_t     at = *first, cluster = pcache_cluster();
+    uint64_t at = *first, cluster = pcache_cluster();
     struct page *pg;
 
     r->n = 0;
     r->busy = NULL;
     tlb_batch_init(&r->tlb);
     spin_lock(&o->lock);
-    for (; r->n < cluster && (pg = radix_next_tagged(&o->tree, &at, RADIX_DIRTY)) != NULL && at <= last; at++) {
+    for (; r->n < cluster && (pg = radix_next_tagged(&o->tree, &at, RADIX_DIRTY)) != NULL &&
+           at <= last;
+         at++) {
         if (r->n != 0 && at != r->page[0]->index + r->n)
             break;
         if ((pcache_page_flags(pg) & (PG_LOCKED | PG_WRITEBACK)) == 0) {
@@ -348,7 +358,7 @@ void object_hurry(struct vm_object *o, bool write)
 int object_writeback(struct vm_object *o, uint64_t first, uint64_t last, bool sync)
 {
     struct run r;
-    int        err = 0, e;
+    int err = 0, e;
 
     if (o->io == NULL)
         return 0;
@@ -386,8 +396,8 @@ static bool end_page_writeback(struct vm_object *o, struct page *pg)
         cachelist_put(pg, false);
         return false;
     }
-    if (reclaim == 0 || (pcache_page_flags(pg) & (PG_DIRTY | PG_LOCKED)) != 0 || atomic_load(&pg->mapcount) != 0 ||
-        atomic_load(&pg->refs) != 2)
+    if (reclaim == 0 || (pcache_page_flags(pg) & (PG_DIRTY | PG_LOCKED)) != 0 ||
+        atomic_load(&pg->mapcount) != 0 || atomic_load(&pg->refs) != 2)
         return false;
     object_lose(o, pg);
     return true;
@@ -397,10 +407,10 @@ void object_write_done(struct page *pg, int err)
 {
     struct vm_object *o = pg->obj;
     struct object_io *io = o->io;
-    struct throttle   t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
-    struct pacing     p = {maxpout, minpout};
-    uint64_t          before;
-    bool              drop;
+    struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
+    struct pacing p = {maxpout, minpout};
+    uint64_t before;
+    bool drop;
 
     spin_lock(&o->lock);
     ASSERT((pcache_page_flags(pg) & PG_WRITEBACK) != 0, "pcache: done once");
@@ -416,7 +426,8 @@ void object_write_done(struct page *pg, int err)
         if ((pcache_page_flags(pg) & PG_DIRTY) == 0)
             pcache_tag_dirty(o, pg);
     }
-    if (unlikely(io->nthrottled != 0) && throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
+    if (unlikely(io->nthrottled != 0) &&
+        throttle_wakes(&t, before << PAGE_SHIFT, (before - 1) << PAGE_SHIFT))
         cv_broadcast(&io->throttled);
     if (unlikely(io->npaced != 0) && pacing_wakes(&p, before - 1))
         cv_broadcast(&io->paced);
@@ -461,7 +472,7 @@ static struct write_tally get_write_tally(struct vm_object *o, int *err)
 int object_sync(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct write_tally start, before, after;
-    int                err;
+    int err;
 
     if (o->io == NULL)
         return 0;
@@ -505,7 +516,7 @@ void pcache_unpin(struct vm_object *o)
 static unsigned count_dirty_objects(struct dirty_set *set)
 {
     struct object_io *io;
-    unsigned          n = 0;
+    unsigned n = 0;
 
     spin_lock(&set->lock);
     LIST_FOREACH (io, &set->objs, dirty_link)
@@ -518,7 +529,8 @@ void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool 
 {
     mutex_enter(&all_mutex);
     for (unsigned i = 0; i < DIRTY_SETS; i++)
-        for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0; n--) { /* no more: those that cannot be written come round */
+        for (unsigned n = count_dirty_objects(&dirty_sets[i]); n > 0;
+             n--) { /* no more: those that cannot be written come round */
             struct object_io *io = pin_first_object(&dirty_sets[i]);
 
             if (io == NULL)
@@ -545,7 +557,7 @@ static void check_ufs_watermarks(void)
 void object_throttle(struct vm_object *o)
 {
     struct object_io *io = o->io;
-    bool              paced = false;
+    bool paced = false;
 
     check_ufs_watermarks();
     if (likely(io->nwriteback == 0))
@@ -553,7 +565,7 @@ void object_throttle(struct vm_object *o)
     spin_lock(&o->lock);
     for (;;) {
         struct throttle t = {ufs_WRITES != 0, ufs_HW, ufs_LW};
-        struct pacing   p = {maxpout, minpout};
+        struct pacing p = {maxpout, minpout};
 
         if (throttle_blocks(&t, (uint64_t)io->nwriteback << PAGE_SHIFT)) {
             atomic_fetch_add_explicit(&ufs_throttles, 1, memory_order_relaxed);

@@ -27,8 +27,9 @@
 #include "vm/rmap.h"
 
 static uint32_t file_readaround = 32;
-TUNABLE(file_readaround, 1, PCACHE_CLUSTER_MAX,
-        "default 32 pages: longest read around a fault on a file; what is used may allow less; 1: off");
+TUNABLE(
+    file_readaround, 1, PCACHE_CLUSTER_MAX,
+    "default 32 pages: longest read around a fault on a file; what is used may allow less; 1: off");
 
 #define AROUND_FIRST 16u /* pages, at the first fault on a file */
 
@@ -39,9 +40,10 @@ static inline uint32_t pcache_read_page_flags(const struct page *pg)
 
 static struct page *alloc_file_page(struct vm_object *o, uint64_t index, const struct placement *pl)
 {
-    unsigned         policy = pl == NULL ? object_policy(o, index) : 0;
-    struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index, policy != 0};
-    struct page     *pg = place_page(pl != NULL ? pl : &by_call, 0, 0, index);
+    unsigned policy = pl == NULL ? object_policy(o, index) : 0;
+    struct placement by_call = {policy != 0 ? policy : LGRP_MEM_POLICY_NEXT, PAGE_SIZE, index,
+                                policy != 0};
+    struct page *pg = place_page(pl != NULL ? pl : &by_call, 0, 0, index);
 
     if (pg != NULL) {
         pg->obj = o;
@@ -81,7 +83,7 @@ static int try_insert_page(struct vm_object *o, struct page *pg, bool below)
 static int insert_file_page(struct vm_object *o, struct page *pg, bool below)
 {
     unsigned tries = 0;
-    int      err;
+    int err;
 
     do
         err = try_insert_page(o, pg, below);
@@ -140,10 +142,11 @@ static bool is_page_present(struct vm_object *o, uint64_t index)
 }
 
 /* A busy page at `index`, in the tree.  @guess  no thread waits for it.  -EEXIST, -ENXIO, -ENOMEM. */
-static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl, bool guess, struct page **out)
+static int insert_busy_page(struct vm_object *o, uint64_t index, const struct placement *pl,
+                            bool guess, struct page **out)
 {
     struct page *pg;
-    int          err;
+    int err;
 
     if (guess && is_page_present(o, index))
         return -EEXIST;
@@ -167,15 +170,16 @@ static int insert_busy_page(struct vm_object *o, uint64_t index, const struct pl
  * @out   gets that page, held; NULL if there is none
  * 0, or what kept the needed page from being read: -EEXIST, -ENXIO, -ENOMEM.
  */
-static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t need, const struct placement *pl,
-                    struct page **out)
+static int start_reading_run(struct vm_object *o, struct page_run want, uint64_t need,
+                             const struct placement *pl, struct page **out)
 {
     struct placement at = pl != NULL ? *pl : (struct placement){0};
-    struct page     *run[PCACHE_CLUSTER_MAX], *pg;
-    unsigned         n = 0, ahead = 0;
-    bool             sure = need == NO_PAGE; /* the needed page is on its way: an error ends what is read beside it */
-    uint64_t         i;
-    int              err = 0;
+    struct page *run[PCACHE_CLUSTER_MAX], *pg;
+    unsigned n = 0, ahead = 0;
+    bool sure =
+        need == NO_PAGE; /* the needed page is on its way: an error ends what is read beside it */
+    uint64_t i;
+    int err = 0;
 
     for (i = want.first; i < want.first + want.n; i++) {
         bool guess = pl != NULL && i != need;
@@ -224,8 +228,8 @@ static struct page *hold_cached_page(struct vm_object *o, uint64_t index, bool *
 /*
  * Reads the page at `index`, which was absent, and the rest of `run`.  1: another reader was faster.
  */
-static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run, const struct placement *pl,
-                       struct page **out)
+static int read_absent_page(struct vm_object *o, uint64_t index, struct page_run run,
+                            const struct placement *pl, struct page **out)
 {
     int err;
 
@@ -246,20 +250,22 @@ static void touch_cached_page(struct vm_object *o, struct page *pg, unsigned adv
 {
     uint32_t mark = (advice & READ_ONCE) != 0 ? 0 : PG_REFERENCED;
 
-    if ((atomic_fetch_or_explicit(&pg->flags, mark, memory_order_relaxed) & PG_CACHED) != 0 && mark != 0)
+    if ((atomic_fetch_or_explicit(&pg->flags, mark, memory_order_relaxed) & PG_CACHED) != 0 &&
+        mark != 0)
         pcache_count_reclaim();
     page_touch_ahead(pg, &o->io->around);
 }
 
 /* What is to be read because the page at `index` is absent; `fault`: through a mapping. */
-static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint64_t want, bool fault,
-                                   const struct read_how *how, uint64_t eof)
+static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint64_t want,
+                                       bool fault, const struct read_how *how, uint64_t eof)
 {
-    uint64_t        limit = min_of((uint64_t)file_readaround, pcache_cluster());
+    uint64_t limit = min_of((uint64_t)file_readaround, pcache_cluster());
     struct page_run run;
 
     if (!fault || file_readaround == 1) {
-        run = readahead_advised(how->ra, index, want, false, eof, (uint32_t)pcache_cluster(), how->advice);
+        run = readahead_advised(how->ra, index, want, false, eof, (uint32_t)pcache_cluster(),
+                                how->advice);
         run.n = max_of(run.n, 1ul);
     } else {
         run = around_advised(&o->io->around, index, AROUND_FIRST, limit,
@@ -272,21 +278,23 @@ static struct page_run choose_read_run(struct vm_object *o, uint64_t index, uint
 int object_page_read(struct vm_object *o, uint64_t index, uint64_t want, const struct placement *pl,
                      const struct read_how *given, struct page **out)
 {
-    struct read_how   how = given != NULL ? *given : (struct read_how){0};
-    uint32_t          limit = (uint32_t)pcache_cluster();
-    bool              fresh = true, busy = false;
+    struct read_how how = given != NULL ? *given : (struct read_how){0};
+    uint32_t limit = (uint32_t)pcache_cluster();
+    bool fresh = true, busy = false;
 
     how.ra = how.ra != NULL ? how.ra : &o->io->ra;
     for (;; fresh = false) {
-        uint64_t        eof = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
-        struct page    *pg = hold_cached_page(o, index, &busy), *none = NULL;
+        uint64_t eof = atomic_load_explicit(&o->size_pages, memory_order_relaxed);
+        struct page *pg = hold_cached_page(o, index, &busy), *none = NULL;
         struct page_run run = {index, 1};
-        int             err;
+        int err;
 
         if (likely(pg != NULL)) {
             if (fresh && pl == NULL && (how.advice & READ_RANDOM) == 0 &&
                 unlikely(!readahead_plain(how.ra, index)))
-                start_reading_run(o, readahead_advised(how.ra, index, want, true, eof, limit, how.advice), NO_PAGE, pl, &none);
+                start_reading_run(
+                    o, readahead_advised(how.ra, index, want, true, eof, limit, how.advice),
+                    NO_PAGE, pl, &none);
             if (likely(!busy)) {
                 if ((pcache_read_page_flags(pg) & PG_REFERENCED) == 0)
                     touch_cached_page(o, pg, how.advice);
@@ -315,9 +323,11 @@ static uint64_t find_absent_run(struct vm_object *o, uint64_t *first, uint64_t l
     uint64_t n = 0, looked = 0;
 
     spin_lock(&o->lock);
-    while (*first <= last && looked++ < PCACHE_CLUSTER_MAX && radix_lookup(&o->tree, *first) != NULL)
+    while (*first <= last && looked++ < PCACHE_CLUSTER_MAX &&
+           radix_lookup(&o->tree, *first) != NULL)
         ++*first;
-    while (n < most && n <= last - min_of(last, *first) && radix_lookup(&o->tree, *first + n) == NULL)
+    while (n < most && n <= last - min_of(last, *first) &&
+           radix_lookup(&o->tree, *first + n) == NULL)
         n++;
     spin_unlock(&o->lock);
     return *first <= last ? n : 0;

@@ -12,17 +12,19 @@
 #include "vm/swap.h"
 
 static const char *const page_names[] = {
-    "physmem", "freemem", "cachelist", "lotsfree", "desfree", "minfree", "throttlefree", "pageout_reserve", "cachefree",
-    "fastscan", "slowscan", "handspreadpages", "maxpgio", "po_share", "needfree", "pageout_policy",
+    "physmem",      "freemem",         "cachelist", "lotsfree",       "desfree",  "minfree",
+    "throttlefree", "pageout_reserve", "cachefree", "fastscan",       "slowscan", "handspreadpages",
+    "maxpgio",      "po_share",        "needfree",  "pageout_policy",
 };
 
 static void pages_snapshot(struct kstat *ks, uint64_t *out)
 {
-    uint64_t       share, waiting;
-    struct paging  p = pageout_now(&share, &waiting);
-    const uint64_t v[] = {p.physmem, freemem(), cachelist_pages(), p.lotsfree, p.desfree, p.minfree, p.throttlefree,
-                          p.pageout_reserve, p.cachefree, p.fastscan, p.slowscan, p.handspreadpages, p.maxpgio, share,
-                          waiting, p.policy};
+    uint64_t share, waiting;
+    struct paging p = pageout_now(&share, &waiting);
+    const uint64_t v[] = {p.physmem,   freemem(),  cachelist_pages(), p.lotsfree,
+                          p.desfree,   p.minfree,  p.throttlefree,    p.pageout_reserve,
+                          p.cachefree, p.fastscan, p.slowscan,        p.handspreadpages,
+                          p.maxpgio,   share,      waiting,           p.policy};
 
     _Static_assert(array_size(v) == array_size(page_names), "a value for each name");
     (void)ks;
@@ -31,7 +33,8 @@ static void pages_snapshot(struct kstat *ks, uint64_t *out)
 }
 
 /* reserved and available add up to what can be promised: memory and swap. */
-static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free", "kept"};
+static const char *const swap_names[] = {"reserved", "available", "disk_total", "disk_free",
+                                         "kept"};
 
 static void swap_snapshot(struct kstat *ks, uint64_t *out)
 {
@@ -50,12 +53,22 @@ static void no_clear(struct kstat *ks)
 }
 
 static struct kstat pages_stat = {
-    .module = "unix", .name = "system_pages", .kclass = "pages", .nstat = array_size(page_names), .names = page_names,
-    .snapshot = pages_snapshot, .clear = no_clear,
+    .module = "unix",
+    .name = "system_pages",
+    .kclass = "pages",
+    .nstat = array_size(page_names),
+    .names = page_names,
+    .snapshot = pages_snapshot,
+    .clear = no_clear,
 };
 static struct kstat swap_stat = {
-    .module = "unix", .name = "swap", .kclass = "vm", .nstat = array_size(swap_names), .names = swap_names,
-    .snapshot = swap_snapshot, .clear = no_clear,
+    .module = "unix",
+    .name = "swap",
+    .kclass = "vm",
+    .nstat = array_size(swap_names),
+    .names = swap_names,
+    .snapshot = swap_snapshot,
+    .clear = no_clear,
 };
 
 void pageout_stats_init(void)

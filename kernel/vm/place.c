@@ -27,7 +27,10 @@
 #include "stat/tunable.h"
 #include "vm/cachelist.h"
 
-enum { RECLAIM_BATCH = 64 /* pages of files given up at once */, ADVISED_MAX = 256 /* ranges of one object */ };
+enum {
+    RECLAIM_BATCH = 64 /* pages of files given up at once */,
+    ADVISED_MAX = 256 /* ranges of one object */
+};
 
 uint32_t consistent_coloring = 0;
 TUNABLE(consistent_coloring, 0, 1,
@@ -39,7 +42,7 @@ struct placement place_of_seg(struct seg *s, uint64_t addr)
 {
     unsigned policy = seg_shared(s) ? object_policy(s->obj, seg_index(s, addr)) : s->policy;
 
-    bool     advised = policy != LGRP_MEM_POLICY_DEFAULT;
+    bool advised = policy != LGRP_MEM_POLICY_DEFAULT;
 
     if (!advised)
         policy = lgrp_mem_default(seg_shared(s), s->size);
@@ -58,17 +61,17 @@ static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
 
 static unsigned place_by_policy(const struct placement *pl)
 {
-    struct thread       *t = curthread;
+    struct thread *t = curthread;
     enum lgrp_mem_policy policy = pl->policy;
-    struct lgrp_mem_in   in = {
-          .topo = &lgrp_topo,
-          .home = t->lg.home,
-          .cpu_lgrp = this_cpu()->lgrp,
-          .proc_lgrps = t->lg.proc != NULL ? t->lg.proc->bitmap : 0,
-          .pset_lgrps = t->part != &cpupart_default ? t->part->lgrps.lgrps : 0,
-          .seg_bytes = pl->bytes,
-          .index = pl->index,
-          .rnd = (uint32_t)rng_next(),
+    struct lgrp_mem_in in = {
+        .topo = &lgrp_topo,
+        .home = t->lg.home,
+        .cpu_lgrp = this_cpu()->lgrp,
+        .proc_lgrps = t->lg.proc != NULL ? t->lg.proc->bitmap : 0,
+        .pset_lgrps = t->part != &cpupart_default ? t->part->lgrps.lgrps : 0,
+        .seg_bytes = pl->bytes,
+        .index = pl->index,
+        .rnd = (uint32_t)rng_next(),
     };
     unsigned lgrp = lgrp_mem_choose(&policy, &in);
 
@@ -101,21 +104,24 @@ static inline struct page *count_if_missed(struct page *pg, unsigned lgrp)
     return pg;
 }
 
-static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags, uint64_t index,
+                                  unsigned start)
 {
     flags |= ALLOC_WHOLE;
-    return page_colors > 1 && order == 0 ? alloc_colored(node, flags, index, start) : page_alloc(node, order, flags);
+    return page_colors > 1 && order == 0 ? alloc_colored(node, flags, index, start)
+                                         : page_alloc(node, order, flags);
 }
 
 /* As alloc_by_policy(), from the nodes that the thread has asked for. */
-static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
+                                       unsigned start)
 {
-    struct thread    *t = curthread;
+    struct thread *t = curthread;
     struct mempolicy *mp = &t->mempolicy;
-    unsigned          near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp;
-    unsigned          node = mempolicy_node(mp, &lgrp_topo, near), lgrp = lgrp_topo.node_lgrp[node];
-    uint64_t          left = mp->nodes;
-    struct page      *pg;
+    unsigned near = t->lg.home != LGRP_NONE ? t->lg.home : this_cpu()->lgrp;
+    unsigned node = mempolicy_node(mp, &lgrp_topo, near), lgrp = lgrp_topo.node_lgrp[node];
+    uint64_t left = mp->nodes;
+    struct page *pg;
 
     lgrp_count(lgrp, mp->mode == MPOL_INTERLEAVE ? LGRP_STAT_ROUNDROBIN : LGRP_STAT_NEXT, 1);
     if (mp->mode != MPOL_BIND)
@@ -132,7 +138,8 @@ static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t 
 
 /* A block for page `index` of an object, or of an address space, from the lgroup of the policy or as near to it as
    there is one. */
-static struct page *alloc_by_policy(const struct placement *pl, unsigned order, unsigned flags, uint64_t index, unsigned start)
+static struct page *alloc_by_policy(const struct placement *pl, unsigned order, unsigned flags,
+                                    uint64_t index, unsigned start)
 {
     unsigned lgrp, node;
 
@@ -151,8 +158,8 @@ struct page *place_page(const struct placement *pl, unsigned order, unsigned fla
 }
 
 /* Whatever is not common: another policy, of the segment or the thread, no home, a home of several nodes, colours. */
-static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr, unsigned order,
-                                                                 unsigned flags)
+static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr,
+                                                                 unsigned order, unsigned flags)
 {
     struct placement pl = place_of_seg(s, addr);
 
@@ -175,7 +182,8 @@ struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigne
 
 struct page *place_strict(unsigned lgrp, const struct page *like)
 {
-    unsigned     flags = ALLOC_STRICT | ALLOC_WHOLE | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
+    unsigned flags =
+        ALLOC_STRICT | ALLOC_WHOLE | (like->flags & PG_UNPAGEABLE ? ALLOC_UNPAGEABLE : 0);
     struct page *pg;
 
     for (uint64_t nodes = lgrp_topo.lgrp_nodes[lgrp]; nodes != 0; nodes &= nodes - 1) {
@@ -193,8 +201,8 @@ struct page *place_strict(unsigned lgrp, const struct page *like)
 
 struct advised {
     struct list link;
-    uint64_t    first, last; /* pages */
-    unsigned    policy;
+    uint64_t first, last; /* pages */
+    unsigned policy;
     struct usermem *payer;
 };
 
@@ -219,7 +227,7 @@ static void advised_free(struct advised *a)
 unsigned object_policy(struct vm_object *o, uint64_t index)
 {
     struct advised *a;
-    unsigned        policy = LGRP_MEM_POLICY_DEFAULT;
+    unsigned policy = LGRP_MEM_POLICY_DEFAULT;
 
     if (likely(list_empty(&o->advised)))
         return policy;
@@ -301,8 +309,8 @@ int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned p
 {
     struct usermem *payer = usermem_charge(2 * sizeof(struct advised));
     struct advised *fresh, *spare, *a;
-    struct list     dead = LIST_INIT(dead);
-    int             err;
+    struct list dead = LIST_INIT(dead);
+    int err;
 
     if (payer == NULL)
         return -ENOMEM;

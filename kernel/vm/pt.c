@@ -24,9 +24,9 @@
 static uint64_t *pt_table_alloc(void)
 {
     struct vm_cpu *v;
-    uint64_t      *table = NULL;
-    struct page   *pg;
-    unsigned       node;
+    uint64_t *table = NULL;
+    struct page *pg;
+    unsigned node;
 
     irq_push();
     v = this_cpu()->vm;
@@ -62,7 +62,7 @@ static void pt_table_free(uint64_t *table)
 uint64_t *pt_top(void)
 {
     struct vm_cpu *v;
-    uint64_t      *top = NULL;
+    uint64_t *top = NULL;
 
     irq_push();
     v = this_cpu()->vm;
@@ -109,7 +109,7 @@ uint64_t vm_cached_tables(void)
 /* The table below entry `e` of `table`, made if there is none; two makers may race. */
 static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
 {
-    uint64_t  seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
+    uint64_t seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
     uint64_t *fresh;
 
     if (likely(seen != 0))
@@ -148,7 +148,7 @@ uint64_t *pt_leaf_make(struct as *as, uint64_t addr)
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge)
 {
     uint64_t *pd = pt_pd(as, addr);
-    uint64_t  e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
+    uint64_t e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
 
     *huge = (e & PTE_PS) != 0;
     if (e == 0 || *huge)
@@ -188,7 +188,8 @@ static inline void uncount_mapping(struct as *as, uint64_t old)
     struct page *pg = pte_page(old);
 
     atomic_fetch_sub_explicit(&pg->mapcount, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&as->rss_pages, (old & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&as->rss_pages, (old & PTE_PS) != 0 ? PT_ENTRIES : 1,
+                              memory_order_relaxed);
 }
 
 /*
@@ -213,7 +214,8 @@ static inline bool change_entry(uint64_t *entry, uint64_t keep, uint64_t add)
         fresh = (old & keep) | add;
         if (old == 0 || old == fresh)
             return false;
-    } while (!__atomic_compare_exchange_n(entry, &old, fresh, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    } while (!__atomic_compare_exchange_n(entry, &old, fresh, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
     return true;
 }
 
@@ -230,7 +232,8 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
         return false;
     }
     atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1,
+                              memory_order_relaxed);
     old = __atomic_exchange_n(&table[slot], fresh, __ATOMIC_ACQ_REL);
     if (old != 0)
         uncount_mapping(as, old);
@@ -248,7 +251,8 @@ bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *p
     do
         if (old == 0 || pte_page(old) != pg)
             return false;
-    while (!__atomic_compare_exchange_n(&table[slot], &old, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    while (!__atomic_compare_exchange_n(&table[slot], &old, 0, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED));
     __atomic_fetch_sub(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
     uncount_mapping(as, old);
     return true;
@@ -265,20 +269,20 @@ static void update_peak_rss(struct as *as)
 
 bool pt_zap(struct as *as, uint64_t start, uint64_t end)
 {
-    bool      any = false;
+    bool any = false;
     uint64_t *pd = NULL;
 
     ASSERT(end <= USER_TOP, "as.h I6");
     update_peak_rss(as);
     for (uint64_t a = pt_next_present(as, start, end, &pd); a < end;
          a = pt_next_present(as, a, end, &pd)) {
-        uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
+        uint64_t stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
         uint64_t *e = pt_entry(pd, a, PT_L2);
 
-        bool      huge = (*e & PTE_PS) != 0;
+        bool huge = (*e & PTE_PS) != 0;
         uint64_t *table = huge ? pd : pt_table_of(*e);
-        unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
-        unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+        unsigned slot = huge ? (unsigned)(e - pd) : pt_slot(a);
+        unsigned last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
         irq_push(); /* who finds an entry empty waits for its page's mapcount (rmap.c) */
@@ -294,19 +298,20 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
 }
 
 /* Takes bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
-static bool change_range_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep, uint64_t add)
+static bool change_range_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep,
+                              uint64_t add)
 {
-    bool      any = false;
+    bool any = false;
     uint64_t *pd = NULL;
 
     for (uint64_t a = pt_next_present(as, start, end, &pd); a < end;
          a = pt_next_present(as, a, end, &pd)) {
-        uint64_t  stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
+        uint64_t stop = min_of(round_down(a, PT_SPAN) + PT_SPAN, end);
         uint64_t *e = pt_entry(pd, a, PT_L2);
-        bool      huge = (*e & PTE_PS) != 0;
+        bool huge = (*e & PTE_PS) != 0;
         uint64_t *table = huge ? pd : pt_table_of(*e);
-        unsigned  slot = huge ? (unsigned)(e - pd) : pt_slot(a);
-        unsigned  last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
+        unsigned slot = huge ? (unsigned)(e - pd) : pt_slot(a);
+        unsigned last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
 
         for (; slot < last; slot++)
             any |= change_entry(&table[slot], keep, add);
@@ -318,7 +323,7 @@ static bool change_range_bits(struct as *as, uint64_t start, uint64_t end, uint6
 bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot)
 {
     return change_range_bits(as, start, end, (prot & PROT_WRITE) != 0 ? ~0ul : ~PTE_W,
-                       (prot & PROT_EXEC) != 0 ? 0 : PTE_NX);
+                             (prot & PROT_EXEC) != 0 ? 0 : PTE_NX);
 }
 
 void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on)
@@ -328,14 +333,15 @@ void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 
 /* What to free: tables that cover something of [start, end) and nothing outside [lo, hi). */
 struct extent {
-    uint64_t    start, end, lo, hi;
+    uint64_t start, end, lo, hi;
     struct list freed; /* their frames, by page.link */
 };
 
 /* Does so below slot `slot` of `table`, whose entries cover 1 << level bytes each; the slot's start at `base`. */
-static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base, struct extent *x)
+static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base,
+                              struct extent *x)
 {
-    uint64_t  e = table[slot], span = 1ul << level;
+    uint64_t e = table[slot], span = 1ul << level;
     uint64_t *sub;
 
     if ((e & PTE_PS) != 0)
@@ -344,7 +350,8 @@ static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, ui
     if (level > PT_L2) {
         unsigned step = level - 9;
         unsigned i = x->start > base ? (unsigned)((x->start - base) >> step) : 0;
-        unsigned last = x->end - base >= span ? PT_ENTRIES - 1 : (unsigned)((x->end - base - 1) >> step);
+        unsigned last =
+            x->end - base >= span ? PT_ENTRIES - 1 : (unsigned)((x->end - base - 1) >> step);
 
         for (; i <= last && pt_page(sub)->pt_live != 0; i++)
             if (sub[i] != 0)
@@ -360,8 +367,8 @@ static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, ui
 void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi)
 {
     struct extent x = {.start = start, .end = end, .lo = lo, .hi = hi};
-    unsigned      last = (unsigned)((end - 1) >> PT_L4);
-    struct page  *pg;
+    unsigned last = (unsigned)((end - 1) >> PT_L4);
+    struct page *pg;
 
     list_init(&x.freed);
     for (unsigned i = (unsigned)(start >> PT_L4); i <= last && pt_page(as->pml4)->pt_live != 0; i++)

@@ -22,10 +22,10 @@
 #include "vm/tlb.h"
 #include "x86/mmu.h"
 
-#define PT_ENTRIES  512u
-#define PTE_LOCKED  (1ul << 9)      /* of a locked segment (mlock.c): stays, and counts as touched */
-#define PTE_TABLE   (PTE_P | PTE_W | PTE_U | PTE_A)
-#define PT_SPAN     HUGE_SIZE       /* bytes that one leaf table covers */
+#define PT_ENTRIES 512u
+#define PTE_LOCKED (1ul << 9) /* of a locked segment (mlock.c): stays, and counts as touched */
+#define PTE_TABLE  (PTE_P | PTE_W | PTE_U | PTE_A)
+#define PT_SPAN    HUGE_SIZE /* bytes that one leaf table covers */
 
 static inline unsigned pt_slot(uint64_t addr)
 {
@@ -49,9 +49,13 @@ static inline struct page *pte_page(uint64_t pte)
 
 /* pt_top - a top-level table with the kernel half filled in; NULL: no memory.  pt_top_free gives it back. */
 uint64_t *pt_top(void);
-void      pt_top_free(uint64_t *pml4);
+void pt_top_free(uint64_t *pml4);
 
-enum { PT_L4 = 39, PT_L3 = 30, PT_L2 = 21 }; /* first address bit that a table of each level decodes */
+enum {
+    PT_L4 = 39,
+    PT_L3 = 30,
+    PT_L2 = 21
+}; /* first address bit that a table of each level decodes */
 
 static inline uint64_t *pt_entry(uint64_t *table, uint64_t addr, unsigned level)
 {
@@ -72,7 +76,7 @@ static inline uint64_t *pt_pd(struct as *as, uint64_t addr)
 static inline uint64_t *pt_leaf(struct as *as, uint64_t addr)
 {
     uint64_t *pd = pt_pd(as, addr);
-    uint64_t  e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
+    uint64_t e = pd != NULL ? *pt_entry(pd, addr, PT_L2) : 0;
 
     return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
 }
@@ -99,7 +103,8 @@ static inline uint64_t pt_prot(unsigned prot, bool writable)
  */
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);
 
-static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits)
+static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct page *pg,
+                          uint64_t bits)
 {
     uint64_t empty = 0;
 
@@ -108,7 +113,8 @@ static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct 
         return pt_change(as, table, slot, pg, bits);
     __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
     atomic_fetch_add_explicit(&pg->mapcount, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&as->rss_pages, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1,
+                              memory_order_relaxed);
     return false;
 }
 

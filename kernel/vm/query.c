@@ -30,8 +30,8 @@ static void fill_page_info(struct as_page_info *out, const struct page *pg, uint
 static void query_unmapped_page(struct as_page_info *out, struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
-    uint64_t          base = round_down(addr, seg_huge(s) ? HUGE_SIZE : PAGE_SIZE);
-    struct page      *pg;
+    uint64_t base = round_down(addr, seg_huge(s) ? HUGE_SIZE : PAGE_SIZE);
+    struct page *pg;
 
     if (o->kind == OBJ_VNODE)
         return;
@@ -46,7 +46,7 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
 {
     rw_enter_read(&as->lock);
     for (unsigned i = 0; i < n; i++, out++) {
-        bool     huge;
+        bool huge;
         uint64_t e;
 
         struct seg *s = addr[i] < USER_TOP ? seg_find(as, addr[i]) : NULL;
@@ -67,9 +67,9 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
 static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
-    uint64_t         *pd, next = pt_next_present(s->as, addr, end, &pd);
-    uint64_t          from = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
-    uint64_t          index = round_down(from, seg_huge(s) ? HUGE_SIZE >> PAGE_SHIFT : 1ul);
+    uint64_t *pd, next = pt_next_present(s->as, addr, end, &pd);
+    uint64_t from = seg_shared(s) ? seg_index(s, addr) : addr >> PAGE_SHIFT;
+    uint64_t index = round_down(from, seg_huge(s) ? HUGE_SIZE >> PAGE_SHIFT : 1ul);
 
     if (o->kind == OBJ_VNODE) /* see query_unmapped_page() */
         return next;
@@ -82,7 +82,7 @@ static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
 
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
 {
-    uint64_t    next = end;
+    uint64_t next = end;
     struct seg *s;
 
     rw_enter_read(&as->lock);
@@ -96,9 +96,10 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
 static void count_mapped_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
 {
     uint64_t *pd, step;
-    bool      huge;
+    bool huge;
 
-    for (uint64_t a = s->n.start; (a = pt_next_present(s->as, a, s->n.end, &pd)) < s->n.end; a += step) {
+    for (uint64_t a = s->n.start; (a = pt_next_present(s->as, a, s->n.end, &pd)) < s->n.end;
+         a += step) {
         uint64_t e = pt_find(s->as, a, &huge);
 
         step = huge ? HUGE_SIZE : PAGE_SIZE;
@@ -113,17 +114,21 @@ static void count_mapped_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
 int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out)
 {
     struct seg *s;
-    int         err = -ENOENT;
+    int err = -ENOENT;
 
     rw_enter_read(&as->lock);
     s = seg_after(as, addr);
     if (s != NULL) {
         struct placement pl = place_of_seg(s, s->n.start);
 
-        *out = (struct seg_info){
-            .start = s->n.start, .end = s->n.end, .prot = s->prot, .flags = (int)s->flags,
-            .off = s->vn != NULL ? s->obj_first << PAGE_SHIFT : 0, .vn = s->vn, .policy = (int)pl.policy,
-            .what = s->what};
+        *out = (struct seg_info){.start = s->n.start,
+                                 .end = s->n.end,
+                                 .prot = s->prot,
+                                 .flags = (int)s->flags,
+                                 .off = s->vn != NULL ? s->obj_first << PAGE_SHIFT : 0,
+                                 .vn = s->vn,
+                                 .policy = (int)pl.policy,
+                                 .what = s->what};
         if (s->vn != NULL)
             vm_vnode_ops.hold(s->vn);
         count_mapped_pages(s, &out->rss_pages, &out->anon_pages);
@@ -155,9 +160,9 @@ void as_usage(struct as *as, struct as_usage *out)
 static int64_t count_private_frames(struct seg *s)
 {
     struct vm_object *o = &s->as->anon;
-    uint64_t          i = s->n.start >> PAGE_SHIFT, end = s->n.end >> PAGE_SHIFT;
-    struct page      *pg;
-    int64_t           n = 0;
+    uint64_t i = s->n.start >> PAGE_SHIFT, end = s->n.end >> PAGE_SHIFT;
+    struct page *pg;
+    int64_t n = 0;
 
     do { /* not all of it under one hold of the lock */
         uint64_t stop = min_of(end, i + PT_ENTRIES);
@@ -177,8 +182,8 @@ static int64_t count_private_frames(struct seg *s)
 
 int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
 {
-    int64_t          all = max_of(atomic_load_explicit(&as->rss_pages, memory_order_relaxed), (int64_t)0);
-    int64_t          resv = (int64_t)as->resv_pages, n = (int64_t)as->anon.npages - resv;
+    int64_t all = max_of(atomic_load_explicit(&as->rss_pages, memory_order_relaxed), (int64_t)0);
+    int64_t resv = (int64_t)as->resv_pages, n = (int64_t)as->anon.npages - resv;
     struct seg_node *node;
 
     if (rw_tryenter_read(&as->lock)) {
@@ -192,7 +197,8 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
         rw_exit_read(&as->lock);
     }
     *own = max_of(n, 0l) + max_of((int64_t)as->tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
-    *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own), 0l); /* of files: no daemon takes them */
+    *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own),
+                   0l); /* of files: no daemon takes them */
     *rss = (uint64_t)all;
     return max_of(all - resv, *own);
 }
@@ -221,12 +227,12 @@ static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64
  */
 static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
-    struct seg       *s = seg_find(as, addr);
-    bool              huge;
-    uint64_t          e = s != NULL ? pt_find(as, addr, &huge) : 0, base;
+    struct seg *s = seg_find(as, addr);
+    bool huge;
+    uint64_t e = s != NULL ? pt_find(as, addr, &huge) : 0, base;
     struct vm_object *o;
-    struct page      *pg = NULL;
-    char             *at;
+    struct page *pg = NULL;
+    char *at;
 
     if (e == 0 || (write && (e & PTE_W) == 0))
         return false;
@@ -239,7 +245,8 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     }
     if (pg == NULL)
         return false;
-    if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) != 0) { /* it went to swap and came back */
+    if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) !=
+                     0) { /* it went to swap and came back */
         page_release(pg);
         return false;
     }
@@ -261,8 +268,8 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
 
     while (done < n && addr < USER_TOP) {
         size_t piece = min_of(n - done, PAGE_SIZE - addr % PAGE_SIZE);
-        bool   copied = false;
-        int    code;
+        bool copied = false;
+        int code;
 
         while (!copied) {
             if (fault_resolve(as, addr, write ? FAULT_WRITE : FAULT_READ, &code) != 0)
@@ -297,7 +304,8 @@ int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_k
     if (s != NULL && (s->prot & (PROT_READ | PROT_WRITE)) == 0)
         s = NULL;
     if (s != NULL && seg_shared(s))
-        *key = (struct futex_key){object_number(s->obj), (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
+        *key = (struct futex_key){object_number(s->obj),
+                                  (s->obj_first << PAGE_SHIFT) + (addr - s->n.start)};
     rw_exit_read(&as->lock);
     return s != NULL ? 0 : -EFAULT;
 }

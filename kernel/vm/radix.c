@@ -16,8 +16,8 @@
 
 #ifdef HR_HOST
 #include <stdlib.h>
-#define node_alloc()  malloc(sizeof(struct radix_node))
-#define node_free(n)  free(n)
+#define node_alloc() malloc(sizeof(struct radix_node))
+#define node_free(n) free(n)
 void radix_boot(void)
 {
 }
@@ -25,14 +25,15 @@ void radix_boot(void)
 #include "mem/kmem.h"
 #include "stat/panic.h"
 static struct kmem_cache *node_cache; /* [c] */
-#define node_alloc()  kmem_cache_alloc(node_cache)
-#define node_free(n)  kmem_cache_free(node_cache, n)
+#define node_alloc() kmem_cache_alloc(node_cache)
+#define node_free(n) kmem_cache_free(node_cache, n)
 void radix_boot(void)
 {
     node_cache = kmem_cache_create("radix_node", sizeof(struct radix_node), 0);
     if (node_cache == NULL)
         panic("no memory for radix nodes");
-    kmem_cache_pageable(node_cache); /* else a sparse file in the page cache would take from what can be promised */
+    kmem_cache_pageable(
+        node_cache); /* else a sparse file in the page cache would take from what can be promised */
 }
 #endif
 
@@ -96,7 +97,7 @@ struct radix_node *radix_leaf_slow(struct radix *r, uint64_t index)
  */
 static int link_leaf(struct radix *r, struct radix_node *leaf)
 {
-    uint64_t            index = radix_node_base(leaf);
+    uint64_t index = radix_node_base(leaf);
     struct radix_node **link = &r->root, *n, *inner;
 
     while ((n = *link) != NULL && radix_node_covers(n, index)) {
@@ -129,7 +130,7 @@ static int link_leaf(struct radix *r, struct radix_node *leaf)
 int radix_insert(struct radix *r, uint64_t index, void *item)
 {
     struct radix_node *n = radix_leaf(r, index);
-    unsigned           i = index % RADIX_SLOTS;
+    unsigned i = index % RADIX_SLOTS;
 
     if (n != NULL) {
         if (radix_node_has(n, i))
@@ -152,7 +153,7 @@ int radix_insert(struct radix *r, uint64_t index, void *item)
 void *radix_replace(struct radix *r, uint64_t index, void *item)
 {
     struct radix_node *n = radix_leaf(r, index);
-    void              *old = n->slot[index % RADIX_SLOTS];
+    void *old = n->slot[index % RADIX_SLOTS];
 
     n->slot[index % RADIX_SLOTS] = item;
     return old;
@@ -161,7 +162,7 @@ void *radix_replace(struct radix *r, uint64_t index, void *item)
 /* Takes an empty leaf out of the tree and frees it. */
 static void unlink_leaf(struct radix *r, struct radix_node *leaf)
 {
-    uint64_t            index = radix_node_base(leaf);
+    uint64_t index = radix_node_base(leaf);
     struct radix_node **link = &r->root, **up = NULL, *n;
 
     if (r->hint == leaf)
@@ -186,8 +187,8 @@ static void unlink_leaf(struct radix *r, struct radix_node *leaf)
 void *radix_remove(struct radix *r, uint64_t index)
 {
     struct radix_node *n = radix_leaf(r, index);
-    unsigned           i = index % RADIX_SLOTS;
-    void              *item;
+    unsigned i = index % RADIX_SLOTS;
+    void *item;
 
     if (n == NULL || !radix_node_has(n, i))
         return NULL;
@@ -220,7 +221,7 @@ void radix_tag(struct radix *r, uint64_t index, enum radix_tag tag)
 void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag)
 {
     struct radix_node *path[DEPTH_MAX], *n = r->root;
-    unsigned           depth = 0;
+    unsigned depth = 0;
 
     for (; n->shift != 0; n = n->slot[radix_slot_of(n, index)])
         path[depth++] = n;
@@ -232,7 +233,8 @@ void radix_untag(struct radix *r, uint64_t index, enum radix_tag tag)
 }
 
 /* The first item with the tag at or after `index` below `n`, whose index becomes *at. */
-static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_tag tag, uint64_t *at)
+static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_tag tag,
+                               uint64_t *at)
 {
     uint64_t bits = n->tag[tag];
 
@@ -243,7 +245,7 @@ static void *next_tagged_below(struct radix_node *n, uint64_t index, enum radix_
     }
     for (; bits != 0; bits &= bits - 1) {
         unsigned i = (unsigned)__builtin_ctzll(bits);
-        void    *item;
+        void *item;
 
         if (n->shift == 0) {
             *at = radix_node_base(n) + i;
@@ -263,8 +265,8 @@ void *radix_next_tagged(struct radix *r, uint64_t *index, enum radix_tag tag)
 
 static struct radix_node *next_leaf_below(struct radix_node *n, uint64_t index)
 {
-    uint64_t           first = radix_node_base(n);
-    uint64_t           bits = n->present;
+    uint64_t first = radix_node_base(n);
+    uint64_t bits = n->present;
     struct radix_node *leaf;
 
     if (index > first) {
@@ -290,8 +292,8 @@ struct radix_node *radix_next_leaf(struct radix *r, uint64_t index)
 void *radix_next(struct radix *r, uint64_t *index)
 {
     struct radix_node *n = r->hint;
-    uint64_t           bits = 0;
-    unsigned           i;
+    uint64_t bits = 0;
+    unsigned i;
 
     if (n != NULL && n->prefix == *index >> RADIX_BITS)
         bits = n->present & ~0ull << (*index % RADIX_SLOTS);

@@ -31,7 +31,7 @@ struct radix_node {
     uint32_t shift;   /* 0: a leaf, slots are items; else slots are nodes      */
     uint32_t pad;
     uint64_t tag[RADIX_TAGS]; /* bit i: slot[i] has the tag, or leads to one that has */
-    void    *slot[RADIX_SLOTS];
+    void *slot[RADIX_SLOTS];
 };
 
 struct radix {
@@ -58,7 +58,7 @@ static inline struct radix_node *radix_leaf(struct radix *r, uint64_t index)
 static inline void *radix_lookup(struct radix *r, uint64_t index)
 {
     struct radix_node *n = radix_leaf(r, index);
-    unsigned           i = index % RADIX_SLOTS;
+    unsigned i = index % RADIX_SLOTS;
 
     return n != NULL && (n->present >> i & 1) != 0 ? n->slot[i] : NULL;
 }

@@ -46,8 +46,8 @@ static bool is_huge_aligned(struct as *as, uint64_t start, uint64_t end)
 int range_unmap(struct as *as, uint64_t start, uint64_t end)
 {
     struct seg *s = seg_after(as, start), *prev;
-    uint64_t    lo, hi;
-    int         err;
+    uint64_t lo, hi;
+    int err;
 
     if (s == NULL || s->n.start >= end)
         return 0;
@@ -98,7 +98,7 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len)
 int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
 {
     struct seg *s;
-    int         err = -EINVAL;
+    int err = -EINVAL;
 
     rw_enter_write(&as->lock);
     s = seg_find(as, addr);
@@ -107,7 +107,8 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
         err = 0;
     }
     /* mprotect() may have cut it, munmap() may have made holes. */
-    while (err == 0 && s != NULL && s->obj == *obj && s->obj_first == (s->n.start - addr) >> PAGE_SHIFT) {
+    while (err == 0 && s != NULL && s->obj == *obj &&
+           s->obj_first == (s->n.start - addr) >> PAGE_SHIFT) {
         uint64_t end = s->n.end;
 
         err = range_unmap(as, s->n.start, end);
@@ -123,7 +124,7 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
 static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     struct seg *s = seg_find(as, start);
-    uint64_t    more_data = 0, more = 0;
+    uint64_t more_data = 0, more = 0;
 
     for (uint64_t at = start; at < end; at = s->n.end, s = seg_next(s)) {
         if (s == NULL || s->n.start > at)
@@ -145,9 +146,9 @@ static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end
 
 static int protect_range(struct as *as, uint64_t start, uint64_t end, int prot)
 {
-    int         err = check_and_reserve_protect(as, start, end, prot);
+    int err = check_and_reserve_protect(as, start, end, prot);
     struct seg *s;
-    bool        less = false;
+    bool less = false;
 
     if (err == 0)
         err = seg_isolate(as, start, end);
@@ -191,7 +192,7 @@ void as_brk_init(struct as *as, uint64_t start)
 /* Lets the heap end at `end` instead of `old` (both page borders, end higher).  Returns whether it may. */
 static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 {
-    uint64_t    pages = (end - old) >> PAGE_SHIFT;
+    uint64_t pages = (end - old) >> PAGE_SHIFT;
     struct seg *s;
 
     if (end > USER_TOP || as->virt_pages + pages > as->limits.as_bytes >> PAGE_SHIFT ||
@@ -200,7 +201,8 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
         !segtree_is_free(&as->segs, old, end - old + PAGE_SIZE) || reserve_grow(as, pages) != 0)
         return false;
     s = old > 0 ? seg_find(as, old - 1) : NULL;
-    if (s != NULL && s->what == SEG_HEAP && s->n.end == old && s->prot == (PROT_READ | PROT_WRITE)) {
+    if (s != NULL && s->what == SEG_HEAP && s->n.end == old &&
+        s->prot == (PROT_READ | PROT_WRITE)) {
         seg_resize(s, s->n.start, end); /* an advised policy goes on; the size decides otherwise */
     } else {
         s = seg_create(as, old, end);
@@ -220,7 +222,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 uint64_t as_brk(struct as *as, uint64_t want)
 {
     uint64_t old = 0, end = 0;
-    bool     ok = false, locked;
+    bool ok = false, locked;
 
     rw_enter_write(&as->lock);
     locked = as->lock_future;

@@ -17,9 +17,9 @@ enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
 
 struct remap {
     struct as *as;
-    uint64_t   old, old_len, new_len;
-    int        flags;
-    uint64_t   to; /* in: with MREMAP_FIXED; out */
+    uint64_t old, old_len, new_len;
+    int flags;
+    uint64_t to; /* in: with MREMAP_FIXED; out */
 };
 
 static bool exceeds_grow_limits(struct as *as, const struct seg *s, uint64_t more)
@@ -40,14 +40,16 @@ static struct seg *isolate_old_range(struct remap *m)
 static int choose_new_address(struct remap *m, const struct seg *s)
 {
     uint64_t grain = seg_huge(s) ? HUGE_SIZE : PAGE_SIZE;
-    int      err;
+    int err;
 
     if ((m->flags & MREMAP_FIXED) == 0) {
-        m->to = segtree_gap_below(&m->as->segs, m->new_len + grain - PAGE_SIZE, USER_LOW, m->as->map_top);
+        m->to = segtree_gap_below(&m->as->segs, m->new_len + grain - PAGE_SIZE, USER_LOW,
+                                  m->as->map_top);
         m->to = round_up(m->to, grain);
         return m->to != 0 ? 0 : -ENOMEM;
     }
-    if (m->to % grain != 0 || m->to < USER_LOW || m->new_len > USER_TOP || m->to > USER_TOP - m->new_len ||
+    if (m->to % grain != 0 || m->to < USER_LOW || m->new_len > USER_TOP ||
+        m->to > USER_TOP - m->new_len ||
         (m->to < m->old + m->old_len && m->old < m->to + m->new_len))
         return -EINVAL;
     err = range_unmap(m->as, m->to, m->to + m->new_len);
@@ -57,8 +59,8 @@ static int choose_new_address(struct remap *m, const struct seg *s)
 static int move_mapping(struct remap *m)
 {
     struct seg *from, *to;
-    uint64_t    keep = min_of(m->old_len, m->new_len);
-    int         err = choose_new_address(m, seg_find(m->as, m->old));
+    uint64_t keep = min_of(m->old_len, m->new_len);
+    int err = choose_new_address(m, seg_find(m->as, m->old));
 
     if (err != 0)
         return err;
@@ -98,7 +100,7 @@ static int move_mapping(struct remap *m)
 static int remap_range(struct remap *m)
 {
     struct seg *s = seg_find(m->as, m->old);
-    uint64_t    grain, end;
+    uint64_t grain, end;
 
     if (s == NULL || m->old_len == 0 || m->old + m->old_len > s->n.end)
         return -EFAULT;
@@ -110,13 +112,16 @@ static int remap_range(struct remap *m)
         m->to = m->old;
         return m->new_len < m->old_len ? range_unmap(m->as, m->old + m->new_len, end) : 0;
     }
-    if (m->new_len > m->old_len && s->locked && !as_may_lock(m->as, (m->new_len - m->old_len) >> PAGE_SHIFT))
+    if (m->new_len > m->old_len && s->locked &&
+        !as_may_lock(m->as, (m->new_len - m->old_len) >> PAGE_SHIFT))
         return -EAGAIN;
     if (m->new_len > m->old_len &&
         (exceeds_grow_limits(m->as, s, m->new_len - m->old_len) ||
-         reserve_grow(m->as, seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
+         reserve_grow(m->as,
+                      seg_need(s->prot, s->flags, (m->new_len - m->old_len) >> PAGE_SHIFT)) != 0))
         return -ENOMEM;
-    if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end && end <= USER_TOP - (m->new_len - m->old_len) &&
+    if ((m->flags & MREMAP_FIXED) == 0 && s->n.end == end &&
+        end <= USER_TOP - (m->new_len - m->old_len) &&
         segtree_is_free(&m->as->segs, end, m->new_len - m->old_len)) {
         seg_resize(s, s->n.start, m->old + m->new_len);
         s->size = max_of(s->size, s->n.end - s->n.start);
@@ -127,14 +132,16 @@ static int remap_range(struct remap *m)
     return (m->flags & MREMAP_MAYMOVE) != 0 ? move_mapping(m) : -ENOMEM;
 }
 
-int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr)
+int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags,
+             uint64_t *new_addr)
 {
-    struct remap m = {as, old, round_up(old_len, PAGE_SIZE), round_up(new_len, PAGE_SIZE), flags, *new_addr};
-    bool         locked;
-    int          err;
+    struct remap m = {as,    old,      round_up(old_len, PAGE_SIZE), round_up(new_len, PAGE_SIZE),
+                      flags, *new_addr};
+    bool locked;
+    int err;
 
-    if (old % PAGE_SIZE != 0 || new_len == 0 || new_len > USER_TOP || old_len > USER_TOP || old > USER_TOP ||
-        (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) != 0 ||
+    if (old % PAGE_SIZE != 0 || new_len == 0 || new_len > USER_TOP || old_len > USER_TOP ||
+        old > USER_TOP || (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) != 0 ||
         (flags & (MREMAP_MAYMOVE | MREMAP_FIXED)) == MREMAP_FIXED)
         return -EINVAL;
     rw_enter_write(&as->lock);

@@ -30,7 +30,8 @@
 #include "vm/swap.h"
 
 static _Atomic int64_t promised; /* pages */
-static _Atomic int64_t pageable = INT64_MAX; /* pages of memory and swap but for what mem_unpageable() counts */
+static _Atomic int64_t pageable =
+    INT64_MAX; /* pages of memory and swap but for what mem_unpageable() counts */
 
 static int64_t commit_limit(void)
 {
@@ -61,14 +62,18 @@ void reserve_recount(void)
 
 bool reserve_spares(uint64_t pages)
 {
-    return pages < INT64_MAX / 2 && fits_commit_limit(atomic_load_explicit(&promised, memory_order_relaxed) + (int64_t)pages);
+    return pages < INT64_MAX / 2 &&
+           fits_commit_limit(atomic_load_explicit(&promised, memory_order_relaxed) +
+                             (int64_t)pages);
 }
 
 int reserve_pages(uint64_t pages)
 {
     if (pages > INT64_MAX / 2)
         return -ENOMEM;
-    if (likely(fits_commit_limit(atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) + (int64_t)pages)))
+    if (likely(fits_commit_limit(
+            atomic_fetch_add_explicit(&promised, (int64_t)pages, memory_order_relaxed) +
+            (int64_t)pages)))
         return 0;
     reserve_return(pages);
     return -ENOMEM;
@@ -78,7 +83,8 @@ bool reserve_table(struct as *as)
 {
     int n = atomic_fetch_add_explicit(&as->tables, 1, memory_order_relaxed) + 1;
 
-    if (likely(n <= RESERVE_TABLES + (int)min_of(as->resv_pages / PT_ENTRIES, (uint64_t)INT32_MAX / 2)))
+    if (likely(n <=
+               RESERVE_TABLES + (int)min_of(as->resv_pages / PT_ENTRIES, (uint64_t)INT32_MAX / 2)))
         return true;
     if (reserve_pages(1) != 0) {
         atomic_fetch_sub_explicit(&as->tables, 1, memory_order_relaxed);

@@ -27,7 +27,7 @@ static inline void reserve_settle(struct as *as)
         reserve_give(as, RESERVE_SLACK / 4);
 }
 /* reserve_pages, reserve_return - the same for memory of no space: shared objects.  0 or -ENOMEM. */
-int  reserve_pages(uint64_t pages);
+int reserve_pages(uint64_t pages);
 void reserve_return(uint64_t pages);
 /*
  * reserve_table - a page table of the space more; false: it cannot be promised.  reserve_table_gone - one fewer.

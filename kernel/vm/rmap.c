@@ -27,9 +27,9 @@ enum { COUNTS_SOON = 100000000 };
  */
 static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
 {
-    bool      huge = pg->order != 0;
+    bool huge = pg->order != 0;
     uint64_t *table = huge ? pt_pd(as, addr) : pt_leaf(as, addr);
-    unsigned  slot = huge ? (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES : pt_slot(addr);
+    unsigned slot = huge ? (unsigned)(addr >> HUGE_SHIFT) % PT_ENTRIES : pt_slot(addr);
 
     if ((table != NULL && pt_clear_page(as, table, slot, pg)) || atomic_load(&as->zaps) != 0)
         tlb_batch_add(b, as);
@@ -39,14 +39,15 @@ static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct 
 static bool is_locked_at(struct as *as, uint64_t addr, const struct page *pg)
 {
     uint64_t *table = pt_leaf(as, addr);
-    uint64_t  e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
+    uint64_t e = table != NULL ? __atomic_load_n(&table[pt_slot(addr)], __ATOMIC_RELAXED) : 0;
 
     return (e & PTE_LOCKED) != 0 && pte_page(e) == pg;
 }
 
-unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b)
+unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
+                           struct tlb_batch *b)
 {
-    unsigned    walked = 0;
+    unsigned walked = 0;
     struct seg *s;
 
     if (atomic_load(&pg->mapcount) == 0 && atomic_load(&o->zaps) == 0)
@@ -58,7 +59,8 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_page_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
     }
-    for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) { /* who emptied an entry counts soon: pt.c */
+    for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0);
+         i++) { /* who emptied an entry counts soon: pt.c */
         ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
         cpu_pause();
     }
@@ -69,7 +71,8 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
 static void write_protect_range(struct as *as, uint64_t addr, uint64_t end)
 {
     while (addr < end) {
-        uint64_t stop = min_of(round_down(addr, PT_SPAN) + PT_SPAN, end), *table = pt_leaf(as, addr);
+        uint64_t stop = min_of(round_down(addr, PT_SPAN) + PT_SPAN, end),
+                 *table = pt_leaf(as, addr);
 
         for (; table != NULL && addr < stop; addr += PAGE_SIZE)
             if ((table[pt_slot(addr)] & PTE_W) != 0)
@@ -89,7 +92,7 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
         if (!seg_shared(s) || (s->max_prot & PROT_WRITE) == 0 || from >= to)
             continue;
         write_protect_range(s->as, s->n.start + ((from - s->obj_first) << PAGE_SHIFT),
-                s->n.start + ((to - s->obj_first) << PAGE_SHIFT));
+                            s->n.start + ((to - s->obj_first) << PAGE_SHIFT));
         tlb_batch_add(b, s->as);
     }
 }
@@ -97,12 +100,13 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b)
 {
     struct vm_object *o;
-    uint32_t          found = 0;
+    uint32_t found = 0;
 
     LIST_FOREACH (o, &f->objs, family_link) {
         if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
             return;
-        spin_lock(&o->lock); /* a fault that saw the page before it was busy has mapped it now, or will see it */
+        spin_lock(
+            &o->lock); /* a fault that saw the page before it was busy has mapped it now, or will see it */
         as_of_anon(o)->tidy = false;
         if (radix_lookup(&o->tree, pg->index) == pg) {
             found++;
@@ -114,7 +118,8 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
 }
 
 /* Whether the entry of `pg` at `addr` of `as` says that it was touched; cleared if so told. */
-static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bool clear, struct tlb_batch *b)
+static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bool clear,
+                               struct tlb_batch *b)
 {
     uint64_t *table = pt_leaf(as, addr), e;
 
@@ -127,18 +132,19 @@ static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bo
         return true;
     if (clear) {
         while (e != 0 && pte_page(e) == pg &&
-               !__atomic_compare_exchange_n(&table[pt_slot(addr)], &e, e & ~PTE_A, false, __ATOMIC_RELAXED,
-                                            __ATOMIC_RELAXED))
+               !__atomic_compare_exchange_n(&table[pt_slot(addr)], &e, e & ~PTE_A, false,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             ;
         tlb_batch_add(b, as);
     }
     return true;
 }
 
-bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b)
+bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear,
+                            struct tlb_batch *b)
 {
     struct seg *s;
-    bool        yes = false;
+    bool yes = false;
 
     if (atomic_load_explicit(&pg->mapcount, memory_order_relaxed) == 0)
         return false;
@@ -146,17 +152,20 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
         uint64_t pages = (s->n.end - s->n.start) >> PAGE_SHIFT;
 
         if (index >= s->obj_first && index - s->obj_first < pages)
-            yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, clear, b) &&
-                   (s->advice != READ_SEQUENTIAL || s->locked); /* what such a reader has passed goes first */
+            yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT),
+                                      pg, clear, b) &&
+                   (s->advice != READ_SEQUENTIAL ||
+                    s->locked); /* what such a reader has passed goes first */
     }
     return yes;
 }
 
-bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b)
+bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
+                             struct tlb_batch *b)
 {
     struct vm_object *o;
-    uint32_t          found = 0;
-    bool              yes = false;
+    uint32_t found = 0;
+    bool yes = false;
 
     LIST_FOREACH (o, &f->objs, family_link) {
         if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
@@ -177,7 +186,7 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
  */
 static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
-    uint32_t          left = atomic_load(&from->share); /* it may fall, but does not rise: anon.c, I1 */
+    uint32_t left = atomic_load(&from->share); /* it may fall, but does not rise: anon.c, I1 */
     struct vm_object *o;
 
     atomic_fetch_add(&to->share, left);
@@ -205,7 +214,8 @@ void page_replace(struct vm_object *o, struct anon_family *f, struct page *from,
         return;
     }
     spin_lock(&o->lock);
-    ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED, "rmap: a page that is replaced is busy");
+    ASSERT((atomic_load(&from->flags) & (PG_LOCKED | PG_CACHED)) == PG_LOCKED,
+           "rmap: a page that is replaced is busy");
     if (radix_lookup(&o->tree, from->index) == from) {
         radix_replace(&o->tree, from->index, to);
         page_hold(to);
@@ -220,7 +230,7 @@ void page_replace(struct vm_object *o, struct anon_family *f, struct page *from,
 
 static struct {
     struct spinlock lock;
-    struct cv       cv;
+    struct cv cv;
 } waiting[WAIT_BUCKETS];
 
 static unsigned page_wait_bucket(const struct page *pg)

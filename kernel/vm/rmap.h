@@ -12,7 +12,8 @@
  * rmap_unmap_shared - drop every translation of the page at `index` of a file or shared object.
  * o->lock is held; the caller calls tlb_batch_done() once it has let go of it.  Returns how many segments it looked at.
  */
-unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg, struct tlb_batch *b);
+unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
+                           struct tlb_batch *b);
 /* rmap_unmap_private - the same for a private page, except where it is locked; its family's lock is held. */
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b);
 /*
@@ -33,8 +34,10 @@ void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, str
  * @clear  and forget it, so that the next touch is seen once the batch is done
  * Locks as for rmap_unmap_*.
  */
-bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear, struct tlb_batch *b);
-bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear, struct tlb_batch *b);
+bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear,
+                            struct tlb_batch *b);
+bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
+                             struct tlb_batch *b);
 
 /* page_wait - sleep until no flag of `mask` (PG_LOCKED, PG_WRITEBACK, PG_PREPARE) is set; no spin lock is held. */
 void page_wait(struct page *pg, uint32_t mask);

@@ -33,7 +33,7 @@ void pageout_quiesce(void)
 uint64_t scan_total(void)
 {
     struct mem_stretch s;
-    uint64_t           n = 0;
+    uint64_t n = 0;
 
     for (unsigned i = 0; mem_stretch(i, &s); i++)
         n += (uint64_t)(s.end - s.first);
@@ -43,7 +43,7 @@ uint64_t scan_total(void)
 struct scan_pos scan_start(uint64_t offset)
 {
     struct mem_stretch s = {0};
-    unsigned           i = 0;
+    unsigned i = 0;
 
     for (; mem_stretch(i, &s) && offset >= (uint64_t)(s.end - s.first); i++)
         offset -= (uint64_t)(s.end - s.first);
@@ -53,7 +53,7 @@ struct scan_pos scan_start(uint64_t offset)
 struct page *scan_next(struct scan_pos *pos, bool *wrapped)
 {
     struct mem_stretch s;
-    struct page       *pg;
+    struct page *pg;
 
     if (!mem_stretch(pos->stretch, &s) || pos->at >= s.end) {
         if (!mem_stretch(++pos->stretch, &s)) {
@@ -74,9 +74,9 @@ static inline uint32_t page_flags_acquire(const struct page *pg)
 
 enum scan_use scan_use(const struct page *pg)
 {
-    const uint64_t     pfn = (uint64_t)(pg - vmemmap);
+    const uint64_t pfn = (uint64_t)(pg - vmemmap);
     const struct page *head = vmemmap + round_down(pfn, 1ul << MAX_ORDER);
-    uint32_t           flags;
+    uint32_t flags;
 
     if ((page_flags_acquire(head) & (PG_FREE | PG_VIRGIN)) == (PG_FREE | PG_VIRGIN))
         return SCAN_FREE; /* nothing can be said of its other descriptors */
@@ -89,8 +89,9 @@ enum scan_use scan_use(const struct page *pg)
         return SCAN_DISK;
     if ((flags & PG_ANON) != 0)
         return SCAN_ANON;
-    return (flags & PG_FREE) != 0 || atomic_load_explicit(&pg->refs, memory_order_relaxed) == 0 ? SCAN_FREE
-                                                                                                 : SCAN_OTHER;
+    return (flags & PG_FREE) != 0 || atomic_load_explicit(&pg->refs, memory_order_relaxed) == 0
+               ? SCAN_FREE
+               : SCAN_OTHER;
 }
 
 /*
@@ -149,7 +150,7 @@ bool scan_lock(unsigned who, struct page *pg, struct scan_page *out)
 {
     uint32_t flags;
     uint64_t owner;
-    bool     ok = false;
+    bool ok = false;
 
     irq_push();
     atomic_fetch_add(&looking[who], 1);

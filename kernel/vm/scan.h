@@ -10,13 +10,13 @@
 
 /* A place in the circle of all frames. */
 struct scan_pos {
-    unsigned     stretch;
+    unsigned stretch;
     struct page *at;
 };
 
 /* scan_start - the frame `offset` pages from the first.  scan_total - frames in the circle. */
 struct scan_pos scan_start(uint64_t offset);
-uint64_t        scan_total(void);
+uint64_t scan_total(void);
 /* scan_next - the frame at *pos, which moves on; *wrapped is set when that was the last of the circle. */
 struct page *scan_next(struct scan_pos *pos, bool *wrapped);
 
@@ -30,10 +30,10 @@ enum scan_use scan_use(const struct page *pg);
 
 /* A page whose owner is locked.  A private one is held, too. */
 struct scan_page {
-    struct page        *pg;
-    struct vm_object   *obj;    /* locked; NULL if private */
+    struct page *pg;
+    struct vm_object *obj;      /* locked; NULL if private */
     struct anon_family *family; /* locked; NULL if not     */
-    struct vm_object   *in;     /* an object that names it; it stays while the family is locked */
+    struct vm_object *in;       /* an object that names it; it stays while the family is locked */
 };
 /*
  * scan_lock - lock what the page belongs to, so that it stays where it is.  @who  the caller's slot, below SCANNERS.

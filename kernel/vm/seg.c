@@ -36,7 +36,7 @@ void seg_boot(void)
 static void account_segment(struct seg *s, int64_t sign)
 {
     struct as *as = s->as;
-    uint64_t   pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
+    uint64_t pages = (uint64_t)sign * ((s->n.end - s->n.start) >> PAGE_SHIFT);
 
     as->virt_pages += pages;
     as->need_pages += seg_need(s->prot, s->flags, pages);
@@ -71,14 +71,15 @@ static void unlink_backing_object(struct seg *s)
 void seg_unlink_object(struct seg *s)
 {
     struct vm_object *o = s->obj;
-    bool              last;
+    bool last;
 
     spin_lock(&o->lock);
     list_remove(&s->obj_link);
     last = list_empty(&o->segs);
     spin_unlock(&o->lock);
     if (last && o->io != NULL)
-        pcache_unmapped(o, s->obj_first, s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
+        pcache_unmapped(o, s->obj_first,
+                        s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
 }
 
 static bool writes_file(const struct seg *s)
@@ -100,7 +101,7 @@ static void hold_backing(struct seg *s)
 static struct seg *seg_alloc(const struct seg *from, size_t count)
 {
     struct usermem *payer = NULL;
-    struct seg     *s;
+    struct seg *s;
 
     if (unlikely(count >= SEG_COUNT_FREE) && (payer = usermem_charge(sizeof *s)) == NULL)
         return NULL;
@@ -154,7 +155,7 @@ void seg_delete(struct seg *s)
 
 void as_unlock(struct as *as)
 {
-    struct list      dead = LIST_INIT(dead);
+    struct list dead = LIST_INIT(dead);
     struct seg_node *n;
 
     reserve_settle(as);
@@ -260,9 +261,10 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
 static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
-           low->max_prot == high->max_prot && low->policy == high->policy && low->advice == high->advice &&
-           low->flags == high->flags && low->what == high->what && low->locked == high->locked && low->vn == high->vn &&
-           low->obj == high->obj && (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
+           low->max_prot == high->max_prot && low->policy == high->policy &&
+           low->advice == high->advice && low->flags == high->flags && low->what == high->what &&
+           low->locked == high->locked && low->vn == high->vn && low->obj == high->obj &&
+           (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 
 /* Makes `low` cover `high` too, and deletes `high`. */

@@ -70,7 +70,7 @@ static struct seg_node *rebalance_subtree(struct seg_node *n)
 static void set_gap_below(struct seg_tree *t, struct seg_node *n)
 {
     struct seg_node *prev = segtree_prev(t, n);
-    uint64_t         from = prev != NULL ? prev->end : 0;
+    uint64_t from = prev != NULL ? prev->end : 0;
 
     n->gap = n->start > from + n->guard ? n->start - n->guard - from : 0;
 }
@@ -188,7 +188,8 @@ void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint
 }
 
 /* The highest fitting gap that lies below a node of this subtree. */
-static uint64_t find_gap_in_subtree(struct seg_tree *t, struct seg_node *n, uint64_t len, uint64_t lo, uint64_t hi)
+static uint64_t find_gap_in_subtree(struct seg_tree *t, struct seg_node *n, uint64_t len,
+                                    uint64_t lo, uint64_t hi)
 {
     uint64_t addr, from, to;
 
@@ -211,7 +212,7 @@ static uint64_t find_gap_in_subtree(struct seg_tree *t, struct seg_node *n, uint
 uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64_t hi)
 {
     struct seg_node *last = t->count != 0 ? list_entry(t->order.prev, struct seg_node, link) : NULL;
-    uint64_t         from = last != NULL ? max_of(last->end, lo) : lo;
+    uint64_t from = last != NULL ? max_of(last->end, lo) : lo;
 
     if (from < hi && hi - from >= len)
         return hi - len;
@@ -228,7 +229,7 @@ bool segtree_is_free(struct seg_tree *t, uint64_t addr, uint64_t len)
 struct clone {
     struct seg_tree *to;
     struct seg_node *(*copy)(void *, struct seg_node *);
-    void            *arg;
+    void *arg;
 };
 
 static struct seg_node *clone_subtree(struct clone *c, struct seg_node *n)

@@ -19,20 +19,20 @@
 #include "lib/types.h"
 
 struct seg_node {
-    uint64_t         start, end; /* bytes */
+    uint64_t start, end; /* bytes */
     struct seg_node *left, *right;
-    struct list      link;       /* in address order */
-    uint64_t         gap;        /* free bytes between the range before and start - guard */
-    uint64_t         max_gap;    /* I3 */
-    uint32_t         guard;      /* bytes below start that must stay free */
-    int32_t          height;
+    struct list link; /* in address order */
+    uint64_t gap;     /* free bytes between the range before and start - guard */
+    uint64_t max_gap; /* I3 */
+    uint32_t guard;   /* bytes below start that must stay free */
+    int32_t height;
 };
 
 struct seg_tree {
     struct seg_node *root;
     struct seg_node *_Atomic hint; /* the range found last, or NULL */
-    struct list      order;
-    unsigned         count;
+    struct list order;
+    unsigned count;
 };
 
 void segtree_init(struct seg_tree *t);

@@ -13,7 +13,8 @@ static bool slot_used(const struct slots *s, uint64_t slot)
 
 void slots_init(struct slots *s, uint64_t *bitmap, uint64_t pages)
 {
-    *s = (struct slots){.used = bitmap, .pages = pages, .free = pages - 1, .whole = pages / WORD, .next = 1};
+    *s = (struct slots){
+        .used = bitmap, .pages = pages, .free = pages - 1, .whole = pages / WORD, .next = 1};
     s->used[0] = 1;
     s->whole -= s->whole > 0;
 }

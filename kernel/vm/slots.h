@@ -18,8 +18,8 @@
 
 struct slots {
     uint64_t *used; /* a bit for each */
-    uint64_t  pages, free, whole;
-    uint64_t  next; /* where the search begins */
+    uint64_t pages, free, whole;
+    uint64_t next; /* where the search begins */
 };
 
 /* slots_bytes - size of the bitmap of so many slots. */

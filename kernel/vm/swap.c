@@ -32,14 +32,17 @@
 #include "vm/rmap.h"
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;
-TUNABLE(swap_cluster, 1, SWAP_CLUSTER,
-        "default 32 pages, aligned: those that were not touched leave memory together; 1: each by itself");
+TUNABLE(
+    swap_cluster, 1, SWAP_CLUSTER,
+    "default 32 pages, aligned: those that were not touched leave memory together; 1: each by itself");
 TUNABLE(swap_readaround, 1, SWAP_CLUSTER,
         "default 32 pages: longest read from swap at a fault; what is used may allow less; 1: one");
-TUNABLE(swap_keep, 0, 1, "default 1: a page keeps its slot of swap until it is written to, while half of swap is free");
+TUNABLE(
+    swap_keep, 0, 1,
+    "default 1: a page keeps its slot of swap until it is written to, while half of swap is free");
 
 static struct kmem_cache *standin_cache;
-static _Atomic uint64_t   kept; /* pages with PG_SLOT */
+static _Atomic uint64_t kept; /* pages with PG_SLOT */
 
 uint64_t swap_kept(void)
 {
@@ -117,12 +120,12 @@ static bool is_private_page(const struct page *pg)
 
 /* Pages that lie side by side on the disk, on their way out or in. */
 struct transfer {
-    struct blk_req    req;
-    unsigned          n;
-    struct page      *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
+    struct blk_req req;
+    unsigned n;
+    struct page *frame[SWAP_CLUSTER], *standin[SWAP_CLUSTER];
     struct swap_owner owner[SWAP_CLUSTER];
-    struct blk_vec    vec[SWAP_CLUSTER];
-    struct dying      dying;
+    struct blk_vec vec[SWAP_CLUSTER];
+    struct dying dying;
 };
 
 static void release_page_unlock(struct page *pg)
@@ -185,7 +188,8 @@ static void transfer_end(struct transfer *t)
         kmem_free(t);
 }
 
-static void transfer_add(struct transfer *t, struct page *frame, struct page *standin, struct swap_owner own)
+static void transfer_add(struct transfer *t, struct page *frame, struct page *standin,
+                         struct swap_owner own)
 {
     t->frame[t->n] = frame;
     t->standin[t->n] = standin;
@@ -194,13 +198,20 @@ static void transfer_add(struct transfer *t, struct page *frame, struct page *st
     t->n++;
 }
 
-static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first, void (*done)(struct blk_req *r))
+static void transfer_begin(struct transfer *t, enum blk_op op, struct swap_place first,
+                           void (*done)(struct blk_req *r))
 {
     const struct swap_area *a = &swap_areas[first.area];
 
-    t->req = (struct blk_req){.disk = a->disk, .op = (uint8_t)op, .sync = op == BLK_READ, .by = blk_owner(),
-                              .nvecs = t->n, .vec = t->vec, .sector = swap_sector(a, first.slot),
-                              .nsect = t->n * SWAP_SECTORS, .done = done};
+    t->req = (struct blk_req){.disk = a->disk,
+                              .op = (uint8_t)op,
+                              .sync = op == BLK_READ,
+                              .by = blk_owner(),
+                              .nvecs = t->n,
+                              .vec = t->vec,
+                              .sector = swap_sector(a, first.slot),
+                              .nsect = t->n * SWAP_SECTORS,
+                              .done = done};
     blk_submit(&t->req);
 }
 
@@ -216,12 +227,13 @@ static void count_anon_freed(void)
 static void swap_write_done(struct blk_req *r)
 {
     struct transfer *t = container_of(r, struct transfer, req);
-    unsigned         freed = 0;
+    unsigned freed = 0;
 
     for (unsigned i = 0; i < t->n; i++) {
         if ((r->bad >> i & 1) != 0) {
             swap_retire(t->standin[i]->swap_area);
-            t->standin[i]->swap_area = SWAP_AREAS; /* the slot stays in use, and the stand-in names none */
+            t->standin[i]->swap_area =
+                SWAP_AREAS; /* the slot stays in use, and the stand-in names none */
         } else {
             page_replace(t->owner[i].obj, t->owner[i].family, t->frame[i], t->standin[i]);
             count_anon_freed();
@@ -246,7 +258,7 @@ static bool has_no_other_user(const struct page *pg)
 static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
 {
     struct swap_place p;
-    struct page      *standin;
+    struct page *standin;
 
     if (!claim_swap_slot(pg, &p))
         return false;
@@ -262,11 +274,12 @@ static bool swap_out_unwritten(struct page *pg, struct swap_owner own)
 }
 
 /* Writes the first of n pages to slots side by side, as many as there are.  Returns how many were dealt with. */
-static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n, struct swap_went *went)
+static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners, unsigned n,
+                                 struct swap_went *went)
 {
-    struct transfer  *t = kmem_alloc(sizeof *t);
+    struct transfer *t = kmem_alloc(sizeof *t);
     struct swap_place at = {0};
-    unsigned          got = t != NULL ? swap_take(min_of(n, SWAP_CLUSTER), &at) : 0, used = 0;
+    unsigned got = t != NULL ? swap_take(min_of(n, SWAP_CLUSTER), &at) : 0, used = 0;
 
     if (got == 0) {
         kmem_free(t);
@@ -275,7 +288,7 @@ static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners,
     t->n = 0;
     for (unsigned i = 0; i < got; i++) {
         struct swap_place p = {at.area, at.slot + used};
-        struct page      *standin = standin_new(pages[i], p);
+        struct page *standin = standin_new(pages[i], p);
 
         if (standin != NULL) {
             transfer_add(t, pages[i], standin, owners[i]);
@@ -300,10 +313,11 @@ static unsigned swap_out_cluster(struct page **pages, struct swap_owner *owners,
 struct swap_went swap_out(struct page **pages, struct swap_owner *owners, unsigned n)
 {
     struct swap_went went = {0};
-    unsigned         left = 0, done = 0, did = 1;
+    unsigned left = 0, done = 0, did = 1;
 
     for (unsigned i = 0; i < n; i++) {
-        bool usable = has_no_other_user(pages[i]), gone = usable && swap_out_unwritten(pages[i], owners[i]);
+        bool usable = has_no_other_user(pages[i]),
+             gone = usable && swap_out_unwritten(pages[i], owners[i]);
 
         went.freed += gone;
         if (usable && !gone) {
@@ -362,9 +376,10 @@ static void swap_read_done(struct blk_req *r)
  * The stand-in of page `index` of `o`, held and made busy, if there is one and it can be; `next` to it, or it next to
  * that, on the disk.  NULL: there is none.
  */
-static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index, const struct page *next)
+static struct page *lock_neighbour_standin(struct vm_object *o, uint64_t index,
+                                           const struct page *next)
 {
-    bool         below = index < next->index;
+    bool below = index < next->index;
     struct page *pg;
 
     spin_lock(&o->lock);
@@ -389,11 +404,12 @@ static struct page *alloc_swap_in_frame(const struct placement *pl, uint64_t ind
 }
 
 /* Adds up to `most` neighbours on one side of `pg` to frame[], with `flags`, and standin[].  Returns how many. */
-static unsigned gather_neighbours(struct vm_object *o, const struct page *pg, const struct placement *pl, int step, uint64_t most,
-                       uint32_t flags, struct page **frame, struct page **standin)
+static unsigned gather_neighbours(struct vm_object *o, const struct page *pg,
+                                  const struct placement *pl, int step, uint64_t most,
+                                  uint32_t flags, struct page **frame, struct page **standin)
 {
     const struct page *next = pg;
-    unsigned           n = 0;
+    unsigned n = 0;
 
     while (n < most && pageout_spare(n + 1)) {
         uint64_t index = next->index + (uint64_t)(int64_t)step;
@@ -416,16 +432,16 @@ static unsigned gather_neighbours(struct vm_object *o, const struct page *pg, co
  * Reads the stand-in, which the caller has made busy, and its neighbours within `around`: `guess` says that these are
  * not wanted yet, else all are.  0, -ENOMEM.
  */
-static int start_swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around,
-                    bool guess)
+static int start_swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
+                         struct page_run *around, bool guess)
 {
-    uint32_t          flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
-    struct transfer  *t = kmem_alloc(sizeof *t);
-    struct page      *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
-    struct page      *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
+    uint32_t flags = guess ? PG_AHEAD | PG_REFERENCED : PG_REFERENCED;
+    struct transfer *t = kmem_alloc(sizeof *t);
+    struct page *frame = t != NULL ? place_page(pl, 0, 0, pg->index) : NULL;
+    struct page *below[SWAP_CLUSTER], *below_standin[SWAP_CLUSTER];
     struct swap_owner own = {o->family != NULL ? NULL : o, o->family};
     struct swap_place first = swap_place_of(pg);
-    unsigned          nbelow, nabove;
+    unsigned nbelow, nabove;
 
     if (frame == NULL) {
         kmem_free(t);
@@ -433,8 +449,8 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
     }
     around->n = min_of(around->n, (uint64_t)SWAP_CLUSTER);
     page_hold(pg);
-    nbelow = gather_neighbours(o, pg, pl, -1, min_of(pg->index - around->first, around->n - 1), flags, below,
-                    below_standin);
+    nbelow = gather_neighbours(o, pg, pl, -1, min_of(pg->index - around->first, around->n - 1),
+                               flags, below, below_standin);
     t->n = 0;
     for (unsigned i = nbelow; i > 0; i--)
         transfer_add(t, below[i - 1], below_standin[i - 1], own);
@@ -443,8 +459,8 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
     if (!guess)
         atomic_fetch_or_explicit(&frame->flags, PG_REFERENCED, memory_order_relaxed);
     transfer_add(t, frame, pg, own);
-    nabove = gather_neighbours(o, pg, pl, 1, around->first + around->n - 1 - pg->index, flags, &t->frame[t->n],
-                    &t->standin[t->n]);
+    nabove = gather_neighbours(o, pg, pl, 1, around->first + around->n - 1 - pg->index, flags,
+                               &t->frame[t->n], &t->standin[t->n]);
     for (unsigned i = 0; i < nabove; i++)
         transfer_add(t, t->frame[t->n], t->standin[t->n], own);
     for (unsigned i = 0; i < t->n; i++)
@@ -456,12 +472,14 @@ static int start_swap_in(struct vm_object *o, struct page *pg, const struct plac
     return 0;
 }
 
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait)
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
+            struct page_run *around, bool wait)
 {
     bool there;
-    int  err = 0;
+    int err = 0;
 
-    if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) != 0) { /* another process was faster */
+    if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
+        0) { /* another process was faster */
         if (wait)
             page_lock_wait(pg);
         return 0;
@@ -482,12 +500,12 @@ int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, st
 int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg)
 {
     struct placement pl = place_of_seg(s, addr);
-    struct page_run  run = {pg->index, 1};
-    uint64_t         first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
-    uint64_t         end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
-    unsigned         area = pg->swap_area; /* SWAP_AREAS: it is there just now */
-    uint64_t         wanted;
-    int              err;
+    struct page_run run = {pg->index, 1};
+    uint64_t first = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
+    uint64_t end = first + ((s->n.end - s->n.start) >> PAGE_SHIFT);
+    unsigned area = pg->swap_area; /* SWAP_AREAS: it is there just now */
+    uint64_t wanted;
+    int err;
 
     if (swap_readaround > 1 && area != SWAP_AREAS)
         run = around_advised(&s->around, pg->index, 1, swap_readaround,
@@ -515,10 +533,11 @@ static bool is_wanted_standin(const struct page *pg, uint32_t flags, bool ahead)
 }
 
 /* Looks for such a stand-in at or after *index, which moves on: *out, held.  false: look again, after a rest. */
-static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead, struct page **out)
+static bool look_for_standin(struct vm_object *o, uint64_t *index, uint64_t last, bool ahead,
+                             struct page **out)
 {
     struct page *pg = NULL;
-    bool         found = false;
+    bool found = false;
 
     spin_lock(&o->lock);
     for (unsigned n = 0; n < LOOKS_PER_HOLD && !found; n++, *index += !found) {
@@ -554,12 +573,14 @@ static struct page *next_standin(struct vm_object *o, uint64_t *index, uint64_t 
 static int swap_in_standins(struct vm_object *o, uint64_t first, uint64_t last)
 {
     struct page *pg;
-    int          err = 0;
+    int err = 0;
 
     while (err == 0 && !vm_ending() && (pg = next_standin(o, &first, last, false)) != NULL) {
         struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, first, true};
 
-        err = swap_in(o, pg, &pl, &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
+        err =
+            swap_in(o, pg, &pl,
+                    &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, true);
         page_release(pg);
     }
     return err;
@@ -577,15 +598,17 @@ int swap_in_object(struct vm_object *o)
 
 void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t last)
 {
-    uint64_t     base = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
+    uint64_t base = seg_shared(s) ? s->obj_first : s->n.start >> PAGE_SHIFT;
     struct page *pg;
-    int          err = 0;
+    int err = 0;
 
     while (err == 0 && pageout_spare(SWAP_CLUSTER) && !vm_ending() &&
            (pg = next_standin(o, &first, last, true)) != NULL) {
         struct placement pl = place_of_seg(s, s->n.start + ((first - base) << PAGE_SHIFT));
 
-        err = swap_in(o, pg, &pl, &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
+        err =
+            swap_in(o, pg, &pl,
+                    &(struct page_run){first, min_of(last - first, SWAP_CLUSTER - 1ul) + 1}, false);
         page_release(pg);
         if (first++ == last)
             break;

@@ -14,14 +14,14 @@ struct disk;
 
 void swap_boot(void);
 /* swap_room - is there a slot for a page?  swap_kept - pages in memory that keep the slot they came from. */
-bool     swap_room(void);
+bool swap_room(void);
 uint64_t swap_kept(void);
 /* swap_cluster_pages - how many neighbours, aligned, leave memory together: the tunable swap_cluster. */
 unsigned swap_cluster_pages(void);
 
 /* What a page on its way out belongs to; a reference of it is held.  One of the two. */
 struct swap_owner {
-    struct vm_object   *obj;
+    struct vm_object *obj;
     struct anon_family *family;
 };
 /* What swap_out() did: pages that needed no write, and are free; pages that are being written. */
@@ -47,7 +47,8 @@ void swap_forget(struct page *pg);
  * @wait    until it is there; else 0 says that it was begun, and the others are wanted as well: no PG_AHEAD
  * 0 (the caller looks again), -EIO, -ENOMEM.  Sleeps.
  */
-int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl, struct page_run *around, bool wait);
+int swap_in(struct vm_object *o, struct page *pg, const struct placement *pl,
+            struct page_run *around, bool wait);
 /* swap_in_fault - the same for a fault at `addr` of segment `s`, which reads around (around.h). */
 int swap_in_fault(struct seg *s, uint64_t addr, struct vm_object *o, struct page *pg);
 /*
@@ -65,10 +66,10 @@ void swap_in_ahead(struct seg *s, struct vm_object *o, uint64_t first, uint64_t 
 /* A new area: pages 1 .. pages - 1 of a disk, or of a file on it, whose pages begin at sector[]. */
 struct swap_new {
     struct vnode *vn;
-    const char   *name;
-    struct disk  *disk;
-    uint64_t     *sector; /* kmem_alloc'ed, becomes the area's; NULL: the whole disk */
-    uint64_t      pages;
+    const char *name;
+    struct disk *disk;
+    uint64_t *sector; /* kmem_alloc'ed, becomes the area's; NULL: the whole disk */
+    uint64_t pages;
 };
 /*
  * swap_add - swapon(2): -EINVAL (too small) -EBUSY (is one already, or its disk is mounted) -ENOMEM.
@@ -79,10 +80,10 @@ int swap_add(const struct swap_new *n);
 int swap_remove(struct vnode *vn);
 
 struct swap_info {
-    char     name[64];
+    char name[64];
     uint64_t dev; /* of the disk */
     uint64_t pages, free;
-    bool     file;
+    bool file;
 };
 /* swap_next - the i'th area; false: there are no more.  swap_total - pages of all, and free ones. */
 bool swap_next(unsigned i, struct swap_info *out);

@@ -22,9 +22,9 @@
 #include "vm/pageout.h"
 #include "vm/reserve.h"
 
-struct swap_area       swap_areas[SWAP_AREAS];
+struct swap_area swap_areas[SWAP_AREAS];
 static struct spinlock areas_lock = SPINLOCK_INIT(RANK_VM_TLB);
-static struct mutex    areas_mutex;
+static struct mutex areas_mutex;
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
@@ -81,7 +81,7 @@ bool swap_plenty(unsigned area)
 void swap_retire(unsigned area)
 {
     struct swap_area *a = &swap_areas[area];
-    bool              first;
+    bool first;
 
     spin_lock(&areas_lock);
     first = a->usable-- == a->slots.pages - 1;
@@ -100,8 +100,8 @@ void swap_areas_boot(void)
 int swap_add(const struct swap_new *n)
 {
     struct swap_area *a = NULL;
-    uint64_t         *bitmap;
-    int               err = -ENOMEM;
+    uint64_t *bitmap;
+    int err = -ENOMEM;
 
     if (n->pages < 2 || n->pages > UINT32_MAX)
         return -EINVAL;
@@ -113,7 +113,8 @@ int swap_add(const struct swap_new *n)
             err = -EBUSY;
     }
     bitmap = kmem_zalloc(slots_bytes(n->pages));
-    if (err != -EBUSY && a != NULL && bitmap != NULL && n->sector == NULL && disk_claim(n->disk) != 0)
+    if (err != -EBUSY && a != NULL && bitmap != NULL && n->sector == NULL &&
+        disk_claim(n->disk) != 0)
         err = -EBUSY; /* a file's blocks are claimed with its file system */
     if (err != -EBUSY && a != NULL && bitmap != NULL) {
         vm_vnode_ops.hold(n->vn);
@@ -137,7 +138,7 @@ int swap_add(const struct swap_new *n)
 static int swap_in_space(struct as *as)
 {
     struct seg_node *n;
-    int              err;
+    int err;
 
     rw_enter_read(&as->lock);
     err = swap_in_range(as, 0, USER_TOP);
@@ -157,7 +158,7 @@ static bool is_area_unused(const struct swap_area *a)
 static int swap_in_area(const struct swap_area *a)
 {
     struct as *as, *next;
-    int        err = object_each_sysv(swap_in_object);
+    int err = object_each_sysv(swap_in_object);
 
     for (as = as_next(NULL); as != NULL; as = next) {
         if (err == 0 && vm_ending())
@@ -187,14 +188,15 @@ static int empty_swap_area(const struct swap_area *a)
 int swap_remove(struct vnode *vn)
 {
     struct swap_area *a = NULL;
-    int               err = -EINVAL;
+    int err = -EINVAL;
 
     mutex_enter(&areas_mutex);
     for (unsigned i = 0; i < SWAP_AREAS; i++)
         if (swap_areas[i].vn == vn)
             a = &swap_areas[i];
     if (a != NULL) {
-        uint64_t used = a->usable - a->slots.free, kept = min_of(swap_kept(), used), total, others, promised, limit;
+        uint64_t used = a->usable - a->slots.free, kept = min_of(swap_kept(), used), total, others,
+                 promised, limit;
 
         swap_total(&total, &others);
         reserve_state(&promised, &limit);
@@ -224,7 +226,9 @@ bool swap_next(unsigned i, struct swap_info *out)
         const struct swap_area *a = &swap_areas[k];
 
         if (a->vn != NULL && i-- == 0) {
-            *out = (struct swap_info){.dev = disk_dev(a->disk), .pages = a->usable, .free = a->slots.free,
+            *out = (struct swap_info){.dev = disk_dev(a->disk),
+                                      .pages = a->usable,
+                                      .free = a->slots.free,
                                       .file = a->sector != NULL};
             str_copy(out->name, a->name, sizeof out->name);
             return true;

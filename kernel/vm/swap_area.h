@@ -11,13 +11,13 @@
 enum { SWAP_AREAS = 8, SWAP_SECTORS = PAGE_SIZE / 512 };
 
 struct swap_area {
-    struct vnode *vn;     /* held; NULL: no area here                                  */
-    struct disk  *disk;
-    uint64_t     *sector; /* of each slot, in a file; NULL: slot n at page n            */
-    struct slots  slots;
-    uint64_t      usable; /* slots: all but the label's and bad ones                    */
-    bool          leaving; /* no new pages                                              */
-    char          name[64];
+    struct vnode *vn; /* held; NULL: no area here                                  */
+    struct disk *disk;
+    uint64_t *sector; /* of each slot, in a file; NULL: slot n at page n            */
+    struct slots slots;
+    uint64_t usable; /* slots: all but the label's and bad ones                    */
+    bool leaving;    /* no new pages                                              */
+    char name[64];
 };
 extern struct swap_area swap_areas[SWAP_AREAS];
 
@@ -36,7 +36,8 @@ static inline uint64_t swap_sector(const struct swap_area *a, uint64_t slot)
 static inline bool swap_follows(struct swap_place a, struct swap_place b)
 {
     return a.area == b.area && a.area != SWAP_AREAS &&
-           swap_sector(&swap_areas[b.area], b.slot) == swap_sector(&swap_areas[a.area], a.slot) + SWAP_SECTORS;
+           swap_sector(&swap_areas[b.area], b.slot) ==
+               swap_sector(&swap_areas[a.area], a.slot) + SWAP_SECTORS;
 }
 
 /*
@@ -46,8 +47,8 @@ static inline bool swap_follows(struct swap_place a, struct swap_place b)
  * Each takes areas_lock (RANK_VM_TLB).  Any context.
  */
 unsigned swap_take(unsigned want, struct swap_place *first);
-void     swap_give(struct swap_place p);
-void     swap_retire(unsigned area);
+void swap_give(struct swap_place p);
+void swap_retire(unsigned area);
 /* swap_plenty - may pages that come back from an area keep their slots?  At least half of swap is free.  No lock. */
 bool swap_plenty(unsigned area);
 void swap_areas_boot(void);

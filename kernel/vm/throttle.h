@@ -20,7 +20,7 @@
 
 /* Values in force; live, so each call looks anew. */
 struct throttle {
-    bool     on;     /* ufs_WRITES       */
+    bool on;         /* ufs_WRITES       */
     uint64_t hw, lw; /* bytes            */
 };
 

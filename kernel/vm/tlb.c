@@ -37,7 +37,8 @@
 #define FLUSH_PAGES 32 /* up to here page by page, above it everything */
 
 /* Carry out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
-static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end, uint64_t gen)
+static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end,
+                            uint64_t gen)
 {
     if (v->gen >= gen)
         return; /* a later, complete flush has covered it */
@@ -129,8 +130,8 @@ static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, str
 static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
-    struct cpumask      ask = {{0}};
-    uint32_t            n = choose_tlb_targets(r, me->id, &ask);
+    struct cpumask ask = {{0}};
+    uint32_t n = choose_tlb_targets(r, me->id, &ask);
 
     if (n == 0)
         return;
@@ -142,7 +143,8 @@ static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
     if (park_on)
         CPUMASK_FOREACH (i, &ask) /* it may be waiting for answers itself, interrupts off */
             park_wake(park_key(&cpus[i]->vm->request, 0));
-    for (unsigned turns = 0; atomic_load_explicit(&r->waiting, memory_order_acquire) != 0; turns++) {
+    for (unsigned turns = 0; atomic_load_explicit(&r->waiting, memory_order_acquire) != 0;
+         turns++) {
         answer_tlb_requests(v);
         cpu_pause();
         if (park_on && turns == PARK_TURNS) {
@@ -168,9 +170,9 @@ bool tlb_only_here(const struct as *as)
 
 static void flush_space(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
-    struct cpu    *me;
+    struct cpu *me;
     struct vm_cpu *v;
-    uint64_t       gen;
+    uint64_t gen;
 
     irq_push();
     me = this_cpu();
@@ -184,8 +186,8 @@ static void flush_space(struct as *as, uint64_t start, uint64_t end, enum tlb_wh
             flush_local_tlb(v, as, start, end, gen);
     }
     if (!tlb_only_here(as)) {
-        v->request = (struct tlb_request){
-            .as = as, .start = start, .end = end, .gen = gen, .what = what};
+        v->request =
+            (struct tlb_request){.as = as, .start = start, .end = end, .gen = gen, .what = what};
         shoot_down_others(v, me);
     }
     irq_pop();
@@ -226,9 +228,9 @@ void tlb_retire(struct as *as)
 
 void as_activate(struct thread *next)
 {
-    struct cpu    *me = this_cpu();
+    struct cpu *me = this_cpu();
     struct vm_cpu *v = me->vm;
-    struct as     *as = next->as, *old = atomic_load_explicit(&v->loaded, memory_order_relaxed);
+    struct as *as = next->as, *old = atomic_load_explicit(&v->loaded, memory_order_relaxed);
 
     ASSERT(!irq_enabled(), "tlb: switching with interrupts on");
     if (as == NULL) {

@@ -23,24 +23,24 @@ enum tlb_what {
 
 /* A request to other CPUs; lives in the sender's vm_cpu. */
 struct tlb_request {
-    struct as       *as;
-    uint64_t         start, end; /* bytes; the whole space when start == end */
-    uint64_t         gen;
-    enum tlb_what    what;
-    _Atomic uint32_t waiting;    /* CPUs that have not answered              */
+    struct as *as;
+    uint64_t start, end; /* bytes; the whole space when start == end */
+    uint64_t gen;
+    enum tlb_what what;
+    _Atomic uint32_t waiting; /* CPUs that have not answered              */
 };
 
 /* Lock key: [o] only its own CPU, interrupts off  [a] atomic */
 struct vm_cpu {
-    struct as *_Atomic  loaded;  /* [a] written by its own CPU               */
-    _Atomic bool        lazy;    /* [a] a thread without address space runs  */
-    uint64_t            gen;     /* [o] flushes of `loaded` carried out      */
-    struct tlb_request  request; /* [o] filled, read by the targets          */
-    struct cpumask      senders; /* [a] CPUs whose request waits for this one */
-    uint32_t            ntables; /* [o]                                      */
-    uint32_t            ntops;   /* [o]                                      */
-    uint64_t           *tables[PT_CACHE];
-    uint64_t           *tops[PT_TOPS];
+    struct as *_Atomic loaded;  /* [a] written by its own CPU               */
+    _Atomic bool lazy;          /* [a] a thread without address space runs  */
+    uint64_t gen;               /* [o] flushes of `loaded` carried out      */
+    struct tlb_request request; /* [o] filled, read by the targets          */
+    struct cpumask senders;     /* [a] CPUs whose request waits for this one */
+    uint32_t ntables;           /* [o]                                      */
+    uint32_t ntops;             /* [o]                                      */
+    uint64_t *tables[PT_CACHE];
+    uint64_t *tops[PT_TOPS];
 };
 
 /* tlb_flush - make every CPU forget its translations of [start, end) of `as`.  No spin lock may be held. */
@@ -58,8 +58,8 @@ void tlb_retire(struct as *as);
 /* A few spaces to flush, gathered while spin locks are held. */
 #define TLB_BATCH 6
 struct tlb_batch {
-    unsigned   n;
-    bool       everyone; /* too many: flush all CPUs */
+    unsigned n;
+    bool everyone;            /* too many: flush all CPUs */
     struct as *as[TLB_BATCH]; /* each held */
 };
 static inline void tlb_batch_init(struct tlb_batch *b)

@@ -62,7 +62,8 @@ bool victims_take_anon(struct victims *v, const struct scan_page *sp)
 
 bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b)
 {
-    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0, mapped;
+    bool called = (atomic_load_explicit(&sp->pg->flags, memory_order_relaxed) & PG_REFERENCED) != 0,
+         mapped;
 
     if (clear && called)
         atomic_fetch_and_explicit(&sp->pg->flags, ~(uint32_t)PG_REFERENCED, memory_order_relaxed);
@@ -73,13 +74,14 @@ bool page_referenced(const struct scan_page *sp, bool clear, struct tlb_batch *b
 
 struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 {
-    uint32_t         flags = atomic_load(&sp->pg->flags);
-    bool             anon = (flags & PG_ANON) != 0;
-    uint32_t         refs = sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
+    uint32_t flags = atomic_load(&sp->pg->flags);
+    bool anon = (flags & PG_ANON) != 0;
+    uint32_t refs =
+        sp->family != NULL ? atomic_load(&sp->pg->share) + 1 : 1; /* if nobody else has it */
     struct page_seen s = {
         .kind = anon ? KIND_ANON : pcache_kind(sp->obj),
-        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 || atomic_load(&sp->pg->refs) != refs ||
-                (sp->obj != NULL && sp->obj->locked),
+        .busy = (flags & (PG_LOCKED | PG_WRITEBACK | PG_CACHED)) != 0 ||
+                atomic_load(&sp->pg->refs) != refs || (sp->obj != NULL && sp->obj->locked),
         .dirty = anon || (flags & PG_DIRTY) != 0,
         .spaces = atomic_load(&sp->pg->mapcount),
     };
@@ -92,7 +94,7 @@ struct page_seen page_seen_now(const struct scan_page *sp, struct tlb_batch *b)
 static void free_file_page_unlock(struct page *pg)
 {
     struct vm_object *o = pg->obj; /* it cannot go: the page is busy */
-    bool              exec = pcache_kind(o) == KIND_EXEC, listed = cachelist_on, gone = false;
+    bool exec = pcache_kind(o) == KIND_EXEC, listed = cachelist_on, gone = false;
 
     spin_lock(&o->lock);
     if (listed) {

@@ -13,10 +13,10 @@
 
 /* Pages that have been unmapped and are busy, held, and wait for the flush of translations. */
 struct victims {
-    unsigned          nfile, nanon;
-    struct page      *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* a whole cluster comes at once */
-    struct swap_owner owner[VICTIMS + SWAP_CLUSTER];                /* of anon[]                     */
-    struct tlb_batch  tlb;
+    unsigned nfile, nanon;
+    struct page *file[VICTIMS], *anon[VICTIMS + SWAP_CLUSTER]; /* a whole cluster comes at once */
+    struct swap_owner owner[VICTIMS + SWAP_CLUSTER];           /* of anon[]                     */
+    struct tlb_batch tlb;
 };
 
 static inline void victims_init(struct victims *v)

@@ -22,10 +22,21 @@ struct regs;
 /* prot and flags have Linux's values (they come straight from mmap). */
 enum { PROT_READ = 1, PROT_WRITE = 2, PROT_EXEC = 4 };
 enum {
-    MAP_SHARED = 0x1, MAP_PRIVATE = 0x2, MAP_SHARED_VALIDATE = 0x3, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20,
-    MAP_GROWSDOWN = 0x100, MAP_DENYWRITE = 0x800, MAP_EXECUTABLE = 0x1000, MAP_LOCKED = 0x2000, MAP_NORESERVE = 0x4000,
-    MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000, MAP_STACK = 0x20000,
-    MAP_HUGETLB = 0x40000, MAP_FIXED_NOREPLACE = 0x100000,
+    MAP_SHARED = 0x1,
+    MAP_PRIVATE = 0x2,
+    MAP_SHARED_VALIDATE = 0x3,
+    MAP_FIXED = 0x10,
+    MAP_ANONYMOUS = 0x20,
+    MAP_GROWSDOWN = 0x100,
+    MAP_DENYWRITE = 0x800,
+    MAP_EXECUTABLE = 0x1000,
+    MAP_LOCKED = 0x2000,
+    MAP_NORESERVE = 0x4000,
+    MAP_POPULATE = 0x8000,
+    MAP_NONBLOCK = 0x10000,
+    MAP_STACK = 0x20000,
+    MAP_HUGETLB = 0x40000,
+    MAP_FIXED_NOREPLACE = 0x100000,
 };
 enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC };
 
@@ -52,8 +63,8 @@ bool as_memory_returns(void);
  * Errors: -EINVAL (len 0, misaligned, bad flags), -ENOMEM (no room, over RLIMIT_AS given by as_set_limits),
  * -EEXIST (FIXED_NOREPLACE), -EOVERFLOW.
  */
-int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj, uint64_t off,
-           struct vnode *vn, int never);
+int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
+           uint64_t off, struct vnode *vn, int never);
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
  * as_detach - unmap what shmat() mapped at `addr`.  *obj: whose mapping it was, to be compared with, not to be used.
@@ -62,9 +73,10 @@ int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 int as_detach(struct as *as, uint64_t addr, struct vm_object **obj);
 int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot);
 /* as_remap - mremap(2); *new_addr in (MREMAP_FIXED) and out. */
-int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags, uint64_t *new_addr);
+int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags,
+             uint64_t *new_addr);
 /* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break now in force. */
-void     as_brk_init(struct as *as, uint64_t start);
+void as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /*
  * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*.  -EINVAL (unknown; COLD and PAGEOUT of locked memory or
@@ -97,9 +109,9 @@ void as_activate(struct thread *next);
 
 /* What one address is backed by: meminfo(2), /proc/PID/pagemap-like files. */
 struct as_page_info {
-    bool     mapped;   /* inside a segment                    */
-    bool     present;  /* there is a page, mapped now or not  */
-    uint64_t phys;     /* of the byte asked for               */
+    bool mapped;   /* inside a segment                    */
+    bool present;  /* there is a page, mapped now or not  */
+    uint64_t phys; /* of the byte asked for               */
     uint64_t pagesize;
     unsigned lgrp;
 };
@@ -110,18 +122,19 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
 /* Segments in address order, for /proc/PID/maps, pmap and core images. */
 struct seg_info {
-    uint64_t      start, end, off;
-    int           prot, flags;     /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_HUGETLB */
-    struct vnode *vn;              /* held for the caller; NULL for anonymous memory */
-    uint64_t      rss_pages, anon_pages;
-    int           policy;          /* LGRP_MEM_POLICY_* in force */
+    uint64_t start, end, off;
+    int prot, flags;  /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_HUGETLB */
+    struct vnode *vn; /* held for the caller; NULL for anonymous memory */
+    uint64_t rss_pages, anon_pages;
+    int policy; /* LGRP_MEM_POLICY_* in force */
     enum { SEG_OTHER, SEG_HEAP, SEG_STACK, SEG_VDSO } what;
 };
 /* as_next_seg - the first segment that ends above `addr`.  Returns 0 or -ENOENT. */
 int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out);
 
 struct as_usage {
-    uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages, locked_pages;
+    uint64_t virt_pages, rss_pages, data_pages, stack_pages, text_pages, peak_rss_pages,
+        locked_pages;
 };
 void as_usage(struct as *as, struct as_usage *out);
 /*
@@ -170,11 +183,12 @@ void vm_check(void);
 struct vm_vnode_ops {
     void (*hold)(struct vnode *);
     void (*release)(struct vnode *);
-    void (*map_write)(struct vnode *, int n);     /* n more mappings may write to it: they count as openings */
+    void (*map_write)(struct vnode *,
+                      int n); /* n more mappings may write to it: they count as openings */
     int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
-    void (*sync_inodes)(void);                    /* write what is delayed of inodes, not pages.  Sleeps */
-    bool (*may_write)(struct vnode *);            /* does the file belong to the caller, or may it write it? */
-    bool (*ending)(void);                         /* is the calling process ending?  Then long calls end, too */
+    void (*sync_inodes)(void);         /* write what is delayed of inodes, not pages.  Sleeps */
+    bool (*may_write)(struct vnode *); /* does the file belong to the caller, or may it write it? */
+    bool (*ending)(void); /* is the calling process ending?  Then long calls end, too */
 };
 extern struct vm_vnode_ops vm_vnode_ops;
 static inline bool vm_ending(void)

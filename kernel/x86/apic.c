@@ -17,16 +17,27 @@
 #include "x86/mmu.h"
 #include "x86/pio.h"
 
-enum { REG_TPR = 0x80, REG_EOI = 0xb0, REG_SVR = 0xf0, REG_ICR_LO = 0x300, REG_ICR_HI = 0x310,
-       REG_LVT_TIMER = 0x320, REG_LVT_LINT0 = 0x350, REG_LVT_LINT1 = 0x360, REG_LVT_ERROR = 0x370,
-       REG_TIMER_INIT = 0x380, REG_TIMER_CUR = 0x390, REG_TIMER_DIV = 0x3e0 };
+enum {
+    REG_TPR = 0x80,
+    REG_EOI = 0xb0,
+    REG_SVR = 0xf0,
+    REG_ICR_LO = 0x300,
+    REG_ICR_HI = 0x310,
+    REG_LVT_TIMER = 0x320,
+    REG_LVT_LINT0 = 0x350,
+    REG_LVT_LINT1 = 0x360,
+    REG_LVT_ERROR = 0x370,
+    REG_TIMER_INIT = 0x380,
+    REG_TIMER_CUR = 0x390,
+    REG_TIMER_DIV = 0x3e0
+};
 
 static volatile uint32_t *lapic;
-static struct spinlock    ioapic_lock = SPINLOCK_INIT(RANK_UART);
-static unsigned           nioapic;
+static struct spinlock ioapic_lock = SPINLOCK_INIT(RANK_UART);
+static unsigned nioapic;
 static struct {
     volatile uint32_t *regs;
-    uint32_t           gsi_base, ninputs;
+    uint32_t gsi_base, ninputs;
 } ioapic[ACPI_IOAPIC_MAX];
 static struct acpi_override isa[16];
 
@@ -120,7 +131,7 @@ void x86_send_nmi(unsigned cpu)
 void x86_send_ipi_mask(const struct cpumask *m, unsigned vector)
 {
     irq_push();
-    CPUMASK_FOREACH(cpu, m) {
+    CPUMASK_FOREACH (cpu, m) {
         if (cpu != this_cpu()->id) {
             CPUSTAT_INC(xcal);
             x86_send_ipi(cpu, vector);
@@ -152,12 +163,13 @@ int ioapic_route(unsigned irq, unsigned vector, uint32_t id)
 {
     unsigned which;
     uint32_t in, mode;
-    int      err = irq < 16 ? find_ioapic_input(irq, &which, &in) : -ENODEV;
+    int err = irq < 16 ? find_ioapic_input(irq, &which, &in) : -ENODEV;
 
     if (err)
         return err;
     /* MADT flags: polarity in bits 0-1 (3 = active low), trigger in 2-3 (3 = level). */
-    mode = ((isa[irq].flags & 3) == 3 ? 1u << 13 : 0) | ((isa[irq].flags >> 2 & 3) == 3 ? 1u << 15 : 0);
+    mode = ((isa[irq].flags & 3) == 3 ? 1u << 13 : 0) |
+           ((isa[irq].flags >> 2 & 3) == 3 ? 1u << 15 : 0);
     spin_lock(&ioapic_lock);
     ioapic_write(which, 0x11 + 2 * in, id << 24);
     ioapic_write(which, 0x10 + 2 * in, mode | vector);

@@ -12,9 +12,9 @@
 void apic_init(const struct acpi_madt *madt);
 /* apic_init_cpu - switch on the running CPU's local APIC. */
 void apic_init_cpu(void);
-void     apic_eoi(void);
+void apic_eoi(void);
 /* apic_timer_set - interrupt VEC_TIMER once after `ticks` of the APIC timer (0: off). */
-void     apic_timer_set(uint32_t ticks);
+void apic_timer_set(uint32_t ticks);
 uint32_t apic_timer_read(void);
 /* apic_start_all - INIT and start-up IPIs to all other CPUs at once; they begin at `page` << 12. */
 void apic_start_all(unsigned page);

@@ -19,10 +19,10 @@ struct tss {
 } __attribute__((packed));
 
 struct x86_cpu {
-    uint64_t      gdt[GDT_WORDS] __attribute__((aligned(16)));
-    struct tss    tss __attribute__((aligned(16)));
-    _Atomic bool  started;                                     /* [a] runs kernel code            */
-    uint8_t       ist_stack[3][4096] __attribute__((aligned(16))); /* NMI, double fault, machine check */
+    uint64_t gdt[GDT_WORDS] __attribute__((aligned(16)));
+    struct tss tss __attribute__((aligned(16)));
+    _Atomic bool started;                                    /* [a] runs kernel code            */
+    uint8_t ist_stack[3][4096] __attribute__((aligned(16))); /* NMI, double fault, machine check */
 };
 
 #endif

@@ -38,18 +38,20 @@ static inline void wrmsr(uint32_t msr, uint64_t v)
 }
 static inline void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
+    __asm__ volatile("cpuid"
+                     : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3])
+                     : "a"(leaf), "c"(sub));
 }
-#define CR_ACCESS(n)                                                                           \
-    static inline uint64_t read_cr##n(void)                                                    \
-    {                                                                                          \
-        uint64_t v;                                                                            \
-        __asm__ volatile("movq %%cr" #n ", %0" : "=r"(v)::"memory");                           \
-        return v;                                                                              \
-    }                                                                                          \
-    static inline void write_cr##n(uint64_t v)                                                 \
-    {                                                                                          \
-        __asm__ volatile("movq %0, %%cr" #n ::"r"(v) : "memory");                              \
+#define CR_ACCESS(n)                                                                               \
+    static inline uint64_t read_cr##n(void)                                                        \
+    {                                                                                              \
+        uint64_t v;                                                                                \
+        __asm__ volatile("movq %%cr" #n ", %0" : "=r"(v)::"memory");                               \
+        return v;                                                                                  \
+    }                                                                                              \
+    static inline void write_cr##n(uint64_t v)                                                     \
+    {                                                                                              \
+        __asm__ volatile("movq %0, %%cr" #n ::"r"(v) : "memory");                                  \
     }
 CR_ACCESS(0)
 CR_ACCESS(2)

@@ -16,7 +16,7 @@
 
 struct idt_gate {
     uint16_t off_lo, sel;
-    uint8_t  ist, type;
+    uint8_t ist, type;
     uint16_t off_mid;
     uint32_t off_hi, zero;
 };
@@ -51,9 +51,12 @@ static void set_idt_gate(unsigned vec, uint8_t ist)
     uint64_t a = (uint64_t)trap_stubs + vec * 16;
 
     idt[vec] = (struct idt_gate){
-        .off_lo = (uint16_t)a, .sel = SEL_KCODE, .ist = ist,
+        .off_lo = (uint16_t)a,
+        .sel = SEL_KCODE,
+        .ist = ist,
         .type = vec == 3 || vec == 4 ? 0xee : 0x8e, /* int3 and into are for programs too */
-        .off_mid = (uint16_t)(a >> 16), .off_hi = (uint32_t)(a >> 32)};
+        .off_mid = (uint16_t)(a >> 16),
+        .off_hi = (uint32_t)(a >> 32)};
 }
 
 void trap_early_init(void)
@@ -71,18 +74,20 @@ static void gdt_load(uint64_t *gdt)
                      "movw %w1, %%ds\n movw %w1, %%es\n movw %w1, %%ss\n"
                      "xorl %%eax, %%eax\n movw %%ax, %%fs\n movw %%ax, %%gs\n"
                      "pushq %2\n leaq 1f(%%rip), %%rax\n pushq %%rax\n lretq\n"
-                     "1:" ::"m"(p), "r"(SEL_KDATA), "i"((uint64_t)SEL_KCODE)
+                     "1:" ::"m"(p),
+                     "r"(SEL_KDATA), "i"((uint64_t)SEL_KCODE)
                      : "rax", "memory");
 }
 
 void trap_init_cpu(struct cpu *c)
 {
     struct x86_cpu *a = c->arch;
-    uint64_t        tss = (uint64_t)&a->tss;
+    uint64_t tss = (uint64_t)&a->tss;
 
     for (unsigned i = 0; i < GDT_WORDS; i++)
         a->gdt[i] = gdt_template[i];
-    a->gdt[5] = 0x0000890000000000 | ((tss & 0xffffff) << 16) | ((tss >> 24 & 0xff) << 56) | (sizeof a->tss - 1);
+    a->gdt[5] = 0x0000890000000000 | ((tss & 0xffffff) << 16) | ((tss >> 24 & 0xff) << 56) |
+                (sizeof a->tss - 1);
     a->gdt[6] = tss >> 32;
     for (unsigned i = 0; i < 3; i++)
         a->tss.ist[i] = (uint64_t)a->ist_stack[i] + sizeof a->ist_stack[i];
@@ -99,7 +104,8 @@ void trap_init_cpu(struct cpu *c)
     idt_load();
 
     wrmsr(MSR_EFER, rdmsr(MSR_EFER) | 1); /* SCE */
-    wrmsr(MSR_STAR, (uint64_t)0x10 << 48 | (uint64_t)SEL_KCODE << 32); /* SYSRET: ss 0x18|3, cs 0x20|3 */
+    wrmsr(MSR_STAR,
+          (uint64_t)0x10 << 48 | (uint64_t)SEL_KCODE << 32); /* SYSRET: ss 0x18|3, cs 0x20|3 */
     wrmsr(MSR_LSTAR, (uint64_t)syscall_entry);
     wrmsr(MSR_FMASK, 0x47700); /* TF, IF, DF, IOPL, NT, AC off */
     if (cpu_has_rdtscp)

@@ -6,8 +6,8 @@
 
 #include "x86/asm.h"
 
-bool cpu_has_smep, cpu_has_smap, cpu_has_umip, cpu_has_fsgsbase, cpu_has_gbpages, cpu_has_rdrand, cpu_has_rdtscp,
-    cpu_has_pge;
+bool cpu_has_smep, cpu_has_smap, cpu_has_umip, cpu_has_fsgsbase, cpu_has_gbpages, cpu_has_rdrand,
+    cpu_has_rdtscp, cpu_has_pge;
 
 void features_init(void)
 {

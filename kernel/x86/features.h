@@ -7,8 +7,8 @@
 
 #include "lib/types.h"
 
-extern bool cpu_has_smep, cpu_has_smap, cpu_has_umip, cpu_has_fsgsbase, cpu_has_gbpages, cpu_has_rdrand,
-    cpu_has_rdtscp, cpu_has_pge;
+extern bool cpu_has_smep, cpu_has_smap, cpu_has_umip, cpu_has_fsgsbase, cpu_has_gbpages,
+    cpu_has_rdrand, cpu_has_rdtscp, cpu_has_pge;
 
 /* features_init - read CPUID; call before anything that tests the flags. */
 void features_init(void);

@@ -10,7 +10,14 @@
 #include "lib/cpumask.h"
 
 /* A pending interrupt of a higher vector is taken first: IPI_SETTLE comes after all of devices (VEC_IRQ0 and up). */
-enum { IPI_SETTLE = 0x2f, VEC_IRQ0 = 0x30, VEC_TIMER = 0xef, IPI_RESCHED = 0xf0, IPI_TLB = 0xf1, VEC_SPURIOUS = 0xff };
+enum {
+    IPI_SETTLE = 0x2f,
+    VEC_IRQ0 = 0x30,
+    VEC_TIMER = 0xef,
+    IPI_RESCHED = 0xf0,
+    IPI_TLB = 0xf1,
+    VEC_SPURIOUS = 0xff
+};
 
 /* x86_send_ipi, x86_send_nmi - to one CPU; x86_send_ipi_mask - to each CPU of the mask (the caller itself excluded). */
 void x86_send_ipi(unsigned cpu, unsigned vector);

@@ -9,11 +9,11 @@
 
 #include "lib/types.h"
 
-#ifndef DIRECT_BASE /* host tests put them elsewhere */
+#ifndef DIRECT_BASE                       /* host tests put them elsewhere */
 #define DIRECT_BASE  0xffff888000000000ul /* all RAM, 2 MiB or 1 GiB pages, no-execute */
 #define VMEMMAP_BASE 0xffffea0000000000ul /* struct page array                         */
 #endif
-#define KERNEL_BASE  0xffffffff80000000ul /* text, data, bss                           */
+#define KERNEL_BASE 0xffffffff80000000ul /* text, data, bss                           */
 
 #define PAGE_DESC_SIZE 64 /* bytes of a frame descriptor at VMEMMAP_BASE */
 

@@ -10,7 +10,7 @@
 
 enum { MB2_LOADED = 0x36d76289, PVH_LOADED = 0x336ec578 };
 enum { TAG_END = 0, TAG_MODULE = 3, TAG_MMAP = 6, TAG_RSDP_OLD = 14, TAG_RSDP_NEW = 15 };
-enum { USABLE = 1 }; /* RAM, by both */
+enum { USABLE = 1 };           /* RAM, by both */
 #define LOW_BYTES (4ull << 30) /* what boot.S has mapped */
 
 struct tag {
@@ -56,7 +56,7 @@ struct pvh_range {
 
 static int parse_pvh(uint64_t info, struct boot_info *out)
 {
-    const struct pvh_info  *p = phys_to_virt(info);
+    const struct pvh_info *p = phys_to_virt(info);
     const struct pvh_range *range = phys_to_virt(p->map);
 
     if (p->magic != PVH_LOADED || p->map >= LOW_BYTES || p->rsdp >= LOW_BYTES)
@@ -98,7 +98,8 @@ int mb2_parse(uint32_t magic, uint64_t info, struct boot_info *out)
         } else if (t->type == TAG_MMAP) {
             const struct tag_mmap *m = (const struct tag_mmap *)p;
 
-            for (const char *e = (const char *)m->entry; e + m->entry_size <= p + t->size; e += m->entry_size) {
+            for (const char *e = (const char *)m->entry; e + m->entry_size <= p + t->size;
+                 e += m->entry_size) {
                 const uint64_t *v = (const uint64_t *)e;
 
                 if ((uint32_t)v[2] == USABLE)

@@ -10,8 +10,8 @@
 enum { MB2_RAM_MAX = 64 };
 
 struct boot_info {
-    const void *rsdp;     /* GRUB's copy, or the firmware's; NULL: none */
-    uint64_t rsdp_len;    /* bytes                            */
+    const void *rsdp;            /* GRUB's copy, or the firmware's; NULL: none */
+    uint64_t rsdp_len;           /* bytes                            */
     uint64_t initrd, initrd_len; /* physical; 0: none         */
     uint64_t info, info_len;     /* the loader's own structure */
     unsigned nram;

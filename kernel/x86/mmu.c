@@ -11,12 +11,12 @@
 #include "x86/asm.h"
 #include "x86/features.h"
 
-extern char __kernel_start[], __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
-    __kernel_end[];
+extern char __kernel_start[], __text_start[], __text_end[], __rodata_start[], __rodata_end[],
+    __data_start[], __kernel_end[];
 
-paddr_t             kernel_pml4;
+paddr_t kernel_pml4;
 static mmu_alloc_fn table_alloc;
-static uint64_t     mmio_next = MMIO_BASE;
+static uint64_t mmio_next = MMIO_BASE;
 
 static uint64_t *kernel_table_alloc(void)
 {
@@ -64,7 +64,8 @@ static void map_kernel_range(uint64_t va, paddr_t pa, uint64_t len, uint64_t fla
 
 static void map_section(const char *from, const char *to, uint64_t flags)
 {
-    map_kernel_range((uint64_t)from, (uint64_t)from - KERNEL_BASE, round_up((uint64_t)(to - from), PAGE_SIZE), flags);
+    map_kernel_range((uint64_t)from, (uint64_t)from - KERNEL_BASE,
+                     round_up((uint64_t)(to - from), PAGE_SIZE), flags);
 }
 
 void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
@@ -85,7 +86,9 @@ void mmu_init(const struct mem_range *r, unsigned n, mmu_alloc_fn alloc)
     map_section(__text_start, __text_end, 0);
     map_section(__rodata_start, __rodata_end, PTE_NX);
     map_section(__data_start, __kernel_end, PTE_W | PTE_NX);
-    make_kernel_entry(MMIO_BASE, 1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
+    make_kernel_entry(
+        MMIO_BASE,
+        1); /* the device window is one table, 2 MiB: complete before anybody copies the top level */
     table_alloc = NULL;
     mmu_load();
 }
@@ -97,7 +100,7 @@ void mmu_load(void)
 
 void *mmu_map_device(paddr_t pa, size_t len)
 {
-    paddr_t  base = round_down(pa, PAGE_SIZE);
+    paddr_t base = round_down(pa, PAGE_SIZE);
     uint64_t va = mmio_next;
 
     len = round_up(pa + len - base, PAGE_SIZE);
@@ -112,14 +115,15 @@ uint64_t *mmu_window_entry(uint64_t va, paddr_t *fresh)
     uint64_t *t = phys_to_virt(kernel_pml4);
 
     for (unsigned l = 4; l > 1; l--) {
-        uint64_t *e = &t[va >> (12 + 9 * (l - 1)) & 511], seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
+        uint64_t *e = &t[va >> (12 + 9 * (l - 1)) & 511],
+                 seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
 
         if (unlikely(seen == 0)) {
             ASSERT(l < 4, "mmu.h: the top level is complete");
             if (*fresh == 0)
                 return NULL;
-            if (__atomic_compare_exchange_n(e, &seen, *fresh | PTE_P | PTE_W, false, __ATOMIC_ACQ_REL,
-                                            __ATOMIC_ACQUIRE)) {
+            if (__atomic_compare_exchange_n(e, &seen, *fresh | PTE_P | PTE_W, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
                 seen = *fresh | PTE_P | PTE_W;
                 *fresh = 0;
             }

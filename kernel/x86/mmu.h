@@ -27,13 +27,14 @@
 #define PTE_NX   (1ul << 63)
 #define PTE_ADDR 0x000ffffffffff000ul
 
-#define MMIO_BASE   0xffffc90000000000ul
-#define KSTACK_BASE 0xffffc94000000000ul /* kernel stacks (mem/kstack.c); below the same top-level entry as MMIO_BASE */
+#define MMIO_BASE 0xffffc90000000000ul
+#define KSTACK_BASE                                                                                \
+    0xffffc94000000000ul /* kernel stacks (mem/kstack.c); below the same top-level entry as MMIO_BASE */
 
 extern paddr_t kernel_pml4; /* [c] top-level table with only the kernel half */
 
 struct mem_range {
-    paddr_t  base, len; /* bytes, page multiples */
+    paddr_t base, len; /* bytes, page multiples */
     unsigned node;
 };
 

@@ -27,7 +27,7 @@ static struct regs4 read_cpuid_leaf(uint32_t leaf, uint32_t sub)
 static void apic_field_shifts(unsigned *core, unsigned *package)
 {
     struct regs4 r;
-    unsigned     ids;
+    unsigned ids;
 
     *core = *package = 0;
     if (read_cpuid_leaf(0, 0).a >= LEAF_TOPOLOGY) {
@@ -41,7 +41,7 @@ static void apic_field_shifts(unsigned *core, unsigned *package)
         if (*package != 0)
             return;
     }
-    r   = read_cpuid_leaf(1, 0);
+    r = read_cpuid_leaf(1, 0);
     ids = r.d & FEATURE_HTT ? r.b >> 16 & 0xff : 1;
     while ((1u << *package) < ids)
         ++*package;
@@ -54,8 +54,8 @@ struct cpu_place cpu_place_of(uint32_t apic_id)
     apic_field_shifts(&core, &package);
     return (struct cpu_place){
         .package = apic_id >> package,
-        .core    = (apic_id & ((1u << package) - 1)) >> core,
-        .thread  = apic_id & ((1u << core) - 1),
+        .core = (apic_id & ((1u << package) - 1)) >> core,
+        .thread = apic_id & ((1u << core) - 1),
     };
 }
 
@@ -69,13 +69,13 @@ void cpu_model_get(struct cpu_model *m)
     memcpy(m->vendor + 8, &r.c, 4);
     if (r.a >= 7)
         m->leaf7_ebx = read_cpuid_leaf(7, 0).b;
-    r               = read_cpuid_leaf(1, 0);
-    m->stepping     = r.a & 15;
-    m->model        = (r.a >> 4 & 15) | (r.a >> 12 & 0xf0);
-    m->family       = (r.a >> 8 & 15) + ((r.a >> 8 & 15) == 15 ? r.a >> 20 & 0xff : 0);
+    r = read_cpuid_leaf(1, 0);
+    m->stepping = r.a & 15;
+    m->model = (r.a >> 4 & 15) | (r.a >> 12 & 0xf0);
+    m->family = (r.a >> 8 & 15) + ((r.a >> 8 & 15) == 15 ? r.a >> 20 & 0xff : 0);
     m->features_edx = r.d;
     m->features_ecx = r.c;
-    r               = read_cpuid_leaf(0x80000000, 0);
+    r = read_cpuid_leaf(0x80000000, 0);
     if (r.a >= 0x80000004)
         for (uint32_t i = 0; i < 3; i++) {
             struct regs4 name = read_cpuid_leaf(0x80000002 + i, 0);

@@ -18,10 +18,11 @@ struct cpu_place {
 struct cpu_place cpu_place_of(uint32_t apic_id);
 
 struct cpu_model {
-    char     vendor[13];
-    char     name[49];
+    char vendor[13];
+    char name[49];
     unsigned family, model, stepping;
-    uint32_t features_edx, features_ecx, ext_edx, ext_ecx, leaf7_ebx; /* feature words of leaves 1, 0x80000001, 7 */
+    uint32_t features_edx, features_ecx, ext_edx, ext_ecx,
+        leaf7_ebx; /* feature words of leaves 1, 0x80000001, 7 */
 };
 /* cpu_model_get - describe the running CPU. */
 void cpu_model_get(struct cpu_model *m);

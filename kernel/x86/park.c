@@ -9,7 +9,7 @@
 #include "x86/ipi.h"
 #include "x86/trap.h"
 
-bool         park_on;
+bool park_on;
 _Atomic bool park_nmi_is_all;
 
 static struct cpumask parked;
@@ -31,7 +31,7 @@ void park_begin(uint64_t key)
 void park_end(bool halt)
 {
     struct cpu *c = this_cpu();
-    uint32_t    was = PARK_WAITS;
+    uint32_t was = PARK_WAITS;
 
     if (halt) {
         CPUSTAT_INC(parks);
@@ -48,7 +48,7 @@ void park_wake(uint64_t key)
     atomic_thread_fence(memory_order_seq_cst); /* I2 */
     CPUMASK_FOREACH (i, &parked) {
         struct cpu *c = cpus[i];
-        uint32_t    was = PARK_WAITS;
+        uint32_t was = PARK_WAITS;
 
         /* It may wait for something else by now: then it looks once more. */
         if (atomic_load_explicit(&c->park, memory_order_acquire) == PARK_WAITS &&

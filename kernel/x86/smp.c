@@ -18,7 +18,7 @@
 #define TRAMPOLINE_PHYS 0x8000ul
 
 extern char trampoline[], trampoline_end[];
-void        ap_main(uint32_t apic_id);
+void ap_main(uint32_t apic_id);
 
 /* Known to trampoline.S; by APIC id, 0: not to be started. */
 uint64_t ap_stacks[CPU_MAX];

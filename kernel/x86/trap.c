@@ -33,8 +33,21 @@ _Static_assert(offsetof(struct trap_ops, syscall) == OFF_OPS_SYSCALL, "trap_offs
 _Static_assert(offsetof(struct trap_ops, ast) == OFF_OPS_AST, "trap_offsets.h");
 _Static_assert(sizeof(struct regs) == SIZE_REGS, "trap_offsets.h");
 
-enum { VEC_DE = 0, VEC_DB = 1, VEC_NMI = 2, VEC_BP = 3, VEC_OF = 4, VEC_BR = 5, VEC_UD = 6, VEC_DF = 8,
-       VEC_GP = 13, VEC_PF = 14, VEC_MF = 16, VEC_AC = 17, VEC_XM = 19 };
+enum {
+    VEC_DE = 0,
+    VEC_DB = 1,
+    VEC_NMI = 2,
+    VEC_BP = 3,
+    VEC_OF = 4,
+    VEC_BR = 5,
+    VEC_UD = 6,
+    VEC_DF = 8,
+    VEC_GP = 13,
+    VEC_PF = 14,
+    VEC_MF = 16,
+    VEC_AC = 17,
+    VEC_XM = 19
+};
 
 struct trap_ops trap_ops;
 void (*irq_dispatch)(unsigned vec, struct regs *r);
@@ -42,16 +55,16 @@ void (*trap_nmi)(struct regs *r);
 
 /* Linux's signal and si_code for each exception a program can cause. */
 static const struct {
-    uint8_t     sig, code;
+    uint8_t sig, code;
     const char *name;
 } exceptions[32] = {
-    [VEC_DE] = {8, 1, "divide error"},       [VEC_DB] = {5, 2, "debug"},
-    [VEC_BP] = {5, 0x80, "breakpoint"},      [VEC_OF] = {11, 0x80, "overflow"},
-    [VEC_BR] = {11, 0x80, "bound range"},    [VEC_UD] = {4, 2, "invalid opcode"},
-    [VEC_DF] = {0, 0, "double fault"},       [VEC_GP] = {11, 0x80, "general protection"},
-    [VEC_MF] = {8, 3, "x87 floating point"}, [VEC_AC] = {7, 1, "alignment check"},
+    [VEC_DE] = {8, 1, "divide error"},        [VEC_DB] = {5, 2, "debug"},
+    [VEC_BP] = {5, 0x80, "breakpoint"},       [VEC_OF] = {11, 0x80, "overflow"},
+    [VEC_BR] = {11, 0x80, "bound range"},     [VEC_UD] = {4, 2, "invalid opcode"},
+    [VEC_DF] = {0, 0, "double fault"},        [VEC_GP] = {11, 0x80, "general protection"},
+    [VEC_MF] = {8, 3, "x87 floating point"},  [VEC_AC] = {7, 1, "alignment check"},
     [VEC_XM] = {8, 3, "SIMD floating point"}, [11] = {7, 0x80, "segment not present"},
-    [12] = {7, 0x80, "stack segment"},       [VEC_PF] = {11, 1, "page fault"},
+    [12] = {7, 0x80, "stack segment"},        [VEC_PF] = {11, 1, "page fault"},
 };
 
 struct ex_entry {
@@ -80,18 +93,20 @@ static noreturn void panic_on_exception(struct regs *r, unsigned vec, uint64_t a
     if (vec == VEC_DF && mmu_on_stack((const void *)addr)) /* the guard below it (mem/kstack.c) */
         panic("a kernel stack is used up at %#lx", r->rip);
     panic("%s in the kernel at %#lx, error %#lx, address %#lx",
-          vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err, addr);
+          vec < 32 && exceptions[vec].name ? exceptions[vec].name : "exception", r->rip, r->err,
+          addr);
 }
 
 static void handle_page_fault(struct regs *r)
 {
     uint64_t addr = read_cr2();
-    bool     write = (r->err & 2) != 0, exec = (r->err & 16) != 0;
-    int      sig, code = 0;
+    bool write = (r->err & 2) != 0, exec = (r->err & 16) != 0;
+    int sig, code = 0;
 
     if (regs_user(r)) {
         irq_enable();
-        if ((r->err & 4) == 0) { /* the processor's own access for iret or lret to a bad selector: no page would help */
+        if ((r->err & 4) ==
+            0) { /* the processor's own access for iret or lret to a bad selector: no page would help */
             trap_ops.signal(11, 0x80, 0);
             return;
         }
@@ -103,14 +118,16 @@ static void handle_page_fault(struct regs *r)
         return;
     }
     /* The kernel touches user memory only at instructions in the exception table, without spin locks. */
-    if (addr < USER_TOP && (r->err & 8) == 0 && (r->rflags & 0x200) && this_cpu()->nlock == 0 && !exec) {
+    if (addr < USER_TOP && (r->err & 8) == 0 && (r->rflags & 0x200) && this_cpu()->nlock == 0 &&
+        !exec) {
         const struct ex_entry *e = __ex_table_start;
 
         while (e < __ex_table_end && e->at != r->rip)
             e++;
         if (e < __ex_table_end) {
             irq_enable();
-            while ((sig = trap_ops.page_fault(addr, write, false, &code)) < 0 && trap_ops.out_of_memory(false))
+            while ((sig = trap_ops.page_fault(addr, write, false, &code)) < 0 &&
+                   trap_ops.out_of_memory(false))
                 ;
             irq_disable();
             if (sig != 0)
@@ -173,9 +190,11 @@ void x86_bad_return(void)
     x86_return_to_user(r);
 }
 
-const struct fpu_area fpu_clean = {.b = {0x7f, 0x03, [24] = 0x80, [25] = 0x1f}}; /* FCW 037f, MXCSR 1f80 */
+const struct fpu_area fpu_clean = {
+    .b = {0x7f, 0x03, [24] = 0x80, [25] = 0x1f}}; /* FCW 037f, MXCSR 1f80 */
 
 void x86_fpu_sanitise(void *fxarea)
 {
-    *(uint32_t *)((char *)fxarea + 24) &= 0xffbf; /* MXCSR: reserved bits fault; DAZ depends on the model */
+    *(uint32_t *)((char *)fxarea + 24) &=
+        0xffbf; /* MXCSR: reserved bits fault; DAZ depends on the model */
 }

@@ -8,10 +8,10 @@
 #include "lib/string.h"
 
 size_t user_copy(void *dst, const void *src, size_t n);
-long   user_strncpy(char *dst, const char *src, size_t n);
-int    user_get32(uint32_t *dst, const uint32_t *src);
-int    user_put32(uint32_t *dst, uint32_t val);
-int    user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old);
+long user_strncpy(char *dst, const char *src, size_t n);
+int user_get32(uint32_t *dst, const uint32_t *src);
+int user_put32(uint32_t *dst, uint32_t val);
+int user_cas32(uint32_t *p, uint32_t expect, uint32_t val, uint32_t *old);
 
 static bool is_user_range(uint64_t uaddr, size_t n)
 {
@@ -35,7 +35,7 @@ int copy_out(uint64_t uaddr, const void *src, size_t n)
 long copy_in_str(char *dst, uint64_t uaddr, size_t size)
 {
     size_t max = size;
-    long   n;
+    long n;
 
     if (uaddr >= USER_TOP)
         return -EFAULT;
@@ -76,7 +76,8 @@ static size_t copy_uio_piece(void *kbuf, uint64_t base, size_t n, const struct u
     }
     if (!is_user_range(base, n))
         return n;
-    return uio->dir == UIO_READ ? user_copy((void *)base, kbuf, n) : user_copy(kbuf, (const void *)base, n);
+    return uio->dir == UIO_READ ? user_copy((void *)base, kbuf, n)
+                                : user_copy(kbuf, (const void *)base, n);
 }
 
 int uio_move(void *kbuf, size_t n, struct uio *uio)

@@ -33,21 +33,21 @@ enum uio_dir { UIO_READ, UIO_WRITE }; /* READ: kernel -> buffer; WRITE: buffer -
 
 struct uio {
     const struct iovec *iov;
-    unsigned            niov;
-    size_t              skip;  /* bytes done of iov[0]          */
-    size_t              resid; /* bytes left in all             */
-    enum uio_dir        dir;
-    bool                user;
-    bool                no_sigpipe; /* a write without a reader fails, and sends no signal */
-    uint8_t             advice; /* enum read_advice (vm/cluster.h), of the open file */
-    struct readahead   *ra;     /* likewise, its place; NULL: there is no open file  */
+    unsigned niov;
+    size_t skip;  /* bytes done of iov[0]          */
+    size_t resid; /* bytes left in all             */
+    enum uio_dir dir;
+    bool user;
+    bool no_sigpipe;      /* a write without a reader fails, and sends no signal */
+    uint8_t advice;       /* enum read_advice (vm/cluster.h), of the open file */
+    struct readahead *ra; /* likewise, its place; NULL: there is no open file  */
 };
 
 /*
  * uio_move - move up to n bytes between kbuf and the uio, in its direction.  0, or -EFAULT; uio->resid tells how far it
  * got.  uio_init_kernel makes a one-piece uio over kernel memory; `one` must live as long as the uio.
  */
-int  uio_move(void *kbuf, size_t n, struct uio *uio);
+int uio_move(void *kbuf, size_t n, struct uio *uio);
 void uio_init_kernel(struct uio *uio, struct iovec *one, void *buf, size_t n, enum uio_dir dir);
 
 #endif

@@ -27,12 +27,14 @@ static inline uint32_t group_first_block(const struct ext_fs *fs, uint32_t g)
 }
 
 /* I2, once for each group. */
-static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d, const uint8_t *map)
+static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gdesc *d,
+                              const uint8_t *map)
 {
     uint32_t start = group_first_block(fs, g);
     uint32_t head = ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0;
 
-    if (!bits_all(map, 0, head) || !bit_get(map, d->block_bitmap - start) || !bit_get(map, d->inode_bitmap - start) ||
+    if (!bits_all(map, 0, head) || !bit_get(map, d->block_bitmap - start) ||
+        !bit_get(map, d->inode_bitmap - start) ||
         !bits_all(map, d->inode_table - start, fs->table_blocks))
         return ext_error(fs, "group %u: its own blocks are free in its bitmap", g);
     fs->groups[g].block_checked = true;
@@ -42,17 +44,19 @@ static int check_block_bitmap(struct ext_fs *fs, uint32_t g, const struct ext_gd
 /* The group's bitmap, held and checked.  Group locked. */
 static int read_block_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
-    struct buf       *db;
+    struct buf *db;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    int               err = buf_read(fs, d->block_bitmap, out);
+    int err = buf_read(fs, d->block_bitmap, out);
 
-    if (err == 0 && !fs->groups[g].block_checked && (err = check_block_bitmap(fs, g, d, (*out)->data)) != 0)
+    if (err == 0 && !fs->groups[g].block_checked &&
+        (err = check_block_bitmap(fs, g, d, (*out)->data)) != 0)
         buf_put(*out);
     return err;
 }
 
 /* Where in the group to begin, by the rules above; n if it has nothing free.  @grows  there is a goal, in some group */
-static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, uint32_t from, bool grows, bool exact, uint32_t n)
+static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, uint32_t from,
+                                   bool grows, bool exact, uint32_t n)
 {
     uint32_t i;
 
@@ -68,23 +72,27 @@ static uint32_t choose_first_block(struct ext_group *grp, const uint8_t *map, ui
 }
 
 /* Takes blocks of group g.  1: got some; 0: none there; or an error. */
-static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
+static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, uint32_t want,
+                                 uint32_t *start, uint32_t *got)
 {
-    struct ext_fs    *fs = h->fs;
+    struct ext_fs *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
-    struct buf       *db, *mb;
+    struct buf *db, *mb;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    uint32_t          n = ext_group_blocks(fs, g), base = group_first_block(fs, g), i, k;
-    bool              exact = goal != 0 && goal >= base && goal < base + n;
-    int               err = 0;
+    uint32_t n = ext_group_blocks(fs, g), base = group_first_block(fs, g), i, k;
+    bool exact = goal != 0 && goal >= base && goal < base + n;
+    int err = 0;
 
     mutex_enter(&grp->lock);
     if (d->free_blocks == 0 || (err = read_block_bitmap(fs, g, &mb)) != 0) {
         mutex_exit(&grp->lock);
         return d->free_blocks == 0 ? 0 : err;
     }
-    i = choose_first_block(grp, mb->data, exact ? goal - base : grp->block_hint < n ? grp->block_hint : 0, goal != 0,
-               exact, n);
+    i = choose_first_block(grp, mb->data,
+                           exact                 ? goal - base
+                           : grp->block_hint < n ? grp->block_hint
+                                                 : 0,
+                           goal != 0, exact, n);
     if (i < n) {
         for (k = 1; k < want && k < d->free_blocks && i + k < n; k++)
             if (bits_next_clear(mb->data, grp->pending, i + k, i + k + 1) != i + k)
@@ -104,15 +112,17 @@ static int alloc_blocks_in_group(struct handle *h, uint32_t g, uint32_t goal, ui
     if (i >= n)
         return 0;
     if (unlikely(!ext_block_ok(fs, *start, *got)))
-        return ext_error(fs, "blocks %u, %u long, are the file system's own and free in the bitmap", *start, *got);
+        return ext_error(fs, "blocks %u, %u long, are the file system's own and free in the bitmap",
+                         *start, *got);
     return 1;
 }
 
-int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start, uint32_t *got)
+int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, uint32_t *start,
+               uint32_t *got)
 {
     struct ext_fs *fs = h->fs;
-    int64_t        spare = fs->free_blocks;
-    int            r;
+    int64_t spare = fs->free_blocks;
+    int r;
 
     if (spare <= fs->sb->r_blocks_count && !fs->up->privileged())
         return -ENOSPC;
@@ -132,11 +142,11 @@ int ext_balloc(struct handle *h, uint32_t group, uint32_t goal, uint32_t want, u
 /* Frees bits first .. first+n-1 of group g. */
 static int free_blocks_in_group(struct handle *h, uint32_t g, uint32_t first, uint32_t n)
 {
-    struct ext_fs    *fs = h->fs;
+    struct ext_fs *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
-    struct buf       *db, *mb;
+    struct buf *db, *mb;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    int               err;
+    int err;
 
     mutex_enter(&grp->lock);
     err = read_block_bitmap(fs, g, &mb);
@@ -144,7 +154,8 @@ static int free_blocks_in_group(struct handle *h, uint32_t g, uint32_t first, ui
         if (grp->pending == NULL && (grp->pending = ext_alloc(fs, fs->bsize)) == NULL)
             err = -ENOMEM;
         else if (!bits_all(mb->data, first, n) || d->free_blocks + n > ext_group_blocks(fs, g))
-            err = ext_error(fs, "a block at %u, %u long, is freed that is free", group_first_block(fs, g) + first, n);
+            err = ext_error(fs, "a block at %u, %u long, is freed that is free",
+                            group_first_block(fs, g) + first, n);
         else
             err = jnl_freed(h, group_first_block(fs, g) + first, n);
         if (err == 0) {
@@ -169,9 +180,10 @@ int ext_bfree(struct handle *h, uint32_t start, uint32_t n)
     if (!ext_block_ok(fs, start, n))
         return ext_error(fs, "blocks %u, %u long, cannot be a file's", start, n);
     while (n != 0) {
-        uint32_t g = (start - fs->first_block) / fs->bpg, first = (start - fs->first_block) % fs->bpg;
+        uint32_t g = (start - fs->first_block) / fs->bpg,
+                 first = (start - fs->first_block) % fs->bpg;
         uint32_t k = min_of(n, fs->bpg - first);
-        int      err = free_blocks_in_group(h, g, first, k);
+        int err = free_blocks_in_group(h, g, first, k);
 
         if (err != 0)
             return err;
@@ -191,8 +203,9 @@ int ext_bfree_meta(struct handle *h, uint32_t block)
 void ext_release_pending(struct ext_fs *fs, uint32_t start, uint32_t n)
 {
     while (n != 0) {
-        uint32_t          g = (start - fs->first_block) / fs->bpg, first = (start - fs->first_block) % fs->bpg;
-        uint32_t          k = min_of(n, fs->bpg - first);
+        uint32_t g = (start - fs->first_block) / fs->bpg,
+                 first = (start - fs->first_block) % fs->bpg;
+        uint32_t k = min_of(n, fs->bpg - first);
         struct ext_group *grp = &fs->groups[g];
 
         mutex_enter(&grp->lock);

@@ -57,7 +57,8 @@ static inline uint64_t bits_word(const uint8_t *a, const uint8_t *b, uint32_t k)
 }
 
 /* bits_next_clear - the first bit at or after `from` that is clear in both, `end` if there is none before it. */
-static inline uint32_t bits_next_clear(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t end)
+static inline uint32_t bits_next_clear(const uint8_t *a, const uint8_t *b, uint32_t from,
+                                       uint32_t end)
 {
     for (uint32_t k = from / 64; k * 64 < end; k++) {
         uint64_t w = bits_word(a, b, k);
@@ -74,7 +75,8 @@ static inline uint32_t bits_next_clear(const uint8_t *a, const uint8_t *b, uint3
 }
 
 /* bits_next_byte - the first multiple of 8 at or after `from` whose 8 bits are clear in both, or `end`. */
-static inline uint32_t bits_next_byte(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t end)
+static inline uint32_t bits_next_byte(const uint8_t *a, const uint8_t *b, uint32_t from,
+                                      uint32_t end)
 {
     const uint64_t ones = 0x0101010101010101ul, tops = 0x8080808080808080ul;
 

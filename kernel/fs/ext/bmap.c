@@ -55,11 +55,12 @@ uint64_t ext_max_size(struct ext_fs *fs)
 }
 
 /* The leaf that holds the pointer: an array of *n pointers from the wanted one on.  Held in *b (NULL: the inode). */
-static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsigned *missing, uint32_t **v, uint32_t *n, struct buf **b)
+static int walk_indirect_blocks(struct ext_inode *i, const struct path *p, unsigned *missing,
+                                uint32_t **v, uint32_t *n, struct buf **b)
 {
     struct ext_fs *fs = i->fs;
-    uint32_t      *ptr = &i->block[p->at[0]];
-    int            err;
+    uint32_t *ptr = &i->block[p->at[0]];
+    int err;
 
     *b = NULL;
     *missing = 0;
@@ -93,13 +94,14 @@ static uint32_t count_consecutive_pointers(const uint32_t *v, uint32_t n)
     return k;
 }
 
-static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk, uint32_t *n)
+static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk,
+                             uint32_t *n)
 {
     struct path p;
     struct buf *b;
-    uint32_t   *v, room;
-    unsigned    missing;
-    int         err;
+    uint32_t *v, room;
+    unsigned missing;
+    int err;
 
     if (lblk - i->map_lblk < i->map_len) {
         uint32_t skip = (uint32_t)(lblk - i->map_lblk);
@@ -119,7 +121,8 @@ static int map_blocks_locked(struct ext_inode *i, uint64_t lblk, uint32_t max, u
     if (*pblk == 0)
         return 0;
     if (!ext_block_ok(i->fs, *pblk, *n))
-        return ext_error(i->fs, "inode %u: block %u at %llu", (uint32_t)i->vn.ino, *pblk, (unsigned long long)lblk);
+        return ext_error(i->fs, "inode %u: block %u at %llu", (uint32_t)i->vn.ino, *pblk,
+                         (unsigned long long)lblk);
     i->map_lblk = (uint32_t)lblk;
     i->map_pblk = *pblk;
     i->map_len = *n;
@@ -150,11 +153,12 @@ int ext_map_now(struct ext_inode *i, uint64_t lblk, uint32_t max, uint32_t *pblk
 int ext_mapped(struct ext_inode *i, uint64_t off, uint64_t len)
 {
     uint64_t lblk = off >> i->fs->bshift, end = (off + len + i->fs->bsize - 1) >> i->fs->bshift;
-    int      err = 0;
+    int err = 0;
     uint32_t pblk, n;
 
     mutex_enter(&i->map_lock);
-    while (lblk < end && (err = map_blocks_locked(i, lblk, (uint32_t)min_of(end - lblk, 1ull << 30), &pblk, &n)) == 0) {
+    while (lblk < end && (err = map_blocks_locked(i, lblk, (uint32_t)min_of(end - lblk, 1ull << 30),
+                                                  &pblk, &n)) == 0) {
         if (pblk == 0)
             break;
         lblk += n;
@@ -173,10 +177,11 @@ unsigned ext_map_credits(struct ext_fs *fs, uint32_t n)
 }
 
 /* One block of metadata for `i`, zeroed. */
-static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t group, uint32_t goal, struct buf **b)
+static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t group,
+                                uint32_t goal, struct buf **b)
 {
     uint32_t start, got;
-    int      err = ext_balloc(h, group, goal, 1, &start, &got);
+    int err = ext_balloc(h, group, goal, 1, &start, &got);
 
     if (err != 0)
         return err;
@@ -190,14 +195,15 @@ static int alloc_indirect_block(struct handle *h, struct ext_inode *i, uint32_t 
 }
 
 /* Allocates `missing` blocks of pointers and up to n of data, and links them in at v (in *leaf, or the inode). */
-static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct path *p, unsigned missing, uint32_t *v,
-                struct buf *leaf, uint32_t goal, uint32_t n, uint32_t *pblk, uint32_t *got)
+static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struct path *p,
+                              unsigned missing, uint32_t *v, struct buf *leaf, uint32_t goal,
+                              uint32_t n, uint32_t *pblk, uint32_t *got)
 {
     struct ext_fs *fs = i->fs;
-    uint32_t       group = ((uint32_t)i->vn.ino - 1) / fs->ipg, *ptr;
-    struct buf    *ind[3] = {NULL, NULL, NULL};
-    unsigned       k;
-    int            err = 0;
+    uint32_t group = ((uint32_t)i->vn.ino - 1) / fs->ipg, *ptr;
+    struct buf *ind[3] = {NULL, NULL, NULL};
+    unsigned k;
+    int err = 0;
 
     for (k = 0; k < missing && err == 0; k++)
         if ((err = alloc_indirect_block(h, i, group, goal, &ind[k])) == 0)
@@ -227,14 +233,14 @@ static int alloc_block_branch(struct handle *h, struct ext_inode *i, const struc
     return 0;
 }
 
-int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t n, uint32_t *pblk, uint32_t *got,
-                  bool *fresh)
+int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t n, uint32_t *pblk,
+                  uint32_t *got, bool *fresh)
 {
     struct path p;
     struct buf *b;
-    uint32_t   *v, room, goal;
-    unsigned    missing;
-    int         err;
+    uint32_t *v, room, goal;
+    unsigned missing;
+    int err;
 
     *fresh = false;
     if (!block_to_path(i->fs, lblk, &p))
@@ -256,7 +262,8 @@ int ext_map_alloc(struct handle *h, struct ext_inode *i, uint64_t lblk, uint32_t
         }
         buf_put(b);
     }
-    if (err == 0 && lblk - i->map_lblk == i->map_len && *pblk == i->map_pblk + i->map_len && i->map_len != 0) {
+    if (err == 0 && lblk - i->map_lblk == i->map_len && *pblk == i->map_pblk + i->map_len &&
+        i->map_len != 0) {
         i->map_len += *got;
     } else if (err == 0) {
         i->map_lblk = (uint32_t)lblk;
@@ -275,15 +282,15 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
                          void (*fresh)(void *, uint64_t, uint32_t), void *arg)
 {
     struct ext_fs *fs = i->fs;
-    struct handle  h;
-    uint64_t       last = lblk + n;
-    int            err = jnl_start(fs, ext_map_credits(fs, n), &h);
+    struct handle h;
+    uint64_t last = lblk + n;
+    int err = jnl_start(fs, ext_map_credits(fs, n), &h);
 
     if (err != 0)
         return err;
     while (err == 0 && lblk < last) {
         uint32_t pblk, got;
-        bool     is_new;
+        bool is_new;
 
         err = ext_map_alloc(&h, i, lblk, (uint32_t)(last - lblk), &pblk, &got, &is_new);
         if (err != 0)
@@ -305,13 +312,13 @@ static int prepare_chunk(struct ext_inode *i, uint64_t lblk, uint32_t n, uint64_
     return err;
 }
 
-int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow, void (*fresh)(void *, uint64_t, uint32_t),
-                void *arg)
+int ext_prepare(struct ext_inode *i, uint64_t off, uint64_t len, bool grow,
+                void (*fresh)(void *, uint64_t, uint32_t), void *arg)
 {
     struct ext_fs *fs = i->fs;
-    uint64_t       lblk = off >> fs->bshift, end = (off + len + fs->bsize - 1) >> fs->bshift;
-    unsigned       tries = 0;
-    int            err = 0;
+    uint64_t lblk = off >> fs->bshift, end = (off + len + fs->bsize - 1) >> fs->bshift;
+    unsigned tries = 0;
+    int err = 0;
 
     if (off + len > ext_max_size(fs))
         return -EFBIG;

@@ -27,7 +27,8 @@
 #define SHRINK     16 /* buffers given up when there is no memory */
 
 static uint32_t ext_buf_percent = 5;
-TUNABLE(ext_buf_percent, 1, 50, "default 5 %: share of memory for one file system's metadata; read when it is mounted");
+TUNABLE(ext_buf_percent, 1, 50,
+        "default 5 %: share of memory for one file system's metadata; read when it is mounted");
 
 static inline uint32_t buf_hash_index(const struct ext_fs *fs, uint32_t block)
 {
@@ -38,7 +39,7 @@ static inline uint32_t buf_hash_index(const struct ext_fs *fs, uint32_t block)
 static void *get_block_cache(uint32_t size)
 {
     static struct kmem_cache *cache[2];
-    unsigned                  k = size / 2048;
+    unsigned k = size / 2048;
 
     if (k < 2 && cache[k] == NULL)
         cache[k] = kmem_cache_create("ext_block", size, size);
@@ -95,7 +96,8 @@ void buf_keep(struct ext_fs *fs, struct buf *b)
 {
     struct spinlock *l = &fs->buf_hash_lock[buf_hash_index(fs, b->block)];
 
-    spin_lock(l); /* I2: unhash_unused_buf() may be looking at refs, txn and ckpt, one after the other */
+    spin_lock(
+        l); /* I2: unhash_unused_buf() may be looking at refs, txn and ckpt, one after the other */
     buf_hold(b);
     spin_unlock(l);
 }
@@ -103,9 +105,9 @@ void buf_keep(struct ext_fs *fs, struct buf *b)
 /* Takes b out of the hash if nobody needs it: with refs 0 and the lock held, txn and ckpt stay what they are. */
 static bool unhash_unused_buf(struct ext_fs *fs, struct buf *b)
 {
-    uint32_t     k = buf_hash_index(fs, b->block);
+    uint32_t k = buf_hash_index(fs, b->block);
     struct buf **p;
-    bool         free;
+    bool free;
 
     spin_lock(&fs->buf_hash_lock[k]);
     free = b->refs == 0 && b->txn == NULL && b->ckpt == NULL;
@@ -128,7 +130,8 @@ static bool try_evict_buf(struct ext_fs *fs)
     spin_unlock(&fs->buf_lock);
     if (b == NULL)
         return false;
-    if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) && unhash_unused_buf(fs, b)) {
+    if (!(atomic_fetch_and(&b->flags, ~(uint32_t)BUF_REFERENCED) & BUF_REFERENCED) &&
+        unhash_unused_buf(fs, b)) {
         buf_free(fs, b);
         return true;
     }
@@ -142,7 +145,8 @@ bool bufs_shrink(struct ext_fs *fs)
 {
     unsigned freed = 0;
 
-    for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK; left--) /* twice: the first look takes the mark */
+    for (uint32_t left = 2 * fs->nbufs; left > 0 && freed < SHRINK;
+         left--) /* twice: the first look takes the mark */
         freed += try_evict_buf(fs);
     return freed != 0;
 }
@@ -163,7 +167,7 @@ static struct buf *find_buf_in_bucket(struct ext_fs *fs, uint32_t block, uint32_
 
 struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
 {
-    uint32_t    k = buf_hash_index(fs, block);
+    uint32_t k = buf_hash_index(fs, block);
     struct buf *b;
 
     spin_lock(&fs->buf_hash_lock[k]);
@@ -176,7 +180,7 @@ struct buf *buf_cached(struct ext_fs *fs, uint32_t block)
 static struct buf *alloc_buf(struct ext_fs *fs)
 {
     struct buf *b = ext_alloc(fs, sizeof *b);
-    unsigned    tries = 0;
+    unsigned tries = 0;
 
     if (b == NULL)
         return NULL;
@@ -195,7 +199,7 @@ static struct buf *alloc_buf(struct ext_fs *fs)
 /* The buffer of `block`, made if need be, held; NULL: no memory. */
 static struct buf *find_or_alloc_buf(struct ext_fs *fs, uint32_t block)
 {
-    uint32_t    k = buf_hash_index(fs, block);
+    uint32_t k = buf_hash_index(fs, block);
     struct buf *b = buf_cached(fs, block), *other;
 
     if (likely(b != NULL))
@@ -228,7 +232,7 @@ static struct buf *find_or_alloc_buf(struct ext_fs *fs, uint32_t block)
 int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out)
 {
     struct buf *b = find_or_alloc_buf(fs, block);
-    int         err = 0;
+    int err = 0;
 
     *out = NULL;
     if (unlikely(b == NULL))
@@ -255,7 +259,7 @@ int buf_read(struct ext_fs *fs, uint32_t block, struct buf **out)
 
 int buf_new(struct ext_fs *fs, uint32_t block, struct buf **out)
 {
-    struct buf   *b = find_or_alloc_buf(fs, block);
+    struct buf *b = find_or_alloc_buf(fs, block);
     struct mutex *m = &fs->buf_read_lock[block % READ_LOCKS];
 
     *out = b;

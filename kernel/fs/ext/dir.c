@@ -16,8 +16,8 @@
 
 #include "lib/string.h"
 
-const uint8_t ext_dirent_type[] = {[VREG] = 1, [VDIR] = 2,  [VCHR] = 3, [VBLK] = 4,
-                                   [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
+const uint8_t ext_dirent_type[] = {
+    [VREG] = 1, [VDIR] = 2, [VCHR] = 3, [VBLK] = 4, [VFIFO] = 5, [VSOCK] = 6, [VLNK] = 7};
 
 static bool is_dot_entry(const struct ext_dirent *e, unsigned n)
 {
@@ -33,10 +33,12 @@ bool dirblock_ok(struct ext_fs *fs, struct ext_inode *dir, const struct buf *b, 
 
         if (e == NULL)
             return false;
-        if (e->ino != 0 && (e->ino > fs->inodes || e->name_len == 0 || memchr(e->name, '/', e->name_len) != NULL ||
-                            memchr(e->name, 0, e->name_len) != NULL))
+        if (e->ino != 0 &&
+            (e->ino > fs->inodes || e->name_len == 0 || memchr(e->name, '/', e->name_len) != NULL ||
+             memchr(e->name, 0, e->name_len) != NULL))
             return false;
-        if (lblk == 0 && k < 2 && (!is_dot_entry(e, k + 1) || e->ino == 0 || (k == 0 && e->ino != dir->vn.ino)))
+        if (lblk == 0 && k < 2 &&
+            (!is_dot_entry(e, k + 1) || e->ino == 0 || (k == 0 && e->ino != dir->vn.ino)))
             return false;
         off += e->rec_len;
     }
@@ -54,7 +56,7 @@ struct ext_dirent *dirblock_dotdot(struct ext_fs *fs, const struct buf *b)
 int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out)
 {
     uint32_t pblk, n;
-    int      err = ext_map(dir, lblk, 1, &pblk, &n);
+    int err = ext_map(dir, lblk, 1, &pblk, &n);
 
     if (err != 0)
         return err;
@@ -66,14 +68,15 @@ int ext_dir_block(struct ext_inode *dir, uint32_t lblk, struct buf **out)
 int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out)
 {
     struct ext_fs *fs = dir->fs;
-    int            err = ext_dir_block(dir, lblk, out);
+    int err = ext_dir_block(dir, lblk, out);
 
     if (err != 0 || likely((*out)->flags & BUF_CHECKED))
         return err;
     if (!dirblock_ok(fs, dir, *out, lblk)) {
         buf_put(*out);
         *out = NULL;
-        return ext_error(fs, "directory %u: block %u is not a chain of entries", (uint32_t)dir->vn.ino, lblk);
+        return ext_error(fs, "directory %u: block %u is not a chain of entries",
+                         (uint32_t)dir->vn.ino, lblk);
     }
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     return 0;
@@ -81,11 +84,11 @@ int ext_dir_read(struct ext_inode *dir, uint32_t lblk, struct buf **out)
 
 int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, uint32_t *lblk)
 {
-    struct ext_fs     *fs = dir->fs;
+    struct ext_fs *fs = dir->fs;
     struct ext_dirent *e;
-    uint32_t           pblk, got;
-    bool               fresh;
-    int                err;
+    uint32_t pblk, got;
+    bool fresh;
+    int err;
 
     *lblk = (uint32_t)(dir->vn.size >> fs->bshift);
     if (dir->vn.size >= INT32_MAX - fs->bsize)
@@ -101,13 +104,16 @@ int ext_dir_append(struct handle *h, struct ext_inode *dir, struct buf **out, ui
     e->rec_len = (uint16_t)fs->bsize;
     atomic_fetch_or(&(*out)->flags, BUF_CHECKED);
     dir->vn.size += fs->bsize;
-    ext_iwrite(h, dir); /* here, with the size: an index may lead to the block, and what is to follow may fail */
+    ext_iwrite(
+        h,
+        dir); /* here, with the size: an index may lead to the block, and what is to follow may fail */
     return 0;
 }
 
 static inline bool dirent_name_is(const struct ext_dirent *e, const char *name, size_t len)
 {
-    return e->name_len == len && e->ino != 0 && e->name[0] == name[0] && memcmp(e->name, name, len) == 0;
+    return e->name_len == len && e->ino != 0 && e->name[0] == name[0] &&
+           memcmp(e->name, name, len) == 0;
 }
 
 struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *name, size_t len,
@@ -124,11 +130,11 @@ struct ext_dirent *dirblock_find(struct ext_fs *fs, struct buf *b, const char *n
     return NULL;
 }
 
-bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name, size_t len, uint32_t ino,
-                  enum vtype type)
+bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const char *name,
+                  size_t len, uint32_t ino, enum vtype type)
 {
-    struct ext_fs     *fs = dir->fs;
-    unsigned           need = DIRENT_SIZE(len), used;
+    struct ext_fs *fs = dir->fs;
+    unsigned need = DIRENT_SIZE(len), used;
     struct ext_dirent *e, *n;
 
     for (uint32_t off = 0;; off += e->rec_len) {
@@ -152,7 +158,8 @@ bool dirblock_add(struct handle *h, struct ext_inode *dir, struct buf *b, const 
     return true;
 }
 
-static int find_entry_linear(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
+static int find_entry_linear(struct ext_inode *dir, const char *name, size_t len,
+                             struct dirpos *pos)
 {
     uint32_t n = (uint32_t)(dir->vn.size >> dir->fs->bshift);
 
@@ -179,12 +186,12 @@ int ext_dir_find(struct ext_inode *dir, const char *name, size_t len, struct dir
     return find_entry_linear(dir, name, len, pos);
 }
 
-static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
-                      enum vtype type)
+static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
+                            uint32_t ino, enum vtype type)
 {
-    uint32_t    n = (uint32_t)(dir->vn.size >> dir->fs->bshift), k;
+    uint32_t n = (uint32_t)(dir->vn.size >> dir->fs->bshift), k;
     struct buf *b;
-    int         err;
+    int err;
 
     for (k = dir->dir_hint; k < n; k++) {
         bool done;
@@ -210,14 +217,16 @@ static int add_entry_linear(struct handle *h, struct ext_inode *dir, const char 
     return 0;
 }
 
-int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type)
+int ext_dir_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
+                enum vtype type)
 {
     if (dir->flags & EXT_FL_INDEX) {
         int r = dir->fs->index_dirs ? htree_add(h, dir, name, len, ino, type) : 1;
 
         if (r <= 0)
             return r;
-        dir->flags &= ~(uint32_t)EXT_FL_INDEX; /* not an index that can be kept: from now on a list */
+        dir->flags &=
+            ~(uint32_t)EXT_FL_INDEX; /* not an index that can be kept: from now on a list */
         ext_iwrite(h, dir);
     }
     return add_entry_linear(h, dir, name, len, ino, type);
@@ -237,10 +246,10 @@ int ext_dir_empty(struct ext_inode *dir)
     uint32_t n = (uint32_t)(dir->vn.size >> dir->fs->bshift);
 
     for (uint32_t k = 0; k < n; k++) {
-        struct buf        *b;
+        struct buf *b;
         struct ext_dirent *e;
-        bool               empty = true;
-        int                err = ext_dir_read(dir, k, &b);
+        bool empty = true;
+        int err = ext_dir_read(dir, k, &b);
 
         if (err != 0)
             return err;
@@ -259,7 +268,7 @@ int ext_dir_empty(struct ext_inode *dir)
 enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e)
 {
     struct ext_inode *i;
-    enum vtype        type = VREG;
+    enum vtype type = VREG;
 
     if (fs->filetype)
         for (unsigned t = VREG; t <= VSOCK; t++)
@@ -276,19 +285,21 @@ enum vtype ext_dirent_vtype(struct ext_fs *fs, const struct ext_dirent *e)
 int ext_dir_scan(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
     struct ext_fs *fs = dir->fs;
-    bool           more = true;
+    bool more = true;
 
-    for (uint64_t base = round_down(off, (uint64_t)fs->bsize); more && base < dir->vn.size; base += fs->bsize) {
+    for (uint64_t base = round_down(off, (uint64_t)fs->bsize); more && base < dir->vn.size;
+         base += fs->bsize) {
         struct ext_dirent *e;
-        struct buf        *b;
-        int                err = ext_dir_read(dir, (uint32_t)(base >> fs->bshift), &b);
+        struct buf *b;
+        int err = ext_dir_read(dir, (uint32_t)(base >> fs->bshift), &b);
 
         if (err != 0)
             return err;
         /* from the front: records may have grown together */
         for (uint32_t k = 0; more && (e = dirent_at(fs, b->data, k)) != NULL; k += e->rec_len)
             if (base + k >= off && e->ino != 0)
-                more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e), base + k + e->rec_len) == 0;
+                more = fn(arg, e->name, e->name_len, e->ino, ext_dirent_vtype(fs, e),
+                          base + k + e->rec_len) == 0;
         buf_put(b);
     }
     return 0;

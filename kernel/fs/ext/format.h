@@ -23,9 +23,15 @@
 enum { EXT_STATE_VALID = 1, EXT_STATE_ERROR = 2, EXT_STATE_ORPHANS = 4 };
 enum { EXT_ERRORS_CONTINUE = 1, EXT_ERRORS_RO = 2, EXT_ERRORS_PANIC = 3 };
 enum {
-    COMPAT_HAS_JOURNAL = 4, COMPAT_EXT_ATTR = 8, COMPAT_RESIZE_INODE = 0x10, COMPAT_DIR_INDEX = 0x20,
-    INCOMPAT_FILETYPE = 2, INCOMPAT_RECOVER = 4,
-    RO_SPARSE_SUPER = 1, RO_LARGE_FILE = 2, RO_EXTRA_ISIZE = 0x40,
+    COMPAT_HAS_JOURNAL = 4,
+    COMPAT_EXT_ATTR = 8,
+    COMPAT_RESIZE_INODE = 0x10,
+    COMPAT_DIR_INDEX = 0x20,
+    INCOMPAT_FILETYPE = 2,
+    INCOMPAT_RECOVER = 4,
+    RO_SPARSE_SUPER = 1,
+    RO_LARGE_FILE = 2,
+    RO_EXTRA_ISIZE = 0x40,
 };
 enum { SB_SIGNED_HASH = 1, SB_UNSIGNED_HASH = 2 };
 
@@ -39,14 +45,14 @@ struct ext_super {
     uint32_t first_ino;
     uint16_t inode_size, block_group_nr;
     uint32_t compat, incompat, ro_compat;
-    uint8_t  uuid[16];
-    char     volume_name[16], last_mounted[64];
+    uint8_t uuid[16];
+    char volume_name[16], last_mounted[64];
     uint32_t algorithm_bitmap;
-    uint8_t  prealloc_blocks, prealloc_dir_blocks;
+    uint8_t prealloc_blocks, prealloc_dir_blocks;
     uint16_t reserved_gdt_blocks;
-    uint8_t  journal_uuid[16];
+    uint8_t journal_uuid[16];
     uint32_t journal_ino, journal_dev, last_orphan, hash_seed[4];
-    uint8_t  def_hash_version, jnl_backup_type;
+    uint8_t def_hash_version, jnl_backup_type;
     uint16_t desc_size;
     uint32_t default_mount_opts, first_meta_bg, mkfs_time, jnl_blocks[17];
     uint32_t blocks_count_hi, r_blocks_count_hi, free_blocks_hi;
@@ -67,9 +73,21 @@ struct ext_gdesc {
 };
 _Static_assert(sizeof(struct ext_gdesc) == 32, "group descriptor");
 
-enum { EXT_FL_IMMUTABLE = 0x10, EXT_FL_APPEND = 0x20, EXT_FL_INDEX = 0x1000, EXT_FL_UNKNOWN = 0x10080000 };
-enum { IFMT_FIFO = 0x1000, IFMT_CHR = 0x2000, IFMT_DIR = 0x4000, IFMT_BLK = 0x6000, IFMT_REG = 0x8000,
-       IFMT_LNK = 0xa000, IFMT_SOCK = 0xc000 };
+enum {
+    EXT_FL_IMMUTABLE = 0x10,
+    EXT_FL_APPEND = 0x20,
+    EXT_FL_INDEX = 0x1000,
+    EXT_FL_UNKNOWN = 0x10080000
+};
+enum {
+    IFMT_FIFO = 0x1000,
+    IFMT_CHR = 0x2000,
+    IFMT_DIR = 0x4000,
+    IFMT_BLK = 0x6000,
+    IFMT_REG = 0x8000,
+    IFMT_LNK = 0xa000,
+    IFMT_SOCK = 0xc000
+};
 
 struct ext_dinode {
     uint16_t mode, uid;
@@ -83,14 +101,15 @@ struct ext_dinode {
     uint16_t extra_isize, checksum_hi;
     uint32_t ctime_extra, mtime_extra, atime_extra, crtime, crtime_extra;
 };
-_Static_assert(offsetof(struct ext_dinode, extra_isize) == 128 && sizeof(struct ext_dinode) == 152, "inode");
+_Static_assert(offsetof(struct ext_dinode, extra_isize) == 128 && sizeof(struct ext_dinode) == 152,
+               "inode");
 
 /* A directory entry; the record ends at a multiple of 4. */
 struct ext_dirent {
     uint32_t ino; /* 0: unused */
     uint16_t rec_len;
-    uint8_t  name_len, type;
-    char     name[];
+    uint8_t name_len, type;
+    char name[];
 };
 #define DIRENT_SIZE(len) (((unsigned)(len) + 8 + 3) & ~3u)
 
@@ -102,7 +121,7 @@ struct dx_entry {
 };
 struct dx_info {
     uint32_t zero;
-    uint8_t  hash_version, info_length, levels, flags;
+    uint8_t hash_version, info_length, levels, flags;
 };
 #define DX_ROOT_OFFSET 24 /* of struct dx_info, after "." and ".." */
 #define DX_NODE_OFFSET 8  /* of the entries, after an empty directory entry */
@@ -121,13 +140,13 @@ struct jbd_header {
 struct jbd_super {
     struct jbd_header h;
     uint32_t blocksize, maxlen, first; /* maxlen counts the superblock; first: of the log */
-    uint32_t sequence, start;          /* of the oldest transaction that is still needed; start 0: none is */
-    int32_t  err;
+    uint32_t sequence, start; /* of the oldest transaction that is still needed; start 0: none is */
+    int32_t err;
     uint32_t compat, incompat, ro_compat;
-    uint8_t  uuid[16];
+    uint8_t uuid[16];
     uint32_t nr_users, dynsuper, max_transaction, max_trans_data;
     uint32_t padding[44];
-    uint8_t  users[16 * 48];
+    uint8_t users[16 * 48];
 };
 _Static_assert(sizeof(struct jbd_super) == 1024, "journal superblock");
 struct jbd_tag {
@@ -140,7 +159,7 @@ struct jbd_revoke {
 };
 struct jbd_commit {
     struct jbd_header h;
-    uint8_t  chksum_type, chksum_size, padding[2];
+    uint8_t chksum_type, chksum_size, padding[2];
     uint32_t chksum[8];
     uint64_t sec;
     uint32_t nsec;

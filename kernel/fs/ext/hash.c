@@ -34,7 +34,8 @@ static uint32_t hash_name_legacy(const char *p, size_t len, bool is_unsigned)
 }
 
 /* `num` words of the name, filled up with its length. */
-static void pack_name_words(const char *p, size_t len, uint32_t *out, unsigned num, bool is_unsigned)
+static void pack_name_words(const char *p, size_t len, uint32_t *out, unsigned num,
+                            bool is_unsigned)
 {
     uint32_t pad = (uint32_t)len | (uint32_t)len << 8, v;
 
@@ -64,15 +65,19 @@ static inline uint32_t rotate_word_left(uint32_t x, unsigned s)
 
 static void half_md4_transform(uint32_t buf[4], const uint32_t in[8])
 {
-    static const uint8_t order[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
+    static const uint8_t order[3][8] = {
+        {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}};
     static const uint8_t shift[3][4] = {{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}};
     static const uint32_t k[3] = {0, 0x5a827999, 0x6ed9eba1};
     uint32_t a = buf[0], b = buf[1], c = buf[2], d = buf[3];
 
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < 8; i++) {
-            uint32_t f = round == 0 ? d ^ (b & (c ^ d)) : round == 1 ? (b & c) + ((b ^ c) & d) : b ^ c ^ d;
-            uint32_t t = rotate_word_left(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
+            uint32_t f = round == 0   ? d ^ (b & (c ^ d))
+                         : round == 1 ? (b & c) + ((b ^ c) & d)
+                                      : b ^ c ^ d;
+            uint32_t t =
+                rotate_word_left(a + f + in[order[round][i]] + k[round], shift[round][i % 4]);
 
             a = d;
             d = c;
@@ -98,13 +103,14 @@ static void tea_transform(uint32_t buf[4], const uint32_t in[4])
     buf[1] += b1;
 }
 
-uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len, uint32_t *minor)
+uint32_t ext_hash(const struct ext_super *sb, unsigned version, const char *name, size_t len,
+                  uint32_t *minor)
 {
-    bool     is_unsigned = version >= HASH_UNSIGNED;
+    bool is_unsigned = version >= HASH_UNSIGNED;
     uint32_t buf[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}, in[8], h;
     unsigned kind = version % HASH_UNSIGNED;
-    bool     md4 = kind != HASH_TEA;
-    size_t   step = md4 ? 32 : 16;
+    bool md4 = kind != HASH_TEA;
+    size_t step = md4 ? 32 : 16;
 
     if (kind != HASH_LEGACY || minor != NULL) {
         if ((sb->hash_seed[0] | sb->hash_seed[1] | sb->hash_seed[2] | sb->hash_seed[3]) != 0)

@@ -22,14 +22,14 @@
 
 /* One level of a walk. */
 struct frame {
-    struct buf      *b;
+    struct buf *b;
     struct dx_entry *v; /* v[0] holds limit and count in place of its hash */
-    uint32_t         at;
+    uint32_t at;
 };
 struct probe {
     struct frame f[2];
-    unsigned     levels; /* of index blocks below the root: 0 or 1 */
-    uint32_t     hash;
+    unsigned levels; /* of index blocks below the root: 0 or 1 */
+    uint32_t hash;
 };
 
 static uint16_t *dx_limit_of(struct dx_entry *v)
@@ -75,7 +75,8 @@ static bool dx_node_is_valid(struct ext_fs *fs, const struct buf *b, uint32_t of
 {
     struct dx_entry *v = (struct dx_entry *)(b->data + off);
 
-    return *dx_limit_of(v) == (fs->bsize - off) / sizeof *v && *dx_count_of(v) >= 1 && *dx_count_of(v) <= *dx_limit_of(v);
+    return *dx_limit_of(v) == (fs->bsize - off) / sizeof *v && *dx_count_of(v) >= 1 &&
+           *dx_count_of(v) <= *dx_limit_of(v);
 }
 
 /* Where block number k of the entries leads: a block of the directory, not its root. */
@@ -83,7 +84,8 @@ static int get_child_block_number(struct ext_inode *dir, const struct dx_entry *
 {
     *lblk = e->block & 0x0fffffff;
     if (*lblk == 0 || *lblk >= dir->vn.size >> dir->fs->bshift)
-        return ext_error(dir->fs, "directory %u: its index leads to block %u", (uint32_t)dir->vn.ino, *lblk);
+        return ext_error(dir->fs, "directory %u: its index leads to block %u",
+                         (uint32_t)dir->vn.ino, *lblk);
     return 0;
 }
 
@@ -95,11 +97,12 @@ static int report_bad_dx_node(struct ext_inode *dir)
 static int read_dx_node(struct ext_inode *dir, const struct dx_entry *e, struct frame *f)
 {
     uint32_t lblk;
-    int      err = get_child_block_number(dir, e, &lblk);
+    int err = get_child_block_number(dir, e, &lblk);
 
     if (err != 0 || (err = ext_dir_read(dir, lblk, &f->b)) != 0)
         return err;
-    if (((struct ext_dirent *)f->b->data)->ino != 0 || !dx_node_is_valid(dir->fs, f->b, DX_NODE_OFFSET)) {
+    if (((struct ext_dirent *)f->b->data)->ino != 0 ||
+        !dx_node_is_valid(dir->fs, f->b, DX_NODE_OFFSET)) {
         buf_put(f->b);
         f->b = NULL;
         return report_bad_dx_node(dir);
@@ -122,16 +125,17 @@ static uint8_t default_hash_version(struct ext_fs *fs)
 /* Reads the root.  1: there is no index that we know. */
 static int read_dx_root(struct ext_inode *dir, struct probe *p)
 {
-    struct ext_fs  *fs = dir->fs;
+    struct ext_fs *fs = dir->fs;
     struct dx_info *info;
-    int             err;
+    int err;
 
     *p = (struct probe){.levels = 0};
     if ((err = ext_dir_read(dir, 0, &p->f[0].b)) != 0)
         return err;
     info = dx_info_of(p->f[0].b);
-    if (info->zero != 0 || info->hash_version > HASH_TEA || info->info_length != sizeof *info || info->levels > 1 ||
-        (info->flags & 1) || ((struct ext_dirent *)p->f[0].b->data)->rec_len != 12 ||
+    if (info->zero != 0 || info->hash_version > HASH_TEA || info->info_length != sizeof *info ||
+        info->levels > 1 || (info->flags & 1) ||
+        ((struct ext_dirent *)p->f[0].b->data)->rec_len != 12 ||
         !dx_node_is_valid(fs, p->f[0].b, DX_ROOT_OFFSET + sizeof *info)) {
         release_probe(p);
         return 1;
@@ -163,7 +167,10 @@ static int probe_for_name(struct ext_inode *dir, const char *name, size_t len, s
 {
     int r = read_dx_root(dir, p);
 
-    return r != 0 ? r : descend_to_hash(dir, p, ext_hash(dir->fs->sb, probe_hash_version(dir->fs, p), name, len, NULL));
+    return r != 0 ? r
+                  : descend_to_hash(
+                        dir, p,
+                        ext_hash(dir->fs->sb, probe_hash_version(dir->fs, p), name, len, NULL));
 }
 
 /* The hash, with its mark, where the next block of entries begins.  false: there is none. */
@@ -183,7 +190,7 @@ static bool peek_next_leaf_hash(struct probe *p, uint32_t *hash)
 static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
 {
     struct frame *f = &p->f[p->levels];
-    int           err;
+    int err;
 
     if (f->at + 1 < *dx_count_of(f->v)) {
         f->at++;
@@ -200,7 +207,7 @@ static int step_to_next_leaf(struct ext_inode *dir, struct probe *p)
 static int step_if_hash_continues(struct ext_inode *dir, struct probe *p)
 {
     uint32_t h;
-    int      err;
+    int err;
 
     if (!peek_next_leaf_hash(p, &h) || (h & ~1u) != p->hash || !(h & 1))
         return 0;
@@ -211,15 +218,16 @@ static int step_if_hash_continues(struct ext_inode *dir, struct probe *p)
 int htree_find(struct ext_inode *dir, const char *name, size_t len, struct dirpos *pos)
 {
     struct probe p;
-    int          r = probe_for_name(dir, name, len, &p);
+    int r = probe_for_name(dir, name, len, &p);
 
     if (r != 0)
         return r;
     do {
         struct frame *f = &p.f[p.levels];
-        uint32_t      lblk;
+        uint32_t lblk;
 
-        if ((r = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 || (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
+        if ((r = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
+            (r = ext_dir_read(dir, lblk, &pos->b)) != 0)
             break;
         if ((pos->e = dirblock_find(dir->fs, pos->b, name, len, &pos->prev)) != NULL)
             break;
@@ -255,7 +263,7 @@ static void sort_items_by_hash(struct item *v, unsigned n)
     for (; gap != 0; gap /= 3)
         for (unsigned i = gap; i < n; i++) {
             struct item t = v[i];
-            unsigned    k = i;
+            unsigned k = i;
 
             for (; k >= gap && item_position(&v[k - gap]) > item_position(&t); k -= gap)
                 v[k] = v[k - gap];
@@ -264,10 +272,11 @@ static void sort_items_by_hash(struct item *v, unsigned n)
 }
 
 /* The entries of a block from byte `from` on.  How many. */
-static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const uint8_t *data, uint32_t from, struct item *v)
+static unsigned collect_block_items(struct ext_fs *fs, unsigned version, const uint8_t *data,
+                                    uint32_t from, struct item *v)
 {
     const struct ext_dirent *e;
-    unsigned                 n = 0;
+    unsigned n = 0;
 
     for (uint32_t off = from; (e = dirent_at(fs, data, off)) != NULL; off += e->rec_len)
         if (e->ino != 0) {
@@ -288,26 +297,30 @@ static uint32_t offset_after_dots(struct ext_fs *fs, const struct buf *b)
 
 /* ---- reading them out ---------------------------------------------------------------------------- */
 
-#define SAME_PLACE_MAX 4 /* names with both hashes the same: a reader that has no room for all begins again, for ever */
+#define SAME_PLACE_MAX                                                                             \
+    4 /* names with both hashes the same: a reader that has no room for all begins again, for ever */
 
 /* Names that are sorted together. */
 struct batch {
     struct item *v;
-    unsigned     n, room;
+    unsigned n, room;
 };
 
 /* Adds the names of a block; those that do not belong between the hashes lo and hi are shown as if they did. */
-static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsigned version, uint32_t lo, uint32_t hi)
+static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsigned version,
+                     uint32_t lo, uint32_t hi)
 {
     struct ext_fs *fs = dir->fs;
-    unsigned       most = fs->bsize / 12, n;
-    uint32_t       from = 0;
-    struct item   *v;
-    struct buf    *b;
-    int            err;
+    unsigned most = fs->bsize / 12, n;
+    uint32_t from = 0;
+    struct item *v;
+    struct buf *b;
+    int err;
 
     if (a->n + most > a->room) {
-        unsigned room = a->room + max_of(most, a->room); /* twice as much: a copy costs no more than what is there */
+        unsigned room =
+            a->room +
+            max_of(most, a->room); /* twice as much: a copy costs no more than what is there */
 
         if ((v = ext_alloc(fs, room * sizeof *v)) == NULL)
             return -ENOMEM;
@@ -332,17 +345,18 @@ static int batch_add(struct ext_inode *dir, struct batch *a, uint32_t lblk, unsi
 }
 
 /* Tells the reader of the names from *off on, which moves.  1: it wants no more; 0; or an error. */
-static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn, void *arg)
+static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dirent_fn fn,
+                      void *arg)
 {
     struct ext_fs *fs = dir->fs;
 
     sort_items_by_hash(a->v, a->n);
     for (unsigned k = 0; k < a->n; k++) {
-        uint64_t           place = item_position(&a->v[k]);
-        bool               again = k + 1 < a->n && item_position(&a->v[k + 1]) == place;
+        uint64_t place = item_position(&a->v[k]);
+        bool again = k + 1 < a->n && item_position(&a->v[k + 1]) == place;
         struct ext_dirent *e;
-        struct buf        *b;
-        int                r;
+        struct buf *b;
+        int r;
 
         if (place < *off)
             continue;
@@ -364,9 +378,9 @@ static int batch_emit(struct ext_inode *dir, struct batch *a, uint64_t *off, dir
 static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, void *arg)
 {
     struct ext_dirent *e;
-    struct buf        *b;
-    uint32_t           at = 0;
-    int                r = *off < 2 ? ext_dir_read(dir, 0, &b) : 0;
+    struct buf *b;
+    uint32_t at = 0;
+    int r = *off < 2 ? ext_dir_read(dir, 0, &b) : 0;
 
     if (*off >= 2 || r != 0)
         return r;
@@ -385,8 +399,8 @@ static int emit_dot_entries(struct ext_inode *dir, uint64_t *off, dirent_fn fn, 
 static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
 {
     struct frame *f = &p->f[p->levels];
-    uint32_t      lo = 0, hi = UINT32_MAX, lblk, left = (uint32_t)(dir->vn.size >> dir->fs->bshift);
-    int           err;
+    uint32_t lo = 0, hi = UINT32_MAX, lblk, left = (uint32_t)(dir->vn.size >> dir->fs->bshift);
+    int err;
 
     if (f->at != 0)
         lo = f->v[f->at].hash & ~1u;
@@ -397,24 +411,28 @@ static int batch_fill(struct ext_inode *dir, struct probe *p, struct batch *a)
         bool last = !peek_next_leaf_hash(p, &hi), over = !last && (hi & 1);
 
         if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
-            (err = batch_add(dir, a, lblk, probe_hash_version(dir->fs, p), lo, last ? UINT32_MAX : hi & ~1u)) != 0)
+            (err = batch_add(dir, a, lblk, probe_hash_version(dir->fs, p), lo,
+                             last ? UINT32_MAX : hi & ~1u)) != 0)
             return err;
         if (!over)
             return 0;
         if (--left == 0)
-            return ext_error(dir->fs, "directory %u: its index is longer than it", (uint32_t)dir->vn.ino);
+            return ext_error(dir->fs, "directory %u: its index is longer than it",
+                             (uint32_t)dir->vn.ino);
         if ((err = step_to_next_leaf(dir, p)) != 0)
             return err;
     }
 }
 
 /* All blocks of a directory with an index. */
-static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off, dirent_fn fn, void *arg)
+static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch *a, uint64_t off,
+                           dirent_fn fn, void *arg)
 {
     uint32_t h;
-    int      r = descend_to_hash(dir, p, (uint32_t)((off - 2) >> 32 << 1));
+    int r = descend_to_hash(dir, p, (uint32_t)((off - 2) >> 32 << 1));
 
-    while (r == 0 && (r = batch_fill(dir, p, a)) == 0 && (r = batch_emit(dir, a, &off, fn, arg)) == 0) {
+    while (r == 0 && (r = batch_fill(dir, p, a)) == 0 &&
+           (r = batch_emit(dir, a, &off, fn, arg)) == 0) {
         if (!peek_next_leaf_hash(p, &h))
             break;
         r = step_to_next_leaf(dir, p);
@@ -426,10 +444,10 @@ static int emit_leaf_names(struct ext_inode *dir, struct probe *p, struct batch 
 int htree_readdir(struct ext_inode *dir, uint64_t off, dirent_fn fn, void *arg)
 {
     struct ext_fs *fs = dir->fs;
-    struct batch   a = {NULL, 0, 0};
-    struct probe   p;
-    bool           indexed = (dir->flags & EXT_FL_INDEX) != 0;
-    int            r = indexed ? read_dx_root(dir, &p) : 0;
+    struct batch a = {NULL, 0, 0};
+    struct probe p;
+    bool indexed = (dir->flags & EXT_FL_INDEX) != 0;
+    int r = indexed ? read_dx_root(dir, &p) : 0;
 
     if (r != 0)
         return r;
@@ -455,10 +473,11 @@ static uint32_t item_size(const uint8_t *data, const struct item *t)
 }
 
 /* Fills a block with the entries v[0..n) of `from`, one after the other. */
-static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v, unsigned n)
+static void pack_dirents(struct ext_fs *fs, uint8_t *to, const uint8_t *from, const struct item *v,
+                         unsigned n)
 {
     struct ext_dirent *e = (struct ext_dirent *)to;
-    uint32_t           off = 0;
+    uint32_t off = 0;
 
     memset(to, 0, fs->bsize);
     for (unsigned i = 0; i < n; i++) {
@@ -485,7 +504,7 @@ static uint32_t dx_frame_capacity(struct ext_fs *fs, const struct frame *f)
 static void insert_dx_entry(struct ext_fs *fs, struct frame *f, uint32_t hash, uint32_t block)
 {
     struct dx_entry *v = f->v;
-    uint32_t         n = *dx_count_of(v), at = f->at;
+    uint32_t n = *dx_count_of(v), at = f->at;
 
     if (n <= at || n >= dx_frame_capacity(fs, f))
         return;
@@ -495,10 +514,11 @@ static void insert_dx_entry(struct ext_fs *fs, struct frame *f, uint32_t hash, u
 }
 
 /* Makes an empty block an index block with n entries, copied from `from`. */
-static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from, uint32_t n)
+static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const struct dx_entry *from,
+                                     uint32_t n)
 {
     struct ext_dirent *e = (struct ext_dirent *)b->data;
-    struct dx_entry   *v = (struct dx_entry *)(b->data + DX_NODE_OFFSET);
+    struct dx_entry *v = (struct dx_entry *)(b->data + DX_NODE_OFFSET);
 
     e->ino = 0;
     e->rec_len = (uint16_t)fs->bsize;
@@ -512,10 +532,10 @@ static struct dx_entry *init_dx_node(struct ext_fs *fs, struct buf *b, const str
 static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p)
 {
     struct ext_fs *fs = dir->fs;
-    struct frame  *root = &p->f[0], *f = &p->f[p->levels];
-    uint32_t       lblk, n = min_of((uint32_t)*dx_count_of(f->v), dx_frame_capacity(fs, f)), half = n / 2;
-    struct buf    *b;
-    int            err;
+    struct frame *root = &p->f[0], *f = &p->f[p->levels];
+    uint32_t lblk, n = min_of((uint32_t)*dx_count_of(f->v), dx_frame_capacity(fs, f)), half = n / 2;
+    struct buf *b;
+    int err;
 
     if (p->levels == 1 && *dx_count_of(root->v) == *dx_limit_of(root->v))
         return -ENOSPC;
@@ -546,16 +566,17 @@ static int grow_dx_tree(struct handle *h, struct ext_inode *dir, struct probe *p
 }
 
 /* Splits the full block `leaf`; *into is the half that the wanted hash belongs to (leaf or a new block, held). */
-static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe *p, struct buf *leaf, struct buf **into)
+static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe *p,
+                          struct buf *leaf, struct buf **into)
 {
     struct ext_fs *fs = dir->fs;
-    struct frame  *f = &p->f[p->levels];
-    struct item   *v = kmem_alloc(fs->bsize / 12 * sizeof *v);
-    uint8_t       *copy = ext_block_alloc(fs);
-    uint32_t       lblk, hash2, size = 0;
-    unsigned       n, k;
-    struct buf    *b;
-    int            err = v == NULL || copy == NULL ? -ENOMEM : 0;
+    struct frame *f = &p->f[p->levels];
+    struct item *v = kmem_alloc(fs->bsize / 12 * sizeof *v);
+    uint8_t *copy = ext_block_alloc(fs);
+    uint32_t lblk, hash2, size = 0;
+    unsigned n, k;
+    struct buf *b;
+    int err = v == NULL || copy == NULL ? -ENOMEM : 0;
 
     if (err == 0)
         err = ext_dir_append(h, dir, &b, &lblk);
@@ -569,7 +590,8 @@ static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe 
             k--;
         if (n < 2) { /* one entry fills the block: cannot be */
             buf_put(b);
-            err = ext_error(fs, "directory %u: a full block has %u entries", (uint32_t)dir->vn.ino, n);
+            err = ext_error(fs, "directory %u: a full block has %u entries", (uint32_t)dir->vn.ino,
+                            n);
         }
     }
     if (err == 0) {
@@ -591,18 +613,20 @@ static int split_dir_leaf(struct handle *h, struct ext_inode *dir, struct probe 
     return err;
 }
 
-int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino, enum vtype type)
+int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t len, uint32_t ino,
+              enum vtype type)
 {
-    struct buf   *leaf, *into;
+    struct buf *leaf, *into;
     struct frame *f;
-    struct probe  p;
-    uint32_t      lblk;
-    int           err = probe_for_name(dir, name, len, &p);
+    struct probe p;
+    uint32_t lblk;
+    int err = probe_for_name(dir, name, len, &p);
 
     if (err != 0)
         return err;
     f = &p.f[p.levels];
-    if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 || (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
+    if ((err = get_child_block_number(dir, &f->v[f->at], &lblk)) != 0 ||
+        (err = ext_dir_read(dir, lblk, &leaf)) != 0) {
         release_probe(&p);
         return err;
     }
@@ -624,14 +648,14 @@ int htree_add(struct handle *h, struct ext_inode *dir, const char *name, size_t 
 
 int htree_make(struct handle *h, struct ext_inode *dir)
 {
-    struct ext_fs     *fs = dir->fs;
-    struct buf        *root, *b;
+    struct ext_fs *fs = dir->fs;
+    struct buf *root, *b;
     struct ext_dirent *dot, *dotdot;
-    struct dx_info    *info;
-    struct dx_entry   *v;
-    struct item       *items = kmem_alloc(fs->bsize / 12 * sizeof *items);
-    uint32_t           lblk, first;
-    int                err = items == NULL ? -ENOMEM : ext_dir_read(dir, 0, &root);
+    struct dx_info *info;
+    struct dx_entry *v;
+    struct item *items = kmem_alloc(fs->bsize / 12 * sizeof *items);
+    uint32_t lblk, first;
+    int err = items == NULL ? -ENOMEM : ext_dir_read(dir, 0, &root);
 
     if (err != 0) {
         kmem_free(items);
@@ -641,12 +665,14 @@ int htree_make(struct handle *h, struct ext_inode *dir)
         goto out;
     if (b == root || (first = offset_after_dots(fs, root)) == fs->bsize) {
         buf_put(b);
-        err = ext_error(fs, "directory %u: its first block has become something else", (uint32_t)dir->vn.ino);
+        err = ext_error(fs, "directory %u: its first block has become something else",
+                        (uint32_t)dir->vn.ino);
         goto out;
     }
     dot = (struct ext_dirent *)root->data;
     dotdot = dirblock_dotdot(fs, root);
-    pack_dirents(fs, b->data, root->data, items, collect_block_items(fs, HASH_LEGACY, root->data, first, items));
+    pack_dirents(fs, b->data, root->data, items,
+                 collect_block_items(fs, HASH_LEGACY, root->data, first, items));
     buf_put(b);
     jnl_access(h, root);
     if (dot->rec_len != 12) {

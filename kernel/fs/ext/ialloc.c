@@ -18,9 +18,9 @@
 
 static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 {
-    struct buf       *db;
+    struct buf *db;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    int               err = buf_read(fs, d->inode_bitmap, out);
+    int err = buf_read(fs, d->inode_bitmap, out);
 
     if (err == 0 && g == 0 && !bits_all((*out)->data, 0, fs->first_ino - 1)) {
         buf_put(*out);
@@ -32,7 +32,7 @@ static int read_inode_bitmap(struct ext_fs *fs, uint32_t g, struct buf **out)
 /* Whether group g has at least its share of free inodes and blocks. */
 static bool group_has_fair_share(struct ext_fs *fs, uint32_t g)
 {
-    struct buf       *b;
+    struct buf *b;
     struct ext_gdesc *d = ext_gdesc(fs, g, &b);
 
     return d->free_inodes != 0 && (int64_t)d->free_inodes * fs->ngroups >= fs->free_inodes &&
@@ -46,7 +46,7 @@ static uint32_t choose_inode_group(struct ext_fs *fs, const struct ext_inode *di
     if (!is_dir || (dir->vn.ino != EXT_ROOT_INO && group_has_fair_share(fs, parent)))
         return parent;
     for (uint32_t g = 0; g < fs->ngroups; g++) {
-        struct buf       *b;
+        struct buf *b;
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
 
         if ((int64_t)d->free_blocks * fs->ngroups >= fs->free_blocks && d->free_inodes > most) {
@@ -60,12 +60,12 @@ static uint32_t choose_inode_group(struct ext_fs *fs, const struct ext_inode *di
 /* An inode of group g.  1: got one; 0: none there; or an error. */
 static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint32_t *ino)
 {
-    struct ext_fs    *fs = h->fs;
+    struct ext_fs *fs = h->fs;
     struct ext_group *grp = &fs->groups[g];
-    struct buf       *db, *mb = NULL;
+    struct buf *db, *mb = NULL;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    uint32_t          first = g == 0 ? fs->first_ino - 1 : 0, i = fs->ipg;
-    int               err = 0;
+    uint32_t first = g == 0 ? fs->first_ino - 1 : 0, i = fs->ipg;
+    int err = 0;
 
     mutex_enter(&grp->lock);
     if (d->free_inodes != 0 && (err = read_inode_bitmap(fs, g, &mb)) == 0)
@@ -93,7 +93,7 @@ static int alloc_inode_in_group(struct handle *h, uint32_t g, bool is_dir, uint3
 int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *ino)
 {
     struct ext_fs *fs = h->fs;
-    uint32_t       g = choose_inode_group(fs, dir, is_dir);
+    uint32_t g = choose_inode_group(fs, dir, is_dir);
 
     for (uint32_t k = 0; k < fs->ngroups; k++) {
         int r = alloc_inode_in_group(h, g, is_dir, ino);
@@ -108,12 +108,12 @@ int ext_ialloc(struct handle *h, struct ext_inode *dir, bool is_dir, uint32_t *i
 
 int ext_ifree(struct handle *h, uint32_t ino, bool is_dir)
 {
-    struct ext_fs    *fs = h->fs;
-    uint32_t          g = (ino - 1) / fs->ipg, i = (ino - 1) % fs->ipg;
+    struct ext_fs *fs = h->fs;
+    uint32_t g = (ino - 1) / fs->ipg, i = (ino - 1) % fs->ipg;
     struct ext_group *grp = &fs->groups[g];
-    struct buf       *db, *mb;
+    struct buf *db, *mb;
     struct ext_gdesc *d = ext_gdesc(fs, g, &db);
-    int               err;
+    int err;
 
     if (ino < fs->first_ino || ino > fs->inodes)
         return ext_error(fs, "inode %u is freed", ino);
@@ -141,10 +141,10 @@ int ext_ifree(struct handle *h, uint32_t ino, bool is_dir)
 
 int ext_ino_used(struct ext_fs *fs, uint32_t ino)
 {
-    uint32_t          g = (ino - 1) / fs->ipg;
+    uint32_t g = (ino - 1) / fs->ipg;
     struct ext_group *grp = &fs->groups[g];
-    struct buf       *mb;
-    int               r;
+    struct buf *mb;
+    int r;
 
     mutex_enter(&grp->lock);
     if ((r = read_inode_bitmap(fs, g, &mb)) == 0) {

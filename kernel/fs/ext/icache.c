@@ -18,8 +18,9 @@
 #define HASH_SIZE 256 /* chains of one part */
 
 static uint32_t ext_inode_max = 0;
-TUNABLE(ext_inode_max, 0, 1 << 20,
-        "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
+TUNABLE(
+    ext_inode_max, 0, 1 << 20,
+    "default 0 (one for each 16 pages of memory): inodes kept by one file system; read at mount");
 
 static struct icache_part *icache_part_of(struct ext_fs *fs, uint64_t ino)
 {
@@ -80,7 +81,7 @@ static void remove_cached_inode(struct icache_part *p, struct ext_inode *i)
 static bool try_evict_inode(struct icache_part *p, struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
-    uint32_t       one = 1;
+    uint32_t one = 1;
 
     if (i->vn.refs != 1 || !fs->up->may_evict(i))
         return false;
@@ -117,8 +118,8 @@ static void trim_icache_part(struct ext_fs *fs, struct icache_part *p)
 int ext_iget(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
 {
     struct icache_part *p = icache_part_of(fs, ino);
-    struct ext_inode   *i;
-    int                 err = 0;
+    struct ext_inode *i;
+    int err = 0;
 
     mutex_enter(&p->lock);
     for (i = *icache_chain_of(p, ino); i != NULL && i->vn.ino != ino; i = i->hnext)
@@ -163,7 +164,7 @@ void ext_ihash(struct ext_inode *i)
 void ext_iforget(struct ext_inode *i)
 {
     struct icache_part *p = icache_part_of(i->fs, i->vn.ino);
-    bool                was;
+    bool was;
 
     mutex_enter(&p->lock);
     was = i->hashed;
@@ -180,7 +181,7 @@ unsigned icache_drop(struct ext_fs *fs)
 
     for (unsigned k = 0; k < ICACHE_PARTS; k++) {
         struct icache_part *p = &fs->part[k];
-        struct ext_inode   *i, *tmp;
+        struct ext_inode *i, *tmp;
 
         if (p->hash == NULL)
             continue;
@@ -193,8 +194,8 @@ unsigned icache_drop(struct ext_fs *fs)
     return busy;
 }
 
-unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i), struct ext_inode **out,
-                     unsigned max)
+unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_inode *i),
+                     struct ext_inode **out, unsigned max)
 {
     unsigned n = 0;
 
@@ -222,7 +223,7 @@ unsigned icache_some(struct ext_fs *fs, unsigned *at, bool (*want)(struct ext_in
 unsigned icache_count(struct ext_fs *fs, bool (*want)(struct ext_inode *i))
 {
     struct ext_inode *i;
-    unsigned          n = 0;
+    unsigned n = 0;
 
     for (unsigned k = 0; k < ICACHE_PARTS; k++) {
         mutex_enter(&fs->part[k].lock);

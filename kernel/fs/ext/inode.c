@@ -19,8 +19,9 @@
 #define NS          1000000000
 #define INLINE_LINK sizeof(((struct ext_dinode *)0)->block)
 
-static const uint16_t mode_of[] = {[VREG] = IFMT_REG, [VDIR] = IFMT_DIR,   [VLNK] = IFMT_LNK, [VCHR] = IFMT_CHR,
-                                   [VBLK] = IFMT_BLK, [VFIFO] = IFMT_FIFO, [VSOCK] = IFMT_SOCK};
+static const uint16_t mode_of[] = {
+    [VREG] = IFMT_REG, [VDIR] = IFMT_DIR,   [VLNK] = IFMT_LNK,  [VCHR] = IFMT_CHR,
+    [VBLK] = IFMT_BLK, [VFIFO] = IFMT_FIFO, [VSOCK] = IFMT_SOCK};
 
 enum vtype ext_vtype(uint32_t mode)
 {
@@ -75,11 +76,11 @@ static void encode_inode_time(int64_t t, uint32_t *sec, uint32_t *extra)
 
 int ext_ibuf(struct ext_inode *i)
 {
-    struct ext_fs    *fs = i->fs;
-    uint32_t          ino = (uint32_t)i->vn.ino - 1;
-    struct buf       *db;
+    struct ext_fs *fs = i->fs;
+    uint32_t ino = (uint32_t)i->vn.ino - 1;
+    struct buf *db;
     struct ext_gdesc *d = ext_gdesc(fs, ino / fs->ipg, &db);
-    uint32_t          k = ino % fs->ipg;
+    uint32_t k = ino % fs->ipg;
 
     i->ioff = k % fs->ipb * fs->isize;
     return buf_read(fs, d->inode_table + k / fs->ipb, &i->ibuf);
@@ -88,7 +89,7 @@ int ext_ibuf(struct ext_inode *i)
 static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
 {
     struct ext_fs *fs = i->fs;
-    uint32_t       ino = (uint32_t)i->vn.ino;
+    uint32_t ino = (uint32_t)i->vn.ino;
 
     if (i->vn.type == 0)
         return ext_error(fs, "inode %u: mode 0%o", ino, d->mode);
@@ -106,18 +107,21 @@ static int check_inode(struct ext_inode *i, const struct ext_dinode *d)
             return ext_error(fs, "inode %u: size %llu", ino, (unsigned long long)i->vn.size);
         break;
     case VDIR:
-        if (i->vn.size == 0 || i->vn.size % fs->bsize != 0 || i->vn.size > (uint64_t)d->blocks * 512)
+        if (i->vn.size == 0 || i->vn.size % fs->bsize != 0 ||
+            i->vn.size > (uint64_t)d->blocks * 512)
             return ext_error(fs, "directory %u: size %llu", ino, (unsigned long long)i->vn.size);
         break;
     case VLNK:
-        if (i->vn.size == 0 || i->vn.size >= (d->blocks > (d->file_acl ? fs->spb : 0) ? fs->bsize : INLINE_LINK))
-            return ext_error(fs, "symbolic link %u: size %llu", ino, (unsigned long long)i->vn.size);
+        if (i->vn.size == 0 ||
+            i->vn.size >= (d->blocks > (d->file_acl ? fs->spb : 0) ? fs->bsize : INLINE_LINK))
+            return ext_error(fs, "symbolic link %u: size %llu", ino,
+                             (unsigned long long)i->vn.size);
         break;
     }
     return 0;
 }
 
-#define ATTR_ACL   2 /* index of the name "system.posix_acl_access" */
+#define ATTR_ACL 2 /* index of the name "system.posix_acl_access" */
 
 /* Whether a list of attributes holds an access control list, or is damaged, so that it may. */
 static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
@@ -133,10 +137,10 @@ static bool attr_list_has_acl(const uint8_t *p, const uint8_t *end)
 /* In the inode behind its fields, or in its block of attributes; that cannot be read: it may have one. */
 static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
 {
-    uint32_t       off = 128u + i->extra_isize, isize = i->fs->isize;
+    uint32_t off = 128u + i->extra_isize, isize = i->fs->isize;
     const uint8_t *table = (const uint8_t *)d;
-    struct buf    *b;
-    bool           found;
+    struct buf *b;
+    bool found;
 
     if (isize > 128 && off + 4 <= isize && *(const uint32_t *)(table + off) == ATTR_MAGIC &&
         attr_list_has_acl(table + off + 4, table + isize))
@@ -145,7 +149,8 @@ static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
         return false;
     if (buf_read(i->fs, i->file_acl, &b) != 0)
         return true;
-    found = *(const uint32_t *)b->data != ATTR_MAGIC || attr_list_has_acl(b->data + 32, b->data + i->fs->bsize);
+    found = *(const uint32_t *)b->data != ATTR_MAGIC ||
+            attr_list_has_acl(b->data + 32, b->data + i->fs->bsize);
     buf_put(b);
     return found;
 }
@@ -154,7 +159,7 @@ static bool inode_has_acl(struct ext_inode *i, const struct ext_dinode *d)
 static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
 {
     struct vnode *vn = &i->vn;
-    uint32_t      none = 0;
+    uint32_t none = 0;
 
     vn->mode = d->mode & 07777;
     vn->uid = d->uid | (uint32_t)d->uid_high << 16;
@@ -192,9 +197,9 @@ static int load_inode_fields(struct ext_inode *i, const struct ext_dinode *d)
 static bool store_inode_fields(struct ext_inode *i)
 {
     struct ext_dinode *d = (struct ext_dinode *)(i->ibuf->data + i->ioff);
-    struct vnode      *vn = &i->vn;
-    uint64_t           size = max_of(vn->size, i->growing);
-    bool               longer = vn->type == VREG && size > i->disksize;
+    struct vnode *vn = &i->vn;
+    uint64_t size = max_of(vn->size, i->growing);
+    bool longer = vn->type == VREG && size > i->disksize;
 
     d->mode = (uint16_t)(mode_of[vn->type] | vn->mode);
     d->uid = (uint16_t)vn->uid;
@@ -213,9 +218,12 @@ static bool store_inode_fields(struct ext_inode *i)
     memcpy(d->block, i->block, sizeof i->block);
     if (i->fs->isize > 128)
         d->extra_isize = i->extra_isize;
-    encode_inode_time(ext_time_fits(i, vn->ctime_ns), &d->ctime, HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
-    encode_inode_time(ext_time_fits(i, vn->mtime_ns), &d->mtime, HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
-    encode_inode_time(ext_time_fits(i, vn->atime_ns), &d->atime, HAS(i, atime_extra) ? &d->atime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->ctime_ns), &d->ctime,
+                      HAS(i, ctime_extra) ? &d->ctime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->mtime_ns), &d->mtime,
+                      HAS(i, mtime_extra) ? &d->mtime_extra : NULL);
+    encode_inode_time(ext_time_fits(i, vn->atime_ns), &d->atime,
+                      HAS(i, atime_extra) ? &d->atime_extra : NULL);
     if (HAS(i, crtime))
         d->crtime = i->crtime;
     if (HAS(i, crtime_extra))
@@ -227,12 +235,14 @@ static bool store_inode_fields(struct ext_inode *i)
 void ext_iwrite(struct handle *h, struct ext_inode *i)
 {
     uint64_t was, is;
-    bool     longer;
+    bool longer;
 
     jnl_access(h, i->ibuf);
     ASSERT((int32_t)(jnl_tid(h) - i->tid) >= 0, "ext.h: tid never goes back");
-    i->tid = jnl_tid(h); /* before disksize: fdatasync of a thread that finds the size in the table commits it */
-    spin_lock(&i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
+    i->tid = jnl_tid(
+        h); /* before disksize: fdatasync of a thread that finds the size in the table commits it */
+    spin_lock(
+        &i->table_lock); /* who stores last has looked last: nothing old comes over something new (I1) */
     was = i->disksize;
     longer = store_inode_fields(i);
     is = i->disksize;
@@ -275,9 +285,9 @@ void ext_ifree_mem(struct ext_inode *i)
 
 int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
 {
-    struct ext_inode  probe = {.fs = fs}, *i;
+    struct ext_inode probe = {.fs = fs}, *i;
     struct ext_dinode *d;
-    int               err;
+    int err;
 
     *out = NULL;
     if (ino == 0 || ino > fs->inodes)
@@ -295,7 +305,8 @@ int ext_iload(struct ext_fs *fs, uint32_t ino, struct ext_inode **out)
     i->ibuf = probe.ibuf;
     i->ioff = probe.ioff;
     if (fs->jnl != NULL && !fs->rdonly)
-        i->tid = jnl_tid_of(fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
+        i->tid = jnl_tid_of(
+            fs, i->ibuf); /* it may have been changed, and thrown out of memory, since the commit */
     if ((err = load_inode_fields(i, d)) != 0) {
         ext_ifree_mem(i);
         return err;
@@ -309,7 +320,8 @@ void ext_idirty(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
 
-    atomic_thread_fence(memory_order_seq_cst); /* what was stored is seen by a thread that clears it after this look */
+    atomic_thread_fence(
+        memory_order_seq_cst); /* what was stored is seen by a thread that clears it after this look */
     if (i->dirty || fs->rdonly)
         return;
     spin_lock(&fs->dirty_lock);
@@ -337,13 +349,14 @@ void ext_iundirty(struct ext_inode *i)
 int ext_iflush_one(struct ext_inode *i)
 {
     struct handle h;
-    int           err;
+    int err;
 
     if (!i->dirty)
         return 0;
     if ((err = jnl_start(i->fs, 2, &h)) != 0)
         return err;
-    i->tid = jnl_tid(&h); /* first: a thread that finds it clean, for its fsync, waits for the commit of the change */
+    i->tid = jnl_tid(
+        &h); /* first: a thread that finds it clean, for its fsync, waits for the commit of the change */
     ext_iundirty(i); /* before it is read: a change from now on makes it dirty again */
     ext_iwrite(&h, i);
     jnl_stop(&h);
@@ -377,10 +390,11 @@ static struct ext_inode *hold_first_dirty_inode(struct ext_fs *fs)
 int ext_iflush(struct ext_fs *fs)
 {
     struct ext_inode *i;
-    int               err = 0;
+    int err = 0;
 
     /* no more than there are now: those that become dirty again are behind them, and there may be no end to that */
-    for (uint32_t left = fs->ndirty; left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
+    for (uint32_t left = fs->ndirty;
+         left > 0 && err == 0 && (i = hold_first_dirty_inode(fs)) != NULL; left--) {
         err = ext_iflush_one(i);
         ext_iput(i);
     }

@@ -14,9 +14,9 @@
 
 struct iowait {
     struct spinlock lock;
-    struct cv       cv;
-    unsigned        pending;
-    int             error;
+    struct cv cv;
+    unsigned pending;
+    int error;
 };
 
 struct ioreq {
@@ -27,7 +27,7 @@ struct ioreq {
 static void ext_io_request_done(struct blk_req *r)
 {
     struct iowait *w = r->arg;
-    int            err = r->error;
+    int err = r->error;
 
     kmem_free(container_of(r, struct ioreq, r));
     spin_lock(&w->lock);
@@ -66,7 +66,7 @@ bool ext_make_room(struct ext_fs *fs, unsigned tries)
 void *ext_alloc(struct ext_fs *fs, size_t size)
 {
     unsigned tries = 0;
-    void    *p;
+    void *p;
 
     do
         p = kmem_zalloc(size);
@@ -77,7 +77,7 @@ void *ext_alloc(struct ext_fs *fs, size_t size)
 int ext_io_one(struct ext_fs *fs, enum blk_op op, uint32_t block, void *data)
 {
     bool was = blk_share(true);
-    int  err = blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);
+    int err = blk_rw(fs->disk, op, (uint64_t)block * fs->spb, data, fs->bsize);
 
     blk_share(was);
     return err;
@@ -93,13 +93,13 @@ static size_t count_request_blocks(const struct ioblock *v, size_t n)
     return k;
 }
 
-static void submit_block_run(struct ext_fs *fs, enum blk_op op, const struct ioblock *v, size_t n, struct iowait *w,
-                   struct ioreq *q)
+static void submit_block_run(struct ext_fs *fs, enum blk_op op, const struct ioblock *v, size_t n,
+                             struct iowait *w, struct ioreq *q)
 {
     memset(&q->r, 0, sizeof q->r);
     for (size_t i = 0; i < n; i++)
-        q->vec[i] = (struct blk_vec){virt_to_page(v[i].data), (uint32_t)((uintptr_t)v[i].data & (PAGE_SIZE - 1)),
-                                     fs->bsize};
+        q->vec[i] = (struct blk_vec){virt_to_page(v[i].data),
+                                     (uint32_t)((uintptr_t)v[i].data & (PAGE_SIZE - 1)), fs->bsize};
     q->r.disk = fs->disk;
     q->r.op = (uint8_t)op;
     q->r.sync = true;

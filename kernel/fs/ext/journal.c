@@ -71,15 +71,16 @@ static void abort_on_write_error(struct ext_fs *fs)
 
 static bool txn_is_full(const struct journal *j, const struct txn *t, unsigned credits)
 {
-    return t->nbufs + t->reserved + credits > j->max || t->nrevoked + t->may_revoke + credits > j->max_revoked;
+    return t->nbufs + t->reserved + credits > j->max ||
+           t->nrevoked + t->may_revoke + credits > j->max_revoked;
 }
 
 int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
 {
     struct journal *j = fs->jnl;
-    struct txn     *t;
-    uint32_t        tid;
-    int             err = 0;
+    struct txn *t;
+    uint32_t tid;
+    int err = 0;
 
     sleeprank_enter(h, SLEEP_HANDLE);
     mutex_enter(&j->lock);
@@ -132,7 +133,7 @@ int jnl_start(struct ext_fs *fs, unsigned credits, struct handle *h)
 void jnl_stop(struct handle *h)
 {
     struct journal *j = h->fs->jnl;
-    struct txn     *t = h->txn;
+    struct txn *t = h->txn;
 
     sleeprank_exit(h);
     mutex_enter(&j->lock);
@@ -203,7 +204,7 @@ void jnl_access_slow(struct handle *h, struct buf *b)
 /* Room for one more block in t->revoked. */
 static int grow_revoked(struct ext_fs *fs, struct txn *t)
 {
-    unsigned  cap = t->revoked_cap == 0 ? 16 : 2 * t->revoked_cap;
+    unsigned cap = t->revoked_cap == 0 ? 16 : 2 * t->revoked_cap;
     uint32_t *v;
 
     if (t->nrevoked < t->revoked_cap)
@@ -221,11 +222,11 @@ static int grow_revoked(struct ext_fs *fs, struct txn *t)
 int jnl_forget(struct handle *h, uint32_t block)
 {
     struct journal *j = h->fs->jnl;
-    struct txn     *t = h->txn;
-    struct buf     *b;
-    bool            logged; /* the log may hold an old version, which is needed until this is committed */
-    bool            fresh;  /* the log has nothing of it, but from an earlier use, after which it was revoked */
-    int             err = 0;
+    struct txn *t = h->txn;
+    struct buf *b;
+    bool logged; /* the log may hold an old version, which is needed until this is committed */
+    bool fresh; /* the log has nothing of it, but from an earlier use, after which it was revoked */
+    int err = 0;
 
     mutex_enter(&j->lock);
     b = buf_cached(h->fs, block);
@@ -267,9 +268,9 @@ static bool add_freed_extent(struct freed *f, uint32_t start, uint32_t len)
 int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
 {
     struct journal *j = h->fs->jnl;
-    struct list    *l = &h->txn->freed;
-    struct freed   *f;
-    int             err = 0;
+    struct list *l = &h->txn->freed;
+    struct freed *f;
+    int err = 0;
 
     mutex_enter(&j->lock);
     if (list_empty(l) || !add_freed_extent(list_entry(l->prev, struct freed, link), start, len)) {
@@ -286,7 +287,7 @@ int jnl_freed(struct handle *h, uint32_t start, uint32_t len)
 
 void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
 {
-    struct journal   *j = h->fs->jnl;
+    struct journal *j = h->fs->jnl;
     struct ext_bytes *b;
 
     mutex_enter(&j->lock);
@@ -295,8 +296,10 @@ void jnl_order(struct handle *h, struct ext_inode *i, uint64_t lo, uint64_t hi)
         list_push_back(&h->txn->ordered, &i->olink);
     }
     ASSERT(i->otxn == h->txn || i->otxn == j->committing, "ext.h: states of otxn");
-    b = i->otxn == h->txn ? &i->ordered : &i->again; /* the other: of the one that is being written */
-    *b = b->hi == 0 ? (struct ext_bytes){lo, hi} : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
+    b = i->otxn == h->txn ? &i->ordered
+                          : &i->again; /* the other: of the one that is being written */
+    *b = b->hi == 0 ? (struct ext_bytes){lo, hi}
+                    : (struct ext_bytes){min_of(b->lo, lo), max_of(b->hi, hi)};
     mutex_exit(&j->lock);
 }
 
@@ -334,7 +337,7 @@ void jnl_unorder(struct ext_inode *i)
 uint32_t jnl_tid_of(struct ext_fs *fs, const struct buf *b)
 {
     struct journal *j = fs->jnl;
-    uint32_t        tid;
+    uint32_t tid;
 
     mutex_enter(&j->lock);
     if (b->txn != NULL)
@@ -355,8 +358,8 @@ bool jnl_committed(struct ext_fs *fs, uint32_t tid)
 int jnl_commit(struct ext_fs *fs, uint32_t tid)
 {
     struct journal *j = fs->jnl;
-    bool            was;
-    int             err = 0;
+    bool was;
+    int err = 0;
 
     sleeprank_enter(&tid, SLEEP_HANDLE); /* it will wait for all handles */
     sleeprank_exit(&tid);
@@ -390,11 +393,12 @@ int jnl_commit(struct ext_fs *fs, uint32_t tid)
 int jnl_sync(struct ext_fs *fs, uint32_t tid)
 {
     struct journal *j = fs->jnl;
-    bool            begun;
-    int             err;
+    bool begun;
+    int err;
 
     mutex_enter(&j->lock);
-    begun = j->running == NULL || (int32_t)(j->running->tid - tid) > 0; /* its flushes may have come too early */
+    begun = j->running == NULL ||
+            (int32_t)(j->running->tid - tid) > 0; /* its flushes may have come too early */
     mutex_exit(&j->lock);
     err = jnl_commit(fs, tid);
     return err == 0 && begun ? blk_flush(fs->disk) : err;
@@ -403,10 +407,12 @@ int jnl_sync(struct ext_fs *fs, uint32_t tid)
 int jnl_commit_all(struct ext_fs *fs)
 {
     struct journal *j = fs->jnl;
-    uint32_t        tid;
+    uint32_t tid;
 
     mutex_enter(&j->lock);
-    tid = j->running != NULL ? j->running->tid : j->committing != NULL ? j->committing->tid : j->committed;
+    tid = j->running != NULL      ? j->running->tid
+          : j->committing != NULL ? j->committing->tid
+                                  : j->committed;
     mutex_exit(&j->lock);
     return jnl_commit(fs, tid);
 }
@@ -438,8 +444,8 @@ void txn_free(struct txn *t)
 int jnl_open(struct ext_fs *fs)
 {
     struct journal *j = fs->jnl;
-    unsigned        tags = (fs->bsize - 28) / sizeof(struct jbd_tag);
-    size_t          n;
+    unsigned tags = (fs->bsize - 28) / sizeof(struct jbd_tag);
+    size_t n;
 
     j->max = j->log ? min_of((j->maxlen - j->first) / 4, JNL_MAX_TXN) : 512;
     j->max_revoked = REVOKE_BLOCKS * ((fs->bsize - 16) / 4);
@@ -462,7 +468,7 @@ int jnl_open(struct ext_fs *fs)
 int jnl_close(struct ext_fs *fs)
 {
     struct journal *j = fs->jnl;
-    int             err = jnl_commit_all(fs);
+    int err = jnl_commit_all(fs);
 
     if (err != 0 || !j->log)
         return err;
@@ -483,7 +489,7 @@ bool jnl_has_error(struct ext_fs *fs)
 void jnl_free(struct ext_fs *fs)
 {
     struct journal *j = fs->jnl;
-    struct txn     *t;
+    struct txn *t;
 
     if (j == NULL)
         return;

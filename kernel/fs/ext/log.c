@@ -37,7 +37,8 @@ uint32_t jnl_log_block(const struct journal *j, uint32_t i)
 
 static unsigned tags_in_block(const struct journal *j)
 {
-    return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) / (unsigned)sizeof(struct jbd_tag);
+    return (j->fs->bsize - (unsigned)sizeof(struct jbd_header) - 16) /
+           (unsigned)sizeof(struct jbd_tag);
 }
 
 uint32_t jnl_log_need(const struct journal *j, unsigned n)
@@ -64,7 +65,7 @@ static int write_jnl_super_locked(struct journal *j)
 int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq)
 {
     struct jbd_super *s = (struct jbd_super *)j->super;
-    int               err;
+    int err;
 
     mutex_enter(&j->super_lock);
     s->start = be32(start);
@@ -76,9 +77,9 @@ int jnl_write_super(struct journal *j, uint32_t start, uint32_t seq)
 
 int jnl_note_error(struct ext_fs *fs, bool failed)
 {
-    struct journal   *j = fs->jnl;
+    struct journal *j = fs->jnl;
     struct jbd_super *s;
-    int               err = 0;
+    int err = 0;
 
     if (j == NULL || j->super == NULL) /* none, or its inode is what is wrong */
         return 0;
@@ -97,9 +98,9 @@ int jnl_note_error(struct ext_fs *fs, bool failed)
 /* What is being laid out for the log. */
 struct layout {
     struct journal *j;
-    size_t          nout;
-    unsigned        nspare;
-    uint32_t        seq;
+    size_t nout;
+    unsigned nspare;
+    uint32_t seq;
 };
 
 /* The next block of the log gets `data`. */
@@ -116,7 +117,7 @@ static void append_log_block(struct layout *l, void *data)
 static uint8_t *append_control_block(struct layout *l, uint32_t type)
 {
     struct journal *j = l->j;
-    uint8_t        *p = j->spare + (size_t)l->nspare++ * j->fs->bsize;
+    uint8_t *p = j->spare + (size_t)l->nspare++ * j->fs->bsize;
 
     ASSERT(l->nspare <= j->nspare, "I1");
     memset(p, 0, j->fs->bsize);
@@ -131,8 +132,8 @@ static void append_revoke_records(struct layout *l, const struct txn *t)
 
     for (unsigned i = 0; i < t->nrevoked;) {
         struct jbd_revoke *r = (struct jbd_revoke *)append_control_block(l, JBD_REVOKE);
-        uint32_t          *v = (uint32_t *)(r + 1);
-        unsigned           n = 0;
+        uint32_t *v = (uint32_t *)(r + 1);
+        unsigned n = 0;
 
         while (n < per && i < t->nrevoked)
             v[n++] = be32(t->revoked[i++]);
@@ -143,9 +144,9 @@ static void append_revoke_records(struct layout *l, const struct txn *t)
 static void append_logged_buffers(struct layout *l, size_t n)
 {
     struct journal *j = l->j;
-    unsigned        per = tags_in_block(j), k = per;
+    unsigned per = tags_in_block(j), k = per;
     struct jbd_tag *tag = NULL;
-    uint8_t        *p = NULL;
+    uint8_t *p = NULL;
 
     for (size_t i = 0; i < n; i++) {
         uint8_t *data = j->ents[i].data;
@@ -159,7 +160,8 @@ static void append_logged_buffers(struct layout *l, size_t n)
             p = append_control_block(l, JBD_DESCRIPTOR) + sizeof(struct jbd_header);
             k = 0;
         }
-        if (*(uint32_t *)data == be32(JBD_MAGIC)) { /* would look like the journal's own; always a copy */
+        if (*(uint32_t *)data ==
+            be32(JBD_MAGIC)) { /* would look like the journal's own; always a copy */
             *(uint32_t *)data = 0;
             flags |= JBD_TAG_ESCAPE;
         }
@@ -211,7 +213,7 @@ static int write_log(struct journal *j, struct txn *t, size_t n)
 static int write_in_place(struct journal *j, size_t n)
 {
     size_t m = 0;
-    int    err;
+    int err;
 
     for (size_t i = 0; i < n; i++)
         if (j->ents[i].data != NULL)
@@ -228,7 +230,7 @@ static int write_in_place(struct journal *j, size_t n)
 static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
 {
     struct buf *b;
-    size_t      n = 0;
+    size_t n = 0;
 
     *all = true;
     while (!list_empty(&t->bufs)) {
@@ -241,11 +243,16 @@ static size_t copy_txn_buffers(struct journal *j, struct txn *t, bool *all)
         if (j->copies[n] == NULL && !freed) {
             *all = false;
             while (magic && (j->copies[n] = ext_block_alloc(j->fs)) == NULL)
-                thread_sleep_ns(10000000); /* one in four thousand million blocks, and then no memory */
+                thread_sleep_ns(
+                    10000000); /* one in four thousand million blocks, and then no memory */
         }
         if (j->copies[n] != NULL)
             memcpy(j->copies[n], b->data, j->fs->bsize);
-        j->ents[n] = (struct ioblock){0, freed ? NULL : j->copies[n] != NULL ? j->copies[n] : b->data, b};
+        j->ents[n] = (struct ioblock){0,
+                                      freed                  ? NULL
+                                      : j->copies[n] != NULL ? j->copies[n]
+                                                             : b->data,
+                                      b};
         n++;
         buf_keep(j->fs, b);
         atomic_fetch_and(&b->flags, ~(uint32_t)BUF_NEW);
@@ -273,11 +280,13 @@ static void write_ordered(struct journal *j, struct txn *t)
     }
     while (!list_empty(&t->ordered)) {
         struct ext_inode *i = list_first(&t->ordered, struct ext_inode, olink);
-        struct ext_bytes  bytes = i->ordered;
-        struct txn       *next;
+        struct ext_bytes bytes = i->ordered;
+        struct txn *next;
 
         mutex_exit(&j->lock);
-        j->fs->up->write_data(i, bytes, true); /* an error: the page stays dirty, and the file's next fsync meets it */
+        j->fs->up->write_data(
+            i, bytes,
+            true); /* an error: the page stays dirty, and the file's next fsync meets it */
         j->fs->n_ordered++;
         mutex_enter(&j->lock);
         list_remove(&i->olink);
@@ -324,9 +333,9 @@ static void release_freed_blocks(struct journal *j, struct txn *t)
 int jnl_write(struct journal *j)
 {
     struct txn *t = j->running;
-    bool        all;
-    size_t      n;
-    int         err;
+    bool all;
+    size_t n;
+    int err;
 
     j->locking = true;
     while (t->updates != 0)
@@ -373,7 +382,7 @@ static size_t copy_checkpoint_batch(struct journal *j)
 {
     struct txn *t;
     struct buf *b;
-    size_t      n = 0;
+    size_t n = 0;
 
     mutex_enter(&j->lock);
     LIST_FOREACH (t, &j->done, link) {
@@ -410,9 +419,9 @@ static void finish_checkpoint_batch(struct journal *j, size_t n)
 int jnl_checkpoint(struct journal *j)
 {
     struct txn *t;
-    bool        moved = false;
-    size_t      n;
-    int         err;
+    bool moved = false;
+    size_t n;
+    int err;
 
     if (!j->log)
         return 0;

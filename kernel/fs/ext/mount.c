@@ -25,20 +25,20 @@
 /* One mounted instance: vfs->data. */
 struct extmount {
     struct ext_fs *fs;
-    struct list    link; /* mounted */
-    uint32_t       commit_s;
-    uint64_t       next_commit_ns;
+    struct list link; /* mounted */
+    uint32_t commit_s;
+    uint64_t next_commit_ns;
 };
 
-static struct mutex   mounts_mutex;
-static struct list    mounted = LIST_INIT(mounted); /* under mounts_mutex */
-static struct thread *committer;                    /* under mounts_mutex; NULL: nothing was ever mounted */
+static struct mutex mounts_mutex;
+static struct list mounted = LIST_INIT(mounted); /* under mounts_mutex */
+static struct thread *committer; /* under mounts_mutex; NULL: nothing was ever mounted */
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
 struct options {
-    unsigned flags;  /* MS_RDONLY, MS_NOATIME */
-    int      errors; /* EXT_ERRORS_*, 0: as the disk says */
+    unsigned flags; /* MS_RDONLY, MS_NOATIME */
+    int errors;     /* EXT_ERRORS_*, 0: as the disk says */
     uint32_t commit_s;
 };
 
@@ -51,9 +51,10 @@ static bool option_equals(const char *p, size_t n, const char *word)
 static bool is_ignored_option(const char *p, size_t n)
 {
     static const char *const words[] = {
-        "defaults", "rw",   "relatime", "atime", "data=ordered", "barrier", "barrier=1",  "nosuid",   "nodev",
-        "noexec",   "suid", "dev",      "exec",  "async",        "auto",    "noauto",     "nouser",   "nodiratime",
-        "diratime", "acl",  "noacl",    "user_xattr",   "silent",  "nouser_xattr",
+        "defaults",  "rw",     "relatime", "atime",      "data=ordered", "barrier",
+        "barrier=1", "nosuid", "nodev",    "noexec",     "suid",         "dev",
+        "exec",      "async",  "auto",     "noauto",     "nouser",       "nodiratime",
+        "diratime",  "acl",    "noacl",    "user_xattr", "silent",       "nouser_xattr",
     };
 
     for (size_t i = 0; i < array_size(words); i++)
@@ -75,7 +76,7 @@ static int parse_ext_options(const char *p, struct options *o)
 {
     while (*p != '\0') {
         const char *end = strchr(p, ',');
-        size_t      n = end != NULL ? (size_t)(end - p) : strlen(p);
+        size_t n = end != NULL ? (size_t)(end - p) : strlen(p);
 
         if (option_equals(p, n, "ro"))
             o->flags |= MS_RDONLY;
@@ -132,13 +133,15 @@ static void ext_commit_main(void *arg)
 
 /* ---- operations of a mounted file system ----------------------------------------------------------- */
 
-static void ext_vfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files, uint64_t *ffree)
+static void ext_vfs_statfs(struct vfs *vfs, uint64_t *blocks, uint64_t *bfree, uint64_t *files,
+                           uint64_t *ffree)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    uint64_t       own = fs->first_block;
+    uint64_t own = fs->first_block;
 
     for (uint32_t g = 0; g < fs->ngroups; g++)
-        own += 2 + fs->table_blocks + (ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0);
+        own += 2 + fs->table_blocks +
+               (ext_has_super(fs, g) ? 1 + fs->gdt_blocks + fs->reserved_gdt : 0);
     *blocks = (fs->blocks - own) << fs->bshift >> PAGE_SHIFT;
     *bfree = (uint64_t)fs->free_blocks << fs->bshift >> PAGE_SHIFT;
     *files = fs->inodes;
@@ -159,8 +162,9 @@ static bool inode_has_dirty_pages(struct ext_inode *i)
 static int ext_vfs_sync(struct vfs *vfs, bool data)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    uint32_t       refused = fs->nrefused; /* each dirty page is tried from here on: what was refused before, again */
-    int            err;
+    uint32_t refused =
+        fs->nrefused; /* each dirty page is tried from here on: what was refused before, again */
+    int err;
 
     if (!data)
         return ext_sync(fs);
@@ -209,10 +213,10 @@ static bool evict_all_but_root(struct ext_fs *fs, struct vnode *root)
 static int ext_vfs_unmount(struct vfs *vfs)
 {
     struct extmount *m = vfs->data;
-    struct vnode    *root = vfs->root;
-    struct disk     *d = m->fs->disk;
-    bool             busy;
-    int              err;
+    struct vnode *root = vfs->root;
+    struct disk *d = m->fs->disk;
+    bool busy;
+    int err;
 
     mutex_enter(&mounts_mutex); /* the thread has no inode in its hands */
     busy = !only_root_in_use(m->fs, root);
@@ -242,11 +246,12 @@ static int ext_vfs_unmount(struct vfs *vfs)
 static int sync_and_quiesce(struct vfs *vfs)
 {
     struct ext_fs *fs = ((struct extmount *)vfs->data)->fs;
-    int            err;
+    int err;
 
     if ((err = ext_vfs_sync(vfs, true)) != 0)
         return err;
-    if (fs->sb->last_orphan != 0) /* files without a name: their last close will have to free them */
+    if (fs->sb->last_orphan !=
+        0) /* files without a name: their last close will have to free them */
         return -EBUSY;
     return icache_count(fs, inode_has_dirty_pages) != 0 ? -EBUSY : ext_quiesce(fs);
 }
@@ -254,8 +259,8 @@ static int sync_and_quiesce(struct vfs *vfs)
 static int ext_vfs_remount(struct vfs *vfs, const char *text, unsigned flags)
 {
     struct extmount *m = vfs->data;
-    struct options   o = {.flags = flags};
-    int              err = parse_ext_options(text, &o);
+    struct options o = {.flags = flags};
+    int err = parse_ext_options(text, &o);
 
     if (err != 0)
         return err;
@@ -289,11 +294,12 @@ static const struct vfs_ops ext_vfs_ops = {
 static int resolve_mount_source(const char *source, struct disk **out)
 {
     static const struct cred root = {.refs = 1};
-    struct fs_ctx            ctx = {vfs_root, vfs_root, &root};
-    struct vnode            *vn;
+    struct fs_ctx ctx = {vfs_root, vfs_root, &root};
+    struct vnode *vn;
 
     *out = NULL;
-    if (source[0] == '/' && vfs_root != NULL && name_lookup(&ctx, NULL, source, NAME_FOLLOW, &vn) == 0) {
+    if (source[0] == '/' && vfs_root != NULL &&
+        name_lookup(&ctx, NULL, source, NAME_FOLLOW, &vn) == 0) {
         bool block = vn->type == VBLK;
 
         if (block)
@@ -307,13 +313,15 @@ static int resolve_mount_source(const char *source, struct disk **out)
     return *out == NULL ? -ENOENT : 0;
 }
 
-static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d, const struct options *o)
+static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d,
+                         const struct options *o)
 {
     struct ext_inode *root;
-    char              reason[160];
-    int               err;
+    char reason[160];
+    int err;
 
-    err = ext_mount(d, disk_name(d), (o->flags & MS_RDONLY) != 0, vfs, &ext_kernel_up, &m->fs, reason, sizeof reason);
+    err = ext_mount(d, disk_name(d), (o->flags & MS_RDONLY) != 0, vfs, &ext_kernel_up, &m->fs,
+                    reason, sizeof reason);
     if (err != 0) {
         kprintf("%s: cannot be mounted: %s", disk_name(d), reason);
         return err;
@@ -332,13 +340,14 @@ static int mount_on_disk(struct vfs *vfs, struct extmount *m, struct disk *d, co
     return err;
 }
 
-static int mount_ext_type(const char *type, const char *source, const char *text, unsigned flags, struct vfs **out)
+static int mount_ext_type(const char *type, const char *source, const char *text, unsigned flags,
+                          struct vfs **out)
 {
-    struct options   o = {.flags = flags & (MS_RDONLY | MS_NOATIME)};
-    struct disk     *d;
-    struct vfs      *vfs;
+    struct options o = {.flags = flags & (MS_RDONLY | MS_NOATIME)};
+    struct disk *d;
+    struct vfs *vfs;
     struct extmount *m;
-    int              err = parse_ext_options(text, &o);
+    int err = parse_ext_options(text, &o);
 
     if (err != 0 || (err = resolve_mount_source(source, &d)) != 0 || (err = disk_claim(d)) != 0)
         return err;

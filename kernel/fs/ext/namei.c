@@ -15,7 +15,8 @@
 #include "lib/string.h"
 #include "stat/panic.h"
 
-#define MAKE_CREDITS 8 /* bitmap, descriptor, inode, directory's inode, superblock, an orphan, two spare */
+#define MAKE_CREDITS                                                                               \
+    8 /* bitmap, descriptor, inode, directory's inode, superblock, an orphan, two spare */
 
 static unsigned dir_add_credits(struct ext_fs *fs)
 {
@@ -25,16 +26,17 @@ static unsigned dir_add_credits(struct ext_fs *fs)
 /* A directory's parent, from its own "..".  Its lock is not held: the entries behind that may be changing. */
 static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 {
-    struct buf        *b;
+    struct buf *b;
     struct ext_dirent *e;
-    int                err = ext_dir_block(dir, 0, &b);
+    int err = ext_dir_block(dir, 0, &b);
 
     if (err != 0)
         return err;
     if ((e = dirblock_dotdot(dir->fs, b)) != NULL)
         *ino = e->ino;
     else
-        err = ext_error(dir->fs, "directory %u: its first block has become something else", (uint32_t)dir->vn.ino);
+        err = ext_error(dir->fs, "directory %u: its first block has become something else",
+                        (uint32_t)dir->vn.ino);
     buf_put(b);
     return err;
 }
@@ -43,7 +45,7 @@ static int read_parent_ino(struct ext_inode *dir, uint32_t *ino)
 static int check_parent(struct ext_inode *dir, struct ext_inode *i)
 {
     uint32_t up = i->parent;
-    int      err;
+    int err;
 
     if (i->vn.type != VDIR) {
         i->parent = (uint32_t)dir->vn.ino;
@@ -61,8 +63,8 @@ static int check_parent(struct ext_inode *dir, struct ext_inode *i)
 int ext_lookup(struct ext_inode *dir, const char *name, size_t len, struct ext_inode **out)
 {
     struct dirpos pos;
-    uint32_t      ino;
-    int           err = ext_dir_find(dir, name, len, &pos);
+    uint32_t ino;
+    int err = ext_dir_find(dir, name, len, &pos);
 
     if (err != 0)
         return err;
@@ -88,11 +90,11 @@ static void touch_dir(struct handle *h, struct ext_inode *dir)
 /* "." and "..": a directory's first block. */
 static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_inode *dir)
 {
-    struct ext_fs     *fs = i->fs;
+    struct ext_fs *fs = i->fs;
     struct ext_dirent *e;
-    struct buf        *b;
-    uint32_t           lblk;
-    int                err = ext_dir_append(h, i, &b, &lblk);
+    struct buf *b;
+    uint32_t lblk;
+    int err = ext_dir_append(h, i, &b, &lblk);
 
     if (err != 0)
         return err;
@@ -109,11 +111,11 @@ static int make_dot_entries(struct handle *h, struct ext_inode *i, struct ext_in
 
 static int store_symlink_target(struct handle *h, struct ext_inode *i, const char *target)
 {
-    size_t      len = strlen(target);
-    uint32_t    pblk, got;
+    size_t len = strlen(target);
+    uint32_t pblk, got;
     struct buf *b;
-    bool        fresh;
-    int         err;
+    bool fresh;
+    int err;
 
     if (len >= i->fs->bsize)
         return -ENAMETOOLONG;
@@ -122,7 +124,8 @@ static int store_symlink_target(struct handle *h, struct ext_inode *i, const cha
         memcpy(i->block, target, len);
         return 0;
     }
-    if ((err = ext_map_alloc(h, i, 0, 1, &pblk, &got, &fresh)) != 0 || (err = buf_new(i->fs, pblk, &b)) != 0)
+    if ((err = ext_map_alloc(h, i, 0, 1, &pblk, &got, &fresh)) != 0 ||
+        (err = buf_new(i->fs, pblk, &b)) != 0)
         return err;
     jnl_access(h, b);
     memcpy(b->data, target, len);
@@ -130,7 +133,8 @@ static int store_symlink_target(struct handle *h, struct ext_inode *i, const cha
     return 0;
 }
 
-static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_inode *i, const char *target)
+static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_inode *i,
+                          const char *target)
 {
     if (i->vn.type == VDIR)
         return make_dot_entries(h, i, dir);
@@ -145,14 +149,14 @@ static int fill_new_inode(struct handle *h, struct ext_inode *dir, struct ext_in
 }
 
 /* A new inode, in memory and in the table, without a name. */
-static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, uint32_t mode, uint32_t uid,
-                      uint32_t gid, struct ext_inode **out)
+static int make_inode(struct handle *h, struct ext_inode *dir, enum vtype type, uint32_t mode,
+                      uint32_t uid, uint32_t gid, struct ext_inode **out)
 {
-    struct ext_fs     *fs = dir->fs;
-    struct ext_inode  *i = ext_ialloc_mem(fs, type);
+    struct ext_fs *fs = dir->fs;
+    struct ext_inode *i = ext_ialloc_mem(fs, type);
     struct ext_dinode *d;
-    uint32_t           ino = 0, extra;
-    int                err;
+    uint32_t ino = 0, extra;
+    int err;
 
     if (i == NULL)
         return -ENOMEM;
@@ -191,12 +195,12 @@ fail:
     return err;
 }
 
-static int create_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len, enum vtype type,
-                     uint32_t mode, uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,
-                     struct ext_inode **out)
+static int create_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
+                            enum vtype type, uint32_t mode, uint32_t uid, uint32_t gid,
+                            uint64_t rdev, const char *target, struct ext_inode **out)
 {
     struct ext_inode *i = NULL;
-    int               err = make_inode(h, dir, type, mode, uid, gid, &i);
+    int err = make_inode(h, dir, type, mode, uid, gid, &i);
 
     if (err != 0)
         return err;
@@ -222,14 +226,15 @@ static bool commit_for_space(struct ext_fs *fs, int err, unsigned tries)
     return err == -ENOSPC && fs->free_blocks > 0 && tries == 0 && jnl_commit_all(fs) == 0;
 }
 
-int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode, uint32_t uid,
-               uint32_t gid, uint64_t rdev, const char *target, struct ext_inode **out)
+int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
+               uint32_t uid, uint32_t gid, uint64_t rdev, const char *target,
+               struct ext_inode **out)
 {
-    struct ext_fs    *fs = dir->fs;
+    struct ext_fs *fs = dir->fs;
     struct ext_inode *i = NULL;
-    struct dirpos     pos;
-    struct handle     h;
-    int               err;
+    struct dirpos pos;
+    struct handle h;
+    int err;
 
     if (dir->vn.nlink == 0)
         return -ENOENT;
@@ -242,7 +247,8 @@ int ext_create(struct ext_inode *dir, const char *name, size_t len, enum vtype t
     }
     for (unsigned tries = 0;; tries++) {
         i = NULL;
-        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs) + ext_map_credits(fs, 1), &h)) != 0)
+        if ((err = jnl_start(fs, MAKE_CREDITS + dir_add_credits(fs) + ext_map_credits(fs, 1),
+                             &h)) != 0)
             return err;
         err = create_in_handle(&h, dir, name, len, type, mode, uid, gid, rdev, target, &i);
         jnl_stop(&h);
@@ -277,8 +283,8 @@ static bool drop_inode_link(struct handle *h, struct ext_inode *i)
 }
 
 /* The new name and the link.  *last: that failed, and the file has no link any more. */
-static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i,
-                   bool *last)
+static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *name, size_t len,
+                          struct ext_inode *i, bool *last)
 {
     int err = 0;
 
@@ -306,10 +312,10 @@ static int link_in_handle(struct handle *h, struct ext_inode *dir, const char *n
 int ext_link(struct ext_inode *dir, const char *name, size_t len, struct ext_inode *i)
 {
     struct ext_fs *fs = dir->fs;
-    struct dirpos  pos;
-    struct handle  h;
-    bool           last = false;
-    int            err;
+    struct dirpos pos;
+    struct handle h;
+    bool last = false;
+    int err;
 
     if (dir->vn.nlink == 0)
         return -ENOENT;
@@ -338,7 +344,8 @@ static void drop_subdir_link(struct ext_inode *dir)
 }
 
 /* Finds the entry of `name`, which must be inode `ino`. */
-static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t len, uint64_t ino, struct dirpos *pos)
+static int find_entry_of_inode(struct ext_inode *dir, const char *name, size_t len, uint64_t ino,
+                               struct dirpos *pos)
 {
     int err = ext_dir_find(dir, name, len, pos);
 
@@ -360,10 +367,11 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 {
     struct dirpos pos;
     struct handle h;
-    bool          last;
-    int           err;
+    bool last;
+    int err;
 
-    if ((err = check_dir_is_empty(victim)) != 0 || (err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos)) != 0)
+    if ((err = check_dir_is_empty(victim)) != 0 ||
+        (err = find_entry_of_inode(dir, name, len, victim->vn.ino, &pos)) != 0)
         return err;
     if ((err = jnl_start(dir->fs, MAKE_CREDITS, &h)) == 0) {
         ext_dir_remove(&h, dir, &pos);
@@ -382,11 +390,11 @@ int ext_unlink(struct ext_inode *dir, const char *name, size_t len, struct ext_i
 /* ---- renaming ------------------------------------------------------------------------------------ */
 
 /* The new name: a new entry, or the one of `replaced`, changed. */
-static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl, struct ext_inode *moved,
-                    struct ext_inode *replaced)
+static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *nn, size_t nl,
+                           struct ext_inode *moved, struct ext_inode *replaced)
 {
     struct dirpos pos;
-    int           err;
+    int err;
 
     if (replaced == NULL)
         return ext_dir_add(h, nd, nn, nl, (uint32_t)moved->vn.ino, (enum vtype)moved->vn.type);
@@ -402,9 +410,9 @@ static int write_new_entry(struct handle *h, struct ext_inode *nd, const char *n
 /* A directory's ".." to its new parent.  As read_parent_ino(). */
 static int set_dotdot_parent(struct handle *h, struct ext_inode *dir, struct ext_inode *parent)
 {
-    struct buf        *b;
+    struct buf *b;
     struct ext_dirent *e;
-    int                err = ext_dir_block(dir, 0, &b);
+    int err = ext_dir_block(dir, 0, &b);
 
     if (err != 0)
         return err;
@@ -416,23 +424,26 @@ static int set_dotdot_parent(struct handle *h, struct ext_inode *dir, struct ext
     return e != NULL ? 0 : -EUCLEAN;
 }
 
-static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
-                     const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced)
+static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *on, size_t ol,
+                            struct ext_inode *nd, const char *nn, size_t nl,
+                            struct ext_inode *moved, struct ext_inode *replaced)
 {
-    bool          dir = moved->vn.type == VDIR;
+    bool dir = moved->vn.type == VDIR;
     struct dirpos pos;
-    int           err = write_new_entry(h, nd, nn, nl, moved, replaced);
+    int err = write_new_entry(h, nd, nn, nl, moved, replaced);
 
     if (err != 0)
         return err;
-    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) == 0) { /* only now: a split may have moved it */
+    if ((err = find_entry_of_inode(od, on, ol, moved->vn.ino, &pos)) ==
+        0) { /* only now: a split may have moved it */
         ext_dir_remove(h, od, &pos);
         buf_put(pos.b);
         if (dir && od != nd)
             err = set_dotdot_parent(h, moved, nd);
     }
     if (err != 0)
-        return ext_error(od->fs, "directory %u cannot be read in the middle of a rename", (uint32_t)od->vn.ino);
+        return ext_error(od->fs, "directory %u cannot be read in the middle of a rename",
+                         (uint32_t)od->vn.ino);
     if (dir && replaced != NULL)
         drop_subdir_link(nd);
     if (dir && od != nd) {
@@ -448,17 +459,18 @@ static int rename_in_handle(struct handle *h, struct ext_inode *od, const char *
     return 0;
 }
 
-int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd, const char *nn, size_t nl,
-               struct ext_inode *moved, struct ext_inode *replaced)
+int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode *nd,
+               const char *nn, size_t nl, struct ext_inode *moved, struct ext_inode *replaced)
 {
     struct ext_fs *fs = od->fs;
-    struct handle  h;
-    bool           last = false;
-    int            err = check_dir_is_empty(replaced);
+    struct handle h;
+    bool last = false;
+    int err = check_dir_is_empty(replaced);
 
     if (err == 0 && nd->vn.nlink == 0)
         err = -ENOENT;
-    if (err == 0 && moved->vn.type == VDIR && od != nd && replaced == NULL && nd->vn.nlink >= EXT_LINK_MAX)
+    if (err == 0 && moved->vn.type == VDIR && od != nd && replaced == NULL &&
+        nd->vn.nlink >= EXT_LINK_MAX)
         err = -EMLINK;
     if (err != 0)
         return err;
@@ -481,10 +493,10 @@ int ext_rename(struct ext_inode *od, const char *on, size_t ol, struct ext_inode
 
 int ext_readlink(struct ext_inode *i, char *buf, size_t size)
 {
-    size_t      n = min_of((size_t)i->vn.size, size);
-    uint32_t    pblk, got;
+    size_t n = min_of((size_t)i->vn.size, size);
+    uint32_t pblk, got;
     struct buf *b;
-    int         err;
+    int err;
 
     if (i->nsectors == (i->file_acl != 0 ? i->fs->spb : 0)) {
         memcpy(buf, i->block, n);
@@ -498,19 +510,21 @@ int ext_readlink(struct ext_inode *i, char *buf, size_t size)
         return err;
     memcpy(buf, b->data, n);
     buf_put(b);
-    return memchr(buf, 0, n) != NULL ? ext_error(i->fs, "symbolic link %u: its target is shorter than its size",
-                                                 (uint32_t)i->vn.ino)
-                                     : (int)n;
+    return memchr(buf, 0, n) != NULL
+               ? ext_error(i->fs, "symbolic link %u: its target is shorter than its size",
+                           (uint32_t)i->vn.ino)
+               : (int)n;
 }
 
 struct name_search {
     uint64_t ino;
-    char    *buf;
-    size_t   size;
-    int      len;
+    char *buf;
+    size_t size;
+    int len;
 };
 
-static int copy_name_of_inode(void *arg, const char *name, size_t len, uint64_t ino, enum vtype type, uint64_t next)
+static int copy_name_of_inode(void *arg, const char *name, size_t len, uint64_t ino,
+                              enum vtype type, uint64_t next)
 {
     struct name_search *s = arg;
 
@@ -525,9 +539,9 @@ static int copy_name_of_inode(void *arg, const char *name, size_t len, uint64_t 
 int ext_parent(struct ext_inode *i, struct ext_inode **parent, char *buf, size_t size)
 {
     struct name_search s = {i->vn.ino, buf, size, -ENOENT};
-    struct ext_inode  *up;
-    uint32_t           ino = i->parent;
-    int                err = 0;
+    struct ext_inode *up;
+    uint32_t ino = i->parent;
+    int err = 0;
 
     if (i->vn.nlink == 0)
         return -ENOENT;

@@ -42,12 +42,14 @@ int ext_orphan_del(struct handle *h, struct ext_inode *i)
     struct ext_fs *fs = h->fs;
 
     mutex_enter(&fs->orphan_lock);
-    if (i->orphaned && (i->vn.nlink != 0 || i->vn.refs == 0)) { /* I2: drop_inode_link() sets nlink before it looks here */
+    if (i->orphaned &&
+        (i->vn.nlink != 0 ||
+         i->vn.refs == 0)) { /* I2: drop_inode_link() sets nlink before it looks here */
         if (i->orphan.prev == &fs->orphans) {
             jnl_access(h, fs->sb_buf);
             fs->sb->last_orphan = i->dtime;
         } else {
-            struct ext_inode  *prev = list_entry(i->orphan.prev, struct ext_inode, orphan);
+            struct ext_inode *prev = list_entry(i->orphan.prev, struct ext_inode, orphan);
             struct ext_dinode *d = (struct ext_dinode *)(prev->ibuf->data + prev->ioff);
 
             jnl_access(h, prev->ibuf);
@@ -73,11 +75,12 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 
     *n = 0;
     for (uint32_t left = fs->inodes; err == 0 && fs->sb->last_orphan != 0; left--) {
-        uint32_t          ino = fs->sb->last_orphan;
+        uint32_t ino = fs->sb->last_orphan;
         struct ext_inode *i;
-        struct handle     h;
+        struct handle h;
 
-        if (left == 0 || ino < fs->first_ino || ino > fs->inodes || (err = ext_ino_used(fs, ino)) != 1)
+        if (left == 0 || ino < fs->first_ino || ino > fs->inodes ||
+            (err = ext_ino_used(fs, ino)) != 1)
             return err < 0 ? err : ext_error(fs, "the orphan list leads to inode %u", ino);
         if ((err = ext_iload(fs, ino, &i)) != 0)
             break;
@@ -87,7 +90,9 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
         mutex_exit(&fs->orphan_lock);
         ++*n;
         if (i->vn.nlink != 0) {
-            err = i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK ? ext_truncate(i, i->vn.size) : 0;
+            err = i->vn.type == VREG || i->vn.type == VDIR || i->vn.type == VLNK
+                      ? ext_truncate(i, i->vn.size)
+                      : 0;
             if (err == 0 && (err = jnl_start(fs, ORPHAN_CREDITS, &h)) == 0) {
                 ext_orphan_del(&h, i);
                 jnl_stop(&h);
@@ -106,9 +111,9 @@ int ext_orphans_end(struct ext_fs *fs, unsigned *n)
 static int release_attr_block(struct handle *h, struct ext_inode *i)
 {
     struct ext_fs *fs = h->fs;
-    struct buf    *b;
-    uint32_t      *hd, block = i->file_acl;
-    int            err;
+    struct buf *b;
+    uint32_t *hd, block = i->file_acl;
+    int err;
 
     if (block == 0)
         return 0;
@@ -149,8 +154,8 @@ static void unlist_and_free_inode(struct ext_inode *i)
 int ext_delete(struct ext_inode *i)
 {
     struct ext_fs *fs = i->fs;
-    struct handle  h;
-    int            err = jnl_start(fs, 2 * DELETE_CREDITS, &h);
+    struct handle h;
+    int err = jnl_start(fs, 2 * DELETE_CREDITS, &h);
 
     if (err != 0)
         return err;
@@ -233,7 +238,7 @@ static int delete_unlinked_inode(struct ext_inode *i)
 bool ext_orphans_used(struct ext_fs *fs)
 {
     struct ext_inode *i;
-    bool              used = false;
+    bool used = false;
 
     mutex_enter(&fs->orphan_lock);
     LIST_FOREACH (i, &fs->orphans, orphan)
@@ -245,8 +250,8 @@ bool ext_orphans_used(struct ext_fs *fs)
 void ext_orphans_retry(struct ext_fs *fs)
 {
     struct ext_inode *i;
-    uint8_t           what;
-    int               err = 0;
+    uint8_t what;
+    int err = 0;
 
     while (err == 0 && (i = take_undone_orphan(fs, &what)) != NULL)
         err = what == UNDONE_CUT ? retry_truncate(i) : delete_unlinked_inode(i);
@@ -255,7 +260,7 @@ void ext_orphans_retry(struct ext_fs *fs)
 void ext_inactive(struct vnode *vn)
 {
     struct ext_inode *i = ext_i(vn);
-    struct ext_fs    *fs = i->fs;
+    struct ext_fs *fs = i->fs;
 
     if (i->dirty)
         ext_iundirty(i);

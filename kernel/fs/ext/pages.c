@@ -27,25 +27,26 @@
 struct transfer;
 
 struct part {
-    struct blk_req   r;
+    struct blk_req r;
     struct transfer *t;
-    struct part     *next;
-    struct blk_vec   vec[BLK_MAX_VECS];
+    struct part *next;
+    struct blk_vec vec[BLK_MAX_VECS];
 };
 
 /* A run of pages under way. */
 struct transfer {
     struct ext_inode *i;
-    bool              write;
-    unsigned          n;
-    uint64_t          first; /* index of page[0], which may be done, and somebody else's, before the others */
-    _Atomic unsigned  left; /* requests, and one for the submitter */
-    struct part      *parts;
-    struct page      *clean; /* what is written instead of the last page (I3), or NULL */
+    bool write;
+    unsigned n;
+    uint64_t
+        first; /* index of page[0], which may be done, and somebody else's, before the others */
+    _Atomic unsigned left; /* requests, and one for the submitter */
+    struct part *parts;
+    struct page *clean; /* what is written instead of the last page (I3), or NULL */
     struct {
-        struct page     *pg;
+        struct page *pg;
         _Atomic uint16_t left; /* pieces of it, and one for the submitter */
-        _Atomic bool     failed;
+        _Atomic bool failed;
     } page[];
 };
 
@@ -90,8 +91,8 @@ static bool has_bytes_beyond_eof(const struct ext_inode *i, const struct page *p
 static struct page *copy_with_zeroed_tail(const struct ext_inode *i, struct page *pg)
 {
     struct page *copy = page_alloc(pg->node, 0, ALLOC_WHOLE);
-    size_t       n = bytes_in_file(i, pg);
-    uint8_t     *to;
+    size_t n = bytes_in_file(i, pg);
+    uint8_t *to;
 
     if (copy == NULL)
         return NULL;
@@ -148,11 +149,12 @@ static void release_transfer(struct transfer *t)
 
 static void transfer_part_done(struct blk_req *r)
 {
-    struct part     *p = container_of(r, struct part, r);
+    struct part *p = container_of(r, struct part, r);
     struct transfer *t = p->t;
-    unsigned         k[BLK_MAX_VECS], n = r->nvecs;
+    unsigned k[BLK_MAX_VECS], n = r->nvecs;
 
-    for (unsigned v = 0; v < n; v++) /* all before the first is done: then t's pages may be somebody else's */
+    for (unsigned v = 0; v < n;
+         v++) /* all before the first is done: then t's pages may be somebody else's */
         k[v] = (unsigned)(p->vec[v].pg->index - t->first);
     for (unsigned v = 0; v < n; v++)
         page_piece_done(t, k[v], (r->bad >> v & 1) == 0); /* the disk says which pieces failed */
@@ -161,12 +163,13 @@ static void transfer_part_done(struct blk_req *r)
 }
 
 /* Adds a piece of page k to the last request, or to a new one.  -ENOMEM. */
-static int add_page_piece(struct transfer *t, struct part **last, unsigned k, uint32_t off, uint32_t block)
+static int add_page_piece(struct transfer *t, struct part **last, unsigned k, uint32_t off,
+                          uint32_t block)
 {
     struct ext_fs *fs = t->i->fs;
-    struct page   *pg = t->clean != NULL && k == t->n - 1 ? t->clean : t->page[k].pg;
-    struct part   *p = *last;
-    uint64_t       sector = (uint64_t)block * fs->spb;
+    struct page *pg = t->clean != NULL && k == t->n - 1 ? t->clean : t->page[k].pg;
+    struct part *p = *last;
+    uint64_t sector = (uint64_t)block * fs->spb;
     struct blk_vec *v;
 
     if (p == NULL || p->r.sector + p->r.nsect != sector || p->r.nvecs == BLK_MAX_VECS) {
@@ -198,7 +201,8 @@ static int add_page_piece(struct transfer *t, struct part **last, unsigned k, ui
 }
 
 /* ext_map.  The pageout daemon must not wait for one who may be waiting for memory with the map locked: -EAGAIN. */
-static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write, uint32_t *pblk, uint32_t *n)
+static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, bool write,
+                             uint32_t *pblk, uint32_t *n)
 {
     if (write && pageout_is_caller())
         return ext_map_now(i, lblk, max, pblk, n);
@@ -206,31 +210,33 @@ static int map_blocks_for_io(struct ext_inode *i, uint64_t lblk, uint32_t max, b
 }
 
 /*
- * Looks up all blocks and makes the requests.  -ENOMEM, or what map_blocks_for_io() says.  A write leaves out blocks that a
- * cut is about to free, and that become another file's (drop_inode_pages).
+ * Looks up all blocks and makes the requests.  -ENOMEM, or what map_blocks_for_io() says.  A write leaves out blocks
+ * that a cut is about to free, and that become another file's (drop_inode_pages).
  */
 static int build_transfer_requests(struct transfer *t)
 {
     struct ext_fs *fs = t->i->fs;
-    unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
-    uint64_t       lblk = t->first * per;
-    uint32_t       total = t->n * per, pblk = 0, run = 0;
-    struct part   *last = NULL;
-    uint64_t       size = t->i->vn.size; /* first: it grows after blocks were given */
-    int            err;
+    unsigned per = (unsigned)(PAGE_SIZE >> fs->bshift);
+    uint64_t lblk = t->first * per;
+    uint32_t total = t->n * per, pblk = 0, run = 0;
+    struct part *last = NULL;
+    uint64_t size = t->i->vn.size; /* first: it grows after blocks were given */
+    int err;
 
     if (t->write)
         total = blocks_left_by_truncate(t->i, lblk, total);
     for (uint32_t b = 0; b < total; b++, run--) {
-        if (run == 0 && (err = map_blocks_for_io(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
+        if (run == 0 &&
+            (err = map_blocks_for_io(t->i, lblk + b, total - b, t->write, &pblk, &run)) != 0)
             return err;
         if (pblk == 0) {
-            size_t   off = (size_t)(b % per) << fs->bshift;
+            size_t off = (size_t)(b % per) << fs->bshift;
             uint64_t at = (lblk + b) << fs->bshift;
 
             if (!t->write)
                 memset((uint8_t *)page_to_virt(t->page[b / per].pg) + off, 0, fs->bsize);
-            else if (at < size && has_nonzero_bytes(t->page[b / per].pg, off, off + min_of(size - at, (uint64_t)fs->bsize)))
+            else if (at < size && has_nonzero_bytes(t->page[b / per].pg, off,
+                                                    off + min_of(size - at, (uint64_t)fs->bsize)))
                 return -EIO; /* I4 is broken: it must not go unnoticed */
             continue;
         }
@@ -257,7 +263,7 @@ static uint8_t *alloc_block_may_wait(struct ext_fs *fs)
 static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_t n)
 {
     uint8_t *copy;
-    int      err;
+    int err;
 
     if (n >= fs->bsize)
         return ext_io_one(fs, BLK_WRITE, pblk, at);
@@ -274,20 +280,21 @@ static int write_file_block(struct ext_fs *fs, uint32_t pblk, uint8_t *at, size_
 static int transfer_page_blocks(struct ext_inode *i, struct page *pg, bool write)
 {
     struct ext_fs *fs = i->fs;
-    unsigned       per = (unsigned)(PAGE_SIZE >> fs->bshift);
-    size_t         bytes = bytes_in_file(i, pg);
+    unsigned per = (unsigned)(PAGE_SIZE >> fs->bshift);
+    size_t bytes = bytes_in_file(i, pg);
 
     for (unsigned b = 0; b < per; b++) {
-        size_t   off = (size_t)b << fs->bshift;
+        size_t off = (size_t)b << fs->bshift;
         uint8_t *at = (uint8_t *)page_to_virt(pg) + off;
         uint32_t pblk, n;
-        int      err;
+        int err;
 
         if (write && blocks_left_by_truncate(i, pg->index * per + b, 1) == 0)
             break;
         err = map_blocks_for_io(i, pg->index * per + b, 1, write, &pblk, &n);
         if (err == 0 && pblk != 0)
-            err = write ? write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0) : ext_io_one(fs, BLK_READ, pblk, at);
+            err = write ? write_file_block(fs, pblk, at, bytes > off ? bytes - off : 0)
+                        : ext_io_one(fs, BLK_READ, pblk, at);
         else if (err == 0 && !write)
             memset(at, 0, fs->bsize);
         if (err != 0)
@@ -306,7 +313,8 @@ static int writeback_errno(int err, bool sync)
     return sync ? -ENOMEM : -EAGAIN;
 }
 
-static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
+static int transfer_pages_slowly(struct ext_inode *i, struct page **pages, unsigned n, bool write,
+                                 bool sync)
 {
     for (unsigned k = 0; k < n; k++) {
         int err = transfer_page_blocks(i, pages[k], write);
@@ -331,11 +339,12 @@ static void discard_transfer(struct transfer *t)
     release_transfer(t);
 }
 
-static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write, bool sync)
+static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, bool write,
+                          bool sync)
 {
     struct transfer *t = kmem_zalloc(sizeof *t + n * sizeof t->page[0]);
-    struct part     *p, *next;
-    int              err = 0;
+    struct part *p, *next;
+    int err = 0;
 
     if (t == NULL)
         return transfer_pages_slowly(i, pages, n, write, sync);
@@ -348,13 +357,16 @@ static int transfer_pages(struct ext_inode *i, struct page **pages, unsigned n, 
         t->page[k].pg = pages[k];
         t->page[k].left = 1;
     }
-    if (write && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) && (t->clean = copy_with_zeroed_tail(i, pages[n - 1])) == NULL)
+    if (write && unlikely(has_bytes_beyond_eof(i, pages[n - 1])) &&
+        (t->clean = copy_with_zeroed_tail(i, pages[n - 1])) == NULL)
         err = -ENOMEM;
     if (err == 0)
         err = build_transfer_requests(t);
     if (err != 0) {
         discard_transfer(t);
-        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, write, sync) : write ? writeback_errno(err, sync) : -EIO;
+        return err == -ENOMEM ? transfer_pages_slowly(i, pages, n, write, sync)
+               : write        ? writeback_errno(err, sync)
+                              : -EIO;
     }
     for (p = t->parts; p != NULL; p = p->next) {
         p->r.sync = sync;
@@ -385,7 +397,7 @@ static int ext_readpages(struct vm_object *obj, struct page **pages, unsigned n)
 static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n, bool sync)
 {
     struct ext_inode *i = ext_i(obj->owner);
-    int               err = transfer_pages(i, pages, n, true, sync);
+    int err = transfer_pages(i, pages, n, true, sync);
 
     if (unlikely(err != 0 && err != -EAGAIN))
         atomic_fetch_add(&i->fs->nrefused, 1);
@@ -396,7 +408,7 @@ static int ext_writepages(struct vm_object *obj, struct page **pages, unsigned n
 static void dirty_new_block_pages(void *arg, uint64_t lblk, uint32_t n)
 {
     struct ext_inode *i = arg;
-    unsigned          shift = PAGE_SHIFT - i->fs->bshift;
+    unsigned shift = PAGE_SHIFT - i->fs->bshift;
 
     object_dirty_range(&i->vn.obj, lblk >> shift, (lblk + n - 1) >> shift);
 }
@@ -404,13 +416,14 @@ static void dirty_new_block_pages(void *arg, uint64_t lblk, uint32_t n)
 int ext_vn_fill_page(struct vnode *vn, uint64_t size)
 {
     struct ext_inode *i = ext_i(vn);
-    uint64_t          old = vn->size, at = round_down(old, PAGE_SIZE);
-    struct page      *pg;
-    int               err;
+    uint64_t old = vn->size, at = round_down(old, PAGE_SIZE);
+    struct page *pg;
+    int err;
 
     if (likely(i->fs->bsize == PAGE_SIZE) || at == old || size <= old)
         return 0;
-    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) != 0) /* new blocks get its bytes */
+    if ((err = object_page_get(&vn->obj, at >> PAGE_SHIFT, true, &pg)) !=
+        0) /* new blocks get its bytes */
         return err;
     object_prepare_begin(pg);
     err = ext_prepare(i, at, min_of(PAGE_SIZE, size - at), true, dirty_new_block_pages, i);
@@ -423,9 +436,10 @@ int ext_vn_fill_page(struct vnode *vn, uint64_t size)
 static void rewrite_last_page(struct ext_inode *i)
 {
     struct vm_object *o = &i->vn.obj;
-    struct page      *pg;
+    struct page *pg;
 
-    if (i->vn.size % i->fs->bsize == 0 || object_page_get(o, i->vn.size >> PAGE_SHIFT, true, &pg) != 0)
+    if (i->vn.size % i->fs->bsize == 0 ||
+        object_page_get(o, i->vn.size >> PAGE_SHIFT, true, &pg) != 0)
         return;
     object_prepare_begin(pg);
     object_dirty(o, pg);
@@ -436,7 +450,7 @@ static void rewrite_last_page(struct ext_inode *i)
 static int trim_short_write(struct ext_inode *i)
 {
     bool failed = atomic_load(&i->writing) > i->vn.size;
-    int  err = ext_trim(i);
+    int err = ext_trim(i);
 
     if (failed)
         rewrite_last_page(i);
@@ -446,8 +460,8 @@ static int trim_short_write(struct ext_inode *i)
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
 {
     struct ext_inode *i = ext_i(vn);
-    uint64_t          from = off, end = off + len;
-    int               err;
+    uint64_t from = off, end = off + len;
+    int err;
 
     if (len == 0)
         return trim_short_write(i);
@@ -455,27 +469,31 @@ int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len)
         return -EROFS;
     if (end > vn->size)
         atomic_store(&i->writing, end); /* before the page is dirty: it is written as far as that */
-    if (unlikely(i->fs->bsize < PAGE_SIZE)) { /* what else of the page the file has: later stores are not told */
+    if (unlikely(i->fs->bsize <
+                 PAGE_SIZE)) { /* what else of the page the file has: later stores are not told */
         from = round_down(off, PAGE_SIZE);
         end = max_of(end, min_of(round_up(end, PAGE_SIZE), vn->size));
         if (from > vn->size && (err = ext_vn_fill_page(vn, from)) != 0)
             return err;
     }
     err = ext_prepare(i, from, end - from, true, dirty_new_block_pages, i);
-    ASSERT(off + len <= max_of(vn->size, atomic_load(&i->writing)), "ext.h: the bytes count as the file's until trim");
+    ASSERT(off + len <= max_of(vn->size, atomic_load(&i->writing)),
+           "ext.h: the bytes count as the file's until trim");
     return err;
 }
 
 static int ext_page_mkwrite(struct vm_object *obj, struct page *pg)
 {
-    struct vnode     *vn = obj->owner;
+    struct vnode *vn = obj->owner;
     struct ext_inode *i = ext_i(vn);
-    uint64_t          size = vn->size, at = pg->index << PAGE_SHIFT;
-    int               err;
+    uint64_t size = vn->size, at = pg->index << PAGE_SHIFT;
+    int err;
 
     if (at >= size)
         return -EIO; /* the file has become shorter */
-    err = i->fs->rdonly ? -EROFS : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, dirty_new_block_pages, i);
+    err = i->fs->rdonly
+              ? -EROFS
+              : ext_prepare(i, at, min_of(PAGE_SIZE, size - at), false, dirty_new_block_pages, i);
     if (err == 0) {
         vn_times_now(vn, VA_MTIME);
         ext_idirty(i);

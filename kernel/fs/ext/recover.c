@@ -48,11 +48,12 @@ static int add_journal_extent(struct journal *j, uint32_t start, uint32_t n)
 static int map_journal_blocks(struct ext_fs *fs, struct journal *j)
 {
     struct ext_inode *i;
-    uint32_t          nblocks, pblk, n;
-    int               err = ext_iload(fs, fs->sb->journal_ino, &i);
+    uint32_t nblocks, pblk, n;
+    int err = ext_iload(fs, fs->sb->journal_ino, &i);
 
     if (err != 0)
-        return refuse_journal(fs, err == -ENOMEM ? err : -EUCLEAN, "the journal's inode cannot be read");
+        return refuse_journal(fs, err == -ENOMEM ? err : -EUCLEAN,
+                              "the journal's inode cannot be read");
     nblocks = (uint32_t)min_of((uint64_t)i->vn.size >> fs->bshift, (uint64_t)fs->blocks);
     if (i->vn.type != VREG || nblocks < JNL_MIN_BLOCKS)
         err = refuse_journal(fs, -EUCLEAN, "the journal is not a file of at least 1024 blocks");
@@ -77,15 +78,19 @@ static int check_journal_super(struct ext_fs *fs, struct journal *j)
 
     if (s->h.magic != be32(JBD_MAGIC) || s->h.type != be32(JBD_SUPER_V2))
         return refuse_journal(fs, -EUCLEAN, "the journal has no superblock of version 2");
-    if (s->blocksize != be32(fs->bsize) || be32(s->maxlen) > j->maxlen || be32(s->maxlen) < JNL_MIN_BLOCKS)
-        return refuse_journal(fs, -EUCLEAN, "the journal's superblock has another size than the journal");
+    if (s->blocksize != be32(fs->bsize) || be32(s->maxlen) > j->maxlen ||
+        be32(s->maxlen) < JNL_MIN_BLOCKS)
+        return refuse_journal(fs, -EUCLEAN,
+                              "the journal's superblock has another size than the journal");
     j->maxlen = be32(s->maxlen);
     j->first = be32(s->first);
     if (j->first == 0 || j->first > j->maxlen / 2 || be32(s->start) >= j->maxlen ||
         (s->start != 0 && be32(s->start) < j->first))
         return refuse_journal(fs, -EUCLEAN, "the journal's log begins outside the journal");
-    if ((be32(s->incompat) & ~(uint32_t)JBD_INCOMPAT_REVOKE) != 0 || s->ro_compat != 0 || (be32(s->compat) & ~1u) != 0)
-        return refuse_journal(fs, -EOPNOTSUPP, "the journal has a feature that is not known (64bit or checksums)");
+    if ((be32(s->incompat) & ~(uint32_t)JBD_INCOMPAT_REVOKE) != 0 || s->ro_compat != 0 ||
+        (be32(s->compat) & ~1u) != 0)
+        return refuse_journal(fs, -EOPNOTSUPP,
+                              "the journal has a feature that is not known (64bit or checksums)");
     j->seq = be32(s->sequence);
     return 0;
 }
@@ -93,7 +98,7 @@ static int check_journal_super(struct ext_fs *fs, struct journal *j)
 int jnl_load(struct ext_fs *fs)
 {
     struct journal *j = kmem_zalloc(sizeof *j);
-    int             err;
+    int err;
 
     if (j == NULL)
         return -ENOMEM;
@@ -125,14 +130,14 @@ struct revoked {
 };
 
 struct replay {
-    struct ext_fs  *fs;
+    struct ext_fs *fs;
     struct journal *j;
-    uint8_t        *buf, *data;
-    uint32_t        end_seq; /* first transaction that is not complete */
-    uint32_t        end_pos; /* log block after the last complete one  */
+    uint8_t *buf, *data;
+    uint32_t end_seq; /* first transaction that is not complete */
+    uint32_t end_pos; /* log block after the last complete one  */
     struct revoked *table;
-    uint32_t        mask, count;
-    unsigned        written;
+    uint32_t mask, count;
+    unsigned written;
 };
 enum pass { SCAN, REVOKE, REPLAY };
 
@@ -153,7 +158,7 @@ static struct revoked *find_revoke_slot(const struct replay *r, uint32_t block)
 static int grow_revoke_table(struct replay *r)
 {
     struct revoked *old = r->table;
-    uint32_t        n = old == NULL ? 0 : r->mask + 1;
+    uint32_t n = old == NULL ? 0 : r->mask + 1;
 
     if (r->count * 2 < n)
         return 0;
@@ -172,14 +177,14 @@ static int grow_revoke_table(struct replay *r)
 static int scan_revoke_record(struct replay *r, uint32_t seq)
 {
     struct jbd_revoke *rv = (struct jbd_revoke *)r->buf;
-    uint32_t           bytes = be32(rv->count), *v = (uint32_t *)(rv + 1);
+    uint32_t bytes = be32(rv->count), *v = (uint32_t *)(rv + 1);
 
     if (bytes < sizeof *rv || bytes > r->fs->bsize)
         return refuse_journal(r->fs, -EUCLEAN, "a revoke record of the journal has a wrong length");
     for (uint32_t i = 0; i < (bytes - sizeof *rv) / 4; i++) {
-        uint32_t        block = be32(v[i]);
+        uint32_t block = be32(v[i]);
         struct revoked *s;
-        int             err;
+        int err;
 
         if (block == 0 || block >= r->fs->blocks)
             continue; /* keeps nothing from being written */
@@ -217,7 +222,7 @@ static bool may_replay_to_block(const struct replay *r, uint32_t block)
 static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag *tag, uint32_t seq)
 {
     uint32_t block = be32(tag->block);
-    int      err;
+    int err;
 
     if (is_revoked(r, block, seq))
         return 0;
@@ -230,15 +235,16 @@ static int replay_log_block(struct replay *r, uint32_t pos, const struct jbd_tag
 }
 
 /* The tags of the descriptor in r->buf; *pos moves over the blocks that they describe. */
-static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos, uint32_t *left)
+static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, uint32_t *pos,
+                                uint32_t *left)
 {
     uint32_t off = sizeof(struct jbd_header);
-    bool     last = false;
+    bool last = false;
 
     while (!last) {
         const struct jbd_tag *tag = (const struct jbd_tag *)(r->buf + off);
-        uint16_t              flags;
-        int                   err;
+        uint16_t flags;
+        int err;
 
         if (off + sizeof *tag > r->fs->bsize) {
             if (pass == SCAN)
@@ -252,7 +258,8 @@ static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, 
             return refuse_journal(r->fs, -EUCLEAN, "the journal's log is longer than the journal");
         --*left;
         if (pass == REVOKE && !may_replay_to_block(r, be32(tag->block)))
-            return refuse_journal(r->fs, -EUCLEAN, "the journal holds a block that is outside the file system");
+            return refuse_journal(r->fs, -EUCLEAN,
+                                  "the journal holds a block that is outside the file system");
         if (pass == REPLAY && (err = replay_log_block(r, *pos, tag, seq)) != 0)
             return err;
         *pos = next_log_position(r->j, *pos);
@@ -263,8 +270,9 @@ static int walk_descriptor_tags(struct replay *r, enum pass pass, uint32_t seq, 
 static int run_recovery_pass(struct replay *r, enum pass pass)
 {
     struct journal *j = r->j;
-    uint32_t        pos = be32(((struct jbd_super *)j->super)->start), seq = j->seq, left = j->maxlen - j->first;
-    int             err = 0;
+    uint32_t pos = be32(((struct jbd_super *)j->super)->start), seq = j->seq,
+             left = j->maxlen - j->first;
+    int err = 0;
 
     while (err == 0 && left-- != 0) {
         struct jbd_header *hd = (struct jbd_header *)r->buf;
@@ -304,9 +312,9 @@ static int run_recovery_pass(struct replay *r, enum pass pass)
 int jnl_recover(struct ext_fs *fs, unsigned *replayed)
 {
     struct journal *j = fs->jnl;
-    struct replay   r = {.fs = fs, .j = j, .end_seq = j->seq};
-    uint32_t        was = j->seq;
-    int             err = 0;
+    struct replay r = {.fs = fs, .j = j, .end_seq = j->seq};
+    uint32_t was = j->seq;
+    int err = 0;
 
     *replayed = 0;
     if (((struct jbd_super *)j->super)->start == 0)

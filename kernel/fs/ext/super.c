@@ -22,9 +22,9 @@
 
 enum kind { COMPAT, INCOMPAT, RO_COMPAT };
 static const struct feature {
-    uint8_t     kind;
-    bool        known;
-    uint32_t    bit;
+    uint8_t kind;
+    bool known;
+    uint32_t bit;
     const char *name;
 } features[] = {
     {COMPAT, true, 0x1, "dir_prealloc"},
@@ -80,7 +80,8 @@ static uint32_t find_unknown_feature(enum kind kind, uint32_t bits, const char *
     return bit;
 }
 
-static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static int refuse_mount(struct ext_fs *fs, int err, const char *fmt, ...)
 {
     va_list ap;
@@ -129,12 +130,14 @@ bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n)
     g = (start - fs->first_block) / fs->bpg;
     last = (start + n - 1 - fs->first_block) / fs->bpg;
     for (; g <= last; g++) {
-        struct buf       *b;
+        struct buf *b;
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
-        uint32_t          first = fs->first_block + g * fs->bpg;
+        uint32_t first = fs->first_block + g * fs->bpg;
 
-        if (start - d->inode_table < fs->table_blocks || ranges_overlap(start, n, d->inode_table, fs->table_blocks) ||
-            ranges_overlap(start, n, d->block_bitmap, 1) || ranges_overlap(start, n, d->inode_bitmap, 1))
+        if (start - d->inode_table < fs->table_blocks ||
+            ranges_overlap(start, n, d->inode_table, fs->table_blocks) ||
+            ranges_overlap(start, n, d->block_bitmap, 1) ||
+            ranges_overlap(start, n, d->inode_bitmap, 1))
             return false;
         if (start < first + 1 + fs->gdt_blocks + fs->reserved_gdt && ext_has_super(fs, g) &&
             ranges_overlap(start, n, first, 1 + fs->gdt_blocks + fs->reserved_gdt))
@@ -148,18 +151,19 @@ bool ext_block_ok(struct ext_fs *fs, uint32_t start, uint32_t n)
 static int check_features(struct ext_fs *fs, const struct ext_super *s)
 {
     const char *name;
-    uint32_t    bit;
+    uint32_t bit;
 
     if ((bit = find_unknown_feature(INCOMPAT, s->incompat, &name)) != 0)
-        return refuse_mount(fs, -EOPNOTSUPP, "incompatible feature 0x%x %s is not known", bit, name);
+        return refuse_mount(fs, -EOPNOTSUPP, "incompatible feature 0x%x %s is not known", bit,
+                            name);
     if ((bit = find_unknown_feature(RO_COMPAT, s->ro_compat, &name)) != 0 && !fs->rdonly) {
         warn("%s: feature 0x%x %s is not known: mounted read-only", fs->name, bit, name);
         fs->rdonly = true;
     }
     fs->journalled = (s->compat & COMPAT_HAS_JOURNAL) != 0;
     if (fs->journalled && (s->journal_dev != 0 || s->journal_ino != 8))
-        return refuse_mount(fs, -EOPNOTSUPP, "the journal is not inode 8 but inode %u, device 0x%x", s->journal_ino,
-                      s->journal_dev);
+        return refuse_mount(fs, -EOPNOTSUPP, "the journal is not inode 8 but inode %u, device 0x%x",
+                            s->journal_ino, s->journal_dev);
     if (!fs->journalled && (s->incompat & INCOMPAT_RECOVER))
         return refuse_mount(fs, -EUCLEAN, "it needs recovery and has no journal");
     fs->index_dirs = (s->compat & COMPAT_DIR_INDEX) != 0;
@@ -206,12 +210,14 @@ static int check_fs_super(struct ext_fs *fs, const struct ext_super *s)
     if (fs->ipg == 0 || fs->ipg > 8 * fs->bsize || fs->ipg % fs->ipb != 0)
         return refuse_mount(fs, -EUCLEAN, "%u inodes in a group", fs->ipg);
     fs->table_blocks = fs->ipg / fs->ipb;
-    if (fs->blocks <= fs->first_block + 8 || (uint64_t)fs->blocks * fs->spb > disk_sectors(fs->disk))
-        return refuse_mount(fs, -EUCLEAN, "%u blocks of %u bytes, the disk has %llu", fs->blocks, fs->bsize,
-                      (unsigned long long)(disk_sectors(fs->disk) / fs->spb));
+    if (fs->blocks <= fs->first_block + 8 ||
+        (uint64_t)fs->blocks * fs->spb > disk_sectors(fs->disk))
+        return refuse_mount(fs, -EUCLEAN, "%u blocks of %u bytes, the disk has %llu", fs->blocks,
+                            fs->bsize, (unsigned long long)(disk_sectors(fs->disk) / fs->spb));
     groups = (uint32_t)(((uint64_t)fs->blocks - fs->first_block + fs->bpg - 1) / fs->bpg);
     if ((uint64_t)groups * fs->ipg != fs->inodes)
-        return refuse_mount(fs, -EUCLEAN, "%u inodes are not %u groups of %u", fs->inodes, groups, fs->ipg);
+        return refuse_mount(fs, -EUCLEAN, "%u inodes are not %u groups of %u", fs->inodes, groups,
+                            fs->ipg);
     if (fs->first_ino < EXT_FIRST_INO_OLD || fs->first_ino > fs->ipg)
         return refuse_mount(fs, -EUCLEAN, "the first inode is %u", fs->first_ino);
     fs->ngroups = groups;
@@ -223,16 +229,17 @@ static int check_fs_super(struct ext_fs *fs, const struct ext_super *s)
 
 static int check_group_descriptor(struct ext_fs *fs, uint32_t g)
 {
-    struct buf       *b;
+    struct buf *b;
     struct ext_gdesc *d = ext_gdesc(fs, g, &b);
-    uint32_t          first = fs->first_block + g * fs->bpg, n = ext_group_blocks(fs, g), head = 0;
+    uint32_t first = fs->first_block + g * fs->bpg, n = ext_group_blocks(fs, g), head = 0;
 
     if (ext_has_super(fs, g))
         head = 1 + fs->gdt_blocks + fs->reserved_gdt;
     if (n < head + 2 + fs->table_blocks)
         return refuse_mount(fs, -EUCLEAN, "group %u has no room for its own data", g);
-    if (d->block_bitmap - first < head || d->block_bitmap - first >= n || d->inode_bitmap - first < head ||
-        d->inode_bitmap - first >= n || d->inode_table - first < head || d->inode_table - first > n - fs->table_blocks)
+    if (d->block_bitmap - first < head || d->block_bitmap - first >= n ||
+        d->inode_bitmap - first < head || d->inode_bitmap - first >= n ||
+        d->inode_table - first < head || d->inode_table - first > n - fs->table_blocks)
         return refuse_mount(fs, -EUCLEAN, "group %u: its bitmaps or inodes lie outside it", g);
     if (d->block_bitmap == d->inode_bitmap || d->block_bitmap - d->inode_table < fs->table_blocks ||
         d->inode_bitmap - d->inode_table < fs->table_blocks)
@@ -258,8 +265,8 @@ static void unload_fs_metadata(struct ext_fs *fs)
 static int load_fs_metadata(struct ext_fs *fs)
 {
     struct ext_super *s = kmem_alloc(sizeof *s);
-    uint32_t          where;
-    int               err;
+    uint32_t where;
+    int err;
 
     if (s == NULL)
         return -ENOMEM;
@@ -283,7 +290,7 @@ static int load_fs_metadata(struct ext_fs *fs)
             return refuse_mount(fs, err, "the group descriptors cannot be read");
     fs->free_blocks = fs->free_inodes = fs->ndirs = 0;
     for (uint32_t g = 0; g < fs->ngroups; g++) {
-        struct buf       *b;
+        struct buf *b;
         struct ext_gdesc *d = ext_gdesc(fs, g, &b);
 
         if ((err = check_group_descriptor(fs, g)) != 0)
@@ -319,10 +326,11 @@ static int write_fs_super(struct ext_fs *fs)
 int ext_writable(struct ext_fs *fs)
 {
     const char *name;
-    unsigned    n = 0;
-    int         err;
+    unsigned n = 0;
+    int err;
 
-    if (fs->failed || disk_readonly(fs->disk) || find_unknown_feature(RO_COMPAT, fs->sb->ro_compat, &name) != 0)
+    if (fs->failed || disk_readonly(fs->disk) ||
+        find_unknown_feature(RO_COMPAT, fs->sb->ro_compat, &name) != 0)
         return -EROFS;
     if (fs->sb->state & EXT_STATE_ERROR)
         warn("%s: has an error noted on it: run e2fsck", fs->name);
@@ -335,8 +343,8 @@ int ext_writable(struct ext_fs *fs)
     fs->sb->mtime = (uint32_t)(clock_real_ns() / 1000000000);
     fs->sb->mnt_count++;
     fs->rdonly = false;
-    if ((err = jnl_open(fs)) != 0 || (err = write_fs_super(fs)) != 0 || (err = blk_flush(fs->disk)) != 0 ||
-        (err = ext_orphans_end(fs, &n)) != 0) {
+    if ((err = jnl_open(fs)) != 0 || (err = write_fs_super(fs)) != 0 ||
+        (err = blk_flush(fs->disk)) != 0 || (err = ext_orphans_end(fs, &n)) != 0) {
         fs->rdonly = true;
         return err;
     }
@@ -380,7 +388,7 @@ int ext_quiesce(struct ext_fs *fs)
 void ext_note_error(struct ext_fs *fs)
 {
     struct ext_super *s; /* as it is on the disk: the one in memory has uncommitted bytes */
-    uint32_t          now = (uint32_t)(clock_real_ns() / 1000000000);
+    uint32_t now = (uint32_t)(clock_real_ns() / 1000000000);
 
     if (disk_readonly(fs->disk) || (s = kmem_alloc(sizeof *s)) == NULL)
         return;
@@ -398,8 +406,8 @@ void ext_note_error(struct ext_fs *fs)
 
 int ext_error(struct ext_fs *fs, const char *fmt, ...)
 {
-    char    text[128];
-    bool    first = !fs->failed;
+    char text[128];
+    bool first = !fs->failed;
     va_list ap;
 
     va_start(ap, fmt);
@@ -453,14 +461,15 @@ static int copy_journal_error(struct ext_fs *fs)
 static int load_and_replay_journal(struct ext_fs *fs)
 {
     unsigned n;
-    int      err;
+    int err;
 
     if ((err = jnl_load(fs)) != 0 || !fs->journalled)
         return err;
     if (!(fs->sb->incompat & INCOMPAT_RECOVER))
         return copy_journal_error(fs);
     if (disk_readonly(fs->disk))
-        return refuse_mount(fs, -EROFS, "its journal must be replayed, and the disk cannot be written");
+        return refuse_mount(fs, -EROFS,
+                            "its journal must be replayed, and the disk cannot be written");
     if ((err = jnl_recover(fs, &n)) != 0)
         return err;
     unload_fs_metadata(fs);
@@ -481,21 +490,23 @@ static int load_and_replay_journal(struct ext_fs *fs)
 static int check_root_inode(struct ext_fs *fs)
 {
     struct ext_inode *root;
-    int               err = ext_iget(fs, EXT_ROOT_INO, &root);
+    int err = ext_iget(fs, EXT_ROOT_INO, &root);
 
     if (err == 0) {
         if (root->vn.type != VDIR)
             err = -EUCLEAN;
         ext_iput(root);
     }
-    return err == 0 ? 0 : refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err, "the root directory cannot be read");
+    return err == 0 ? 0
+                    : refuse_mount(fs, err == -ENOENT ? -EUCLEAN : err,
+                                   "the root directory cannot be read");
 }
 
-int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs, const struct ext_up *up,
-              struct ext_fs **out, char *reason, size_t size)
+int ext_mount(struct disk *disk, const char *name, bool rdonly, struct vfs *vfs,
+              const struct ext_up *up, struct ext_fs **out, char *reason, size_t size)
 {
     struct ext_fs *fs = kmem_zalloc(sizeof *fs);
-    int            err;
+    int err;
 
     str_copy(reason, "no memory", size);
     if (fs == NULL)

@@ -20,17 +20,18 @@
 
 #include "stat/panic.h"
 
-#define META_RUN      4  /* blocks of metadata in one run */
-#define STEP_CREDITS  9  /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
-#define STEP_REVOKES  (META_RUN + 1) /* and one for the attributes at the end */
-#define END_CREDITS   4  /* inode, superblock, the orphan before it, one spare */
-#define CUT_CREDITS   32
-#define RUNS_PER_TXN  512
+#define META_RUN 4 /* blocks of metadata in one run */
+#define STEP_CREDITS                                                                               \
+    9 /* one run: two groups' bitmap and descriptor, the block of pointers, META_RUN freed blocks */
+#define STEP_REVOKES (META_RUN + 1) /* and one for the attributes at the end */
+#define END_CREDITS  4              /* inode, superblock, the orphan before it, one spare */
+#define CUT_CREDITS  32
+#define RUNS_PER_TXN 512
 
 struct cut {
-    struct handle    *h;
+    struct handle *h;
     struct ext_inode *i;
-    unsigned          runs;
+    unsigned runs;
 };
 
 /* Credits for one more step; map_lock held, given back over a restart (I2). */
@@ -38,7 +39,8 @@ static int refill_credits(struct cut *c)
 {
     int err;
 
-    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->h->revokes >= STEP_REVOKES && c->runs++ < RUNS_PER_TXN)
+    if (c->h->credits >= STEP_CREDITS + END_CREDITS && c->h->revokes >= STEP_REVOKES &&
+        c->runs++ < RUNS_PER_TXN)
         return 0;
     c->runs = 0;
     mutex_exit(&c->i->map_lock);
@@ -59,11 +61,12 @@ static void subtract_block_count(struct ext_inode *i, uint32_t blocks)
 /* Frees the blocks that v[from..to) names; b holds v, NULL: the inode. */
 static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t from, uint32_t to)
 {
-    bool meta = c->i->vn.type != VREG; /* a directory's blocks, a long link's: they were in the journal */
+    bool meta =
+        c->i->vn.type != VREG; /* a directory's blocks, a long link's: they were in the journal */
 
     for (uint32_t k = from; k < to;) {
         uint32_t n = 1;
-        int      err;
+        int err;
 
         if (v[k] == 0) {
             k++;
@@ -92,7 +95,7 @@ static int free_leaf_blocks(struct cut *c, struct buf *b, uint32_t *v, uint32_t 
 static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
 {
     uint32_t block = *slot;
-    int      err = refill_credits(c);
+    int err = refill_credits(c);
 
     if (err == 0)
         err = ext_bfree_meta(c->h, block);
@@ -106,13 +109,14 @@ static int free_indirect_block(struct cut *c, uint32_t *slot, struct buf *owner)
 }
 
 /* The tree below *slot, `level` blocks of pointers deep, from its block number `from` on. */
-static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner, uint64_t from)
+static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, struct buf *owner,
+                              uint64_t from)
 {
     struct ext_fs *fs = c->i->fs;
-    unsigned       shift = (level - 1) * fs->apb_shift;
-    struct buf    *b;
-    uint32_t      *v;
-    int            err;
+    unsigned shift = (level - 1) * fs->apb_shift;
+    struct buf *b;
+    uint32_t *v;
+    int err;
 
     if (*slot == 0)
         return 0;
@@ -127,7 +131,8 @@ static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, str
         uint32_t first = (uint32_t)(from >> shift);
 
         for (uint32_t k = first; k < fs->apb && err == 0; k++)
-            err = free_indirect_tree(c, level - 1, &v[k], b, k == first ? from & ((1ull << shift) - 1) : 0);
+            err = free_indirect_tree(c, level - 1, &v[k], b,
+                                     k == first ? from & ((1ull << shift) - 1) : 0);
     }
     buf_put(b);
     return err == 0 && from == 0 ? free_indirect_block(c, slot, owner) : err;
@@ -136,9 +141,9 @@ static int free_indirect_tree(struct cut *c, unsigned level, uint32_t *slot, str
 int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
 {
     struct ext_fs *fs = i->fs;
-    struct cut     c = {h, i, 0};
-    uint64_t       from = (size + fs->bsize - 1) >> fs->bshift;
-    int            err = 0;
+    struct cut c = {h, i, 0};
+    uint64_t from = (size + fs->bsize - 1) >> fs->bshift;
+    int err = 0;
 
     if (i->vn.type == VLNK && i->nsectors == (i->file_acl != 0 ? fs->spb : 0))
         return 0; /* the pointers are its target */
@@ -164,16 +169,18 @@ int ext_free_blocks(struct handle *h, struct ext_inode *i, uint64_t size)
 static int shrink_inode_size(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
-    int           err = jnl_start(i->fs, ORPHAN_CREDITS, &h);
+    int err = jnl_start(i->fs, ORPHAN_CREDITS, &h);
 
     if (err != 0)
         return err;
     i->growing = 0;
     atomic_store(&i->writing, 0);
-    atomic_store_explicit(&i->vn.obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT, memory_order_release);
+    atomic_store_explicit(&i->vn.obj.size_pages, (size + PAGE_SIZE - 1) >> PAGE_SHIFT,
+                          memory_order_release);
     atomic_store_explicit(&i->vn.size, size, memory_order_release);
     if (i->vn.type == VREG && size % i->fs->bsize != 0)
-        jnl_order(&h, i, size, size + 1); /* the zeros that take the place of the last block's rest */
+        jnl_order(&h, i, size,
+                  size + 1); /* the zeros that take the place of the last block's rest */
     ext_orphan_add(&h, i);
     ext_iwrite(&h, i);
     ASSERT(i->disksize == size && i->growing == 0, "ext.h: nobody else makes the file longer");
@@ -184,7 +191,7 @@ static int shrink_inode_size(struct ext_inode *i, uint64_t size)
 int ext_truncate(struct ext_inode *i, uint64_t size)
 {
     struct handle h;
-    int           err = shrink_inode_size(i, size);
+    int err = shrink_inode_size(i, size);
 
     if (err != 0)
         return err;

@@ -24,19 +24,20 @@
 static int ext_vn_lookup(struct vnode *dir, const char *name, size_t len, struct vnode **out)
 {
     struct ext_inode *i;
-    int               err = ext_lookup(ext_i(dir), name, len, &i);
+    int err = ext_lookup(ext_i(dir), name, len, &i);
 
     if (err == 0)
         *out = &i->vn;
     return err;
 }
 
-static int ext_vn_create(struct vnode *dir, const char *name, size_t len, enum vtype type, uint32_t mode,
-                     const struct cred *cr, uint64_t rdev, const char *target, struct vnode **out)
+static int ext_vn_create(struct vnode *dir, const char *name, size_t len, enum vtype type,
+                         uint32_t mode, const struct cred *cr, uint64_t rdev, const char *target,
+                         struct vnode **out)
 {
     struct ext_inode *i;
-    uint32_t          gid = dir->mode & S_ISGID ? dir->gid : cr->fsgid;
-    int               err = ext_create(ext_i(dir), name, len, type, mode, cr->fsuid, gid, rdev, target, &i);
+    uint32_t gid = dir->mode & S_ISGID ? dir->gid : cr->fsgid;
+    int err = ext_create(ext_i(dir), name, len, type, mode, cr->fsuid, gid, rdev, target, &i);
 
     if (err == 0)
         *out = &i->vn;
@@ -53,8 +54,9 @@ static int ext_vn_unlink(struct vnode *dir, const char *name, size_t len, struct
     return ext_unlink(ext_i(dir), name, len, ext_i(victim));
 }
 
-static int ext_vn_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir, const char *nname,
-                     size_t nlen, struct vnode *moved, struct vnode *replaced)
+static int ext_vn_rename(struct vnode *odir, const char *oname, size_t olen, struct vnode *ndir,
+                         const char *nname, size_t nlen, struct vnode *moved,
+                         struct vnode *replaced)
 {
     return ext_rename(ext_i(odir), oname, olen, ext_i(ndir), nname, nlen, ext_i(moved),
                       replaced != NULL ? ext_i(replaced) : NULL);
@@ -73,7 +75,7 @@ static int ext_vn_readlink(struct vnode *vn, char *buf, size_t size)
 static int ext_vn_parent(struct vnode *vn, struct vnode **parent, char *buf, size_t size)
 {
     struct ext_inode *up;
-    int               n = ext_parent(ext_i(vn), parent != NULL ? &up : NULL, buf, size);
+    int n = ext_parent(ext_i(vn), parent != NULL ? &up : NULL, buf, size);
 
     if (n >= 0 && parent != NULL)
         *parent = &up->vn;
@@ -88,9 +90,9 @@ static uint64_t ext_vn_blocks(struct vnode *vn)
 static int ext_vn_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uint64_t *sector)
 {
     struct ext_inode *i = ext_i(vn);
-    struct ext_fs    *fs = i->fs;
-    uint32_t          per = (uint32_t)(PAGE_SIZE >> fs->bshift), pblk, n;
-    int               err = ext_map(i, index * per, per, &pblk, &n);
+    struct ext_fs *fs = i->fs;
+    uint32_t per = (uint32_t)(PAGE_SIZE >> fs->bshift), pblk, n;
+    int err = ext_map(i, index * per, per, &pblk, &n);
 
     if (err != 0)
         return -EIO;
@@ -104,8 +106,8 @@ static int ext_vn_bmap(struct vnode *vn, uint64_t index, struct disk **disk, uin
 static int resize_file(struct vnode *vn, uint64_t size)
 {
     struct ext_inode *i = ext_i(vn);
-    uint64_t          old = vn->size;
-    int               err;
+    uint64_t old = vn->size;
+    int err;
 
     if (size > ext_max_size(i->fs))
         return -EFBIG;
@@ -125,7 +127,7 @@ static int resize_file(struct vnode *vn, uint64_t size)
 static int ext_vn_setattr(struct vnode *vn, unsigned mask, const struct vattr *va)
 {
     struct handle h;
-    int           err = 0;
+    int err = 0;
 
     if ((mask & VA_SIZE) && (err = resize_file(vn, va->size)) != 0)
         return err;
@@ -152,8 +154,9 @@ static void ext_vn_dirty_inode(struct vnode *vn)
 static int ext_vn_fsync(struct vnode *vn, bool data_only)
 {
     struct ext_inode *i = ext_i(vn);
-    uint64_t          last = vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT; /* no later append is waited for */
-    int               err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
+    uint64_t last =
+        vn->size == 0 ? 0 : (vn->size - 1) >> PAGE_SHIFT; /* no later append is waited for */
+    int err = vn->type == VREG ? object_sync(&vn->obj, 0, last) : 0, e;
 
     if (i->fs->rdonly)
         return err != 0 ? err : i->fs->failed ? -EIO : 0;
@@ -189,21 +192,26 @@ static int write_inode_data(struct ext_inode *i, struct ext_bytes b, bool wait)
 {
     uint64_t first = b.lo >> PAGE_SHIFT, last = (b.hi - 1) >> PAGE_SHIFT;
 
-    return wait ? object_sync(&i->vn.obj, first, last) : object_writeback(&i->vn.obj, first, last, true);
+    return wait ? object_sync(&i->vn.obj, first, last)
+                : object_writeback(&i->vn.obj, first, last, true);
 }
 
 static void drop_inode_pages(struct ext_inode *i, uint64_t size)
 {
     struct vm_object *o = &i->vn.obj;
-    struct page      *pg;
+    struct page *pg;
 
     if (unlikely(i->fs->leaving && i->io.ndirty != 0))
-        warn("%s: %u pages of inode %u could not be written and are lost", i->fs->name, i->io.ndirty,
-             (uint32_t)i->vn.ino);
+        warn("%s: %u pages of inode %u could not be written and are lost", i->fs->name,
+             i->io.ndirty, (uint32_t)i->vn.ino);
     object_truncate(o, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
-    if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 || pg == NULL)
+    if (size % PAGE_SIZE == 0 || object_page_get(o, size >> PAGE_SHIFT, false, &pg) != 0 ||
+        pg == NULL)
         return;
-    page_wait(pg, PG_WRITEBACK | PG_PREPARE); /* what began before `cutting` and the new size may have blocks that go */
+    page_wait(
+        pg,
+        PG_WRITEBACK |
+            PG_PREPARE); /* what began before `cutting` and the new size may have blocks that go */
     page_release(pg);
 }
 
@@ -214,7 +222,7 @@ static void drop_inode_pages(struct ext_inode *i, uint64_t size)
 static bool may_evict_inode(struct ext_inode *i)
 {
     struct vm_object *o = &i->vn.obj;
-    bool              refused, idle;
+    bool refused, idle;
 
     if (o->io == NULL || i->fs->rdonly)
         return true;
@@ -248,7 +256,7 @@ static bool is_being_written(struct ext_inode *i)
 void ext_wait_written(struct ext_fs *fs)
 {
     struct ext_inode *some[16];
-    unsigned          n, at = 0;
+    unsigned n, at = 0;
 
     while ((n = icache_some(fs, &at, is_being_written, some, 16)) != 0)
         while (n > 0) {

@@ -8,7 +8,7 @@
 #include "fs/ext/ext.h"
 
 extern const struct pager_ops ext_pager;
-extern const struct vnodeops  ext_ops;
+extern const struct vnodeops ext_ops;
 
 /* ext_vn_prepare - vnode operation prepare_write. */
 int ext_vn_prepare(struct vnode *vn, uint64_t off, uint64_t len);

@@ -58,8 +58,7 @@ int __vdso_clock_gettime(int clock, struct timespec *ts)
     uint64_t ns;
     long ret;
 
-    if (__builtin_expect((unsigned)clock < 8 && ((CLOCKS_REAL | CLOCKS_MONO) >> clock & 1),
-                         1)) {
+    if (__builtin_expect((unsigned)clock < 8 && ((CLOCKS_REAL | CLOCKS_MONO) >> clock & 1), 1)) {
         ns = now_ns((CLOCKS_REAL >> clock) & 1);
         ts->sec = (int64_t)(ns / NSEC_PER_SEC);
         ts->nsec = (int64_t)(ns % NSEC_PER_SEC);
@@ -109,7 +108,7 @@ int __vdso_getcpu(unsigned *cpu, unsigned *node, void *cache)
 }
 
 /* The names that glibc and others look for first. */
-#define ALIAS(name)                                                                            \
+#define ALIAS(name)                                                                                \
     extern __typeof__(__vdso_##name) name __attribute__((weak, alias("__vdso_" #name)))
 ALIAS(clock_gettime);
 ALIAS(gettimeofday);
