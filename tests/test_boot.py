@@ -132,7 +132,7 @@ def test_a_machine_tells_what_it_waits_for(boot):
     # An interrupt may have come just before, with a lock, and fsflush may be awake; the reaper has nothing to do.
     assert re.search(r"^CPU \d runs sh, \d locks, at$", text, re.MULTILINE), text
     waits = re.search(r"^thread \d+ reaper waits for reaper\n((  .*\n)+)", text, re.MULTILINE)
-    assert waits is not None and "cv_sleep+" in waits[1] and "reaper+" in waits[1], text
+    assert waits is not None and "cv_sleep+" in waits[1] and "reaper_main+" in waits[1], text
     assert " init waits" not in text, text  # for a signal, too
 
 

@@ -82,6 +82,7 @@ class House:
         }
 
     def statics(self) -> dict[str, list[Path]]:
+        """The files of each static function's name, one for each definition."""
         found = collections.defaultdict(list)
         for path, match in self.functions():
             if path.suffix == ".c" and match["head"].startswith("static"):

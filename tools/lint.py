@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""lint.py - what `make lint` checks in every file that git knows.
+"""lint.py - what `make lint` checks in every file that git knows; `tools/lint.py FILE...`: in these.
 
     licence   each source file names its licence (SPDX) in its first three lines
     layers    a room of the kernel includes headers of its own level or below only (ROOMS, highest first)
+    names     a static function's name is that of no other file's, and has more than one word
     paths     no absolute path of a developer's machine
-    layout    C: no tabs, no blanks at line ends, at most 120 columns; ruff on Python, shellcheck on shell scripts
+    layout    C: no tabs, no blanks at line ends, at most 120 columns, and the kernel as clang-format lays it out
+              (.clang-format); ruff on Python, shellcheck on shell scripts
 
 That what docs/ name exists is tested by tests/test_docs.py.
 Prints one line for each fault, as file:line: text, and ends with status 1 if there was any.
@@ -17,6 +19,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from house import House
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -74,6 +78,17 @@ def layers(path: Path, text: str) -> Iterator[str]:
                 yield f'{path}:{number}: {room} is below {other} and may not include "{match[1]}"'
 
 
+ONE_WORD = {"clamp", "rotl"}  # the field's word for exactly that
+
+
+def names(house: House) -> Iterator[str]:
+    for name, paths in sorted(house.statics().items()):
+        for path in sorted(set(paths))[1:]:
+            yield f"{path}:1: static {name}() is in {paths[0]}, too: a backtrace must tell them apart"
+        if "_" not in name and name not in ONE_WORD:
+            yield f"{paths[0]}:1: static {name}(): say what it does to what, as in alloc_by_policy()"
+
+
 def machine_paths(path: Path, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if (len(HERE.parts) > 1 and f"{HERE}/" in line) or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
@@ -109,7 +124,7 @@ def tool(command: list[str], files: list[Path]) -> Iterator[str]:
 
 
 def main() -> int:
-    files = tracked()
+    files = [Path(name).resolve().relative_to(TOP) for name in sys.argv[1:]] or tracked()
     texts = {p: (TOP / p).read_text(errors="replace") for p in files}
     faults: list[str] = []
     for path, text in texts.items():
@@ -117,6 +132,9 @@ def main() -> int:
         faults += layers(path, text)
         faults += layout(path, text)
         faults += machine_paths(path, text)
+    faults += [fault for fault in names(House(TOP)) if Path(fault.split(":")[0]) in texts]
+    formatted = [p for p in files if p.suffix in {".c", ".h"} and p.parts[0] in {"kernel", "drivers", "include"}]
+    faults += tool(["clang-format", "--dry-run", "-Werror"], [p for p in formatted if p.parts[:3] != ("kernel", "net", "port")])
     faults += tool(["ruff", "check", "--quiet"], [p for p in files if p.suffix == ".py"])
     scripts = [p for p in files if texts[p].startswith(("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash"))]
     faults += tool(["shellcheck"], scripts)

@@ -150,7 +150,8 @@ def record(thing: str, code: Code) -> Walk:
     with tempfile.TemporaryDirectory(prefix="homeroom.") as name:
         folder = Path(name)
         (folder / "usr/test").mkdir(parents=True)
-        subprocess.run([TOP / "tools/hrcc", "-O2", "-D_GNU_SOURCE", TOP / "user/test/steps.c", "-o", folder / "usr/test/steps"], check=True)
+        program = ["-O2", "-D_GNU_SOURCE", TOP / "user/test/steps.c", "-o", folder / "usr/test/steps"]
+        subprocess.run([TOP / "tools/hrcc", *program], check=True)
         options = {"seed": 1, "overlay": folder}
         if thing == "write":
             image = folder / "disk.img"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""make lint finds what it says it finds: one fault of each kind, put into a copy of the tree."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from homeroom.machine import TOP
+
+GOOD = "// SPDX-License-Identifier: MIT\n"
+STATIC = GOOD + "static int {0}(void)\n{{\n    return 0;\n}}\n\nint {1}(void)\n{{\n    return {0}();\n}}\n"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """The files that lint looks at, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("lint") / "tree"
+    folder.mkdir()
+    listed = subprocess.run(["git", "-c", f"safe.directory={TOP}", "ls-files", "-z"], cwd=TOP, capture_output=True, check=True)
+    for name in listed.stdout.decode().split("\0"):
+        if name and (TOP / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, folder / name)
+    (folder / ".venv").symlink_to(TOP / ".venv")
+    return folder
+
+
+def lint(tree, *files):
+    done = subprocess.run(["python3", "tools/lint.py", *files], cwd=tree, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("kernel/vm/odd.c", "int odd_one;\n", r"odd\.c:1: no SPDX-License-Identifier"),
+        ("kernel/vm/odd.c", GOOD + '#include "proc/proc.h"\n', r"odd\.c:2: vm is below proc and may not include"),
+        ("kernel/odd/odd.c", GOOD, r"odd\.c:1: room 'odd' has no place among the layers"),
+        (
+            "kernel/vm/odd.c",
+            STATIC.format("is_node_scarce", "odd_one"),
+            r"odd\.c:1: static is_node_scarce\(\) is in kernel/mem/page\.c",
+        ),
+        ("kernel/vm/odd.c", STATIC.format("fill", "odd_one"), r"static fill\(\): say what it does to what"),
+        ("kernel/vm/odd.c", GOOD + "int  odd_one;\n", r"code should be clang-formatted"),
+        ("kernel/vm/odd.c", GOOD + "int odd_one; \n", r"odd\.c:2: blanks at the end of the line"),
+        ("tests/host/odd.c", GOOD + "\tint odd_one;\n", r"odd\.c:2: a tab"),
+        ("tests/host/odd.c", GOOD + f"/* {'x' * 120} */\n", r"odd\.c:2: 126 columns; at most 120"),
+        ("tests/host/odd.c", GOOD + "/* /home/someone/tree */\n", r"odd\.c:2: a path of one developer's machine"),
+        ("tools/odd.py", GOOD.replace("//", "#") + "import os\n", r"F401"),
+        ("tools/odd.sh", "#!/bin/sh\n" + GOOD.replace("//", "#") + "echo $1\n", r"SC2086"),
+    ],
+)
+def test_a_fault_is_found(tree, name, text, said):
+    path = tree / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    try:
+        status, out = lint(tree, name)
+    finally:
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+    assert status == 1 and re.search(said, out), out
