@@ -48,7 +48,7 @@ def lint(tree, *files):
         ("kernel/vm/odd.c", GOOD + "int odd_one; \n", r"odd\.c:2: blanks at the end of the line"),
         ("tests/host/odd.c", GOOD + "\tint odd_one;\n", r"odd\.c:2: a tab"),
         ("tests/host/odd.c", GOOD + f"/* {'x' * 120} */\n", r"odd\.c:2: 126 columns; at most 120"),
-        ("tests/host/odd.c", GOOD + "/* /home/someone/tree */\n", r"odd\.c:2: a path of one developer's machine"),
+        ("tests/host/odd.c", GOOD + f"/* /{'home'}/someone/tree */\n", r"odd\.c:2: a path of one developer's machine"),
         ("tools/odd.py", GOOD.replace("//", "#") + "import os\n", r"F401"),
         ("tools/odd.sh", "#!/bin/sh\n" + GOOD.replace("//", "#") + "echo $1\n", r"SC2086"),
     ],
