@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import lint as linter
 from homeroom.machine import TOP
 
 GOOD = "// SPDX-License-Identifier: MIT\n"
@@ -64,3 +65,9 @@ def test_a_fault_is_found(tree, name, text, said):
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
     assert status == 1 and re.search(said, out), out
+
+
+def test_subjects_of_commits():
+    assert not list(linter.subject_faults("1234", "vm: copy a page only once"))
+    assert "80 characters" in next(linter.subject_faults("1234", "vm: " + "x" * 76))
+    assert "begins with the area" in next(linter.subject_faults("1234", "Fixed a bug"))

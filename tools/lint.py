@@ -5,6 +5,7 @@
     licence   each source file names its licence (SPDX) in its first three lines
     layers    a room of the kernel includes headers of its own level or below only (ROOMS, highest first)
     names     a static function's name is that of no other file's, and has more than one word
+    commits   a commit since COMMITS_SINCE has a subject of at most 72 characters: area: what it does
     paths     no absolute path of a developer's machine
     layout    C: no tabs, no blanks at line ends, at most 120 columns, and the kernel as clang-format lays it out
               (.clang-format); ruff on Python, shellcheck on shell scripts
@@ -89,6 +90,27 @@ def names(house: House) -> Iterator[str]:
             yield f"{paths[0]}:1: static {name}(): say what it does to what, as in alloc_by_policy()"
 
 
+COMMITS_SINCE = "e31f4915f332"
+SUBJECT = re.compile(r"[\w.,/ -]+: \S")
+SUBJECT_MAX = 72
+
+
+def commits() -> Iterator[str]:
+    """What is wrong with the subjects of commits that are younger than the rule; nothing where git or that commit is not."""
+    git = ["git", "-c", f"safe.directory={TOP}", "log", "--no-merges", "--format=%h %s", f"{COMMITS_SINCE}.."]
+    done = subprocess.run(git, cwd=TOP, capture_output=True, text=True)
+    for line in done.stdout.splitlines() if done.returncode == 0 else []:
+        name, _, subject = line.partition(" ")
+        yield from subject_faults(name, subject)
+
+
+def subject_faults(name: str, subject: str) -> Iterator[str]:
+    if len(subject) > SUBJECT_MAX:
+        yield f"commit {name}: its subject has {len(subject)} characters, at most {SUBJECT_MAX}: {subject}"
+    if not SUBJECT.match(subject):
+        yield f"commit {name}: a subject begins with the area and a colon: {subject}"
+
+
 def machine_paths(path: Path, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if (len(HERE.parts) > 1 and f"{HERE}/" in line) or re.search(r"(?<![\w.])/home/(?!student\b)\w+/", line):
@@ -132,6 +154,8 @@ def main() -> int:
         faults += layers(path, text)
         faults += layout(path, text)
         faults += machine_paths(path, text)
+    if len(sys.argv) < 2 and (TOP / ".git").exists():
+        faults += commits()
     faults += [fault for fault in names(House(TOP)) if Path(fault.split(":")[0]) in texts]
     formatted = [p for p in files if p.suffix in {".c", ".h"} and p.parts[0] in {"kernel", "drivers", "include"}]
     faults += tool(["clang-format", "--dry-run", "-Werror"], [p for p in formatted if p.parts[:3] != ("kernel", "net", "port")])
