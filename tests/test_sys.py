@@ -83,7 +83,7 @@ def test_values_outside_every_range(machine, boot):
     lines = "".join(f"{name}/Z 0t{greatest + 1}\\n" for name, (_, greatest) in above.items())
     refused = other.run(f"printf '{lines}' | mdb -kw")
     assert refused.status == 1
-    at_boot = set(re.findall(r"TUNABLE_BOOT(?:_IF)?\((\w+),", "".join(f.read_text() for f in (TOP / "kernel").rglob("*.c"))))
+    at_boot = set(re.findall(r"TUNABLE_BOOT(?:_IF)?\(\s*(\w+),", "".join(f.read_text() for f in (TOP / "kernel").rglob("*.c"))))
     assert {"mpo_enable", "pageout_policy", "priority_paging"} <= at_boot
     assert [ln.rsplit(";", 1)[0] for ln in refused.out.splitlines()] == [
         f"mdb: failed to write {name}: "
