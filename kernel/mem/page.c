@@ -492,7 +492,8 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
             order--;
         clear_descriptor(&vmemmap[pfn]);
         block_give(&mem_nodes[node], vmemmap + pfn, order);
-        if (order == MAX_ORDER) /* smaller ones lie in blocks that edges_clear() has seen */
+        if (order ==
+            MAX_ORDER) /* smaller ones lie in blocks that clear_block_descriptors() has seen */
             vmemmap[pfn].flags |= PG_VIRGIN;
         pfn += 1ull << order;
     }
@@ -504,12 +505,10 @@ static void free_boot_range(unsigned node, paddr_t base, paddr_t end)
  */
 static void clear_block_descriptors(paddr_t base, paddr_t end)
 {
-    const uint64_t span = 1ull << MAX_ORDER;
+    const uint64_t block = PAGE_SIZE << MAX_ORDER;
 
-    for (uint64_t pfn = round_down(base >> PAGE_SHIFT, span); pfn << PAGE_SHIFT < end; pfn++)
-        clear_descriptor(&vmemmap[pfn]);
-    for (uint64_t pfn = end >> PAGE_SHIFT; pfn % span != 0; pfn++)
-        clear_descriptor(&vmemmap[pfn]);
+    for (paddr_t at = round_down(base, block); at < round_up(end, block); at += PAGE_SIZE)
+        clear_descriptor(phys_to_page(at));
 }
 
 static void add_boot_range(const struct mem_range *r, bool clear_only)
