@@ -176,6 +176,13 @@ def record(thing: str, code: Code) -> Walk:
 
 
 def main() -> int:
+    unknown = [thing for thing in sys.argv[1:] if thing not in THINGS]
+    if unknown:
+        print(f"steps: {unknown[0]}: write {', '.join(THINGS)}, or nothing for all", file=sys.stderr)
+        return 2
+    if not KERNEL.is_file():
+        print("steps: build/kernel.elf is missing: make iso", file=sys.stderr)
+        return 2
     code = Code.read(KERNEL)
     for thing in sys.argv[1:] or THINGS:
         found = record(thing, code)
