@@ -187,13 +187,13 @@ doctor: ## what is installed, what is missing, what to type
 	@tools/doctor.sh
 
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
-# Three machines at a time keep two cores busy: one of them often waits for a clock.
+# Four machines at a time keep two cores busy: some of them wait for a clock.
 .PHONY: test test-images
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
 	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK))
 test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
-	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
+	$(Q)$(APART) .venv/bin/pytest -n 4 --dist loadgroup $(PYTEST)
 
 .PHONY: crash
 crash: test-images ## 2,800 power cuts of threads that work side by side; THREADS=multi: on two CPUs at once

@@ -37,12 +37,12 @@ def fuzz(machine, calls, jobs, timeout):
 
 @pytest.mark.machine("cpu1")
 def test_fuzzer_on_one_cpu(machine):
-    fuzz(machine, 80_000, 8, 400)
+    fuzz(machine, 50_000, 8, 400)
 
 
 @pytest.mark.machine("sf6800")
 def test_fuzzer_on_24_cpus(machine):
-    fuzz(machine, 80_000, 24, 400)
+    fuzz(machine, 50_000, 24, 400)
 
 
 @pytest.mark.machine("sf3800")
@@ -69,5 +69,5 @@ def test_fork_bomb(machine):
 
 @pytest.mark.machine("sf6800")
 def test_short_soak(machine):
-    text = machine.check("/usr/test/soak -t 15 -s 1", timeout=200)
+    text = machine.check("/usr/test/soak -t 10 -s 1", timeout=200)
     assert text.splitlines()[-1] == "soak: ok"

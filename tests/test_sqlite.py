@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Debian's sqlite3, unmodified, with its dynamic loader and libraries, and its database on the journalled file system.
 
-It makes a table of 100,000 rows with an index and checks it.  Then transactions change rows all over it while QEMU records
+It makes a table of 40,000 rows with an index and checks it.  Then transactions change rows all over it while QEMU records
 the writes, and the power is cut in the middle of them, at CUTS moments: sqlite rolls back what was not committed, finds
 the database whole, and a commit that had been reported is there.
 """
@@ -23,7 +23,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 FOLDER = TOP / "build/test-sqlite"
 pytestmark = pytest.mark.xdist_group("sqlite")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"
-ROWS, COMMITS, CUTS, BOOTS, SEED = 100000, 8, 24, 2, 9
+ROWS, COMMITS, CUTS, BOOTS, SEED = 40000, 6, 12, 2, 9
 PART_MIB = 24
 
 START = (

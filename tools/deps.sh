@@ -135,10 +135,11 @@ install_packages() { # PACKAGES, GROUPS
 
 make_venv() { # FOLDER REQUIREMENTS
     say "making $1 with the packages of $2"
+    log=${LOG%.log}$1.log
     rm -rf "$1"
-    if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --no-compile --disable-pip-version-check -r "$2"; } >"$LOG" 2>&1; then
-        tail -n 3 "$LOG" >&2
-        say "$1 could not be made ($LOG has all that pip said): is the Python package index reached from here?" >&2
+    if ! { python3 -m venv "$1" && "$1/bin/pip" install -q --no-compile --disable-pip-version-check -r "$2"; } >"$log" 2>&1; then
+        tail -n 3 "$log" >&2
+        say "$1 could not be made ($log has all that pip said): is the Python package index reached from here?" >&2
         exit 1
     fi
     cp "$2" "$1/requirements.txt"
@@ -197,8 +198,13 @@ if [ -n "$dry" ]; then
 fi
 
 [ -z "$packages" ] || install_packages "$packages" "$*" 9>&-
-for pair in $venvs; do
-    make_venv "${pair%:*}" "${pair#*:}" 9>&-
+made=
+for pair in $venvs; do # side by side: much of the time is the network's
+    make_venv "${pair%:*}" "${pair#*:}" 9>&- &
+    made="$made $!"
+done
+for job in $made; do
+    wait "$job" || exit 1
 done
 for file in $files; do
     case $file in

@@ -4,11 +4,22 @@
 #
 # THEORY      A host test is tests/host/test_NAME.c plus the kernel files that it tests, unchanged: HOST_NAME
 #             lists them.  Each becomes a program build/host/test_NAME (tests/host/check.h says how it behaves).
+#             Sources that several tests share, with the same flags, are compiled once (shared_objects).
 # USAGE       make host-tests; build/host/test_load -l; build/host/test_load -s 7 step_response
 
 HOSTCC      ?= gcc
 HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
                -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(filter 1,$(WERROR)),-Werror)
+
+# shared_objects NAME, SOURCES, FLAGS: the objects build/host/NAME/*.o.  Several makes may run at once, so each is moved into
+# place when it is whole.
+define shared_objects
+build/host/$(1)/%.o: %.c $$(wildcard tests/host/*.h kernel/*/*.h kernel/fs/ext/*.h qemu/fireplane/*.h) | deps
+	@mkdir -p $$(@D)
+	@echo '  HOSTCC  $$@'
+	$$(Q)$$(HOSTCC) $$(HOST_FLAGS) $(3) -c -o $$@.$$$$$$$$ $$< && mv $$@.$$$$$$$$ $$@
+$(1)_OBJS := $(patsubst %.c,build/host/$(1)/%.o,$(2))
+endef
 
 ACPI_SRCS   := $(addprefix kernel/acpi/,tables.c madt.c numa.c power.c)
 TOPO_SRCS   := $(addprefix kernel/lgrp/,topo.c distance.c tune.c)
@@ -48,14 +59,15 @@ HOST_slots  := kernel/vm/slots.c
 # The file system, without its kernel side, over a disk in memory.
 EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
                tests/host/exthost.c tests/host/floor.c
-HOST_ext    := $(EXT_SRCS)
-HOST_extfuzz := $(EXT_SRCS)
-build/host/test_ext build/host/test_extfuzz build/host/ext-replay: HOST_FLAGS += -include tests/host/exthost.h
-build/host/test_ext build/host/test_extfuzz: $(wildcard kernel/fs/ext/*.h)
-build/host/ext-replay: tests/host/ext_replay.c $(EXT_SRCS) $(wildcard tests/host/*.h kernel/*/*.h kernel/fs/ext/*.h)
+EXT_FLAGS   := -include tests/host/exthost.h -O2
+$(eval $(call shared_objects,ext,$(EXT_SRCS),$(EXT_FLAGS)))
+HOST_ext    := $(ext_OBJS)
+HOST_extfuzz := $(ext_OBJS)
+build/host/test_ext build/host/test_extfuzz build/host/ext-replay: HOST_FLAGS += $(EXT_FLAGS)
+build/host/ext-replay: tests/host/ext_replay.c $(ext_OBJS)
 	@mkdir -p $(@D)
 	@echo '  HOSTCC  $@'
-	$(Q)$(HOSTCC) $(HOST_FLAGS) -O2 -o $@ $(filter %.c,$^)
+	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
 # The network: our sockets and driver, and lwIP as the kernel has it.
 HOST_net    := $(wildcard kernel/net/*.c) drivers/virtio_net.c kernel/mem/usermem.c $(LWIP_SRCS) tests/host/nethost.c
@@ -63,12 +75,15 @@ build/host/test_net: HOST_FLAGS += -include tests/host/nethost.h $(LWIP_FLAGS) -
 build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
 # The interconnect model: caches and clocks; resources; floating-point waits.
-HOST_fireplane := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
-HOST_fireplane_wire := $(HOST_fireplane)
-HOST_fireplane_crossbar := $(HOST_fireplane)
+FP_SRCS     := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
+FP_FLAGS    := -Iqemu/fireplane
+$(eval $(call shared_objects,fireplane,$(FP_SRCS),$(FP_FLAGS)))
+HOST_fireplane := $(fireplane_OBJS)
+HOST_fireplane_wire := $(fireplane_OBJS)
+HOST_fireplane_crossbar := $(fireplane_OBJS)
 HOST_fpu := qemu/fireplane/fpu.c
 FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fireplane_crossbar fpu)
-$(FP_TESTS): HOST_FLAGS += -Iqemu/fireplane
+$(FP_TESTS): HOST_FLAGS += $(FP_FLAGS)
 $(FP_TESTS): $(wildcard qemu/fireplane/*.h)
 HOST_crng   := kernel/lib/crng.c
 HOST_system := kernel/stat/system.c kernel/stat/tunable.c
@@ -85,7 +100,7 @@ HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcar
 build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h) | deps
 	@mkdir -p $(@D)
 	@echo '  HOSTCC  $@'
-	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c,$^)
+	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)
 
 # What tools/homeroom/grade.py needs to build test_NAME itself, around a submitted file: three lines.
 host-recipe-%:
