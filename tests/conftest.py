@@ -70,7 +70,7 @@ def machine_key(item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup).
+    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 4 --dist loadgroup).
 
     They come first: the others, one by one, fill the time until the last worker is done.
     """

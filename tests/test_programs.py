@@ -19,6 +19,7 @@ HRCC = ROOT / "tools/hrcc"
 LINUX_TOO = ["t_mem", "t_mlock", "t_proc", "t_perm", "t_signal", "t_race", "t_thread", "t_file", "t_time", "t_sys", "t_net"]
 LINUX_TOO += ["t_epoll"]
 ALL = [*LINUX_TOO, "t_lgrp", "t_pset", "t_vmrace"]
+LONG = ["t_race", "t_vmrace"]  # and two CPUs race less than eight
 
 
 def verdicts(output):
@@ -65,7 +66,7 @@ def test_with_glibc(boot, tmp_path):
 
 
 @pytest.mark.machine("sf280r")
-@pytest.mark.parametrize("program", [p for p in ALL if p not in ("t_race", "t_vmrace")])  # long, and two CPUs race less than eight
+@pytest.mark.parametrize("program", [p for p in ALL if p not in LONG])
 def test_on_one_board(machine, program):
     check_on(machine, program)
 
