@@ -44,7 +44,7 @@ $(call for_goals,gdb,GDB_ARGS)
 $(call for_goals,grade,LAB FILE)
 $(call for_goals,watch,PAGE)
 $(call for_goals,fresh,DEBIAN MIRROR)
-$(call for_goals,test,PYTEST PAPER HR_REQUIRE CRASH_LOG)
+$(call for_goals,test test-long,PYTEST PAPER HR_REQUIRE CRASH_LOG)
 $(call for_goals,experiment%,QUICK FULL JOBS SNAKEMAKE EXPERIMENTS_OUT)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt,SCALE SET)
 $(call for_goals,experiment-pacing experiment-mkeyed experiment-ddt experiment-beside,ROWS)
@@ -176,7 +176,7 @@ include tools/experiments/experiments.mk
 # What this command lacks is installed in one step before anything is built; when nothing is missing, the check costs some
 # milliseconds.  `called` gives the groups of tools/deps.txt in its first argument if one of these goals is wanted.
 called      = $(if $(filter $(2),$(MAKECMDGOALS)),$(1))
-DEPS        = $(if $(filter-out lint grade,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-images) \
+DEPS        = $(if $(filter-out lint grade,$(MAKECMDGOALS)),run) $(call called,test dynamic experiments,test test-long test-images) \
               $(call called,lint,lint) $(call called,grade,grade) $(RUN_DEPS) $(EXPERIMENT_GROUPS)
 .PHONY: deps
 deps:
@@ -187,13 +187,16 @@ doctor: ## what is installed, what is missing, what to type
 	@tools/doctor.sh
 
 # PYTEST= takes any of pytest's arguments; PAPER= is the text of the white paper, for the test of its listing.
-# Four machines at a time keep two cores busy: some of them wait for a clock.
-.PHONY: test test-images
+# Three machines at a time keep two cores busy: one of them often waits for a clock.
+.PHONY: test test-long test-images
 test-images: deps
 	$(call build,TEST=1 iso build/boot/exit_at_once.iso)
 	$(call build,TEST= iso $(if $(filter x86_64,$(shell uname -m)),dynamic openmp) fireplane refdisk $(UONDISK))
-test: test-images ## all tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
-	$(Q)$(APART) .venv/bin/pytest -n 4 --dist loadgroup $(PYTEST)
+test: test-images ## the tests: PYTEST='-k memcopy tests/test_memcopy.py' takes some
+	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup $(PYTEST)
+
+test-long: test-images ## the long tests, which `make test` leaves out
+	$(Q)$(APART) .venv/bin/pytest -n 3 --dist loadgroup -m long $(PYTEST)
 
 .PHONY: crash
 crash: test-images ## 2,800 power cuts of threads that work side by side; THREADS=multi: on two CPUs at once

@@ -49,6 +49,9 @@ def pytest_configure(config):
     for argument in config.args:
         if not os.path.exists(argument.partition("::")[0]):
             raise pytest.UsageError(f"{argument}: no such file or folder; the tests are in tests/")
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it
+        chosen = config.option.markexpr or config.option.keyword or config.args != config.getini("testpaths")
+        os.environ["HR_ALL"] = "1" if chosen else "0"
     os.environ["THREADS"] = "single"  # of what tests type: runs are alike
     if "HR_SPEED" in os.environ:
         return
@@ -69,11 +72,15 @@ def machine_key(item) -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 4 --dist loadgroup).
+def pytest_collection_modifyitems(config, items):
+    """Tests of one machine, or of a module that has a group, are in one worker (pytest -n 3 --dist loadgroup).
 
-    They come first: the others, one by one, fill the time until the last worker is done.
+    Groups come first: the others, one by one, fill the time until the last worker is done.
+    Long tests are left out unless tests were chosen by name, mark or file.
     """
+    if os.environ["HR_ALL"] == "0":
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=lambda item: (not machine_key(item) and not item.get_closest_marker("xdist_group"), machine_key(item)))
     for item in items:
         if (key := machine_key(item)) and not item.get_closest_marker("xdist_group"):

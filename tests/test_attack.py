@@ -37,6 +37,7 @@ def slow_disk() -> str:
     return f"refdisk:{image},scale=50"
 
 
+@pytest.mark.long
 def test_root_after_fork_bombs(boot, programs):
     """Young processes are promised little and cost the kernel much: neither they nor their end take root's part."""
     machine = boot("sf3800", memory="128M", overlay=programs)

@@ -60,6 +60,7 @@ def test_coherence(machine):
     assert all(found[op] > 500 for op in ("read", "write", "load", "store", "msync", "truncate", "extend"))
 
 
+@pytest.mark.long
 @pytest.mark.machine("sf280r", memory="64M", disks=(blank("little", 128), blank("little", 256)))
 def test_coherence_when_memory_is_short(machine):
     """File and model are each 40 MB, memory is 64: pages of both go out and come in."""

@@ -28,7 +28,7 @@ from homeroom.machine import TOP
 
 CUTS, BOOTS, STEPS, SEED = 200, 10, 50, 4
 BLOCKS = [1024, 4096]
-CROWD_CUTS, CYCLES, ROUNDS = int(os.environ.get("CRASH_CUTS", 300)), 18, 8
+CROWD_CUTS, CYCLES, ROUNDS = int(os.environ.get("CRASH_CUTS", 420)), 18, 8
 FOLDER = TOP / "build/test-crash"
 pytestmark = pytest.mark.xdist_group("crash")  # one worker: one record serves all
 REPLAY = TOP / "build/host/ext-replay"

@@ -57,7 +57,9 @@ def break_plugin(objects, tmp_path, monkeypatch):
 WRONG = "fptest: the interconnect model counts wrong: "
 
 
-@pytest.mark.parametrize("row", BROKEN, ids=[row["what"] for row in BROKEN])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row["what"], marks=pytest.mark.long if n % 2 else []) for n, row in enumerate(BROKEN)]
+)
 def test_a_broken_plugin_is_refused(boot_once, break_plugin, row):
     break_plugin(row)
     outcome, text, _ = boot_once(row.get("machine", "sf3800"), run="cpustat -c EC_ref 1 1", model="fireplane")

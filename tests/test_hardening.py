@@ -35,6 +35,7 @@ def fuzz(machine, calls, jobs, timeout):
     assert machine.check("echo alive") == "alive\n"
 
 
+@pytest.mark.long
 @pytest.mark.machine("cpu1")
 def test_fuzzer_on_one_cpu(machine):
     fuzz(machine, 50_000, 8, 400)
@@ -67,6 +68,7 @@ def test_fork_bomb(machine):
     assert comes_back(machine, before), text
 
 
+@pytest.mark.long
 @pytest.mark.machine("sf6800")
 def test_short_soak(machine):
     text = machine.check("/usr/test/soak -t 10 -s 1", timeout=200)

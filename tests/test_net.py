@@ -141,6 +141,7 @@ def resources(machine) -> dict[str, int]:
     return found
 
 
+@pytest.mark.long
 def test_connections_leave_nothing(boot, tmp_path):
     """30,000 connections, opened and closed in three ways.  Without the tests' own checks, which would double its time."""
     folder = tmp_path / "usr/test"

@@ -143,6 +143,7 @@ def test_shared_pages_keep_slots(machine):
     assert "bad=0" in out and came > 9000 and went < came // 3, out
 
 
+@pytest.mark.long
 @CLUSTERS
 def test_slots_used_twice_are_no_loss(machine):
     """Memory and swap are nearly full, and one process keeps slots of pages that it reads: the other gets its promise."""
@@ -225,6 +226,7 @@ def test_disk_that_cannot_be_written(machine):
     assert machine.check("echo on")
 
 
+@pytest.mark.long
 @EAGER
 def test_unmap_beside_the_page_daemon(machine):
     """A mapping goes while the page daemon empties the same entries: each is counted once (a table's count, vm/pt.h)."""

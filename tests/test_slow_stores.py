@@ -25,6 +25,7 @@ def stores(log) -> collections.Counter:
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", ["96M", "256M"])
 def test_few(boot, tmp_path, memory):
     """A boot with execs, forks, files and paging."""

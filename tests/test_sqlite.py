@@ -21,7 +21,7 @@ from homeroom.machine import TOP
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where mke2fs is for who is not root
 
 FOLDER = TOP / "build/test-sqlite"
-pytestmark = pytest.mark.xdist_group("sqlite")  # one worker: one record serves all
+pytestmark = pytest.mark.long
 REPLAY = TOP / "build/host/ext-replay"
 ROWS, COMMITS, CUTS, BOOTS, SEED = 40000, 6, 12, 2, 9
 PART_MIB = 24

@@ -8,7 +8,7 @@
 # USAGE       make host-tests; build/host/test_load -l; build/host/test_load -s 7 step_response
 
 HOSTCC      ?= gcc
-HOST_FLAGS  := -std=gnu17 -O1 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
+HOST_FLAGS  := -std=gnu17 -O0 -g -DHR_HOST -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-unused-parameter -Ikernel -I. -Iinclude \
                -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(filter 1,$(WERROR)),-Werror)
 
 # shared_objects NAME, SOURCES, FLAGS: the objects build/host/NAME/*.o.  Several makes may run at once, so each is moved into
@@ -76,7 +76,7 @@ build/host/test_net: $(wildcard kernel/net/port/*.h kernel/net/port/arch/*.h)
 
 # The interconnect model: caches and clocks; resources; floating-point waits.
 FP_SRCS     := $(addprefix qemu/fireplane/,model.c cache.c wire.c crossbar.c params.c decode.c) tests/host/fpmachine.c
-FP_FLAGS    := -Iqemu/fireplane
+FP_FLAGS    := -O1 -Iqemu/fireplane
 $(eval $(call shared_objects,fireplane,$(FP_SRCS),$(FP_FLAGS)))
 HOST_fireplane := $(fireplane_OBJS)
 HOST_fireplane_wire := $(fireplane_OBJS)
