@@ -6,7 +6,7 @@
 
 #include "drivers/pci.h"
 #include "lib/cpu.h"
-#include "mem/init.h"
+#include "mem/mem_init.h"
 #include "mem/page.h"
 #include "stat/modelled.h"
 #include "stat/panic.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * net.h - what the network and a driver of cards see of each other.
+ * nic.h - what the network and a driver of cards see of each other.
  *
  * THEORY      A driver tells of each card by struct nic_dev, once, at boot.  The network fills in where frames go that
  *             come in, and hands frames out; both copy, so a card's buffers are its own and their number is fixed.
@@ -9,8 +9,8 @@
  *             receive() is called with no lock held, where the card's interrupt landed.
  * SEE ALSO    drivers/virtio_net.c, kernel/net/iface.c
  */
-#ifndef DRIVERS_NET_H
-#define DRIVERS_NET_H
+#ifndef DRIVERS_NIC_H
+#define DRIVERS_NIC_H
 
 #include "lib/types.h"
 

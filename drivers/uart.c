@@ -24,7 +24,7 @@
  * LOCKING     [u] port's lock (RANK_UART, the last of all)  [c] constant after uart_attach()
  *             Polled output takes no lock: it may interleave with other output, which a panic does
  *             not mind.
- * SEE ALSO    docs/devices.md, kernel/proc/tty.c, tests/test_tty.py
+ * SEE ALSO    docs/devices.md, kernel/tty/tty.c, tests/test_tty.py
  */
 #include "drivers/uart.h"
 #include "intr/intr.h"

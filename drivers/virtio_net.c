@@ -13,9 +13,9 @@
  *             I2  a send buffer is in `free`, or in the queue
  * LOCKING     [q] the queues' locks; [s] under the network's lock, in which vnet_send() is called; [i] the interrupt's
  *             handler, which runs on one CPU at a time
- * SEE ALSO    drivers/virtio.h, drivers/net.h, docs/network.md, kstat link:N:vnetN
+ * SEE ALSO    drivers/virtio.h, drivers/nic.h, docs/network.md, kstat link:N:vnetN
  */
-#include "drivers/net.h"
+#include "drivers/nic.h"
 #include "drivers/virtio.h"
 #include "lib/errno.h"
 #include "lib/printf.h"

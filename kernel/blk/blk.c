@@ -11,7 +11,7 @@
  * INVARIANTS  those of blk.h;
  *             I3  a request is in the queue, in one command, or done
  * LOCKING     d->lock (RANK_BLK)
- * SEE ALSO    sched.c (order), disks.c (what disks there are), drivers/disk.h, docs/disks.md, tests/test_disk.py
+ * SEE ALSO    iosched.c (order), disks.c (what disks there are), drivers/disk.h, docs/disks.md, tests/test_disk.py
  */
 #include "blk/blkpriv.h"
 

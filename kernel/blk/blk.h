@@ -4,7 +4,7 @@
  *
  * THEORY      A disk is an array of sectors of 512 bytes.  A request moves consecutive sectors from or to pieces of
  *             page frames and says for which file and process it does so.  Requests wait in the disk's queue, in an
- *             order that the tunable disk_sched names (sched.c), until the driver has room for them.  A partition is a
+ *             order that the tunable disk_sched names (iosched.c), until the driver has room for them.  A partition is a
  *             disk whose requests are shifted and passed on.
  * INVARIANTS  I1  done() is called exactly once for each submitted request, with `error` (0 or -EIO) and `bad` set
  *             I2  a BLK_FLUSH ends after all whose done() was called before it was submitted is on stable storage
@@ -64,7 +64,7 @@ struct blk_req {
     uint32_t sdone; /* sectors done                                        */
     bool alone;     /* not to be merged: it was part of a command that failed */
     bool split;     /* piece by piece: it failed as a whole                */
-    struct blk_req *child, *next, *prev; /* in the heap of the requests that wait: sched.c */
+    struct blk_req *child, *next, *prev; /* in the heap of the requests that wait: iosched.c */
     uint64_t pass;                       /* the sweep that will carry it out                    */
     uint64_t seq;                        /* commands that had ended when it was submitted       */
 };

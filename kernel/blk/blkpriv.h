@@ -6,7 +6,7 @@
 #define BLK_BLKPRIV_H
 
 #include "blk/blk.h"
-#include "blk/sched.h"
+#include "blk/iosched.h"
 #include "disp/timer.h"
 #include "drivers/disk.h"
 #include "lib/spinlock.h"
@@ -56,7 +56,7 @@ struct disk {
 /* blk_open_queue - the queue of a new disk.  0, -ENOMEM. */
 int blk_open_queue(struct disk *d);
 
-/* stats.c: a request joins and leaves the two queues; the lock is held. */
+/* iostat.c: a request joins and leaves the two queues; the lock is held. */
 void stats_wait(struct io_stats *s, uint64_t now);
 void stats_unwait(struct io_stats *s, uint64_t now);
 void stats_run(struct io_stats *s, uint64_t now);

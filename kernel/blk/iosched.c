@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sched.c - the order in which a disk's requests are carried out: a pure policy.
+ * iosched.c - the order in which a disk's requests are carried out: a pure policy.
  *
  * THEORY      0 fifo      In order of arrival, each by itself; or, with disk_coalesce, together with those behind it
  *                         that continue it.
@@ -49,7 +49,7 @@
  *             disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors, disk_fair_idle
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
-#include "blk/sched.h"
+#include "blk/iosched.h"
 
 #include "stat/tunable.h"
 

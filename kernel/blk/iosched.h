@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * sched.h - the order in which a disk's requests are carried out.
+ * iosched.h - the order in which a disk's requests are carried out.
  */
-#ifndef BLK_SCHED_H
-#define BLK_SCHED_H
+#ifndef BLK_IOSCHED_H
+#define BLK_IOSCHED_H
 
 #include "blk/blk.h"
 
@@ -113,7 +113,7 @@ void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by
 /* disk_cost_learn - a command of n > 0 sectors took so long.  Pure. */
 void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
 
-/* Tunables; sched.c describes them. */
+/* Tunables; iosched.c describes them. */
 extern unsigned disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold,
     disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_sectors, disk_fair_slice,
     disk_fair_idle;

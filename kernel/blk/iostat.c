@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.c - what is counted of a disk: Solaris's kstat_io, and more.
+ * iostat.c - what is counted of a disk: Solaris's kstat_io, and more.
  *
  * THEORY      Between two changes of a queue its length is constant, so at each change length times time is added to a
  *             sum, and the time alone if the length is not zero (kstat_waitq_enter(9F) and its relatives).  From two
@@ -8,7 +8,7 @@
  *             Little's law, the mean time a request spends in it.
  *             Beside these fields there are those of errors, of which `iostat -e` makes its columns, and the sums of
  *             what requests took from submission to end.
- * SEE ALSO    user/cmd/iostat.c, kernel/proc/procfs_disk.c
+ * SEE ALSO    user/cmd/iostat.c, kernel/procfs/procfs_disk.c
  */
 #include "blk/blkpriv.h"
 

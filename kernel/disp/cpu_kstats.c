@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.c - the kstats of CPUs and memory nodes: `cpu:N:sys` and `mem:N:node`.
+ * cpu_kstats.c - the kstats of CPUs and memory nodes: `cpu:N:sys` and `mem:N:node`.
  *
  * LOCKING  values are read without a lock, each by itself
  */

@@ -14,7 +14,7 @@
 #include "disp/context.h"
 #include "lgrp/lgrp.h"
 #include "lgrp/place.h"
-#include "lgrp/stats.h"
+#include "lgrp/lgrpstat.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "lib/string.h"

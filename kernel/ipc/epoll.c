@@ -16,7 +16,7 @@
  *             the ready list. A file that epoll_take() asks cannot end meanwhile: its end waits for ep->lock.
  * SEE ALSO    poll.c, epoll(7) of Linux's manual
  */
-#include "fs/filepriv.h"
+#include "vfs/filepriv.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -21,7 +21,7 @@
  *             thread's
  * SEE ALSO    futex.h, kernel/sys/sys_futex.c, user/test/t_sys.c, user/test/t_thread.c
  */
-#include "proc/futex.h"
+#include "ipc/futex.h"
 
 #include "disp/sync.h"
 #include "disp/thread.h"

@@ -5,8 +5,8 @@
  * Addresses are user addresses; `priv`: the caller promises that only its own process uses the
  * word. All may sleep. -EINVAL: misaligned; -EFAULT: not there.
  */
-#ifndef PROC_FUTEX_H
-#define PROC_FUTEX_H
+#ifndef IPC_FUTEX_H
+#define IPC_FUTEX_H
 
 #include "lib/types.h"
 

@@ -17,9 +17,9 @@
  *             fifo_mutex guards vn->fifo, and comes before p->lock.
  * SEE ALSO    poll.c, tests/test_fs.py
  */
-#include "fs/filepriv.h"
+#include "vfs/filepriv.h"
 
-#include "fs/tmpfs.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "lib/cpu.h"
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.c - the kstats of the lgroups; see stats.h.
+ * lgrpstat.c - the kstats of the lgroups; see lgrpstat.h.
  *
  * THEORY      Counters are copied when somebody looks; the rest (CPUs, pages, load) is worked out then.
  *             A privileged write zeroes the lgroup's counters, not what is a fact of the machine.
  * LOCKING     none of its own
  */
-#include "lgrp/stats.h"
+#include "lgrp/lgrpstat.h"
 #include "lgrp/lgrp.h"
 #include "lib/printf.h"
 #include "mem/kmem.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * stats.h - what each lgroup counts: kstat module `lgrp`, instance = lgroup, with Solaris's names.
+ * lgrpstat.h - what each lgroup counts: kstat module `lgrp`, instance = lgroup, with Solaris's names.
  *
  * THEORY      Counters stand beside the policies, so that a test can assert where pages came from and
  *             why.  Each counter is one atomic word per lgroup, all of an lgroup's in its own cache lines.
  * LOCKING     atomic
  * SEE ALSO    docs/lgroups.md
  */
-#ifndef LGRP_STATS_H
-#define LGRP_STATS_H
+#ifndef LGRP_LGRPSTAT_H
+#define LGRP_LGRPSTAT_H
 
 #include "lib/types.h"
 

@@ -6,7 +6,7 @@
  *             segment or an object has advice of its own.  Where several nodes are asked for, the nearest to the
  *             thread's home is first, or, to interleave, each in turn.  Its children and threads inherit it.
  * LOCKING     none: it is the thread's own
- * SEE ALSO    vm/place.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
+ * SEE ALSO    vm/placement.c, sys/sys_numa.c, docs/lgroups.md, tests/host/test_mempolicy.c
  */
 #ifndef LGRP_MEMPOLICY_H
 #define LGRP_MEMPOLICY_H

@@ -6,7 +6,7 @@
  *             modulo the pages of a way.  Kernels colour user pages so that pages in a row do not meet in the cache,
  *             and so that a program finds the same places each time it runs (Kessler and Hill, "Page Placement
  *             Algorithms for Large Real-Indexed Caches", ACM TOCS 10, 1992).  Who wants a page names the colour:
- *             vm/place.c.
+ *             vm/placement.c.
  *             A block as large as all colours has a frame of each.  A colour whose bin is empty opens one; its other
  *             frames wait in their bins.  Freed frames go to the buddy system, and merge there but for those of their
  *             block that wait.  So the bins are emptied into it when they hold more than BINNED_MAX of each colour on

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * init.h - bringing memory up, in the order in which main.c calls it.
+ * mem_init.h - bringing memory up, in the order in which main.c calls it.
  */
-#ifndef MEM_INIT_H
-#define MEM_INIT_H
+#ifndef MEM_MEM_INIT_H
+#define MEM_MEM_INIT_H
 
 #include "lib/cpu.h"
 #include "x86/mmu.h"

@@ -18,7 +18,7 @@
 #include "lib/cpu.h"
 #include "lib/string.h"
 #include "mem/color.h"
-#include "mem/init.h"
+#include "mem/mem_init.h"
 #include "mem/percpu.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"

@@ -18,7 +18,7 @@
  * INVARIANTS  I1  a frame is freed to the node that owns it, never to the caller's
  *             I2  refs > 0 for an allocated frame; 0 for a free one, which nothing maps and no list has
  *             I3  a block of order n starts at a frame number that is a multiple of 2^n
- * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see vm/object.h)
+ * LOCKING     [b] node's buddy lock  [a] atomic  [o] owner of the frame (see pages/object.h)
  */
 #ifndef MEM_PAGE_H
 #define MEM_PAGE_H
@@ -32,7 +32,7 @@ enum page_flags {
     PG_FREE = 1 << 0,   /* [b] head of a free block                                           */
     PG_HEAD = 1 << 1,   /* [o] first frame of a block of order > 0 (2 MiB user pages, stacks) */
     PG_DIRTY = 1 << 2,  /* [a] file page that differs from its backing store                  */
-    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (vm/pcache.c)                */
+    PG_DISK = 1 << 3,   /* [o] file page of an object with a disk (pages/pcache.c)                */
     PG_LOCKED = 1 << 4, /* [a] busy: I/O or migration in progress                             */
     PG_MARKED = 1 << 5, /* [a] migrate to the next toucher (madvise ACCESS_*)                 */
     PG_ANON = 1 << 6,   /* [o] belongs to an anonymous object                                 */
@@ -42,9 +42,9 @@ enum page_flags {
     PG_WRITEBACK = 1 << 11, /* [a] being written to its backing store                         */
     PG_REFERENCED = 1 << 12, /* [a] read or written by a call since the clock's front hand passed */
     PG_UPTODATE = 1 << 10,   /* [o] file page holds valid data                                  */
-    PG_CACHED = 1 << 13,     /* [a] on its node's cache list (vm/cachelist.c)                   */
+    PG_CACHED = 1 << 13,     /* [a] on its node's cache list (pages/cachelist.c)                   */
     PG_VIRGIN = 1 << 14,  /* [b] head of a free block whose other descriptors were never written */
-    PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (vm/swap.c)     */
+    PG_SWAPPED = 1 << 15, /* [c] no frame: stands for a page that is on swap (pages/swap.c)     */
     PG_PRIVATE = 1 << 17, /* [c] PG_ANON: a private page, of a family                        */
     PG_PREPARE =
         1 << 18, /* [a] getting its place on the disk before a store (fault.c): not to be cut off */
@@ -72,7 +72,7 @@ struct page {
     struct list link; /* free list; later: the pageout lists                                  */
     _Atomic uint32_t share; /* PG_ANON private page: objects of the family that hold it        */
     bool no_code; /* kept while it is free: no code has been in it since it was zeroed; unlocked */
-    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (vm/swap.c)    */
+    uint32_t swap_area, swap_slot; /* PG_SWAPPED, PG_SLOT: where the page is (pages/swap.c)    */
 };
 _Static_assert(sizeof(struct page) == PAGE_DESC_SIZE, "struct page is one cache line");
 

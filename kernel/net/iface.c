@@ -8,11 +8,11 @@
  *             A route is an interface's own network, or the one default route, through a gateway.
  * INVARIANTS  I1  iface[0] is lo; iface[i] has index i + 1 for programs, and stays
  * LOCKING     net_lock for all that changes; the array and names are constant after boot
- * SEE ALSO    ifctl.c (what programs ask of them), drivers/net.h, docs/network.md
+ * SEE ALSO    ifctl.c (what programs ask of them), drivers/nic.h, docs/network.md
  */
 #include "net/ifpriv.h"
 
-#include "drivers/net.h"
+#include "drivers/nic.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"

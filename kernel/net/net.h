@@ -9,8 +9,8 @@
 #ifndef NET_NET_H
 #define NET_NET_H
 
-#include "fs/file.h"
-#include "fs/pseudo.h"
+#include "vfs/file.h"
+#include "vfs/pseudo.h"
 
 enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16, AF_PACKET = 17 };
 enum {

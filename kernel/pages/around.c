@@ -2,7 +2,7 @@
 /*
  * around.c - how many neighbours of the needed page a fault reads; see around.h.
  */
-#include "vm/around.h"
+#include "pages/around.h"
 
 struct page_run around_miss(struct around *a, uint64_t index, uint64_t first, uint64_t limit,
                             uint64_t worth)

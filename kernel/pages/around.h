@@ -15,10 +15,10 @@
  * LOCKING     none: a wrong guess costs a wrong read; pure
  * SEE ALSO    pcache_read.c, swap.c, docs/paging.md, tests/host/test_around.c
  */
-#ifndef VM_AROUND_H
-#define VM_AROUND_H
+#ifndef PAGES_AROUND_H
+#define PAGES_AROUND_H
 
-#include "vm/cluster.h"
+#include "pages/cluster.h"
 
 /* What is remembered of the faults on a segment, or on a file; all zero at first. */
 struct around {

@@ -12,10 +12,10 @@
  * LOCKING     object, then list (RANK_VM_CACHE)
  * SEE ALSO    docs/pageout.md
  */
-#include "vm/cachelist.h"
+#include "pages/cachelist.h"
 
 #include "stat/cpustat.h"
-#include "vm/object.h"
+#include "pages/object.h"
 
 static struct cachelist {
     struct spinlock lock;

@@ -2,8 +2,8 @@
 /*
  * cachelist.h - file pages that nobody maps and that are clean: memory that is as good as free.  See cachelist.c.
  */
-#ifndef VM_CACHELIST_H
-#define VM_CACHELIST_H
+#ifndef PAGES_CACHELIST_H
+#define PAGES_CACHELIST_H
 
 #include "mem/page.h"
 

@@ -2,7 +2,7 @@
 /*
  * cluster.c - how much of a file to read ahead, and how much to gather before writing; see cluster.h.
  */
-#include "vm/cluster.h"
+#include "pages/cluster.h"
 
 struct page_run readahead_touch(struct readahead *ra, uint64_t index, uint64_t want, bool there,
                                 uint64_t eof, uint32_t limit)

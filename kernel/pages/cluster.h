@@ -15,8 +15,8 @@
  * LOCKING     the caller's; pure
  * SEE ALSO    docs/pagecache.md, tests/host/test_cluster.c
  */
-#ifndef VM_CLUSTER_H
-#define VM_CLUSTER_H
+#ifndef PAGES_CLUSTER_H
+#define PAGES_CLUSTER_H
 
 #include "lib/types.h"
 

@@ -14,13 +14,13 @@
  * LOCKING     family or object, for some dozens of pages; as->lock for reading keeps segment and tables
  * SEE ALSO    pageout.c, victims.c, docs/paging.md
  */
-#include "vm/cold.h"
+#include "pages/cold.h"
 
 #include "mem/usermem.h"
-#include "vm/pcache.h"
+#include "pages/pcache.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
-#include "vm/victims.h"
+#include "pages/victims.h"
 
 #define COLD_PER_HOLD 64u /* pages looked at with one hold of a lock */
 

@@ -2,8 +2,8 @@
 /*
  * cold.h - pages that a program says it will not need soon.  See cold.c.
  */
-#ifndef VM_COLD_H
-#define VM_COLD_H
+#ifndef PAGES_COLD_H
+#define PAGES_COLD_H
 
 #include "vm/as.h"
 

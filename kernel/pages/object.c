@@ -11,15 +11,15 @@
  * LOCKING     object.h; nothing here sleeps with a spin lock held
  * SEE ALSO    docs/memory.md
  */
-#include "vm/object.h"
+#include "pages/object.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
-#include "vm/pcache.h"
-#include "vm/place.h"
-#include "vm/reserve.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
+#include "pages/pcache.h"
+#include "vm/placement.h"
+#include "pages/reserve.h"
 #include "vm/rmap.h"
 
 #define IN_THE_WAY (PG_LOCKED | PG_WRITEBACK | PG_PREPARE) /* of taking a page away */

@@ -17,15 +17,15 @@
  * LOCKING     obj->lock (RANK_VM_OBJ) guards the tree and the list of segments; family->lock (RANK_VM_FAMILY)
  *             guards the family's list and comes first.
  */
-#ifndef VM_OBJECT_H
-#define VM_OBJECT_H
+#ifndef PAGES_OBJECT_H
+#define PAGES_OBJECT_H
 
 #include "disp/sync.h"
 #include "lib/list.h"
 #include "lib/spinlock.h"
 #include "mem/page.h"
-#include "vm/around.h"
-#include "vm/radix.h"
+#include "pages/around.h"
+#include "pages/radix.h"
 
 enum obj_kind { OBJ_VNODE, OBJ_ANON };
 
@@ -64,7 +64,7 @@ struct vm_object {
     _Atomic uint32_t refs; /* [a] ANON shared: segments and owners; else not used          */
     struct radix tree;     /* [o] pages by index                                           */
     uint64_t npages;       /* [o] pages present, in 4 KiB                                  */
-    struct list advised;   /* [o] ranges with a policy of their own (vm/place.c), sorted   */
+    struct list advised;   /* [o] ranges with a policy of their own (vm/placement.c), sorted   */
     unsigned nadvised;     /* [o] how many                                                */
     _Atomic uint64_t
         size_pages;        /* [a] faults at or beyond it are SIGBUS; ANON: placement size, too  */
@@ -111,7 +111,7 @@ struct object_io {
 /* object_init_vnode - set up the object embedded in a vnode; it lives as long as the vnode. */
 void object_init_vnode(struct vm_object *o, const struct pager_ops *ops, void *vnode);
 /*
- * object_create_anon - a shared anonymous object for `pages` pages of 4 KiB, all promised (vm/reserve.h), with one
+ * object_create_anon - a shared anonymous object for `pages` pages of 4 KiB, all promised (pages/reserve.h), with one
  * reference; NULL: no memory.
  * @huge  of 2 MiB pages
  */
@@ -213,7 +213,7 @@ void object_free_behind(struct vm_object *o, const struct readahead *ra, uint64_
  * mapped and not in use.  Sleeps.
  */
 void object_forget_clean(struct vm_object *o, uint64_t first, uint64_t last);
-/* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (vm/throttle.h). */
+/* object_throttle - sleep, deaf to signals, while the file has too much on its way to the disk (pages/throttle.h). */
 void object_throttle(struct vm_object *o);
 /* object_writeback_all - object_writeback of each object with dirty pages for which want(owner, arg).  Sleeps. */
 void object_writeback_all(bool (*want)(void *owner, void *arg), void *arg, bool sync);

@@ -16,7 +16,7 @@
  *             tune_t_fsflushr, dopageflush, doiflush; pageout_timescale
  * SEE ALSO    victims.c, scan.c, cachelist.c, swap.c, docs/pageout.md
  */
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 
 #include "disp/sync.h"
 #include "disp/thread.h"
@@ -26,14 +26,14 @@
 #include "stat/cpustat.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
-#include "vm/cachelist.h"
-#include "vm/dying.h"
-#include "vm/pcache.h"
-#include "vm/reserve.h"
+#include "pages/cachelist.h"
+#include "vm/deferred_release.h"
+#include "pages/pcache.h"
+#include "pages/reserve.h"
 #include "vm/rmap.h"
-#include "vm/scan.h"
-#include "vm/swap.h"
-#include "vm/victims.h"
+#include "pages/scan.h"
+#include "pages/swap.h"
+#include "pages/victims.h"
 #include "vm/vm.h"
 
 static uint64_t lotsfree, desfree, minfree, throttlefree, pageout_reserve, cachefree;

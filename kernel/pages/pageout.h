@@ -2,10 +2,10 @@
 /*
  * pageout.h - the pageout daemon and fsflush.  See pageout.c.
  */
-#ifndef VM_PAGEOUT_H
-#define VM_PAGEOUT_H
+#ifndef PAGES_PAGEOUT_H
+#define PAGES_PAGEOUT_H
 
-#include "vm/paging.h"
+#include "pages/paging.h"
 
 /* pageout_start - thresholds from the tunables, and the threads; once there are threads and file systems. */
 void pageout_start(void);

@@ -2,7 +2,7 @@
 /*
  * paging.c - when pages are taken away, how fast, and which; see paging.h.
  */
-#include "vm/paging.h"
+#include "pages/paging.h"
 
 #define LOTSFREE_MIN (512ul << 10) /* bytes */
 #define LOTSFREE_MAX                                                                               \

@@ -17,8 +17,8 @@
  * LOCKING     none; pure
  * SEE ALSO    pageout.c, docs/pageout.md, tests/host/test_paging.c
  */
-#ifndef VM_PAGING_H
-#define VM_PAGING_H
+#ifndef PAGES_PAGING_H
+#define PAGES_PAGING_H
 
 #include "lib/types.h"
 

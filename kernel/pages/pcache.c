@@ -26,15 +26,15 @@
  * TUNABLES    maxphys: bytes of one transfer; ufs_WRITES, ufs_HW, ufs_LW, maxpout, minpout: throttle.h
  * SEE ALSO    pcache_read.c, docs/pagecache.md, tests/host/test_pcache.c
  */
-#include "vm/pcache.h"
+#include "pages/pcache.h"
 
 #include "lib/errno.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
 #include "vm/rmap.h"
-#include "vm/throttle.h"
+#include "pages/throttle.h"
 
 static uint32_t maxphys = 131072;
 TUNABLE(maxphys, PAGE_SIZE, PCACHE_CLUSTER_MAX *PAGE_SIZE,

@@ -2,11 +2,11 @@
 /*
  * pcache.h - inside the page cache: shared by pcache.c, pcache_read.c and object.c.
  */
-#ifndef VM_PCACHE_H
-#define VM_PCACHE_H
+#ifndef PAGES_PCACHE_H
+#define PAGES_PCACHE_H
 
-#include "vm/object.h"
-#include "vm/paging.h"
+#include "pages/object.h"
+#include "pages/paging.h"
 
 void pcache_boot(void);
 /* pcache_cluster - pages of the largest transfer (maxphys). */

@@ -13,17 +13,17 @@
  * INVARIANTS  I1  a page in the tree that is not PG_LOCKED holds valid data
  * LOCKING     o->lock for the tree; nothing while the disk is asked
  * TUNABLES    file_readaround
- * SEE ALSO    pcache.c, vm/cluster.h, docs/pagecache.md
+ * SEE ALSO    pcache.c, pages/cluster.h, docs/pagecache.md
  */
-#include "vm/pcache.h"
+#include "pages/pcache.h"
 
 #include "lib/errno.h"
 #include "blk/blk.h"
 #include "stat/panic.h"
 #include "stat/tunable.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
-#include "vm/place.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
+#include "vm/placement.h"
 #include "vm/rmap.h"
 
 static uint32_t file_readaround = 32;

@@ -5,7 +5,7 @@
  * LOCKING  cpustat.h
  */
 #include "stat/cpustat.h"
-#include "vm/pcache.h"
+#include "pages/pcache.h"
 
 void pcache_count_in(enum page_kind kind, unsigned n)
 {

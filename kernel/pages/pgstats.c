@@ -6,10 +6,10 @@
  * SEE ALSO    user/cmd/vmstat.c, user/cmd/swap.c, docs/pageout.md
  */
 #include "stat/kstat.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
-#include "vm/reserve.h"
-#include "vm/swap.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
+#include "pages/reserve.h"
+#include "pages/swap.h"
 
 static const char *const page_names[] = {
     "physmem",      "freemem",         "cachelist", "lotsfree",       "desfree",  "minfree",

@@ -10,7 +10,7 @@
  * LOCKING     the owner's
  * SEE ALSO    tests/host/test_radix.c
  */
-#include "vm/radix.h"
+#include "pages/radix.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 

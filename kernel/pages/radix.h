@@ -15,8 +15,8 @@
  * LOCKING     the owner's; look-ups write the hint, so they need the lock too
  * SEE ALSO    docs/memory.md, tests/host/test_radix.c
  */
-#ifndef VM_RADIX_H
-#define VM_RADIX_H
+#ifndef PAGES_RADIX_H
+#define PAGES_RADIX_H
 
 #include "lib/types.h"
 

@@ -20,14 +20,14 @@
  * LOCKING     as->lock held for writing; `promised` and `pageable` are atomic
  * SEE ALSO    docs/memory.md, docs/pageout.md
  */
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 #include "lib/errno.h"
 #include "mem/page.h"
 #include "mem/usermem.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 #include "vm/pt.h"
-#include "vm/swap.h"
+#include "pages/swap.h"
 
 static _Atomic int64_t promised; /* pages */
 static _Atomic int64_t pageable =

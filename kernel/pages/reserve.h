@@ -2,8 +2,8 @@
 /*
  * reserve.h - anonymous memory is reserved when it is mapped, only as long as there is some.  See reserve.c.
  */
-#ifndef VM_RESERVE_H
-#define VM_RESERVE_H
+#ifndef PAGES_RESERVE_H
+#define PAGES_RESERVE_H
 
 #include "vm/as.h"
 

@@ -13,10 +13,10 @@
  * LOCKING     family or object, tried, then objects of the family
  * SEE ALSO    pageout.c
  */
-#include "vm/scan.h"
+#include "pages/scan.h"
 
 #include "vm/as.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 
 static _Atomic uint32_t looking[SCANNERS]; /* odd: between reading a name and holding its lock */
 

@@ -2,11 +2,11 @@
 /*
  * scan.h - looking at frames one after the other, whatever they are used for, and locking what they belong to.  scan.c.
  */
-#ifndef VM_SCAN_H
-#define VM_SCAN_H
+#ifndef PAGES_SCAN_H
+#define PAGES_SCAN_H
 
-#include "vm/object.h"
-#include "vm/paging.h"
+#include "pages/object.h"
+#include "pages/paging.h"
 
 /* A place in the circle of all frames. */
 struct scan_pos {

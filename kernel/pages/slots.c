@@ -2,7 +2,7 @@
 /*
  * slots.c - which page-sized slots of a swap area are in use; see slots.h.
  */
-#include "vm/slots.h"
+#include "pages/slots.h"
 
 enum { WORD = 64 };
 

@@ -11,8 +11,8 @@
  * LOCKING     the caller's; pure
  * SEE ALSO    swap_area.c, tests/host/test_slots.c
  */
-#ifndef VM_SLOTS_H
-#define VM_SLOTS_H
+#ifndef PAGES_SLOTS_H
+#define PAGES_SLOTS_H
 
 #include "lib/types.h"
 

@@ -19,16 +19,16 @@
  * TUNABLES    swap_cluster, swap_readaround, swap_keep
  * SEE ALSO    swap_area.c, docs/paging.md
  */
-#include "vm/swap_area.h"
+#include "pages/swap_area.h"
 
 #include "blk/blk.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "stat/cpustat.h"
 #include "stat/tunable.h"
-#include "vm/pageout.h"
-#include "vm/pcache.h"
-#include "vm/place.h"
+#include "pages/pageout.h"
+#include "pages/pcache.h"
+#include "vm/placement.h"
 #include "vm/rmap.h"
 
 static uint32_t swap_cluster = SWAP_CLUSTER, swap_readaround = SWAP_CLUSTER, swap_keep = 1;

@@ -2,10 +2,10 @@
 /*
  * swap.h - anonymous pages on disk.  See swap.c, and swap_area.c for the areas.
  */
-#ifndef VM_SWAP_H
-#define VM_SWAP_H
+#ifndef PAGES_SWAP_H
+#define PAGES_SWAP_H
 
-#include "vm/around.h"
+#include "pages/around.h"
 #include "vm/as.h"
 
 struct disk;

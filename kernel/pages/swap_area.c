@@ -10,7 +10,7 @@
  * LOCKING     areas_lock (RANK_VM_TLB) for slots and counts; areas_mutex for adding and removing
  * SEE ALSO    slots.c, swap.c, docs/paging.md
  */
-#include "vm/swap_area.h"
+#include "pages/swap_area.h"
 
 #include "blk/blk.h"
 #include "disp/sync.h"
@@ -19,8 +19,8 @@
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
-#include "vm/pageout.h"
-#include "vm/reserve.h"
+#include "pages/pageout.h"
+#include "pages/reserve.h"
 
 struct swap_area swap_areas[SWAP_AREAS];
 static struct spinlock areas_lock = SPINLOCK_INIT(RANK_VM_TLB);

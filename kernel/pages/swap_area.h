@@ -2,11 +2,11 @@
 /*
  * swap_area.h - swap areas, and the slots of each: shared by swap.c and swap_area.c.
  */
-#ifndef VM_SWAP_AREA_H
-#define VM_SWAP_AREA_H
+#ifndef PAGES_SWAP_AREA_H
+#define PAGES_SWAP_AREA_H
 
-#include "vm/slots.h"
-#include "vm/swap.h"
+#include "pages/slots.h"
+#include "pages/swap.h"
 
 enum { SWAP_AREAS = 8, SWAP_SECTORS = PAGE_SIZE / 512 };
 

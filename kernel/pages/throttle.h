@@ -13,8 +13,8 @@
  * LOCKING     the caller's; pure
  * SEE ALSO    docs/pagecache.md, tests/host/test_throttle.c
  */
-#ifndef VM_THROTTLE_H
-#define VM_THROTTLE_H
+#ifndef PAGES_THROTTLE_H
+#define PAGES_THROTTLE_H
 
 #include "lib/types.h"
 

@@ -9,12 +9,12 @@
  * LOCKING     the owner of a page, by scan_lock() or by the caller; nothing in victims_finish()
  * SEE ALSO    pageout.c, cold.c, docs/pageout.md
  */
-#include "vm/victims.h"
+#include "pages/victims.h"
 
 #include "stat/cpustat.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
-#include "vm/pcache.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
+#include "pages/pcache.h"
 #include "vm/rmap.h"
 
 void victims_take_file(struct victims *v, const struct scan_page *sp)

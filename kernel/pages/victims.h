@@ -2,11 +2,11 @@
 /*
  * victims.h - pages on their way out of memory: shared by the pageout daemon and madvise(MADV_PAGEOUT).  See victims.c.
  */
-#ifndef VM_VICTIMS_H
-#define VM_VICTIMS_H
+#ifndef PAGES_VICTIMS_H
+#define PAGES_VICTIMS_H
 
-#include "vm/scan.h"
-#include "vm/swap.h"
+#include "pages/scan.h"
+#include "pages/swap.h"
 #include "vm/tlb.h"
 
 #define VICTIMS SWAP_CLUSTER

@@ -21,7 +21,7 @@
 #include "lib/string.h"
 #include "stat/cpustat.h"
 #include "stat/panic.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 #include "x86/trap.h"
 
 /* First code of every user LWP but the first of all. */

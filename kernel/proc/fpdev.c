@@ -13,7 +13,7 @@
 #include "lib/errno.h"
 #include "mem/page.h"
 #include "proc/proc.h"
-#include "proc/procfs.h"
+#include "procfs/procfs.h"
 #include "stat/modelled.h"
 #include "stat/panic.h"
 #include "x86/uaccess.h"

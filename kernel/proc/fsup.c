@@ -6,7 +6,7 @@
  */
 #include "proc/proc_impl.h"
 
-#include "fs/file.h"
+#include "vfs/file.h"
 
 static const struct cred *running_cred(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * time.c - sleeping, CPU-time clocks, interval timers.
+ * itimer.c - sleeping, CPU-time clocks, interval timers.
  *
  * THEORY      ITIMER_REAL is one timer in struct proc. With an interval it is armed again when the
  *             process takes the signal, as in Linux, and not in the interrupt. The signal may be
@@ -21,7 +21,7 @@
  *             fields belong to the timer function while it is armed
  * SEE ALSO    kernel/sys/sys_time.c, user/test/t_time.c, user/test/t_sys.c
  */
-#include "proc/time.h"
+#include "proc/itimer.h"
 
 #include "disp/sync.h"
 #include "disp/timer.h"

@@ -2,8 +2,8 @@
 /*
  * time.h - sleeping, CPU-time clocks, interval timers of processes.
  */
-#ifndef PROC_TIME_H
-#define PROC_TIME_H
+#ifndef PROC_ITIMER_H
+#define PROC_ITIMER_H
 
 #include "lib/types.h"
 

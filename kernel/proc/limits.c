@@ -21,9 +21,9 @@
 #include "lib/errno.h"
 #include "mem/page.h"
 #include "stat/panic.h"
-#include "proc/time.h"
+#include "proc/itimer.h"
 #include "stat/tunable.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 enum { RESERVED_LWPS = 16, PAGES_PER_LWP = 64, LWPS_MAX = 30000 };
 

@@ -2,7 +2,7 @@
 /*
  * oom.c - chooses the process that is killed when there is no memory for a page.
  *
- * THEORY      Memory that was promised (vm/reserve.c) is there when it is touched.  So the process that has taken most
+ * THEORY      Memory that was promised (pages/reserve.c) is there when it is touched.  So the process that has taken most
  *             beyond its promise is killed, and the others try again.  Beyond the promise count: memory that asked for
  *             no promise, page tables that promised memory does not need, files and shared memory.  The sums are by
  *             user, because many small processes fill memory as one large process does.
@@ -23,7 +23,7 @@
 #include "proc/proc_impl.h"
 
 #include "stat/panic.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 #include "x86/trap.h"
 
 enum {

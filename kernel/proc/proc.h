@@ -22,7 +22,7 @@
 #include "disp/sync.h"
 #include "disp/thread.h"
 #include "disp/timer.h"
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/list.h"
 #include "mem/usermem.h"
 #include "vm/vm.h"

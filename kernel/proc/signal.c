@@ -23,7 +23,7 @@
 #include "lib/bitmap.h"
 #include "lib/errno.h"
 #include "lib/string.h"
-#include "proc/time.h"
+#include "proc/itimer.h"
 #include "stat/panic.h"
 
 enum { SIGRTMIN = 32, SI_QUEUE = -1 };

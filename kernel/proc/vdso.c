@@ -8,7 +8,7 @@
  *             The clock's scale is constant: only setting the time of day changes the page.
  * INVARIANTS  I1  seq is even when nobody writes
  * LOCKING     update_lock (RANK_LOG) serialises writers
- * SEE ALSO    vdso.h, vdso/vdso.c, kernel/disp/timer.c
+ * SEE ALSO    vdso.h, vdso/vdso_user.c, kernel/disp/timer.c
  */
 #include "proc/vdso.h"
 
@@ -17,7 +17,7 @@
 #include "lib/string.h"
 #include "mem/page.h"
 #include "stat/panic.h"
-#include "vm/object.h"
+#include "pages/object.h"
 #include "vm/vm.h"
 
 extern const char vdso_image_start[], vdso_image_end[];

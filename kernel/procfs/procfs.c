@@ -2,7 +2,7 @@
 /*
  * procfs.c - /proc: the tree, and the links in it.
  *
- * THEORY      One directory per process, named by its id, made when somebody looks (fs/pseudo.h).
+ * THEORY      One directory per process, named by its id, made when somebody looks (vfs/pseudo.h).
  *             A vnode of procfs knows a process only by number and finds it anew each time: a
  *             process that has gone gives -ESRCH, and a new process of the same number would be
  *             shown instead, as nothing is kept of the old one.
@@ -15,8 +15,8 @@
  * SEE ALSO    procfs_pid.c, procfs_mem.c, procfs_system.c; docs/devices.md; proc(5);
  *             tests/test_procfs.py
  */
-#include "proc/procfs.h"
-#include "fs/filepriv.h"
+#include "procfs/procfs.h"
+#include "vfs/filepriv.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"

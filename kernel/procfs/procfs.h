@@ -4,10 +4,10 @@
  *
  * SEE ALSO procfs.c
  */
-#ifndef PROC_PROCFS_H
-#define PROC_PROCFS_H
+#ifndef PROCFS_PROCFS_H
+#define PROCFS_PROCFS_H
 
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 #include "proc/proc.h"
 
 /* procfs_init - register the file system type "proc": with fs_init(). */

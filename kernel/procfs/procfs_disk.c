@@ -6,7 +6,7 @@
  * SEE ALSO    kernel/blk/blk.h (disk_counts), proc(5), docs/disks.md
  */
 #include "blk/blk.h"
-#include "proc/procfs.h"
+#include "procfs/procfs.h"
 
 static unsigned major_of(const struct disk *d)
 {

@@ -16,7 +16,7 @@
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"
-#include "proc/procfs.h"
+#include "procfs/procfs.h"
 
 enum { TAG_ALLOWED, TAG_ALLOWED_LIST, TAG_EFFECTIVE, TAG_EFFECTIVE_LIST };
 

@@ -17,7 +17,7 @@
 #include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
-#include "proc/procfs.h"
+#include "procfs/procfs.h"
 
 enum { PATH_SIZE = 4096, BATCH = 32 };
 

@@ -11,8 +11,8 @@
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"
 #include "lib/string.h"
-#include "proc/procfs.h"
-#include "proc/tty.h"
+#include "procfs/procfs.h"
+#include "tty/tty.h"
 
 struct view {
     int pid, ppid, pgid, sid, tty_nr, tpgid, tid;

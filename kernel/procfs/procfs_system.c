@@ -16,13 +16,13 @@
 #include "lib/string.h"
 #include "mem/page.h"
 #include "net/net.h"
-#include "proc/procfs.h"
+#include "procfs/procfs.h"
 #include "proc/uts.h"
 #include "stat/cpustat.h"
-#include "vm/cachelist.h"
-#include "vm/pageout.h"
-#include "vm/reserve.h"
-#include "vm/swap.h"
+#include "pages/cachelist.h"
+#include "pages/pageout.h"
+#include "pages/reserve.h"
+#include "pages/swap.h"
 #include "x86/package.h"
 
 enum { KB_PER_PAGE = PAGE_SIZE / 1024, NS_PER_TICK = 1000000000 / HZ };

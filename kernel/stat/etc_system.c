@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * system.c - /etc/system: tunables set before the system starts, after Solaris 9's system(4).
+ * etc_system.c - /etc/system: tunables set before the system starts, after Solaris 9's system(4).
  *
  * THEORY      One command a line, `*` or `#` in the first column for a comment:
  *                 set [module:]name {= | & | |} [~ | -]number

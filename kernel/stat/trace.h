@@ -4,14 +4,14 @@
  *
  * THEORY      A place in the kernel that is worth seeing has a TRACE().  While its bit of trace_enable is 0 it costs
  *             a test and a jump that is not taken.  Else a record of 32 bytes goes into the ring of the CPU, in the
- *             memory of the CPU's own board, over the oldest.  /dev/trace (fs/tracedev.c) makes and reads the rings.
+ *             memory of the CPU's own board, over the oldest.  /dev/trace (fs/devfs/tracedev.c) makes and reads the rings.
  *             A ring has one writer, its CPU with interrupts off, and one reader.  Neither waits: `head` counts the
  *             records written, and the reader looks at it once more after it has copied one.  A slot is written again
  *             when head has reached its position plus the size, so of a full ring all but one record can be read.
  * INVARIANTS  I1  head only grows, by one for each record, after the record is in its slot
  *             I2  a record that a reader returns was not touched while it was copied, and those it does not are counted
  * LOCKING     none: [w] the CPU, interrupts off  [r] the reader, who has a lock of his own  [c] constant
- * TUNABLES    trace_enable, trace_entries (fs/tracedev.c)
+ * TUNABLES    trace_enable, trace_entries (fs/devfs/tracedev.c)
  * SEE ALSO    include/uapi/trace.h (the events), docs/trace.md, tests/host/test_trace.c
  */
 #ifndef STAT_TRACE_H

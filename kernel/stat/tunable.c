@@ -7,7 +7,7 @@
  *             that both `ufs_HW` (mdb) and `ufs:ufs_HW` (/etc/system) lead to it; a name with
  *             one must match.
  * LOCKING     none: values are read and written by single aligned accesses
- * SEE ALSO    tunable.h, system.c, kernel/sys/sys_solaris.c (the system call)
+ * SEE ALSO    tunable.h, etc_system.c, kernel/sys/sys_solaris.c (the system call)
  */
 #include "stat/tunable.h"
 

@@ -5,7 +5,7 @@
  * THEORY      A path name is copied once, into a buffer from a cache of 4 KiB objects, and
  *             every look-up works on the copy.  Nothing is held yet: here a call waits while memory is short.
  * LOCKING     may sleep: user memory is read
- * SEE ALSO    path.h, kernel/fs/vnode.h (name_lookup)
+ * SEE ALSO    path.h, kernel/vfs/vnode.h (name_lookup)
  */
 #include "sys/path.h"
 

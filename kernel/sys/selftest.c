@@ -13,7 +13,7 @@
 
 #include "sys/selftest.h"
 
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/spinlock.h"

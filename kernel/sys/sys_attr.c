@@ -2,7 +2,7 @@
 /*
  * sys_attr.c - system calls that change what a file is: modes, owners, times, sizes.
  *
- * SEE ALSO    fs/vnode.h (vn_setattr: who may change what), sys_stat.c
+ * SEE ALSO    vfs/vnode.h (vn_setattr: who may change what), sys_stat.c
  */
 #include "lib/errno.h"
 #include "sys/path.h"

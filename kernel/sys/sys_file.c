@@ -2,7 +2,7 @@
 /*
  * sys_file.c - system calls on descriptors: open, close, duplicate, fcntl, seek, pipes.
  *
- * SEE ALSO    fs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
+ * SEE ALSO    vfs/file.h (files and descriptor tables), sys_io.c (moving bytes), sys_poll.c
  */
 #include "lib/errno.h"
 #include "sys/path.h"

@@ -2,12 +2,12 @@
 /*
  * sys_futex.c - futex(2): commands, time limits, restarts.
  *
- * SEE ALSO    kernel/proc/futex.c
+ * SEE ALSO    kernel/ipc/futex.c
  */
 #include "disp/sync.h"
 #include "disp/timer.h"
 #include "lib/errno.h"
-#include "proc/futex.h"
+#include "ipc/futex.h"
 #include "proc/proc.h"
 #include "sys/sys.h"
 #include "sys/utime.h"

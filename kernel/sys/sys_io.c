@@ -6,14 +6,14 @@
  * THEORY      Every call becomes a struct uio over the program's buffers and one file_read() or
  *             file_write(). One transfer moves at most MAX_RW bytes, as in Linux. The calls
  *             with one buffer are the hot ones and keep their iovec on the stack.
- * SEE ALSO    x86/uaccess.h (uio), fs/file.h
+ * SEE ALSO    x86/uaccess.h (uio), vfs/file.h
  */
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "sys/path.h"
 #include "sys/sys.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 
 enum { IOV_MAX = 1024, IOV_STACK = 8, SENDFILE_CHUNK = 65536 };
 #define MAX_RW 0x7ffff000ul /* bytes one call moves at most */

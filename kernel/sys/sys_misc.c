@@ -15,7 +15,7 @@
 #include "proc/uts.h"
 #include "stat/panic.h"
 #include "sys/sys.h"
-#include "vm/swap.h"
+#include "pages/swap.h"
 
 long sys_uname(struct regs *r)
 {

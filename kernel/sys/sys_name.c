@@ -2,9 +2,9 @@
 /*
  * sys_name.c - system calls that make, remove and follow names.
  *
- * Each old call is its *at form with the working directory. The rules are fs/nameop.c's.
+ * Each old call is its *at form with the working directory. The rules are vfs/nameop.c's.
  *
- * SEE ALSO    fs/vnode.h, user/test/t_sys.c
+ * SEE ALSO    vfs/vnode.h, user/test/t_sys.c
  */
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -6,7 +6,7 @@
  *             madvise(MADV_ACCESS_*) or memcntl().  Behind it stands the policy of the thread that touches a page
  *             first, if it has asked for one here.  A segment keeps no set of nodes, so mbind(2) is absent, and the
  *             policy of an address is always MPOL_DEFAULT.  All memory is allowed.
- * SEE ALSO    lgrp/mempolicy.h, fs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy, tests/test_dynamic.py
+ * SEE ALSO    lgrp/mempolicy.h, fs/sysfs/sysfs_node.c, docs/lgroups.md, t_sys's memory_policy, tests/test_dynamic.py
  */
 #include "lgrp/lgrp.h"
 #include "lib/errno.h"

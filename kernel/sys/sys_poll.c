@@ -8,7 +8,7 @@
  *             handler ran. The mask of ppoll and pselect6 is in force only during the call;
  *             when a handler is to run it stays until the handler's frame holds the old one
  *             (sig_mask_push in proc.h).
- * SEE ALSO    fs/poll.c, fs/epoll.c
+ * SEE ALSO    vfs/poll.c, ipc/epoll.c
  */
 #include "disp/timer.h"
 #include "lib/string.h"

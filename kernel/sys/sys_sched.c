@@ -8,7 +8,7 @@
  *             it can be told back. nice belongs to the process. Every call finds its LWP under
  *             proc_lock; changes to the caller itself are made without it, because they may
  *             take the caller to another CPU.
- *             A priority at disks (ioprio_set) is kept in the LWP and goes with each request: blk/sched.c.
+ *             A priority at disks (ioprio_set) is kept in the LWP and goes with each request: blk/iosched.c.
  * SEE ALSO    disp/thread.h, sys_solaris.c (priocntl), docs/dispatcher.md
  */
 #include "blk/blk.h"

@@ -9,7 +9,7 @@
  *             the last mapping.  A number is a place in the table and a count of how often the place was used before,
  *             so the number of a segment that is gone stays wrong for long.
  * LOCKING     shm_lock -> address space, object
- * SEE ALSO    vm/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2), shmctl(2)
+ * SEE ALSO    pages/object.h, user/preload/madv.c; semantics: Linux's manual pages shmget(2), shmat(2), shmctl(2)
  */
 #include "disp/timer.h"
 #include "lib/errno.h"
@@ -17,7 +17,7 @@
 #include "mem/kmem.h"
 #include "proc/proc.h"
 #include "sys/sys.h"
-#include "vm/object.h"
+#include "pages/object.h"
 #include "x86/uaccess.h"
 
 enum { SHM_PLACES = 1024, SHM_ROOT = 64 }; /* segments, at most; the last are for the superuser */

@@ -2,7 +2,7 @@
 /*
  * sys_stat.c - system calls that tell what a file is: stat, statx, statfs, access.
  *
- * SEE ALSO    fs/vnode.h (vn_getattr), sys_attr.c (changes)
+ * SEE ALSO    vfs/vnode.h (vn_getattr), sys_attr.c (changes)
  */
 #include "lib/errno.h"
 #include "sys/path.h"

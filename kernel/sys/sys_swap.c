@@ -4,15 +4,15 @@
  *
  * THEORY      The area is a disk, or a file whose blocks the file system can tell (bmap): all of them are asked for
  *             once. A file with holes is refused.
- * SEE ALSO    kernel/vm/swap.c, docs/pageout.md
+ * SEE ALSO    kernel/pages/swap.c, docs/pageout.md
  */
 #include "blk/blk.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "sys/path.h"
 #include "sys/sys.h"
-#include "vm/reserve.h"
-#include "vm/swap.h"
+#include "pages/reserve.h"
+#include "pages/swap.h"
 
 /*
  * Fills in the place of each page of a file, of which nothing stays in the page cache.  0, -EINVAL (no such file

@@ -8,12 +8,12 @@
  *             whose id is inside the clock's number. A relative sleep that a signal interrupts
  *             goes on, after the handler or without one, to the point of time that was worked
  *             out at its start.
- * SEE ALSO    kernel/proc/time.c, kernel/disp/timer.h, kernel/proc/vdso/vdso.c
+ * SEE ALSO    kernel/proc/itimer.c, kernel/disp/timer.h, kernel/proc/vdso/vdso_user.c
  */
 #include "disp/timer.h"
 #include "lib/errno.h"
 #include "proc/proc.h"
-#include "proc/time.h"
+#include "proc/itimer.h"
 #include "sys/sys.h"
 #include "sys/utime.h"
 

@@ -18,7 +18,7 @@
 #include "lib/errno.h"
 #include "lib/spinlock.h"
 #include "proc/proc.h"
-#include "proc/time.h"
+#include "proc/itimer.h"
 #include "stat/cpustat.h"
 #include "stat/kstat.h"
 

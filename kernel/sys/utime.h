@@ -6,7 +6,7 @@
 #define SYS_UTIME_H
 
 #include "disp/timer.h"
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 #include "lib/errno.h"
 #include "x86/uaccess.h"
 

@@ -18,13 +18,13 @@
  *             guards the ring
  * SEE ALSO    tty.h, pts(4), tests/test_tty.py
  */
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "proc/proc.h"
-#include "proc/tty.h"
+#include "tty/tty.h"
 
 enum {
     PTY_MAX = 64,

@@ -12,7 +12,7 @@
  * LOCKING     as in tty.h
  * SEE ALSO    tty.h, docs/devices.md
  */
-#include "proc/tty.h"
+#include "tty/tty.h"
 #include "disp/timer.h"
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -21,11 +21,11 @@
  *             Signals are sent after tty->lock has been released.
  * SEE ALSO    docs/devices.md, tests/test_tty.py
  */
-#ifndef PROC_TTY_H
-#define PROC_TTY_H
+#ifndef TTY_TTY_H
+#define TTY_TTY_H
 
 #include "disp/sync.h"
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/spinlock.h"
 #include "lib/types.h"
 

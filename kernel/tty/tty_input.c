@@ -15,7 +15,7 @@
  * LOCKING     all with t->lock held
  * SEE ALSO    tty.h, termios(3)
  */
-#include "proc/tty.h"
+#include "tty/tty.h"
 #include "lib/string.h"
 #include "proc/proc.h"
 

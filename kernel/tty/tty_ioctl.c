@@ -11,7 +11,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "proc/proc.h"
-#include "proc/tty.h"
+#include "tty/tty.h"
 
 enum {
     TCGETS = 0x5401,

@@ -18,7 +18,7 @@
  */
 #include "lib/errno.h"
 #include "proc/proc.h"
-#include "proc/tty.h"
+#include "tty/tty.h"
 
 enum {
     TIOCSCTTY = 0x540e,

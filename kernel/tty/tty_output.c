@@ -11,7 +11,7 @@
  * LOCKING     all with t->lock held
  * SEE ALSO    tty.h
  */
-#include "proc/tty.h"
+#include "tty/tty.h"
 #include "lib/string.h"
 
 enum { CHUNK = 128, EXPAND_MAX = 8 };

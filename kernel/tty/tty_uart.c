@@ -13,7 +13,7 @@
 #include "drivers/uart.h"
 #include "lib/errno.h"
 #include "proc/proc.h"
-#include "proc/tty.h"
+#include "tty/tty.h"
 
 enum { CONSOLE_RING = 4096, VERDICT_RING = 65536, BATCH = 64 };
 

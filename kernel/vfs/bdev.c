@@ -13,7 +13,7 @@
  * LOCKING     opening: open_lock.  vn->lock for writing round a write, cached or direct, and round throwing away.
  * SEE ALSO    devfs.c (names), kernel/blk/blk.h, docs/disks.md
  */
-#include "fs/bdev.h"
+#include "vfs/bdev.h"
 
 #include "blk/blk.h"
 #include "lib/errno.h"

@@ -2,10 +2,10 @@
 /*
  * bdev.h - disks as files.
  */
-#ifndef FS_BDEV_H
-#define FS_BDEV_H
+#ifndef VFS_BDEV_H
+#define VFS_BDEV_H
 
-#include "fs/file.h"
+#include "vfs/file.h"
 
 struct disk;
 

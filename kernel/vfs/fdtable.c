@@ -13,7 +13,7 @@
  * LOCKING     t->lock (RANK_FD) for all changes, and for reading a table that is not private.
  * SEE ALSO    file.c
  */
-#include "fs/filepriv.h"
+#include "vfs/filepriv.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

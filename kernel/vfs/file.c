@@ -10,12 +10,12 @@
  * LOCKING     file.h.  off_lock comes before vnode locks.
  * SEE ALSO    fdtable.c, rdwr.c, pipe.c, docs/files.md
  */
-#include "fs/file.h"
+#include "vfs/file.h"
 
-#include "fs/bdev.h"
-#include "fs/filepriv.h"
-#include "fs/name.h"
-#include "fs/tmpfs.h"
+#include "vfs/bdev.h"
+#include "vfs/filepriv.h"
+#include "vfs/name.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "lib/errno.h"
 #include "lib/number.h"
 #include "lib/string.h"

@@ -7,14 +7,14 @@
  * LOCKING     table->lock (RANK_FD) guards the slots; file->refs is atomic; file->off belongs to whoever holds
  *             file->off_lock (taken by read, write and lseek of a seekable file only).
  */
-#ifndef FS_FILE_H
-#define FS_FILE_H
+#ifndef VFS_FILE_H
+#define VFS_FILE_H
 
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 
 struct file;
 struct fdtable;
-struct poller; /* one thread in poll, select or epoll (fs/poll.c) */
+struct poller; /* one thread in poll, select or epoll (vfs/poll.c) */
 
 enum {
     O_RDONLY = 0,
@@ -142,7 +142,7 @@ loff_t file_seek(struct file *f, loff_t off, int whence);
 int file_readdir(struct file *f, dirent_fn fn, void *arg);
 
 /*
- * Record locks (lock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
+ * Record locks (filelock.c): fcntl's belong to a descriptor table, flock's to an open file.  type F_RDLCK 0, F_WRLCK 1,
  * F_UNLCK 2; bytes start .. end inclusive.
  * file_lock, file_flock: -EAGAIN (wait false), -ERESTARTSYS, -ENOLCK (the user has too many), -ENOMEM, -EBADF, -EINVAL;
  * file_lock -EDEADLK.  file_lock_test: fills *lr with the lock in the way that starts first, or type F_UNLCK.

@@ -9,7 +9,7 @@
  *             is filled before it goes into the tree, where others could see it.  While it is filled the writer may
  *             fault, even on the same page of the same file; nothing is locked then but vn->lock.
  *             A write that completes a block of MAXBSIZE bytes hands it to write-behind: blocks that follow each other
- *             are gathered and written as one (vm/cluster.h).
+ *             are gathered and written as one (pages/cluster.h).
  *             Who reads a file from one end to the other hardly reads it again soon: when memory is short, what he has
  *             passed is freed first (freebehind).
  *             If there is no room for bytes behind the end, they become zeros, and a page that has no others is thrown
@@ -17,14 +17,14 @@
  * INVARIANTS  I1  a page that becomes dirty here has blocks for all of its bytes below the end of the file
  * TUNABLES    freebehind, smallfile
  * LOCKING     vn->lock for writing round cache_write; reads take none
- * SEE ALSO    rdwr.c, vm/pcache.c, docs/pagecache.md
+ * SEE ALSO    rdwr.c, pages/pcache.c, docs/pagecache.md
  */
-#include "fs/filecache.h"
+#include "vfs/filecache.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "stat/tunable.h"
-#include "vm/pcache.h"
+#include "pages/pcache.h"
 
 static uint32_t freebehind = 1, smallfile = 32768;
 TUNABLE_M("ufs", freebehind, 0, 1,

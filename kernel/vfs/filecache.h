@@ -2,10 +2,10 @@
 /*
  * filecache.h - read and write of files on a disk, one page at a time: filecache.c, for rdwr.c.
  */
-#ifndef FS_FILECACHE_H
-#define FS_FILECACHE_H
+#ifndef VFS_FILECACHE_H
+#define VFS_FILECACHE_H
 
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 
 /*
  * cache_page_get - the page with byte `off`, held, read if need be, with read-ahead; uio->resid bytes are wanted from

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * lock.c - record locks: fcntl's ranges of bytes and flock's whole files.
+ * filelock.c - record locks: fcntl's ranges of bytes and flock's whole files.
  *
  * THEORY      A vnode has a list of locks.  fcntl's belong to a descriptor table (a process) and go when it closes any
  *             descriptor of the file; flock's belong to an open file and go with it.  The two kinds do not see each
@@ -17,7 +17,7 @@
  *             a lock sleeps on the bucket's cv.  waits_mutex, which comes after it, guards the notes of all who wait.
  * SEE ALSO    tests/host/test_fs.c, user/test/t_file.c
  */
-#include "fs/filepriv.h"
+#include "vfs/filepriv.h"
 
 #include "lib/errno.h"
 #include "mem/kmem.h"

@@ -2,10 +2,10 @@
 /*
  * filepriv.h - what the files of this room that implement open files know of each other.
  */
-#ifndef FS_FILEPRIV_H
-#define FS_FILEPRIV_H
+#ifndef VFS_FILEPRIV_H
+#define VFS_FILEPRIV_H
 
-#include "fs/file.h"
+#include "vfs/file.h"
 
 extern const struct fileops vnode_fileops; /* regular files and directories */
 

@@ -12,7 +12,7 @@
  *             locked between components.
  * SEE ALSO    nameop.c (changes of names), docs/files.md
  */
-#include "fs/name.h"
+#include "vfs/name.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -2,10 +2,10 @@
 /*
  * name.h - a walk along a path name, for the parts of this room that need more than name_lookup().
  */
-#ifndef FS_NAME_H
-#define FS_NAME_H
+#ifndef VFS_NAME_H
+#define VFS_NAME_H
 
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 
 /* A walk in progress.  Started by walk_start(), ended by walk_end() whatever happened between. */
 struct walk {

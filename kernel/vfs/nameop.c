@@ -13,7 +13,7 @@
  *             made in it while it is removed.
  * SEE ALSO    name.c
  */
-#include "fs/name.h"
+#include "vfs/name.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

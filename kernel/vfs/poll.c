@@ -12,7 +12,7 @@
  * LOCKING     pollhead.lock (RANK_POLL), under which wake() is called, then waiting.lock (RANK_POLLER).
  * SEE ALSO    pipe.c, epoll.c
  */
-#include "fs/filepriv.h"
+#include "vfs/filepriv.h"
 
 #include "disp/thread.h"
 #include "disp/timer.h"

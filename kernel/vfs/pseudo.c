@@ -10,7 +10,7 @@
  * LOCKING     open_text.lock (sleeping) guards one open file's text against threads that share it
  * SEE ALSO    pseudo.h
  */
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"

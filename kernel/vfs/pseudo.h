@@ -14,11 +14,11 @@
  * LOCKING     the node's functions are called with no spin lock held and may sleep
  * SEE ALSO    procfs.c, sysfs.c, docs/devices.md
  */
-#ifndef FS_PSEUDO_H
-#define FS_PSEUDO_H
+#ifndef VFS_PSEUDO_H
+#define VFS_PSEUDO_H
 
-#include "fs/file.h"
-#include "fs/vnode.h"
+#include "vfs/file.h"
+#include "vfs/vnode.h"
 #include "lib/types.h"
 
 #define PSEUDO_NAME_MAX 64 /* the NUL included */

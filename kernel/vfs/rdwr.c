@@ -13,9 +13,9 @@
  * LOCKING     vn->lock for writing round every change of size or data.
  * SEE ALSO    docs/files.md, tests/test_fs.py
  */
-#include "fs/file.h"
+#include "vfs/file.h"
 
-#include "fs/filecache.h"
+#include "vfs/filecache.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "vm/rmap.h"

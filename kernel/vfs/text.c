@@ -8,7 +8,7 @@
  * LOCKING     the owner's
  * SEE ALSO    pseudo.h
  */
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 #include "lib/errno.h"
 #include "lib/printf.h"
 #include "lib/string.h"

@@ -13,12 +13,12 @@
  *             pointers of I1 and for vfs->leaving, held while a look-up goes through them.
  * SEE ALSO    name.c, tmpfs.c, initramfs.c
  */
-#include "fs/bdev.h"
-#include "fs/filepriv.h"
-#include "fs/ext/init.h"
-#include "fs/initramfs.h"
-#include "fs/name.h"
-#include "fs/tmpfs.h"
+#include "vfs/bdev.h"
+#include "vfs/filepriv.h"
+#include "fs/ext/ext_init.h"
+#include "fs/initramfs/initramfs.h"
+#include "vfs/name.h"
+#include "fs/tmpfs/tmpfs.h"
 
 #include "lib/errno.h"
 #include "lib/printf.h"

@@ -14,10 +14,10 @@
  * LOCKING     vn_setattr() takes vn->lock for writing; the rest is atomic or single stores.
  * SEE ALSO    name.c (names), rdwr.c (data), file.c (open files)
  */
-#include "fs/file.h"
+#include "vfs/file.h"
 
 #include "disp/timer.h"
-#include "fs/bdev.h"
+#include "vfs/bdev.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 

@@ -12,13 +12,13 @@
  * INVARIANTS  I1  a vnode in use has refs > 0; the last vn_release() calls op->inactive
  *             I2  bytes of the last page beyond the size are zero; no page lies beyond it, save under [W]
  */
-#ifndef FS_VNODE_H
-#define FS_VNODE_H
+#ifndef VFS_VNODE_H
+#define VFS_VNODE_H
 
 #include "disp/sync.h"
 #include "lib/list.h"
 #include "lib/types.h"
-#include "vm/object.h"
+#include "pages/object.h"
 #include "x86/uaccess.h"
 
 enum vtype { VREG = 1, VDIR, VLNK, VCHR, VBLK, VFIFO, VSOCK };
@@ -165,7 +165,7 @@ struct vnode {
     void *data;                           /* [c] the file system's own                    */
     uint64_t rdev;                        /* [c] VCHR, VBLK                               */
     struct pipe *fifo;                    /* [a] VFIFO: the pipe, while it is open        */
-    _Atomic(struct filelock *) locks;     /* [a] byte-range locks (fs/lock.c), or NULL  */
+    _Atomic(struct filelock *) locks;     /* [a] byte-range locks (vfs/filelock.c), or NULL  */
     uint64_t ino;                         /* [c]                                          */
     uint32_t mode;                        /* [W] permission and set-id bits, 07777        */
     uint32_t uid, gid;                    /* [W]                                          */

@@ -17,11 +17,11 @@
 #include "include/uapi/homeroom.h"
 #include "lib/errno.h"
 #include "mem/usermem.h"
-#include "vm/cold.h"
+#include "pages/cold.h"
 #include "vm/migrate.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 #include "vm/pt.h"
-#include "vm/swap.h"
+#include "pages/swap.h"
 
 enum {
     MADV_NORMAL = 0,

@@ -19,10 +19,10 @@
  */
 #include "lib/errno.h"
 #include "mem/kmem.h"
-#include "vm/pageout.h"
-#include "vm/place.h"
+#include "pages/pageout.h"
+#include "vm/placement.h"
 #include "vm/pt.h"
-#include "vm/swap.h"
+#include "pages/swap.h"
 
 #define LEAVES_PER_HOLD 16  /* of 64 pages each: bounds the time with interrupts off */
 #define PAGES_PER_HOLD  128 /* freed with one hold of the lock                      */

@@ -22,8 +22,8 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
-#include "vm/reserve.h"
-#include "vm/swap.h"
+#include "pages/reserve.h"
+#include "pages/swap.h"
 
 #define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
 #define RANDOM_PAGES 4096u         /* map_top moves down by up to so many pages             */

@@ -26,9 +26,9 @@
 
 #include "disp/sync.h"
 #include "lib/cpumask.h"
-#include "vm/around.h"
-#include "vm/dying.h"
-#include "vm/object.h"
+#include "pages/around.h"
+#include "vm/deferred_release.h"
+#include "pages/object.h"
 #include "vm/segtree.h"
 #include "vm/vm.h"
 #include "x86/uaccess.h"
@@ -92,7 +92,7 @@ struct as {
     uint64_t brk_start, brk;    /* [r] bytes                                               */
     uint64_t map_top;           /* [r] new mappings are placed below this address             */
     struct list dead;           /* [r] segments taken out, to be freed by as_unlock()         */
-    uint32_t color_start;       /* [c] added to page numbers for their colours (place.c)      */
+    uint32_t color_start;       /* [c] added to page numbers for their colours (placement.c)      */
     struct list all_link;       /* list of all address spaces (as.c)                          */
     struct dying dying;         /* for as_release_later()                                     */
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * dying.c - the end of what had its last user where nobody may sleep.
+ * deferred_release.c - the end of what had its last user where nobody may sleep.
  *
  * THEORY      Whoever unmaps or protects pages of others holds their address spaces for the time of the flush (tlb.h).
  *             When a process has ended meanwhile, that reference is the last one, and the end of the space lets files
@@ -10,7 +10,7 @@
  * LOCKING     dying_lock (RANK_VM_TLB)
  * SEE ALSO    tlb.c, as.c, swap.c
  */
-#include "vm/dying.h"
+#include "vm/deferred_release.h"
 
 #include "disp/sync.h"
 #include "disp/thread.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * dying.h - giving up last references in a thread that may sleep.  See dying.c.
+ * deferred_release.h - giving up last references in a thread that may sleep.  See deferred_release.c.
  */
-#ifndef VM_DYING_H
-#define VM_DYING_H
+#ifndef VM_DEFERRED_RELEASE_H
+#define VM_DEFERRED_RELEASE_H
 
 #include "lib/list.h"
 

@@ -22,14 +22,14 @@
 #include "lib/errno.h"
 #include "stat/cpustat.h"
 #include "stat/trace.h"
-#include "vm/cachelist.h"
+#include "pages/cachelist.h"
 #include "vm/migrate.h"
-#include "vm/pageout.h"
-#include "vm/pcache.h"
+#include "pages/pageout.h"
+#include "pages/pcache.h"
 #include "vm/pt.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 #include "vm/rmap.h"
-#include "vm/swap.h"
+#include "pages/swap.h"
 
 enum { RETRY = 1 }; /* not a result of as_fault: start again */
 enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };

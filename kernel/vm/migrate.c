@@ -16,9 +16,9 @@
  */
 #include "vm/migrate.h"
 #include "disp/thread.h"
-#include "lgrp/stats.h"
+#include "lgrp/lgrpstat.h"
 #include "stat/trace.h"
-#include "vm/cachelist.h"
+#include "pages/cachelist.h"
 #include "vm/pt.h"
 #include "vm/rmap.h"
 

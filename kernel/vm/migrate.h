@@ -5,7 +5,7 @@
 #ifndef VM_MIGRATE_H
 #define VM_MIGRATE_H
 
-#include "vm/place.h"
+#include "vm/placement.h"
 
 /* migrate_mark - mark every page of [start, end) of a segment and drop its translations.  as->lock held for writing. */
 void migrate_mark(struct seg *s, uint64_t start, uint64_t end);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.c - on which board a new page comes to lie.
+ * placement.c - on which board a new page comes to lie.
  *
  * THEORY      The policy of private memory is in its segment, that of shared memory in the object, where
  *             all mappings see it, keyed by offset: a sorted list of ranges that madvise() made, at
  *             most ADVISED_MAX.  Where neither says anything, kind and size decide (lgrp_mem_default).
  *             First touch, the common case, is decided here in a few instructions; the rest is
- *             lgrp/place.c's.  "First" is the home of the toucher, even while it runs elsewhere.
+ *             lgrp/placement.c's.  "First" is the home of the toucher, even while it runs elsewhere.
  *             A thread that has asked for nodes itself (lgrp/mempolicy.h) gets them where nothing was advised.
  *             Where frames have colours (mem/page.h), the page's number chooses one, so that pages in a row do not
  *             meet in the external cache.  The two ways to choose are Solaris's, by its name
@@ -16,16 +16,16 @@
  * LOCKING     o->lock for the ranges of an object; a segment's fields as vm/as.h says
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
-#include "vm/place.h"
+#include "vm/placement.h"
 #include "disp/pset.h"
 #include "disp/thread.h"
-#include "lgrp/stats.h"
+#include "lgrp/lgrpstat.h"
 #include "lib/errno.h"
 #include "lib/rng.h"
 #include "mem/kmem.h"
 #include "mem/usermem.h"
 #include "stat/tunable.h"
-#include "vm/cachelist.h"
+#include "pages/cachelist.h"
 
 enum {
     RECLAIM_BATCH = 64 /* pages of files given up at once */,
@@ -34,7 +34,7 @@ enum {
 
 uint32_t consistent_coloring = 0;
 TUNABLE(consistent_coloring, 0, 1,
-        "color of a page by its address: 0: shifted by one each cache way; 1: as it is; place.c");
+        "color of a page by its address: 0: shifted by one each cache way; 1: as it is; placement.c");
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * place.h - on which board a new page comes to lie: the link between segments and lgrp/place.h.
+ * placement.h - on which board a new page comes to lie: the link between segments and lgrp/place.h.
  */
-#ifndef VM_PLACE_H
-#define VM_PLACE_H
+#ifndef VM_PLACEMENT_H
+#define VM_PLACEMENT_H
 
 #include "lgrp/place.h"
 #include "vm/as.h"

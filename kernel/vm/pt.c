@@ -15,7 +15,7 @@
 #include "disp/thread.h"
 #include "lib/string.h"
 #include "stat/panic.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 #define KERNEL_HALF 256u /* first top-level entry of the kernel */
 

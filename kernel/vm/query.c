@@ -11,9 +11,9 @@
 #include "lib/errno.h"
 #include "lib/number.h"
 #include "lib/string.h"
-#include "vm/place.h"
+#include "vm/placement.h"
 #include "vm/pt.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 static void fill_page_info(struct as_page_info *out, const struct page *pg, uint64_t addr)
 {

@@ -10,7 +10,7 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 static void adjust_zap_counts(struct as *as, uint64_t start, uint64_t end, uint32_t by)
 {

@@ -11,7 +11,7 @@
  */
 #include "lib/errno.h"
 #include "vm/pt.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 
 enum { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
 

@@ -16,8 +16,8 @@
  * SEE ALSO    vm/segtree.h, docs/memory.md
  */
 #include "vm/as.h"
-#include "vm/pcache.h"
-#include "vm/reserve.h"
+#include "pages/pcache.h"
+#include "pages/reserve.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
 #include "mem/usermem.h"

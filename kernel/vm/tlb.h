@@ -71,7 +71,7 @@ static inline void tlb_batch_init(struct tlb_batch *b)
 void tlb_batch_add(struct tlb_batch *b, struct as *as);
 /* tlb_batch_done - flush what was gathered; the batch is empty afterwards.  No spin lock may be held. */
 void tlb_batch_done(struct tlb_batch *b);
-/* as_release_later - as as_release(), but a thread gives up the last reference (dying.c): the caller may not sleep. */
+/* as_release_later - as as_release(), but a thread gives up the last reference (deferred_release.c): the caller may not sleep. */
 void as_release_later(struct as *as);
 
 #endif

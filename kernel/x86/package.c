@@ -4,7 +4,7 @@
  *
  * THEORY      Leaf 0xB gives the widths of the APIC id's fields.  Without it leaf 1 tells how many
  *             ids a package has, and all of them are taken for cores.
- * SEE ALSO    package.h; kernel/fs/sysfs_cpu.c and kernel/proc/procfs_system.c show it
+ * SEE ALSO    package.h; kernel/fs/sysfs/sysfs_cpu.c and kernel/procfs/procfs_system.c show it
  */
 #include "x86/package.h"
 #include "lib/string.h"

@@ -39,7 +39,7 @@ struct uio {
     enum uio_dir dir;
     bool user;
     bool no_sigpipe;      /* a write without a reader fails, and sends no signal */
-    uint8_t advice;       /* enum read_advice (vm/cluster.h), of the open file */
+    uint8_t advice;       /* enum read_advice (pages/cluster.h), of the open file */
     struct readahead *ra; /* likewise, its place; NULL: there is no open file  */
 };
 

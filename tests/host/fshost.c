@@ -4,18 +4,18 @@
  * memory.
  */
 #include "blk/blk.h"
-#include "fs/bdev.h"
-#include "fs/file.h"
+#include "vfs/bdev.h"
+#include "vfs/file.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "disp/timer.h"
-#include "fs/ext/init.h"
-#include "fs/filecache.h"
-#include "fs/statdev.h"
-#include "fs/sysfs.h"
-#include "fs/tmpfs.h"
+#include "fs/ext/ext_init.h"
+#include "vfs/filecache.h"
+#include "fs/devfs/statdev.h"
+#include "fs/sysfs/sysfs.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
 #include "vm/vm.h"

@@ -30,34 +30,37 @@ HOST_load   := $(TOPO_SRCS) kernel/lgrp/load.c kernel/lgrp/home.c
 HOST_home   := $(TOPO_SRCS) kernel/lgrp/home.c
 HOST_mempolicy := $(TOPO_SRCS) kernel/lgrp/mempolicy.c tests/host/mktopo.c
 HOST_place  := $(TOPO_SRCS) kernel/lgrp/place.c tests/host/mktopo.c
-HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c cold.c dying.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/vm/*.c)) kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
+HOST_as     := $(filter-out $(addprefix kernel/vm/,check.c deferred_release.c),$(wildcard kernel/vm/*.c)) \
+               $(filter-out $(addprefix kernel/pages/,cold.c pageout.c scan.c swap.c swap_area.c pgstats.c victims.c),$(wildcard kernel/pages/*.c)) \
+               kernel/lib/crng.c kernel/mem/usermem.c kernel/lgrp/place.c kernel/lgrp/mempolicy.c $(TOPO_SRCS) \
                tests/host/machine.c
 HOST_buddy  := kernel/mem/page.c kernel/mem/color.c kernel/mem/kmem.c tests/host/machine.c
 HOST_timerq := kernel/disp/timerq.c
 HOST_route  := $(TOPO_SRCS) kernel/intr/route.c tests/host/mktopo.c
 HOST_class  := kernel/disp/class.c kernel/disp/ts_dptbl.c tests/host/machine.c
-HOST_sched  := kernel/blk/sched.c
+HOST_sched  := kernel/blk/iosched.c
 HOST_mbr    := kernel/blk/mbr.c
-HOST_radix  := kernel/vm/radix.c
+HOST_radix  := kernel/pages/radix.c
 HOST_segtree := kernel/vm/segtree.c
 HOST_choose := $(TOPO_SRCS) kernel/disp/choose.c tests/host/mktopo.c
 HOST_runq   := $(TOPO_SRCS) $(addprefix kernel/disp/,choose.c runq.c class.c ts_dptbl.c balance.c) tests/host/mktopo.c \
                tests/host/machine.c
-HOST_cpio   := kernel/fs/cpio.c
-HOST_fs     := $(addprefix kernel/fs/,vnode.c rdwr.c name.c nameop.c tmpfs.c tmpfs_dir.c vfs.c file.c fdtable.c \
-               pipe.c lock.c devfs.c cpio.c initramfs.c) kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c
+HOST_cpio   := kernel/fs/initramfs/cpio.c
+HOST_fs     := $(addprefix kernel/vfs/,vnode.c rdwr.c name.c nameop.c vfs.c file.c fdtable.c filelock.c) kernel/ipc/pipe.c \
+               $(addprefix kernel/fs/,tmpfs/tmpfs.c tmpfs/tmpfs_dir.c devfs/devfs.c initramfs/cpio.c initramfs/initramfs.c) \
+               kernel/mem/usermem.c tests/host/fshost.c tests/host/floor.c
 build/host/test_fs: HOST_FLAGS += -include tests/host/fshost.h -Wno-unused-parameter
 
-HOST_pcache := $(addprefix kernel/vm/,pcache.c pcache_read.c cluster.c around.c radix.c object.c) kernel/fs/rdwr.c \
-               kernel/fs/filecache.c tests/host/fshost.c tests/host/floor.c
+HOST_pcache := $(addprefix kernel/pages/,pcache.c pcache_read.c cluster.c around.c radix.c object.c) kernel/vfs/rdwr.c \
+               kernel/vfs/filecache.c tests/host/fshost.c tests/host/floor.c
 build/host/test_pcache: HOST_FLAGS += -include tests/host/fshost.h -DHOST_REAL_OBJECTS
-HOST_paging := kernel/vm/paging.c
-HOST_cluster := kernel/vm/cluster.c
-HOST_around := kernel/vm/around.c
-HOST_slots  := kernel/vm/slots.c
+HOST_paging := kernel/pages/paging.c
+HOST_cluster := kernel/pages/cluster.c
+HOST_around := kernel/pages/around.c
+HOST_slots  := kernel/pages/slots.c
 
 # The file system, without its kernel side, over a disk in memory.
-EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/fs/vnode.c \
+EXT_SRCS    := $(filter-out $(addprefix kernel/fs/ext/,vnops.c pages.c mount.c),$(wildcard kernel/fs/ext/*.c)) kernel/vfs/vnode.c \
                tests/host/exthost.c tests/host/floor.c
 EXT_FLAGS   := -include tests/host/exthost.h -O2
 $(eval $(call shared_objects,ext,$(EXT_SRCS),$(EXT_FLAGS)))
@@ -86,10 +89,10 @@ FP_TESTS    := $(addprefix build/host/test_,fireplane fireplane_wire fireplane_c
 $(FP_TESTS): HOST_FLAGS += $(FP_FLAGS)
 $(FP_TESTS): $(wildcard qemu/fireplane/*.h)
 HOST_crng   := kernel/lib/crng.c
-HOST_system := kernel/stat/system.c kernel/stat/tunable.c
+HOST_system := kernel/stat/etc_system.c kernel/stat/tunable.c
 HOST_trace  := kernel/stat/trace.c
 HOST_elf    := kernel/proc/elf.c
-HOST_tty    := $(addprefix kernel/proc/,tty_input.c tty_output.c)
+HOST_tty    := $(addprefix kernel/tty/,tty_input.c tty_output.c)
 
 # The simulated machine's memory lies where a program may map it.
 build/host/test_as build/host/test_buddy: HOST_FLAGS += -DDIRECT_BASE=0x200000000000ul -DVMEMMAP_BASE=0x300000000000ul
@@ -97,7 +100,7 @@ build/host/test_as build/host/test_buddy: HOST_FLAGS += -DDIRECT_BASE=0x20000000
 HOST_TESTS  := $(patsubst tests/host/test_%.c,build/host/test_%,$(sort $(wildcard tests/host/test_*.c)))
 
 .SECONDEXPANSION:
-build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h) | deps
+build/host/test_%: tests/host/test_%.c tests/host/check.c $$(HOST_$$*) $(wildcard tests/host/*.h kernel/*/*.h kernel/fs/*/*.h) | deps
 	@mkdir -p $(@D)
 	@echo '  HOSTCC  $@'
 	$(Q)$(HOSTCC) $(HOST_FLAGS) -o $@ $(filter %.c %.o,$^)

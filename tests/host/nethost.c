@@ -2,7 +2,7 @@
 /*
  * nethost.c - stand-ins for what kernel/net and drivers/virtio_net.c call: memory, time, waiting, files, a card.
  */
-#include "fs/file.h"
+#include "vfs/file.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "disp/timer.h"
 #include "drivers/virtio.h"
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/kstat.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "vm/around.h"
+#include "pages/around.h"
 
 enum { LIMIT = 32, WORTH = 8, PAGES = 4096 };
 

@@ -19,7 +19,7 @@
 #include "disp/pset.h"
 #include "disp/thread.h"
 #include "include/uapi/homeroom.h"
-#include "lgrp/stats.h"
+#include "lgrp/lgrpstat.h"
 #include "lib/cpu.h"
 #include "lib/errno.h"
 #include "mem/kmem.h"
@@ -28,7 +28,7 @@
 #include "stat/trace.h"
 #include "vm/migrate.h"
 #include "vm/pt.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 #include "vm/rmap.h"
 #include "x86/ipi.h"
 

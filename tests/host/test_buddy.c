@@ -16,7 +16,7 @@
 
 #include "lib/cpu.h"
 #include "mem/color.h"
-#include "mem/init.h"
+#include "mem/mem_init.h"
 #include "mem/kmem.h"
 #include "mem/percpu.h"
 #include "stat/cpustat.h"

@@ -4,8 +4,8 @@
  */
 #include "tests/host/check.h"
 
-#include "vm/cluster.h"
-#include "vm/throttle.h"
+#include "pages/cluster.h"
+#include "pages/throttle.h"
 
 enum { LIMIT = 32 };
 

@@ -3,7 +3,7 @@
  * test_cpio.c - the reader of cpio archives: what it accepts, what it refuses, and that no
  * input leads it astray.
  */
-#include "fs/initramfs.h"
+#include "fs/initramfs/initramfs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  * The random tests compare file data with a plain array, and look for what is left over after
  * random changes of names.
  */
-#include "fs/file.h"
+#include "vfs/file.h"
 
 #include <string.h>
 
-#include "fs/initramfs.h"
-#include "fs/tmpfs.h"
+#include "fs/initramfs/initramfs.h"
+#include "fs/tmpfs/tmpfs.h"
 #include "lib/errno.h"
 #include "tests/host/check.h"
 

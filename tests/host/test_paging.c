@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "vm/paging.h"
+#include "pages/paging.h"
 
 /* 64 MB of 4 KiB pages. */
 static struct paging example(unsigned policy, uint64_t priority)

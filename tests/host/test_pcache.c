@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/errno.h"
 #include "blk/blk.h"
-#include "vm/pcache.h"
-#include "vm/place.h"
+#include "pages/pcache.h"
+#include "vm/placement.h"
 #include "vm/rmap.h"
 
 enum { PAGES = 150, MAX_BYTES = PAGES * PAGE_SIZE, QUEUE = 256 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
-#include "vm/radix.h"
+#include "pages/radix.h"
 
 enum { NKEYS = 600 };
 

@@ -3,7 +3,7 @@
  * test_sched.c - the order of disk requests, on a disk of the tests' own: one command at a time, 10 ms of positioning
  * when the sector is not the next one, 0.4 ms for each sector of 512 bytes.
  */
-#include "blk/sched.h"
+#include "blk/iosched.h"
 #include "tests/host/check.h"
 
 #include <stdlib.h>

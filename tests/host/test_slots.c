@@ -4,7 +4,7 @@
  */
 #include "tests/host/check.h"
 
-#include "vm/slots.h"
+#include "pages/slots.h"
 
 enum { PAGES = 64 * 5 + 17 };
 

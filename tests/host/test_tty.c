@@ -5,7 +5,7 @@
  * A struct tty with a driver that collects what is sent; no kernel around it.
  */
 #include "proc/proc.h"
-#include "proc/tty.h"
+#include "tty/tty.h"
 #include "tests/host/check.h"
 
 #include <string.h>

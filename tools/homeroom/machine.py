@@ -42,7 +42,7 @@ CPU_LIMIT = 255  # ids of the xAPIC; TCG in QEMU 7.2 has no x2APIC
 APIC_LIMIT = 254  # 255 is the broadcast
 DOMAIN_LIMIT = 64
 PROXIMITY_LIMIT = 200  # a SLIT of so many rows fits into what the kernel has for replaced tables (kernel/main.c)
-CARD_LIMIT = 8  # NIC_MAX of drivers/net.h
+CARD_LIMIT = 8  # NIC_MAX of drivers/nic.h
 
 
 class MachineError(Exception):

@@ -5,7 +5,7 @@
  * THEORY      Two readings, an interval apart, of /proc/irq/N/counts for devices, and with -k of the kstats
  *             intr:CPU:cpu for what the kernel itself interrupts CPUs for: its timer, cross-calls, and pokes by
  *             reason.  Numbers are per second; as many CPUs stand beside each other as fit into 80 columns.
- * SEE ALSO    docs/psets.md, kernel/intr/intr.h, kernel/proc/procfs_irq.c
+ * SEE ALSO    docs/psets.md, kernel/intr/intr.h, kernel/procfs/procfs_irq.c
  */
 #include <sys/processor.h>
 

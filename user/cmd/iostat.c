@@ -8,7 +8,7 @@
  *           (svc_t, ms; -n: wsvc_t and asvc_t apart); the time that the queues were not empty gives %w and %b.
  *           Characters of terminals are not counted: the default layout has no `tty` columns.  Solaris counts no
  *           flushes; -f adds them (fl/s).
- * SEE ALSO  docs/disks.md; kernel/blk/stats.c; Solaris iostat(1M)
+ * SEE ALSO  docs/disks.md; kernel/blk/iostat.c; Solaris iostat(1M)
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * USAGE       trace [-e event,...] [-n entries] [-o file] command [argument ...]
  *             trace -i file      print such a file
  *             Status: the command's; 128 + signal; 1 if there is no trace, 2 for a wrong command line.
- * SEE ALSO    docs/trace.md, include/uapi/trace.h, kernel/fs/tracedev.c
+ * SEE ALSO    docs/trace.md, include/uapi/trace.h, kernel/fs/devfs/tracedev.c
  */
 #include <errno.h>
 #include <fcntl.h>

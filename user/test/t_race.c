@@ -5,7 +5,7 @@
  *
  * THEORY    A race test repeats a short collision many times with varying delays.  What it asks
  * for is the invariant (one status per child, nobody left, nobody hung), not an order.
- * SEE ALSO  kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c, kernel/proc/tty_job.c
+ * SEE ALSO  kernel/proc/exit.c, kernel/proc/exec.c, kernel/proc/elf.c, kernel/proc/sigframe.c, kernel/tty/tty_job.c
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * LOCKING     cdev_lock (RANK_VNODE) for the list; devices are never taken off it.
  * SEE ALSO    devmem.c, tmpfs.c
  */
-#include "fs/filepriv.h"
-#include "fs/tmpfs.h"
+#include "vfs/filepriv.h"
+#include "fs/tmpfs/tmpfs.h"
 
 #include "blk/blk.h"
 #include "lib/errno.h"

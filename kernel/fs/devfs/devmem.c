@@ -7,10 +7,10 @@
  *             A long read stops early when a signal comes.
  * SEE ALSO    devfs.c
  */
-#include "fs/tmpfs.h"
+#include "fs/tmpfs/tmpfs.h"
 
 #include "disp/thread.h"
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/errno.h"
 #include "lib/crng.h"
 

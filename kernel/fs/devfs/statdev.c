@@ -10,9 +10,9 @@
  * LOCKING     snapshot.lock (sleeping), one per open file
  * SEE ALSO    stat/kstat.h, stat/panic.h, user/cmd/kstat.c
  */
-#include "fs/file.h"
-#include "fs/pseudo.h"
-#include "fs/statdev.h"
+#include "vfs/file.h"
+#include "vfs/pseudo.h"
+#include "fs/devfs/statdev.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"

@@ -2,8 +2,8 @@
 /*
  * statdev.h - /dev/kstat and /dev/kmsg.
  */
-#ifndef FS_STATDEV_H
-#define FS_STATDEV_H
+#ifndef FS_DEVFS_STATDEV_H
+#define FS_DEVFS_STATDEV_H
 
 /* statdev_init - register both devices; any time after the lists of devices can be used. */
 void statdev_init(void);

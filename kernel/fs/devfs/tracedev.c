@@ -14,10 +14,10 @@
  * TUNABLES    trace_enable, trace_entries
  * SEE ALSO    include/uapi/trace.h (the format), kernel/stat/trace.h (the rings), user/cmd/trace.c
  */
-#include "fs/tracedev.h"
+#include "fs/devfs/tracedev.h"
 
 #include "disp/timer.h"
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "intr/intr.h"
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * log.c - writing transactions into the log, and what they hold into its place.
+ * commit.c - writing transactions into the log, and what they hold into its place.
  *
  * THEORY      A commit, in this order:
  *               1  no handle begins; wait until the open ones end

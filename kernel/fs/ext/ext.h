@@ -4,7 +4,7 @@
  *
  * THEORY      Layers, from the disk up:
  *               buf.c      blocks of metadata in memory
- *               journal.c  transactions over them; log.c writes them down, recover.c reads them after a crash
+ *               journal.c  transactions over them; commit.c writes them down, recover.c reads them after a crash
  *               balloc.c, ialloc.c, bmap.c, inode.c, icache.c, orphan.c, dir.c, htree.c, namei.c  what the blocks mean
  *               super.c    mounting, features, errors
  *               vnops.c, pages.c  the kernel's side: vnodes, the page cache, the thread that commits
@@ -26,7 +26,7 @@
 #include "blk/blk.h"
 #include "disp/sync.h"
 #include "fs/ext/format.h"
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 #include "lib/errno.h"
 #include "lib/spinlock.h"
 
@@ -109,7 +109,7 @@ void *ext_alloc(struct ext_fs *fs, size_t size);
 bool ext_make_room(struct ext_fs *fs, unsigned tries);
 void ext_block_free(struct ext_fs *fs, void *p);
 
-/* ---- the journal (journal.c, log.c, recover.c) ---- */
+/* ---- the journal (journal.c, commit.c, recover.c) ---- */
 struct extent {
     uint32_t start, len;
 };

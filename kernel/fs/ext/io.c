@@ -5,7 +5,7 @@
  * THEORY      A commit or a checkpoint writes tens to thousands of blocks.  Neighbours on the disk become one
  *             request; all requests are under way together; the caller sleeps until the last one is done.
  * LOCKING     iowait.lock (RANK_BUF) counts requests under way.
- * SEE ALSO    log.c, blk/blk.h
+ * SEE ALSO    commit.c, blk/blk.h
  */
 #include "fs/ext/ext.h"
 

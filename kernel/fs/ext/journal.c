@@ -13,7 +13,7 @@
  *             I2  whoever waits for a commit or a handle has no open handle
  *             I3  when there is no running and no committing transaction, no buffer has txn set
  * LOCKING     journal.lock, see journal.h; `busy` is a lock of its own, held over the disk's work.
- * SEE ALSO    log.c, recover.c, docs/ext.md; the format: JBD2
+ * SEE ALSO    commit.c, recover.c, docs/ext.md; the format: JBD2
  */
 #include "fs/ext/journal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * journal.h - transactions, for the files that make and write them (journal.c, log.c, recover.c).
+ * journal.h - transactions, for the files that make and write them (journal.c, commit.c, recover.c).
  */
 #ifndef FS_EXT_JOURNAL_H
 #define FS_EXT_JOURNAL_H

@@ -9,12 +9,12 @@
  *             vfs.c lets one remount or unmount happen at a time.
  * SEE ALSO    super.c, docs/ext.md
  */
-#include "fs/ext/init.h"
+#include "fs/ext/ext_init.h"
 
 #include "disp/thread.h"
 #include "disp/timer.h"
 #include "fs/ext/vnops.h"
-#include "fs/name.h"
+#include "vfs/name.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"

@@ -15,14 +15,14 @@
  *             I3  a file's last block has zeros beyond the end of the file
  *             I4  what a page holds below the end of its file is zero where there is no block (pcache.c, I2)
  * LOCKING     map_lock, for the look-up; completion comes from interrupts
- * SEE ALSO    vnops.c, vm/pcache.c
+ * SEE ALSO    vnops.c, pages/pcache.c
  */
 #include "fs/ext/vnops.h"
 
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/panic.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 
 struct transfer;
 

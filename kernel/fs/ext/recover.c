@@ -8,7 +8,7 @@
  *             the same transaction or later.  A transaction without its commit block never happened.
  * INVARIANTS  I1  a pass goes over each block of the log at most once
  *             I2  nothing is written before the first two passes have found every block number to be one
- * SEE ALSO    log.c (the order in which the log is written), docs/ext.md
+ * SEE ALSO    commit.c (the order in which the log is written), docs/ext.md
  */
 #include "fs/ext/journal.h"
 

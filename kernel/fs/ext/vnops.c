@@ -13,10 +13,10 @@
  */
 #include "fs/ext/vnops.h"
 
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/string.h"
 #include "stat/panic.h"
-#include "vm/pageout.h"
+#include "pages/pageout.h"
 #include "vm/rmap.h"
 
 #define S_ISGID 02000u

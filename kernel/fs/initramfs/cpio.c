@@ -11,7 +11,7 @@
  * LOCKING     None: pure.
  * SEE ALSO    initramfs.c; tests/host/test_cpio.c, which also fuzzes it
  */
-#include "fs/initramfs.h"
+#include "fs/initramfs/initramfs.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

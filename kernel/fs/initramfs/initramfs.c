@@ -10,10 +10,10 @@
  * LOCKING     Runs before there are processes, but takes the locks that the operations ask for.
  * SEE ALSO    cpio.c, tests/test_fs.py
  */
-#include "fs/initramfs.h"
-#include "fs/name.h"
+#include "fs/initramfs/initramfs.h"
+#include "vfs/name.h"
 
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"

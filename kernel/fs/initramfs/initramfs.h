@@ -2,8 +2,8 @@
 /*
  * initramfs.h - cpio archives (format "newc", magic 070701 and 070702): reading them, and unpacking into the root.
  */
-#ifndef FS_INITRAMFS_H
-#define FS_INITRAMFS_H
+#ifndef FS_INITRAMFS_INITRAMFS_H
+#define FS_INITRAMFS_INITRAMFS_H
 
 #include "lib/types.h"
 

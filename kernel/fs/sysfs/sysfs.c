@@ -8,7 +8,7 @@
  *             another lgroup than its number suggests (mpo_enable=0), and lgrpinfo shows it.
  * SEE ALSO    pseudo.h, sysfs_cpu.c, sysfs_node.c, sysfs_block.c, sysfs_fw_cfg.c, docs/devices.md
  */
-#include "fs/sysfs.h"
+#include "fs/sysfs/sysfs.h"
 
 static const struct pseudo_node system_dirs[] = {
     {.name = "cpu",

@@ -2,10 +2,10 @@
 /*
  * sysfs.h - what the files of sysfs share.
  */
-#ifndef FS_SYSFS_H
-#define FS_SYSFS_H
+#ifndef FS_SYSFS_SYSFS_H
+#define FS_SYSFS_SYSFS_H
 
-#include "fs/pseudo.h"
+#include "vfs/pseudo.h"
 
 /* sysfs_init - register the file system type "sysfs": with fs_init(). */
 void sysfs_init(void);

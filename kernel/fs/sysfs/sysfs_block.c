@@ -7,7 +7,7 @@
  * SEE ALSO    kernel/blk/blk.h, sysfs.c
  */
 #include "blk/blk.h"
-#include "fs/sysfs.h"
+#include "fs/sysfs/sysfs.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 

@@ -7,7 +7,7 @@
  * SEE ALSO    sysfs.c, x86/package.h, docs/devices.md
  */
 #include "disp/disp.h"
-#include "fs/sysfs.h"
+#include "fs/sysfs/sysfs.h"
 #include "lib/cpumask.h"
 #include "lib/errno.h"
 #include "lib/printf.h"

@@ -12,7 +12,7 @@
  * SEE ALSO    drivers/fw_cfg.h, sysfs.c
  */
 #include "drivers/fw_cfg.h"
-#include "fs/sysfs.h"
+#include "fs/sysfs/sysfs.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"

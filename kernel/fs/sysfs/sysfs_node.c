@@ -7,7 +7,7 @@
  *             The distances are the SLIT's, or what was put in its place.
  * SEE ALSO    sysfs.c, lgrp/lgrp.h, docs/devices.md
  */
-#include "fs/sysfs.h"
+#include "fs/sysfs/sysfs.h"
 #include "lgrp/lgrp.h"
 #include "lib/cpu.h"
 #include "lib/errno.h"

@@ -16,14 +16,14 @@
  * TUNABLES    tmpfs_max_percent: share of memory that one mount's files may take, 50 %
  * SEE ALSO    tmpfs_dir.c (directories), rdwr.c (data), docs/files.md
  */
-#include "fs/tmpfs.h"
+#include "fs/tmpfs/tmpfs.h"
 
-#include "fs/file.h"
+#include "vfs/file.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "mem/kmem.h"
 #include "stat/tunable.h"
-#include "vm/reserve.h"
+#include "pages/reserve.h"
 #include "vm/vm.h"
 
 #define TMPFS_MAGIC 0x01021994

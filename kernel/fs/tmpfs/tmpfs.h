@@ -2,10 +2,10 @@
 /*
  * tmpfs.h - the nodes of memory file systems, for the files that implement them (tmpfs.c, tmpfs_dir.c, devfs.c).
  */
-#ifndef FS_TMPFS_H
-#define FS_TMPFS_H
+#ifndef FS_TMPFS_TMPFS_H
+#define FS_TMPFS_TMPFS_H
 
-#include "fs/vnode.h"
+#include "vfs/vnode.h"
 
 struct tnode;
 

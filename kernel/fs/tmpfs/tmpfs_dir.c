@@ -13,7 +13,7 @@
  * LOCKING     The directory's vnode lock, as vnode.h says; tmount.lock for nlink, nentries and the way up.
  * SEE ALSO    tmpfs.c
  */
-#include "fs/tmpfs.h"
+#include "fs/tmpfs/tmpfs.h"
 
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * vdso.c - system calls that need no kernel: a shared object in every process.
+ * vdso_user.c - system calls that need no kernel: a shared object in every process.
  *
  * THEORY      Time is the time-stamp counter, scaled by the parameters in the data page that
  *             lies before the code. The CPU and its node are in TSC_AUX, which the kernel sets

@@ -15,7 +15,7 @@ THEORY      A file of 64 MiB is copied from one reference disk to another, 4 KiB
             Beside the paper's high marks of 4n + 1 stand 4n and 4n + 2, and a copy that writes 64 KiB at a time.  Each row
             is run RUNS times: the median counts, and the largest minus the smallest is its spread.
 USAGE       make experiment-pacing [SCALE=4] [MIB=64] [RUNS=3] [ROWS='17/8 auto']
-SEE ALSO    kernel/blk/sched.c, kernel/vm/throttle.h, qemu/refdisk, docs/disks.md
+SEE ALSO    kernel/blk/iosched.c, kernel/pages/throttle.h, qemu/refdisk, docs/disks.md
 """
 
 import random
