@@ -2,15 +2,18 @@
 /*
  * as.c - address spaces: making, forking, mapping, ending.
  *
- * THEORY      A new mapping goes to the highest free place below map_top, which lies under the stack at a
- *             distance drawn at random for each program.  fork() copies segments and shares private
- *             pages (anon.c); page tables are not copied.
- *             The end of a space is the one time when translations need not be flushed one by one: no
- *             thread uses it, so every CPU that still has it loaded drops it, then all is freed.  Spaces
- *             whose pages are being freed are counted, for who finds no memory meanwhile (proc.c).
+ * THEORY      An address space (vm.h) is a tree of segments, a private object and page tables.  exec() makes
+ *             an empty one, fork() makes a copy, and dropping the last reference destroys it.
+ *             A new mapping goes to the highest free range below map_top, which lies below the stack at a
+ *             random distance, chosen at exec().  fork() copies segments and shares private pages (anon.c);
+ *             page tables are not copied.
+ *             When a space ends, no thread uses it, so its translations need not be flushed range by
+ *             range: every CPU that still has it loaded unloads it, then everything is freed.  A counter
+ *             tells how many spaces are freeing their pages, so that a thread that finds no memory can
+ *             wait for them (proc/oom.c).
  * INVARIANTS  those of as.h
- * LOCKING     as->lock; list_lock (RANK_VM_TLB) for the list of all spaces, for a few instructions: who walks it
- *             holds one space at a time (as_next)
+ * LOCKING     as->lock.  list_lock (RANK_VM_TLB) guards the list of all spaces, for a few instructions at a
+ *             time: a walk of the list holds a reference to one space at a time (as_next)
  * TUNABLES    constants of as.h
  * SEE ALSO    docs/memory.md
  */
@@ -25,18 +28,18 @@
 #include "pages/reserve.h"
 #include "pages/swap.h"
 
-#define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid              */
-#define RANDOM_PAGES 4096u         /* map_top moves down by up to so many pages             */
+#define STACK_ROOM   (256ul << 20) /* bytes below USER_TOP that mappings avoid    */
+#define RANDOM_PAGES 4096u         /* map_top moves down by fewer pages than this */
 #define COLOR_STRIDE                                                                               \
-    337u /* Solaris's (get_color_start): a prime, larger than most working sets' ways */
+    337u /* pages, as in Solaris's get_color_start(): odd, so the starts use all colours */
 
 struct vm_vnode_ops vm_vnode_ops;
 
 static struct spinlock list_lock = SPINLOCK_INIT(RANK_VM_TLB);
 static struct list spaces = LIST_INIT(spaces); /* all address spaces; under list_lock */
-static uint32_t next_color;                    /* the same                            */
+static uint32_t next_color;                    /* under list_lock                     */
 static struct kmem_cache *as_cache;
-static _Atomic unsigned ending; /* spaces whose pages as_destroy() frees just now */
+static _Atomic unsigned ending; /* spaces whose pages as_destroy() is freeing now */
 
 void vm_init(void)
 {
@@ -51,6 +54,10 @@ void vm_init(void)
     swap_boot();
 }
 
+/*
+ * A space without segments, not published, with one reference.  @family  as for
+ * anon_init().  NULL: no memory.
+ */
 static struct as *as_new(struct anon_family *family)
 {
     struct as *as = kmem_cache_alloc_wait(as_cache);
@@ -81,7 +88,7 @@ no_promise:
     return NULL;
 }
 
-/* Lets others find a space that is complete. */
+/* Puts a complete space on the list of all spaces. */
 static void as_publish(struct as *as)
 {
     spin_lock(&list_lock);
@@ -162,6 +169,7 @@ bool as_memory_returns(void)
     return ending != 0;
 }
 
+/* Frees a space that has no reference left.  May sleep: files are released. */
 static void as_destroy(struct as *as)
 {
     struct seg_node *n, *next;
@@ -177,7 +185,7 @@ static void as_destroy(struct as *as)
     LIST_FOREACH (n, &as->segs.order, link)
         pt_zap(as, n->start, n->end);
     anon_fini(as);
-    ending--; /* what follows may wait for disks, and gives back little */
+    ending--; /* the rest may wait for disks, and frees little memory */
     LIST_FOREACH_SAFE (n, next, &as->segs.order, link) {
         uint64_t end = &next->link != &as->segs.order ? next->start : USER_TOP + PAGE_SIZE;
 
@@ -213,12 +221,13 @@ void as_set_limits(struct as *as, const struct as_limits *lim)
 #define MAP_HUGE_SHIFT 26
 #define MAP_HUGE_MASK  0x3fu
 
-/* What as_map was asked for, checked and rounded. */
+/* The arguments of as_map(), checked and rounded. */
 struct request {
     uint64_t addr, len, off;
     int prot, flags;
 };
 
+/* Checks a request and rounds its length up; `file`: it maps a file.  0 or an error of as_map(). */
 static int check_map_request(struct request *q, bool file)
 {
     unsigned huge = ((unsigned)q->flags >> MAP_HUGE_SHIFT) & MAP_HUGE_MASK;
@@ -245,7 +254,7 @@ static int check_map_request(struct request *q, bool file)
     return q->addr < USER_LOW ? -EPERM : 0;
 }
 
-/* A free place for the request: at its hint if that is free, else as high as possible.  0: none. */
+/* An address for the request: its hint if that range is free, else the highest free range.  0: none. */
 static uint64_t find_free_address(struct as *as, const struct request *q)
 {
     uint64_t grain = (q->flags & MAP_HUGETLB) != 0 ? HUGE_SIZE : PAGE_SIZE;
@@ -269,7 +278,7 @@ static bool exceeds_map_limits(struct as *as, const struct request *q)
            as->segs.count >= SEG_COUNT_MAX;
 }
 
-/* Makes the place free and puts `s` there; as->lock is held for writing. */
+/* Puts `s` at a free or emptied range; as->lock is held for writing.  0 or an error of as_map(). */
 static int place_segment(struct as *as, struct request *q, struct seg *s)
 {
     int err;
@@ -302,6 +311,7 @@ static int place_segment(struct as *as, struct request *q, struct seg *s)
     return 0;
 }
 
+/* Faults in all pages of a new mapping; stops silently at the first one that fails. */
 static void populate_mapping(struct as *as, const struct request *q)
 {
     enum fault_access access = (q->prot & PROT_WRITE) != 0 ? FAULT_WRITE : FAULT_READ;
@@ -335,7 +345,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
     } else {
         s->prot = (uint8_t)prot;
         if ((flags & MAP_SHARED) == 0)
-            never &= ~PROT_WRITE; /* what is written are copies */
+            never &= ~PROT_WRITE; /* stores go to private copies, not to the file */
         s->max_prot = (uint8_t)((PROT_READ | PROT_WRITE | PROT_EXEC) & ~never);
         s->flags =
             ((flags & MAP_SHARED) != 0 ? MAP_SHARED : MAP_PRIVATE) |
@@ -352,7 +362,7 @@ int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, str
         err = place_segment(as, &q, s);
         as_unlock(as);
         if (err != 0) {
-            s->obj = NULL; /* references are taken by seg_insert */
+            s->obj = NULL; /* only seg_insert() takes references: seg_free() must not drop any */
             s->vn = NULL;
             seg_free(s);
         }

@@ -2,19 +2,22 @@
 /*
  * fault.c - page faults: demand paging, copy on write, growing stacks, migration on touch.
  *
- * THEORY      A fault finds the segment, checks the right, and makes the page tables say what segment and
- *             objects say:
- *               private, page in the space's own object   map it; copy it first if it is to be written
- *                                                         and a relative of fork() shares it
- *               private, none there, anonymous            a zeroed page, placed by the policy; for a read too
- *               private, none there, of a file            write: a private copy; read: the file's page, read-only
- *               shared                                    the object's page
- *             Pages that are there already are mapped with up to 15 neighbours, so that a program in the
- *             page cache, or a child after fork(), takes one fault for 16 pages.
- *             A translation is made while the lock of the object that names the page is held, so that
- *             truncation, migration and copies cannot slip in between.
- *             Whoever has to sleep or to allocate lets go of the locks and starts again (RETRY).
- * INVARIANTS  those of as.h; I4 is kept by `writable` in map_private_unlock()
+ * THEORY      A page fault happens when a program uses an address whose page-table entry is empty or does not
+ *             allow the access.  That is an error only if no segment allows it.  Otherwise the kernel brings
+ *             the page tables up to date, and the processor repeats the instruction:
+ *               private, page in the space's own object   map it; before a write, copy it if a relative of
+ *                                                         fork() shares it
+ *               private, no page yet, anonymous           map a zeroed page, placed by the policy
+ *               private, no page yet, of a file           write: map a private copy;
+ *                                                         read: map the file's page, read-only
+ *               shared                                    map the object's page
+ *             A page that is in memory already is mapped with up to 15 neighbours.  So a program in the page
+ *             cache, or a child after fork(), takes one fault for 16 pages.
+ *             An entry is filled while the lock of the object that names the page is held, so that
+ *             truncation, migration and copying cannot happen between the look-up and the mapping.
+ *             A function that must sleep or allocate first releases these locks.  If things may have changed
+ *             meanwhile, it returns RETRY and the fault starts again.
+ * INVARIANTS  those of as.h; I4 is kept by is_private_writable()
  * LOCKING     as->lock for reading (for writing while a stack grows), then as described in object.h
  * SEE ALSO    docs/memory.md
  */
@@ -31,24 +34,24 @@
 #include "vm/rmap.h"
 #include "pages/swap.h"
 
-enum { RETRY = 1 }; /* not a result of as_fault: start again */
+enum { RETRY = 1 }; /* the fault starts again; never a result of as_fault() */
 enum { SIG_BUS = 7, SIG_SEGV = 11, CODE_MAPERR = 1, CODE_ACCERR = 2, CODE_ADRERR = 2 };
 
 struct fault {
     struct as *as;
     struct seg *seg;
-    uint64_t addr;   /* of the page: rounded down to its size */
-    uint64_t index;  /* the same in pages                     */
-    unsigned order;  /* of the segment's pages                */
-    unsigned slot;   /* of the address in its table           */
-    uint64_t *table; /* page table; NULL: not made yet        */
+    uint64_t addr;   /* of the page: rounded down to its size         */
+    uint64_t index;  /* addr / 4 KiB, the index in as->anon           */
+    unsigned order;  /* of the segment's pages                        */
+    unsigned slot;   /* index of the entry for the address in `table` */
+    uint64_t *table; /* page table; NULL: not made yet                */
     bool write;
-    bool keep_marked; /* migration failed: map the page where it is */
-    bool refused;     /* a page table cannot be promised: no wait helps */
-    int code;
+    bool keep_marked; /* migration failed: map the page where it is           */
+    bool refused;     /* no page table can be reserved: waiting does not help */
+    int code;         /* si_code if the result is a signal                    */
 };
 
-/* Finds page and page-table place of the address; leaves table NULL when there is no table. */
+/* Finds the page and the page-table entry of the address; `table` is NULL if there is no table. */
 static inline void find_small_entry(struct fault *f, uint64_t addr)
 {
     f->order = 0;
@@ -58,7 +61,7 @@ static inline void find_small_entry(struct fault *f, uint64_t addr)
     f->index = addr >> PAGE_SHIFT;
 }
 
-/* The same for a segment of 2 MiB pages. */
+/* As find_small_entry(), for a segment of 2 MiB pages. */
 static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t addr)
 {
     f->order = HUGE_ORDER;
@@ -68,7 +71,7 @@ static __attribute__((noinline)) void find_huge_entry(struct fault *f, uint64_t 
     f->index = f->addr >> PAGE_SHIFT;
 }
 
-/* Makes sure that there is a table.  Returns whether there is. */
+/* Makes the page table if there is none.  false: no memory; f->refused tells whether waiting can help. */
 static inline bool ensure_page_table(struct fault *f)
 {
     if (unlikely(f->table == NULL))
@@ -99,13 +102,16 @@ static inline bool is_unshared(const struct page *pg)
     return atomic_load_explicit(&pg->share, memory_order_relaxed) == 1;
 }
 
-/* May a private page be mapped so that a store to it goes unnoticed? */
+/* May a private page be mapped writable, so that stores to it do not fault? */
 static inline bool is_private_writable(const struct page *pg)
 {
     return is_unshared(pg) && (fault_page_flags(pg) & PG_SLOT) == 0; /* as.h I4, swap.c I3 */
 }
 
-/* There is no frame.  SIG_BUS where several in a row were wanted: single ones may be free, no wait or kill helps. */
+/*
+ * The error for a missing frame.  SIG_BUS for a 2 MiB page: there may be enough free single frames, so
+ * neither waiting nor killing a process helps.
+ */
 static int fail_no_frame(struct fault *f)
 {
     f->code = CODE_ADRERR;
@@ -114,7 +120,7 @@ static int fail_no_frame(struct fault *f)
 
 /* ---- private pages --------------------------------------------------------------------------- */
 
-/* Maps neighbours of f->addr that the space's own object has; its lock is held. */
+/* Maps neighbours of f->addr that are in the space's own object; its lock is held. */
 static void map_private_around(struct fault *f)
 {
     struct radix_node *leaf = radix_leaf(&f->as->anon.tree, f->index);
@@ -136,8 +142,8 @@ static void map_private_around(struct fault *f)
 }
 
 /*
- * Maps a page of the space's own object, whose lock is held, and released.  `around`: and its neighbours; else it is a
- * new one.  There is a table.
+ * Maps a page of the space's own object, whose lock is held, and releases the lock.  There is a page table.
+ * @around  map neighbours too; if not set, the page is new and has no other user
  */
 static inline void map_private_unlock(struct fault *f, struct page *pg, bool around)
 {
@@ -152,9 +158,9 @@ static inline void map_private_unlock(struct fault *f, struct page *pg, bool aro
 }
 
 /*
- * Maps a copy in the place of the original; the lock of the space's own object is held, and released.  Where another
- * CPU may still read the original, nobody stores into the copy before all CPUs have forgotten it: the copy is
- * read-only, and busy, until then.
+ * Maps a copy instead of the original; the lock of the space's own object is held, and released here.
+ * Another CPU may still read the original through its TLB, so no thread may store into the copy before the
+ * flush: until then the copy is read-only and busy.
  */
 static void map_copy_unlock(struct fault *f, struct page *copy)
 {
@@ -183,7 +189,10 @@ static void init_private_page(struct fault *f, struct page *pg)
     atomic_store_explicit(&pg->share, 1, memory_order_relaxed);
 }
 
-/* Puts a new private page where there was none, and maps it; over_file: a file's page may be mapped there. */
+/*
+ * Adds a new private page at f->index, where there was none, and maps it.  0, RETRY or -ENOMEM.
+ * @over_file  a page of a file may be mapped there
+ */
 static __attribute__((always_inline)) inline int add_private_page(struct fault *f, struct page *pg,
                                                                   bool over_file)
 {
@@ -208,7 +217,9 @@ static __attribute__((always_inline)) inline int add_private_page(struct fault *
     return err == -EEXIST ? RETRY : err;
 }
 
-/* A page of the space's own object that relatives share is to be written; o->lock is held, and released. */
+/*
+ * A write to a private page that relatives share: copies it.  The object's lock is held, and released here.
+ */
 static int cow_private_unlock(struct fault *f, struct page *pg)
 {
     struct vm_object *o = &f->as->anon;
@@ -234,12 +245,12 @@ static int cow_private_unlock(struct fault *f, struct page *pg)
     map_copy_unlock(f, copy);
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
     page_release(pg); /* the object's reference */
-    page_release(pg); /* ours */
+    page_release(pg); /* the one taken above */
     CPUSTAT_INC(cow_faults);
     return 0;
 }
 
-/* The page of `o` is on swap.  The locks are held, and released by `unlock`. */
+/* The page of `o` is on swap: reads it.  The locks are held; `unlock` releases them. */
 static int fault_swapped_unlock(struct fault *f, struct vm_object *o, struct page *pg,
                                 void (*unlock)(struct fault *f))
 {
@@ -258,7 +269,7 @@ static void unlock_anon(struct fault *f)
     spin_unlock(&f->as->anon.lock);
 }
 
-/* The space's own object has the page; its lock is held, and released. */
+/* The space's own object has the page; its lock is held, and released here. */
 static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
@@ -291,7 +302,7 @@ static __attribute__((noinline)) int fault_present_unlock(struct fault *f, struc
     return 0;
 }
 
-/* A private copy of the file's page is to be made. */
+/* A write to a private mapping of a file: makes a private copy of the file's page, and maps it. */
 static __attribute__((noinline)) int copy_file_page(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
@@ -306,9 +317,8 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
     err = object_page_make(o, index, &pl, f->seg->advice, &from);
     if (err != 0)
         return err == -ENOMEM ? err : SIG_BUS;
-    if (index >=
-        atomic_load_explicit(&o->size_pages,
-                             memory_order_acquire)) { /* cut: a write may fill it just now */
+    /* Again: the file may have been truncated, and a write may just be filling a new page there. */
+    if (index >= atomic_load_explicit(&o->size_pages, memory_order_acquire)) {
         page_release(from);
         return SIG_BUS;
     }
@@ -318,7 +328,7 @@ static __attribute__((noinline)) int copy_file_page(struct fault *f)
         page_copy(copy, from, 0);
         err = add_private_page(f, copy, true);
     }
-    page_release(from); /* not before all CPUs have forgotten its translation */
+    page_release(from); /* after the flush in add_private_page(): no CPU can read it any more */
     return err;
 }
 
@@ -329,7 +339,7 @@ static int fault_private(struct fault *f)
     struct vm_object *o = &f->as->anon;
     struct page *pg;
 
-    /* The usual case, fresh memory, needs no look into the object: as.h I5. */
+    /* The usual case, memory that was never touched, needs no look-up in the object: as.h I5. */
     if (!f->as->tidy || f->seg->obj != NULL || (f->table != NULL && f->table[f->slot] != 0)) {
         spin_lock(&o->lock);
         pg = radix_lookup(&o->tree, f->index);
@@ -345,7 +355,7 @@ static int fault_private(struct fault *f)
 
 /* ---- pages of files and shared memory ---------------------------------------------------------- */
 
-/* The object's lock, and for a private mapping that of the space's own object too. */
+/* Takes the lock of the segment's object, and for a private mapping also that of the space's own object. */
 static void lock_fault_objects(struct fault *f)
 {
     if (seg_shared(f->seg))
@@ -362,7 +372,7 @@ static void unlock_fault_objects(struct fault *f)
         spin_unlock_pair(&f->seg->obj->lock, &f->as->anon.lock);
 }
 
-/* May a shared mapping of this page be writable without further notice? */
+/* May a shared mapping of this page be writable now?  If not, the first store must fault. */
 static bool is_shared_writable(const struct vm_object *o, const struct page *pg)
 {
     uint32_t flags = fault_page_flags(pg);
@@ -376,7 +386,10 @@ static bool may_map_writable(const struct fault *f, const struct page *pg)
     return seg_shared(f->seg) && is_shared_writable(f->seg->obj, pg);
 }
 
-/* Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a table. */
+/*
+ * Maps the object's page at f->addr, and its neighbours; all locks are held, and there is a page table.
+ * Returns whether another page was mapped at f->addr: then the caller flushes.
+ */
 static bool map_object_around(struct fault *f, struct page *pg)
 {
     struct vm_object *o = f->seg->obj;
@@ -417,10 +430,10 @@ static bool map_object_around(struct fault *f, struct page *pg)
 }
 
 /*
- * A page of a file that is clean, or still without its blocks, is about to be written through a shared mapping.  The
- * lock is held, and released.  If the file is on a disk a truncation waits until its block is known.  The page is not
- * busy for others: the file system may wait for a commit, and the commit for this page, when a write(2) has made it
- * dirty meanwhile.
+ * A write through a shared mapping to a page of a file that is clean, or whose blocks are not allocated yet:
+ * makes it dirty.  The lock is held, and released here.  If the file is on a disk, PG_PREPARE makes a
+ * truncation wait until the block is allocated.  The page must not be PG_LOCKED meanwhile: the file system
+ * may wait for a commit, and the commit may wait for this page if a write(2) has made it dirty.
  */
 static int dirty_page_unlock(struct fault *f, struct page *pg)
 {
@@ -429,7 +442,7 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
 
     page_hold(pg);
     if (o->io != NULL &&
-        (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread does it */
+        (atomic_fetch_or(&pg->flags, PG_PREPARE) & PG_PREPARE) != 0) { /* another thread did */
         unlock_fault_objects(f);
         page_wait(pg, PG_PREPARE);
         page_release(pg);
@@ -447,6 +460,7 @@ static int dirty_page_unlock(struct fault *f, struct page *pg)
     return err == 0 ? RETRY : SIG_BUS;
 }
 
+/* A fault that maps a page of the segment's object: shared, or a read of a private mapping of a file. */
 static int fault_object(struct fault *f)
 {
     struct vm_object *o = f->seg->obj;
@@ -460,8 +474,8 @@ static int fault_object(struct fault *f)
         return -ENOMEM;
     lock_fault_objects(f);
     if (index >= atomic_load_explicit(&o->size_pages, memory_order_relaxed)) {
-        unlock_fault_objects(
-            f); /* under the lock: beyond the end a write may have a page that it has not filled yet */
+        /* Tested under the lock: beyond the end there may be a page that a write has not filled yet. */
+        unlock_fault_objects(f);
         f->code = CODE_ADRERR;
         return SIG_BUS;
     }
@@ -502,7 +516,7 @@ static int fault_object(struct fault *f)
     if (f->write && !is_shared_writable(o, pg))
         return dirty_page_unlock(f, pg);
     if (!seg_shared(f->seg) && radix_lookup(&f->as->anon.tree, f->index) != NULL) {
-        unlock_fault_objects(f); /* another thread has made a private copy just now */
+        unlock_fault_objects(f); /* another thread has just made a private copy */
         return RETRY;
     }
     other = map_object_around(f, pg);
@@ -512,9 +526,9 @@ static int fault_object(struct fault *f)
     return 0;
 }
 
-/* ---- the way in ------------------------------------------------------------------------------ */
+/* ---- the entry point ------------------------------------------------------------------------- */
 
-/* Extends the stack above `addr` down to it.  Returns whether it may; as->lock is held for writing. */
+/* Extends the stack above `addr` down to `addr`.  false: it must not.  as->lock is held for writing. */
 static bool grow_stack(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_after(as, addr), *prev;
@@ -534,7 +548,10 @@ static bool grow_stack(struct as *as, uint64_t addr)
     return true;
 }
 
-/* Finds the segment of `addr`, letting a stack grow to it; as->lock is held for reading, before and after. */
+/*
+ * The segment of `addr`, after growing a stack if needed; NULL: none.  May drop and
+ * retake as->lock (reading).
+ */
 static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 {
     struct seg *s = seg_find(as, addr);
@@ -554,11 +571,13 @@ static struct seg *find_segment_or_grow(struct as *as, uint64_t addr)
 }
 
 static const uint8_t needs[] = {
-    [FAULT_READ] = PROT_READ | PROT_WRITE | PROT_EXEC, /* one of them: x86 cannot do less */
+    /* Any of them, because on x86 a page that can be written or executed can also be read. */
+    [FAULT_READ] = PROT_READ | PROT_WRITE | PROT_EXEC,
     [FAULT_WRITE] = PROT_WRITE,
     [FAULT_EXEC] = PROT_EXEC,
 };
 
+/* One attempt to resolve a fault; as->lock is held for reading.  The result of as_fault(), or RETRY. */
 static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
                                                 enum fault_access access)
 {
@@ -580,14 +599,14 @@ static __attribute__((noinline)) int fault_once(struct fault *f, uint64_t addr,
     return seg_shared(s) ? fault_object(f) : fault_private(f);
 }
 
-/* The page may be gone again: then there is no node. */
+/* Records a fault in the trace, with the page's node; none if the page is gone again. */
 static __attribute__((noinline)) void trace_fault(struct as *as, uint64_t addr,
                                                   enum fault_access access, int r)
 {
     uint64_t node = TRACE_NO_NODE, *table, entry;
 
     if (r == 0) {
-        rw_enter_read(&as->lock); /* so that the tables stay */
+        rw_enter_read(&as->lock); /* keeps the page tables */
         entry = (table = pt_pd(as, addr)) != NULL ? table[(addr >> HUGE_SHIFT) % PT_ENTRIES] : 0;
         if ((entry & (PTE_P | PTE_PS)) == PTE_P && (table = pt_leaf(as, addr)) != NULL)
             entry = table[pt_slot(addr)];

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * vm.h - address spaces and what can be done to them.
+ * vm.h - address spaces and the operations on them.
  *
- * THEORY      docs/memory.md.  An address space is an ordered tree of segments; a segment maps a range of addresses to
- *             a range of an object (a file or shared memory), to private anonymous memory, or to a file with private
- *             copies.  Pages come by faults; the page tables are a cache of what segments and objects say.
- * LOCKING     as->lock (sleeping rwlock): read for faults, write for changes of segments.  Then family, object and
- *             page-table locks.  Nothing here sees a user pointer: addresses are numbers.
+ * THEORY      Each program has an address space: it uses addresses as if all memory were its own.  The kernel
+ *             decides for each page (4 KiB) of addresses which frame of RAM is behind it, and the processor
+ *             reads the decision from page tables.  Most pages get a frame only at the first access: the
+ *             processor raises a page fault, the kernel finds or makes the page, and the program continues.
+ *             An address space is an ordered tree of segments.  A segment maps a range of addresses to a
+ *             range of an object (a file or shared memory), to private anonymous memory, or to a file
+ *             with private copies.  Page tables are only a cache of segments and objects: a fault can
+ *             always fill an entry again.
+ * LOCKING     as->lock (sleeping rwlock): for reading in faults, for writing to change segments.  After it
+ *             come the locks of family and object; page tables have no lock (pt.h).  No user pointer is
+ *             followed here: addresses are numbers.
+ * SEE ALSO    as.h, fault.c, docs/memory.md
  */
 #ifndef VM_VM_H
 #define VM_VM_H
@@ -19,7 +26,7 @@ struct vnode;
 struct thread;
 struct regs;
 
-/* prot and flags have Linux's values (they come straight from mmap). */
+/* prot and flags have Linux's values, because they come directly from mmap(2). */
 enum { PROT_READ = 1, PROT_WRITE = 2, PROT_EXEC = 4 };
 enum {
     MAP_SHARED = 0x1,
@@ -43,50 +50,63 @@ enum fault_access { FAULT_READ, FAULT_WRITE, FAULT_EXEC };
 /* as_create - an empty space with one reference; NULL: no memory. */
 struct as *as_create(void);
 /*
- * as_fork - a copy of `parent` for fork: shared memory shared, private memory copy-on-write.
- * Returns NULL when there is no memory.  Takes parent->lock for writing.
+ * as_fork - a copy of `parent` for fork: shared memory is shared, private memory is copy-on-write.
+ * Returns NULL if there is no memory.  Takes parent->lock for writing.
  */
 struct as *as_fork(struct as *parent);
 void as_hold(struct as *as);
-/* as_release - drop a reference; the last one unmaps everything and frees the tables.  May sleep.
- * If curthread->as is the space that ends, it becomes NULL. */
+/*
+ * as_release - drop a reference; dropping the last one unmaps everything and frees the tables.  May sleep.
+ * If curthread->as is the space that ends, it becomes NULL.
+ */
 void as_release(struct as *as);
-/* as_memory_returns - are the pages of any address space that ended being freed?  Takes no locks. */
+/* as_memory_returns - are pages of an address space that has ended being freed now?  Takes no locks. */
 bool as_memory_returns(void);
 
 /*
- * as_map - map `len` bytes (rounded up to pages).
- * @addr   in: hint or, with MAP_FIXED, the place; out: where it was put
+ * as_map - map `len` bytes (rounded up to pages of 4 KiB, or of 2 MiB with MAP_HUGETLB).
+ * @addr   in: hint or, with MAP_FIXED, the address; out: the address that was chosen
  * @obj    object to map, or NULL for anonymous memory (MAP_ANONYMOUS); a reference is taken
  * @off    byte offset into obj, a multiple of PAGE_SIZE
- * @never  PROT_* that mprotect must not give later: PROT_WRITE (for MAP_SHARED) and PROT_EXEC of a file
- * Errors: -EINVAL (len 0, misaligned, bad flags), -ENOMEM (no room, over RLIMIT_AS given by as_set_limits),
- * -EEXIST (FIXED_NOREPLACE), -EOVERFLOW.
+ * @vn     file that obj belongs to, or NULL; a reference is taken
+ * @never  PROT_* that mprotect must not set later: PROT_WRITE (for MAP_SHARED) and PROT_EXEC of a file
+ * 0, -EINVAL (len 0, misaligned, bad flags), -ENOMEM (no memory or address range, over a limit of
+ * as_set_limits()), -EPERM (MAP_FIXED below USER_LOW), -EEXIST (MAP_FIXED_NOREPLACE), -EOVERFLOW (end of the
+ * range in obj), -EAGAIN (after mlockall(MCL_FUTURE): too much would be locked).
+ * Takes as->lock for writing.  Sleeps.
  */
 int as_map(struct as *as, uint64_t *addr, uint64_t len, int prot, int flags, struct vm_object *obj,
            uint64_t off, struct vnode *vn, int never);
+/* as_unmap - munmap(2).  0, -EINVAL or -ENOMEM. */
 int as_unmap(struct as *as, uint64_t addr, uint64_t len);
 /*
- * as_detach - unmap what shmat() mapped at `addr`.  *obj: whose mapping it was, to be compared with, not to be used.
- * -EINVAL: no mapping of such an object begins there.
+ * as_detach - unmap the System V shared memory that shmat() mapped at `addr`.
+ * 0, -EINVAL (no such mapping begins there) or -ENOMEM.
+ * @obj  out: the object that was mapped.  It may be gone, so only compare the pointer
  */
 int as_detach(struct as *as, uint64_t addr, struct vm_object **obj);
+/* as_protect - mprotect(2).  0, -EINVAL, -EACCES (the file forbids it), or -ENOMEM (also for a hole). */
 int as_protect(struct as *as, uint64_t addr, uint64_t len, int prot);
-/* as_remap - mremap(2); *new_addr in (MREMAP_FIXED) and out. */
+/*
+ * as_remap - mremap(2).  0, -EINVAL, -EFAULT (not in one segment), -EAGAIN (locks too much), -ENOMEM, -EIO.
+ * @new_addr  in: the new address (MREMAP_FIXED); out: where the mapping is now
+ */
 int as_remap(struct as *as, uint64_t old, uint64_t old_len, uint64_t new_len, int flags,
              uint64_t *new_addr);
-/* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break now in force. */
+/* as_brk_init - set the heap's start at exec.  as_brk - brk(2): returns the break, changed or not. */
 void as_brk_init(struct as *as, uint64_t start);
 uint64_t as_brk(struct as *as, uint64_t want);
 /*
- * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*.  -EINVAL (unknown; COLD and PAGEOUT of locked memory or
- * 2 MiB pages) -ENOMEM (a hole) -EAGAIN (too many segments).  -EACCES: HR_MADV_ACCESS_* of shared memory that the
- * caller, not the superuser, could not write.  -EINTR: the process is ending.  Takes as->lock: for reading for
- * WILLNEED, COLD and PAGEOUT.  Sleeps.
+ * as_advise - madvise(2), Linux's advices and HR_MADV_ACCESS_*.
+ * 0, -EINVAL (unknown advice; advice that does not fit the segment, such as COLD for locked memory or 2 MiB
+ * pages), -ENOMEM (a hole; no memory), -EAGAIN (segments cannot be split), -EACCES (HR_MADV_ACCESS_* for
+ * shared memory that the caller, not the superuser, cannot write), -EINTR (the process is ending).
+ * Takes as->lock for writing; for reading if the advice is WILLNEED, COLD, PAGEOUT or POPULATE_*.  Sleeps.
  */
 int as_advise(struct as *as, uint64_t addr, uint64_t len, int advice);
-/* as_msync - msync(2).  MS_SYNC: what was stored is on disk.  -EINVAL -ENOMEM (a hole) -EIO. */
+/* as_msync - msync(2).  After MS_SYNC, stored data is on disk.  0, -EINVAL, -ENOMEM (a hole), -EIO. */
 int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags);
+/* as_mincore - mincore(2): fills a byte of vec[] (in the kernel) per page.  0, -EINVAL, -ENOMEM (a hole). */
 int as_mincore(struct as *as, uint64_t addr, uint64_t len, uint8_t *vec);
 
 struct as_limits {
@@ -95,41 +115,46 @@ struct as_limits {
 void as_set_limits(struct as *as, const struct as_limits *lim);
 
 /*
- * as_fault - resolve a fault of curthread at `addr`.
- * Returns 0, or the signal to send: SIGSEGV with *code SEGV_MAPERR 1 or SEGV_ACCERR 2, SIGBUS with BUS_ADRERR 2, or
- * -ENOMEM (kill the process with a message).  May sleep.  Called by the trap handler with interrupts on.
+ * as_fault - resolve a page fault of curthread at `addr`.
+ * Returns 0, or the signal to send (SIGSEGV with *code SEGV_MAPERR 1 or SEGV_ACCERR 2, SIGBUS with *code
+ * BUS_ADRERR 2), or -ENOMEM: the caller kills the process with a message.
+ * May sleep.  Called by the trap handler with interrupts on.
  */
 int as_fault(struct as *as, uint64_t addr, enum fault_access access, int *code);
 
 /*
- * as_activate - load `next`'s space on this CPU (disp_ops.switch_as); a thread without one keeps what is loaded
- * (lazily).  Interrupts off.  exec() sets curthread->as and calls it for curthread.
+ * as_activate - load the space of `next` on this CPU (disp_ops.switch_as).  If `next` has none, the
+ * loaded space stays loaded, lazily (tlb.c).  Interrupts off.  exec() sets curthread->as and calls
+ * this function for curthread.
  */
 void as_activate(struct thread *next);
 
-/* What one address is backed by: meminfo(2), /proc/PID/pagemap-like files. */
+/* The page behind one address: for meminfo(2) and files such as /proc/PID/pagemap. */
 struct as_page_info {
-    bool mapped;   /* inside a segment                    */
-    bool present;  /* there is a page, mapped now or not  */
-    uint64_t phys; /* of the byte asked for               */
+    bool mapped;   /* the address is inside a segment    */
+    bool present;  /* there is a page, mapped now or not */
+    uint64_t phys; /* physical address of the byte       */
     uint64_t pagesize;
     unsigned lgrp;
 };
-/* as_query - `n` addresses at once; does not fault pages in.  Takes as->lock for reading. */
+/* as_query - fill out[] for `n` addresses; does not fault pages in.  Takes as->lock for reading. */
 void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_info *out);
-/* as_skip_absent - the first address of [addr, end) from which on as_query() may find a page soon; `end`: none. */
+/*
+ * as_skip_absent - an address of [addr, end) below which as_query() finds no page, or `end`.  Looks at one
+ * segment only, so there may be no page at the result either.  Takes as->lock for reading.
+ */
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
 /* Segments in address order, for /proc/PID/maps, pmap and core images. */
 struct seg_info {
     uint64_t start, end, off;
     int prot, flags;  /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_HUGETLB */
-    struct vnode *vn; /* held for the caller; NULL for anonymous memory */
-    uint64_t rss_pages, anon_pages;
-    int policy; /* LGRP_MEM_POLICY_* in force */
+    struct vnode *vn; /* a reference for the caller; NULL for anonymous memory */
+    uint64_t rss_pages, anon_pages; /* mapped pages; of these, private or anonymous ones */
+    int policy;                     /* LGRP_MEM_POLICY_* in force at its start */
     enum { SEG_OTHER, SEG_HEAP, SEG_STACK, SEG_VDSO } what;
 };
-/* as_next_seg - the first segment that ends above `addr`.  Returns 0 or -ENOENT. */
+/* as_next_seg - the first segment that ends above `addr`.  0 or -ENOENT.  Takes as->lock for reading. */
 int as_next_seg(struct as *as, uint64_t addr, struct seg_info *out);
 
 struct as_usage {
@@ -138,57 +163,64 @@ struct as_usage {
 };
 void as_usage(struct as *as, struct as_usage *out);
 /*
- * as_unpromised - resident pages beyond those promised: of MAP_NORESERVE, and of files and shared memory; and page
- * tables beyond those that promised memory needs.
- * @own  those of private memory, and the tables, alone; not negative
- * @rss  all resident pages
- * A guess; as->lock is tried for only.
+ * as_unpromised - an estimate of the pages that a space uses without a reservation: resident pages of
+ * MAP_NORESERVE memory, of files and of shared memory, and page tables that are not reserved with memory.
+ * @own  out: of these, pages of private memory, page tables and locked pages; not negative
+ * @rss  out: all resident pages
+ * Does not wait for as->lock; without it the estimate is coarser.
  */
 int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss);
 /*
- * as_mlock - keep the pages of [addr, addr + len) in memory, and bring them in; without `on`, let them go again.
+ * as_mlock - lock the pages of [addr, addr + len) in memory, and bring them in; without `on`, unlock them.
  * @limit  bytes that the space may have locked
- * 0; -ENOMEM: a hole, over the limit, or a page cannot be had; -EAGAIN: too much is locked on this machine.
- * as_mlockall - the same for all segments (MCL_CURRENT), and those that are made from now on (MCL_FUTURE); 0 unlocks
- * all.  -EINVAL for other flags.  Both take as->lock for writing, and sleep.
+ * 0, -ENOMEM (a hole, over the limit, or no memory), or -EAGAIN (too much is locked on this machine).
+ * as_mlockall - the same for all segments (MCL_CURRENT) and for all later segments (MCL_FUTURE); flags 0
+ * unlocks all.  -EINVAL for other flags.  Both take as->lock for writing, and sleep.
  */
 enum { MCL_CURRENT = 1, MCL_FUTURE = 2, MCL_ONFAULT = 4 };
 int as_mlock(struct as *as, uint64_t addr, uint64_t len, bool on, uint64_t limit);
 int as_mlockall(struct as *as, int flags, uint64_t limit);
 /* vm_locked_pages - pages of locked segments on the whole machine. */
 uint64_t vm_locked_pages(void);
-/* as_access_remote - copy bytes of another process's space (/proc/PID/mem, cmdline).  Returns bytes moved. */
+/*
+ * as_access_remote - read or write bytes of another process's space (/proc/PID/mem, cmdline).  Returns the
+ * bytes copied, which are fewer than `n` where a page cannot be accessed.  Sleeps.
+ * @buf  in the kernel
+ */
 long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool write);
 
-/* Futex keys: identifies the word at addr whatever mapping it is reached by. */
+/* Identifies a futex's memory word, the same through every mapping of the word. */
 struct futex_key {
     uint64_t a, b; /* (as, address) for private memory, (object's number, byte offset) for shared */
 };
-/* as_futex_key - 0; -EFAULT: no memory that may be looked at.  @private_hint  it is private: addr is not looked at. */
+/*
+ * as_futex_key - the key of the word at `addr`.  0, or -EFAULT (the word cannot be accessed).
+ * @private_hint  the caller knows that the memory is private, so no segment is looked up
+ */
 int as_futex_key(struct as *as, uint64_t addr, bool private_hint, struct futex_key *key);
 
-/* vm_init - caches, kernel side of address spaces; after kmem_init(). */
+/* vm_init - make the caches of this folder and initialise its parts; after kmem_init(). */
 void vm_init(void);
 struct cpu;
-/* vm_cpu_init - make c->vm in memory of the CPU's node; for each CPU before it runs a thread. */
+/* vm_cpu_init - make c->vm in memory of the CPU's node; for each CPU, before it runs a thread. */
 void vm_cpu_init(struct cpu *c);
-/* vm_tlb_ipi - answer other CPUs' requests to forget translations: handler of IPI_TLB, interrupts off. */
+/* vm_tlb_ipi - the handler of IPI_TLB: carry out the shootdown requests of other CPUs.  Interrupts off. */
 void vm_tlb_ipi(void);
-/* vm_cached_tables - empty page tables kept for reuse, in frames: not free, not leaked. */
+/* vm_cached_tables - number of empty page tables that CPUs keep for reuse; their frames are not free. */
 uint64_t vm_cached_tables(void);
-/* vm_check - walk all page tables: panics on a page that is writable and executable, or a kernel page open to users. */
+/* vm_check - walk all page tables; panic if a page has a right that it must not have (check.c).  Sleeps. */
 void vm_check(void);
 
-/* The calls that vm makes upwards, about vnodes (filled in by fs). */
+/* Functions of fs that vm calls; fs fills them in. */
 struct vm_vnode_ops {
     void (*hold)(struct vnode *);
     void (*release)(struct vnode *);
-    void (*map_write)(struct vnode *,
-                      int n); /* n more mappings may write to it: they count as openings */
+    /* `n` more mappings (n may be negative) may write to the file; each counts as an open for writing. */
+    void (*map_write)(struct vnode *, int n);
     int (*fsync)(struct vnode *, bool data_only); /* 0 or -EIO.  Sleeps */
-    void (*sync_inodes)(void);         /* write what is delayed of inodes, not pages.  Sleeps */
-    bool (*may_write)(struct vnode *); /* does the file belong to the caller, or may it write it? */
-    bool (*ending)(void); /* is the calling process ending?  Then long calls end, too */
+    void (*sync_inodes)(void);         /* write delayed changes of inodes, not pages.  Sleeps */
+    bool (*may_write)(struct vnode *); /* does the caller own the file, or may it write to it? */
+    bool (*ending)(void);              /* is the calling process ending?  Then long calls return */
 };
 extern struct vm_vnode_ops vm_vnode_ops;
 static inline bool vm_ending(void)
