@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * pt.c - page tables of the user half; see pt.h for who may touch what.
+ * pt.c - page tables of the user half; pt.h tells which locks protect them.
  *
- * THEORY      Walks go down by hand, four levels, and stop at holes: a range operation visits one leaf
- *             table at a time and leaps over 2 MiB, 1 GiB or 512 GiB that have none.
- *             Tables cost 512 stores to clear.  Since a table is freed only when all its entries are
- *             zero again, a few of them are kept per CPU and used as they are; the same goes for
- *             top-level tables, whose kernel half is always the same.
+ * THEORY      An operation on a range visits one leaf table at a time.  Where a table is missing it skips the
+ *             2 MiB, 1 GiB or 512 GiB that the table would cover.
+ *             To clear a table takes 512 stores.  But when a table is freed, all its entries are zero again.
+ *             So each CPU keeps a few freed tables and uses them without clearing.  It also keeps top-level
+ *             tables, because their kernel half is always the same.
  * INVARIANTS  those of pt.h
  * LOCKING     pt.h
  * SEE ALSO    docs/memory.md
@@ -21,6 +21,7 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* A table of zeroes, from this CPU's cache or a new frame; NULL: no memory. */
 static uint64_t *pt_table_alloc(void)
 {
     struct vm_cpu *v;
@@ -106,7 +107,9 @@ uint64_t vm_cached_tables(void)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* The table below entry `e` of `table`, made if there is none; two makers may race. */
+/*
+ * The table below entry `e` of `table`, made if there is none; NULL: no memory.  Threads may race to make it.
+ */
 static uint64_t *make_table_below(struct as *as, uint64_t *table, uint64_t *e)
 {
     uint64_t seen = __atomic_load_n(e, __ATOMIC_ACQUIRE);
@@ -180,8 +183,8 @@ uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /*
- * What ceases with an entry that has been taken out of a table.  What was stored through it needs no note here: a
- * file's page is mapped writable only while it is dirty (fault.c, may_map_writable).
+ * Adjusts the counters for an entry that has been removed.  PTE_D is not looked at: a page of a file is
+ * mapped writable only while it is marked dirty already (fault.c, may_map_writable).
  */
 static inline void uncount_mapping(struct as *as, uint64_t old)
 {
@@ -193,8 +196,9 @@ static inline void uncount_mapping(struct as *as, uint64_t old)
 }
 
 /*
- * Empties an entry.  Returns whether it was in use: then the caller counts `table`.  Who walks from a page to its
- * mappings (rmap.c) may empty the same entry at any time; one of the two has it.
+ * Empties an entry.  Returns whether it was in use: then the caller adjusts pt_live of the table.
+ * Another thread that walks from a page to its mappings (rmap.c) may empty the same entry at any time;
+ * only one of them finds it in use.
  */
 static inline bool clear_pt_entry(struct as *as, uint64_t *entry)
 {
@@ -205,7 +209,10 @@ static inline bool clear_pt_entry(struct as *as, uint64_t *entry)
     return old != 0;
 }
 
-/* Changes bits of an entry, and leaves one alone that is empty by now.  Returns whether it changed. */
+/*
+ * Clears all bits of an entry but `keep`, and sets `add`; an empty one stays empty.
+ * Returns whether it changed.
+ */
 static inline bool change_entry(uint64_t *entry, uint64_t keep, uint64_t add)
 {
     uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED), fresh;
@@ -223,7 +230,7 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
 {
     uint64_t old = __atomic_load_n(&table[slot], __ATOMIC_RELAXED), fresh = page_to_phys(pg) | bits;
 
-    if (((old ^ fresh) & PTE_ADDR) == 0 && old != 0) { /* the same page, with more rights */
+    if (((old ^ fresh) & PTE_ADDR) == 0 && old != 0) { /* the same page: add rights */
         __atomic_fetch_or(&table[slot], bits & PTE_W, __ATOMIC_RELAXED);
         if ((bits & PTE_NX) == 0) {
             __atomic_fetch_and(&table[slot], ~PTE_NX, __ATOMIC_RELAXED);
@@ -239,7 +246,7 @@ bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, u
         uncount_mapping(as, old);
     else
         __atomic_fetch_add(&pt_page(table)->pt_live, 1, __ATOMIC_RELAXED);
-    if (unlikely((bits & PTE_NX) == 0)) /* in time for when it is freed */
+    if (unlikely((bits & PTE_NX) == 0)) /* remembered until the page is freed */
         page_has_code(pg, (bits & PTE_PS) != 0 ? PT_ENTRIES : 1);
     return old != 0;
 }
@@ -258,7 +265,7 @@ bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *p
     return true;
 }
 
-/* Remember the largest resident size before a fall. */
+/* Updates the peak of rss_pages.  Called before rss_pages may fall. */
 static void update_peak_rss(struct as *as)
 {
     int64_t rss = atomic_load_explicit(&as->rss_pages, memory_order_relaxed);
@@ -285,7 +292,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
         unsigned last = huge ? slot + 1 : slot + (unsigned)((stop - a) >> PAGE_SHIFT);
         uint16_t *live = &pt_page(table)->pt_live, n = 0;
 
-        irq_push(); /* who finds an entry empty waits for its page's mapcount (rmap.c) */
+        irq_push(); /* no delay: rmap_unmap_shared() may spin until mapcount is adjusted */
         for (; slot < last && n < __atomic_load_n(live, __ATOMIC_RELAXED); slot++)
             if (table[slot] != 0 && clear_pt_entry(as, &table[slot]))
                 n++;
@@ -297,7 +304,7 @@ bool pt_zap(struct as *as, uint64_t start, uint64_t end)
     return any;
 }
 
-/* Takes bits that are not in `keep` from all entries of [start, end), and adds `add`.  Returns whether one changed. */
+/* change_entry() for all entries of [start, end).  Returns whether one changed. */
 static bool change_range_bits(struct as *as, uint64_t start, uint64_t end, uint64_t keep,
                               uint64_t add)
 {
@@ -331,13 +338,17 @@ void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on)
     change_range_bits(as, start, end, on ? ~0ul : ~PTE_LOCKED, on ? PTE_LOCKED : 0);
 }
 
-/* What to free: tables that cover something of [start, end) and nothing outside [lo, hi). */
+/* The arguments of pt_free_range(), and the tables that are to be freed. */
 struct extent {
     uint64_t start, end, lo, hi;
-    struct list freed; /* their frames, by page.link */
+    struct list freed; /* frames of the tables, by page.link */
 };
 
-/* Does so below slot `slot` of `table`, whose entries cover 1 << level bytes each; the slot's start at `base`. */
+/*
+ * Unlinks the tables of `x` at and below entry `slot` of `table`, and puts them on x->freed.
+ * @level  each entry of `table` covers 1 << level bytes
+ * @base   address that the entry's range begins at
+ */
 static void free_tables_below(uint64_t *table, unsigned slot, unsigned level, uint64_t base,
                               struct extent *x)
 {
@@ -376,7 +387,7 @@ void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uin
             free_tables_below(as->pml4, i, PT_L4, (uint64_t)i << PT_L4, &x);
     if (list_empty(&x.freed))
         return;
-    tlb_flush_tables(as); /* processors remember upper levels too */
+    tlb_flush_tables(as); /* because processors cache entries of upper levels too */
     while ((pg = list_pop(&x.freed, struct page, link)) != NULL) {
         pt_table_free(page_to_virt(pg));
         reserve_table_gone(as);

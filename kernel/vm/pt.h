@@ -2,15 +2,16 @@
 /*
  * pt.h - page tables of the user half.
  *
- * THEORY      Four levels of 512 entries.  A table page is a frame with PG_PT, whose `pt_live` counts
- *             the entries in use.  An entry changes by one atomic operation, and whoever takes a
- *             translation out of it is the one that uncounts it; so tables need no lock of their own.
- *             What an entry should say is decided under other locks: the entry of a private segment is
- *             filled with the space's anon.lock held, that of a shared one with its object's.
- *             Upper levels grow by compare-and-swap and shrink only with as->lock held for writing,
- *             where no segment is left: whoever may walk a range has a segment there, or holds the
- *             lock of an object that has a page there.
- *             An empty table is all zeroes, so freed tables are kept per CPU, ready for use.
+ * THEORY      A page table tells the processor which frame is behind an address.  It is a tree of four
+ *             levels, with 512 entries in each table.  A table is a frame with PG_PT, whose `pt_live` counts
+ *             the entries in use.  Tables have no lock.  An entry is changed by one atomic operation, and the
+ *             thread whose operation empties an entry also adjusts the counters.
+ *             Other locks decide what an entry contains: an entry of a private segment is filled with the
+ *             space's anon.lock held, an entry of a shared segment with its object's lock held.
+ *             Upper levels grow by compare-and-swap.  They shrink only with as->lock held for writing, and
+ *             only where no segment is left.  This is safe, because a thread that walks a range either holds
+ *             as->lock and has a segment there, or holds the lock of an object that has a page there.
+ *             An empty table contains only zeroes, so each CPU keeps some freed tables, ready for use.
  * INVARIANTS  I1  a freed table has pt_live == 0 and holds only zeroes
  *             I2  a frame's mapcount is the number of entries that name it
  * SEE ALSO    docs/memory.md
@@ -23,7 +24,7 @@
 #include "x86/mmu.h"
 
 #define PT_ENTRIES 512u
-#define PTE_LOCKED (1ul << 9) /* of a locked segment (mlock.c): stays, and counts as touched */
+#define PTE_LOCKED (1ul << 9) /* in a locked segment (mlock.c): pageout must leave the page */
 #define PTE_TABLE  (PTE_P | PTE_W | PTE_U | PTE_A)
 #define PT_SPAN    HUGE_SIZE /* bytes that one leaf table covers */
 
@@ -47,22 +48,22 @@ static inline struct page *pte_page(uint64_t pte)
     return phys_to_page(pte & PTE_ADDR);
 }
 
-/* pt_top - a top-level table with the kernel half filled in; NULL: no memory.  pt_top_free gives it back. */
+/* pt_top - a top-level table with the kernel half filled in; NULL: no memory.  pt_top_free - free it. */
 uint64_t *pt_top(void);
 void pt_top_free(uint64_t *pml4);
 
-enum {
-    PT_L4 = 39,
-    PT_L3 = 30,
-    PT_L2 = 21
-}; /* first address bit that a table of each level decodes */
+/* Lowest address bit that a table of each level decodes. */
+enum { PT_L4 = 39, PT_L3 = 30, PT_L2 = 21 };
 
 static inline uint64_t *pt_entry(uint64_t *table, uint64_t addr, unsigned level)
 {
     return &table[(addr >> level) % PT_ENTRIES];
 }
 
-/* pt_pd - the level-2 table that covers addr, or NULL.  pt_leaf - the leaf table; NULL also for a 2 MiB entry. */
+/* The entry for `addr` in a table of a level. */
+/*
+ * pt_pd - the level-2 table that covers addr, or NULL.  pt_leaf - the leaf table; NULL also for a 2 MiB page.
+ */
 static inline uint64_t *pt_pd(struct as *as, uint64_t addr)
 {
     uint64_t e = *pt_entry(as->pml4, addr, PT_L4);
@@ -81,11 +82,11 @@ static inline uint64_t *pt_leaf(struct as *as, uint64_t addr)
     return e != 0 && (e & PTE_PS) == 0 ? pt_table_of(e) : NULL;
 }
 
-/* pt_pd_make, pt_leaf_make - as above, made when absent; NULL: no memory. */
+/* pt_pd_make, pt_leaf_make - as pt_pd(), pt_leaf(), but make absent tables; NULL: no memory. */
 uint64_t *pt_pd_make(struct as *as, uint64_t addr);
 uint64_t *pt_leaf_make(struct as *as, uint64_t addr);
 
-/* pt_prot - entry bits for a page of a segment; `writable` as well as the segment allows. */
+/* pt_prot - the bits of an entry for a page; PTE_W only if both `prot` and `writable` allow writing. */
 static inline uint64_t pt_prot(unsigned prot, bool writable)
 {
     uint64_t bits = PTE_P | PTE_U | PTE_A;
@@ -98,8 +99,10 @@ static inline uint64_t pt_prot(unsigned prot, bool writable)
 }
 
 /*
- * pt_set - fill an empty entry, or change one; the lock that decides about it is held.  Counts mapcount, rss.
- * Returns whether another page was mapped there, so that the address must be flushed.
+ * pt_set - map `pg` with `bits` at an entry, empty or not; the lock that decides about the entry is held
+ * (THEORY).  Adjusts mapcount, rss_pages and pt_live.  If `pg` is mapped there already, it only adds rights.
+ * Returns whether another page was mapped there: then the caller flushes the address.
+ * pt_change - the same for an entry that is not empty.
  */
 bool pt_change(struct as *as, uint64_t *table, unsigned slot, struct page *pg, uint64_t bits);
 
@@ -118,26 +121,29 @@ static inline bool pt_set(struct as *as, uint64_t *table, unsigned slot, struct 
     return false;
 }
 
-/* pt_clear_page - empty an entry if it names `pg`.  Returns whether it did. */
+/* pt_clear_page - empty an entry if it maps `pg`.  Returns whether it did: then the caller flushes. */
 bool pt_clear_page(struct as *as, uint64_t *table, unsigned slot, struct page *pg);
 
-/* pt_zap - empty all entries of [start, end).  Returns whether there was one: then the caller flushes. */
+/* pt_zap - empty all entries of [start, end).  Returns whether one was in use: then the caller flushes. */
 bool pt_zap(struct as *as, uint64_t start, uint64_t end);
-/* pt_restrict - take rights away: entries in [start, end) get no more than `prot`.  Returns as pt_zap. */
+/*
+ * pt_restrict - remove rights that `prot` lacks from entries of [start, end).  Returns whether one changed.
+ */
 bool pt_restrict(struct as *as, uint64_t start, uint64_t end, unsigned prot);
 /* pt_mark_locked - set or clear PTE_LOCKED in the entries of [start, end) that are in use. */
 void pt_mark_locked(struct as *as, uint64_t start, uint64_t end, bool on);
 /*
- * pt_free_range - free the tables, all empty, that cover something of [start, end) and nothing outside
- * [lo, hi), the range without segments around it.  Flushes.
+ * pt_free_range - free the page tables that overlap [start, end) and lie inside [lo, hi).  [lo, hi) is the
+ * range around it that has no segments, so these tables are empty.  as->lock is held for writing, or the
+ * space is ending.  Flushes.
  */
 void pt_free_range(struct as *as, uint64_t start, uint64_t end, uint64_t lo, uint64_t hi);
 /*
- * pt_next_present - the next address at or after `addr` whose level-2 entry exists, below `end`; `end` if there is
- * none.  *pd is the table that holds the entry.
+ * pt_next_present - the first address in [addr, end) whose level-2 entry is in use; `end`: there is none.
+ * @pd  out: the table that holds the entry
  */
 uint64_t pt_next_present(struct as *as, uint64_t addr, uint64_t end, uint64_t **pd);
-/* pt_find - the entry that maps addr, or 0; *huge tells its size.  A snapshot. */
+/* pt_find - the entry that maps addr, or 0.  A snapshot.  @huge  out: whether it maps a 2 MiB page */
 uint64_t pt_find(struct as *as, uint64_t addr, bool *huge);
 
 #endif

@@ -2,14 +2,18 @@
 /*
  * rmap.c - from a page to all its mappings, and waiting for a busy page.
  *
- * THEORY      A page of a file or shared object can be mapped by each segment on the object's list, at
- *             the address that its index has there.  A private page can be mapped by each address space
- *             whose private object names it; these objects are on the family's list, and the address
- *             is the index itself.  Nothing is stored per page or per mapping.
- *             A page with PG_LOCKED is being filled, or being moved to another frame; one with PG_WRITEBACK is being
- *             written.  Whoever has to wait does so on one of a few condition variables, chosen by the frame's number.
- * LOCKING     family, then object.  While an object's lock is held, no segment
- *             can leave its list and no page its index, so the tables underneath stay (pt.h).
+ * THEORY      Page tables lead from an address to a page.  To move a page, to write it to swap or to truncate
+ *             a file, the kernel needs the opposite: all page-table entries that map a page (reverse
+ *             mapping).  A page of a file or shared object can be mapped by each segment on the object's
+ *             list.  Its address there follows from its index.
+ *             A private page can be mapped by each address space whose private object names it.  These
+ *             objects are on the family's list, and the address is index * 4 KiB.
+ *             So nothing has to be stored per page or per mapping.
+ *             A page with PG_LOCKED is busy: it is being filled or replaced by another frame, or it is on its
+ *             way to swap.  A page with PG_WRITEBACK is being written to its file.  A thread that must wait
+ *             for a page sleeps on one of a few condition variables, chosen by the frame number.
+ * LOCKING     family, then object.  While an object's lock is held, no segment leaves its list and no page
+ *             its tree, so the page tables for them cannot be freed (pt.h).
  * SEE ALSO    docs/memory.md
  */
 #include "vm/rmap.h"
@@ -17,13 +21,13 @@
 #include "stat/panic.h"
 #include "vm/pt.h"
 
-enum { COUNTS_SOON = 100000000 };
+enum { COUNTS_SOON = 100000000 }; /* turns to wait for mapcount: far more than pt_zap() needs */
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
 /*
- * Drops the translation of `pg` at `addr` of `as`, if it is there, or another thread has dropped some that CPUs may not
- * have forgotten yet (as.h I8).
+ * Drops the translation of `pg` at `addr` of `as`, if there is one.  Adds `as` to the batch also if another
+ * thread has emptied entries and not flushed yet (as.h I8).
  */
 static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct tlb_batch *b)
 {
@@ -35,7 +39,7 @@ static void unmap_page_at(struct as *as, uint64_t addr, struct page *pg, struct 
         tlb_batch_add(b, as);
 }
 
-/* Whether `pg` is mapped at `addr` of `as` and stays there (mlock.c). */
+/* Whether `pg` is mapped at `addr` of `as` by a locked segment (mlock.c). */
 static bool is_locked_at(struct as *as, uint64_t addr, const struct page *pg)
 {
     uint64_t *table = pt_leaf(as, addr);
@@ -59,8 +63,8 @@ unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
         if (index >= s->obj_first && index - s->obj_first < pages)
             unmap_page_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT), pg, b);
     }
-    for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0);
-         i++) { /* who emptied an entry counts soon: pt.c */
+    /* Another thread may have emptied an entry and not adjusted mapcount yet: pt_zap(). */
+    for (unsigned i = 0; unlikely(atomic_load(&pg->mapcount) != 0); i++) {
         ASSERT(i < COUNTS_SOON, "rmap: a segment is on its object's list");
         cpu_pause();
     }
@@ -105,8 +109,8 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
     LIST_FOREACH (o, &f->objs, family_link) {
         if (found == atomic_load_explicit(&pg->share, memory_order_relaxed))
             return;
-        spin_lock(
-            &o->lock); /* a fault that saw the page before it was busy has mapped it now, or will see it */
+        /* A fault that found the page before it became busy holds this lock until it has mapped the page. */
+        spin_lock(&o->lock);
         as_of_anon(o)->tidy = false;
         if (radix_lookup(&o->tree, pg->index) == pg) {
             found++;
@@ -117,7 +121,7 @@ void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch
     }
 }
 
-/* Whether the entry of `pg` at `addr` of `as` says that it was touched; cleared if so told. */
+/* Whether the entry of `pg` at `addr` of `as` has the accessed bit (which `clear` clears), or is locked. */
 static bool test_referenced_at(struct as *as, uint64_t addr, struct page *pg, bool clear,
                                struct tlb_batch *b)
 {
@@ -155,7 +159,7 @@ bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg
             yes |= test_referenced_at(s->as, s->n.start + ((index - s->obj_first) << PAGE_SHIFT),
                                       pg, clear, b) &&
                    (s->advice != READ_SEQUENTIAL ||
-                    s->locked); /* what such a reader has passed goes first */
+                    s->locked); /* a sequential reader does not need it again */
     }
     return yes;
 }
@@ -181,12 +185,13 @@ bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
 }
 
 /*
- * Puts `to` where `from` is in each object of the family, which is locked.  Each object may use `to` as soon as it
- * names it, and one that finds itself alone stores into it: so `to` has all its sharers before the first names it.
+ * Replaces `from` by `to` in each object of the family, which is locked.  A space can use `to` as soon
+ * as its object names it, and if `share` were 1 then, it would store into it.  So `share` counts all
+ * objects from the beginning.
  */
 static void replace_private(struct anon_family *f, struct page *from, struct page *to)
 {
-    uint32_t left = atomic_load(&from->share); /* it may fall, but does not rise: anon.c, I1 */
+    uint32_t left = atomic_load(&from->share); /* it may fall, but cannot rise: anon.c I1 */
     struct vm_object *o;
 
     atomic_fetch_add(&to->share, left);
@@ -196,12 +201,12 @@ static void replace_private(struct anon_family *f, struct page *from, struct pag
             radix_replace(&o->tree, from->index, to);
             page_hold(to);
             atomic_fetch_sub_explicit(&from->share, 1, memory_order_relaxed);
-            page_release(from); /* the mover holds another reference */
+            page_release(from); /* not the last one: the caller holds a reference */
             left--;
         }
         spin_unlock(&o->lock);
     }
-    atomic_fetch_sub(&to->share, left); /* those that did not name `from` any more */
+    atomic_fetch_sub(&to->share, left); /* objects that no longer named `from` */
 }
 
 void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to)

@@ -9,39 +9,42 @@
 #include "vm/tlb.h"
 
 /*
- * rmap_unmap_shared - drop every translation of the page at `index` of a file or shared object.
- * o->lock is held; the caller calls tlb_batch_done() once it has let go of it.  Returns how many segments it looked at.
+ * rmap_unmap_shared - drop every translation of the page at `index` of a file or shared object.  o->lock is
+ * held.  After releasing it, the caller calls tlb_batch_done().  Returns the number of segments looked at.
  */
 unsigned rmap_unmap_shared(struct vm_object *o, uint64_t index, struct page *pg,
                            struct tlb_batch *b);
-/* rmap_unmap_private - the same for a private page, except where it is locked; its family's lock is held. */
+/* rmap_unmap_private - the same for a private page, but locked translations stay.  f->lock is held. */
 void rmap_unmap_private(struct anon_family *f, struct page *pg, struct tlb_batch *b);
 /*
- * page_replace - name `to` instead of `from`, which is busy, unmapped and on no list, wherever it is named: in object
- * `o`, or for a private page (f != NULL) in the objects of family `f`.  `to` gets a reference for each, `from` loses
- * them; the caller holds both.  Takes the family's lock or o->lock.  Any context.
+ * page_replace - put `to` in the place of `from` in every object that names it: in `o`, or for a private
+ * page (f != NULL) in the objects of family `f`.  `from` is busy, unmapped and on no list.  For each
+ * object `to` gets a reference and `from` loses one; the caller holds a reference to both.  Takes f->lock
+ * or o->lock.  Any context.
  */
 void page_replace(struct vm_object *o, struct anon_family *f, struct page *from, struct page *to);
 
 /*
- * rmap_protect_shared - make every translation of pages first .. last of an object read-only.  o->lock is held.  All
- * spaces that could write there are flushed by tlb_batch_done(), also those whose translation is just being taken away.
+ * rmap_protect_shared - make every translation of pages first .. last of an object read-only.  o->lock is
+ * held.  The batch gets all spaces that could write there, because another thread may have emptied an
+ * entry and not flushed yet.
  */
 void rmap_protect_shared(struct vm_object *o, uint64_t first, uint64_t last, struct tlb_batch *b);
 
 /*
- * rmap_referenced_shared, rmap_referenced_private - has the page been touched through a mapping, or is it locked there?
- * @clear  and forget it, so that the next touch is seen once the batch is done
- * Locks as for rmap_unmap_*.
+ * rmap_referenced_shared, rmap_referenced_private - was the page touched through a mapping, or is it locked
+ * in one?  Of a shared page, touches through mappings with MADV_SEQUENTIAL do not count.
+ * @clear  clear the accessed bits.  After tlb_batch_done() the next touch sets them again
+ * The locks are those of rmap_unmap_shared() and rmap_unmap_private().
  */
 bool rmap_referenced_shared(struct vm_object *o, uint64_t index, struct page *pg, bool clear,
                             struct tlb_batch *b);
 bool rmap_referenced_private(struct anon_family *f, struct page *pg, bool clear,
                              struct tlb_batch *b);
 
-/* page_wait - sleep until no flag of `mask` (PG_LOCKED, PG_WRITEBACK, PG_PREPARE) is set; no spin lock is held. */
+/* page_wait - sleep until all flags of `mask` (of PG_LOCKED, PG_WRITEBACK, PG_PREPARE) are clear. */
 void page_wait(struct page *pg, uint32_t mask);
-/* page_done - clear them and wake those who wait.  Any context. */
+/* page_done - clear the flags of `mask` and wake up the threads in page_wait().  Any context. */
 void page_done(struct page *pg, uint32_t mask);
 static inline void page_lock_wait(struct page *pg)
 {

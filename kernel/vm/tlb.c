@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * tlb.c - which CPU has which address space loaded, and how they forget old translations.
+ * tlb.c - which CPU has which address space loaded, and TLB shootdown.
  *
- * THEORY      A CPU loads an address space when a thread of it is dispatched and keeps it while threads
- *             without one (kernel threads, idle) run: it is then *lazy*, has no use for user
- *             translations, and writes CR3 again only if another space comes.
- *             A flush raises the space's generation, flushes here, and interrupts the other CPUs that
- *             have the space loaded and are not lazy.  A CPU that stops being lazy compares
- *             generations and, if it missed something, flushes all.  So each flush costs an interrupt
- *             only on CPUs that may use what is being taken away.
- *             A processor may walk page tables at any time, also those of a space that it only has loaded (Intel SDM
- *             volume 3, 4.10.2.3).  So before tables are freed lazy CPUs are interrupted as well, and stop using the
- *             space.
- *             The sender waits for the answers with interrupts off, since its request lies in its own
- *             CPU's struct; while waiting it answers the requests of others, so two senders cannot
- *             wait for each other.  No spin lock may be held: a target may be spinning on it.
- * INVARIANTS  I1  cpu is in as->cpus whenever vm_cpu.loaded == as and a thread of it may run
- *             I2  a CPU that uses `as` has carried out all flushes up to vm_cpu.gen, and is asked for later ones
- * LOCKING     none.  The order of the two sides makes I2: a sender raises tlb_gen, then reads cpus and
- *             lazy; a CPU sets cpus or clears lazy, then reads tlb_gen.  All of these are sequentially
- *             consistent.
+ * THEORY      Each processor caches page-table entries in its TLB.  It does not notice when the kernel
+ *             changes an entry in memory, so the kernel must invalidate the cached copies before it reuses a
+ *             page.  On other CPUs a *shootdown* does this: the sender interrupts them and waits until they
+ *             have done it.  Interrupts are expensive, so only CPUs that may use the old entry get one.
+ *             A CPU loads an address space when it dispatches one of its threads.  The space stays loaded
+ *             while threads without an address space (kernel threads, idle) run: the CPU is then *lazy*.  A
+ *             lazy CPU uses no user translations, and it writes CR3 again only for another space.
+ *             A flush increments the space's generation, flushes this CPU, and interrupts the other CPUs that
+ *             have the space loaded and are not lazy.  A CPU that stops being lazy compares generations; if
+ *             it has missed a flush, it flushes everything.
+ *             A processor may walk page tables at any time, also while it is lazy (Intel SDM volume 3,
+ *             4.10.2.3).  So before page tables are freed, lazy CPUs too are interrupted, and unload the
+ *             space.  The sender waits with interrupts off, because its request is in the struct of its own
+ *             CPU.  While it waits it carries out requests of other CPUs, so that two senders do not wait for
+ *             each other for ever.  The sender holds no spin lock, because a target may be spinning on that
+ *             lock with interrupts off.
+ * INVARIANTS  I1  a CPU is in as->cpus whenever its vm_cpu.loaded == as and one of its threads may run there
+ *             I2  a CPU that uses `as` has done all flushes up to vm_cpu.gen, and gets
+ *                 requests for later ones
+ * LOCKING     none.  I2 holds because of the order on both sides: a sender increments tlb_gen, then reads
+ *             `cpus` and `lazy`; a CPU sets its bit in `cpus` or clears `lazy`, then reads tlb_gen.  All
+ *             these accesses are sequentially consistent.
  * TUNABLES    FLUSH_PAGES below
  * SEE ALSO    docs/memory.md
  */
@@ -34,14 +38,14 @@
 #include "x86/ipi.h"
 #include "x86/mmu.h"
 
-#define FLUSH_PAGES 32 /* up to here page by page, above it everything */
+#define FLUSH_PAGES 32 /* up to this many pages are flushed one by one, else the whole TLB */
 
-/* Carry out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
+/* Carries out flush number `gen` of the space loaded here; start == end means all of it.  Interrupts off. */
 static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uint64_t end,
                             uint64_t gen)
 {
     if (v->gen >= gen)
-        return; /* a later, complete flush has covered it */
+        return; /* a later flush of everything has included it */
     if (v->gen + 1 == gen && start != end && end - start <= FLUSH_PAGES * PAGE_SIZE) {
         for (; start < end; start += PAGE_SIZE)
             invlpg(start);
@@ -52,7 +56,7 @@ static void flush_local_tlb(struct vm_cpu *v, struct as *as, uint64_t start, uin
     }
 }
 
-/* Stop using whatever is loaded.  Interrupts off. */
+/* Unloads the space that is loaded on this CPU, if any.  Interrupts off. */
 static void unload_local_space(struct vm_cpu *v)
 {
     struct as *as = atomic_load_explicit(&v->loaded, memory_order_relaxed);
@@ -63,7 +67,7 @@ static void unload_local_space(struct vm_cpu *v)
         cpumask_clear_atomic(&as->cpus, this_cpu()->id);
 }
 
-/* Answer every request that waits for this CPU.  Interrupts off. */
+/* Carries out every pending request to this CPU.  Interrupts off. */
 static void answer_tlb_requests(struct vm_cpu *v)
 {
     for (unsigned w = 0; w < CPUMASK_WORDS; w++) {
@@ -90,7 +94,7 @@ static void answer_tlb_requests(struct vm_cpu *v)
     }
 }
 
-/* Whether a request waits for this CPU. */
+/* Whether a request to this CPU is pending. */
 static bool has_tlb_request(struct vm_cpu *v)
 {
     for (unsigned w = 0; w < CPUMASK_WORDS; w++)
@@ -105,7 +109,7 @@ void vm_tlb_ipi(void)
     answer_tlb_requests(this_cpu()->vm);
 }
 
-/* The other CPUs that the request in this CPU's struct concerns.  Returns how many. */
+/* Puts the CPUs other than `me` that the request concerns into *ask, empty at first.  Returns how many. */
 static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, struct cpumask *ask)
 {
     uint32_t n = 0;
@@ -126,7 +130,7 @@ static uint32_t choose_tlb_targets(const struct tlb_request *r, unsigned me, str
     return n;
 }
 
-/* Puts the request in this CPU's struct to the other CPUs that it concerns, and waits.  Interrupts off. */
+/* Sends this CPU's request to the other CPUs that it concerns, and waits for them.  Interrupts off. */
 static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
 {
     struct tlb_request *r = &v->request;
@@ -141,7 +145,7 @@ static void shoot_down_others(struct vm_cpu *v, struct cpu *me)
     TRACE(XCALL, n, r->start, r->end);
     x86_send_ipi_mask(&ask, IPI_TLB);
     if (park_on)
-        CPUMASK_FOREACH (i, &ask) /* it may be waiting for answers itself, interrupts off */
+        CPUMASK_FOREACH (i, &ask) /* the target may itself wait here, with interrupts off */
             park_wake(park_key(&cpus[i]->vm->request, 0));
     for (unsigned turns = 0; atomic_load_explicit(&r->waiting, memory_order_acquire) != 0;
          turns++) {
@@ -168,6 +172,7 @@ bool tlb_only_here(const struct as *as)
     return others == 0;
 }
 
+/* Flushes [start, end) of `as` on all CPUs that have it loaded; start == end: all of it. */
 static void flush_space(struct as *as, uint64_t start, uint64_t end, enum tlb_what what)
 {
     struct cpu *me;
@@ -269,7 +274,7 @@ void tlb_batch_add(struct tlb_batch *b, struct as *as)
         b->as[b->n++] = as;
 }
 
-/* Every space that any CPU has loaded: for batches that overflowed. */
+/* Flushes every space that a CPU has loaded: for batches that overflowed. */
 static void flush_all_spaces(void)
 {
     struct as *next;
