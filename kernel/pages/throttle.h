@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * throttle.h - when a writer has to wait for the disk: two rules, each on or off by itself.
+ * throttle.h - when a writer must wait for the disk: two independent rules.
  *
- * THEORY      The write throttle of UFS counts, for each file, the bytes of writes that the disk has been given and has
- *             not finished.  A write(2) that finds more than ufs_HW sleeps; when the count falls to ufs_LW all sleepers
- *             are woken and test again.  Pages that are only dirty do not count.
- *             AIX's disk I/O pacing counts pages: a write that finds maxpout or more sleeps until minpout or
- *             fewer are left.
- *             Both are tested once per write(2), before anything is copied: one write may overshoot.
+ * THEORY      A program can write to memory much faster than a disk can store the data.  Without a limit,
+ *             one writer could fill the disk's queue, and other programs would wait long.  So a writer
+ *             sleeps while too much data of its file is in flight to the disk.  There are two rules; each
+ *             can be off.  The write throttle of UFS counts, for each file, the bytes of in-flight
+ *             writes: passed to the disk and not finished.  A write(2) that finds more than ufs_HW bytes
+ *             sleeps.  When the count falls to ufs_LW bytes, all sleepers wake up and test again.  Pages
+ *             that are only dirty do not count.
+ *             AIX's disk I/O pacing counts pages: a write that finds maxpout pages or more in flight sleeps
+ *             until minpout or fewer are left.
+ *             Both are tested once per write(2), before anything is copied: one write may exceed the limit.
  * SOURCES     Solaris 8: defaults 384 KiB and 256 KiB (Solaris Tunable Parameters Reference); the rule as in
  *             ufs_rdwr and ufs_iodone.  AIX Performance Tuning Guide, "Disk-I/O Pacing".
  * LOCKING     the caller's; pure
@@ -18,21 +22,21 @@
 
 #include "lib/types.h"
 
-/* Values in force; live, so each call looks anew. */
+/* The values in force.  They can change at any time, so each write(2) reads them again. */
 struct throttle {
-    bool on;         /* ufs_WRITES       */
-    uint64_t hw, lw; /* bytes            */
+    bool on;         /* ufs_WRITES */
+    uint64_t hw, lw; /* bytes      */
 };
 
-/* throttle_blocks - must a write wait while `bytes` of the file are on their way? */
+/* throttle_blocks - must a write wait while `bytes` bytes of the file are in flight? */
 static inline bool throttle_blocks(const struct throttle *t, uint64_t bytes)
 {
     return t->on && bytes > t->hw;
 }
 
 /*
- * throttle_wakes - are the sleepers woken when the count falls from `before` to `after`?  With the rule's
- * `before >= lw && after <= lw` alone, sleepers would never wake if hw < lw: nothing left wakes them in any case.
+ * throttle_wakes - must the sleepers wake up when the count falls from `before` to `after` bytes?
+ * At 0 they always wake up: with `before >= lw && after <= lw` alone, they might sleep for ever if hw < lw.
  */
 static inline bool throttle_wakes(const struct throttle *t, uint64_t before, uint64_t after)
 {
@@ -43,7 +47,7 @@ struct pacing {
     uint64_t maxpout, minpout; /* pages; maxpout 0: off */
 };
 
-/* pacing_blocks, pacing_wakes - the same for pages that are on their way. */
+/* pacing_blocks, pacing_wakes - the same for in-flight pages of the file. */
 static inline bool pacing_blocks(const struct pacing *p, uint64_t pages)
 {
     return p->maxpout != 0 && pages >= p->maxpout;

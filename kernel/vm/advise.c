@@ -2,16 +2,22 @@
 /*
  * advise.c - madvise(2), msync(2), mincore(2).
  *
- * THEORY      NORMAL, RANDOM and SEQUENTIAL are kept in the segment for its faults (around.h); WILLNEED starts reading
- *             what is absent; COLD and PAGEOUT: cold.c; DONTNEED and FREE drop private pages.  HUGEPAGE and MERGEABLE
- *             are refused, because nothing here would do it; their opposites are always so, and so is DONTDUMP,
- *             because there are no core files.  Solaris's ACCESS_* set the placement policy: of a shared segment in its
- *             object, of private memory in the segment, which is cut where the advice begins and ends and
- *             joined again where neighbours agree.  Then pages that are there already are marked, to
- *             move at their next touch (migrate.c).
- *             Advice is given segment by segment; a hole makes the call fail with -ENOMEM, after the
- *             parts that exist have been advised.
- * LOCKING     as->lock held for writing; WILLNEED, COLD, PAGEOUT, msync and mincore: for reading
+ * THEORY      With madvise() a program tells how it is going to use a range of memory:
+ *               NORMAL, RANDOM, SEQUENTIAL   kept in the segment, and used by its faults (around.h)
+ *               WILLNEED                     starts to read absent pages
+ *               COLD, PAGEOUT                cold.c
+ *               DONTNEED, FREE               drop private pages
+ *               POPULATE_READ, _WRITE        fault all pages in
+ *               HUGEPAGE, MERGEABLE          -EINVAL, because the kernel has no such feature
+ *               NOHUGEPAGE, UNMERGEABLE      accepted, because they always hold
+ *               DONTDUMP, DODUMP             accepted, because there are no core files
+ *               ACCESS_* (Solaris)           set the placement policy
+ *             The policy of shared memory is kept in the object, that of private memory in the segment.  The
+ *             segment is split at the ends of the range, and joined again with neighbours that are alike.
+ *             Pages that are in memory already are marked, and move at their next touch (migrate.c).
+ *             Advice is applied segment by segment.  After a hole the call continues with the next segment,
+ *             and returns -ENOMEM at the end.
+ * LOCKING     as->lock held for writing; for reading by WILLNEED, COLD, PAGEOUT, msync and mincore
  * SEE ALSO    docs/memory.md, docs/paging.md; chapter 3C madvise of the Solaris 9 manual
  */
 #include "include/uapi/homeroom.h"
@@ -89,6 +95,7 @@ static enum action action_of_advice(int advice)
     }
 }
 
+/* The LGRP_MEM_POLICY_* for one of HR_MADV_ACCESS_*. */
 static unsigned policy_of_advice(int advice)
 {
     switch (advice) {
@@ -101,7 +108,7 @@ static unsigned policy_of_advice(int advice)
     }
 }
 
-/* Gives [start, end), inside one segment, a policy, and marks its pages. */
+/* Sets the placement policy of [start, end), inside `s`, and marks its pages.  0, -EACCES or -ENOMEM. */
 static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     struct as *as = s->as;
@@ -109,7 +116,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     int err;
 
     if (seg_shared(s) && (s->max_prot & PROT_WRITE) == 0 && !usermem_ops.superuser())
-        return -EACCES; /* the advice would be everybody's, and the pages are not the caller's to move */
+        return -EACCES; /* it would apply to other users of the object, and move their pages */
     if (nlgrps <= 1)
         return 0;
     if (seg_huge(s)) {
@@ -137,6 +144,7 @@ static int advise_access(struct seg *s, uint64_t start, uint64_t end, int advice
     return 0;
 }
 
+/* Unmaps [start, end), inside `s`, and drops its private pages.  -EINVAL: it would cut a 2 MiB page. */
 static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
 {
     if (seg_huge(s) && (start | end) % HUGE_SIZE != 0)
@@ -147,14 +155,14 @@ static int advise_drop(struct seg *s, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* Keeps how [start, end), inside one segment, will be read.  -EAGAIN: too many segments. */
+/* Stores how [start, end), inside `s`, will be read.  -EAGAIN: the segment cannot be split. */
 static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int advice)
 {
     uint8_t how = advice == MADV_RANDOM       ? READ_RANDOM
                   : advice == MADV_SEQUENTIAL ? READ_SEQUENTIAL
                                               : 0;
 
-    if (s->advice == how || seg_huge(s)) /* 2 MiB pages are not read from anywhere */
+    if (s->advice == how || seg_huge(s)) /* 2 MiB pages are never read from a disk */
         return 0;
     if (seg_isolate(s->as, start, end) != 0)
         return -EAGAIN;
@@ -164,7 +172,7 @@ static int advise_read_pattern(struct seg *s, uint64_t start, uint64_t end, int 
     return 0;
 }
 
-/* Starts reading what [start, end), inside one segment, lacks.  @budget  pages of files that may be read */
+/* Starts to read absent pages of [start, end), inside `s`.  @budget  pages of files that may still be read */
 static void advise_willneed(struct seg *s, uint64_t start, uint64_t end, uint64_t *budget)
 {
     if (seg_huge(s))
@@ -177,6 +185,7 @@ static void advise_willneed(struct seg *s, uint64_t start, uint64_t end, uint64_
         object_read_ahead(s->obj, seg_index(s, start), seg_index(s, end) - 1, budget);
 }
 
+/* Applies the advice to [start, end), inside `s`.  0 or an error of as_advise(). */
 static int advise_segment(struct seg *s, uint64_t start, uint64_t end, int advice, uint64_t *budget)
 {
     enum action what = action_of_advice(advice);
@@ -213,7 +222,7 @@ static int advise_range(struct as *as, uint64_t start, uint64_t end, int advice)
     bool hole = false;
 
     for (uint64_t at = start; at < end && err == 0;) {
-        struct seg *s = seg_after(as, at); /* anew: advice joins and cuts */
+        struct seg *s = seg_after(as, at); /* looked up again: advice splits and joins segments */
         uint64_t stop;
 
         if (s == NULL || s->n.start >= end)
@@ -289,8 +298,8 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
         } else {
             vn = s->vn;
             vm_vnode_ops.hold(vn);
-            rw_exit_read(
-                &as->lock); /* what the file system does may take long, and locks that come first */
+            /* fsync may take long, and takes locks that come before as->lock. */
+            rw_exit_read(&as->lock);
             err = vm_vnode_ops.fsync(vn, true);
             vm_vnode_ops.release(vn);
             rw_enter_read(&as->lock);
@@ -301,7 +310,7 @@ int as_msync(struct as *as, uint64_t addr, uint64_t len, int flags)
     return err;
 }
 
-/* Is the page at `addr` in memory? */
+/* Is the page at `addr` in memory, mapped or not?  as->lock is held. */
 static bool in_core(struct seg *s, uint64_t addr)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;

@@ -2,19 +2,23 @@
 /*
  * anon.c - private pages: an address space's own object, and copy on write between relatives.
  *
- * THEORY      fork() copies no page and no page table.  The child's object gets a copy of the parent's
- *             tree, so that both name the same frames; `share` says how many objects name a frame.
- *             The parent's translations become read-only, the child has none.  A write by either side
- *             faults: with share > 1 it gets a copy, with share 1 it is alone again and keeps the frame.
- *             Share can rise only in fork(), which excludes faults of the space whose object names the
- *             page; so a fault that sees 1 may rely on it.
- *             All objects that descend from one exec() are a family; a page leads to it, and so to every
- *             mapping it has (rmap.c).
- * INVARIANTS  I1  share and refs of a private page rise under the family's lock, share before another thread can see
- *                 an object name the page; they fall anywhere, share first.  So a page with share 1 is named by one
- *                 object at most, and one whose counts do not fit together is in use, which is the safe answer
- * LOCKING     family, then the object of the parent; the child's is reached only through the family.  A few leaves
- *             are copied per hold.
+ * THEORY      To copy all memory in fork() would be slow, and mostly useless: the child often calls exec() at
+ *             once.  So fork() copies no page and no page table.  Parent and child share the pages, and a
+ *             page is copied only when one of them writes to it (*copy on write*).
+ *             The child's object gets a copy of the parent's tree, so that both name the same frames.  A
+ *             page's `share` is the number of objects that name it.  The parent's translations become
+ *             read-only; the child has none.  A write by either faults.  If share > 1, the writer gets a
+ *             copy.  If share is 1, the writer is the only user and keeps the frame.
+ *             share rises only in fork(), which holds the parent's as->lock for writing, so that no fault of
+ *             that space runs meanwhile.  So a fault that finds share 1 may rely on it.
+ *             All objects that descend from one exec() are a family.  A page leads to its family, and the
+ *             family to every mapping of the page (rmap.c).
+ * INVARIANTS  I1  A private page's share, and its references from objects, rise under the family's lock.
+ *                 share rises before another thread can find an object that names the page.  Both fall with
+ *                 or without locks, share first.  So at most one object names a page with share 1.  A page
+ *                 whose refs and share do not match counts as in use, which is safe
+ * LOCKING     the family's lock, then the lock of the parent's object.  The child's object needs none yet:
+ *             other threads find it only through the family.  Each hold copies only a few leaves of the tree
  * SEE ALSO    docs/memory.md
  */
 #include "lib/errno.h"
@@ -25,7 +29,7 @@
 #include "pages/swap.h"
 
 #define LEAVES_PER_HOLD 16  /* of 64 pages each: bounds the time with interrupts off */
-#define PAGES_PER_HOLD  128 /* freed with one hold of the lock                      */
+#define PAGES_PER_HOLD  128 /* pages freed per hold of the lock, for the same reason */
 
 int anon_init(struct as *as, struct anon_family *f)
 {
@@ -50,7 +54,7 @@ int anon_init(struct as *as, struct anon_family *f)
     return 0;
 }
 
-/* Lets go of a page that one object does not name any more, and that it does not map. */
+/* Drops the share and the reference of an object that no longer names the page and does not map it. */
 static void anon_decref(struct page *pg)
 {
     atomic_fetch_sub_explicit(&pg->share, 1, memory_order_relaxed);
@@ -70,7 +74,7 @@ void anon_fini(struct as *as)
     spin_lock(&f->lock);
     list_remove(&as->anon.family_link);
     spin_unlock(&f->lock);
-    radix_destroy(&as->anon.tree, decref_anon_item, NULL); /* nobody finds it any more */
+    radix_destroy(&as->anon.tree, decref_anon_item, NULL); /* unlocked: no thread can find it */
     anon_family_release(f);
 }
 
@@ -88,7 +92,7 @@ static void protect_leaf(struct as *parent, const struct radix_node *leaf)
     uint64_t addr = leaf->prefix << RADIX_BITS << PAGE_SHIFT;
     uint64_t *table = pt_leaf(parent, addr);
 
-    if (table == NULL) { /* none there, or a 2 MiB page */
+    if (table == NULL) { /* nothing is mapped there, or a 2 MiB page */
         uint64_t *pd = pt_pd(parent, addr), *e = pd != NULL ? pt_entry(pd, addr, PT_L2) : NULL;
 
         if (e != NULL && *e != 0)
@@ -104,7 +108,7 @@ static void protect_leaf(struct as *parent, const struct radix_node *leaf)
     }
 }
 
-/* Gives the child one leaf's pages.  All locks are held. */
+/* Shares one leaf's pages with the child; false: no memory.  Family and parent's object are locked. */
 static bool share_leaf(struct as *child, struct as *parent, const struct radix_node *leaf)
 {
     if (radix_clone_leaf(&child->anon.tree, leaf) == NULL)
@@ -167,7 +171,7 @@ void anon_drop(struct as *as, uint64_t start, uint64_t end)
     } while (n == PAGES_PER_HOLD);
 }
 
-/* A copy of a page that relatives share, at a new index of `as`; NULL: no memory. */
+/* A copy of a page that cannot move itself, on its node; the caller sets its index.  NULL: no memory. */
 static struct page *copy_for_move(struct page *from)
 {
     struct page *to = page_alloc(from->node, from->order, ALLOC_WHOLE);
@@ -182,7 +186,9 @@ static struct page *copy_for_move(struct page *from)
     return to;
 }
 
-/* Gets a page back from swap.  Locks of family and object are held, and released. */
+/*
+ * Reads a page back from swap.  0, -ENOMEM or -EIO.  Releases the locks of family and object, which are held.
+ */
 static int swap_in_anon_unlock(struct vm_object *o, struct page *pg)
 {
     struct placement pl = {LGRP_MEM_POLICY_NEXT, PAGE_SIZE, pg->index, true};
@@ -200,7 +206,7 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
 {
     struct vm_object *o = &as->anon;
     uint64_t index = from >> PAGE_SHIFT, last = (from + len - 1) >> PAGE_SHIFT;
-    uint64_t shift = (to - from) >> PAGE_SHIFT; /* may be "negative": wraps */
+    uint64_t shift = (to - from) >> PAGE_SHIFT; /* wraps around if to < from */
     struct page *pg, *moved;
     unsigned tries = 0;
     int err = 0;
@@ -214,8 +220,8 @@ int anon_move(struct as *as, uint64_t from, uint64_t to, uint64_t len)
             bool movable =
                 atomic_load(&pg->share) == 1 && (atomic_load(&pg->flags) & PG_LOCKED) == 0;
 
-            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) !=
-                                0) { /* its bytes are needed: here, and again */
+            /* A copy needs the bytes: read them, then look at this index again. */
+            if (!movable && (atomic_load(&pg->flags) & PG_SWAPPED) != 0) {
                 err = swap_in_anon_unlock(o, pg);
                 index--;
                 continue;

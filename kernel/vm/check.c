@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * check.c - walks all page tables and looks for what must never be.
+ * check.c - walks all page tables and looks for forbidden rights.
  *
- * THEORY      Rights add up along the walk: a page is writable if every level says so, open to users if every
- *             level says so, executable if no level forbids it.  In the kernel's half nothing may be
- *             writable and executable, and nothing open to users.  A program may ask for memory that is
- *             both writable and executable (a run-time compiler does); such pages are allowed only in
- *             segments that say so, and are counted.
- * INVARIANTS  I1  no kernel page is writable and executable  I2  no kernel page is open to users
- *             I3  a user page has no right that its segment has not
+ * THEORY      The rights of a page depend on the entries of all levels: a page is writable, or accessible to
+ *             users, if every entry on the way to it allows that; it is executable if no entry forbids it.
+ *             In the kernel's half no page may be both writable and executable, and none may be accessible to
+ *             users.  A program may request memory that is both writable and executable (a run-time compiler
+ *             does).  Such pages are allowed only in segments with both rights, and are counted.
+ * INVARIANTS  I1  no kernel page is writable and executable
+ *             I2  no kernel page is accessible to users
+ *             I3  a user page has no right that its segment does not have
  * LOCKING     as->lock for reading
  * SEE ALSO    tests/test_vm.py
  */
@@ -18,11 +19,12 @@
 enum { KERNEL_FIRST = PT_ENTRIES / 2, TOP_LEVEL = 39, LAST_LEVEL = 12 };
 
 struct walk {
-    struct as *as;  /* NULL: the kernel's half           */
-    uint64_t pages; /* translations seen                 */
-    uint64_t asked; /* user pages writable and executable */
+    struct as *as;  /* NULL: the kernel's half                        */
+    uint64_t pages; /* translations seen                              */
+    uint64_t asked; /* user pages writable and executable, by request */
 };
 
+/* Checks I1 to I3 for one page, and counts it.  @rights  PTE_W and PTE_U if every level sets them */
 static void check_entry_rights(struct walk *w, uint64_t addr, uint64_t rights, bool nx)
 {
     bool wx = (rights & PTE_W) != 0 && !nx;
@@ -41,6 +43,12 @@ static void check_entry_rights(struct walk *w, uint64_t addr, uint64_t rights, b
     w->asked += wx;
 }
 
+/*
+ * Checks the pages below entries first .. last - 1 of a table.
+ * @level       each entry covers 1 << level bytes
+ * @base        address that entry 0 covers
+ * @rights, nx  what the levels above allow and forbid
+ */
 static void walk_table(struct walk *w, const uint64_t *table, unsigned first, unsigned last,
                        unsigned level, uint64_t base, uint64_t rights, bool nx)
 {

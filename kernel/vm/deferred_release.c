@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * deferred_release.c - the end of what had its last user where nobody may sleep.
+ * dying.c - a kernel thread that drops last references where their holder may not sleep.
  *
- * THEORY      Whoever unmaps or protects pages of others holds their address spaces for the time of the flush (tlb.h).
- *             When a process has ended meanwhile, that reference is the last one, and the end of the space lets files
- *             go.  That may wait for what the holder has in hand: pages under way to the disk, a commit, a pinned
- *             object.  A page on its way to swap holds its object, and the disk's interrupt gives it up.
- *             So a thread of its own ends them.
+ * THEORY      A thread that unmaps or protects pages of other address spaces holds references to these spaces
+ *             until the flush (tlb.h).  If a process ends meanwhile, its space's last reference is among
+ *             them.  Dropping it destroys the space and releases files.  That may wait for things that the
+ *             same thread must finish first: pages on their way to the disk, a commit, a pinned object.  The
+ *             thread would wait for ever.
+ *             A page on its way to swap holds a reference to its object.  The disk's interrupt handler must
+ *             drop it, and cannot sleep.
+ *             So a kernel thread drops such references.
  * LOCKING     dying_lock (RANK_VM_TLB)
  * SEE ALSO    tlb.c, as.c, swap.c
  */

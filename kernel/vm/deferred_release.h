@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * deferred_release.h - giving up last references in a thread that may sleep.  See deferred_release.c.
+ * dying.h - lets a thread that may sleep drop last references.  See dying.c.
  */
 #ifndef VM_DEFERRED_RELEASE_H
 #define VM_DEFERRED_RELEASE_H
 
 #include "lib/list.h"
 
-/* Part of something that has to end. */
+/* Embedded in an object whose end may have to sleep. */
 struct dying {
     struct list link;
     void (*end)(struct dying *d);
 };
 
-/* dying_later - a thread calls end(d), which may sleep.  `d` is on its way from here on.  Any context. */
+/* dying_later - let the kernel thread call end(d), which may sleep.  `d` is not queued yet.  Any context. */
 void dying_later(struct dying *d, void (*end)(struct dying *d));
-/* dying_start - that thread; once there are threads. */
+/* dying_start - start the kernel thread; once threads can be created. */
 void dying_start(void);
 
 #endif

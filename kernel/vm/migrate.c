@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * migrate.c - moving pages to whoever touches them next (madvise(3C), MADV_ACCESS_LWP and _MANY).
+ * migrate.c - moves pages to the board of the thread that touches them next.
  *
- * THEORY      madvise() marks the pages that are there and drops their translations, so that the next
- *             access faults.  The fault asks the policy for an lgroup, for the toucher: the page's own
- *             takes the mark off; another makes a new page there, copies, and puts the new page in the
- *             old one's place in each object that names it.  What cannot be moved (no free frame there,
- *             somebody is using the frame) stays, marked, until the next fault.
- *             While it moves, a page is busy (PG_LOCKED): faults and reads of it wait.  So once nothing
- *             maps it and the only references are those of its objects and ours, nobody can change it.
- *             A page that several processes share after fork is read-only everywhere, and moves for all.
+ * THEORY      A page is placed at its first touch.  If other threads use it later, it is on the wrong board.
+ *             A program can then give advice: madvise(3C) with MADV_ACCESS_LWP or MADV_ACCESS_MANY.  It marks
+ *             the pages in memory and drops their translations, so that the next access faults.
+ *             The fault lets the policy choose an lgroup for the thread that faults.  If the page is there
+ *             already, only the mark is cleared.  Else the fault allocates a page there, copies the
+ *             contents, and puts the new page in the place of the old one in each object that names it.  A
+ *             page that cannot be moved (no free frame there, or the frame is in use) stays where it is,
+ *             marked, until the next fault.
+ *             While a page moves it is busy (PG_LOCKED), so faults and reads of it wait.  Once nothing maps
+ *             it, and only its objects and this thread hold references, no other thread can change it.
+ *             A page that processes share after fork() is read-only everywhere, and moves for all of them.
  * INVARIANTS  I1  a page is busy from before it is unmapped until its successor is in place
- * LOCKING     family, then object; copying happens without either
+ * LOCKING     family, then object; a page is copied without locks
  * SEE ALSO    docs/memory.md; kstats lgrp:N "pages migrated to" and so on
  */
 #include "vm/migrate.h"
@@ -32,7 +35,7 @@ static inline uint64_t base_pages(const struct page *pg)
     return 1ul << pg->order;
 }
 
-/* Who, apart from its objects, holds the page? */
+/* Are there references to the page besides those of its objects and `ours` of the caller? */
 static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
 {
     uint32_t named = private ? atomic_load(&pg->share) : 1;
@@ -42,7 +45,10 @@ static bool has_other_holders(struct page *pg, bool private, uint32_t ours)
 
 /* ---- marking --------------------------------------------------------------------------------- */
 
-/* Marks pages first .. last of an object; drops what rmap finds when the page is shared. */
+/*
+ * Marks pages first .. last of an object.  Drops the translations of marked pages, except those of private
+ * pages that only one space uses: the caller drops them.
+ */
 static void mark_object_pages(struct vm_object *o, uint64_t first, uint64_t last,
                               struct tlb_batch *b)
 {
@@ -87,12 +93,12 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 {
     struct tlb_batch b;
 
-    if (s->locked) /* its pages stay where they are */
+    if (s->locked) /* locked pages do not move */
         return;
     tlb_batch_init(&b);
     if (!seg_shared(s)) {
         mark_object_pages(&s->as->anon, start >> PAGE_SHIFT, (end >> PAGE_SHIFT) - 1, &b);
-        if (range_zap(s->as, start, end)) /* pages of this space alone */
+        if (range_zap(s->as, start, end)) /* for pages that only this space uses */
             s->as->tidy = false;
     }
     if (s->obj != NULL)
@@ -102,7 +108,7 @@ void migrate_mark(struct seg *s, uint64_t start, uint64_t end)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Drops all translations of a busy page and flushes.  Returns whether it may be moved then. */
+/* Drops all translations of a busy page and flushes.  Returns whether the page has no other user then. */
 static bool unmap_busy_page(struct vm_object *o, struct page *pg)
 {
     struct tlb_batch b;
@@ -136,7 +142,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
         return true;
     }
     if ((atomic_fetch_or(&pg->flags, PG_LOCKED) & PG_LOCKED) !=
-        0) { /* another process was faster */
+        0) { /* another thread got it first */
         spin_unlock(&o->lock);
         page_lock_wait(pg);
         return true;
@@ -159,7 +165,7 @@ bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement 
     page_copy(fresh, pg, order);
     flags = atomic_load(&pg->flags) & ~(uint32_t)(PG_LOCKED | PG_MARKED | PG_HEAD | PG_SLOT);
     atomic_fetch_or(&fresh->flags, flags);
-    fresh->obj = pg->obj; /* or the family, in the same place */
+    fresh->obj = pg->obj; /* or its family: they share a union */
     fresh->index = pg->index;
     page_replace(o, o->family, pg, fresh);
     TRACE(PAGE, pg->node, pg->index << PAGE_SHIFT, fresh->node);

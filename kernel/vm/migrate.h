@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * migrate.h - moving pages to whoever touches them next.  See migrate.c.
+ * migrate.h - moves pages to the board of the thread that touches them next.  See migrate.c.
  */
 #ifndef VM_MIGRATE_H
 #define VM_MIGRATE_H
 
 #include "vm/placement.h"
 
-/* migrate_mark - mark every page of [start, end) of a segment and drop its translations.  as->lock held for writing. */
+/*
+ * migrate_mark - mark the pages of [start, end) of a segment, and drop their translations.  Pages
+ * that are busy, on swap or in use otherwise are not marked, and neither is locked memory.
+ * as->lock is held for writing.
+ */
 void migrate_mark(struct seg *s, uint64_t start, uint64_t end);
 
 /*
- * migrate_touch - a marked page of `o` is touched by curthread.  Called with o->lock held, returns without it.
- * Returns whether the page is where the policy wants it now (not marked any more): look it up again.
- * Otherwise it stays where it is, marked, and is to be mapped there.
+ * migrate_touch - curthread touches a marked page of `o`: move the page if the policy chooses another lgroup.
+ * o->lock is held, and released here.  May sleep.
+ * true: the page has moved, lies well, or was busy; the caller looks it up again.
+ * false: it cannot be moved now.  It stays marked, and the caller maps it where it is.
  */
 bool migrate_touch(struct vm_object *o, struct page *pg, const struct placement *pl);
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * mlock.c - memory that stays: mlock(2), mlockall(2).
+ * mlock.c - memory that stays in memory: mlock(2), mlockall(2).
  *
- * THEORY      A segment is locked or not.  The translations of a locked segment carry PTE_LOCKED, so whoever comes from
- *             a page to its mappings sees it: such a page counts as touched for ever (rmap.c), and neither pageout nor
- *             migration takes the translation away.  Locking first sets the segment's flag and marks what is mapped, so
- *             that faults mark what they map; then it brings in what is missing.
- *             A child of fork() has nothing locked.  An access that is taken away (mprotect) takes the lock with it
- *             until the next touch.
- * INVARIANTS  I1  as->locked_pages is the sum over locked segments; locked_total that over all spaces
- * LOCKING     as->lock for writing; as for any fault while pages come in
+ * THEORY      A program that must not wait for a disk (a real-time program, for example) can lock memory: its
+ *             pages then stay in memory until it unlocks them.
+ *             A segment is locked as a whole.  Its page-table entries have the bit PTE_LOCKED, which reverse
+ *             mapping sees: such a page always counts as touched (rmap.c), so pageout does not take it.  If
+ *             it is private, it does not migrate either.
+ *             To lock, first the segment's flag and the bit in its entries are set; faults set the bit in new
+ *             entries.  Then the missing pages are brought in.
+ *             A child of fork() has no locked memory.  mprotect() to PROT_NONE removes the entries, so the
+ *             pages are not locked until they are touched again.
+ * INVARIANTS  I1  as->locked_pages counts the pages of locked segments; locked_total is
+ *                 its sum over all spaces
+ * LOCKING     as->lock for writing; while pages are brought in, as in fault.c
  * SEE ALSO    docs/memory.md, user/test/t_mlock.c
  */
 #include "lib/errno.h"
@@ -18,7 +22,7 @@
 
 _Atomic uint64_t locked_total;
 
-/* Pages that may be locked on the whole machine: what is left lets everybody else run (Solaris's pages_pp_maximum). */
+/* Limit of locked pages on the machine: the rest lets other programs run (Solaris: pages_pp_maximum). */
 static uint64_t locked_max(void)
 {
     uint64_t all = mem_total_pages();
@@ -26,6 +30,7 @@ static uint64_t locked_max(void)
     return all - all / 8;
 }
 
+/* May `more` pages be locked?  0, -ENOMEM: over `limit` (bytes), -EAGAIN: over the machine's limit. */
 static int check_lock_limits(const struct as *as, uint64_t more, uint64_t limit)
 {
     if (more == 0)
@@ -40,7 +45,7 @@ bool as_may_lock(const struct as *as, uint64_t pages)
     return check_lock_limits(as, pages, as->lock_limit) == 0;
 }
 
-/* Pages of [start, end) that would become locked; -ENOMEM in *err for a hole. */
+/* Pages of [start, end) that are not locked.  @err  out: 0, or -ENOMEM: there is a hole */
 static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end, int *err)
 {
     uint64_t n = 0;
@@ -58,7 +63,7 @@ static uint64_t count_unlocked_pages(struct as *as, uint64_t start, uint64_t end
     return n;
 }
 
-/* All segments of [start, end), which has no hole.  as->lock for writing. */
+/* Locks or unlocks [start, end), which has no hole.  0 or -ENOMEM.  as->lock is held for writing. */
 static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on)
 {
     struct seg *s;
@@ -77,8 +82,8 @@ static int set_range_locked(struct as *as, uint64_t start, uint64_t end, bool on
 }
 
 /*
- * Brings in the pages of locked segments in [start, end).  0; -ENOMEM: one cannot be had.  With `ignore` the rest of
- * that segment is left out: if there is no memory, each page would be waited for.
+ * Brings in the pages of locked segments in [start, end).  0, or -ENOMEM: a fault failed.
+ * @ignore  after a failed fault, skip the rest of the segment: without memory, each page would wait again
  */
 static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ignore)
 {
@@ -102,7 +107,7 @@ static int fault_in_locked(struct as *as, uint64_t start, uint64_t end, bool ign
         if (seg_huge(s))
             step = HUGE_SIZE;
         if ((s->prot & PROT_WRITE) != 0 &&
-            !seg_shared(s)) /* a copy, so that no later store needs one */
+            !seg_shared(s)) /* copies now, so that no later store must */
             access = FAULT_WRITE;
         rw_exit_read(&as->lock);
         for (; locked && at < stop; at += step)
@@ -160,7 +165,7 @@ int as_mlockall(struct as *as, int flags, uint64_t limit)
             }
     as_unlock(as);
     if (err == 0 && (flags & (MCL_CURRENT | MCL_ONFAULT)) == MCL_CURRENT)
-        as_bring_in_locked(as, 0, USER_TOP); /* as on Linux: what cannot come in is no error */
+        as_bring_in_locked(as, 0, USER_TOP); /* as on Linux, a missing page is no error */
     return err;
 }
 

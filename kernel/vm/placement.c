@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * placement.c - on which board a new page comes to lie.
+ * place.c - chooses the board for a new page.
  *
- * THEORY      The policy of private memory is in its segment, that of shared memory in the object, where
- *             all mappings see it, keyed by offset: a sorted list of ranges that madvise() made, at
- *             most ADVISED_MAX.  Where neither says anything, kind and size decide (lgrp_mem_default).
- *             First touch, the common case, is decided here in a few instructions; the rest is
- *             lgrp/placement.c's.  "First" is the home of the toucher, even while it runs elsewhere.
- *             A thread that has asked for nodes itself (lgrp/mempolicy.h) gets them where nothing was advised.
- *             Where frames have colours (mem/page.h), the page's number chooses one, so that pages in a row do not
- *             meet in the external cache.  The two ways to choose are Solaris's, by its name
- *             consistent_coloring (Solaris Tunable Parameters Reference Manual, "sun4u Specific"); its third,
- *             bin hopping in the order of touch, is not here.  By way 0 a page one cache way further has the next
- *             colour.  Each address space begins at another colour.
- * LOCKING     o->lock for the ranges of an object; a segment's fields as vm/as.h says
+ * THEORY      A CPU reaches memory on its own board faster than memory on other boards.  So the kernel places
+ *             a new page near the threads that will use it.  A policy tells how (lgrp/place.h); the usual one
+ *             is *first touch*: the page goes to the home of the thread that touches it first, even while
+ *             that thread runs elsewhere.
+ *             Private memory has its policy in the segment.  Shared memory has it in the object, so that it
+ *             holds for all mappings: a sorted list of at most ADVISED_MAX ranges of pages, made by
+ *             madvise().  Without advice, kind and size of the memory decide (lgrp_mem_default).
+ *             First touch is decided here, in a few instructions; lgrp/place.c decides the other policies.
+ *             If a thread has requested nodes itself (lgrp/mempolicy.h), its pages come from them, except
+ *             where advice was given.
+ *             Where frames have colours (mem/page.h), the page's number chooses one, so that consecutive
+ *             pages use different places of the external cache.  The tunable consistent_coloring selects one
+ *             of two ways to choose, as in Solaris (Solaris Tunable Parameters Reference Manual, "sun4u
+ *             Specific").  Solaris's third way, bin hopping in the order of touch, is missing.  With way 0
+ *             the colours shift by one for each cache way (one page of every colour).  Each address space
+ *             begins at another colour.
+ * LOCKING     o->lock for the ranges of an object; for the fields of a segment, as in vm/as.h
+ * TUNABLES    consistent_coloring
  * SEE ALSO    docs/memory.md, docs/lgroups.md, lgrp/place.h
  */
 #include "vm/placement.h"
@@ -28,8 +34,8 @@
 #include "pages/cachelist.h"
 
 enum {
-    RECLAIM_BATCH = 64 /* pages of files given up at once */,
-    ADVISED_MAX = 256 /* ranges of one object */
+    RECLAIM_BATCH = 64 /* pages of the cache list that are freed at once */,
+    ADVISED_MAX = 256 /* ranges with advice in one object */
 };
 
 uint32_t consistent_coloring = 0;
@@ -59,6 +65,7 @@ static const uint8_t policy_stat[LGRP_MEM_POLICY_COUNT] = {
     [LGRP_MEM_POLICY_NEXT_CPU] = LGRP_STAT_NEXT,
 };
 
+/* As place_lgrp(), for any policy. */
 static unsigned place_by_policy(const struct placement *pl)
 {
     struct thread *t = curthread;
@@ -89,7 +96,7 @@ unsigned place_lgrp(const struct placement *pl)
     return home;
 }
 
-/* A frame of the colour for page `index` of an object, or of an address space whose colours begin at `start`. */
+/* A frame with the colour for page `index`; the colours of the object or address space begin at `start`. */
 static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index, unsigned start)
 {
     uint64_t color = index + start + (consistent_coloring == 0 ? index / page_colors : 0);
@@ -97,6 +104,7 @@ static struct page *alloc_colored(unsigned node, unsigned flags, uint64_t index,
     return page_alloc_colored(node, (unsigned)color & (page_colors - 1), flags);
 }
 
+/* Counts a page that does not lie in `lgrp`, or is NULL, as a failed allocation of `lgrp`.  Returns `pg`. */
 static inline struct page *count_if_missed(struct page *pg, unsigned lgrp)
 {
     if (unlikely(pg == NULL || lgrp_topo.node_lgrp[pg->node] != lgrp))
@@ -112,7 +120,7 @@ static struct page *alloc_on_node(unsigned node, unsigned order, unsigned flags,
                                          : page_alloc(node, order, flags);
 }
 
-/* As alloc_by_policy(), from the nodes that the thread has asked for. */
+/* As alloc_by_policy(), from the nodes that the thread has requested (set_mempolicy(2)). */
 static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t index,
                                        unsigned start)
 {
@@ -136,8 +144,7 @@ static struct page *alloc_by_mempolicy(unsigned order, unsigned flags, uint64_t 
     }
 }
 
-/* A block for page `index` of an object, or of an address space, from the lgroup of the policy or as near to it as
-   there is one. */
+/* A block for page `index`, from the lgroup that the policy chooses, or from the nearest one with memory. */
 static struct page *alloc_by_policy(const struct placement *pl, unsigned order, unsigned flags,
                                     uint64_t index, unsigned start)
 {
@@ -157,7 +164,7 @@ struct page *place_page(const struct placement *pl, unsigned order, unsigned fla
     return alloc_by_policy(pl, order, flags, index, 0);
 }
 
-/* Whatever is not common: another policy, of the segment or the thread, no home, a home of several nodes, colours. */
+/* The uncommon cases: other policies, a thread without a home, a home of several nodes, colours. */
 static __attribute__((noinline)) struct page *place_private_slow(struct seg *s, uint64_t addr,
                                                                  unsigned order, unsigned flags)
 {
@@ -243,8 +250,8 @@ unsigned object_policy(struct vm_object *o, uint64_t index)
 }
 
 /*
- * Cuts [first, last] out of the list; *spare becomes the upper part of a range cut in two, and NULL.
- * -ENOMEM: that would be one range too many.
+ * Removes the advice for [first, last].  If that cuts a range in two, *spare becomes its upper part, and is
+ * set to NULL.  Removed ranges go to `dead`.  0, or -ENOMEM: there would be too many ranges.
  */
 static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct advised **spare,
                       struct list *dead)
@@ -254,7 +261,7 @@ static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct
     LIST_FOREACH_SAFE (a, next, &o->advised, link) {
         if (a->last < first || a->first > last)
             continue;
-        if (a->first < first && a->last > last) { /* so it is the only one that overlaps */
+        if (a->first < first && a->last > last) { /* then no other range overlaps */
             if (o->nadvised >= ADVISED_MAX)
                 return -ENOMEM;
             (*spare)->first = last + 1;
@@ -279,7 +286,7 @@ static int advice_cut(struct vm_object *o, uint64_t first, uint64_t last, struct
     return 0;
 }
 
-/* Puts the range in its place, and joins it with a neighbour of the same policy. */
+/* Inserts a range and joins it with neighbours of the same policy; ranges joined to others go to `dead`. */
 static void advice_insert(struct vm_object *o, struct advised *fresh, struct list *dead)
 {
     struct advised *a, *prev;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * placement.h - on which board a new page comes to lie: the link between segments and lgrp/place.h.
+ * place.h - chooses the board for a new page: the link between segments and lgrp/place.h.
  */
 #ifndef VM_PLACEMENT_H
 #define VM_PLACEMENT_H
@@ -8,29 +8,31 @@
 #include "lgrp/place.h"
 #include "vm/as.h"
 
-/* place_of_seg - how a page at `addr` of a segment is to be placed. */
+/* place_of_seg - the placement of a new page at `addr` of a segment. */
 struct placement place_of_seg(struct seg *s, uint64_t addr);
-/* place_lgrp - the lgroup that curthread's touch chooses; counted under the policy really used. */
+/* place_lgrp - the lgroup that the policy chooses for curthread; counted under the policy really used. */
 unsigned place_lgrp(const struct placement *pl);
 /*
- * place_page - a block of 2^order frames placed for curthread: in the lgroup of the policy, or the
- * nearest one that has memory left (counted as "alloc fail").  `index`: number of the page in its object, for its
- * colour.  NULL: no memory anywhere.
+ * place_page - a block of 2^order frames for curthread: in the lgroup that the policy chooses, else in the
+ * nearest lgroup with free memory (counted as "alloc fail").  NULL: no memory, also after waiting for it.
+ * No spin lock is held.
+ * @flags  enum alloc_flags
+ * @index  number of the page in its object, which chooses the colour
  */
 struct page *place_page(const struct placement *pl, unsigned order, unsigned flags, uint64_t index);
 /* place_private - the same for a new private page at `addr` of a segment. */
 struct page *place_private(struct seg *s, uint64_t addr, unsigned order, unsigned flags);
-/* place_strict - a block of the size and colour of `like` in lgroup `lgrp`, or NULL. */
+/* place_strict - a block in lgroup `lgrp` with the size and colour of `like`, or NULL.  Does not sleep. */
 struct page *place_strict(unsigned lgrp, const struct page *like);
 
-/* object_policy - the policy advised for a page of a shared object; 0: none.  Takes o->lock if there are any. */
+/* object_policy - the policy advised for a page of an object; 0: none.  Takes o->lock if there is advice. */
 unsigned object_policy(struct vm_object *o, uint64_t index);
 /*
- * object_advise - set it for pages first .. last (0: back to the default).  0 or -ENOMEM, also when there
- * would be too many ranges.
+ * object_advise - set the policy for pages first .. last (0: no advice).  0 or -ENOMEM (no memory, or too
+ * many ranges).  Takes o->lock.
  */
 int object_advise(struct vm_object *o, uint64_t first, uint64_t last, unsigned policy);
-/* object_forget_advice - forget all.  Takes o->lock. */
+/* object_forget_advice - remove the advice for all pages.  Takes o->lock. */
 void object_forget_advice(struct vm_object *o);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * query.c - what others want to know about an address space: meminfo(2), /proc, futexes, debuggers.
+ * query.c - information about an address space, for meminfo(2), /proc, futexes and debuggers.
  *
- * THEORY      Answers are snapshots: they come from page tables, segments and objects under as->lock, and no
- *             page is brought in for a question.  Access to another process's memory is the exception: it
- *             faults pages in as that process would, and copies through the kernel's view of the frames.
+ * THEORY      Results are snapshots: they are read from page tables, segments and objects under as->lock, and
+ *             may be out of date when the caller uses them.  A query does not bring a page in.  Only
+ *             as_access_remote() does: it faults pages in as the other process would, and copies the bytes
+ *             through the kernel's direct map.
  * LOCKING     as->lock for reading
  * SEE ALSO    docs/memory.md
  */
@@ -24,8 +25,9 @@ static void fill_page_info(struct as_page_info *out, const struct page *pg, uint
 }
 
 /*
- * No translation is loaded at `addr`.  Memory that was touched has a page all the same (after fork, or marked
- * for migration); a file's page in the cache says nothing about this space.
+ * Fills in *out for an address without a page-table entry.  Memory that was touched may still have a
+ * page (after fork, or marked for migration).  A page of a file does not count: it does not mean that
+ * this space has touched it.
  */
 static void query_unmapped_page(struct as_page_info *out, struct seg *s, uint64_t addr)
 {
@@ -63,7 +65,7 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
     rw_exit_read(&as->lock);
 }
 
-/* As as_skip_absent(), up to `end` in one segment. */
+/* As as_skip_absent(), for [addr, end) inside one segment. */
 static uint64_t next_present_page(struct seg *s, uint64_t addr, uint64_t end)
 {
     struct vm_object *o = seg_shared(s) ? s->obj : &s->as->anon;
@@ -92,7 +94,7 @@ uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end)
     return next;
 }
 
-/* Pages of a segment that are mapped, and of these, private ones. */
+/* Adds the mapped pages of a segment to *rss, and those of them with PG_ANON to *anon. */
 static void count_mapped_pages(struct seg *s, uint64_t *rss, uint64_t *anon)
 {
     uint64_t *pd, step;
@@ -156,7 +158,7 @@ void as_usage(struct as *as, struct as_usage *out)
     rw_exit_read(&as->lock);
 }
 
-/* Frames of private memory of a segment. */
+/* Counts the private pages of a segment that are in memory. */
 static int64_t count_private_frames(struct seg *s)
 {
     struct vm_object *o = &s->as->anon;
@@ -164,7 +166,7 @@ static int64_t count_private_frames(struct seg *s)
     struct page *pg;
     int64_t n = 0;
 
-    do { /* not all of it under one hold of the lock */
+    do { /* in parts, so that the lock is not held for long */
         uint64_t stop = min_of(end, i + PT_ENTRIES);
 
         spin_lock(&o->lock);
@@ -197,15 +199,15 @@ int64_t as_unpromised(struct as *as, int64_t *own, uint64_t *rss)
         rw_exit_read(&as->lock);
     }
     *own = max_of(n, 0l) + max_of((int64_t)as->tables - RESERVE_TABLES - resv / PT_ENTRIES, 0l);
-    *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own),
-                   0l); /* of files: no daemon takes them */
+    /* Locked pages of files count as the space's own, because pageout cannot take them. */
+    *own += max_of(min_of((int64_t)as->locked_pages, all - resv - *own), 0l);
     *rss = (uint64_t)all;
     return max_of(all - resv, *own);
 }
 
 /*
- * The page at `index` of `o` that is mapped by entry `e`, held, if it still is the object's and not being moved.  While
- * it is held it is not moved, nor does it go to swap.
+ * The page at `index` of `o`, if it is the one that entry `e` maps and is not busy; else NULL.  The caller
+ * gets a reference.  While it holds the reference, the page neither migrates nor goes to swap.
  */
 static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64_t e)
 {
@@ -222,8 +224,8 @@ static struct page *hold_mapped_page(struct vm_object *o, uint64_t index, uint64
 }
 
 /*
- * Copies up to the end of the page if `addr` is mapped now as `write` needs it; as->lock is held, which keeps segments
- * and objects.  Returns whether.
+ * Copies `n` bytes, all in one page, from `addr` to `buf`, or with `write` from `buf` to `addr`.  Returns
+ * whether it did; false: `addr` is not mapped now, or not writable.  as->lock is held for reading.
  */
 static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n, bool write)
 {
@@ -246,7 +248,7 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     if (pg == NULL)
         return false;
     if (write && ((pt_find(as, addr, &huge) ^ e) & (PTE_ADDR | PTE_W)) !=
-                     0) { /* it went to swap and came back */
+                     0) { /* it was swapped out and in meanwhile */
         page_release(pg);
         return false;
     }
@@ -254,7 +256,7 @@ static bool copy_mapped_bytes(struct as *as, uint64_t addr, char *buf, size_t n,
     if (write) {
         memcpy(at, buf, n);
         if (o->kind == OBJ_VNODE)
-            object_dirty(o, pg); /* it may have become clean since the entry was read */
+            object_dirty(o, pg); /* it may have been cleaned since the entry was read */
     } else {
         memcpy(buf, at, n);
     }
@@ -284,7 +286,10 @@ long as_access_remote(struct as *as, uint64_t addr, void *buf, size_t n, bool wr
     return (long)done;
 }
 
-/* Unlike the object's address it is not used again: a waiter may still be there when the object is freed. */
+/*
+ * The number of an object, for futex keys.  Unlike its address, the number is never used again: a thread may
+ * still wait with the key when the object is freed.
+ */
 static uint64_t object_number(struct vm_object *o)
 {
     static _Atomic uint64_t last;

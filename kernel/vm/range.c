@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * range.c - changes of a range of addresses, whatever segments lie in it: munmap, mprotect, brk.
+ * range.c - changes a range of addresses that may contain any segments: munmap, mprotect, brk.
  *
- * THEORY      The order of taking something away is always the same: translations, flush, segments off
- *             their objects, private pages, empty tables.  After the flush nobody can use the pages;
- *             after the next two steps nobody can find the tables (pt.h).
+ * THEORY      A range is always removed in this order: translations, TLB flush, segments (from their objects
+ *             too), private pages, empty page tables.  After the flush no thread can access the pages.  After
+ *             the segments and private pages are gone, reverse mapping cannot find the page tables any more
+ *             (pt.h), so they can be freed.
  * LOCKING     as->lock held for writing
  * SEE ALSO    docs/memory.md
  */
@@ -12,6 +13,7 @@
 #include "vm/pt.h"
 #include "pages/reserve.h"
 
+/* Adds `by` to as->zaps, and to obj->zaps of each segment in [start, end) (as.h I8). */
 static void adjust_zap_counts(struct as *as, uint64_t start, uint64_t end, uint32_t by)
 {
     atomic_fetch_add(&as->zaps, by);
@@ -32,7 +34,7 @@ bool range_zap(struct as *as, uint64_t start, uint64_t end)
     return any;
 }
 
-/* Do the ends of [start, end) fall on page borders of the segments there (2 MiB pages)? */
+/* Is neither end of [start, end) inside a 2 MiB page? */
 static bool is_huge_aligned(struct as *as, uint64_t start, uint64_t end)
 {
     struct seg *s = seg_find(as, start);
@@ -72,7 +74,7 @@ int range_unmap(struct as *as, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* A user range: page-aligned start, inside the user half.  Rounds *len up; 0, -EINVAL or -ENOMEM. */
+/* Checks a range and rounds *len up.  0, -EINVAL (misaligned start) or -ENOMEM (outside the user half). */
 static int check_user_range(uint64_t addr, uint64_t *len)
 {
     if (addr % PAGE_SIZE != 0)
@@ -106,7 +108,7 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
         *obj = s->obj;
         err = 0;
     }
-    /* mprotect() may have cut it, munmap() may have made holes. */
+    /* The mapping may be several segments (mprotect) and may have holes (munmap). */
     while (err == 0 && s != NULL && s->obj == *obj &&
            s->obj_first == (s->n.start - addr) >> PAGE_SHIFT) {
         uint64_t end = s->n.end;
@@ -120,7 +122,10 @@ int as_detach(struct as *as, uint64_t addr, struct vm_object **obj)
 
 /* ---- protection ------------------------------------------------------------------------------ */
 
-/* May all of [start, end) get `prot`?  -ENOMEM: a hole, or too much private data; -EACCES: the file forbids it. */
+/*
+ * May [start, end) get `prot`?  Also reserves the memory that it then needs.
+ * 0, -ENOMEM (a hole, a limit, no memory), -EACCES (forbidden by the file), -EINVAL (cuts a 2 MiB page).
+ */
 static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     struct seg *s = seg_find(as, start);
@@ -144,6 +149,7 @@ static int check_and_reserve_protect(struct as *as, uint64_t start, uint64_t end
     return reserve_grow(as, more);
 }
 
+/* as_protect() for a checked range; as->lock is held for writing. */
 static int protect_range(struct as *as, uint64_t start, uint64_t end, int prot)
 {
     int err = check_and_reserve_protect(as, start, end, prot);
@@ -189,7 +195,7 @@ void as_brk_init(struct as *as, uint64_t start)
     as_unlock(as);
 }
 
-/* Lets the heap end at `end` instead of `old` (both page borders, end higher).  Returns whether it may. */
+/* Grows the heap from `old` to `end`, both multiples of PAGE_SIZE.  false: no memory or over a limit. */
 static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
 {
     uint64_t pages = (end - old) >> PAGE_SHIFT;
@@ -203,7 +209,7 @@ static bool heap_grow(struct as *as, uint64_t old, uint64_t end)
     s = old > 0 ? seg_find(as, old - 1) : NULL;
     if (s != NULL && s->what == SEG_HEAP && s->n.end == old &&
         s->prot == (PROT_READ | PROT_WRITE)) {
-        seg_resize(s, s->n.start, end); /* an advised policy goes on; the size decides otherwise */
+        seg_resize(s, s->n.start, end); /* keeps an advised policy; else s->size decides */
     } else {
         s = seg_create(as, old, end);
         if (s == NULL)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * remap.c - mremap(2): making a mapping larger, smaller, or moving it.
+ * remap.c - mremap(2): makes a mapping larger or smaller, or moves it.
  *
- * THEORY      In place if the space behind it is free; else a new segment elsewhere, and the private
- *             pages follow by changing their index.  A page that relatives of fork() share is copied
- *             on the way, since a page has one index in the whole family.  Pages of objects need nothing:
- *             they are found again by faults.
+ * THEORY      A mapping grows in place if the addresses above it are free.  Otherwise it moves: a new segment
+ *             is made elsewhere, and the private pages move to it by a change of their index.  A page that
+ *             relatives of fork() share is copied, because a page has only one index in the whole family.
+ *             For pages of an object there is nothing to do: faults find them through the new segment.
  * LOCKING     as->lock held for writing
  * SEE ALSO    anon.c, docs/memory.md
  */
@@ -19,7 +19,7 @@ struct remap {
     struct as *as;
     uint64_t old, old_len, new_len;
     int flags;
-    uint64_t to; /* in: with MREMAP_FIXED; out */
+    uint64_t to; /* in: new address (MREMAP_FIXED); out: where the mapping is now */
 };
 
 static bool exceeds_grow_limits(struct as *as, const struct seg *s, uint64_t more)
@@ -31,12 +31,13 @@ static bool exceeds_grow_limits(struct as *as, const struct seg *s, uint64_t mor
            (data && as->data_pages + more > as->limits.data_bytes >> PAGE_SHIFT);
 }
 
-/* The segment with the old range cut out on its own, or NULL: no memory. */
+/* The segment of the old range, split so that it covers only this range; NULL: no memory. */
 static struct seg *isolate_old_range(struct remap *m)
 {
     return seg_isolate(m->as, m->old, m->old + m->old_len) == 0 ? seg_find(m->as, m->old) : NULL;
 }
 
+/* Sets m->to to a free range; MREMAP_FIXED: checks and empties the given range.  0, -EINVAL or -ENOMEM. */
 static int choose_new_address(struct remap *m, const struct seg *s)
 {
     uint64_t grain = seg_huge(s) ? HUGE_SIZE : PAGE_SIZE;
@@ -56,6 +57,7 @@ static int choose_new_address(struct remap *m, const struct seg *s)
     return err;
 }
 
+/* Moves the old range to another address.  0, -EINVAL, -ENOMEM or -EIO. */
 static int move_mapping(struct remap *m)
 {
     struct seg *from, *to;
@@ -84,7 +86,7 @@ static int move_mapping(struct remap *m)
     range_zap(m->as, m->old, m->old + m->old_len);
     if (!seg_shared(from)) {
         err = anon_move(m->as, m->old, m->to, keep);
-        if (err != 0) { /* what has moved goes back: its old slots cost no more than they did */
+        if (err != 0) { /* moves the pages back, which needs no more memory than was freed */
             anon_move(m->as, m->to, m->old, keep);
             to->obj = NULL;
             to->vn = NULL;
@@ -97,6 +99,7 @@ static int move_mapping(struct remap *m)
     return range_unmap(m->as, m->old, m->old + m->old_len);
 }
 
+/* as_remap() with as->lock held for writing. */
 static int remap_range(struct remap *m)
 {
     struct seg *s = seg_find(m->as, m->old);

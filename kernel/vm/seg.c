@@ -2,17 +2,17 @@
 /*
  * seg.c - segments: making, cutting, joining, and the counts of an address space.
  *
- * THEORY      A segment is a range with one protection, one kind of backing, one policy and one advice.  Because
- *             private pages are indexed by address in the space's own object, cutting a segment or
- *             joining two moves no page; only the part of a mapped object has to be counted on.
- *             Neighbours that are alike are joined again, so that a program that changes protection
- *             page by page does not end with a segment per page.
- * INVARIANTS  I1  virt_pages and its kin are the sums over the segments
+ * THEORY      A segment is a range of addresses with one protection, one kind of backing, one policy and one
+ *             advice.  Private pages are indexed by address in the space's own object, so no page moves when
+ *             a segment is split or when two are joined.  Only obj_first of the upper part must be computed.
+ *             Neighbours that are alike are joined again.  Otherwise a program that changes protection page
+ *             by page would end with one segment per page.
+ * INVARIANTS  I1  virt_pages and the other counts of struct as are the sums over the segments
  *             I2  a segment with an object is on the object's list exactly while it is in the tree
- *             I3  who holds an object's lock finds each mapped page of it in one segment on the list: cutting and
- *                 joining is done under one hold of it
- * LOCKING     as->lock held for writing; obj->lock for the object's list and for changes of the range of
- *             a segment that is on it (rmap reads it)
+ *             I3  while an object's lock is held, each mapping of one of its pages lies in exactly one
+ *                 segment on its list.  So a split or a join is done under one hold of this lock
+ * LOCKING     as->lock held for writing.  obj->lock guards the object's list, and the ranges of the segments
+ *             on it, because rmap.c reads them
  * SEE ALSO    vm/segtree.h, docs/memory.md
  */
 #include "vm/as.h"
@@ -32,7 +32,7 @@ void seg_boot(void)
         panic("no memory for segments");
 }
 
-/* Adds (sign 1) or takes away (-1) what a segment counts for. */
+/* Adds a segment's pages to the counts of its space (sign 1), or subtracts them (sign -1). */
 static void account_segment(struct seg *s, int64_t sign)
 {
     struct as *as = s->as;
@@ -82,6 +82,7 @@ void seg_unlink_object(struct seg *s)
                         s->obj_first + ((s->n.end - s->n.start) >> PAGE_SHIFT) - 1);
 }
 
+/* May stores to the segment change a file?  Then it counts as a writer of the file. */
 static bool writes_file(const struct seg *s)
 {
     return s->vn != NULL && seg_shared(s) && (s->max_prot & PROT_WRITE) != 0;
@@ -97,7 +98,7 @@ static void hold_backing(struct seg *s)
         vm_vnode_ops.map_write(s->vn, 1);
 }
 
-/* A segment like `from` for a space that has `count` of them.  NULL: no memory, or the user has too many. */
+/* A copy of `from` for a space that has `count` segments.  NULL: no memory, or the user's account is full. */
 static struct seg *seg_alloc(const struct seg *from, size_t count)
 {
     struct usermem *payer = NULL;
@@ -163,7 +164,7 @@ void as_unlock(struct as *as)
         rw_exit_write(&as->lock);
         return;
     }
-    list_link_between(&dead, as->dead.prev, as->dead.next); /* `dead` takes the place of as->dead */
+    list_link_between(&dead, as->dead.prev, as->dead.next); /* moves the list to `dead` */
     list_init(&as->dead);
     rw_exit_write(&as->lock);
     while ((n = list_pop(&dead, struct seg_node, link)) != NULL)
@@ -182,7 +183,7 @@ static void unlock_backing_object(const struct seg *s)
         spin_unlock(&s->obj->lock);
 }
 
-/* Moves the ends of a segment in the tree; its object is locked. */
+/* Changes the range of a segment, and the counts; its object is locked. */
 static void set_segment_range(struct seg *s, uint64_t start, uint64_t end)
 {
     ASSERT(start < end && end <= USER_TOP, "as.h I6");
@@ -240,7 +241,7 @@ struct seg *seg_split(struct seg *s, uint64_t addr)
         list_push_back(&s->obj->segs, &upper->obj_link);
     unlock_backing_object(s);
     account_segment(upper, 1);
-    if ((upper->flags & MAP_GROWSDOWN) != 0) /* its lower part is below it: nothing to keep free */
+    if ((upper->flags & MAP_GROWSDOWN) != 0) /* no guard gap: the lower part is directly below */
         upper->n.guard = 0;
     return upper;
 }
@@ -257,7 +258,7 @@ int seg_isolate(struct as *as, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* May `low` and `high`, which follow each other, be one segment? */
+/* Can `high` be joined to `low`?  It can if it follows directly and differs in nothing. */
 static bool can_join_segments(const struct seg *low, const struct seg *high)
 {
     return low->n.end == high->n.start && low->prot == high->prot &&
@@ -267,7 +268,7 @@ static bool can_join_segments(const struct seg *low, const struct seg *high)
            (low->obj == NULL || seg_index(low, low->n.end) == high->obj_first);
 }
 
-/* Makes `low` cover `high` too, and deletes `high`. */
+/* Extends `low` over `high`, and deletes `high`. */
 static void absorb_segment(struct seg *low, struct seg *high)
 {
     uint64_t end = high->n.end;
@@ -297,6 +298,10 @@ struct seg *seg_join(struct seg *s)
     return s;
 }
 
+/*
+ * Copies a segment to the space `arg` for segtree_clone().  The copy is unlocked, and on
+ * no object's list yet.
+ */
 static struct seg_node *clone_segment(void *arg, struct seg_node *n)
 {
     struct seg *s = seg_of(n), *copy = seg_alloc(s, s->as->segs.count);

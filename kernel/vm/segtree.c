@@ -2,9 +2,10 @@
 /*
  * segtree.c - the ordered set of address ranges of one address space; see segtree.h.
  *
- * THEORY      Textbook AVL with recursion: depth is at most 1.44 log2(count).  Every change of a node or
- *             of the gap above it lies on one path from the root, and rebalance_subtree() restores height and max_gap
- *             of that path on the way back up.
+ * THEORY      A textbook AVL tree with recursive functions; their depth is at most 1.44 log2(count).
+ *             To insert or to remove a range changes its node and the gap of the next range, which are
+ *             both on one path from the root.  On the way back up, rebalance_subtree() restores height
+ *             and max_gap along this path.
  * SEE ALSO    tests/host/test_segtree.c
  */
 #include "vm/segtree.h"
@@ -47,7 +48,7 @@ static struct seg_node *rotate_left(struct seg_node *n)
     return r;
 }
 
-/* Restores I2 and I3 at `n`, whose subtrees are right; returns the subtree's new root. */
+/* Restores I2 and I3 at `n`, whose subtrees fulfil them; returns the subtree's new root. */
 static struct seg_node *rebalance_subtree(struct seg_node *n)
 {
     int32_t lean = subtree_height(n->left) - subtree_height(n->right);
@@ -66,7 +67,7 @@ static struct seg_node *rebalance_subtree(struct seg_node *n)
     return n;
 }
 
-/* The gap below `n`, from its neighbour in the list. */
+/* Computes n->gap from the previous range in the list. */
 static void set_gap_below(struct seg_tree *t, struct seg_node *n)
 {
     struct seg_node *prev = segtree_prev(t, n);
@@ -123,7 +124,7 @@ void segtree_insert(struct seg_tree *t, struct seg_node *n)
     t->count++;
 }
 
-/* Takes the leftmost node out of a subtree; returns what is left and the node in *min. */
+/* Removes the leftmost node of a subtree; returns the new root.  @min  out: the removed node */
 static struct seg_node *remove_leftmost_node(struct seg_node *at, struct seg_node **min)
 {
     if (at->left == NULL) {
@@ -159,13 +160,14 @@ void segtree_remove(struct seg_tree *t, struct seg_node *n)
 
     list_remove(&n->link);
     if (next != NULL)
-        set_gap_below(t, next); /* heir or ancestor of n: on its path */
+        set_gap_below(t, next); /* the heir or an ancestor of `n`: on its path */
     t->root = remove_from_subtree(t->root, n);
     if (atomic_load_explicit(&t->hint, memory_order_relaxed) == n)
         atomic_store_explicit(&t->hint, NULL, memory_order_relaxed);
     t->count--;
 }
 
+/* Recomputes height and max_gap from `n` up to `at`, one of its ancestors. */
 static void refresh_path(struct seg_node *at, struct seg_node *n)
 {
     if (at != n)
@@ -187,7 +189,7 @@ void segtree_resize(struct seg_tree *t, struct seg_node *n, uint64_t start, uint
     }
 }
 
-/* The highest fitting gap that lies below a node of this subtree. */
+/* The highest address in [lo, hi) of `len` free bytes in the gap below a node of this subtree; 0: none. */
 static uint64_t find_gap_in_subtree(struct seg_tree *t, struct seg_node *n, uint64_t len,
                                     uint64_t lo, uint64_t hi)
 {
@@ -232,6 +234,7 @@ struct clone {
     void *arg;
 };
 
+/* Copies a subtree in address order; returns the copy of its root; NULL: a copy failed. */
 static struct seg_node *clone_subtree(struct clone *c, struct seg_node *n)
 {
     struct seg_node *m, *left = NULL;

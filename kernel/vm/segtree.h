@@ -2,14 +2,15 @@
 /*
  * segtree.h - the ordered set of address ranges of one address space.
  *
- * THEORY      An AVL tree by start address, threaded by a list in the same order.  Each node knows the
- *             free gap below it, each subtree the largest gap in it, so that a place for a new mapping
- *             is found in logarithmic time.  A stack keeps `guard` bytes below it free: they do not
- *             count as gap.
+ * THEORY      A page fault must find the range that contains an address, and mmap() must find a gap that is
+ *             large enough.  Both take logarithmic time here: the ranges are in an AVL tree (a search tree
+ *             that stays balanced), ordered by start address.  Each node knows the free gap below its range,
+ *             and the largest gap of its subtree.  A list links the ranges in the same order.
+ *             A stack keeps `guard` bytes below it free: they do not belong to the gap.
  * INVARIANTS  I1  ranges do not overlap and start < end
  *             I2  the heights of a node's subtrees differ by at most one
  *             I3  max_gap is the largest gap of the node and its subtrees
- * LOCKING     the address space's; `hint` is written by readers too: any value it can have is right
+ * LOCKING     that of the address space.  Readers write `hint` too: any range in the tree is a valid hint
  * SEE ALSO    tests/host/test_segtree.c
  */
 #ifndef VM_SEGTREE_H
@@ -22,7 +23,7 @@ struct seg_node {
     uint64_t start, end; /* bytes */
     struct seg_node *left, *right;
     struct list link; /* in address order */
-    uint64_t gap;     /* free bytes between the range before and start - guard */
+    uint64_t gap;     /* free bytes between the previous range and start - guard */
     uint64_t max_gap; /* I3 */
     uint32_t guard;   /* bytes below start that must stay free */
     int32_t height;
@@ -75,9 +76,10 @@ uint64_t segtree_gap_below(struct seg_tree *t, uint64_t len, uint64_t lo, uint64
 /* segtree_is_free - whether [addr, addr + len) touches no range and no guard. */
 bool segtree_is_free(struct seg_tree *t, uint64_t addr, uint64_t len);
 /*
- * segtree_clone - fill the empty tree `to` with the same shape; copy(arg, node) makes each node's copy
- * (all of struct seg_node is overwritten here) or returns NULL.  Returns false when one was NULL: `to`
- * then holds a part of the ranges in its list `order` only, without a tree.
+ * segtree_clone - copy the tree `from` to the empty tree `to`.
+ * @copy  copy(arg, node) allocates the copy of a node, or returns NULL; this function
+ *        fills in its struct seg_node
+ * Returns false if a copy was NULL: then to->order lists the ranges copied so far, and `to` has no tree.
  */
 bool segtree_clone(struct seg_tree *to, struct seg_tree *from,
                    struct seg_node *(*copy)(void *arg, struct seg_node *n), void *arg);
