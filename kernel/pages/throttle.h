@@ -14,7 +14,7 @@
  *             Both are tested once per write(2), before anything is copied: one write may exceed the limit.
  * SOURCES     Solaris 8: defaults 384 KiB and 256 KiB (Solaris Tunable Parameters Reference); the rule as in
  *             ufs_rdwr and ufs_iodone.  AIX Performance Tuning Guide, "Disk-I/O Pacing".
- * LOCKING     the caller's; pure
+ * LOCKING     that of the caller: these are pure functions
  * SEE ALSO    docs/pagecache.md, tests/host/test_throttle.c
  */
 #ifndef PAGES_THROTTLE_H

@@ -535,7 +535,7 @@ static bool grow_stack(struct as *as, uint64_t addr)
     uint64_t start = round_down(addr, PAGE_SIZE), more;
 
     if (s == NULL || s->n.start <= addr)
-        return s != NULL; /* another thread was faster */
+        return s != NULL; /* another thread has already grown it */
     prev = seg_of(segtree_prev(&as->segs, &s->n));
     more = (s->n.start - start) >> PAGE_SHIFT;
     if ((s->flags & MAP_GROWSDOWN) == 0 || s->n.end - start > as->limits.stack_bytes ||

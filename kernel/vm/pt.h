@@ -12,8 +12,8 @@
  *             only where no segment is left.  This is safe, because a thread that walks a range either holds
  *             as->lock and has a segment there, or holds the lock of an object that has a page there.
  *             An empty table contains only zeroes, so each CPU keeps some freed tables, ready for use.
- * INVARIANTS  I1  a freed table has pt_live == 0 and holds only zeroes
- *             I2  a frame's mapcount is the number of entries that name it
+ * INVARIANTS  I1  a freed table has pt_live == 0, and holds only zeroes (a top-level one in its user half)
+ *             I2  a frame's mapcount is the number of entries that map it
  * SEE ALSO    docs/memory.md
  */
 #ifndef VM_PT_H

@@ -145,7 +145,7 @@ void as_query(struct as *as, const uint64_t *addr, unsigned n, struct as_page_in
  */
 uint64_t as_skip_absent(struct as *as, uint64_t addr, uint64_t end);
 
-/* Segments in address order, for /proc/PID/maps, pmap and core images. */
+/* One segment, for /proc/PID/maps and pmap. */
 struct seg_info {
     uint64_t start, end, off;
     int prot, flags;  /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_HUGETLB */
