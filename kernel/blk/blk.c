@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * blk.c - see blk.h.
+ * blk.c - from requests to commands: submitting, starting and ending them.
  *
- * THEORY      A request goes into its disk's queue.  As long as the driver has room, the queue's policy names the next
- *             one, and a command is made of it; when a command ends, its requests end and others are started, in the
- *             same interrupt.  A request that is larger than what a command may carry is carried out in pieces.  A
- *             flush waits for nobody and passes all.
- *             Commands are made when the disk is attached, as many as the device takes at a time: submitting a request
- *             allocates nothing, so that pages can be written out when there is no memory.
+ * THEORY      A request is what a file system wants; a command is what the driver gives to the device.  One
+ *             command may carry several requests, and a large request may need several commands.
+ *             A submitted request goes into the queue of its disk.  As long as the driver has room, the
+ *             scheduling policy (sched.c) chooses the next requests and they become a command.  When a
+ *             command ends, its requests end and the next commands are started, in the same interrupt.
+ *             A flush does not wait for other requests: it is started before all requests in the queue.
+ *             The commands are allocated when the disk is attached, as many as the device takes at a time.
+ *             So submitting a request allocates no memory, and pages can be written out when memory is
+ *             exhausted.
  * INVARIANTS  those of blk.h;
  *             I3  a request is in the queue, in one command, or done
  * LOCKING     d->lock (RANK_BLK)
- * SEE ALSO    iosched.c (order), disks.c (what disks there are), drivers/disk.h, docs/disks.md, tests/test_disk.py
+ * SEE ALSO    sched.c (order), disks.c (list of disks), drivers/disk.h, docs/disks.md, tests/test_disk.py
  */
 #include "blk/blkpriv.h"
 
@@ -28,8 +31,8 @@ struct blk_owner (*blk_owner_upcall)(void);
 
 struct command {
     struct disk_cmd c;
-    struct list reqs; /* that it carries out, in the order of their sectors */
-    int flow;         /* for sched_done(); FLUSH: none of its business       */
+    struct list reqs; /* the requests that it carries out, in the order of their sectors */
+    int flow;         /* argument of sched_done(); FLUSH: a flush, unknown to sched.c */
     uint64_t begun_ns;
 };
 
@@ -45,7 +48,10 @@ static struct command *command_of(struct disk_cmd *c)
     return container_of(c, struct command, c);
 }
 
-/* Add the rest of `r` to the command, as much as fits into `most` sectors. */
+/*
+ * Adds the memory of the unfinished part of `r` to the command, up to `most` sectors and the device's limit
+ * of segments.  Pieces that are adjacent in memory become one segment.
+ */
 static void add_request_segments(struct disk *d, struct disk_cmd *c, const struct blk_req *r,
                                  uint32_t most)
 {
@@ -75,7 +81,7 @@ static void add_request_segments(struct disk *d, struct disk_cmd *c, const struc
     }
 }
 
-/* The command with the next piece of `r` failed: that piece is bad, and done with. */
+/* The command with the next piece of `r` has failed: marks that piece bad and skips it. */
 static void fail_next_piece(struct blk_req *r)
 {
     uint32_t end = 0;
@@ -91,9 +97,12 @@ static void fail_next_piece(struct blk_req *r)
 }
 
 /*
- * A command of which `r` was a part, the only one unless `several`, has ended.  Whether there is something left to do.
- * If a command for several requests failed, nobody knows which of them is to blame: each is tried again by itself.
- * Likewise the pieces of one request.
+ * Records in `r` that a command of `nsect` sectors, which carried it, has ended with `error`.  Returns
+ * whether `r` must be queued again.
+ * @several  the command carried other requests, too
+ * The device does not report which part of a command has failed.  So after an error, each request of the
+ * command is tried again in a command of its own.  If that fails, too, each piece of the request is tried
+ * alone.
  */
 static bool blk_update_request(struct blk_req *r, bool several, uint32_t nsect, int error)
 {
@@ -113,7 +122,10 @@ static bool blk_update_request(struct blk_req *r, bool several, uint32_t nsect, 
     return r->sdone < r->nsect;
 }
 
-/* `r` is begun; `ahead`: commands that had not ended when it came, or were begun since. */
+/*
+ * Counts the start of `r`.  `ahead`: commands that were running when `r` was submitted, or have been started
+ * since.
+ */
 static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_t now)
 {
     uint64_t ahead = d->sched.seq - 1 - r->seq;
@@ -126,7 +138,10 @@ static void count_request_begin(struct disk *d, const struct blk_req *r, uint64_
     }
 }
 
-/* The next command, or NULL: nothing waits, or as many run as may. */
+/*
+ * Makes the next command.  NULL if no request may start now, or if as many commands run as are allowed.
+ * *again: see sched_take().  The lock is held.
+ */
 static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t *again)
 {
     struct sched_room room = {d->dev.max_sectors, d->dev.max_segs};
@@ -161,7 +176,7 @@ static struct command *make_next_command(struct disk *d, uint64_t now, uint64_t 
     return cmd;
 }
 
-/* A command in the trace. */
+/* Packs a command into one argument of a TRACE() record: sector, operation, error flag. */
 static uint64_t encode_trace_io(const struct disk_cmd *c, int error)
 {
     return c->sector | (uint64_t)c->op << 56 | (error != 0 ? TRACE_IO_ERROR : 0);
@@ -169,7 +184,7 @@ static uint64_t encode_trace_io(const struct disk_cmd *c, int error)
 
 static void dispatch_from_timer(struct timer *t);
 
-/* Start what can be started; the lock is held. */
+/* Starts commands until no request may start or the driver has no room.  The lock is held. */
 static void dispatch_commands(struct disk *d, uint64_t now)
 {
     struct command *cmd;
@@ -220,7 +235,7 @@ static void count_request_end(struct disk *d, const struct blk_req *r, uint64_t 
     }
 }
 
-/* The driver ends a command. */
+/* The driver calls this when a command has ended, in interrupt context. */
 static void command_done(struct disk_cmd *c, int error)
 {
     struct command *cmd = command_of(c);
@@ -243,7 +258,7 @@ static void command_done(struct disk_cmd *c, int error)
             continue;
         }
         count_request_end(d, r, now);
-        if (error == 0 && !list_empty(&cmd->reqs)) /* all but one were merged with it */
+        if (error == 0 && !list_empty(&cmd->reqs)) /* all but the last count as merged */
             *(r->op == BLK_READ ? &d->stats.rmerged : &d->stats.wmerged) += 1;
         list_push_back(&ended, &r->link);
     }
@@ -255,7 +270,7 @@ static void command_done(struct disk_cmd *c, int error)
         r->done(r);
 }
 
-/* Whether the request can be carried out at all; sets r->lba. */
+/* Whether the request is valid for disk or partition `d`; sets r->lba, and r->nsect of a flush. */
 static bool validate_request(const struct disk *d, struct blk_req *r)
 {
     uint64_t bytes = 0;
@@ -385,7 +400,7 @@ bool blk_share(bool on)
     return was;
 }
 
-/* ---- making a disk work ---------------------------------------------------------------------- */
+/* ---- attaching a disk ------------------------------------------------------------------------ */
 
 int blk_open_queue(struct disk *d)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * disks.c - what disks and partitions there are.
+ * disks.c - the list of disks and partitions.
  *
- * THEORY      The drivers find disks at boot and name them; then the first sector of each is read for its partitions.
- *             A partition is a struct disk of its own with the device numbers after those of the disk.
- * LOCKING     the list grows in the boot thread, before there are others, and never shrinks;
- *             claims_lock (RANK_BLK) guards the claims
+ * THEORY      At boot the drivers find the disks and name them.  Then the partition table of each disk is
+ *             read.  A partition is a struct disk of its own.  Its device number is that of the disk plus the
+ *             number of the partition.
+ * LOCKING     The list grows in the boot thread before other threads run, and never shrinks.
+ *             claims_lock (RANK_BLK) guards the field `claimed` of all disks.
  */
 #include "blk/blkpriv.h"
 #include "blk/mbr.h"
@@ -106,6 +107,7 @@ void disk_release(struct disk *d)
     spin_unlock(&claims_lock);
 }
 
+/* An mbr_read_fn.  It reads through heap memory, because blk_rw() does not accept a buffer on a stack. */
 static int read_sector(void *arg, uint64_t sector, uint8_t buf[512])
 {
     uint8_t *tmp = kmem_alloc(SECTOR_SIZE);
@@ -144,7 +146,7 @@ static void add_partitions(struct disk *whole)
         d->start = part[i].start;
         d->sectors = part[i].count;
         d->readonly = whole->readonly;
-        list_push_front(&prev->link, &d->link); /* behind `prev` */
+        list_push_front(&prev->link, &d->link); /* directly after `prev` in the list of disks */
         prev = d;
     }
 }

@@ -2,51 +2,76 @@
 /*
  * iosched.c - the order in which a disk's requests are carried out: a pure policy.
  *
- * THEORY      0 fifo      In order of arrival, each by itself; or, with disk_coalesce, together with those behind it
- *                         that continue it.
- *             1 elevator  The arm sweeps in one direction: the request with the next higher sector comes next, and
- *                         what lies behind the arm waits for the next sweep (C-LOOK).  Requests that touch become
- *                         one command. Sorting makes them neighbours in the queue, whichever of them came first.
- *                         A read that has waited for disk_read_expire ms comes next, or a write that has for
- *                         disk_write_expire ms; but after one of them the sweep goes on for a command (Linux's
- *                         mq-deadline has these times).
- *             2 fair      Two kinds of requests are told apart.  A process waits for its reads, and for the writes
- *                         of an fsync: these are its flow.  What is written because it is to be written some time is
- *                         the background; nobody waits for it, and one process alone can fill the queue with it.
- *                         Flows take turns, one command each; none has more than FLOW_RUNNING at the device.  The
- *                         background is served in sorted sweeps when no flow has anything to do; and while one had
- *                         until disk_fair_linger ms ago, one command at a time, as large as the disk carries out in
- *                         disk_fair_slice us, but disk_fair_sectors at least.  What positioning takes of that, and
- *                         what each sector, is measured: struct disk_cost.
- *                         A program that reads here and there asks for the next block shortly after it has got the
- *                         last. If the arm went back to the background in this pause, the program would wait for a
- *                         command of the background at each of its reads.  So the disk is held for a flow if at least
- *                         half of its latest pauses were shorter than the positioning that a command of the background
- *                         would cost: for as long as that, disk_fair_hold us at most (Iyer and Druschel,
- *                         "Anticipatory scheduling", SOSP 2001).  An fsync is such a flow: its data, the log and its
- *                         last block come one after the other.
- *                         The background gets one command when the flows have had the disk for disk_fair_turns us,
- *                         and after disk_fair_starve ms in any case.  Within it, and within a flow, nothing starves:
- *                         a sweep takes nothing that comes later than so long after its beginning (as FSCAN, which
- *                         takes only what was there), so that a stream of writes cannot keep the arm at its place.
- *                         A request for which a process begins to wait leaves the background (sched_hurry()).
- *                         Priorities (ioprio_set(2)) make four classes of this: real time, the processes as described
- *                         (best effort), the background, idle.  A class waits while one before it has something to do
- *                         or is held for, and gets one command by the rule of the background above; idle only each
- *                         disk_fair_idle ms.  All that is idle, waited for or not, is one flow; so is each level of
- *                         real time.  The flows of a class stand in line by tags: a turn adds STRIDE / weight to the
- *                         tag of the flow that had the latest, and level n has the weight 8 - n (self-clocked fair
- *                         queueing, Golestani, INFOCOM 1994).  With equal weights that is the end of the line.  A
- *                         user's processes share a user's weight, so that many do not get more than another user's
- *                         one.  The disk is held, as above, for a flow that would come before the next in line.
- *             Overlapping requests that are queued at the same time are carried out in any order: whoever submits them
- *             (the page cache, the buffers of a file system, a program with O_DIRECT) has at most one at a time.
- * INVARIANTS  I1  a request is in one of: fifo, one flow's queue
- *             I2  a flow is in its class's line exactly if its queue is not empty
- *             I3  fair: each request is taken in the sweep that goes on when it comes, or in the one after that
- * LOCKING     the disk's
- * TUNABLES    disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold, disk_fair_starve,
- *             disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors, disk_fair_idle
+ * THEORY      A disk with a moving arm needs milliseconds to reach a sector and much less to transfer it.  So
+ *             the order of the requests decides how much the disk achieves, and also how long each process
+ *             waits.  The tunable disk_sched selects one of three orders.
+ *
+ *             0 fifo      Requests are carried out in the order of their arrival, one command each.  With
+ *                         disk_coalesce, a command also takes the requests behind it that continue it.
+ *
+ *             1 elevator  The arm sweeps over the disk in one direction: the request with the next higher
+ *                         sector comes next.  Requests behind the arm wait for the next sweep (C-LOOK).
+ *                         Requests for adjacent sectors become one command.  Sorting makes them neighbours in
+ *                         the queue, in whatever order they arrived.
+ *                         A read that has waited for disk_read_expire ms comes next, or a write that has
+ *                         waited for disk_write_expire ms.  After each such command the sweep goes on for one
+ *                         command.  (Linux's mq-deadline has the same default times.)
+ *
+ *             2 fair      There are two kinds of requests.  A process waits for its reads and for the writes
+ *                         of an fsync: these requests are the flow of the process.  All other writes are the
+ *                         background: no process waits for them, and one process alone can fill the queue
+ *                         with them.  Flows take turns of one command each.  A flow has at most FLOW_RUNNING
+ *                         commands at the device.  The background is served in sorted sweeps while no flow
+ *                         has requests.  If a flow has had a request in the last disk_fair_linger ms, the
+ *                         background gets only one command at a time, and this command is small: as large as
+ *                         the disk carries out in disk_fair_slice us, but at least disk_fair_sectors.  The
+ *                         command of a flow has the same limit while others wait.  The times for positioning
+ *                         and for each sector are measured: struct disk_cost.
+ *
+ *             Holding     A program that reads at random places requests its next block shortly after it has
+ *                         got the last one.  If the arm went back to the background in this pause, each read
+ *                         of the program would wait for a command of the background.  So the disk is held,
+ *                         that is, kept idle, for a flow if at least half of its latest pauses were short.  A
+ *                         pause is short if it is not longer than the positioning time that a command of the
+ *                         background would cost.  The disk is held for that time, at most disk_fair_hold us
+ *                         (Iyer and Druschel, "Anticipatory scheduling", SOSP 2001).  An fsync is such a
+ *                         flow: its data, the log and its commit block follow each other.
+ *
+ *             Starvation  The background gets one command when the flows have used the disk for
+ *                         disk_fair_turns us, and after disk_fair_starve ms in any case.  Inside the
+ *                         background, and inside a flow, no request starves either: a sweep takes no request
+ *                         that arrives more than disk_fair_starve ms after the sweep began (FSCAN takes only
+ *                         those that were there at the beginning).  So a stream of writes cannot keep the arm
+ *                         at its place.
+ *                         When a process begins to wait for a request of the background, the request moves to
+ *                         the flow of the process (sched_hurry()).
+ *
+ *             Classes     Priorities (ioprio_set(2)) make four classes: real time; best effort, which are the
+ *                         processes described above; the background; idle.  A class waits while a class
+ *                         before it has requests or commands, or while the disk is held for it.  It still
+ *                         gets single commands, by the rule of the background above; idle gets one each
+ *                         disk_fair_idle ms and no more.  Each level of real time is one flow.  All requests
+ *                         of class idle, including the writes that no process waits for, are one flow.
+ *
+ *             Turns       The flows of a class are sorted by tags.  A flow that takes its place in the line
+ *                         gets the tag of the flow that had the latest turn, plus STRIDE / weight.  Level n
+ *                         has the weight 8 - n (self-clocked fair queueing, Golestani, INFOCOM 1994).  With
+ *                         equal weights the new place is the end of the line.  The processes of one user
+ *                         share the weight of one process, so a user with many processes does not get more
+ *                         than a user with one process.  The disk is held for a flow of the same class only
+ *                         if it would come before the next flow in line.
+ *
+ *             Overlapping requests that are queued at the same time are carried out in any order.  The
+ *             submitters (the page cache, the buffers of a file system, a program with O_DIRECT) must wait
+ *             for one before they submit the next.
+ * INVARIANTS  I1  a waiting request is in exactly one queue: fifo, or the queue of one flow
+ *             I2  a flow is in the line of its class exactly if its queue is not empty
+ *             I3  fair: each request is taken in the sweep that is going on when it arrives, or in the next
+ *                 one
+ * LOCKING     The caller holds the lock of the disk.
+ * TUNABLES    disk_sched, disk_coalesce, disk_read_expire, disk_write_expire, disk_fair_hold,
+ *             disk_fair_starve, disk_fair_turns, disk_fair_linger, disk_fair_slice, disk_fair_sectors,
+ *             disk_fair_idle
  * SEE ALSO    tests/host/test_sched.c, docs/disks.md
  */
 #include "blk/iosched.h"
@@ -102,8 +127,9 @@ TUNABLE(disk_fair_idle, 0, 60000,
 /* ---- a heap of requests ---------------------------------------------------------------------- */
 
 /*
- * A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986): r->child is the first of
- * those below r, r->next the next beside it, r->prev the one before it there, or the one it is the first below.
+ * A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986).  r->child is
+ * the first child of r, and r->next is the next sibling of r.  r->prev is the previous sibling or, for a
+ * first child, the parent.
  */
 static bool request_precedes(const struct blk_req *a, const struct blk_req *b)
 {
@@ -128,7 +154,10 @@ static struct blk_req *heap_meld(struct blk_req *a, struct blk_req *b)
     return top;
 }
 
-/* What lies behind the arm waits for the next sweep; and so does what comes when this one is older than `open_ns`. */
+/*
+ * Queues `r`.  It waits for the next sweep if it lies behind the arm, or if the current sweep is older than
+ * `open_ns`.  The rest of a request that was carried out in part stays in the current sweep.
+ */
 static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uint64_t open_ns)
 {
     struct list *arrived = &q->arrived[r->op != BLK_READ];
@@ -143,7 +172,10 @@ static void heap_add(struct sched_queue *q, struct blk_req *r, uint64_t now, uin
         list_push_back(arrived, &r->link);
 }
 
-/* Melds what was below a request that is taken away: in pairs from the left, then all from the right. */
+/*
+ * Melds the children of a request that is removed, of which `r` is the first, into one heap: in pairs from
+ * the left, then all pairs from the right.
+ */
 static struct blk_req *heap_meld_pairs(struct blk_req *r)
 {
     struct blk_req *pairs = NULL, *all = NULL;
@@ -226,8 +258,9 @@ static unsigned ioprio_level_of(const struct blk_req *r)
 }
 
 /*
- * The flow of a process: the one at its number, modulo FLOW_RT, or if another process has that, the next free one.  If
- * none is free, or its user has FLOW_USER, it shares one, with a process of the same user if there is one.
+ * Finds the flow of a process, or gives it one.  The search begins at index pid modulo FLOW_RT and takes the
+ * first free flow.  If none is free, or if the user already has FLOW_USER flows in use, the process shares a
+ * flow, if possible with a process of the same user.
  */
 static struct sched_flow *flow_of_process(struct sched *s, struct blk_owner by)
 {
@@ -270,8 +303,9 @@ static struct sched_flow *flow_of_request(struct sched *s, const struct blk_req 
     return cls == IOPRIO_RT ? &s->flow[FLOW_RT + ioprio_level_of(r)] : flow_of_process(s, r->by);
 }
 
-/* ---- what commands take ---------------------------------------------------------------------- */
+/* ---- the cost of commands -------------------------------------------------------------------- */
 
+/* A moving average with weight 1/16 for the new value, in fixed point with 8 fraction bits. */
 static void update_average(uint64_t *avg, uint64_t value)
 {
     *avg = *avg == 0 ? value << 8 : *avg - *avg / 16 + (value << 8) / 16;
@@ -288,14 +322,14 @@ void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns)
     square = c->n * c->n >> 8;
     product = c->n * c->t >> 8;
     if (c->nn > square + square / 16 &&
-        c->nt > product) /* they differ in length: else there is no line */
+        c->nt > product) /* only commands of different lengths define a line */
         c->sector_ns = (c->nt - product) / (c->nn - square);
     if (c->sector_ns == 0 || c->n * c->sector_ns > c->t)
         c->sector_ns = c->t / c->n;
     c->position_ns = (c->t - c->n * c->sector_ns) >> 8;
 }
 
-/* How many sectors a command moves in so long. */
+/* How many sectors a command moves in `ns`, positioning included; 0 if the cost is not known. */
 static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
 {
     return c->sector_ns == 0 ? 0 : (ns - min_of(ns, c->position_ns)) / c->sector_ns;
@@ -304,8 +338,8 @@ static uint64_t sectors_within(const struct disk_cost *c, uint64_t ns)
 /* ---- flows ----------------------------------------------------------------------------------- */
 
 /*
- * How long the disk is held for a flow that pauses: as long as positioning takes, which a command begun instead would
- * cost.  Who waits so long and is wrong has lost no more than by not waiting when that had been right.
+ * How long (ns) the disk is held for a flow that pauses: as long as one positioning takes.  Waiting this long
+ * in vain costs no more than the positioning that a useful wait saves.
  */
 static uint64_t flow_hold_ns(const struct sched *s)
 {
@@ -319,12 +353,16 @@ static uint64_t starve_ns(void)
     return (uint64_t)disk_fair_starve * NS_PER_MS;
 }
 
+/* Whether `now` is less than `span` after `since`; false if `since` is 0, which means never. */
 static bool is_within_span(uint64_t since, uint64_t span, uint64_t now)
 {
     return since != 0 && now - since < span;
 }
 
-/* A flow that has requests takes its place in line: behind those with the same tag. */
+/*
+ * A flow that has requests takes its place in the line of its class, after the flows with the same tag.  For
+ * best effort, the stride grows with the number of flows of the same user that are in line.
+ */
 static void enqueue_flow(struct sched *s, struct sched_flow *f)
 {
     struct sched_line *l = &s->line[f->cls];
@@ -377,7 +415,7 @@ static void enqueue_request(struct sched *s, struct blk_req *r, uint64_t now)
     }
 }
 
-/* disk_sched was changed: what waits moves over. */
+/* The tunable disk_sched was changed: moves all waiting requests to the queues of the new order. */
 static void change_sched_mode(struct sched *s, uint64_t now)
 {
     struct list all = LIST_INIT(all);
@@ -404,7 +442,10 @@ void sched_add(struct sched *s, struct blk_req *r, uint64_t now)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* Whether `b` continues `a`, which ends the batch, and the command still has room for it. */
+/*
+ * Whether `b` can follow `a`, the last request of the batch, in the same command.  The batch has `sectors`
+ * sectors and `vecs` pieces so far.
+ */
 static bool can_back_merge(const struct blk_req *a, const struct blk_req *b,
                            const struct sched_room *room, uint32_t sectors, unsigned vecs)
 {
@@ -412,7 +453,7 @@ static bool can_back_merge(const struct blk_req *a, const struct blk_req *b,
            b->sdone == 0 && sectors + b->nsect <= room->sectors && vecs + b->nvecs <= room->vecs;
 }
 
-/* Starts a batch with `r`. */
+/* Begins a batch with `r`, which the caller has removed from its queue. */
 static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_room *room, int flow,
                         struct sched_batch *out)
 {
@@ -423,7 +464,7 @@ static void begin_batch(struct sched *s, struct blk_req *r, const struct sched_r
     s->seq++;
 }
 
-/* The one of the elevator's that has waited too long, reads first; NULL: none has. */
+/* Elevator: a request that has expired, reads first; NULL: none has. */
 static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
 {
     const unsigned limit_ms[2] = {disk_read_expire, disk_write_expire};
@@ -439,7 +480,7 @@ static struct blk_req *find_expired_request(const struct sched *s, uint64_t now)
     return NULL;
 }
 
-/* The next of a sweep, and those that continue it.  The arm will be behind them. */
+/* Takes the next request of the sweep and those that continue it, and moves q->head behind them. */
 static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struct sched_room *room,
                              uint64_t now, int flow, struct sched_batch *out)
 {
@@ -463,7 +504,7 @@ static void take_sweep_batch(struct sched *s, struct sched_queue *q, const struc
     }
 }
 
-/* The first in order of arrival, and those behind it that continue it, up to disk_coalesce bytes. */
+/* Takes the request that arrived first and those behind it that continue it, up to disk_coalesce bytes. */
 static void take_fifo_batch(struct sched *s, const struct sched_room *room, struct sched_batch *out)
 {
     struct sched_room joined = {min_of(room->sectors, disk_coalesce / SECTOR_SIZE), room->vecs};
@@ -481,6 +522,7 @@ static void take_fifo_batch(struct sched *s, const struct sched_room *room, stru
     }
 }
 
+/* Takes a batch of `f` and gives the flow its next place in line. */
 static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct sched_room *room,
                             uint64_t now, struct sched_batch *out)
 {
@@ -497,7 +539,7 @@ static void take_flow_batch(struct sched *s, struct sched_flow *f, const struct 
         enqueue_flow(s, f);
 }
 
-/* The next flow of a class that may have a command; NULL: none. */
+/* The first flow in line with fewer than `most_running` commands at the device; NULL: none. */
 static struct sched_flow *next_flow(struct sched_line *l, unsigned most_running)
 {
     struct sched_flow *f;
@@ -508,7 +550,7 @@ static struct sched_flow *next_flow(struct sched_line *l, unsigned most_running)
     return NULL;
 }
 
-/* Whether a flow other than `f` has requests, idle ones aside. */
+/* Whether a flow other than `f` has requests; class idle does not count. */
 static bool others_have_requests(struct sched *s, const struct sched_flow *f)
 {
     struct sched_flow *other;
@@ -520,13 +562,16 @@ static bool others_have_requests(struct sched *s, const struct sched_flow *f)
     return false;
 }
 
-/* Whether the class has something to do. */
+/* Whether the class has waiting requests or running commands. */
 static bool is_class_busy(const struct sched_line *l)
 {
     return !list_empty(&l->turns) || l->running > 0;
 }
 
-/* Until when the disk is held for the flow that was served last and pauses, and comes before f; 0: it is not. */
+/*
+ * The time (ns) until which the disk is held for the flow that was served last.  0: it is not held, because
+ * that flow does not pause, its pauses are usually long, or it does not come before `f`.
+ */
 static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *f, uint64_t now)
 {
     const struct sched_flow *last = s->last;
@@ -538,7 +583,10 @@ static uint64_t disk_held_until(const struct sched *s, const struct sched_flow *
     return last->idle_ns + hold;
 }
 
-/* Whether `f`, the next of its class, is to wait; *again: until when, if it may be that nothing happens before. */
+/*
+ * Whether `f`, the next flow of its class, must wait.  *again is set if it waits because the disk is held: to
+ * the time (ns) when that ends.  Otherwise the end of a running command ends the wait.
+ */
 static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, uint64_t now,
                            uint64_t *again)
 {
@@ -551,14 +599,16 @@ static bool flow_must_wait(const struct sched *s, const struct sched_flow *f, ui
         return false;
     for (unsigned c = 0; c < f->cls; c++)
         if (is_class_busy(&s->line[c]))
-            return true; /* a command will end */
+            return true; /* the next end of a command calls sched_take() again */
     if ((until = disk_held_until(s, f, now)) == 0)
         return false;
     *again = until;
     return true;
 }
 
-/* Sectors of a command while somebody may wait for its end. */
+/*
+ * The most sectors of a command that delays others, at most `most`: see disk_fair_slice, disk_fair_sectors.
+ */
 static uint32_t small_command_sectors(const struct sched *s, uint32_t most)
 {
     uint64_t fit = sectors_within(&s->cost, (uint64_t)disk_fair_slice * NS_PER_US);
@@ -575,7 +625,8 @@ static bool take_fair_batch(struct sched *s, const struct sched_room *room, uint
                   is_within_span(s->flow_ns, linger, now);
     struct sched_flow *f;
 
-    for (unsigned c = IO_CLASSES; c-- > 0;) { /* the last first: what it is owed comes before all */
+    /* from the last class: a class that has waited for its full time comes before the more important ones */
+    for (unsigned c = IO_CLASSES; c-- > 0;) {
         bool waited_for = c <= IO_BE;
 
         f = next_flow(&s->line[c], waited_for ? FLOW_RUNNING : lively ? 1 : BACK_RUNNING);
@@ -598,7 +649,7 @@ bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
     if (s->mode == SCHED_FAIR)
         return take_fair_batch(s, room, now, out, again);
     if (s->mode == SCHED_ELEVATOR && !s->late && (late = find_expired_request(s, now)) != NULL) {
-        flow_remove_request(all, late); /* by itself: the sweep goes on afterwards where it was */
+        flow_remove_request(all, late); /* q.head stays: the sweep then goes on where it was */
         begin_batch(s, late, room, -1, out);
     } else if (s->mode == SCHED_ELEVATOR && all->q.heap != NULL)
         take_flow_batch(s, all, room, now, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * iosched.h - the order in which a disk's requests are carried out.
+ * sched.h - the scheduling policy of a disk: which request is carried out next.
  */
 #ifndef BLK_IOSCHED_H
 #define BLK_IOSCHED_H
@@ -9,12 +9,14 @@
 
 enum sched_mode { SCHED_FIFO, SCHED_ELEVATOR, SCHED_FAIR, SCHED_MODES };
 
-/* Classes of the fair order, each before the next. */
+/* Classes of the fair order, the most important one first: real time, best effort, background, idle. */
 enum io_class { IO_RT, IO_BE, IO_BACK, IO_IDLE, IO_CLASSES };
 
 /*
- * Flows: of FLOW_RT processes at a time that are told apart, FLOW_USER of each user (with more, some share one); of
- * others.
+ * Indices of the flows of a disk.
+ * 0 .. FLOW_RT-1         one process each; a user has at most FLOW_USER, then processes share them
+ * FLOW_RT + level        all requests of that level of real time
+ * FLOW_BACK, FLOW_IDLE   the background; all requests of class idle
  */
 enum {
     FLOW_RT = 64,
@@ -24,39 +26,42 @@ enum {
     SCHED_FLOWS
 };
 
-/* Requests that are carried out in sweeps. */
+/* A queue of requests that are carried out in sweeps over the disk, each sweep in the order of sectors. */
 struct sched_queue {
-    struct blk_req *heap;   /* the lowest (pass, lba) first                               */
-    struct list arrived[2]; /* the same in the order of their arrival: reads, writes      */
-    unsigned n;
-    uint64_t pass;    /* the sweep that goes on                                     */
-    uint64_t pass_ns; /* since when                                                 */
-    uint64_t head;    /* the sector behind the last one of it that was begun        */
+    struct blk_req *heap;   /* the request with the lowest (pass, sector), or NULL */
+    struct list arrived[2]; /* the same requests in the order of arrival: reads, writes */
+    unsigned n;             /* requests */
+    uint64_t pass;          /* number of the current sweep */
+    uint64_t pass_ns;       /* when the current sweep began */
+    uint64_t head;          /* the sector after the last request that was taken */
 };
 
+/* The requests of one process, of one level of real time, of the background, or of class idle. */
 struct sched_flow {
     struct sched_queue q;
-    uint8_t cls;        /* enum io_class                                       */
-    uint32_t pid, user; /* whose it is, or was                                */
-    struct list turn;   /* link of sched_line.turns while it has requests         */
-    uint64_t tag;       /* its place there: the lowest comes first                */
-    unsigned stride;    /* what a turn adds to the tag                            */
-    unsigned running;   /* commands                                               */
-    uint64_t idle_ns;   /* since when it has had none; 0: it has                  */
-    unsigned quick;     /* how many of its pauses are short: moving average, of QUICK_ALL */
+    uint8_t cls;        /* enum io_class */
+    uint32_t pid, user; /* the process that uses the flow, or used it last */
+    struct list turn;   /* in sched_line.turns while it has requests */
+    uint64_t tag;       /* place in sched_line.turns: the lowest tag comes first */
+    unsigned stride;    /* one turn adds this to the tag */
+    unsigned running;   /* commands at the device */
+    uint64_t idle_ns;   /* since when it has had no request; 0: it has some, or never had one */
+    unsigned quick;     /* share of its pauses that were short: moving average, 0 .. QUICK_ALL */
 };
 
-struct sched_line {    /* of a class */
-    struct list turns; /* flows that have requests, the lowest tag first         */
-    uint64_t tag;      /* the highest of a flow that had its turn                */
-    unsigned running;  /* commands                                               */
-    uint64_t since_ns; /* when one was last taken, or it was empty               */
-    uint64_t above_ns; /* what the classes before it had of the disk since, while it waited */
+/* The flows of one class that wait for a turn. */
+struct sched_line {
+    struct list turns; /* flows that have requests, the lowest tag first */
+    uint64_t tag;      /* highest tag of a flow that has had its turn */
+    unsigned running;  /* commands at the device */
+    uint64_t since_ns; /* when its last command was taken, or the line was last empty */
+    uint64_t above_ns; /* ns that classes before it have used the disk since then */
 };
 
 /*
- * What commands take: position_ns, and sector_ns for each sector.  The line of least squares through the latest, from
- * moving averages of sectors (n), time (t), n * n and n * t, with 8 bits behind the point.
+ * The measured cost of commands: a command of n sectors takes position_ns + n * sector_ns.  This is the
+ * least-squares line through the latest commands.  It is computed from moving averages of the sectors (n),
+ * the ns (t), n * n and n * t, which are fixed-point numbers with 8 fraction bits.
  */
 struct disk_cost {
     uint64_t position_ns, sector_ns; /* 0: not known yet */
@@ -64,53 +69,54 @@ struct disk_cost {
 };
 
 struct sched {
-    uint8_t mode;            /* enum sched_mode that the queues are in                           */
-    struct list fifo;        /* SCHED_FIFO                                                       */
-    bool late;               /* elevator: the last command was one that had waited too long      */
-    uint64_t seq;            /* commands taken                                                   */
-    uint64_t flow_ns;        /* fair: when a command that a process waited for last ended        */
-    struct sched_flow *last; /* fair: whose                                                      */
-    uint64_t done_ns;        /* when a command last ended                                        */
+    uint8_t mode;            /* enum sched_mode: the order in which requests are queued now */
+    struct list fifo;        /* the queue of SCHED_FIFO */
+    bool late;               /* elevator: the last command was for a request that had expired */
+    uint64_t seq;            /* commands taken so far */
+    uint64_t flow_ns;        /* fair: end of the last command of class IO_RT or IO_BE */
+    struct sched_flow *last; /* fair: the flow of that command */
+    uint64_t done_ns;        /* end of the last command */
     struct disk_cost cost;
-    struct sched_flow
-        flow[SCHED_FLOWS]; /* elevator: all is in that of the background               */
+    struct sched_flow flow[SCHED_FLOWS]; /* the elevator uses only FLOW_BACK */
     struct sched_line line[IO_CLASSES];
 };
 
-/* What is to become one command. */
+/* The requests that become one command. */
 struct sched_batch {
-    struct list reqs; /* each begins where the one before it ends */
-    uint32_t sectors; /* at most so many of them                  */
-    int flow;         /* for sched_done(); -1: none               */
+    struct list reqs; /* each begins at the sector where the one before it ends */
+    uint32_t sectors; /* most sectors of the command; a longer request is carried out in part */
+    int flow;         /* argument of sched_done(); -1: no flow */
 };
 
-/* What a command may carry at most. */
+/* The limits of one command. */
 struct sched_room {
     uint32_t sectors;
-    unsigned vecs;
+    unsigned vecs; /* pieces of memory */
 };
 
 void sched_init(struct sched *s);
-/* sched_add - queue `r`; if it was carried out in part (r->sdone), its rest, before all others of its kind. */
+/* The caller of all functions below holds the disk's lock.  `now`: clock_mono_ns(). */
+/* sched_add - queue `r`.  The rest of a request that was carried out in part (r->sdone) goes to the front. */
 void sched_add(struct sched *s, struct blk_req *r, uint64_t now);
 /*
- * sched_take - what to carry out now.  false: nothing; if *again is not UINT64_MAX, something may be taken then even if
- * nothing happens.
+ * sched_take - choose the requests of the next command.  Returns false if none may start now.  If *again is
+ * not UINT64_MAX, the caller must then call again at the time *again (ns), even if no request arrives or ends
+ * before.
  */
 bool sched_take(struct sched *s, const struct sched_room *room, uint64_t now,
                 struct sched_batch *out, uint64_t *again);
 /*
- * sched_done - a command has ended that was made of a batch of `flow`, begun at `begun` and moved `sectors`; before the
- * rest of it is added again.
+ * sched_done - a command has ended: its batch was of `flow`, it began at `begun` (ns) and was for `sectors`
+ * sectors.  Called before the caller adds the unfinished part of its requests again.
  */
 void sched_done(struct sched *s, int flow, uint32_t sectors, uint64_t begun, uint64_t now);
 
 /*
- * sched_hurry - `by` begins to wait for what is to be written, or read, of `file` (blk_req.file): what of it is in the
- * background or idle is its own from now on, unless `by` is idle itself.
+ * sched_hurry - process `by` begins to wait for the queued writes, or reads, of `file` (blk_req.file).  Those
+ * in the background or in class idle move to the flow of `by`, unless `by` has class idle itself.
  */
 void sched_hurry(struct sched *s, uint64_t file, bool write, struct blk_owner by, uint64_t now);
-/* disk_cost_learn - a command of n > 0 sectors took so long.  Pure. */
+/* disk_cost_learn - update *c: a command of n > 0 sectors took `took_ns`.  Pure. */
 void disk_cost_learn(struct disk_cost *c, uint32_t n, uint64_t took_ns);
 
 /* Tunables; iosched.c describes them. */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * iostat.c - what is counted of a disk: Solaris's kstat_io, and more.
+ * stats.c - the statistics of a disk: Solaris's kstat_io, and more.
  *
- * THEORY      Between two changes of a queue its length is constant, so at each change length times time is added to a
- *             sum, and the time alone if the length is not zero (kstat_waitq_enter(9F) and its relatives).  From two
- *             readings iostat makes the mean length of each queue, the share of time that it was not empty and, by
- *             Little's law, the mean time a request spends in it.
- *             Beside these fields there are those of errors, of which `iostat -e` makes its columns, and the sums of
- *             what requests took from submission to end.
- * SEE ALSO    user/cmd/iostat.c, kernel/procfs/procfs_disk.c
+ * THEORY      How busy is a disk, and how long do requests wait for it?  Two sums for each queue answer this.
+ *             The length of a queue is constant between two changes.  So each change adds (length * time
+ *             since the last change) to one sum, and the time alone to the other sum if the queue was not
+ *             empty (kstat_waitq_enter(9F) and its relatives).
+ *             iostat computes from two readings: the mean length of each queue, the share of the time in
+ *             which it was not empty and, by Little's law, the mean time that a request spends in it.
+ *             There are also counts of errors, which `iostat -e` prints, and sums of the time from submission
+ *             to the end of a request.
+ * SEE ALSO    user/cmd/iostat.c, kernel/proc/procfs_disk.c
  */
 #include "blk/blkpriv.h"
 
@@ -65,7 +67,7 @@ static const char *const names[] = {
 _Static_assert(sizeof(struct io_stats) == sizeof names / sizeof names[0] * sizeof(uint64_t),
                "a name for each");
 
-/* All fields of one moment: the two queues' sums are brought up to it. */
+/* Copies all fields as of one moment, after the sums of both queues have been updated to it. */
 static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
 {
     struct disk *d = ks->arg;
@@ -77,6 +79,7 @@ static void disk_kstat_snapshot(struct kstat *ks, uint64_t *out)
     spin_unlock(&d->lock);
 }
 
+/* Sets all fields to zero but those that describe the present state of the queues. */
 static void disk_kstat_clear(struct kstat *ks)
 {
     struct disk *d = ks->arg;

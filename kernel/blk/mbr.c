@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * mbr.c - see mbr.h.
+ * mbr.c - reads the partition table in the master boot record (MBR) of a disk.
  *
- * THEORY      The last two bytes of the first sector are 55 aa; before them stand four entries of 16 bytes: a flag (0
- *             or 80), three bytes of old geometry, the type, three more, first sector and count (32 bits each).  One
- *             entry may be an extended partition (type 5, f, 85): its first sector is such a table again, with a
- *             logical partition, whose start counts from that table, and the next extended partition, whose start
- *             counts from the first.  As in Linux, a flag that is neither 0 nor 80 says that the sector is no table:
- *             boot sectors of FAT end in 55 aa too.
- * INVARIANTS  I1  each link of the chain leads to a higher sector, so that it ends
- *             I2  what is given back lies within the disk
+ * THEORY      A partition table divides a disk into partitions.  The PC's format holds only four, so an
+ *             "extended" partition contains a chain of further tables.
+ *             The last two bytes of the first sector are 55 aa (hexadecimal).  Before them are four entries
+ *             of 16 bytes:
+ *               flag         1 byte, 0 or 80
+ *               geometry     3 bytes, not used
+ *               type         1 byte, 0: the entry is empty
+ *               geometry     3 bytes, not used
+ *               first sector 32 bits
+ *               count        32 bits, sectors
+ *             An extended partition (type 5, f or 85) starts with a sector in the same format.  This table
+ *             has one entry for a logical partition, whose first sector counts from this table.  Another
+ *             entry links to the next extended table; its first sector counts from the start of the first
+ *             extended partition.  As in Linux, a sector with a flag other than 0 and 80 is not a partition
+ *             table, because boot sectors of FAT end in 55 aa, too.
+ * INVARIANTS  I1  each link of the chain leads to a higher sector, so the chain ends
+ *             I2  each partition that mbr_scan() returns lies within the disk
  * SEE ALSO    tests/host/test_mbr.c
  */
 #include "blk/mbr.h"
@@ -48,7 +57,10 @@ static bool is_valid_partition(struct mbr_part p, uint64_t sectors)
     return p.start > 0 && p.count > 0 && p.start < sectors && p.count <= sectors - p.start;
 }
 
-/* The logical partitions of the extended one that begins at `first`. */
+/*
+ * Adds the logical partitions of the extended partition that begins at sector `first` to part[n] and the
+ * following slots.  Returns the new n.  A sector that cannot be read ends the chain.
+ */
 static unsigned scan_logical_partitions(struct mbr_part *part, unsigned n, uint64_t first,
                                         uint64_t sectors, mbr_read_fn read, void *arg,
                                         unsigned *ignored)
